@@ -1,0 +1,31 @@
+//! Arguments that did not decode at once: what can be put right without loss, and what is wrong with the rest.
+//!
+//! Arguments that decode never come here. These do: the text is read into a value, known slips are corrected by the
+//! schema, the schema is enforced, and every problem is reported in words that a model can act on.
+
+mod branches;
+mod coerce;
+mod lossless;
+mod nearest;
+mod prepare;
+mod problem;
+mod read;
+mod report;
+mod shapes;
+mod validate;
+mod validator;
+mod view;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use coerce::Coercions;
+pub(crate) use coerce::coerce;
+pub(crate) use nearest::nearest;
+pub(crate) use prepare::{Prepared, prepare};
+pub use problem::Problem;
+pub(crate) use read::{Caps, Opened, open};
+pub(crate) use report::report;
+pub(crate) use validate::validate;
+pub(crate) use validator::Validator;

@@ -1,0 +1,57 @@
+//! The slow path: everything that can be put right is, everything that is wrong is said.
+
+use super::{Caps, Coercions, Problem, Validator, coerce, open, validate};
+use crate::schema::numbers;
+use serde_json::Value;
+
+/// Arguments that the schema accepts.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    /// As a value.
+    pub(crate) value: Value,
+    /// As compact JSON, the canonical form that goes into the history.
+    pub(crate) text: String,
+    /// What was corrected, one line each.
+    pub(crate) coerced: Vec<String>,
+}
+
+/// Reads, corrects and checks arguments, or returns every problem, sorted by place.
+pub(crate) fn prepare(
+    text: &str,
+    schema: &Value,
+    validator: &Validator,
+    caps: Caps,
+    switches: Coercions,
+) -> Result<Prepared, Vec<Problem>> {
+    let mut opened = open(text, caps, switches)?;
+    let mut problems = std::mem::take(&mut opened.problems);
+    // What is accepted as it stands is never touched.
+    if !validator.is_valid(&opened.value) {
+        opened.coerced.extend(coerce(&mut opened.value, schema, switches));
+        problems.extend(validate(validator, &opened.value));
+    }
+    if !problems.is_empty() {
+        problems.sort();
+        problems.dedup();
+        return Err(problems);
+    }
+    whole_floats(&mut opened.value);
+    Ok(Prepared { text: opened.value.to_string(), value: opened.value, coerced: opened.coerced })
+}
+
+/// Writes `5.0` as `5`: the same number in JSON, and one that every decoder takes for an integer.
+fn whole_floats(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            // A negative zero is the one whole float that no integer holds.
+            let zero = number.as_f64().is_some_and(|float| float == 0.0 && float.is_sign_negative());
+            let whole = numbers::exact(number).filter(|_| !zero).map(numbers::whole);
+            if let Some(Value::Number(whole)) = whole {
+                *number = whole;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(whole_floats),
+        Value::Object(members) => members.values_mut().for_each(whole_floats),
+        _ => {}
+    }
+}

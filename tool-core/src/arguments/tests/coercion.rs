@@ -1,0 +1,177 @@
+//! The coercions of DESIGN section 5, and nothing else.
+
+#![expect(clippy::needless_pass_by_value, reason = "literals read better without a `&`")]
+
+use super::super::{Coercions, coerce};
+use super::coerced;
+use serde_json::{Value, json};
+
+fn one(schema: Value) -> Value {
+    json!({"type": "object", "properties": {"x": schema}})
+}
+
+/// What becomes of `x`.
+fn x(value: Value, schema: Value) -> Value {
+    coerced(json!({ "x": value }), &one(schema)).0["x"].clone()
+}
+
+#[test]
+fn a_text_that_is_a_number_becomes_one_where_one_is_wanted() {
+    let (value, notes) = coerced(json!({"x": "5"}), &one(json!({"type": "integer"})));
+    assert_eq!(value, json!({"x": 5}));
+    assert_eq!(notes, ["/x: text to integer"]);
+    assert_eq!(x(json!("2.5"), json!({"type": "number"})), json!(2.5));
+    assert_eq!(x(json!("5.0"), json!({"type": "integer"})), json!(5));
+    assert_eq!(x(json!("1e2"), json!({"type": ["integer", "null"]})), json!(100));
+}
+
+#[test]
+fn a_text_stays_where_a_text_is_allowed() {
+    assert_eq!(x(json!("5"), json!({"type": ["integer", "string"]})), json!("5"));
+    assert_eq!(x(json!("5"), json!(true)), json!("5"));
+    assert_eq!(x(json!("true"), json!({"type": ["boolean", "string"]})), json!("true"));
+}
+
+#[test]
+fn a_text_that_is_nearly_a_number_stays() {
+    for text in [" 5", "5 ", "+5", "05", "5.", ".5", "0x5", "1_000", "five", "", "NaN", "1e", "-"] {
+        assert_eq!(x(json!(text), json!({"type": "integer"})), json!(text));
+        assert_eq!(x(json!(text), json!({"type": "number"})), json!(text));
+    }
+    assert_eq!(x(json!("5.5"), json!({"type": "integer"})), json!("5.5"));
+}
+
+#[test]
+fn a_number_that_would_change_by_being_held_stays_a_text() {
+    for text in ["1e400", "9007199254740993e4000", "18446744073709551617", "1e-400"] {
+        assert_eq!(x(json!(text), json!({"type": "number"})), json!(text));
+        assert_eq!(x(json!(text), json!({"type": "integer"})), json!(text));
+    }
+    assert_eq!(x(json!("9007199254740993"), json!({"type": "number"})), json!(9_007_199_254_740_993_u64));
+    assert_eq!(x(json!("18446744073709551616"), json!({"type": "integer"})), json!(18_446_744_073_709_551_616.0));
+}
+
+#[test]
+fn true_and_false_become_booleans_and_nothing_else_does() {
+    assert_eq!(x(json!("true"), json!({"type": "boolean"})), json!(true));
+    for value in [json!("True"), json!("yes"), json!("1"), json!(1), json!(0)] {
+        assert_eq!(x(value.clone(), json!({"type": "boolean"})), value);
+    }
+}
+
+#[test]
+fn nothing_becomes_a_text_or_an_array() {
+    assert_eq!(x(json!(5), json!({"type": "string"})), json!(5));
+    assert_eq!(x(json!("a"), json!({"type": "array"})), json!("a"));
+    assert_eq!(x(json!(5.5), json!({"type": "integer"})), json!(5.5));
+    assert_eq!(x(json!(true), json!({"type": "integer"})), json!(true));
+}
+
+#[test]
+fn the_json_of_an_array_or_object_becomes_it_and_is_looked_into() {
+    let schema = json!({"type": "array", "items": {"type": "integer"}});
+    let (value, notes) = coerced(json!({"x": "[1, \"2\"]"}), &one(schema));
+    assert_eq!(value, json!({"x": [1, 2]}));
+    assert_eq!(notes, ["/x: text to array", "/x/1: text to integer"]);
+    assert_eq!(x(json!(" {\"a\": 1}"), json!({"type": "object"})), json!({"a": 1}));
+    assert_eq!(x(json!("{\"a\": 1}"), json!({"type": "array"})), json!("{\"a\": 1}"));
+    assert_eq!(x(json!("{\"a\": 1, \"a\": 2}"), json!({"type": "object"})), json!("{\"a\": 1, \"a\": 2}"));
+    assert_eq!(x(json!("[1"), json!({"type": "array"})), json!("[1"));
+}
+
+// L29
+#[test]
+fn null_becomes_absence_where_it_is_not_allowed_and_nothing_is_required() {
+    let inner = json!({"type": "object", "properties": {"y": {"type": "integer"}, "z": {"type": ["integer", "null"]}}});
+    let schema = json!({
+        "type": "object",
+        "properties": {"a": {"$ref": "#/$defs/inner"}, "b": {"type": "string"}, "c": {"type": "string"}},
+        "required": ["c"],
+        "$defs": {"inner": inner},
+    });
+    let (value, notes) = coerced(json!({"a": {"y": null, "z": null}, "b": null, "c": null, "d": null}), &schema);
+    assert_eq!(value, json!({"a": {"z": null}, "c": null, "d": null}));
+    assert_eq!(notes, ["/b: null to absent", "/a/y: null to absent"]);
+}
+
+#[test]
+fn null_stays_in_maps_and_arrays() {
+    let map = json!({"type": "object", "additionalProperties": {"type": "integer"}});
+    assert_eq!(x(json!({"a": null}), map), json!({"a": null}));
+    assert_eq!(x(json!([null]), json!({"type": "array", "items": {"type": "integer"}})), json!([null]));
+}
+
+#[test]
+fn all_places_of_a_value_are_reached() {
+    let number = json!({"type": "integer"});
+    assert_eq!(x(json!(["1", "2"]), json!({"type": "array", "prefixItems": [number], "items": number})), json!([1, 2]));
+    assert_eq!(x(json!({"k": "1"}), json!({"type": "object", "additionalProperties": number})), json!({"k": 1}));
+    assert_eq!(x(json!("1"), json!({"allOf": [{"minimum": 0}, number]})), json!(1));
+    let keys = json!({"type": "object", "additionalProperties": false, "patternProperties": {"^\\d+$": number}});
+    assert_eq!(x(json!({"7": "1"}), keys), json!({"7": 1}));
+}
+
+#[test]
+fn a_choice_is_made_only_if_one_branch_alone_accepts() {
+    let either = json!({"anyOf": [{"type": "integer"}, {"type": "boolean"}]});
+    assert_eq!(x(json!("5"), either.clone()), json!(5));
+    assert_eq!(x(json!("true"), either), json!(true));
+    let both = json!({"oneOf": [{"type": "integer"}, {"type": "number"}]});
+    assert_eq!(x(json!("5"), both), json!("5"));
+    let text = json!({"anyOf": [{"type": "integer"}, {"type": "string"}]});
+    assert_eq!(x(json!("5"), text), json!("5"));
+    let refused = json!({"anyOf": [{"type": "integer", "minimum": 10}, {"type": "null"}]});
+    assert_eq!(x(json!("5"), refused), json!("5"));
+}
+
+#[test]
+fn a_tagged_choice_is_looked_into() {
+    let schema = json!({"oneOf": [
+        {"type": "object", "properties": {"t": {"const": "a"}, "n": {"type": "integer"}}, "required": ["t", "n"]},
+        {"type": "object", "properties": {"t": {"const": "b"}, "n": {"type": "boolean"}}, "required": ["t", "n"]},
+    ]});
+    assert_eq!(x(json!({"t": "b", "n": "true"}), schema), json!({"t": "b", "n": true}));
+}
+
+#[test]
+fn each_coercion_has_a_switch() {
+    let schema = json!({"type": "object", "properties": {
+        "n": {"type": "integer"}, "b": {"type": "boolean"}, "a": {"type": "array"}, "o": {"type": "string"},
+    }});
+    let sent = json!({"n": "1", "b": "true", "a": "[]", "o": null});
+    let with = |switches| {
+        let mut value = sent.clone();
+        coerce(&mut value, &schema, switches).len()
+    };
+    assert_eq!(with(Coercions::ALL), 4);
+    assert_eq!(with(Coercions { text_as_scalar: false, ..Coercions::ALL }), 2);
+    assert_eq!(with(Coercions { text_as_json: false, ..Coercions::ALL }), 3);
+    assert_eq!(with(Coercions { null_as_absent: false, ..Coercions::ALL }), 3);
+    assert_eq!(with(Coercions::NONE), 0);
+}
+
+#[test]
+fn schemas_that_refer_to_themselves_end() {
+    let schema = json!({"$ref": "#/$defs/a", "$defs": {
+        "a": {"anyOf": [{"$ref": "#/$defs/b"}, {"$ref": "#/$defs/a"}]},
+        "b": {"anyOf": [{"$ref": "#/$defs/a"}, {"type": "integer"}]},
+    }});
+    coerced(json!({"x": "5"}), &schema);
+}
+
+#[test]
+fn choices_within_choices_stay_cheap() {
+    let branch = |op: &str| {
+        json!({"type": "object", "required": ["op", "l", "r"],
+               "properties": {"op": {"const": op}, "l": {"$ref": "#/$defs/e"}, "r": {"$ref": "#/$defs/e"}}})
+    };
+    let schema =
+        json!({"$ref": "#/$defs/e", "$defs": {"e": {"oneOf": [branch("+"), branch("*"), {"type": "integer"}]}}});
+    let mut value = json!("x");
+    for _ in 0..60 {
+        value = json!({"op": "+", "l": value, "r": "1"});
+    }
+    let begun = std::time::Instant::now();
+    coerced(value, &schema);
+    assert!(begun.elapsed() < std::time::Duration::from_secs(5), "{:?}", begun.elapsed());
+}

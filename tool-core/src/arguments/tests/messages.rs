@@ -1,0 +1,176 @@
+//! What a model reads about its mistakes.
+
+#![expect(clippy::needless_pass_by_value, reason = "literals read better without a `&`")]
+
+use super::super::{Problem, report};
+use super::{event, problems};
+use serde_json::json;
+
+const START: &str = "2026-01-31T09:00:00Z";
+
+fn event_with(name: &str, value: serde_json::Value) -> Vec<String> {
+    problems(&json!({"title": "a", "start_time": START, name: value}), &event())
+}
+
+#[test]
+fn a_bound_is_told_with_what_was_sent() {
+    assert_eq!(
+        event_with("duration_minutes", json!(3)),
+        ["`/duration_minutes`: expected a number of at least 5, got 3"]
+    );
+    assert_eq!(
+        event_with("title", json!("a".repeat(81))),
+        ["`/title`: expected at most 80 characters, got 81 characters"]
+    );
+}
+
+#[test]
+fn a_type_is_told_with_its_bounds() {
+    assert_eq!(
+        event_with("duration_minutes", json!("soon")),
+        ["`/duration_minutes`: expected an integer from 5 to 480, got \"soon\""]
+    );
+}
+
+// PEERS 17
+#[test]
+fn an_unknown_parameter_is_told_with_the_nearest_name() {
+    assert_eq!(event_with("colour", json!("red")), ["`/colour`: unknown parameter, did you mean `color`?"]);
+    assert_eq!(event_with("start", json!("")), ["`/start`: unknown parameter, did you mean `start_time`?"]);
+    assert_eq!(
+        event_with("durationMinutes", json!(5)),
+        ["`/durationMinutes`: unknown parameter, did you mean `duration_minutes`?"]
+    );
+    assert_eq!(
+        event_with("xyz", json!("")),
+        ["`/xyz`: unknown parameter, known: `attendees`, `color`, `duration_minutes`, `start_time`, `title`"]
+    );
+}
+
+#[test]
+fn a_missing_parameter_is_told_with_its_description() {
+    assert_eq!(
+        problems(&json!({}), &event()),
+        [
+            "`/start_time`: missing, expected a date and time by RFC 3339, such as \"2026-01-31T09:00:00Z\" (\"Start of the event, RFC 3339\")",
+            "`/title`: missing, expected a string (\"Event title\")",
+        ]
+    );
+}
+
+#[test]
+fn a_choice_is_told_with_what_there_is_to_choose_from() {
+    assert_eq!(
+        event_with("color", json!("gren")),
+        ["`/color`: expected one of \"red\", \"green\", got \"gren\", did you mean \"green\"?"]
+    );
+}
+
+#[test]
+fn a_format_is_told_in_words() {
+    assert_eq!(event_with("attendees", json!(["x"])), ["`/attendees/0`: expected an e-mail address, got \"x\""]);
+}
+
+#[test]
+fn values_are_shortened_at_a_character() {
+    let told = event_with("duration_minutes", json!("ü".repeat(100))).remove(0);
+    assert!(told.ends_with("ü..."), "{told}");
+    assert!(told.chars().count() < 130, "{told}");
+}
+
+#[test]
+fn a_tagged_choice_is_judged_by_the_branch_that_was_meant() {
+    let schema = json!({"oneOf": [
+        {"type": "object", "properties": {"type": {"const": "circle"}, "radius": {"type": "number"}}, "required": ["type", "radius"]},
+        {"type": "object", "properties": {"type": {"const": "square"}, "side": {"type": "number"}}, "required": ["type", "side"]},
+    ]});
+    assert_eq!(problems(&json!({"type": "square", "side": "x"}), &schema), ["`/side`: expected a number, got \"x\""]);
+    assert_eq!(
+        problems(&json!({"type": "oval"}), &schema),
+        ["`/type`: expected one of \"circle\", \"square\", got \"oval\""]
+    );
+    assert_eq!(problems(&json!({"side": 1}), &schema), ["`/type`: missing, expected one of \"circle\", \"square\""]);
+}
+
+#[test]
+fn a_choice_by_key_is_judged_by_the_key() {
+    let variant = |name: &str| json!({"type": "object", "properties": {name: {"type": "integer"}}, "required": [name], "additionalProperties": false});
+    let schema = json!({"oneOf": [variant("a"), variant("b"), {"type": "string", "enum": ["c"]}]});
+    assert_eq!(problems(&json!({"b": "x"}), &schema), ["`/b`: expected an integer, got \"x\""]);
+    assert_eq!(
+        problems(&json!({"d": 1}), &schema),
+        ["arguments: expected an object with `a` or an object with `b` or \"c\", got {\"d\":1}"]
+    );
+}
+
+#[test]
+fn an_optional_value_is_judged_by_its_type() {
+    let schema = json!({"anyOf": [{"type": "integer", "minimum": 5}, {"type": "null"}]});
+    assert_eq!(problems(&json!(3), &schema), ["arguments: expected a number of at least 5, got 3"]);
+}
+
+#[test]
+fn aliases_are_told_as_the_one_parameter_that_they_are() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"query": {"type": "string", "description": "What"}, "q": {"type": "string"}},
+        "additionalProperties": false,
+        "allOf": [{"anyOf": [{"required": ["query"]}, {"required": ["q"]}]}, {"not": {"required": ["query", "q"]}}],
+    });
+    assert_eq!(problems(&json!({}), &schema), ["`/query`: missing, expected a string (\"What\")"]);
+    assert_eq!(
+        problems(&json!({"query": "a", "q": "b"}), &schema),
+        ["`/q`: given together with `query`, which is the same parameter, send one of them"]
+    );
+}
+
+#[test]
+fn other_rules_are_told_in_words_too() {
+    assert_eq!(
+        problems(&json!([1, 1]), &json!({"uniqueItems": true})),
+        ["arguments: expected items that all differ, got [1,1]"]
+    );
+    assert_eq!(problems(&json!([]), &json!({"minItems": 1})), ["arguments: expected at least 1 item, got 0 items"]);
+    assert_eq!(problems(&json!(7), &json!({"multipleOf": 5})), ["arguments: expected a multiple of 5, got 7"]);
+    assert_eq!(
+        problems(&json!("B"), &json!({"pattern": "^b$"})),
+        ["arguments: expected a string that matches `^b$`, got \"B\""]
+    );
+    assert_eq!(problems(&json!("b"), &json!({"const": "a"})), ["arguments: expected \"a\", got \"b\""]);
+    assert_eq!(
+        problems(
+            &json!({"from": 1}),
+            &json!({"properties": {"to": {"type": "string"}}, "dependentRequired": {"from": ["to"]}})
+        ),
+        ["`/to`: missing, expected a string"]
+    );
+}
+
+#[test]
+fn a_schema_that_does_not_compile_says_so() {
+    let told = problems(&json!({}), &json!({"type": "strange"}));
+    assert_eq!(told.len(), 1);
+    assert!(told[0].starts_with("arguments: the tool's schema does not compile"), "{told:?}");
+}
+
+// PEERS 14, 15
+#[test]
+fn the_answer_lists_the_problems_and_shows_valid_arguments() {
+    let told = report(
+        "create_event",
+        &[Problem::missing("/title", "a string"), Problem::new("", "one JSON object", "[]")],
+        &json!({"title": "text"}),
+    );
+    assert_eq!(
+        told,
+        "invalid arguments for `create_event`:\n- /title: missing, expected a string\n- arguments: expected one JSON object, got []\nexample of valid arguments: {\"title\":\"text\"}"
+    );
+}
+
+#[test]
+fn the_answer_stays_short() {
+    let many: Vec<Problem> = (0..25).map(|n| Problem::new(format!("/{n}"), "a string", "1")).collect();
+    let told = report("t", &many, &json!({}));
+    assert_eq!(told.lines().count(), 23);
+    assert!(told.contains("\nand 5 more\n"), "{told}");
+}

@@ -1,0 +1,41 @@
+//! What arguments are put right, and what is said of the rest.
+
+mod coercion;
+mod laws;
+mod messages;
+mod preparation;
+mod spelling;
+
+use super::{Caps, Coercions, Prepared, Problem, Validator, coerce, prepare, validate};
+use serde_json::{Value, json};
+
+/// The value after coercion, and what was done.
+fn coerced(mut value: Value, schema: &Value) -> (Value, Vec<String>) {
+    let notes = coerce(&mut value, schema, Coercions::ALL);
+    (value, notes)
+}
+
+/// The problems of the value, as the model reads them.
+fn problems(value: &Value, schema: &Value) -> Vec<String> {
+    validate(&Validator::new(schema.clone()), value).iter().map(ToString::to_string).collect()
+}
+
+fn prepared(text: &str, schema: &Value) -> Result<Prepared, Vec<Problem>> {
+    prepare(text, schema, &Validator::for_tool(schema.clone()), Caps::default(), Coercions::ALL)
+}
+
+/// The schema of `create_event`.
+fn event() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "title": {"type": "string", "description": "Event title", "maxLength": 80},
+            "start_time": {"type": "string", "format": "date-time", "description": "Start of the event, RFC 3339"},
+            "duration_minutes": {"type": "integer", "minimum": 5, "maximum": 480, "default": 30},
+            "attendees": {"type": "array", "items": {"type": "string", "format": "email"}, "default": null},
+            "color": {"type": "string", "enum": ["red", "green"], "default": null},
+        },
+        "required": ["title", "start_time"],
+        "additionalProperties": false,
+    })
+}

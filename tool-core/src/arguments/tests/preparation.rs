@@ -1,0 +1,124 @@
+//! From the text that a model sent to arguments that a tool takes.
+
+use super::super::{Caps, Coercions, Validator, prepare};
+use super::{event, prepared};
+use serde_json::json;
+
+fn told(text: &str) -> Vec<String> {
+    prepared(text, &event()).expect_err("they are wrong").iter().map(ToString::to_string).collect()
+}
+
+fn none() -> serde_json::Value {
+    json!({"type": "object", "properties": {}})
+}
+
+// L28
+#[test]
+fn nothing_and_null_are_no_arguments() {
+    for text in ["", "  \n", "null", "\"\"", "\"null\""] {
+        assert_eq!(prepared(text, &none()).expect(text).text, "{}");
+    }
+    assert_eq!(prepared("null", &none()).expect("empty").coerced, ["arguments: empty to object"]);
+    assert_eq!(prepared("{}", &none()).expect("empty").coerced, [""; 0]);
+}
+
+// L28
+#[test]
+fn a_text_of_an_object_is_that_object() {
+    let prepared = prepared(r#""{\"title\":\"a\",\"start_time\":\"2026-01-31T09:00:00Z\"}""#, &event()).expect("valid");
+    assert_eq!(prepared.text, r#"{"start_time":"2026-01-31T09:00:00Z","title":"a"}"#);
+    assert_eq!(prepared.coerced, ["arguments: text to object"]);
+}
+
+#[test]
+fn anything_but_an_object_is_refused() {
+    for text in ["[]", "5", "\"hello\"", "\"[1]\"", r#""\"{}\"""#] {
+        let told = told(text);
+        assert!(told[0].starts_with("arguments: expected a JSON object, got "), "{told:?}");
+    }
+}
+
+#[test]
+fn broken_json_is_told_with_its_place() {
+    let told = told("{\"title\": \"a\",\n oops}");
+    assert_eq!(told.len(), 1);
+    assert!(told[0].contains("line 2, column 2"), "{told:?}");
+}
+
+#[test]
+fn every_problem_is_told_at_once_in_the_order_of_places() {
+    assert_eq!(
+        told(r#"{"title": 5, "title": 6, "duration_minutes": 3, "zzz": 1}"#),
+        [
+            "`/duration_minutes`: expected a number of at least 5, got 3",
+            "`/start_time`: missing, expected a date and time by RFC 3339, such as \"2026-01-31T09:00:00Z\" (\"Start of the event, RFC 3339\")",
+            "`/title`: expected a string, got 6",
+            "`/title`: expected one value, got several: the key stands more than once",
+            "`/zzz`: unknown parameter, known: `attendees`, `color`, `duration_minutes`, `start_time`, `title`",
+        ]
+    );
+}
+
+// L34
+#[test]
+fn null_for_each_optional_parameter_is_its_absence() {
+    let text =
+        r#"{"title":"a","start_time":"2026-01-31T09:00:00Z","duration_minutes":null,"attendees":null,"color":null}"#;
+    let prepared = prepared(text, &event()).expect("valid");
+    assert_eq!(prepared.value, json!({"title": "a", "start_time": "2026-01-31T09:00:00Z"}));
+    assert_eq!(prepared.coerced.len(), 3);
+}
+
+#[test]
+fn whole_floats_are_written_as_integers() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "number"}}});
+    let prepared = prepared(r#"{"a": 1e2, "b": -0.5}"#, &schema).expect("valid");
+    assert_eq!(prepared.text, r#"{"a":100,"b":-0.5}"#);
+    assert_eq!(prepared.coerced, [""; 0]);
+}
+
+#[test]
+fn a_text_over_the_cap_is_refused_unread() {
+    let schema = event();
+    let caps = Caps { bytes: 10 };
+    let found = prepare("{\"title\": 1}", &schema, &Validator::new(schema.clone()), caps, Coercions::ALL);
+    assert_eq!(
+        found.expect_err("too long")[0].to_string(),
+        "arguments: expected at most 10 bytes, got 12 bytes, send less at once"
+    );
+}
+
+#[test]
+fn deep_json_is_refused() {
+    let told = told(&format!("{}{}", "[".repeat(100_000), "]".repeat(100_000)));
+    assert_eq!(told.len(), 1);
+}
+
+#[test]
+fn a_deep_text_inside_deep_arguments_is_left_alone() {
+    let schema = json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"type": "array", "items": {"$ref": "#/$defs/a"}}}});
+    let inner = format!("{}{}", "[".repeat(100), "]".repeat(100));
+    let text = format!("{{\"x\":{}\"{inner}\"{}}}", "[".repeat(100), "]".repeat(100));
+    assert_eq!(prepared(&text, &schema).expect_err("too deep").len(), 1);
+}
+
+#[test]
+fn a_tool_without_parameters_refuses_unknown_ones() {
+    let told = prepared("{\"a\": 1}", &none()).expect_err("there are none");
+    assert_eq!(told[0].to_string(), "`/a`: unknown parameter, there are none");
+}
+
+#[test]
+fn without_switches_arguments_are_taken_as_they_are() {
+    let schema = event();
+    let validator = Validator::new(schema.clone());
+    for text in ["", "null", "\"{}\""] {
+        assert!(prepare(text, &schema, &validator, Caps::default(), Coercions::NONE).is_err());
+    }
+}
+
+#[test]
+fn formats_that_are_not_assertions_are_not_checked() {
+    let schema = json!({"type": "object", "properties": {"u": {"type": "string", "format": "uri"}}});
+    assert!(prepared("{\"u\": \"no uri\"}", &schema).is_ok());
+}

@@ -1,0 +1,147 @@
+//! All that a schema says about one value: its own keywords, those behind `$ref` and those in `allOf`.
+
+use crate::schema::walk;
+use serde_json::{Map, Value};
+
+/// A set of JSON types.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Types(u8);
+
+impl Types {
+    pub(super) const BOOLEAN: Self = Self(1);
+    pub(super) const INTEGER: Self = Self(2);
+    /// Every integer is a number, but a number need not be an integer.
+    pub(super) const FRACTION: Self = Self(4);
+    pub(super) const STRING: Self = Self(8);
+    pub(super) const ARRAY: Self = Self(16);
+    pub(super) const OBJECT: Self = Self(32);
+    const NULL: Self = Self(64);
+    const ALL: Self = Self(127);
+
+    pub(super) fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    fn named(name: &str) -> Self {
+        match name {
+            "boolean" => Self::BOOLEAN,
+            "integer" => Self::INTEGER,
+            "number" => Self(Self::INTEGER.0 | Self::FRACTION.0),
+            "string" => Self::STRING,
+            "array" => Self::ARRAY,
+            "object" => Self::OBJECT,
+            "null" => Self::NULL,
+            _ => Self::ALL,
+        }
+    }
+
+    fn of(value: &Value) -> Self {
+        match value {
+            Value::Null => Self::NULL,
+            Value::Bool(_) => Self::BOOLEAN,
+            Value::Number(_) => Self::named("number"),
+            Value::String(_) => Self::STRING,
+            Value::Array(_) => Self::ARRAY,
+            Value::Object(_) => Self::OBJECT,
+        }
+    }
+
+    fn any(types: impl Iterator<Item = Self>) -> Self {
+        types.fold(Self(0), |all, next| Self(all.0 | next.0))
+    }
+}
+
+/// The schemas that a value must all satisfy.
+pub(super) struct View<'a> {
+    parts: Vec<&'a Map<String, Value>>,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn of(schemas: &[&'a Value], root: &'a Value) -> Self {
+        let mut view = Self { parts: Vec::new() };
+        for schema in schemas {
+            view.add(schema, root);
+        }
+        view
+    }
+
+    fn add(&mut self, schema: &'a Value, root: &'a Value) {
+        let Some(map) = schema.as_object() else { return };
+        if self.parts.iter().any(|part| std::ptr::eq(*part, map)) {
+            return;
+        }
+        self.parts.push(map);
+        if let Some(target) = map.get("$ref").and_then(Value::as_str).and_then(|name| walk::resolve(root, name)) {
+            self.add(target, root);
+        }
+        for schema in map.get("allOf").and_then(Value::as_array).into_iter().flatten() {
+            self.add(schema, root);
+        }
+    }
+
+    /// The types that are left, choices aside: a choice is made by trying it.
+    pub(super) fn types(&self) -> Types {
+        let mut left = Types::ALL.0;
+        for part in &self.parts {
+            left &= match part.get("type") {
+                Some(Value::String(name)) => Types::named(name).0,
+                Some(Value::Array(names)) => Types::any(names.iter().filter_map(Value::as_str).map(Types::named)).0,
+                _ => Types::ALL.0,
+            };
+            if let Some(values) = part.get("enum").and_then(Value::as_array) {
+                left &= Types::any(values.iter().map(Types::of)).0;
+            }
+            if let Some(value) = part.get("const") {
+                left &= Types::of(value).0;
+            }
+        }
+        Types(left)
+    }
+
+    /// Whether the property has to be there.
+    pub(super) fn requires(&self, name: &str) -> bool {
+        let lists = self.parts.iter().filter_map(|part| part.get("required")?.as_array());
+        lists.flatten().any(|required| required == name)
+    }
+
+    /// What is declared for the property by its name.
+    pub(super) fn declared(&self, name: &str) -> Vec<&'a Value> {
+        self.parts.iter().filter_map(|part| part.get("properties")?.get(name)).collect()
+    }
+
+    /// What holds for the value of the property, declared or not.
+    pub(super) fn property(&self, name: &str) -> Vec<&'a Value> {
+        self.parts.iter().filter_map(|part| property_in(part, name)).collect()
+    }
+
+    /// What holds for an item of an array.
+    pub(super) fn item(&self, position: usize) -> Vec<&'a Value> {
+        let of_part = |part: &&'a Map<String, Value>| {
+            let first = part.get("prefixItems").and_then(Value::as_array);
+            first.and_then(|first| first.get(position)).or_else(|| part.get("items"))
+        };
+        self.parts.iter().filter_map(of_part).collect()
+    }
+
+    /// The choices: lists of branches.
+    pub(super) fn choices(&self) -> Vec<&'a [Value]> {
+        let of_part = |part: &&'a Map<String, Value>| {
+            let map: &'a Map<String, Value> = part;
+            ["anyOf", "oneOf"].into_iter().filter_map(move |keyword| map.get(keyword)?.as_array().map(Vec::as_slice))
+        };
+        self.parts.iter().flat_map(of_part).collect()
+    }
+}
+
+fn property_in<'a>(part: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    if let Some(declared) = part.get("properties").and_then(|all| all.get(name)) {
+        return Some(declared);
+    }
+    let rest = part.get("additionalProperties");
+    match part.get("patternProperties").and_then(Value::as_object).filter(|patterns| !patterns.is_empty()) {
+        None => rest,
+        // With one pattern and nothing else allowed, whatever is accepted at all is what the pattern says.
+        Some(patterns) if patterns.len() == 1 && rest == Some(&Value::Bool(false)) => patterns.values().next(),
+        Some(_) => None,
+    }
+}

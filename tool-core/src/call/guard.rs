@@ -1,0 +1,95 @@
+//! Panics of a tool: caught, logged, answered.
+
+use crate::__private::{Call, Invocation, Outcome, Rejected, Started};
+use crate::response::{ErrorKind, MASKED, ToolError};
+use crate::tool::Handler;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+// `AssertUnwindSafe`: what a panic leaves behind is the tool's own state, and a tool that panicked may be called
+// again, as it may be from several tasks at once. Locks that it poisoned tell it so.
+
+/// Starts a tool. A panic while decoding or in a sync method is an outcome.
+#[inline]
+pub(super) fn start<'a>(handler: &'a dyn Handler, call: Call<'a>) -> Started<'a> {
+    catch_unwind(AssertUnwindSafe(|| handler.start(call))).unwrap_or_else(|panic| Ok(Invocation::Done(panicked(panic))))
+}
+
+/// Drives a tool to its end.
+#[inline]
+pub(super) async fn settle(mut invocation: Invocation<'_>) -> Outcome {
+    loop {
+        match invocation {
+            Invocation::Done(outcome) => return outcome,
+            Invocation::Later(future) => invocation = Guarded(Some(future)).await,
+        }
+    }
+}
+
+struct Guarded<'a>(Option<Pin<Box<dyn Future<Output = Invocation<'a>> + Send + 'a>>>);
+
+impl<'a> Future for Guarded<'a> {
+    type Output = Invocation<'a>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Invocation<'a>> {
+        let polled = catch_unwind(AssertUnwindSafe(|| {
+            let future = self.0.as_mut()?;
+            let ready = future.as_mut().poll(cx).is_ready_then();
+            if ready.is_some() {
+                // Dropped here, so that a panic while dropping is caught as well.
+                self.0 = None;
+            }
+            Some(ready)
+        }));
+        match polled {
+            Ok(Some(Some(invocation))) => Poll::Ready(invocation),
+            Ok(Some(None)) => Poll::Pending,
+            Ok(None) => Poll::Ready(Invocation::Done(Err(ToolError::internal("polled after it ended")))),
+            Err(panic) => {
+                // What is left of it may panic once more while it is dropped.
+                let rest = self.0.take();
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(rest)));
+                Poll::Ready(Invocation::Done(panicked(panic)))
+            }
+        }
+    }
+}
+
+trait ReadyThen<T> {
+    fn is_ready_then(self) -> Option<T>;
+}
+
+impl<T> ReadyThen<T> for Poll<T> {
+    fn is_ready_then(self) -> Option<T> {
+        match self {
+            Poll::Ready(value) => Some(value),
+            Poll::Pending => None,
+        }
+    }
+}
+
+/// The outcome of a panic. Its text goes to the log only.
+#[cold]
+fn panicked(panic: Box<dyn Any + Send>) -> Outcome {
+    let text = match panic.downcast::<String>() {
+        Ok(text) => *text,
+        Err(other) => match other.downcast::<&'static str>() {
+            Ok(text) => (*text).to_owned(),
+            Err(other) => {
+                // Dropping an unknown payload may panic again.
+                std::mem::forget(other);
+                "a value that is no text".to_owned()
+            }
+        },
+    };
+    tracing::error!(panic = %text.escape_debug(), "tool panicked");
+    Err(ToolError::new(ErrorKind::Internal, MASKED, false).unexpected())
+}
+
+impl From<ToolError> for Rejected {
+    fn from(error: ToolError) -> Self {
+        Self::Context(error)
+    }
+}

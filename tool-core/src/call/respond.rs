@@ -1,0 +1,143 @@
+//! From an outcome to a response.
+
+use super::report;
+use crate::__private::Outcome;
+use crate::arguments::{Problem, nearest};
+use crate::response::{ErrorKind, Form, RareMeta, Slim, ToolError, ToolOutput, ToolResponse, cut};
+use crate::run::RunContext;
+use crate::tool::FunctionTool;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Everything that a response says of its call.
+#[derive(Clone, Copy)]
+pub(super) struct Answer<'a> {
+    pub(super) tool: &'a FunctionTool,
+    pub(super) ctx: &'a RunContext,
+    pub(super) began: Instant,
+}
+
+impl Answer<'_> {
+    #[inline]
+    pub(super) fn give(self, outcome: Outcome) -> ToolResponse {
+        match outcome {
+            Ok(ToolOutput { data: Ok(data), form, rare: None }) if self.fits(&data) => self.success(data, form),
+            Ok(output) => self.rich(output),
+            Err(error) => self.fail(error),
+        }
+    }
+
+    #[inline]
+    fn success(self, data: String, form: Form) -> ToolResponse {
+        let mut response = ToolResponse { body: Ok(data), form, slim: self.slim() };
+        self.intents(&mut response);
+        response
+    }
+
+    #[inline]
+    fn fits(self, data: &str) -> bool {
+        self.tool.definition().max_output().is_none_or(|limit| data.len() <= limit)
+    }
+
+    /// A result with more than data, or one that may be too long.
+    #[cold]
+    fn rich(self, output: ToolOutput) -> ToolResponse {
+        let ToolOutput { data, form, rare } = output;
+        let data = match data {
+            Ok(data) => data,
+            Err(error) => return self.fail(error),
+        };
+        let rare = rare.map(|rare| *rare).unwrap_or_default();
+        let limit = self.tool.definition().max_output().filter(|_| rare.truncated.is_none());
+        let (data, truncated) = match limit.and_then(|limit| cut(&data, limit)) {
+            Some((shorter, how)) => (shorter, Some(how)),
+            None => (data, rare.truncated),
+        };
+        let mut response = ToolResponse { body: Ok(data), form, slim: self.slim() };
+        let meta = RareMeta {
+            intents: rare.intents,
+            truncated,
+            warnings: rare.warnings,
+            extra: rare.extra,
+            empty: rare.empty,
+            ..RareMeta::default()
+        };
+        if meta != RareMeta::default() {
+            *response.rare() = meta;
+        }
+        self.intents(&mut response);
+        response
+    }
+
+    /// Intents that were emitted come before those that were returned: they were asked for earlier.
+    #[inline]
+    fn intents(self, response: &mut ToolResponse) {
+        let mut emitted = self.ctx.take_intents();
+        if !emitted.is_empty() {
+            let rare = response.rare();
+            emitted.append(&mut rare.intents);
+            rare.intents = emitted;
+        }
+    }
+
+    #[cold]
+    pub(super) fn fail(self, error: ToolError) -> ToolResponse {
+        let harmless = self.tool.definition().body.harmless();
+        let body = error.into_body(self.tool.name(), harmless);
+        ToolResponse { body: Err(Box::new(body)), form: Form::Data, slim: self.slim() }
+    }
+
+    /// VALIDATION, with every problem.
+    #[cold]
+    pub(super) fn refuse(self, problems: &[Problem]) -> ToolResponse {
+        let mut response = self.fail(report(self.tool, problems));
+        response.rare().problems = problems.to_vec();
+        response
+    }
+
+    #[inline]
+    fn slim(self) -> Slim {
+        Slim {
+            tool: Arc::clone(&self.tool.definition().name),
+            call_id: self.ctx.call_id_shared().cloned(),
+            duration: self.began.elapsed(),
+            rare: None,
+        }
+    }
+}
+
+/// How many names an answer to an unknown one lists.
+const LISTED: usize = 50;
+
+/// NOT_FOUND, with the nearest name and those there are. L19.
+#[cold]
+pub(crate) fn unknown_tool<'a>(
+    name: &str,
+    ctx: &RunContext,
+    names: impl Iterator<Item = &'a str>,
+    began: Instant,
+) -> ToolResponse {
+    let names = names.collect::<Vec<_>>();
+    let shown = shorten(name);
+    let meant = nearest(name, names.iter().copied()).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
+    let listed = names.iter().take(LISTED).copied().collect::<Vec<_>>().join(", ");
+    let more = match names.len().saturating_sub(LISTED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let there = if names.is_empty() { "no tools are available".into() } else { format!("available tools: {listed}{more}") };
+    let message = format!("unknown tool `{shown}`{meant}; {there}");
+    let body = ToolError::new(ErrorKind::NotFound, message, false).into_body(&shown, false);
+    let slim =
+        Slim { tool: shown.into(), call_id: ctx.call_id_shared().cloned(), duration: began.elapsed(), rare: None };
+    ToolResponse { body: Err(Box::new(body)), form: Form::Data, slim }
+}
+
+/// A name that a model made up, fit to be shown: no control characters, no novel.
+fn shorten(name: &str) -> String {
+    let escaped = name.escape_debug().to_string();
+    match escaped.char_indices().nth(128) {
+        None => escaped,
+        Some((end, _)) => format!("{}...", &escaped[..end]),
+    }
+}

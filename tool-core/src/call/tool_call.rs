@@ -1,0 +1,50 @@
+//! A call, as a provider's protocol reads it off a model's message.
+
+use super::Arguments;
+
+/// A call that a model makes: an id to answer under, a tool's name, and arguments.
+///
+/// ```
+/// use serde_json::json;
+/// use tool_core::ToolCall;
+///
+/// let call = ToolCall::new("call_1", "add", json!({"a": 1, "b": 2}));
+/// assert_eq!((call.id(), call.name(), call.arguments()), ("call_1", "add", r#"{"a":1,"b":2}"#));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolCall {
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+impl ToolCall {
+    /// A call with arguments as text, bytes, a `Value` or a `RawValue`. Bytes that are no UTF-8 stay refusable: they
+    /// are kept with replacement characters, which no JSON outside a text has.
+    pub fn new<'a>(id: impl Into<String>, name: impl Into<String>, arguments: impl Into<Arguments<'a>>) -> Self {
+        let arguments = match arguments.into().0 {
+            super::arguments::Form::Text(text) => text.into_owned(),
+            super::arguments::Form::Bytes(bytes) => match String::from_utf8(bytes.into_owned()) {
+                Ok(text) => text,
+                // Marked, so that a replacement inside a text cannot make the whole acceptable.
+                Err(error) => format!("\u{FFFD}{}", String::from_utf8_lossy(error.as_bytes())),
+            },
+        };
+        Self { id: id.into(), name: name.into(), arguments }
+    }
+
+    /// The id under which it is answered.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The tool's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The arguments' text.
+    pub fn arguments(&self) -> &str {
+        &self.arguments
+    }
+}

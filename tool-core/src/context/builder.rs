@@ -1,0 +1,55 @@
+//! Putting a tool context together by hand.
+
+use super::freeze::Parts;
+use super::{RegistryError, RegistryErrors, ToolContext};
+use crate::arguments::Coercions;
+use crate::tool::IntoTool;
+
+/// Makes a [`ToolContext`]. Nothing is checked before [`build`](Self::build), which tells every problem at once.
+#[derive(Default)]
+#[must_use]
+pub struct ToolContextBuilder {
+    parts: Parts,
+}
+
+impl ToolContextBuilder {
+    /// Adds a toolset by value (or in an `Arc`), a `#[tool]` fn by its name, or a tool.
+    #[track_caller]
+    pub fn with<M>(mut self, tool: impl IntoTool<M>) -> Self {
+        match tool.into_tool() {
+            Ok(tool) => self.parts.entries.push(tool),
+            Err(message) => self.parts.problems.push(RegistryError { message, places: Vec::new() }),
+        }
+        self
+    }
+
+    /// Adds several of a kind.
+    #[track_caller]
+    pub fn with_all<M, T: IntoTool<M>>(self, tools: impl IntoIterator<Item = T>) -> Self {
+        tools.into_iter().fold(self, Self::with)
+    }
+
+    /// Which lossless readings of arguments are allowed; all of them unless told.
+    pub fn coercions(mut self, coercions: Coercions) -> Self {
+        self.parts.settings.coercions = coercions;
+        self
+    }
+
+    /// The bytes that a call's arguments may have; 1 MiB unless told.
+    pub fn max_argument_bytes(mut self, bytes: usize) -> Self {
+        self.parts.settings.argument_bytes = bytes;
+        self
+    }
+
+    /// The bytes that a result may have before it is cut; 1 MiB unless told. `max_output` of a tool is a limit of
+    /// its own.
+    pub fn max_output_bytes(mut self, bytes: usize) -> Self {
+        self.parts.settings.output_bytes = bytes;
+        self
+    }
+
+    /// Checks everything and freezes it.
+    pub fn build(self) -> Result<ToolContext, RegistryErrors> {
+        ToolContext::freeze(self.parts)
+    }
+}

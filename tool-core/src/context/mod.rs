@@ -1,0 +1,161 @@
+//! The tool context: a frozen, checked, shared set of tools.
+
+mod builder;
+mod errors;
+mod freeze;
+mod lifecycle;
+mod registry;
+
+pub use builder::ToolContextBuilder;
+pub use errors::{RegistryError, RegistryErrors};
+pub use lifecycle::SetupFailure;
+pub use registry::Registry;
+pub(crate) use registry::function_tool;
+
+use crate::call::{self, Arguments, Settings};
+use crate::configure::ToolsetMetadata;
+use crate::response::ToolResponse;
+use crate::run::RunContext;
+use crate::tool::{FunctionTool, ProviderTool, Tool, ToolDefinition, Toolset};
+use freeze::Parts;
+use rustc_hash::FxHashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A frozen set of tools: checked once, immutable, cheap to clone and to share.
+///
+/// The order is that of insertion, a toolset's tools where the toolset stands; [`discover`](Self::discover) sorts by
+/// name. It stays the same from run to run, so that a provider's prompt cache holds.
+#[derive(Clone)]
+pub struct ToolContext(Arc<Inner>);
+
+pub(crate) struct Inner {
+    /// As they were given.
+    entries: Vec<Tool>,
+    functions: Vec<FunctionTool>,
+    index: FxHashMap<Arc<str>, usize>,
+    providers: Vec<Arc<dyn ProviderTool>>,
+    toolsets: Vec<Arc<dyn Toolset>>,
+    unconfigured: Vec<ToolsetMetadata>,
+    settings: Settings,
+}
+
+impl ToolContext {
+    /// A context put together by hand.
+    pub fn builder() -> ToolContextBuilder {
+        ToolContextBuilder::default()
+    }
+
+    /// A context of everything that is linked in and needs no configuration: free fns, and toolsets whose type is
+    /// `Default` and not `Configure`, unless they say `discover = false`.
+    ///
+    /// A crate that no code names is not linked: `use my_tools as _;` names it.
+    pub fn discover() -> Result<Self, RegistryErrors> {
+        Registry::discover()?.context()
+    }
+
+    fn freeze(parts: Parts) -> Result<Self, RegistryErrors> {
+        freeze::freeze(parts).map(|inner| Self(Arc::new(inner)))
+    }
+
+    /// Calls a tool: decoding, panic guard and size cap, and nothing else. Whatever happens, there is an answer.
+    ///
+    /// `arguments` is JSON text, bytes, a `serde_json::Value` or a `RawValue`.
+    pub fn call<'a>(
+        &'a self,
+        name: &'a str,
+        arguments: impl Into<Arguments<'a>>,
+        ctx: &'a RunContext,
+    ) -> impl Future<Output = ToolResponse> + Send + 'a {
+        let arguments = arguments.into();
+        async move {
+            match self.0.index.get(name).and_then(|at| self.0.functions.get(*at)) {
+                Some(tool) if tool.visible_in(ctx) => call::run(tool, arguments, ctx, &self.0.settings).await,
+                _ => call::unknown_tool(name, ctx, self.visible_names(ctx), Instant::now()),
+            }
+        }
+    }
+
+    /// The definitions of all function tools, in order.
+    pub fn definitions(&self) -> impl Iterator<Item = &ToolDefinition> {
+        self.0.functions.iter().map(FunctionTool::definition)
+    }
+
+    /// The definitions that a run may see: without the tools of a `dynamic` toolset that its predicate hides.
+    pub fn definitions_for(&self, ctx: &RunContext) -> impl Iterator<Item = &ToolDefinition> {
+        self.0.functions.iter().filter(|tool| tool.visible_in(ctx)).map(FunctionTool::definition)
+    }
+
+    /// All function tools, in order.
+    pub fn function_tools(&self) -> &[FunctionTool] {
+        &self.0.functions
+    }
+
+    /// All provider tools, in order.
+    pub fn provider_tools(&self) -> &[Arc<dyn ProviderTool>] {
+        &self.0.providers
+    }
+
+    /// All toolsets, nested ones after the one that holds them.
+    pub fn toolsets(&self) -> &[Arc<dyn Toolset>] {
+        &self.0.toolsets
+    }
+
+    /// Function tools, then provider tools; no toolsets.
+    pub fn flatten(&self) -> impl Iterator<Item = Tool> {
+        let functions = self.0.functions.iter().cloned().map(Tool::Function);
+        functions.chain(self.0.providers.iter().cloned().map(Tool::Provider))
+    }
+
+    /// Whether there is a function tool of that name or a provider tool of that id.
+    pub fn has_tool(&self, id: &str) -> bool {
+        self.0.index.contains_key(id) || self.0.providers.iter().any(|tool| tool.id() == id)
+    }
+
+    /// The function tool of that name.
+    pub fn function_tool(&self, name: &str) -> Option<&FunctionTool> {
+        self.0.index.get(name).and_then(|at| self.0.functions.get(*at))
+    }
+
+    /// The toolsets that [`discover`](Self::discover) left out because they have to be configured.
+    pub fn unconfigured(&self) -> &[ToolsetMetadata] {
+        &self.0.unconfigured
+    }
+
+    /// Puts other tools in the place of all there are. Contexts that were cloned before keep theirs; on an error this
+    /// one does too.
+    pub fn update_tools(&mut self, tools: impl IntoIterator<Item = Tool>) -> Result<(), RegistryErrors> {
+        let parts = Parts {
+            entries: tools.into_iter().collect(),
+            unconfigured: self.0.unconfigured.clone(),
+            settings: self.0.settings,
+            problems: Vec::new(),
+        };
+        *self = Self::freeze(parts)?;
+        Ok(())
+    }
+
+    fn visible_names<'a>(&'a self, ctx: &'a RunContext) -> impl Iterator<Item = &'a str> {
+        self.definitions_for(ctx).map(ToolDefinition::name)
+    }
+}
+
+impl PartialEq for ToolContext {
+    /// Every name has the same instance, and the provider tools and toolsets are the same instances in any order.
+    fn eq(&self, other: &Self) -> bool {
+        fn same<T: ?Sized>(a: &[Arc<T>], b: &[Arc<T>]) -> bool {
+            let within = |x: &Arc<T>, all: &[Arc<T>]| all.iter().any(|y| std::ptr::addr_eq(Arc::as_ptr(x), Arc::as_ptr(y)));
+            a.len() == b.len() && a.iter().all(|x| within(x, b)) && b.iter().all(|x| within(x, a))
+        }
+        let functions = self.0.functions.len() == other.0.functions.len()
+            && self.0.functions.iter().all(|tool| other.function_tool(tool.name()).is_some_and(|found| found.same(tool)));
+        functions && same(&self.0.providers, &other.0.providers) && same(&self.0.toolsets, &other.0.toolsets)
+    }
+}
+
+impl fmt::Debug for ToolContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.flatten()).finish()
+    }
+}

@@ -1,0 +1,93 @@
+//! Everything that is linked in.
+
+use super::freeze::Parts;
+use super::{RegistryError, RegistryErrors, ToolContext};
+use crate::__private::{Kind, Linked, Place, Registration, ToolSpec};
+use crate::configure::ToolsetMetadata;
+use crate::tool::{FunctionTool, Source, Tool};
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+/// Everything that `#[tool]` and `#[toolset]` registered in the crates that are linked in, in a stable order: by name.
+pub struct Registry {
+    context: ToolContext,
+    toolsets: Vec<ToolsetMetadata>,
+}
+
+impl Registry {
+    /// Finds everything, or tells every problem: names that collide, invalid names, invalid schemas.
+    pub fn discover() -> Result<Self, RegistryErrors> {
+        let mut parts = Parts::default();
+        let mut toolsets = Vec::new();
+        parts.entries.extend(functions().map(|spec| Tool::Function(function_tool(spec))));
+        let mut owners = Vec::new();
+        for linked in linked() {
+            let mut metadata = (linked.metadata)();
+            let discovery = (linked.discovery)();
+            owners.push(linked.id);
+            if let Some(configured_by) = discovery.configured {
+                configured_by(&mut metadata);
+                parts.unconfigured.push(metadata.clone());
+            } else if let (Some(make), true) = (discovery.make, linked.discover) {
+                parts.entries.push(Tool::Toolset(make()));
+            }
+            toolsets.push(metadata);
+        }
+        parts.problems.extend(orphans(&owners));
+        parts.entries.sort_by(|a, b| a.id().cmp(b.id()));
+        parts.unconfigured.sort_by(|a, b| a.name.cmp(&b.name));
+        toolsets.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(Self { context: ToolContext::freeze(parts)?, toolsets })
+    }
+
+    /// The tools that need no configuration.
+    pub fn context(&self) -> Result<ToolContext, RegistryErrors> {
+        Ok(self.context.clone())
+    }
+
+    /// Every toolset's metadata, of those too that have to be configured.
+    pub fn toolsets(&self) -> &[ToolsetMetadata] {
+        &self.toolsets
+    }
+}
+
+fn functions() -> impl Iterator<Item = &'static ToolSpec<()>> {
+    inventory::iter::<Registration>().filter_map(|registration| match &registration.0 {
+        Kind::Function { spec, .. } => Some(*spec),
+        _ => None,
+    })
+}
+
+fn linked() -> impl Iterator<Item = Linked> {
+    inventory::iter::<Registration>().filter_map(|registration| match &registration.0 {
+        Kind::Toolset(linked) => Some(*linked),
+        _ => None,
+    })
+}
+
+/// Parts whose type has no main block would be silently absent.
+fn orphans(owners: &[fn() -> std::any::TypeId]) -> Vec<RegistryError> {
+    let orphan = |registration: &Registration| match &registration.0 {
+        Kind::Part { owner, place: Place { file, line, path }, .. }
+            if !owners.iter().any(|known| known() == owner()) =>
+        {
+            let message = format!("`{path}` has a `#[toolset(part)]` block and no main one; add `#[toolset]` to one of its blocks");
+            Some(RegistryError { message, places: vec![Source { file, line: *line }] })
+        }
+        _ => None,
+    };
+    inventory::iter::<Registration>().filter_map(orphan).collect()
+}
+
+/// The tool of a free fn: always the same instance, however it is found.
+pub(crate) fn function_tool(spec: &'static ToolSpec<()>) -> FunctionTool {
+    static MADE: LazyLock<Mutex<HashMap<usize, FunctionTool>>> = LazyLock::new(Mutex::default);
+    static NOTHING: LazyLock<Arc<()>> = LazyLock::new(Arc::default);
+
+    let key = std::ptr::from_ref(spec).addr();
+    let made = MADE.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+    made.unwrap_or_else(|| {
+        let tool = FunctionTool::bind(spec, &NOTHING, None);
+        MADE.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(tool).clone()
+    })
+}

@@ -1,0 +1,169 @@
+//! Keys: what has been seen of them, and how a map's key type reads them.
+
+use std::collections::HashSet;
+
+use serde::Deserializer;
+use serde::de::{Error as _, Unexpected, Visitor};
+use serde::forward_to_deserialize_any;
+
+use super::decoder::{Decoder, Key};
+use super::enums::Unit;
+use super::error::Error;
+
+/// Up to this many keys of one object are compared one by one.
+const FEW: usize = 16;
+
+/// The remembered keys of all open objects: the first few of each on one stack, the others in one set under
+/// the place of their object. (The set's hasher is seeded: keys come from outside.)
+pub(super) struct Seen<'de> {
+    few: Vec<Key<'de>>,
+    many: Option<HashSet<(usize, Key<'de>)>>,
+}
+
+/// One object's part of [`Seen`].
+#[derive(Clone, Copy)]
+pub(super) struct Scope {
+    /// The place of the object's brace.
+    place: usize,
+    /// Where its keys begin on the stack.
+    base: usize,
+}
+
+impl Scope {
+    /// The part of the object whose brace is the next byte.
+    #[inline]
+    pub(super) fn new(decoder: &Decoder<'_>) -> Self {
+        Self { place: decoder.at, base: decoder.seen.as_ref().map_or(0, |seen| seen.few.len()) }
+    }
+
+    /// Remembers a key; false if it was there already.
+    pub(super) fn insert<'de>(self, decoder: &mut Decoder<'de>, key: Key<'de>) -> bool {
+        let seen = decoder.seen.get_or_insert_with(|| Box::new(Seen { few: Vec::with_capacity(FEW), many: None }));
+        let own = seen.few.get(self.base..).unwrap_or_default();
+        if own.contains(&key) {
+            return false;
+        }
+        if own.len() < FEW {
+            seen.few.push(key);
+            return true;
+        }
+        seen.many.get_or_insert_default().insert((self.place, key))
+    }
+
+    /// The object has ended.
+    pub(super) fn close(self, decoder: &mut Decoder<'_>) {
+        if let Some(seen) = &mut decoder.seen {
+            seen.few.truncate(self.base);
+        }
+    }
+}
+
+/// A key that a map's key type, or a struct's field names, read.
+pub(super) struct MapKey<'de>(pub(super) Key<'de>);
+
+impl MapKey<'_> {
+    /// The key as an integer: digits, with a `-` before them where the type is signed. Leading zeros are
+    /// taken, because the published pattern (`^-?\d+$`) takes them.
+    fn digits(&self, signed: bool, wanted: &dyn serde::de::Expected) -> Result<&str, Error> {
+        let digits = if signed { self.0.strip_prefix('-').unwrap_or(&self.0) } else { &self.0 };
+        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(Error::invalid_value(Unexpected::Str(&self.0), wanted));
+        }
+        Ok(&self.0)
+    }
+
+    /// The key as a float: its whole text must be a number of JSON.
+    fn float<'v, V: Visitor<'v>>(&self, visitor: V, limit: f64) -> Result<V::Value, Error> {
+        let mut reader = Decoder::new(&self.0);
+        let whole = reader.check_number().is_ok() && reader.at == self.0.len();
+        match self.0.parse::<f64>() {
+            Ok(value) if whole && value.abs() <= limit => visitor.visit_f64(value),
+            _ => Err(Error::invalid_value(Unexpected::Str(&self.0), &visitor)),
+        }
+    }
+}
+
+/// The integer types, each through the widest of its sign: the type's own visitor checks the range.
+macro_rules! integer_keys {
+    ($($method:ident $visit:ident $wide:ty, $signed:literal;)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            match self.digits($signed, &visitor)?.parse::<$wide>() {
+                Ok(value) => visitor.$visit(value),
+                Err(_) => Err(Error::invalid_value(Unexpected::Str(&self.0), &visitor)),
+            }
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for MapKey<'de> {
+    type Error = Error;
+
+    #[inline]
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match self.0 {
+            Key::Borrowed(text) => visitor.visit_borrowed_str(text),
+            Key::Owned(text) => visitor.visit_string(text),
+        }
+    }
+
+    integer_keys! {
+        deserialize_i8 visit_i64 i64, true;
+        deserialize_i16 visit_i64 i64, true;
+        deserialize_i32 visit_i64 i64, true;
+        deserialize_i64 visit_i64 i64, true;
+        deserialize_i128 visit_i128 i128, true;
+        deserialize_u8 visit_u64 u64, false;
+        deserialize_u16 visit_u64 u64, false;
+        deserialize_u32 visit_u64 u64, false;
+        deserialize_u64 visit_u64 u64, false;
+        deserialize_u128 visit_u128 u128, false;
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match &*self.0 {
+            "true" => visitor.visit_bool(true),
+            "false" => visitor.visit_bool(false),
+            other => Err(Error::invalid_value(Unexpected::Str(other), &visitor)),
+        }
+    }
+
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.float(visitor, f64::from(f32::MAX))
+    }
+
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.float(visitor, f64::MAX)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        visitor.visit_enum(Unit(self.0))
+    }
+
+    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match self.0 {
+            Key::Borrowed(text) => visitor.visit_borrowed_bytes(text.as_bytes()),
+            Key::Owned(text) => visitor.visit_byte_buf(text.into_bytes()),
+        }
+    }
+
+    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.deserialize_bytes(visitor)
+    }
+
+    forward_to_deserialize_any! {
+        char str string unit unit_struct seq tuple tuple_struct map struct identifier ignored_any
+    }
+}

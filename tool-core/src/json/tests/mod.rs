@@ -1,0 +1,35 @@
+//! What the decoder takes and what it refuses, rule by rule; then the grammar at large; then against `serde_json`.
+
+use serde::de::DeserializeOwned;
+
+use super::{Decoder, Error};
+
+mod against_serde_json;
+mod driving;
+mod enums;
+mod keys;
+mod numbers;
+mod shapes;
+mod strings;
+mod suite;
+mod value;
+
+/// Decodes the whole text.
+fn decode<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
+    let mut decoder = Decoder::new(text);
+    let value = T::deserialize(&mut decoder)?;
+    decoder.end()?;
+    Ok(value)
+}
+
+fn refuses<T: DeserializeOwned>(text: &str) -> bool {
+    decode::<T>(text).is_err()
+}
+
+fn takes<T: DeserializeOwned + PartialEq>(text: &str, wanted: T) -> bool {
+    decode::<T>(text).ok() == Some(wanted)
+}
+
+fn path_of<T: DeserializeOwned>(text: &str) -> String {
+    decode::<T>(text).err().map_or_else(|| "accepted".to_owned(), |error| error.path().to_owned())
+}

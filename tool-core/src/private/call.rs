@@ -1,0 +1,105 @@
+//! One call on its way through a wrapper.
+
+use super::fields::ObjectFields;
+use super::{ArgumentStruct, FromRunContext};
+use crate::arguments::Coercions;
+use crate::json;
+use crate::response::{ToolError, ToolOutput};
+use crate::run::RunContext;
+use crate::tool::Definition;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a tool came to.
+pub type Outcome = Result<ToolOutput, ToolError>;
+
+/// A call after its arguments were decoded.
+pub enum Invocation<'a> {
+    /// It is over.
+    Done(Outcome),
+    /// It goes on.
+    Later(Pin<Box<dyn Future<Output = Invocation<'a>> + Send + 'a>>),
+}
+
+/// Why a wrapper did not run its method.
+pub enum Rejected {
+    /// The arguments do not decode; the slow path finds out why.
+    Arguments(json::Error),
+    /// A context parameter is not to be had.
+    Context(ToolError),
+}
+
+impl From<json::Error> for Rejected {
+    fn from(error: json::Error) -> Self {
+        Self::Arguments(error)
+    }
+}
+
+/// What a wrapper returns.
+pub type Started<'a> = Result<Invocation<'a>, Rejected>;
+
+/// The call that a wrapper serves. One word wide, so that a future which keeps it stays small.
+#[derive(Clone, Copy)]
+pub struct Call<'a>(pub(crate) &'a Frame<'a>);
+
+/// What stands behind a [`Call`] while it runs.
+pub(crate) struct Frame<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) ctx: &'a RunContext,
+    pub(crate) tool: &'a Definition,
+    pub(crate) coercions: Coercions,
+    /// Whether the text went through the validator already.
+    pub(crate) validated: bool,
+    /// The bytes that the result may have.
+    pub(crate) output_bytes: usize,
+    /// Parameters whose `null` was read as absent, by index; the last bit stands for all from 63 on.
+    pub(crate) nulls: AtomicU64,
+}
+
+impl<'a> Call<'a> {
+    /// Decodes the arguments into the tool's argument struct.
+    #[inline]
+    pub fn decode<A: ArgumentStruct<'a>>(self) -> Result<A, Rejected> {
+        let mut fields = ObjectFields::new(self.0.text, self.0.tool.nulls(), self.0.coercions.null_as_absent)?;
+        let args = A::decode(&mut fields)?;
+        let read = fields.end()?;
+        if read.nulls != 0 {
+            self.0.nulls.store(read.nulls, Ordering::Relaxed);
+        }
+        if (read.buffered || self.0.tool.needs_validator()) && !self.0.validated {
+            self.validate()?;
+        }
+        Ok(args)
+    }
+
+    /// The types cannot prove what the schema says, so the validator looks at the text too.
+    #[cold]
+    fn validate(self) -> Result<(), Rejected> {
+        use serde::de::Error;
+        let parsed = json::parse(self.0.text).map_err(|_| json::Error::custom("not JSON"))?;
+        if parsed.duplicates.is_empty() && self.0.tool.validator().is_valid(&parsed.value) {
+            return Ok(());
+        }
+        Err(json::Error::custom("the schema refuses it").into())
+    }
+}
+
+/// Takes a context parameter.
+#[inline]
+pub fn context<'a, C: FromRunContext<'a>>(call: Call<'a>) -> Result<C, Rejected> {
+    C::from_run_context(call.0.ctx).map_err(Rejected::Context)
+}
+
+/// What an async method becomes.
+#[inline]
+pub fn later<'a, F: Future<Output = Invocation<'a>> + Send + 'a>(future: F) -> Invocation<'a> {
+    Invocation::Later(Box::pin(future))
+}
+
+/// What `#[setup]` and `#[close]` become.
+pub fn lifecycle<'a, F>(future: F) -> Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send + 'a>>
+where
+    F: Future<Output = Outcome> + Send + 'a,
+{
+    Box::pin(async move { future.await.map(drop) })
+}

@@ -1,0 +1,255 @@
+//! How argument structs read their fields: from JSON text, or from any other deserializer.
+
+use super::{Absent, Parameter, Rest};
+use crate::json::{self, Decoder};
+use crate::schema::Null;
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// A struct that `#[tool]` made of a method's parameters.
+pub trait ArgumentStruct<'de>: Sized {
+    /// A row a parameter, in the order of the signature.
+    const PARAMETERS: &'static [Parameter];
+
+    /// Reads the fields in the order in which they come.
+    fn decode<F: Fields<'de>>(fields: &mut F) -> Result<Self, F::Error>;
+}
+
+/// Where an argument struct reads its fields from.
+pub trait Fields<'de> {
+    /// What reading fails with.
+    type Error: serde::de::Error;
+
+    /// The index of the parameter that comes next. Unknown names and names that came before are errors.
+    fn next(&mut self, parameters: &'static [Parameter]) -> Result<Option<usize>, Self::Error>;
+
+    /// The value of the parameter that [`next`](Self::next) named.
+    fn value<T: Deserialize<'de>>(&mut self) -> Result<T, Self::Error>;
+
+    /// The same, kept unread for a flattened parameter.
+    fn keep(&mut self, rest: &mut Rest<'de>) -> Result<(), Self::Error>;
+
+    /// The value, or what `T` makes of an absent one.
+    #[inline]
+    fn required<T: Deserialize<'de>>(&mut self, value: Option<T>, index: usize) -> Result<T, Self::Error> {
+        match value {
+            Some(value) => Ok(value),
+            None => T::deserialize(Absent).map_err(|_| missing(index)),
+        }
+    }
+
+    /// A flattened parameter's value, of the entries that were kept.
+    fn flattened<T: DeserializeOwned>(&mut self, rest: &mut Rest<'de>) -> Result<T, Self::Error> {
+        rest.take().map_err(Self::Error::custom)
+    }
+
+    /// Refuses entries that no flattened parameter took.
+    fn finish(&mut self, rest: Rest<'de>) -> Result<(), Self::Error> {
+        rest.finish().map(drop).map_err(Self::Error::custom)
+    }
+
+    /// Refuses a value that its constraint does not allow.
+    #[inline]
+    fn check(&mut self, index: usize, holds: bool) -> Result<(), Self::Error> {
+        if holds { Ok(()) } else { Err(refused(index)) }
+    }
+}
+
+#[cold]
+fn missing<E: serde::de::Error>(index: usize) -> E {
+    E::custom(format_args!("parameter {index} is missing"))
+}
+
+#[cold]
+fn refused<E: serde::de::Error>(index: usize) -> E {
+    E::custom(format_args!("parameter {index} breaks its constraint"))
+}
+
+#[cold]
+fn unknown<E: serde::de::Error>(name: &str) -> E {
+    E::custom(format_args!("unknown parameter `{}`", name.escape_debug()))
+}
+
+#[cold]
+fn twice<E: serde::de::Error>(name: &str) -> E {
+    E::custom(format_args!("parameter `{name}` is given twice"))
+}
+
+/// Finds a parameter by name. Models send arguments in the order of the schema, so `guess` is tried first.
+#[inline]
+fn find(parameters: &'static [Parameter], name: &str, guess: usize) -> Option<usize> {
+    match parameters.get(guess) {
+        Some(parameter) if parameter.name == name && !parameter.flatten => Some(guess),
+        _ => search(parameters, name),
+    }
+}
+
+fn search(parameters: &'static [Parameter], name: &str) -> Option<usize> {
+    let named = |parameter: &Parameter| !parameter.flatten && (parameter.name == name || parameter.aliases.contains(&name));
+    // What nobody knows by name goes to the flattened parameters, if there are any.
+    parameters.iter().position(named).or_else(|| parameters.iter().position(|parameter| parameter.flatten))
+}
+
+/// What the decoder saw, beside the fields.
+pub(crate) struct Read {
+    pub(crate) nulls: u64,
+    pub(crate) buffered: bool,
+}
+
+/// The fields of a JSON object in text.
+pub(crate) struct ObjectFields<'de, 'n> {
+    decoder: Decoder<'de>,
+    /// The name of the entry that a flattened parameter will keep.
+    key: json::Key<'de>,
+    nulls: &'n [Null],
+    absent: bool,
+    seen: u128,
+    guess: usize,
+    first: bool,
+    taken_nulls: u64,
+    buffered: bool,
+}
+
+impl<'de, 'n> ObjectFields<'de, 'n> {
+    #[inline]
+    pub(crate) fn new(text: &'de str, nulls: &'n [Null], absent: bool) -> Result<Self, json::Error> {
+        let mut decoder = Decoder::new(text);
+        decoder.begin_object()?;
+        let key = json::Key::default();
+        Ok(Self { decoder, key, nulls, absent, seen: 0, guess: 0, first: true, taken_nulls: 0, buffered: false })
+    }
+
+    #[inline]
+    pub(crate) fn end(mut self) -> Result<Read, json::Error> {
+        self.decoder.end()?;
+        Ok(Read { nulls: self.taken_nulls, buffered: self.buffered || self.decoder.buffered() })
+    }
+
+    /// Reads a `null` as absent where that is what it means; where the schema allows one, the value's type decides.
+    #[inline]
+    fn absent(&mut self, index: usize) -> Result<bool, json::Error> {
+        let refused = match self.nulls.get(index) {
+            Some(Null::Absent) => !self.absent,
+            Some(Null::Refused) => true,
+            Some(Null::Allowed) | None => return Ok(false),
+        };
+        if !self.decoder.take_null()? {
+            return Ok(false);
+        }
+        if refused {
+            return Err(json::Error::custom("null is not allowed here"));
+        }
+        self.taken_nulls |= 1 << index.min(63);
+        Ok(true)
+    }
+}
+
+impl<'de> Fields<'de> for ObjectFields<'de, '_> {
+    type Error = json::Error;
+
+    #[inline]
+    fn next(&mut self, parameters: &'static [Parameter]) -> Result<Option<usize>, json::Error> {
+        loop {
+            let Some(key) = self.decoder.next_key(std::mem::take(&mut self.first))? else { return Ok(None) };
+            let Some(index) = find(parameters, &key, self.guess) else { return Err(unknown(&key)) };
+            self.guess = index + 1;
+            if parameters.get(index).is_some_and(|parameter| parameter.flatten) {
+                self.key = key;
+                return Ok(Some(index));
+            }
+            let bit = 1_u128 << (index & 127);
+            if self.seen & bit != 0 {
+                return Err(twice(&key));
+            }
+            self.seen |= bit;
+            if !self.absent(index)? {
+                return Ok(Some(index));
+            }
+        }
+    }
+
+    #[inline]
+    fn value<T: Deserialize<'de>>(&mut self) -> Result<T, json::Error> {
+        T::deserialize(&mut self.decoder)
+    }
+
+    fn keep(&mut self, rest: &mut Rest<'de>) -> Result<(), json::Error> {
+        let raw = self.decoder.raw()?;
+        rest.push(std::mem::take(&mut self.key), raw.into()).map_err(json::Error::custom)
+    }
+
+    fn finish(&mut self, rest: Rest<'de>) -> Result<(), json::Error> {
+        self.buffered |= rest.finish().map_err(json::Error::custom)?;
+        Ok(())
+    }
+}
+
+/// Reads an argument struct from any deserializer.
+pub fn deserialize_arguments<'de, A: ArgumentStruct<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<A, D::Error> {
+    struct Arguments<A>(PhantomData<A>);
+
+    impl<'de, A: ArgumentStruct<'de>> Visitor<'de> for Arguments<A> {
+        type Value = A;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object of arguments")
+        }
+
+        fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<A, M::Error> {
+            let mut fields = MapFields { map, seen: 0, guess: 0, key: String::new() };
+            let args = A::decode(&mut fields)?;
+            match fields.map.next_key::<IgnoredAny>()? {
+                None => Ok(args),
+                Some(_) => Err(M::Error::custom("unknown parameters")),
+            }
+        }
+    }
+
+    deserializer.deserialize_map(Arguments(PhantomData))
+}
+
+/// The fields of a map of some other deserializer.
+struct MapFields<M> {
+    map: M,
+    seen: u128,
+    guess: usize,
+    key: String,
+}
+
+impl<'de, M: MapAccess<'de>> Fields<'de> for MapFields<M> {
+    type Error = M::Error;
+
+    fn next(&mut self, parameters: &'static [Parameter]) -> Result<Option<usize>, M::Error> {
+        let Some(key) = self.map.next_key::<String>()? else { return Ok(None) };
+        let index = find(parameters, &key, self.guess).ok_or_else(|| unknown::<M::Error>(&key))?;
+        self.guess = index + 1;
+        let flattened = parameters.get(index).is_some_and(|parameter| parameter.flatten);
+        let bit = 1_u128 << (index & 127);
+        if !flattened && self.seen & bit != 0 {
+            return Err(twice(&key));
+        }
+        self.seen |= bit;
+        self.key = key;
+        Ok(Some(index))
+    }
+
+    fn value<T: Deserialize<'de>>(&mut self) -> Result<T, M::Error> {
+        self.map.next_value()
+    }
+
+    fn keep(&mut self, rest: &mut Rest<'de>) -> Result<(), M::Error> {
+        let value = self.map.next_value::<serde_json::Value>()?;
+        let text = serde_json::to_string(&value).map_err(M::Error::custom)?;
+        rest.push(std::mem::take(&mut self.key).into(), text.into()).map_err(M::Error::custom)
+    }
+}
+
+/// Decodes argument text outside of a call, for `confirm = fn`.
+pub fn decode_arguments<'de, A: ArgumentStruct<'de>>(text: &'de str) -> Result<A, json::Error> {
+    let mut fields = ObjectFields::new(text, &[], true)?;
+    let args = A::decode(&mut fields)?;
+    fields.end()?;
+    Ok(args)
+}

@@ -1,0 +1,172 @@
+//! What the macros register at link time, and how it is found.
+
+use super::{Place, ToolSpec, ToolsetMethods};
+use crate::configure::{Configure, ToolsetMetadata};
+use crate::tool::{FunctionTool, Toolset};
+use std::any::{Any, TypeId};
+use std::sync::Arc;
+
+/// Something that a macro registered.
+pub struct Registration(pub(crate) Kind);
+
+pub(crate) enum Kind {
+    Function { id: fn() -> TypeId, spec: &'static ToolSpec<()> },
+    Toolset(Linked),
+    Part { owner: fn() -> TypeId, spec: &'static (dyn Any + Send + Sync), place: Place },
+}
+
+/// A toolset's type, before there is a value of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Linked {
+    pub(crate) id: fn() -> TypeId,
+    pub(crate) place: Place,
+    pub(crate) discover: bool,
+    pub(crate) discovery: fn() -> Discovery,
+    pub(crate) metadata: fn() -> ToolsetMetadata,
+}
+
+inventory::collect!(Registration);
+
+/// Whether a toolset can be made without being told anything.
+pub struct Discovery {
+    pub(crate) make: Option<fn() -> Arc<dyn Toolset>>,
+    pub(crate) configured: Option<fn(&mut ToolsetMetadata)>,
+}
+
+/// The tools of a `#[toolset(part)]` block.
+pub struct PartSpec<T: 'static> {
+    tools: &'static [ToolSpec<T>],
+    place: Place,
+}
+
+impl<T: 'static> PartSpec<T> {
+    /// A part of these tools.
+    #[must_use]
+    pub const fn new(tools: &'static [ToolSpec<T>]) -> Self {
+        Self { tools, place: Place { file: "", line: 0, path: "" } }
+    }
+
+    /// Where it stands.
+    #[must_use]
+    pub const fn at(self, file: &'static str, line: u32, path: &'static str) -> Self {
+        Self { place: Place { file, line, path }, ..self }
+    }
+}
+
+impl Registration {
+    /// A free fn.
+    #[must_use]
+    pub const fn function(id: fn() -> TypeId, spec: &'static ToolSpec<()>) -> Self {
+        Self(Kind::Function { id, spec })
+    }
+
+    /// A toolset.
+    #[must_use]
+    pub const fn toolset<T: ToolsetMethods>(discovery: fn() -> Discovery) -> Self {
+        Self(Kind::Toolset(Linked {
+            id: TypeId::of::<T>,
+            place: T::TOOLSET.place,
+            discover: T::TOOLSET.discover,
+            discovery,
+            metadata: metadata::<T>,
+        }))
+    }
+
+    /// A further block of a toolset.
+    #[must_use]
+    pub const fn part<T: Send + Sync + 'static>(spec: &'static PartSpec<T>) -> Self {
+        Self(Kind::Part { owner: TypeId::of::<T>, spec, place: spec.place })
+    }
+
+    /// The parts of `T`, in the order of their places.
+    pub(crate) fn parts_of<T: Send + Sync + 'static>() -> impl Iterator<Item = &'static ToolSpec<T>> {
+        let mut parts = inventory::iter::<Self>()
+            .filter_map(|registration| match &registration.0 {
+                Kind::Part { owner, spec, .. } if owner() == TypeId::of::<T>() => spec.downcast_ref::<PartSpec<T>>(),
+                _ => None,
+            })
+            .collect::<Vec<_>>();
+        parts.sort_by_key(|part| (part.place.file, part.place.line));
+        parts.into_iter().flat_map(|part| part.tools)
+    }
+
+    /// The tool that was made of the fn whose item has this type.
+    pub(crate) fn function_of(wanted: TypeId) -> Option<FunctionTool> {
+        inventory::iter::<Self>().find_map(|registration| match &registration.0 {
+            Kind::Function { id, spec } if id() == wanted => Some(crate::context::function_tool(spec)),
+            _ => None,
+        })
+    }
+}
+
+fn metadata<T: ToolsetMethods>() -> ToolsetMetadata {
+    let spec = T::TOOLSET;
+    ToolsetMetadata::new(spec.name, spec.title, spec.description, spec.auth.map(|auth| auth()))
+}
+
+/// The type of a fn's own item.
+pub fn type_id_of<F: 'static>(_: &F) -> TypeId {
+    TypeId::of::<F>()
+}
+
+/// Stands for a toolset's type while method resolution finds out how a value of it is made.
+pub struct Maker<T>(std::marker::PhantomData<T>);
+
+impl<T> Maker<T> {
+    /// Stands for `T`.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(std::marker::PhantomData)
+    }
+}
+
+impl<T> Default for Maker<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A toolset that has to be configured.
+pub trait MakeConfigured {
+    /// How it is made.
+    fn discovery(&self) -> Discovery;
+}
+
+impl<T: Configure> MakeConfigured for &&Maker<T> {
+    fn discovery(&self) -> Discovery {
+        Discovery { make: None, configured: Some(ToolsetMetadata::configured_by::<T>) }
+    }
+}
+
+/// A toolset that needs nothing.
+pub trait MakeDefault {
+    /// How it is made.
+    fn discovery(&self) -> Discovery;
+}
+
+impl<T: Toolset + Default> MakeDefault for &Maker<T> {
+    fn discovery(&self) -> Discovery {
+        Discovery { make: Some(|| Arc::new(T::default())), configured: None }
+    }
+}
+
+/// A toolset that somebody has to make.
+pub trait MakeByHand {
+    /// How it is made.
+    fn discovery(&self) -> Discovery {
+        Discovery { make: None, configured: None }
+    }
+}
+
+impl<T> MakeByHand for Maker<T> {}
+
+/// Finds out how a toolset is made.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __discovery {
+    ($type:ty) => {{
+        #[allow(unused_imports)]
+        use $crate::__private::{MakeByHand as _, MakeConfigured as _, MakeDefault as _};
+        (&&&$crate::__private::Maker::<$type>::new()).discovery()
+    }};
+}

@@ -1,0 +1,283 @@
+//! What a method returns, sorted by trait.
+//!
+//! `respond!` asks for the most particular treatment first and lets method resolution fall back to the next: a
+//! probe behind more references is found before one behind fewer. So `Result` counts through an alias, and a type
+//! that is merely called `Result` does not.
+
+use super::{Call, Invocation, Outcome};
+use crate::response::{IntoToolError, IntoToolOutput, ToolError, encode};
+use futures_core::Stream;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+use std::convert::Infallible;
+use std::error::Error;
+use std::fmt::Display;
+use std::marker::PhantomData;
+use std::pin::{Pin, pin};
+
+/// Stands for a type while method resolution decides what is done with its values.
+pub struct Probe<T>(PhantomData<fn() -> T>);
+
+impl<T> Probe<T> {
+    /// The probe of a value's type.
+    #[inline]
+    pub fn of(_: &T) -> Self {
+        Self(PhantomData)
+    }
+
+    /// The probe of a type.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<T> Default for Probe<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+macro_rules! probe {
+    ($($(#[$doc:meta])* $trait:ident.$method:ident -> $tag:ident, [$($depth:tt)*];)*) => {
+        $($(#[$doc])*
+        pub struct $tag;
+
+        $(#[$doc])*
+        pub trait $trait {
+            /// The way to treat it.
+            #[inline]
+            fn $method(&self) -> $tag {
+                $tag
+            }
+        }
+
+        impl $($depth)* {})*
+    };
+}
+
+probe! {
+    /// A `Result`.
+    ResultKind.split -> IsResult, [<T, E> ResultKind for &Probe<Result<T, E>>];
+    /// Anything else.
+    PlainKind.split -> IsPlain, [<T> PlainKind for Probe<T>];
+    /// A result with more than data.
+    OutputKind.value -> IsOutput, [<T: IntoToolOutput> OutputKind for &&Probe<T>];
+    /// A stream of partial results.
+    StreamKind.value -> IsStream, [<T: Stream> StreamKind for &Probe<T>];
+    /// Plain data.
+    DataKind.value -> IsData, [<T> DataKind for Probe<T>];
+    /// An error that says what the model should read.
+    ToldKind.error -> IsTold, [<E: IntoToolError> ToldKind for &&&Probe<E>];
+    /// An error of some library.
+    ForeignKind.error -> IsForeign, [<E: Into<Box<dyn Error + Send + Sync>>> ForeignKind for &&Probe<E>];
+    /// An error that at least has a text.
+    DisplayKind.error -> IsDisplay, [<E: Display> DisplayKind for &Probe<E>];
+    /// An error of which nothing is known.
+    UnknownKind.error -> IsUnknown, [<E> UnknownKind for Probe<E>];
+}
+
+impl IsResult {
+    /// The same.
+    #[inline]
+    pub fn apart<T, E>(self, value: Result<T, E>) -> Result<T, E> {
+        value
+    }
+}
+
+impl IsPlain {
+    /// A success.
+    #[inline]
+    pub fn apart<T>(self, value: T) -> Result<T, Infallible> {
+        Ok(value)
+    }
+}
+
+impl IsOutput {
+    /// As the type itself says.
+    #[inline]
+    pub fn answer<'a, T: IntoToolOutput>(self, value: T, _: Call<'a>) -> Invocation<'a> {
+        Invocation::Done(Ok(value.into_tool_output()))
+    }
+}
+
+impl IsData {
+    /// Serialised.
+    #[inline]
+    pub fn answer<'a, T: Returned>(self, value: T, call: Call<'a>) -> Invocation<'a> {
+        Invocation::Done(encode(&value, call.0.output_bytes))
+    }
+}
+
+impl IsStream {
+    /// Collected into a list, each item told as progress when it comes.
+    pub fn answer<'a, T>(self, stream: T, call: Call<'a>) -> Invocation<'a>
+    where
+        T: Stream<Item: Serialize> + Send + 'a,
+    {
+        super::later(async move {
+            let bytes = call.0.output_bytes;
+            Invocation::Done(collect(stream, call).await.and_then(|items| encode(&items, bytes)))
+        })
+    }
+}
+
+async fn collect<T: Stream<Item: Serialize>>(stream: T, call: Call<'_>) -> Result<Vec<serde_json::Value>, ToolError> {
+    let mut stream = pin!(stream);
+    let mut items = Vec::new();
+    while let Some(item) = std::future::poll_fn(|cx| Pin::new(&mut stream).poll_next(cx)).await {
+        let item = serde_json::to_value(&item).map_err(|error| ToolError::internal(error.to_string()))?;
+        call.0.ctx.progress().message(item.to_string());
+        items.push(item);
+    }
+    Ok(items)
+}
+
+impl IsTold {
+    /// As the type itself says.
+    #[inline]
+    pub fn failure<E: IntoToolError>(self, error: E) -> ToolError {
+        error.into_tool_error()
+    }
+}
+
+impl IsForeign {
+    /// INTERNAL; the text goes to the log.
+    #[inline]
+    pub fn failure<E: Into<Box<dyn Error + Send + Sync>>>(self, error: E) -> ToolError {
+        foreign(error.into().as_ref())
+    }
+}
+
+impl IsDisplay {
+    /// INTERNAL; the text goes to the log.
+    #[inline]
+    pub fn failure<E: Display>(self, error: E) -> ToolError {
+        ToolError::internal(error.to_string())
+    }
+}
+
+impl IsUnknown {
+    /// Does not compile, and says why.
+    #[inline]
+    pub fn failure<E: IntoToolError>(self, error: E) -> ToolError {
+        error.into_tool_error()
+    }
+}
+
+#[cold]
+fn foreign(error: &(dyn Error + 'static)) -> ToolError {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(source) = next {
+        text.push_str(": ");
+        text.push_str(&source.to_string());
+        next = source.source();
+    }
+    ToolError::internal(text)
+}
+
+/// What a tool may return as plain data.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a tool's result",
+    label = "this tool returns `{Self}`",
+    note = "a result implements `serde::Serialize`, or is `ToolOutput`, `Content` or a stream; derive `Serialize` for it"
+)]
+pub trait Returned: Serialize {}
+
+impl<T: Serialize> Returned for T {}
+
+/// Puts a method's return value into an [`Invocation`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __respond {
+    ($call:expr, $value:expr) => {{
+        #[allow(unused_imports)]
+        use $crate::__private::{DataKind as _, OutputKind as _, PlainKind as _, ResultKind as _, StreamKind as _};
+        match $value {
+            value => match (&&$crate::__private::Probe::of(&value)).split().apart(value) {
+                ::core::result::Result::Ok(value) => {
+                    (&&&$crate::__private::Probe::of(&value)).value().answer(value, $call)
+                }
+                ::core::result::Result::Err(error) => {
+                    $crate::__private::Invocation::Done(::core::result::Result::Err($crate::__failure!(error)))
+                }
+            },
+        }
+    }};
+}
+
+/// Makes a `ToolError` of any error.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __failure {
+    ($error:ident) => {{
+        #[allow(unused_imports)]
+        use $crate::__private::{DisplayKind as _, ForeignKind as _, ToldKind as _, UnknownKind as _};
+        (&&&&$crate::__private::Probe::of(&$error)).error().failure($error)
+    }};
+}
+
+/// Makes the outcome of a `#[setup]` or `#[close]` of what it returned.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __outcome {
+    ($value:expr) => {{
+        #[allow(unused_imports)]
+        use $crate::__private::{PlainKind as _, ResultKind as _};
+        match $value {
+            value => match (&&$crate::__private::Probe::of(&value)).split().apart(value) {
+                ::core::result::Result::Ok(_) => $crate::__private::settled(),
+                ::core::result::Result::Err(error) => ::core::result::Result::Err($crate::__failure!(error)),
+            },
+        }
+    }};
+}
+
+/// The outcome of something that has nothing to tell.
+pub fn settled() -> Outcome {
+    Ok(().into_tool_output())
+}
+
+// The schema of a result, by trait as well.
+
+probe! {
+    /// A `Result`, whose success may have a schema.
+    ResultSchema.schema -> ResultOutput, [<T: JsonSchema, E> ResultSchema for &&Probe<Result<T, E>>];
+    /// Something with a schema.
+    PlainSchema.schema -> PlainOutput, [<T: JsonSchema> PlainSchema for &Probe<T>];
+    /// Something without.
+    NoSchema.schema -> NoOutput, [<T> NoSchema for Probe<T>];
+}
+
+impl ResultOutput {
+    /// The schema of the success.
+    pub fn of<T: JsonSchema, E>(self, generator: &mut SchemaGenerator, _: Probe<Result<T, E>>) -> Option<Schema> {
+        Some(T::json_schema(generator))
+    }
+}
+
+impl PlainOutput {
+    /// The schema.
+    pub fn of<T: JsonSchema>(self, generator: &mut SchemaGenerator, _: Probe<T>) -> Option<Schema> {
+        Some(T::json_schema(generator))
+    }
+}
+
+impl NoOutput {
+    /// None.
+    pub fn of<T>(self, _: &mut SchemaGenerator, _: Probe<T>) -> Option<Schema> {
+        None
+    }
+}
+
+/// The schema of a return type, where it has one.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __output {
+    ($generator:expr, $type:ty) => {{
+        #[allow(unused_imports)]
+        use $crate::__private::{NoSchema as _, PlainSchema as _, ResultSchema as _};
+        (&&&$crate::__private::Probe::<$type>::new()).schema().of($generator, $crate::__private::Probe::<$type>::new())
+    }};
+}

@@ -1,0 +1,225 @@
+//! The constant descriptions that the macros write: one per tool, one per toolset.
+
+use super::{Call, Parameter, Started};
+use crate::configure::Auth;
+use crate::response::ToolError;
+use crate::tool::{Category, Confirm, DuplicateScope, Flags, Modes, OnDuplicate};
+use schemars::{Schema, SchemaGenerator};
+use serde_json::Value;
+use std::pin::Pin;
+
+/// The wrapper of a tool: decodes, calls the method, answers.
+pub type Wrapper<T> = for<'a> fn(&'a T, Call<'a>) -> Started<'a>;
+
+/// The schema of a tool's result, where its type tells one.
+pub type OutputSchema = fn(&mut SchemaGenerator) -> Option<Schema>;
+
+/// The index of a parameter, and its default as the instance has it.
+pub type InstanceDefault<T> = (usize, fn(&T) -> Value);
+
+/// What `#[setup]` and `#[close]` become.
+pub type Lifecycle<T> = for<'a> fn(&'a T) -> Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send + 'a>>;
+
+/// Where in the source something stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// As `file!()` gives it.
+    pub file: &'static str,
+    /// Counted from 1.
+    pub line: u32,
+    /// The Rust path.
+    pub path: &'static str,
+}
+
+/// A tool, as the macro describes it. `T` is the toolset's type, or `()` for a free fn.
+pub struct ToolSpec<T: 'static> {
+    pub(crate) name: &'static str,
+    pub(crate) description: &'static str,
+    pub(crate) call: Wrapper<T>,
+    pub(crate) parameters: &'static [Parameter],
+    pub(crate) place: Place,
+    pub(crate) title: Option<&'static str>,
+    pub(crate) category: Category,
+    pub(crate) modes: Modes,
+    pub(crate) confirm: Confirm,
+    pub(crate) timeout_ms: Option<u64>,
+    pub(crate) flags: Flags,
+    pub(crate) on_duplicate: OnDuplicate,
+    pub(crate) duplicate_scope: DuplicateScope,
+    pub(crate) max_output: Option<usize>,
+    pub(crate) max_calls: Option<u32>,
+    pub(crate) guide: Option<&'static str>,
+    pub(crate) returns: Option<&'static str>,
+    pub(crate) output: Option<OutputSchema>,
+    pub(crate) defaults: &'static [InstanceDefault<T>],
+    pub(crate) uses_context: bool,
+}
+
+impl<T: 'static> Clone for ToolSpec<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: 'static> Copy for ToolSpec<T> {}
+
+macro_rules! setters {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) => $($field:ident).+ = $value:expr;)*) => {
+        $($(#[$doc])*
+        #[must_use]
+        pub const fn $name(mut self $(, $argument: $type)*) -> Self {
+            self.$($field).+ = $value;
+            self
+        })*
+    };
+}
+
+impl<T: 'static> ToolSpec<T> {
+    /// A tool with every option at its default.
+    #[must_use]
+    pub const fn new(
+        name: &'static str,
+        description: &'static str,
+        call: Wrapper<T>,
+        parameters: &'static [Parameter],
+    ) -> Self {
+        assert!(parameters.len() <= 128, "a tool takes at most 128 parameters");
+        Self {
+            name,
+            description,
+            call,
+            parameters,
+            place: Place { file: "", line: 0, path: "" },
+            title: None,
+            category: Category::Utility,
+            modes: Modes::BOTH,
+            confirm: Confirm::Never,
+            timeout_ms: None,
+            flags: Flags {
+                idempotent: false,
+                destructive: false,
+                open_world: false,
+                ignore_on_enter: false,
+                cancellable: false,
+                sequential: false,
+                blocking: false,
+            },
+            on_duplicate: OnDuplicate::Allow,
+            duplicate_scope: DuplicateScope::Name,
+            max_output: None,
+            max_calls: None,
+            guide: None,
+            returns: None,
+            output: None,
+            defaults: &[],
+            uses_context: false,
+        }
+    }
+
+    setters! {
+        /// Where it stands.
+        at(file: &'static str, line: u32, path: &'static str) => place = Place { file, line, path };
+        /// `title = ".."`
+        title(title: &'static str) => title = Some(title);
+        /// `category = ".."`
+        category(category: Category) => category = category;
+        /// `modes(..)`
+        modes(modes: Modes) => modes = modes;
+        /// `confirm`
+        confirm(confirm: Confirm) => confirm = confirm;
+        /// `timeout = ".."`
+        timeout_ms(milliseconds: u64) => timeout_ms = Some(milliseconds);
+        /// `idempotent`
+        idempotent() => flags.idempotent = true;
+        /// `destructive`
+        destructive() => flags.destructive = true;
+        /// `open_world`
+        open_world() => flags.open_world = true;
+        /// `ignore_on_enter`
+        ignore_on_enter() => flags.ignore_on_enter = true;
+        /// `cancellable`
+        cancellable() => flags.cancellable = true;
+        /// `on_duplicate = ".."`
+        on_duplicate(what: OnDuplicate) => on_duplicate = what;
+        /// `duplicate_scope = ".."`
+        duplicate_scope(scope: DuplicateScope) => duplicate_scope = scope;
+        /// `sequential`
+        sequential() => flags.sequential = true;
+        /// `blocking`
+        blocking() => flags.blocking = true;
+        /// `max_output = ..`, in Unicode scalars
+        max_output(scalars: usize) => max_output = Some(scalars);
+        /// `max_calls = ..`, a turn
+        max_calls(calls: u32) => max_calls = Some(calls);
+        /// `guide = ".."`, the file's text
+        guide(text: &'static str) => guide = Some(text);
+        /// The `# Returns` section
+        returns(text: &'static str) => returns = Some(text);
+        /// The result's schema
+        output(schema: OutputSchema) => output = Some(schema);
+        /// It takes the run context
+        uses_context() => uses_context = true;
+        /// Defaults that the instance decides: the parameter's index and the expression over `self`.
+        instance_defaults(defaults: &'static [InstanceDefault<T>]) => defaults = defaults;
+    }
+}
+
+/// A toolset, as the macro describes it.
+pub struct ToolsetSpec<T: 'static> {
+    pub(crate) name: &'static str,
+    pub(crate) description: &'static str,
+    pub(crate) tools: &'static [ToolSpec<T>],
+    pub(crate) parts: &'static [fn() -> &'static [ToolSpec<T>]],
+    pub(crate) place: Place,
+    pub(crate) title: Option<&'static str>,
+    pub(crate) prefix: Option<&'static str>,
+    pub(crate) auth: Option<fn() -> Auth>,
+    pub(crate) discover: bool,
+    pub(crate) setup: Option<Lifecycle<T>>,
+    pub(crate) close: Option<Lifecycle<T>>,
+}
+
+impl<T: 'static> ToolsetSpec<T> {
+    /// A toolset with every option at its default.
+    #[must_use]
+    pub const fn new(name: &'static str, description: &'static str, tools: &'static [ToolSpec<T>]) -> Self {
+        Self {
+            name,
+            description,
+            tools,
+            parts: &[],
+            place: Place { file: "", line: 0, path: "" },
+            title: None,
+            prefix: None,
+            auth: None,
+            discover: true,
+            setup: None,
+            close: None,
+        }
+    }
+
+    setters! {
+        /// Where it stands.
+        at(file: &'static str, line: u32, path: &'static str) => place = Place { file, line, path };
+        /// `title = ".."`
+        title(title: &'static str) => title = Some(title);
+        /// `prefix` or `prefix = ".."`, without the underscore that follows it
+        prefix(prefix: &'static str) => prefix = Some(prefix);
+        /// `auth = ..`
+        auth(auth: fn() -> Auth) => auth = Some(auth);
+        /// `discover = false`
+        no_discovery() => discover = false;
+        /// `parts(..)`
+        parts(parts: &'static [fn() -> &'static [ToolSpec<T>]]) => parts = parts;
+        /// `#[setup]`
+        setup(setup: Lifecycle<T>) => setup = Some(setup);
+        /// `#[close]`
+        close(close: Lifecycle<T>) => close = Some(close);
+    }
+}
+
+/// A type whose methods are tools: what `#[toolset]` implements.
+pub trait ToolsetMethods: Send + Sync + Sized + 'static {
+    /// The description.
+    const TOOLSET: ToolsetSpec<Self>;
+}

@@ -1,0 +1,143 @@
+//! A tool's result to JSON text: once, bounded in bytes and in depth.
+
+use super::cut::{SizeUnit, Truncated, cut_bytes};
+use super::output::Rare;
+use super::{Form, ToolError, ToolOutput};
+use serde::Serialize;
+use serde_json::ser::{CompactFormatter, Formatter};
+use std::io;
+
+/// Results nest no deeper than arguments may.
+const DEPTH: u32 = 128;
+
+/// The bytes that a result may have before anybody asks for less: far past what a model can read.
+const BYTES: usize = 1 << 20;
+
+/// Serialises `value`; what outgrows `bytes` is cut to valid JSON with a marker.
+pub(crate) fn encode<T: Serialize + ?Sized>(value: &T, bytes: usize) -> Result<ToolOutput, ToolError> {
+    let mut sink = Sink { text: Vec::with_capacity(128), left: bytes, full: false };
+    let written = write(value, &mut sink);
+    if sink.full {
+        return Ok(cut_output(sink.text, bytes));
+    }
+    written?;
+    Ok(ToolOutput { data: Ok(text(sink.text)?), form: Form::Data, rare: None })
+}
+
+/// Serialises under the widest bound there is.
+pub(super) fn to_text<T: Serialize + ?Sized>(value: &T) -> Result<String, ToolError> {
+    encode(value, BYTES)?.data
+}
+
+fn write<T: Serialize + ?Sized>(value: &T, sink: &mut Sink) -> Result<(), ToolError> {
+    let mut serializer = serde_json::Serializer::with_formatter(sink, Bounded { depth: 0 });
+    value.serialize(&mut serializer).map_err(failed)
+}
+
+#[cold]
+fn failed(error: serde_json::Error) -> ToolError {
+    ToolError::internal(format!("the result does not serialise: {error}"))
+}
+
+fn text(bytes: Vec<u8>) -> Result<String, ToolError> {
+    String::from_utf8(bytes).map_err(|_| ToolError::internal("the result does not serialise: not UTF-8"))
+}
+
+#[cold]
+fn cut_output(partial: Vec<u8>, bytes: usize) -> ToolOutput {
+    let truncated = Truncated { limit: bytes, unit: SizeUnit::Bytes, total: None };
+    let data = cut_bytes(&partial, &truncated);
+    ToolOutput {
+        data: Ok(data),
+        form: Form::Data,
+        rare: Some(Box::new(Rare { truncated: Some(truncated), ..Rare::default() })),
+    }
+}
+
+/// A buffer that stops taking bytes at a limit.
+struct Sink {
+    text: Vec<u8>,
+    left: usize,
+    full: bool,
+}
+
+impl io::Write for &mut Sink {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    #[inline]
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self.left.checked_sub(bytes.len()) {
+            Some(left) => {
+                self.left = left;
+                self.text.extend_from_slice(bytes);
+                Ok(())
+            }
+            None => self.overflow(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Sink {
+    #[cold]
+    fn overflow(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.text.extend_from_slice(bytes.get(..self.left).unwrap_or_default());
+        self.left = 0;
+        self.full = true;
+        Err(io::Error::other("the result is too large"))
+    }
+}
+
+/// Compact JSON that refuses to nest too deep, before the stack does.
+struct Bounded {
+    depth: u32,
+}
+
+impl Bounded {
+    #[inline]
+    fn enter(&mut self) -> io::Result<()> {
+        self.depth += 1;
+        if self.depth > DEPTH {
+            return Err(too_deep());
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn too_deep() -> io::Error {
+    io::Error::other("it nests deeper than 128")
+}
+
+impl Formatter for Bounded {
+    #[inline]
+    fn begin_array<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.enter()?;
+        CompactFormatter.begin_array(writer)
+    }
+
+    #[inline]
+    fn end_array<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.depth -= 1;
+        CompactFormatter.end_array(writer)
+    }
+
+    #[inline]
+    fn begin_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.enter()?;
+        CompactFormatter.begin_object(writer)
+    }
+
+    #[inline]
+    fn end_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.depth -= 1;
+        CompactFormatter.end_object(writer)
+    }
+}

@@ -1,0 +1,118 @@
+//! The `meta` member of the envelope.
+
+use super::Truncated;
+use crate::arguments::Problem;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The version of the envelope.
+pub const SCHEMA_VERSION: &str = "1.0.0";
+
+/// What an approval is asked for. For the host's user interface; never encoded for the model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Confirmation {
+    /// What `approve` and `deny` take.
+    pub token: String,
+    /// What would be done, in words.
+    pub summary: String,
+    /// RFC 3339.
+    pub expires_at: String,
+}
+
+/// What every response carries, slim; the rest is boxed because few have it.
+#[derive(Clone, Debug)]
+pub(crate) struct Slim {
+    pub(crate) tool: Arc<str>,
+    pub(crate) call_id: Option<Arc<str>>,
+    pub(crate) duration: Duration,
+    pub(crate) rare: Option<Box<RareMeta>>,
+}
+
+/// What few responses have.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct RareMeta {
+    pub(crate) intents: Vec<super::Intent>,
+    pub(crate) coerced: Vec<String>,
+    pub(crate) truncated: Option<Truncated>,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) confirmation: Option<Confirmation>,
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) extra: Map<String, Value>,
+    pub(crate) empty: Option<bool>,
+}
+
+/// What a response says about its call.
+#[derive(Clone, Copy, Debug)]
+pub struct Meta<'a> {
+    pub(super) slim: &'a Slim,
+    pub(super) data: &'a str,
+}
+
+impl<'a> Meta<'a> {
+    /// The version of the envelope.
+    pub fn schema_version(&self) -> &'static str {
+        SCHEMA_VERSION
+    }
+
+    /// The tool's name, or the name that was called where there is no such tool.
+    pub fn tool(&self) -> &'a str {
+        &self.slim.tool
+    }
+
+    /// The id of the call; `None` outside a session.
+    pub fn call_id(&self) -> Option<&'a str> {
+        self.slim.call_id.as_deref()
+    }
+
+    /// From the call's arrival to its response.
+    pub fn duration(&self) -> Duration {
+        self.slim.duration
+    }
+
+    /// The size of the compact serialised data in Unicode scalars, counted when asked; 0 for an error.
+    pub fn size_chars(&self) -> usize {
+        self.data.chars().count()
+    }
+
+    /// A quarter of the size, rounded up: about what the data costs a model to read.
+    pub fn token_estimate(&self) -> usize {
+        self.size_chars().div_ceil(4)
+    }
+
+    /// What was read differently from how it was written, one text a change.
+    pub fn coerced(&self) -> &'a [String] {
+        self.rare().map_or(&[], |rare| &rare.coerced)
+    }
+
+    /// How the data was cut.
+    pub fn truncated(&self) -> Option<&'a Truncated> {
+        self.rare()?.truncated.as_ref()
+    }
+
+    /// Warnings, of the tool or of the runtime.
+    pub fn warnings(&self) -> &'a [String] {
+        self.rare().map_or(&[], |rare| &rare.warnings)
+    }
+
+    /// What an approval is asked for.
+    pub fn confirmation(&self) -> Option<&'a Confirmation> {
+        self.rare()?.confirmation.as_ref()
+    }
+
+    /// Every problem of arguments that were refused.
+    pub fn problems(&self) -> &'a [Problem] {
+        self.rare().map_or(&[], |rare| &rare.problems)
+    }
+
+    /// A member that the tool set itself.
+    pub fn extra(&self, key: &str) -> Option<&'a Value> {
+        self.rare()?.extra.get(key)
+    }
+
+    fn rare(&self) -> Option<&'a RareMeta> {
+        self.slim.rare.as_deref()
+    }
+}

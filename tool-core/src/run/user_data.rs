@@ -1,0 +1,26 @@
+//! Values that the host hands to its tools, one a type.
+
+use std::any::{Any, TypeId, type_name};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// One value of each type.
+#[derive(Clone, Default)]
+pub(crate) struct UserDataMap(HashMap<TypeId, Arc<dyn Any + Send + Sync>, rustc_hash::FxBuildHasher>);
+
+impl UserDataMap {
+    pub(crate) fn insert<T: Send + Sync + 'static>(&mut self, value: Arc<T>) {
+        self.0.insert(TypeId::of::<T>(), value);
+    }
+
+    pub(crate) fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.0.get(&TypeId::of::<T>())?.downcast_ref()
+    }
+
+    pub(crate) fn shared<T: Send + Sync + 'static>(&self) -> Result<Arc<T>, String> {
+        let found = self.0.get(&TypeId::of::<T>()).cloned();
+        found
+            .and_then(|value| value.downcast().ok())
+            .ok_or_else(|| format!("the run context holds no user data of type `{}`", type_name::<T>()))
+    }
+}

@@ -1,0 +1,50 @@
+//! What `null` means for a parameter.
+
+use super::types::{Color, Point};
+use super::{built, property};
+use crate::__private::Parameter;
+use crate::schema::Null;
+use serde_json::{Value, json};
+
+fn null(parameter: Parameter) -> Null {
+    built(&[parameter]).nulls[0]
+}
+
+#[test]
+fn an_optional_type_publishes_its_own_schema_and_a_default_of_null() {
+    assert_eq!(property(Parameter::new::<Option<bool>>("x", "")), json!({"type": "boolean", "default": null}));
+    assert_eq!(property(Parameter::new::<Option<Point>>("x", "")), json!({"$ref": "#/$defs/Point", "default": null}));
+    assert_eq!(property(Parameter::new::<Option<Option<bool>>>("x", "")), json!({"type": "boolean", "default": null}));
+}
+
+#[test]
+fn an_optional_parameter_with_a_default_publishes_that() {
+    let schema = property(Parameter::new::<Option<u8>>("x", "").default_literal("3"));
+    assert_eq!(schema["default"], json!(3));
+}
+
+#[test]
+fn null_is_absence_for_what_may_be_left_out() {
+    assert_eq!(null(Parameter::new::<Option<Color>>("x", "")), Null::Absent);
+    assert_eq!(null(Parameter::new::<u8>("x", "").default_literal("3")), Null::Absent);
+}
+
+#[test]
+fn null_is_a_value_where_the_type_has_it() {
+    assert_eq!(null(Parameter::new::<Value>("x", "")), Null::Allowed);
+    assert_eq!(null(Parameter::new::<Option<Value>>("x", "")), Null::Allowed);
+    assert_eq!(null(Parameter::new::<()>("x", "")), Null::Allowed);
+    assert_eq!(null(Parameter::new::<Option<()>>("x", "")), Null::Allowed);
+}
+
+#[test]
+fn null_is_a_mistake_for_what_is_required() {
+    assert_eq!(null(Parameter::new::<Color>("x", "")), Null::Refused);
+    assert_eq!(null(Parameter::new::<String>("x", "")), Null::Refused);
+}
+
+#[test]
+fn the_elements_of_an_array_keep_their_null() {
+    let schema = property(Parameter::new::<Option<Vec<Option<bool>>>>("x", ""));
+    assert_eq!(schema["items"], json!({"type": ["boolean", "null"]}));
+}

@@ -1,0 +1,117 @@
+//! An instant as RFC 3339 text.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+/// An instant, written as RFC 3339 text such as `2026-11-20T09:30:00+01:00`. Derefs to [`jiff::Timestamp`].
+///
+/// Its schema is `{"type":"string","format":"date-time"}`, and it accepts what that asserts: no date alone, no blank
+/// instead of the `T`, no time zone name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(pub jiff::Timestamp);
+
+impl std::ops::Deref for Timestamp {
+    type Target = jiff::Timestamp;
+
+    fn deref(&self) -> &jiff::Timestamp {
+        &self.0
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for Timestamp {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        parse(text).ok_or_else(|| format!("`{}` is no RFC 3339 date and time", text.escape_debug()))
+    }
+}
+
+/// `2026-11-20T09:30:00.5+01:00`, in just the form of RFC 3339: `jiff` takes more than that.
+fn parse(text: &str) -> Option<Timestamp> {
+    let bytes = text.as_bytes();
+    let punctuated = [(4, b'-'), (7, b'-'), (13, b':'), (16, b':')];
+    let sound = punctuated.iter().all(|(at, byte)| bytes.get(*at) == Some(byte))
+        && bytes.get(10).is_some_and(|byte| byte.eq_ignore_ascii_case(&b'T'))
+        && zone(bytes.get(19..)?).is_some();
+    sound.then(|| text.parse().ok().map(Timestamp)).flatten()
+}
+
+/// A fraction if there is one, then `Z` or `+hh:mm`.
+fn zone(rest: &[u8]) -> Option<()> {
+    let rest = match rest.strip_prefix(b".") {
+        Some(fraction) => {
+            let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            fraction.get(digits..).filter(|_| digits > 0)?
+        }
+        None => rest,
+    };
+    match rest {
+        [b'Z' | b'z'] | [b'+' | b'-', _, _, b':', _, _] => Some(()),
+        _ => None,
+    }
+}
+
+impl From<jiff::Timestamp> for Timestamp {
+    fn from(instant: jiff::Timestamp) -> Self {
+        Self(instant)
+    }
+}
+
+impl From<Timestamp> for jiff::Timestamp {
+    fn from(timestamp: Timestamp) -> Self {
+        timestamp.0
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+
+        impl de::Visitor<'_> for Visitor {
+            type Value = Timestamp;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an RFC 3339 date and time")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Timestamp, E> {
+                parse(text).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
+            }
+        }
+
+        deserializer.deserialize_str(Visitor)
+    }
+}
+
+impl JsonSchema for Timestamp {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Timestamp".into()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        "tool_core::Timestamp".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "format": "date-time", "x-proven": true})
+    }
+}

@@ -1,0 +1,130 @@
+//! Function tools: what the macro makes of a method, and what is made at run time.
+
+use super::{Definition, ToolDefinition};
+use crate::__private::{Call, Started, ToolSpec, Wrapper};
+use crate::call::Arguments;
+use crate::call::{self, Settings};
+use crate::response::ToolResponse;
+use crate::run::RunContext;
+use std::fmt;
+use std::sync::Arc;
+
+/// A tool that runs here. Cheap to clone; a clone is the same instance.
+#[derive(Clone)]
+pub struct FunctionTool(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) definition: ToolDefinition,
+    pub(crate) handler: Arc<dyn Handler>,
+    pub(crate) visible: Option<Arc<Visible>>,
+}
+
+/// Decides whether a run may see a tool.
+pub(crate) type Visible = dyn Fn(&RunContext) -> bool + Send + Sync;
+
+/// What starts a call.
+pub(crate) trait Handler: Send + Sync {
+    fn start<'a>(&'a self, call: Call<'a>) -> Started<'a>;
+}
+
+/// A method and the toolset that it is called on.
+struct Bound<T: 'static> {
+    instance: Arc<T>,
+    wrapper: Wrapper<T>,
+}
+
+impl<T: Send + Sync + 'static> Handler for Bound<T> {
+    #[inline]
+    fn start<'a>(&'a self, call: Call<'a>) -> Started<'a> {
+        (self.wrapper)(&self.instance, call)
+    }
+}
+
+impl FunctionTool {
+    /// The tool of a macro's description, on an instance. `prefix` goes before the name.
+    pub(crate) fn bind<T: Send + Sync>(spec: &ToolSpec<T>, instance: &Arc<T>, prefix: Option<&str>) -> Self {
+        let name = prefix.map_or_else(|| spec.name.into(), |prefix| format!("{prefix}_{}", spec.name).into());
+        let definition = ToolDefinition { name, body: Arc::new(Definition::of_spec(spec, instance)) };
+        let handler = Arc::new(Bound { instance: Arc::clone(instance), wrapper: spec.call });
+        Self(Arc::new(Inner { definition, handler, visible: None }))
+    }
+
+    pub(crate) fn from_parts(definition: ToolDefinition, handler: Arc<dyn Handler>) -> Self {
+        Self(Arc::new(Inner { definition, handler, visible: None }))
+    }
+
+    /// What the model and the runtime know of it.
+    pub fn definition(&self) -> &ToolDefinition {
+        &self.0.definition
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.0.definition.name()
+    }
+
+    /// Its id: the name.
+    pub fn id(&self) -> &str {
+        self.name()
+    }
+
+    /// Whether a run may see it.
+    pub fn visible_in(&self, ctx: &RunContext) -> bool {
+        self.0.visible.as_ref().is_none_or(|visible| visible(ctx))
+    }
+
+    /// Whether both are the same instance.
+    pub fn same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The same tool under another name: another instance.
+    #[must_use]
+    pub fn renamed(&self, name: impl Into<Arc<str>>) -> Self {
+        let definition = ToolDefinition { name: name.into(), body: Arc::clone(&self.0.definition.body) };
+        self.with(definition, self.0.visible.clone())
+    }
+
+    /// The same tool, offered only to runs of which `visible` holds: another instance.
+    #[must_use]
+    pub(crate) fn visible_where(&self, visible: Arc<Visible>) -> Self {
+        let before = self.0.visible.clone();
+        let both: Arc<Visible> = match before {
+            None => visible,
+            Some(before) => Arc::new(move |ctx: &RunContext| before(ctx) && visible(ctx)),
+        };
+        self.with(self.0.definition.clone(), Some(both))
+    }
+
+    /// The same tool with a changed definition: another instance.
+    pub(crate) fn changed(&self, change: impl FnOnce(&mut Definition)) -> Self {
+        let mut body = self.0.definition.body.fork();
+        change(&mut body);
+        let definition = ToolDefinition { name: Arc::clone(&self.0.definition.name), body: Arc::new(body) };
+        self.with(definition, self.0.visible.clone())
+    }
+
+    fn with(&self, definition: ToolDefinition, visible: Option<Arc<Visible>>) -> Self {
+        Self(Arc::new(Inner { definition, handler: Arc::clone(&self.0.handler), visible }))
+    }
+
+    /// Calls it outside any tool context, with the default limits.
+    pub async fn call(&self, arguments: impl Into<Arguments<'_>>, ctx: &RunContext) -> ToolResponse {
+        call::run(self, arguments.into(), ctx, &Settings::DEFAULT).await
+    }
+}
+
+impl PartialEq for FunctionTool {
+    /// By identity.
+    fn eq(&self, other: &Self) -> bool {
+        self.same(other)
+    }
+}
+
+impl Eq for FunctionTool {}
+
+impl fmt::Debug for FunctionTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("FunctionTool").field(&self.0.definition).finish()
+    }
+}

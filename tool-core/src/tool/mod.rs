@@ -1,0 +1,24 @@
+//! Tools: function tools, provider tools and toolsets, and what is known of each.
+
+mod definition;
+mod derived;
+mod function;
+mod into_tool;
+mod names;
+mod options;
+mod provider;
+mod raw;
+mod toolset;
+
+pub use definition::{Source, ToolDefinition};
+pub use derived::{Derived, ToolsetExt, combined};
+pub use function::FunctionTool;
+pub use into_tool::IntoTool;
+pub use options::{Category, Confirm, DuplicateScope, Flags, Mode, Modes, OnDuplicate};
+pub use provider::{ProviderId, ProviderTool};
+pub use raw::{RawHandler, RawStateHandler, RawTool};
+pub use toolset::{Tool, ToolKind, Toolset};
+
+pub(crate) use definition::Definition;
+pub(crate) use function::Handler;
+pub(crate) use names::{check_name, check_raw_name, normalised};

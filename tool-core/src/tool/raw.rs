@@ -1,0 +1,231 @@
+//! Raw tools: the schema is given at run time and the arguments are handed over as JSON.
+
+use super::{Category, Definition, FunctionTool, Handler, Modes, ToolDefinition, names};
+use crate::__private::{Call, Invocation, Place, Rejected, Started, later};
+use crate::json;
+use crate::response::{ToolError, encode};
+use crate::run::RunContext;
+use serde::de::Error as _;
+use serde_json::Value;
+use std::panic::Location;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The declaration of a raw tool.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RawTool {
+    /// 1-128 of `A-Z a-z 0-9 _ . : / -`.
+    pub name: String,
+    /// May be empty.
+    pub description: String,
+    /// A JSON Schema whose root is an object.
+    pub parameters: Value,
+}
+
+/// The handler of a raw tool: an `async fn(Value, &RunContext) -> Result<Value, ToolError>`, or a closure of that
+/// form which captures nothing.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a raw tool's handler",
+    note = "a handler is an `async fn(Value, &RunContext) -> Result<Value, ToolError>` or a closure of that form without captures; `FunctionTool::raw_with` takes state"
+)]
+pub trait RawHandler<'a>: Send + Sync {
+    /// What it returns.
+    type Answer: Future<Output = Result<Value, ToolError>> + Send + 'a;
+
+    /// Runs it.
+    fn handle(&self, arguments: Value, ctx: &'a RunContext) -> Self::Answer;
+}
+
+impl<'a, F, A> RawHandler<'a> for F
+where
+    F: Fn(Value, &'a RunContext) -> A + Send + Sync,
+    A: Future<Output = Result<Value, ToolError>> + Send + 'a,
+{
+    type Answer = A;
+
+    fn handle(&self, arguments: Value, ctx: &'a RunContext) -> A {
+        self(arguments, ctx)
+    }
+}
+
+/// The handler of a raw tool with state: `async |state: &S, arguments: Value, ctx: &RunContext| ..`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a raw tool's handler over a state of type `{S}`",
+    note = "a handler is an `async fn(&S, Value, &RunContext) -> Result<Value, ToolError>` or a closure of that form without captures"
+)]
+pub trait RawStateHandler<'a, S: 'a>: Send + Sync {
+    /// What it returns.
+    type Answer: Future<Output = Result<Value, ToolError>> + Send + 'a;
+
+    /// Runs it.
+    fn handle(&self, state: &'a S, arguments: Value, ctx: &'a RunContext) -> Self::Answer;
+}
+
+impl<'a, S: 'a, F, A> RawStateHandler<'a, S> for F
+where
+    F: Fn(&'a S, Value, &'a RunContext) -> A + Send + Sync,
+    A: Future<Output = Result<Value, ToolError>> + Send + 'a,
+{
+    type Answer = A;
+
+    fn handle(&self, state: &'a S, arguments: Value, ctx: &'a RunContext) -> A {
+        self(state, arguments, ctx)
+    }
+}
+
+struct Plain<F>(F);
+
+impl<F: for<'a> RawHandler<'a>> Handler for Plain<F> {
+    fn start<'a>(&'a self, call: Call<'a>) -> Started<'a> {
+        let arguments = arguments(call)?;
+        Ok(answer(call, self.0.handle(arguments, call.0.ctx)))
+    }
+}
+
+struct WithState<S, F> {
+    state: S,
+    handler: F,
+}
+
+impl<S: Send + Sync, F: for<'a> RawStateHandler<'a, S>> Handler for WithState<S, F> {
+    fn start<'a>(&'a self, call: Call<'a>) -> Started<'a> {
+        let arguments = arguments(call)?;
+        Ok(answer(call, self.handler.handle(&self.state, arguments, call.0.ctx)))
+    }
+}
+
+fn answer<'a, A>(call: Call<'a>, answer: A) -> Invocation<'a>
+where
+    A: Future<Output = Result<Value, ToolError>> + Send + 'a,
+{
+    later(async move {
+        Invocation::Done(match answer.await {
+            Ok(value) => match output_problem(call.0.tool, &value) {
+                None => encode(&value, call.0.output_bytes),
+                Some(error) => Err(error),
+            },
+            Err(error) => Err(error),
+        })
+    })
+}
+
+/// A raw tool's output is held to its output schema, as nothing else upholds it.
+fn output_problem(tool: &Definition, value: &Value) -> Option<ToolError> {
+    let validator = tool.output_validator()?;
+    (!validator.is_valid(value)).then(|| ToolError::internal("the result does not satisfy the tool's output schema"))
+}
+
+/// The arguments as an object. What is more amiss than that, the slow path finds and tells.
+fn arguments(call: Call<'_>) -> Result<Value, Rejected> {
+    let parsed = json::parse(call.0.text).map_err(|_| json::Error::custom("not JSON"))?;
+    let sound = parsed.value.is_object() && parsed.duplicates.is_empty();
+    if sound && (call.0.validated || call.0.tool.validator().is_valid(&parsed.value)) {
+        return Ok(parsed.value);
+    }
+    Err(json::Error::custom("not the object that the schema wants").into())
+}
+
+impl FunctionTool {
+    /// A tool whose schema is given at run time.
+    ///
+    /// The handler gets the arguments as sent: an object, and otherwise unchecked unless
+    /// [`validate`](Self::validate) is set. What is wrong with the declaration is told when a context is built.
+    ///
+    /// ```
+    /// use serde_json::{Value, json};
+    /// use tool_core::{FunctionTool, RawTool, RunContext, ToolContext, ToolError};
+    ///
+    /// async fn echo(arguments: Value, _: &RunContext) -> Result<Value, ToolError> {
+    ///     Ok(arguments)
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let parameters = json!({"type": "object", "properties": {"text": {"type": "string"}}});
+    /// let declared = RawTool { name: "echo".into(), description: "Say it again.".into(), parameters };
+    /// let tools = ToolContext::builder().with(FunctionTool::raw(declared, echo)).build()?;
+    /// let answer = tools.call("echo", r#"{"text":"hi"}"#, &RunContext::detached()).await;
+    /// assert_eq!(answer.data_json(), Some(r#"{"text":"hi"}"#));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn raw<F>(declared: RawTool, handler: F) -> Self
+    where
+        F: for<'a> RawHandler<'a> + 'static,
+    {
+        make(declared, Arc::new(Plain(handler)))
+    }
+
+    /// The same, with state that every call gets to see.
+    ///
+    /// ```
+    /// use serde_json::{Value, json};
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    /// use tool_core::{FunctionTool, RawTool, RunContext};
+    ///
+    /// let declared = RawTool { name: "count".into(), description: String::new(), parameters: json!({"type": "object"}) };
+    /// let tool = FunctionTool::raw_with(declared, AtomicU64::new(0), async |calls: &AtomicU64, _: Value, _: &RunContext| {
+    ///     Ok(json!(calls.fetch_add(1, Ordering::Relaxed)))
+    /// });
+    /// # assert_eq!(tool.name(), "count");
+    /// ```
+    #[track_caller]
+    pub fn raw_with<S, F>(declared: RawTool, state: S, handler: F) -> Self
+    where
+        S: Send + Sync + 'static,
+        F: for<'a> RawStateHandler<'a, S> + 'static,
+    {
+        make(declared, Arc::new(WithState { state, handler }))
+    }
+
+    /// Whether arguments are held to the schema, with all problems told to the model. Only for raw tools: the
+    /// arguments of others always are.
+    #[must_use]
+    pub fn validate(&self, yes: bool) -> Self {
+        self.changed(|definition| definition.validated = yes || !definition.raw)
+    }
+
+    /// What the tool is for.
+    #[must_use]
+    pub fn category(&self, category: Category) -> Self {
+        self.changed(|definition| {
+            definition.category = category;
+            definition.flags.idempotent |= category == Category::Retrieval;
+        })
+    }
+
+    /// Where the tool may be called.
+    #[must_use]
+    pub fn modes(&self, modes: Modes) -> Self {
+        self.changed(|definition| definition.modes = modes)
+    }
+
+    /// How long a call may take.
+    #[must_use]
+    pub fn timeout(&self, timeout: Duration) -> Self {
+        self.changed(|definition| definition.timeout = Some(timeout))
+    }
+
+    /// The Unicode scalars that a result may have.
+    #[must_use]
+    pub fn max_output(&self, scalars: usize) -> Self {
+        self.changed(|definition| definition.max_output = Some(scalars))
+    }
+
+    /// The JSON Schema of the result. A raw tool's results are held to it.
+    #[must_use]
+    pub fn output_schema(&self, schema: Value) -> Self {
+        self.changed(|definition| definition.output = Some(schema))
+    }
+}
+
+#[track_caller]
+fn make(declared: RawTool, handler: Arc<dyn Handler>) -> FunctionTool {
+    let here = Location::caller();
+    let place = Place { file: here.file(), line: here.line(), path: "" };
+    let mut body = Definition::of_raw(declared.description, declared.parameters, place);
+    body.problems.extend(names::check_raw_name(&declared.name));
+    let definition = ToolDefinition { name: declared.name.into(), body: Arc::new(body) };
+    FunctionTool::from_parts(definition, handler)
+}

@@ -1,0 +1,77 @@
+//! `#[serde(..)]` and `#[schemars(..)]` on a parameter: the items that the macro handles itself. Whatever else they say
+//! is left to the two derives.
+
+use syn::meta::ParseNestedMeta;
+use syn::{Attribute, Error, Expr, ExprPath, LitStr, Path, Result, Token};
+
+use super::arg::{ArgOptions, DefaultOption};
+use super::is;
+use crate::errors::Errors;
+
+pub(crate) fn is_foreign(attr: &Attribute) -> bool {
+    is(attr, "serde") || is(attr, "schemars")
+}
+
+/// What the attributes said, or that the derives must read them.
+pub(crate) enum Foreign {
+    Understood(ArgOptions),
+    Derive,
+}
+
+/// All or nothing: one item that is not understood here sends every attribute of the parameter to the derives.
+pub(crate) fn parse<'a>(attrs: impl Iterator<Item = &'a Attribute>, errors: &mut Errors) -> Foreign {
+    let mut options = ArgOptions::default();
+    let mut understood = true;
+    for attr in attrs {
+        let parsed = attr.parse_nested_meta(|meta| {
+            understood &= if is(attr, "serde") { serde(&mut options, &meta)? } else { schemars(&mut options, &meta)? };
+            if !understood {
+                drain(&meta)?;
+            }
+            Ok(())
+        });
+        errors.take(parsed);
+    }
+    if understood { Foreign::Understood(options) } else { Foreign::Derive }
+}
+
+fn serde(options: &mut ArgOptions, meta: &ParseNestedMeta) -> Result<bool> {
+    if meta.path.is_ident("rename") && meta.input.peek(Token![=]) {
+        options.name = Some(meta.value()?.parse()?);
+    } else if meta.path.is_ident("alias") {
+        options.aliases.push(meta.value()?.parse()?);
+    } else if meta.path.is_ident("default") {
+        options.default = Some(if meta.input.peek(Token![=]) { called(&meta.value()?.parse()?)? } else { DefaultOption::OfType });
+    } else if meta.path.is_ident("flatten") {
+        options.flatten = Some(meta.path.clone());
+    } else {
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+fn schemars(options: &mut ArgOptions, meta: &ParseNestedMeta) -> Result<bool> {
+    if meta.path.is_ident("rename") {
+        options.name = Some(meta.value()?.parse()?);
+    } else if meta.path.is_ident("description") {
+        options.description = Some(meta.value()?.parse()?);
+    } else {
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+/// `default = "path"` calls the path.
+fn called(text: &LitStr) -> Result<DefaultOption> {
+    let path: Path = text.parse().map_err(|_| Error::new_spanned(text, "`default` names a function\nhelp: write `default = \"path::to::function\"`"))?;
+    let func = Box::new(Expr::Path(ExprPath { attrs: Vec::new(), qself: None, path }));
+    let call = syn::ExprCall { attrs: Vec::new(), func, paren_token: syn::token::Paren::default(), args: syn::punctuated::Punctuated::new() };
+    Ok(DefaultOption::Value(Expr::Call(call)))
+}
+
+fn drain(meta: &ParseNestedMeta) -> Result<()> {
+    while !meta.input.is_empty() && !meta.input.peek(Token![,]) {
+        meta.input.parse::<proc_macro2::TokenTree>()?;
+    }
+    Ok(())
+}

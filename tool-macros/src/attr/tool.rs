@@ -1,0 +1,190 @@
+//! The options of `#[tool(...)]`.
+
+use proc_macro2::Ident;
+use syn::meta::ParseNestedMeta;
+use syn::{Attribute, Error, Expr, ExprLit, Lit, LitInt, LitStr, Path, Result};
+
+use super::toolset::crate_path;
+use super::{Grammar, choice, flag, has_value, ungrouped, value};
+use crate::errors::Errors;
+
+const GRAMMAR: Grammar = Grammar {
+    shown: "#[tool]",
+    known: &[
+        "name",
+        "title",
+        "description",
+        "category",
+        "modes",
+        "confirm",
+        "timeout",
+        "idempotent",
+        "destructive",
+        "open_world",
+        "ignore_on_enter",
+        "cancellable",
+        "on_duplicate",
+        "duplicate_scope",
+        "sequential",
+        "blocking",
+        "max_output",
+        "max_calls",
+        "guide",
+        "args",
+        "crate",
+    ],
+    repeatable: &[],
+};
+
+#[derive(Default)]
+pub(crate) struct ToolOptions {
+    pub(crate) name: Option<LitStr>,
+    pub(crate) title: Option<LitStr>,
+    pub(crate) description: Option<Expr>,
+    pub(crate) category: Option<&'static str>,
+    pub(crate) modes: Option<Modes>,
+    pub(crate) confirm: Option<Confirm>,
+    pub(crate) timeout_ms: Option<u64>,
+    /// Options without a value, by name.
+    pub(crate) flags: Vec<Flag>,
+    pub(crate) on_duplicate: Option<&'static str>,
+    pub(crate) duplicate_scope: Option<&'static str>,
+    pub(crate) max_output: Option<usize>,
+    pub(crate) max_calls: Option<u32>,
+    pub(crate) guide: Option<LitStr>,
+    pub(crate) args: Option<Ident>,
+    pub(crate) krate: Option<Path>,
+}
+
+pub(crate) struct Flag {
+    pub(crate) name: String,
+    pub(crate) written: Path,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Modes {
+    Both,
+    Voice,
+    Text,
+}
+
+pub(crate) enum Confirm {
+    Always,
+    Never,
+    When(Expr),
+}
+
+impl ToolOptions {
+    pub(crate) fn parse(attr: &Attribute, errors: &mut Errors) -> Self {
+        let mut options = Self::default();
+        GRAMMAR.read(attr, errors, |key, meta| options.one(key, meta));
+        options
+    }
+
+    pub(crate) fn flag(&self, name: &str) -> Option<&Path> {
+        self.flags.iter().find(|flag| flag.name == name).map(|flag| &flag.written)
+    }
+
+    fn one(&mut self, key: &str, meta: &ParseNestedMeta) -> Result<()> {
+        match key {
+            "name" => self.name = Some(value(meta, "\"...\"")?),
+            "title" => self.title = Some(value(meta, "\"...\"")?),
+            "description" => self.description = Some(value(meta, "\"...\"")?),
+            "category" => self.category = Some(chosen(meta, key, &["retrieval", "action", "utility"])?),
+            "modes" => self.modes = Some(modes(meta)?),
+            "confirm" => self.confirm = Some(confirm(meta)?),
+            "timeout" => self.timeout_ms = Some(milliseconds(&value(meta, "\"5s\"")?)?),
+            "on_duplicate" => {
+                self.on_duplicate = Some(chosen(meta, key, &["allow", "reject", "replace", "confirm"])?);
+            }
+            "duplicate_scope" => self.duplicate_scope = Some(chosen(meta, key, &["name", "name_and_args"])?),
+            "max_output" => self.max_output = Some(positive(&value(meta, "1500")?)?),
+            "max_calls" => self.max_calls = Some(positive(&value(meta, "3")?)?),
+            "guide" => self.guide = Some(value(meta, "\"guides/kb_search.md\"")?),
+            "args" => self.args = Some(value(meta, "SearchArgs")?),
+            "crate" => self.krate = Some(crate_path(meta)?),
+            _ => {
+                flag(meta)?;
+                self.flags.push(Flag { name: key.to_owned(), written: meta.path.clone() });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn chosen(meta: &ParseNestedMeta, key: &str, known: &[&'static str]) -> Result<&'static str> {
+    let example = known.first().map(|word| format!("\"{word}\"")).unwrap_or_default();
+    let written: LitStr = value(meta, &example)?;
+    choice(key, &written, known)
+}
+
+/// `modes("voice", "text")` or `modes = "voice"`.
+fn modes(meta: &ParseNestedMeta) -> Result<Modes> {
+    let mut found = Vec::new();
+    if has_value(meta) {
+        found.push(value::<LitStr>(meta, "\"voice\"")?);
+    } else {
+        let content;
+        syn::parenthesized!(content in meta.input);
+        found.extend(content.parse_terminated(<LitStr as syn::parse::Parse>::parse, syn::Token![,])?);
+    }
+    let (mut voice, mut text) = (false, false);
+    for mode in &found {
+        if choice("mode", mode, &["voice", "text"])? == "voice" {
+            voice = true;
+        } else {
+            text = true;
+        }
+    }
+    match (voice, text) {
+        (true, true) => Ok(Modes::Both),
+        (true, false) => Ok(Modes::Voice),
+        (false, true) => Ok(Modes::Text),
+        (false, false) => {
+            Err(Error::new_spanned(&meta.path, "`modes` names no mode\nhelp: write `modes(\"voice\")`, or leave it out"))
+        }
+    }
+}
+
+/// `confirm`, `confirm = true`, `confirm = a_fn`.
+fn confirm(meta: &ParseNestedMeta) -> Result<Confirm> {
+    if !has_value(meta) {
+        flag(meta)?;
+        return Ok(Confirm::Always);
+    }
+    let expr: Expr = value(meta, "needs_approval")?;
+    match ungrouped(&expr) {
+        Expr::Lit(ExprLit { lit: Lit::Bool(always), .. }) if always.value => Ok(Confirm::Always),
+        Expr::Lit(ExprLit { lit: Lit::Bool(_), .. }) => Ok(Confirm::Never),
+        Expr::Lit(_) => {
+            let message = "`confirm` takes a function over the arguments\nhelp: write `confirm` alone, or `confirm = fn_name` where `fn fn_name(args: &Args) -> bool`";
+            Err(Error::new_spanned(&expr, message))
+        }
+        _ => Ok(Confirm::When(expr)),
+    }
+}
+
+/// `800ms`, `5s`, `2m`.
+pub(crate) fn milliseconds(text: &LitStr) -> Result<u64> {
+    let written = text.value();
+    let digits = written.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let factor = match written.get(digits.len()..).map(str::trim) {
+        Some("ms") => Some(1),
+        Some("s") => Some(1_000),
+        Some("m") => Some(60_000),
+        _ => None,
+    };
+    let count = digits.parse::<u64>().ok().filter(|count| *count > 0);
+    count.zip(factor).and_then(|(count, factor)| count.checked_mul(factor)).ok_or_else(|| {
+        let message = format!("invalid timeout `{written}`\nhelp: write a whole number and a unit: `\"800ms\"`, `\"5s\"` or `\"2m\"`");
+        Error::new_spanned(text, message)
+    })
+}
+
+fn positive<N: std::str::FromStr<Err: std::fmt::Display> + Default + PartialEq>(number: &LitInt) -> Result<N> {
+    let parsed = number.base10_parse::<N>()?;
+    if parsed == N::default() {
+        return Err(Error::new_spanned(number, "a limit of `0` would refuse every call\nhelp: leave the option out for no limit"));
+    }
+    Ok(parsed)
+}

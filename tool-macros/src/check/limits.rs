@@ -1,0 +1,144 @@
+//! Rules about a parameter's limits: against its type, as far as a name tells it, and against its default.
+
+use syn::Type;
+
+use crate::attr::arg::{Constraint, Literal};
+use crate::attr::bounds::Number;
+use crate::errors::Errors;
+use crate::model::lend::{argument_of, ungrouped};
+use crate::model::parameter::{Argument, Default};
+use crate::tokens::compact;
+
+/// What the name of a type tells. Only a convenience: the trait bounds of the generated code decide.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Text,
+    Number,
+    Bool,
+    /// With what it holds.
+    List(Element),
+    Unknown,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Element {
+    Text,
+    Number,
+    Other,
+}
+
+const NUMBERS: &[&str] =
+    &["i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128", "usize", "f32", "f64"];
+
+fn kind(ty: &Type) -> Kind {
+    match ungrouped(ty) {
+        Type::Reference(reference) => kind(&reference.elem),
+        Type::Slice(slice) => Kind::List(element(&slice.elem)),
+        Type::Array(array) => Kind::List(element(&array.elem)),
+        Type::Path(path) => {
+            for list in ["Vec", "VecDeque", "HashSet", "BTreeSet"] {
+                if let Some(inner) = argument_of(&path.path, list) {
+                    return Kind::List(element(inner));
+                }
+            }
+            if let Some(inner) = argument_of(&path.path, "Option").or_else(|| argument_of(&path.path, "Cow")) {
+                return kind(inner);
+            }
+            match path.path.segments.last().map(|last| last.ident.to_string()).as_deref() {
+                Some("String" | "str") => Kind::Text,
+                Some("bool") => Kind::Bool,
+                Some(name) if NUMBERS.contains(&name) => Kind::Number,
+                _ => Kind::Unknown,
+            }
+        }
+        _ => Kind::Unknown,
+    }
+}
+
+fn element(ty: &Type) -> Element {
+    match kind(ty) {
+        Kind::Text => Element::Text,
+        Kind::Number => Element::Number,
+        _ => Element::Other,
+    }
+}
+
+/// `range` on a text never holds, and so on. Limits on a list speak of its elements, `items` of the list.
+pub(super) fn fit_the_type(argument: &Argument, errors: &mut Errors) {
+    let kind = kind(argument.ty);
+    for constraint in &argument.constraints {
+        let (needs, fits) = match constraint {
+            Constraint::Range(_) => ("a number", matches!(kind, Kind::Number | Kind::List(Element::Number | Element::Other))),
+            Constraint::Items(_) => ("a list", matches!(kind, Kind::List(_))),
+            Constraint::OneOf(values) => {
+                one_of_fits(argument.ty, kind, values, errors);
+                ("text or a number", kind != Kind::Bool)
+            }
+            _ => ("text", matches!(kind, Kind::Text | Kind::List(Element::Text | Element::Other))),
+        };
+        if !fits && kind != Kind::Unknown {
+            let (name, shown) = (constraint.name(), compact(argument.ty));
+            let message = format!("`{name}` needs {needs}; `{shown}` {}", alternatives(kind));
+            errors.report(argument.ty, message);
+        }
+    }
+}
+
+fn alternatives(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Text => "has `length`, `pattern`, `one_of`\nhelp: `length(..)` limits how long a text is",
+        Kind::Number => "has `range`, `one_of`\nhelp: `range(..)` limits how large a number is",
+        Kind::List(Element::Text) => "has `items`, and `length`, `pattern`, `one_of` for each element\nhelp: `items(..)` limits how many there are",
+        Kind::List(Element::Number) => "has `items`, and `range`, `one_of` for each element\nhelp: `items(..)` limits how many there are",
+        Kind::List(Element::Other) => "has `items`\nhelp: `items(..)` limits how many there are",
+        Kind::Bool | Kind::Unknown => "has two values, and no limits\nhelp: remove the option",
+    }
+}
+
+/// A text listed for a number could never be sent.
+fn one_of_fits(ty: &Type, kind: Kind, values: &[syn::Expr], errors: &mut Errors) {
+    for value in values {
+        let wanted = match (kind, Literal::of(value)) {
+            (Kind::Text | Kind::List(Element::Text), Some(Literal::Number(_))) => "text",
+            (Kind::Number | Kind::List(Element::Number), Some(Literal::Text(_))) => "a number",
+            _ => continue,
+        };
+        let (shown, ty) = (compact(value), compact(ty));
+        errors.report(value, format!("`{shown}` is no value of `{ty}`\nhelp: write {wanted}"));
+    }
+}
+
+/// A default that the model could not send itself.
+pub(super) fn admit_the_default(argument: &Argument, errors: &mut Errors) {
+    let Default::Literal(expr, literal) = &argument.default else { return };
+    let shown = compact(expr);
+    for constraint in &argument.constraints {
+        match (constraint, literal) {
+            (Constraint::Range(range), Literal::Number(number)) if !range.contains(*number) => {
+                outside(&shown, &range.written, "", errors);
+            }
+            (Constraint::Length(size), Literal::Text(text)) if !size.contains(text.chars().count() as u64) => {
+                outside(&shown, &size.written, " by its length", errors);
+            }
+            (Constraint::OneOf(values), _) if !values.iter().any(|value| equal(value, literal)) => {
+                let all = crate::names::listed(values.iter().map(compact).collect::<Vec<_>>().iter().map(String::as_str));
+                errors.report(expr, format!("the default `{shown}` is not one of {all}\nhelp: change the default, or list it"));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn outside(shown: &str, written: &proc_macro2::TokenStream, how: &str, errors: &mut Errors) {
+    let range = compact(written);
+    errors.report(written, format!("the default `{shown}` lies outside `{range}`{how}\nhelp: change one of the two"));
+}
+
+fn equal(value: &syn::Expr, literal: &Literal) -> bool {
+    let same_number = |a: Number, b: Number| a.partial_cmp(&b).is_some_and(std::cmp::Ordering::is_eq);
+    match (Literal::of(value), literal) {
+        (Some(Literal::Number(a)), Literal::Number(b)) => same_number(a, *b),
+        (Some(other), literal) => other == *literal,
+        (None, _) => false,
+    }
+}

@@ -1,0 +1,38 @@
+//! `#[tool]` on a free fn.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
+
+use super::args::Args;
+use super::site::Site;
+use super::{Unit, spec};
+use crate::model::Tool;
+use crate::tokens::mentions;
+
+/// Expands to:
+///
+/// ```text
+/// fn add(..) { .. }
+/// const _: () = {
+///     ..
+///     static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new(..);
+///     __tool::inventory::submit! { __tool::Registration::function(|| __tool::type_id_of(&add), &__TOOL_SPEC) }
+/// };
+/// ```
+pub(crate) fn expand(tool: &Tool) -> TokenStream {
+    let site = Site::free(tool.options.krate.as_ref());
+    let (function, name) = (tool.function, tool.ident());
+    let is_mentioned = |name: &str| mentions(&function.sig.inputs, name) || mentions(&function.sig.output, name);
+    let ident = Args::name(tool, &mut Vec::new(), is_mentioned);
+    let unit = Unit { tool, site: &site, args: Args::of(tool, &site, ident) };
+    let (items, public, spec) = (unit.items(), unit.args.public(&unit), spec::expand(&unit));
+    let items = quote_spanned! {Span::mixed_site()=>
+        #items
+        static __TOOL_SPEC: __tool::ToolSpec<()> = #spec;
+        __tool::inventory::submit! {
+            __tool::Registration::function(|| __tool::type_id_of(&#name), &__TOOL_SPEC)
+        }
+    };
+    let constant = site.enclose(&TokenStream::new(), &items);
+    quote!(#function #public #constant)
+}

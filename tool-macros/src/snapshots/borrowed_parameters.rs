@@ -1,0 +1,133 @@
+/// Take everything that can be lent.
+fn lent(
+    a: &str,
+    b: Option<&str>,
+    c: &[u32],
+    d: Option<&[u32]>,
+    e: &Point,
+    f: Option<&Point>,
+    g: Cow<'_, str>,
+    h: Option<Cow<'_, str>>,
+    i: &[&str],
+    j: Vec<&str>,
+    r#type: &str,
+) {}
+#[allow(
+    deprecated,
+    non_snake_case,
+    unused_imports,
+    clippy::all,
+    clippy::nursery,
+    clippy::pedantic
+)]
+const _: () = {
+    use ::tool_core::__private::{self as __tool, Parameter as __Row};
+    use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
+    use ::core::result::Result::{self as __Result, Ok as __Ok};
+    use ::std::{string::String as __String, vec::Vec as __Vec};
+    struct LentArgs<'de> {
+        a: __tool::Text<'de>,
+        b: __Option<__tool::Text<'de>>,
+        c: __Vec<u32>,
+        d: __Option<__Vec<u32>>,
+        e: Point,
+        f: __Option<Point>,
+        g: __tool::Text<'de>,
+        h: __Option<__tool::Text<'de>>,
+        i: __Vec<__tool::Text<'de>>,
+        j: __Vec<__tool::Text<'de>>,
+        r#type: __tool::Text<'de>,
+    }
+    impl<'de> __tool::ArgumentStruct<'de> for LentArgs<'de> {
+        const PARAMETERS: &'static [__Row] = &[
+            __Row::new::<__String>("a", ""),
+            __Row::new::<__Option<__String>>("b", ""),
+            __Row::new::<__Vec<u32>>("c", ""),
+            __Row::new::<__Option<__Vec<u32>>>("d", ""),
+            __Row::new::<Point>("e", ""),
+            __Row::new::<__Option<Point>>("f", ""),
+            __Row::new::<__String>("g", ""),
+            __Row::new::<__Option<__String>>("h", ""),
+            __Row::new::<__Vec<__String>>("i", ""),
+            __Row::new::<__Vec<__String>>("j", ""),
+            __Row::new::<__String>("type", ""),
+        ];
+        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+            let (
+                mut f0,
+                mut f1,
+                mut f2,
+                mut f3,
+                mut f4,
+                mut f5,
+                mut f6,
+                mut f7,
+                mut f8,
+                mut f9,
+                mut f10,
+            ) = (
+                __None,
+                __None,
+                __None,
+                __None,
+                __None,
+                __None,
+                __None,
+                __None,
+                __None,
+                __None,
+                __None,
+            );
+            while let __Some(index) = fields.next(Self::PARAMETERS)? {
+                match index {
+                    0 => f0 = __Some(fields.value()?),
+                    1 => f1 = __Some(fields.value()?),
+                    2 => f2 = __Some(fields.value()?),
+                    3 => f3 = __Some(fields.value()?),
+                    4 => f4 = __Some(fields.value()?),
+                    5 => f5 = __Some(fields.value()?),
+                    6 => f6 = __Some(fields.value()?),
+                    7 => f7 = __Some(fields.value()?),
+                    8 => f8 = __Some(fields.value()?),
+                    9 => f9 = __Some(fields.value()?),
+                    _ => f10 = __Some(fields.value()?),
+                }
+            }
+            __Ok(Self {
+                a: fields.required(f0, 0)?,
+                b: fields.required(f1, 1)?,
+                c: fields.required(f2, 2)?,
+                d: fields.required(f3, 3)?,
+                e: fields.required(f4, 4)?,
+                f: fields.required(f5, 5)?,
+                g: fields.required(f6, 6)?,
+                h: fields.required(f7, 7)?,
+                i: fields.required(f8, 8)?,
+                j: fields.required(f9, 9)?,
+                r#type: fields.required(f10, 10)?,
+            })
+        }
+    }
+    fn __tool_lent<'a>(_: &'a (), call: __tool::Call<'a>) -> __tool::Started<'a> {
+        let args = call.decode::<LentArgs<'a>>()?;
+        __Ok(
+            __tool::respond!(
+                call, lent(& * args.a, args.b.as_deref(), & * args.c, args.d.as_deref(),
+                & args.e, args.f.as_ref(), args.g.into_cow(), args.h
+                .map(__tool::Text::into_cow), & * args.i.iter().map(| text | & * * text)
+                .collect:: < __Vec < & str >> (), args.j.iter().map(| text | & * * text)
+                .collect:: < __Vec < & str >> (), & * args.r#type)
+            ),
+        )
+    }
+    static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new(
+            "lent",
+            "Take everything that can be lent.",
+            __tool_lent,
+            <LentArgs<'_> as __tool::ArgumentStruct>::PARAMETERS,
+        )
+        .at(file!(), 0, concat!(module_path!(), "::lent"));
+    __tool::inventory::submit! {
+        __tool::Registration::function(|| __tool::type_id_of(& lent), & __TOOL_SPEC)
+    }
+};

@@ -1,0 +1,59 @@
+impl Calendar {
+    /// Delete an event.
+    fn delete(&self, id: u64) {}
+}
+#[allow(
+    deprecated,
+    non_snake_case,
+    unused_imports,
+    clippy::all,
+    clippy::nursery,
+    clippy::pedantic
+)]
+const _: () = {
+    use ::tool_core::__private::{self as __tool, Parameter as __Row};
+    use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
+    use ::core::result::Result::{self as __Result, Ok as __Ok};
+    use ::std::{string::String as __String, vec::Vec as __Vec};
+    struct DeleteArgs {
+        id: u64,
+    }
+    impl<'de> __tool::ArgumentStruct<'de> for DeleteArgs {
+        const PARAMETERS: &'static [__Row] = &[__Row::new::<u64>("id", "")];
+        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+            let mut f0 = __None;
+            while let __Some(index) = fields.next(Self::PARAMETERS)? {
+                match index {
+                    _ => f0 = __Some(fields.value()?),
+                }
+            }
+            __Ok(Self {
+                id: fields.required(f0, 0)?,
+            })
+        }
+    }
+    fn __tool_delete<'a>(
+        this: &'a Calendar,
+        call: __tool::Call<'a>,
+    ) -> __tool::Started<'a> {
+        let args = call.decode::<DeleteArgs>()?;
+        __Ok(__tool::respond!(call, Calendar::delete(this, args.id)))
+    }
+    static __TOOL_PART: __tool::PartSpec<Calendar> = __tool::PartSpec::new(
+            &[
+                __tool::ToolSpec::new(
+                        "delete",
+                        "Delete an event.",
+                        __tool_delete,
+                        <DeleteArgs as __tool::ArgumentStruct>::PARAMETERS,
+                    )
+                    .at(file!(), 0, concat!(module_path!(), "::Calendar::delete"))
+                    .confirm(__tool::Confirm::Always)
+                    .destructive(),
+            ],
+        )
+        .at(file!(), 0, concat!(module_path!(), "::Calendar"));
+    __tool::inventory::submit! {
+        __tool::Registration::part(& __TOOL_PART)
+    }
+};

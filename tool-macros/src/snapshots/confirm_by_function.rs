@@ -1,0 +1,73 @@
+impl Bank {
+    /// Close an account.
+    fn close_account(&self, id: u64, other: CloseAccountArgs) {}
+}
+#[allow(
+    deprecated,
+    non_snake_case,
+    unused_imports,
+    clippy::all,
+    clippy::nursery,
+    clippy::pedantic
+)]
+const _: () = {
+    use crate::tools::__private::{self as __tool, Parameter as __Row};
+    use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
+    use ::core::result::Result::{self as __Result, Ok as __Ok};
+    use ::std::{string::String as __String, vec::Vec as __Vec};
+    struct __ToolCloseAccountArgs {
+        id: u64,
+        other: CloseAccountArgs,
+    }
+    impl<'de> __tool::ArgumentStruct<'de> for __ToolCloseAccountArgs {
+        const PARAMETERS: &'static [__Row] = &[
+            __Row::new::<u64>("id", ""),
+            __Row::new::<CloseAccountArgs>("other", ""),
+        ];
+        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+            let (mut f0, mut f1) = (__None, __None);
+            while let __Some(index) = fields.next(Self::PARAMETERS)? {
+                match index {
+                    0 => f0 = __Some(fields.value()?),
+                    _ => f1 = __Some(fields.value()?),
+                }
+            }
+            __Ok(Self {
+                id: fields.required(f0, 0)?,
+                other: fields.required(f1, 1)?,
+            })
+        }
+    }
+    fn __tool_close_account<'a>(
+        this: &'a Bank,
+        call: __tool::Call<'a>,
+    ) -> __tool::Started<'a> {
+        let args = call.decode::<__ToolCloseAccountArgs>()?;
+        __Ok(__tool::respond!(call, Bank::close_account(this, args.id, args.other)))
+    }
+    fn __tool_confirm_close_account(text: &str) -> bool {
+        let decide: fn(&__ToolCloseAccountArgs) -> bool = <Bank>::is_large;
+        __tool::decode_arguments::<__ToolCloseAccountArgs>(text)
+            .map_or(true, |args| decide(&args))
+    }
+    impl __tool::ToolsetMethods for Bank {
+        const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
+                "bank",
+                "",
+                &[
+                    __tool::ToolSpec::new(
+                            "close_account",
+                            "Close an account.",
+                            __tool_close_account,
+                            <__ToolCloseAccountArgs as __tool::ArgumentStruct>::PARAMETERS,
+                        )
+                        .at(file!(), 0, concat!(module_path!(), "::Bank::close_account"))
+                        .confirm(__tool::Confirm::When(__tool_confirm_close_account)),
+                ],
+            )
+            .at(file!(), 0, concat!(module_path!(), "::Bank"));
+    }
+    __tool::inventory::submit! {
+        __tool::Registration::toolset:: < Bank > (|| __tool::discovery!(Bank))
+    }
+};

@@ -1,0 +1,160 @@
+/// Send a message.
+fn send(
+    to: String,
+    subject: &str,
+    copies: Vec<String>,
+    priority: String,
+    weight: i32,
+    chance: f64,
+    tries: u8,
+) {}
+#[allow(
+    deprecated,
+    non_snake_case,
+    unused_imports,
+    clippy::all,
+    clippy::nursery,
+    clippy::pedantic
+)]
+const _: () = {
+    use ::tool_core::__private::{self as __tool, Parameter as __Row};
+    use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
+    use ::core::result::Result::{self as __Result, Ok as __Ok};
+    use ::std::{string::String as __String, vec::Vec as __Vec};
+    struct SendArgs<'de> {
+        to: String,
+        subject: __tool::Text<'de>,
+        copies: Vec<String>,
+        priority: String,
+        weight: i32,
+        chance: f64,
+        tries: u8,
+    }
+    impl<'de> __tool::ArgumentStruct<'de> for SendArgs<'de> {
+        const PARAMETERS: &'static [__Row] = &[
+            __Row::new::<String>("to", "")
+                .constraints(
+                    &[
+                        __tool::Constraint::Length(__Some(1), __Some(80)),
+                        __tool::Constraint::Pattern("^[a-z]+$"),
+                    ],
+                )
+                .examples(
+                    &[
+                        || __tool::default_json(&"ada"),
+                        || __tool::default_json::<String>(&(NAMES[0])),
+                    ],
+                ),
+            __Row::new::<__String>("subject", "")
+                .constraints(&[__tool::Constraint::Length(__None, __Some(99))]),
+            __Row::new::<Vec<String>>("copies", "")
+                .constraints(
+                    &[
+                        __tool::Constraint::Items(__Some(1), __Some(3)),
+                        __tool::Constraint::Format("email"),
+                    ],
+                ),
+            __Row::new::<String>("priority", "")
+                .default_literal("\"low\"")
+                .constraints(
+                    &[
+                        __tool::Constraint::OneOf(
+                            &[__tool::Literal::Str("low"), __tool::Literal::Str("high")],
+                        ),
+                    ],
+                ),
+            __Row::new::<i32>("weight", "")
+                .constraints(
+                    &[
+                        __tool::Constraint::OneOf(
+                            &[
+                                __tool::Literal::Number(__tool::Number::Int(1)),
+                                __tool::Literal::Number(__tool::Number::Int(2)),
+                                __tool::Literal::Number(__tool::Number::Int(-4)),
+                            ],
+                        ),
+                    ],
+                ),
+            __Row::new::<f64>("chance", "")
+                .constraints(
+                    &[
+                        __tool::Constraint::Range(__tool::Range {
+                            min: __Some(__tool::Number::Float(0.0)),
+                            max: __Some(__tool::Number::Float(1.0)),
+                            exclusive: true,
+                        }),
+                    ],
+                ),
+            __Row::new::<u8>("tries", "")
+                .constraints(
+                    &[
+                        __tool::Constraint::Range(__tool::Range {
+                            min: __None,
+                            max: __Some(__tool::Number::Int(10)),
+                            exclusive: false,
+                        }),
+                    ],
+                ),
+        ];
+        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+            let (mut f0, mut f1, mut f2, mut f3, mut f4, mut f5, mut f6) = (
+                __None,
+                __None,
+                __None,
+                __None,
+                __None,
+                __None,
+                __None,
+            );
+            while let __Some(index) = fields.next(Self::PARAMETERS)? {
+                match index {
+                    0 => f0 = __Some(fields.value()?),
+                    1 => f1 = __Some(fields.value()?),
+                    2 => f2 = __Some(fields.value()?),
+                    3 => f3 = __Some(fields.value()?),
+                    4 => f4 = __Some(fields.value()?),
+                    5 => f5 = __Some(fields.value()?),
+                    _ => f6 = __Some(fields.value()?),
+                }
+            }
+            let args = Self {
+                to: fields.required(f0, 0)?,
+                subject: fields.required(f1, 1)?,
+                copies: fields.required(f2, 2)?,
+                priority: f3.unwrap_or_else(|| ::core::convert::Into::into("low")),
+                weight: fields.required(f4, 4)?,
+                chance: fields.required(f5, 5)?,
+                tries: fields.required(f6, 6)?,
+            };
+            fields.check(0, __tool::has_length(&args.to, &Self::PARAMETERS[0]))?;
+            fields.check(0, __tool::matches_pattern(&args.to, &Self::PARAMETERS[0]))?;
+            fields.check(1, __tool::has_length(&args.subject, &Self::PARAMETERS[1]))?;
+            fields.check(2, __tool::has_items(&args.copies, &Self::PARAMETERS[2]))?;
+            fields.check(2, __tool::has_format(&args.copies, &Self::PARAMETERS[2]))?;
+            fields.check(3, __tool::is_one_of(&args.priority, &Self::PARAMETERS[3]))?;
+            fields.check(4, __tool::is_one_of(&args.weight, &Self::PARAMETERS[4]))?;
+            fields.check(5, __tool::in_range(&args.chance, &Self::PARAMETERS[5]))?;
+            fields.check(6, __tool::in_range(&args.tries, &Self::PARAMETERS[6]))?;
+            __Ok(args)
+        }
+    }
+    fn __tool_send<'a>(_: &'a (), call: __tool::Call<'a>) -> __tool::Started<'a> {
+        let args = call.decode::<SendArgs<'a>>()?;
+        __Ok(
+            __tool::respond!(
+                call, send(args.to, & * args.subject, args.copies, args.priority, args
+                .weight, args.chance, args.tries)
+            ),
+        )
+    }
+    static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new(
+            "send",
+            "Send a message.",
+            __tool_send,
+            <SendArgs<'_> as __tool::ArgumentStruct>::PARAMETERS,
+        )
+        .at(file!(), 0, concat!(module_path!(), "::send"));
+    __tool::inventory::submit! {
+        __tool::Registration::function(|| __tool::type_id_of(& send), & __TOOL_SPEC)
+    }
+};

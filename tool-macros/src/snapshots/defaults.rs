@@ -1,0 +1,147 @@
+impl Search {
+    const LIMIT: u32 = 5;
+    /// Search the index.
+    async fn search(
+        &self,
+        query: &str,
+        language: String,
+        scope: &str,
+        bias: f64,
+        limit: u32,
+        pages: u8,
+        region: &str,
+        tags: Vec<String>,
+        depth: Option<u8>,
+    ) -> Vec<Hit> {
+        todo!()
+    }
+}
+#[allow(
+    deprecated,
+    non_snake_case,
+    unused_imports,
+    clippy::all,
+    clippy::nursery,
+    clippy::pedantic
+)]
+const _: () = {
+    use ::tool_core::__private::{self as __tool, Parameter as __Row};
+    use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
+    use ::core::result::Result::{self as __Result, Ok as __Ok};
+    use ::std::{string::String as __String, vec::Vec as __Vec};
+    struct SearchArgs<'de> {
+        query: __tool::Text<'de>,
+        language: String,
+        scope: __tool::Text<'de>,
+        bias: f64,
+        limit: u32,
+        pages: __Option<u8>,
+        region: __Option<__tool::Text<'de>>,
+        tags: Vec<String>,
+        depth: Option<u8>,
+    }
+    impl<'de> __tool::ArgumentStruct<'de> for SearchArgs<'de> {
+        const PARAMETERS: &'static [__Row] = &[
+            __Row::new::<__String>("query", ""),
+            __Row::new::<String>("language", "").default_literal("\"en\""),
+            __Row::new::<__String>("scope", "").default_literal("\"web\""),
+            __Row::new::<f64>("bias", "").default_literal("-0.5"),
+            __Row::new::<u32>("limit", "")
+                .default_computed(|| __tool::default_json::<u32>(&(<Search>::LIMIT))),
+            __Row::new::<u8>("pages", "").default_from_instance(),
+            __Row::new::<__String>("region", "").default_from_instance(),
+            __Row::new::<Vec<String>>("tags", "")
+                .default_computed(|| __tool::default_json::<
+                    Vec<String>,
+                >(&(defaults::tags()))),
+            __Row::new::<Option<u8>>("depth", "").default_literal("3"),
+        ];
+        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+            let (
+                mut f0,
+                mut f1,
+                mut f2,
+                mut f3,
+                mut f4,
+                mut f5,
+                mut f6,
+                mut f7,
+                mut f8,
+            ) = (__None, __None, __None, __None, __None, __None, __None, __None, __None);
+            while let __Some(index) = fields.next(Self::PARAMETERS)? {
+                match index {
+                    0 => f0 = __Some(fields.value()?),
+                    1 => f1 = __Some(fields.value()?),
+                    2 => f2 = __Some(fields.value()?),
+                    3 => f3 = __Some(fields.value()?),
+                    4 => f4 = __Some(fields.value()?),
+                    5 => f5 = __Some(fields.value()?),
+                    6 => f6 = __Some(fields.value()?),
+                    7 => f7 = __Some(fields.value()?),
+                    _ => f8 = __Some(fields.value()?),
+                }
+            }
+            __Ok(Self {
+                query: fields.required(f0, 0)?,
+                language: f1.unwrap_or_else(|| ::core::convert::Into::into("en")),
+                scope: f2.unwrap_or_else(|| __tool::Text::from("web")),
+                bias: f3.unwrap_or_else(|| -0.5),
+                limit: f4.unwrap_or_else(|| <Search>::LIMIT),
+                pages: f5,
+                region: f6,
+                tags: f7.unwrap_or_else(|| defaults::tags()),
+                depth: f8.unwrap_or_else(|| __Some(3)),
+            })
+        }
+    }
+    fn __tool_search<'a>(
+        this: &'a Search,
+        call: __tool::Call<'a>,
+    ) -> __tool::Started<'a> {
+        let args = call.decode::<SearchArgs<'a>>()?;
+        __Ok(
+            __tool::later(async move {
+                __tool::respond!(
+                    call, Search::search(this, & * args.query, args.language, & * args
+                    .scope, args.bias, args.limit, args.pages.unwrap_or_else(|| this
+                    .config.pages), & * args.region.unwrap_or_else(||
+                    __tool::Text::from(this.region())), args.tags, args.depth). await
+                )
+            }),
+        )
+    }
+    impl __tool::ToolsetMethods for Search {
+        const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
+                "search",
+                "",
+                &[
+                    __tool::ToolSpec::new(
+                            "search",
+                            "Search the index.",
+                            __tool_search,
+                            <SearchArgs<'_> as __tool::ArgumentStruct>::PARAMETERS,
+                        )
+                        .at(file!(), 0, concat!(module_path!(), "::Search::search"))
+                        .instance_defaults(
+                            &[
+                                (
+                                    5,
+                                    |this| __tool::default_json::<u8>(&(this.config.pages)),
+                                ),
+                                (
+                                    6,
+                                    |this| __tool::default_json::<
+                                        __String,
+                                    >(&(__String::from(this.region()))),
+                                ),
+                            ],
+                        )
+                        .output(|g| __tool::output!(g, Vec < Hit >)),
+                ],
+            )
+            .at(file!(), 0, concat!(module_path!(), "::Search"));
+    }
+    __tool::inventory::submit! {
+        __tool::Registration::toolset:: < Search > (|| __tool::discovery!(Search))
+    }
+};

@@ -1,0 +1,26 @@
+const _: () = {
+    use ::tool_core::__private as __tool;
+    #[automatically_derived]
+    impl<T> __tool::IntoToolError for CalendarError<T>
+    where
+        T: Debug,
+        Self: ::core::fmt::Display,
+    {
+        fn into_tool_error(self) -> __tool::ToolError {
+            let message = ::std::string::ToString::to_string(&self);
+            match self {
+                Self::Unreachable { .. } => {
+                    __tool::ToolError::transient(message).retryable(true)
+                }
+                Self::Limited { .. } => {
+                    __tool::ToolError::rate_limit(message).retryable(false)
+                }
+                Self::Broken { .. } => {
+                    __tool::ToolError::internal(message)
+                        .retryable(true)
+                        .partial_side_effects(true)
+                }
+            }
+        }
+    }
+};

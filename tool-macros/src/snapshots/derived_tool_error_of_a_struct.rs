@@ -1,0 +1,13 @@
+const _: () = {
+    use ::tool_core::__private as __tool;
+    #[automatically_derived]
+    impl __tool::IntoToolError for Expired
+    where
+        Self: ::core::fmt::Display,
+    {
+        fn into_tool_error(self) -> __tool::ToolError {
+            let message = ::std::string::ToString::to_string(&self);
+            __tool::ToolError::auth(message)
+        }
+    }
+};

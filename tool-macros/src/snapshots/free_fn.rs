@@ -1,0 +1,59 @@
+/// Add two numbers.
+fn add(a: i64, b: i64) -> i64 {
+    a + b
+}
+#[allow(
+    deprecated,
+    non_snake_case,
+    unused_imports,
+    clippy::all,
+    clippy::nursery,
+    clippy::pedantic
+)]
+const _: () = {
+    use ::tool_core::__private::{self as __tool, Parameter as __Row};
+    use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
+    use ::core::result::Result::{self as __Result, Ok as __Ok};
+    use ::std::{string::String as __String, vec::Vec as __Vec};
+    struct AddArgs {
+        a: i64,
+        b: i64,
+    }
+    impl<'de> __tool::ArgumentStruct<'de> for AddArgs {
+        const PARAMETERS: &'static [__Row] = &[
+            __Row::new::<i64>("a", ""),
+            __Row::new::<i64>("b", "")
+                .default_computed(|| __tool::default_json::<
+                    i64,
+                >(&<i64 as ::core::default::Default>::default())),
+        ];
+        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+            let (mut f0, mut f1) = (__None, __None);
+            while let __Some(index) = fields.next(Self::PARAMETERS)? {
+                match index {
+                    0 => f0 = __Some(fields.value()?),
+                    _ => f1 = __Some(fields.value()?),
+                }
+            }
+            __Ok(Self {
+                a: fields.required(f0, 0)?,
+                b: f1.unwrap_or_default(),
+            })
+        }
+    }
+    fn __tool_add<'a>(_: &'a (), call: __tool::Call<'a>) -> __tool::Started<'a> {
+        let args = call.decode::<AddArgs>()?;
+        __Ok(__tool::respond!(call, add(args.a, args.b)))
+    }
+    static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new(
+            "add",
+            "Add two numbers.",
+            __tool_add,
+            <AddArgs as __tool::ArgumentStruct>::PARAMETERS,
+        )
+        .at(file!(), 0, concat!(module_path!(), "::add"))
+        .output(|g| __tool::output!(g, i64));
+    __tool::inventory::submit! {
+        __tool::Registration::function(|| __tool::type_id_of(& add), & __TOOL_SPEC)
+    }
+};

@@ -1,0 +1,122 @@
+impl<T: Record, const N: usize> Store<T, N>
+where
+    T::Key: Send,
+{
+    /// Put a record.
+    async fn put(&self, record: T, key: T::Key) -> Result<(), T::Error> {
+        todo!()
+    }
+    /// Count the records.
+    fn count(&self) -> usize {
+        N
+    }
+}
+#[allow(
+    deprecated,
+    non_snake_case,
+    unused_imports,
+    clippy::all,
+    clippy::nursery,
+    clippy::pedantic
+)]
+const _: () = {
+    use ::tool_core::__private::{self as __tool, Parameter as __Row};
+    use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
+    use ::core::result::Result::{self as __Result, Ok as __Ok};
+    use ::std::{string::String as __String, vec::Vec as __Vec};
+    struct PutArgs<T: Record, const N: usize>
+    where
+        T::Key: Send,
+    {
+        record: T,
+        key: T::Key,
+        #[doc(hidden)]
+        __marker: ::core::marker::PhantomData<fn() -> (T,)>,
+    }
+    impl<'de, T: Record, const N: usize> __tool::ArgumentStruct<'de> for PutArgs<T, N>
+    where
+        T::Key: Send,
+    {
+        const PARAMETERS: &'static [__Row] = &[
+            __Row::new::<T>("record", ""),
+            __Row::new::<T::Key>("key", ""),
+        ];
+        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+            let (mut f0, mut f1) = (__None, __None);
+            while let __Some(index) = fields.next(Self::PARAMETERS)? {
+                match index {
+                    0 => f0 = __Some(fields.value()?),
+                    _ => f1 = __Some(fields.value()?),
+                }
+            }
+            __Ok(Self {
+                record: fields.required(f0, 0)?,
+                key: fields.required(f1, 1)?,
+                __marker: ::core::marker::PhantomData,
+            })
+        }
+    }
+    fn __tool_put<'a, T: Record, const N: usize>(
+        this: &'a Store<T, N>,
+        call: __tool::Call<'a>,
+    ) -> __tool::Started<'a>
+    where
+        T::Key: Send,
+    {
+        let args = call.decode::<PutArgs<T, N>>()?;
+        __Ok(
+            __tool::later(async move {
+                __tool::respond!(
+                    call, < Store < T, N > > ::put(this, args.record, args.key). await
+                )
+            }),
+        )
+    }
+    struct CountArgs {}
+    impl<'de> __tool::ArgumentStruct<'de> for CountArgs {
+        const PARAMETERS: &'static [__Row] = &[];
+        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+            fields.next(Self::PARAMETERS)?;
+            __Ok(Self {})
+        }
+    }
+    fn __tool_count<'a, T: Record, const N: usize>(
+        this: &'a Store<T, N>,
+        call: __tool::Call<'a>,
+    ) -> __tool::Started<'a>
+    where
+        T::Key: Send,
+    {
+        call.decode::<CountArgs>()?;
+        __Ok(__tool::respond!(call, < Store < T, N > > ::count(this)))
+    }
+    impl<T: Record, const N: usize> __tool::ToolsetMethods for Store<T, N>
+    where
+        T::Key: Send,
+    {
+        const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
+                "store",
+                "",
+                &[
+                    __tool::ToolSpec::new(
+                            "put",
+                            "Put a record.",
+                            __tool_put,
+                            <PutArgs<T, N> as __tool::ArgumentStruct>::PARAMETERS,
+                        )
+                        .at(file!(), 0, concat!(module_path!(), "::Store<T, N>::put"))
+                        .output(|g| __tool::output!(g, Result < (), T::Error >)),
+                    __tool::ToolSpec::new(
+                            "count",
+                            "Count the records.",
+                            __tool_count,
+                            <CountArgs as __tool::ArgumentStruct>::PARAMETERS,
+                        )
+                        .at(file!(), 0, concat!(module_path!(), "::Store<T, N>::count"))
+                        .output(|g| __tool::output!(g, usize)),
+                ],
+            )
+            .at(file!(), 0, concat!(module_path!(), "::Store<T, N>"))
+            .parts(&[Self::__tool_part_admin]);
+    }
+};

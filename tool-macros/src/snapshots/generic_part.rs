@@ -1,0 +1,62 @@
+impl<T: Record, const N: usize> Store<T, N>
+where
+    T::Key: Send,
+{
+    /// Drop every record.
+    fn clear(&self) -> Self {
+        todo!()
+    }
+}
+#[allow(
+    deprecated,
+    non_snake_case,
+    unused_imports,
+    clippy::all,
+    clippy::nursery,
+    clippy::pedantic
+)]
+const _: () = {
+    use ::tool_core::__private::{self as __tool, Parameter as __Row};
+    use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
+    use ::core::result::Result::{self as __Result, Ok as __Ok};
+    use ::std::{string::String as __String, vec::Vec as __Vec};
+    struct ClearArgs {}
+    impl<'de> __tool::ArgumentStruct<'de> for ClearArgs {
+        const PARAMETERS: &'static [__Row] = &[];
+        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+            fields.next(Self::PARAMETERS)?;
+            __Ok(Self {})
+        }
+    }
+    fn __tool_clear<'a, T: Record, const N: usize>(
+        this: &'a Store<T, N>,
+        call: __tool::Call<'a>,
+    ) -> __tool::Started<'a>
+    where
+        T::Key: Send,
+    {
+        call.decode::<ClearArgs>()?;
+        __Ok(__tool::respond!(call, < Store < T, N > > ::clear(this)))
+    }
+    impl<T: Record, const N: usize> Store<T, N>
+    where
+        T::Key: Send,
+    {
+        #[doc(hidden)]
+        pub const fn __tool_part_admin() -> &'static [__tool::ToolSpec<Self>] {
+            const {
+                &[
+                    __tool::ToolSpec::new(
+                            "clear",
+                            "Drop every record.",
+                            __tool_clear,
+                            <ClearArgs as __tool::ArgumentStruct>::PARAMETERS,
+                        )
+                        .at(file!(), 0, concat!(module_path!(), "::Store<T, N>::clear"))
+                        .destructive()
+                        .output(|g| __tool::output!(g, Store < T, N >)),
+                ]
+            }
+        }
+    }
+};

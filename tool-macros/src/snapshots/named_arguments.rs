@@ -1,0 +1,94 @@
+impl Bank {
+    /// Move money.
+    pub async fn transfer(&self, to: &str, amount: u64) -> Result<Receipt, BankError> {
+        todo!()
+    }
+}
+///The arguments of the tool `transfer`.
+pub struct TransferArgs<'de> {
+    ///To whom
+    pub to: ::tool_core::__private::Text<'de>,
+    ///`amount`
+    pub amount: u64,
+}
+#[allow(
+    deprecated,
+    non_snake_case,
+    unused_imports,
+    clippy::all,
+    clippy::nursery,
+    clippy::pedantic
+)]
+const _: () = {
+    use ::tool_core::__private::{self as __tool, Parameter as __Row};
+    use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
+    use ::core::result::Result::{self as __Result, Ok as __Ok};
+    use ::std::{string::String as __String, vec::Vec as __Vec};
+    impl<'de> __tool::ArgumentStruct<'de> for TransferArgs<'de> {
+        const PARAMETERS: &'static [__Row] = &[
+            __Row::new::<__String>("to", "To whom"),
+            __Row::new::<u64>("amount", ""),
+        ];
+        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+            let (mut f0, mut f1) = (__None, __None);
+            while let __Some(index) = fields.next(Self::PARAMETERS)? {
+                match index {
+                    0 => f0 = __Some(fields.value()?),
+                    _ => f1 = __Some(fields.value()?),
+                }
+            }
+            __Ok(Self {
+                to: fields.required(f0, 0)?,
+                amount: fields.required(f1, 1)?,
+            })
+        }
+    }
+    impl<'de> __tool::serde::Deserialize<'de> for TransferArgs<'de> {
+        fn deserialize<D: __tool::serde::Deserializer<'de>>(
+            from: D,
+        ) -> __Result<Self, D::Error> {
+            __tool::deserialize_arguments(from)
+        }
+    }
+    fn __tool_transfer<'a>(
+        this: &'a Bank,
+        call: __tool::Call<'a>,
+    ) -> __tool::Started<'a> {
+        let args = call.decode::<TransferArgs<'a>>()?;
+        __Ok(
+            __tool::later(async move {
+                __tool::respond!(
+                    call, Bank::transfer(this, & * args.to, args.amount). await
+                )
+            }),
+        )
+    }
+    fn __tool_confirm_transfer(text: &str) -> bool {
+        let decide: fn(&TransferArgs<'_>) -> bool = |args: &TransferArgs| {
+            args.amount > 100
+        };
+        __tool::decode_arguments::<TransferArgs<'_>>(text)
+            .map_or(true, |args| decide(&args))
+    }
+    impl __tool::ToolsetMethods for Bank {
+        const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
+                "bank",
+                "",
+                &[
+                    __tool::ToolSpec::new(
+                            "transfer",
+                            "Move money.",
+                            __tool_transfer,
+                            <TransferArgs<'_> as __tool::ArgumentStruct>::PARAMETERS,
+                        )
+                        .at(file!(), 0, concat!(module_path!(), "::Bank::transfer"))
+                        .confirm(__tool::Confirm::When(__tool_confirm_transfer))
+                        .output(|g| __tool::output!(g, Result < Receipt, BankError >)),
+                ],
+            )
+            .at(file!(), 0, concat!(module_path!(), "::Bank"));
+    }
+    __tool::inventory::submit! {
+        __tool::Registration::toolset:: < Bank > (|| __tool::discovery!(Bank))
+    }
+};

@@ -1,0 +1,39 @@
+/// Says that the service is there.
+fn ping() {}
+#[allow(
+    deprecated,
+    non_snake_case,
+    unused_imports,
+    clippy::all,
+    clippy::nursery,
+    clippy::pedantic
+)]
+const _: () = {
+    use ::tool_core::__private::{self as __tool, Parameter as __Row};
+    use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
+    use ::core::result::Result::{self as __Result, Ok as __Ok};
+    use ::std::{string::String as __String, vec::Vec as __Vec};
+    struct PingArgs {}
+    impl<'de> __tool::ArgumentStruct<'de> for PingArgs {
+        const PARAMETERS: &'static [__Row] = &[];
+        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+            fields.next(Self::PARAMETERS)?;
+            __Ok(Self {})
+        }
+    }
+    fn __tool_ping<'a>(_: &'a (), call: __tool::Call<'a>) -> __tool::Started<'a> {
+        call.decode::<PingArgs>()?;
+        __Ok(__tool::respond!(call, ping()))
+    }
+    static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new(
+            "ping",
+            "Says that the service is there.",
+            __tool_ping,
+            <PingArgs as __tool::ArgumentStruct>::PARAMETERS,
+        )
+        .at(file!(), 0, concat!(module_path!(), "::ping"))
+        .idempotent();
+    __tool::inventory::submit! {
+        __tool::Registration::function(|| __tool::type_id_of(& ping), & __TOOL_SPEC)
+    }
+};

@@ -1,0 +1,61 @@
+impl Echo {
+    /// Say it again.
+    fn echo(&self, text: &str) -> String {
+        text.to_owned()
+    }
+}
+#[allow(
+    deprecated,
+    non_snake_case,
+    unused_imports,
+    clippy::all,
+    clippy::nursery,
+    clippy::pedantic
+)]
+const _: () = {
+    use crate::__private::{self as __tool, Parameter as __Row};
+    use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
+    use ::core::result::Result::{self as __Result, Ok as __Ok};
+    use ::std::{string::String as __String, vec::Vec as __Vec};
+    struct EchoArgs<'de> {
+        text: __tool::Text<'de>,
+    }
+    impl<'de> __tool::ArgumentStruct<'de> for EchoArgs<'de> {
+        const PARAMETERS: &'static [__Row] = &[__Row::new::<__String>("text", "")];
+        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+            let mut f0 = __None;
+            while let __Some(index) = fields.next(Self::PARAMETERS)? {
+                match index {
+                    _ => f0 = __Some(fields.value()?),
+                }
+            }
+            __Ok(Self {
+                text: fields.required(f0, 0)?,
+            })
+        }
+    }
+    fn __tool_echo<'a>(this: &'a Echo, call: __tool::Call<'a>) -> __tool::Started<'a> {
+        let args = call.decode::<EchoArgs<'a>>()?;
+        __Ok(__tool::respond!(call, Echo::echo(this, & * args.text)))
+    }
+    impl __tool::ToolsetMethods for Echo {
+        const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
+                "echo",
+                "",
+                &[
+                    __tool::ToolSpec::new(
+                            "echo",
+                            "Say it again.",
+                            __tool_echo,
+                            <EchoArgs<'_> as __tool::ArgumentStruct>::PARAMETERS,
+                        )
+                        .at(file!(), 0, concat!(module_path!(), "::Echo::echo"))
+                        .output(|g| __tool::output!(g, String)),
+                ],
+            )
+            .at(file!(), 0, concat!(module_path!(), "::Echo"));
+    }
+    __tool::inventory::submit! {
+        __tool::Registration::toolset:: < Echo > (|| __tool::discovery!(Echo))
+    }
+};

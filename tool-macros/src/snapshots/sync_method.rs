@@ -1,0 +1,75 @@
+impl Clock {
+    /// What time it is.
+    ///
+    /// # Arguments
+    ///
+    /// * `zone` - An IANA zone,
+    ///   such as Europe/Berlin
+    ///
+    /// # Returns
+    ///
+    /// The time, RFC 3339
+    pub fn now(&self, mut zone: String) -> String {
+        zone.push('x');
+        zone
+    }
+    pub const EPOCH: u64 = 0;
+}
+#[allow(
+    deprecated,
+    non_snake_case,
+    unused_imports,
+    clippy::all,
+    clippy::nursery,
+    clippy::pedantic
+)]
+const _: () = {
+    use ::tool_core::__private::{self as __tool, Parameter as __Row};
+    use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
+    use ::core::result::Result::{self as __Result, Ok as __Ok};
+    use ::std::{string::String as __String, vec::Vec as __Vec};
+    struct NowArgs {
+        zone: String,
+    }
+    impl<'de> __tool::ArgumentStruct<'de> for NowArgs {
+        const PARAMETERS: &'static [__Row] = &[
+            __Row::new::<String>("zone", "An IANA zone, such as Europe/Berlin"),
+        ];
+        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+            let mut f0 = __None;
+            while let __Some(index) = fields.next(Self::PARAMETERS)? {
+                match index {
+                    _ => f0 = __Some(fields.value()?),
+                }
+            }
+            __Ok(Self {
+                zone: fields.required(f0, 0)?,
+            })
+        }
+    }
+    fn __tool_now<'a>(this: &'a Clock, call: __tool::Call<'a>) -> __tool::Started<'a> {
+        let args = call.decode::<NowArgs>()?;
+        __Ok(__tool::respond!(call, Clock::now(this, args.zone)))
+    }
+    impl __tool::ToolsetMethods for Clock {
+        const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
+                "clock",
+                "",
+                &[
+                    __tool::ToolSpec::new(
+                            "now",
+                            "What time it is.",
+                            __tool_now,
+                            <NowArgs as __tool::ArgumentStruct>::PARAMETERS,
+                        )
+                        .at(file!(), 0, concat!(module_path!(), "::Clock::now"))
+                        .returns("The time, RFC 3339")
+                        .output(|g| __tool::output!(g, String)),
+                ],
+            )
+            .at(file!(), 0, concat!(module_path!(), "::Clock"));
+    }
+    __tool::inventory::submit! {
+        __tool::Registration::toolset:: < Clock > (|| __tool::discovery!(Clock))
+    }
+};
