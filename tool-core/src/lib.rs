@@ -1,18 +1,23 @@
 //! Tools for language models.
-#![allow(dead_code, missing_docs)] // lifted when the modules below are wired together
 
+
+pub mod actions;
 mod arguments;
 mod call;
+mod canonical;
 mod configure;
 mod context;
 mod guide;
 mod json;
+pub mod manifest;
 #[doc(hidden)]
 #[path = "private/mod.rs"]
 pub mod __private;
 mod response;
 mod run;
 mod schema;
+pub mod testing;
+pub mod text;
 mod timestamp;
 mod tool;
 
@@ -20,7 +25,7 @@ pub use arguments::{Coercions, Problem};
 pub use call::{Arguments, ToolCall};
 pub use configure::{Auth, Configure, OAuth2, ToolsetMetadata};
 pub use context::{Registry, RegistryError, RegistryErrors, SetupFailure, ToolContext, ToolContextBuilder};
-pub use guide::Guide;
+pub use guide::{Guide, GuideExample};
 pub use response::{
     Confirmation, Content, ErrorBody, ErrorKind, Form, Intent, IntoToolError, IntoToolOutput, Meta, SCHEMA_VERSION,
     SizeUnit, ToolError, ToolOutput, ToolResponse, Truncated,
@@ -32,6 +37,10 @@ pub use tool::{
     ProviderTool, RawHandler, RawStateHandler, RawTool, Source, Tool, ToolDefinition, ToolKind, Toolset, ToolsetExt,
     combined,
 };
+pub use tool::LifecycleFuture;
+
+#[doc(inline)]
+pub use tool_macros::{ToolError, tool, toolset};
 
 #[doc(no_inline)]
 pub use {schemars, serde, serde_json};

@@ -61,7 +61,8 @@ fn push_lines(lines: &mut Vec<Line>, text: &str, span: Span) {
         return;
     }
     // A block comment: its lines may begin with stars.
-    let starred = text.lines().skip(1).map(str::trim_start).filter(|line| !line.is_empty()).all(|line| line.starts_with('*'));
+    let starred =
+        text.lines().skip(1).map(str::trim_start).filter(|line| !line.is_empty()).all(|line| line.starts_with('*'));
     for line in text.lines() {
         let line = line.trim();
         let line = if starred { line.strip_prefix('*').unwrap_or(line) } else { line };

@@ -47,10 +47,14 @@ pub(crate) fn tool(args: TokenStream, item: TokenStream) -> TokenStream {
 fn misplaced(item: &TokenStream, error: syn::Error) -> syn::Error {
     match syn::parse2::<Item>(item.clone()) {
         Ok(Item::Fn(_)) | Err(_) => error,
-        Ok(Item::Impl(item)) => {
-            syn::Error::new_spanned(item.self_ty, "`#[tool]` goes on a function\nhelp: write `#[toolset]` above the `impl`, and `#[tool]` above its methods")
-        }
-        Ok(_) => syn::Error::new_spanned(item, "`#[tool]` goes on a function\nhelp: move it to a `fn`, or to a method of a `#[toolset]` block"),
+        Ok(Item::Impl(item)) => syn::Error::new_spanned(
+            item.self_ty,
+            "`#[tool]` goes on a function\nhelp: write `#[toolset]` above the `impl`, and `#[tool]` above its methods",
+        ),
+        Ok(_) => syn::Error::new_spanned(
+            item,
+            "`#[tool]` goes on a function\nhelp: move it to a `fn`, or to a method of a `#[toolset]` block",
+        ),
     }
 }
 

@@ -50,10 +50,15 @@ pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let tolerated = 1 + word.len() / 4;
     known
         .iter()
-        .map(|candidate| (distance(&lower, candidate), *candidate))
+        .map(|candidate| (if is_beginning(&lower, candidate) { 1 } else { distance(&lower, candidate) }, *candidate))
         .filter(|(far, candidate)| *far <= tolerated && *far < candidate.len())
         .min_by_key(|(far, _)| *far)
         .map(|(_, candidate)| candidate)
+}
+
+/// `retry` of `retryable`: an abbreviation is no typing mistake, but as near.
+fn is_beginning(word: &str, candidate: &str) -> bool {
+    word.len() >= 4 && candidate.starts_with(word)
 }
 
 /// Levenshtein's distance, row by row.

@@ -41,7 +41,8 @@ pub(crate) fn without_self_type(tokens: impl ToTokens, self_ty: &TokenStream) ->
     while let Some(tree) = trees.next() {
         match tree {
             TokenTree::Ident(ident) if ident == "Self" => {
-                let is_prefix = trees.peek().is_some_and(|next| matches!(next, TokenTree::Punct(p) if p.as_char() == ':'));
+                let is_prefix =
+                    trees.peek().is_some_and(|next| matches!(next, TokenTree::Punct(p) if p.as_char() == ':'));
                 replaced.extend(if is_prefix { quote!(<#self_ty>) } else { self_ty.clone() });
             }
             TokenTree::Group(group) => replaced.extend([regrouped(&group, |inner| without_self_type(inner, self_ty))]),

@@ -42,6 +42,8 @@ impl Default for Coercions {
     }
 }
 
+/// What one branch of a choice puts right may be what another keyword was waiting for; few schemas need a second pass.
+const PASSES: usize = 8;
 /// How deep schemas and values are followed. Beyond it nothing is put right, and the validator has the word.
 const DEPTH: usize = 256;
 /// How deep arguments may be, also after a text in them has become a structure.
@@ -50,7 +52,13 @@ const VALUE_DEPTH: usize = 128;
 /// Puts right what can be and returns one line for each change: `/count: text to integer`.
 pub(crate) fn coerce(value: &mut Value, schema: &Value, switches: Coercions) -> Vec<String> {
     let mut walker = Walker { root: schema, switches, notes: Vec::new(), trials: Trials::new(schema) };
-    walker.walk(value, &[schema], "", 0);
+    for _ in 0..PASSES {
+        let before = walker.notes.len();
+        walker.walk(value, &[schema], "", 0);
+        if walker.notes.len() == before {
+            break;
+        }
+    }
     walker.notes
 }
 

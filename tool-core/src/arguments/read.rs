@@ -63,15 +63,15 @@ impl Opened {
             self.value = Value::Null;
             return Ok(());
         }
-        let parsed = json::parse(text).map_err(|syntax| vec![not_json(&syntax)])?;
+        let parsed = json::parse(text).map_err(|error| vec![not_json(&error.message, error.line, error.column)])?;
         self.value = parsed.value;
         self.problems.extend(parsed.duplicates.into_iter().map(repeated));
         Ok(())
     }
 }
 
-fn not_json(syntax: &json::Syntax) -> Problem {
-    let got = format!("text that is not JSON: {} at line {}, column {}", syntax.message, syntax.line, syntax.column);
+fn not_json(message: &str, line: usize, column: usize) -> Problem {
+    let got = format!("text that is not JSON: {message} at line {line}, column {column}");
     Problem::new("", "one JSON object", got).hint("send the arguments again as valid JSON")
 }
 

@@ -14,7 +14,7 @@ pub(crate) enum Form<'a> {
     Bytes(Cow<'a, [u8]>),
 }
 
-impl<'a> Arguments<'a> {
+impl Arguments<'_> {
     /// The text, or where it stops being UTF-8.
     pub(crate) fn text(&self) -> Result<&str, usize> {
         match &self.0 {

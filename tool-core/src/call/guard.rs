@@ -36,16 +36,15 @@ impl<'a> Future for Guarded<'a> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Invocation<'a>> {
         let polled = catch_unwind(AssertUnwindSafe(|| {
             let future = self.0.as_mut()?;
-            let ready = future.as_mut().poll(cx).is_ready_then();
-            if ready.is_some() {
+            let polled = future.as_mut().poll(cx);
+            if polled.is_ready() {
                 // Dropped here, so that a panic while dropping is caught as well.
                 self.0 = None;
             }
-            Some(ready)
+            Some(polled)
         }));
         match polled {
-            Ok(Some(Some(invocation))) => Poll::Ready(invocation),
-            Ok(Some(None)) => Poll::Pending,
+            Ok(Some(polled)) => polled,
             Ok(None) => Poll::Ready(Invocation::Done(Err(ToolError::internal("polled after it ended")))),
             Err(panic) => {
                 // What is left of it may panic once more while it is dropped.
@@ -53,19 +52,6 @@ impl<'a> Future for Guarded<'a> {
                 let _ = catch_unwind(AssertUnwindSafe(|| drop(rest)));
                 Poll::Ready(Invocation::Done(panicked(panic)))
             }
-        }
-    }
-}
-
-trait ReadyThen<T> {
-    fn is_ready_then(self) -> Option<T>;
-}
-
-impl<T> ReadyThen<T> for Poll<T> {
-    fn is_ready_then(self) -> Option<T> {
-        match self {
-            Poll::Ready(value) => Some(value),
-            Poll::Pending => None,
         }
     }
 }

@@ -109,7 +109,7 @@ impl Answer<'_> {
 /// How many names an answer to an unknown one lists.
 const LISTED: usize = 50;
 
-/// NOT_FOUND, with the nearest name and those there are. L19.
+/// `NOT_FOUND`, with the nearest name and those there are. L19.
 #[cold]
 pub(crate) fn unknown_tool<'a>(
     name: &str,

@@ -28,4 +28,4 @@ mod tests;
 
 pub use decoder::{Decoder, Key};
 pub use error::Error;
-pub use value::{Parsed, Syntax, parse};
+pub(crate) use value::parse;

@@ -10,24 +10,24 @@ use super::number::Number;
 
 /// A text as a value, and what the value does not show.
 #[derive(Debug)]
-pub struct Parsed {
+pub(crate) struct Parsed {
     /// The last of two same keys wins.
-    pub value: Value,
+    pub(crate) value: Value,
     /// JSON pointers to the keys that stood more than once, in the order of their repetition.
-    pub duplicates: Vec<String>,
+    pub(crate) duplicates: Vec<String>,
 }
 
 /// A text that is no JSON, or lies too deep, or holds a number beyond `f64`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Syntax {
+pub(crate) struct Syntax {
     /// In bytes, from 0.
-    pub offset: usize,
+    pub(crate) offset: usize,
     /// From 1.
-    pub line: usize,
+    pub(crate) line: usize,
     /// In characters, from 1.
-    pub column: usize,
+    pub(crate) column: usize,
     /// What is wrong there.
-    pub message: String,
+    pub(crate) message: String,
 }
 
 impl fmt::Display for Syntax {
@@ -39,7 +39,7 @@ impl fmt::Display for Syntax {
 impl std::error::Error for Syntax {}
 
 /// Parses a text into a value. Numbers are held as `serde_json` holds them.
-pub fn parse(text: &str) -> Result<Parsed, Syntax> {
+pub(crate) fn parse(text: &str) -> Result<Parsed, Syntax> {
     let mut reader = Reader { decoder: Decoder::new(text), duplicates: Vec::new() };
     let value = reader.value().and_then(|value| reader.decoder.end().map(|()| value));
     match value {

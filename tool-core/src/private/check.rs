@@ -3,7 +3,10 @@
 use super::{Constraint, Literal, Number, Parameter, Range, Text};
 use jsonschema::Validator;
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::num::{NonZeroI32, NonZeroI64, NonZeroU8, NonZeroU16, NonZeroU32, NonZeroU64};
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 macro_rules! checks {
@@ -56,45 +59,45 @@ checks! {
 }
 
 macro_rules! numbers {
-    ($($type:ty as $wide:ident),*) => {
-        $(impl Ranged for $type {
+    ($($value:ident: $($type:ty)* => $number:expr;)*) => {
+        $($(impl Ranged for $type {
             #[inline]
             fn within(&self, limit: &Constraint) -> bool {
-                !matches!(limit, Constraint::Range(range) if !range.holds(Number::$wide((*self).into())))
+                let $value = self;
+                !matches!(limit, Constraint::Range(range) if !range.holds($number))
             }
         }
 
         impl Chosen for $type {
             fn chosen(&self, limit: &Constraint) -> bool {
-                let value = Number::$wide((*self).into());
-                !matches!(limit, Constraint::OneOf(all) if !all.iter().any(|one| matches!(one, Literal::Number(n) if n.equals(value))))
+                let $value = self;
+                !matches!(limit, Constraint::OneOf(all) if !contains_number(all, $number))
             }
-        })*
+        })*)*
     };
 }
 
-numbers!(
-    i8 as Int, i16 as Int, i32 as Int, i64 as Int, i128 as Int, u8 as Int, u16 as Int, u32 as Int, u64 as Int,
-    std::num::NonZeroU8 as NonZero, std::num::NonZeroU16 as NonZero, std::num::NonZeroU32 as NonZero,
-    std::num::NonZeroU64 as NonZero, std::num::NonZeroI32 as NonZero, std::num::NonZeroI64 as NonZero,
-    f32 as Float, f64 as Float
-);
+numbers! {
+    value: i8 i16 i32 i64 u8 u16 u32 u64 => Number::Int((*value).into());
+    value: i128 => Number::Int(*value);
+    value: usize isize => Number::Int(*value as i128);
+    value: NonZeroU8 NonZeroU16 NonZeroU32 NonZeroU64 NonZeroI32 NonZeroI64 => Number::Int(value.get().into());
+    value: f32 => Number::Float((*value).into());
+    value: f64 => Number::Float(*value);
+}
+
+fn contains_number(all: &[Literal], value: Number) -> bool {
+    all.iter().any(|one| matches!(one, Literal::Number(known) if known.compare(value) == Some(Ordering::Equal)))
+}
+
+fn contains_text(all: &[Literal], text: &str) -> bool {
+    all.iter().any(|one| matches!(one, Literal::Str(known) if *known == text))
+}
 
 impl Number {
-    /// `NonZeroU8` and the like have no `Into<i128>` of their own.
-    #[allow(non_snake_case)] // stands where a variant's name stands in `numbers!`
-    #[inline]
-    fn NonZero(value: NonZero) -> Self {
-        Self::Int(value.0)
-    }
-
-    fn equals(self, other: Self) -> bool {
-        self.compare(other) == Some(std::cmp::Ordering::Equal)
-    }
-
     #[inline]
     #[allow(clippy::cast_precision_loss)] // a bound that mixes integers and floats is compared as the schema's is
-    fn compare(self, other: Self) -> Option<std::cmp::Ordering> {
+    fn compare(self, other: Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Int(a), Self::Int(b)) => Some(a.cmp(&b)),
             (Self::Float(a), Self::Float(b)) => a.partial_cmp(&b),
@@ -104,48 +107,13 @@ impl Number {
     }
 }
 
-/// A number that is known not to be zero.
-struct NonZero(i128);
-
-macro_rules! non_zero {
-    ($($type:ident),*) => {
-        $(impl From<std::num::$type> for NonZero {
-            fn from(value: std::num::$type) -> Self {
-                Self(value.get().into())
-            }
-        })*
-    };
-}
-
-non_zero!(NonZeroU8, NonZeroU16, NonZeroU32, NonZeroU64, NonZeroI32, NonZeroI64);
-
-macro_rules! sizes {
-    ($($type:ty),*) => {
-        $(impl Ranged for $type {
-            #[inline]
-            fn within(&self, limit: &Constraint) -> bool {
-                i64::try_from(*self).is_ok_and(|value| value.within(limit))
-            }
-        }
-
-        impl Chosen for $type {
-            fn chosen(&self, limit: &Constraint) -> bool {
-                i64::try_from(*self).is_ok_and(|value| value.chosen(limit))
-            }
-        })*
-    };
-}
-
-sizes!(usize, isize);
-
 impl Range {
     #[inline]
     fn holds(&self, value: Number) -> bool {
-        use std::cmp::Ordering::{Equal, Greater, Less};
-        let low = self.min.is_none_or(|min| matches!(value.compare(min), Some(Greater | Equal)));
+        let low = self.min.is_none_or(|min| matches!(value.compare(min), Some(Ordering::Greater | Ordering::Equal)));
         let high = self.max.is_none_or(|max| match value.compare(max) {
-            Some(Less) => true,
-            Some(Equal) => !self.exclusive,
+            Some(Ordering::Less) => true,
+            Some(Ordering::Equal) => !self.exclusive,
             _ => false,
         });
         low && high
@@ -169,7 +137,7 @@ macro_rules! texts {
         impl Chosen for $type {
             fn chosen(&self, limit: &Constraint) -> bool {
                 let text: &str = self;
-                !matches!(limit, Constraint::OneOf(all) if !all.contains_text(text))
+                !matches!(limit, Constraint::OneOf(all) if !contains_text(all, text))
             }
         }
 
@@ -189,50 +157,40 @@ macro_rules! texts {
     };
 }
 
-texts!(String, str, &str, Text<'_>, std::borrow::Cow<'_, str>, Box<str>, std::sync::Arc<str>);
-
-trait ContainsText {
-    fn contains_text(&self, text: &str) -> bool;
-}
-
-impl ContainsText for [Literal] {
-    fn contains_text(&self, text: &str) -> bool {
-        self.iter().any(|one| matches!(one, Literal::Str(known) if *known == text))
-    }
-}
+texts!(String, str, &str, Text<'_>, Cow<'_, str>, Box<str>, Arc<str>);
 
 macro_rules! lists {
-    ($($type:ident<T $(, $more:ident)?>),*) => {
+    ($($type:ty, [$($generics:tt)*];)*) => {
         $(
-            lists!(@each $type<T $(, $more)?>, Ranged::within, Long::long, Patterned::matches, Chosen::chosen, Formatted::formatted);
-            impl<T $(, $more)?> Counted for $type<T $(, $more)?> {
+            lists!(@each $type, [$($generics)*], Ranged::within, Long::long, Patterned::matches);
+            lists!(@each $type, [$($generics)*], Chosen::chosen, Formatted::formatted);
+
+            impl<T, $($generics)*> Counted for $type {
                 fn counted(&self, limit: &Constraint) -> bool {
                     !matches!(limit, Constraint::Items(min, max) if !counts(self.len(), *min, *max))
                 }
             }
         )*
     };
-    (@each $type:ident<T $(, $more:ident)?>, $($trait:ident::$method:ident),*) => {
-        lists!(@one $type<T $(, $more)?>; $($trait::$method),*);
+    (@each $type:ty, $generics:tt, $($trait:ident::$method:ident),*) => {
+        $(lists!(@one $type, $generics, $trait::$method);)*
     };
-    (@one $type:ident<T>; $($trait:ident::$method:ident),*) => {
-        $(impl<T: $trait> $trait for $type<T> {
+    (@one $type:ty, [$($generics:tt)*], $trait:ident::$method:ident) => {
+        impl<T: $trait, $($generics)*> $trait for $type {
             fn $method(&self, limit: &Constraint) -> bool {
                 self.iter().all(|value| value.$method(limit))
             }
-        })*
-    };
-    (@one $type:ident<T, S>; $($trait:ident::$method:ident),*) => {
-        $(impl<T: $trait, S> $trait for $type<T, S> {
-            fn $method(&self, limit: &Constraint) -> bool {
-                self.iter().all(|value| value.$method(limit))
-            }
-        })*
+        }
     };
 }
 
-use std::collections::{BTreeSet, HashSet, VecDeque};
-lists!(Vec<T>, VecDeque<T>, BTreeSet<T>, HashSet<T, S>);
+lists! {
+    Vec<T>, [];
+    [T; N], [const N: usize];
+    VecDeque<T>, [];
+    BTreeSet<T>, [];
+    HashSet<T, S>, [S];
+}
 
 /// Whether a text satisfies one keyword, by the rules of the validator that holds the schema too.
 fn holds(keyword: &'static str, argument: &'static str, text: &str) -> bool {

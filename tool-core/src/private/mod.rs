@@ -22,6 +22,7 @@ pub use returns::*;
 pub use spec::*;
 pub use text::Text;
 
+pub use crate::json::{Decoder, Error as DecodeError, Key};
 pub use crate::response::{IntoToolError, ToolError};
 pub use crate::run::FromRunContext;
 pub use crate::tool::{Category, Confirm, DuplicateScope, Modes, OnDuplicate};

@@ -56,7 +56,9 @@ impl<'r> Entries<'r> {
     fn offer(self, wanted: impl Fn(&str) -> bool) -> Offered<'r> {
         let fits = |entry: &&Entry<'r>| !entry.taken.get() && wanted(&entry.key);
         let entries = self.0.entries.iter().filter(fits).collect::<Vec<_>>();
-        entries.iter().for_each(|entry| entry.taken.set(true));
+        for entry in &entries {
+            entry.taken.set(true);
+        }
         Offered { entries: entries.into_iter(), text: "", buffered: &self.0.buffered }
     }
 }

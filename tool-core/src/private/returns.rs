@@ -96,7 +96,7 @@ impl IsPlain {
 impl IsOutput {
     /// As the type itself says.
     #[inline]
-    pub fn answer<'a, T: IntoToolOutput>(self, value: T, _: Call<'a>) -> Invocation<'a> {
+    pub fn answer<T: IntoToolOutput>(self, value: T, _: Call<'_>) -> Invocation<'_> {
         Invocation::Done(Ok(value.into_tool_output()))
     }
 }
@@ -104,7 +104,7 @@ impl IsOutput {
 impl IsData {
     /// Serialised.
     #[inline]
-    pub fn answer<'a, T: Returned>(self, value: T, call: Call<'a>) -> Invocation<'a> {
+    pub fn answer<T: Returned>(self, value: T, call: Call<'_>) -> Invocation<'_> {
         Invocation::Done(encode(&value, call.0.output_bytes))
     }
 }

@@ -78,6 +78,7 @@ fn close(prefix: &str) -> String {
 }
 
 #[derive(Default)]
+#[allow(clippy::struct_excessive_bools)] // the states of a scanner
 struct Scan {
     /// The closing brackets owed.
     open: Vec<u8>,

@@ -18,7 +18,7 @@ pub(crate) fn encode<T: Serialize + ?Sized>(value: &T, bytes: usize) -> Result<T
     let mut sink = Sink { text: Vec::with_capacity(128), left: bytes, full: false };
     let written = write(value, &mut sink);
     if sink.full {
-        return Ok(cut_output(sink.text, bytes));
+        return Ok(cut_output(&sink.text, bytes));
     }
     written?;
     Ok(ToolOutput { data: Ok(text(sink.text)?), form: Form::Data, rare: None })
@@ -31,11 +31,11 @@ pub(super) fn to_text<T: Serialize + ?Sized>(value: &T) -> Result<String, ToolEr
 
 fn write<T: Serialize + ?Sized>(value: &T, sink: &mut Sink) -> Result<(), ToolError> {
     let mut serializer = serde_json::Serializer::with_formatter(sink, Bounded { depth: 0 });
-    value.serialize(&mut serializer).map_err(failed)
+    value.serialize(&mut serializer).map_err(|error| failed(&error))
 }
 
 #[cold]
-fn failed(error: serde_json::Error) -> ToolError {
+fn failed(error: &serde_json::Error) -> ToolError {
     ToolError::internal(format!("the result does not serialise: {error}"))
 }
 
@@ -44,9 +44,9 @@ fn text(bytes: Vec<u8>) -> Result<String, ToolError> {
 }
 
 #[cold]
-fn cut_output(partial: Vec<u8>, bytes: usize) -> ToolOutput {
+fn cut_output(partial: &[u8], bytes: usize) -> ToolOutput {
     let truncated = Truncated { limit: bytes, unit: SizeUnit::Bytes, total: None };
-    let data = cut_bytes(&partial, &truncated);
+    let data = cut_bytes(partial, &truncated);
     ToolOutput {
         data: Ok(data),
         form: Form::Data,

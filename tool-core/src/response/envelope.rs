@@ -210,7 +210,7 @@ impl Serialize for Milliseconds {
     }
 }
 
-/// JSON text that is written as it stands. `RawValue` would parse it again first; this speaks serde_json's own
+/// JSON text that is written as it stands. `RawValue` would parse it again first; this speaks `serde_json`'s own
 /// protocol for raw values instead, which a test holds against `RawValue` itself.
 struct Raw<'a>(&'a str);
 

@@ -17,8 +17,10 @@ pub struct Update {
 #[derive(Clone, Default)]
 pub struct Progress {
     kept: Arc<Mutex<Vec<Update>>>,
-    listener: Option<Arc<dyn Fn(&Update) + Send + Sync>>,
+    listener: Option<Arc<Listener>>,
 }
+
+type Listener = dyn Fn(&Update) + Send + Sync;
 
 /// Updates that nobody takes are dropped from the front past this number, so that a chatty tool cannot fill memory.
 const KEPT: usize = 1000;

@@ -132,7 +132,7 @@ fn differ(item: &mut Value, position: usize) {
     let step = i128::try_from(position).unwrap_or(0);
     match item {
         Value::Number(number) => {
-            *item = exact(number).map_or_else(|| Value::Number(number.clone()), |n| whole(n + step))
+            *item = exact(number).map_or_else(|| Value::Number(number.clone()), |n| whole(n + step));
         }
         Value::String(text) if position > 0 => text.push_str(&position.to_string()),
         _ => {}

@@ -17,7 +17,7 @@ pub use into_tool::IntoTool;
 pub use options::{Category, Confirm, DuplicateScope, Flags, Mode, Modes, OnDuplicate};
 pub use provider::{ProviderId, ProviderTool};
 pub use raw::{RawHandler, RawStateHandler, RawTool};
-pub use toolset::{Tool, ToolKind, Toolset};
+pub use toolset::{LifecycleFuture, Tool, ToolKind, Toolset};
 
 pub(crate) use definition::Definition;
 pub(crate) use function::Handler;

@@ -19,6 +19,7 @@ pub trait Toolset: Send + Sync + 'static {
     fn id(&self) -> &str;
 
     /// What the toolset is for; may be empty.
+    #[allow(clippy::unnecessary_literal_bound)] // an implementation may have one of its own
     fn description(&self) -> &str {
         ""
     }

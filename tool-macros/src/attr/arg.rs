@@ -149,7 +149,8 @@ fn one_of(meta: &ParseNestedMeta) -> Result<Constraint> {
     }
     let content;
     syn::parenthesized!(content in meta.input);
-    let values: Vec<Expr> = Punctuated::<Expr, Token![,]>::parse_terminated_with(&content, Expr::parse)?.into_iter().collect();
+    let values: Vec<Expr> =
+        Punctuated::<Expr, Token![,]>::parse_terminated_with(&content, Expr::parse)?.into_iter().collect();
     if values.is_empty() {
         return Err(Error::new_spanned(&meta.path, "`one_of` lists no value\nhelp: write `one_of(\"asc\", \"desc\")`"));
     }
@@ -160,7 +161,12 @@ fn one_of(meta: &ParseNestedMeta) -> Result<Constraint> {
             Some(Literal::Text(_) | Literal::Number(_)) => {
                 return Err(Error::new_spanned(value, "this value is listed twice\nhelp: remove one of them"));
             }
-            _ => return Err(Error::new_spanned(value, "`one_of` takes text and number literals\nhelp: for anything richer, make the parameter an enum")),
+            _ => {
+                return Err(Error::new_spanned(
+                    value,
+                    "`one_of` takes text and number literals\nhelp: for anything richer, make the parameter an enum",
+                ));
+            }
         }
     }
     Ok(Constraint::OneOf(values))
@@ -170,10 +176,18 @@ fn one_of(meta: &ParseNestedMeta) -> Result<Constraint> {
 fn pattern(text: LitStr) -> Result<Constraint> {
     let written = text.value();
     if written.is_empty() {
-        return Err(Error::new_spanned(text, "an empty `pattern` matches everything\nhelp: leave it out, or write an expression such as `\"^[a-z]+$\"`"));
+        return Err(Error::new_spanned(
+            text,
+            "an empty `pattern` matches everything\nhelp: leave it out, or write an expression such as `\"^[a-z]+$\"`",
+        ));
     }
     if let Some(problem) = unbalanced(&written) {
-        return Err(Error::new_spanned(text, format!("invalid `pattern`: {problem}\nhelp: close it, or escape it as `\\\\(`; raw strings `r\"...\"` need one backslash only")));
+        return Err(Error::new_spanned(
+            text,
+            format!(
+                "invalid `pattern`: {problem}\nhelp: close it, or escape it as `\\\\(`; raw strings `r\"...\"` need one backslash only"
+            ),
+        ));
     }
     Ok(Constraint::Pattern(text))
 }

@@ -67,7 +67,10 @@ impl Range {
     pub(crate) fn parse(meta: &ParseNestedMeta) -> Result<Self> {
         let (expr, written) = argument(meta, "5..=480")?;
         let Expr::Range(range) = ungrouped(&expr) else {
-            return Err(Error::new_spanned(&expr, "`range` takes a range\nhelp: write `range(1..=10)`, `range(0..)` or `range(..=99)`"));
+            return Err(Error::new_spanned(
+                &expr,
+                "`range` takes a range\nhelp: write `range(1..=10)`, `range(0..)` or `range(..=99)`",
+            ));
         };
         let parsed = Self {
             min: bound(range.start.as_deref())?,
@@ -82,7 +85,10 @@ impl Range {
     fn refuse_nonsense(&self) -> Result<()> {
         let (Some(min), Some(max)) = (self.min, self.max) else {
             if self.min.is_none() && self.max.is_none() {
-                return Err(Error::new_spanned(&self.written, "this range limits nothing\nhelp: give it a lower or an upper bound"));
+                return Err(Error::new_spanned(
+                    &self.written,
+                    "this range limits nothing\nhelp: give it a lower or an upper bound",
+                ));
             }
             return Ok(());
         };
@@ -122,7 +128,10 @@ impl Size {
             }
         };
         if size.min.is_none() && size.max.is_none() {
-            return Err(Error::new_spanned(&size.written, "this range limits nothing\nhelp: give it a lower or an upper bound"));
+            return Err(Error::new_spanned(
+                &size.written,
+                "this range limits nothing\nhelp: give it a lower or an upper bound",
+            ));
         }
         if size.min.zip(size.max).is_some_and(|(min, max)| min > max) {
             return Err(empty(&size.written));
@@ -139,19 +148,27 @@ impl Size {
 fn argument(meta: &ParseNestedMeta, example: &str) -> Result<(Expr, TokenStream)> {
     let key = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
     if !meta.input.peek(syn::token::Paren) {
-        return Err(Error::new_spanned(&meta.path, format!("`{key}` needs its bounds in parentheses\nhelp: write `{key}({example})`")));
+        return Err(Error::new_spanned(
+            &meta.path,
+            format!("`{key}` needs its bounds in parentheses\nhelp: write `{key}({example})`"),
+        ));
     }
     let content;
     syn::parenthesized!(content in meta.input);
     let written: TokenStream = content.fork().parse()?;
-    let expr = content.parse::<Expr>().and_then(|expr| if content.is_empty() { Ok(expr) } else { Err(content.error("")) });
+    let expr =
+        content.parse::<Expr>().and_then(|expr| if content.is_empty() { Ok(expr) } else { Err(content.error("")) });
     match expr {
         Ok(expr) => Ok((expr, written)),
         Err(_) => {
             // Drained, or syn would complain about the rest a second time.
             let _: TokenStream = content.parse()?;
             let message = format!("`{key}` takes one range\nhelp: write `{key}({example})`");
-            if written.is_empty() { Err(Error::new_spanned(&meta.path, message)) } else { Err(Error::new_spanned(&written, message)) }
+            if written.is_empty() {
+                Err(Error::new_spanned(&meta.path, message))
+            } else {
+                Err(Error::new_spanned(&written, message))
+            }
         }
     }
 }
@@ -179,5 +196,7 @@ fn count(expr: Option<&Expr>) -> Result<Option<u64>> {
         _ => None,
     }
     .map(Some)
-    .ok_or_else(|| Error::new_spanned(expr, "a length is a whole number, `0` or more\nhelp: write `1..=80`, or `8` for exactly 8"))
+    .ok_or_else(|| {
+        Error::new_spanned(expr, "a length is a whole number, `0` or more\nhelp: write `1..=80`, or `8` for exactly 8")
+    })
 }

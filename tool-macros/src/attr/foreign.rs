@@ -41,7 +41,8 @@ fn serde(options: &mut ArgOptions, meta: &ParseNestedMeta) -> Result<bool> {
     } else if meta.path.is_ident("alias") {
         options.aliases.push(meta.value()?.parse()?);
     } else if meta.path.is_ident("default") {
-        options.default = Some(if meta.input.peek(Token![=]) { called(&meta.value()?.parse()?)? } else { DefaultOption::OfType });
+        options.default =
+            Some(if meta.input.peek(Token![=]) { called(&meta.value()?.parse()?)? } else { DefaultOption::OfType });
     } else if meta.path.is_ident("flatten") {
         options.flatten = Some(meta.path.clone());
     } else {
@@ -63,9 +64,16 @@ fn schemars(options: &mut ArgOptions, meta: &ParseNestedMeta) -> Result<bool> {
 
 /// `default = "path"` calls the path.
 fn called(text: &LitStr) -> Result<DefaultOption> {
-    let path: Path = text.parse().map_err(|_| Error::new_spanned(text, "`default` names a function\nhelp: write `default = \"path::to::function\"`"))?;
+    let path: Path = text.parse().map_err(|_| {
+        Error::new_spanned(text, "`default` names a function\nhelp: write `default = \"path::to::function\"`")
+    })?;
     let func = Box::new(Expr::Path(ExprPath { attrs: Vec::new(), qself: None, path }));
-    let call = syn::ExprCall { attrs: Vec::new(), func, paren_token: syn::token::Paren::default(), args: syn::punctuated::Punctuated::new() };
+    let call = syn::ExprCall {
+        attrs: Vec::new(),
+        func,
+        paren_token: syn::token::Paren::default(),
+        args: syn::punctuated::Punctuated::new(),
+    };
     Ok(DefaultOption::Value(Expr::Call(call)))
 }
 

@@ -115,7 +115,8 @@ impl ToolOptions {
 fn chosen(meta: &ParseNestedMeta, key: &str, known: &[&'static str]) -> Result<&'static str> {
     let example = known.first().map(|word| format!("\"{word}\"")).unwrap_or_default();
     let written: LitStr = value(meta, &example)?;
-    choice(key, &written, known)
+    let what = if key == "category" { key.to_owned() } else { format!("`{key}` value") };
+    choice(&what, &written, known)
 }
 
 /// `modes("voice", "text")` or `modes = "voice"`.
@@ -140,9 +141,10 @@ fn modes(meta: &ParseNestedMeta) -> Result<Modes> {
         (true, true) => Ok(Modes::Both),
         (true, false) => Ok(Modes::Voice),
         (false, true) => Ok(Modes::Text),
-        (false, false) => {
-            Err(Error::new_spanned(&meta.path, "`modes` names no mode\nhelp: write `modes(\"voice\")`, or leave it out"))
-        }
+        (false, false) => Err(Error::new_spanned(
+            &meta.path,
+            "`modes` names no mode\nhelp: write `modes(\"voice\")`, or leave it out",
+        )),
     }
 }
 
@@ -176,7 +178,9 @@ pub(crate) fn milliseconds(text: &LitStr) -> Result<u64> {
     };
     let count = digits.parse::<u64>().ok().filter(|count| *count > 0);
     count.zip(factor).and_then(|(count, factor)| count.checked_mul(factor)).ok_or_else(|| {
-        let message = format!("invalid timeout `{written}`\nhelp: write a whole number and a unit: `\"800ms\"`, `\"5s\"` or `\"2m\"`");
+        let message = format!(
+            "invalid timeout `{written}`\nhelp: write a whole number and a unit: `\"800ms\"`, `\"5s\"` or `\"2m\"`"
+        );
         Error::new_spanned(text, message)
     })
 }
@@ -184,7 +188,10 @@ pub(crate) fn milliseconds(text: &LitStr) -> Result<u64> {
 fn positive<N: std::str::FromStr<Err: std::fmt::Display> + Default + PartialEq>(number: &LitInt) -> Result<N> {
     let parsed = number.base10_parse::<N>()?;
     if parsed == N::default() {
-        return Err(Error::new_spanned(number, "a limit of `0` would refuse every call\nhelp: leave the option out for no limit"));
+        return Err(Error::new_spanned(
+            number,
+            "a limit of `0` would refuse every call\nhelp: leave the option out for no limit",
+        ));
     }
     Ok(parsed)
 }

@@ -6,11 +6,8 @@ use super::toolset::crate_path;
 use super::{Grammar, choice, flag, has_value, is, value};
 use crate::errors::Errors;
 
-const GRAMMAR: Grammar = Grammar {
-    shown: "#[tool_error]",
-    known: &["kind", "retryable", "partial_side_effects", "crate"],
-    repeatable: &[],
-};
+const GRAMMAR: Grammar =
+    Grammar { shown: "#[tool_error]", known: &["kind", "retryable", "partial_side_effects", "crate"], repeatable: &[] };
 
 const KINDS: &[&str] = &["transient", "permanent", "conflict", "auth", "rate_limit", "session_inactive", "internal"];
 
@@ -34,7 +31,11 @@ impl ToolErrorOptions {
                     }
                     "crate" => options.krate = Some(crate_path(meta)?),
                     _ => {
-                        let set = if has_value(meta) { value::<LitBool>(meta, "false")?.value } else { flag(meta).map(|()| true)? };
+                        let set = if has_value(meta) {
+                            value::<LitBool>(meta, "false")?.value
+                        } else {
+                            flag(meta).map(|()| true)?
+                        };
                         if key == "retryable" {
                             options.retryable = Some(set);
                         } else {

@@ -19,7 +19,10 @@ pub(super) fn unique_names(tool: &Tool, errors: &mut Errors) {
         let span = argument.renamed.as_ref().map_or_else(|| argument.ident.span(), syn::LitStr::span);
         for (name, span) in [(argument.name.clone(), span)].into_iter().chain(aliases) {
             if name.is_empty() {
-                errors.report_at(span, "a parameter's name cannot be empty\nhelp: leave the option out to use the Rust name");
+                errors.report_at(
+                    span,
+                    "a parameter's name cannot be empty\nhelp: leave the option out to use the Rust name",
+                );
             } else if seen.contains(&name) {
                 errors.report_at(span, format!("parameter name `{name}` is already used\nhelp: rename one of them"));
             }
@@ -64,10 +67,16 @@ pub(super) fn self_in_default(tool: &Tool, argument: &Argument, errors: &mut Err
         && !tool.has_receiver()
     {
         let function = tool.function.plain_name();
-        errors.report(expr, format!("this default uses `self`, but `{function}` has none\nhelp: add `&self`, or use a constant"));
+        errors.report(
+            expr,
+            format!("this default uses `self`, but `{function}` has none\nhelp: add `&self`, or use a constant"),
+        );
     }
     for example in argument.examples.iter().filter(|example| mentions(example, "self")) {
-        errors.report(example, "an example cannot use `self`, because it is the same for every instance\nhelp: write the value itself");
+        errors.report(
+            example,
+            "an example cannot use `self`, because it is the same for every instance\nhelp: write the value itself",
+        );
     }
 }
 
@@ -76,10 +85,16 @@ pub(super) fn flatten_stands_alone(argument: &Argument, errors: &mut Errors) {
     let Some(flatten) = &argument.flatten else { return };
     for path in argument.written.iter().filter(|path| !path.is_ident("flatten")) {
         let key = path.get_ident().map(ToString::to_string).unwrap_or_default();
-        errors.report(path, format!("`{key}` cannot be combined with `flatten`\nhelp: say it on the fields of the flattened type"));
+        errors.report(
+            path,
+            format!("`{key}` cannot be combined with `flatten`\nhelp: say it on the fields of the flattened type"),
+        );
     }
     if matches!(argument.default, Default::OfType | Default::Computed(_)) && argument.option("default").is_none() {
-        errors.report(flatten, "`default` cannot be combined with `flatten`\nhelp: say it on the fields of the flattened type");
+        errors.report(
+            flatten,
+            "`default` cannot be combined with `flatten`\nhelp: say it on the fields of the flattened type",
+        );
     }
     if argument.lend.borrows_text() {
         errors.report(argument.ty, "a flattened parameter is a struct or a map\nhelp: remove `flatten`");
@@ -95,7 +110,9 @@ pub(super) fn derived_stands_alone(argument: &Argument, errors: &mut Errors) {
         let key = path.get_ident().map(ToString::to_string).unwrap_or_default();
         errors.report(path, format!("`{key}` cannot be combined with this parameter's `#[serde]` or `#[schemars]` attributes\nhelp: say it in those attributes, or in a type of its own"));
     }
-    if argument.lend.borrows_text() && !matches!(argument.lend, crate::model::lend::Lend::Str | crate::model::lend::Lend::OptionStr) {
+    if argument.lend.borrows_text()
+        && !matches!(argument.lend, crate::model::lend::Lend::Str | crate::model::lend::Lend::OptionStr)
+    {
         errors.report(argument.ty, "a parameter with such `#[serde]` or `#[schemars]` attributes cannot be lent in this form\nhelp: take `&str`, `String` or `Vec<String>`");
     }
 }

@@ -68,7 +68,9 @@ pub(super) fn fit_the_type(argument: &Argument, errors: &mut Errors) {
     let kind = kind(argument.ty);
     for constraint in &argument.constraints {
         let (needs, fits) = match constraint {
-            Constraint::Range(_) => ("a number", matches!(kind, Kind::Number | Kind::List(Element::Number | Element::Other))),
+            Constraint::Range(_) => {
+                ("a number", matches!(kind, Kind::Number | Kind::List(Element::Number | Element::Other)))
+            }
             Constraint::Items(_) => ("a list", matches!(kind, Kind::List(_))),
             Constraint::OneOf(values) => {
                 one_of_fits(argument.ty, kind, values, errors);
@@ -88,8 +90,12 @@ fn alternatives(kind: Kind) -> &'static str {
     match kind {
         Kind::Text => "has `length`, `pattern`, `one_of`\nhelp: `length(..)` limits how long a text is",
         Kind::Number => "has `range`, `one_of`\nhelp: `range(..)` limits how large a number is",
-        Kind::List(Element::Text) => "has `items`, and `length`, `pattern`, `one_of` for each element\nhelp: `items(..)` limits how many there are",
-        Kind::List(Element::Number) => "has `items`, and `range`, `one_of` for each element\nhelp: `items(..)` limits how many there are",
+        Kind::List(Element::Text) => {
+            "has `items`, and `length`, `pattern`, `one_of` for each element\nhelp: `items(..)` limits how many there are"
+        }
+        Kind::List(Element::Number) => {
+            "has `items`, and `range`, `one_of` for each element\nhelp: `items(..)` limits how many there are"
+        }
         Kind::List(Element::Other) => "has `items`\nhelp: `items(..)` limits how many there are",
         Kind::Bool | Kind::Unknown => "has two values, and no limits\nhelp: remove the option",
     }
@@ -121,8 +127,12 @@ pub(super) fn admit_the_default(argument: &Argument, errors: &mut Errors) {
                 outside(&shown, &size.written, " by its length", errors);
             }
             (Constraint::OneOf(values), _) if !values.iter().any(|value| equal(value, literal)) => {
-                let all = crate::names::listed(values.iter().map(compact).collect::<Vec<_>>().iter().map(String::as_str));
-                errors.report(expr, format!("the default `{shown}` is not one of {all}\nhelp: change the default, or list it"));
+                let all =
+                    crate::names::listed(values.iter().map(compact).collect::<Vec<_>>().iter().map(String::as_str));
+                errors.report(
+                    expr,
+                    format!("the default `{shown}` is not one of {all}\nhelp: change the default, or list it"),
+                );
             }
             _ => {}
         }

@@ -13,6 +13,7 @@ use crate::model::{Tool, Toolset};
 /// Every rule for a block.
 pub(crate) fn toolset(toolset: &Toolset, errors: &mut Errors) {
     toolset::is_inherent(toolset, errors);
+    toolset::has_a_name(toolset, errors);
     toolset::has_no_lifetimes(toolset, errors);
     toolset::has_tools(toolset, errors);
     toolset::part_is_only_a_part(toolset, errors);

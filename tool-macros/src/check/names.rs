@@ -40,7 +40,8 @@ pub(super) fn tool_name(tool: &Tool, prefix: Option<&str>, errors: &mut Errors) 
         let whole = format!("{prefix}_{text}");
         if !is_tool_name(&whole) {
             let length = whole.len();
-            errors.report_at(*span, format!("tool name `{whole}` is {length} characters long with its prefix\n{SHAPE}"));
+            errors
+                .report_at(*span, format!("tool name `{whole}` is {length} characters long with its prefix\n{SHAPE}"));
         }
     }
 }
@@ -56,9 +57,13 @@ pub(super) fn unique_tools(toolset: &Toolset, errors: &mut Errors) {
         let Some(earlier) = earlier else { continue };
         let (name, first, function) = (&tool.name.text, &earlier.name.text, earlier.ident());
         let message = if name == first {
-            format!("tool name `{name}` is already used by `{function}` in this block\nhelp: rename one: `#[tool(name = \"...\")]`")
+            format!(
+                "tool name `{name}` is already used by `{function}` in this block\nhelp: rename one: `#[tool(name = \"...\")]`"
+            )
         } else {
-            format!("tool name `{name}` collides with `{first}` of `{function}` in this block\nhelp: rename one; names are compared in lower case, with `-` read as `_`")
+            format!(
+                "tool name `{name}` collides with `{first}` of `{function}` in this block\nhelp: rename one; names are compared in lower case, with `-` read as `_`"
+            )
         };
         errors.report_at(tool.name.span, message);
         errors.push(Error::new(earlier.name.span, "first used here"));

@@ -14,7 +14,8 @@ pub(super) fn has_description(tool: &Tool, errors: &mut Errors) {
     };
     if missing {
         let name = tool.function.plain_name();
-        let message = format!("tool `{name}` has no description\nhelp: add a `///` comment; the model chooses a tool by it");
+        let message =
+            format!("tool `{name}` has no description\nhelp: add a `///` comment; the model chooses a tool by it");
         errors.report(tool.ident(), message);
     }
 }
@@ -53,7 +54,12 @@ pub(super) fn guide_exists(tool: &Tool, errors: &mut Errors) {
         Ok(_) => errors.report(guide, "the guide is empty\nhelp: write it, or remove `guide`"),
         Err(error) => {
             let shown = guide.value();
-            errors.report(guide, format!("cannot read the guide `{shown}`: {error}\nhelp: the path counts from the directory of `Cargo.toml`"));
+            errors.report(
+                guide,
+                format!(
+                    "cannot read the guide `{shown}`: {error}\nhelp: the path counts from the directory of `Cargo.toml`"
+                ),
+            );
         }
     }
 }

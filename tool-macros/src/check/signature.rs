@@ -10,7 +10,8 @@ use crate::tokens::mentions;
 /// `#[tool]` by itself is for free fns. Says whether this is one.
 pub(super) fn is_free(tool: &Tool, errors: &mut Errors) -> bool {
     let sig = &tool.function.sig;
-    let message = "`#[tool]` on a method needs `#[toolset]` on its `impl` block\nhelp: add `#[toolset]` above the `impl`";
+    let message =
+        "`#[tool]` on a method needs `#[toolset]` on its `impl` block\nhelp: add `#[toolset]` above the `impl`";
     if let Some(receiver) = sig.receiver() {
         errors.report(bare(receiver), message);
         return false;
@@ -31,8 +32,12 @@ pub(super) fn receiver_is_shared(tool: &Tool, errors: &mut Errors) {
         return;
     }
     let message = match &receiver.kind {
-        ReceiverKind::Reference(..) => "`#[tool]` methods take `&self`, because calls may run concurrently\nhelp: put the mutable state behind a `Mutex`",
-        _ => "`#[tool]` methods take `&self`, because the toolset serves many calls\nhelp: take `&self`; clone or share what the call has to own",
+        ReceiverKind::Reference(..) => {
+            "`#[tool]` methods take `&self`, because calls may run concurrently\nhelp: put the mutable state behind a `Mutex`"
+        }
+        _ => {
+            "`#[tool]` methods take `&self`, because the toolset serves many calls\nhelp: take `&self`; clone or share what the call has to own"
+        }
     };
     errors.report(bare(receiver), message);
 }
@@ -56,9 +61,15 @@ fn bare(receiver: &Receiver) -> Receiver {
 pub(super) fn is_not_generic(tool: &Tool, errors: &mut Errors) {
     for param in &tool.function.sig.generics.params {
         let message = match param {
-            GenericParam::Lifetime(_) => "`#[tool]` functions cannot have lifetime parameters\nhelp: leave them out: `&str` and its like are lent for the call",
-            GenericParam::Type(_) => "`#[tool]` functions cannot be generic, because a tool has one schema\nhelp: name the type, or put the parameter on the toolset's type",
-            GenericParam::Const(_) => "`#[tool]` functions cannot be generic, because a tool has one schema\nhelp: use a constant, or put the parameter on the toolset's type",
+            GenericParam::Lifetime(_) => {
+                "`#[tool]` functions cannot have lifetime parameters\nhelp: leave them out: `&str` and its like are lent for the call"
+            }
+            GenericParam::Type(_) => {
+                "`#[tool]` functions cannot be generic, because a tool has one schema\nhelp: name the type, or put the parameter on the toolset's type"
+            }
+            GenericParam::Const(_) => {
+                "`#[tool]` functions cannot be generic, because a tool has one schema\nhelp: use a constant, or put the parameter on the toolset's type"
+            }
         };
         errors.report(param, message);
     }

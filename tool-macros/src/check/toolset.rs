@@ -1,13 +1,15 @@
 //! Rules about the block as a whole.
 
 use quote::quote;
-use syn::GenericParam;
+use syn::{GenericParam, Type};
 
 use crate::attr::is;
 use crate::attr::toolset::Part;
 use crate::errors::Errors;
 use crate::input::Function;
 use crate::model::Toolset;
+use crate::model::lend::ungrouped;
+use crate::tokens::compact;
 
 /// `impl Trait for T` belongs to the trait.
 pub(super) fn is_inherent(toolset: &Toolset, errors: &mut Errors) {
@@ -17,10 +19,20 @@ pub(super) fn is_inherent(toolset: &Toolset, errors: &mut Errors) {
     }
 }
 
+/// A toolset is a type of the user's own.
+pub(super) fn has_a_name(toolset: &Toolset, errors: &mut Errors) {
+    let ty = ungrouped(&toolset.block.parsed.self_ty);
+    if !matches!(ty, Type::Path(_)) {
+        let shown = compact(ty);
+        errors.report(ty, format!("`{shown}` cannot be a toolset\nhelp: put the methods on a struct or an enum"));
+    }
+}
+
 /// A toolset outlives every call.
 pub(super) fn has_no_lifetimes(toolset: &Toolset, errors: &mut Errors) {
     for lifetime in toolset.block.parsed.generics.lifetimes() {
-        let message = "a toolset cannot borrow, because it outlives every call\nhelp: own the data, or share it in an `Arc`";
+        let message =
+            "a toolset cannot borrow, because it outlives every call\nhelp: own the data, or share it in an `Arc`";
         errors.report(lifetime, message);
     }
 }
@@ -40,9 +52,13 @@ pub(super) fn part_is_only_a_part(toolset: &Toolset, errors: &mut Errors) {
     let Some(part) = &options.part else { return };
     for path in options.written.iter().filter(|path| !path.is_ident("part") && !path.is_ident("crate")) {
         let key = path.get_ident().map(ToString::to_string).unwrap_or_default();
-        errors.report(path, format!("`{key}` belongs on the toolset's main block\nhelp: move it to the `#[toolset]` without `part`"));
+        errors.report(
+            path,
+            format!("`{key}` belongs on the toolset's main block\nhelp: move it to the `#[toolset]` without `part`"),
+        );
     }
-    let is_generic = toolset.block.parsed.generics.params.iter().any(|param| !matches!(param, GenericParam::Lifetime(_)));
+    let is_generic =
+        toolset.block.parsed.generics.params.iter().any(|param| !matches!(param, GenericParam::Lifetime(_)));
     if let (Part::Unnamed(path), true) = (part, is_generic) {
         let message = "a part of a generic type needs a name, because it cannot be found by itself\nhelp: write `part = admin` here and `parts(admin)` on the main block";
         errors.report(path, message);
@@ -66,7 +82,8 @@ pub(super) fn lifecycle(toolset: &Toolset, errors: &mut Errors) {
             one_lifecycle(toolset, name, function, errors);
         }
         if let Some(again) = functions.get(1) {
-            errors.report(again.ident(), format!("a toolset has one `#[{name}]` method\nhelp: call the others from it"));
+            errors
+                .report(again.ident(), format!("a toolset has one `#[{name}]` method\nhelp: call the others from it"));
         }
     }
 }
@@ -80,10 +97,15 @@ fn one_lifecycle(toolset: &Toolset, name: &str, function: &Function, errors: &mu
     }
     let is_shared = function.sig.receiver().is_some_and(super::signature::is_shared);
     if !is_shared || function.sig.inputs.len() != 1 {
-        let message = format!("a `#[{name}]` method takes `&self` and nothing else\nhelp: keep what it needs in the toolset, behind a lock where it changes");
+        let message = format!(
+            "a `#[{name}]` method takes `&self` and nothing else\nhelp: keep what it needs in the toolset, behind a lock where it changes"
+        );
         errors.report(&function.sig.inputs, message);
     }
     if !function.sig.generics.params.is_empty() {
-        errors.report(&function.sig.generics.params, format!("a `#[{name}]` method cannot be generic\nhelp: put the parameters on the type"));
+        errors.report(
+            &function.sig.generics.params,
+            format!("a `#[{name}]` method cannot be generic\nhelp: put the parameters on the type"),
+        );
     }
 }

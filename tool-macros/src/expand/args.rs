@@ -50,9 +50,9 @@ impl<'a> Args<'a> {
         quote!(#ident #list)
     }
 
-    /// `<'de, T: Bound>` of the definition.
+    /// `<'__de, T: Bound>` of the definition.
     fn declared(&self) -> TokenStream {
-        let de = quote!('de);
+        let de = quote!('__de);
         self.list(self.borrows.then_some(&de), &self.site.declared())
     }
 
@@ -68,9 +68,9 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// `<'de, T: Bound>` of an impl for it: a trait's `'de` is always declared.
+    /// `<'__de, T: Bound>` of an impl for it: a trait's `'__de` is always declared.
     pub(crate) fn impl_generics(&self) -> TokenStream {
-        self.list(Some(&quote!('de)), &self.site.declared())
+        self.list(Some(&quote!('__de)), &self.site.declared())
     }
 
     pub(crate) fn where_clause(&self) -> TokenStream {
@@ -94,7 +94,7 @@ impl<'a> Args<'a> {
         Some(quote_spanned!(Span::mixed_site()=> #[doc = #doc] #definition))
     }
 
-    /// Expands to: `struct CreateEventArgs<'de> { title: String, description: Option<__tool::Text<'de>> }`
+    /// Expands to: `struct CreateEventArgs<'__de> { title: String, description: Option<__tool::Text<'__de>> }`
     fn definition(&self, unit: &Unit, vis: &TokenStream) -> TokenStream {
         let is_public = unit.tool.options.args.is_some();
         let (ident, generics, clause) = (&self.ident, self.declared(), self.where_clause());
@@ -148,7 +148,7 @@ impl Vocabulary {
         Self {
             option: quote_spanned!(span=> ::core::option::Option),
             vec: quote_spanned!(span=> ::std::vec::Vec),
-            text: quote_spanned!(span=> #krate::__private::Text<'de>),
+            text: quote_spanned!(span=> #krate::__private::Text<'__de>),
         }
     }
 }
@@ -158,7 +158,7 @@ fn field_type(unit: &Unit, argument: &Argument, is_public: bool) -> TokenStream 
     let site = Span::mixed_site();
     let mut words = match is_public {
         true => Vocabulary::outside(unit.site),
-        false => Vocabulary::inside(quote_spanned!(site=> __tool::Text<'de>)),
+        false => Vocabulary::inside(quote_spanned!(site=> __tool::Text<'__de>)),
     };
     if !argument.derived.is_empty() {
         // Decoded by a derive, from entries that were kept: nothing to borrow from.

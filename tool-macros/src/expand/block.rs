@@ -39,7 +39,8 @@ fn units<'a>(toolset: &'a Toolset, site: &'a Site) -> Vec<Unit<'a>> {
     let mut taken = Vec::new();
     let is_mentioned = |name: &str| {
         let mut signatures = toolset.tools.iter().map(|tool| &tool.function.sig);
-        mentions(&toolset.block.parsed.self_ty, name) || signatures.any(|sig| mentions(&sig.inputs, name) || mentions(&sig.output, name))
+        mentions(&toolset.block.parsed.self_ty, name)
+            || signatures.any(|sig| mentions(&sig.inputs, name) || mentions(&sig.output, name))
     };
     let unit = |tool| {
         let name = Args::name(tool, &mut taken, is_mentioned);

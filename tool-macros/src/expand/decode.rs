@@ -11,21 +11,21 @@ use crate::tokens::located;
 /// Expands to:
 ///
 /// ```text
-/// impl<'de> __tool::ArgumentStruct<'de> for CreateEventArgs<'de> {
+/// impl<'__de> __tool::ArgumentStruct<'__de> for CreateEventArgs<'__de> {
 ///     const PARAMETERS: &'static [__tool::Parameter] = &[..];
-///     fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> Result<Self, F::Error> { .. }
+///     fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> Result<Self, F::Error> { .. }
 /// }
 /// ```
 pub(crate) fn expand(unit: &Unit) -> TokenStream {
     let (args, cfgs) = (&unit.args, unit.cfgs());
-    let (generics, applied, clause) = (args.impl_generics(), args.applied(&quote!('de)), args.where_clause());
+    let (generics, applied, clause) = (args.impl_generics(), args.applied(&quote!('__de)), args.where_clause());
     let rows = unit.tool.arguments().enumerate().map(|(i, argument)| rows::row(unit, i, argument));
     let (fields, body) = (own("fields"), body(unit));
     let implementation = quote_spanned! {Span::mixed_site()=>
         #cfgs
-        impl #generics __tool::ArgumentStruct<'de> for #applied #clause {
+        impl #generics __tool::ArgumentStruct<'__de> for #applied #clause {
             const PARAMETERS: &'static [__Row] = &[#(#rows),*];
-            fn decode<F: __tool::Fields<'de>>(#fields: &mut F) -> __Result<Self, F::Error> { #body }
+            fn decode<F: __tool::Fields<'__de>>(#fields: &mut F) -> __Result<Self, F::Error> { #body }
         }
     };
     let deserialize = needs_deserialize(unit).then(|| deserialize(unit));
@@ -36,14 +36,14 @@ fn needs_deserialize(unit: &Unit) -> bool {
     unit.tool.options.args.is_some()
 }
 
-/// Expands to: `impl<'de> __tool::serde::Deserialize<'de> for CreateEventArgs<'de> { .. }`
+/// Expands to: `impl<'__de> __tool::serde::Deserialize<'__de> for CreateEventArgs<'__de> { .. }`
 fn deserialize(unit: &Unit) -> TokenStream {
     let (args, cfgs) = (&unit.args, unit.cfgs());
-    let (generics, applied, clause) = (args.impl_generics(), args.applied(&quote!('de)), args.where_clause());
+    let (generics, applied, clause) = (args.impl_generics(), args.applied(&quote!('__de)), args.where_clause());
     quote_spanned! {Span::mixed_site()=>
         #cfgs
-        impl #generics __tool::serde::Deserialize<'de> for #applied #clause {
-            fn deserialize<D: __tool::serde::Deserializer<'de>>(from: D) -> __Result<Self, D::Error> {
+        impl #generics __tool::serde::Deserialize<'__de> for #applied #clause {
+            fn deserialize<D: __tool::serde::Deserializer<'__de>>(from: D) -> __Result<Self, D::Error> {
                 __tool::deserialize_arguments(from)
             }
         }
@@ -146,10 +146,10 @@ fn field_value(unit: &Unit, i: usize, argument: &Argument) -> TokenStream {
 
 /// Expands to: `fields.check(2, __tool::in_range(&args.limit, &Self::PARAMETERS[2]))?;`, one per limit.
 fn checks(unit: &Unit) -> TokenStream {
-    let (fields, args) = (own("fields"), own("args"));
     let each = unit.tool.arguments().enumerate().flat_map(|(i, argument)| {
         let (number, name, place) = (index(i), field(argument), located(argument.ty));
-        let (fields, args) = (fields.clone(), args.clone());
+        // At the type's place too, so that an error about the value points there.
+        let (fields, args) = (Ident::new("fields", place), Ident::new("args", place));
         argument.constraints.iter().map(move |limit| {
             let checker = constraint::checker(limit);
             quote_spanned!(place=> #fields.check(#number, __tool::#checker(&#args.#name, &Self::PARAMETERS[#number]))?;)

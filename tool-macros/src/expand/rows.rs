@@ -20,7 +20,8 @@ pub(crate) fn row(unit: &Unit, index: usize, argument: &Argument) -> TokenStream
     if argument.flatten.is_some() {
         return quote_spanned!(place=> __Row::flattened::<#ty>(#name));
     }
-    let description = argument.description.as_ref().map_or_else(|| "".to_token_stream(), |text| super::text(text, unit.site));
+    let description =
+        argument.description.as_ref().map_or_else(|| "".to_token_stream(), |text| super::text(text, unit.site));
     let aliases = &argument.aliases;
     let aliases = (!aliases.is_empty()).then(|| quote!(.aliases(&[#(#aliases),*])));
     let limits = argument.constraints.iter().map(constraint::expand);

@@ -52,9 +52,15 @@ fn options(unit: &Unit) -> TokenStream {
     let options: &ToolOptions = &unit.tool.options;
     let title = options.title.as_ref().map(|title| quote!(.title(#title)));
     let timeout = options.timeout_ms.map(proc_macro2::Literal::u64_unsuffixed).map(|ms| quote!(.timeout_ms(#ms)));
-    let max_output = options.max_output.map(|most| { let most = index(most); quote!(.max_output(#most)) });
+    let max_output = options.max_output.map(|most| {
+        let most = index(most);
+        quote!(.max_output(#most))
+    });
     let max_calls = options.max_calls.map(proc_macro2::Literal::u32_unsuffixed).map(|most| quote!(.max_calls(#most)));
-    let flags = options.flags.iter().map(|flag| { let name = own(&flag.name); quote!(.#name()) });
+    let flags = options.flags.iter().map(|flag| {
+        let name = own(&flag.name);
+        quote!(.#name())
+    });
     let (choices, confirm) = (choices(options), confirm(unit));
     let guide = options.guide.as_ref().map(|guide| {
         quote_spanned!(Span::mixed_site()=> .guide(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", #guide))))

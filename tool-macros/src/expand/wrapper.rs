@@ -7,9 +7,9 @@ use syn::ReturnType;
 use super::args::field;
 use super::{Unit, own, value};
 use crate::attr::tool::Confirm;
+use crate::model::Slot;
 use crate::model::lend::Lend;
 use crate::model::parameter::{Argument, Default};
-use crate::model::Slot;
 use crate::tokens::{located, without_self_value};
 
 /// `__tool_create_event`.
@@ -35,7 +35,7 @@ pub(crate) fn expand(unit: &Unit) -> TokenStream {
     let (name, cfgs, call) = (ident(unit), unit.cfgs(), own("call"));
     let (self_ty, generics, clause) = (&unit.site.self_ty, unit.site.declared(), unit.site.where_clause());
     let this = if unit.tool.has_receiver() { own("this").to_token_stream() } else { quote_spanned!(site=> _) };
-    let applied = unit.args.applied(&quote!('a));
+    let applied = unit.args.applied(&quote!('__a));
     let binding = unit.tool.arguments().next().map(|_| {
         let args = own("args");
         quote_spanned!(site=> let #args =)
@@ -43,7 +43,7 @@ pub(crate) fn expand(unit: &Unit) -> TokenStream {
     let (contexts, answer, confirm) = (contexts(unit), answer(unit), confirm(unit));
     quote_spanned! {site=>
         #cfgs
-        fn #name<'a, #generics>(#this: &'a #self_ty, #call: __tool::Call<'a>) -> __tool::Started<'a> #clause {
+        fn #name<'__a, #generics>(#this: &'__a #self_ty, #call: __tool::Call<'__a>) -> __tool::Started<'__a> #clause {
             #binding #call.decode::<#applied>()?;
             #contexts
             __Ok(#answer)
@@ -79,7 +79,12 @@ fn answer(unit: &Unit) -> TokenStream {
         Slot::Argument(argument) => pass(unit, argument),
     });
     let passed = this.into_iter().chain(passed);
-    let path = if unit.site.is_free() { name.to_token_stream() } else { let ty = unit.site.self_path(); quote!(#ty::#name) };
+    let path = if unit.site.is_free() {
+        name.to_token_stream()
+    } else {
+        let ty = unit.site.self_path();
+        quote!(#ty::#name)
+    };
     let returned = match &function.output {
         ReturnType::Type(_, ty) => located(ty),
         ReturnType::Default => located(name),

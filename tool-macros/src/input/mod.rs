@@ -63,7 +63,8 @@ impl Function {
 impl Block {
     pub(crate) fn parse(item: TokenStream) -> Result<Self> {
         let mut trees: Vec<TokenTree> = flattened(item);
-        let misplaced = "`#[toolset]` goes on an `impl` block\nhelp: move it above the `impl` that holds the `#[tool]` methods";
+        let misplaced =
+            "`#[toolset]` goes on an `impl` block\nhelp: move it above the `impl` that holds the `#[tool]` methods";
         let braces = match trees.pop() {
             Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace => group,
             Some(other) => {

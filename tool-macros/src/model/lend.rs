@@ -74,12 +74,14 @@ impl<'a> Lend<'a> {
             return Some(inner).map(|_| Self::StrVec);
         }
         match argument_of(path, "Option").map(ungrouped) {
-            Some(Type::Reference(reference)) if reference.mutability.is_none() => match Self::of_referent(&reference.elem)? {
-                Self::Str => Some(Self::OptionStr),
-                Self::Slice(elem) => Some(Self::OptionSlice(elem)),
-                Self::Ref(elem) => Some(Self::OptionRef(elem)),
-                _ => None,
-            },
+            Some(Type::Reference(reference)) if reference.mutability.is_none() => {
+                match Self::of_referent(&reference.elem)? {
+                    Self::Str => Some(Self::OptionStr),
+                    Self::Slice(elem) => Some(Self::OptionSlice(elem)),
+                    Self::Ref(elem) => Some(Self::OptionRef(elem)),
+                    _ => None,
+                }
+            }
             Some(Type::Path(inner)) if is_cow_str(&inner.path) => Some(Self::OptionCow),
             _ => Some(Self::Owned(ty)),
         }
@@ -133,12 +135,16 @@ fn is_cow_str(path: &Path) -> bool {
 
 fn unusable(ty: &Type) -> Error {
     let shown = compact(ty);
-    let message = format!("`{shown}` cannot be a tool parameter\nhelp: parameters are decoded from JSON: take a type that implements `Deserialize` and `JsonSchema`");
+    let message = format!(
+        "`{shown}` cannot be a tool parameter\nhelp: parameters are decoded from JSON: take a type that implements `Deserialize` and `JsonSchema`"
+    );
     Error::new_spanned(ty, message)
 }
 
 fn unlendable(ty: &Type) -> Error {
     let shown = compact(ty);
-    let message = format!("`{shown}` cannot be lent from a call\nhelp: own it; `&str`, `&[T]`, `&T`, `Option` of these, `&[&str]` and `Cow<str>` are lent\nhelp: if it is injected, mark it `#[context]`");
+    let message = format!(
+        "`{shown}` cannot be lent from a call\nhelp: own it; `&str`, `&[T]`, `&T`, `Option` of these, `&[&str]` and `Cow<str>` are lent\nhelp: if it is injected, mark it `#[context]`"
+    );
     Error::new_spanned(ty, message)
 }

@@ -7,9 +7,9 @@ use syn::{Attribute, FnArg, Pat, PatType, Type};
 use super::lend::ungrouped;
 use super::parameter::{Argument, is_context, made};
 use super::{Name, Slot, Text, Tool, Toolset};
+use crate::attr::is;
 use crate::attr::tool::ToolOptions;
 use crate::attr::toolset::ToolsetOptions;
-use crate::attr::is;
 use crate::docs::{self, Described, Docs};
 use crate::errors::Errors;
 use crate::input::{Block, Function, Member};
@@ -18,7 +18,7 @@ use crate::tokens::compact;
 
 pub(crate) fn toolset<'a>(block: &'a Block, options: ToolsetOptions, errors: &mut Errors) -> Toolset<'a> {
     let docs = docs::read(&block.parsed.attrs);
-    let name = toolset_name(block, &options, errors);
+    let name = toolset_name(block, &options);
     let described = options.description.clone().map(made).or(docs.made.map(|expr| Text::Made(Box::new(expr))));
     let mut toolset = Toolset {
         block,
@@ -47,7 +47,8 @@ fn add_function<'a>(toolset: &mut Toolset<'a>, function: &'a Function, errors: &
             () if is(attr, "setup") => toolset.setup.push(function),
             () if is(attr, "close") => toolset.close.push(function),
             () if attr.path().is_ident("cfg_attr") && crate::tokens::mentions(&attr.meta, "tool") => {
-                let message = "`#[tool]` cannot stand inside `cfg_attr`\nhelp: write `#[tool]`, and `#[cfg(..)]` on the method";
+                let message =
+                    "`#[tool]` cannot stand inside `cfg_attr`\nhelp: write `#[tool]`, and `#[cfg(..)]` on the method";
                 errors.report(attr, message);
             }
             () => {}
@@ -63,20 +64,18 @@ fn add_function<'a>(toolset: &mut Toolset<'a>, function: &'a Function, errors: &
 }
 
 /// The type's last segment, in snake case, where no name was given.
-fn toolset_name(block: &Block, options: &ToolsetOptions, errors: &mut Errors) -> Name {
+fn toolset_name(block: &Block, options: &ToolsetOptions) -> Name {
     if let Some(literal) = &options.name {
         return Name { text: literal.value(), span: literal.span() };
     }
-    match ungrouped(&block.parsed.self_ty) {
-        Type::Path(path) => match path.path.segments.last() {
-            Some(last) => Name { text: snake_case(&last.ident.unraw().to_string()), span: last.ident.span() },
-            None => Name { text: String::new(), span: Span::call_site() },
-        },
-        other => {
-            let shown = compact(other);
-            errors.report(other, format!("`{shown}` cannot be a toolset\nhelp: put the methods on a struct or an enum"));
-            Name { text: "toolset".to_owned(), span: Span::call_site() }
-        }
+    let last = match ungrouped(&block.parsed.self_ty) {
+        Type::Path(path) => path.path.segments.last().map(|last| &last.ident),
+        _ => None,
+    };
+    match last {
+        Some(ident) => Name { text: snake_case(&ident.unraw().to_string()), span: ident.span() },
+        // `check` refuses a type without a name.
+        None => Name { text: "toolset".to_owned(), span: Span::call_site() },
     }
 }
 
@@ -123,7 +122,8 @@ fn slots<'a>(function: &'a Function, described: &[Described], errors: &mut Error
 
 fn argument<'a>(typed: &'a PatType, described: &[Described], errors: &mut Errors) -> Option<Argument<'a>> {
     if let Some(cfg) = typed.attrs.iter().find(|attr| attr.path().is_ident("cfg") || attr.path().is_ident("cfg_attr")) {
-        errors.report(cfg, "tool parameters cannot be conditional\nhelp: put `#[cfg(..)]` on two versions of the method");
+        errors
+            .report(cfg, "tool parameters cannot be conditional\nhelp: put `#[cfg(..)]` on two versions of the method");
     }
     match &*typed.pat {
         Pat::Ident(pat) if pat.by_ref.is_none() && pat.subpat.is_none() => {
@@ -164,6 +164,9 @@ fn context_options(typed: &PatType, errors: &mut Errors) {
         errors.report(attr, "a context parameter is injected, so `#[arg]` says nothing about it\nhelp: remove `#[arg]`, or `#[context]` if the model is to fill it in");
     }
     for attr in typed.attrs.iter().filter(|attr| attr.path().is_ident("cfg")) {
-        errors.report(attr, "tool parameters cannot be conditional\nhelp: put `#[cfg(..)]` on two versions of the method");
+        errors.report(
+            attr,
+            "tool parameters cannot be conditional\nhelp: put `#[cfg(..)]` on two versions of the method",
+        );
     }
 }

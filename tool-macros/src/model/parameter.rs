@@ -60,7 +60,12 @@ impl Default {
 
 impl<'a> Argument<'a> {
     /// `None` where its type cannot be one; the mistake is in `errors` then.
-    pub(crate) fn lower(ident: &'a Ident, typed: &'a PatType, described: Option<&str>, errors: &mut Errors) -> Option<Self> {
+    pub(crate) fn lower(
+        ident: &'a Ident,
+        typed: &'a PatType,
+        described: Option<&str>,
+        errors: &mut Errors,
+    ) -> Option<Self> {
         let mut options = ArgOptions::default();
         for attr in typed.attrs.iter().filter(|attr| is(attr, "arg")) {
             options.parse(attr, errors);

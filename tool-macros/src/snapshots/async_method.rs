@@ -26,14 +26,14 @@ const _: () = {
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
-    struct CreateEventArgs<'de> {
+    struct CreateEventArgs<'__de> {
         title: String,
         start_time: Timestamp,
         duration_minutes: u32,
         attendees: Option<Vec<String>>,
-        description: __Option<__tool::Text<'de>>,
+        description: __Option<__tool::Text<'__de>>,
     }
-    impl<'de> __tool::ArgumentStruct<'de> for CreateEventArgs<'de> {
+    impl<'__de> __tool::ArgumentStruct<'__de> for CreateEventArgs<'__de> {
         const PARAMETERS: &'static [__Row] = &[
             __Row::new::<String>("title", "Event title"),
             __Row::new::<Timestamp>("start_time", "Start of the event, RFC 3339"),
@@ -51,7 +51,7 @@ const _: () = {
             __Row::new::<Option<Vec<String>>>("attendees", "Addresses of the attendees"),
             __Row::new::<__Option<__String>>("description", "Text shown in the event"),
         ];
-        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
             let (mut f0, mut f1, mut f2, mut f3, mut f4) = (
                 __None,
                 __None,
@@ -83,11 +83,11 @@ const _: () = {
             __Ok(args)
         }
     }
-    fn __tool_create_event<'a>(
-        this: &'a GoogleCalendar,
-        call: __tool::Call<'a>,
-    ) -> __tool::Started<'a> {
-        let args = call.decode::<CreateEventArgs<'a>>()?;
+    fn __tool_create_event<'__a>(
+        this: &'__a GoogleCalendar,
+        call: __tool::Call<'__a>,
+    ) -> __tool::Started<'__a> {
+        let args = call.decode::<CreateEventArgs<'__a>>()?;
         let ctx0 = __tool::context::<&RunContext>(call)?;
         __Ok(
             __tool::later(async move {

@@ -25,20 +25,20 @@ const _: () = {
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
-    struct LentArgs<'de> {
-        a: __tool::Text<'de>,
-        b: __Option<__tool::Text<'de>>,
+    struct LentArgs<'__de> {
+        a: __tool::Text<'__de>,
+        b: __Option<__tool::Text<'__de>>,
         c: __Vec<u32>,
         d: __Option<__Vec<u32>>,
         e: Point,
         f: __Option<Point>,
-        g: __tool::Text<'de>,
-        h: __Option<__tool::Text<'de>>,
-        i: __Vec<__tool::Text<'de>>,
-        j: __Vec<__tool::Text<'de>>,
-        r#type: __tool::Text<'de>,
+        g: __tool::Text<'__de>,
+        h: __Option<__tool::Text<'__de>>,
+        i: __Vec<__tool::Text<'__de>>,
+        j: __Vec<__tool::Text<'__de>>,
+        r#type: __tool::Text<'__de>,
     }
-    impl<'de> __tool::ArgumentStruct<'de> for LentArgs<'de> {
+    impl<'__de> __tool::ArgumentStruct<'__de> for LentArgs<'__de> {
         const PARAMETERS: &'static [__Row] = &[
             __Row::new::<__String>("a", ""),
             __Row::new::<__Option<__String>>("b", ""),
@@ -52,7 +52,7 @@ const _: () = {
             __Row::new::<__Vec<__String>>("j", ""),
             __Row::new::<__String>("type", ""),
         ];
-        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
             let (
                 mut f0,
                 mut f1,
@@ -108,8 +108,11 @@ const _: () = {
             })
         }
     }
-    fn __tool_lent<'a>(_: &'a (), call: __tool::Call<'a>) -> __tool::Started<'a> {
-        let args = call.decode::<LentArgs<'a>>()?;
+    fn __tool_lent<'__a>(
+        _: &'__a (),
+        call: __tool::Call<'__a>,
+    ) -> __tool::Started<'__a> {
+        let args = call.decode::<LentArgs<'__a>>()?;
         __Ok(
             __tool::respond!(
                 call, lent(& * args.a, args.b.as_deref(), & * args.c, args.d.as_deref(),

@@ -18,9 +18,9 @@ const _: () = {
     struct DeleteArgs {
         id: u64,
     }
-    impl<'de> __tool::ArgumentStruct<'de> for DeleteArgs {
+    impl<'__de> __tool::ArgumentStruct<'__de> for DeleteArgs {
         const PARAMETERS: &'static [__Row] = &[__Row::new::<u64>("id", "")];
-        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
             let mut f0 = __None;
             while let __Some(index) = fields.next(Self::PARAMETERS)? {
                 match index {
@@ -32,10 +32,10 @@ const _: () = {
             })
         }
     }
-    fn __tool_delete<'a>(
-        this: &'a Calendar,
-        call: __tool::Call<'a>,
-    ) -> __tool::Started<'a> {
+    fn __tool_delete<'__a>(
+        this: &'__a Calendar,
+        call: __tool::Call<'__a>,
+    ) -> __tool::Started<'__a> {
         let args = call.decode::<DeleteArgs>()?;
         __Ok(__tool::respond!(call, Calendar::delete(this, args.id)))
     }

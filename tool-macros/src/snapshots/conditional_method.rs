@@ -30,7 +30,7 @@ const _: () = {
         digits: u8,
     }
     #[cfg(unix)]
-    impl<'de> __tool::ArgumentStruct<'de> for NowArgs {
+    impl<'__de> __tool::ArgumentStruct<'__de> for NowArgs {
         const PARAMETERS: &'static [__Row] = &[
             __Row::new::<u8>("digits", "")
                 .constraints(
@@ -43,7 +43,7 @@ const _: () = {
                     ],
                 ),
         ];
-        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
             let mut f0 = __None;
             while let __Some(index) = fields.next(Self::PARAMETERS)? {
                 match index {
@@ -58,22 +58,28 @@ const _: () = {
         }
     }
     #[cfg(unix)]
-    fn __tool_now<'a>(this: &'a Clock, call: __tool::Call<'a>) -> __tool::Started<'a> {
+    fn __tool_now<'__a>(
+        this: &'__a Clock,
+        call: __tool::Call<'__a>,
+    ) -> __tool::Started<'__a> {
         let args = call.decode::<NowArgs>()?;
         __Ok(__tool::respond!(call, Clock::now(this, args.digits)))
     }
     #[cfg(windows)]
     struct NowArgs {}
     #[cfg(windows)]
-    impl<'de> __tool::ArgumentStruct<'de> for NowArgs {
+    impl<'__de> __tool::ArgumentStruct<'__de> for NowArgs {
         const PARAMETERS: &'static [__Row] = &[];
-        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
             fields.next(Self::PARAMETERS)?;
             __Ok(Self {})
         }
     }
     #[cfg(windows)]
-    fn __tool_now<'a>(this: &'a Clock, call: __tool::Call<'a>) -> __tool::Started<'a> {
+    fn __tool_now<'__a>(
+        this: &'__a Clock,
+        call: __tool::Call<'__a>,
+    ) -> __tool::Started<'__a> {
         call.decode::<NowArgs>()?;
         __Ok(__tool::respond!(call, Clock::now(this)))
     }

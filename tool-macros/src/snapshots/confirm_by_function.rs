@@ -19,12 +19,12 @@ const _: () = {
         id: u64,
         other: CloseAccountArgs,
     }
-    impl<'de> __tool::ArgumentStruct<'de> for __ToolCloseAccountArgs {
+    impl<'__de> __tool::ArgumentStruct<'__de> for __ToolCloseAccountArgs {
         const PARAMETERS: &'static [__Row] = &[
             __Row::new::<u64>("id", ""),
             __Row::new::<CloseAccountArgs>("other", ""),
         ];
-        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
             let (mut f0, mut f1) = (__None, __None);
             while let __Some(index) = fields.next(Self::PARAMETERS)? {
                 match index {
@@ -38,10 +38,10 @@ const _: () = {
             })
         }
     }
-    fn __tool_close_account<'a>(
-        this: &'a Bank,
-        call: __tool::Call<'a>,
-    ) -> __tool::Started<'a> {
+    fn __tool_close_account<'__a>(
+        this: &'__a Bank,
+        call: __tool::Call<'__a>,
+    ) -> __tool::Started<'__a> {
         let args = call.decode::<__ToolCloseAccountArgs>()?;
         __Ok(__tool::respond!(call, Bank::close_account(this, args.id, args.other)))
     }

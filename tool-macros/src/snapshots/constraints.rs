@@ -21,16 +21,16 @@ const _: () = {
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
-    struct SendArgs<'de> {
+    struct SendArgs<'__de> {
         to: String,
-        subject: __tool::Text<'de>,
+        subject: __tool::Text<'__de>,
         copies: Vec<String>,
         priority: String,
         weight: i32,
         chance: f64,
         tries: u8,
     }
-    impl<'de> __tool::ArgumentStruct<'de> for SendArgs<'de> {
+    impl<'__de> __tool::ArgumentStruct<'__de> for SendArgs<'__de> {
         const PARAMETERS: &'static [__Row] = &[
             __Row::new::<String>("to", "")
                 .constraints(
@@ -96,7 +96,7 @@ const _: () = {
                     ],
                 ),
         ];
-        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
             let (mut f0, mut f1, mut f2, mut f3, mut f4, mut f5, mut f6) = (
                 __None,
                 __None,
@@ -138,8 +138,11 @@ const _: () = {
             __Ok(args)
         }
     }
-    fn __tool_send<'a>(_: &'a (), call: __tool::Call<'a>) -> __tool::Started<'a> {
-        let args = call.decode::<SendArgs<'a>>()?;
+    fn __tool_send<'__a>(
+        _: &'__a (),
+        call: __tool::Call<'__a>,
+    ) -> __tool::Started<'__a> {
+        let args = call.decode::<SendArgs<'__a>>()?;
         __Ok(
             __tool::respond!(
                 call, send(args.to, & * args.subject, args.copies, args.priority, args

@@ -23,9 +23,9 @@ const _: () = {
     struct LookUpArgs {
         query: String,
     }
-    impl<'de> __tool::ArgumentStruct<'de> for LookUpArgs {
+    impl<'__de> __tool::ArgumentStruct<'__de> for LookUpArgs {
         const PARAMETERS: &'static [__Row] = &[__Row::new::<String>("query", "")];
-        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
             let mut f0 = __None;
             while let __Some(index) = fields.next(Self::PARAMETERS)? {
                 match index {
@@ -37,7 +37,10 @@ const _: () = {
             })
         }
     }
-    fn __tool_look_up<'a>(_: &'a (), call: __tool::Call<'a>) -> __tool::Started<'a> {
+    fn __tool_look_up<'__a>(
+        _: &'__a (),
+        call: __tool::Call<'__a>,
+    ) -> __tool::Started<'__a> {
         let args = call.decode::<LookUpArgs>()?;
         let ctx0 = __tool::context::<RunContext>(call)?;
         let ctx1 = __tool::context::<&User>(call)?;

@@ -29,18 +29,18 @@ const _: () = {
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
-    struct SearchArgs<'de> {
-        query: __tool::Text<'de>,
+    struct SearchArgs<'__de> {
+        query: __tool::Text<'__de>,
         language: String,
-        scope: __tool::Text<'de>,
+        scope: __tool::Text<'__de>,
         bias: f64,
         limit: u32,
         pages: __Option<u8>,
-        region: __Option<__tool::Text<'de>>,
+        region: __Option<__tool::Text<'__de>>,
         tags: Vec<String>,
         depth: Option<u8>,
     }
-    impl<'de> __tool::ArgumentStruct<'de> for SearchArgs<'de> {
+    impl<'__de> __tool::ArgumentStruct<'__de> for SearchArgs<'__de> {
         const PARAMETERS: &'static [__Row] = &[
             __Row::new::<__String>("query", ""),
             __Row::new::<String>("language", "").default_literal("\"en\""),
@@ -56,7 +56,7 @@ const _: () = {
                 >(&(defaults::tags()))),
             __Row::new::<Option<u8>>("depth", "").default_literal("3"),
         ];
-        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
             let (
                 mut f0,
                 mut f1,
@@ -94,11 +94,11 @@ const _: () = {
             })
         }
     }
-    fn __tool_search<'a>(
-        this: &'a Search,
-        call: __tool::Call<'a>,
-    ) -> __tool::Started<'a> {
-        let args = call.decode::<SearchArgs<'a>>()?;
+    fn __tool_search<'__a>(
+        this: &'__a Search,
+        call: __tool::Call<'__a>,
+    ) -> __tool::Started<'__a> {
+        let args = call.decode::<SearchArgs<'__a>>()?;
         __Ok(
             __tool::later(async move {
                 __tool::respond!(

@@ -34,14 +34,14 @@ const _: () = {
         #[serde(deserialize_with = "lenient", default)]
         since: Option<Timestamp>,
     }
-    impl<'de> __tool::ArgumentStruct<'de> for ListArgs {
+    impl<'__de> __tool::ArgumentStruct<'__de> for ListArgs {
         const PARAMETERS: &'static [__Row] = &[
             __Row::new::<String>("folder", ""),
             __Row::flattened::<Paging>("paging"),
             __Row::new::<String>("order_by", "The column").aliases(&["sort"]),
             __Row::flattened::<__ToolListParam3>("since"),
         ];
-        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
             let (mut f0, mut f2) = (__None, __None);
             let mut rest = __tool::Rest::new();
             while let __Some(index) = fields.next(Self::PARAMETERS)? {
@@ -61,7 +61,10 @@ const _: () = {
             __Ok(args)
         }
     }
-    fn __tool_list<'a>(_: &'a (), call: __tool::Call<'a>) -> __tool::Started<'a> {
+    fn __tool_list<'__a>(
+        _: &'__a (),
+        call: __tool::Call<'__a>,
+    ) -> __tool::Started<'__a> {
         let args = call.decode::<ListArgs>()?;
         __Ok(
             __tool::respond!(

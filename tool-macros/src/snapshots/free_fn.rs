@@ -19,7 +19,7 @@ const _: () = {
         a: i64,
         b: i64,
     }
-    impl<'de> __tool::ArgumentStruct<'de> for AddArgs {
+    impl<'__de> __tool::ArgumentStruct<'__de> for AddArgs {
         const PARAMETERS: &'static [__Row] = &[
             __Row::new::<i64>("a", ""),
             __Row::new::<i64>("b", "")
@@ -27,7 +27,7 @@ const _: () = {
                     i64,
                 >(&<i64 as ::core::default::Default>::default())),
         ];
-        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
             let (mut f0, mut f1) = (__None, __None);
             while let __Some(index) = fields.next(Self::PARAMETERS)? {
                 match index {
@@ -41,7 +41,7 @@ const _: () = {
             })
         }
     }
-    fn __tool_add<'a>(_: &'a (), call: __tool::Call<'a>) -> __tool::Started<'a> {
+    fn __tool_add<'__a>(_: &'__a (), call: __tool::Call<'__a>) -> __tool::Started<'__a> {
         let args = call.decode::<AddArgs>()?;
         __Ok(__tool::respond!(call, add(args.a, args.b)))
     }

@@ -33,7 +33,8 @@ const _: () = {
         #[doc(hidden)]
         __marker: ::core::marker::PhantomData<fn() -> (T,)>,
     }
-    impl<'de, T: Record, const N: usize> __tool::ArgumentStruct<'de> for PutArgs<T, N>
+    impl<'__de, T: Record, const N: usize> __tool::ArgumentStruct<'__de>
+    for PutArgs<T, N>
     where
         T::Key: Send,
     {
@@ -41,7 +42,7 @@ const _: () = {
             __Row::new::<T>("record", ""),
             __Row::new::<T::Key>("key", ""),
         ];
-        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
             let (mut f0, mut f1) = (__None, __None);
             while let __Some(index) = fields.next(Self::PARAMETERS)? {
                 match index {
@@ -56,10 +57,10 @@ const _: () = {
             })
         }
     }
-    fn __tool_put<'a, T: Record, const N: usize>(
-        this: &'a Store<T, N>,
-        call: __tool::Call<'a>,
-    ) -> __tool::Started<'a>
+    fn __tool_put<'__a, T: Record, const N: usize>(
+        this: &'__a Store<T, N>,
+        call: __tool::Call<'__a>,
+    ) -> __tool::Started<'__a>
     where
         T::Key: Send,
     {
@@ -73,17 +74,17 @@ const _: () = {
         )
     }
     struct CountArgs {}
-    impl<'de> __tool::ArgumentStruct<'de> for CountArgs {
+    impl<'__de> __tool::ArgumentStruct<'__de> for CountArgs {
         const PARAMETERS: &'static [__Row] = &[];
-        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
             fields.next(Self::PARAMETERS)?;
             __Ok(Self {})
         }
     }
-    fn __tool_count<'a, T: Record, const N: usize>(
-        this: &'a Store<T, N>,
-        call: __tool::Call<'a>,
-    ) -> __tool::Started<'a>
+    fn __tool_count<'__a, T: Record, const N: usize>(
+        this: &'__a Store<T, N>,
+        call: __tool::Call<'__a>,
+    ) -> __tool::Started<'__a>
     where
         T::Key: Send,
     {

@@ -21,17 +21,17 @@ const _: () = {
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
     struct ClearArgs {}
-    impl<'de> __tool::ArgumentStruct<'de> for ClearArgs {
+    impl<'__de> __tool::ArgumentStruct<'__de> for ClearArgs {
         const PARAMETERS: &'static [__Row] = &[];
-        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
             fields.next(Self::PARAMETERS)?;
             __Ok(Self {})
         }
     }
-    fn __tool_clear<'a, T: Record, const N: usize>(
-        this: &'a Store<T, N>,
-        call: __tool::Call<'a>,
-    ) -> __tool::Started<'a>
+    fn __tool_clear<'__a, T: Record, const N: usize>(
+        this: &'__a Store<T, N>,
+        call: __tool::Call<'__a>,
+    ) -> __tool::Started<'__a>
     where
         T::Key: Send,
     {

@@ -5,9 +5,9 @@ impl Bank {
     }
 }
 ///The arguments of the tool `transfer`.
-pub struct TransferArgs<'de> {
+pub struct TransferArgs<'__de> {
     ///To whom
-    pub to: ::tool_core::__private::Text<'de>,
+    pub to: ::tool_core::__private::Text<'__de>,
     ///`amount`
     pub amount: u64,
 }
@@ -24,12 +24,12 @@ const _: () = {
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
-    impl<'de> __tool::ArgumentStruct<'de> for TransferArgs<'de> {
+    impl<'__de> __tool::ArgumentStruct<'__de> for TransferArgs<'__de> {
         const PARAMETERS: &'static [__Row] = &[
             __Row::new::<__String>("to", "To whom"),
             __Row::new::<u64>("amount", ""),
         ];
-        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
             let (mut f0, mut f1) = (__None, __None);
             while let __Some(index) = fields.next(Self::PARAMETERS)? {
                 match index {
@@ -43,18 +43,18 @@ const _: () = {
             })
         }
     }
-    impl<'de> __tool::serde::Deserialize<'de> for TransferArgs<'de> {
-        fn deserialize<D: __tool::serde::Deserializer<'de>>(
+    impl<'__de> __tool::serde::Deserialize<'__de> for TransferArgs<'__de> {
+        fn deserialize<D: __tool::serde::Deserializer<'__de>>(
             from: D,
         ) -> __Result<Self, D::Error> {
             __tool::deserialize_arguments(from)
         }
     }
-    fn __tool_transfer<'a>(
-        this: &'a Bank,
-        call: __tool::Call<'a>,
-    ) -> __tool::Started<'a> {
-        let args = call.decode::<TransferArgs<'a>>()?;
+    fn __tool_transfer<'__a>(
+        this: &'__a Bank,
+        call: __tool::Call<'__a>,
+    ) -> __tool::Started<'__a> {
+        let args = call.decode::<TransferArgs<'__a>>()?;
         __Ok(
             __tool::later(async move {
                 __tool::respond!(

@@ -14,14 +14,17 @@ const _: () = {
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
     struct PingArgs {}
-    impl<'de> __tool::ArgumentStruct<'de> for PingArgs {
+    impl<'__de> __tool::ArgumentStruct<'__de> for PingArgs {
         const PARAMETERS: &'static [__Row] = &[];
-        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
             fields.next(Self::PARAMETERS)?;
             __Ok(Self {})
         }
     }
-    fn __tool_ping<'a>(_: &'a (), call: __tool::Call<'a>) -> __tool::Started<'a> {
+    fn __tool_ping<'__a>(
+        _: &'__a (),
+        call: __tool::Call<'__a>,
+    ) -> __tool::Started<'__a> {
         call.decode::<PingArgs>()?;
         __Ok(__tool::respond!(call, ping()))
     }

@@ -17,12 +17,12 @@ const _: () = {
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
-    struct EchoArgs<'de> {
-        text: __tool::Text<'de>,
+    struct EchoArgs<'__de> {
+        text: __tool::Text<'__de>,
     }
-    impl<'de> __tool::ArgumentStruct<'de> for EchoArgs<'de> {
+    impl<'__de> __tool::ArgumentStruct<'__de> for EchoArgs<'__de> {
         const PARAMETERS: &'static [__Row] = &[__Row::new::<__String>("text", "")];
-        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
             let mut f0 = __None;
             while let __Some(index) = fields.next(Self::PARAMETERS)? {
                 match index {
@@ -34,8 +34,11 @@ const _: () = {
             })
         }
     }
-    fn __tool_echo<'a>(this: &'a Echo, call: __tool::Call<'a>) -> __tool::Started<'a> {
-        let args = call.decode::<EchoArgs<'a>>()?;
+    fn __tool_echo<'__a>(
+        this: &'__a Echo,
+        call: __tool::Call<'__a>,
+    ) -> __tool::Started<'__a> {
+        let args = call.decode::<EchoArgs<'__a>>()?;
         __Ok(__tool::respond!(call, Echo::echo(this, & * args.text)))
     }
     impl __tool::ToolsetMethods for Echo {

@@ -31,11 +31,11 @@ const _: () = {
     struct NowArgs {
         zone: String,
     }
-    impl<'de> __tool::ArgumentStruct<'de> for NowArgs {
+    impl<'__de> __tool::ArgumentStruct<'__de> for NowArgs {
         const PARAMETERS: &'static [__Row] = &[
             __Row::new::<String>("zone", "An IANA zone, such as Europe/Berlin"),
         ];
-        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
             let mut f0 = __None;
             while let __Some(index) = fields.next(Self::PARAMETERS)? {
                 match index {
@@ -47,7 +47,10 @@ const _: () = {
             })
         }
     }
-    fn __tool_now<'a>(this: &'a Clock, call: __tool::Call<'a>) -> __tool::Started<'a> {
+    fn __tool_now<'__a>(
+        this: &'__a Clock,
+        call: __tool::Call<'__a>,
+    ) -> __tool::Started<'__a> {
         let args = call.decode::<NowArgs>()?;
         __Ok(__tool::respond!(call, Clock::now(this, args.zone)))
     }

@@ -25,9 +25,9 @@ const _: () = {
     struct ReadOneArgs {
         id: u64,
     }
-    impl<'de> __tool::ArgumentStruct<'de> for ReadOneArgs {
+    impl<'__de> __tool::ArgumentStruct<'__de> for ReadOneArgs {
         const PARAMETERS: &'static [__Row] = &[__Row::new::<u64>("id", "")];
-        fn decode<F: __tool::Fields<'de>>(fields: &mut F) -> __Result<Self, F::Error> {
+        fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
             let mut f0 = __None;
             while let __Some(index) = fields.next(Self::PARAMETERS)? {
                 match index {
@@ -39,10 +39,10 @@ const _: () = {
             })
         }
     }
-    fn __tool_read_one<'a>(
-        this: &'a Mail,
-        call: __tool::Call<'a>,
-    ) -> __tool::Started<'a> {
+    fn __tool_read_one<'__a>(
+        this: &'__a Mail,
+        call: __tool::Call<'__a>,
+    ) -> __tool::Started<'__a> {
         let args = call.decode::<ReadOneArgs>()?;
         __Ok(
             __tool::later(async move {

@@ -1,1 +1,246 @@
-//! .
+//! Every message, with the least code that brings it about. Spans are held by the ui tests.
+
+use expect_test::expect_file;
+
+use super::{complaints, tokens};
+use crate::driver;
+
+#[derive(Clone, Copy)]
+enum Macro {
+    /// `#[tool(ARGS)]` on the source.
+    Tool,
+    /// `#[toolset(ARGS)]` on the source.
+    Toolset,
+    /// `#[derive(ToolError)]` on the source.
+    Derive,
+}
+use Macro::{Derive, Tool, Toolset};
+
+/// Macro, its arguments, and the item.
+const CASES: &[(Macro, &str, &str)] = &[
+    // Where the macros may stand.
+    (Tool, "", "/// D.\n fn get(&self) {}"),
+    (Tool, "", "/// D.\n fn make() -> Self {}"),
+    (Tool, "", "/// D.\n fn declared(a: u8);"),
+    (Tool, "", "struct Weather;"),
+    (Tool, "", "impl Weather { fn get(&self) {} }"),
+    (Toolset, "", "struct Weather;"),
+    (Toolset, "", "mod weather { }"),
+    (Toolset, "", "impl Weather { fn helper(&self) {} }"),
+    (Toolset, "", "impl Tools for Weather { /// D.\n #[tool] fn get(&self) {} }"),
+    (Toolset, "", "impl<'a> Weather<'a> { /// D.\n #[tool] fn get(&self) {} }"),
+    (Toolset, "name = \"w\"", "impl (A, B) { /// D.\n #[tool] fn get(&self) {} }"),
+    (Toolset, "", "impl Weather { /// D.\n #[cfg_attr(unix, tool)] #[tool] fn get(&self) {} }"),
+    (Toolset, "", "impl Weather { /// D.\n #[tool] #[tool] fn get(&self) {} }"),
+    // Signatures.
+    (Toolset, "", "impl Sum { /// D.\n #[tool] fn add(&mut self) {} }"),
+    (Toolset, "", "impl Sum { /// D.\n #[tool] fn add(self) {} }"),
+    (Toolset, "", "impl Sum { /// D.\n #[tool] fn add(self: Arc<Self>) {} }"),
+    (Tool, "", "/// D.\n fn get<T>(t: T) {}"),
+    (Tool, "", "/// D.\n fn get<const N: usize>() {}"),
+    (Tool, "", "/// D.\n fn get<'a>(t: &'a str) {}"),
+    (Tool, "", "/// D.\n const fn get() {}"),
+    (Tool, "", "/// D.\n unsafe fn get() {}"),
+    (Tool, "", "/// D.\n extern \"C\" fn get() {}"),
+    (Tool, "", "/// D.\n fn get(first: u8, ...) {}"),
+    (Toolset, "", "impl Sum { /// D.\n #[tool] fn get(&self); }"),
+    // Descriptions.
+    (Tool, "", "async fn forecast(city: String) {}"),
+    (Tool, "description = \" \"", "fn forecast() {}"),
+    (Tool, "", "/// D.\n ///\n /// # Arguments\n ///\n /// * `titel` - Its title\n fn add(title: String) {}"),
+    (Tool, "", "/// D.\n ///\n /// # Arguments\n ///\n /// * `zone` - Gone\n fn add(title: String) {}"),
+    // Options.
+    (Tool, "nam = \"x\"", "/// D.\n fn get() {}"),
+    (Tool, "blue", "/// D.\n fn get() {}"),
+    (Tool, "name = \"x\", name = \"y\"", "/// D.\n fn get() {}"),
+    (Tool, "name", "/// D.\n fn get() {}"),
+    (Tool, "idempotent = true", "/// D.\n fn get() {}"),
+    (Toolset, "", "impl W { /// D.\n #[tool = \"x\"] fn get(&self) {} }"),
+    (Tool, "category = \"actoin\"", "/// D.\n fn get() {}"),
+    (Tool, "modes(\"video\")", "/// D.\n fn get() {}"),
+    (Tool, "modes()", "/// D.\n fn get() {}"),
+    (Tool, "on_duplicate = \"refuse\"", "/// D.\n fn get() {}"),
+    (Tool, "duplicate_scope = \"names\"", "/// D.\n fn get() {}"),
+    (Tool, "confirm = \"always\"", "/// D.\n fn get() {}"),
+    (Tool, "timeout = \"5 hours\"", "/// D.\n fn get() {}"),
+    (Tool, "max_calls = 0", "/// D.\n fn get() {}"),
+    (Tool, "category = \"retrieval\", destructive", "/// D.\n fn get() {}"),
+    (Tool, "blocking", "/// D.\n async fn get() {}"),
+    (Tool, "guide = \"guides/nowhere.md\"", "/// D.\n fn get() {}"),
+    (Tool, "guide = \"src/tests/empty.md\"", "/// D.\n fn get() {}"),
+    (Toolset, "", "impl W { /// D.\n #[tool(crate = x)] fn get(&self) {} }"),
+    (Toolset, "nme = \"w\"", "impl W { /// D.\n #[tool] fn get(&self) {} }"),
+    // Names.
+    (Tool, "name = \"get weather\"", "/// D.\n fn get() {}"),
+    (Tool, "", "/// D.\n fn größe() {}"),
+    (Toolset, "name = \"9\"", "impl W { /// D.\n #[tool] fn get(&self) {} }"),
+    (Toolset, "prefix = \"a b\"", "impl W { /// D.\n #[tool] fn get(&self) {} }"),
+    (
+        Toolset,
+        "prefix = \"a_prefix_of_a_remarkable_length_for_its_kind\"",
+        "impl W { /// D.\n #[tool] fn get_the_current_weather(&self) {} }",
+    ),
+    (
+        Toolset,
+        "",
+        "impl W { /// D.\n #[tool(name = \"search\")] fn find(&self) {} /// D.\n #[tool] fn search(&self) {} }",
+    ),
+    (
+        Toolset,
+        "",
+        "impl W { /// D.\n #[tool(name = \"get-it\")] fn find(&self) {} /// D.\n #[tool] fn Get_It(&self) {} }",
+    ),
+    // Parameters.
+    (Tool, "", "/// D.\n fn draw(Point { x, y }: Point) {}"),
+    (Tool, "", "/// D.\n fn draw(_: u8) {}"),
+    (Tool, "", "/// D.\n fn draw(a: &mut u8) {}"),
+    (Tool, "", "/// D.\n fn draw(a: impl Shape) {}"),
+    (Tool, "", "/// D.\n fn draw(a: *const u8) {}"),
+    (Tool, "", "/// D.\n fn draw(a: &dyn Shape) {}"),
+    (Tool, "", "/// D.\n fn draw(a: HashMap<&str, u8>) {}"),
+    (Tool, "", "/// D.\n fn draw(a: &'static str) {}"),
+    (Tool, "", "/// D.\n fn draw(#[cfg(unix)] a: u8) {}"),
+    (Tool, "", "/// D.\n fn draw(#[context] #[arg(default = 1)] a: User) {}"),
+    (Toolset, "", "impl W { /// D.\n #[tool] fn get(#[arg(default)] &self) {} }"),
+    (Tool, "", "/// D.\n fn draw(#[arg(name = \"b\")] a: u8, b: u8) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(name = \"\")] a: u8) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(defualt = 1)] a: u8) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(default = self.a)] a: u8) {}"),
+    (Toolset, "", "impl W { /// D.\n #[tool] fn get(&self, #[arg(example = self.a)] a: u8) {} }"),
+    (Tool, "", "/// D.\n fn draw(#[arg(flatten, default)] a: Paging) {}"),
+    (Tool, "", "/// D.\n fn draw(#[serde(flatten, default)] a: Paging) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(flatten)] a: &str) {}"),
+    (Tool, "", "/// D.\n fn draw(#[serde(with = \"hex\")] #[arg(range(1..))] a: u8) {}"),
+    (Tool, "", "/// D.\n fn draw(#[serde(with = \"hex\")] a: Vec<&str>) {}"),
+    (Tool, "", "/// D.\n fn draw(#[serde(default = \"a b\")] a: u8) {}"),
+    // Limits.
+    (Tool, "", "/// D.\n fn draw(#[arg(default = 3, range(5..=480))] a: u8) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(default = \"abc\", length(5..))] a: &str) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(default = \"abc\", one_of(\"a\", \"b\"))] a: &str) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(range(1..=5))] name: String) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(range(1..=5))] name: Vec<String>) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(range(1..=5))] name: bool) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(length(1..=5))] count: u32) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(pattern = \"a\")] count: Option<u32>) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(format = \"email\")] count: u32) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(items(1..))] count: &str) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(length(1..))] counts: Vec<u32>) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(one_of(\"a\"))] count: u32) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(one_of(1))] name: String) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(one_of(\"a\", \"a\"))] name: String) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(one_of(A))] name: String) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(one_of())] name: String) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(one_of = \"a\")] name: String) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(range(9..=5))] a: u8) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(range(5..5))] a: u8) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(range(..))] a: u8) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(range(MIN..))] a: u8) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(range(5))] a: u8) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(range = 5)] a: u8) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(range(1, 5))] a: u8) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(length(-1..))] a: &str) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(length(..0))] a: &str) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(pattern = \"\")] a: &str) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(pattern = \"^(a|b\")] a: &str) {}"),
+    (Tool, "", "/// D.\n fn draw(#[arg(format = \"mail\")] a: &str) {}"),
+    // Parts and lifecycles.
+    (Toolset, "part, name = \"x\"", "impl W { /// D.\n #[tool] fn get(&self) {} }"),
+    (Toolset, "part", "impl<T> W<T> { /// D.\n #[tool] fn get(&self) {} }"),
+    (Toolset, "parts(a, a)", "impl<T> W<T> { /// D.\n #[tool] fn get(&self) {} }"),
+    (Toolset, "part", "impl W { #[setup] fn open(&self) {} /// D.\n #[tool] fn get(&self) {} }"),
+    (Toolset, "", "impl W { /// D.\n #[tool] #[setup] fn open(&self) {} }"),
+    (Toolset, "", "impl W { #[setup] fn open(&self, a: u8) {} /// D.\n #[tool] fn get(&self) {} }"),
+    (Toolset, "", "impl W { #[close] fn a(&self) {} #[close] fn b(&self) {} /// D.\n #[tool] fn get(&self) {} }"),
+    (Toolset, "", "impl W { #[close] fn a<T>(&self) {} /// D.\n #[tool] fn get(&self) {} }"),
+    // Errors.
+    (Derive, "", "union Bits { a: u8 }"),
+    (Derive, "", "#[tool_error(kind = \"ratelimit\")] enum E { A }"),
+    (Derive, "", "#[tool_error(retry)] struct E;"),
+    (Derive, "", "enum E { A(#[tool_error(retryable)] u8) }"),
+    (Derive, "", "enum E { #[tool_error(crate = x)] A }"),
+];
+
+fn run((name, args, source): (Macro, &str, &str)) -> (String, Vec<String>) {
+    let (args_tokens, item) = (tokens(args), tokens(source));
+    let (expanded, attribute) = match name {
+        Tool => (driver::tool(args_tokens, item), "tool"),
+        Toolset => (driver::toolset(args_tokens, item), "toolset"),
+        Derive => (driver::derive_tool_error(item), "derive(ToolError)"),
+    };
+    let attribute = if args.is_empty() { format!("#[{attribute}]") } else { format!("#[{attribute}({args})]") };
+    let shown = source.replace("/// D.\n ", "/** D. */ ");
+    (format!("{attribute} {shown}"), complaints(&expanded))
+}
+
+#[test]
+fn every_message_is_worded_as_listed() {
+    let mut all = String::new();
+    for case in CASES {
+        let (source, complaints) = run(*case);
+        assert!(!complaints.is_empty(), "no complaint about {source}");
+        all.push_str(&format!("{source}\n"));
+        for line in complaints.iter().flat_map(|complaint| complaint.lines()) {
+            all.push_str(&format!("    {line}\n"));
+        }
+        all.push('\n');
+    }
+    expect_file!["../snapshots/messages.txt"].assert_eq(&all);
+}
+
+#[test]
+fn messages_begin_in_lower_case_and_never_say_illegal() {
+    for case in CASES {
+        let (source, complaints) = run(*case);
+        for complaint in complaints {
+            assert!(!complaint.starts_with(char::is_uppercase), "{source}: {complaint}");
+            assert!(!complaint.ends_with('.'), "{source}: {complaint}");
+            assert!(!complaint.contains("illegal"), "{source}: {complaint}");
+        }
+    }
+}
+
+#[test]
+fn every_message_tells_the_fix() {
+    for case in CASES {
+        let (source, complaints) = run(*case);
+        for complaint in complaints.iter().filter(|complaint| *complaint != "first used here") {
+            assert!(complaint.contains("\nhelp: ") || complaint.contains("\nnote: "), "{source}: {complaint}");
+        }
+    }
+}
+
+#[test]
+fn all_mistakes_of_a_block_are_reported_at_once() {
+    let expanded = driver::toolset(
+        tokens("nmae = \"x\""),
+        tokens(
+            "impl W {
+                #[tool(nam = \"x\", timeout = \"soon\")] fn a(&mut self, #[arg(range(9..1), pattern = \"\")] n: u8) {}
+                #[tool] fn b<T>(&self, (x, y): (u8, u8)) {}
+                fn broken(: u8) {}
+            }",
+        ),
+    );
+    assert_eq!(complaints(&expanded).len(), 11, "{:#?}", complaints(&expanded));
+}
+
+#[test]
+fn the_item_survives_its_mistakes_without_our_attributes() {
+    let expanded = driver::toolset(
+        tokens(""),
+        tokens(
+            "impl W { #[tool] #[must_use] pub fn a(&self, /// N.\n #[arg(range(9..1))] n: u8) -> u8 { n. } const C: u8 = 1; }",
+        ),
+    );
+    let text = expanded.to_string();
+    assert!(text.contains("# [must_use] pub fn a (& self , n : u8) -> u8 { n . }"), "{text}");
+    assert!(text.contains("const C : u8 = 1"), "{text}");
+    assert!(text.contains("ToolsetMethods for W"), "{text}");
+}
+
+#[test]
+fn half_typed_bodies_still_expand() {
+    let expanded = driver::toolset(tokens(""), tokens("impl W { /// D.\n #[tool] fn a(&self) { self. } }"));
+    assert_eq!(complaints(&expanded), Vec::<String>::new());
+    assert!(expanded.to_string().contains("{ self . }"));
+}

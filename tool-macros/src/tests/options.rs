@@ -1,1 +1,140 @@
-//! .
+//! How options are read.
+
+use syn::parse_quote;
+
+use super::{complaints, tokens};
+use crate::attr::arg::{ArgOptions, Constraint, DefaultOption, Literal};
+use crate::attr::bounds::Number;
+use crate::attr::tool::{Confirm, Modes, ToolOptions, milliseconds};
+use crate::attr::toolset::{Part, Prefix, ToolsetOptions};
+use crate::errors::Errors;
+use crate::expand::value::literal_json;
+
+fn tool(attr: &syn::Attribute) -> ToolOptions {
+    let mut errors = Errors::default();
+    let options = ToolOptions::parse(attr, &mut errors);
+    assert!(errors.into_tokens().is_none());
+    options
+}
+
+fn arg(attr: &syn::Attribute) -> ArgOptions {
+    let (mut errors, mut options) = (Errors::default(), ArgOptions::default());
+    options.parse(attr, &mut errors);
+    assert_eq!(errors.into_tokens().map(|tokens| complaints(&tokens)), None);
+    options
+}
+
+#[test]
+fn a_bare_attribute_has_no_options() {
+    let options = tool(&parse_quote!(#[tool]));
+    assert!(options.name.is_none() && options.flags.is_empty() && options.confirm.is_none());
+}
+
+#[test]
+fn every_tool_option_is_read() {
+    let options = tool(&parse_quote!(#[tool(
+        name = "n", title = "t", description = DESCRIPTION, category = "action", modes("voice", "text"), confirm,
+        timeout = "800ms", idempotent, destructive, open_world, ignore_on_enter, cancellable, on_duplicate = "reject",
+        duplicate_scope = "name_and_args", sequential, blocking, max_output = 1_500, max_calls = 3, guide = "g.md",
+        args = MyArgs, crate = ::other::path,
+    )]));
+    assert_eq!(options.name.map(|name| name.value()).as_deref(), Some("n"));
+    assert_eq!((options.category, options.on_duplicate), (Some("action"), Some("reject")));
+    assert_eq!((options.modes, options.timeout_ms), (Some(Modes::Both), Some(800)));
+    assert_eq!((options.max_output, options.max_calls), (Some(1500), Some(3)));
+    assert!(matches!(options.confirm, Some(Confirm::Always)));
+    assert_eq!(options.flags.len(), 7);
+    assert!(options.args.is_some() && options.krate.is_some() && options.guide.is_some());
+}
+
+#[test]
+fn confirm_takes_a_function_or_a_switch() {
+    assert!(matches!(tool(&parse_quote!(#[tool(confirm = needs_approval)])).confirm, Some(Confirm::When(_))));
+    assert!(matches!(tool(&parse_quote!(#[tool(confirm = |args| args.amount > 3)])).confirm, Some(Confirm::When(_))));
+    assert!(matches!(tool(&parse_quote!(#[tool(confirm = false)])).confirm, Some(Confirm::Never)));
+}
+
+#[test]
+fn timeouts_are_whole_milliseconds_seconds_or_minutes() {
+    let read = |text: &str| milliseconds(&syn::LitStr::new(text, proc_macro2::Span::call_site())).ok();
+    assert_eq!(["800ms", "5s", "2m", "5 s"].map(read), [Some(800), Some(5_000), Some(120_000), Some(5_000)]);
+    assert_eq!(["", "5", "s", "0s", "-5s", "1.5s", "5h", "99999999999999999999s"].map(read), [None; 8]);
+}
+
+#[test]
+fn toolset_options_know_bare_and_given_prefixes_and_parts() {
+    let read = |attr: &syn::Attribute| ToolsetOptions::parse(attr, &mut Errors::default());
+    assert!(matches!(read(&parse_quote!(#[toolset(prefix)])).prefix, Some(Prefix::Name)));
+    assert!(matches!(read(&parse_quote!(#[toolset(prefix = "x")])).prefix, Some(Prefix::Text(_))));
+    assert!(matches!(read(&parse_quote!(#[toolset(part)])).part, Some(Part::Unnamed(_))));
+    assert!(matches!(read(&parse_quote!(#[toolset(part = admin)])).part, Some(Part::Named(name)) if name == "admin"));
+    assert_eq!(read(&parse_quote!(#[toolset(parts(admin, stats))])).parts.len(), 2);
+}
+
+#[test]
+fn ranges_have_any_bounds_and_any_sign() {
+    let range = |attr: &syn::Attribute| match arg(attr).constraints.pop() {
+        Some(Constraint::Range(range)) => (range.min, range.max, range.exclusive),
+        _ => panic!("a range"),
+    };
+    use Number::{Float, Int};
+    assert_eq!(range(&parse_quote!(#[arg(range(5..=480))])), (Some(Int(5)), Some(Int(480)), false));
+    assert_eq!(range(&parse_quote!(#[arg(range(-5..1_0))])), (Some(Int(-5)), Some(Int(10)), true));
+    assert_eq!(range(&parse_quote!(#[arg(range(0..))])), (Some(Int(0)), None, false));
+    assert_eq!(range(&parse_quote!(#[arg(range(..=0.5))])), (None, Some(Float(0.5)), false));
+}
+
+#[test]
+fn lengths_are_inclusive_once_read() {
+    let size = |attr: &syn::Attribute| match arg(attr).constraints.pop() {
+        Some(Constraint::Length(size) | Constraint::Items(size)) => (size.min, size.max),
+        _ => panic!("a size"),
+    };
+    assert_eq!(size(&parse_quote!(#[arg(length(1..=80))])), (Some(1), Some(80)));
+    assert_eq!(size(&parse_quote!(#[arg(length(..100))])), (None, Some(99)));
+    assert_eq!(size(&parse_quote!(#[arg(items(3))])), (Some(3), Some(3)));
+}
+
+#[test]
+fn examples_may_be_given_more_than_once() {
+    assert_eq!(arg(&parse_quote!(#[arg(example = 1, example = two())])).examples.len(), 2);
+}
+
+#[test]
+fn literal_defaults_become_json() {
+    let json = |attr: &syn::Attribute| match arg(attr).default {
+        Some(DefaultOption::Value(expr)) => Literal::of(&expr).map(|literal| literal_json(&expr, &literal)),
+        _ => None,
+    };
+    assert_eq!(json(&parse_quote!(#[arg(default = 1_000u32)])).as_deref(), Some("1000"));
+    assert_eq!(json(&parse_quote!(#[arg(default = -0x10)])).as_deref(), Some("-16"));
+    assert_eq!(json(&parse_quote!(#[arg(default = 1.)])).as_deref(), Some("1.0"));
+    assert_eq!(json(&parse_quote!(#[arg(default = (true))])).as_deref(), Some("true"));
+    assert_eq!(json(&parse_quote!(#[arg(default = "a\"\\\n\u{1}é")])).as_deref(), Some("\"a\\\"\\\\\\n\\u0001é\""));
+    assert_eq!(json(&parse_quote!(#[arg(default = two())])), None);
+}
+
+#[test]
+fn patterns_with_brackets_in_classes_are_balanced() {
+    for good in [r"^\(a\)[()\]]$", "[]a]", "[^]a(]", "(a|(b))", "a]"] {
+        assert_eq!(arg(&parse_quote!(#[arg(pattern = #good)])).constraints.len(), 1, "{good}");
+    }
+}
+
+#[test]
+fn an_unknown_option_does_not_hide_the_mistakes_after_it() {
+    let mut errors = Errors::default();
+    ToolOptions::parse(&parse_quote!(#[tool(nam = f(1, 2), timeout = "soon", blu, category = 3)]), &mut errors);
+    assert_eq!(complaints(&errors.into_tokens().unwrap_or_default()).len(), 4);
+}
+
+#[test]
+fn options_work_inside_the_groups_of_macro_rules() {
+    let grouped = |tokens| proc_macro2::TokenTree::from(proc_macro2::Group::new(proc_macro2::Delimiter::None, tokens));
+    let (number, text) = (grouped(tokens("5")), grouped(tokens("\"x\"")));
+    let options = arg(&parse_quote!(#[arg(default = #number, name = #text, range(1..=#number))]));
+    assert!(
+        matches!(options.default, Some(DefaultOption::Value(expr)) if Literal::of(&expr) == Some(Literal::Number(Number::Int(5))))
+    );
+    assert_eq!(options.name.map(|name| name.value()).as_deref(), Some("x"));
+}

@@ -1,0 +1,61 @@
+//! What a person sets, and how the toolset is made of it. The model sees none of this.
+
+use crate::api::Api;
+use crate::toolset::GoogleCalendar;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::ops::RangeInclusive;
+use tool_core::{Configure, ToolError};
+
+/// The lengths that `create_event` takes, and so the lengths that its default may have.
+const EVENT_MINUTES: RangeInclusive<u32> = 5..=480;
+
+/// The settings. Doc comments become the descriptions of a settings form.
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct Config {
+    /// Which calendar: "primary", or the address of another one
+    #[serde(default = "primary")]
+    #[schemars(required)]
+    pub(crate) calendar_id: String,
+    /// Length of an event in minutes, where the model names none
+    #[serde(default = "half_an_hour")]
+    #[schemars(range(min = 5, max = 480))]
+    pub(crate) default_event_duration: u32,
+    /// Where the API answers
+    #[serde(default = "google")]
+    pub(crate) base_url: String,
+}
+
+/// Neither `Debug` nor `Serialize`, so that a token is not printed by mistake.
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct Secrets {
+    /// An OAuth 2 access token with the scopes of the toolset
+    #[serde(default)]
+    pub(crate) access_token: String,
+}
+
+fn primary() -> String {
+    "primary".to_owned()
+}
+
+fn half_an_hour() -> u32 {
+    30
+}
+
+fn google() -> String {
+    "https://www.googleapis.com/calendar/v3".to_owned()
+}
+
+impl Configure for GoogleCalendar {
+    type Config = Config;
+    type Secrets = Secrets;
+
+    async fn configure(config: Config, secrets: Secrets) -> Result<Self, ToolError> {
+        if !EVENT_MINUTES.contains(&config.default_event_duration) {
+            let message = format!("default_event_duration is {}, not 5 to 480 minutes", config.default_event_duration);
+            return Err(ToolError::permanent(message));
+        }
+        let api = Api::new(&config.base_url, &config.calendar_id, secrets.access_token)?;
+        Ok(Self { config, api })
+    }
+}

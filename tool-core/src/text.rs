@@ -1,0 +1,94 @@
+//! Text for people and models: cut where it is too long, and its first sentence.
+
+/// The first `limit` characters of `text`, and `...` where there was more.
+///
+/// Characters are Unicode scalars, so nothing is cut in the middle of one. What fits is given back as it is. For long
+/// texts inside a result: the body of a letter, the beginning of a page.
+///
+/// ```
+/// use tool_core::text::truncate;
+///
+/// assert_eq!(truncate("a short one", 500), "a short one");
+/// assert_eq!(truncate("Größenordnung", 5), "Größe...");
+/// ```
+#[must_use]
+pub fn truncate(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
+    }
+}
+
+/// The first sentence of the first paragraph, on one line.
+pub(crate) fn first_sentence(text: &str) -> String {
+    let lines = text.lines().map(str::trim).skip_while(|line| line.is_empty());
+    let paragraph = lines.take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+    let end = sentence_end(&paragraph);
+    paragraph.get(..end).unwrap_or(&paragraph).to_owned()
+}
+
+/// Where the first sentence ends: at a full stop before a blank, unless the text goes on in lower case or the stop
+/// belongs to an abbreviation.
+fn sentence_end(text: &str) -> usize {
+    for (at, stop) in text.char_indices().filter(|(_, c)| matches!(c, '.' | '!' | '?' | '。')) {
+        let end = at + stop.len_utf8();
+        let (before, after) = (text.get(..end).unwrap_or_default(), text.get(end..).unwrap_or_default());
+        let next = after.trim_start().chars().next();
+        let goes_on = next.is_some_and(char::is_lowercase) || (stop != '。' && !after.starts_with([' ', '\t']));
+        let abbreviated = ["e.g.", "i.e.", "etc.", "vs.", "cf.", "approx."].iter().any(|word| before.ends_with(word));
+        if next.is_some() && !goes_on && !abbreviated {
+            return end;
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    // A5
+    #[test]
+    fn a_text_of_exactly_the_limit_is_whole() {
+        assert_eq!(truncate("äöü", 3), "äöü");
+        assert_eq!(truncate("", 0), "");
+    }
+
+    // A5
+    #[test]
+    fn a_longer_text_is_cut_at_a_character_and_says_so() {
+        assert_eq!(truncate("äöü!", 3), "äöü...");
+        assert_eq!(truncate("x", 0), "...");
+    }
+
+    proptest! {
+        // A5
+        #[test]
+        fn a_cut_text_is_a_beginning_of_the_whole(text: String, limit in 0..40_usize) {
+            let cut = truncate(&text, limit);
+            let kept = if text.chars().count() <= limit { cut.as_str() } else { cut.strip_suffix("...").expect("marked") };
+            prop_assert!(text.starts_with(kept) && kept.chars().count() <= limit);
+        }
+    }
+
+    #[test]
+    fn the_first_sentence_ends_at_its_stop() {
+        assert_eq!(first_sentence("Search the base. Then more."), "Search the base.");
+        assert_eq!(first_sentence("\n Search\n the base.\nMore."), "Search the base.");
+        assert_eq!(first_sentence("Is it? Yes."), "Is it?");
+        assert_eq!(first_sentence("検索する。次に"), "検索する。");
+    }
+
+    #[test]
+    fn a_stop_inside_a_sentence_does_not_end_it() {
+        assert_eq!(first_sentence("Costs 3.50 a call, e.g. Friday. More"), "Costs 3.50 a call, e.g. Friday.");
+        assert_eq!(first_sentence("Reads foo.rs and so on. then more"), "Reads foo.rs and so on. then more");
+    }
+
+    #[test]
+    fn a_text_without_a_stop_is_one_sentence_up_to_the_blank_line() {
+        assert_eq!(first_sentence("Add two numbers\n\nDetails."), "Add two numbers");
+        assert_eq!(first_sentence(" \n "), "");
+    }
+}
