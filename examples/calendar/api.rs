@@ -32,9 +32,11 @@ impl std::fmt::Display for CalendarError {
         match self {
             Self::NoToken => f.write_str("Google Calendar is not connected: the access token is missing"),
             Self::Unknown(why) => write!(f, "{why}; the event may exist already, list the events before trying again"),
-            Self::Denied(why) | Self::TooMany(why) | Self::Conflict(why) | Self::Unavailable(why) | Self::Refused(why) => {
-                f.write_str(why)
-            }
+            Self::Denied(why)
+            | Self::TooMany(why)
+            | Self::Conflict(why)
+            | Self::Unavailable(why)
+            | Self::Refused(why) => f.write_str(why),
         }
     }
 }
@@ -76,10 +78,10 @@ impl Api {
     pub(crate) const PAGE: u32 = 250;
 
     pub(crate) fn new(base_url: &str, calendar_id: &str, token: String) -> Result<Self, ToolError> {
-        let refuse = |why: &dyn std::fmt::Display| ToolError::permanent(format!("base_url `{base_url}`: {why}"));
-        let mut events = Url::parse(base_url).map_err(|error| refuse(&error))?;
+        let refuse = || ToolError::permanent(format!("base_url `{base_url}` is no address such as https://host/path"));
+        let mut events = Url::parse(base_url).map_err(|_| refuse())?;
         // Segment by segment, because the id of a calendar may hold `#` and `@`.
-        let mut path = events.path_segments_mut().map_err(|()| refuse(&"not an http address"))?;
+        let mut path = events.path_segments_mut().map_err(|()| refuse())?;
         path.pop_if_empty().extend(["calendars", calendar_id, "events"]);
         drop(path);
         let http = Client::builder().timeout(Duration::from_secs(20)).build();

@@ -4,18 +4,14 @@ use crate::api::Api;
 use crate::toolset::GoogleCalendar;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::ops::RangeInclusive;
 use tool_core::{Configure, ToolError};
-
-/// The lengths that `create_event` takes, and so the lengths that its default may have.
-const EVENT_MINUTES: RangeInclusive<u32> = 5..=480;
 
 /// The settings. Doc comments become the descriptions of a settings form.
 #[derive(Deserialize, JsonSchema)]
+#[schemars(extend("required" = ["calendar_id"]))]
 pub(crate) struct Config {
     /// Which calendar: "primary", or the address of another one
     #[serde(default = "primary")]
-    #[schemars(required)]
     pub(crate) calendar_id: String,
     /// Length of an event in minutes, where the model names none
     #[serde(default = "half_an_hour")]
@@ -51,10 +47,6 @@ impl Configure for GoogleCalendar {
     type Secrets = Secrets;
 
     async fn configure(config: Config, secrets: Secrets) -> Result<Self, ToolError> {
-        if !EVENT_MINUTES.contains(&config.default_event_duration) {
-            let message = format!("default_event_duration is {}, not 5 to 480 minutes", config.default_event_duration);
-            return Err(ToolError::permanent(message));
-        }
         let api = Api::new(&config.base_url, &config.calendar_id, secrets.access_token)?;
         Ok(Self { config, api })
     }

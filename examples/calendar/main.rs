@@ -41,21 +41,12 @@ struct Call {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    let input = match &*arguments.iter().map(String::as_str).collect::<Vec<_>>() {
-        ["-h" | "--help"] => {
-            println!("{USAGE}");
-            return ExitCode::SUCCESS;
-        }
-        [] => Ok(include_str!("calls.json").to_owned()),
-        ["-"] => io::read_to_string(io::stdin()).map_err(|error| format!("standard input: {error}")),
-        [file] if !file.starts_with('-') => std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}")),
-        unknown => Err(format!("unknown arguments: {}\n\n{USAGE}", unknown.join(" "))),
-    };
-    let calls = input.and_then(|text| {
-        serde_json::from_str(&text).map_err(|error| format!("the calls are not a JSON list of calls: {error}"))
-    });
-    let calls: Vec<Call> = match calls {
+    let arguments: Vec<String> = env::args_os().skip(1).map(|text| text.to_string_lossy().into_owned()).collect();
+    if arguments.iter().any(|argument| argument == "-h" || argument == "--help") {
+        println!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
+    let calls = match read(&arguments) {
         Ok(calls) => calls,
         Err(message) => {
             eprintln!("{message}");
@@ -71,6 +62,18 @@ async fn main() -> ExitCode {
     }
 }
 
+/// The calls that the command line asks for.
+fn read(arguments: &[String]) -> Result<Vec<Call>, String> {
+    let (from, text) = match arguments {
+        [] => ("calls.json", Ok(include_str!("calls.json").to_owned())),
+        [dash] if dash == "-" => ("standard input", io::read_to_string(io::stdin())),
+        [file] if !file.starts_with('-') => (file.as_str(), std::fs::read_to_string(file)),
+        unknown => return Err(format!("unknown arguments: {}\n\n{USAGE}", unknown.join(" "))),
+    };
+    let text = text.map_err(|error| format!("{from}: {error}"))?;
+    serde_json::from_str(&text).map_err(|error| format!("{from}: not a list of calls: {error}"))
+}
+
 async fn run(calls: Vec<Call>) -> Result<(), Box<dyn Error>> {
     let tools = ToolContext::builder().with(calendar().await?).build()?;
 
@@ -78,21 +81,22 @@ async fn run(calls: Vec<Call>) -> Result<(), Box<dyn Error>> {
     for tool in tools.definitions() {
         writeln!(out, "{}: {}\n  {}\n", tool.name(), tool.description(), tool.parameters_json())?;
     }
-    for Call { case, name, arguments } in calls {
+    for (number, Call { case, name, arguments }) in (1..).zip(calls) {
         let response = tools.call(&name, &arguments, &RunContext::detached()).await;
-        writeln!(out, "# {case}\n{name} {arguments}\n{}\n", response.to_json())?;
+        writeln!(out, "# {number}. {case}\n{name} {arguments}\n{}\n", response.to_json())?;
     }
     Ok(())
 }
 
 /// The toolset, made of settings as a form would send them.
 async fn calendar() -> Result<GoogleCalendar, Box<dyn Error>> {
-    let base_url = match env::var("GOOGLE_CALENDAR_BASE_URL") {
-        Ok(base_url) => base_url,
-        Err(_) => server::start(server::router()).await?,
+    let setting = |name| env::var_os(name).map(|text| text.to_string_lossy().into_owned());
+    let base_url = match setting("GOOGLE_CALENDAR_BASE_URL") {
+        Some(base_url) => base_url,
+        None => server::start(server::router()).await?,
     };
-    // The server within takes any token; Google takes yours. Without one, every call answers AUTH.
-    let token = env::var("GOOGLE_CALENDAR_TOKEN").unwrap_or_else(|_| "local".to_owned());
+    // The server within takes any token. Without one, every call answers AUTH.
+    let token = setting("GOOGLE_CALENDAR_TOKEN").unwrap_or_else(|| "local".to_owned());
     let config = from_value(json!({"calendar_id": "primary", "base_url": base_url}))?;
     let secrets = from_value(json!({"access_token": token}))?;
     Ok(GoogleCalendar::configure(config, secrets).await?)

@@ -2,6 +2,7 @@
 //!
 //! A title `Fail with 429` is answered with that status.
 
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{Next, from_fn};
@@ -18,10 +19,7 @@ type Events = Arc<Mutex<Vec<Value>>>;
 
 pub(crate) fn router() -> Router {
     let events = get(list).post(insert);
-    Router::new()
-        .route("/calendars/{calendar}/events", events)
-        .layer(from_fn(authorized))
-        .with_state(Events::default())
+    Router::new().route("/calendars/{calendar}/events", events).layer(from_fn(authorized)).with_state(Events::default())
 }
 
 /// Serves on a free port of this machine until the process ends, and says where.
@@ -54,7 +52,7 @@ struct Listing {
 async fn list(
     Path(calendar): Path<String>,
     State(events): State<Events>,
-    query: Result<Query<Listing>, axum::extract::rejection::QueryRejection>,
+    query: Result<Query<Listing>, QueryRejection>,
 ) -> Result<Json<Value>, Failure> {
     known(&calendar)?;
     let Query(query) = query.map_err(|_| Failure(400, "Bad Request"))?;

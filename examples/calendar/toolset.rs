@@ -105,6 +105,7 @@ impl GoogleCalendar {
 
 fn after(start: Timestamp, minutes: u32) -> Result<Timestamp, CalendarError> {
     let length = Duration::from_secs(60 * u64::from(minutes));
-    let end = start.checked_add(length).map_err(|_| CalendarError::Refused("the event would end after year 9999".into()))?;
+    let end =
+        start.checked_add(length).map_err(|_| CalendarError::Refused("the end lies beyond the year 9999".into()))?;
     Ok(end.into())
 }

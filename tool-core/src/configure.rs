@@ -17,10 +17,7 @@ pub trait Configure: Sized {
     type Secrets: DeserializeOwned + JsonSchema + Send;
 
     /// Makes the toolset, or says what is wrong with the settings.
-    fn configure(
-        config: Self::Config,
-        secrets: Self::Secrets,
-    ) -> impl Future<Output = Result<Self, ToolError>> + Send;
+    fn configure(config: Self::Config, secrets: Self::Secrets) -> impl Future<Output = Result<Self, ToolError>> + Send;
 }
 
 /// How a toolset proves who it works for.

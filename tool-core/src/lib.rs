@@ -1,6 +1,8 @@
 //! Tools for language models.
 
-
+#[doc(hidden)]
+#[path = "private/mod.rs"]
+pub mod __private;
 pub mod actions;
 mod arguments;
 mod call;
@@ -10,9 +12,6 @@ mod context;
 mod guide;
 mod json;
 pub mod manifest;
-#[doc(hidden)]
-#[path = "private/mod.rs"]
-pub mod __private;
 mod response;
 mod run;
 mod schema;
@@ -32,12 +31,12 @@ pub use response::{
 };
 pub use run::{CancellationToken, FromRunContext, Progress, RunContext, RunContextBuilder, State, Update, UserData};
 pub use timestamp::Timestamp;
+pub use tool::LifecycleFuture;
 pub use tool::{
     Category, Confirm, Derived, DuplicateScope, Flags, FunctionTool, IntoTool, Mode, Modes, OnDuplicate, ProviderId,
     ProviderTool, RawHandler, RawStateHandler, RawTool, Source, Tool, ToolDefinition, ToolKind, Toolset, ToolsetExt,
     combined,
 };
-pub use tool::LifecycleFuture;
 
 #[doc(inline)]
 pub use tool_macros::{ToolError, tool, toolset};

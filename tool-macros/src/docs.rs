@@ -92,8 +92,8 @@ fn split(docs: &mut Docs, lines: Vec<Line>) {
             Section::Dropped => {}
         }
     }
-    docs.description = description.join("\n").trim().to_owned();
-    docs.returns = returns.join("\n").trim().to_owned();
+    description.join("\n").trim().clone_into(&mut docs.description);
+    returns.join("\n").trim().clone_into(&mut docs.returns);
 }
 
 /// `## Title` -> (2, `title`).

@@ -14,11 +14,11 @@ use crate::input::{Block, Function};
 use crate::model::lower;
 use crate::{check, fallback};
 
-pub(crate) fn toolset(args: TokenStream, item: TokenStream) -> TokenStream {
+pub(crate) fn toolset(args: TokenStream, item: &TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     let options = ToolsetOptions::parse(&from_call("toolset", args), &mut errors);
     let Some(block) = errors.take(Block::parse(item.clone())) else {
-        return fallback::unread(&errors.into_tokens().unwrap_or_default(), &item);
+        return fallback::unread(&errors.into_tokens().unwrap_or_default(), item);
     };
     let toolset = lower::toolset(&block, options, &mut errors);
     check::toolset(&toolset, &mut errors);
@@ -28,12 +28,12 @@ pub(crate) fn toolset(args: TokenStream, item: TokenStream) -> TokenStream {
     }
 }
 
-pub(crate) fn tool(args: TokenStream, item: TokenStream) -> TokenStream {
+pub(crate) fn tool(args: TokenStream, item: &TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     let options = ToolOptions::parse(&from_call("tool", args), &mut errors);
-    let parsed = syn::parse2::<Function>(item.clone()).map_err(|error| misplaced(&item, error));
+    let parsed = syn::parse2::<Function>(item.clone()).map_err(|error| misplaced(item, error));
     let Some(function) = errors.take(parsed) else {
-        return fallback::unread(&errors.into_tokens().unwrap_or_default(), &item);
+        return fallback::unread(&errors.into_tokens().unwrap_or_default(), item);
     };
     let tool = lower::tool(&function, options, &mut errors);
     check::function(&tool, &mut errors);

@@ -33,7 +33,7 @@ use proc_macro::TokenStream;
 /// they were.
 #[proc_macro_attribute]
 pub fn toolset(args: TokenStream, item: TokenStream) -> TokenStream {
-    driver::toolset(args.into(), item.into()).into()
+    driver::toolset(args.into(), &item.into()).into()
 }
 
 /// Turns a function into a tool: a free fn by itself, a method in a `#[toolset]` block.
@@ -43,7 +43,7 @@ pub fn toolset(args: TokenStream, item: TokenStream) -> TokenStream {
 /// `max_output`, `max_calls`, `guide`, `args`.
 #[proc_macro_attribute]
 pub fn tool(args: TokenStream, item: TokenStream) -> TokenStream {
-    driver::tool(args.into(), item.into()).into()
+    driver::tool(args.into(), &item.into()).into()
 }
 
 /// Tells the model what went wrong: `Display` is shown, with the kind and flags that `#[tool_error(..)]` gives.

@@ -82,7 +82,7 @@ pub(crate) fn with_static_lifetimes(tokens: impl ToTokens) -> TokenStream {
                 });
                 replaced.extend(name);
             }
-            TokenTree::Group(group) => replaced.extend([regrouped(&group, |inner| with_static_lifetimes(inner))]),
+            TokenTree::Group(group) => replaced.extend([regrouped(&group, with_static_lifetimes)]),
             other => replaced.extend([other]),
         }
     }

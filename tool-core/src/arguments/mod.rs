@@ -25,7 +25,7 @@ pub(crate) use coerce::coerce;
 pub(crate) use nearest::nearest;
 pub(crate) use prepare::{Prepared, prepare};
 pub use problem::Problem;
-pub(crate) use read::{Caps, Opened, open};
+pub(crate) use read::{Caps, open};
 pub(crate) use report::report;
 pub(crate) use validate::validate;
 pub(crate) use validator::Validator;

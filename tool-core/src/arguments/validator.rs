@@ -64,15 +64,16 @@ impl Validator {
     }
 }
 
-/// Compiles a schema of draft 2020-12 whose references stay inside it.
+/// Compiles a schema whose references stay inside it: of draft 2020-12, unless it names another.
 pub(super) fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
+    let options = || if schema.get("$schema").is_some() { options() } else { options().with_draft(Draft::Draft202012) };
     // Patterns run in linear time where the engine for that knows all of their constructs.
     let linear = options().with_pattern_options(PatternOptions::regex()).build(schema);
     linear.or_else(|_| options().build(schema)).map_err(|error| error.to_string())
 }
 
 fn options<'a>() -> jsonschema::ValidationOptions<'a> {
-    let options = jsonschema::options().with_draft(Draft::Draft202012).should_validate_formats(true).offline();
+    let options = jsonschema::options().should_validate_formats(true).offline();
     debug_assert!(ANNOTATIONS.iter().all(|name| !ASSERTED_FORMATS.contains(name)));
     ANNOTATIONS.iter().fold(options, |options, name| options.with_format(*name, |_: &str| true))
 }

@@ -29,8 +29,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    pub(crate) const DEFAULT: Self =
-        Self { coercions: Coercions::ALL, argument_bytes: 1 << 20, output_bytes: 1 << 20 };
+    pub(crate) const DEFAULT: Self = Self { coercions: Coercions::ALL, argument_bytes: 1 << 20, output_bytes: 1 << 20 };
 }
 
 impl Default for Settings {

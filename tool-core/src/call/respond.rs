@@ -119,13 +119,15 @@ pub(crate) fn unknown_tool<'a>(
 ) -> ToolResponse {
     let names = names.collect::<Vec<_>>();
     let shown = shorten(name);
-    let meant = nearest(name, names.iter().copied()).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
+    let meant =
+        nearest(name, names.iter().copied()).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
     let listed = names.iter().take(LISTED).copied().collect::<Vec<_>>().join(", ");
     let more = match names.len().saturating_sub(LISTED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let there = if names.is_empty() { "no tools are available".into() } else { format!("available tools: {listed}{more}") };
+    let there =
+        if names.is_empty() { "no tools are available".into() } else { format!("available tools: {listed}{more}") };
     let message = format!("unknown tool `{shown}`{meant}; {there}");
     let body = ToolError::new(ErrorKind::NotFound, message, false).into_body(&shown, false);
     let slim =

@@ -26,11 +26,17 @@ fn numbers() -> impl Strategy<Value = Value> {
 }
 
 fn values() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![Just(Value::Null), any::<bool>().prop_map(Value::from), numbers(), "[ab\"\\\\é\n]{0,2}".prop_map(Value::from)];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        numbers(),
+        "[ab\"\\\\é\n]{0,2}".prop_map(Value::from)
+    ];
     leaf.prop_recursive(3, 16, 3, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
-            prop::collection::vec(("[ab:]{0,2}", inner), 0..3).prop_map(|entries| entries.into_iter().collect::<Value>()),
+            prop::collection::vec(("[ab:]{0,2}", inner), 0..3)
+                .prop_map(|entries| entries.into_iter().collect::<Value>()),
         ]
     })
 }
@@ -61,7 +67,11 @@ fn compare(a: &Number, b: &Number) -> Ordering {
                 Ordering::Greater
             } else {
                 let (below, rest) = (float.floor(), float - float.floor());
-                whole.cmp(&format!("{below:.0}").parse().expect("whole")).then(if rest > 0.0 { Ordering::Less } else { Ordering::Equal })
+                whole.cmp(&format!("{below:.0}").parse().expect("whole")).then(if rest > 0.0 {
+                    Ordering::Less
+                } else {
+                    Ordering::Equal
+                })
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Opening and closing the toolsets of a context.
 
-use super::freeze::Parts;
 use super::ToolContext;
+use super::freeze::Parts;
 use crate::response::ToolError;
 use crate::tool::{Tool, Toolset};
 use std::sync::Arc;
@@ -51,7 +51,8 @@ where
     F: Future<Output = Result<(), ToolError>> + Send + 'static,
 {
     let mut tasks = JoinSet::new();
-    let mut waiting = toolsets.iter().map(|toolset| (tasks.spawn(work(Arc::clone(toolset))).id(), toolset)).collect::<Vec<_>>();
+    let mut waiting =
+        toolsets.iter().map(|toolset| (tasks.spawn(work(Arc::clone(toolset))).id(), toolset)).collect::<Vec<_>>();
     let mut failed = Vec::new();
     while let Some(ended) = tasks.join_next_with_id().await {
         let (id, result) = match ended {
@@ -66,7 +67,8 @@ where
     }
     // In the order of the context, not of the failing.
     failed.sort_by_key(|(toolset, _)| toolsets.iter().position(|known| Arc::ptr_eq(known, toolset)));
-    let failures = failed.iter().map(|(toolset, error)| SetupFailure { toolset: toolset.id().to_owned(), error: error.clone() });
+    let failures =
+        failed.iter().map(|(toolset, error)| SetupFailure { toolset: toolset.id().to_owned(), error: error.clone() });
     (failed.iter().map(|(toolset, _)| Arc::clone(toolset)).collect(), failures.collect())
 }
 

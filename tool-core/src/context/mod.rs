@@ -63,11 +63,11 @@ impl ToolContext {
     ///
     /// `arguments` is JSON text, bytes, a `serde_json::Value` or a `RawValue`.
     pub fn call<'a>(
-        &'a self,
-        name: &'a str,
+        &self,
+        name: &str,
         arguments: impl Into<Arguments<'a>>,
-        ctx: &'a RunContext,
-    ) -> impl Future<Output = ToolResponse> + Send + 'a {
+        ctx: &RunContext,
+    ) -> impl Future<Output = ToolResponse> + Send {
         let arguments = arguments.into();
         async move {
             match self.0.index.get(name).and_then(|at| self.0.functions.get(*at)) {
@@ -145,11 +145,16 @@ impl PartialEq for ToolContext {
     /// Every name has the same instance, and the provider tools and toolsets are the same instances in any order.
     fn eq(&self, other: &Self) -> bool {
         fn same<T: ?Sized>(a: &[Arc<T>], b: &[Arc<T>]) -> bool {
-            let within = |x: &Arc<T>, all: &[Arc<T>]| all.iter().any(|y| std::ptr::addr_eq(Arc::as_ptr(x), Arc::as_ptr(y)));
+            let within =
+                |x: &Arc<T>, all: &[Arc<T>]| all.iter().any(|y| std::ptr::addr_eq(Arc::as_ptr(x), Arc::as_ptr(y)));
             a.len() == b.len() && a.iter().all(|x| within(x, b)) && b.iter().all(|x| within(x, a))
         }
         let functions = self.0.functions.len() == other.0.functions.len()
-            && self.0.functions.iter().all(|tool| other.function_tool(tool.name()).is_some_and(|found| found.same(tool)));
+            && self
+                .0
+                .functions
+                .iter()
+                .all(|tool| other.function_tool(tool.name()).is_some_and(|found| found.same(tool)));
         functions && same(&self.0.providers, &other.0.providers) && same(&self.0.toolsets, &other.0.toolsets)
     }
 }

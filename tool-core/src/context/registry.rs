@@ -3,6 +3,7 @@
 use super::freeze::Parts;
 use super::{RegistryError, RegistryErrors, ToolContext};
 use crate::__private::{Kind, Linked, Place, Registration, ToolSpec};
+use crate::actions::ToolsetActions;
 use crate::configure::ToolsetMetadata;
 use crate::tool::{FunctionTool, Source, Tool};
 use std::collections::HashMap;
@@ -49,6 +50,18 @@ impl Registry {
     pub fn toolsets(&self) -> &[ToolsetMetadata] {
         &self.toolsets
     }
+
+    /// Every toolset's tools as plain data, sorted by the toolset's name, of those too that have to be configured. Free
+    /// fns come last, under `functions`. A default that an instance decides is left out.
+    pub fn actions(&self) -> Vec<ToolsetActions> {
+        let described = linked().map(|linked| ToolsetActions::new((linked.metadata)(), (linked.actions)()));
+        let mut all = described.collect::<Vec<_>>();
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut functions = functions().map(function_tool).collect::<Vec<_>>();
+        functions.sort_by(|a, b| a.name().cmp(b.name()));
+        all.extend(ToolsetActions::of_functions(functions.iter().map(FunctionTool::definition)));
+        all
+    }
 }
 
 fn functions() -> impl Iterator<Item = &'static ToolSpec<()>> {
@@ -71,7 +84,9 @@ fn orphans(owners: &[fn() -> std::any::TypeId]) -> Vec<RegistryError> {
         Kind::Part { owner, place: Place { file, line, path }, .. }
             if !owners.iter().any(|known| known() == owner()) =>
         {
-            let message = format!("`{path}` has a `#[toolset(part)]` block and no main one; add `#[toolset]` to one of its blocks");
+            let message = format!(
+                "`{path}` has a `#[toolset(part)]` block and no main one; add `#[toolset]` to one of its blocks"
+            );
             Some(RegistryError { message, places: vec![Source { file, line: *line }] })
         }
         _ => None,

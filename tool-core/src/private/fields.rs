@@ -87,7 +87,8 @@ fn find(parameters: &'static [Parameter], name: &str, guess: usize) -> Option<us
 }
 
 fn search(parameters: &'static [Parameter], name: &str) -> Option<usize> {
-    let named = |parameter: &Parameter| !parameter.flatten && (parameter.name == name || parameter.aliases.contains(&name));
+    let named =
+        |parameter: &Parameter| !parameter.flatten && (parameter.name == name || parameter.aliases.contains(&name));
     // What nobody knows by name goes to the flattened parameters, if there are any.
     parameters.iter().position(named).or_else(|| parameters.iter().position(|parameter| parameter.flatten))
 }
@@ -187,7 +188,9 @@ impl<'de> Fields<'de> for ObjectFields<'de, '_> {
 }
 
 /// Reads an argument struct from any deserializer.
-pub fn deserialize_arguments<'de, A: ArgumentStruct<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<A, D::Error> {
+pub fn deserialize_arguments<'de, A: ArgumentStruct<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<A, D::Error> {
     struct Arguments<A>(PhantomData<A>);
 
     impl<'de, A: ArgumentStruct<'de>> Visitor<'de> for Arguments<A> {

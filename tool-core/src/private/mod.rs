@@ -15,8 +15,8 @@ pub use call::{Call, Invocation, Outcome, Rejected, Started, context, later, lif
 pub use check::*;
 pub use fields::{ArgumentStruct, Fields, decode_arguments, deserialize_arguments};
 pub use parameter::*;
-pub(crate) use register::{Kind, Linked};
 pub use register::{Discovery, MakeByHand, MakeConfigured, MakeDefault, Maker, PartSpec, Registration, type_id_of};
+pub(crate) use register::{Kind, Linked};
 pub use rest::Rest;
 pub use returns::*;
 pub use spec::*;

@@ -1,6 +1,7 @@
 //! What the macros register at link time, and how it is found.
 
 use super::{Place, ToolSpec, ToolsetMethods};
+use crate::actions::{self, Action};
 use crate::configure::{Configure, ToolsetMetadata};
 use crate::tool::{FunctionTool, Toolset};
 use std::any::{Any, TypeId};
@@ -23,6 +24,8 @@ pub(crate) struct Linked {
     pub(crate) discover: bool,
     pub(crate) discovery: fn() -> Discovery,
     pub(crate) metadata: fn() -> ToolsetMetadata,
+    /// What its tools are, described without a value of it.
+    pub(crate) actions: fn() -> Vec<Action>,
 }
 
 inventory::collect!(Registration);
@@ -69,6 +72,7 @@ impl Registration {
             discover: T::TOOLSET.discover,
             discovery,
             metadata: metadata::<T>,
+            actions: actions::of_type::<T>,
         }))
     }
 

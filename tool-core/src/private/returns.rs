@@ -5,15 +5,16 @@
 //! that is merely called `Result` does not.
 
 use super::{Call, Invocation, Outcome};
-use crate::response::{IntoToolError, IntoToolOutput, ToolError, encode};
+use crate::response::{IntoToolError, IntoToolOutput, List, ToolError, encode, encode_tree};
 use futures_core::Stream;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
+use serde_json::Value;
 use std::convert::Infallible;
 use std::error::Error;
 use std::fmt::Display;
 use std::marker::PhantomData;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 
 /// Stands for a type while method resolution decides what is done with its values.
 pub struct Probe<T>(PhantomData<fn() -> T>);
@@ -62,7 +63,9 @@ probe! {
     /// Anything else.
     PlainKind.split -> IsPlain, [<T> PlainKind for Probe<T>];
     /// A result with more than data.
-    OutputKind.value -> IsOutput, [<T: IntoToolOutput> OutputKind for &&Probe<T>];
+    OutputKind.value -> IsOutput, [<T: IntoToolOutput> OutputKind for &&&Probe<T>];
+    /// A JSON value, however deep.
+    TreeKind.value -> IsTree, [TreeKind for &&Probe<Value>];
     /// A stream of partial results.
     StreamKind.value -> IsStream, [<T: Stream> StreamKind for &Probe<T>];
     /// Plain data.
@@ -101,6 +104,13 @@ impl IsOutput {
     }
 }
 
+impl IsTree {
+    /// Serialised; one that nests too deep to be dropped by recursion is taken apart instead.
+    pub fn answer(self, value: Value, call: Call<'_>) -> Invocation<'_> {
+        Invocation::Done(encode_tree(value, call.0.output_bytes))
+    }
+}
+
 impl IsData {
     /// Serialised.
     #[inline]
@@ -115,22 +125,23 @@ impl IsStream {
     where
         T: Stream<Item: Serialize> + Send + 'a,
     {
-        super::later(async move {
-            let bytes = call.0.output_bytes;
-            Invocation::Done(collect(stream, call).await.and_then(|items| encode(&items, bytes)))
-        })
+        super::later(async move { Invocation::Done(collect(stream, call).await) })
     }
 }
 
-async fn collect<T: Stream<Item: Serialize>>(stream: T, call: Call<'_>) -> Result<Vec<serde_json::Value>, ToolError> {
+/// Once the list outgrows the limit the stream is dropped: what comes after would be cut anyway.
+async fn collect<T: Stream<Item: Serialize>>(stream: T, call: Call<'_>) -> Outcome {
+    let bytes = call.0.output_bytes;
     let mut stream = pin!(stream);
-    let mut items = Vec::new();
-    while let Some(item) = std::future::poll_fn(|cx| Pin::new(&mut stream).poll_next(cx)).await {
-        let item = serde_json::to_value(&item).map_err(|error| ToolError::internal(error.to_string()))?;
-        call.0.ctx.progress().message(item.to_string());
-        items.push(item);
+    let mut list = List::new(bytes);
+    while let Some(item) = std::future::poll_fn(|cx| stream.as_mut().poll_next(cx)).await {
+        let item = encode(&item, bytes)?.data?;
+        call.0.ctx.progress().message(&*item);
+        if !list.push(&item) {
+            break;
+        }
     }
-    Ok(items)
+    Ok(list.finish())
 }
 
 impl IsTold {
@@ -193,11 +204,13 @@ impl<T: Serialize> Returned for T {}
 macro_rules! __respond {
     ($call:expr, $value:expr) => {{
         #[allow(unused_imports)]
+        use $crate::__private::TreeKind as _;
+        #[allow(unused_imports)]
         use $crate::__private::{DataKind as _, OutputKind as _, PlainKind as _, ResultKind as _, StreamKind as _};
         match $value {
             value => match (&&$crate::__private::Probe::of(&value)).split().apart(value) {
                 ::core::result::Result::Ok(value) => {
-                    (&&&$crate::__private::Probe::of(&value)).value().answer(value, $call)
+                    (&&&&$crate::__private::Probe::of(&value)).value().answer(value, $call)
                 }
                 ::core::result::Result::Err(error) => {
                     $crate::__private::Invocation::Done(::core::result::Result::Err($crate::__failure!(error)))

@@ -146,7 +146,8 @@ impl Scan {
     /// Where a cut text may end: not inside an escape (the longest, `\uXXXX`, has six bytes).
     fn text_end(&self, prefix: &str) -> usize {
         let unfinished = self.escape_at != usize::MAX
-            && prefix.len() - self.escape_at < if prefix.as_bytes().get(self.escape_at + 1) == Some(&b'u') { 6 } else { 2 };
+            && prefix.len() - self.escape_at
+                < if prefix.as_bytes().get(self.escape_at + 1) == Some(&b'u') { 6 } else { 2 };
         if unfinished { self.escape_at } else { prefix.len() }
     }
 

@@ -4,6 +4,7 @@ use super::cut::{SizeUnit, Truncated, cut_bytes};
 use super::output::Rare;
 use super::{Form, ToolError, ToolOutput};
 use serde::Serialize;
+use serde_json::Value;
 use serde_json::ser::{CompactFormatter, Formatter};
 use std::io;
 
@@ -22,6 +23,56 @@ pub(crate) fn encode<T: Serialize + ?Sized>(value: &T, bytes: usize) -> Result<T
     }
     written?;
     Ok(ToolOutput { data: Ok(text(sink.text)?), form: Form::Data, rare: None })
+}
+
+/// Serialises a value that may nest too deep for its own `Drop`, which recurses.
+pub(crate) fn encode_tree(value: Value, bytes: usize) -> Result<ToolOutput, ToolError> {
+    let encoded = encode(&value, bytes);
+    if encoded.is_err() {
+        take_apart(value);
+    }
+    encoded
+}
+
+#[cold]
+fn take_apart(value: Value) {
+    let mut left = vec![value];
+    while let Some(value) = left.pop() {
+        match value {
+            Value::Array(items) => left.extend(items),
+            Value::Object(members) => left.extend(members.into_iter().map(|(_, member)| member)),
+            _ => {}
+        }
+    }
+}
+
+/// A list that grows item by item, up to a limit.
+pub(crate) struct List {
+    text: String,
+    bytes: usize,
+}
+
+impl List {
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self { text: "[".to_owned(), bytes }
+    }
+
+    /// Adds an item's JSON; false once the list has outgrown its limit.
+    pub(crate) fn push(&mut self, item: &str) -> bool {
+        if self.text.len() > 1 {
+            self.text.push(',');
+        }
+        self.text.push_str(item);
+        self.text.len() < self.bytes
+    }
+
+    pub(crate) fn finish(mut self) -> ToolOutput {
+        self.text.push(']');
+        match self.text.as_bytes().get(..self.bytes) {
+            Some(partial) if self.text.len() > self.bytes => cut_output(partial, self.bytes),
+            _ => ToolOutput { data: Ok(self.text), form: Form::Data, rare: None },
+        }
+    }
 }
 
 /// Serialises under the widest bound there is.

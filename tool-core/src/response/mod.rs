@@ -18,7 +18,7 @@ pub use meta::{Confirmation, Meta, SCHEMA_VERSION};
 pub use output::{Form, IntoToolOutput, ToolOutput};
 
 pub(crate) use cut::cut;
-pub(crate) use encode::encode;
+pub(crate) use encode::{List, encode, encode_tree};
 pub(crate) use meta::{RareMeta, Slim};
 
 /// What an internal error tells the model; its own text goes to the log.

@@ -16,9 +16,8 @@ pub(crate) fn check_name(name: &str) -> Option<String> {
 /// What is wrong with a raw tool's name, if anything: `^[A-Za-z0-9_.:/-]{1,128}$`.
 pub(crate) fn check_raw_name(name: &str) -> Option<String> {
     let sound = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.:/-".contains(&byte));
-    (!sound || name.is_empty() || name.len() > 128).then(|| {
-        format!("invalid raw tool name `{}`: names are 1-128 of `A-Z a-z 0-9 _ . : / -`", name.escape_debug())
-    })
+    (!sound || name.is_empty() || name.len() > 128)
+        .then(|| format!("invalid raw tool name `{}`: names are 1-128 of `A-Z a-z 0-9 _ . : / -`", name.escape_debug()))
 }
 
 /// The form in which two names are the same to a provider or to a reader.

@@ -3,7 +3,7 @@
 use super::{Category, Definition, FunctionTool, Handler, Modes, ToolDefinition, names};
 use crate::__private::{Call, Invocation, Place, Rejected, Started, later};
 use crate::json;
-use crate::response::{ToolError, encode};
+use crate::response::{ToolError, encode_tree};
 use crate::run::RunContext;
 use serde::de::Error as _;
 use serde_json::Value;
@@ -101,7 +101,7 @@ where
     later(async move {
         Invocation::Done(match answer.await {
             Ok(value) => match output_problem(call.0.tool, &value) {
-                None => encode(&value, call.0.output_bytes),
+                None => encode_tree(value, call.0.output_bytes),
                 Some(error) => Err(error),
             },
             Err(error) => Err(error),

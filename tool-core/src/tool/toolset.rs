@@ -56,11 +56,15 @@ impl<T: ToolsetMethods> Toolset for T {
     }
 
     fn setup(&self) -> LifecycleFuture<'_> {
-        T::TOOLSET.setup.map_or_else(|| Box::pin(std::future::ready(Ok(()))) as LifecycleFuture<'_>, |setup| setup(self))
+        T::TOOLSET
+            .setup
+            .map_or_else(|| Box::pin(std::future::ready(Ok(()))) as LifecycleFuture<'_>, |setup| setup(self))
     }
 
     fn close(&self) -> LifecycleFuture<'_> {
-        T::TOOLSET.close.map_or_else(|| Box::pin(std::future::ready(Ok(()))) as LifecycleFuture<'_>, |close| close(self))
+        T::TOOLSET
+            .close
+            .map_or_else(|| Box::pin(std::future::ready(Ok(()))) as LifecycleFuture<'_>, |close| close(self))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use proc_macro2::TokenStream;
+use quote::ToTokens as _;
 use syn::meta::ParseNestedMeta;
 use syn::{Error, Expr, ExprLit, ExprRange, Lit, RangeLimits, Result, UnOp};
 
@@ -158,19 +159,13 @@ fn argument(meta: &ParseNestedMeta, example: &str) -> Result<(Expr, TokenStream)
     let written: TokenStream = content.fork().parse()?;
     let expr =
         content.parse::<Expr>().and_then(|expr| if content.is_empty() { Ok(expr) } else { Err(content.error("")) });
-    match expr {
-        Ok(expr) => Ok((expr, written)),
-        Err(_) => {
-            // Drained, or syn would complain about the rest a second time.
-            let _: TokenStream = content.parse()?;
-            let message = format!("`{key}` takes one range\nhelp: write `{key}({example})`");
-            if written.is_empty() {
-                Err(Error::new_spanned(&meta.path, message))
-            } else {
-                Err(Error::new_spanned(&written, message))
-            }
-        }
+    if let Ok(expr) = expr {
+        return Ok((expr, written));
     }
+    // Drained, or syn would complain about the rest a second time.
+    let _: TokenStream = content.parse()?;
+    let place = if written.is_empty() { meta.path.to_token_stream() } else { written };
+    Err(Error::new_spanned(place, format!("`{key}` takes one range\nhelp: write `{key}({example})`")))
 }
 
 fn is_half_open(range: &ExprRange) -> bool {

@@ -12,14 +12,8 @@ pub(crate) fn is_foreign(attr: &Attribute) -> bool {
     is(attr, "serde") || is(attr, "schemars")
 }
 
-/// What the attributes said, or that the derives must read them.
-pub(crate) enum Foreign {
-    Understood(ArgOptions),
-    Derive,
-}
-
-/// All or nothing: one item that is not understood here sends every attribute of the parameter to the derives.
-pub(crate) fn parse<'a>(attrs: impl Iterator<Item = &'a Attribute>, errors: &mut Errors) -> Foreign {
+/// What the attributes said; `None` where the derives must read them. All or nothing: one item that is not understood here sends every attribute of the parameter to the derives.
+pub(crate) fn parse<'a>(attrs: impl Iterator<Item = &'a Attribute>, errors: &mut Errors) -> Option<ArgOptions> {
     let mut options = ArgOptions::default();
     let mut understood = true;
     for attr in attrs {
@@ -32,7 +26,7 @@ pub(crate) fn parse<'a>(attrs: impl Iterator<Item = &'a Attribute>, errors: &mut
         });
         errors.take(parsed);
     }
-    if understood { Foreign::Understood(options) } else { Foreign::Derive }
+    understood.then_some(options)
 }
 
 fn serde(options: &mut ArgOptions, meta: &ParseNestedMeta) -> Result<bool> {

@@ -156,9 +156,10 @@ impl Vocabulary {
 /// The type of the field, `Option` around it while the instance still has to give a default.
 fn field_type(unit: &Unit, argument: &Argument, is_public: bool) -> TokenStream {
     let site = Span::mixed_site();
-    let mut words = match is_public {
-        true => Vocabulary::outside(unit.site),
-        false => Vocabulary::inside(quote_spanned!(site=> __tool::Text<'__de>)),
+    let mut words = if is_public {
+        Vocabulary::outside(unit.site)
+    } else {
+        Vocabulary::inside(quote_spanned!(site=> __tool::Text<'__de>))
     };
     if !argument.derived.is_empty() {
         // Decoded by a derive, from entries that were kept: nothing to borrow from.

@@ -1,7 +1,7 @@
 //! Limits, as rows of the table and as checks on decoded values.
 
 use proc_macro2::{Ident, Literal, Span, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::{ToTokens as _, quote, quote_spanned};
 
 use super::own;
 use crate::attr::arg::{self, Constraint};
@@ -24,8 +24,8 @@ pub(crate) fn expand(kind: &Constraint) -> TokenStream {
     let site = Span::mixed_site();
     match kind {
         Constraint::Range(range) => range_tokens(range),
-        Constraint::Length(size) => sized("Length", size),
-        Constraint::Items(size) => sized("Items", size),
+        Constraint::Length(limits) => sized("Length", limits),
+        Constraint::Items(limits) => sized("Items", limits),
         Constraint::Pattern(text) => quote_spanned!(site=> __tool::Constraint::Pattern(#text)),
         Constraint::Format(text) => quote_spanned!(site=> __tool::Constraint::Format(#text)),
         Constraint::OneOf(values) => {
@@ -75,8 +75,5 @@ fn number(number: Number) -> TokenStream {
 }
 
 fn option(value: Option<TokenStream>) -> TokenStream {
-    match value {
-        Some(value) => quote_spanned!(Span::mixed_site()=> __Some(#value)),
-        None => quote_spanned!(Span::mixed_site()=> __None),
-    }
+    value.map_or_else(|| own("__None").to_token_stream(), |value| quote_spanned!(Span::mixed_site()=> __Some(#value)))
 }

@@ -147,7 +147,9 @@ fn field_value(unit: &Unit, i: usize, argument: &Argument) -> TokenStream {
 /// Expands to: `fields.check(2, __tool::in_range(&args.limit, &Self::PARAMETERS[2]))?;`, one per limit.
 fn checks(unit: &Unit) -> TokenStream {
     let each = unit.tool.arguments().enumerate().flat_map(|(i, argument)| {
-        let (number, name, place) = (index(i), field(argument), located(argument.ty));
+        let (number, place) = (index(i), located(argument.ty));
+        let mut name = field(argument);
+        name.set_span(place);
         // At the type's place too, so that an error about the value points there.
         let (fields, args) = (Ident::new("fields", place), Ident::new("args", place));
         argument.constraints.iter().map(move |limit| {

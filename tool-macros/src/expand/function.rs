@@ -20,7 +20,7 @@ use crate::tokens::mentions;
 /// };
 /// ```
 pub(crate) fn expand(tool: &Tool) -> TokenStream {
-    let site = Site::free(tool.options.krate.as_ref());
+    let site = Site::free(tool.options.krate.as_ref(), tool.function);
     let (function, name) = (tool.function, tool.ident());
     let is_mentioned = |name: &str| mentions(&function.sig.inputs, name) || mentions(&function.sig.output, name);
     let ident = Args::name(tool, &mut Vec::new(), is_mentioned);

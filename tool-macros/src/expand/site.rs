@@ -2,9 +2,9 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
-use syn::{GenericParam, Generics, Path};
+use syn::{Attribute, GenericParam, Generics, Path};
 
-use crate::input::Block;
+use crate::input::{Block, Function, Member};
 use crate::model::lend::ungrouped;
 use crate::tokens::{mentions, without_self_type};
 
@@ -14,16 +14,24 @@ pub(crate) struct Site<'a> {
     /// `GoogleCalendar`, or `()` for a free fn.
     pub(crate) self_ty: TokenStream,
     generics: Option<&'a Generics>,
+    /// Whether a wrapper calls what the user deprecated. Said only then: where a lint is forbidden, `allow` is an error.
+    calls_deprecated: bool,
 }
 
 impl<'a> Site<'a> {
     pub(crate) fn of_block(block: &'a Block, krate: Option<&Path>) -> Self {
         let self_ty = ungrouped(&block.parsed.self_ty).to_token_stream();
-        Self { krate: krate_path(krate), self_ty, generics: Some(&block.parsed.generics) }
+        Self {
+            krate: krate_path(krate),
+            self_ty,
+            generics: Some(&block.parsed.generics),
+            calls_deprecated: deprecates(block),
+        }
     }
 
-    pub(crate) fn free(krate: Option<&Path>) -> Self {
-        Self { krate: krate_path(krate), self_ty: quote!(()), generics: None }
+    pub(crate) fn free(krate: Option<&Path>, function: &Function) -> Self {
+        let calls_deprecated = is_deprecated(&function.attrs);
+        Self { krate: krate_path(krate), self_ty: quote!(()), generics: None, calls_deprecated }
     }
 
     pub(crate) fn is_free(&self) -> bool {
@@ -104,9 +112,10 @@ impl<'a> Site<'a> {
     /// full paths would make the generated code longer than it is.
     pub(crate) fn enclose(&self, cfgs: &TokenStream, items: &TokenStream) -> TokenStream {
         let krate = &self.krate;
+        let deprecated = self.calls_deprecated.then(|| quote!(deprecated,));
         quote_spanned! {Span::mixed_site()=>
             #cfgs
-            #[allow(deprecated, non_snake_case, unused_imports, clippy::all, clippy::nursery, clippy::pedantic)]
+            #[allow(#deprecated clippy::all, clippy::nursery, clippy::pedantic)]
             const _: () = {
                 use #krate::__private::{self as __tool, Parameter as __Row};
                 use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
@@ -116,6 +125,19 @@ impl<'a> Site<'a> {
             };
         }
     }
+}
+
+/// Whether the block or a method of it is deprecated.
+fn deprecates(block: &Block) -> bool {
+    let mut methods = block.members.iter().filter_map(|member| match member {
+        Member::Function(function) => Some(function),
+        _ => None,
+    });
+    is_deprecated(&block.parsed.attrs) || methods.any(|function| is_deprecated(&function.attrs))
+}
+
+fn is_deprecated(attrs: &[Attribute]) -> bool {
+    attrs.iter().any(|attr| attr.path().is_ident("deprecated"))
 }
 
 fn krate_path(krate: Option<&Path>) -> TokenStream {

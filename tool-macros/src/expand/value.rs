@@ -110,12 +110,13 @@ pub(crate) fn json(unit: &Unit, argument: &Argument, expr: &TokenStream) -> Toke
 
 /// Expands to: `.examples(&[|| __tool::default_json("Berlin")])`
 pub(crate) fn examples(unit: &Unit, argument: &Argument) -> Option<TokenStream> {
-    let examples = argument.examples.iter().map(|expr| match Literal::of(expr) {
-        Some(_) => quote_spanned!(Span::mixed_site()=> || __tool::default_json(&#expr)),
-        None => {
-            let value = json(unit, argument, &unit.site.without_self(expr));
-            quote_spanned!(Span::mixed_site()=> || #value)
-        }
+    let examples = argument.examples.iter().map(|expr| {
+        let value = if Literal::of(expr).is_some() {
+            quote_spanned!(Span::mixed_site()=> __tool::default_json(&#expr))
+        } else {
+            json(unit, argument, &unit.site.without_self(expr))
+        };
+        quote_spanned!(Span::mixed_site()=> || #value)
     });
     (!argument.examples.is_empty()).then(|| quote!(.examples(&[#(#examples),*])))
 }
@@ -155,7 +156,7 @@ fn quoted(text: &str) -> String {
             '\n' => json.push_str("\\n"),
             '\r' => json.push_str("\\r"),
             '\t' => json.push_str("\\t"),
-            control if u32::from(control) < 0x20 => json.push_str(&format!("\\u{:04x}", u32::from(control))),
+            control if u32::from(control) < 0x20 => json.extend(format!("\\u{:04x}", u32::from(control)).chars()),
             other => json.push(other),
         }
     }

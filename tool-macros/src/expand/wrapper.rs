@@ -100,13 +100,12 @@ fn answer(unit: &Unit) -> TokenStream {
 fn pass(unit: &Unit, argument: &Argument) -> TokenStream {
     let site = Span::mixed_site();
     let (args, name) = (own("args"), field(argument));
-    let place = match &argument.default {
-        Default::Instance(expr) => {
-            let expr = without_self_value(unit.site.without_self(expr), &own("this"));
-            let made = value::stored(argument, &expr, None);
-            quote_spanned!(site=> #args.#name.unwrap_or_else(|| #made))
-        }
-        _ => quote_spanned!(site=> #args.#name),
+    let place = if let Default::Instance(expr) = &argument.default {
+        let expr = without_self_value(unit.site.without_self(expr), &own("this"));
+        let made = value::stored(argument, &expr, None);
+        quote_spanned!(site=> #args.#name.unwrap_or_else(|| #made))
+    } else {
+        quote_spanned!(site=> #args.#name)
     };
     match argument.lend {
         Lend::Owned(_) => place,

@@ -114,7 +114,9 @@ fn slots<'a>(function: &'a Function, described: &[Described], errors: &mut Error
                 context_options(typed, errors);
                 slots.push(Slot::Context(&typed.ty));
             }
-            FnArg::Typed(typed) => slots.extend(argument(typed, described, errors).map(Slot::Argument)),
+            FnArg::Typed(typed) => {
+                slots.extend(argument(typed, described, errors).map(|argument| Slot::Argument(Box::new(argument))));
+            }
         }
     }
     slots

@@ -53,13 +53,13 @@ pub(crate) struct Tool<'a> {
 pub(crate) enum Slot<'a> {
     /// Injected: no model sees it.
     Context(&'a Type),
-    Argument(Argument<'a>),
+    Argument(Box<Argument<'a>>),
 }
 
 impl<'a> Tool<'a> {
     pub(crate) fn arguments(&self) -> impl Iterator<Item = &Argument<'a>> {
         self.slots.iter().filter_map(|slot| match slot {
-            Slot::Argument(argument) => Some(argument),
+            Slot::Argument(argument) => Some(&**argument),
             Slot::Context(_) => None,
         })
     }

@@ -7,7 +7,7 @@ use syn::{Attribute, Expr, Lit, LitStr, PatType, Path, Type};
 use super::Text;
 use super::lend::Lend;
 use crate::attr::arg::{ArgOptions, Constraint, DefaultOption, Literal};
-use crate::attr::foreign::{self, Foreign};
+use crate::attr::foreign;
 use crate::attr::{is, ungrouped};
 use crate::docs;
 use crate::errors::Errors;
@@ -99,16 +99,14 @@ impl<'a> Argument<'a> {
 /// `#[arg]` wins over `#[serde]`, where both speak.
 fn merge_foreign<'a>(options: &mut ArgOptions, attrs: &'a [Attribute], errors: &mut Errors) -> Vec<&'a Attribute> {
     let foreign = || attrs.iter().filter(|attr| foreign::is_foreign(attr));
-    match foreign::parse(foreign(), errors) {
-        Foreign::Derive => return foreign().collect(),
-        Foreign::Understood(said) => {
-            options.name = options.name.take().or(said.name);
-            options.description = options.description.take().or(said.description);
-            options.default = options.default.take().or(said.default);
-            options.flatten = options.flatten.take().or(said.flatten);
-            options.aliases.extend(said.aliases);
-        }
-    }
+    let Some(said) = foreign::parse(foreign(), errors) else {
+        return foreign().collect();
+    };
+    options.name = options.name.take().or(said.name);
+    options.description = options.description.take().or(said.description);
+    options.default = options.default.take().or(said.default);
+    options.flatten = options.flatten.take().or(said.flatten);
+    options.aliases.extend(said.aliases);
     Vec::new()
 }
 

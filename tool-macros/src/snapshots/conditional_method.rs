@@ -2,6 +2,7 @@
 impl Clock {
     /// Seconds since the epoch.
     #[cfg(unix)]
+    #[deprecated]
     fn now(&self, digits: u8) -> u64 {
         0
     }
@@ -12,14 +13,7 @@ impl Clock {
     }
 }
 #[cfg(feature = "clock")]
-#[allow(
-    deprecated,
-    non_snake_case,
-    unused_imports,
-    clippy::all,
-    clippy::nursery,
-    clippy::pedantic
-)]
+#[allow(deprecated, clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
     use ::tool_core::__private::{self as __tool, Parameter as __Row};
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};

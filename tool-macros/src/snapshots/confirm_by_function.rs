@@ -2,14 +2,7 @@ impl Bank {
     /// Close an account.
     fn close_account(&self, id: u64, other: CloseAccountArgs) {}
 }
-#[allow(
-    deprecated,
-    non_snake_case,
-    unused_imports,
-    clippy::all,
-    clippy::nursery,
-    clippy::pedantic
-)]
+#[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
     use crate::tools::__private::{self as __tool, Parameter as __Row};
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};

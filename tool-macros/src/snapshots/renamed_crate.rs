@@ -4,14 +4,7 @@ impl Echo {
         text.to_owned()
     }
 }
-#[allow(
-    deprecated,
-    non_snake_case,
-    unused_imports,
-    clippy::all,
-    clippy::nursery,
-    clippy::pedantic
-)]
+#[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
     use crate::__private::{self as __tool, Parameter as __Row};
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};

@@ -6,7 +6,7 @@ use crate::driver;
 const LINES: usize = 90;
 
 fn lines(source: &str) -> usize {
-    pretty(&driver::toolset(tokens(""), tokens(source))).lines().count()
+    pretty(&driver::toolset(tokens(""), &tokens(source))).lines().count()
 }
 
 #[test]

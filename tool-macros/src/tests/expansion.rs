@@ -10,7 +10,7 @@ macro_rules! expands {
         $(#[$doc])*
         #[test]
         fn $name() {
-            let expanded = driver::$macro(tokens($args), tokens($source));
+            let expanded = driver::$macro(tokens($args), &tokens($source));
             assert_eq!(complaints(&expanded), Vec::<String>::new());
             expect_file![concat!("../snapshots/", stringify!($name), ".rs")].assert_eq(&pretty(&expanded));
         }
@@ -158,6 +158,7 @@ expands! {
         impl Clock {
             /// Seconds since the epoch.
             #[cfg(unix)]
+            #[deprecated]
             #[tool]
             fn now(&self, #[arg(range(0..=9))] digits: u8) -> u64 { 0 }
 
@@ -177,7 +178,7 @@ expands! {
             #[serde(deserialize_with = "lenient", default)] since: Option<Timestamp>,
         ) -> Vec<File> { todo!() }"#;
 
-    named_arguments: toolset("") r#"
+    named_arguments: toolset("") r"
         impl Bank {
             /// Move money.
             #[tool(args = TransferArgs, confirm = |args: &TransferArgs| args.amount > 100)]
@@ -187,7 +188,7 @@ expands! {
                 to: &str,
                 amount: u64,
             ) -> Result<Receipt, BankError> { todo!() }
-        }"#;
+        }";
 
     confirm_by_function: toolset("crate = crate::tools") r"
         impl Bank {

@@ -163,8 +163,8 @@ const CASES: &[(Macro, &str, &str)] = &[
 fn run((name, args, source): (Macro, &str, &str)) -> (String, Vec<String>) {
     let (args_tokens, item) = (tokens(args), tokens(source));
     let (expanded, attribute) = match name {
-        Tool => (driver::tool(args_tokens, item), "tool"),
-        Toolset => (driver::toolset(args_tokens, item), "toolset"),
+        Tool => (driver::tool(args_tokens, &item), "tool"),
+        Toolset => (driver::toolset(args_tokens, &item), "toolset"),
         Derive => (driver::derive_tool_error(item), "derive(ToolError)"),
     };
     let attribute = if args.is_empty() { format!("#[{attribute}]") } else { format!("#[{attribute}({args})]") };
@@ -178,9 +178,9 @@ fn every_message_is_worded_as_listed() {
     for case in CASES {
         let (source, complaints) = run(*case);
         assert!(!complaints.is_empty(), "no complaint about {source}");
-        all.push_str(&format!("{source}\n"));
+        all += &(source + "\n");
         for line in complaints.iter().flat_map(|complaint| complaint.lines()) {
-            all.push_str(&format!("    {line}\n"));
+            all += &format!("    {line}\n");
         }
         all.push('\n');
     }
@@ -213,7 +213,7 @@ fn every_message_tells_the_fix() {
 fn all_mistakes_of_a_block_are_reported_at_once() {
     let expanded = driver::toolset(
         tokens("nmae = \"x\""),
-        tokens(
+        &tokens(
             "impl W {
                 #[tool(nam = \"x\", timeout = \"soon\")] fn a(&mut self, #[arg(range(9..1), pattern = \"\")] n: u8) {}
                 #[tool] fn b<T>(&self, (x, y): (u8, u8)) {}
@@ -228,7 +228,7 @@ fn all_mistakes_of_a_block_are_reported_at_once() {
 fn the_item_survives_its_mistakes_without_our_attributes() {
     let expanded = driver::toolset(
         tokens(""),
-        tokens(
+        &tokens(
             "impl W { #[tool] #[must_use] pub fn a(&self, /// N.\n #[arg(range(9..1))] n: u8) -> u8 { n. } const C: u8 = 1; }",
         ),
     );
@@ -240,7 +240,7 @@ fn the_item_survives_its_mistakes_without_our_attributes() {
 
 #[test]
 fn half_typed_bodies_still_expand() {
-    let expanded = driver::toolset(tokens(""), tokens("impl W { /// D.\n #[tool] fn a(&self) { self. } }"));
+    let expanded = driver::toolset(tokens(""), &tokens("impl W { /// D.\n #[tool] fn a(&self) { self. } }"));
     assert_eq!(complaints(&expanded), Vec::<String>::new());
     assert!(expanded.to_string().contains("{ self . }"));
 }

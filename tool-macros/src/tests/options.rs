@@ -4,7 +4,7 @@ use syn::parse_quote;
 
 use super::{complaints, tokens};
 use crate::attr::arg::{ArgOptions, Constraint, DefaultOption, Literal};
-use crate::attr::bounds::Number;
+use crate::attr::bounds::Number::{self, Float, Int};
 use crate::attr::tool::{Confirm, Modes, ToolOptions, milliseconds};
 use crate::attr::toolset::{Part, Prefix, ToolsetOptions};
 use crate::errors::Errors;
@@ -77,7 +77,6 @@ fn ranges_have_any_bounds_and_any_sign() {
         Some(Constraint::Range(range)) => (range.min, range.max, range.exclusive),
         _ => panic!("a range"),
     };
-    use Number::{Float, Int};
     assert_eq!(range(&parse_quote!(#[arg(range(5..=480))])), (Some(Int(5)), Some(Int(480)), false));
     assert_eq!(range(&parse_quote!(#[arg(range(-5..1_0))])), (Some(Int(-5)), Some(Int(10)), true));
     assert_eq!(range(&parse_quote!(#[arg(range(0..))])), (Some(Int(0)), None, false));
@@ -134,7 +133,7 @@ fn options_work_inside_the_groups_of_macro_rules() {
     let (number, text) = (grouped(tokens("5")), grouped(tokens("\"x\"")));
     let options = arg(&parse_quote!(#[arg(default = #number, name = #text, range(1..=#number))]));
     assert!(
-        matches!(options.default, Some(DefaultOption::Value(expr)) if Literal::of(&expr) == Some(Literal::Number(Number::Int(5))))
+        matches!(options.default, Some(DefaultOption::Value(expr)) if Literal::of(&expr) == Some(Literal::Number(Int(5))))
     );
     assert_eq!(options.name.map(|name| name.value()).as_deref(), Some("x"));
 }

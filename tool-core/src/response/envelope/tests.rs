@@ -10,12 +10,8 @@ fn success(data: &str) -> ToolResponse {
 }
 
 fn failure() -> ToolResponse {
-    let error = ErrorBody {
-        kind: ErrorKind::RateLimit,
-        message: "wait".into(),
-        retryable: true,
-        partial_side_effects: false,
-    };
+    let error =
+        ErrorBody { kind: ErrorKind::RateLimit, message: "wait".into(), retryable: true, partial_side_effects: false };
     ToolResponse { body: Err(Box::new(error)), ..success("") }
 }
 

@@ -1,5 +1,6 @@
 //! What the canonical schema of a tool is.
 
+mod differential;
 mod example;
 mod golden;
 mod nulls;

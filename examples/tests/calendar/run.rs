@@ -1,0 +1,77 @@
+//! The example as a newcomer runs it.
+
+use serde_json::Value;
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+/// `cargo run --example NAME -- ARGUMENTS`, with `input` on standard input.
+fn run(example: &str, arguments: &[&str], settings: &[(&str, &str)], input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO"))
+        .args(["run", "--quiet", "--package", "examples", "--example", example, "--"])
+        .args(arguments)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .env_remove("GOOGLE_CALENDAR_BASE_URL")
+        .env_remove("GOOGLE_CALENDAR_TOKEN")
+        .envs(settings.iter().copied())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // An example that reads no input may have closed it.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+/// `ok`, or the type of the error, of each envelope that was printed.
+fn kinds(output: &Output) -> Vec<String> {
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    let envelopes = text.lines().filter(|line| line.starts_with("{\"ok\":"));
+    let kind = |envelope: Value| envelope["error"]["type"].as_str().unwrap_or("ok").to_owned();
+    envelopes.map(|line| kind(serde_json::from_str(line).unwrap())).collect()
+}
+
+#[test]
+fn the_calendar_prints_its_tools_and_an_envelope_for_each_call() {
+    let output = run("calendar", &[], &[], "");
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    for tool in ["list_events: List", "create_event: Create", "check_availability: Check"] {
+        assert!(text.contains(tool), "{text}");
+    }
+    let refused = ["VALIDATION", "VALIDATION", "VALIDATION", "NOT_FOUND"];
+    let failed = ["AUTH", "CONFLICT", "RATE_LIMIT", "TRANSIENT"];
+    assert_eq!(kinds(&output), [&["ok"; 5][..], &refused, &failed].concat());
+}
+
+#[test]
+fn calls_are_read_from_standard_input() {
+    let call = r#"[{"name": "list_events", "arguments": {"time_min": "2026-11-20T00:00:00Z"}}]"#;
+    assert_eq!(kinds(&run("calendar", &["-"], &[], call)), ["ok"]);
+    assert_eq!(kinds(&run("calendar", &["-"], &[("GOOGLE_CALENDAR_TOKEN", "")], call)), ["AUTH"]);
+}
+
+#[test]
+fn input_that_is_no_list_of_calls_ends_with_2() {
+    for (arguments, input, message) in [
+        (&["-"][..], r#"[{"name": "list_events""#, "standard input: not a list of calls"),
+        (&["-"], r#"[{"name": "list_events"}]"#, "missing field `arguments`"),
+        (&["no-such-file.json"], "", "no-such-file.json: "),
+        (&["--verbose"], "", "usage: "),
+        (&["a.json", "b.json"], "", "usage: "),
+    ] {
+        let output = run("calendar", arguments, &[], input);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(message), "{output:?}");
+    }
+}
+
+#[test]
+fn the_quickstart_prints_three_answers() {
+    let output = run("quickstart", &[], &[], "");
+    assert_eq!(kinds(&output), ["ok"; 3]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    for data in ["[\"ada@x.org\",\"+493012345\"]", "\"20 November 2026, 08:30\"", "\"data\":3"] {
+        assert!(text.contains(data), "{text}");
+    }
+}

@@ -1,0 +1,83 @@
+//! A server that remembers what it was asked, and the tools that ask it.
+
+use crate::server;
+use crate::toolset::GoogleCalendar;
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn};
+use axum::{Json, Router};
+use serde_json::{Value, from_value, json};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use tool_core::{Configure, RunContext, ToolContext, ToolError, ToolResponse};
+
+/// One request, as the server saw it.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) line: String,
+    pub(crate) authorization: String,
+    pub(crate) query: BTreeMap<String, String>,
+    pub(crate) body: Value,
+}
+
+pub(crate) struct Calendar {
+    pub(crate) tools: ToolContext,
+    seen: Arc<Mutex<Vec<Seen>>>,
+}
+
+impl Calendar {
+    /// Before the server of the example.
+    pub(crate) async fn new() -> Self {
+        Self::with(server::router(), json!({}), json!({"access_token": "secret-token"})).await
+    }
+
+    /// Before a server that gives one answer to everything.
+    pub(crate) async fn answering(status: u16, body: Value) -> Self {
+        let answer = (StatusCode::from_u16(status).unwrap(), Json(body));
+        let router = Router::new().fallback(move || std::future::ready(answer.clone()));
+        Self::with(router, json!({}), json!({"access_token": "secret-token"})).await
+    }
+
+    pub(crate) async fn with(router: Router, mut config: Value, secrets: Value) -> Self {
+        let seen = Arc::<Mutex<Vec<Seen>>>::default();
+        let log = Arc::clone(&seen);
+        let remember = from_fn(move |request, next| remember(Arc::clone(&log), request, next));
+        config["base_url"] = server::start(router.layer(remember)).await.unwrap().into();
+        let calendar = configured(config, secrets).await.unwrap();
+        Self { tools: ToolContext::builder().with(calendar).build().unwrap(), seen }
+    }
+
+    pub(crate) async fn call(&self, name: &str, arguments: Value) -> ToolResponse {
+        self.tools.call(name, arguments, &RunContext::detached()).await
+    }
+
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    /// What was sent by the one request that there was.
+    pub(crate) fn only_request(&self) -> Seen {
+        let seen = self.seen();
+        assert_eq!(seen.len(), 1, "{seen:?}");
+        seen[0].clone()
+    }
+}
+
+/// The toolset made of settings, as a form sends them.
+pub(crate) async fn configured(config: Value, secrets: Value) -> Result<GoogleCalendar, ToolError> {
+    GoogleCalendar::configure(from_value(config).unwrap(), from_value(secrets).unwrap()).await
+}
+
+async fn remember(log: Arc<Mutex<Vec<Seen>>>, request: Request, next: Next) -> axum::response::Response {
+    let (head, body) = request.into_parts();
+    let bytes = to_bytes(body, usize::MAX).await.unwrap();
+    let uri = axum::extract::Query::<BTreeMap<String, String>>::try_from_uri(&head.uri);
+    log.lock().unwrap().push(Seen {
+        line: format!("{} {}", head.method, head.uri.path()),
+        authorization: head.headers.get("authorization").map_or("", |value| value.to_str().unwrap()).to_owned(),
+        query: uri.unwrap().0,
+        body: serde_json::from_slice(&bytes).unwrap_or_default(),
+    });
+    next.run(Request::from_parts(head, Body::from(bytes))).await
+}

@@ -1,0 +1,208 @@
+//! Arguments that are wrong: one answer that lists every problem, and the next call works.
+
+use crate::support::{block_on, call, data, tools};
+use serde_json::json;
+use tool_core::{Arguments, Coercions, ErrorKind, RunContext, ToolContext, ToolResponse, tool};
+
+/// Plan something.
+#[tool]
+fn plan(
+    /// What
+    title: String,
+    #[arg(range(5..=480))] minutes: u32,
+    tags: Option<Vec<String>>,
+    exact: Option<bool>,
+) -> String {
+    format!("{title} {minutes} {tags:?} {exact:?}")
+}
+
+const SOUND: &str = r#"{"title":"x","minutes":30}"#;
+
+fn refused<'a>(arguments: impl Into<Arguments<'a>>) -> ToolResponse {
+    let tools = tools(plan);
+    let ctx = RunContext::detached();
+    let response = block_on(tools.call("plan", arguments, &ctx));
+    let kind = response.error().map(|error| error.kind);
+    assert_eq!(kind, Some(ErrorKind::Validation), "{}", response.to_json());
+    assert!(!response.meta().problems().is_empty());
+    assert!(call(&tools, "plan", SOUND).is_ok(), "the next call works");
+    response
+}
+
+fn pointers(response: &ToolResponse) -> Vec<String> {
+    response.meta().problems().iter().map(|problem| problem.pointer.clone()).collect()
+}
+
+// DESIGN 5, PEERS 15
+#[test]
+fn all_problems_are_told_at_once_with_pointers_and_an_example() {
+    let response = refused(r#"{"minutes":3,"tags":["a",7],"titel":"x","exact":"maybe"}"#);
+    assert_eq!(pointers(&response), ["/exact", "/minutes", "/tags/1", "/titel", "/title"]);
+    let message = &response.error().expect("refused").message;
+    assert!(message.contains("at least 5"), "{message}");
+    assert!(message.contains("did you mean `title`?"), "{message}");
+    assert!(message.contains("example of valid arguments: {"), "{message}");
+}
+
+// DESIGN 5
+#[test]
+fn the_example_of_a_refusal_is_accepted() {
+    let response = refused("{}");
+    let message = &response.error().expect("refused").message;
+    let example = message.rsplit_once("example of valid arguments: ").expect("an example").1;
+    assert!(call(&tools(plan), "plan", example).is_ok(), "{example}");
+}
+
+// THREATS, DESIGN 5: each is one answer
+#[test]
+fn text_that_is_no_json_object_is_refused() {
+    let deep = format!(r#"{{"title":{}1{}}}"#, "[".repeat(200), "]".repeat(200));
+    let abyss = "[".repeat(100_000);
+    let hostile = [
+        "not json",
+        "[]",
+        "7",
+        "\"text\"",
+        "{\"title\":\"x\",\"minutes\":30",
+        "{\"title\":\"x\",\"minutes\":30}}",
+        "{\"title\":\"x\",\"minutes\":30,}",
+        "{'title':'x'}",
+        "\u{feff}{\"title\":\"x\",\"minutes\":30}",
+        "{\"title\":\"\\ud800\",\"minutes\":30}",
+        "{\"title\":\"a\u{0}b\",\"minutes\":30}",
+        "{\"title\":\"x\",\"minutes\":NaN}",
+        "{\"title\":\"x\",\"minutes\":1e400}",
+        "{\"title\":\"x\",\"minutes\":-0.5}",
+        deep.as_str(),
+        abyss.as_str(),
+    ];
+    for text in hostile {
+        refused(text);
+    }
+    refused(b"{\"title\":\"\xff\",\"minutes\":30}".as_slice());
+}
+
+// DESIGN 5
+#[test]
+fn duplicate_keys_are_refused_beside_other_problems() {
+    let response = refused(r#"{"title":"x","title":"y","minutes":3}"#);
+    assert_eq!(pointers(&response), ["/minutes", "/title"]);
+}
+
+// DESIGN 5
+#[test]
+fn text_over_the_cap_is_refused_unread() {
+    let tools = ToolContext::builder().with(plan).max_argument_bytes(64).build().expect("sound");
+    let fits = format!(r#"{{"title":"{}","minutes":30}}"#, "x".repeat(64 - 25));
+    assert_eq!(fits.len(), 64);
+    assert!(call(&tools, "plan", &fits).is_ok());
+    let long = fits.replace("\"x", "\"xx");
+    let response = call(&tools, "plan", long);
+    assert!(response.error().expect("too long").message.contains("at most 64 bytes"), "{}", response.to_json());
+}
+
+// DESIGN 5, L28, L29
+#[test]
+fn documented_coercions_are_lossless_and_reported() {
+    let tools = tools(plan);
+    let cases = [
+        (r#""{\"title\":\"x\",\"minutes\":30}""#, "x 30 None None"),
+        (r#"{"title":"x","minutes":"30"}"#, "x 30 None None"),
+        (r#"{"title":"x","minutes":30.0,"tags":"[\"a\"]"}"#, "x 30 Some([\"a\"]) None"),
+        (r#"{"title":"x","minutes":30,"exact":"true"}"#, "x 30 None Some(true)"),
+        (r#"{"title":"x","minutes":30,"tags":null}"#, "x 30 None None"),
+    ];
+    for (arguments, expected) in cases {
+        let response = call(&tools, "plan", arguments);
+        assert_eq!(response.data::<String>().as_deref(), Ok(expected), "{}", response.to_json());
+        assert!(!response.meta().coerced().is_empty(), "{arguments}");
+    }
+}
+
+// DESIGN 5
+#[test]
+fn an_integral_float_is_an_integer_and_no_coercion() {
+    let response = call(&tools(plan), "plan", r#"{"title":"x","minutes":3.0e1}"#);
+    assert_eq!(response.data::<String>().as_deref(), Ok("x 30 None None"));
+    assert!(response.meta().coerced().is_empty());
+}
+
+// DESIGN 5: each with a switch
+#[test]
+fn a_coercion_that_is_switched_off_is_a_problem() {
+    let mut none = Coercions::ALL;
+    none.empty = false;
+    none.double_encoded = false;
+    none.null_as_absent = false;
+    none.text_as_scalar = false;
+    none.text_as_json = false;
+    let tools = ToolContext::builder().with(plan).coercions(none).build().expect("sound");
+    let cases = [
+        "",
+        "null",
+        r#""{\"title\":\"x\",\"minutes\":30}""#,
+        r#"{"title":"x","minutes":"30"}"#,
+        r#"{"title":"x","minutes":30,"tags":"[\"a\"]"}"#,
+        r#"{"title":"x","minutes":30,"tags":null}"#,
+    ];
+    for arguments in cases {
+        assert_eq!(call(&tools, "plan", arguments).error().map(|e| e.kind), Some(ErrorKind::Validation), "{arguments}");
+    }
+    assert!(call(&tools, "plan", SOUND).is_ok());
+}
+
+/// Take nothing.
+#[tool]
+fn idle() -> u8 {
+    1
+}
+
+// L28, L26
+#[test]
+fn no_arguments_at_all_are_an_empty_object() {
+    let tools = tools(idle);
+    for arguments in ["", "null", "  ", "{}", "\"{}\""] {
+        assert_eq!(data(&tools, "idle", arguments), json!(1), "{arguments:?}");
+    }
+    assert_eq!(call(&tools, "idle", r#"{"x":1}"#).error().map(|error| error.kind), Some(ErrorKind::Validation));
+}
+
+// L19
+#[test]
+fn an_unknown_tool_is_answered_with_the_nearest_name_and_all_there_are() {
+    let tools = ToolContext::builder().with(plan).with(idle).build().expect("sound");
+    let (kind, message) = crate::support::failure(&tools, "Plan", "{}");
+    assert_eq!(kind, ErrorKind::NotFound);
+    assert_eq!(message, "unknown tool `Plan`, did you mean `plan`?; available tools: plan, idle");
+    let hostile = format!("\u{1b}[31m{}", "x".repeat(10_000));
+    let response = call(&tools, &hostile, "{}");
+    assert!(!response.to_json().contains('\u{1b}') && response.to_json().len() < 1000);
+}
+
+// THREATS: parser differences
+#[test]
+fn names_are_exact() {
+    for arguments in
+        [r#"{"Title":"x","minutes":30}"#, r#"{"titlе":"x","minutes":30}"#, r#"{"title ":"x","minutes":30}"#]
+    {
+        refused(arguments);
+    }
+}
+
+// DESIGN 11
+#[test]
+fn arguments_come_as_text_bytes_value_or_raw_value() {
+    let tools = tools(plan);
+    let ctx = RunContext::detached();
+    let value: serde_json::Value = serde_json::from_str(SOUND).expect("JSON");
+    let raw = serde_json::value::RawValue::from_string(SOUND.to_owned()).expect("JSON");
+    block_on(async {
+        assert!(tools.call("plan", SOUND, &ctx).await.is_ok());
+        assert!(tools.call("plan", SOUND.to_owned(), &ctx).await.is_ok());
+        assert!(tools.call("plan", SOUND.as_bytes(), &ctx).await.is_ok());
+        assert!(tools.call("plan", &value, &ctx).await.is_ok());
+        assert!(tools.call("plan", value.clone(), &ctx).await.is_ok());
+        assert!(tools.call("plan", &*raw, &ctx).await.is_ok());
+        assert!(tools.call("plan", raw, &ctx).await.is_ok());
+    });
+}

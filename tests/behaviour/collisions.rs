@@ -1,0 +1,74 @@
+//! Names that collide.
+
+use serde_json::{Value, json};
+use tool_core::{FunctionTool, RawTool, RunContext, ToolContext, ToolError, ToolsetExt, toolset};
+
+struct Mail;
+struct Chat;
+
+#[toolset(discover = false)]
+impl Mail {
+    /// Send a mail.
+    #[tool]
+    fn send(&self) -> u8 {
+        1
+    }
+}
+
+#[toolset(discover = false)]
+impl Chat {
+    /// Send a message.
+    #[tool]
+    fn send(&self) -> u8 {
+        2
+    }
+}
+
+struct Prefixed;
+
+#[toolset(name = "google_chat", prefix, discover = false)]
+impl Prefixed {
+    /// Send a message.
+    #[tool]
+    fn send(&self) -> u8 {
+        3
+    }
+}
+
+// A6
+#[test]
+fn two_toolsets_with_an_action_of_one_name_are_an_error_that_a_prefix_resolves() {
+    let errors = ToolContext::builder().with(Mail).with(Chat).build().expect_err("both have `send`");
+    let text = errors.to_string();
+    assert!(text.contains("send") && text.contains("prefix"), "{text}");
+    assert_eq!(errors.iter().next().map(|error| error.places.len()), Some(2));
+    let tools = ToolContext::builder().with(Mail).with(Chat.prefixed("chat")).with(Prefixed).build().expect("resolved");
+    assert!(["send", "chat_send", "google_chat_send"].iter().all(|name| tools.has_tool(name)));
+}
+
+async fn nothing(_: Value, _: &RunContext) -> Result<Value, ToolError> {
+    Ok(Value::Null)
+}
+
+// L5, L13, THREATS: name shadowing, all pairs
+#[test]
+fn names_that_a_provider_could_not_tell_apart_collide() {
+    let same = ["a_b", "A_B", "a-b", "a.b", "a:b", "a/b", "A-b"];
+    for (at, first) in same.iter().enumerate() {
+        for second in &same[at + 1..] {
+            let raw = |name: &str| {
+                let parameters = json!({"type": "object"});
+                FunctionTool::raw(RawTool { name: name.into(), description: "x".into(), parameters }, nothing)
+            };
+            let errors = ToolContext::builder().with(raw(first)).with(raw(second)).build().expect_err("a collision");
+            assert!(errors.to_string().contains(first) && errors.to_string().contains(second), "{errors}");
+        }
+    }
+}
+
+// L5
+#[test]
+fn a_name_that_a_prefix_made_invalid_is_told() {
+    let errors = ToolContext::builder().with(Mail.prefixed(&"x".repeat(64))).build().expect_err("too long");
+    assert!(errors.to_string().contains("invalid tool name"), "{errors}");
+}

@@ -1,0 +1,205 @@
+//! Errors: what the model reads, and what it does not.
+
+use crate::support::{call, failure, tools};
+use serde_json::json;
+use std::cell::RefCell;
+use std::fmt;
+use std::sync::Once;
+use tool_core::{ErrorKind, RunContext, ToolContext, ToolError, tool};
+
+/// Domain errors.
+#[derive(Debug, tool_core::ToolError)]
+#[tool_error(kind = "transient")]
+enum Weather {
+    #[tool_error(kind = "rate_limit", retryable = false)]
+    Busy {
+        seconds: u32,
+    },
+    Down,
+    #[tool_error(kind = "conflict", partial_side_effects)]
+    Half(String),
+}
+
+impl fmt::Display for Weather {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Busy { seconds } => write!(f, "wait {seconds} s"),
+            Self::Down => f.write_str("try again"),
+            Self::Half(what) => write!(f, "half done: {what}"),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Library;
+
+impl fmt::Display for Library {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("secret-canary in a library's error")
+    }
+}
+
+impl std::error::Error for Library {}
+
+/// Fail.
+#[tool(category = "action")]
+fn fail(how: &str) -> Result<(), Weather> {
+    Err(match how {
+        "busy" => Weather::Busy { seconds: 3 },
+        "down" => Weather::Down,
+        _ => Weather::Half(how.to_owned()),
+    })
+}
+
+/// Fail.
+#[tool]
+fn fail_text() -> Result<(), &'static str> {
+    Err("no such city")
+}
+
+/// Fail.
+#[tool]
+fn fail_library() -> Result<(), Library> {
+    Err(Library)
+}
+
+/// Fail.
+#[tool]
+fn fail_anyhow() -> Result<(), anyhow::Error> {
+    Err(anyhow::Error::new(Library).context("outer"))
+}
+
+/// Fail.
+#[tool]
+fn fail_boxed() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    Err("secret-canary".into())
+}
+
+/// Fail.
+#[tool]
+fn fail_internally() -> Result<(), ToolError> {
+    Err(ToolError::internal("secret-canary"))
+}
+
+/// Panic.
+#[tool]
+fn panic_now(why: String) -> u8 {
+    panic!("secret-canary {why}")
+}
+
+/// Panic.
+#[tool(category = "retrieval")]
+async fn panic_later() -> u8 {
+    tokio::task::yield_now().await;
+    panic!("secret-canary")
+}
+
+// R-E2, R-E3, DESIGN 3
+#[test]
+fn a_derived_error_shows_its_display_and_its_variants_kind_and_flags() {
+    let tools = tools(fail);
+    let of = |how: &str| {
+        let error = call(&tools, "fail", json!({"how": how})).error().expect("fails").clone();
+        (error.kind, error.message, error.retryable, error.partial_side_effects)
+    };
+    assert_eq!(of("busy"), (ErrorKind::RateLimit, "wait 3 s".into(), false, false));
+    assert_eq!(of("down"), (ErrorKind::Transient, "try again".into(), true, false));
+    assert_eq!(of("x"), (ErrorKind::Conflict, "half done: x".into(), false, true));
+}
+
+// DESIGN 3
+#[test]
+fn a_text_is_an_error_that_the_author_wrote_for_the_model() {
+    assert_eq!(failure(&tools(fail_text), "fail_text", "{}"), (ErrorKind::Permanent, "no such city".into()));
+}
+
+// DESIGN 3, THREATS: foreign errors masked
+#[test]
+fn a_foreign_error_goes_to_the_log_and_never_to_the_model() {
+    let tools = ToolContext::builder()
+        .with(fail_library)
+        .with(fail_anyhow)
+        .with(fail_boxed)
+        .with(fail_internally)
+        .build()
+        .expect("sound");
+    for name in ["fail_library", "fail_anyhow", "fail_boxed", "fail_internally"] {
+        let (response, log) = logged(|| call(&tools, name, "{}"));
+        let envelope = response.to_json();
+        assert_eq!(response.error().map(|error| error.kind), Some(ErrorKind::Internal), "{envelope}");
+        assert!(!envelope.contains("canary") && envelope.contains("An internal error occurred"), "{envelope}");
+        assert!(log.contains("canary"), "{name}: {log}");
+    }
+}
+
+// L18, R-E3, THREATS: panic in a tool
+#[test]
+fn a_panic_is_an_answer_and_the_next_call_works() {
+    let tools = ToolContext::builder().with(panic_now).with(panic_later).with(fail_text).build().expect("sound");
+    let (response, log) = logged(|| call(&tools, "panic_now", json!({"why": "\u{1b}[31mred"})));
+    let error = response.error().expect("panicked");
+    assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Internal, "An internal error occurred"));
+    assert!(error.partial_side_effects, "nobody knows how far it came");
+    assert!(log.contains("canary") && !log.contains('\u{1b}'), "the log is escaped: {log}");
+    let later = call(&tools, "panic_later", "{}");
+    assert!(!later.error().expect("panicked").partial_side_effects, "a retrieval leaves nothing behind");
+    assert_eq!(failure(&tools, "fail_text", "{}").0, ErrorKind::Permanent);
+}
+
+// THREATS: 10,000 panics, 0 lost answers
+#[test]
+fn ten_thousand_panics_lose_no_answer() {
+    let tools = tools(panic_later);
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let ctx = RunContext::detached();
+    let answered = crate::support::block_on(async {
+        let mut answered = 0;
+        for _ in 0..10_000 {
+            answered += usize::from(tools.call("panic_later", "{}", &ctx).await.error().is_some());
+        }
+        answered
+    });
+    std::panic::set_hook(hook);
+    assert_eq!(answered, 10_000);
+}
+
+// R-E3
+#[test]
+fn a_refusal_before_execution_is_final_and_harmless() {
+    let tools = tools(fail);
+    for (name, arguments) in [("fail", "{}"), ("fail", "not json"), ("nobody", "{}")] {
+        let response = call(&tools, name, arguments);
+        let error = response.error().expect("refused");
+        assert!(!error.retryable && !error.partial_side_effects, "{error:?}");
+    }
+}
+
+thread_local! {
+    static LOG: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Writes to the log of the thread that logs, so that tests do not read each other's.
+struct ThreadLog;
+
+impl std::io::Write for ThreadLog {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        LOG.with_borrow_mut(|log| log.extend_from_slice(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Runs `work` and returns what this thread logged meanwhile.
+fn logged<T>(work: impl FnOnce() -> T) -> (T, String) {
+    static SUBSCRIBED: Once = Once::new();
+    SUBSCRIBED.call_once(|| {
+        tracing_subscriber::fmt().with_ansi(false).with_writer(|| ThreadLog).init();
+    });
+    LOG.with_borrow_mut(Vec::clear);
+    let result = work();
+    (result, LOG.with_borrow(|log| String::from_utf8(log.clone()).expect("UTF-8")))
+}

@@ -1,0 +1,20 @@
+//! What the library does, rule by rule. Each test names the rule of the project's rule book that it holds.
+
+#![allow(unreachable_pub)] // a test's modules are nobody's interface
+
+mod bad_input;
+mod collisions;
+mod contexts;
+mod create_event;
+mod derived;
+mod discovery;
+mod errors;
+mod generics;
+mod lifecycle;
+mod options;
+mod outputs;
+mod parameters;
+mod raw;
+mod run_context;
+mod shapes;
+mod support;

@@ -1,0 +1,214 @@
+//! What a tool may return, decided by trait.
+
+use crate::support::{call, data, failure};
+use serde_json::json;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tool_core::{Content, ErrorKind, Form, Intent, RunContext, ToolContext, ToolError, ToolOutput, tool};
+
+type Fallible<T> = Result<T, ToolError>;
+
+/// Nothing.
+#[tool]
+fn nothing() {}
+
+/// A text.
+#[tool]
+fn text() -> &'static str {
+    "a \"text\""
+}
+
+/// Through an alias.
+#[tool]
+fn alias(fail: bool) -> Fallible<Vec<u8>> {
+    if fail { Err(ToolError::conflict("taken")) } else { Ok(vec![1]) }
+}
+
+/// Through `impl Trait`.
+#[tool]
+fn opaque() -> impl serde::Serialize + Send {
+    (1, "two")
+}
+
+/// More than data.
+#[tool]
+fn rich() -> ToolOutput {
+    ToolOutput::new(&[1, 2]).intent(Intent::SuppressAudio).meta("source", "cache").warning("stale")
+}
+
+/// An image.
+#[tool]
+async fn image() -> Result<Vec<Content>, String> {
+    Ok(vec![Content::text("look"), Content::image("AAAA", "image/png")])
+}
+
+/// No reply.
+#[tool]
+fn stop() -> ToolOutput {
+    ToolOutput::stop()
+}
+
+struct Three(u8);
+
+impl futures_core::Stream for Three {
+    type Item = u8;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<u8>> {
+        self.0 += 1;
+        Poll::Ready((self.0 <= 3).then_some(self.0))
+    }
+}
+
+/// One after the other.
+#[tool]
+fn stream() -> Three {
+    Three(0)
+}
+
+/// Not a number.
+#[tool]
+fn nan() -> f64 {
+    f64::NAN
+}
+
+struct Unserialisable;
+
+impl serde::Serialize for Unserialisable {
+    fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+        Err(serde::ser::Error::custom("secret-canary"))
+    }
+}
+
+/// Fails late.
+#[tool]
+fn broken() -> Unserialisable {
+    Unserialisable
+}
+
+/// Deep.
+#[tool]
+fn deep(depth: u32) -> serde_json::Value {
+    (0..depth).fold(json!(1), |inner, _| serde_json::Value::Array(vec![inner]))
+}
+
+/// Long.
+#[tool(max_output = 20)]
+fn long(items: usize) -> Vec<usize> {
+    (0..items).collect()
+}
+
+fn all() -> ToolContext {
+    ToolContext::builder()
+        .with(nothing)
+        .with(text)
+        .with(alias)
+        .with(opaque)
+        .with(rich)
+        .with(image)
+        .with(stop)
+        .with(stream)
+        .with(nan)
+        .with(broken)
+        .with(deep)
+        .with(long)
+        .build()
+        .expect("sound")
+}
+
+// DESIGN 3
+#[test]
+fn plain_data_is_serialised() {
+    assert_eq!(data(&all(), "text", "{}"), json!("a \"text\""));
+    assert_eq!(data(&all(), "opaque", "{}"), json!([1, "two"]));
+}
+
+// DESIGN 3, L18
+#[test]
+fn unit_is_null_and_marked_as_unit() {
+    let response = call(&all(), "nothing", "{}");
+    assert_eq!((response.data_json(), response.form()), (Some("null"), Form::Unit));
+}
+
+// DESIGN 3
+#[test]
+fn a_result_counts_through_an_alias() {
+    assert_eq!(data(&all(), "alias", json!({"fail": false})), json!([1]));
+    assert_eq!(failure(&all(), "alias", json!({"fail": true})), (ErrorKind::Conflict, "taken".into()));
+}
+
+// DESIGN 3, R-E1
+#[test]
+fn a_tool_output_carries_intents_and_meta() {
+    let response = call(&all(), "rich", "{}");
+    assert_eq!(response.intents(), [Intent::SuppressAudio]);
+    assert_eq!(response.meta().extra("source"), Some(&json!("cache")));
+    assert_eq!(response.meta().warnings(), ["stale"]);
+    assert_eq!(response.meta().size_chars(), 5);
+    assert_eq!(response.meta().token_estimate(), 2);
+}
+
+// DESIGN 3
+#[test]
+fn content_parts_and_stops_keep_their_form() {
+    let response = call(&all(), "image", "{}");
+    assert_eq!(response.form(), Form::Content);
+    let parts = response.data::<Vec<Content>>().expect("parts");
+    assert_eq!(parts[1], Content::image("AAAA", "image/png"));
+    assert_eq!(call(&all(), "stop", "{}").form(), Form::Stop);
+}
+
+// DESIGN 3
+#[test]
+fn a_stream_is_collected_and_told_as_progress() {
+    let ctx = RunContext::detached();
+    let tools = all();
+    let response = crate::support::block_on(tools.call("stream", "{}", &ctx));
+    assert_eq!(response.data_json(), Some("[1,2,3]"));
+    let told = ctx.progress().take().into_iter().map(|update| update.message).collect::<Vec<_>>();
+    assert_eq!(told, ["1", "2", "3"]);
+}
+
+// THREATS: NaN
+#[test]
+fn a_number_that_json_has_not_is_null() {
+    assert_eq!(data(&all(), "nan", "{}"), json!(null));
+}
+
+// R-M2
+#[test]
+fn a_result_that_does_not_serialise_is_internal_and_tells_the_model_nothing() {
+    let (kind, message) = failure(&all(), "broken", "{}");
+    assert_eq!((kind, message.as_str()), (ErrorKind::Internal, "An internal error occurred"));
+}
+
+// THREATS: deep results
+#[test]
+fn a_result_that_nests_too_deep_is_internal() {
+    assert!(call(&all(), "deep", json!({"depth": 128})).is_ok());
+    assert_eq!(failure(&all(), "deep", json!({"depth": 129})).0, ErrorKind::Internal);
+    assert_eq!(failure(&all(), "deep", json!({"depth": 100_000})).0, ErrorKind::Internal);
+}
+
+// THREATS: huge results
+#[test]
+fn a_result_over_its_limit_is_cut_to_valid_json_with_a_marker() {
+    let whole = call(&all(), "long", json!({"items": 9}));
+    assert_eq!(whole.meta().truncated(), None, "19 characters of 20");
+    let cut = call(&all(), "long", json!({"items": 10}));
+    let truncated = cut.meta().truncated().expect("21 characters of 20").clone();
+    assert_eq!((truncated.limit, truncated.total), (20, Some(21)));
+    let value = cut.data::<serde_json::Value>().expect("still JSON");
+    assert_eq!(value["partial"], json!([0, 1, 2, 3, 4, 5, 6, 7, 8]));
+    let huge = call(&all(), "long", json!({"items": 100_000}));
+    assert!(huge.data_json().is_some_and(|data| data.len() < 300), "cut while it was serialised");
+}
+
+// DESIGN 3
+#[test]
+fn the_schema_of_a_result_is_published_where_its_type_has_one() {
+    let tools = all();
+    let output = |name: &str| tools.function_tool(name).and_then(|tool| tool.definition().output().cloned());
+    assert_eq!(output("alias").map(|schema| schema["type"].clone()), Some(json!("array")));
+    assert_eq!(output("text"), Some(json!({"type": "string"})));
+    assert_eq!([output("nothing"), output("opaque"), output("rich")], [None, None, None]);
+}

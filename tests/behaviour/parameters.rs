@@ -1,0 +1,227 @@
+//! Descriptions, defaults and limits of parameters.
+
+use crate::support::{call, data, failure, tools};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tool_core::{ErrorKind, ToolContext, tool, toolset};
+
+/// Book a table.
+///
+/// Only for parties.
+///
+/// # Arguments
+///
+/// * `people` - How many come
+/// * `name` - Under what name
+///
+/// # Returns
+///
+/// The booking's number.
+///
+/// # Errors
+///
+/// When it is full.
+#[tool]
+fn book(
+    people: u8,
+    name: String,
+    /// When
+    at: String,
+) -> String {
+    format!("{people} {name} {at}")
+}
+
+// L2, DESIGN 3
+#[test]
+fn the_description_is_the_doc_text_without_its_lists() {
+    let tools = tools(book);
+    let definition = tools.function_tool("book").expect("there").definition();
+    assert_eq!(definition.description(), "Book a table.\n\nOnly for parties.");
+    assert_eq!(definition.returns(), Some("The booking's number."));
+    let properties = &definition.parameters()["properties"];
+    assert_eq!(properties["people"]["description"], json!("How many come"));
+    assert_eq!(properties["at"]["description"], json!("When"));
+}
+
+const LONG: &str = "From a constant.";
+
+/// Doc text that loses.
+#[tool(description = LONG, name = "explicit", title = "An explicit one")]
+fn described(
+    /// Loses too.
+    #[arg(description = "Wins", name = "given")]
+    x: Option<u8>,
+) -> Option<u8> {
+    x
+}
+
+// L25
+#[test]
+fn an_explicit_description_beats_the_docs() {
+    let tools = tools(described);
+    let definition = tools.function_tool("explicit").expect("there").definition();
+    assert_eq!((definition.description(), definition.title()), (LONG, Some("An explicit one")));
+    assert_eq!(definition.parameters()["properties"]["given"]["description"], json!("Wins"));
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Color {
+    Red,
+    Green,
+}
+
+fn seven() -> u32 {
+    7
+}
+
+/// Defaults.
+#[tool]
+fn defaults(
+    #[arg(default)] zero: u32,
+    #[arg(default = seven())] seven: u32,
+    #[arg(default = Color::Green)] color: Color,
+    #[arg(default = "text")] owned: String,
+    #[arg(default = "lent")] lent: &str,
+    #[arg(default = -1.5)] float: f64,
+    #[arg(default = vec![1, 2])] list: Vec<u8>,
+    #[arg(default = true)] flag: bool,
+) -> String {
+    format!("{zero} {seven} {color:?} {owned} {lent} {float} {list:?} {flag}")
+}
+
+// L25, DESIGN 3
+#[test]
+fn defaults_are_published_and_used() {
+    let tools = tools(defaults);
+    assert_eq!(data(&tools, "defaults", json!({})), json!("0 7 Green text lent -1.5 [1, 2] true"));
+    let schema = tools.function_tool("defaults").expect("there").definition().parameters();
+    let published = schema["properties"].as_object().expect("an object");
+    let value = |name: &str| published[name]["default"].clone();
+    assert_eq!(
+        ["zero", "seven", "color", "owned", "lent", "float", "list", "flag"].map(value),
+        [json!(0), json!(7), json!("green"), json!("text"), json!("lent"), json!(-1.5), json!([1, 2]), json!(true)]
+    );
+    assert!(schema.get("required").is_none());
+}
+
+struct Configured {
+    minutes: u32,
+}
+
+#[toolset(discover = false)]
+impl Configured {
+    /// Wait.
+    #[tool]
+    fn wait(&self, #[arg(default = self.minutes, range(5..=480))] minutes: u32) -> u32 {
+        minutes
+    }
+}
+
+// DESIGN 3
+#[test]
+fn a_default_over_self_is_published_in_that_instances_schema() {
+    for minutes in [15, 45] {
+        let tools = tools(Configured { minutes });
+        assert_eq!(data(&tools, "wait", json!({})), json!(minutes));
+        let schema = tools.function_tool("wait").expect("there").definition().parameters().clone();
+        assert_eq!(schema["properties"]["minutes"]["default"], json!(minutes));
+    }
+}
+
+// DESIGN 3
+#[test]
+fn a_default_over_self_that_breaks_its_constraint_is_an_error_at_freeze() {
+    let errors = ToolContext::builder().with(Configured { minutes: 3 }).build().expect_err("out of range");
+    let text = errors.to_string();
+    assert!(text.contains("`wait`") && text.contains("`minutes`") && text.contains("parameters.rs:"), "{text}");
+}
+
+/// Limits.
+#[tool]
+fn limits(
+    #[arg(range(5..=480))] closed: Option<u32>,
+    #[arg(range(0.0..1.0))] open: Option<f64>,
+    #[arg(length(2..=4))] text: Option<String>,
+    #[arg(items(1..=2))] list: Option<Vec<String>>,
+    #[arg(pattern = "^[a-z]+$")] word: Option<&str>,
+    #[arg(one_of("a", "b"))] choice: Option<String>,
+    #[arg(one_of(1, 2))] number: Option<i32>,
+    #[arg(format = "email")] addresses: Option<Vec<String>>,
+) -> bool {
+    let _ = (closed, open, text, list, word, choice, number, addresses);
+    true
+}
+
+// A3
+#[test]
+fn the_limits_that_are_published_are_enforced() {
+    let tools = tools(limits);
+    let accepted = [
+        json!({"closed": 5}),
+        json!({"closed": 480}),
+        json!({"open": 0.0}),
+        json!({"text": "éé"}),
+        json!({"list": ["x", "y"]}),
+        json!({"word": "abc"}),
+        json!({"choice": "b"}),
+        json!({"number": 2}),
+        json!({"addresses": ["a@example.com"]}),
+    ];
+    for arguments in accepted {
+        assert!(call(&tools, "limits", &arguments).is_ok(), "{arguments}");
+    }
+    let refused = [
+        (json!({"closed": 4}), "/closed"),
+        (json!({"closed": 481}), "/closed"),
+        (json!({"open": 1.0}), "/open"),
+        (json!({"text": "é"}), "/text"),
+        (json!({"text": "abcde"}), "/text"),
+        (json!({"list": []}), "/list"),
+        (json!({"word": "A"}), "/word"),
+        (json!({"choice": "c"}), "/choice"),
+        (json!({"number": 3}), "/number"),
+        (json!({"addresses": ["a@example.com", "nobody"]}), "/addresses/1"),
+    ];
+    for (arguments, pointer) in refused {
+        let (kind, message) = failure(&tools, "limits", &arguments);
+        assert_eq!(kind, ErrorKind::Validation);
+        assert!(message.contains(pointer), "{arguments}: {message}");
+    }
+}
+
+#[derive(Serialize, Deserialize, schemars::JsonSchema)]
+struct Page {
+    /// How many
+    limit: u32,
+    #[serde(default)]
+    offset: u32,
+}
+
+/// Search.
+#[tool]
+fn search(query: String, #[arg(flatten)] page: Page, #[serde(alias = "sort")] order: Option<String>) -> String {
+    format!("{query} {} {} {order:?}", page.limit, page.offset)
+}
+
+// DESIGN 3
+#[test]
+fn a_flattened_parameter_lends_its_properties_to_the_tool() {
+    let tools = tools(search);
+    let schema = tools.function_tool("search").expect("there").definition().parameters().clone();
+    assert_eq!(schema["required"], json!(["query", "limit"]));
+    assert_eq!(data(&tools, "search", json!({"limit": 5, "query": "x"})), json!("x 5 0 None"));
+    let (_, message) = failure(&tools, "search", json!({"limit": 5, "query": "x", "lmit": 1}));
+    assert!(message.contains("/lmit"), "{message}");
+}
+
+// DESIGN 5
+#[test]
+fn an_alias_is_published_and_not_taken_beside_the_name() {
+    let tools = tools(search);
+    assert_eq!(data(&tools, "search", json!({"limit": 5, "query": "x", "sort": "up"})), json!("x 5 0 Some(\"up\")"));
+    let both = json!({"limit": 5, "query": "x", "sort": "up", "order": "down"});
+    assert_eq!(failure(&tools, "search", both).0, ErrorKind::Validation);
+    let schema = tools.function_tool("search").expect("there").definition().parameters().clone();
+    assert!(schema["properties"]["sort"].is_object());
+}

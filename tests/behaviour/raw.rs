@@ -1,0 +1,96 @@
+//! Raw tools: the schema is given at run time.
+
+use crate::support::{call, data, failure};
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicU32, Ordering};
+use tool_core::{ErrorKind, FunctionTool, RawTool, RunContext, ToolContext, ToolError};
+
+async fn echo(arguments: Value, ctx: &RunContext) -> Result<Value, ToolError> {
+    tokio::task::yield_now().await;
+    Ok(json!({"got": arguments, "tool": ctx.tool()}))
+}
+
+fn declared(name: &str, parameters: Value) -> RawTool {
+    RawTool { name: name.into(), description: String::new(), parameters }
+}
+
+fn numbers() -> Value {
+    json!({"type": "object", "properties": {"n": {"type": "integer", "default": 1}}, "required": ["m"]})
+}
+
+fn built(tool: FunctionTool) -> ToolContext {
+    ToolContext::builder().with(tool).build().expect("sound")
+}
+
+// L3
+#[test]
+fn a_raw_tool_gets_its_arguments_as_sent() {
+    let tools = built(FunctionTool::raw(declared("files.read/v1:x", numbers()), echo));
+    assert_eq!(
+        data(&tools, "files.read/v1:x", r#"{"z":"unchecked"}"#),
+        json!({"got": {"z": "unchecked"}, "tool": "files.read/v1:x"})
+    );
+    assert_eq!(data(&tools, "files.read/v1:x", "")["got"], json!({}));
+    assert_eq!(failure(&tools, "files.read/v1:x", "[1]").0, ErrorKind::Validation);
+}
+
+// L3
+#[test]
+fn a_raw_tool_that_validates_tells_every_problem() {
+    let tools = built(FunctionTool::raw(declared("n", numbers()), echo).validate(true));
+    let response = call(&tools, "n", r#"{"n":"x"}"#);
+    let pointers = response.meta().problems().iter().map(|problem| problem.pointer.as_str()).collect::<Vec<_>>();
+    assert_eq!(pointers, ["/m", "/n"]);
+    assert_eq!(data(&tools, "n", r#"{"n":"2","m":0}"#)["got"], json!({"n": 2, "m": 0}), "coerced");
+}
+
+// L3, DESIGN 11
+#[test]
+fn closures_without_captures_and_handlers_with_state_work() {
+    let plain = FunctionTool::raw(declared("plain", json!({})), async |arguments: Value, _: &RunContext| Ok(arguments));
+    let state = AtomicU32::new(40);
+    let counting = FunctionTool::raw_with(
+        declared("counting", json!({"type": "object"})),
+        state,
+        async |state: &AtomicU32, _: Value, _: &RunContext| Ok(json!(state.fetch_add(1, Ordering::Relaxed))),
+    );
+    let tools = ToolContext::builder().with(plain).with(counting).build().expect("sound");
+    assert_eq!(data(&tools, "plain", r#"{"a":[1]}"#), json!({"a": [1]}));
+    assert_eq!(data(&tools, "counting", "{}"), json!(40));
+    assert_eq!(data(&tools, "counting", "{}"), json!(41));
+}
+
+// L3, L5: every problem at once, with the place
+#[test]
+fn bad_raw_declarations_are_told_together() {
+    let errors = ToolContext::builder()
+        .with(FunctionTool::raw(declared("", json!({})), echo))
+        .with(FunctionTool::raw(declared("two words", json!({"type": "object"})), echo))
+        .with(FunctionTool::raw(declared("list", json!({"type": "array"})), echo))
+        .with(FunctionTool::raw(
+            declared("broken", json!({"type": "object", "properties": {"x": {"type": "intger"}}})),
+            echo,
+        ))
+        .build()
+        .expect_err("four mistakes");
+    let lines = errors.to_string();
+    assert_eq!(errors.len(), 4, "{lines}");
+    assert!(lines.lines().all(|line| line.contains("raw.rs:")), "{lines}");
+    assert!(lines.contains("`list`") && lines.contains("no object") && lines.contains("/properties/x/type"), "{lines}");
+}
+
+// R-E1
+#[test]
+fn a_raw_output_that_breaks_its_schema_is_internal() {
+    let tool = FunctionTool::raw(declared("odd", json!({"type": "object"})), echo);
+    let tools = built(tool.output_schema(json!({"type": "object", "properties": {"got": {"type": "null"}}})));
+    assert_eq!(failure(&tools, "odd", "{}").0, ErrorKind::Internal);
+}
+
+// L30
+#[test]
+fn a_raw_schema_is_shown_as_it_was_given() {
+    let schema = json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "title": "T"});
+    let tools = built(FunctionTool::raw(declared("shown", schema.clone()), echo));
+    assert_eq!(tools.definitions().next().expect("one").parameters(), &schema);
+}

@@ -1,0 +1,36 @@
+//! What the tests share.
+
+use serde_json::Value;
+use std::future::Future;
+use tool_core::{ErrorKind, IntoTool, RunContext, ToolContext, ToolResponse};
+
+/// Runs a future to its end.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(future)
+}
+
+/// A context of one tool.
+pub fn tools<M>(tool: impl IntoTool<M>) -> ToolContext {
+    ToolContext::builder().with(tool).build().expect("a sound tool")
+}
+
+/// Calls a tool outside any session.
+pub fn call(tools: &ToolContext, name: &str, arguments: impl ToString) -> ToolResponse {
+    let arguments = arguments.to_string();
+    block_on(tools.call(name, &arguments, &RunContext::detached()))
+}
+
+/// The data of a call that has to succeed.
+pub fn data(tools: &ToolContext, name: &str, arguments: impl ToString) -> Value {
+    let response = call(tools, name, arguments);
+    assert!(response.is_ok(), "{}", response.to_json());
+    response.data().expect("JSON")
+}
+
+/// The kind and the message of a call that has to fail.
+pub fn failure(tools: &ToolContext, name: &str, arguments: impl ToString) -> (ErrorKind, String) {
+    let response = call(tools, name, arguments);
+    let error = response.error().unwrap_or_else(|| panic!("succeeded: {}", response.to_json()));
+    (error.kind, error.message.clone())
+}

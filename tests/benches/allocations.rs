@@ -1,0 +1,77 @@
+//! Allocations a call: all of them, and how many are the framework's own.
+//!
+//! The framework's own are those past what the same method, arguments and result need by hand. The floor allocates
+//! for owned arguments and for the result's text, and so do tools; a tool that lends text needs fewer, and is given
+//! what it saves back.
+
+// A global allocator cannot be written without `unsafe`; this one only counts and hands on to the system's.
+#![allow(unsafe_code)]
+
+mod works;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::hint::black_box;
+use std::process::ExitCode;
+use tool_core::RunContext;
+
+thread_local! {
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+fn count() {
+    // While a thread ends its counter may be gone already.
+    let _ = COUNT.try_with(|count| count.set(count.get() + 1));
+}
+
+// SAFETY: every call goes to `System` unchanged, and counting does not allocate.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps `alloc`'s contract, which is `System`'s.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(at, layout) }
+    }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: as above.
+        unsafe { System.realloc(at, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn of(work: impl Fn()) -> u64 {
+    work();
+    let before = COUNT.get();
+    work();
+    COUNT.get() - before
+}
+
+fn main() -> ExitCode {
+    let tools = works::many::calendar();
+    let ctx = RunContext::detached();
+    works::check(&tools, &ctx);
+    let mut missed = false;
+    println!("Allocations a call\n\n| work | floor | response | own | bar | text |\n|---|--:|--:|--:|--:|--:|");
+    for work in works::works() {
+        let (name, text) = (work.tool, &*work.arguments);
+        let floor = of(|| drop(black_box((work.floor)(black_box(name), black_box(text)))));
+        let response = of(|| drop(black_box(works::call(&tools, name, black_box(text), &ctx))));
+        let envelope = of(|| drop(black_box(works::call(&tools, name, black_box(text), &ctx).to_json())));
+        let own = response.cast_signed() - floor.cast_signed() + work.lent.cast_signed();
+        let bar = work.own_allocations;
+        missed |= own > bar.cast_signed();
+        let verdict = if own > bar.cast_signed() { " MISSED" } else { "" };
+        println!("| {} | {floor} | {response} | {own} | {bar}{verdict} | {envelope} |", work.name);
+    }
+    if missed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}

@@ -1,0 +1,197 @@
+//! JSON as it is spelled: numbers keep their text, objects keep their order and their duplicates.
+
+use crate::tape::Tape;
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+use std::fmt;
+
+/// A JSON text as a tree.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Json {
+    /// A number, `true`, `false` or `null`, as written.
+    Raw(String),
+    /// A text.
+    Text(String),
+    /// An array.
+    List(Vec<Json>),
+    /// An object.
+    Object(Vec<(String, Json)>),
+}
+
+impl Json {
+    /// A value in its usual spelling.
+    pub fn of(value: &Value) -> Self {
+        match value {
+            Value::String(text) => Self::Text(text.clone()),
+            Value::Array(items) => Self::List(items.iter().map(Self::of).collect()),
+            Value::Object(map) => Self::Object(map.iter().map(|(key, value)| (key.clone(), Self::of(value))).collect()),
+            scalar => Self::Raw(scalar.to_string()),
+        }
+    }
+
+    pub fn raw(text: impl ToString) -> Self {
+        Self::Raw(text.to_string())
+    }
+
+    /// What the text means: the last of two same keys. Nothing where a number is beyond any float.
+    pub fn value(&self) -> Option<Value> {
+        Some(match self {
+            Self::Raw(text) => scalar(text)?,
+            Self::Text(text) => Value::String(text.clone()),
+            Self::List(items) => Value::Array(items.iter().map(Self::value).collect::<Option<_>>()?),
+            Self::Object(entries) => {
+                let mut map = Map::new();
+                for (key, value) in entries {
+                    map.insert(key.clone(), value.value()?);
+                }
+                Value::Object(map)
+            }
+        })
+    }
+
+    /// Whether a key stands twice somewhere.
+    pub fn repeats(&self) -> bool {
+        match self {
+            Self::Raw(_) | Self::Text(_) => false,
+            Self::List(items) => items.iter().any(Self::repeats),
+            Self::Object(entries) => {
+                let twice = |at: usize, key: &str| entries.iter().skip(at + 1).any(|(other, _)| other == key);
+                entries.iter().enumerate().any(|(at, (key, value))| twice(at, key) || value.repeats())
+            }
+        }
+    }
+
+    /// Compact text.
+    pub fn text(&self) -> String {
+        self.written(&Tape::new(&[]))
+    }
+
+    /// Text with some white space and some escapes.
+    pub fn written(&self, tape: &Tape<'_>) -> String {
+        let mut text = String::new();
+        self.write(&mut text, tape);
+        text
+    }
+
+    fn write(&self, out: &mut String, tape: &Tape<'_>) {
+        let gaps = ["", "", "", " ", "\n\t", "\r\n  "];
+        match self {
+            Self::Raw(text) => out.push_str(text),
+            Self::Text(text) => string(out, text, tape),
+            Self::List(items) => {
+                out.push('[');
+                for (at, item) in items.iter().enumerate() {
+                    out.push_str(if at > 0 { "," } else { "" });
+                    out.push_str(tape.pick(&gaps));
+                    item.write(out, tape);
+                }
+                out.push(']');
+            }
+            Self::Object(entries) => {
+                out.push('{');
+                for (at, (key, value)) in entries.iter().enumerate() {
+                    out.push_str(if at > 0 { "," } else { "" });
+                    out.push_str(tape.pick(&gaps));
+                    string(out, key, tape);
+                    out.push_str(tape.pick(&gaps));
+                    out.push(':');
+                    out.push_str(tape.pick(&gaps));
+                    value.write(out, tape);
+                }
+                out.push('}');
+            }
+        }
+    }
+}
+
+fn string(out: &mut String, text: &str, tape: &Tape<'_>) {
+    if !tape.one_in(8) {
+        out.push_str(&Value::from(text).to_string());
+        return;
+    }
+    out.push('"');
+    for unit in text.encode_utf16() {
+        out.push_str(&format!("\\u{unit:04x}"));
+    }
+    out.push('"');
+}
+
+/// A scalar as `serde_json` holds it, but with floats read exactly.
+fn scalar(text: &str) -> Option<Value> {
+    match text {
+        "null" => return Some(Value::Null),
+        "true" => return Some(Value::Bool(true)),
+        "false" => return Some(Value::Bool(false)),
+        _ => {}
+    }
+    if text != "-0" {
+        if let Ok(number) = text.parse::<u64>() {
+            return Some(number.into());
+        }
+        if let Ok(number) = text.parse::<i64>() {
+            return Some(number.into());
+        }
+    }
+    Number::from_f64(text.parse().ok()?).map(Value::Number)
+}
+
+/// Reads a text, with its duplicates; nothing where it is no JSON.
+pub fn parse(text: &str) -> Option<Json> {
+    serde_json::from_str(text).ok()
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Reader)
+    }
+}
+
+struct Reader;
+
+impl<'de> Visitor<'de> for Reader {
+    type Value = Json;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Json, E> {
+        Ok(Json::raw(value))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Json, E> {
+        Ok(Json::raw(value))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Json, E> {
+        Ok(Json::raw(value))
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Json, E> {
+        Ok(Json::raw(Value::from(value)))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Json, E> {
+        Ok(Json::raw("null"))
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Json, E> {
+        Ok(Json::Text(value.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Json::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Json, A::Error> {
+        let mut list = Vec::new();
+        while let Some(entry) = entries.next_entry()? {
+            list.push(entry);
+        }
+        Ok(Json::Object(list))
+    }
+}

@@ -1,0 +1,7 @@
+use tool_core::tool;
+
+/// Get the weather.
+#[tool]
+fn weather(#[arg(default = 1, default = 2)] days: u32) {}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use tool_core::{Timestamp, tool};
+
+/// Get the weather.
+#[tool]
+fn weather(#[arg(default)] at: Timestamp) {}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use tool_core::tool;
+
+/// Get the weather.
+#[tool]
+fn weather(#[arg(default(30))] days: u32) {}
+
+fn main() {}

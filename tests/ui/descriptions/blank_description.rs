@@ -1,0 +1,6 @@
+use tool_core::tool;
+
+#[tool(description = " ")]
+fn forecast() {}
+
+fn main() {}

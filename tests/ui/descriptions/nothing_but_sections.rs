@@ -1,0 +1,11 @@
+use tool_core::tool;
+
+/// # Arguments
+///
+/// * `city` - Where
+#[tool]
+fn forecast(city: String) -> String {
+    city
+}
+
+fn main() {}

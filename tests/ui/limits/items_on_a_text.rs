@@ -1,0 +1,7 @@
+use tool_core::tool;
+
+/// Get the weather.
+#[tool]
+fn weather(#[arg(items(1..=5))] city: &str) {}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use tool_core::tool;
+
+/// Get the weather.
+#[tool]
+fn weather(#[arg(length(1..=5))] days: Vec<u32>) {}
+
+fn main() {}

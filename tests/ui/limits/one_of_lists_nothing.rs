@@ -1,0 +1,7 @@
+use tool_core::tool;
+
+/// Get the weather.
+#[tool]
+fn weather(#[arg(one_of())] order: String) {}
+
+fn main() {}

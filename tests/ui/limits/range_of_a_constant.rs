@@ -1,0 +1,7 @@
+use tool_core::tool;
+
+/// Get the weather.
+#[tool]
+fn weather(#[arg(range(MIN..))] minutes: u32) {}
+
+fn main() {}

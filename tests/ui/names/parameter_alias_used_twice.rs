@@ -1,0 +1,7 @@
+use tool_core::tool;
+
+/// Get the weather.
+#[tool]
+fn weather(#[serde(alias = "city")] town: String, city: String) {}
+
+fn main() {}

@@ -1,0 +1,9 @@
+use tool_core::tool;
+
+/// Get the weather.
+#[tool(args = "WeatherArgs")]
+fn weather(city: String) -> String {
+    city
+}
+
+fn main() {}

@@ -1,0 +1,8 @@
+use tool_core::tool;
+
+// An empty file that stands beside the manifest of every trybuild project.
+/// Get the weather.
+#[tool(guide = ".lock")]
+fn weather() {}
+
+fn main() {}

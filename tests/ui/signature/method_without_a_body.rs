@@ -1,0 +1,12 @@
+use tool_core::toolset;
+
+struct Weather;
+
+#[toolset]
+impl Weather {
+    /// Get the weather.
+    #[tool]
+    fn get(&self) -> String;
+}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use tool_core::tool;
+
+/// Draw a point.
+#[tool]
+fn draw(_: f64) {}
+
+fn main() {}

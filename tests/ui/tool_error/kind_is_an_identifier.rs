@@ -1,0 +1,16 @@
+use std::fmt;
+use tool_core::ToolError;
+
+#[derive(ToolError)]
+enum Failure {
+    #[tool_error(kind = rate_limit)]
+    TooMany,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("failed")
+    }
+}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use tool_core::toolset;
+
+/// The weather.
+#[toolset]
+fn weather() {}
+
+fn main() {}

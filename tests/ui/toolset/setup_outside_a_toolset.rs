@@ -1,0 +1,8 @@
+struct Weather;
+
+impl Weather {
+    #[setup]
+    fn open(&self) {}
+}
+
+fn main() {}

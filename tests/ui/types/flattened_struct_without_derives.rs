@@ -1,0 +1,11 @@
+use tool_core::tool;
+
+struct City {
+    name: String,
+}
+
+/// Get the weather.
+#[tool]
+fn weather(#[arg(flatten)] city: City) {}
+
+fn main() {}

@@ -1,0 +1,8 @@
+use std::time::Instant;
+use tool_core::tool;
+
+/// Get the weather.
+#[tool]
+fn weather(at: Option<Instant>) {}
+
+fn main() {}

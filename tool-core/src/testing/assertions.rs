@@ -1,0 +1,88 @@
+//! Whether the tools are there that should be.
+
+use crate::arguments::nearest;
+use crate::tool::ToolDefinition;
+use crate::{Registry, ToolContext};
+
+/// Asserts that the function tools of a context are just these, in any order.
+///
+/// ```
+/// use tool_core::{ToolContext, testing, tool};
+///
+/// /// Add two numbers.
+/// #[tool]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// let tools = ToolContext::builder().with(add).build()?;
+/// testing::assert_tools(&tools, &["add"]);
+/// # Ok::<(), tool_core::RegistryErrors>(())
+/// ```
+///
+/// # Panics
+///
+/// Where one is missing or there is another: with all that are.
+#[track_caller]
+pub fn assert_tools(tools: &ToolContext, names: &[&str]) {
+    let there = tools.definitions().map(|tool| ToolDefinition::name(tool).to_owned()).collect::<Vec<_>>();
+    let missing = missing(&there, names);
+    let unexpected = there.iter().filter(|name| !names.contains(&name.as_str())).map(|name| format!("`{name}`"));
+    let unexpected = unexpected.collect::<Vec<_>>().join(", ");
+    let mut text = String::new();
+    if !missing.is_empty() {
+        text.push_str(&format!("missing tools: {missing}\n"));
+    }
+    if !unexpected.is_empty() {
+        text.push_str(&format!("unexpected tools: {unexpected}\n"));
+    }
+    if !missing.is_empty() {
+        text.push_str(NOT_LINKED);
+    }
+    assert!(text.is_empty(), "{}", text.trim_end());
+}
+
+/// Asserts that tools of these names are linked into this program, those of toolsets that have to be configured too.
+/// There may be others.
+///
+/// A crate that no code names is not linked, and its tools are silently absent: this is the test for it.
+///
+/// ```
+/// use tool_core::{testing, tool};
+///
+/// /// Add two numbers.
+/// #[tool]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// testing::assert_linked(&["add"]);
+/// ```
+///
+/// # Panics
+///
+/// Where one is missing, with what to do; and where the registry has problems, with all of them.
+#[track_caller]
+pub fn assert_linked(names: &[&str]) {
+    let registry = match Registry::discover() {
+        Ok(registry) => registry,
+        Err(errors) => panic!("the tools that are linked in have problems:\n{errors}"),
+    };
+    let toolsets = registry.actions();
+    let there = toolsets.into_iter().flat_map(|toolset| toolset.actions).map(|action| action.name).collect::<Vec<_>>();
+    let missing = missing(&there, names);
+    assert!(missing.is_empty(), "tools that are not linked in: {missing}\n{NOT_LINKED}");
+}
+
+const NOT_LINKED: &str =
+    "help: a crate that no code names is not linked, and its tools are absent; name it: `use my_tools as _;`";
+
+/// The names that are not there, with what was probably meant.
+fn missing(there: &[String], names: &[&str]) -> String {
+    let absent = names.iter().filter(|name| !there.iter().any(|known| known == *name));
+    let told = absent.map(|name| match nearest(name, there.iter().map(String::as_str)) {
+        Some(near) => format!("`{name}` (there is `{near}`)"),
+        None => format!("`{name}`"),
+    });
+    told.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,222 @@
+//! Calls tools as a model would, and remembers what was called.
+
+use crate::ToolContext;
+use crate::call::Arguments;
+use crate::canonical::canonical;
+use crate::response::{ErrorBody, ToolResponse};
+use crate::run::RunContext;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::panic::Location;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// An in-process client: calls tools by name with JSON, as a model would, and remembers the calls.
+///
+/// Calls are bare: decoding, panic guard and size cap, without a session. A clone shares the history, so that it can be
+/// handed to the code under test and asked afterwards.
+///
+/// ```
+/// use serde_json::json;
+/// use tool_core::testing::Client;
+/// use tool_core::{ErrorKind, ToolContext, tool};
+///
+/// /// Divide two numbers.
+/// #[tool]
+/// fn divide(a: f64, b: f64) -> Result<f64, String> {
+///     if b == 0.0 { Err("b is 0".to_owned()) } else { Ok(a / b) }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tool_core::RegistryErrors> {
+/// let client = Client::new(ToolContext::builder().with(divide).build()?);
+///
+/// let quotient = client.call_ok::<f64>("divide", json!({"a": 1, "b": 4})).await;
+/// assert_eq!(quotient, 0.25);
+///
+/// let error = client.call_err("divide", json!({"a": 1})).await;
+/// assert_eq!(error.kind, ErrorKind::Validation);
+///
+/// client.assert_called("divide");
+/// client.assert_called_with("divide", &json!({"b": 4.0, "a": 1}));
+/// assert_eq!(client.calls().len(), 2);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Client {
+    tools: ToolContext,
+    ctx: RunContext,
+    calls: Arc<Mutex<Vec<RecordedCall>>>,
+}
+
+/// A call that a client made.
+#[derive(Clone, Debug)]
+pub struct RecordedCall {
+    name: String,
+    arguments: String,
+    response: ToolResponse,
+}
+
+impl RecordedCall {
+    /// The tool's name, as it was called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The text of the arguments, as it was sent.
+    pub fn arguments_json(&self) -> &str {
+        &self.arguments
+    }
+
+    /// The arguments; null where their text is no JSON.
+    pub fn arguments(&self) -> Value {
+        serde_json::from_str(&self.arguments).unwrap_or_default()
+    }
+
+    /// The answer.
+    pub fn response(&self) -> &ToolResponse {
+        &self.response
+    }
+}
+
+impl Client {
+    /// A client of these tools. Calls run in [`RunContext::detached`].
+    pub fn new(tools: ToolContext) -> Self {
+        Self { tools, ctx: RunContext::detached(), calls: Arc::default() }
+    }
+
+    /// Makes calls run in this context, for tools that want user data, state or a mode.
+    ///
+    /// ```
+    /// use tool_core::testing::Client;
+    /// use tool_core::{Mode, RunContext, ToolContext};
+    ///
+    /// let ctx = RunContext::builder().session("s-1").mode(Mode::Voice).user_data(42_u32).build();
+    /// let client = Client::new(ToolContext::builder().build()?).with_context(ctx);
+    /// # Ok::<(), tool_core::RegistryErrors>(())
+    /// ```
+    #[must_use]
+    pub fn with_context(mut self, ctx: RunContext) -> Self {
+        self.ctx = ctx;
+        self
+    }
+
+    /// The tools.
+    pub fn tools(&self) -> &ToolContext {
+        &self.tools
+    }
+
+    /// Calls a tool. The arguments are a `serde_json::Value` or JSON text, which need not be sound.
+    pub async fn call<'a>(&self, name: &str, arguments: impl Into<Arguments<'a>>) -> ToolResponse {
+        self.made(name, arguments.into()).await
+    }
+
+    /// Calls a tool that has to succeed, and gives its data.
+    ///
+    /// # Panics
+    ///
+    /// Where the call fails, or its data is no `T`: with the whole envelope.
+    #[track_caller]
+    pub fn call_ok<'a, T: DeserializeOwned>(
+        &'a self,
+        name: &'a str,
+        arguments: impl Into<Arguments<'a>>,
+    ) -> impl Future<Output = T> + Send + 'a {
+        // An async fn would not know who called it.
+        let (caller, arguments) = (Location::caller(), arguments.into());
+        async move {
+            let response = self.made(name, arguments).await;
+            match response.data() {
+                Ok(data) => data,
+                Err(why) => {
+                    panic!("{caller}: `{name}` was to give {}: {why}\n{}", std::any::type_name::<T>(), shown(&response))
+                }
+            }
+        }
+    }
+
+    /// Calls a tool that has to fail, and gives the error.
+    ///
+    /// # Panics
+    ///
+    /// Where the call succeeds: with the whole envelope.
+    #[track_caller]
+    pub fn call_err<'a>(
+        &'a self,
+        name: &'a str,
+        arguments: impl Into<Arguments<'a>>,
+    ) -> impl Future<Output = ErrorBody> + Send + 'a {
+        let (caller, arguments) = (Location::caller(), arguments.into());
+        async move {
+            let response = self.made(name, arguments).await;
+            match response.error() {
+                Some(error) => error.clone(),
+                None => panic!("{caller}: `{name}` was to fail, and succeeded\n{}", shown(&response)),
+            }
+        }
+    }
+
+    /// The calls so far, in the order of their answers.
+    pub fn calls(&self) -> Vec<RecordedCall> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Forgets the calls so far.
+    pub fn clear(&self) {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// # Panics
+    ///
+    /// Where no call of that tool was made: with those that were.
+    #[track_caller]
+    pub fn assert_called(&self, name: &str) {
+        let calls = self.calls();
+        assert!(calls.iter().any(|call| call.name == name), "`{name}` was not called\n{}", listed(&calls));
+    }
+
+    /// # Panics
+    ///
+    /// Where a call of that tool was made: with all that were.
+    #[track_caller]
+    pub fn assert_not_called(&self, name: &str) {
+        let calls = self.calls();
+        assert!(calls.iter().all(|call| call.name != name), "`{name}` was called\n{}", listed(&calls));
+    }
+
+    /// Compares arguments as JSON: neither the order of keys nor `1` for `1.0` matters.
+    ///
+    /// # Panics
+    ///
+    /// Where no call of that tool had these arguments: with the calls that were made.
+    #[track_caller]
+    pub fn assert_called_with(&self, name: &str, arguments: &Value) {
+        let (calls, wanted) = (self.calls(), canonical(arguments));
+        let found = calls.iter().any(|call| call.name == name && canonical(&call.arguments()) == wanted);
+        assert!(found, "`{name}` was not called with {arguments}\n{}", listed(&calls));
+    }
+
+    async fn made(&self, name: &str, arguments: Arguments<'_>) -> ToolResponse {
+        let sent = match arguments.text() {
+            Ok(text) => text.to_owned(),
+            Err(_) => format!("{arguments:?}"),
+        };
+        let response = self.tools.call(name, arguments, &self.ctx).await;
+        let call = RecordedCall { name: name.to_owned(), arguments: sent, response: response.clone() };
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+        response
+    }
+}
+
+/// The whole envelope, for people.
+fn shown(response: &ToolResponse) -> String {
+    serde_json::to_string_pretty(response).unwrap_or_else(|error| error.to_string())
+}
+
+fn listed(calls: &[RecordedCall]) -> String {
+    if calls.is_empty() {
+        return "there was no call".to_owned();
+    }
+    let lines = calls.iter().map(|call| format!("  {}({})", call.name, call.arguments));
+    format!("calls:\n{}", lines.collect::<Vec<_>>().join("\n"))
+}
