@@ -32,10 +32,7 @@ impl Tally {
 #[tokio::main]
 async fn main() -> Result<(), RegistryErrors> {
     let (tools, ctx) = (ToolContext::discover()?, RunContext::detached());
-    println!(
-        "{}",
-        tools.call("extract_contacts", r#"{"text": "Call <ada@x.org>, +493012345."}"#, &ctx).await.to_json()
-    );
+    println!("{}", tools.call("extract_contacts", r#"{"text": "Call ada@x.org, +493012345."}"#, &ctx).await.to_json());
     println!("{}", tools.call("format_datetime", r#"{"at": "2026-11-20T09:30:00+01:00"}"#, &ctx).await.to_json());
     println!("{}", tools.call("count_votes", r#"{"votes": 3}"#, &ctx).await.to_json());
     Ok(())

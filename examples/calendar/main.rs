@@ -4,6 +4,7 @@
 
 mod api;
 mod config;
+mod error;
 mod server;
 mod toolset;
 

@@ -4,6 +4,8 @@
 mod api;
 #[path = "../calendar/config.rs"]
 mod config;
+#[path = "../calendar/error.rs"]
+mod error;
 #[path = "../calendar/server.rs"]
 mod server;
 #[path = "../calendar/toolset.rs"]

@@ -1,1 +1,11 @@
-//! In progress.
+//! What holds for the project as a whole: who depends on whom, what a newcomer's crate needs, how large files grow.
+
+mod dependencies;
+mod files;
+mod fresh_crate;
+
+use std::path::PathBuf;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the workspace")
+}

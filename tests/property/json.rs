@@ -75,6 +75,7 @@ impl Json {
 
     fn write(&self, out: &mut String, tape: &Tape<'_>) {
         let gaps = ["", "", "", " ", "\n\t", "\r\n  "];
+        let gap = || *tape.pick(&gaps);
         match self {
             Self::Raw(text) => out.push_str(text),
             Self::Text(text) => string(out, text, tape),
@@ -82,7 +83,7 @@ impl Json {
                 out.push('[');
                 for (at, item) in items.iter().enumerate() {
                     out.push_str(if at > 0 { "," } else { "" });
-                    out.push_str(tape.pick(&gaps));
+                    out.push_str(gap());
                     item.write(out, tape);
                 }
                 out.push(']');
@@ -91,11 +92,11 @@ impl Json {
                 out.push('{');
                 for (at, (key, value)) in entries.iter().enumerate() {
                     out.push_str(if at > 0 { "," } else { "" });
-                    out.push_str(tape.pick(&gaps));
+                    out.push_str(gap());
                     string(out, key, tape);
-                    out.push_str(tape.pick(&gaps));
+                    out.push_str(gap());
                     out.push(':');
-                    out.push_str(tape.pick(&gaps));
+                    out.push_str(gap());
                     value.write(out, tape);
                 }
                 out.push('}');

@@ -17,7 +17,8 @@ pub(crate) fn canonical(value: &Value) -> String {
 /// The first 8 hexadecimal digits of the SHA-256 of the canonical text.
 pub(crate) fn short_hash(value: &Value) -> String {
     let digest = Sha256::digest(canonical(value));
-    digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+    let head = digest.iter().take(4).fold(0_u32, |head, byte| head << 8 | u32::from(*byte));
+    format!("{head:08x}")
 }
 
 fn write(value: &Value, text: &mut String) {

@@ -1,8 +1,38 @@
-//! Tools for language models.
+//! Tools for language models: an ordinary method under [`#[tool]`](macro@tool) becomes a tool that any model can call.
+//!
+//! ```
+//! use tool_core::{RunContext, ToolContext, tool};
+//!
+//! /// Add two numbers.
+//! #[tool]
+//! fn add(a: i64, #[arg(default)] b: i64) -> i64 {
+//!     a + b
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), tool_core::RegistryErrors> {
+//! let tools = ToolContext::discover()?;
+//! let answer = tools.call("add", r#"{"a": 1, "b": 2}"#, &RunContext::detached()).await;
+//! assert_eq!(answer.data_json(), Some("3"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - **Writing tools**: [`tool`](macro@tool), [`toolset`](macro@toolset), [`ToolError`](derive@ToolError),
+//!   [`ToolOutput`], [`Timestamp`], [`RunContext`] and what else a tool can take from the run ([`FromRunContext`]).
+//! - **Putting them together**: [`ToolContext`], [`Registry`], [`ToolsetExt`], [`FunctionTool::raw`], [`ProviderTool`],
+//!   [`Configure`].
+//! - **Calling them**: [`ToolContext::call`] and the [`ToolResponse`] that it always gives.
+//! - **Showing them**: [`ToolDefinition`], [`actions`], [`manifest`], [`Guide`].
+//! - **Testing them**: [`testing`].
 
 #[doc(hidden)]
 #[path = "private/mod.rs"]
 pub mod __private;
+// The macros name this crate from outside; tests use them inside.
+#[cfg(test)]
+extern crate self as tool_core;
+
 pub mod actions;
 mod arguments;
 mod call;
@@ -31,15 +61,20 @@ pub use response::{
 };
 pub use run::{CancellationToken, FromRunContext, Progress, RunContext, RunContextBuilder, State, Update, UserData};
 pub use timestamp::Timestamp;
-pub use tool::LifecycleFuture;
 pub use tool::{
-    Category, Confirm, Derived, DuplicateScope, Flags, FunctionTool, IntoTool, Mode, Modes, OnDuplicate, ProviderId,
+    Category, Confirm, Derived, DuplicateScope, Flags, FunctionTool, IntoTool, LifecycleFuture, Mode, Modes, OnDuplicate, ProviderId,
     ProviderTool, RawHandler, RawStateHandler, RawTool, Source, Tool, ToolDefinition, ToolKind, Toolset, ToolsetExt,
     combined,
 };
 
 #[doc(inline)]
-pub use tool_macros::{ToolError, tool, toolset};
+pub use tool_macros::ToolError;
+#[doc = include_str!("docs/tool.md")]
+#[doc(inline)]
+pub use tool_macros::tool;
+#[doc = include_str!("docs/toolset.md")]
+#[doc(inline)]
+pub use tool_macros::toolset;
 
 #[doc(no_inline)]
 pub use {schemars, serde, serde_json};

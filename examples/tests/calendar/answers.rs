@@ -46,6 +46,15 @@ async fn an_error_without_googles_words_is_told_by_its_status() {
 }
 
 #[tokio::test]
+async fn a_list_without_events_is_transient() {
+    for answer in [json!({}), json!([]), json!("items"), json!(null), json!({"items": {}})] {
+        let calendar = Calendar::answering(200, answer).await;
+        let response = calendar.call("list_events", json!({"time_min": "2026-11-20T09:00:00Z"})).await;
+        assert_eq!(response.error().unwrap().kind, ErrorKind::Transient);
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_is_not_there_is_transient() {
     let calendar = configured(json!({"base_url": "http://127.0.0.1:1"}), json!({"access_token": "x"})).await.unwrap();
     let tools = ToolContext::builder().with(calendar).build().unwrap();

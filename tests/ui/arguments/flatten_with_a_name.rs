@@ -1,3 +1,5 @@
+#![allow(unused_variables)]
+
 use tool_core::{schemars::JsonSchema, serde::Deserialize, tool};
 
 #[derive(Default, Deserialize, JsonSchema)]

@@ -1,3 +1,5 @@
+#![allow(unused_variables)]
+
 use std::time::Instant;
 use tool_core::tool;
 

@@ -7,8 +7,6 @@ use serde_json::Value;
 /// Arguments that the schema accepts.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    /// As a value.
-    pub(crate) value: Value,
     /// As compact JSON, the canonical form that goes into the history.
     pub(crate) text: String,
     /// What was corrected, one line each.
@@ -36,7 +34,7 @@ pub(crate) fn prepare(
         return Err(problems);
     }
     whole_floats(&mut opened.value);
-    Ok(Prepared { text: opened.value.to_string(), value: opened.value, coerced: opened.coerced })
+    Ok(Prepared { text: opened.value.to_string(), coerced: opened.coerced })
 }
 
 /// Writes `5.0` as `5`: the same number in JSON, and one that every decoder takes for an integer.

@@ -35,6 +35,7 @@ impl Registry {
             toolsets.push(metadata);
         }
         parts.problems.extend(orphans(&owners));
+        parts.problems.extend(namesakes());
         parts.entries.sort_by(|a, b| a.id().cmp(b.id()));
         parts.unconfigured.sort_by(|a, b| a.name.cmp(&b.name));
         toolsets.sort_by(|a, b| a.name.cmp(&b.name));
@@ -53,6 +54,20 @@ impl Registry {
 
     /// Every toolset's tools as plain data, sorted by the toolset's name, of those too that have to be configured. Free
     /// fns come last, under `functions`. A default that an instance decides is left out.
+    ///
+    /// ```standalone_crate
+    /// use tool_core::{Registry, tool};
+    ///
+    /// /// Add two numbers.
+    /// #[tool]
+    /// fn add(a: i64, b: i64) -> i64 {
+    ///     a + b
+    /// }
+    ///
+    /// let toolsets = Registry::discover()?.actions();
+    /// assert_eq!((toolsets[0].name.as_str(), toolsets[0].actions[0].name.as_str()), ("functions", "add"));
+    /// # Ok::<(), tool_core::RegistryErrors>(())
+    /// ```
     pub fn actions(&self) -> Vec<ToolsetActions> {
         let described = linked().map(|linked| ToolsetActions::new((linked.metadata)(), (linked.actions)()));
         let mut all = described.collect::<Vec<_>>();
@@ -76,6 +91,20 @@ fn linked() -> impl Iterator<Item = Linked> {
         Kind::Toolset(linked) => Some(*linked),
         _ => None,
     })
+}
+
+/// Toolsets of one name could not be told apart in settings and in the manifest.
+fn namesakes() -> Vec<RegistryError> {
+    let source = |place: Place| Source { file: place.file, line: place.line };
+    let mut named = linked().map(|linked| ((linked.metadata)().name, source(linked.place))).collect::<Vec<_>>();
+    named.sort_by(|a, b| (&a.0, a.1.file, a.1.line).cmp(&(&b.0, b.1.file, b.1.line)));
+    let same = named.chunk_by(|a, b| a.0 == b.0).filter(|chunk| chunk.len() > 1);
+    same.map(|chunk| {
+        let name = chunk.first().map_or("", |(name, _)| name);
+        let message = format!("duplicate toolset name: {name}; give one of them another `name`");
+        RegistryError { message, places: chunk.iter().map(|(_, place)| *place).collect() }
+    })
+    .collect()
 }
 
 /// Parts whose type has no main block would be silently absent.

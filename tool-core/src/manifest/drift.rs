@@ -68,7 +68,8 @@ fn differences(now: &Value, written: &Value, at: &str, places: &mut Vec<String>)
                 (Some(now), Some(written)) => differences(now, written, &at, places),
                 (Some(now), None) => places.push(format!("`{at}` is {}, and was absent", shown(now))),
                 (_, written) => {
-                    places.push(format!("`{at}` is absent, and was {}", written.map(shown).unwrap_or_default()))
+                    let written = written.map(shown).unwrap_or_default();
+                    places.push(format!("`{at}` is absent, and was {written}"));
                 }
             }
         }

@@ -41,7 +41,7 @@ pub fn check(tools: &ToolContext, path: impl AsRef<Path>) -> Result<(), Manifest
 /// use tool_core::{ToolContext, manifest};
 ///
 /// let tools = ToolContext::builder().build()?;
-/// manifest::assert_version(&tools, "1.0.23adb49e");
+/// manifest::assert_version(&tools, "1.0.fe2f3b4e");
 /// # Ok::<(), tool_core::RegistryErrors>(())
 /// ```
 ///

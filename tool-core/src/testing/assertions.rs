@@ -29,17 +29,17 @@ pub fn assert_tools(tools: &ToolContext, names: &[&str]) {
     let missing = missing(&there, names);
     let unexpected = there.iter().filter(|name| !names.contains(&name.as_str())).map(|name| format!("`{name}`"));
     let unexpected = unexpected.collect::<Vec<_>>().join(", ");
-    let mut text = String::new();
+    let mut lines = Vec::new();
     if !missing.is_empty() {
-        text.push_str(&format!("missing tools: {missing}\n"));
+        lines.push(format!("missing tools: {missing}"));
     }
     if !unexpected.is_empty() {
-        text.push_str(&format!("unexpected tools: {unexpected}\n"));
+        lines.push(format!("unexpected tools: {unexpected}"));
     }
     if !missing.is_empty() {
-        text.push_str(NOT_LINKED);
+        lines.push(NOT_LINKED.to_owned());
     }
-    assert!(text.is_empty(), "{}", text.trim_end());
+    assert!(lines.is_empty(), "{}", lines.join("\n"));
 }
 
 /// Asserts that tools of these names are linked into this program, those of toolsets that have to be configured too.
@@ -47,7 +47,7 @@ pub fn assert_tools(tools: &ToolContext, names: &[&str]) {
 ///
 /// A crate that no code names is not linked, and its tools are silently absent: this is the test for it.
 ///
-/// ```
+/// ```standalone_crate
 /// use tool_core::{testing, tool};
 ///
 /// /// Add two numbers.

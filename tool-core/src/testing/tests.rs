@@ -1,1 +1,105 @@
+//! What the helpers say where a test fails.
 
+use super::*;
+use crate::{ErrorKind, Mode, RunContext, ToolContext, tool};
+use serde_json::json;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Say hello.
+#[tool(name = "greet_in_testing_tests")]
+async fn greet(ctx: &RunContext, name: String) -> Result<String, String> {
+    if name.is_empty() { Err("nobody".to_owned()) } else { Ok(format!("hello {name} by {:?}", ctx.mode())) }
+}
+
+const GREET: &str = "greet_in_testing_tests";
+
+fn client() -> Client {
+    Client::new(ToolContext::builder().with(greet).build().expect("sound"))
+}
+
+fn run<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(work)
+}
+
+fn message(work: impl FnOnce()) -> String {
+    let panic = catch_unwind(AssertUnwindSafe(work)).expect_err("it has to panic");
+    let text = panic.downcast_ref::<String>().cloned();
+    text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).expect("a message")
+}
+
+#[test]
+fn a_call_runs_in_the_context_that_was_given() {
+    let client = client().with_context(RunContext::builder().mode(Mode::Voice).build());
+    assert_eq!(run(client.call_ok::<String>(GREET, json!({"name": "Ada"}))), "hello Ada by Voice");
+}
+
+#[test]
+fn a_call_that_fails_where_it_must_not_shows_the_whole_envelope_and_who_called() {
+    let text = message(|| _ = run(client().call_ok::<String>(GREET, r#"{"name": ""}"#)));
+    assert!(text.contains("\"message\": \"nobody\"") && text.contains("\"schemaVersion\""), "{text}");
+    assert!(text.contains("testing/tests.rs:"), "{text}");
+}
+
+#[test]
+fn data_of_another_shape_fails_too() {
+    let text = message(|| _ = run(client().call_ok::<u32>(GREET, r#"{"name": "Ada"}"#)));
+    assert!(text.contains("was to give u32") && text.contains("hello Ada"), "{text}");
+}
+
+#[test]
+fn a_call_that_succeeds_where_it_must_not_shows_the_whole_envelope() {
+    let text = message(|| _ = run(client().call_err(GREET, json!({"name": "Ada"}))));
+    assert!(text.contains("was to fail") && text.contains("hello Ada"), "{text}");
+}
+
+#[test]
+fn an_error_is_given_to_look_at() {
+    assert_eq!(run(client().call_err(GREET, json!({}))).kind, ErrorKind::Validation);
+    assert_eq!(run(client().call_err("absent", "no JSON")).kind, ErrorKind::NotFound);
+}
+
+#[test]
+fn clones_share_the_history() {
+    let client = client();
+    run(client.clone().call(GREET, r#" {"name":"Ada"} "#));
+    let calls = client.calls();
+    assert_eq!((calls[0].name(), calls[0].arguments()), (GREET, json!({"name": "Ada"})));
+    assert!(calls[0].response().is_ok());
+    client.assert_called(GREET);
+    client.assert_called_with(GREET, &json!({"name": "Ada"}));
+    client.assert_not_called("other");
+    client.clear();
+    client.assert_not_called(GREET);
+}
+
+#[test]
+fn a_call_that_was_not_made_is_told_with_those_that_were() {
+    let client = client();
+    assert!(message(|| client.assert_called(GREET)).contains("there was no call"));
+    run(client.call(GREET, json!({"name": "Ada"})));
+    assert!(message(|| client.assert_called("other")).contains(r#"greet_in_testing_tests({"name":"Ada"})"#));
+    assert!(message(|| client.assert_not_called(GREET)).contains("was called"));
+    assert!(message(|| client.assert_called_with(GREET, &json!({}))).contains("was not called with {}"));
+}
+
+// PEERS 4
+#[test]
+fn tools_that_are_missing_and_unexpected_are_all_told_with_what_to_do() {
+    let client = client();
+    assert_tools(client.tools(), &[GREET]);
+    let text = message(|| assert_tools(client.tools(), &["add", "greet_in_testing_test"]));
+    assert!(
+        text.contains("missing tools: `add`, `greet_in_testing_test` (there is `greet_in_testing_tests`)"),
+        "{text}"
+    );
+    assert!(text.contains("unexpected tools: `greet_in_testing_tests`"), "{text}");
+    assert!(text.contains("use my_tools as _;"), "{text}");
+}
+
+// PEERS 4
+#[test]
+fn a_tool_that_is_not_linked_in_is_told_with_what_to_do() {
+    assert_linked(&[GREET]);
+    let text = message(|| assert_linked(&[GREET, "elsewhere"]));
+    assert!(text.contains("not linked in: `elsewhere`\n") && text.contains("use my_tools as _;"), "{text}");
+}

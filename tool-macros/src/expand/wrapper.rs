@@ -46,7 +46,7 @@ pub(crate) fn expand(unit: &Unit) -> TokenStream {
         fn #name<'__a, #generics>(#this: &'__a #self_ty, #call: __tool::Call<'__a>) -> __tool::Started<'__a> #clause {
             #binding #call.decode::<#applied>()?;
             #contexts
-            __Ok(#answer)
+            #answer
         }
         #confirm
     }
@@ -89,11 +89,21 @@ fn answer(unit: &Unit) -> TokenStream {
         ReturnType::Type(_, ty) => located(ty),
         ReturnType::Default => located(name),
     };
+    let called = quote_spanned!(located(name)=> #path(#(#passed),*));
     if function.asyncness.is_none() {
-        return quote_spanned!(returned=> __tool::respond!(#call, #path(#(#passed),*)));
+        return quote_spanned!(returned=> __Ok(__tool::respond!(#call, #called)));
     }
-    let answered = quote_spanned!(returned=> __tool::respond!(#call, #path(#(#passed),*).await));
-    quote_spanned!(located(name)=> __tool::later(async move { #answered }))
+    let future = own("future");
+    // Where nothing is lent the method's future is made at once: the arguments then live in it alone, and not a second
+    // time in the block around it.
+    let lends = unit.tool.arguments().any(|argument| argument.lend.borrows_args());
+    let (made, awaited) = if lends {
+        (TokenStream::new(), called)
+    } else {
+        (quote_spanned!(located(name)=> let #future = #called;), future.to_token_stream())
+    };
+    let answered = quote_spanned!(returned=> __tool::respond!(#call, #awaited.await));
+    quote_spanned!(located(name)=> #made __Ok(__tool::later(async move { #answered })))
 }
 
 /// The argument, lent in the form that the method takes.

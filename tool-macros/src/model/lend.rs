@@ -95,6 +95,11 @@ impl<'a> Lend<'a> {
         }
     }
 
+    /// Whether the method is handed a borrow of the struct.
+    pub(crate) fn borrows_args(self) -> bool {
+        !matches!(self, Self::Owned(_) | Self::Cow | Self::OptionCow)
+    }
+
     /// Whether the struct borrows from the argument text for it.
     pub(crate) fn borrows_text(self) -> bool {
         self.stored().is_none()

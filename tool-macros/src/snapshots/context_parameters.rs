@@ -38,11 +38,8 @@ const _: () = {
         let ctx0 = __tool::context::<RunContext>(call)?;
         let ctx1 = __tool::context::<&User>(call)?;
         let ctx3 = __tool::context::<Cancellation>(call)?;
-        __Ok(
-            __tool::later(async move {
-                __tool::respond!(call, look_up(ctx0, ctx1, args.query, ctx3). await)
-            }),
-        )
+        let future = look_up(ctx0, ctx1, args.query, ctx3);
+        __Ok(__tool::later(async move { __tool::respond!(call, future. await) }))
     }
     static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new(
             "look_up",

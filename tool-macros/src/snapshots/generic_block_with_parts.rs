@@ -58,13 +58,8 @@ const _: () = {
         T::Key: Send,
     {
         let args = call.decode::<PutArgs<T, N>>()?;
-        __Ok(
-            __tool::later(async move {
-                __tool::respond!(
-                    call, < Store < T, N > > ::put(this, args.record, args.key). await
-                )
-            }),
-        )
+        let future = <Store<T, N>>::put(this, args.record, args.key);
+        __Ok(__tool::later(async move { __tool::respond!(call, future. await) }))
     }
     struct CountArgs {}
     impl<'__de> __tool::ArgumentStruct<'__de> for CountArgs {

@@ -37,11 +37,8 @@ const _: () = {
         call: __tool::Call<'__a>,
     ) -> __tool::Started<'__a> {
         let args = call.decode::<ReadOneArgs>()?;
-        __Ok(
-            __tool::later(async move {
-                __tool::respond!(call, Mail::read_one(this, args.id). await)
-            }),
-        )
+        let future = Mail::read_one(this, args.id);
+        __Ok(__tool::later(async move { __tool::respond!(call, future. await) }))
     }
     impl __tool::ToolsetMethods for Mail {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(

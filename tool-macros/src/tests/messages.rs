@@ -180,7 +180,7 @@ fn every_message_is_worded_as_listed() {
         assert!(!complaints.is_empty(), "no complaint about {source}");
         all += &(source + "\n");
         for line in complaints.iter().flat_map(|complaint| complaint.lines()) {
-            all += &format!("    {line}\n");
+            all.extend(["    ", line, "\n"]);
         }
         all.push('\n');
     }

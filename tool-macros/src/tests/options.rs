@@ -4,7 +4,7 @@ use syn::parse_quote;
 
 use super::{complaints, tokens};
 use crate::attr::arg::{ArgOptions, Constraint, DefaultOption, Literal};
-use crate::attr::bounds::Number::{self, Float, Int};
+use crate::attr::bounds::Number::{Float, Int};
 use crate::attr::tool::{Confirm, Modes, ToolOptions, milliseconds};
 use crate::attr::toolset::{Part, Prefix, ToolsetOptions};
 use crate::errors::Errors;

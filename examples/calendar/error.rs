@@ -1,0 +1,67 @@
+//! What can go wrong on the way to Google and back, and how it is told.
+
+use reqwest::StatusCode;
+use serde_json::Value;
+use std::error::Error;
+use std::fmt;
+use tool_core::ToolError;
+
+/// What can go wrong, in words for the model. The attribute sorts each into an error type of the envelope.
+#[derive(Debug, ToolError)]
+pub(crate) enum CalendarError {
+    #[tool_error(kind = "auth")]
+    NoToken,
+    #[tool_error(kind = "auth")]
+    Denied(String),
+    #[tool_error(kind = "rate_limit", retryable)]
+    TooMany(String),
+    #[tool_error(kind = "conflict")]
+    Conflict(String),
+    #[tool_error(kind = "transient", retryable)]
+    Unavailable(String),
+    /// A change was sent and no answer came. It is not retryable, or there might be two events.
+    #[tool_error(kind = "transient", retryable = false, partial_side_effects)]
+    Unknown(String),
+    #[tool_error(kind = "permanent")]
+    Refused(String),
+}
+
+impl fmt::Display for CalendarError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoToken => f.write_str("Google Calendar is not connected: the access token is missing"),
+            Self::Unknown(why) => write!(f, "{why}; the event may exist already, list the events before trying again"),
+            Self::Denied(why)
+            | Self::TooMany(why)
+            | Self::Conflict(why)
+            | Self::Unavailable(why)
+            | Self::Refused(why) => f.write_str(why),
+        }
+    }
+}
+
+/// What an error answer means: `{"error":{"message":"..","errors":[{"reason":".."}]}}`.
+pub(crate) fn refusal(status: StatusCode, body: &Value) -> CalendarError {
+    let reason = body["error"]["errors"][0]["reason"].as_str().unwrap_or_default();
+    let said = body["error"]["message"].as_str().or(status.canonical_reason()).unwrap_or("no reason given");
+    let message = format!("Google Calendar answered {}: {said}", status.as_u16());
+    match status.as_u16() {
+        403 if matches!(reason, "rateLimitExceeded" | "userRateLimitExceeded" | "quotaExceeded") => {
+            CalendarError::TooMany(message)
+        }
+        401 | 403 => CalendarError::Denied(message),
+        409 => CalendarError::Conflict(message),
+        429 => CalendarError::TooMany(message),
+        408 | 500.. => CalendarError::Unavailable(message),
+        _ => CalendarError::Refused(message),
+    }
+}
+
+/// The innermost reason, such as `Connection refused`: the outer ones only say that a request failed.
+pub(crate) fn cause(error: &reqwest::Error) -> String {
+    let mut reason: &dyn Error = error;
+    while let Some(source) = reason.source() {
+        reason = source;
+    }
+    reason.to_string()
+}

@@ -1,0 +1,50 @@
+# What people run. `just` alone lists it.
+
+_default:
+    @just --list
+
+# Everything the gate runs.
+ci:
+    .ci/run
+
+# Format, lints, docs.
+check:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets -- -D warnings
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+
+# All tests: ui tests and doc tests included.
+test *args:
+    cargo test {{args}}
+
+# Accept new golden files, expansion snapshots and ui messages; read the diff before you commit it.
+bless:
+    UPDATE=1 UPDATE_EXPECT=1 cargo test -p tool-core -p tool-macros --lib
+    TRYBUILD=overwrite cargo test -p tests --test ui
+
+# What the macros make of the calendar example (needs cargo-expand).
+expand:
+    cargo expand -p examples --example calendar toolset
+
+# The property tests, long.
+fuzz cases="20000":
+    PROPTEST_CASES={{cases}} cargo test --release -p tests --test property
+    PROPTEST_CASES={{cases}} cargo test --release -p tool-core --lib
+
+# Calls against the hand-written floor: instructions (needs valgrind), allocations, medians.
+bench:
+    cargo bench -p tests
+
+# Compile time and binary size of a tool against the derives by hand; about ten minutes.
+bench-compile:
+    python3 tests/benches/compile_time.py
+
+# Schemas against validators of other languages.
+conformance:
+    python3 -m venv target/conformance
+    target/conformance/bin/pip install --quiet jsonschema
+    target/conformance/bin/python tests/conformance/meta_schema.py
+
+# Licences, sources and banned features of all dependencies (needs cargo-deny).
+deny:
+    cargo deny check licenses bans sources

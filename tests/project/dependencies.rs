@@ -1,0 +1,61 @@
+//! Who depends on whom. DESIGN 2
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+const OURS: [&str; 3] = ["tool-macros", "tool-core", "tool-adapters"];
+
+/// The crates of ours that a crate of ours depends on, development aside.
+fn ours(of: &str) -> Vec<String> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(super::root())
+        .output()
+        .expect("cargo runs");
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("metadata");
+    let packages = metadata["packages"].as_array().expect("packages");
+    let package = packages.iter().find(|package| package["name"] == of).expect("the package");
+    let dependencies = package["dependencies"].as_array().expect("dependencies").iter();
+    dependencies
+        .filter(|dependency| dependency["kind"].is_null())
+        .filter_map(|dependency| dependency["name"].as_str())
+        .filter(|name| OURS.contains(name))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn each_crate_depends_only_on_the_one_below() {
+    assert_eq!(ours("tool-macros"), Vec::<String>::new());
+    assert_eq!(ours("tool-core"), ["tool-macros"]);
+    assert_eq!(ours("tool-adapters"), ["tool-core"]);
+}
+
+fn text_of(folder: &Path) -> String {
+    let mut text = String::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        text += &if path.is_dir() { text_of(&path) } else { fs::read_to_string(&path).unwrap_or_default() };
+    }
+    text
+}
+
+#[test]
+fn tools_and_calls_know_nothing_of_the_runtime() {
+    let core = super::root().join("tool-core/src");
+    for folder in ["tool", "call", "json", "schema", "arguments", "response"] {
+        assert!(!text_of(&core.join(folder)).contains("crate::runtime"), "{folder}");
+    }
+}
+
+#[test]
+fn the_decoder_and_the_schemas_know_nothing_of_tools() {
+    let core = super::root().join("tool-core/src");
+    for folder in ["json", "schema", "arguments"] {
+        let text = text_of(&core.join(folder));
+        for above in ["crate::tool", "crate::call", "crate::context", "crate::run", "crate::response"] {
+            assert!(!text.contains(above), "{folder} uses {above}");
+        }
+    }
+}

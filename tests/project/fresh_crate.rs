@@ -1,0 +1,118 @@
+//! A newcomer's crate: the README's example, with `tool-core` as its only dependency besides tokio.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// Makes a crate outside the workspace and runs it.
+fn run(name: &str, dependency: &str, main: &str) -> Output {
+    let root = super::root();
+    let folder = root.join("target/fresh").join(name);
+    fs::create_dir_all(folder.join("src")).expect("a folder");
+    let path = root.join("tool-core");
+    let manifest = format!(
+        "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n\n[dependencies]\n\
+         {dependency} path = {path:?} }}\ntokio = {{ version = \"1\", features = [\"macros\", \"rt-multi-thread\"] }}\n"
+    );
+    fs::write(folder.join("Cargo.toml"), manifest).expect("written");
+    fs::write(folder.join("src/main.rs"), main).expect("written");
+    // The same versions as here, so that nothing is fetched.
+    fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock")).expect("copied");
+    cargo(&folder, &root.join("target"))
+}
+
+/// Two libraries whose tools have one name, and a program that links both.
+const TWO: [(&str, &str); 2] = [
+    ("fresh-one", "/// One.\n#[tool_core::tool]\npub fn same_name() -> u8 { 1 }\n"),
+    ("fresh-two", "\n/// Two.\n#[tool_core::tool]\npub fn same_name() -> u8 { 2 }\n"),
+];
+
+// DESIGN 3, L13
+#[test]
+fn two_crates_that_register_one_name_are_one_error_with_both_places() {
+    let core = super::root().join("tool-core");
+    for (name, source) in TWO {
+        let folder = super::root().join("target/fresh").join(name);
+        fs::create_dir_all(folder.join("src")).expect("a folder");
+        let manifest = format!(
+            "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\n\
+             tool-core = {{ path = {core:?} }}\n"
+        );
+        fs::write(folder.join("Cargo.toml"), manifest).expect("written");
+        fs::write(folder.join("src/lib.rs"), source).expect("written");
+    }
+    let dependency = "fresh-one = { path = \"../fresh-one\" }\nfresh-two = { path = \"../fresh-two\" }\ntool-core = {";
+    let main = "use fresh_one as _;\nuse fresh_two as _;\n\
+                fn main() { println!(\"{}\", tool_core::ToolContext::discover().expect_err(\"a collision\")); }\n";
+    let text = printed(&run("fresh-collision", dependency, main));
+    assert_eq!(text.lines().count(), 1, "{text}");
+    assert!(text.starts_with("duplicate function name: same_name"), "{text}");
+    assert!(text.contains("fresh-one/src/lib.rs:3") && text.contains("fresh-two/src/lib.rs:4"), "{text}");
+}
+
+fn cargo(folder: &Path, target: &Path) -> Output {
+    Command::new(env!("CARGO"))
+        .args(["run", "--quiet", "--offline"])
+        .env("CARGO_TARGET_DIR", target)
+        .env_remove("RUSTFLAGS")
+        .current_dir(folder)
+        .output()
+        .expect("cargo runs")
+}
+
+fn printed(output: &Output) -> String {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn the_readmes_example_runs_unchanged_in_a_fresh_crate() {
+    let readme = fs::read_to_string(super::root().join("README.md")).expect("the README");
+    let example = readme.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+    let text = printed(&run("fresh-readme", "tool-core = {", example));
+    let envelopes = text.lines().filter(|line| line.starts_with("{\"ok\":")).collect::<Vec<_>>();
+    let ok = envelopes.iter().map(|line| line.starts_with("{\"ok\":true")).collect::<Vec<_>>();
+    assert_eq!(ok, [true, true, false], "{text}");
+    // What the README says the last call prints.
+    let promised = readme.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a message");
+    let envelope: serde_json::Value = serde_json::from_str(envelopes[2]).expect("JSON");
+    assert_eq!(envelope["error"]["message"].as_str(), Some(promised.trim_end()));
+}
+
+const RENAMED: &str = r##"
+use far::{RunContext, ToolContext, tool, toolset};
+
+#[derive(Default)]
+struct Shop;
+
+#[toolset(crate = far)]
+impl Shop {
+    /// Sell.
+    #[tool]
+    fn sell(&self, what: &str, #[arg(default = 1)] count: u32) -> String {
+        format!("{count} {what}")
+    }
+}
+
+/// Count.
+#[tool(crate = far)]
+fn count(items: Vec<u8>) -> usize {
+    items.len()
+}
+
+#[tokio::main]
+async fn main() {
+    let tools = ToolContext::discover().expect("sound");
+    let ctx = RunContext::detached();
+    println!("{:?}", tools.call("sell", r#"{"what":"tea"}"#, &ctx).await.data_json());
+    println!("{:?}", tools.call("count", r#"{"items":[1,2]}"#, &ctx).await.data_json());
+}
+"##;
+
+// PEERS 7
+#[test]
+fn a_renamed_dependency_works() {
+    let text = printed(&run("fresh-renamed", "far = { package = \"tool-core\",", RENAMED));
+    assert_eq!(text, "Some(\"\\\"1 tea\\\"\")\nSome(\"2\")\n");
+}

@@ -1,0 +1,90 @@
+//! The differential property: acceptance is that of the schema, and what is accepted arrives.
+
+use crate::coercions;
+use crate::driver::{accepted, call, schema, tools};
+use crate::exceptions;
+use crate::generate::Maker;
+use crate::json::Json;
+use crate::mutate::mutate;
+use crate::oracle;
+use crate::same::{Known, same};
+use crate::tape::Tape;
+use crate::types::Case;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// `PROPTEST_CASES`, or a number that takes seconds.
+pub fn config(cases: u32) -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok());
+    ProptestConfig { cases: asked.unwrap_or(cases), failure_persistence: None, ..ProptestConfig::default() }
+}
+
+/// Numbers for a tape.
+pub fn numbers() -> impl Strategy<Value = Vec<u32>> {
+    prop::collection::vec(any::<u32>(), 1..120)
+}
+
+proptest! {
+    #![proptest_config(config(20_000))]
+
+    // DESIGN section 5: what is published is what is enforced.
+    #[test]
+    fn a_tool_accepts_what_its_schema_accepts(numbers in numbers()) {
+        let tape = Tape::new(&numbers);
+        let case = tape.pick(&tools().cases);
+        let sent = sent(case, &tape);
+        let text = sent.written(&tape);
+        if let Err(difference) = compare(case, &sent, &text) {
+            return Err(TestCaseError::fail(format!("{}\n  {text}\n  {difference}\n  {}", case.name, schema(case.name))));
+        }
+    }
+}
+
+/// Arguments for the tool: right, or with up to three mistakes, or as a text of themselves.
+fn sent(case: &Case, tape: &Tape<'_>) -> Json {
+    let mut sent = Maker { root: schema(case.name), tape }.arguments();
+    for _ in 0..[0, 0, 1, 1, 1, 2, 3][tape.below(7)] {
+        mutate(&mut sent, tape);
+    }
+    if tape.one_in(20) { Json::Text(sent.text()) } else { sent }
+}
+
+pub fn compare(case: &Case, sent: &Json, text: &str) -> Result<(), String> {
+    let published = schema(case.name);
+    let closed = json!({"type": "object", "properties": {}, "additionalProperties": false});
+    // L26: what a tool without parameters publishes says nothing of unknown ones, which it refuses all the same.
+    let enforced = if case.name == "nothing" { &closed } else { published };
+
+    // With every coercion switched off: the instance as it is, duplicates and what is no object aside.
+    let raw = sent.value().filter(|value| value.is_object() && !sent.repeats());
+    side(case, &tools().strict, text, enforced, raw)?;
+
+    // With all of them: the instance that they lead to.
+    let better = coercions::arguments(sent).map(|value| coercions::coerced(&value, enforced));
+    side(case, &tools().coercing, text, enforced, better)
+}
+
+fn side(case: &Case, tools: &tool_core::ToolContext, text: &str, schema: &Value, value: Option<Value>) -> Result<(), String> {
+    let response = call(tools, case.name, text);
+    let takes = accepted(&response)?;
+    let Some(value) = value else {
+        return if takes { Err("took what is no object of its own".to_owned()) } else { Ok(()) };
+    };
+    let should = oracle::accepts(schema, schema, &value);
+    if takes != should {
+        if should && exceptions::may_refuse(case.name, &value) {
+            return Ok(());
+        }
+        let said = response.error().map_or("taken", |error| &error.message);
+        return Err(format!("the schema says {should} of {value}, the tool says {takes}: {said}"));
+    }
+    if takes { arrived(case, &response, schema, value) } else { Ok(()) }
+}
+
+/// Whether the tool got what was sent.
+fn arrived(case: &Case, response: &tool_core::ToolResponse, schema: &Value, mut value: Value) -> Result<(), String> {
+    let mut got: Value = response.data()?;
+    (case.loosen)(&mut value);
+    (case.loosen)(&mut got);
+    if same(&value, &got, &Known::of(schema)) { Ok(()) } else { Err(format!("sent {value}, got {got}")) }
+}

@@ -1,0 +1,59 @@
+//! The tools, called.
+
+use crate::types::{self, Case};
+use serde_json::Value;
+use std::cell::LazyCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
+use tool_core::{Arguments, Coercions, ErrorKind, RunContext, ToolContext, ToolResponse};
+
+/// Every tool, twice: with all coercions and with none.
+pub struct Tools {
+    pub coercing: ToolContext,
+    pub strict: ToolContext,
+    pub cases: Vec<Case>,
+}
+
+/// Made once.
+pub fn tools() -> &'static Tools {
+    static TOOLS: OnceLock<Tools> = OnceLock::new();
+    TOOLS.get_or_init(|| Tools {
+        coercing: types::tools().build().expect("the tools are sound"),
+        strict: types::tools().coercions(Coercions::NONE).build().expect("the tools are sound"),
+        cases: types::cases(),
+    })
+}
+
+/// What is published for the tool.
+pub fn schema(name: &str) -> &'static Value {
+    let definition = tools().coercing.definitions().find(|definition| definition.name() == name);
+    definition.expect("the tool is there").parameters()
+}
+
+/// Calls the tool. A panic of the runtime is a failure of the test.
+pub fn call<'a>(tools: &ToolContext, name: &str, arguments: impl Into<Arguments<'a>>) -> ToolResponse {
+    thread_local! {
+        static RUNTIME: LazyCell<tokio::runtime::Runtime> = LazyCell::new(|| {
+            tokio::runtime::Builder::new_current_thread().build().expect("a runtime")
+        });
+    }
+    let arguments = arguments.into();
+    let ctx = RunContext::detached();
+    let called = AssertUnwindSafe(|| RUNTIME.with(|runtime| runtime.block_on(tools.call(name, arguments, &ctx))));
+    catch_unwind(called).expect("a call never panics")
+}
+
+/// Whether the arguments were taken; anything but a result or VALIDATION is a failure.
+pub fn accepted(response: &ToolResponse) -> Result<bool, String> {
+    match response.error() {
+        None => Ok(true),
+        Some(error) if error.kind == ErrorKind::Validation => {
+            let problems = response.meta().problems();
+            if problems.is_empty() {
+                return Err(format!("refused without a problem: {}", response.to_json()));
+            }
+            Ok(false)
+        }
+        Some(error) => Err(format!("neither taken nor refused: {:?} {}", error.kind, error.message)),
+    }
+}

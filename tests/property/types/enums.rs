@@ -1,0 +1,129 @@
+//! Enums: of plain texts, and with data in each of serde's representations.
+
+use super::echoes;
+use super::structs::{Closed, Newtype, Point};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum Level {
+    Low,
+    Middle,
+    High,
+}
+
+/// Every variant says something.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum Documented {
+    /// The first.
+    One,
+    /// The second.
+    Two,
+    Three,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cased {
+    NotYet,
+    AlreadyDone,
+    #[serde(rename = "n/a")]
+    NotApplicable,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub enum AliasedVariants {
+    #[serde(alias = "lo", alias = "small")]
+    Low,
+    High,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub enum External {
+    Nothing,
+    Number(u8),
+    Text(String),
+    Pair(u8, bool),
+    Record { width: u16, height: Option<u16> },
+    Deep(Point),
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Internal {
+    Nothing,
+    Circle { radius: f64 },
+    At(Point),
+    Shut(Closed),
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", content = "data")]
+pub enum Adjacent {
+    Nothing,
+    Number(i32),
+    Pair(u8, String),
+    Record { ok: bool },
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Untagged {
+    Number(i64),
+    Flag(bool),
+    Text(String),
+    List(Vec<u8>),
+    Record { id: u8, name: Option<String> },
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Narrow {
+    Small(u8),
+    Wrapped(Newtype),
+    Level(Level),
+    Shut(Closed),
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct Holder {
+    level: Level,
+    cased: Option<Cased>,
+    external: External,
+    internal: Option<Internal>,
+    untagged: Vec<Narrow>,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub enum Recursive {
+    Leaf(u8),
+    Not(Box<Recursive>),
+    All(Vec<Recursive>),
+}
+
+fn variants_renamed_back(value: &mut serde_json::Value) {
+    super::scalars(value, &|value| {
+        if matches!(value.as_str(), Some("lo" | "small")) {
+            *value = "Low".into();
+        }
+    });
+}
+
+echoes! {
+    level: Level;
+    option_level: Option<Level>;
+    levels: Vec<Level>;
+    documented: Documented;
+    option_documented: Option<Documented>;
+    cased: Cased;
+    aliased_variants: AliasedVariants, variants_renamed_back;
+    external: External;
+    externals: Vec<External>;
+    internal: Internal;
+    adjacent: Adjacent;
+    untagged: Untagged;
+    narrow: Narrow;
+    option_narrow: Option<Narrow>;
+    holder: Holder;
+    recursive: Recursive;
+}

@@ -1,0 +1,111 @@
+//! The argument types: each is a tool that answers with what it got.
+
+pub mod collections;
+pub mod enums;
+pub mod limits;
+pub mod scalars;
+pub mod shapes;
+pub mod structs;
+
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+use tool_core::ToolContextBuilder;
+
+/// Brings a value into the one form in which it is compared.
+pub type Loosen = fn(&mut Value);
+
+/// A tool, and how its answer is compared.
+pub struct Case {
+    /// The tool's name.
+    pub name: &'static str,
+    /// Applied to what was sent and to what came back.
+    pub loosen: Loosen,
+}
+
+/// What a tool answers: its arguments.
+pub type Echo = Box<RawValue>;
+
+/// The arguments as they are answered.
+pub fn echo<T: Serialize>(arguments: T) -> Echo {
+    to_raw_value(&arguments).expect("an argument can be written")
+}
+
+/// As it is.
+pub fn exactly(_: &mut Value) {}
+
+/// Every tool.
+pub fn cases() -> Vec<Case> {
+    [
+        scalars::cases(),
+        collections::cases(),
+        structs::cases(),
+        enums::cases(),
+        limits::cases(),
+        shapes::cases(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// A context's builder with every tool.
+pub fn tools() -> ToolContextBuilder {
+    let tools = tool_core::ToolContext::builder();
+    let tools = enums::tools(structs::tools(collections::tools(scalars::tools(tools))));
+    shapes::tools(limits::tools(tools))
+}
+
+/// A tool of one parameter `value` for each line: `name: Type` or `name: Type, loosened by a function`.
+macro_rules! echoes {
+    ($($(#[$attribute:meta])* $name:ident: $type:ty $(, $loosen:expr)?;)*) => {
+        $(
+            /// Answers with the value.
+            #[tool_core::tool]
+            fn $name($(#[$attribute])* value: $type) -> crate::types::Echo {
+                crate::types::echo(std::collections::BTreeMap::from([("value", value)]))
+            }
+        )*
+
+        crate::types::listed!($($name $(, $loosen)?;)*);
+    };
+}
+
+/// The tools of a module, and how their answers are compared.
+macro_rules! listed {
+    ($($name:ident $(, $loosen:expr)?;)*) => {
+        pub fn cases() -> Vec<crate::types::Case> {
+            vec![$(crate::types::Case {
+                name: stringify!($name),
+                loosen: crate::types::listed!(@loosen $($loosen)?),
+            }),*]
+        }
+
+        pub fn tools(tools: tool_core::ToolContextBuilder) -> tool_core::ToolContextBuilder {
+            tools$(.with($name))*
+        }
+    };
+    (@loosen) => { crate::types::exactly };
+    (@loosen $loosen:expr) => { $loosen };
+}
+
+pub(crate) use {echoes, listed};
+
+/// Changes every scalar inside.
+pub fn scalars(value: &mut Value, change: &impl Fn(&mut Value)) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| scalars(item, change)),
+        Value::Object(map) => map.values_mut().for_each(|item| scalars(item, change)),
+        scalar => change(scalar),
+    }
+}
+
+/// As an `f32` holds it.
+#[allow(clippy::cast_possible_truncation)]
+pub fn single(value: &mut Value) {
+    scalars(value, &|value| {
+        if let Some(float) = value.as_f64() {
+            *value = Value::from(f64::from(float as f32));
+        }
+    });
+}

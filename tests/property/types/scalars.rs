@@ -1,0 +1,89 @@
+//! Scalars: numbers of every width, texts in every form, and types that are a text with rules.
+
+use super::{Echo, echo, echoes, exactly, scalars, single};
+use serde_json::Value;
+use std::borrow::Cow;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::num::{
+    NonZeroI8, NonZeroI16, NonZeroI32, NonZeroI64, NonZeroI128, NonZeroU8, NonZeroU16, NonZeroU32, NonZeroU64,
+    NonZeroU128, NonZeroUsize,
+};
+use std::path::PathBuf;
+use std::time::Duration;
+use tool_core::Timestamp;
+
+echoes! {
+    i8_: i8;
+    i16_: i16;
+    i32_: i32;
+    i64_: i64;
+    i128_: i128;
+    isize_: isize;
+    u8_: u8;
+    u16_: u16;
+    u32_: u32;
+    u64_: u64;
+    u128_: u128;
+    usize_: usize;
+    nonzero_i8: NonZeroI8;
+    nonzero_i16: NonZeroI16;
+    nonzero_i32: NonZeroI32;
+    nonzero_i64: NonZeroI64;
+    nonzero_i128: NonZeroI128;
+    nonzero_u8: NonZeroU8;
+    nonzero_u16: NonZeroU16;
+    nonzero_u32: NonZeroU32;
+    nonzero_u64: NonZeroU64;
+    nonzero_u128: NonZeroU128;
+    nonzero_usize: NonZeroUsize;
+    f32_: f32, single;
+    f64_: f64;
+    bool_: bool;
+    char_: char;
+    string: String;
+    boxed_str: Box<str>;
+    boxed: Box<u16>;
+    text: &str;
+    option_text: Option<&str>;
+    cow: Cow<'_, str>;
+    path: PathBuf;
+    timestamp: Timestamp, instants;
+    option_timestamp: Option<Timestamp>, instants;
+    duration: Duration;
+    ip: IpAddr, addresses;
+    ipv4: Ipv4Addr;
+    ipv6: Ipv6Addr, addresses;
+    anything: Value;
+    option_anything: Option<Value>;
+    option_u8: Option<u8>;
+    option_i64: Option<i64>;
+    option_f64: Option<f64>;
+    option_bool: Option<bool>;
+    option_string: Option<String>;
+    option_char: Option<char>;
+    option_option: Option<Option<u8>>;
+    option_option_text: Option<Option<String>>;
+    option_boxed: Option<Box<u8>>;
+}
+
+/// An instant in its one spelling.
+fn instants(value: &mut Value) {
+    scalars(value, &|value| {
+        if let Some(instant) = value.as_str().and_then(|text| text.parse::<Timestamp>().ok()) {
+            *value = Value::from(instant.to_string());
+        }
+    });
+}
+
+/// An address in its one spelling.
+fn addresses(value: &mut Value) {
+    scalars(value, &|value| {
+        if let Some(address) = value.as_str().and_then(|text| text.parse::<IpAddr>().ok()) {
+            *value = Value::from(address.to_string());
+        }
+    });
+}
+
+/// Two defaults that the parameter decides.
+const _: fn(&mut Value) = exactly;
+const _: fn(u8) -> Echo = echo::<u8>;

@@ -1,8 +1,0 @@
-struct Weather;
-
-impl Weather {
-    #[setup]
-    fn open(&self) {}
-}
-
-fn main() {}
