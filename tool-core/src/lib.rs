@@ -77,4 +77,4 @@ pub use tool_macros::tool;
 pub use tool_macros::toolset;
 
 #[doc(no_inline)]
-pub use {schemars, serde, serde_json};
+pub use {jiff, schemars, serde, serde_json};

@@ -26,7 +26,7 @@ impl fmt::Display for RegistryError {
 }
 
 /// Everything that is wrong with a set of tools. Displays one problem a line.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct RegistryErrors(Vec<RegistryError>);
 
 impl RegistryErrors {
@@ -54,6 +54,13 @@ impl fmt::Display for RegistryErrors {
             separator = "\n";
         }
         Ok(())
+    }
+}
+
+// What a `main` that returns it prints.
+impl fmt::Debug for RegistryErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -7,6 +7,7 @@ use serde::ser::{SerializeMap, SerializeStruct};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use std::fmt;
 use std::time::Duration;
 
 /// The answer to a call: data, or an error that the model can act on. Never absent.
@@ -72,64 +73,6 @@ impl ToolResponse {
     pub(crate) fn rare(&mut self) -> &mut RareMeta {
         self.slim.rare.get_or_insert_default()
     }
-
-    /// The JSON Schema of the envelope, draft 2020-12.
-    pub fn json_schema() -> Value {
-        let meta = json!({
-            "type": "object",
-            "properties": {
-                "schemaVersion": {"const": SCHEMA_VERSION},
-                "tool": {"type": "string"},
-                "callId": {"type": ["string", "null"]},
-                "durationMs": {"type": "number", "minimum": 0},
-                "sizeChars": {"type": "integer", "minimum": 0},
-                "tokenEstimate": {"type": "integer", "minimum": 0},
-                "coerced": {"type": "array", "items": {"type": "string"}},
-                "warnings": {"type": "array", "items": {"type": "string"}},
-                "truncated": {"type": "object"},
-                "confirmation": {"type": "object", "required": ["token", "summary", "expiresAt"]},
-                "problems": {"type": "array", "items": {"type": "object", "required": ["pointer", "expected", "got"]}}
-            },
-            "required": ["schemaVersion", "tool", "callId", "durationMs", "sizeChars", "tokenEstimate"]
-        });
-        json!({
-            "$schema": "https://json-schema.org/draft/2020-12/schema",
-            "$defs": {"meta": meta},
-            "oneOf": [
-                {
-                    "type": "object",
-                    "properties": {
-                        "ok": {"const": true},
-                        "data": true,
-                        "intents": {"type": "array", "items": {"type": "object", "required": ["type"]}},
-                        "meta": {"$ref": "#/$defs/meta"}
-                    },
-                    "required": ["ok", "data", "intents", "meta"],
-                    "additionalProperties": false
-                },
-                {
-                    "type": "object",
-                    "properties": {
-                        "ok": {"const": false},
-                        "error": {
-                            "type": "object",
-                            "properties": {
-                                "type": {"type": "string"},
-                                "message": {"type": "string"},
-                                "retryable": {"type": "boolean"},
-                                "partialSideEffects": {"type": "boolean"}
-                            },
-                            "required": ["type", "message", "retryable", "partialSideEffects"],
-                            "additionalProperties": false
-                        },
-                        "meta": {"$ref": "#/$defs/meta"}
-                    },
-                    "required": ["ok", "error", "meta"],
-                    "additionalProperties": false
-                }
-            ]
-        })
-    }
 }
 
 impl PartialEq for ToolResponse {
@@ -140,6 +83,13 @@ impl PartialEq for ToolResponse {
             && self.slim.call_id == other.slim.call_id
             && self.slim.duration == other.slim.duration
             && self.slim.rare == other.slim.rare
+    }
+}
+
+impl fmt::Display for ToolResponse {
+    /// The envelope as compact JSON.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_json())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tools: function tools, provider tools and toolsets, and what is known of each.
 
+mod body;
 mod definition;
 mod derived;
 mod function;
@@ -19,6 +20,6 @@ pub use provider::{ProviderId, ProviderTool};
 pub use raw::{RawHandler, RawStateHandler, RawTool};
 pub use toolset::{LifecycleFuture, Tool, ToolKind, Toolset};
 
-pub(crate) use definition::Definition;
+pub(crate) use body::Definition;
 pub(crate) use function::Handler;
 pub(crate) use names::{check_name, check_raw_name, normalised};
