@@ -153,6 +153,14 @@ fn contexts_are_equal_when_every_name_has_the_same_instance() {
 
 // L10
 #[test]
+fn contexts_of_one_toolset_instance_are_equal() {
+    let pair = Arc::new(Pair);
+    let build = || ToolContext::builder().with(Arc::clone(&pair)).with(one).build().expect("sound");
+    assert_eq!(build(), build());
+}
+
+// L10
+#[test]
 fn a_toolset_does_not_equal_its_tools_spelled_out_nor_another_instance() {
     let pair = Arc::new(Pair);
     let whole = ToolContext::builder().with(Arc::clone(&pair)).build().expect("sound");

@@ -1,7 +1,7 @@
 //! Instructions a call, counted by callgrind, as multiples of a floor written by hand.
 //!
 //! The binary runs itself under valgrind. There it repeats each work a fixed number of times inside `measured`, the
-//! only function that callgrind looks at, and has the counters written after each. What the repeating itself costs is
+//! only function that callgrind looks at, and has the counters written after each (`counted`). What the repeating itself costs is
 //! measured as a work of its own and taken off.
 
 mod works;
@@ -39,6 +39,12 @@ fn measured(work: &mut dyn FnMut()) {
     }
 }
 
+/// Tells callgrind to write what it counted.
+#[inline(never)]
+fn counted() {
+    black_box(());
+}
+
 /// Each work in the order in which `report` reads the counts. A first round outside fills what is made at first use.
 fn run_all() {
     let tools = many::calendar();
@@ -47,6 +53,7 @@ fn run_all() {
     let mut run = |work: &mut dyn FnMut()| {
         work();
         measured(work);
+        counted();
     };
     run(&mut || ());
     run(&mut || {
@@ -73,7 +80,7 @@ fn run_all() {
     });
 }
 
-/// Runs this binary under callgrind and reads what it wrote, a number a work.
+/// Runs this binary under callgrind, once, and reads what it wrote, a number a work.
 fn counts() -> Result<Vec<f64>, String> {
     let valgrind = Command::new("valgrind").arg("--version").output();
     if !valgrind.is_ok_and(|output| output.status.success()) {
@@ -84,7 +91,7 @@ fn counts() -> Result<Vec<f64>, String> {
     std::fs::create_dir_all(&out).map_err(|error| error.to_string())?;
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--collect-atstart=no", "--combine-dumps=no"])
-        .args(["--toggle-collect=*instructions*measured*", "--dump-after=*instructions*measured*"])
+        .args(["--toggle-collect=instructions::measured", "--dump-before=instructions::counted"])
         .arg(format!("--callgrind-out-file={}", out.join("counts").display()))
         .arg(own)
         .env(INSIDE, "1")
@@ -94,7 +101,7 @@ fn counts() -> Result<Vec<f64>, String> {
         return Err(format!("valgrind failed: {}", String::from_utf8_lossy(&output.stderr)));
     }
     let read = (1..).map_while(|at| std::fs::read_to_string(out.join(format!("counts.{at}"))).ok());
-    let totals = read.filter(|text| text.contains("Trigger: --dump-after")).map(|text| total(&text));
+    let totals = read.filter(|text| text.contains("Trigger: --dump-before")).map(|text| total(&text));
     let counts = totals.collect::<Option<Vec<_>>>().ok_or("callgrind wrote a file without a total")?;
     // Left behind for `callgrind_annotate` where somebody asks for it.
     if std::env::var_os("KEEP").is_some() {

@@ -40,7 +40,7 @@ fn differs(case: &Case) -> Result<(), String> {
         let text = sent.written(&tape);
         compare(case, &sent, &text).map_err(|difference| TestCaseError::fail(format!("{text}\n  {difference}")))
     };
-    match TestRunner::new(config(150)).run(&numbers(), attempt) {
+    match TestRunner::new(config(100)).run(&numbers(), attempt) {
         Ok(()) => Ok(()),
         Err(TestError::Fail(reason, _)) => Err(format!("{}: {reason}\n  {}", case.name, schema(case.name))),
         Err(error) => Err(format!("{}: {error}", case.name)),

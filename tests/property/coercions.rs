@@ -125,23 +125,41 @@ fn text(value: &Value, parts: &[&Map<String, Value>]) -> Option<Value> {
     }
 }
 
-/// The number that a text spells, where holding it does not change it.
+/// The number that a text spells. A whole one is taken only as what it exactly is, unless a fraction would do as well.
 fn number(text: &str, fraction: bool, integer: bool) -> Option<Value> {
     let value = Json::raw(text).value()?;
-    let digits = text.trim_start_matches('-');
-    let whole = value.as_f64()?.fract() == 0.0;
-    let zero = value.as_f64()? == 0.0;
-    if zero && digits.split(['e', 'E']).next()?.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) {
+    if value.as_f64()? == 0.0 && text.split(['e', 'E']).next()?.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) {
         return None; // too small for a float
     }
-    if digits.bytes().all(|byte| byte.is_ascii_digit()) && value.is_f64() && !zero {
-        let exact: f64 = value.as_f64()?;
-        // A whole number that a float would round is not that number.
-        if format!("{exact:.0}") != text {
-            return None;
+    match whole(text) {
+        Some(digits) => {
+            let exact = Json::raw(&digits).value()?;
+            let held = exact.is_i64() || exact.is_u64() || format!("{:.0}", exact.as_f64()?) == digits;
+            if held && integer { Some(exact) } else { fraction.then_some(value) }
         }
+        None => fraction.then_some(value),
     }
-    (fraction || (integer && whole)).then_some(value)
+}
+
+/// The digits of a number that is whole, written out.
+fn whole(text: &str) -> Option<String> {
+    let (sign, text) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (before, after) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let mut digits = format!("{before}{after}");
+    let mut places = i64::try_from(after.len()).ok()? - exponent.parse::<i64>().ok()?;
+    if digits.bytes().all(|digit| digit == b'0') {
+        return Some("0".to_owned());
+    }
+    while places > 0 && digits.ends_with('0') {
+        digits.pop();
+        places -= 1;
+    }
+    if places > 0 || places < -400 {
+        return None;
+    }
+    digits.push_str(&"0".repeat(usize::try_from(-places).ok()?));
+    Some(format!("{sign}{}", digits.trim_start_matches('0')))
 }
 
 fn may_be(part: &Map<String, Value>, kind: &str) -> bool {

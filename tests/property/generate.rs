@@ -167,7 +167,7 @@ impl Maker<'_> {
             1 | 2 if !whole => format!("{value}.{}", self.tape.below(1000)),
             3 => format!("{value}.0"),
             4 => format!("{value}e0"),
-            5 => format!("{value}0E-1"),
+            5 if value != 0 => format!("{value}0E-1"),
             _ => value.to_string(),
         }
     }

@@ -10,7 +10,7 @@ const PALETTE: &[&str] = &[
     "9223372036854775808.0", "-9223372036854775808", "-9223372036854775809", "18446744073709551615",
     "18446744073709551616", "18446744073709551615.0", "1e19", "1e20", "1e308", "1e400", "-1e400", "1e-400", "0e999", "3.4028236e38",
     "\"\"", "\"a\"", "\"5\"", "\"5.0\"", "\" 5\"", "\"05\"", "\"+5\"", "\"1e2\"", "\"true\"", "\"True\"", "\"null\"",
-    "\"[1]\"", "\"{}\"", "\"[]\"", "\"Low\"", "\"low\"", "[]", "{}", "[1]", "[[]]", "[null]", "{\"Low\":null}",
+    "\"[1]\"", "\"{}\"", "\"[]\"", "\"Low\"", "\"low\"", "\"lo\"", "[]", "{}", "[1]", "[[]]", "[null]", "{\"Low\":null}",
     "{\"Nothing\":null}", "{\"Number\":5}", "{\"a\":1}", "{\"x\":1,\"y\":2}", "[1,2,null]", "[\"a\",1]", "{\"id\":7}",
 ];
 
@@ -74,7 +74,7 @@ impl Json {
 
 fn object(entries: &mut Vec<(String, Json)>, tape: &Tape<'_>) {
     let at = tape.below(entries.len());
-    let choice = tape.below(8);
+    let choice = tape.below(9);
     if entries.is_empty() || choice == 0 {
         let key = tape.pick(&["unknown", "Value", "value", "VALUE", "valuе", "", "title", "__proto__", "kind", "id", "nick", "label"]);
         entries.push(((*key).to_owned(), from_palette(tape)));
@@ -89,6 +89,7 @@ fn object(entries: &mut Vec<(String, Json)>, tape: &Tape<'_>) {
             let twin = entries[at].clone();
             entries.push(twin);
         }
+        7 => entries[at].0 = (*tape.pick(&["nick", "handle", "n", "name", "town", "days", "query", "kind"])).to_owned(),
         5 => entries[at].0 = other_text(&entries[at].0, tape),
         6 => {
             let values = entries.iter().map(|(_, value)| value.clone()).collect();

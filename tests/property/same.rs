@@ -6,21 +6,25 @@ use serde_json::Value;
 pub struct Known {
     /// Every default, at any depth.
     defaults: Vec<Value>,
-    /// Every property that has a name, at any depth.
+    /// Every property that has a name, at any depth; of a choice of shapes each has its own, so that none is known.
     names: Vec<String>,
+    choice: bool,
 }
 
 impl Known {
     /// Gathers both.
     pub fn of(schema: &Value) -> Self {
-        let mut known = Self { defaults: Vec::new(), names: Vec::new() };
+        let mut known = Self { defaults: Vec::new(), names: Vec::new(), choice: false };
         known.gather(schema);
+        // The one parameter of most tools; a member of that name may as well be an unknown one inside.
+        known.names.retain(|name| name != "value" && !known.choice);
         known
     }
 
     fn gather(&mut self, schema: &Value) {
         match schema {
             Value::Object(map) => {
+                self.choice |= map.contains_key("oneOf") || map.contains_key("anyOf");
                 self.defaults.extend(map.get("default").cloned());
                 if let Some(named) = map.get("properties").and_then(Value::as_object) {
                     self.names.extend(named.keys().cloned());

@@ -81,7 +81,7 @@ pub struct ToolsetMetadata {
     pub config_schema: Option<Value>,
     /// The same of the secrets.
     pub secrets_schema: Option<Value>,
-    /// Whether it works without proving who it works for.
+    /// Whether it has to prove who it works for.
     pub requires_auth: bool,
     /// How it proves it.
     pub auth: Auth,

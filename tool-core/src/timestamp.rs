@@ -40,22 +40,33 @@ fn parse(text: &str) -> Option<Timestamp> {
     let bytes = text.as_bytes();
     let punctuated = [(4, b'-'), (7, b'-'), (13, b':'), (16, b':')];
     let sound = punctuated.iter().all(|(at, byte)| bytes.get(*at) == Some(byte))
-        && bytes.get(10).is_some_and(|byte| byte.eq_ignore_ascii_case(&b'T'))
-        && zone(bytes.get(19..)?).is_some();
-    sound.then(|| text.parse().ok().map(Timestamp)).flatten()
+        && bytes.get(10).is_some_and(|byte| byte.eq_ignore_ascii_case(&b'T'));
+    let digits = fraction(bytes.get(19..)?).filter(|_| sound)?;
+    // RFC 3339 allows any number of digits, and an instant holds nanoseconds: the rest is cut off.
+    let instant = match digits.checked_sub(NANOSECONDS).filter(|more| *more > 0) {
+        None => text.parse(),
+        Some(more) => {
+            let end = 20 + NANOSECONDS;
+            format!("{}{}", text.get(..end)?, text.get(end + more..)?).parse()
+        }
+    };
+    instant.ok().map(Timestamp)
 }
 
-/// A fraction if there is one, then `Z` or `+hh:mm`.
-fn zone(rest: &[u8]) -> Option<()> {
-    let rest = match rest.strip_prefix(b".") {
+/// The digits of a fraction of a second that `jiff` reads.
+const NANOSECONDS: usize = 9;
+
+/// The number of digits of the fraction, which `Z` or `+hh:mm` must follow.
+fn fraction(rest: &[u8]) -> Option<usize> {
+    let (digits, rest) = match rest.strip_prefix(b".") {
         Some(fraction) => {
             let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
-            fraction.get(digits..).filter(|_| digits > 0)?
+            (digits, fraction.get(digits..).filter(|_| digits > 0)?)
         }
-        None => rest,
+        None => (0, rest),
     };
     match rest {
-        [b'Z' | b'z'] | [b'+' | b'-', _, _, b':', _, _] => Some(()),
+        [b'Z' | b'z'] | [b'+' | b'-', _, _, b':', _, _] => Some(digits),
         _ => None,
     }
 }

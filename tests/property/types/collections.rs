@@ -2,7 +2,7 @@
 
 use super::enums::{Documented, Level};
 use super::structs::Point;
-use super::{echoes, exactly};
+use super::echoes;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
@@ -46,5 +46,3 @@ fn sorted(value: &mut Value) {
         items.sort_by_key(|item| item.as_f64().map_or_else(|| item.to_string(), |number| format!("{number:09}")));
     }
 }
-
-const _: fn(&mut Value) = exactly;

@@ -1,6 +1,6 @@
 //! Scalars: numbers of every width, texts in every form, and types that are a text with rules.
 
-use super::{Echo, echo, echoes, exactly, scalars, single};
+use super::{echoes, scalars, single};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -49,7 +49,8 @@ echoes! {
     path: PathBuf;
     timestamp: Timestamp, instants;
     option_timestamp: Option<Timestamp>, instants;
-    duration: Duration;
+    duration: Duration, carried;
+    option_duration: Option<Duration>, carried;
     ip: IpAddr, addresses;
     ipv4: Ipv4Addr;
     ipv6: Ipv6Addr, addresses;
@@ -75,6 +76,15 @@ fn instants(value: &mut Value) {
     });
 }
 
+/// Nanoseconds that make a second are one.
+fn carried(value: &mut Value) {
+    let Some(value) = value.get_mut("value") else { return };
+    let part = |name: &str| value.get(name).and_then(Value::as_f64).map(|number| format!("{number}").parse::<u128>());
+    if let (Some(Ok(seconds)), Some(Ok(nanoseconds))) = (part("secs"), part("nanos")) {
+        *value = (seconds * 1_000_000_000 + nanoseconds).to_string().into();
+    }
+}
+
 /// An address in its one spelling.
 fn addresses(value: &mut Value) {
     scalars(value, &|value| {
@@ -84,6 +94,3 @@ fn addresses(value: &mut Value) {
     });
 }
 
-/// Two defaults that the parameter decides.
-const _: fn(&mut Value) = exactly;
-const _: fn(u8) -> Echo = echo::<u8>;

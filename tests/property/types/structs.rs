@@ -126,6 +126,7 @@ mod hexadecimal {
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct Skipping {
     #[serde(skip)]
+    #[allow(dead_code)]
     hidden: u8,
     #[serde(skip_serializing_if = "Option::is_none")]
     shown: Option<bool>,

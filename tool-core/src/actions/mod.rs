@@ -35,7 +35,6 @@ mod tests;
 
 pub(crate) use unbound::of_type;
 
-use crate::__private::{Kind, Registration};
 use crate::ToolContext;
 use crate::configure::ToolsetMetadata;
 use crate::tool::{FunctionTool, Tool, ToolDefinition};
@@ -159,21 +158,12 @@ impl ToolContext {
             listed.extend(tools.iter().map(|tool| tool.name()));
             if !tools.is_empty() {
                 let actions = tools.into_iter().map(|tool| Action::of(tool.definition())).collect();
-                all.push(ToolsetActions::new(metadata(toolset.id(), toolset.description()), actions));
+                let metadata = ToolsetMetadata::new(toolset.id(), toolset.title(), toolset.description(), None);
+                all.push(ToolsetActions::new(metadata, actions));
             }
         }
         let rest = self.function_tools().iter().filter(|tool| !listed.contains(tool.name()));
         all.extend(ToolsetActions::of_functions(rest.map(FunctionTool::definition)));
         all
     }
-}
-
-/// What is known of the toolset: where a macro made it, with the title that it was given.
-fn metadata(id: &str, description: &str) -> ToolsetMetadata {
-    let registered = inventory::iter::<Registration>().filter_map(|registration| match &registration.0 {
-        Kind::Toolset(linked) => Some((linked.metadata)()),
-        _ => None,
-    });
-    let mut same = registered.filter(|known| known.name == id && known.description == description);
-    same.next().unwrap_or_else(|| ToolsetMetadata::new(id, None, description, None))
 }

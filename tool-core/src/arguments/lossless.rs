@@ -21,8 +21,11 @@ pub(super) fn integer(text: &str) -> Option<Number> {
 /// The number that the text spells, just as if the quotes were not there.
 pub(super) fn number(text: &str) -> Option<Number> {
     let spelled = Spelled::read(text)?;
-    if spelled.whole_digits().is_some() && !spelled.is_negative_zero() {
-        return integer(text);
+    // A whole number too long to be held exactly is rounded, as it would be without the quotes.
+    if !spelled.is_negative_zero()
+        && let Some(whole) = integer(text)
+    {
+        return Some(whole);
     }
     let value: f64 = text.parse().ok()?;
     // A number too small for a float would become zero.

@@ -3,7 +3,7 @@
 use super::freeze::Parts;
 use super::{RegistryError, RegistryErrors, ToolContext};
 use crate::__private::{Kind, Linked, Place, Registration, ToolSpec};
-use crate::actions::ToolsetActions;
+use crate::actions::{self, ToolsetActions};
 use crate::configure::ToolsetMetadata;
 use crate::tool::{FunctionTool, Source, Tool};
 use std::collections::HashMap;
@@ -21,21 +21,23 @@ impl Registry {
         let mut parts = Parts::default();
         let mut toolsets = Vec::new();
         parts.entries.extend(functions().map(|spec| Tool::Function(function_tool(spec))));
-        let mut owners = Vec::new();
+        let (mut owners, mut found) = (Vec::new(), Vec::new());
         for linked in linked() {
-            let mut metadata = (linked.metadata)();
+            let mut metadata = linked.metadata();
             let discovery = (linked.discovery)();
             owners.push(linked.id);
             if let Some(configured_by) = discovery.configured {
                 configured_by(&mut metadata);
                 parts.unconfigured.push(metadata.clone());
-            } else if let (Some(make), true) = (discovery.make, linked.discover) {
+                found.push(linked);
+            } else if let (Some(make), true) = (discovery.make, linked.facts.discover) {
                 parts.entries.push(Tool::Toolset(make()));
+                found.push(linked);
             }
             toolsets.push(metadata);
         }
         parts.problems.extend(orphans(&owners));
-        parts.problems.extend(namesakes());
+        parts.problems.extend(namesakes(&found));
         parts.entries.sort_by(|a, b| a.id().cmp(b.id()));
         parts.unconfigured.sort_by(|a, b| a.name.cmp(&b.name));
         toolsets.sort_by(|a, b| a.name.cmp(&b.name));
@@ -69,7 +71,7 @@ impl Registry {
     /// # Ok::<(), tool_core::RegistryErrors>(())
     /// ```
     pub fn actions(&self) -> Vec<ToolsetActions> {
-        let described = linked().map(|linked| ToolsetActions::new((linked.metadata)(), (linked.actions)()));
+        let described = linked().map(|linked| ToolsetActions::new(linked.metadata(), actions::of_type(&linked)));
         let mut all = described.collect::<Vec<_>>();
         all.sort_by(|a, b| a.name.cmp(&b.name));
         let mut functions = functions().map(function_tool).collect::<Vec<_>>();
@@ -93,16 +95,17 @@ fn linked() -> impl Iterator<Item = Linked> {
     })
 }
 
-/// Toolsets of one name could not be told apart in settings and in the manifest.
-fn namesakes() -> Vec<RegistryError> {
-    let source = |place: Place| Source { file: place.file, line: place.line };
-    let mut named = linked().map(|linked| ((linked.metadata)().name, source(linked.place))).collect::<Vec<_>>();
-    named.sort_by(|a, b| (&a.0, a.1.file, a.1.line).cmp(&(&b.0, b.1.file, b.1.line)));
+/// Toolsets of one name could not be told apart in settings and in the manifest. Those that nobody finds by themselves
+/// may share one.
+fn namesakes(found: &[Linked]) -> Vec<RegistryError> {
+    let mut named = found.iter().map(|linked| (linked.facts.name, linked.facts.place)).collect::<Vec<_>>();
+    named.sort_by_key(|(name, place)| (*name, place.file, place.line));
     let same = named.chunk_by(|a, b| a.0 == b.0).filter(|chunk| chunk.len() > 1);
     same.map(|chunk| {
         let name = chunk.first().map_or("", |(name, _)| name);
         let message = format!("duplicate toolset name: {name}; give one of them another `name`");
-        RegistryError { message, places: chunk.iter().map(|(_, place)| *place).collect() }
+        let places = chunk.iter().map(|(_, place)| Source { file: place.file, line: place.line }).collect();
+        RegistryError { message, places }
     })
     .collect()
 }

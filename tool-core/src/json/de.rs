@@ -210,6 +210,7 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
 
     #[inline]
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.map_or_flattened();
         self.object(visitor, true)
     }
 
@@ -217,20 +218,25 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
-        _: &'static [&'static str],
+        fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
+        self.struct_of(fields);
         self.object(visitor, false)
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         _: &'static str,
-        _: &'static [&'static str],
+        variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
         match self.peek() {
-            b'"' => visitor.visit_enum(Unit(self.string()?)),
+            b'"' => {
+                let name = self.string()?;
+                self.variant_of(variants, &name);
+                visitor.visit_enum(Unit(name))
+            }
             b'{' => {
                 self.open()?;
                 let value = visitor.visit_enum(Tagged(&mut *self))?;

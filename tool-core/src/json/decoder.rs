@@ -6,6 +6,7 @@ use serde::de::{self, Error as _, Unexpected};
 
 use super::error::Error;
 use super::keys::Seen;
+use super::names::Names;
 use super::number::Number;
 
 /// Objects and arrays may lie this deep in one another.
@@ -26,17 +27,22 @@ pub struct Decoder<'de> {
     pub(super) ignored: bool,
     /// Keys of the open objects whose duplicates nobody else would find. Made at the first such key.
     pub(super) seen: Option<Box<Seen<'de>>>,
+    /// What is published, where that is to be compared; see `names`.
+    pub(super) names: Option<&'de Names>,
+    /// The fields of the last struct that was found to be published as it is.
+    pub(super) known: &'static [&'static str],
 }
 
 impl<'de> Decoder<'de> {
     /// A decoder at the beginning of the text.
     #[inline]
     pub fn new(text: &'de str) -> Self {
-        Self { text, at: 0, depth: MAX_DEPTH, buffered: false, ignored: false, seen: None }
+        Self { text, at: 0, depth: MAX_DEPTH, buffered: false, ignored: false, seen: None, names: None, known: &[] }
     }
 
-    /// Whether `deserialize_any` was asked for an object, an array or a number. Serde buffers untagged and
-    /// flattened types that way, and what it then reads from its copy is looser than this decoder.
+    /// Whether more may have been accepted than is published: `deserialize_any` was asked for an object, an array or
+    /// a number (serde buffers untagged and flattened types that way, and what it then reads from its copy is looser
+    /// than this decoder), or a type knows names that are not published.
     #[inline]
     pub fn buffered(&self) -> bool {
         self.buffered

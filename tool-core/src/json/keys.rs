@@ -62,11 +62,12 @@ impl Scope {
 pub(super) struct MapKey<'de>(pub(super) Key<'de>);
 
 impl MapKey<'_> {
-    /// The key as an integer: digits, with a `-` before them where the type is signed. Leading zeros are
-    /// taken, because the published pattern (`^-?\d+$`) takes them.
+    /// The key as an integer: digits, with a `-` before them where the type is signed. No leading zeros and no `-0`:
+    /// with two spellings of one key an object could hold it twice. The published pattern says the same.
     fn digits(&self, signed: bool, wanted: &dyn serde::de::Expected) -> Result<&str, Error> {
         let digits = if signed { self.0.strip_prefix('-').unwrap_or(&self.0) } else { &self.0 };
-        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        let spelled_twice = digits.starts_with('0') && self.0.len() > 1;
+        if digits.is_empty() || spelled_twice || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(Error::invalid_value(Unexpected::Str(&self.0), wanted));
         }
         Ok(&self.0)

@@ -8,6 +8,7 @@
 //! - `decoder`: the cursor and the parts that generated argument structs drive themselves
 //! - `string`, `number`: the scalars
 //! - `de`, `access`, `enums`, `keys`: serde's view of the text
+//! - `names`: what a type knows against what its tool publishes
 //! - `check`: a value that nobody reads, still held to the grammar
 //! - `value`: the tolerant parse of the failure path, which tells every problem at once
 //! - `error`: one pointer wide, with a JSON pointer to the place
@@ -19,6 +20,7 @@ mod decoder;
 mod enums;
 mod error;
 mod keys;
+mod names;
 mod number;
 mod string;
 mod value;
@@ -28,4 +30,5 @@ mod tests;
 
 pub use decoder::{Decoder, Key};
 pub use error::Error;
+pub(crate) use names::Names;
 pub(crate) use value::parse;

@@ -60,8 +60,12 @@ impl<'a> Call<'a> {
     /// Decodes the arguments into the tool's argument struct.
     #[inline]
     pub fn decode<A: ArgumentStruct<'a>>(self) -> Result<A, Rejected> {
-        let mut fields = ObjectFields::new(self.0.text, self.0.tool.nulls(), self.0.coercions.null_as_absent)?;
-        let args = A::decode(&mut fields)?;
+        let Frame { text, tool, coercions, .. } = self.0;
+        let mut fields = ObjectFields::new(text, tool.nulls(), coercions.null_as_absent, Some(tool.names()))?;
+        let args = match A::decode(&mut fields) {
+            Ok(args) => args,
+            Err(error) => return Err(fields.locate(error, A::PARAMETERS).into()),
+        };
         let read = fields.end()?;
         if read.nulls != 0 {
             self.0.nulls.store(read.nulls, Ordering::Relaxed);

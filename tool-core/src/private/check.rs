@@ -82,8 +82,23 @@ numbers! {
     value: i128 => Number::Int(*value);
     value: usize isize => Number::Int(*value as i128);
     value: NonZeroU8 NonZeroU16 NonZeroU32 NonZeroU64 NonZeroI32 NonZeroI64 => Number::Int(value.get().into());
-    value: f32 => Number::Float((*value).into());
     value: f64 => Number::Float(*value);
+}
+
+// An `f32` has been rounded, perhaps over a bound, and no longer says which number was sent. So the bounds are rounded
+// alike, and nothing that they let in is refused here; the validator looks at the number itself (`schema::proof`).
+impl Ranged for f32 {
+    fn within(&self, limit: &Constraint) -> bool {
+        let Constraint::Range(range) = limit else { return true };
+        range.min.is_none_or(|min| *self >= min.rounded()) && range.max.is_none_or(|max| *self <= max.rounded())
+    }
+}
+
+impl Chosen for f32 {
+    fn chosen(&self, limit: &Constraint) -> bool {
+        let is = |one: &Literal| matches!(one, Literal::Number(known) if known.rounded().partial_cmp(self) == Some(Ordering::Equal));
+        !matches!(limit, Constraint::OneOf(all) if !all.iter().any(is))
+    }
 }
 
 fn contains_number(all: &[Literal], value: Number) -> bool {
@@ -95,6 +110,14 @@ fn contains_text(all: &[Literal], text: &str) -> bool {
 }
 
 impl Number {
+    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)] // to be rounded is what it is for
+    fn rounded(self) -> f32 {
+        match self {
+            Self::Int(value) => value as f64 as f32,
+            Self::Float(value) => value as f32,
+        }
+    }
+
     #[inline]
     #[allow(clippy::cast_precision_loss)] // a bound that mixes integers and floats is compared as the schema's is
     fn compare(self, other: Self) -> Option<Ordering> {

@@ -1,7 +1,7 @@
 //! How argument structs read their fields: from JSON text, or from any other deserializer.
 
 use super::{Absent, Parameter, Rest};
-use crate::json::{self, Decoder};
+use crate::json::{self, Decoder, Names};
 use crate::schema::Null;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
@@ -111,15 +111,47 @@ pub(crate) struct ObjectFields<'de, 'n> {
     first: bool,
     taken_nulls: u64,
     buffered: bool,
+    names: Option<&'de Names>,
+    /// One more than the index of the parameter whose value failed.
+    failed: usize,
 }
 
 impl<'de, 'n> ObjectFields<'de, 'n> {
     #[inline]
-    pub(crate) fn new(text: &'de str, nulls: &'n [Null], absent: bool) -> Result<Self, json::Error> {
+    pub(crate) fn new(
+        text: &'de str,
+        nulls: &'n [Null],
+        absent: bool,
+        names: Option<&'de Names>,
+    ) -> Result<Self, json::Error> {
         let mut decoder = Decoder::new(text);
+        if let Some(names) = names {
+            decoder.compare_with(names);
+        }
         decoder.begin_object()?;
         let key = json::Key::default();
-        Ok(Self { decoder, key, nulls, absent, seen: 0, guess: 0, first: true, taken_nulls: 0, buffered: false })
+        Ok(Self {
+            decoder,
+            key,
+            nulls,
+            absent,
+            seen: 0,
+            guess: 0,
+            first: true,
+            taken_nulls: 0,
+            buffered: false,
+            names,
+            failed: 0,
+        })
+    }
+
+    /// A failure as seen from the arguments, if it is one of a parameter's value.
+    #[cold]
+    pub(crate) fn locate(&self, error: json::Error, parameters: &[Parameter]) -> json::Error {
+        match self.failed.checked_sub(1).and_then(|index| parameters.get(index)) {
+            Some(parameter) => error.under(parameter.name),
+            None => error,
+        }
     }
 
     #[inline]
@@ -173,12 +205,17 @@ impl<'de> Fields<'de> for ObjectFields<'de, '_> {
 
     #[inline]
     fn value<T: Deserialize<'de>>(&mut self) -> Result<T, json::Error> {
-        T::deserialize(&mut self.decoder)
+        T::deserialize(&mut self.decoder).inspect_err(|_| self.failed = self.guess)
     }
 
     fn keep(&mut self, rest: &mut Rest<'de>) -> Result<(), json::Error> {
+        rest.compare_with(self.names);
         let raw = self.decoder.raw()?;
         rest.push(std::mem::take(&mut self.key), raw.into()).map_err(json::Error::custom)
+    }
+
+    fn flattened<T: DeserializeOwned>(&mut self, rest: &mut Rest<'de>) -> Result<T, json::Error> {
+        rest.take()
     }
 
     fn finish(&mut self, rest: Rest<'de>) -> Result<(), json::Error> {
@@ -251,7 +288,7 @@ impl<'de, M: MapAccess<'de>> Fields<'de> for MapFields<M> {
 
 /// Decodes argument text outside of a call, for `confirm = fn`.
 pub fn decode_arguments<'de, A: ArgumentStruct<'de>>(text: &'de str) -> Result<A, json::Error> {
-    let mut fields = ObjectFields::new(text, &[], true)?;
+    let mut fields = ObjectFields::new(text, &[], true, None)?;
     let args = A::decode(&mut fields)?;
     fields.end()?;
     Ok(args)

@@ -16,7 +16,7 @@ pub use check::*;
 pub use fields::{ArgumentStruct, Fields, decode_arguments, deserialize_arguments};
 pub use parameter::*;
 pub use register::{Discovery, MakeByHand, MakeConfigured, MakeDefault, Maker, PartSpec, Registration, type_id_of};
-pub(crate) use register::{Kind, Linked};
+pub(crate) use register::{Kind, Linked, specs_of};
 pub use rest::Rest;
 pub use returns::*;
 pub use spec::*;

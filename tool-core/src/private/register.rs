@@ -1,7 +1,6 @@
 //! What the macros register at link time, and how it is found.
 
-use super::{Place, ToolSpec, ToolsetMethods};
-use crate::actions::{self, Action};
+use super::{Place, ToolFacts, ToolSpec, ToolsetFacts, ToolsetMethods};
 use crate::configure::{Configure, ToolsetMetadata};
 use crate::tool::{FunctionTool, Toolset};
 use std::any::{Any, TypeId};
@@ -20,12 +19,17 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy)]
 pub(crate) struct Linked {
     pub(crate) id: fn() -> TypeId,
-    pub(crate) place: Place,
-    pub(crate) discover: bool,
+    pub(crate) facts: ToolsetFacts,
     pub(crate) discovery: fn() -> Discovery,
-    pub(crate) metadata: fn() -> ToolsetMetadata,
-    /// What its tools are, described without a value of it.
-    pub(crate) actions: fn() -> Vec<Action>,
+    /// What is known of its tools without a value of it.
+    pub(crate) tools: fn() -> Vec<&'static ToolFacts>,
+}
+
+impl Linked {
+    pub(crate) fn metadata(&self) -> ToolsetMetadata {
+        let ToolsetFacts { name, title, description, auth, .. } = self.facts;
+        ToolsetMetadata::new(name, title, description, auth.map(|auth| auth()))
+    }
 }
 
 inventory::collect!(Registration);
@@ -66,32 +70,14 @@ impl Registration {
     /// A toolset.
     #[must_use]
     pub const fn toolset<T: ToolsetMethods>(discovery: fn() -> Discovery) -> Self {
-        Self(Kind::Toolset(Linked {
-            id: TypeId::of::<T>,
-            place: T::TOOLSET.place,
-            discover: T::TOOLSET.discover,
-            discovery,
-            metadata: metadata::<T>,
-            actions: actions::of_type::<T>,
-        }))
+        let facts = T::TOOLSET.facts;
+        Self(Kind::Toolset(Linked { id: TypeId::of::<T>, facts, discovery, tools: facts_of::<T> }))
     }
 
     /// A further block of a toolset.
     #[must_use]
     pub const fn part<T: Send + Sync + 'static>(spec: &'static PartSpec<T>) -> Self {
         Self(Kind::Part { owner: TypeId::of::<T>, spec, place: spec.place })
-    }
-
-    /// The parts of `T`, in the order of their places.
-    pub(crate) fn parts_of<T: Send + Sync + 'static>() -> impl Iterator<Item = &'static ToolSpec<T>> {
-        let mut parts = inventory::iter::<Self>()
-            .filter_map(|registration| match &registration.0 {
-                Kind::Part { owner, spec, .. } if owner() == TypeId::of::<T>() => spec.downcast_ref::<PartSpec<T>>(),
-                _ => None,
-            })
-            .collect::<Vec<_>>();
-        parts.sort_by_key(|part| (part.place.file, part.place.line));
-        parts.into_iter().flat_map(|part| part.tools)
     }
 
     /// The tool that was made of the fn whose item has this type.
@@ -103,9 +89,33 @@ impl Registration {
     }
 }
 
-fn metadata<T: ToolsetMethods>() -> ToolsetMetadata {
-    let spec = T::TOOLSET;
-    ToolsetMetadata::new(spec.name, spec.title, spec.description, spec.auth.map(|auth| auth()))
+/// The tools of `T`: those of its main block, of the parts it names, and of the parts that are linked in.
+pub(crate) fn specs_of<T: ToolsetMethods>() -> Vec<&'static ToolSpec<T>> {
+    let mut specs = Vec::new();
+    specs.extend(T::TOOLSET.tools);
+    for part in T::TOOLSET.parts {
+        specs.extend(part());
+    }
+    for part in linked_parts(TypeId::of::<T>()) {
+        specs.extend(part.downcast_ref::<PartSpec<T>>().map_or(&[] as &[_], |part| part.tools));
+    }
+    specs
+}
+
+fn facts_of<T: ToolsetMethods>() -> Vec<&'static ToolFacts> {
+    specs_of::<T>().into_iter().map(|spec| &spec.facts).collect()
+}
+
+/// The parts of a type, in the order of their places.
+fn linked_parts(wanted: TypeId) -> Vec<&'static (dyn Any + Send + Sync)> {
+    let mut parts = inventory::iter::<Registration>()
+        .filter_map(|registration| match &registration.0 {
+            Kind::Part { owner, spec, place } if owner() == wanted => Some((*place, *spec)),
+            _ => None,
+        })
+        .collect::<Vec<_>>();
+    parts.sort_by_key(|(place, _)| (place.file, place.line));
+    parts.into_iter().map(|(_, spec)| spec).collect()
 }
 
 /// The type of a fn's own item.

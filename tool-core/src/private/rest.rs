@@ -1,6 +1,6 @@
 //! The entries that no parameter knows by name, for the flattened ones.
 
-use crate::json::{Decoder, Error};
+use crate::json::{Decoder, Error, Names};
 use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, Visitor};
 use std::borrow::Cow;
@@ -12,6 +12,7 @@ use std::cell::Cell;
 pub struct Rest<'de> {
     entries: Vec<Entry<'de>>,
     buffered: Cell<bool>,
+    names: Option<&'de Names>,
 }
 
 struct Entry<'de> {
@@ -25,6 +26,11 @@ impl<'de> Rest<'de> {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Compares the names that a type knows with those that are published.
+    pub(super) fn compare_with(&mut self, names: Option<&'de Names>) {
+        self.names = names;
     }
 
     pub(super) fn push(&mut self, key: Cow<'de, str>, text: Cow<'de, str>) -> Result<(), String> {
@@ -59,7 +65,7 @@ impl<'r> Entries<'r> {
         for entry in &entries {
             entry.taken.set(true);
         }
-        Offered { entries: entries.into_iter(), text: "", buffered: &self.0.buffered }
+        Offered { entries: entries.into_iter(), current: None, rest: self.0 }
     }
 }
 
@@ -81,6 +87,9 @@ impl<'r> Deserializer<'r> for Entries<'r> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
+        if self.0.names.is_some_and(|names| !names.are_parameters(fields)) {
+            self.0.buffered.set(true);
+        }
         visitor.visit_map(self.offer(|key| fields.contains(&key)))
     }
 
@@ -106,8 +115,8 @@ impl<'r> Deserializer<'r> for Entries<'r> {
 
 struct Offered<'r> {
     entries: std::vec::IntoIter<&'r Entry<'r>>,
-    text: &'r str,
-    buffered: &'r Cell<bool>,
+    current: Option<&'r Entry<'r>>,
+    rest: &'r Rest<'r>,
 }
 
 impl<'r> MapAccess<'r> for Offered<'r> {
@@ -115,15 +124,19 @@ impl<'r> MapAccess<'r> for Offered<'r> {
 
     fn next_key_seed<K: DeserializeSeed<'r>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
         let Some(entry) = self.entries.next() else { return Ok(None) };
-        self.text = &entry.text;
+        self.current = Some(entry);
         seed.deserialize(StrDeserializer::<Error>::new(&entry.key)).map(Some)
     }
 
     fn next_value_seed<S: DeserializeSeed<'r>>(&mut self, seed: S) -> Result<S::Value, Error> {
-        let mut decoder = Decoder::new(self.text);
-        let value = seed.deserialize(&mut decoder)?;
+        let (key, text) = self.current.map_or(("", ""), |entry| (&*entry.key, &*entry.text));
+        let mut decoder = Decoder::new(text);
+        if let Some(names) = self.rest.names {
+            decoder.compare_with(names);
+        }
+        let value = seed.deserialize(&mut decoder).map_err(|error| error.under(key))?;
         decoder.end()?;
-        self.buffered.set(self.buffered.get() || decoder.buffered());
+        self.rest.buffered.set(self.rest.buffered.get() || decoder.buffered());
         Ok(value)
     }
 }

@@ -31,11 +31,12 @@ pub struct Place {
     pub path: &'static str,
 }
 
-/// A tool, as the macro describes it. `T` is the toolset's type, or `()` for a free fn.
-pub struct ToolSpec<T: 'static> {
+/// What is known of a tool whatever the type of its toolset. Apart, so that what reads it is compiled once and not once
+/// for each toolset.
+#[derive(Clone, Copy)]
+pub struct ToolFacts {
     pub(crate) name: &'static str,
     pub(crate) description: &'static str,
-    pub(crate) call: Wrapper<T>,
     pub(crate) parameters: &'static [Parameter],
     pub(crate) place: Place,
     pub(crate) title: Option<&'static str>,
@@ -51,8 +52,14 @@ pub struct ToolSpec<T: 'static> {
     pub(crate) guide: Option<&'static str>,
     pub(crate) returns: Option<&'static str>,
     pub(crate) output: Option<OutputSchema>,
-    pub(crate) defaults: &'static [InstanceDefault<T>],
     pub(crate) uses_context: bool,
+}
+
+/// A tool, as the macro describes it. `T` is the toolset's type, or `()` for a free fn.
+pub struct ToolSpec<T: 'static> {
+    pub(crate) facts: ToolFacts,
+    pub(crate) call: Wrapper<T>,
+    pub(crate) defaults: &'static [InstanceDefault<T>],
 }
 
 impl<T: 'static> Clone for ToolSpec<T> {
@@ -84,10 +91,9 @@ impl<T: 'static> ToolSpec<T> {
         parameters: &'static [Parameter],
     ) -> Self {
         assert!(parameters.len() <= 128, "a tool takes at most 128 parameters");
-        Self {
+        let facts = ToolFacts {
             name,
             description,
-            call,
             parameters,
             place: Place { file: "", line: 0, path: "" },
             title: None,
@@ -111,70 +117,76 @@ impl<T: 'static> ToolSpec<T> {
             guide: None,
             returns: None,
             output: None,
-            defaults: &[],
             uses_context: false,
-        }
+        };
+        Self { facts, call, defaults: &[] }
     }
 
     setters! {
         /// Where it stands.
-        at(file: &'static str, line: u32, path: &'static str) => place = Place { file, line, path };
+        at(file: &'static str, line: u32, path: &'static str) => facts.place = Place { file, line, path };
         /// `title = ".."`
-        title(title: &'static str) => title = Some(title);
+        title(title: &'static str) => facts.title = Some(title);
         /// `category = ".."`
-        category(category: Category) => category = category;
+        category(category: Category) => facts.category = category;
         /// `modes(..)`
-        modes(modes: Modes) => modes = modes;
+        modes(modes: Modes) => facts.modes = modes;
         /// `confirm`
-        confirm(confirm: Confirm) => confirm = confirm;
+        confirm(confirm: Confirm) => facts.confirm = confirm;
         /// `timeout = ".."`
-        timeout_ms(milliseconds: u64) => timeout_ms = Some(milliseconds);
+        timeout_ms(milliseconds: u64) => facts.timeout_ms = Some(milliseconds);
         /// `idempotent`
-        idempotent() => flags.idempotent = true;
+        idempotent() => facts.flags.idempotent = true;
         /// `destructive`
-        destructive() => flags.destructive = true;
+        destructive() => facts.flags.destructive = true;
         /// `open_world`
-        open_world() => flags.open_world = true;
+        open_world() => facts.flags.open_world = true;
         /// `ignore_on_enter`
-        ignore_on_enter() => flags.ignore_on_enter = true;
+        ignore_on_enter() => facts.flags.ignore_on_enter = true;
         /// `cancellable`
-        cancellable() => flags.cancellable = true;
+        cancellable() => facts.flags.cancellable = true;
         /// `on_duplicate = ".."`
-        on_duplicate(what: OnDuplicate) => on_duplicate = what;
+        on_duplicate(what: OnDuplicate) => facts.on_duplicate = what;
         /// `duplicate_scope = ".."`
-        duplicate_scope(scope: DuplicateScope) => duplicate_scope = scope;
+        duplicate_scope(scope: DuplicateScope) => facts.duplicate_scope = scope;
         /// `sequential`
-        sequential() => flags.sequential = true;
+        sequential() => facts.flags.sequential = true;
         /// `blocking`
-        blocking() => flags.blocking = true;
+        blocking() => facts.flags.blocking = true;
         /// `max_output = ..`, in Unicode scalars
-        max_output(scalars: usize) => max_output = Some(scalars);
+        max_output(scalars: usize) => facts.max_output = Some(scalars);
         /// `max_calls = ..`, a turn
-        max_calls(calls: u32) => max_calls = Some(calls);
+        max_calls(calls: u32) => facts.max_calls = Some(calls);
         /// `guide = ".."`, the file's text
-        guide(text: &'static str) => guide = Some(text);
+        guide(text: &'static str) => facts.guide = Some(text);
         /// The `# Returns` section
-        returns(text: &'static str) => returns = Some(text);
+        returns(text: &'static str) => facts.returns = Some(text);
         /// The result's schema
-        output(schema: OutputSchema) => output = Some(schema);
+        output(schema: OutputSchema) => facts.output = Some(schema);
         /// It takes the run context
-        uses_context() => uses_context = true;
+        uses_context() => facts.uses_context = true;
         /// Defaults that the instance decides: the parameter's index and the expression over `self`.
         instance_defaults(defaults: &'static [InstanceDefault<T>]) => defaults = defaults;
     }
 }
 
-/// A toolset, as the macro describes it.
-pub struct ToolsetSpec<T: 'static> {
+/// What is known of a toolset whatever its type.
+#[derive(Clone, Copy)]
+pub struct ToolsetFacts {
     pub(crate) name: &'static str,
     pub(crate) description: &'static str,
-    pub(crate) tools: &'static [ToolSpec<T>],
-    pub(crate) parts: &'static [fn() -> &'static [ToolSpec<T>]],
     pub(crate) place: Place,
     pub(crate) title: Option<&'static str>,
     pub(crate) prefix: Option<&'static str>,
     pub(crate) auth: Option<fn() -> Auth>,
     pub(crate) discover: bool,
+}
+
+/// A toolset, as the macro describes it.
+pub struct ToolsetSpec<T: 'static> {
+    pub(crate) facts: ToolsetFacts,
+    pub(crate) tools: &'static [ToolSpec<T>],
+    pub(crate) parts: &'static [fn() -> &'static [ToolSpec<T>]],
     pub(crate) setup: Option<Lifecycle<T>>,
     pub(crate) close: Option<Lifecycle<T>>,
 }
@@ -183,32 +195,22 @@ impl<T: 'static> ToolsetSpec<T> {
     /// A toolset with every option at its default.
     #[must_use]
     pub const fn new(name: &'static str, description: &'static str, tools: &'static [ToolSpec<T>]) -> Self {
-        Self {
-            name,
-            description,
-            tools,
-            parts: &[],
-            place: Place { file: "", line: 0, path: "" },
-            title: None,
-            prefix: None,
-            auth: None,
-            discover: true,
-            setup: None,
-            close: None,
-        }
+        let place = Place { file: "", line: 0, path: "" };
+        let facts = ToolsetFacts { name, description, place, title: None, prefix: None, auth: None, discover: true };
+        Self { facts, tools, parts: &[], setup: None, close: None }
     }
 
     setters! {
         /// Where it stands.
-        at(file: &'static str, line: u32, path: &'static str) => place = Place { file, line, path };
+        at(file: &'static str, line: u32, path: &'static str) => facts.place = Place { file, line, path };
         /// `title = ".."`
-        title(title: &'static str) => title = Some(title);
+        title(title: &'static str) => facts.title = Some(title);
         /// `prefix` or `prefix = ".."`, without the underscore that follows it
-        prefix(prefix: &'static str) => prefix = Some(prefix);
+        prefix(prefix: &'static str) => facts.prefix = Some(prefix);
         /// `auth = ..`
-        auth(auth: fn() -> Auth) => auth = Some(auth);
+        auth(auth: fn() -> Auth) => facts.auth = Some(auth);
         /// `discover = false`
-        no_discovery() => discover = false;
+        no_discovery() => facts.discover = false;
         /// `parts(..)`
         parts(parts: &'static [fn() -> &'static [ToolSpec<T>]]) => parts = parts;
         /// `#[setup]`

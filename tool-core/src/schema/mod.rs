@@ -10,6 +10,7 @@ mod enums;
 mod example;
 mod flatten;
 mod integers;
+mod names;
 mod normalize;
 mod nullable;
 pub(crate) mod numbers;
@@ -22,6 +23,7 @@ pub(crate) mod walk;
 mod tests;
 
 use crate::__private::Constraint;
+use crate::json::Names;
 pub(crate) use example::minimal_example;
 pub(crate) use normalize::ASSERTED_FORMATS;
 pub(crate) use nullable::{Null, Nulls, allows_null};
@@ -62,6 +64,8 @@ pub(crate) struct Canonical {
     pub(crate) needs_validator: bool,
     /// What `null` means for each parameter.
     pub(crate) nulls: Nulls,
+    /// The names that are published.
+    pub(crate) names: Names,
 }
 
 /// What writes the schemas of arguments.
@@ -114,6 +118,8 @@ pub(crate) fn canonical(
 ) -> Result<Canonical, Vec<String>> {
     let mut needs_validator =
         proof::needs_validator(parameters.iter().map(|parameter| &parameter.schema), &definitions);
+    needs_validator |=
+        parameters.iter().any(|parameter| !parameter.constraints.is_empty() && proof::rounds(&parameter.schema));
     definitions.values_mut().for_each(normalize::normalize);
     let named = json!({ "$defs": definitions });
     let mut root = Root::default();
@@ -127,7 +133,8 @@ pub(crate) fn canonical(
         root.properties.iter().map(|(_, schema)| schema).chain(&root.unions).chain(&root.additional).collect();
     normalize::prune(&used, &mut definitions);
     let (value, text) = text::write(root, definitions);
-    Ok(Canonical { value, text, needs_validator, nulls })
+    let names = names::of(&value);
+    Ok(Canonical { value, text, needs_validator, nulls, names })
 }
 
 /// Adds one parameter to the root and says what `null` means for it.

@@ -18,8 +18,19 @@ pub(super) fn normalize(schema: &mut Value) {
     }
     walk::for_each_child_mut(map, &mut normalize);
     integers::publish_bounds(map);
+    single_keys(map);
     split_ip(map);
     enums::flatten(map);
+}
+
+/// Keys that are integers, in one spelling: `7` and `007` would be the same key twice.
+fn single_keys(map: &mut Map<String, Value>) {
+    let Some(patterns) = map.get_mut("patternProperties").and_then(Value::as_object_mut) else { return };
+    for (loose, single) in [(r"^\d+$", r"^(0|[1-9]\d*)$"), (r"^-?\d+$", r"^(0|-?[1-9]\d*)$")] {
+        if let Some(schema) = patterns.remove(loose) {
+            patterns.insert(single.to_owned(), schema);
+        }
+    }
 }
 
 /// `format: "ip"` is no format of JSON Schema: it is either of two that are.

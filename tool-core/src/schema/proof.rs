@@ -17,6 +17,14 @@ pub(super) fn needs_validator<'a>(
     !schemas.into_iter().all(|schema| prover.proves(schema, false))
 }
 
+/// Whether the type rounds numbers before its limits see them: `f32`, and lists of it.
+pub(super) fn rounds(schema: &Value) -> bool {
+    let Some(map) = schema.as_object() else { return false };
+    let mut found = map.get("format").is_some_and(|format| format == "float");
+    walk::for_each_child(map, &mut |child| found |= rounds(child));
+    found
+}
+
 struct Prover<'a> {
     definitions: &'a Map<String, Value>,
     /// Definitions that are proven, or being looked at further up.

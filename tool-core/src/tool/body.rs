@@ -1,9 +1,10 @@
 //! The part of a definition that does not depend on the tool's name: how it is assembled, and its validators.
 
 use super::{Category, Confirm, DuplicateScope, Flags, Modes, OnDuplicate};
-use crate::__private::{Constraint, DefaultValue, Parameter, Place, ToolSpec};
+use crate::__private::{Constraint, DefaultValue, Parameter, Place, ToolFacts};
 use crate::arguments::Validator;
 use crate::guide::Guide;
+use crate::json::Names;
 use crate::schema::{self, Canonical, Null, ParameterInput};
 use schemars::SchemaGenerator;
 use serde_json::Value;
@@ -45,9 +46,10 @@ pub(crate) struct Definition {
 
 impl Definition {
     /// The definition of a macro's tool, as `instance` has it.
-    pub(crate) fn of_spec<T>(spec: &ToolSpec<T>, instance: &T) -> Self {
+    /// `defaults` holds those that the instance decides, by the index of the parameter.
+    pub(crate) fn of_facts(spec: &ToolFacts, defaults: &[(usize, Value)]) -> Self {
         let mut problems = Vec::new();
-        let schema = canonical(spec, instance).unwrap_or_else(|found| {
+        let schema = canonical(spec, defaults).unwrap_or_else(|found| {
             problems = found;
             empty_schema()
         });
@@ -99,7 +101,13 @@ impl Definition {
             guide: None,
             returns: None,
             place,
-            schema: Canonical { value: parameters, text, needs_validator: true, nulls: Vec::new() },
+            schema: Canonical {
+                value: parameters,
+                text,
+                needs_validator: true,
+                nulls: Vec::new(),
+                names: Names::default(),
+            },
             order: Vec::new(),
             every_name: Vec::new(),
             output: None,
@@ -135,6 +143,11 @@ impl Definition {
     }
 
     #[inline]
+    pub(crate) fn names(&self) -> &Names {
+        &self.schema.names
+    }
+
+    #[inline]
     pub(crate) fn needs_validator(&self) -> bool {
         self.schema.needs_validator
     }
@@ -165,17 +178,18 @@ fn empty_schema() -> Canonical {
         text: String::new(),
         needs_validator: true,
         nulls: Vec::new(),
+        names: Names::default(),
     })
 }
 
-fn canonical<T>(spec: &ToolSpec<T>, instance: &T) -> Result<Canonical, Vec<String>> {
+fn canonical(spec: &ToolFacts, defaults: &[(usize, Value)]) -> Result<Canonical, Vec<String>> {
     let mut generator = schema::generator();
     let inputs = spec
         .parameters
         .iter()
         .enumerate()
         .map(|(index, row)| {
-            let own = spec.defaults.iter().find(|(at, _)| *at == index).map(|(_, make)| make(instance));
+            let own = defaults.iter().find(|(at, _)| *at == index).map(|(_, value)| value.clone());
             input(row, own, &mut generator)
         })
         .collect();

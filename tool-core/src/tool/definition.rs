@@ -1,6 +1,7 @@
 //! What is known of a tool: what the model reads, and what the runtime goes by.
 
 use super::{Category, Confirm, Definition, DuplicateScope, Flags, Modes, OnDuplicate};
+use crate::__private::ToolFacts;
 use crate::guide::Guide;
 use serde_json::Value;
 use std::fmt;
@@ -32,6 +33,11 @@ impl fmt::Display for Source {
 }
 
 impl ToolDefinition {
+    pub(crate) fn of_facts(facts: &ToolFacts, defaults: &[(usize, Value)], prefix: Option<&str>) -> Self {
+        let name = prefix.map_or_else(|| facts.name.into(), |prefix| format!("{prefix}_{}", facts.name).into());
+        Self { name, body: Arc::new(Definition::of_facts(facts, defaults)) }
+    }
+
     /// The name by which the model calls it.
     pub fn name(&self) -> &str {
         &self.name

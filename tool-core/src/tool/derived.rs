@@ -3,13 +3,16 @@
 use super::function::Visible;
 use super::toolset::LifecycleFuture;
 use super::{FunctionTool, Tool, ToolDefinition, Toolset};
+use crate::response::ToolError;
 use crate::run::RunContext;
 use std::sync::Arc;
+use tokio::task::JoinSet;
 
 /// A toolset whose tools were made of another's. Its `setup` and `close` are the other's.
 pub struct Derived {
     id: String,
     description: String,
+    title: Option<String>,
     /// Made once, so that the instances stay the same.
     tools: Vec<Tool>,
     inner: Vec<Arc<dyn Toolset>>,
@@ -24,29 +27,34 @@ impl Toolset for Derived {
         &self.description
     }
 
+    fn title(&self) -> Option<&str> {
+        self.title.as_deref()
+    }
+
     fn tools(self: Arc<Self>) -> Vec<Tool> {
         self.tools.clone()
     }
 
     fn setup(&self) -> LifecycleFuture<'_> {
-        Box::pin(async {
-            for toolset in &self.inner {
-                toolset.setup().await?;
-            }
-            Ok(())
-        })
+        Box::pin(each(&self.inner, |toolset| async move { toolset.setup().await }))
     }
 
     fn close(&self) -> LifecycleFuture<'_> {
-        Box::pin(async {
-            // All are closed, whatever some say; the first error is told.
-            let mut told = Ok(());
-            for toolset in &self.inner {
-                told = told.and(toolset.close().await);
-            }
-            told
-        })
+        Box::pin(each(&self.inner, |toolset| async move { toolset.close().await }))
     }
+}
+
+/// All at the same time, whatever some say; one of the errors is told.
+async fn each<F>(toolsets: &[Arc<dyn Toolset>], work: impl Fn(Arc<dyn Toolset>) -> F) -> Result<(), ToolError>
+where
+    F: Future<Output = Result<(), ToolError>> + Send + 'static,
+{
+    let mut tasks: JoinSet<_> = toolsets.iter().map(|toolset| work(Arc::clone(toolset))).collect();
+    let mut told = Ok(());
+    while let Some(ended) = tasks.join_next().await {
+        told = told.and(ended.unwrap_or_else(|error| Err(ToolError::internal(format!("it panicked: {error}")))));
+    }
+    told
 }
 
 /// Makes toolsets of others.
@@ -103,29 +111,35 @@ pub trait ToolsetExt: Toolset + Sized {
 
 impl<T: Toolset> ToolsetExt for T {}
 
-/// Several toolsets as one, with an id of its own.
+/// Several toolsets as one, with an id of its own. They are opened and closed one by one, and one that does not open
+/// leaves the others working.
 pub fn combined(id: impl Into<String>, toolsets: impl IntoIterator<Item = Arc<dyn Toolset>>) -> Derived {
-    let inner = toolsets.into_iter().collect::<Vec<_>>();
-    let tools = inner.iter().flat_map(|toolset| flat(&Arc::clone(toolset))).collect();
-    Derived { id: id.into(), description: String::new(), tools, inner }
+    let tools = toolsets.into_iter().map(Tool::Toolset).collect();
+    Derived { id: id.into(), description: String::new(), title: None, tools, inner: Vec::new() }
 }
 
 fn derive<T: Toolset>(toolset: T, change: impl Fn(FunctionTool) -> Option<FunctionTool>) -> Derived {
     let id = toolset.id().to_owned();
     let description = toolset.description().to_owned();
-    let inner: Arc<dyn Toolset> = Arc::new(toolset);
-    let changed = flat(&inner).into_iter().filter_map(|tool| match tool {
+    let title = toolset.title().map(str::to_owned);
+    let mut inner = Vec::new();
+    let flat = flat(Arc::new(toolset), &mut inner);
+    let changed = flat.into_iter().filter_map(|tool| match tool {
         Tool::Function(tool) => change(tool).map(Tool::Function),
         other => Some(other),
     });
-    Derived { id, description, tools: changed.collect(), inner: vec![inner] }
+    Derived { id, description, title, tools: changed.collect(), inner }
 }
 
-/// The tools of a toolset, those of nested ones in their place.
-fn flat(toolset: &Arc<dyn Toolset>) -> Vec<Tool> {
-    let spread = |tool| match tool {
-        Tool::Toolset(nested) => flat(&nested),
-        other => vec![other],
-    };
-    Arc::clone(toolset).tools().into_iter().flat_map(spread).collect()
+/// The tools of a toolset, those of nested ones in their place; and all those toolsets.
+fn flat(toolset: Arc<dyn Toolset>, all: &mut Vec<Arc<dyn Toolset>>) -> Vec<Tool> {
+    all.push(Arc::clone(&toolset));
+    let mut tools = Vec::new();
+    for tool in toolset.tools() {
+        match tool {
+            Tool::Toolset(nested) => tools.extend(flat(nested, all)),
+            other => tools.push(other),
+        }
+    }
+    tools
 }

@@ -1,11 +1,12 @@
 //! Function tools: what the macro makes of a method, and what is made at run time.
 
 use super::{Definition, ToolDefinition};
-use crate::__private::{Call, Started, ToolSpec, Wrapper};
+use crate::__private::{Call, Place, Started, ToolFacts, ToolSpec, Wrapper};
 use crate::call::Arguments;
 use crate::call::{self, Settings};
 use crate::response::ToolResponse;
 use crate::run::RunContext;
+use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
 
@@ -17,6 +18,18 @@ pub(crate) struct Inner {
     pub(crate) definition: ToolDefinition,
     pub(crate) handler: Arc<dyn Handler>,
     pub(crate) visible: Option<Arc<Visible>>,
+    /// Where it comes from, for a tool that is as the macro made it.
+    origin: Option<Origin>,
+}
+
+/// A method of one instance of a toolset. A toolset binds its tools whenever it is asked for them, and what it then
+/// gives counts as the same instances. The tool keeps the toolset alive, so that no other can take its address.
+#[derive(Clone, Copy, PartialEq)]
+struct Origin {
+    instance: usize,
+    name: &'static str,
+    file: &'static str,
+    line: u32,
 }
 
 /// Decides whether a run may see a tool.
@@ -43,14 +56,30 @@ impl<T: Send + Sync + 'static> Handler for Bound<T> {
 impl FunctionTool {
     /// The tool of a macro's description, on an instance. `prefix` goes before the name.
     pub(crate) fn bind<T: Send + Sync>(spec: &ToolSpec<T>, instance: &Arc<T>, prefix: Option<&str>) -> Self {
-        let name = prefix.map_or_else(|| spec.name.into(), |prefix| format!("{prefix}_{}", spec.name).into());
-        let definition = ToolDefinition { name, body: Arc::new(Definition::of_spec(spec, instance)) };
+        let mut defaults = Vec::new();
+        for (index, make) in spec.defaults {
+            defaults.push((*index, make(instance)));
+        }
         let handler = Arc::new(Bound { instance: Arc::clone(instance), wrapper: spec.call });
-        Self(Arc::new(Inner { definition, handler, visible: None }))
+        Self::of_facts(&spec.facts, &defaults, handler, Arc::as_ptr(instance).addr(), prefix)
+    }
+
+    /// The part that is the same for all types.
+    fn of_facts(
+        facts: &ToolFacts,
+        defaults: &[(usize, Value)],
+        handler: Arc<dyn Handler>,
+        instance: usize,
+        prefix: Option<&str>,
+    ) -> Self {
+        let definition = ToolDefinition::of_facts(facts, defaults, prefix);
+        let Place { file, line, .. } = facts.place;
+        let origin = Origin { instance, name: facts.name, file, line };
+        Self(Arc::new(Inner { definition, handler, visible: None, origin: Some(origin) }))
     }
 
     pub(crate) fn from_parts(definition: ToolDefinition, handler: Arc<dyn Handler>) -> Self {
-        Self(Arc::new(Inner { definition, handler, visible: None }))
+        Self(Arc::new(Inner { definition, handler, visible: None, origin: None }))
     }
 
     /// What the model and the runtime know of it.
@@ -75,7 +104,7 @@ impl FunctionTool {
 
     /// Whether both are the same instance.
     pub fn same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.0, &other.0) || (self.0.origin.is_some() && self.0.origin == other.0.origin)
     }
 
     /// The same tool under another name: another instance.
@@ -105,7 +134,7 @@ impl FunctionTool {
     }
 
     fn with(&self, definition: ToolDefinition, visible: Option<Arc<Visible>>) -> Self {
-        Self(Arc::new(Inner { definition, handler: Arc::clone(&self.0.handler), visible }))
+        Self(Arc::new(Inner { definition, handler: Arc::clone(&self.0.handler), visible, origin: None }))
     }
 
     /// Calls it outside any tool context, with the default limits.

@@ -1,7 +1,7 @@
 //! Toolsets, and what a tool context is made of.
 
 use super::{FunctionTool, ProviderTool};
-use crate::__private::{Registration, ToolsetMethods};
+use crate::__private::{ToolsetMethods, specs_of};
 use crate::response::ToolError;
 use std::fmt;
 use std::pin::Pin;
@@ -12,8 +12,8 @@ pub type LifecycleFuture<'a> = Pin<Box<dyn Future<Output = Result<(), ToolError>
 
 /// Tools that belong together, with an id and a life of their own.
 ///
-/// `#[toolset]` implements it. Implement it by hand where the tools are only known at run time; `tools` is called once
-/// for each context that is built, and must give the same instances each time.
+/// `#[toolset]` implements it. Implement it by hand where the tools are only known at run time; `tools` is called for
+/// each context that is built, and must give the same instances each time.
 pub trait Toolset: Send + Sync + 'static {
     /// The id.
     fn id(&self) -> &str;
@@ -24,48 +24,57 @@ pub trait Toolset: Send + Sync + 'static {
         ""
     }
 
+    /// A name for people, where it is not the id's own words.
+    fn title(&self) -> Option<&str> {
+        None
+    }
+
     /// Its tools, in the order in which they are offered.
     fn tools(self: Arc<Self>) -> Vec<Tool>;
 
     /// Opens what the tools need. A toolset that fails here is not offered.
     fn setup(&self) -> LifecycleFuture<'_> {
-        Box::pin(std::future::ready(Ok(())))
+        nothing()
     }
 
     /// Gives back what `setup` opened.
     fn close(&self) -> LifecycleFuture<'_> {
-        Box::pin(std::future::ready(Ok(())))
+        nothing()
     }
 }
 
 impl<T: ToolsetMethods> Toolset for T {
     fn id(&self) -> &str {
-        T::TOOLSET.name
+        T::TOOLSET.facts.name
     }
 
     fn description(&self) -> &str {
-        T::TOOLSET.description
+        T::TOOLSET.facts.description
+    }
+
+    fn title(&self) -> Option<&str> {
+        T::TOOLSET.facts.title
     }
 
     fn tools(self: Arc<Self>) -> Vec<Tool> {
-        let spec = T::TOOLSET;
-        let named = spec.parts.iter().flat_map(|part| part());
-        let linked = Registration::parts_of::<T>();
-        let all = spec.tools.iter().chain(named).chain(linked);
-        all.map(|tool| FunctionTool::bind(tool, &self, spec.prefix).into()).collect()
+        let mut tools = Vec::new();
+        for spec in specs_of::<T>() {
+            tools.push(Tool::Function(FunctionTool::bind(spec, &self, T::TOOLSET.facts.prefix)));
+        }
+        tools
     }
 
     fn setup(&self) -> LifecycleFuture<'_> {
-        T::TOOLSET
-            .setup
-            .map_or_else(|| Box::pin(std::future::ready(Ok(()))) as LifecycleFuture<'_>, |setup| setup(self))
+        T::TOOLSET.setup.map_or_else(nothing, |setup| setup(self))
     }
 
     fn close(&self) -> LifecycleFuture<'_> {
-        T::TOOLSET
-            .close
-            .map_or_else(|| Box::pin(std::future::ready(Ok(()))) as LifecycleFuture<'_>, |close| close(self))
+        T::TOOLSET.close.map_or_else(nothing, |close| close(self))
     }
+}
+
+fn nothing<'a>() -> LifecycleFuture<'a> {
+    Box::pin(std::future::ready(Ok(())))
 }
 
 /// A function tool, a provider tool or a toolset.

@@ -3,13 +3,13 @@
 use syn::meta::ParseNestedMeta;
 use syn::parse::Parse;
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Error, Expr, Lit, LitStr, Path, Result, Token};
+use syn::{Attribute, Error, Expr, Lit, LitStr, Path, Result, Token, token};
 
 use super::bounds::{Number, Range, Size};
 use super::{Grammar, choice, flag, has_value, ungrouped, value};
 use crate::errors::Errors;
 
-const GRAMMAR: Grammar = Grammar {
+pub(super) const GRAMMAR: Grammar = Grammar {
     shown: "#[arg]",
     known: &[
         "default",
@@ -41,6 +41,8 @@ pub(crate) struct ArgOptions {
     pub(crate) constraints: Vec<Constraint>,
     /// Every option that was written, with its place.
     pub(crate) written: Vec<Path>,
+    /// The same by name, for the next attribute.
+    seen: Vec<String>,
 }
 
 pub(crate) enum DefaultOption {
@@ -99,15 +101,21 @@ impl Literal {
 
 impl ArgOptions {
     pub(crate) fn parse(&mut self, attr: &Attribute, errors: &mut Errors) {
-        GRAMMAR.read(attr, errors, |key, meta| {
+        let mut seen = std::mem::take(&mut self.seen);
+        GRAMMAR.read(attr, &mut seen, errors, |key, meta| {
             self.written.push(meta.path.clone());
             self.one(key, meta)
         });
+        self.seen = seen;
     }
 
     fn one(&mut self, key: &str, meta: &ParseNestedMeta) -> Result<()> {
         match key {
             "default" if has_value(meta) => self.default = Some(DefaultOption::Value(value(meta, "30")?)),
+            "default" if meta.input.peek(token::Paren) => {
+                let message = "`default` takes its value after `=`\nhelp: write `default = 30`, or `default` alone";
+                return Err(Error::new_spanned(&meta.path, message));
+            }
             "default" => {
                 flag(meta)?;
                 self.default = Some(DefaultOption::OfType);
@@ -143,7 +151,7 @@ fn constraint(key: &str, meta: &ParseNestedMeta) -> Result<Constraint> {
 }
 
 fn one_of(meta: &ParseNestedMeta) -> Result<Constraint> {
-    if !meta.input.peek(syn::token::Paren) {
+    if !meta.input.peek(token::Paren) {
         let message = "`one_of` needs its values in parentheses\nhelp: write `one_of(\"asc\", \"desc\")`";
         return Err(Error::new_spanned(&meta.path, message));
     }

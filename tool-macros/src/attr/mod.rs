@@ -9,13 +9,16 @@ pub(crate) mod tool_error;
 pub(crate) mod toolset;
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::ext::IdentExt as _;
 use syn::meta::ParseNestedMeta;
+use syn::parse::discouraged::Speculative as _;
 use syn::parse::{Parse, ParseStream};
 use syn::{AttrStyle, Attribute, Error, Expr, LitStr, MacroDelimiter, Meta, MetaList, Result, Token, token};
 
 use crate::errors::Errors;
-use crate::names::{nearest, suggestion};
+use crate::names::{listed, nearest, suggestion};
+use crate::tokens::compact;
 
 /// Whether the attribute is ours, written `#[tool]` or by a path that ends so.
 pub(crate) fn is(attr: &Attribute, name: &str) -> bool {
@@ -47,11 +50,15 @@ pub(crate) struct Grammar {
     pub(crate) repeatable: &'static [&'static str],
 }
 
+/// The attributes that stand together around a function, and whose options are easily confused.
+const OF_FUNCTIONS: &[&Grammar] = &[&tool::GRAMMAR, &toolset::GRAMMAR, &arg::GRAMMAR];
+
 impl Grammar {
-    /// Hands each option to `one`, by name.
+    /// Hands each option to `one`, by name. `seen` holds what earlier attributes of the same item said.
     pub(crate) fn read(
         &self,
         attr: &Attribute,
+        seen: &mut Vec<String>,
         errors: &mut Errors,
         mut one: impl FnMut(&str, &ParseNestedMeta) -> Result<()>,
     ) {
@@ -64,23 +71,30 @@ impl Grammar {
             }
             Meta::List(_) => {}
         }
-        let mut seen = Vec::new();
         let all = attr.parse_nested_meta(|meta| {
-            let outcome = self.key(&meta, &mut seen).and_then(|key| one(&key, &meta));
+            let outcome = self.key(&meta, seen).and_then(|key| one(&key, &meta)).and_then(|()| ends(&meta));
             if let Err(error) = outcome {
                 errors.push(error);
-                skip_to_comma(meta.input);
+                up_to_comma(meta.input);
             }
             Ok(())
         });
-        errors.take(all);
+        // Only what is no name at all gets here.
+        errors.take(all.map_err(|error| {
+            let all = listed(self.known.iter().copied());
+            Error::new(error.span(), format!("expected the name of an option\nhelp: expected one of {all}"))
+        }));
     }
 
     fn key(&self, meta: &ParseNestedMeta, seen: &mut Vec<String>) -> Result<String> {
         let written = meta.path.segments.iter().map(|segment| segment.ident.unraw().to_string()).collect::<Vec<_>>();
         let key = written.join("::");
         if !self.known.contains(&key.as_str()) {
-            let help = suggestion(&key, self.known);
+            let home = OF_FUNCTIONS.iter().find(|other| other.shown != self.shown && other.known.contains(&key.as_str()));
+            let help = match home {
+                Some(other) => format!("help: `{key}` is an option of `{}`", other.shown),
+                None => suggestion(&key, self.known),
+            };
             return Err(Error::new_spanned(&meta.path, format!("unknown `{}` option `{key}`\n{help}", self.shown)));
         }
         if seen.contains(&key) && !self.repeatable.contains(&key.as_str()) {
@@ -92,21 +106,57 @@ impl Grammar {
     }
 }
 
-fn skip_to_comma(input: ParseStream) {
+/// What is left of an option.
+fn up_to_comma(input: ParseStream) -> TokenStream {
+    let mut tokens = TokenStream::new();
     while !input.is_empty() && !input.peek(Token![,]) {
-        if input.parse::<TokenTree>().is_err() {
-            return;
+        match input.parse::<TokenTree>() {
+            Ok(tree) => tokens.extend([tree]),
+            Err(_) => break,
         }
     }
+    tokens
+}
+
+/// After an option comes a comma or nothing.
+fn ends(meta: &ParseNestedMeta) -> Result<()> {
+    if meta.input.is_empty() || meta.input.peek(Token![,]) {
+        return Ok(());
+    }
+    let (next, key) = (meta.input.fork().parse::<TokenTree>()?, shown_key(meta));
+    let message = format!("unexpected `{next}` after the option `{key}`\nhelp: write a comma between options");
+    Err(Error::new_spanned(next, message))
 }
 
 /// `key = value`; `example` shows the form in the message.
 pub(crate) fn value<T: Parse>(meta: &ParseNestedMeta, example: &str) -> Result<T> {
+    value_by(meta, example, T::parse)
+}
+
+/// The same, for what is parsed in a way of its own.
+pub(crate) fn value_by<T>(meta: &ParseNestedMeta, example: &str, parse: fn(ParseStream) -> Result<T>) -> Result<T> {
     if !meta.input.peek(Token![=]) {
-        let key = shown_key(meta);
-        return Err(Error::new_spanned(&meta.path, format!("`{key}` needs a value\nhelp: write `{key} = {example}`")));
+        return Err(missing(meta, example));
     }
-    meta.value()?.parse()
+    let input = meta.value()?;
+    let ahead = input.fork();
+    if let Ok(value) = parse(&ahead) {
+        input.advance_to(&ahead);
+        return Ok(value);
+    }
+    let written = up_to_comma(input);
+    Err(if written.is_empty() { missing(meta, example) } else { refused(meta, &written, example) })
+}
+
+fn missing(meta: &ParseNestedMeta, example: &str) -> Error {
+    let key = shown_key(meta);
+    Error::new_spanned(&meta.path, format!("`{key}` needs a value\nhelp: write `{key} = {example}`"))
+}
+
+/// What was written is no value of this option.
+pub(crate) fn refused(meta: &ParseNestedMeta, written: impl ToTokens, example: &str) -> Error {
+    let (key, shown) = (shown_key(meta), compact(&written));
+    Error::new_spanned(written, format!("`{key}` cannot be `{shown}`\nhelp: write `{key} = {example}`"))
 }
 
 /// `key` alone.

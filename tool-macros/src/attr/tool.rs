@@ -1,14 +1,18 @@
 //! The options of `#[tool(...)]`.
 
-use proc_macro2::Ident;
+use proc_macro2::{Ident, TokenStream};
 use syn::meta::ParseNestedMeta;
-use syn::{Attribute, Error, Expr, ExprLit, Lit, LitInt, LitStr, Path, Result};
+use syn::parse::Parser as _;
+use syn::punctuated::Punctuated;
+use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Path, Result, Token, token};
 
 use super::toolset::crate_path;
-use super::{Grammar, choice, flag, has_value, ungrouped, value};
+use super::bounds::Number;
+use super::{Grammar, choice, flag, has_value, refused, ungrouped, value};
 use crate::errors::Errors;
+use crate::tokens::compact;
 
-const GRAMMAR: Grammar = Grammar {
+pub(super) const GRAMMAR: Grammar = Grammar {
     shown: "#[tool]",
     known: &[
         "name",
@@ -77,7 +81,7 @@ pub(crate) enum Confirm {
 impl ToolOptions {
     pub(crate) fn parse(attr: &Attribute, errors: &mut Errors) -> Self {
         let mut options = Self::default();
-        GRAMMAR.read(attr, errors, |key, meta| options.one(key, meta));
+        GRAMMAR.read(attr, &mut Vec::new(), errors, |key, meta| options.one(key, meta));
         options
     }
 
@@ -98,8 +102,8 @@ impl ToolOptions {
                 self.on_duplicate = Some(chosen(meta, key, &["allow", "reject", "replace", "confirm"])?);
             }
             "duplicate_scope" => self.duplicate_scope = Some(chosen(meta, key, &["name", "name_and_args"])?),
-            "max_output" => self.max_output = Some(positive(&value(meta, "1500")?)?),
-            "max_calls" => self.max_calls = Some(positive(&value(meta, "3")?)?),
+            "max_output" => self.max_output = Some(positive(meta, "1500")?),
+            "max_calls" => self.max_calls = Some(positive(meta, "3")?),
             "guide" => self.guide = Some(value(meta, "\"guides/kb_search.md\"")?),
             "args" => self.args = Some(value(meta, "SearchArgs")?),
             "crate" => self.krate = Some(crate_path(meta)?),
@@ -125,9 +129,7 @@ fn modes(meta: &ParseNestedMeta) -> Result<Modes> {
     if has_value(meta) {
         found.push(value::<LitStr>(meta, "\"voice\"")?);
     } else {
-        let content;
-        syn::parenthesized!(content in meta.input);
-        found.extend(content.parse_terminated(<LitStr as syn::parse::Parse>::parse, syn::Token![,])?);
+        found.extend(listed_modes(meta)?);
     }
     let (mut voice, mut text) = (false, false);
     for mode in &found {
@@ -146,6 +148,18 @@ fn modes(meta: &ParseNestedMeta) -> Result<Modes> {
             "`modes` names no mode\nhelp: write `modes(\"voice\")`, or leave it out",
         )),
     }
+}
+
+fn listed_modes(meta: &ParseNestedMeta) -> Result<Punctuated<LitStr, Token![,]>> {
+    let help = "help: write `modes(\"voice\", \"text\")`";
+    if !meta.input.peek(token::Paren) {
+        return Err(Error::new_spanned(&meta.path, format!("`modes` needs its modes in parentheses\n{help}")));
+    }
+    let content;
+    syn::parenthesized!(content in meta.input);
+    let written: TokenStream = content.parse()?;
+    let parsed = Punctuated::parse_terminated.parse2(written.clone());
+    parsed.map_err(|_| Error::new_spanned(&written, format!("`modes` cannot be `{}`\n{help}", compact(&written))))
 }
 
 /// `confirm`, `confirm = true`, `confirm = a_fn`.
@@ -185,13 +199,13 @@ pub(crate) fn milliseconds(text: &LitStr) -> Result<u64> {
     })
 }
 
-fn positive<N: std::str::FromStr<Err: std::fmt::Display> + Default + PartialEq>(number: &LitInt) -> Result<N> {
-    let parsed = number.base10_parse::<N>()?;
-    if parsed == N::default() {
-        return Err(Error::new_spanned(
-            number,
-            "a limit of `0` would refuse every call\nhelp: leave the option out for no limit",
-        ));
+fn positive<N: TryFrom<i128>>(meta: &ParseNestedMeta, example: &str) -> Result<N> {
+    let expr: Expr = value(meta, example)?;
+    match Number::of(&expr) {
+        Some(Number::Int(0)) => {
+            Err(Error::new_spanned(expr, "a limit of `0` would refuse every call\nhelp: leave the option out for no limit"))
+        }
+        Some(Number::Int(number)) => N::try_from(number).map_err(|_| refused(meta, &expr, example)),
+        _ => Err(refused(meta, &expr, example)),
     }
-    Ok(parsed)
 }

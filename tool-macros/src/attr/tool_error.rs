@@ -21,9 +21,9 @@ pub(crate) struct ToolErrorOptions {
 
 impl ToolErrorOptions {
     pub(crate) fn parse(attrs: &[Attribute], errors: &mut Errors) -> Self {
-        let mut options = Self::default();
+        let (mut options, mut seen) = (Self::default(), Vec::new());
         for attr in attrs.iter().filter(|attr| is(attr, "tool_error")) {
-            GRAMMAR.read(attr, errors, |key, meta| {
+            GRAMMAR.read(attr, &mut seen, errors, |key, meta| {
                 match key {
                     "kind" => {
                         let kind: LitStr = value(meta, "\"rate_limit\"")?;

@@ -2,12 +2,12 @@
 
 use proc_macro2::Ident;
 use syn::meta::ParseNestedMeta;
-use syn::{Attribute, Expr, LitBool, LitStr, Path, Result};
+use syn::{Attribute, Error, Expr, LitBool, LitStr, Path, Result, token};
 
-use super::{Grammar, flag, has_value, value};
+use super::{Grammar, flag, has_value, value, value_by};
 use crate::errors::Errors;
 
-const GRAMMAR: Grammar = Grammar {
+pub(super) const GRAMMAR: Grammar = Grammar {
     shown: "#[toolset]",
     known: &["name", "title", "description", "prefix", "auth", "crate", "discover", "part", "parts"],
     repeatable: &[],
@@ -42,7 +42,7 @@ pub(crate) enum Part {
 impl ToolsetOptions {
     pub(crate) fn parse(attr: &Attribute, errors: &mut Errors) -> Self {
         let mut options = Self::default();
-        GRAMMAR.read(attr, errors, |key, meta| {
+        GRAMMAR.read(attr, &mut Vec::new(), errors, |key, meta| {
             options.written.push(meta.path.clone());
             options.one(key, meta)
         });
@@ -67,6 +67,10 @@ impl ToolsetOptions {
                 flag(meta)?;
                 self.part = Some(Part::Unnamed(meta.path.clone()));
             }
+            _ if !meta.input.peek(token::Paren) => {
+                let message = "`parts` needs its names in parentheses\nhelp: write `parts(admin)`";
+                return Err(Error::new_spanned(&meta.path, message));
+            }
             _ => meta.parse_nested_meta(|part| {
                 self.parts.push(part.path.require_ident()?.clone());
                 Ok(())
@@ -78,8 +82,5 @@ impl ToolsetOptions {
 
 /// `crate = path`, where the path may begin with a keyword.
 pub(crate) fn crate_path(meta: &ParseNestedMeta) -> Result<Path> {
-    if !has_value(meta) {
-        value::<Path>(meta, "::path::to::tool_core")?;
-    }
-    meta.value()?.call(Path::parse_mod_style)
+    value_by(meta, "::path::to::tool_core", Path::parse_mod_style)
 }

@@ -130,11 +130,10 @@ proptest! {
     }
 
     #[test]
-    fn what_is_prepared_is_accepted_and_its_text_is_its_value(schema in schema(), value in value()) {
+    fn what_is_prepared_is_accepted(schema in schema(), value in value()) {
         let validator = Validator::new(schema.clone());
         if let Ok(prepared) = prepare(&value.to_string(), &schema, &validator, Caps::default(), Coercions::ALL) {
-            prop_assert!(validator.is_valid(&prepared.value));
-            prop_assert_eq!(serde_json::from_str::<Value>(&prepared.text).expect("it is JSON"), prepared.value);
+            prop_assert!(validator.is_valid(&serde_json::from_str(&prepared.text).expect("it is JSON")));
         }
     }
 

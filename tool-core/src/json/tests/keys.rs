@@ -82,8 +82,11 @@ fn a_repetition_leads_to_the_key() {
 }
 
 #[test]
-fn integer_keys_are_parsed_with_leading_zeros_as_published() {
-    assert!(takes("{\"-5\":1,\"007\":2}", BTreeMap::from([(-5_i32, 1), (7, 2)])));
+fn integer_keys_are_parsed_in_their_one_spelling() {
+    assert!(takes("{\"-5\":1,\"70\":2,\"0\":3}", BTreeMap::from([(-5_i32, 1), (70, 2), (0, 3)])));
+    for text in ["007", "-0", "-05", "00"] {
+        assert!(refuses::<BTreeMap<i32, i32>>(&format!("{{\"{text}\":1}}")), "{text}");
+    }
     assert!(takes("{\"18446744073709551615\":1}", BTreeMap::from([(u64::MAX, 1)])));
     for text in ["+1", "1.0", "1e2", " 1", "", "-", "a", "256", "-1"] {
         assert!(refuses::<BTreeMap<u8, i32>>(&format!("{{\"{text}\":1}}")), "{text}");

@@ -1,0 +1,43 @@
+//! The published schemas themselves.
+
+use crate::driver::{accepted, call, tools};
+use serde_json::Value;
+
+// Issue 2, item 5: every canonical schema passes the meta-schema.
+#[test]
+fn every_schema_is_one_of_draft_2020_12() {
+    for definition in tools().coercing.definitions() {
+        let schema = definition.parameters();
+        let checked = jsonschema::draft202012::meta::validate(schema);
+        assert!(checked.is_ok(), "{}: {:?} in {schema}", definition.name(), checked.err());
+    }
+}
+
+#[test]
+fn the_text_of_a_schema_says_what_its_value_says() {
+    for definition in tools().coercing.definitions() {
+        let text: Value = serde_json::from_str(definition.parameters_json()).expect("the text is JSON");
+        assert_eq!(text, *definition.parameters(), "{}", definition.name());
+    }
+}
+
+// DESIGN section 5: the slow path ends with a minimal valid example.
+#[test]
+fn the_example_that_a_refusal_shows_is_accepted() {
+    for case in &tools().cases {
+        let refusal = call(&tools().strict, case.name, r#"{"nobody has such a parameter": []}"#);
+        let Some(error) = refusal.error() else {
+            assert_eq!(case.name, "flattened_map", "only a map of parameters has room for an unknown one");
+            continue;
+        };
+        let shown = error.message.rsplit("example of valid arguments: ").next().unwrap_or_default();
+        let response = call(&tools().strict, case.name, shown);
+        assert_eq!(accepted(&response), Ok(true), "{}: {shown}: {}", case.name, response.to_json());
+    }
+}
+
+// Issue 2, item 6: at least 40 argument types.
+#[test]
+fn the_types_are_many() {
+    assert!(tools().cases.len() >= 180, "{}", tools().cases.len());
+}

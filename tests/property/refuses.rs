@@ -1,0 +1,132 @@
+//! Refusals: every problem is told, in its place.
+
+use crate::accepts::{config, numbers};
+use crate::driver::{accepted, call, schema, tools};
+use crate::generate::Maker;
+use crate::oracle;
+use crate::tape::Tape;
+use crate::types::Case;
+use proptest::prelude::*;
+use proptest::test_runner::{TestError, TestRunner};
+use serde_json::{Value, json};
+
+/// A mistake for each parameter of `many`: where, what is sent, and where it is told.
+fn mistakes() -> Vec<(&'static str, Value, &'static str)> {
+    vec![
+        ("a", json!(256), "/a"),
+        ("b", json!(null), "/b"),
+        ("c", json!("yes"), "/c"),
+        ("d", json!([1, 40_000, 2, "x"]), "/d/1"),
+        ("e", json!("0.5 "), "/e"),
+        ("f", json!("LOW"), "/f"),
+        ("g", json!({"x": 1, "y": 0.5}), "/g/y"),
+        ("h", json!(6), "/h"),
+        ("i", json!("four"), "/i"),
+        ("j", json!(1), "/j"),
+        ("a~/b", json!(1), "/a~0~1b"),
+    ]
+}
+
+// DESIGN section 5: all problems are reported, with JSON pointers.
+#[test]
+fn each_of_several_mistakes_is_told_in_its_place() {
+    let all = mistakes();
+    for chosen in 1..1_usize << all.len() {
+        let mut arguments = json!({"a": 1, "b": "", "c": true, "d": [], "f": "Low", "g": {"x": 1, "y": 2}});
+        let wrong: Vec<_> = all.iter().enumerate().filter(|(at, _)| chosen & (1 << at) != 0).map(|(_, it)| it).collect();
+        for (name, value, _) in &wrong {
+            arguments[*name] = value.clone();
+        }
+        let response = call(&tools().coercing, "many", &arguments);
+        let told: Vec<&str> = response.meta().problems().iter().map(|problem| problem.pointer.as_str()).collect();
+        for (_, _, pointer) in &wrong {
+            assert!(told.contains(pointer), "{pointer} is not in {told:?} for {arguments}");
+        }
+        let expected = wrong.len() + usize::from(chosen & (1 << 3) != 0);
+        assert_eq!(told.len(), expected, "{told:?} for {arguments}");
+    }
+}
+
+// As above, for every type: each value that spoils the arguments by itself is told when several do.
+#[test]
+fn every_spoilt_place_of_any_type_is_told() {
+    let failures: Vec<String> = tools().cases.iter().filter_map(|case| untold(case).err()).collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+fn untold(case: &Case) -> Result<(), String> {
+    let attempt = |numbers: Vec<u32>| {
+        let tape = Tape::new(&numbers);
+        check(case, &tape).map_err(TestCaseError::fail)
+    };
+    match TestRunner::new(config(30)).run(&numbers(), attempt) {
+        Err(TestError::Fail(reason, _)) => Err(format!("{}: {reason}", case.name)),
+        _ => Ok(()),
+    }
+}
+
+fn check(case: &Case, tape: &Tape<'_>) -> Result<(), String> {
+    let published = schema(case.name);
+    let Some(sound) = Maker { root: published, tape }.arguments().value() else { return Ok(()) };
+    if !oracle::accepts(published, published, &sound) {
+        return Ok(());
+    }
+    let mut leaves = Vec::new();
+    places(&sound, "", &mut leaves);
+    let wrong = json!({"nothing": {"has": ["such", "a"]}, "value": []});
+    let spoils = |pointer: &String| {
+        let mut spoilt = sound.clone();
+        spoilt.pointer_mut(pointer).map(|place| *place = wrong.clone());
+        !oracle::accepts(published, published, &spoilt)
+    };
+    let chosen: Vec<String> = leaves.into_iter().filter(|leaf| tape.one_in(2) && spoils(leaf)).collect();
+    let mut spoilt = sound.clone();
+    for pointer in &chosen {
+        spoilt.pointer_mut(pointer).map(|place| *place = wrong.clone());
+    }
+    // Two mistakes may make one shape of another.
+    if chosen.is_empty() || oracle::accepts(published, published, &spoilt) {
+        return Ok(());
+    }
+    let response = call(&tools().strict, case.name, &spoilt);
+    if accepted(&response)? {
+        return Err(format!("took {spoilt}"));
+    }
+    let told: Vec<&str> = response.meta().problems().iter().map(|problem| problem.pointer.as_str()).collect();
+    // A choice of shapes is told as a whole.
+    let near = |leaf: &str, told: &str| !told.is_empty() && (leaf.starts_with(told) || told.starts_with(leaf));
+    match chosen.iter().find(|leaf| !told.iter().any(|told| near(leaf, told))) {
+        Some(leaf) => Err(format!("{leaf} is not told: {told:?} for {spoilt}")),
+        None => Ok(()),
+    }
+}
+
+/// The pointers to all scalars.
+fn places(value: &Value, at: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Array(items) => {
+            for (position, item) in items.iter().enumerate() {
+                places(item, &format!("{at}/{position}"), found);
+            }
+        }
+        Value::Object(map) => {
+            for (name, member) in map {
+                places(member, &format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")), found);
+            }
+        }
+        _ => found.push(at.to_owned()),
+    }
+}
+
+#[test]
+fn a_value_that_only_its_type_refuses_is_told_in_its_place() {
+    let pointer = |tool: &str, text: &str| {
+        let response = call(&tools().coercing, tool, text);
+        let problems = response.meta().problems();
+        assert_eq!(problems.len(), 1, "{}", response.to_json());
+        problems.first().map(|problem| problem.pointer.clone()).unwrap_or_default()
+    };
+    assert_eq!(pointer("timestamp", r#"{"value":"9999-12-31T23:59:59Z"}"#), "/value");
+    assert_eq!(pointer("aliased_list", r#"{"value":[{"name":"a"},{"name":"a","nick":"b"}]}"#), "/value/1");
+    assert_eq!(pointer("map_by_u32", r#"{"value":{"4294967296":"a"}}"#), "/value");
+}

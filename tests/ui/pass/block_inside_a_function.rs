@@ -1,0 +1,28 @@
+//! A block and a tool may stand in a function's body.
+#![deny(warnings)]
+
+use tool_core::{Toolset as _, ToolContext, tool, toolset};
+
+fn main() {
+    #[derive(Default)]
+    struct Counter;
+
+    #[toolset]
+    impl Counter {
+        /// Count.
+        #[tool]
+        fn count(&self, #[arg(default = 1)] step: u32) -> u32 {
+            step
+        }
+    }
+
+    /// Add two numbers.
+    #[tool]
+    fn add(a: i64, b: i64) -> i64 {
+        a + b
+    }
+
+    let tools = ToolContext::builder().with(Counter).with(add).build().expect("two tools");
+    assert_eq!(tools.definitions().count(), 2);
+    assert_eq!(Counter.id(), "counter");
+}

@@ -1,0 +1,57 @@
+//! `crate =` reaches the framework where it is re-exported.
+#![deny(warnings)]
+
+mod facade {
+    pub mod tools {
+        pub use tool_core::*;
+    }
+}
+
+use facade::tools::{ToolContext, ToolError, tool, toolset};
+
+// Whatever is called `tool_core` here is something else.
+mod tool_core_is_not_in_scope {
+    #![allow(dead_code)]
+    pub struct Nothing;
+}
+
+#[derive(Default)]
+struct Weather;
+
+#[toolset(crate = crate::facade::tools)]
+impl Weather {
+    /// Get the weather.
+    #[tool]
+    fn get(&self, city: &str, #[serde(with = "celsius")] degrees: i32) -> Result<String, Failure> {
+        if degrees > 99 { Err(Failure) } else { Ok(city.to_owned()) }
+    }
+}
+
+mod celsius {
+    use crate::facade::tools::serde::{Deserialize, Deserializer};
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<i32, D::Error> {
+        i32::deserialize(from)
+    }
+}
+
+#[derive(ToolError)]
+#[tool_error(crate = crate::facade::tools, kind = "transient")]
+struct Failure;
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("too hot")
+    }
+}
+
+/// Add two numbers.
+#[tool(crate = facade::tools)]
+fn add(a: i64, b: i64) -> i64 {
+    a + b
+}
+
+fn main() {
+    let _ = tool_core_is_not_in_scope::Nothing;
+    assert!(ToolContext::builder().with(Weather).with(add).build().is_ok());
+}

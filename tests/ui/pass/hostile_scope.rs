@@ -1,0 +1,67 @@
+//! The names that generated code needs mean something else where the user's code stands.
+#![allow(dead_code, non_camel_case_types)]
+
+use tool_core::{RunContext, tool, toolset};
+
+struct Option;
+struct Result;
+struct String;
+struct Vec;
+struct Box;
+struct Some;
+struct None;
+struct Ok;
+struct Err;
+struct Default;
+struct Into;
+struct Iterator;
+struct Parameter;
+struct Call;
+struct GetArgs;
+struct AddArgs;
+type str = u8;
+mod std {}
+mod core {}
+mod serde {}
+mod schemars {}
+mod inventory {}
+
+macro_rules! format {
+    () => {};
+}
+macro_rules! vec {
+    () => {};
+}
+
+struct Weather {
+    days: u32,
+}
+
+#[toolset]
+impl Weather {
+    /// Get the weather.
+    #[tool(max_calls = 3, timeout = "1s", confirm)]
+    async fn get(
+        &self,
+        ctx: &RunContext,
+        #[arg(length(1..=80), pattern = "^[A-Z]", default = "Berlin")] city: ::std::string::String,
+        #[arg(default = self.days, range(1..=14))] days: u32,
+        #[arg(items(1..=3))] figures: &[::std::string::String],
+        #[arg(one_of("a", "b"))] unit: ::core::option::Option<::std::string::String>,
+        #[arg(default)] call: u32,
+        #[arg(default)] fields: u32,
+        #[arg(default = 1 + 1)] args: u32,
+        this: ::core::option::Option<u8>,
+    ) -> ::core::result::Result<u32, ::std::string::String> {
+        let _ = (ctx, city, figures, unit, call, fields, args, this);
+        ::core::result::Result::Ok(days)
+    }
+}
+
+/// Add two numbers.
+#[tool]
+fn add(a: i64, #[arg(default)] b: i64) -> i64 {
+    a + b
+}
+
+fn main() {}

@@ -1,0 +1,38 @@
+//! Nothing of the prelude is there.
+#![no_implicit_prelude]
+#![deny(warnings)]
+
+use ::std::clone::Clone;
+use ::std::convert::From;
+
+#[derive(Clone)]
+struct Weather {
+    days: u32,
+}
+
+#[::tool_core::toolset]
+impl Weather {
+    /// Get the weather.
+    #[tool]
+    async fn get(
+        &self,
+        city: &str,
+        #[arg(default = self.days, range(1..=14))] days: u32,
+        figures: ::std::option::Option<::std::vec::Vec<::std::string::String>>,
+        #[arg(default = "C", one_of("C", "F"))] unit: ::std::string::String,
+    ) -> ::std::result::Result<::std::string::String, ::std::string::String> {
+        ::std::mem::drop((days, figures, unit));
+        ::std::result::Result::Ok(::std::string::String::from(city))
+    }
+}
+
+/// Add two numbers.
+#[::tool_core::tool]
+fn add(a: i64, #[arg(default)] b: i64) -> i64 {
+    a + b
+}
+
+fn main() {
+    let tools = ::tool_core::ToolContext::builder().with(Clone::clone(&Weather { days: 3 })).with(add).build();
+    ::std::assert!(tools.is_ok());
+}

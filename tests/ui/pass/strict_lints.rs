@@ -1,0 +1,94 @@
+//! A crate that forgives nothing is not blamed for what the macros write.
+#![deny(missing_docs, unreachable_pub, unused, unused_qualifications, unsafe_code, warnings, nonstandard_style)]
+#![deny(missing_debug_implementations, missing_copy_implementations, trivial_casts, trivial_numeric_casts)]
+#![deny(elided_lifetimes_in_paths, explicit_outlives_requirements, single_use_lifetimes, unused_lifetimes)]
+#![deny(unused_results, unused_import_braces, let_underscore_drop, redundant_lifetimes, variant_size_differences)]
+#![deny(clippy::all, clippy::pedantic, clippy::nursery, clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::fmt;
+use tool_core::serde::Serialize;
+use tool_core::{RunContext, ToolContext, ToolError, tool, toolset};
+
+/// A forecast.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(crate = "tool_core::serde")]
+pub struct Forecast {
+    /// Whether it rains.
+    pub rain: bool,
+}
+
+/// What can go wrong.
+#[derive(Debug, Clone, Copy, ToolError)]
+pub enum Failure {
+    /// There is no such city.
+    #[tool_error(kind = "conflict", retryable)]
+    Unknown,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("there is no such city")
+    }
+}
+
+/// The weather.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Weather {
+    /// How far a forecast goes.
+    pub days: u32,
+}
+
+/// The weather of a city.
+#[toolset(prefix)]
+impl Weather {
+    /// Opens it.
+    ///
+    /// # Errors
+    ///
+    /// Never.
+    #[setup]
+    pub async fn open(&self) -> Result<(), Failure> {
+        std::future::ready(Ok(())).await
+    }
+
+    /// Get the forecast.
+    ///
+    /// # Errors
+    ///
+    /// There is no such city.
+    #[tool(category = "retrieval", timeout = "5s", args = ForecastArgs)]
+    pub async fn forecast(
+        &self,
+        ctx: &RunContext,
+        /// Where
+        #[arg(length(1..=80), example = "Berlin")]
+        city: &str,
+        /// How far
+        #[arg(default = self.days, range(1..=14))]
+        days: u32,
+        /// Which figures
+        figures: Option<&[String]>,
+    ) -> Result<Forecast, Failure> {
+        std::future::ready(()).await;
+        if ctx.user_data::<u8>().is_some() || figures.is_some() {
+            return Err(Failure::Unknown);
+        }
+        Ok(Forecast { rain: city.len() > days as usize })
+    }
+}
+
+/// Add two numbers.
+#[must_use]
+#[tool(confirm = is_large, args = AddArgs)]
+pub fn add(a: i64, #[arg(default)] b: i64) -> i64 {
+    a + b
+}
+
+fn is_large(args: &AddArgs) -> bool {
+    args.a > 9
+}
+
+fn main() {
+    let tools = ToolContext::builder().with(Weather { days: 3 }).build();
+    assert!(tools.is_ok());
+}
