@@ -208,7 +208,9 @@ def main():
     shutil.copy(ROOT / "Cargo.lock", workspace / "Cargo.lock")
     try:
         print("building dependencies", file=sys.stderr)
-        cargo(workspace, "build")
+        for name in names:
+            # One by one, because a package alone may want other features of its dependencies than the whole workspace.
+            cargo(workspace, "build", "-p", name)
         times = measure(workspace, kinds, options.repeat)
         sizes = {} if options.no_binary else binary_bytes(workspace, kinds)
     finally:

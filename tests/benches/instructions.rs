@@ -50,7 +50,7 @@ fn run_all() {
     let tools = many::calendar();
     let ctx = RunContext::detached();
     works::check(&tools, &ctx);
-    let mut run = |work: &mut dyn FnMut()| {
+    let run = |work: &mut dyn FnMut()| {
         work();
         measured(work);
         counted();

@@ -125,7 +125,7 @@ fn text(value: &Value, parts: &[&Map<String, Value>]) -> Option<Value> {
     }
 }
 
-/// The number that a text spells. A whole one is taken only as what it exactly is, unless a fraction would do as well.
+/// The number that a text spells. Digits alone are held exactly or not at all; any other spelling is a float's.
 fn number(text: &str, fraction: bool, integer: bool) -> Option<Value> {
     let value = Json::raw(text).value()?;
     if value.as_f64()? == 0.0 && text.split(['e', 'E']).next()?.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) {
@@ -135,7 +135,8 @@ fn number(text: &str, fraction: bool, integer: bool) -> Option<Value> {
         Some(digits) => {
             let exact = Json::raw(&digits).value()?;
             let held = exact.is_i64() || exact.is_u64() || format!("{:.0}", exact.as_f64()?) == digits;
-            if held && integer { Some(exact) } else { fraction.then_some(value) }
+            let digits_alone = text.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit());
+            if held && integer { Some(exact) } else { (fraction && !digits_alone).then_some(value) }
         }
         None => fraction.then_some(value),
     }

@@ -1,14 +1,32 @@
 //! Where the tools and the `jsonschema` crate differ on purpose, each with its reason.
 //!
-//! All but the last are of one kind: the type refuses what its schema has no words for. Nothing may be taken that the
-//! schema refuses.
+//! All are of one kind: the type refuses what its schema has no words for, or what the crate sees through a float.
+//! Nothing may be taken that the schema refuses.
 
+use crate::json::Json;
 use serde_json::Value;
+
+/// Whether a whole number of more than 64 bits is in it that a float rounds. The crate sees the float: to it the
+/// number one below the least `i64` is the least `i64`. The tools see the digits.
+pub fn rounds(sent: &Json) -> bool {
+    match sent {
+        Json::Raw(text) => {
+            let whole = text.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit());
+            let held = sent.value().is_some_and(|value| !value.is_f64() || format!("{:.0}", value.as_f64().unwrap_or(0.0)) == *text);
+            whole && !held
+        }
+        // A text of JSON; reading it would lose the digits that are looked for.
+        Json::Text(text) => text.split(|letter: char| !letter.is_ascii_digit()).any(|digits| digits.len() > 18),
+        Json::List(items) => items.iter().any(rounds),
+        Json::Object(entries) => entries.iter().any(|(_, value)| rounds(value)),
+    }
+}
 
 /// Whether the tool may refuse what the schema accepts.
 pub fn may_refuse(tool: &str, value: &Value) -> bool {
-    // `jiff` ends 26 hours before the year 10,000 does, and `format: date-time` cannot say so.
-    let last_days = |text: &str| text.starts_with("9999-12-3");
+    // `jiff` ends 26 hours before the year 10,000 does, and `format: date-time` cannot say so. And the crate takes some
+    // characters just below `0` for digits of the year.
+    let last_days = |text: &str| text.starts_with("9999-12-3") || text.starts_with(['-', '+', '.', '/', ',']);
     // schemars writes the keys of any unsigned type as digits, and those of an enum with documented variants or of a
     // `char` as any text: the width and the names are not in the schema.
     let wide_key = |key: &str| key.parse::<u32>().is_err();
@@ -27,7 +45,7 @@ pub fn may_refuse(tool: &str, value: &Value) -> bool {
         }
         // schemars does not publish the aliases of nested fields. To the schema they are members that nobody knows; to
         // serde they are the field once more.
-        "aliased" => value.get("value").is_some_and(given_twice),
+        "aliased" | "flattened_aliased" => value.get("value").is_some_and(given_twice),
         "aliased_list" => value.get("value").and_then(Value::as_array).into_iter().flatten().any(given_twice),
         // serde copies what is flattened or untagged before it knows the type, and hands a negative zero on as a float,
         // which no integer takes. Telling the two zeros apart matters more to floats.
@@ -38,7 +56,7 @@ pub fn may_refuse(tool: &str, value: &Value) -> bool {
 /// A field under two of its names.
 fn given_twice(value: &Value) -> bool {
     let has = |names: &[&str]| names.iter().filter(|name| value.get(name).is_some()).count();
-    has(&["name", "nick", "handle"]) > 1 || has(&["count", "n"]) > 0 && value.get("n").is_some()
+    has(&["name", "nick", "handle"]) > 1 || has(&["place", "where"]) > 1 || has(&["n"]) > 0
 }
 
 fn text_in<'a>(value: &'a Value, name: &str) -> Option<&'a str> {

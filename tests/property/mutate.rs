@@ -89,7 +89,7 @@ fn object(entries: &mut Vec<(String, Json)>, tape: &Tape<'_>) {
             let twin = entries[at].clone();
             entries.push(twin);
         }
-        7 => entries[at].0 = (*tape.pick(&["nick", "handle", "n", "name", "town", "days", "query", "kind"])).to_owned(),
+        7 => entries[at].0 = (*tape.pick(&["nick", "handle", "n", "name", "town", "days", "query", "kind", "where", "begin", "lo", "Low"])).to_owned(),
         5 => entries[at].0 = other_text(&entries[at].0, tape),
         6 => {
             let values = entries.iter().map(|(_, value)| value.clone()).collect();

@@ -30,7 +30,10 @@ fn the_example_that_a_refusal_shows_is_accepted() {
             assert_eq!(case.name, "flattened_map", "only a map of parameters has room for an unknown one");
             continue;
         };
-        let shown = error.message.rsplit("example of valid arguments: ").next().unwrap_or_default();
+        let Some((_, shown)) = error.message.rsplit_once("example of valid arguments: ") else {
+            assert_eq!(case.name, "pattern_ahead", "only a pattern that looks ahead is too much for it");
+            continue;
+        };
         let response = call(&tools().strict, case.name, shown);
         assert_eq!(accepted(&response), Ok(true), "{}: {shown}: {}", case.name, response.to_json());
     }

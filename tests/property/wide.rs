@@ -40,6 +40,17 @@ proptest! {
     }
 }
 
+// What was corrected beside it does not cost it a digit.
+#[test]
+fn digits_are_kept_where_another_value_is_coerced() {
+    // Not quite the largest: the validator that looks at corrected arguments sees a float, and of the last 2^74 numbers
+    // of 128 bits it sees 2^128.
+    let large = u128::MAX / 2;
+    let text = format!(r#"{{"value":["5",{large}]}}"#);
+    let response = call(&tools().coercing, "wide_list", text);
+    assert_eq!(response.data_json(), Some(format!(r#"{{"value":[5,{large}]}}"#).as_str()));
+}
+
 #[test]
 fn the_ends_of_128_bits_are_taken_and_what_lies_beyond_is_not() {
     for end in [i128::MIN, i128::MAX] {

@@ -41,7 +41,12 @@ fn parse(text: &str) -> Option<Timestamp> {
     let punctuated = [(4, b'-'), (7, b'-'), (13, b':'), (16, b':')];
     let sound = punctuated.iter().all(|(at, byte)| bytes.get(*at) == Some(byte))
         && bytes.get(10).is_some_and(|byte| byte.eq_ignore_ascii_case(&b'T'));
-    let digits = fraction(bytes.get(19..)?).filter(|_| sound)?;
+    let (digits, offset) = ending(bytes.get(19..)?).filter(|_| sound)?;
+    // A leap second is the last of a day in UTC; `jiff` takes one anywhere.
+    let minutes = two_digits(bytes.get(11..13)?)? * 60 + two_digits(bytes.get(14..16)?)?;
+    if bytes.get(17..19) == Some(b"60") && (minutes - offset).rem_euclid(24 * 60) != 24 * 60 - 1 {
+        return None;
+    }
     // RFC 3339 allows any number of digits, and an instant holds nanoseconds: the rest is cut off.
     let instant = match digits.checked_sub(NANOSECONDS).filter(|more| *more > 0) {
         None => text.parse(),
@@ -56,8 +61,9 @@ fn parse(text: &str) -> Option<Timestamp> {
 /// The digits of a fraction of a second that `jiff` reads.
 const NANOSECONDS: usize = 9;
 
-/// The number of digits of the fraction, which `Z` or `+hh:mm` must follow.
-fn fraction(rest: &[u8]) -> Option<usize> {
+/// What follows the seconds: the number of digits of a fraction, and the minutes of `Z` or `+hh:mm`, which `jiff` takes
+/// up to 25 hours of.
+fn ending(rest: &[u8]) -> Option<(usize, i32)> {
     let (digits, rest) = match rest.strip_prefix(b".") {
         Some(fraction) => {
             let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -65,10 +71,19 @@ fn fraction(rest: &[u8]) -> Option<usize> {
         }
         None => (0, rest),
     };
-    match rest {
-        [b'Z' | b'z'] | [b'+' | b'-', _, _, b':', _, _] => Some(digits),
-        _ => None,
-    }
+    let (sign, hours, minutes) = match rest {
+        [b'Z' | b'z'] => return Some((digits, 0)),
+        [b'+', h1, h2, b':', m1, m2] => (1, [*h1, *h2], [*m1, *m2]),
+        [b'-', h1, h2, b':', m1, m2] => (-1, [*h1, *h2], [*m1, *m2]),
+        _ => return None,
+    };
+    let hours = two_digits(&hours).filter(|hours| *hours < 24)?;
+    let minutes = two_digits(&minutes).filter(|minutes| *minutes < 60)?;
+    Some((digits, sign * (hours * 60 + minutes)))
+}
+
+fn two_digits(bytes: &[u8]) -> Option<i32> {
+    bytes.iter().try_fold(0, |number, byte| byte.is_ascii_digit().then(|| number * 10 + i32::from(byte - b'0')))
 }
 
 impl From<jiff::Timestamp> for Timestamp {
@@ -124,5 +139,40 @@ impl JsonSchema for Timestamp {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({"type": "string", "format": "date-time", "x-proven": true})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Timestamp;
+
+    fn read(text: &str) -> Option<String> {
+        text.parse::<Timestamp>().ok().map(|instant| instant.to_string())
+    }
+
+    #[test]
+    fn any_number_of_digits_of_a_second_is_read_and_cut_to_nanoseconds() {
+        let instant = Some("2026-11-20T08:30:00.123456789Z".to_owned());
+        assert_eq!(read("2026-11-20T08:30:00.123456789Z"), instant);
+        assert_eq!(read("2026-11-20T08:30:00.1234567891234Z"), instant);
+        assert_eq!(read("2026-11-20T09:30:00.1234567899999+01:00"), instant);
+        assert_eq!(read("2026-11-20T08:30:00.Z"), None);
+    }
+
+    #[test]
+    fn offsets_are_those_of_rfc_3339() {
+        assert!(read("2026-11-20T09:30:00+23:59").is_some());
+        for text in ["+24:00", "+25:00", "-24:00", "+01:60", "+1:00", "+0100", "Z[UTC]", ""] {
+            assert_eq!(read(&format!("2026-11-20T09:30:00{text}")), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_leap_second_is_the_last_of_a_day_in_utc() {
+        assert!(read("2016-12-31T23:59:60Z").is_some());
+        assert!(read("2017-01-01T00:59:60+01:00").is_some());
+        assert_eq!(read("2016-12-31T22:59:60Z"), None);
+        assert_eq!(read("2016-12-31T23:59:60+01:00"), None);
+        assert_eq!(read("2016-12-31T23:59:61Z"), None);
     }
 }

@@ -10,7 +10,7 @@ use crate::attr::{from_call, is};
 use crate::errors::Errors;
 use crate::expand::tool_error::{ErrorType, Shape};
 use crate::expand::{block, function, tool_error};
-use crate::input::{Block, Function};
+use crate::input::{Block, Function, head_of};
 use crate::model::lower;
 use crate::{check, fallback};
 
@@ -52,7 +52,7 @@ fn misplaced(item: &TokenStream, error: syn::Error) -> syn::Error {
             "`#[tool]` goes on a function\nhelp: write `#[toolset]` above the `impl`, and `#[tool]` above its methods",
         ),
         Ok(_) => syn::Error::new_spanned(
-            item,
+            head_of(&item.clone().into_iter().collect::<Vec<_>>()),
             "`#[tool]` goes on a function\nhelp: move it to a `fn`, or to a method of a `#[toolset]` block",
         ),
     }

@@ -28,7 +28,7 @@ pub(crate) fn function(errors: &TokenStream, function: &Function) -> TokenStream
 
 fn stub(toolset: &Toolset) -> Option<TokenStream> {
     let block = &toolset.block.parsed;
-    if block.trait_.is_some() || block.generics.lifetimes().next().is_some() {
+    if block.trait_.is_some() || toolset.block.borrows() {
         return None;
     }
     let site = Site::of_block(toolset.block, toolset.options.krate.as_ref());

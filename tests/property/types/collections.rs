@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 echoes! {
     bytes: Vec<u8>;
     integers: Vec<i64>;
+    wide_list: Vec<u128>;
     strings: Vec<String>;
     option_strings: Option<Vec<String>>;
     nullable_items: Vec<Option<i32>>;

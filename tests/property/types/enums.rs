@@ -31,11 +31,19 @@ pub enum Cased {
     NotApplicable,
 }
 
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum AliasedVariants {
     #[serde(alias = "lo", alias = "small")]
     Low,
     High,
+}
+
+/// Takes any text.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub enum Open {
+    Known,
+    #[serde(other)]
+    Other,
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -117,6 +125,8 @@ echoes! {
     option_documented: Option<Documented>;
     cased: Cased;
     aliased_variants: AliasedVariants, variants_renamed_back;
+    opens: Vec<Open>;
+    map_by_aliased: std::collections::BTreeMap<AliasedVariants, u8>;
     external: External;
     externals: Vec<External>;
     internal: Internal;

@@ -79,7 +79,7 @@ fn instants(value: &mut Value) {
 /// Nanoseconds that make a second are one.
 fn carried(value: &mut Value) {
     let Some(value) = value.get_mut("value") else { return };
-    let part = |name: &str| value.get(name).and_then(Value::as_f64).map(|number| format!("{number}").parse::<u128>());
+    let part = |name: &str| value.get(name).and_then(Value::as_f64).map(|number| format!("{}", number.abs()).parse::<u128>());
     if let (Some(Ok(seconds)), Some(Ok(nanoseconds))) = (part("secs"), part("nanos")) {
         *value = (seconds * 1_000_000_000 + nanoseconds).to_string().into();
     }

@@ -51,6 +51,19 @@ fn flattened_two(query: String, #[arg(flatten)] paging: Paging, #[arg(flatten)] 
         "by": sorting.by}))
 }
 
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct Window {
+    #[serde(alias = "begin")]
+    start: u32,
+    end: u32,
+}
+
+/// Takes a struct whose fields have further names.
+#[tool]
+fn flattened_names(query: String, #[arg(flatten)] window: Window) -> Echo {
+    echo(json!({"query": query, "start": window.start, "end": window.end}))
+}
+
 /// Takes a struct that may be left out as a whole.
 #[tool]
 fn flattened_option(query: String, #[arg(flatten)] paging: Option<Paging>) -> Echo {
@@ -145,7 +158,7 @@ impl Calendar {
 
 mod listing {
     use super::{
-        derived, flattened_enum, flattened_map, flattened_option, flattened_shut, flattened_two, listed, many,
+        derived, flattened_enum, flattened_map, flattened_names, flattened_option, flattened_shut, flattened_two, listed, many,
         many_names, nothing, one_name,
     };
 
@@ -153,6 +166,7 @@ mod listing {
         nothing;
         many;
         flattened_two;
+        flattened_names;
         flattened_option;
         flattened_enum;
         flattened_shut;

@@ -52,6 +52,20 @@ pub struct Aliased {
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
+pub struct FlattenedAliased {
+    title: String,
+    #[serde(alias = "where")]
+    place: String,
+    #[serde(flatten)]
+    inner: Aliased,
+}
+
+/// A text that is an enum to schemars alone.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("enum" = ["red", "green"]))]
+pub struct Tint(String);
+
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Defaulted {
     retries: u8,
@@ -191,7 +205,7 @@ pub struct Generic<T> {
 fn renamed_back(value: &mut Value) {
     match value {
         Value::Object(map) => {
-            for (alias, name) in [("nick", "name"), ("handle", "name"), ("n", "count")] {
+            for (alias, name) in [("nick", "name"), ("handle", "name"), ("n", "count"), ("where", "place")] {
                 if let Some(value) = map.remove(alias) {
                     map.insert(name.to_owned(), value);
                 }
@@ -221,6 +235,9 @@ echoes! {
     renamed: Renamed;
     aliased: Aliased, renamed_back;
     aliased_list: Vec<Aliased>, renamed_back;
+    flattened_aliased: FlattenedAliased, renamed_back;
+    tint: Tint;
+    tints: Vec<Tint>;
     defaulted: Defaulted;
     defaulted_list: Vec<Defaulted>;
     flattened: Flattened;

@@ -1,3 +1,5 @@
+#![allow(unused_variables)]
+
 use tool_core::tool;
 
 /// Get the weather.

@@ -1,9 +1,10 @@
 //! A block and a tool may stand in a function's body.
 #![deny(warnings)]
 
-use tool_core::{Toolset as _, ToolContext, tool, toolset};
+use tool_core::{ToolContext, Toolset as _, tool, toolset};
 
-fn main() {
+#[test]
+fn a_block_and_a_tool_may_stand_in_a_function() {
     #[derive(Default)]
     struct Counter;
 

@@ -37,7 +37,8 @@ whole! {
     }
 }
 
-fn main() {
+#[test]
+fn macro_rules_may_write_blocks_and_tools() {
     let tools = ToolContext::builder().with(Sheep).with(Goats).with(add).build().expect("three tools");
     assert!(tools.has_tool("count_goats"));
 }

@@ -35,7 +35,8 @@ impl Missing {
     fn gone(&self) {}
 }
 
-fn main() {
+#[test]
+fn a_tool_goes_with_its_method() {
     let tools = ToolContext::builder().with(Disk).build().expect("one tool");
     assert!(tools.has_tool("free") && !tools.has_tool("gone"));
 }

@@ -58,7 +58,8 @@ impl Weather {
 
 const WHERE: &str = "Where the weather is asked for.";
 
-fn main() {
+#[test]
+fn everything_else_of_a_block_stays_what_it_was() {
     let weather = Weather::new();
     assert_eq!(weather.place(), Weather::CITY);
     assert!(ToolContext::builder().with(weather).build().is_ok());

@@ -7,7 +7,7 @@ mod facade {
     }
 }
 
-use facade::tools::{ToolContext, ToolError, tool, toolset};
+use self::facade::tools::{ToolContext, ToolError, tool, toolset};
 
 // Whatever is called `tool_core` here is something else.
 mod tool_core_is_not_in_scope {
@@ -18,17 +18,21 @@ mod tool_core_is_not_in_scope {
 #[derive(Default)]
 struct Weather;
 
-#[toolset(crate = crate::facade::tools)]
+#[toolset(crate = crate::pass::framework_by_another_path::facade::tools)]
 impl Weather {
     /// Get the weather.
     #[tool]
-    fn get(&self, city: &str, #[serde(with = "celsius")] degrees: i32) -> Result<String, Failure> {
+    fn get(
+        &self,
+        city: &str,
+        #[serde(deserialize_with = "celsius::deserialize")] degrees: i32,
+    ) -> Result<String, Failure> {
         if degrees > 99 { Err(Failure) } else { Ok(city.to_owned()) }
     }
 }
 
 mod celsius {
-    use crate::facade::tools::serde::{Deserialize, Deserializer};
+    use super::facade::tools::serde::{Deserialize, Deserializer};
 
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<i32, D::Error> {
         i32::deserialize(from)
@@ -36,7 +40,7 @@ mod celsius {
 }
 
 #[derive(ToolError)]
-#[tool_error(crate = crate::facade::tools, kind = "transient")]
+#[tool_error(crate = crate::pass::framework_by_another_path::facade::tools, kind = "transient")]
 struct Failure;
 
 impl std::fmt::Display for Failure {
@@ -46,12 +50,13 @@ impl std::fmt::Display for Failure {
 }
 
 /// Add two numbers.
-#[tool(crate = facade::tools)]
+#[tool(crate = self::facade::tools)]
 fn add(a: i64, b: i64) -> i64 {
     a + b
 }
 
-fn main() {
+#[test]
+fn crate_reaches_the_framework_where_it_is_exported_again() {
     let _ = tool_core_is_not_in_scope::Nothing;
     assert!(ToolContext::builder().with(Weather).with(add).build().is_ok());
 }

@@ -34,7 +34,8 @@ where
     }
 }
 
-fn main() {
+#[test]
+fn toolsets_may_be_generic_with_named_parts() {
     let tools = ToolContext::builder().with(Store { entries: [1_u8, 2] }).build().expect("two tools");
     assert!(tools.has_tool("find") && tools.has_tool("count"));
 }

@@ -1,5 +1,5 @@
 //! The names that generated code needs mean something else where the user's code stands.
-#![allow(dead_code, non_camel_case_types)]
+#![allow(dead_code, non_camel_case_types, unused_macros)]
 
 use tool_core::{RunContext, tool, toolset};
 
@@ -64,4 +64,8 @@ fn add(a: i64, #[arg(default)] b: i64) -> i64 {
     a + b
 }
 
-fn main() {}
+#[test]
+fn the_names_of_the_prelude_may_mean_something_else() {
+    let tools = ::tool_core::ToolContext::builder().with(Weather { days: 3 }).with(add).build();
+    assert!(tools.is_ok());
+}

@@ -3,7 +3,7 @@
 
 mod outer {
     pub mod inner {
-        pub(in crate::outer) struct Secret;
+        pub(in super::super::outer) struct Secret;
 
         #[tool_core::toolset(name = "secrets")]
         impl Secret {
@@ -41,7 +41,8 @@ mod elsewhere {
     }
 }
 
-fn main() {
+#[test]
+fn names_may_repeat_from_module_to_module() {
     let tools = tool_core::ToolContext::builder()
         .with(outer::secret())
         .with(outer::inner::keep)

@@ -32,7 +32,8 @@ fn add(a: i64, #[arg(default)] b: i64) -> i64 {
     a + b
 }
 
-fn main() {
+#[::core::prelude::v1::test]
+fn the_prelude_may_be_missing() {
     let tools = ::tool_core::ToolContext::builder().with(Clone::clone(&Weather { days: 3 })).with(add).build();
     ::std::assert!(tools.is_ok());
 }

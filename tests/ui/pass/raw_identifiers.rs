@@ -20,7 +20,8 @@ impl r#Match {
     }
 }
 
-fn main() {
+#[test]
+fn keywords_are_names_like_others() {
     let tools = ToolContext::builder().with(r#move).with(r#Match).build().expect("two tools");
     assert!(tools.has_tool("move") && tools.has_tool("match"));
     let parameters = tools.definitions().map(|tool| tool.parameters_json().to_owned()).collect::<String>();

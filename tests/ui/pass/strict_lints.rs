@@ -88,7 +88,8 @@ fn is_large(args: &AddArgs) -> bool {
     args.a > 9
 }
 
-fn main() {
+#[test]
+fn a_crate_that_forgives_nothing_is_not_blamed_for_generated_code() {
     let tools = ToolContext::builder().with(Weather { days: 3 }).build();
     assert!(tools.is_ok());
 }

@@ -18,14 +18,17 @@ pub(super) fn integer(text: &str) -> Option<Number> {
     }
 }
 
-/// The number that the text spells, just as if the quotes were not there.
+/// The number that the text spells, just as if the quotes were not there. Digits alone are a whole number, which is
+/// held exactly or not at all; with a point or an exponent it is a float, and rounded like any.
 pub(super) fn number(text: &str) -> Option<Number> {
     let spelled = Spelled::read(text)?;
-    // A whole number too long to be held exactly is rounded, as it would be without the quotes.
-    if !spelled.is_negative_zero()
-        && let Some(whole) = integer(text)
-    {
-        return Some(whole);
+    let is_plain = spelled.fraction.is_empty() && spelled.exponent == 0;
+    if !spelled.is_negative_zero() {
+        match integer(text) {
+            None if is_plain => return None,
+            None => {}
+            whole => return whole,
+        }
     }
     let value: f64 = text.parse().ok()?;
     // A number too small for a float would become zero.
@@ -41,7 +44,7 @@ pub(super) fn structure(text: &str) -> Option<Value> {
         return None;
     }
     let parsed = json::parse(text).ok()?;
-    parsed.duplicates.is_empty().then_some(parsed.value)
+    (parsed.duplicates.is_empty() && parsed.rounded.is_empty()).then_some(parsed.value)
 }
 
 /// How many containers lie inside one another.

@@ -5,6 +5,7 @@
 
 mod branches;
 mod coerce;
+mod exact;
 mod lossless;
 mod nearest;
 mod prepare;

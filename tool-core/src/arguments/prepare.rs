@@ -1,6 +1,6 @@
 //! The slow path: everything that can be put right is, everything that is wrong is said.
 
-use super::{Caps, Coercions, Problem, Validator, coerce, open, validate};
+use super::{Caps, Coercions, Problem, Validator, coerce, exact, open, validate};
 use crate::schema::numbers;
 use serde_json::Value;
 
@@ -34,7 +34,7 @@ pub(crate) fn prepare(
         return Err(problems);
     }
     whole_floats(&mut opened.value);
-    Ok(Prepared { text: opened.value.to_string(), coerced: opened.coerced })
+    Ok(Prepared { text: exact::text(&opened.value, &opened.rounded), coerced: opened.coerced })
 }
 
 /// Writes `5.0` as `5`: the same number in JSON, and one that every decoder takes for an integer.

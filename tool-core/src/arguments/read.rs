@@ -26,6 +26,8 @@ pub(crate) struct Opened {
     pub(crate) coerced: Vec<String>,
     /// Keys that stand twice: the object is whole, but which of the two was meant is not known.
     pub(crate) problems: Vec<Problem>,
+    /// Whole numbers that the value holds rounded: their places and digits.
+    pub(crate) rounded: Vec<(String, String)>,
 }
 
 /// Reads the arguments as an object. Says nothing about what is in it.
@@ -34,7 +36,7 @@ pub(crate) fn open(text: &str, caps: Caps, switches: Coercions) -> Result<Opened
         let problem = Problem::new("", format!("at most {} bytes", caps.bytes), format!("{} bytes", text.len()));
         return Err(vec![problem.hint("send less at once")]);
     }
-    let mut opened = Opened { value: Value::Null, coerced: Vec::new(), problems: Vec::new() };
+    let mut opened = Opened { value: Value::Null, coerced: Vec::new(), problems: Vec::new(), rounded: Vec::new() };
     opened.read(text)?;
     if switches.double_encoded
         && let Value::String(inner) = &opened.value
@@ -65,6 +67,7 @@ impl Opened {
         }
         let parsed = json::parse(text).map_err(|error| vec![not_json(&error.message, error.line, error.column)])?;
         self.value = parsed.value;
+        self.rounded = parsed.rounded;
         self.problems.extend(parsed.duplicates.into_iter().map(repeated));
         Ok(())
     }

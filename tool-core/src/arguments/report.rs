@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 /// How many problems are listed.
 const LISTED: usize = 20;
 
-/// The message: every problem, and arguments that would have been accepted.
-pub(crate) fn report(tool: &str, problems: &[Problem], example: &Value) -> String {
+/// The message: every problem, and arguments that would have been accepted, where some are known.
+pub(crate) fn report(tool: &str, problems: &[Problem], example: Option<&Value>) -> String {
     let mut text = format!("invalid arguments for `{tool}`:");
     for problem in problems.iter().take(LISTED) {
         let place = if problem.pointer.is_empty() { "arguments" } else { &problem.pointer };
@@ -17,6 +17,8 @@ pub(crate) fn report(tool: &str, problems: &[Problem], example: &Value) -> Strin
     if let Some(more) = problems.len().checked_sub(LISTED).filter(|more| *more > 0) {
         let _ = write!(text, "\nand {more} more");
     }
-    let _ = write!(text, "\nexample of valid arguments: {example}");
+    if let Some(example) = example {
+        let _ = write!(text, "\nexample of valid arguments: {example}");
+    }
     text
 }

@@ -8,7 +8,7 @@ mod tool_call;
 pub use arguments::Arguments;
 pub use tool_call::ToolCall;
 
-use crate::__private::{Call, Frame, Rejected};
+use crate::__private::{Call, Frame, Invocation, Rejected};
 use crate::arguments::{Caps, Coercions, Prepared, Problem, prepare};
 use crate::response::{ErrorKind, ToolError, ToolResponse};
 use crate::run::RunContext;
@@ -72,7 +72,10 @@ pub(crate) async fn run(
     };
     match guard::start(&*tool.0.handler, Call(&frame)) {
         Ok(invocation) => {
-            let outcome = guard::settle(invocation).await;
+            let outcome = match invocation {
+                Invocation::Done(outcome) => outcome,
+                later @ Invocation::Later(_) => guard::settle(later).await,
+            };
             let mut response = answer.give(outcome);
             let nulls = frame.nulls.load(Ordering::Relaxed);
             if nulls != 0 {
@@ -148,7 +151,8 @@ fn not_utf8(at: usize) -> Problem {
 /// The message of a refusal, with arguments that would have been accepted.
 fn report(tool: &FunctionTool, problems: &[Problem]) -> ToolError {
     let schema = tool.definition().parameters();
-    let example = minimal_example(schema, schema);
-    let message = crate::arguments::report(&tool.name().escape_debug().to_string(), problems, &example);
+    // Found by the schema's keywords alone; a pattern or a rule between parameters may defeat it.
+    let example = Some(minimal_example(schema, schema)).filter(|it| tool.definition().body.validator().is_valid(it));
+    let message = crate::arguments::report(&tool.name().escape_debug().to_string(), problems, example.as_ref());
     ToolError::new(ErrorKind::Validation, message, false)
 }

@@ -72,6 +72,13 @@ impl Answer<'_> {
     /// Intents that were emitted come before those that were returned: they were asked for earlier.
     #[inline]
     fn intents(self, response: &mut ToolResponse) {
+        if self.ctx.may_have_intents() {
+            self.emitted(response);
+        }
+    }
+
+    #[cold]
+    fn emitted(self, response: &mut ToolResponse) {
         let mut emitted = self.ctx.take_intents();
         if !emitted.is_empty() {
             let rare = response.rare();

@@ -184,7 +184,8 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
     }
 
     #[inline]
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, Error> {
+        self.newtype_of(name);
         visitor.visit_newtype_struct(self)
     }
 

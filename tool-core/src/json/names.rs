@@ -16,6 +16,8 @@ pub(crate) struct Names {
     pub(crate) fields: Vec<Vec<Box<str>>>,
     /// Of each `enum` its texts.
     pub(crate) variants: Vec<Vec<Box<str>>>,
+    /// The types that are published as an `enum`. A struct around a text may say so too, and takes any text.
+    pub(crate) enums: Vec<Box<str>>,
     /// Whether there are objects without named properties. A tool without any reads only structs that flatten others
     /// as maps, and those say nothing of the names that they know.
     pub(crate) maps: bool,
@@ -63,6 +65,12 @@ impl<'de> Decoder<'de> {
     #[inline]
     pub(super) fn map_or_flattened(&mut self) {
         self.buffered |= self.names.is_some_and(|names| !names.maps);
+    }
+
+    /// A struct around one value comes next.
+    #[inline]
+    pub(super) fn newtype_of(&mut self, name: &str) {
+        self.buffered |= self.names.is_some_and(|names| names.enums.iter().any(|known| **known == *name));
     }
 
     /// A variant named by text comes next. One that is in no list is caught by `#[serde(other)]`.

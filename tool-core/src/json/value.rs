@@ -15,6 +15,8 @@ pub(crate) struct Parsed {
     pub(crate) value: Value,
     /// JSON pointers to the keys that stood more than once, in the order of their repetition.
     pub(crate) duplicates: Vec<String>,
+    /// JSON pointers to whole numbers that the value holds rounded, with their digits.
+    pub(crate) rounded: Vec<(String, String)>,
 }
 
 /// A text that is no JSON, or lies too deep, or holds a number beyond `f64`.
@@ -40,10 +42,10 @@ impl std::error::Error for Syntax {}
 
 /// Parses a text into a value. Numbers are held as `serde_json` holds them.
 pub(crate) fn parse(text: &str) -> Result<Parsed, Syntax> {
-    let mut reader = Reader { decoder: Decoder::new(text), duplicates: Vec::new() };
+    let mut reader = Reader { decoder: Decoder::new(text), duplicates: Vec::new(), rounded: Vec::new() };
     let value = reader.value().and_then(|value| reader.decoder.end().map(|()| value));
     match value {
-        Ok(value) => Ok(Parsed { value, duplicates: reader.duplicates }),
+        Ok(value) => Ok(Parsed { value, duplicates: reader.duplicates, rounded: reader.rounded }),
         Err(error) => Err(place(text, &error)),
     }
 }
@@ -52,6 +54,7 @@ struct Reader<'de> {
     decoder: Decoder<'de>,
     /// Those of the value that is being read lead from it; each container puts its own part before them.
     duplicates: Vec<String>,
+    rounded: Vec<(String, String)>,
 }
 
 impl Reader<'_> {
@@ -64,20 +67,32 @@ impl Reader<'_> {
             b't' => self.decoder.literal("true").map(|()| Value::Bool(true)),
             b'f' => self.decoder.literal("false").map(|()| Value::Bool(false)),
             b'n' => self.decoder.literal("null").map(|()| Value::Null),
-            b'-' | b'0'..=b'9' => Ok(match self.decoder.number()? {
-                Number::Unsigned(value) => Value::from(value),
-                Number::Signed(value) => Value::from(value),
-                Number::Big(value) | Number::Float(value) => Value::from(value),
-            }),
+            b'-' | b'0'..=b'9' => self.number(),
             _ => Err(self.decoder.syntax("expected a value")),
         }
+    }
+
+    fn number(&mut self) -> Result<Value, Error> {
+        let start = self.decoder.at;
+        Ok(match self.decoder.number()? {
+            Number::Unsigned(value) => Value::from(value),
+            Number::Signed(value) => Value::from(value),
+            Number::Float(value) => Value::from(value),
+            Number::Big(value) => {
+                let digits = self.decoder.slice(start, self.decoder.at)?;
+                if format!("{value:.0}") != digits {
+                    self.rounded.push((String::new(), digits.to_owned()));
+                }
+                Value::from(value)
+            }
+        })
     }
 
     fn array(&mut self) -> Result<Value, Error> {
         self.decoder.open()?;
         let mut items = Vec::new();
         while self.decoder.next_element(items.is_empty())? {
-            let known = self.duplicates.len();
+            let known = self.known();
             let item = self.value()?;
             self.lead_from(known, || items.len().to_string());
             items.push(item);
@@ -89,7 +104,7 @@ impl Reader<'_> {
         self.decoder.open()?;
         let mut entries = Map::new();
         while let Some(key) = self.decoder.next_key(entries.is_empty())? {
-            let known = self.duplicates.len();
+            let known = self.known();
             let value = self.value()?;
             self.lead_from(known, || key.as_ref().to_owned());
             // An own copy of the key is needed for the map, and again for the pointer if it was there.
@@ -100,9 +115,15 @@ impl Reader<'_> {
         Ok(Value::Object(entries))
     }
 
-    /// Puts a step before the pointers that were found since `known`.
-    fn lead_from(&mut self, known: usize, step: impl Fn() -> String) {
-        for pointer in self.duplicates.iter_mut().skip(known) {
+    /// How much was found up to now.
+    fn known(&self) -> (usize, usize) {
+        (self.duplicates.len(), self.rounded.len())
+    }
+
+    /// Puts a step before the pointers that were found since then.
+    fn lead_from(&mut self, (duplicates, rounded): (usize, usize), step: impl Fn() -> String) {
+        let numbers = self.rounded.iter_mut().skip(rounded).map(|(pointer, _)| pointer);
+        for pointer in self.duplicates.iter_mut().skip(duplicates).chain(numbers) {
             pointer.insert_str(0, &pointer_token(&step()));
         }
     }

@@ -1,5 +1,6 @@
 //! How argument structs read their fields: from JSON text, or from any other deserializer.
 
+use super::seen::Seen;
 use super::{Absent, Parameter, Rest};
 use crate::json::{self, Decoder, Names};
 use crate::schema::Null;
@@ -78,19 +79,21 @@ fn twice<E: serde::de::Error>(name: &str) -> E {
 }
 
 /// Finds a parameter by name. Models send arguments in the order of the schema, so `guess` is tried first.
+/// Tells beside the index whether the parameter is a flattened one.
 #[inline]
-fn find(parameters: &'static [Parameter], name: &str, guess: usize) -> Option<usize> {
+fn find(parameters: &'static [Parameter], name: &str, guess: usize) -> Option<(usize, bool)> {
     match parameters.get(guess) {
-        Some(parameter) if parameter.name == name && !parameter.flatten => Some(guess),
+        Some(parameter) if parameter.name == name && !parameter.flatten => Some((guess, false)),
         _ => search(parameters, name),
     }
 }
 
-fn search(parameters: &'static [Parameter], name: &str) -> Option<usize> {
+fn search(parameters: &'static [Parameter], name: &str) -> Option<(usize, bool)> {
     let named =
         |parameter: &Parameter| !parameter.flatten && (parameter.name == name || parameter.aliases.contains(&name));
+    let known = parameters.iter().position(named).map(|index| (index, false));
     // What nobody knows by name goes to the flattened parameters, if there are any.
-    parameters.iter().position(named).or_else(|| parameters.iter().position(|parameter| parameter.flatten))
+    known.or_else(|| parameters.iter().position(|parameter| parameter.flatten).map(|index| (index, true)))
 }
 
 /// What the decoder saw, beside the fields.
@@ -106,7 +109,7 @@ pub(crate) struct ObjectFields<'de, 'n> {
     key: json::Key<'de>,
     nulls: &'n [Null],
     absent: bool,
-    seen: u128,
+    seen: Seen,
     guess: usize,
     first: bool,
     taken_nulls: u64,
@@ -135,7 +138,7 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
             key,
             nulls,
             absent,
-            seen: 0,
+            seen: Seen::default(),
             guess: 0,
             first: true,
             taken_nulls: 0,
@@ -186,17 +189,15 @@ impl<'de> Fields<'de> for ObjectFields<'de, '_> {
     fn next(&mut self, parameters: &'static [Parameter]) -> Result<Option<usize>, json::Error> {
         loop {
             let Some(key) = self.decoder.next_key(std::mem::take(&mut self.first))? else { return Ok(None) };
-            let Some(index) = find(parameters, &key, self.guess) else { return Err(unknown(&key)) };
+            let Some((index, flattened)) = find(parameters, &key, self.guess) else { return Err(unknown(&key)) };
             self.guess = index + 1;
-            if parameters.get(index).is_some_and(|parameter| parameter.flatten) {
+            if flattened {
                 self.key = key;
                 return Ok(Some(index));
             }
-            let bit = 1_u128 << (index & 127);
-            if self.seen & bit != 0 {
+            if !self.seen.insert(index) {
                 return Err(twice(&key));
             }
-            self.seen |= bit;
             if !self.absent(index)? {
                 return Ok(Some(index));
             }
@@ -238,7 +239,7 @@ pub fn deserialize_arguments<'de, A: ArgumentStruct<'de>, D: Deserializer<'de>>(
         }
 
         fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<A, M::Error> {
-            let mut fields = MapFields { map, seen: 0, guess: 0, key: String::new() };
+            let mut fields = MapFields { map, seen: Seen::default(), guess: 0, key: String::new() };
             let args = A::decode(&mut fields)?;
             match fields.map.next_key::<IgnoredAny>()? {
                 None => Ok(args),
@@ -253,7 +254,7 @@ pub fn deserialize_arguments<'de, A: ArgumentStruct<'de>, D: Deserializer<'de>>(
 /// The fields of a map of some other deserializer.
 struct MapFields<M> {
     map: M,
-    seen: u128,
+    seen: Seen,
     guess: usize,
     key: String,
 }
@@ -263,14 +264,11 @@ impl<'de, M: MapAccess<'de>> Fields<'de> for MapFields<M> {
 
     fn next(&mut self, parameters: &'static [Parameter]) -> Result<Option<usize>, M::Error> {
         let Some(key) = self.map.next_key::<String>()? else { return Ok(None) };
-        let index = find(parameters, &key, self.guess).ok_or_else(|| unknown::<M::Error>(&key))?;
+        let (index, flattened) = find(parameters, &key, self.guess).ok_or_else(|| unknown::<M::Error>(&key))?;
         self.guess = index + 1;
-        let flattened = parameters.get(index).is_some_and(|parameter| parameter.flatten);
-        let bit = 1_u128 << (index & 127);
-        if !flattened && self.seen & bit != 0 {
+        if !self.seen.insert(index) && !flattened {
             return Err(twice(&key));
         }
-        self.seen |= bit;
         self.key = key;
         Ok(Some(index))
     }

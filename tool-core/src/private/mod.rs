@@ -7,6 +7,7 @@ mod parameter;
 mod register;
 mod rest;
 mod returns;
+mod seen;
 mod spec;
 mod text;
 

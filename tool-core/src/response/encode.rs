@@ -16,7 +16,7 @@ const BYTES: usize = 1 << 20;
 
 /// Serialises `value`; what outgrows `bytes` is cut to valid JSON with a marker.
 pub(crate) fn encode<T: Serialize + ?Sized>(value: &T, bytes: usize) -> Result<ToolOutput, ToolError> {
-    let mut sink = Sink { text: Vec::with_capacity(128), left: bytes, full: false };
+    let mut sink = Sink { text: Vec::with_capacity(128), limit: bytes, full: false };
     let written = write(value, &mut sink);
     if sink.full {
         return Ok(cut_output(&sink.text, bytes));
@@ -108,7 +108,7 @@ fn cut_output(partial: &[u8], bytes: usize) -> ToolOutput {
 /// A buffer that stops taking bytes at a limit.
 struct Sink {
     text: Vec<u8>,
-    left: usize,
+    limit: usize,
     full: bool,
 }
 
@@ -121,14 +121,12 @@ impl io::Write for &mut Sink {
 
     #[inline]
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match self.left.checked_sub(bytes.len()) {
-            Some(left) => {
-                self.left = left;
-                self.text.extend_from_slice(bytes);
-                Ok(())
-            }
-            None => self.overflow(bytes),
+        // Neither length passes `isize::MAX`, so the sum does not overflow.
+        if self.text.len() + bytes.len() > self.limit {
+            return self.overflow(bytes);
         }
+        self.text.extend_from_slice(bytes);
+        Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -139,8 +137,8 @@ impl io::Write for &mut Sink {
 impl Sink {
     #[cold]
     fn overflow(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.text.extend_from_slice(bytes.get(..self.left).unwrap_or_default());
-        self.left = 0;
+        let room = self.limit.saturating_sub(self.text.len());
+        self.text.extend_from_slice(bytes.get(..room).unwrap_or_default());
         self.full = true;
         Err(io::Error::other("the result is too large"))
     }

@@ -1,6 +1,6 @@
 //! The response of a call, and its JSON.
 
-use super::meta::{RareMeta, SCHEMA_VERSION, Slim};
+use super::meta::{RareMeta, SCHEMA_VERSION, Slim, micros};
 use super::{ErrorBody, Form, Intent, Meta, Truncated};
 use crate::arguments::Problem;
 use serde::ser::{SerializeMap, SerializeStruct};
@@ -62,6 +62,9 @@ impl ToolResponse {
 
     /// The envelope as compact JSON.
     pub fn to_json(&self) -> String {
+        if let (Ok(data), None) = (&self.body, &self.slim.rare) {
+            return super::plain::success(data, &self.meta());
+        }
         let size = self.body.as_ref().map_or(128, String::len) + 192;
         let mut text = Vec::with_capacity(size);
         match serde_json::to_writer(&mut text, self) {
@@ -155,8 +158,7 @@ struct Milliseconds(Duration);
 
 impl Serialize for Milliseconds {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let micros = u32::try_from(self.0.as_micros()).unwrap_or(u32::MAX);
-        serializer.serialize_f64(f64::from(micros) / 1000.0)
+        serializer.serialize_f64(f64::from(micros(self.0)) / 1000.0)
     }
 }
 

@@ -74,7 +74,8 @@ impl<'a> Meta<'a> {
 
     /// The size of the compact serialised data in Unicode scalars, counted when asked; 0 for an error.
     pub fn size_chars(&self) -> usize {
-        self.data.chars().count()
+        // Counting scalars costs ten times what finding out that each is a byte does.
+        if self.data.is_ascii() { self.data.len() } else { self.data.chars().count() }
     }
 
     /// A quarter of the size, rounded up: about what the data costs a model to read.
@@ -115,4 +116,9 @@ impl<'a> Meta<'a> {
     fn rare(&self) -> Option<&'a RareMeta> {
         self.slim.rare.as_deref()
     }
+}
+
+/// The whole microseconds that `durationMs` tells.
+pub(super) fn micros(duration: Duration) -> u32 {
+    u32::try_from(duration.as_micros()).unwrap_or(u32::MAX)
 }

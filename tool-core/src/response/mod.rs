@@ -8,6 +8,7 @@ mod error;
 mod intent;
 mod meta;
 mod output;
+mod plain;
 mod schema;
 
 pub use content::Content;

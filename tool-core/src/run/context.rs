@@ -132,6 +132,12 @@ impl RunContext {
         Self { shared: Arc::clone(&self.shared), tool: Some(Arc::clone(tool)), intents: OnceLock::new() }
     }
 
+    /// Whether there is anything to take: cheaper to ask than to take nothing.
+    #[inline]
+    pub(crate) fn may_have_intents(&self) -> bool {
+        self.intents.get().is_some()
+    }
+
     pub(crate) fn take_intents(&self) -> Vec<Intent> {
         self.intents.get().map_or_else(Vec::new, |intents| {
             std::mem::take(&mut *intents.lock().unwrap_or_else(PoisonError::into_inner))

@@ -8,6 +8,9 @@ use serde_json::Value;
 pub(super) fn of(schema: &Value) -> Names {
     let mut names = Names { parameters: properties(schema).unwrap_or_default(), ..Names::default() };
     gather(schema, &mut names);
+    let definitions = schema.get("$defs").and_then(Value::as_object).into_iter().flatten();
+    let enums = definitions.filter(|(_, definition)| definition.get("enum").is_some());
+    names.enums = enums.map(|(name, _)| name.as_str().into()).collect();
     names
 }
 

@@ -7,6 +7,25 @@ use syn::{Attribute, Error, Expr, ExprPath, LitStr, Path, Result, Token};
 use super::arg::{ArgOptions, DefaultOption};
 use super::is;
 use crate::errors::Errors;
+use crate::names::suggestion;
+
+/// What serde knows on a field. Its derive stands on a struct of ours, whose name no error should show.
+const SERDE: &[&str] = &[
+    "rename",
+    "alias",
+    "default",
+    "flatten",
+    "with",
+    "deserialize_with",
+    "serialize_with",
+    "skip",
+    "skip_deserializing",
+    "skip_serializing",
+    "skip_serializing_if",
+    "borrow",
+    "bound",
+    "getter",
+];
 
 pub(crate) fn is_foreign(attr: &Attribute) -> bool {
     is(attr, "serde") || is(attr, "schemars")
@@ -40,6 +59,11 @@ fn serde(options: &mut ArgOptions, meta: &ParseNestedMeta) -> Result<bool> {
     } else if meta.path.is_ident("flatten") {
         options.flatten = Some(meta.path.clone());
     } else {
+        let key = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
+        if !SERDE.contains(&key.as_str()) {
+            let help = suggestion(&key, SERDE);
+            return Err(Error::new_spanned(&meta.path, format!("unknown `#[serde]` option `{key}`\n{help}")));
+        }
         return Ok(false);
     }
     Ok(true)

@@ -90,7 +90,8 @@ impl Grammar {
         let written = meta.path.segments.iter().map(|segment| segment.ident.unraw().to_string()).collect::<Vec<_>>();
         let key = written.join("::");
         if !self.known.contains(&key.as_str()) {
-            let home = OF_FUNCTIONS.iter().find(|other| other.shown != self.shown && other.known.contains(&key.as_str()));
+            let home =
+                OF_FUNCTIONS.iter().find(|other| other.shown != self.shown && other.known.contains(&key.as_str()));
             let help = match home {
                 Some(other) => format!("help: `{key}` is an option of `{}`", other.shown),
                 None => suggestion(&key, self.known),

@@ -6,8 +6,8 @@ use syn::parse::Parser as _;
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Path, Result, Token, token};
 
-use super::toolset::crate_path;
 use super::bounds::Number;
+use super::toolset::crate_path;
 use super::{Grammar, choice, flag, has_value, refused, ungrouped, value};
 use crate::errors::Errors;
 use crate::tokens::compact;
@@ -202,9 +202,10 @@ pub(crate) fn milliseconds(text: &LitStr) -> Result<u64> {
 fn positive<N: TryFrom<i128>>(meta: &ParseNestedMeta, example: &str) -> Result<N> {
     let expr: Expr = value(meta, example)?;
     match Number::of(&expr) {
-        Some(Number::Int(0)) => {
-            Err(Error::new_spanned(expr, "a limit of `0` would refuse every call\nhelp: leave the option out for no limit"))
-        }
+        Some(Number::Int(0)) => Err(Error::new_spanned(
+            expr,
+            "a limit of `0` would refuse every call\nhelp: leave the option out for no limit",
+        )),
         Some(Number::Int(number)) => N::try_from(number).map_err(|_| refused(meta, &expr, example)),
         _ => Err(refused(meta, &expr, example)),
     }

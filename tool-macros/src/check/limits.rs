@@ -109,9 +109,32 @@ fn one_of_fits(ty: &Type, kind: Kind, values: &[syn::Expr], errors: &mut Errors)
             (Kind::Number | Kind::List(Element::Number), Some(Literal::Text(_))) => "a number",
             _ => continue,
         };
-        let (shown, ty) = (compact(value), compact(ty));
-        errors.report(value, format!("`{shown}` is no value of `{ty}`\nhelp: write {wanted}"));
+        no_value_of(value, ty, wanted, errors);
     }
+}
+
+/// A literal of another kind than the type, as default or example.
+pub(super) fn admit_the_literals(argument: &Argument, errors: &mut Errors) {
+    let kind = kind(argument.ty);
+    let default = match &argument.default {
+        Default::Literal(expr, _) => Some(expr),
+        _ => None,
+    };
+    for value in default.into_iter().chain(&argument.examples) {
+        let wanted = match (kind, Literal::of(value)) {
+            (Kind::Text, Some(Literal::Number(_) | Literal::Bool(_))) => "text in quotes",
+            (Kind::Number, Some(Literal::Text(_) | Literal::Bool(_))) => "a number",
+            (Kind::Bool, Some(Literal::Text(_) | Literal::Number(_))) => "`true` or `false`",
+            (Kind::List(_), Some(_)) => "a list, such as `vec![..]`",
+            _ => continue,
+        };
+        no_value_of(value, argument.ty, wanted, errors);
+    }
+}
+
+fn no_value_of(value: &syn::Expr, ty: &Type, wanted: &str, errors: &mut Errors) {
+    let (shown, ty) = (compact(value), compact(ty));
+    errors.report(value, format!("`{shown}` is no value of `{ty}`\nhelp: write {wanted}"));
 }
 
 /// A default that the model could not send itself.

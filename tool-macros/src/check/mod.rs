@@ -52,6 +52,7 @@ fn check_tool(tool: &Tool, prefix: Option<&str>, errors: &mut Errors) {
         arguments::flatten_stands_alone(argument, errors);
         arguments::derived_stands_alone(argument, errors);
         limits::fit_the_type(argument, errors);
+        limits::admit_the_literals(argument, errors);
         limits::admit_the_default(argument, errors);
     }
 }

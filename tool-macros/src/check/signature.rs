@@ -32,6 +32,9 @@ pub(super) fn receiver_is_shared(tool: &Tool, errors: &mut Errors) {
         return;
     }
     let message = match &receiver.kind {
+        ReceiverKind::Reference(_, Some(_), None) => {
+            "`#[tool]` methods take `&self` without a lifetime\nhelp: write `&self`; it is lent for the call"
+        }
         ReceiverKind::Reference(..) => {
             "`#[tool]` methods take `&self`, because calls may run concurrently\nhelp: put the mutable state behind a `Mutex`"
         }
@@ -89,8 +92,5 @@ pub(super) fn is_plainly_callable(tool: &Tool, errors: &mut Errors) {
     }
     if let Some(variadic) = &sig.variadic {
         errors.report(variadic, "`#[tool]` functions cannot be variadic\nhelp: take a `Vec`");
-    }
-    if !tool.function.has_body() {
-        errors.report_at(sig.ident.span(), "a tool needs a body\nhelp: write `{ .. }` after its signature");
     }
 }

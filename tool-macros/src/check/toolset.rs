@@ -30,10 +30,14 @@ pub(super) fn has_a_name(toolset: &Toolset, errors: &mut Errors) {
 
 /// A toolset outlives every call.
 pub(super) fn has_no_lifetimes(toolset: &Toolset, errors: &mut Errors) {
+    let message =
+        "a toolset cannot borrow, because it outlives every call\nhelp: own the data, or share it in an `Arc`";
     for lifetime in toolset.block.parsed.generics.lifetimes() {
-        let message =
-            "a toolset cannot borrow, because it outlives every call\nhelp: own the data, or share it in an `Arc`";
         errors.report(lifetime, message);
+    }
+    // `impl Weather<'_>`
+    if toolset.block.parsed.generics.lifetimes().next().is_none() && toolset.block.borrows() {
+        errors.report(&toolset.block.parsed.self_ty, message);
     }
 }
 

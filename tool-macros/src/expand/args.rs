@@ -135,12 +135,13 @@ struct Vocabulary {
     option: TokenStream,
     vec: TokenStream,
     text: TokenStream,
+    place: Span,
 }
 
 impl Vocabulary {
-    fn inside(text: TokenStream) -> Self {
-        let site = Span::mixed_site();
-        Self { option: quote_spanned!(site=> __Option), vec: quote_spanned!(site=> __Vec), text }
+    /// At the parameter's type, which is to blame for whatever is wrong with what is made of it.
+    fn inside(text: TokenStream, place: Span) -> Self {
+        Self { option: quote_spanned!(place=> __Option), vec: quote_spanned!(place=> __Vec), text, place }
     }
 
     fn outside(site: &Site) -> Self {
@@ -149,6 +150,7 @@ impl Vocabulary {
             option: quote_spanned!(span=> ::core::option::Option),
             vec: quote_spanned!(span=> ::std::vec::Vec),
             text: quote_spanned!(span=> #krate::__private::Text<'__de>),
+            place: span,
         }
     }
 }
@@ -159,7 +161,7 @@ fn field_type(unit: &Unit, argument: &Argument, is_public: bool) -> TokenStream 
     let mut words = if is_public {
         Vocabulary::outside(unit.site)
     } else {
-        Vocabulary::inside(quote_spanned!(site=> __tool::Text<'__de>))
+        Vocabulary::inside(quote_spanned!(site=> __tool::Text<'__de>), site)
     };
     if !argument.derived.is_empty() {
         // Decoded by a derive, from entries that were kept: nothing to borrow from.
@@ -175,20 +177,22 @@ fn field_type(unit: &Unit, argument: &Argument, is_public: bool) -> TokenStream 
 
 /// The type whose schema is published: as stored, and owned.
 pub(crate) fn table_type(site: &Site, argument: &Argument) -> TokenStream {
-    lent_type(site, argument.lend, &Vocabulary::inside(quote_spanned!(Span::mixed_site()=> __String)))
+    let place = located(argument.ty);
+    lent_type(site, argument.lend, &Vocabulary::inside(quote_spanned!(place=> __String), place))
 }
 
 fn lent_type(site: &Site, lend: Lend, words: &Vocabulary) -> TokenStream {
     let ty = lend.stored().map(|ty| site.without_self(ty)).unwrap_or_default();
-    let Vocabulary { option, vec, text } = words;
+    let Vocabulary { option, vec, text, place } = words;
+    let place = *place;
     match lend {
         Lend::Owned(_) | Lend::Ref(_) => ty,
-        Lend::OptionRef(_) => quote!(#option<#ty>),
-        Lend::Slice(_) => quote!(#vec<#ty>),
-        Lend::OptionSlice(_) => quote!(#option<#vec<#ty>>),
+        Lend::OptionRef(_) => quote_spanned!(place=> #option<#ty>),
+        Lend::Slice(_) => quote_spanned!(place=> #vec<#ty>),
+        Lend::OptionSlice(_) => quote_spanned!(place=> #option<#vec<#ty>>),
         Lend::Str | Lend::Cow => text.clone(),
-        Lend::OptionStr | Lend::OptionCow => quote!(#option<#text>),
-        Lend::StrSlice | Lend::StrVec => quote!(#vec<#text>),
+        Lend::OptionStr | Lend::OptionCow => quote_spanned!(place=> #option<#text>),
+        Lend::StrSlice | Lend::StrVec => quote_spanned!(place=> #vec<#text>),
     }
 }
 

@@ -98,7 +98,12 @@ fn options(toolset: &Toolset, site: &Site) -> TokenStream {
         quote!(.auth(|| #auth))
     });
     let hidden = options.discover.as_ref().filter(|discover| !discover.value).map(|_| quote!(.no_discovery()));
-    let parts = options.parts.iter().map(part_ident);
+    // Where it is named, to be blamed if there is none.
+    let parts = options.parts.iter().map(|name| {
+        let mut part = part_ident(name);
+        part.set_span(located(name));
+        part
+    });
     let parts = (!options.parts.is_empty()).then(|| quote!(.parts(&[#(Self::#parts),*])));
     let setup = toolset.setup.first().map(|function| lifecycle("setup", function, site));
     let close = toolset.close.first().map(|function| lifecycle("close", function, site));

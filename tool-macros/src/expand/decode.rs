@@ -139,7 +139,8 @@ fn field_value(unit: &Unit, i: usize, argument: &Argument) -> TokenStream {
         let ty = table_type(unit.site, argument);
         return quote_spanned!(place=> #fields.flattened::<#ty>(&mut #rest)?);
     }
-    let (slot, number) = (slot(i), index(i));
+    let (mut slot, number) = (slot(i), index(i));
+    slot.set_span(place);
     let required = quote_spanned!(place=> #fields.required(#slot, #number)?);
     value::or_default(unit, argument, &quote!(#slot), required)
 }

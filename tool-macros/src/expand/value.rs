@@ -14,7 +14,7 @@ use crate::tokens::located;
 
 /// What `f2` becomes when the parameter is absent; the instance's default is left to the wrapper.
 ///
-/// Expands to: `f2.unwrap_or_else(|| 30)`, `fields.required(f2, 2)?`
+/// Expands to: `f2.unwrap_or_else(|| -> u32 { 30 })`, `fields.required(f2, 2)?`
 pub(crate) fn or_default(unit: &Unit, argument: &Argument, found: &TokenStream, required: TokenStream) -> TokenStream {
     let made = match &argument.default {
         Default::None => return required,
@@ -25,6 +25,14 @@ pub(crate) fn or_default(unit: &Unit, argument: &Argument, found: &TokenStream, 
         },
         Default::Literal(expr, literal) => stored(argument, &expr.to_token_stream(), Some(literal)),
         Default::Computed(expr) => stored(argument, &unit.site.without_self(expr), None),
+    };
+    // With its type, so that a default of another one is blamed under itself.
+    let made = match argument.lend {
+        Lend::Owned(ty) | Lend::Ref(ty) => {
+            let ty = unit.site.without_self(ty);
+            quote_spanned!(Span::mixed_site()=> -> #ty { #made })
+        }
+        _ => made,
     };
     quote_spanned!(Span::mixed_site()=> #found.unwrap_or_else(|| #made))
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod print;
 
+use crate::tokens::borrows;
 use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 use syn::ext::IdentExt as _;
 use syn::parse::discouraged::Speculative as _;
@@ -69,7 +70,7 @@ impl Block {
             Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace => group,
             Some(other) => {
                 trees.push(other);
-                return Err(Error::new_spanned(trees.into_iter().collect::<TokenStream>(), misplaced));
+                return Err(Error::new_spanned(head_of(&trees), misplaced));
             }
             None => return Err(Error::new(proc_macro2::Span::call_site(), misplaced)),
         };
@@ -78,12 +79,26 @@ impl Block {
         let whole: TokenStream = head.clone().into_iter().chain([TokenTree::Group(empty)]).collect();
         let is_impl = head.clone().into_iter().any(|tree| matches!(&tree, TokenTree::Ident(word) if word == "impl"));
         if !is_impl {
-            return Err(Error::new_spanned(head, misplaced));
+            return Err(Error::new_spanned(head_of(&head.into_iter().collect::<Vec<_>>()), misplaced));
         }
         let parsed = syn::parse2(whole)?;
         let members = members.parse2(braces.stream())?;
         Ok(Self { head, parsed, braces, members })
     }
+
+    /// Whether the type has a lifetime other than `'static`.
+    pub(crate) fn borrows(&self) -> bool {
+        self.parsed.generics.lifetimes().next().is_some() || borrows(&self.parsed.self_ty)
+    }
+}
+
+/// An item's tokens between its attributes and its braces: what to blame where the whole is wrong.
+pub(crate) fn head_of(mut trees: &[TokenTree]) -> TokenStream {
+    while let [TokenTree::Punct(_), TokenTree::Group(_), rest @ ..] = trees {
+        trees = rest;
+    }
+    let is_body = |tree: &&TokenTree| matches!(tree, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace);
+    trees.iter().take_while(|tree| !is_body(tree)).cloned().collect()
 }
 
 /// The tokens, out of the invisible group that `$item:item` puts around them.

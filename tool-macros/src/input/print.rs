@@ -1,19 +1,18 @@
 //! The user's item again, minus the attributes that the macros consume. Nothing else of it changes.
 
-use proc_macro2::{Group, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{ToTokens, TokenStreamExt as _, quote};
 use syn::{Attribute, FnArg, Signature};
 
 use super::{Block, Function, Member};
 use crate::attr::{foreign, is};
+use crate::tokens::mentions;
 
 impl ToTokens for Block {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         let members = &self.members;
-        let mut braces = Group::new(self.braces.delimiter(), quote!(#(#members)*));
-        braces.set_span(self.braces.span());
         self.head.to_tokens(tokens);
-        tokens.append(TokenTree::Group(braces));
+        tokens.append(regrouped(&self.braces, quote!(#(#members)*)));
     }
 }
 
@@ -21,7 +20,8 @@ impl ToTokens for Member {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         match self {
             Self::Function(function) => function.to_tokens(tokens),
-            Self::Other(other) | Self::Broken(other, _) => other.to_tokens(tokens),
+            Self::Other(other) => other.to_tokens(tokens),
+            Self::Broken(broken, _) => without_ours(broken.clone()).to_tokens(tokens),
         }
     }
 }
@@ -38,7 +38,42 @@ impl ToTokens for Function {
 
 /// Attributes of a method that are ours.
 fn is_consumed(attr: &Attribute) -> bool {
-    ["tool", "setup", "close"].iter().any(|name| is(attr, name))
+    let is_ours = ["tool", "setup", "close"].iter().any(|name| is(attr, name));
+    // Refused when it was read, and unknown to rustc.
+    is_ours || attr.path().is_ident("cfg_attr") && mentions(&attr.meta, "tool")
+}
+
+/// The same for what does not parse, lest rustc complains about our attributes too.
+fn without_ours(tokens: TokenStream) -> TokenStream {
+    let mut left = TokenStream::new();
+    let mut trees = tokens.into_iter().peekable();
+    while let Some(tree) = trees.next() {
+        match tree {
+            TokenTree::Punct(hash) if hash.as_char() == '#' && trees.next_if(is_ours).is_some() => {}
+            TokenTree::Group(group) if group.delimiter() == Delimiter::Parenthesis => {
+                let inner = without_ours(group.stream());
+                // A group that is made anew blames the whole of itself for a mistake at its end.
+                let is_same = inner.clone().into_iter().count() == group.stream().into_iter().count();
+                left.append(if is_same { group } else { regrouped(&group, inner) });
+            }
+            other => left.append(other),
+        }
+    }
+    left
+}
+
+fn regrouped(group: &Group, inner: TokenStream) -> Group {
+    let mut made = Group::new(group.delimiter(), inner);
+    made.set_span(group.span());
+    made
+}
+
+/// Whether these are the brackets of one of our attributes.
+fn is_ours(tree: &TokenTree) -> bool {
+    let TokenTree::Group(group) = tree else { return false };
+    let first = group.stream().into_iter().next();
+    let ours = ["tool", "setup", "close", "arg", "context"];
+    matches!(first, Some(TokenTree::Ident(word)) if ours.iter().any(|name| word == name))
 }
 
 /// rustc knows none of these on a parameter.

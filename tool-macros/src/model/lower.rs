@@ -2,7 +2,7 @@
 
 use proc_macro2::Span;
 use syn::ext::IdentExt as _;
-use syn::{Attribute, FnArg, Pat, PatType, Type};
+use syn::{Attribute, FnArg, Meta, Pat, PatType, Type};
 
 use super::lend::ungrouped;
 use super::parameter::{Argument, is_context, made};
@@ -44,8 +44,14 @@ fn add_function<'a>(toolset: &mut Toolset<'a>, function: &'a Function, errors: &
     for attr in &function.attrs {
         match () {
             () if is(attr, "tool") => of_toolset.push(attr),
-            () if is(attr, "setup") => toolset.setup.push(function),
-            () if is(attr, "close") => toolset.close.push(function),
+            () if is(attr, "setup") => {
+                takes_no_options(attr, "setup", errors);
+                toolset.setup.push(function);
+            }
+            () if is(attr, "close") => {
+                takes_no_options(attr, "close", errors);
+                toolset.close.push(function);
+            }
             () if attr.path().is_ident("cfg_attr") && crate::tokens::mentions(&attr.meta, "tool") => {
                 let message =
                     "`#[tool]` cannot stand inside `cfg_attr`\nhelp: write `#[tool]`, and `#[cfg(..)]` on the method";
@@ -161,7 +167,16 @@ fn inert_on_self(attrs: &[Attribute], errors: &mut Errors) {
     }
 }
 
+fn takes_no_options(attr: &Attribute, name: &str, errors: &mut Errors) {
+    if !matches!(attr.meta, Meta::Path(_)) {
+        errors.report(&attr.meta, format!("`#[{name}]` takes no options\nhelp: write `#[{name}]` alone"));
+    }
+}
+
 fn context_options(typed: &PatType, errors: &mut Errors) {
+    for attr in typed.attrs.iter().filter(|attr| is(attr, "context")) {
+        takes_no_options(attr, "context", errors);
+    }
     for attr in typed.attrs.iter().filter(|attr| is(attr, "arg")) {
         errors.report(attr, "a context parameter is injected, so `#[arg]` says nothing about it\nhelp: remove `#[arg]`, or `#[context]` if the model is to fill it in");
     }

@@ -64,7 +64,7 @@ const _: () = {
             let args = Self {
                 title: fields.required(f0, 0)?,
                 start_time: fields.required(f1, 1)?,
-                duration_minutes: f2.unwrap_or_else(|| 30),
+                duration_minutes: f2.unwrap_or_else(|| -> u32 { 30 }),
                 attendees: fields.required(f3, 3)?,
                 description: fields.required(f4, 4)?,
             };

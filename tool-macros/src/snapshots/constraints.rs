@@ -114,7 +114,8 @@ const _: () = {
                 to: fields.required(f0, 0)?,
                 subject: fields.required(f1, 1)?,
                 copies: fields.required(f2, 2)?,
-                priority: f3.unwrap_or_else(|| ::core::convert::Into::into("low")),
+                priority: f3
+                    .unwrap_or_else(|| -> String { ::core::convert::Into::into("low") }),
                 weight: fields.required(f4, 4)?,
                 chance: fields.required(f5, 5)?,
                 tries: fields.required(f6, 6)?,

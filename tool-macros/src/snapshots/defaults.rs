@@ -76,14 +76,15 @@ const _: () = {
             }
             __Ok(Self {
                 query: fields.required(f0, 0)?,
-                language: f1.unwrap_or_else(|| ::core::convert::Into::into("en")),
+                language: f1
+                    .unwrap_or_else(|| -> String { ::core::convert::Into::into("en") }),
                 scope: f2.unwrap_or_else(|| __tool::Text::from("web")),
-                bias: f3.unwrap_or_else(|| -0.5),
-                limit: f4.unwrap_or_else(|| <Search>::LIMIT),
+                bias: f3.unwrap_or_else(|| -> f64 { -0.5 }),
+                limit: f4.unwrap_or_else(|| -> u32 { <Search>::LIMIT }),
                 pages: f5,
                 region: f6,
-                tags: f7.unwrap_or_else(|| defaults::tags()),
-                depth: f8.unwrap_or_else(|| __Some(3)),
+                tags: f7.unwrap_or_else(|| -> Vec<String> { defaults::tags() }),
+                depth: f8.unwrap_or_else(|| -> Option<u8> { __Some(3) }),
             })
         }
     }

@@ -159,7 +159,7 @@ fn the_answer_lists_the_problems_and_shows_valid_arguments() {
     let told = report(
         "create_event",
         &[Problem::missing("/title", "a string"), Problem::new("", "one JSON object", "[]")],
-        &json!({"title": "text"}),
+        Some(&json!({"title": "text"})),
     );
     assert_eq!(
         told,
@@ -170,7 +170,12 @@ fn the_answer_lists_the_problems_and_shows_valid_arguments() {
 #[test]
 fn the_answer_stays_short() {
     let many: Vec<Problem> = (0..25).map(|n| Problem::new(format!("/{n}"), "a string", "1")).collect();
-    let told = report("t", &many, &json!({}));
+    let told = report("t", &many, Some(&json!({})));
     assert_eq!(told.lines().count(), 23);
     assert!(told.contains("\nand 5 more\n"), "{told}");
+}
+
+#[test]
+fn the_answer_shows_no_arguments_where_none_are_known_to_be_valid() {
+    assert_eq!(report("t", &[Problem::missing("/a", "a string")], None), "invalid arguments for `t`:\n- /a: missing, expected a string");
 }

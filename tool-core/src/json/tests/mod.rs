@@ -8,6 +8,7 @@ mod against_serde_json;
 mod driving;
 mod enums;
 mod keys;
+mod names;
 mod numbers;
 mod shapes;
 mod strings;

@@ -13,6 +13,15 @@ fn every_repeated_key_is_told_and_the_last_wins() {
 }
 
 #[test]
+fn whole_numbers_that_are_rounded_are_told_with_their_digits() {
+    let rounded = |text: &str| parse(text).map(|parsed| parsed.rounded).unwrap_or_default();
+    let found = rounded(r#"{"a":[1,18446744073709551617],"b":{"c/d": -9223372036854775809 }}"#);
+    let told = |pointer: &str, digits: &str| (pointer.to_owned(), digits.to_owned());
+    assert_eq!(found, [told("/a/1", "18446744073709551617"), told("/b/c~1d", "-9223372036854775809")]);
+    assert_eq!(rounded("[18446744073709551616,1e300,0.1,9007199254740993]"), []);
+}
+
+#[test]
 fn numbers_are_held_as_serde_json_holds_them() {
     for text in [
         "0",

@@ -29,6 +29,18 @@ fn types_that_uphold_their_schema_need_none() {
     assert!(!needs::<serde_json::Value>());
 }
 
+// An `f32` has been rounded before its limit sees it.
+#[test]
+fn limits_on_what_is_rounded_need_it() {
+    const LIMITS: &[Constraint] =
+        &[Constraint::Range(crate::__private::Range { min: None, max: Some(crate::__private::Number::Int(1)), exclusive: false })];
+    fn limited<T: JsonSchema + for<'de> Deserialize<'de>>() -> bool {
+        built(&[Parameter::new::<T>("x", "").constraints(LIMITS)]).needs_validator
+    }
+    assert!(limited::<f32>() && limited::<Option<f32>>() && limited::<Vec<Vec<f32>>>());
+    assert!(!limited::<f64>() && !limited::<u8>());
+}
+
 #[test]
 fn enums_of_texts_need_none() {
     assert!(!needs::<Color>());

@@ -1,0 +1,16 @@
+//! Code that is unusual and right. It compiles with this test, under the lints that each file names.
+
+// The workspace's lints, which only `strict_lints` is to obey.
+#![allow(missing_docs, unreachable_pub, unused_qualifications)]
+
+pub mod block_inside_a_function;
+pub mod block_made_by_a_macro;
+pub mod conditional_methods;
+pub mod everything_in_a_block;
+pub mod framework_by_another_path;
+pub mod generic_types;
+pub mod hostile_scope;
+pub mod nested_modules;
+pub mod no_implicit_prelude;
+pub mod raw_identifiers;
+pub mod strict_lints;
