@@ -76,14 +76,18 @@ fn parts<'a>(schemas: &[&'a Value], root: &'a Value) -> Vec<&'a Map<String, Valu
             continue;
         }
         all.push(map);
-        let target = map.get("$ref").and_then(Value::as_str).and_then(|name| root.pointer(name.trim_start_matches('#')));
+        let target =
+            map.get("$ref").and_then(Value::as_str).and_then(|name| root.pointer(name.trim_start_matches('#')));
         left.extend(map.get("allOf").and_then(Value::as_array).into_iter().flatten().rev());
         left.extend(target);
     }
     all
 }
 
-fn each<'a>(parts: &[&'a Map<String, Value>], one: impl Fn(&'a Map<String, Value>) -> Option<&'a Value>) -> Vec<&'a Value> {
+fn each<'a>(
+    parts: &[&'a Map<String, Value>],
+    one: impl Fn(&'a Map<String, Value>) -> Option<&'a Value>,
+) -> Vec<&'a Value> {
     parts.iter().filter_map(|part| one(part)).collect()
 }
 
@@ -98,7 +102,8 @@ fn of_member<'a>(part: &'a Map<String, Value>, name: &str) -> Option<&'a Value> 
 }
 
 fn stands_for_absence(name: &str, parts: &[&Map<String, Value>], root: &Value) -> bool {
-    let required = parts.iter().filter_map(|part| part.get("required")?.as_array()).flatten().any(|there| there == name);
+    let required =
+        parts.iter().filter_map(|part| part.get("required")?.as_array()).flatten().any(|there| there == name);
     let declared = parts.iter().filter_map(|part| part.get("properties")?.get(name));
     !required && declared.into_iter().any(|schema| !accepts(schema, root, &Value::Null))
 }

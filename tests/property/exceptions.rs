@@ -12,7 +12,9 @@ pub fn rounds(sent: &Json) -> bool {
     match sent {
         Json::Raw(text) => {
             let whole = text.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit());
-            let held = sent.value().is_some_and(|value| !value.is_f64() || format!("{:.0}", value.as_f64().unwrap_or(0.0)) == *text);
+            let held = sent
+                .value()
+                .is_some_and(|value| !value.is_f64() || format!("{:.0}", value.as_f64().unwrap_or(0.0)) == *text);
             whole && !held
         }
         // A text of JSON; reading it would lose the digits that are looked for.
@@ -22,6 +24,20 @@ pub fn rounds(sent: &Json) -> bool {
     }
 }
 
+/// Tools with a type that serde copies first.
+const COPIED: &[&str] = &[
+    "flattened",
+    "flattened_closed",
+    "flattened_aliased",
+    "untagged",
+    "narrow",
+    "option_narrow",
+    "holder",
+    "internal",
+    "adjacent",
+    "flattened_enum",
+];
+
 /// Whether the tool may refuse what the schema accepts.
 pub fn may_refuse(tool: &str, value: &Value) -> bool {
     // `jiff` ends 26 hours before the year 10,000 does, and `format: date-time` cannot say so. And the crate takes some
@@ -30,6 +46,11 @@ pub fn may_refuse(tool: &str, value: &Value) -> bool {
     // schemars writes the keys of any unsigned type as digits, and those of an enum with documented variants or of a
     // `char` as any text: the width and the names are not in the schema.
     let wide_key = |key: &str| key.parse::<u32>().is_err();
+    // serde copies what is flattened or untagged before it knows the type, and hands a negative zero on as a float,
+    // which no integer takes. Telling the two zeros apart matters more to floats.
+    if COPIED.contains(&tool) && negative_zero(value) {
+        return true;
+    }
     match tool {
         "timestamp" | "option_timestamp" => text_in(value, "value").is_some_and(last_days),
         "create_event" => text_in(value, "start_time").is_some_and(last_days),
@@ -47,9 +68,7 @@ pub fn may_refuse(tool: &str, value: &Value) -> bool {
         // serde they are the field once more.
         "aliased" | "flattened_aliased" => value.get("value").is_some_and(given_twice),
         "aliased_list" => value.get("value").and_then(Value::as_array).into_iter().flatten().any(given_twice),
-        // serde copies what is flattened or untagged before it knows the type, and hands a negative zero on as a float,
-        // which no integer takes. Telling the two zeros apart matters more to floats.
-        _ => negative_zero(value),
+        _ => false,
     }
 }
 

@@ -115,7 +115,8 @@ impl Maker<'_> {
     }
 
     fn array(&self, map: &Map<String, Value>, depth: usize) -> Json {
-        let bound = |keyword: &str| map.get(keyword).and_then(Value::as_u64).and_then(|count| usize::try_from(count).ok());
+        let bound =
+            |keyword: &str| map.get(keyword).and_then(Value::as_u64).and_then(|count| usize::try_from(count).ok());
         let least = bound("minItems").unwrap_or(0);
         let most = bound("maxItems").unwrap_or(least + 3).max(least);
         let mut count = if depth < DEPTH { least + self.tape.below(most - least + 1) } else { least };
@@ -124,7 +125,8 @@ impl Maker<'_> {
         }
         let first = map.get("prefixItems").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let any = Value::Bool(true);
-        let item = |at: usize| first.get(at).or_else(|| map.get("items")).filter(|item| item.is_object()).unwrap_or(&any);
+        let item =
+            |at: usize| first.get(at).or_else(|| map.get("items")).filter(|item| item.is_object()).unwrap_or(&any);
         Json::List((0..count).map(|at| self.make(item(at), depth + 1)).collect())
     }
 
@@ -134,10 +136,12 @@ impl Maker<'_> {
             return (*self.tape.pick(samples)).to_owned();
         }
         if has("pattern").is_some() {
-            let samples = ["abc", "ab", "a", "1", "123", "ff", "00c0ffee", "", "abcdef", "xyz", "x1", "1234", "ABC", "abc\n"];
+            let samples =
+                ["abc", "ab", "a", "1", "123", "ff", "00c0ffee", "", "abcdef", "xyz", "x1", "1234", "ABC", "abc\n"];
             return (*self.tape.pick(&samples)).to_owned();
         }
-        let bound = |keyword: &str| map.get(keyword).and_then(Value::as_u64).and_then(|count| usize::try_from(count).ok());
+        let bound =
+            |keyword: &str| map.get(keyword).and_then(Value::as_u64).and_then(|count| usize::try_from(count).ok());
         let least = bound("minLength").unwrap_or(0);
         let most = bound("maxLength").unwrap_or(least + 6);
         let mut count = least + self.tape.below(most.saturating_sub(least) + 1);
@@ -251,10 +255,16 @@ fn of_format(format: &str) -> &'static [&'static str] {
         "date" => &["2026-11-20", "2024-02-29", "2026-02-29", "2026-13-01", "2026-1-1", "20261120", "2026-11-20Z"],
         "time" => &["09:30:00Z", "09:30:00+01:00", "09:30:00.5z", "09:30:00", "24:00:00Z", "23:59:60Z", "9:30:00Z"],
         "duration" => &["PT30M", "P1DT2H", "P1W", "P1W2D", "PT", "P", "30M", "PT0.5S", "-PT1S", "P1Y2M3DT4H5M6S"],
-        "email" => &["a@example.com", "a.b+c@example.com", "a", "@example.com", "a@", "a b@example.com", "a@[127.0.0.1]"],
-        "hostname" => &["example.com", "localhost", "a-b.example", "-a.example", "a_b.example", "", "example.com.", "é.example"],
+        "email" => {
+            &["a@example.com", "a.b+c@example.com", "a", "@example.com", "a@", "a b@example.com", "a@[127.0.0.1]"]
+        }
+        "hostname" => {
+            &["example.com", "localhost", "a-b.example", "-a.example", "a_b.example", "", "example.com.", "é.example"]
+        }
         "ipv4" => &["192.0.2.1", "0.0.0.0", "256.0.0.1", "1.2.3", "01.2.3.4", "1.2.3.4 ", "::1"],
-        "ipv6" => &["2001:db8::1", "::", "::ffff:192.0.2.1", "2001:db8:::1", "g::1", "fe80::1%eth0", "1.2.3.4", "2001:DB8::1"],
+        "ipv6" => {
+            &["2001:db8::1", "::", "::ffff:192.0.2.1", "2001:db8:::1", "g::1", "fe80::1%eth0", "1.2.3.4", "2001:DB8::1"]
+        }
         "uuid" => &[
             "0190a6f0-7b3c-7cc4-8e6f-2f9d1c5b4a32",
             "0190A6F0-7B3C-7CC4-8E6F-2F9D1C5B4A32",

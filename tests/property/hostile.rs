@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use tool_core::{Arguments, ErrorKind};
 
 /// Tools that read in different ways: nothing, anything, many types, lent text, buffered, by the validator.
-const READERS: &[&str] = &["nothing", "anything", "many", "text", "flattened", "untagged", "asserted", "flattened_map", "values"];
+const READERS: &[&str] =
+    &["nothing", "anything", "many", "text", "flattened", "untagged", "asserted", "flattened_map", "values"];
 
 /// Whether the arguments are taken; whatever they are, the next call must be answered.
 fn taken<'a>(tool: &str, arguments: impl Into<Arguments<'a>>) -> bool {
@@ -31,7 +32,7 @@ fn broken_text_is_refused_by_every_tool() {
             let empty = text.trim().is_empty() && matches!(*tool, "nothing" | "flattened_map");
             assert!(!taken(tool, *text) || empty, "{tool}: {text:?}");
             assert!(!taken(tool, format!("{{\"value\":{text}}}")), "{tool}: {text:?}");
-            assert!(!taken(tool, format!("{{\"unknown\":[{text}],\"value\":1}}")) , "{tool}: {text:?}");
+            assert!(!taken(tool, format!("{{\"unknown\":[{text}],\"value\":1}}")), "{tool}: {text:?}");
         }
     }
 }
@@ -43,7 +44,9 @@ fn sound_text_arrives() {
         let sent: Value = serde_json::from_str(text).expect("it is sound");
         let got: Value = response.data().unwrap_or_else(|error| panic!("{text:?}: {error}"));
         assert_eq!(got.get("value").map(normal), Some(normal(&sent)), "{text:?}");
-        READERS.iter().for_each(|tool| drop(taken(tool, *text)));
+        for tool in READERS {
+            taken(tool, *text);
+        }
     }
 }
 
@@ -67,8 +70,16 @@ fn normal(value: &Value) -> Value {
 // DESIGN section 5: bad UTF-8 is VALIDATION.
 #[test]
 fn bytes_that_are_no_utf_8_are_refused() {
-    let bad: [&[u8]; 8] =
-        [b"\xff", b"\xc0\xaf", b"\xe2\x82", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\x80", b"\xfe\xff\x00{", b"{\x00}\xc3"];
+    let bad: [&[u8]; 8] = [
+        b"\xff",
+        b"\xc0\xaf",
+        b"\xe2\x82",
+        b"\xed\xa0\x80",
+        b"\xf4\x90\x80\x80",
+        b"\x80",
+        b"\xfe\xff\x00{",
+        b"{\x00}\xc3",
+    ];
     for bytes in bad {
         for tool in READERS {
             assert!(!taken(tool, bytes));
@@ -107,7 +118,10 @@ fn text_is_taken_up_to_the_cap() {
     assert!(!taken("string", format!("{{\"value\":\"{}", "\\u0041".repeat(100_000))));
     assert!(!taken("range_u32", format!("{{\"value\":\"{}\"}}", "9".repeat(500_000))));
     assert!(!taken("range_u32", format!("{{\"value\":{}}}", "9".repeat(500_000))));
-    assert!(!taken("many", format!("{{{}}}", (0..50_000).map(|n| format!("\"k{n}\":0")).collect::<Vec<_>>().join(","))));
+    assert!(!taken(
+        "many",
+        format!("{{{}}}", (0..50_000).map(|n| format!("\"k{n}\":0")).collect::<Vec<_>>().join(","))
+    ));
 }
 
 // THREATS: duplicate keys are refused.

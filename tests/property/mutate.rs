@@ -5,13 +5,75 @@ use crate::tape::Tape;
 
 /// Values of every kind, and spellings of numbers that are easily misread.
 const PALETTE: &[&str] = &[
-    "null", "true", "false", "0", "1", "5", "5.0", "5e0", "1e2", "-0", "-0.0", "-1", "0.1", "0.5", "255", "256", "127", "128",
-    "-128", "-129", "65536", "4294967296", "9007199254740993", "9223372036854775807", "9223372036854775808",
-    "9223372036854775808.0", "-9223372036854775808", "-9223372036854775809", "18446744073709551615",
-    "18446744073709551616", "18446744073709551615.0", "1e19", "1e20", "1e308", "1e400", "-1e400", "1e-400", "0e999", "3.4028236e38",
-    "\"\"", "\"a\"", "\"5\"", "\"5.0\"", "\" 5\"", "\"05\"", "\"+5\"", "\"1e2\"", "\"true\"", "\"True\"", "\"null\"",
-    "\"[1]\"", "\"{}\"", "\"[]\"", "\"Low\"", "\"low\"", "\"lo\"", "[]", "{}", "[1]", "[[]]", "[null]", "{\"Low\":null}",
-    "{\"Nothing\":null}", "{\"Number\":5}", "{\"a\":1}", "{\"x\":1,\"y\":2}", "[1,2,null]", "[\"a\",1]", "{\"id\":7}",
+    "null",
+    "true",
+    "false",
+    "0",
+    "1",
+    "5",
+    "5.0",
+    "5e0",
+    "1e2",
+    "-0",
+    "-0.0",
+    "-1",
+    "0.1",
+    "0.5",
+    "255",
+    "256",
+    "127",
+    "128",
+    "-128",
+    "-129",
+    "65536",
+    "4294967296",
+    "9007199254740993",
+    "9223372036854775807",
+    "9223372036854775808",
+    "9223372036854775808.0",
+    "-9223372036854775808",
+    "-9223372036854775809",
+    "18446744073709551615",
+    "18446744073709551616",
+    "18446744073709551615.0",
+    "1e19",
+    "1e20",
+    "1e308",
+    "1e400",
+    "-1e400",
+    "1e-400",
+    "0e999",
+    "3.4028236e38",
+    "\"\"",
+    "\"a\"",
+    "\"5\"",
+    "\"5.0\"",
+    "\" 5\"",
+    "\"05\"",
+    "\"+5\"",
+    "\"1e2\"",
+    "\"true\"",
+    "\"True\"",
+    "\"null\"",
+    "\"[1]\"",
+    "\"{}\"",
+    "\"[]\"",
+    "\"Low\"",
+    "\"low\"",
+    "\"lo\"",
+    "[]",
+    "{}",
+    "[1]",
+    "[[]]",
+    "[null]",
+    "{\"Low\":null}",
+    "{\"Nothing\":null}",
+    "{\"Number\":5}",
+    "{\"a\":1}",
+    "{\"x\":1,\"y\":2}",
+    "[1,2,null]",
+    "[\"a\",1]",
+    "{\"id\":7}",
 ];
 
 /// Spoils one place of the value.
@@ -76,7 +138,20 @@ fn object(entries: &mut Vec<(String, Json)>, tape: &Tape<'_>) {
     let at = tape.below(entries.len());
     let choice = tape.below(9);
     if entries.is_empty() || choice == 0 {
-        let key = tape.pick(&["unknown", "Value", "value", "VALUE", "valuе", "", "title", "__proto__", "kind", "id", "nick", "label"]);
+        let key = tape.pick(&[
+            "unknown",
+            "Value",
+            "value",
+            "VALUE",
+            "valuе",
+            "",
+            "title",
+            "__proto__",
+            "kind",
+            "id",
+            "nick",
+            "label",
+        ]);
         entries.push(((*key).to_owned(), from_palette(tape)));
         return;
     }
@@ -89,7 +164,11 @@ fn object(entries: &mut Vec<(String, Json)>, tape: &Tape<'_>) {
             let twin = entries[at].clone();
             entries.push(twin);
         }
-        7 => entries[at].0 = (*tape.pick(&["nick", "handle", "n", "name", "town", "days", "query", "kind", "where", "begin", "lo", "Low"])).to_owned(),
+        7 => {
+            entries[at].0 = (*tape
+                .pick(&["nick", "handle", "n", "name", "town", "days", "query", "kind", "where", "begin", "lo", "Low"]))
+            .to_owned()
+        }
         5 => entries[at].0 = other_text(&entries[at].0, tape),
         6 => {
             let values = entries.iter().map(|(_, value)| value.clone()).collect();

@@ -33,7 +33,8 @@ fn each_of_several_mistakes_is_told_in_its_place() {
     let all = mistakes();
     for chosen in 1..1_usize << all.len() {
         let mut arguments = json!({"a": 1, "b": "", "c": true, "d": [], "f": "Low", "g": {"x": 1, "y": 2}});
-        let wrong: Vec<_> = all.iter().enumerate().filter(|(at, _)| chosen & (1 << at) != 0).map(|(_, it)| it).collect();
+        let wrong: Vec<_> =
+            all.iter().enumerate().filter(|(at, _)| chosen & (1 << at) != 0).map(|(_, it)| it).collect();
         for (name, value, _) in &wrong {
             arguments[*name] = value.clone();
         }

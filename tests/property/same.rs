@@ -57,7 +57,8 @@ pub fn same(sent: &Value, got: &Value, known: &Known) -> bool {
                 Some(sent) => same(sent, got, known),
                 None => got.is_null() || known.defaults.iter().any(|default| same(default, got, known)),
             });
-            arrived && sent.keys().all(|name| got.contains_key(name) || sent[name].is_null() || !known.names.contains(name))
+            arrived
+                && sent.keys().all(|name| got.contains_key(name) || sent[name].is_null() || !known.names.contains(name))
         }
         _ => sent == got,
     }

@@ -62,9 +62,9 @@ pub use response::{
 pub use run::{CancellationToken, FromRunContext, Progress, RunContext, RunContextBuilder, State, Update, UserData};
 pub use timestamp::Timestamp;
 pub use tool::{
-    Category, Confirm, Derived, DuplicateScope, Flags, FunctionTool, IntoTool, LifecycleFuture, Mode, Modes, OnDuplicate, ProviderId,
-    ProviderTool, RawHandler, RawStateHandler, RawTool, Source, Tool, ToolDefinition, ToolKind, Toolset, ToolsetExt,
-    combined,
+    Category, Confirm, Derived, DuplicateScope, Flags, FunctionTool, IntoTool, LifecycleFuture, Mode, Modes,
+    OnDuplicate, ProviderId, ProviderTool, RawHandler, RawStateHandler, RawTool, Source, Tool, ToolDefinition,
+    ToolKind, Toolset, ToolsetExt, combined,
 };
 
 #[doc(inline)]

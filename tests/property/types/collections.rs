@@ -1,8 +1,8 @@
 //! Lists, tuples, maps and sets.
 
+use super::echoes;
 use super::enums::{Documented, Level};
 use super::structs::Point;
-use super::echoes;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 

@@ -36,17 +36,10 @@ pub fn exactly(_: &mut Value) {}
 
 /// Every tool.
 pub fn cases() -> Vec<Case> {
-    [
-        scalars::cases(),
-        collections::cases(),
-        structs::cases(),
-        enums::cases(),
-        limits::cases(),
-        shapes::cases(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    [scalars::cases(), collections::cases(), structs::cases(), enums::cases(), limits::cases(), shapes::cases()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// A context's builder with every tool.

@@ -79,8 +79,12 @@ fn instants(value: &mut Value) {
 /// Nanoseconds that make a second are one.
 fn carried(value: &mut Value) {
     let Some(value) = value.get_mut("value") else { return };
-    let part = |name: &str| value.get(name).and_then(Value::as_f64).map(|number| format!("{}", number.abs()).parse::<u128>());
-    if let (Some(Ok(seconds)), Some(Ok(nanoseconds))) = (part("secs"), part("nanos")) {
+    let part = |name: &str| {
+        let number = value.get(name)?;
+        let whole = number.as_u64().map(u128::from);
+        whole.or_else(|| format!("{}", number.as_f64()?.abs()).parse().ok())
+    };
+    if let (Some(seconds), Some(nanoseconds)) = (part("secs"), part("nanos")) {
         *value = (seconds * 1_000_000_000 + nanoseconds).to_string().into();
     }
 }
@@ -93,4 +97,3 @@ fn addresses(value: &mut Value) {
         }
     });
 }
-

@@ -158,8 +158,8 @@ impl Calendar {
 
 mod listing {
     use super::{
-        derived, flattened_enum, flattened_map, flattened_names, flattened_option, flattened_shut, flattened_two, listed, many,
-        many_names, nothing, one_name,
+        derived, flattened_enum, flattened_map, flattened_names, flattened_option, flattened_shut, flattened_two,
+        listed, many, many_names, nothing, one_name,
     };
 
     listed! {

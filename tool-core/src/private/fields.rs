@@ -1,11 +1,10 @@
 //! How argument structs read their fields: from JSON text, or from any other deserializer.
 
 use super::seen::Seen;
-use super::{Absent, Parameter, Rest};
+use super::{Absent, FieldValue, Parameter, Rest, ToolParameter};
 use crate::json::{self, Decoder, Names};
 use crate::schema::Null;
-use serde::Deserialize;
-use serde::de::{DeserializeOwned, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -27,14 +26,14 @@ pub trait Fields<'de> {
     fn next(&mut self, parameters: &'static [Parameter]) -> Result<Option<usize>, Self::Error>;
 
     /// The value of the parameter that [`next`](Self::next) named.
-    fn value<T: Deserialize<'de>>(&mut self) -> Result<T, Self::Error>;
+    fn value<T: FieldValue<'de>>(&mut self) -> Result<T, Self::Error>;
 
     /// The same, kept unread for a flattened parameter.
     fn keep(&mut self, rest: &mut Rest<'de>) -> Result<(), Self::Error>;
 
     /// The value, or what `T` makes of an absent one.
     #[inline]
-    fn required<T: Deserialize<'de>>(&mut self, value: Option<T>, index: usize) -> Result<T, Self::Error> {
+    fn required<T: FieldValue<'de>>(&mut self, value: Option<T>, index: usize) -> Result<T, Self::Error> {
         match value {
             Some(value) => Ok(value),
             None => T::deserialize(Absent).map_err(|_| missing(index)),
@@ -42,7 +41,7 @@ pub trait Fields<'de> {
     }
 
     /// A flattened parameter's value, of the entries that were kept.
-    fn flattened<T: DeserializeOwned>(&mut self, rest: &mut Rest<'de>) -> Result<T, Self::Error> {
+    fn flattened<T: ToolParameter>(&mut self, rest: &mut Rest<'de>) -> Result<T, Self::Error> {
         rest.take().map_err(Self::Error::custom)
     }
 
@@ -205,7 +204,7 @@ impl<'de> Fields<'de> for ObjectFields<'de, '_> {
     }
 
     #[inline]
-    fn value<T: Deserialize<'de>>(&mut self) -> Result<T, json::Error> {
+    fn value<T: FieldValue<'de>>(&mut self) -> Result<T, json::Error> {
         T::deserialize(&mut self.decoder).inspect_err(|_| self.failed = self.guess)
     }
 
@@ -215,7 +214,7 @@ impl<'de> Fields<'de> for ObjectFields<'de, '_> {
         rest.push(std::mem::take(&mut self.key), raw.into()).map_err(json::Error::custom)
     }
 
-    fn flattened<T: DeserializeOwned>(&mut self, rest: &mut Rest<'de>) -> Result<T, json::Error> {
+    fn flattened<T: ToolParameter>(&mut self, rest: &mut Rest<'de>) -> Result<T, json::Error> {
         rest.take()
     }
 
@@ -273,7 +272,7 @@ impl<'de, M: MapAccess<'de>> Fields<'de> for MapFields<M> {
         Ok(Some(index))
     }
 
-    fn value<T: Deserialize<'de>>(&mut self) -> Result<T, M::Error> {
+    fn value<T: FieldValue<'de>>(&mut self) -> Result<T, M::Error> {
         self.map.next_value()
     }
 

@@ -44,4 +44,5 @@ pub fn default_json<T: PublishedDefault + ?Sized>(value: &T) -> serde_json::Valu
 )]
 pub trait PublishedDefault: serde::Serialize {}
 
+#[diagnostic::do_not_recommend]
 impl<T: serde::Serialize + ?Sized> PublishedDefault for T {}

@@ -88,10 +88,35 @@ pub enum Literal {
     Number(Number),
 }
 
+/// A type that a model can fill in.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a tool parameter",
+    label = "no model can fill this in",
+    note = "parameters need `Deserialize` and `JsonSchema`; derive both for a type of your own",
+    note = "if it is injected, mark it `#[context]`"
+)]
+pub trait ToolParameter: JsonSchema + for<'de> Deserialize<'de> {}
+
+// Or the compiler would speak of serde's traits instead, and list whom they are implemented for.
+#[diagnostic::do_not_recommend]
+impl<T: JsonSchema + for<'de> Deserialize<'de>> ToolParameter for T {}
+
+/// The same of a field, which may borrow from the argument text.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a tool parameter",
+    label = "no model can fill this in",
+    note = "parameters need `Deserialize` and `JsonSchema`; derive both for a type of your own",
+    note = "if it is injected, mark it `#[context]`"
+)]
+pub trait FieldValue<'de>: Deserialize<'de> {}
+
+#[diagnostic::do_not_recommend]
+impl<'de, T: Deserialize<'de>> FieldValue<'de> for T {}
+
 impl Parameter {
     /// A parameter of type `T`.
     #[must_use]
-    pub const fn new<T: JsonSchema + for<'de> Deserialize<'de>>(name: &'static str, description: &'static str) -> Self {
+    pub const fn new<T: ToolParameter>(name: &'static str, description: &'static str) -> Self {
         Self {
             name,
             aliases: &[],
@@ -107,7 +132,7 @@ impl Parameter {
 
     /// A parameter whose type's own properties stand among the tool's.
     #[must_use]
-    pub const fn flattened<T: JsonSchema + for<'de> Deserialize<'de>>(name: &'static str) -> Self {
+    pub const fn flattened<T: ToolParameter>(name: &'static str) -> Self {
         Self { flatten: true, ..Self::new::<T>(name, "") }
     }
 

@@ -196,6 +196,7 @@ fn foreign(error: &(dyn Error + 'static)) -> ToolError {
 )]
 pub trait Returned: Serialize {}
 
+#[diagnostic::do_not_recommend]
 impl<T: Serialize> Returned for T {}
 
 /// Puts a method's return value into an [`Invocation`].

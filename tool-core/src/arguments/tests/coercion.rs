@@ -47,7 +47,9 @@ fn a_number_that_would_change_by_being_held_stays_a_text() {
         assert_eq!(x(json!(text), json!({"type": "number"})), json!(text));
         assert_eq!(x(json!(text), json!({"type": "integer"})), json!(text));
     }
-    for (text, held) in [("1e23", 1e23), ("1e41", 1e41), ("3.4028234663852886e38", 3.402_823_466_385_288_6e38), ("0.1", 0.1)] {
+    for (text, held) in
+        [("1e23", 1e23), ("1e41", 1e41), ("3.4028234663852886e38", 3.402_823_466_385_288_6e38), ("0.1", 0.1)]
+    {
         assert_eq!(x(json!(text), json!({"type": "number"})), json!(held));
     }
     let long = "1".repeat(50);

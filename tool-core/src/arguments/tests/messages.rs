@@ -177,5 +177,8 @@ fn the_answer_stays_short() {
 
 #[test]
 fn the_answer_shows_no_arguments_where_none_are_known_to_be_valid() {
-    assert_eq!(report("t", &[Problem::missing("/a", "a string")], None), "invalid arguments for `t`:\n- /a: missing, expected a string");
+    assert_eq!(
+        report("t", &[Problem::missing("/a", "a string")], None),
+        "invalid arguments for `t`:\n- /a: missing, expected a string"
+    );
 }

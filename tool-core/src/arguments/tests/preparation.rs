@@ -37,7 +37,10 @@ fn whole_numbers_beyond_64_bits_keep_their_digits() {
     let validator = Validator::for_tool(schema.clone());
     let prepared = |text: &str| prepare(text, &schema, &validator, Caps::default(), Coercions::ALL).expect(text).text;
     let text = r#"{"wide":170141183460469231731687303715884105727,"list":[1,-9223372036854775809,0.5],"count":"5"}"#;
-    assert_eq!(prepared(text), r#"{"count":5,"list":[1,-9223372036854775809,0.5],"wide":170141183460469231731687303715884105727}"#);
+    assert_eq!(
+        prepared(text),
+        r#"{"count":5,"list":[1,-9223372036854775809,0.5],"wide":170141183460469231731687303715884105727}"#
+    );
     let twice = serde_json::Value::from(text).to_string();
     assert_eq!(prepared(&twice), prepared(text));
 }

@@ -32,8 +32,11 @@ fn types_that_uphold_their_schema_need_none() {
 // An `f32` has been rounded before its limit sees it.
 #[test]
 fn limits_on_what_is_rounded_need_it() {
-    const LIMITS: &[Constraint] =
-        &[Constraint::Range(crate::__private::Range { min: None, max: Some(crate::__private::Number::Int(1)), exclusive: false })];
+    const LIMITS: &[Constraint] = &[Constraint::Range(crate::__private::Range {
+        min: None,
+        max: Some(crate::__private::Number::Int(1)),
+        exclusive: false,
+    })];
     fn limited<T: JsonSchema + for<'de> Deserialize<'de>>() -> bool {
         built(&[Parameter::new::<T>("x", "").constraints(LIMITS)]).needs_validator
     }
