@@ -16,13 +16,13 @@ use serde_json::{Value, json};
 use tool_core::{ToolContext, ToolResponse};
 
 /// `PROPTEST_CASES` for each type, or a number that takes seconds.
-pub fn config(cases: u32) -> ProptestConfig {
+pub(crate) fn config(cases: u32) -> ProptestConfig {
     let asked = std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok());
     ProptestConfig { cases: asked.unwrap_or(cases), failure_persistence: None, ..ProptestConfig::default() }
 }
 
 /// Numbers for a tape.
-pub fn numbers() -> impl Strategy<Value = Vec<u32>> {
+pub(crate) fn numbers() -> impl Strategy<Value = Vec<u32>> {
     prop::collection::vec(any::<u32>(), 1..120)
 }
 
@@ -57,7 +57,7 @@ fn sent(case: &Case, tape: &Tape<'_>) -> Json {
     if tape.one_in(20) { Json::Text(sent.text()) } else { sent }
 }
 
-pub fn compare(case: &Case, sent: &Json, text: &str) -> Result<(), String> {
+pub(crate) fn compare(case: &Case, sent: &Json, text: &str) -> Result<(), String> {
     let published = schema(case.name);
     let closed = json!({"type": "object", "properties": {}, "additionalProperties": false});
     // L26: what a tool without parameters publishes says nothing of unknown ones, which it refuses all the same.

@@ -5,7 +5,7 @@ use crate::oracle::accepts;
 use serde_json::{Map, Value};
 
 /// The arguments as the tool should see them: an object, or why there is none.
-pub fn arguments(sent: &Json) -> Option<Value> {
+pub(crate) fn arguments(sent: &Json) -> Option<Value> {
     match sent {
         Json::Raw(text) if text == "null" => Some(Value::Object(Map::new())),
         Json::Text(text) if text.trim().is_empty() => Some(Value::Object(Map::new())),
@@ -20,7 +20,7 @@ pub fn arguments(sent: &Json) -> Option<Value> {
 }
 
 /// The value after what can be put right is; unchanged where the schema takes it.
-pub fn coerced(value: &Value, schema: &Value) -> Value {
+pub(crate) fn coerced(value: &Value, schema: &Value) -> Value {
     if accepts(schema, schema, value) { value.clone() } else { fix(value, &[schema], schema, 0) }
 }
 
@@ -161,7 +161,7 @@ fn whole(text: &str) -> Option<String> {
         digits.pop();
         places -= 1;
     }
-    if places > 0 || places < -400 {
+    if !(-400..=0).contains(&places) {
         return None;
     }
     digits.push_str(&"0".repeat(usize::try_from(-places).ok()?));

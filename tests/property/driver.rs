@@ -8,14 +8,14 @@ use std::sync::OnceLock;
 use tool_core::{Arguments, Coercions, ErrorKind, RunContext, ToolContext, ToolResponse};
 
 /// Every tool, twice: with all coercions and with none.
-pub struct Tools {
+pub(crate) struct Tools {
     pub coercing: ToolContext,
     pub strict: ToolContext,
     pub cases: Vec<Case>,
 }
 
 /// Made once.
-pub fn tools() -> &'static Tools {
+pub(crate) fn tools() -> &'static Tools {
     static TOOLS: OnceLock<Tools> = OnceLock::new();
     TOOLS.get_or_init(|| Tools {
         coercing: types::tools().build().expect("the tools are sound"),
@@ -25,13 +25,13 @@ pub fn tools() -> &'static Tools {
 }
 
 /// What is published for the tool.
-pub fn schema(name: &str) -> &'static Value {
+pub(crate) fn schema(name: &str) -> &'static Value {
     let definition = tools().coercing.definitions().find(|definition| definition.name() == name);
     definition.expect("the tool is there").parameters()
 }
 
 /// Calls the tool. A panic of the runtime is a failure of the test.
-pub fn call<'a>(tools: &ToolContext, name: &str, arguments: impl Into<Arguments<'a>>) -> ToolResponse {
+pub(crate) fn call<'a>(tools: &ToolContext, name: &str, arguments: impl Into<Arguments<'a>>) -> ToolResponse {
     thread_local! {
         static RUNTIME: LazyCell<tokio::runtime::Runtime> = LazyCell::new(|| {
             tokio::runtime::Builder::new_current_thread().build().expect("a runtime")
@@ -44,7 +44,7 @@ pub fn call<'a>(tools: &ToolContext, name: &str, arguments: impl Into<Arguments<
 }
 
 /// Whether the arguments were taken; anything but a result or VALIDATION is a failure.
-pub fn accepted(response: &ToolResponse) -> Result<bool, String> {
+pub(crate) fn accepted(response: &ToolResponse) -> Result<bool, String> {
     match response.error() {
         None => Ok(true),
         Some(error) if error.kind == ErrorKind::Validation => {

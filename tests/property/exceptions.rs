@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// Whether a whole number of more than 64 bits is in it that a float rounds. The crate sees the float: to it the
 /// number one below the least `i64` is the least `i64`. The tools see the digits.
-pub fn rounds(sent: &Json) -> bool {
+pub(crate) fn rounds(sent: &Json) -> bool {
     match sent {
         Json::Raw(text) => {
             let whole = text.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit());
@@ -39,7 +39,7 @@ const COPIED: &[&str] = &[
 ];
 
 /// Whether the tool may refuse what the schema accepts.
-pub fn may_refuse(tool: &str, value: &Value) -> bool {
+pub(crate) fn may_refuse(tool: &str, value: &Value) -> bool {
     // `jiff` ends 26 hours before the year 10,000 does, and `format: date-time` cannot say so. And the crate takes some
     // characters just below `0` for digits of the year.
     let last_days = |text: &str| text.starts_with("9999-12-3") || text.starts_with(['-', '+', '.', '/', ',']);

@@ -8,14 +8,14 @@ use serde_json::{Map, Value, json};
 const DEPTH: usize = 7;
 
 /// Makes instances of one schema.
-pub struct Maker<'a> {
+pub(crate) struct Maker<'a> {
     pub root: &'a Value,
     pub tape: &'a Tape<'a>,
 }
 
 impl Maker<'_> {
     /// An instance of the whole schema.
-    pub fn arguments(&self) -> Json {
+    pub(crate) fn arguments(&self) -> Json {
         self.make(self.root, 0)
     }
 
@@ -177,7 +177,7 @@ impl Maker<'_> {
     }
 
     /// Any JSON.
-    pub fn anything(&self, depth: usize) -> Json {
+    pub(crate) fn anything(&self, depth: usize) -> Json {
         let leaf = || Json::raw(self.tape.pick(&["null", "true", "0", "-1", "5.0", "0.5", "18446744073709551616"]));
         match self.tape.below(if depth < DEPTH { 7 } else { 3 }) {
             0..=2 => leaf(),

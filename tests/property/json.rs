@@ -3,11 +3,11 @@
 use crate::tape::Tape;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 /// A JSON text as a tree.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Json {
+pub(crate) enum Json {
     /// A number, `true`, `false` or `null`, as written.
     Raw(String),
     /// A text.
@@ -20,7 +20,7 @@ pub enum Json {
 
 impl Json {
     /// A value in its usual spelling.
-    pub fn of(value: &Value) -> Self {
+    pub(crate) fn of(value: &Value) -> Self {
         match value {
             Value::String(text) => Self::Text(text.clone()),
             Value::Array(items) => Self::List(items.iter().map(Self::of).collect()),
@@ -29,12 +29,13 @@ impl Json {
         }
     }
 
-    pub fn raw(text: impl ToString) -> Self {
+    #[allow(clippy::needless_pass_by_value)] // short at the call
+    pub(crate) fn raw(text: impl ToString) -> Self {
         Self::Raw(text.to_string())
     }
 
     /// What the text means: the last of two same keys. Nothing where a number is beyond any float.
-    pub fn value(&self) -> Option<Value> {
+    pub(crate) fn value(&self) -> Option<Value> {
         Some(match self {
             Self::Raw(text) => scalar(text)?,
             Self::Text(text) => Value::String(text.clone()),
@@ -50,7 +51,7 @@ impl Json {
     }
 
     /// Whether a key stands twice somewhere.
-    pub fn repeats(&self) -> bool {
+    pub(crate) fn repeats(&self) -> bool {
         match self {
             Self::Raw(_) | Self::Text(_) => false,
             Self::List(items) => items.iter().any(Self::repeats),
@@ -62,12 +63,12 @@ impl Json {
     }
 
     /// Compact text.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.written(&Tape::new(&[]))
     }
 
     /// Text with some white space and some escapes.
-    pub fn written(&self, tape: &Tape<'_>) -> String {
+    pub(crate) fn written(&self, tape: &Tape<'_>) -> String {
         let mut text = String::new();
         self.write(&mut text, tape);
         text
@@ -112,7 +113,7 @@ fn string(out: &mut String, text: &str, tape: &Tape<'_>) {
     }
     out.push('"');
     for unit in text.encode_utf16() {
-        out.push_str(&format!("\\u{unit:04x}"));
+        let _ = write!(out, "\\u{unit:04x}");
     }
     out.push('"');
 }
@@ -137,7 +138,7 @@ fn scalar(text: &str) -> Option<Value> {
 }
 
 /// Reads a text, with its duplicates; nothing where it is no JSON.
-pub fn parse(text: &str) -> Option<Json> {
+pub(crate) fn parse(text: &str) -> Option<Json> {
     serde_json::from_str(text).ok()
 }
 

@@ -77,7 +77,7 @@ const PALETTE: &[&str] = &[
 ];
 
 /// Spoils one place of the value.
-pub fn mutate(value: &mut Json, tape: &Tape<'_>) {
+pub(crate) fn mutate(value: &mut Json, tape: &Tape<'_>) {
     let count = count(value);
     let mut left = tape.below(count);
     if let Some(place) = nth(value, &mut left) {
@@ -94,7 +94,7 @@ fn count(value: &Json) -> usize {
 }
 
 /// The place of that number, in the order of the text.
-pub fn nth<'a>(value: &'a mut Json, left: &mut usize) -> Option<&'a mut Json> {
+pub(crate) fn nth<'a>(value: &'a mut Json, left: &mut usize) -> Option<&'a mut Json> {
     if *left == 0 {
         return Some(value);
     }
@@ -165,9 +165,8 @@ fn object(entries: &mut Vec<(String, Json)>, tape: &Tape<'_>) {
             entries.push(twin);
         }
         7 => {
-            entries[at].0 = (*tape
-                .pick(&["nick", "handle", "n", "name", "town", "days", "query", "kind", "where", "begin", "lo", "Low"]))
-            .to_owned()
+            let names = ["nick", "handle", "n", "name", "town", "days", "query", "kind", "where", "begin", "lo", "Low"];
+            (*tape.pick(&names)).clone_into(&mut entries[at].0);
         }
         5 => entries[at].0 = other_text(&entries[at].0, tape),
         6 => {

@@ -25,7 +25,7 @@ thread_local! {
 }
 
 /// Whether the schema accepts the value; references in it are to the root's definitions.
-pub fn accepts(schema: &Value, root: &Value, value: &Value) -> bool {
+pub(crate) fn accepts(schema: &Value, root: &Value, value: &Value) -> bool {
     let whole = match (schema == root, root.get("$defs")) {
         (false, Some(definitions)) => json!({"allOf": [schema], "$defs": definitions}),
         _ => schema.clone(),

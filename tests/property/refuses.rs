@@ -77,31 +77,36 @@ fn check(case: &Case, tape: &Tape<'_>) -> Result<(), String> {
     let wrong = json!({"nothing": {"has": ["such", "a"]}, "value": []});
     // By a tag it is decided what is wrong with the rest.
     let tag = |leaf: &str| leaf.ends_with("/kind") || leaf.ends_with("/type");
-    let spoils = |pointer: &String| {
-        let mut spoilt = sound.clone();
-        spoilt.pointer_mut(pointer).map(|place| *place = wrong.clone());
-        !oracle::accepts(published, published, &spoilt)
-    };
+    let spoils =
+        |pointer: &String| !oracle::accepts(published, published, &with(&sound, std::slice::from_ref(pointer), &wrong));
     let chosen: Vec<String> = leaves.into_iter().filter(|leaf| tape.one_in(2) && !tag(leaf) && spoils(leaf)).collect();
-    let mut spoilt = sound.clone();
-    for pointer in &chosen {
-        spoilt.pointer_mut(pointer).map(|place| *place = wrong.clone());
-    }
+    let sent = with(&sound, &chosen, &wrong);
     // Two mistakes may make one shape of another.
-    if chosen.is_empty() || oracle::accepts(published, published, &spoilt) {
+    if chosen.is_empty() || oracle::accepts(published, published, &sent) {
         return Ok(());
     }
-    let response = call(&tools().strict, case.name, &spoilt);
+    let response = call(&tools().strict, case.name, &sent);
     if accepted(&response)? {
-        return Err(format!("took {spoilt}"));
+        return Err(format!("took {sent}"));
     }
     let told: Vec<&str> = response.meta().problems().iter().map(|problem| problem.pointer.as_str()).collect();
     // A choice of shapes is told as a whole.
     let near = |leaf: &str, told: &str| !told.is_empty() && (leaf.starts_with(told) || told.starts_with(leaf));
     match chosen.iter().find(|leaf| !told.iter().any(|told| near(leaf, told))) {
-        Some(leaf) => Err(format!("{leaf} is not told: {told:?} for {spoilt}")),
+        Some(leaf) => Err(format!("{leaf} is not told: {told:?} for {sent}")),
         None => Ok(()),
     }
+}
+
+/// The value with another in these places.
+fn with(sound: &Value, pointers: &[String], wrong: &Value) -> Value {
+    let mut spoilt = sound.clone();
+    for pointer in pointers {
+        if let Some(place) = spoilt.pointer_mut(pointer) {
+            place.clone_from(wrong);
+        }
+    }
+    spoilt
 }
 
 /// The pointers to all scalars.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// What a schema says that matters for comparing.
-pub struct Known {
+pub(crate) struct Known {
     /// Every default, at any depth.
     defaults: Vec<Value>,
     /// Every property that has a name, at any depth; of a choice of shapes each has its own, so that none is known.
@@ -13,7 +13,7 @@ pub struct Known {
 
 impl Known {
     /// Gathers both.
-    pub fn of(schema: &Value) -> Self {
+    pub(crate) fn of(schema: &Value) -> Self {
         let mut known = Self { defaults: Vec::new(), names: Vec::new(), choice: false };
         known.gather(schema);
         // The one parameter of most tools; a member of that name may as well be an unknown one inside.
@@ -39,7 +39,7 @@ impl Known {
 
 /// Whether the answer is what was sent: numbers by value, absent members as their default or as nothing, and members
 /// that nobody knows dropped.
-pub fn same(sent: &Value, got: &Value, known: &Known) -> bool {
+pub(crate) fn same(sent: &Value, got: &Value, known: &Known) -> bool {
     match (sent, got) {
         (Value::Number(sent), Value::Number(got)) => {
             let float = |number: &serde_json::Number| number.as_f64().unwrap_or(f64::NAN);

@@ -1,7 +1,7 @@
-//! JSON texts after the fashion of JSONTestSuite: what every parser takes, what none may, and what each decides.
+//! JSON texts after the fashion of `JSONTestSuite`: what every parser takes, what none may, and what each decides.
 
 /// Sound values.
-pub const SOUND: &[&str] = &[
+pub(crate) const SOUND: &[&str] = &[
     "null",
     "true",
     "false",
@@ -44,7 +44,7 @@ pub const SOUND: &[&str] = &[
 ];
 
 /// Broken texts.
-pub const BROKEN: &[&str] = &[
+pub(crate) const BROKEN: &[&str] = &[
     "",
     " ",
     "[",
@@ -171,7 +171,7 @@ pub const BROKEN: &[&str] = &[
 ];
 
 /// What a parser decides for itself: a float may become zero, another be rounded.
-pub const EITHER: &[&str] = &[
+pub(crate) const EITHER: &[&str] = &[
     "1e-400",
     "0e999999999999",
     "0.000000000000000000000000000000000000000000000000000000000000001e-300",

@@ -3,36 +3,36 @@
 use std::cell::Cell;
 
 /// Choices to draw.
-pub struct Tape<'a> {
+pub(crate) struct Tape<'a> {
     numbers: &'a [u32],
     at: Cell<usize>,
 }
 
 impl<'a> Tape<'a> {
     /// A tape of these numbers.
-    pub fn new(numbers: &'a [u32]) -> Self {
+    pub(crate) fn new(numbers: &'a [u32]) -> Self {
         Self { numbers, at: Cell::new(0) }
     }
 
     /// The next number, whatever it is.
-    pub fn number(&self) -> u32 {
+    pub(crate) fn number(&self) -> u32 {
         let at = self.at.get();
         self.at.set(at + 1);
         self.numbers.get(at).copied().unwrap_or(0)
     }
 
     /// A number below the limit.
-    pub fn below(&self, limit: usize) -> usize {
+    pub(crate) fn below(&self, limit: usize) -> usize {
         if limit == 0 { 0 } else { self.number() as usize % limit }
     }
 
     /// True once in so many times; false where the tape has ended.
-    pub fn one_in(&self, times: usize) -> bool {
+    pub(crate) fn one_in(&self, times: usize) -> bool {
         self.below(times) == times - 1
     }
 
     /// One of these.
-    pub fn pick<'b, T>(&self, from: &'b [T]) -> &'b T {
+    pub(crate) fn pick<'b, T>(&self, from: &'b [T]) -> &'b T {
         &from[self.below(from.len())]
     }
 }

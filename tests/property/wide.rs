@@ -11,6 +11,7 @@ fn echoed(tool: &str, number: &str) -> Option<String> {
     accepted(&response).expect("a typed answer").then(|| response.data_json().unwrap_or_default().to_owned())
 }
 
+#[allow(clippy::needless_pass_by_value, clippy::unnecessary_wraps)] // to compare with what is echoed
 fn answer(number: impl ToString) -> Option<String> {
     Some(format!("{{\"value\":{}}}", number.to_string()))
 }

@@ -2,6 +2,9 @@
 //! default, the range, the call, `serde_json::to_string`. No box for a future, no panic guard, no duplicate keys
 //! refused, no unknown fields refused, no size cap, no response.
 
+// Async floors have bodies that never wait, as the tools' have.
+#![allow(clippy::unused_async)]
+
 use super::methods::{Event, Record, create, create_at, total};
 use super::now;
 use serde::Deserialize;
@@ -57,14 +60,14 @@ fn known(name: &str) -> Option<u8> {
 }
 
 #[inline(never)]
-pub fn create_event(name: &str, text: &str) -> Option<String> {
+pub(crate) fn create_event(name: &str, text: &str) -> Option<String> {
     let 0 = known(name)? else { return None };
     let args = CreateEvent::<String>::read(text)?;
     told(create(args.title, args.start_time, args.duration_minutes, args.attendees, args.description.as_deref()))
 }
 
 #[inline(never)]
-pub fn create_event_async(name: &str, text: &str) -> Option<String> {
+pub(crate) fn create_event_async(name: &str, text: &str) -> Option<String> {
     async fn method(args: CreateEvent<String>) -> Result<Event, ToolError> {
         create(args.title, args.start_time, args.duration_minutes, args.attendees, args.description.as_deref())
     }
@@ -76,21 +79,21 @@ pub fn create_event_async(name: &str, text: &str) -> Option<String> {
 }
 
 #[inline(never)]
-pub fn create_event_timestamp(name: &str, text: &str) -> Option<String> {
+pub(crate) fn create_event_timestamp(name: &str, text: &str) -> Option<String> {
     let 2 = known(name)? else { return None };
     let args = CreateEvent::<Timestamp>::read(text)?;
     told(create_at(args.title, args.start_time, args.duration_minutes, args.attendees, args.description.as_deref()))
 }
 
 #[inline(never)]
-pub fn noop(name: &str, text: &str) -> Option<String> {
+pub(crate) fn noop(name: &str, text: &str) -> Option<String> {
     let 3 = known(name)? else { return None };
     let Nothing {} = serde_json::from_str(text).ok()?;
     serde_json::to_string(&()).ok()
 }
 
 #[inline(never)]
-pub fn noop_async(name: &str, text: &str) -> Option<String> {
+pub(crate) fn noop_async(name: &str, text: &str) -> Option<String> {
     async fn method() {}
     let call = async {
         let 4 = known(name)? else { return None };
@@ -102,7 +105,7 @@ pub fn noop_async(name: &str, text: &str) -> Option<String> {
 }
 
 #[inline(never)]
-pub fn batch(name: &str, text: &str) -> Option<String> {
+pub(crate) fn batch(name: &str, text: &str) -> Option<String> {
     let 5 = known(name)? else { return None };
     let args: Batch = serde_json::from_str(text).ok()?;
     serde_json::to_string(&total(args.records)).ok()

@@ -5,30 +5,30 @@ use std::hint::black_box;
 use tool_core::{ToolContext, ToolsetExt};
 
 /// A context that holds what the works call.
-pub fn calendar() -> ToolContext {
+pub(crate) fn calendar() -> ToolContext {
     build(ToolContext::builder().with(Calendar))
 }
 
 /// `count` tools, all of them `noop` under names of their own.
-pub fn noops(count: usize) -> ToolContext {
+pub(crate) fn noops(count: usize) -> ToolContext {
     let one = |at: usize| Calendar.filtered(|tool| tool.name() == "noop").prefixed(&format!("toolset_{at}"));
     build(ToolContext::builder().with_all((0..count).map(one)))
 }
 
 /// 100 tools of five parameters.
-pub fn hundred() -> ToolContext {
+pub(crate) fn hundred() -> ToolContext {
     let one = |at: usize| Calendar.filtered(|tool| tool.name() == "create_event").prefixed(&format!("toolset_{at}"));
     build(ToolContext::builder().with_all((0..100).map(one)))
 }
 
 /// Their names, as calls give them.
-pub fn names(tools: &ToolContext) -> Vec<String> {
+pub(crate) fn names(tools: &ToolContext) -> Vec<String> {
     tools.definitions().map(|tool| tool.name().to_owned()).collect()
 }
 
 /// What a model is shown of every tool.
 #[inline(never)]
-pub fn list(tools: &ToolContext) -> usize {
+pub(crate) fn list(tools: &ToolContext) -> usize {
     let mut bytes = 0;
     for tool in tools.definitions() {
         let (name, description, parameters) = black_box((tool.name(), tool.description(), tool.parameters_json()));

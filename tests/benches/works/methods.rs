@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tool_core::{RunContext, Timestamp, ToolError, toolset};
 
 #[derive(Serialize, JsonSchema)]
-pub struct Event {
+pub(crate) struct Event {
     id: u64,
     title: String,
     start_time: String,
@@ -18,7 +18,7 @@ pub struct Event {
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub struct Record {
+pub(crate) struct Record {
     id: u64,
     name: String,
     score: f64,
@@ -28,7 +28,7 @@ pub struct Record {
 
 /// What each `create_event` does, whoever decoded its arguments.
 #[inline(never)]
-pub fn create(
+pub(crate) fn create(
     title: String,
     start_time: String,
     duration_minutes: u32,
@@ -44,7 +44,7 @@ pub fn create(
 
 /// The same of an instant.
 #[inline(never)]
-pub fn create_at(
+pub(crate) fn create_at(
     title: String,
     start_time: Timestamp,
     duration_minutes: u32,
@@ -57,7 +57,7 @@ pub fn create_at(
 
 /// What `batch` does.
 #[inline(never)]
-pub fn total(records: Vec<Record>) -> u64 {
+pub(crate) fn total(records: Vec<Record>) -> u64 {
     let weigh = |record: &Record| {
         let note = record.note.as_ref().map_or(0, String::len);
         record.id + record.name.len() as u64 + u64::from(record.active) + u64::from(record.score > 1.0) + note as u64
@@ -65,8 +65,8 @@ pub fn total(records: Vec<Record>) -> u64 {
     records.iter().map(weigh).sum()
 }
 
-#[derive(Clone, Copy, Default)]
-pub struct Calendar;
+#[derive(Default)]
+pub(crate) struct Calendar;
 
 /// Manage events.
 #[toolset(name = "calendar")]

@@ -3,33 +3,33 @@
 // Each benchmark uses its part of this.
 #![allow(dead_code)]
 
-pub mod floor;
-pub mod inputs;
-pub mod many;
-pub mod methods;
+pub(crate) mod floor;
+pub(crate) mod inputs;
+pub(crate) mod many;
+pub(crate) mod methods;
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use tool_core::{RunContext, ToolContext, ToolResponse};
 
 /// One line of the tables.
-pub struct Work {
-    pub name: &'static str,
+pub(crate) struct Work {
+    pub(crate) name: &'static str,
     /// The tool that is called, and the arguments that it is given.
-    pub tool: &'static str,
-    pub arguments: String,
+    pub(crate) tool: &'static str,
+    pub(crate) arguments: String,
     /// The same by hand, down to the result's text.
-    pub floor: fn(&str, &str) -> Option<String>,
+    pub(crate) floor: fn(&str, &str) -> Option<String>,
     /// Most that a call to a response value may cost, as a multiple of the floor; `None` where there is no bar.
-    pub bar: Option<f64>,
+    pub(crate) bar: Option<f64>,
     /// Most allocations of the framework's own.
-    pub own_allocations: u64,
+    pub(crate) own_allocations: u64,
     /// Texts that the tool borrows from its arguments and the floor owns.
-    pub lent: u64,
+    pub(crate) lent: u64,
 }
 
 /// Every call that stands beside a floor.
-pub fn works() -> Vec<Work> {
+pub(crate) fn works() -> Vec<Work> {
     let work = |name, tool, arguments: &str, floor, bar, own_allocations, lent| Work {
         name,
         tool,
@@ -72,18 +72,18 @@ pub fn works() -> Vec<Work> {
 }
 
 /// The bars of a bare call to a response value.
-pub const SYNC: f64 = 1.08;
-pub const ASYNC: f64 = 1.12;
+pub(crate) const SYNC: f64 = 1.08;
+pub(crate) const ASYNC: f64 = 1.12;
 /// The bar of a bare call to the envelope's text.
-pub const TEXT: f64 = 1.30;
+pub(crate) const TEXT: f64 = 1.30;
 /// What 1,000 tools may cost against 10.
-pub const LOOKUP: f64 = 1.1;
+pub(crate) const LOOKUP: f64 = 1.1;
 /// What listing 100 tools may take, in nanoseconds.
-pub const LIST_NS: f64 = 2_000.0;
+pub(crate) const LIST_NS: f64 = 2_000.0;
 
 /// Drives a future that never waits.
 #[inline]
-pub fn now<F: Future>(future: F) -> F::Output {
+pub(crate) fn now<F: Future>(future: F) -> F::Output {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,
         Poll::Pending => unreachable!("nothing here waits"),
@@ -92,12 +92,12 @@ pub fn now<F: Future>(future: F) -> F::Output {
 
 /// One bare call, to a response value.
 #[inline]
-pub fn call(tools: &ToolContext, name: &str, arguments: &str, ctx: &RunContext) -> ToolResponse {
+pub(crate) fn call(tools: &ToolContext, name: &str, arguments: &str, ctx: &RunContext) -> ToolResponse {
     now(tools.call(name, arguments, ctx))
 }
 
 /// Panics where a work does not do on both sides what it is there to do, before anything is measured.
-pub fn check(tools: &ToolContext, ctx: &RunContext) {
+pub(crate) fn check(tools: &ToolContext, ctx: &RunContext) {
     for work in works() {
         let response = call(tools, work.tool, &work.arguments, ctx);
         assert_eq!(response.data_json(), (work.floor)(work.tool, &work.arguments).as_deref(), "{}", work.name);

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-pub enum Level {
+pub(crate) enum Level {
     Low,
     Middle,
     High,
@@ -14,7 +14,7 @@ pub enum Level {
 
 /// Every variant says something.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-pub enum Documented {
+pub(crate) enum Documented {
     /// The first.
     One,
     /// The second.
@@ -24,7 +24,7 @@ pub enum Documented {
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Cased {
+pub(crate) enum Cased {
     NotYet,
     AlreadyDone,
     #[serde(rename = "n/a")]
@@ -32,7 +32,7 @@ pub enum Cased {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-pub enum AliasedVariants {
+pub(crate) enum AliasedVariants {
     #[serde(alias = "lo", alias = "small")]
     Low,
     High,
@@ -40,14 +40,14 @@ pub enum AliasedVariants {
 
 /// Takes any text.
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub enum Open {
+pub(crate) enum Open {
     Known,
     #[serde(other)]
     Other,
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub enum External {
+pub(crate) enum External {
     Nothing,
     Number(u8),
     Text(String),
@@ -58,7 +58,7 @@ pub enum External {
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Internal {
+pub(crate) enum Internal {
     Nothing,
     Circle { radius: f64 },
     At(Point),
@@ -67,7 +67,7 @@ pub enum Internal {
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", content = "data")]
-pub enum Adjacent {
+pub(crate) enum Adjacent {
     Nothing,
     Number(i32),
     Pair(u8, String),
@@ -76,7 +76,7 @@ pub enum Adjacent {
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Untagged {
+pub(crate) enum Untagged {
     Number(i64),
     Flag(bool),
     Text(String),
@@ -86,7 +86,7 @@ pub enum Untagged {
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Narrow {
+pub(crate) enum Narrow {
     Small(u8),
     Wrapped(Newtype),
     Level(Level),
@@ -94,7 +94,7 @@ pub enum Narrow {
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub struct Holder {
+pub(crate) struct Holder {
     level: Level,
     cased: Option<Cased>,
     external: External,
@@ -103,7 +103,7 @@ pub struct Holder {
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub enum Recursive {
+pub(crate) enum Recursive {
     Leaf(u8),
     Not(Box<Recursive>),
     All(Vec<Recursive>),

@@ -25,7 +25,7 @@ echoes! {
     #[arg(items(1..=3))] items: Vec<u8>;
     #[arg(items(2..))] items_option: Option<Vec<String>>;
     #[arg(items(1..=2), range(1..=9))] items_and_range: Vec<i32>;
-    #[arg(items(..=2))] items_set: HashSet<u8>, super::limits::sorted;
+    #[arg(items(..=2))] items_set: HashSet<u8>, sorted;
     #[arg(pattern = "^[a-z]{2,5}$")] pattern: String;
     #[arg(pattern = "[0-9]+")] pattern_anywhere: Option<&str>;
     #[arg(pattern = "^\\d{3}$")] pattern_digits: Vec<String>;
@@ -56,7 +56,7 @@ echoes! {
     #[arg(name = "value")] named: u8;
 }
 
-pub fn sorted(value: &mut serde_json::Value) {
+pub(crate) fn sorted(value: &mut serde_json::Value) {
     if let Some(items) = value.get_mut("value").and_then(serde_json::Value::as_array_mut) {
         items.sort_by_key(|item| format!("{:09}", item.as_f64().unwrap_or(0.0)));
     }

@@ -1,11 +1,11 @@
 //! The argument types: each is a tool that answers with what it got.
 
-pub mod collections;
-pub mod enums;
-pub mod limits;
-pub mod scalars;
-pub mod shapes;
-pub mod structs;
+pub(crate) mod collections;
+pub(crate) mod enums;
+pub(crate) mod limits;
+pub(crate) mod scalars;
+pub(crate) mod shapes;
+pub(crate) mod structs;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -13,10 +13,10 @@ use serde_json::value::{RawValue, to_raw_value};
 use tool_core::ToolContextBuilder;
 
 /// Brings a value into the one form in which it is compared.
-pub type Loosen = fn(&mut Value);
+pub(crate) type Loosen = fn(&mut Value);
 
 /// A tool, and how its answer is compared.
-pub struct Case {
+pub(crate) struct Case {
     /// The tool's name.
     pub name: &'static str,
     /// Applied to what was sent and to what came back.
@@ -24,18 +24,18 @@ pub struct Case {
 }
 
 /// What a tool answers: its arguments.
-pub type Echo = Box<RawValue>;
+pub(crate) type Echo = Box<RawValue>;
 
 /// The arguments as they are answered.
-pub fn echo<T: Serialize>(arguments: T) -> Echo {
+pub(crate) fn echo<T: Serialize>(arguments: T) -> Echo {
     to_raw_value(&arguments).expect("an argument can be written")
 }
 
 /// As it is.
-pub fn exactly(_: &mut Value) {}
+pub(crate) fn exactly(_: &mut Value) {}
 
 /// Every tool.
-pub fn cases() -> Vec<Case> {
+pub(crate) fn cases() -> Vec<Case> {
     [scalars::cases(), collections::cases(), structs::cases(), enums::cases(), limits::cases(), shapes::cases()]
         .into_iter()
         .flatten()
@@ -43,7 +43,7 @@ pub fn cases() -> Vec<Case> {
 }
 
 /// A context's builder with every tool.
-pub fn tools() -> ToolContextBuilder {
+pub(crate) fn tools() -> ToolContextBuilder {
     let tools = tool_core::ToolContext::builder();
     let tools = enums::tools(structs::tools(collections::tools(scalars::tools(tools))));
     shapes::tools(limits::tools(tools))
@@ -67,14 +67,14 @@ macro_rules! echoes {
 /// The tools of a module, and how their answers are compared.
 macro_rules! listed {
     ($($name:ident $(, $loosen:expr)?;)*) => {
-        pub fn cases() -> Vec<crate::types::Case> {
+        pub(crate) fn cases() -> Vec<crate::types::Case> {
             vec![$(crate::types::Case {
                 name: stringify!($name),
                 loosen: crate::types::listed!(@loosen $($loosen)?),
             }),*]
         }
 
-        pub fn tools(tools: tool_core::ToolContextBuilder) -> tool_core::ToolContextBuilder {
+        pub(crate) fn tools(tools: tool_core::ToolContextBuilder) -> tool_core::ToolContextBuilder {
             tools$(.with($name))*
         }
     };
@@ -85,7 +85,7 @@ macro_rules! listed {
 pub(crate) use {echoes, listed};
 
 /// Changes every scalar inside.
-pub fn scalars(value: &mut Value, change: &impl Fn(&mut Value)) {
+pub(crate) fn scalars(value: &mut Value, change: &impl Fn(&mut Value)) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| scalars(item, change)),
         Value::Object(map) => map.values_mut().for_each(|item| scalars(item, change)),
@@ -95,7 +95,7 @@ pub fn scalars(value: &mut Value, change: &impl Fn(&mut Value)) {
 
 /// As an `f32` holds it.
 #[allow(clippy::cast_possible_truncation)]
-pub fn single(value: &mut Value) {
+pub(crate) fn single(value: &mut Value) {
     scalars(value, &|value| {
         if let Some(float) = value.as_f64() {
             *value = Value::from(f64::from(float as f32));

@@ -1,5 +1,7 @@
 //! Tools of several parameters, of none, flattened ones and ones with other names.
 
+#![allow(clippy::needless_pass_by_value)] // a tool owns its parameters
+
 use super::enums::{Internal, Level};
 use super::structs::{Closed, Point};
 use super::{Echo, echo, listed};
@@ -16,7 +18,7 @@ fn nothing() -> Echo {
 
 /// Takes one of each.
 #[tool]
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments, clippy::many_single_char_names)]
 fn many(
     a: u8,
     b: String,
@@ -143,6 +145,7 @@ struct Calendar {
 impl Calendar {
     /// The tool of rule L34.
     #[tool]
+    #[allow(clippy::unused_async)] // async for the sake of being so
     async fn create_event(
         &self,
         title: String,
@@ -176,12 +179,12 @@ mod listing {
     }
 }
 
-pub fn cases() -> Vec<super::Case> {
+pub(crate) fn cases() -> Vec<super::Case> {
     let mut all = listing::cases();
     all.push(super::Case { name: "create_event", loosen: start });
     all
 }
 
-pub fn tools(tools: tool_core::ToolContextBuilder) -> tool_core::ToolContextBuilder {
+pub(crate) fn tools(tools: tool_core::ToolContextBuilder) -> tool_core::ToolContextBuilder {
     listing::tools(tools).with(Calendar { minutes: 30 })
 }

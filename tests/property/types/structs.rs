@@ -7,14 +7,14 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Point {
+pub(crate) struct Point {
     x: i32,
     y: i32,
     label: Option<String>,
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub struct Route {
+pub(crate) struct Route {
     from: Point,
     to: Point,
     via: Vec<Point>,
@@ -22,7 +22,7 @@ pub struct Route {
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub struct Tree {
+pub(crate) struct Tree {
     size: u8,
     left: Option<Box<Tree>>,
     children: Vec<Tree>,
@@ -30,21 +30,21 @@ pub struct Tree {
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Closed {
+pub(crate) struct Closed {
     id: u64,
     note: Option<String>,
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Renamed {
+pub(crate) struct Renamed {
     first_name: String,
     #[serde(rename = "age")]
     years: u8,
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub struct Aliased {
+pub(crate) struct Aliased {
     #[serde(alias = "nick", alias = "handle")]
     name: String,
     #[serde(alias = "n", default)]
@@ -52,7 +52,7 @@ pub struct Aliased {
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub struct FlattenedAliased {
+pub(crate) struct FlattenedAliased {
     title: String,
     #[serde(alias = "where")]
     place: String,
@@ -63,11 +63,11 @@ pub struct FlattenedAliased {
 /// A text that is an enum to schemars alone.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("enum" = ["red", "green"]))]
-pub struct Tint(String);
+pub(crate) struct Tint(String);
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Defaulted {
+pub(crate) struct Defaulted {
     retries: u8,
     label: String,
     ratio: f64,
@@ -81,7 +81,7 @@ impl Default for Defaulted {
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub struct Flattened {
+pub(crate) struct Flattened {
     title: String,
     #[serde(flatten)]
     at: Point,
@@ -90,32 +90,32 @@ pub struct Flattened {
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub struct FlattenedClosed {
+pub(crate) struct FlattenedClosed {
     title: String,
     #[serde(flatten)]
     inner: Closed,
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub struct Newtype(u16);
+pub(crate) struct Newtype(u16);
 
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub struct TextNewtype(String);
+pub(crate) struct TextNewtype(String);
 
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub struct TupleStruct(u8, String);
+pub(crate) struct TupleStruct(u8, String);
 
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub struct Unit;
+pub(crate) struct Unit;
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
-pub struct Transparent {
+pub(crate) struct Transparent {
     inner: Point,
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub struct With {
+pub(crate) struct With {
     /// A number that travels as hexadecimal text.
     #[serde(with = "hexadecimal")]
     #[schemars(with = "String", regex(pattern = "^[0-9a-f]{1,8}$"))]
@@ -138,7 +138,7 @@ mod hexadecimal {
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub struct Skipping {
+pub(crate) struct Skipping {
     #[serde(skip)]
     #[allow(dead_code)]
     hidden: u8,
@@ -153,7 +153,7 @@ fn seven() -> u8 {
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub struct Numbers {
+pub(crate) struct Numbers {
     a: u8,
     b: i64,
     c: u64,
@@ -163,7 +163,7 @@ pub struct Numbers {
 
 /// Assertions that only schemars knows of.
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub struct Asserted {
+pub(crate) struct Asserted {
     #[schemars(range(min = 1, max = 10))]
     rank: u8,
     #[schemars(length(min = 2, max = 4))]
@@ -183,7 +183,7 @@ pub struct Asserted {
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub struct Formats {
+pub(crate) struct Formats {
     #[schemars(extend("format" = "date"))]
     date: Option<String>,
     #[schemars(extend("format" = "time"))]
@@ -197,7 +197,7 @@ pub struct Formats {
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub struct Generic<T> {
+pub(crate) struct Generic<T> {
     item: T,
     others: Vec<T>,
 }

@@ -133,8 +133,8 @@ pub(crate) fn canonical(
         root.properties.iter().map(|(_, schema)| schema).chain(&root.unions).chain(&root.additional).collect();
     normalize::prune(&used, &mut definitions);
     let (value, text) = text::write(root, definitions);
-    let names = names::of(&value);
-    Ok(Canonical { value, text, needs_validator, nulls, names })
+    let known = names::of(&value);
+    Ok(Canonical { value, text, needs_validator, nulls, names: known })
 }
 
 /// Adds one parameter to the root and says what `null` means for it.
