@@ -42,6 +42,7 @@ mod context;
 mod guide;
 mod json;
 pub mod manifest;
+mod name;
 mod response;
 mod run;
 mod schema;

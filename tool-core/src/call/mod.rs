@@ -41,7 +41,7 @@ impl Default for Settings {
 /// Runs one call of one tool.
 pub(crate) async fn run(
     tool: &FunctionTool,
-    arguments: Arguments<'_>,
+    arguments: &Arguments<'_>,
     ctx: &RunContext,
     settings: &Settings,
 ) -> ToolResponse {

@@ -6,7 +6,6 @@ use crate::arguments::{Problem, nearest};
 use crate::response::{ErrorKind, Form, RareMeta, Slim, ToolError, ToolOutput, ToolResponse, cut};
 use crate::run::RunContext;
 use crate::tool::FunctionTool;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// Everything that a response says of its call.
@@ -105,7 +104,7 @@ impl Answer<'_> {
     #[inline]
     fn slim(self) -> Slim {
         Slim {
-            tool: Arc::clone(&self.tool.definition().name),
+            tool: self.tool.definition().name.clone(),
             call_id: self.ctx.call_id_shared().cloned(),
             duration: self.began.elapsed(),
             rare: None,

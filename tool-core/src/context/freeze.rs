@@ -42,7 +42,7 @@ pub(super) fn freeze(parts: Parts) -> Result<Inner, RegistryErrors> {
     let index = functions
         .iter()
         .enumerate()
-        .map(|(at, tool)| (Arc::clone(&tool.definition().name), at))
+        .map(|(at, tool)| (tool.definition().name.clone(), at))
         .collect::<FxHashMap<_, _>>();
     let Flat { providers, toolsets, .. } = flat;
     Ok(Inner { entries, functions, index, providers, toolsets, unconfigured, settings })

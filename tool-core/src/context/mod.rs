@@ -14,6 +14,7 @@ pub(crate) use registry::function_tool;
 
 use crate::call::{self, Arguments, Settings};
 use crate::configure::ToolsetMetadata;
+use crate::name::Name;
 use crate::response::ToolResponse;
 use crate::run::RunContext;
 use crate::tool::{FunctionTool, ProviderTool, Tool, ToolDefinition, Toolset};
@@ -34,7 +35,7 @@ pub(crate) struct Inner {
     /// As they were given.
     entries: Vec<Tool>,
     functions: Vec<FunctionTool>,
-    index: FxHashMap<Arc<str>, usize>,
+    index: FxHashMap<Name, usize>,
     providers: Vec<Arc<dyn ProviderTool>>,
     toolsets: Vec<Arc<dyn Toolset>>,
     unconfigured: Vec<ToolsetMetadata>,
@@ -71,7 +72,7 @@ impl ToolContext {
         let arguments = arguments.into();
         async move {
             match self.0.index.get(name).and_then(|at| self.0.functions.get(*at)) {
-                Some(tool) if tool.visible_in(ctx) => call::run(tool, arguments, ctx, &self.0.settings).await,
+                Some(tool) if tool.visible_in(ctx) => call::run(tool, &arguments, ctx, &self.0.settings).await,
                 _ => call::unknown_tool(name, ctx, self.visible_names(ctx), Instant::now()),
             }
         }

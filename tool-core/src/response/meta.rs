@@ -2,6 +2,7 @@
 
 use super::Truncated;
 use crate::arguments::Problem;
+use crate::name::Name;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -25,7 +26,7 @@ pub struct Confirmation {
 /// What every response carries, slim; the rest is boxed because few have it.
 #[derive(Clone, Debug)]
 pub(crate) struct Slim {
-    pub(crate) tool: Arc<str>,
+    pub(crate) tool: Name,
     pub(crate) call_id: Option<Arc<str>>,
     pub(crate) duration: Duration,
     pub(crate) rare: Option<Box<RareMeta>>,

@@ -2,6 +2,7 @@
 
 use super::user_data::UserDataMap;
 use super::{CancellationToken, Progress};
+use crate::name::Name;
 use crate::response::Intent;
 use crate::tool::Mode;
 use serde_json::Value;
@@ -23,7 +24,7 @@ use tracing::Instrument;
 /// ```
 pub struct RunContext {
     shared: Arc<Shared>,
-    tool: Option<Arc<str>>,
+    tool: Option<Name>,
     intents: OnceLock<Arc<Mutex<Vec<Intent>>>>,
 }
 
@@ -128,8 +129,8 @@ impl RunContext {
     }
 
     /// The context of one call in this run: the same run, intents of its own.
-    pub(crate) fn for_call(&self, tool: &Arc<str>) -> Self {
-        Self { shared: Arc::clone(&self.shared), tool: Some(Arc::clone(tool)), intents: OnceLock::new() }
+    pub(crate) fn for_call(&self, tool: &Name) -> Self {
+        Self { shared: Arc::clone(&self.shared), tool: Some(tool.clone()), intents: OnceLock::new() }
     }
 
     /// Whether there is anything to take: cheaper to ask than to take nothing.

@@ -3,6 +3,7 @@
 use super::{Category, Confirm, Definition, DuplicateScope, Flags, Modes, OnDuplicate};
 use crate::__private::ToolFacts;
 use crate::guide::Guide;
+use crate::name::Name;
 use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use std::time::Duration;
 /// Cheap to clone. A derived toolset gives a tool another name; all else is shared.
 #[derive(Clone)]
 pub struct ToolDefinition {
-    pub(crate) name: Arc<str>,
+    pub(crate) name: Name,
     pub(crate) body: Arc<Definition>,
 }
 
@@ -34,7 +35,10 @@ impl fmt::Display for Source {
 
 impl ToolDefinition {
     pub(crate) fn of_facts(facts: &ToolFacts, defaults: &[(usize, Value)], prefix: Option<&str>) -> Self {
-        let name = prefix.map_or_else(|| facts.name.into(), |prefix| format!("{prefix}_{}", facts.name).into());
+        let name = match prefix {
+            None => Name::Static(facts.name),
+            Some(prefix) => format!("{prefix}_{}", facts.name).into(),
+        };
         Self { name, body: Arc::new(Definition::of_facts(facts, defaults)) }
     }
 

@@ -109,8 +109,8 @@ impl FunctionTool {
 
     /// The same tool under another name: another instance.
     #[must_use]
-    pub fn renamed(&self, name: impl Into<Arc<str>>) -> Self {
-        let definition = ToolDefinition { name: name.into(), body: Arc::clone(&self.0.definition.body) };
+    pub fn renamed(&self, name: impl Into<String>) -> Self {
+        let definition = ToolDefinition { name: name.into().into(), body: Arc::clone(&self.0.definition.body) };
         self.with(definition, self.0.visible.clone())
     }
 
@@ -129,7 +129,7 @@ impl FunctionTool {
     pub(crate) fn changed(&self, change: impl FnOnce(&mut Definition)) -> Self {
         let mut body = self.0.definition.body.fork();
         change(&mut body);
-        let definition = ToolDefinition { name: Arc::clone(&self.0.definition.name), body: Arc::new(body) };
+        let definition = ToolDefinition { name: self.0.definition.name.clone(), body: Arc::new(body) };
         self.with(definition, self.0.visible.clone())
     }
 
@@ -139,7 +139,8 @@ impl FunctionTool {
 
     /// Calls it outside any tool context, with the default limits.
     pub async fn call(&self, arguments: impl Into<Arguments<'_>>, ctx: &RunContext) -> ToolResponse {
-        call::run(self, arguments.into(), ctx, &Settings::DEFAULT).await
+        let arguments = arguments.into();
+        call::run(self, &arguments, ctx, &Settings::DEFAULT).await
     }
 }
 
