@@ -33,7 +33,7 @@ fuzz cases="20000":
 
 # Calls against the hand-written floor: instructions (needs valgrind), allocations, medians.
 bench:
-    cargo bench -p tests
+    cargo bench -p tests --bench instructions --bench allocations --bench medians --no-fail-fast
 
 # Compile time and binary size of a tool against the derives by hand; about ten minutes.
 bench-compile:

@@ -80,6 +80,8 @@ macro_rules! numbers {
 numbers! {
     value: i8 i16 i32 i64 u8 u16 u32 u64 => Number::Int((*value).into());
     value: i128 => Number::Int(*value);
+    // No bound that an attribute can hold lies beyond.
+    value: u128 => Number::Int(i128::try_from(*value).unwrap_or(i128::MAX));
     value: usize isize => Number::Int(*value as i128);
     value: NonZeroU8 NonZeroU16 NonZeroU32 NonZeroU64 NonZeroI32 NonZeroI64 => Number::Int(value.get().into());
     value: f64 => Number::Float(*value);
