@@ -10,6 +10,7 @@ mod derived;
 mod discovery;
 mod errors;
 mod generics;
+mod hostile;
 mod lifecycle;
 mod options;
 mod outputs;

@@ -35,7 +35,8 @@ fn no_source_file_has_more_than_three_hundred_lines() {
 fn every_module_says_what_it_is_for() {
     let silent = |path: &PathBuf| !fs::read_to_string(path).expect("text").starts_with("//!");
     // The cases of the ui tests are what a user would write, and the snapshots what the macros do.
-    let example = |path: &PathBuf| path.components().any(|part| part.as_os_str() == "ui" || part.as_os_str() == "snapshots");
+    let example =
+        |path: &PathBuf| path.components().any(|part| part.as_os_str() == "ui" || part.as_os_str() == "snapshots");
     let silent = all().into_iter().filter(|path| !example(path) && silent(path)).collect::<Vec<_>>();
     assert_eq!(silent, Vec::<PathBuf>::new());
 }

@@ -10,6 +10,48 @@ use serde_json::Value;
 /// How a toolset is made of its settings.
 ///
 /// A toolset that implements this is not discovered by itself: somebody has to configure it.
+///
+/// ```
+/// use tool_core::{Configure, ToolContext, ToolError, schemars::JsonSchema, serde::Deserialize, toolset};
+///
+/// struct Shop {
+///     currency: String,
+/// }
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// #[serde(crate = "tool_core::serde")]
+/// #[schemars(crate = "tool_core::schemars")]
+/// struct Settings {
+///     /// Three letters
+///     currency: String,
+/// }
+///
+/// impl Configure for Shop {
+///     type Config = Settings;
+///     type Secrets = ();
+///
+///     async fn configure(config: Settings, (): ()) -> Result<Self, ToolError> {
+///         Ok(Self { currency: config.currency })
+///     }
+/// }
+///
+/// #[toolset]
+/// impl Shop {
+///     /// Tell a price.
+///     #[tool]
+///     fn price(&self, cents: u32) -> String {
+///         format!("{}.{:02} {}", cents / 100, cents % 100, self.currency)
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let settings = tool_core::serde_json::from_str(r#"{"currency": "EUR"}"#)?;
+/// let tools = ToolContext::builder().with(Shop::configure(settings, ()).await?).build()?;
+/// # assert!(tools.has_tool("price"));
+/// # Ok(())
+/// # }
+/// ```
 pub trait Configure: Sized {
     /// What a person sets. Its schema is for a form, so titles and descriptions matter.
     type Config: DeserializeOwned + JsonSchema + Send;
@@ -79,7 +121,7 @@ pub struct ToolsetMetadata {
     pub description: String,
     /// The JSON Schema of the settings, with titles, descriptions and defaults; absent where there are none.
     pub config_schema: Option<Value>,
-    /// The same of the secrets.
+    /// The same of the secrets. `()` as a type says that there are none.
     pub secrets_schema: Option<Value>,
     /// Whether it has to prove who it works for.
     pub requires_auth: bool,
@@ -104,8 +146,10 @@ impl ToolsetMetadata {
     /// Adds what `T` is configured by.
     pub(crate) fn configured_by<T: Configure>(&mut self) {
         let generator = || SchemaSettings::draft2020_12().with(|settings| settings.meta_schema = None).into_generator();
-        self.config_schema = Some(generator().into_root_schema_for::<T::Config>().to_value());
-        self.secrets_schema = Some(generator().into_root_schema_for::<T::Secrets>().to_value());
+        // `()` stands for nothing to set.
+        let something = |schema: Value| (schema["type"] != "null").then_some(schema);
+        self.config_schema = something(generator().into_root_schema_for::<T::Config>().to_value());
+        self.secrets_schema = something(generator().into_root_schema_for::<T::Secrets>().to_value());
     }
 }
 

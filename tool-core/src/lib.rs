@@ -1,6 +1,6 @@
 //! Tools for language models: an ordinary method under [`#[tool]`](macro@tool) becomes a tool that any model can call.
 //!
-//! ```
+//! ```standalone_crate
 //! use tool_core::{RunContext, ToolContext, tool};
 //!
 //! /// Add two numbers.
@@ -68,6 +68,7 @@ pub use tool::{
     ToolKind, Toolset, ToolsetExt, combined,
 };
 
+#[doc = include_str!("docs/tool_error.md")]
 #[doc(inline)]
 pub use tool_macros::ToolError;
 #[doc = include_str!("docs/tool.md")]

@@ -45,7 +45,7 @@ fn stub(toolset: &Toolset) -> Option<TokenStream> {
             }
         }
         None => quote_spanned! {Span::mixed_site()=>
-            impl<#generics> __tool::ToolsetMethods for #self_ty #clause {
+            impl<#generics> __tool::MainToolsetBlock for #self_ty #clause {
                 const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new("toolset", "", &[]);
             }
         },

@@ -61,18 +61,27 @@ fn is_beginning(word: &str, candidate: &str) -> bool {
     word.len() >= 4 && candidate.starts_with(word)
 }
 
-/// Levenshtein's distance, row by row.
+/// Insertions, deletions, replacements and swaps of neighbours, row by row.
 fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    let b: Vec<char> = b.chars().collect();
+    let mut above: Vec<usize> = Vec::new();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    let mut before = None;
     for (i, letter) in a.chars().enumerate() {
-        let mut next = Vec::with_capacity(row.len());
-        let mut left = i + 1;
-        next.push(left);
-        for ((above_left, above), other) in row.iter().zip(row.iter().skip(1)).zip(b.chars()) {
-            left = (above_left + usize::from(letter != other)).min(above + 1).min(left + 1);
-            next.push(left);
+        let mut next = vec![i + 1];
+        let mut other_before = None;
+        for (j, &other) in b.iter().enumerate() {
+            let cell = |row: &[usize], at: usize| row.get(at).copied().unwrap_or(usize::MAX - 1);
+            let mut cost = cell(&row, j) + usize::from(letter != other);
+            cost = cost.min(cell(&row, j + 1) + 1).min(cell(&next, j) + 1);
+            if before == Some(other) && other_before == Some(letter) && j > 0 {
+                cost = cost.min(cell(&above, j - 1) + 1);
+            }
+            next.push(cost);
+            other_before = Some(other);
         }
-        row = next;
+        above = std::mem::replace(&mut row, next);
+        before = Some(letter);
     }
     row.last().copied().unwrap_or_default()
 }

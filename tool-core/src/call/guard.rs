@@ -2,7 +2,7 @@
 
 use crate::__private::{Call, Invocation, Outcome, Rejected, Started};
 use crate::response::{ErrorKind, MASKED, ToolError};
-use crate::tool::Handler;
+use crate::tool::FunctionTool;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -13,33 +13,49 @@ use std::task::{Context, Poll};
 
 /// Starts a tool. A panic while decoding or in a sync method is an outcome.
 #[inline]
-pub(super) fn start<'a>(handler: &'a dyn Handler, call: Call<'a>) -> Started<'a> {
-    catch_unwind(AssertUnwindSafe(|| handler.start(call))).unwrap_or_else(|panic| Ok(Invocation::Done(panicked(panic))))
+pub(super) fn start<'a>(tool: &'a FunctionTool, call: Call<'a>) -> Started<'a> {
+    let started = catch_unwind(AssertUnwindSafe(|| tool.0.handler.start(call)));
+    started.unwrap_or_else(|panic| Ok(Invocation::Done(panicked(tool.name(), panic))))
 }
 
 /// Drives a tool to its end.
 #[inline]
-pub(super) async fn settle(mut invocation: Invocation<'_>) -> Outcome {
+pub(super) async fn settle<'a>(tool: &'a FunctionTool, mut invocation: Invocation<'a>) -> Outcome {
     loop {
         match invocation {
             Invocation::Done(outcome) => return outcome,
-            Invocation::Later(future) => invocation = Guarded(Some(future)).await,
+            Invocation::Later(future) => invocation = Guarded { tool: tool.name(), future: Some(future) }.await,
         }
     }
 }
 
-struct Guarded<'a>(Option<Pin<Box<dyn Future<Output = Invocation<'a>> + Send + 'a>>>);
+struct Guarded<'a> {
+    tool: &'a str,
+    future: Option<Pin<Box<dyn Future<Output = Invocation<'a>> + Send + 'a>>>,
+}
+
+impl Drop for Guarded<'_> {
+    /// A call that is given up drops what the tool holds, which may panic as well.
+    fn drop(&mut self) {
+        if let Some(future) = self.future.take()
+            && let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(future)))
+        {
+            // Its outcome is nobody's any more; the log has it.
+            let _ = panicked(self.tool, panic);
+        }
+    }
+}
 
 impl<'a> Future for Guarded<'a> {
     type Output = Invocation<'a>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Invocation<'a>> {
         let polled = catch_unwind(AssertUnwindSafe(|| {
-            let future = self.0.as_mut()?;
+            let future = self.future.as_mut()?;
             let polled = future.as_mut().poll(cx);
             if polled.is_ready() {
                 // Dropped here, so that a panic while dropping is caught as well.
-                self.0 = None;
+                self.future = None;
             }
             Some(polled)
         }));
@@ -48,9 +64,9 @@ impl<'a> Future for Guarded<'a> {
             Ok(None) => Poll::Ready(Invocation::Done(Err(ToolError::internal("polled after it ended")))),
             Err(panic) => {
                 // What is left of it may panic once more while it is dropped.
-                let rest = self.0.take();
+                let rest = self.future.take();
                 let _ = catch_unwind(AssertUnwindSafe(|| drop(rest)));
-                Poll::Ready(Invocation::Done(panicked(panic)))
+                Poll::Ready(Invocation::Done(panicked(self.tool, panic)))
             }
         }
     }
@@ -58,7 +74,7 @@ impl<'a> Future for Guarded<'a> {
 
 /// The outcome of a panic. Its text goes to the log only.
 #[cold]
-fn panicked(panic: Box<dyn Any + Send>) -> Outcome {
+fn panicked(tool: &str, panic: Box<dyn Any + Send>) -> Outcome {
     let text = match panic.downcast::<String>() {
         Ok(text) => *text,
         Err(other) => match other.downcast::<&'static str>() {
@@ -70,7 +86,7 @@ fn panicked(panic: Box<dyn Any + Send>) -> Outcome {
             }
         },
     };
-    tracing::error!(panic = %text.escape_debug(), "tool panicked");
+    tracing::error!(tool = %tool.escape_debug(), panic = %text.escape_debug(), "tool panicked");
     Err(ToolError::new(ErrorKind::Internal, MASKED, false).unexpected())
 }
 

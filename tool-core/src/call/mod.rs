@@ -55,7 +55,7 @@ pub(crate) async fn run(
     } else {
         ctx
     };
-    let answer = Answer { tool, ctx, began };
+    let answer = Answer { tool, ctx, began, output_bytes: settings.output_bytes };
     let text = match arguments.text() {
         Ok(text) if text.len() <= settings.argument_bytes => text,
         Ok(text) => return answer.refuse(&[too_long(text.len(), settings.argument_bytes)]),
@@ -70,11 +70,11 @@ pub(crate) async fn run(
         output_bytes: output_bytes(tool, settings),
         nulls: AtomicU64::new(0),
     };
-    match guard::start(&*tool.0.handler, Call(&frame)) {
+    match guard::start(tool, Call(&frame)) {
         Ok(invocation) => {
             let outcome = match invocation {
                 Invocation::Done(outcome) => outcome,
-                later @ Invocation::Later(_) => guard::settle(later).await,
+                later @ Invocation::Later(_) => guard::settle(tool, later).await,
             };
             let mut response = answer.give(outcome);
             let nulls = frame.nulls.load(Ordering::Relaxed);
@@ -109,8 +109,8 @@ async fn repaired(answer: Answer<'_>, text: &str, settings: &Settings) -> ToolRe
         output_bytes: output_bytes(tool, settings),
         nulls: AtomicU64::new(0),
     };
-    let mut response = match guard::start(&*tool.0.handler, Call(&frame)) {
-        Ok(invocation) => answer.give(guard::settle(invocation).await),
+    let mut response = match guard::start(tool, Call(&frame)) {
+        Ok(invocation) => answer.give(guard::settle(tool, invocation).await),
         Err(Rejected::Context(error)) => answer.fail(error),
         // The schema accepts it and the type refuses it: a `Deserialize` with rules of its own, which tells them.
         Err(Rejected::Arguments(error)) => answer.refuse(&[Problem::refused(error.path(), error.message())]),

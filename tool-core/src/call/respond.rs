@@ -3,7 +3,9 @@
 use super::report;
 use crate::__private::Outcome;
 use crate::arguments::{Problem, nearest};
-use crate::response::{ErrorKind, Form, RareMeta, Slim, ToolError, ToolOutput, ToolResponse, cut};
+use crate::response::{
+    ErrorKind, Form, RareMeta, Slim, ToolError, ToolOutput, ToolResponse, Truncated, bound, cut,
+};
 use crate::run::RunContext;
 use crate::tool::FunctionTool;
 use std::time::Instant;
@@ -14,6 +16,8 @@ pub(super) struct Answer<'a> {
     pub(super) tool: &'a FunctionTool,
     pub(super) ctx: &'a RunContext,
     pub(super) began: Instant,
+    /// The bytes that a result may have.
+    pub(super) output_bytes: usize,
 }
 
 impl Answer<'_> {
@@ -35,7 +39,8 @@ impl Answer<'_> {
 
     #[inline]
     fn fits(self, data: &str) -> bool {
-        self.tool.definition().max_output().is_none_or(|limit| data.len() <= limit)
+        let definition = self.tool.definition();
+        definition.max_output().is_none_or(|limit| data.len() <= limit) && data.len() <= self.output_bytes
     }
 
     /// A result with more than data, or one that may be too long.
@@ -47,11 +52,12 @@ impl Answer<'_> {
             Err(error) => return self.fail(error),
         };
         let rare = rare.map(|rare| *rare).unwrap_or_default();
-        let limit = self.tool.definition().max_output().filter(|_| rare.truncated.is_none());
-        let (data, truncated) = match limit.and_then(|limit| cut(&data, limit)) {
+        let (data, truncated) = match self.too_long(&data).filter(|_| rare.truncated.is_none()) {
             Some((shorter, how)) => (shorter, Some(how)),
             None => (data, rare.truncated),
         };
+        // What was cut is no list of parts any more.
+        let form = if truncated.is_some() { Form::Data } else { form };
         let mut response = ToolResponse { body: Ok(data), form, slim: self.slim() };
         let meta = RareMeta {
             intents: rare.intents,
@@ -68,10 +74,16 @@ impl Answer<'_> {
         response
     }
 
+    fn too_long(self, data: &str) -> Option<(String, Truncated)> {
+        let by_characters = self.tool.definition().max_output().and_then(|limit| cut(data, limit));
+        by_characters.or_else(|| bound(data, self.output_bytes))
+    }
+
     /// Intents that were emitted come before those that were returned: they were asked for earlier.
     #[inline]
     fn intents(self, response: &mut ToolResponse) {
-        if self.ctx.may_have_intents() {
+        // A tool that takes no context runs on its caller's, whose intents are its caller's.
+        if self.tool.definition().body.uses_context && self.ctx.may_have_intents() {
             self.emitted(response);
         }
     }
@@ -90,7 +102,9 @@ impl Answer<'_> {
     pub(super) fn fail(self, error: ToolError) -> ToolResponse {
         let harmless = self.tool.definition().body.harmless();
         let body = error.into_body(self.tool.name(), harmless);
-        ToolResponse { body: Err(Box::new(body)), form: Form::Data, slim: self.slim() }
+        let mut response = ToolResponse { body: Err(Box::new(body)), form: Form::Data, slim: self.slim() };
+        self.intents(&mut response);
+        response
     }
 
     /// VALIDATION, with every problem.

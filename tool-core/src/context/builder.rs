@@ -13,7 +13,7 @@ pub struct ToolContextBuilder {
 }
 
 impl ToolContextBuilder {
-    /// Adds a toolset by value (or in an `Arc`), a `#[tool]` fn by its name, or a tool.
+    /// Adds a toolset by value (or in an `Arc`), a `#[tool]` fn by its name, or a tool. The same instance twice counts once.
     #[track_caller]
     pub fn with<M>(mut self, tool: impl IntoTool<M>) -> Self {
         match tool.into_tool() {

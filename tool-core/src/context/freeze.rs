@@ -88,7 +88,22 @@ fn check(tool: &ToolDefinition) -> Vec<String> {
     if let Some(Err(problem)) = tool.output().map(jsonschema::meta::validate) {
         messages.push(format!("tool `{name}`: its output schema is no JSON Schema: {problem}"));
     }
+    messages.extend(check_compiled(tool).map(|problem| format!("tool `{name}`: {problem}")));
     messages
+}
+
+/// A schema may be sound and still not compile: a pattern that is none, a reference to nowhere. Types of one's own have
+/// neither unless they write them by hand.
+fn check_compiled(tool: &ToolDefinition) -> Option<String> {
+    let body = &tool.body;
+    if body.raw || body.schema.text.contains("\"pattern") {
+        let schema = body.validator().compiled().err();
+        if let Some(why) = schema {
+            return Some(format!("its parameters do not compile: {why}"));
+        }
+    }
+    let why = body.output_validator().filter(|_| body.raw)?.compiled().err()?;
+    Some(format!("its output schema does not compile: {why}"))
 }
 
 fn check_schema(schema: &Value) -> Option<String> {

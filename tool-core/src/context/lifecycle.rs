@@ -22,7 +22,7 @@ impl ToolContext {
     ///
     /// Gives the context without the tools of those that failed, and the failures. The rest works.
     pub async fn setup(&self) -> (Self, Vec<SetupFailure>) {
-        let (failed, failures) = each(&self.0.toolsets, |toolset| async move { toolset.setup().await }).await;
+        let (failed, mut failures) = each(&self.0.toolsets, |toolset| async move { toolset.setup().await }).await;
         if failed.is_empty() {
             return (self.clone(), failures);
         }
@@ -33,6 +33,12 @@ impl ToolContext {
             settings: self.0.settings,
             problems: Vec::new(),
         };
+        // What stands in a toolset that failed is not offered either, so it is closed if it did open.
+        let mut lost = Vec::new();
+        failed.iter().for_each(|toolset| nested(toolset, &mut lost));
+        lost.retain(|toolset| !failed.iter().any(|out| Arc::ptr_eq(out, toolset)));
+        let (_, mut unclosed) = each(&lost, |toolset| async move { toolset.close().await }).await;
+        failures.append(&mut unclosed);
         // Fewer tools of a sound context are a sound context.
         (Self::freeze(parts).unwrap_or_else(|_| self.clone()), failures)
     }
@@ -72,6 +78,16 @@ where
     (failed.iter().map(|(toolset, _)| Arc::clone(toolset)).collect(), failures.collect())
 }
 
+/// The toolsets in a toolset, however deep.
+fn nested(toolset: &Arc<dyn Toolset>, found: &mut Vec<Arc<dyn Toolset>>) {
+    for tool in Arc::clone(toolset).tools() {
+        if let Tool::Toolset(inner) = tool {
+            nested(&inner, found);
+            found.push(inner);
+        }
+    }
+}
+
 /// A toolset whose nested toolset failed is replaced by what is left of it.
 fn without(entry: &Tool, failed: &[Arc<dyn Toolset>]) -> Option<Tool> {
     let Tool::Toolset(toolset) = entry else { return Some(entry.clone()) };
@@ -99,6 +115,10 @@ impl Toolset for Left {
 
     fn description(&self) -> &str {
         self.toolset.description()
+    }
+
+    fn title(&self) -> Option<&str> {
+        self.toolset.title()
     }
 
     fn tools(self: Arc<Self>) -> Vec<Tool> {

@@ -33,6 +33,11 @@ impl Registry {
             } else if let (Some(make), true) = (discovery.make, linked.facts.discover) {
                 parts.entries.push(Tool::Toolset(make()));
                 found.push(linked);
+            } else if linked.facts.discover {
+                tracing::warn!(
+                    toolset = linked.facts.name,
+                    "linked and not discovered: its type is neither `Default` nor `Configure`; put it in with `.with(..)`, or say `discover = false`"
+                );
             }
             toolsets.push(metadata);
         }

@@ -72,7 +72,9 @@ impl GuideExample {
 impl Guide {
     /// A guide of this text. Any text is one; what is wrong with it, the manifest tells.
     pub fn parse(text: &str) -> Self {
-        Self(Arc::new(Inner { text: text.to_owned(), parsed: OnceLock::new() }))
+        // The same text, however it was checked out.
+        let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
+        Self(Arc::new(Inner { text, parsed: OnceLock::new() }))
     }
 
     /// The whole text.

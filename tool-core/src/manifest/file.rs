@@ -35,7 +35,8 @@ pub fn check(tools: &ToolContext, path: impl AsRef<Path>) -> Result<(), Manifest
     Manifest::content(tools)?.check(path)
 }
 
-/// Pins the version in a test: a change of any schema, description, guide or option has to be meant.
+/// Pins the version in a test: a change of any schema, description, guide or option has to be meant. A default that
+/// comes from `self` is part of a schema, so pin with fixed settings.
 ///
 /// ```
 /// use tool_core::{ToolContext, manifest};

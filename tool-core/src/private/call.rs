@@ -76,6 +76,23 @@ impl<'a> Call<'a> {
         Ok(args)
     }
 
+    /// What was given, or the default that the instance decided when the tool was bound.
+    #[inline]
+    pub fn or_frozen<T: serde::Deserialize<'a>>(self, given: Option<T>, index: usize) -> Result<T, Rejected> {
+        match given {
+            Some(value) => Ok(value),
+            None => self.frozen(index),
+        }
+    }
+
+    fn frozen<T: serde::Deserialize<'a>>(self, index: usize) -> Result<T, Rejected> {
+        let text = self.0.tool.frozen_default(index);
+        serde_json::from_str(text).map_err(|error| {
+            let why = format!("the default of parameter {index} does not decode from its own JSON: {error}");
+            Rejected::Context(ToolError::internal(why))
+        })
+    }
+
     /// The types cannot prove what the schema says, so the validator looks at the text too.
     #[cold]
     fn validate(self) -> Result<(), Rejected> {

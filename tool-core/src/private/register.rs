@@ -1,6 +1,6 @@
 //! What the macros register at link time, and how it is found.
 
-use super::{Place, ToolFacts, ToolSpec, ToolsetFacts, ToolsetMethods};
+use super::{Place, ToolFacts, ToolSpec, ToolsetFacts, MainToolsetBlock};
 use crate::configure::{Configure, ToolsetMetadata};
 use crate::tool::{FunctionTool, Toolset};
 use std::any::{Any, TypeId};
@@ -69,7 +69,7 @@ impl Registration {
 
     /// A toolset.
     #[must_use]
-    pub const fn toolset<T: ToolsetMethods>(discovery: fn() -> Discovery) -> Self {
+    pub const fn toolset<T: MainToolsetBlock>(discovery: fn() -> Discovery) -> Self {
         let facts = T::TOOLSET.facts;
         Self(Kind::Toolset(Linked { id: TypeId::of::<T>, facts, discovery, tools: facts_of::<T> }))
     }
@@ -90,7 +90,7 @@ impl Registration {
 }
 
 /// The tools of `T`: those of its main block, of the parts it names, and of the parts that are linked in.
-pub(crate) fn specs_of<T: ToolsetMethods>() -> Vec<&'static ToolSpec<T>> {
+pub(crate) fn specs_of<T: MainToolsetBlock>() -> Vec<&'static ToolSpec<T>> {
     let mut specs = Vec::new();
     specs.extend(T::TOOLSET.tools);
     for part in T::TOOLSET.parts {
@@ -102,7 +102,7 @@ pub(crate) fn specs_of<T: ToolsetMethods>() -> Vec<&'static ToolSpec<T>> {
     specs
 }
 
-fn facts_of<T: ToolsetMethods>() -> Vec<&'static ToolFacts> {
+fn facts_of<T: MainToolsetBlock>() -> Vec<&'static ToolFacts> {
     specs_of::<T>().into_iter().map(|spec| &spec.facts).collect()
 }
 
@@ -143,11 +143,11 @@ impl<T> Default for Maker<T> {
 /// A toolset that has to be configured.
 pub trait MakeConfigured {
     /// How it is made.
-    fn discovery(&self) -> Discovery;
+    fn __tool_discovery(&self) -> Discovery;
 }
 
 impl<T: Configure> MakeConfigured for &&Maker<T> {
-    fn discovery(&self) -> Discovery {
+    fn __tool_discovery(&self) -> Discovery {
         Discovery { make: None, configured: Some(ToolsetMetadata::configured_by::<T>) }
     }
 }
@@ -155,11 +155,11 @@ impl<T: Configure> MakeConfigured for &&Maker<T> {
 /// A toolset that needs nothing.
 pub trait MakeDefault {
     /// How it is made.
-    fn discovery(&self) -> Discovery;
+    fn __tool_discovery(&self) -> Discovery;
 }
 
 impl<T: Toolset + Default> MakeDefault for &Maker<T> {
-    fn discovery(&self) -> Discovery {
+    fn __tool_discovery(&self) -> Discovery {
         Discovery { make: Some(|| Arc::new(T::default())), configured: None }
     }
 }
@@ -167,7 +167,7 @@ impl<T: Toolset + Default> MakeDefault for &Maker<T> {
 /// A toolset that somebody has to make.
 pub trait MakeByHand {
     /// How it is made.
-    fn discovery(&self) -> Discovery {
+    fn __tool_discovery(&self) -> Discovery {
         Discovery { make: None, configured: None }
     }
 }
@@ -181,6 +181,6 @@ macro_rules! __discovery {
     ($type:ty) => {{
         #[allow(unused_imports)]
         use $crate::__private::{MakeByHand as _, MakeConfigured as _, MakeDefault as _};
-        (&&&$crate::__private::Maker::<$type>::new()).discovery()
+        (&&&$crate::__private::Maker::<$type>::new()).__tool_discovery()
     }};
 }

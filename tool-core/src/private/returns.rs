@@ -59,25 +59,25 @@ macro_rules! probe {
 
 probe! {
     /// A `Result`.
-    ResultKind.split -> IsResult, [<T, E> ResultKind for &Probe<Result<T, E>>];
+    ResultKind.__tool_split -> IsResult, [<T, E> ResultKind for &Probe<Result<T, E>>];
     /// Anything else.
-    PlainKind.split -> IsPlain, [<T> PlainKind for Probe<T>];
+    PlainKind.__tool_split -> IsPlain, [<T> PlainKind for Probe<T>];
     /// A result with more than data.
-    OutputKind.value -> IsOutput, [<T: IntoToolOutput> OutputKind for &&&Probe<T>];
+    OutputKind.__tool_value -> IsOutput, [<T: IntoToolOutput> OutputKind for &&&Probe<T>];
     /// A JSON value, however deep.
-    TreeKind.value -> IsTree, [TreeKind for &&Probe<Value>];
+    TreeKind.__tool_value -> IsTree, [TreeKind for &&Probe<Value>];
     /// A stream of partial results.
-    StreamKind.value -> IsStream, [<T: Stream> StreamKind for &Probe<T>];
+    StreamKind.__tool_value -> IsStream, [<T: Stream> StreamKind for &Probe<T>];
     /// Plain data.
-    DataKind.value -> IsData, [<T> DataKind for Probe<T>];
+    DataKind.__tool_value -> IsData, [<T> DataKind for Probe<T>];
     /// An error that says what the model should read.
-    ToldKind.error -> IsTold, [<E: IntoToolError> ToldKind for &&&Probe<E>];
+    ToldKind.__tool_error -> IsTold, [<E: IntoToolError> ToldKind for &&&Probe<E>];
     /// An error of some library.
-    ForeignKind.error -> IsForeign, [<E: Into<Box<dyn Error + Send + Sync>>> ForeignKind for &&Probe<E>];
+    ForeignKind.__tool_error -> IsForeign, [<E: Into<Box<dyn Error + Send + Sync>>> ForeignKind for &&Probe<E>];
     /// An error that at least has a text.
-    DisplayKind.error -> IsDisplay, [<E: Display> DisplayKind for &Probe<E>];
+    DisplayKind.__tool_error -> IsDisplay, [<E: Display> DisplayKind for &Probe<E>];
     /// An error of which nothing is known.
-    UnknownKind.error -> IsUnknown, [<E> UnknownKind for Probe<E>];
+    UnknownKind.__tool_error -> IsUnknown, [<E> UnknownKind for Probe<E>];
 }
 
 impl IsResult {
@@ -209,12 +209,12 @@ macro_rules! __respond {
         #[allow(unused_imports)]
         use $crate::__private::{DataKind as _, OutputKind as _, PlainKind as _, ResultKind as _, StreamKind as _};
         match $value {
-            value => match (&&$crate::__private::Probe::of(&value)).split().apart(value) {
-                ::core::result::Result::Ok(value) => {
-                    (&&&&$crate::__private::Probe::of(&value)).value().answer(value, $call)
+            __tool_value => match (&&$crate::__private::Probe::of(&__tool_value)).__tool_split().apart(__tool_value) {
+                ::core::result::Result::Ok(__tool_value) => {
+                    (&&&&$crate::__private::Probe::of(&__tool_value)).__tool_value().answer(__tool_value, $call)
                 }
-                ::core::result::Result::Err(error) => {
-                    $crate::__private::Invocation::Done(::core::result::Result::Err($crate::__failure!(error)))
+                ::core::result::Result::Err(__tool_error) => {
+                    $crate::__private::Invocation::Done(::core::result::Result::Err($crate::__failure!(__tool_error)))
                 }
             },
         }
@@ -228,7 +228,7 @@ macro_rules! __failure {
     ($error:ident) => {{
         #[allow(unused_imports)]
         use $crate::__private::{DisplayKind as _, ForeignKind as _, ToldKind as _, UnknownKind as _};
-        (&&&&$crate::__private::Probe::of(&$error)).error().failure($error)
+        (&&&&$crate::__private::Probe::of(&$error)).__tool_error().failure($error)
     }};
 }
 
@@ -240,9 +240,9 @@ macro_rules! __outcome {
         #[allow(unused_imports)]
         use $crate::__private::{PlainKind as _, ResultKind as _};
         match $value {
-            value => match (&&$crate::__private::Probe::of(&value)).split().apart(value) {
+            __tool_value => match (&&$crate::__private::Probe::of(&__tool_value)).__tool_split().apart(__tool_value) {
                 ::core::result::Result::Ok(_) => $crate::__private::settled(),
-                ::core::result::Result::Err(error) => ::core::result::Result::Err($crate::__failure!(error)),
+                ::core::result::Result::Err(__tool_error) => ::core::result::Result::Err($crate::__failure!(__tool_error)),
             },
         }
     }};
@@ -257,11 +257,11 @@ pub fn settled() -> Outcome {
 
 probe! {
     /// A `Result`, whose success may have a schema.
-    ResultSchema.schema -> ResultOutput, [<T: JsonSchema, E> ResultSchema for &&Probe<Result<T, E>>];
+    ResultSchema.__tool_schema -> ResultOutput, [<T: JsonSchema, E> ResultSchema for &&Probe<Result<T, E>>];
     /// Something with a schema.
-    PlainSchema.schema -> PlainOutput, [<T: JsonSchema> PlainSchema for &Probe<T>];
+    PlainSchema.__tool_schema -> PlainOutput, [<T: JsonSchema> PlainSchema for &Probe<T>];
     /// Something without.
-    NoSchema.schema -> NoOutput, [<T> NoSchema for Probe<T>];
+    NoSchema.__tool_schema -> NoOutput, [<T> NoSchema for Probe<T>];
 }
 
 impl ResultOutput {
@@ -292,6 +292,6 @@ macro_rules! __output {
     ($generator:expr, $type:ty) => {{
         #[allow(unused_imports)]
         use $crate::__private::{NoSchema as _, PlainSchema as _, ResultSchema as _};
-        (&&&$crate::__private::Probe::<$type>::new()).schema().of($generator, $crate::__private::Probe::<$type>::new())
+        (&&&$crate::__private::Probe::<$type>::new()).__tool_schema().of($generator, $crate::__private::Probe::<$type>::new())
     }};
 }

@@ -221,7 +221,7 @@ impl<T: 'static> ToolsetSpec<T> {
 }
 
 /// A type whose methods are tools: what `#[toolset]` implements.
-pub trait ToolsetMethods: Send + Sync + Sized + 'static {
+pub trait MainToolsetBlock: Send + Sync + Sized + 'static {
     /// The description.
     const TOOLSET: ToolsetSpec<Self>;
 }

@@ -37,6 +37,13 @@ pub(crate) fn cut(data: &str, limit: usize) -> Option<(String, Truncated)> {
     Some((cut, truncated))
 }
 
+/// Cuts `data` to `limit` bytes; `None` where it fits.
+pub(crate) fn bound(data: &str, limit: usize) -> Option<(String, Truncated)> {
+    let partial = data.as_bytes().get(..limit).filter(|partial| partial.len() < data.len())?;
+    let truncated = Truncated { limit, unit: SizeUnit::Bytes, total: Some(data.len()) };
+    Some((cut_bytes(partial, &truncated), truncated))
+}
+
 /// Cuts bytes that were on their way to be JSON.
 pub(super) fn cut_bytes(partial: &[u8], truncated: &Truncated) -> String {
     let whole = match std::str::from_utf8(partial) {

@@ -2,27 +2,27 @@
 
 use super::cut::{SizeUnit, Truncated, cut_bytes};
 use super::output::Rare;
+use super::write::{Error, Writer};
 use super::{Form, ToolError, ToolOutput};
 use serde::Serialize;
 use serde_json::Value;
-use serde_json::ser::{CompactFormatter, Formatter};
-use std::io;
-
-/// Results nest no deeper than arguments may.
-const DEPTH: u32 = 128;
 
 /// The bytes that a result may have before anybody asks for less: far past what a model can read.
 const BYTES: usize = 1 << 20;
 
 /// Serialises `value`; what outgrows `bytes` is cut to valid JSON with a marker.
 pub(crate) fn encode<T: Serialize + ?Sized>(value: &T, bytes: usize) -> Result<ToolOutput, ToolError> {
-    let mut sink = Sink { text: Vec::with_capacity(128), limit: bytes, full: false };
-    let written = write(value, &mut sink);
-    if sink.full {
-        return Ok(cut_output(&sink.text, bytes));
+    let mut writer = Writer::new(bytes);
+    let written = value.serialize(&mut writer);
+    finish(writer, written, bytes)
+}
+
+fn finish(writer: Writer, written: Result<(), Error>, bytes: usize) -> Result<ToolOutput, ToolError> {
+    if writer.is_full() {
+        return Ok(cut_output(writer.into_text().as_bytes(), bytes));
     }
-    written?;
-    Ok(ToolOutput { data: Ok(text(sink.text)?), form: Form::Data, rare: None })
+    written.map_err(|error| failed(&error))?;
+    Ok(ToolOutput { data: Ok(writer.into_text()), form: Form::Data, rare: None })
 }
 
 /// Serialises a value that may nest too deep for its own `Drop`, which recurses.
@@ -76,22 +76,13 @@ impl List {
 }
 
 /// Serialises under the widest bound there is.
-pub(super) fn to_text<T: Serialize + ?Sized>(value: &T) -> Result<String, ToolError> {
-    encode(value, BYTES)?.data
-}
-
-fn write<T: Serialize + ?Sized>(value: &T, sink: &mut Sink) -> Result<(), ToolError> {
-    let mut serializer = serde_json::Serializer::with_formatter(sink, Bounded { depth: 0 });
-    value.serialize(&mut serializer).map_err(|error| failed(&error))
+pub(super) fn widest<T: Serialize + ?Sized>(value: &T) -> Result<ToolOutput, ToolError> {
+    encode(value, BYTES)
 }
 
 #[cold]
-fn failed(error: &serde_json::Error) -> ToolError {
+fn failed(error: &Error) -> ToolError {
     ToolError::internal(format!("the result does not serialise: {error}"))
-}
-
-fn text(bytes: Vec<u8>) -> Result<String, ToolError> {
-    String::from_utf8(bytes).map_err(|_| ToolError::internal("the result does not serialise: not UTF-8"))
 }
 
 #[cold]
@@ -102,91 +93,5 @@ fn cut_output(partial: &[u8], bytes: usize) -> ToolOutput {
         data: Ok(data),
         form: Form::Data,
         rare: Some(Box::new(Rare { truncated: Some(truncated), ..Rare::default() })),
-    }
-}
-
-/// A buffer that stops taking bytes at a limit.
-struct Sink {
-    text: Vec<u8>,
-    limit: usize,
-    full: bool,
-}
-
-impl io::Write for &mut Sink {
-    #[inline]
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.write_all(bytes)?;
-        Ok(bytes.len())
-    }
-
-    #[inline]
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        // Neither length passes `isize::MAX`, so the sum does not overflow.
-        if self.text.len() + bytes.len() > self.limit {
-            return self.overflow(bytes);
-        }
-        self.text.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Sink {
-    #[cold]
-    fn overflow(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let room = self.limit.saturating_sub(self.text.len());
-        self.text.extend_from_slice(bytes.get(..room).unwrap_or_default());
-        self.full = true;
-        Err(io::Error::other("the result is too large"))
-    }
-}
-
-/// Compact JSON that refuses to nest too deep, before the stack does.
-struct Bounded {
-    depth: u32,
-}
-
-impl Bounded {
-    #[inline]
-    fn enter(&mut self) -> io::Result<()> {
-        self.depth += 1;
-        if self.depth > DEPTH {
-            return Err(too_deep());
-        }
-        Ok(())
-    }
-}
-
-#[cold]
-fn too_deep() -> io::Error {
-    io::Error::other("it nests deeper than 128")
-}
-
-impl Formatter for Bounded {
-    #[inline]
-    fn begin_array<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.enter()?;
-        CompactFormatter.begin_array(writer)
-    }
-
-    #[inline]
-    fn end_array<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.depth -= 1;
-        CompactFormatter.end_array(writer)
-    }
-
-    #[inline]
-    fn begin_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.enter()?;
-        CompactFormatter.begin_object(writer)
-    }
-
-    #[inline]
-    fn end_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.depth -= 1;
-        CompactFormatter.end_object(writer)
     }
 }

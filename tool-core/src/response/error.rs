@@ -1,9 +1,13 @@
 //! Errors: their kinds, what a tool returns, and what the model reads.
 
 use super::MASKED;
+use crate::text::truncate;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
+
+/// The characters of a message that a model is shown; a longer one is cut.
+const MESSAGE: usize = 10_000;
 
 /// What went wrong, by the layer that tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -177,7 +181,7 @@ impl ToolError {
             tracing::error!(tool = %tool.escape_debug(), error = %self.message.escape_debug(), "tool failed internally");
             MASKED.to_owned()
         } else {
-            self.message
+            truncate(&self.message, MESSAGE)
         };
         ErrorBody {
             kind: self.kind,
@@ -230,6 +234,13 @@ impl IntoToolError for &str {
 impl IntoToolError for Cow<'_, str> {
     fn into_tool_error(self) -> ToolError {
         ToolError::permanent(self)
+    }
+}
+
+// As `clippy::result_large_err` suggests.
+impl<E: IntoToolError> IntoToolError for Box<E> {
+    fn into_tool_error(self) -> ToolError {
+        (*self).into_tool_error()
     }
 }
 

@@ -10,6 +10,7 @@ mod meta;
 mod output;
 mod plain;
 mod schema;
+mod write;
 
 pub use content::Content;
 pub use cut::{SizeUnit, Truncated};
@@ -19,7 +20,7 @@ pub use intent::Intent;
 pub use meta::{Confirmation, Meta, SCHEMA_VERSION};
 pub use output::{Form, IntoToolOutput, ToolOutput};
 
-pub(crate) use cut::cut;
+pub(crate) use cut::{bound, cut};
 pub(crate) use encode::{List, encode, encode_tree};
 pub(crate) use meta::{RareMeta, Slim};
 

@@ -35,6 +35,12 @@ pub struct ToolOutput {
     pub(crate) rare: Option<Box<Rare>>,
 }
 
+/// The members of `meta` that the envelope has itself.
+const RESERVED: [&str; 11] = [
+    "schemaVersion", "tool", "callId", "durationMs", "sizeChars", "tokenEstimate", "coerced", "truncated", "warnings",
+    "confirmation", "problems",
+];
+
 /// What few results have.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rare {
@@ -48,7 +54,7 @@ pub(crate) struct Rare {
 impl ToolOutput {
     /// A result of this data. Data that does not serialise makes the call answer INTERNAL.
     pub fn new(data: impl Serialize) -> Self {
-        Self { data: encode::to_text(&data), form: Form::Data, rare: None }
+        encode::widest(&data).unwrap_or_else(|error| Self { data: Err(error), form: Form::Data, rare: None })
     }
 
     /// Parts that are more than JSON data.
@@ -72,9 +78,13 @@ impl ToolOutput {
         self
     }
 
-    /// A member of the response's `meta`.
+    /// A member of the response's `meta`. Those that the envelope itself has cannot be set: it becomes a warning.
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.rare().extra.insert(key.into(), value.into());
+        let key = key.into();
+        if RESERVED.contains(&&*key) {
+            return self.warning(format!("`{key}` of `meta` is the envelope's own and was not set"));
+        }
+        self.rare().extra.insert(key, value.into());
         self
     }
 

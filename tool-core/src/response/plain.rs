@@ -4,6 +4,7 @@
 //! holds this text to the serialised one.
 
 use super::meta::{Meta, SCHEMA_VERSION};
+use super::write::push_string;
 use std::time::Duration;
 
 /// What stands around the members that differ.
@@ -17,10 +18,10 @@ pub(super) fn success(data: &str, meta: &Meta<'_>) -> String {
     text.push_str(r#","intents":[],"meta":{"schemaVersion":""#);
     text.push_str(SCHEMA_VERSION);
     text.push_str(r#"","tool":"#);
-    string(&mut text, meta.tool());
+    push_string(&mut text, meta.tool());
     text.push_str(r#","callId":"#);
     match meta.call_id() {
-        Some(id) => string(&mut text, id),
+        Some(id) => push_string(&mut text, id),
         None => text.push_str("null"),
     }
     text.push_str(r#","durationMs":"#);
@@ -32,19 +33,6 @@ pub(super) fn success(data: &str, meta: &Meta<'_>) -> String {
     number(&mut text, size.div_ceil(4));
     text.push_str("}}");
     text
-}
-
-fn string(text: &mut String, value: &str) {
-    // To the end in any case: without a way out the loop takes sixteen bytes at a time.
-    let special = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
-    if value.bytes().fold(false, |found, byte| found | special(byte)) {
-        // A call's id may hold anything.
-        text.push_str(&serde_json::Value::from(value).to_string());
-        return;
-    }
-    text.push('"');
-    text.push_str(value);
-    text.push('"');
 }
 
 fn number(text: &mut String, value: usize) {

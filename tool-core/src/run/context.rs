@@ -236,6 +236,12 @@ impl RunContextBuilder {
         self
     }
 
+    /// The same for a value that several contexts share, such as a pool.
+    pub fn user_data_shared<T: Send + Sync + 'static>(mut self, value: Arc<T>) -> Self {
+        self.user_data.insert(value);
+        self
+    }
+
     /// The session's state.
     pub fn state(mut self, state: Value) -> Self {
         self.state = Some(state);

@@ -66,8 +66,10 @@ impl<'a, T: FromRunContext<'a>> FromRunContext<'a> for Option<T> {
     }
 }
 
-/// A value that the host put into the run context with
-/// [`user_data`](super::RunContextBuilder::user_data); the call answers INTERNAL where there is none.
+/// A value that the host put into the run context with [`user_data`](super::RunContextBuilder::user_data); derefs to it.
+///
+/// Where there is none the call answers INTERNAL and the log tells. Take an `Option<UserData<T>>` to decide yourself, or
+/// implement [`FromRunContext`] for a type of your own to answer AUTH.
 #[derive(Debug)]
 pub struct UserData<T>(pub Arc<T>);
 

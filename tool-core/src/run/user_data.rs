@@ -21,6 +21,9 @@ impl UserDataMap {
         let found = self.0.get(&TypeId::of::<T>()).cloned();
         found
             .and_then(|value| value.downcast().ok())
-            .ok_or_else(|| format!("the run context holds no user data of type `{}`", type_name::<T>()))
+            .ok_or_else(|| {
+                let name = type_name::<T>();
+                format!("no user data of type `{name}` in the run context; put it in with `RunContext::builder().user_data(..)`")
+            })
     }
 }

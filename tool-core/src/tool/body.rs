@@ -33,6 +33,8 @@ pub(crate) struct Definition {
     pub(crate) order: Vec<&'static str>,
     /// The names of all rows of the parameter table, flattened ones too.
     pub(crate) every_name: Vec<&'static str>,
+    /// The JSON of the defaults that the instance decided, by the index of the parameter.
+    pub(crate) frozen: Vec<(usize, String)>,
     pub(crate) output: Option<Value>,
     pub(crate) uses_context: bool,
     /// Whether arguments are held to the schema. A raw tool's are not unless it asks for it.
@@ -73,6 +75,7 @@ impl Definition {
             schema,
             order: spec.parameters.iter().filter(|row| !row.flatten).map(|row| row.name).collect(),
             every_name: spec.parameters.iter().map(|row| row.name).collect(),
+            frozen: defaults.iter().map(|(at, value)| (*at, value.to_string())).collect(),
             output: spec.output.and_then(output_schema),
             uses_context: spec.uses_context,
             validated: true,
@@ -110,6 +113,7 @@ impl Definition {
             },
             order: Vec::new(),
             every_name: Vec::new(),
+            frozen: Vec::new(),
             output: None,
             uses_context: true,
             validated: false,
@@ -129,6 +133,7 @@ impl Definition {
             schema: self.schema.clone(),
             order: self.order.clone(),
             every_name: self.every_name.clone(),
+            frozen: self.frozen.clone(),
             output: self.output.clone(),
             problems: self.problems.clone(),
             validator: OnceLock::new(),
@@ -164,6 +169,11 @@ impl Definition {
     /// The compiled schema of the result, where there is one.
     pub(crate) fn output_validator(&self) -> Option<&Validator> {
         self.output_validator.get_or_init(|| self.output.clone().map(Validator::new)).as_ref()
+    }
+
+    /// The JSON of the default that the instance decided for a parameter.
+    pub(crate) fn frozen_default(&self, index: usize) -> &str {
+        self.frozen.iter().find(|(at, _)| *at == index).map_or("null", |(_, text)| text)
     }
 
     /// Whether calling it twice does no more than calling it once, so that an unexpected end leaves nothing behind.

@@ -62,7 +62,7 @@ impl ToolDefinition {
         &self.body.schema.value
     }
 
-    /// The same as compact JSON, parameters in the order of the signature.
+    /// The same as compact JSON, parameters in the order of the signature, what flattened types add by name.
     pub fn parameters_json(&self) -> &str {
         &self.body.schema.text
     }
@@ -142,7 +142,7 @@ impl ToolDefinition {
         self.body.raw
     }
 
-    /// Parameter names in the order of the signature; empty for a raw tool.
+    /// Parameter names in the order of the signature, without what flattened types add; empty for a raw tool.
     pub fn parameter_order(&self) -> &[&'static str] {
         &self.body.order
     }

@@ -6,7 +6,6 @@ use super::{FunctionTool, Tool, ToolDefinition, Toolset};
 use crate::response::ToolError;
 use crate::run::RunContext;
 use std::sync::Arc;
-use tokio::task::JoinSet;
 
 /// A toolset whose tools were made of another's. Its `setup` and `close` are the other's.
 pub struct Derived {
@@ -35,26 +34,39 @@ impl Toolset for Derived {
         self.tools.clone()
     }
 
+    /// All or none: what opened is closed again where one of them fails, as its tools are not offered.
     fn setup(&self) -> LifecycleFuture<'_> {
-        Box::pin(each(&self.inner, |toolset| async move { toolset.setup().await }))
+        Box::pin(async {
+            let opened = each(&self.inner, |toolset| async move { toolset.setup().await }).await;
+            let failed = opened.iter().position(Result::is_err);
+            let Some(first) = failed.and_then(|at| opened.get(at).cloned()) else { return Ok(()) };
+            let sound = self.inner.iter().zip(&opened).filter(|(_, result)| result.is_ok());
+            let sound = sound.map(|(toolset, _)| Arc::clone(toolset)).collect::<Vec<_>>();
+            each(&sound, |toolset| async move { toolset.close().await }).await;
+            first
+        })
     }
 
     fn close(&self) -> LifecycleFuture<'_> {
-        Box::pin(each(&self.inner, |toolset| async move { toolset.close().await }))
+        Box::pin(async {
+            let closed = each(&self.inner, |toolset| async move { toolset.close().await }).await;
+            closed.into_iter().find(Result::is_err).unwrap_or(Ok(()))
+        })
     }
 }
 
-/// All at the same time, whatever some say; one of the errors is told.
-async fn each<F>(toolsets: &[Arc<dyn Toolset>], work: impl Fn(Arc<dyn Toolset>) -> F) -> Result<(), ToolError>
+/// All at the same time, whatever some say; the results in the order of the toolsets.
+async fn each<F>(toolsets: &[Arc<dyn Toolset>], work: impl Fn(Arc<dyn Toolset>) -> F) -> Vec<Result<(), ToolError>>
 where
     F: Future<Output = Result<(), ToolError>> + Send + 'static,
 {
-    let mut tasks: JoinSet<_> = toolsets.iter().map(|toolset| work(Arc::clone(toolset))).collect();
-    let mut told = Ok(());
-    while let Some(ended) = tasks.join_next().await {
-        told = told.and(ended.unwrap_or_else(|error| Err(ToolError::internal(format!("it panicked: {error}")))));
+    let tasks = toolsets.iter().map(|toolset| tokio::spawn(work(Arc::clone(toolset)))).collect::<Vec<_>>();
+    let mut results = Vec::new();
+    for task in tasks {
+        let ended = task.await;
+        results.push(ended.unwrap_or_else(|error| Err(ToolError::internal(format!("it panicked: {error}")))));
     }
-    told
+    results
 }
 
 /// Makes toolsets of others.

@@ -8,6 +8,7 @@ use crate::response::ToolResponse;
 use crate::run::RunContext;
 use serde_json::Value;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// A tool that runs here. Cheap to clone; a clone is the same instance.
@@ -30,6 +31,7 @@ struct Origin {
     name: &'static str,
     file: &'static str,
     line: u32,
+    path: &'static str,
 }
 
 /// Decides whether a run may see a tool.
@@ -58,7 +60,9 @@ impl FunctionTool {
     pub(crate) fn bind<T: Send + Sync>(spec: &ToolSpec<T>, instance: &Arc<T>, prefix: Option<&str>) -> Self {
         let mut defaults = Vec::new();
         for (index, make) in spec.defaults {
-            defaults.push((*index, make(instance)));
+            // A panic leaves the default null, which its schema refuses with the parameter's name.
+            let made = catch_unwind(AssertUnwindSafe(|| make(instance)));
+            defaults.push((*index, made.unwrap_or(Value::Null)));
         }
         let handler = Arc::new(Bound { instance: Arc::clone(instance), wrapper: spec.call });
         Self::of_facts(&spec.facts, &defaults, handler, Arc::as_ptr(instance).addr(), prefix)
@@ -73,8 +77,8 @@ impl FunctionTool {
         prefix: Option<&str>,
     ) -> Self {
         let definition = ToolDefinition::of_facts(facts, defaults, prefix);
-        let Place { file, line, .. } = facts.place;
-        let origin = Origin { instance, name: facts.name, file, line };
+        let Place { file, line, path } = facts.place;
+        let origin = Origin { instance, name: facts.name, file, line, path };
         Self(Arc::new(Inner { definition, handler, visible: None, origin: Some(origin) }))
     }
 
@@ -97,9 +101,13 @@ impl FunctionTool {
         self.name()
     }
 
-    /// Whether a run may see it.
+    /// Whether a run may see it. A predicate that panics hides it.
     pub fn visible_in(&self, ctx: &RunContext) -> bool {
-        self.0.visible.as_ref().is_none_or(|visible| visible(ctx))
+        let Some(visible) = &self.0.visible else { return true };
+        catch_unwind(AssertUnwindSafe(|| visible(ctx))).unwrap_or_else(|_| {
+            tracing::error!(tool = self.name(), "the predicate of a dynamic toolset panicked; the tool is hidden");
+            false
+        })
     }
 
     /// Whether both are the same instance.

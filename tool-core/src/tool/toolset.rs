@@ -1,7 +1,7 @@
 //! Toolsets, and what a tool context is made of.
 
 use super::{FunctionTool, ProviderTool};
-use crate::__private::{ToolsetMethods, specs_of};
+use crate::__private::{MainToolsetBlock, specs_of};
 use crate::response::ToolError;
 use std::fmt;
 use std::pin::Pin;
@@ -43,7 +43,7 @@ pub trait Toolset: Send + Sync + 'static {
     }
 }
 
-impl<T: ToolsetMethods> Toolset for T {
+impl<T: MainToolsetBlock> Toolset for T {
     fn id(&self) -> &str {
         T::TOOLSET.facts.name
     }

@@ -157,7 +157,10 @@ fn missing(meta: &ParseNestedMeta, example: &str) -> Error {
 /// What was written is no value of this option.
 pub(crate) fn refused(meta: &ParseNestedMeta, written: impl ToTokens, example: &str) -> Error {
     let (key, shown) = (shown_key(meta), compact(&written));
-    Error::new_spanned(written, format!("`{key}` cannot be `{shown}`\nhelp: write `{key} = {example}`"))
+    // A word without its quotes is most likely the word that is meant.
+    let word = shown.starts_with(char::is_alphabetic) && shown.chars().all(|it| it.is_alphanumeric() || it == '_');
+    let fix = if word && example.starts_with('"') { format!("\"{shown}\"") } else { example.to_owned() };
+    Error::new_spanned(written, format!("`{key}` cannot be `{shown}`\nhelp: write `{key} = {fix}`"))
 }
 
 /// `key` alone.

@@ -5,11 +5,12 @@ use quote::{format_ident, quote, quote_spanned};
 
 use super::site::Site;
 use super::{Unit, own};
+use crate::attr::tool::Confirm;
 use crate::model::lend::Lend;
 use crate::model::parameter::{Argument, Default};
 use crate::model::{Text, Tool};
 use crate::names::camel_case;
-use crate::tokens::located;
+use crate::tokens::{located, mentions};
 
 pub(crate) struct Args<'a> {
     pub(crate) ident: Ident,
@@ -221,4 +222,14 @@ fn derived_struct(unit: &Unit, index: usize, argument: &Argument) -> TokenStream
         #[schemars(crate = #schemars)]
         struct #ident { #doc #rename #(#attrs)* #name: #ty }
     }
+}
+
+/// Whether the word stands anywhere in what the tool says of itself, its body aside.
+pub(crate) fn tool_mentions(tool: &Tool, word: &str) -> bool {
+    let (attrs, sig, description) = (&tool.function.attrs, &tool.function.sig, &tool.options.description);
+    let confirm = match &tool.options.confirm {
+        Some(Confirm::When(expr)) => Some(expr),
+        _ => None,
+    };
+    mentions(quote!(#(#attrs)* #sig #description #confirm), word)
 }

@@ -4,7 +4,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 use syn::Attribute;
 
-use super::args::Args;
+use super::args::{Args, tool_mentions};
 use super::site::Site;
 use super::{Unit, own, spec};
 use crate::attr::toolset::{Part, Prefix};
@@ -38,9 +38,10 @@ fn cfgs(attrs: &[Attribute]) -> TokenStream {
 fn units<'a>(toolset: &'a Toolset, site: &'a Site) -> Vec<Unit<'a>> {
     let mut taken = Vec::new();
     let is_mentioned = |name: &str| {
-        let mut signatures = toolset.tools.iter().map(|tool| &tool.function.sig);
-        mentions(&toolset.block.parsed.self_ty, name)
-            || signatures.any(|sig| mentions(&sig.inputs, name) || mentions(&sig.output, name))
+        let (auth, description) = (&toolset.options.auth, &toolset.options.description);
+        mentions(&toolset.block.head, name)
+            || mentions(quote!(#auth #description), name)
+            || toolset.tools.iter().any(|tool| tool_mentions(tool, name))
     };
     let unit = |tool| {
         let name = Args::name(tool, &mut taken, is_mentioned);
@@ -52,7 +53,7 @@ fn units<'a>(toolset: &'a Toolset, site: &'a Site) -> Vec<Unit<'a>> {
 /// Expands to:
 ///
 /// ```text
-/// impl __tool::ToolsetMethods for GoogleCalendar {
+/// impl __tool::MainToolsetBlock for GoogleCalendar {
 ///     const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new("google_calendar", "..", &[..]).at(..);
 /// }
 /// __tool::inventory::submit! { __tool::Registration::toolset::<GoogleCalendar>(|| __tool::discovery!(GoogleCalendar)) }
@@ -64,7 +65,7 @@ fn main_block(toolset: &Toolset, site: &Site, specs: &[TokenStream]) -> TokenStr
     let (generics, clause) = (site.declared(), site.where_clause());
     let generics = site.is_generic().then(|| quote!(<#generics>));
     let methods = quote_spanned! {place=>
-        impl #generics __tool::ToolsetMethods for #self_ty #clause {
+        impl #generics __tool::MainToolsetBlock for #self_ty #clause {
             const TOOLSET: __tool::ToolsetSpec<Self> =
                 __tool::ToolsetSpec::new(#name, #description, &[#(#specs),*]) #at #options;
         }

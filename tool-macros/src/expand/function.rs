@@ -3,11 +3,10 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 
-use super::args::Args;
+use super::args::{Args, tool_mentions};
 use super::site::Site;
 use super::{Unit, spec};
 use crate::model::Tool;
-use crate::tokens::mentions;
 
 /// Expands to:
 ///
@@ -22,8 +21,7 @@ use crate::tokens::mentions;
 pub(crate) fn expand(tool: &Tool) -> TokenStream {
     let site = Site::free(tool.options.krate.as_ref(), tool.function);
     let (function, name) = (tool.function, tool.ident());
-    let is_mentioned = |name: &str| mentions(&function.sig.inputs, name) || mentions(&function.sig.output, name);
-    let ident = Args::name(tool, &mut Vec::new(), is_mentioned);
+    let ident = Args::name(tool, &mut Vec::new(), |name| tool_mentions(tool, name));
     let unit = Unit { tool, site: &site, args: Args::of(tool, &site, ident) };
     let (items, public, spec) = (unit.items(), unit.args.public(&unit), spec::expand(&unit));
     let items = quote_spanned! {Span::mixed_site()=>

@@ -5,12 +5,12 @@ use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 use syn::ReturnType;
 
 use super::args::field;
-use super::{Unit, own, value};
+use super::{Unit, own};
 use crate::attr::tool::Confirm;
 use crate::model::Slot;
 use crate::model::lend::Lend;
 use crate::model::parameter::{Argument, Default};
-use crate::tokens::{located, without_self_value};
+use crate::tokens::located;
 
 /// `__tool_create_event`.
 pub(crate) fn ident(unit: &Unit) -> Ident {
@@ -40,12 +40,13 @@ pub(crate) fn expand(unit: &Unit) -> TokenStream {
         let args = own("args");
         quote_spanned!(site=> let #args =)
     });
-    let (contexts, answer, confirm) = (contexts(unit), answer(unit), confirm(unit));
+    let (contexts, frozen, answer, confirm) = (contexts(unit), frozen(unit), answer(unit), confirm(unit));
     quote_spanned! {site=>
         #cfgs
         fn #name<'__a, #generics>(#this: &'__a #self_ty, #call: __tool::Call<'__a>) -> __tool::Started<'__a> #clause {
             #binding #call.decode::<#applied>()?;
             #contexts
+            #frozen
             #answer
         }
         #confirm
@@ -69,6 +70,23 @@ fn contexts(unit: &Unit) -> TokenStream {
     quote!(#(#each)*)
 }
 
+fn frozen_ident(index: usize) -> Ident {
+    format_ident!("default{index}", span = Span::mixed_site())
+}
+
+/// Expands to: `let default2 = call.or_frozen(args.duration_minutes, 2)?;`
+///
+/// The default was evaluated when the tool was bound: what is published then is what is used.
+fn frozen(unit: &Unit) -> TokenStream {
+    let (args, call) = (own("args"), own("call"));
+    let each = unit.tool.arguments().enumerate().filter(|(_, argument)| matches!(argument.default, Default::Instance(_)));
+    let each = each.map(|(index, argument)| {
+        let (made, name) = (frozen_ident(index), field(argument));
+        quote_spanned!(Span::mixed_site()=> let #made = #call.or_frozen(#args.#name, #index)?;)
+    });
+    quote!(#(#each)*)
+}
+
 /// The call itself, made into an answer by the trait of what it returns.
 fn answer(unit: &Unit) -> TokenStream {
     let function = &unit.tool.function.sig;
@@ -76,7 +94,10 @@ fn answer(unit: &Unit) -> TokenStream {
     let this = unit.tool.has_receiver().then(|| own("this").to_token_stream());
     let passed = unit.tool.slots.iter().enumerate().map(|(position, slot)| match slot {
         Slot::Context(_) => context_ident(position).to_token_stream(),
-        Slot::Argument(argument) => pass(unit, argument),
+        Slot::Argument(argument) => {
+            let index = unit.tool.arguments().position(|other| std::ptr::eq(other, &raw const **argument)).unwrap_or_default();
+            pass(index, argument)
+        }
     });
     let passed = this.into_iter().chain(passed);
     let path = if unit.site.is_free() {
@@ -107,15 +128,12 @@ fn answer(unit: &Unit) -> TokenStream {
 }
 
 /// The argument, lent in the form that the method takes.
-fn pass(unit: &Unit, argument: &Argument) -> TokenStream {
+fn pass(index: usize, argument: &Argument) -> TokenStream {
     let site = Span::mixed_site();
     let (args, name) = (own("args"), field(argument));
-    let place = if let Default::Instance(expr) = &argument.default {
-        let expr = without_self_value(unit.site.without_self(expr), &own("this"));
-        let made = value::stored(argument, &expr, None);
-        quote_spanned!(site=> #args.#name.unwrap_or_else(|| #made))
-    } else {
-        quote_spanned!(site=> #args.#name)
+    let place = match argument.default {
+        Default::Instance(_) => frozen_ident(index).to_token_stream(),
+        _ => quote_spanned!(site=> #args.#name),
     };
     match argument.lend {
         Lend::Owned(_) => place,

@@ -92,7 +92,7 @@ const _: () = {
             }),
         )
     }
-    impl __tool::ToolsetMethods for GoogleCalendar {
+    impl __tool::MainToolsetBlock for GoogleCalendar {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
                 "google_calendar",
                 "Manage Google Calendar events.",

@@ -77,7 +77,7 @@ const _: () = {
         call.decode::<NowArgs>()?;
         __Ok(__tool::respond!(call, Clock::now(this)))
     }
-    impl __tool::ToolsetMethods for Clock {
+    impl __tool::MainToolsetBlock for Clock {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
                 "clock",
                 "",

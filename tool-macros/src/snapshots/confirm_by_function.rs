@@ -43,7 +43,7 @@ const _: () = {
         __tool::decode_arguments::<__ToolCloseAccountArgs>(text)
             .map_or(true, |args| decide(&args))
     }
-    impl __tool::ToolsetMethods for Bank {
+    impl __tool::MainToolsetBlock for Bank {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
                 "bank",
                 "",

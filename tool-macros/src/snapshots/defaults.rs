@@ -93,18 +93,19 @@ const _: () = {
         call: __tool::Call<'__a>,
     ) -> __tool::Started<'__a> {
         let args = call.decode::<SearchArgs<'__a>>()?;
+        let default5 = call.or_frozen(args.pages, 5usize)?;
+        let default6 = call.or_frozen(args.region, 6usize)?;
         __Ok(
             __tool::later(async move {
                 __tool::respond!(
                     call, Search::search(this, & * args.query, args.language, & * args
-                    .scope, args.bias, args.limit, args.pages.unwrap_or_else(|| this
-                    .config.pages), & * args.region.unwrap_or_else(||
-                    __tool::Text::from(this.region())), args.tags, args.depth). await
+                    .scope, args.bias, args.limit, default5, & * default6, args.tags,
+                    args.depth). await
                 )
             }),
         )
     }
-    impl __tool::ToolsetMethods for Search {
+    impl __tool::MainToolsetBlock for Search {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
                 "search",
                 "",

@@ -79,7 +79,7 @@ const _: () = {
         call.decode::<CountArgs>()?;
         __Ok(__tool::respond!(call, < Store < T, N > > ::count(this)))
     }
-    impl<T: Record, const N: usize> __tool::ToolsetMethods for Store<T, N>
+    impl<T: Record, const N: usize> __tool::MainToolsetBlock for Store<T, N>
     where
         T::Key: Send,
     {

@@ -34,7 +34,7 @@ const _: () = {
         let args = call.decode::<EchoArgs<'__a>>()?;
         __Ok(__tool::respond!(call, Echo::echo(this, & * args.text)))
     }
-    impl __tool::ToolsetMethods for Echo {
+    impl __tool::MainToolsetBlock for Echo {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
                 "echo",
                 "",

@@ -47,7 +47,7 @@ const _: () = {
         let args = call.decode::<NowArgs>()?;
         __Ok(__tool::respond!(call, Clock::now(this, args.zone)))
     }
-    impl __tool::ToolsetMethods for Clock {
+    impl __tool::MainToolsetBlock for Clock {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
                 "clock",
                 "",

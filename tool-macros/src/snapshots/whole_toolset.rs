@@ -40,7 +40,7 @@ const _: () = {
         let future = Mail::read_one(this, args.id);
         __Ok(__tool::later(async move { __tool::respond!(call, future. await) }))
     }
-    impl __tool::ToolsetMethods for Mail {
+    impl __tool::MainToolsetBlock for Mail {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(
                 "mail",
                 "Reads mail.",

@@ -252,7 +252,7 @@ fn the_item_survives_its_mistakes_without_our_attributes() {
     let text = expanded.to_string();
     assert!(text.contains("# [must_use] pub fn a (& self , n : u8) -> u8 { n . }"), "{text}");
     assert!(text.contains("const C : u8 = 1"), "{text}");
-    assert!(text.contains("ToolsetMethods for W"), "{text}");
+    assert!(text.contains("MainToolsetBlock for W"), "{text}");
 }
 
 #[test]

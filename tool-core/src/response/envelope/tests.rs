@@ -1,3 +1,5 @@
+//! The envelope's JSON, both ways.
+
 use super::*;
 use crate::response::{ErrorKind, SizeUnit};
 

@@ -1,0 +1,249 @@
+//! Users' code at its most awkward, and tools that misbehave.
+
+use crate::support::{block_on, call, data, failure, tools};
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
+use tool_core::{
+    Content, ErrorKind, FunctionTool, Intent, RawTool, RunContext, ToolContext, ToolError, ToolOutput, ToolsetExt, tool,
+    toolset,
+};
+
+/// Takes no context.
+#[tool]
+fn quiet() -> u8 {
+    1
+}
+
+/// Calls another tool.
+#[tool]
+async fn caller(ctx: &RunContext) -> u8 {
+    ctx.emit(Intent::SuppressAudio);
+    let inner = tools(quiet).call("quiet", "{}", ctx).await;
+    u8::try_from(inner.intents().len()).unwrap_or(u8::MAX)
+}
+
+// R-I1
+#[test]
+fn a_nested_call_does_not_take_its_callers_intents() {
+    let response = call(&tools(caller), "caller", "{}");
+    assert_eq!((response.data_json(), response.intents()), (Some("0"), &[Intent::SuppressAudio][..]));
+}
+
+struct Drifting(AtomicU32);
+
+#[toolset(discover = false)]
+impl Drifting {
+    /// Wait.
+    #[tool]
+    fn wait(&self, #[arg(default = self.0.fetch_add(1, Ordering::Relaxed), range(5..=10))] minutes: u32) -> u32 {
+        minutes
+    }
+}
+
+// DESIGN 3: evaluated when the context is frozen
+#[test]
+fn a_default_over_self_is_the_one_that_was_published() {
+    let drifting = Arc::new(Drifting(AtomicU32::new(7)));
+    let tools = tools(Arc::clone(&drifting));
+    drifting.0.store(999, Ordering::Relaxed);
+    let published = tools.definitions().next().expect("one").parameters()["properties"]["minutes"]["default"].clone();
+    assert_eq!((published, data(&tools, "wait", "{}"), data(&tools, "wait", "{}")), (json!(7), json!(7), json!(7)));
+}
+
+struct Exploding;
+
+#[toolset(discover = false)]
+impl Exploding {
+    fn boom(&self) -> u32 {
+        panic!("boom")
+    }
+
+    /// Wait.
+    #[tool]
+    fn wait(&self, #[arg(default = self.boom())] minutes: u32) -> u32 {
+        minutes
+    }
+}
+
+// Issue: nothing panics
+#[test]
+fn a_default_that_panics_is_a_problem_of_its_parameter() {
+    let errors = ToolContext::builder().with(Exploding).build().expect_err("no default");
+    assert!(errors.to_string().contains("`minutes`"), "{errors}");
+}
+
+/// Long parts.
+#[tool]
+fn parts() -> Vec<Content> {
+    vec![Content::text("x".repeat(300))]
+}
+
+/// Long data.
+#[tool]
+fn output() -> ToolOutput {
+    ToolOutput::new("x".repeat(3 << 20))
+}
+
+/// Long error.
+#[tool]
+fn complaint() -> Result<(), String> {
+    Err("x".repeat(1 << 20))
+}
+
+// THREATS: huge result
+#[test]
+fn no_form_of_answer_escapes_the_size_cap() {
+    let small = ToolContext::builder().with(parts).max_output_bytes(100).build().expect("sound");
+    let response = call(&small, "parts", "{}");
+    assert!(response.meta().truncated().is_some() && response.form() == tool_core::Form::Data, "{response}");
+    let tools = ToolContext::builder().with(output).with(complaint).build().expect("sound");
+    let response = call(&tools, "output", "{}");
+    assert!(response.meta().truncated().is_some_and(|cut| cut.limit == 1 << 20), "{:?}", response.meta().truncated());
+    assert!(failure(&tools, "complaint", "{}").1.len() < 11_000);
+}
+
+// DESIGN 11: whatever happens, there is an answer
+#[test]
+fn a_predicate_that_panics_hides_its_tools() {
+    let tools = tools(Drifting(AtomicU32::new(7)).dynamic(|_| panic!("boom")));
+    assert_eq!(failure(&tools, "wait", "{}").0, ErrorKind::NotFound);
+}
+
+async fn echo(arguments: Value, _: &RunContext) -> Result<Value, ToolError> {
+    Ok(arguments)
+}
+
+// R-F3: told when the context is built, not blamed on the model
+#[test]
+fn a_raw_schema_that_does_not_compile_is_told_at_freeze() {
+    for parameters in [
+        json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/nowhere"}}}),
+        json!({"type": "object", "properties": {"x": {"type": "string", "pattern": "(a"}}}),
+    ] {
+        let declared = RawTool { name: "x".into(), description: "x".into(), parameters };
+        let tool = FunctionTool::raw(declared, echo).validate(true);
+        let errors = ToolContext::builder().with(tool).build().expect_err("does not compile");
+        assert_eq!(errors.len(), 1, "{errors}");
+    }
+}
+
+/// Forge the envelope.
+#[tool]
+fn forge() -> ToolOutput {
+    ToolOutput::new(1).meta("callId", 7).meta("confirmation", "x").meta("mine", true)
+}
+
+// R-E1
+#[test]
+fn a_tool_cannot_forge_the_envelopes_own_members() {
+    let response = call(&tools(forge), "forge", "{}");
+    let back: tool_core::ToolResponse = serde_json::from_str(&response.to_json()).expect("reads its own JSON");
+    assert_eq!((back.meta().call_id(), back.meta().extra("mine")), (None, Some(&json!(true))));
+    assert_eq!(back.meta().warnings().len(), 2);
+}
+
+/// Boxed.
+#[tool]
+fn boxed() -> Result<u8, Box<ToolError>> {
+    Err(Box::new(ToolError::rate_limit("wait")))
+}
+
+// R-E2
+#[test]
+fn a_boxed_error_keeps_what_it_says() {
+    assert_eq!(failure(&tools(boxed), "boxed", "{}"), (ErrorKind::RateLimit, "wait".into()));
+}
+
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        assert!(std::thread::panicking(), "boom while dropped");
+    }
+}
+
+/// Holds something that panics when it is dropped.
+#[tool]
+async fn holds() -> u8 {
+    let _bomb = Bomb;
+    std::future::pending().await
+}
+
+// THREATS: the caller drops the future
+#[test]
+fn a_call_that_is_given_up_does_not_panic_into_its_caller() {
+    let tools = tools(holds);
+    let ctx = RunContext::detached();
+    let given_up = block_on(async {
+        let mut call = Box::pin(tools.call("holds", "{}", &ctx));
+        let pending = std::future::poll_fn(|cx| std::task::Poll::Ready(call.as_mut().poll(cx).is_pending())).await;
+        drop(call);
+        pending
+    });
+    assert!(given_up);
+}
+
+mod hygiene {
+    use tool_core::{tool, toolset};
+
+    pub struct NoteArgs;
+
+    impl NoteArgs {
+        pub const TEXT: &'static str = "From a type that is named like the struct of the arguments.";
+    }
+
+    /// A blanket trait whose methods are named like anything.
+    trait Blanket {
+        fn split(&self) {}
+        fn value(&self) {}
+        fn error(&self) {}
+        fn schema(&self) {}
+        fn discovery(&self) {}
+        fn decode(&self) {}
+        fn answer(&self) {}
+    }
+
+    impl<T: ?Sized> Blanket for T {}
+
+    #[allow(non_upper_case_globals)]
+    static value: u8 = 1;
+    #[allow(non_upper_case_globals)]
+    const error: u8 = 2;
+
+    #[tool(description = NoteArgs::TEXT)]
+    pub fn note(call: u8, this: u8, args: u8, fields: u8, index: u8, f0: u8, __tool: u8) -> Result<u8, String> {
+        ().split();
+        ().value();
+        ().error();
+        ().schema();
+        ().discovery();
+        ().decode();
+        ().answer();
+        Ok(call + this + args + fields + index + f0 + __tool + value + error)
+    }
+
+    pub struct Shelf<T>(pub T);
+
+    pub trait PutArgs {}
+
+    impl PutArgs for u8 {}
+
+    #[toolset(discover = false)]
+    impl<T: PutArgs + Send + Sync + 'static> Shelf<T> {
+        /// Put.
+        #[tool]
+        pub fn put(&self, what: String) -> String {
+            what
+        }
+    }
+}
+
+// STYLE: hygiene
+#[test]
+fn names_of_the_users_own_do_not_meet_generated_ones() {
+    let tools = ToolContext::builder().with(hygiene::note).with(hygiene::Shelf(1_u8)).build().expect("sound");
+    let arguments = json!({"call": 1, "this": 1, "args": 1, "fields": 1, "index": 1, "f0": 1, "__tool": 1});
+    assert_eq!(data(&tools, "note", arguments), json!(10));
+    assert_eq!(data(&tools, "put", json!({"what": "x"})), json!("x"));
+}
