@@ -2,11 +2,11 @@
 
 use crate::support::{block_on, call, data, failure, tools};
 use serde_json::{Value, json};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use tool_core::{
-    Content, ErrorKind, FunctionTool, Intent, RawTool, RunContext, ToolContext, ToolError, ToolOutput, ToolsetExt, tool,
-    toolset,
+    Content, ErrorKind, FunctionTool, Intent, RawTool, RunContext, ToolContext, ToolError, ToolOutput, ToolsetExt,
+    tool, toolset,
 };
 
 /// Takes no context.

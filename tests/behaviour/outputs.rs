@@ -33,7 +33,7 @@ fn opaque() -> impl serde::Serialize + Send {
 /// More than data.
 #[tool]
 fn rich() -> ToolOutput {
-    ToolOutput::new(&[1, 2]).intent(Intent::SuppressAudio).meta("source", "cache").warning("stale")
+    ToolOutput::new([1, 2]).intent(Intent::SuppressAudio).meta("source", "cache").warning("stale")
 }
 
 /// An image.

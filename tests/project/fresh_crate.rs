@@ -12,7 +12,8 @@ fn run(name: &str, dependency: &str, main: &str) -> Output {
     let path = root.join("tool-core");
     let manifest = format!(
         "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n\n[dependencies]\n\
-         {dependency} path = {path:?} }}\ntokio = {{ version = \"1\", features = [\"macros\", \"rt-multi-thread\"] }}\n"
+         {dependency} path = '{}' }}\ntokio = {{ version = \"1\", features = [\"macros\", \"rt-multi-thread\"] }}\n",
+        path.display()
     );
     fs::write(folder.join("Cargo.toml"), manifest).expect("written");
     fs::write(folder.join("src/main.rs"), main).expect("written");
@@ -36,7 +37,8 @@ fn two_crates_that_register_one_name_are_one_error_with_both_places() {
         fs::create_dir_all(folder.join("src")).expect("a folder");
         let manifest = format!(
             "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\n\
-             tool-core = {{ path = {core:?} }}\n"
+             tool-core = {{ path = '{}' }}\n",
+            core.display()
         );
         fs::write(folder.join("Cargo.toml"), manifest).expect("written");
         fs::write(folder.join("src/lib.rs"), source).expect("written");

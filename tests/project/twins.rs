@@ -2,26 +2,24 @@
 
 use tool_core::ToolContext;
 
-mod twins {
-    macro_rules! twin {
-        ($module:ident) => {
-            pub mod $module {
-                /// The same name from the same line.
-                #[tool_core::tool]
-                pub fn twin() -> &'static str {
-                    stringify!($module)
-                }
+macro_rules! twin {
+    ($module:ident) => {
+        pub mod $module {
+            /// The same name from the same line.
+            #[tool_core::tool]
+            pub fn twin() -> &'static str {
+                stringify!($module)
             }
-        };
-    }
-
-    twin!(left);
-    twin!(right);
+        }
+    };
 }
+
+twin!(left);
+twin!(right);
 
 // L8, L13
 #[test]
 fn two_fns_of_one_macro_line_are_two_instances() {
-    let errors = ToolContext::builder().with(twins::left::twin).with(twins::right::twin).build().expect_err("a collision");
+    let errors = ToolContext::builder().with(left::twin).with(right::twin).build().expect_err("a collision");
     assert!(errors.to_string().starts_with("duplicate function name: twin"), "{errors}");
 }

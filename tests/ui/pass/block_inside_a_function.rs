@@ -1,5 +1,6 @@
 //! A block and a tool may stand in a function's body.
 #![deny(warnings)]
+#![allow(clippy::all, clippy::pedantic)] // the lints of its author are another matter: see `strict_lints`
 
 use tool_core::{ToolContext, Toolset as _, tool, toolset};
 

@@ -1,5 +1,6 @@
 //! Blocks and tools that `macro_rules!` writes, with types, names and texts handed in.
 #![deny(warnings)]
+#![allow(clippy::all, clippy::pedantic)] // the lints of its author are another matter: see `strict_lints`
 
 use tool_core::{ToolContext, tool, toolset};
 

@@ -1,5 +1,6 @@
 //! A tool goes with its method, and conditional methods may share a name.
 #![deny(warnings)]
+#![allow(clippy::all, clippy::pedantic)] // the lints of its author are another matter: see `strict_lints`
 
 use tool_core::{ToolContext, toolset};
 

@@ -1,5 +1,6 @@
 //! Other items of the block, attributes and visibilities stay what they are.
 #![deny(warnings)]
+#![allow(clippy::all, clippy::pedantic)] // the lints of its author are another matter: see `strict_lints`
 
 use tool_core::{Progress, RunContext, ToolContext, ToolOutput, UserData, toolset};
 

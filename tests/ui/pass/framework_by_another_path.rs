@@ -1,5 +1,6 @@
 //! `crate =` reaches the framework where it is re-exported.
 #![deny(warnings)]
+#![allow(clippy::all, clippy::pedantic)] // the lints of its author are another matter: see `strict_lints`
 
 mod facade {
     pub mod tools {

@@ -1,5 +1,6 @@
 //! Generic toolsets, with bounds, where clauses, constants and named parts.
 #![deny(warnings)]
+#![allow(clippy::all, clippy::pedantic)] // the lints of its author are another matter: see `strict_lints`
 
 use tool_core::schemars::JsonSchema;
 use tool_core::serde::{Serialize, de::DeserializeOwned};

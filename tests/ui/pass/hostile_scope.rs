@@ -1,5 +1,6 @@
 //! The names that generated code needs mean something else where the user's code stands.
 #![allow(dead_code, non_camel_case_types, unused_macros)]
+#![allow(clippy::all, clippy::pedantic)]
 
 use tool_core::{RunContext, tool, toolset};
 

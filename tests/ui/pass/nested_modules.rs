@@ -1,5 +1,6 @@
 //! Private types in nested modules, attributes by full path, and names that repeat from module to module.
 #![deny(warnings)]
+#![allow(clippy::all, clippy::pedantic)] // the lints of its author are another matter: see `strict_lints`
 
 mod outer {
     pub mod inner {

@@ -1,6 +1,7 @@
 //! Nothing of the prelude is there.
 #![no_implicit_prelude]
 #![deny(warnings)]
+#![allow(clippy::all, clippy::pedantic)] // the lints of its author are another matter: see `strict_lints`
 
 use ::std::clone::Clone;
 use ::std::convert::From;

@@ -1,5 +1,6 @@
 //! Rust's keywords are names like others to a model.
 #![deny(warnings)]
+#![allow(clippy::all, clippy::pedantic)] // the lints of its author are another matter: see `strict_lints`
 
 use tool_core::{ToolContext, tool, toolset};
 

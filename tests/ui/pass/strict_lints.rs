@@ -4,6 +4,8 @@
 #![deny(elided_lifetimes_in_paths, explicit_outlives_requirements, single_use_lifetimes, unused_lifetimes)]
 #![deny(unused_results, unused_import_braces, let_underscore_drop, redundant_lifetimes, variant_size_differences)]
 #![deny(clippy::all, clippy::pedantic, clippy::nursery, clippy::unwrap_used, clippy::indexing_slicing)]
+// A tool is no `const fn`.
+#![allow(clippy::missing_const_for_fn)]
 
 use std::fmt;
 use tool_core::serde::Serialize;

@@ -3,9 +3,7 @@
 use super::report;
 use crate::__private::Outcome;
 use crate::arguments::{Problem, nearest};
-use crate::response::{
-    ErrorKind, Form, RareMeta, Slim, ToolError, ToolOutput, ToolResponse, Truncated, bound, cut,
-};
+use crate::response::{ErrorKind, Form, RareMeta, Slim, ToolError, ToolOutput, ToolResponse, Truncated, bound, cut};
 use crate::run::RunContext;
 use crate::tool::FunctionTool;
 use std::time::Instant;

@@ -35,7 +35,9 @@ impl ToolContext {
         };
         // What stands in a toolset that failed is not offered either, so it is closed if it did open.
         let mut lost = Vec::new();
-        failed.iter().for_each(|toolset| nested(toolset, &mut lost));
+        for toolset in &failed {
+            nested(toolset, &mut lost);
+        }
         lost.retain(|toolset| !failed.iter().any(|out| Arc::ptr_eq(out, toolset)));
         let (_, mut unclosed) = each(&lost, |toolset| async move { toolset.close().await }).await;
         failures.append(&mut unclosed);

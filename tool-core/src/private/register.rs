@@ -1,6 +1,6 @@
 //! What the macros register at link time, and how it is found.
 
-use super::{Place, ToolFacts, ToolSpec, ToolsetFacts, MainToolsetBlock};
+use super::{MainToolsetBlock, Place, ToolFacts, ToolSpec, ToolsetFacts};
 use crate::configure::{Configure, ToolsetMetadata};
 use crate::tool::{FunctionTool, Toolset};
 use std::any::{Any, TypeId};

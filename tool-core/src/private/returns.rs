@@ -242,7 +242,9 @@ macro_rules! __outcome {
         match $value {
             __tool_value => match (&&$crate::__private::Probe::of(&__tool_value)).__tool_split().apart(__tool_value) {
                 ::core::result::Result::Ok(_) => $crate::__private::settled(),
-                ::core::result::Result::Err(__tool_error) => ::core::result::Result::Err($crate::__failure!(__tool_error)),
+                ::core::result::Result::Err(__tool_error) => {
+                    ::core::result::Result::Err($crate::__failure!(__tool_error))
+                }
             },
         }
     }};
@@ -292,6 +294,8 @@ macro_rules! __output {
     ($generator:expr, $type:ty) => {{
         #[allow(unused_imports)]
         use $crate::__private::{NoSchema as _, PlainSchema as _, ResultSchema as _};
-        (&&&$crate::__private::Probe::<$type>::new()).__tool_schema().of($generator, $crate::__private::Probe::<$type>::new())
+        (&&&$crate::__private::Probe::<$type>::new())
+            .__tool_schema()
+            .of($generator, $crate::__private::Probe::<$type>::new())
     }};
 }

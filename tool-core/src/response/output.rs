@@ -37,8 +37,17 @@ pub struct ToolOutput {
 
 /// The members of `meta` that the envelope has itself.
 const RESERVED: [&str; 11] = [
-    "schemaVersion", "tool", "callId", "durationMs", "sizeChars", "tokenEstimate", "coerced", "truncated", "warnings",
-    "confirmation", "problems",
+    "schemaVersion",
+    "tool",
+    "callId",
+    "durationMs",
+    "sizeChars",
+    "tokenEstimate",
+    "coerced",
+    "truncated",
+    "warnings",
+    "confirmation",
+    "problems",
 ];
 
 /// What few results have.

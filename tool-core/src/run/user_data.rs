@@ -19,11 +19,11 @@ impl UserDataMap {
 
     pub(crate) fn shared<T: Send + Sync + 'static>(&self) -> Result<Arc<T>, String> {
         let found = self.0.get(&TypeId::of::<T>()).cloned();
-        found
-            .and_then(|value| value.downcast().ok())
-            .ok_or_else(|| {
-                let name = type_name::<T>();
-                format!("no user data of type `{name}` in the run context; put it in with `RunContext::builder().user_data(..)`")
-            })
+        found.and_then(|value| value.downcast().ok()).ok_or_else(|| {
+            let name = type_name::<T>();
+            format!(
+                "no user data of type `{name}` in the run context; put it in with `RunContext::builder().user_data(..)`"
+            )
+        })
     }
 }

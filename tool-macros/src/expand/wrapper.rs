@@ -79,7 +79,8 @@ fn frozen_ident(index: usize) -> Ident {
 /// The default was evaluated when the tool was bound: what is published then is what is used.
 fn frozen(unit: &Unit) -> TokenStream {
     let (args, call) = (own("args"), own("call"));
-    let each = unit.tool.arguments().enumerate().filter(|(_, argument)| matches!(argument.default, Default::Instance(_)));
+    let each =
+        unit.tool.arguments().enumerate().filter(|(_, argument)| matches!(argument.default, Default::Instance(_)));
     let each = each.map(|(index, argument)| {
         let (made, name) = (frozen_ident(index), field(argument));
         quote_spanned!(Span::mixed_site()=> let #made = #call.or_frozen(#args.#name, #index)?;)
@@ -95,7 +96,8 @@ fn answer(unit: &Unit) -> TokenStream {
     let passed = unit.tool.slots.iter().enumerate().map(|(position, slot)| match slot {
         Slot::Context(_) => context_ident(position).to_token_stream(),
         Slot::Argument(argument) => {
-            let index = unit.tool.arguments().position(|other| std::ptr::eq(other, &raw const **argument)).unwrap_or_default();
+            let index =
+                unit.tool.arguments().position(|other| std::ptr::eq(other, &raw const **argument)).unwrap_or_default();
             pass(index, argument)
         }
     });
@@ -131,9 +133,10 @@ fn answer(unit: &Unit) -> TokenStream {
 fn pass(index: usize, argument: &Argument) -> TokenStream {
     let site = Span::mixed_site();
     let (args, name) = (own("args"), field(argument));
-    let place = match argument.default {
-        Default::Instance(_) => frozen_ident(index).to_token_stream(),
-        _ => quote_spanned!(site=> #args.#name),
+    let place = if matches!(argument.default, Default::Instance(_)) {
+        frozen_ident(index).to_token_stream()
+    } else {
+        quote_spanned!(site=> #args.#name)
     };
     match argument.lend {
         Lend::Owned(_) => place,
