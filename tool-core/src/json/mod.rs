@@ -31,4 +31,5 @@ mod tests;
 pub use decoder::{Decoder, Key};
 pub use error::Error;
 pub(crate) use names::Names;
+pub(crate) use string::special;
 pub(crate) use value::parse;

@@ -6,10 +6,10 @@ use super::error::Error;
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = ONES << 7;
 
-/// Marks (in the high bit of its byte) the first of eight bytes that ends a plain run: a quote, a backslash or
-/// a control character. Bytes after the first may be marked wrongly, as subtraction borrows upwards only.
+/// Marks (in the high bit of its byte) the first of eight bytes that is special in a JSON string: a quote, a backslash
+/// or a control character. Bytes after the first may be marked wrongly, as subtraction borrows upwards only.
 #[inline]
-fn ends_of_run(word: u64) -> u64 {
+pub(crate) fn special(word: u64) -> u64 {
     // Flipping bit 1 brings the quote (0x22) down to 0x20, next to the control characters, and keeps those there.
     let quote_or_control = (word ^ (ONES * 0x02)).wrapping_sub(ONES * 0x21);
     let backslash = (word ^ (ONES * 0x5C)).wrapping_sub(ONES);
@@ -21,7 +21,7 @@ fn ends_of_run(word: u64) -> u64 {
 fn run_end(bytes: &[u8], at: usize) -> usize {
     let mut rest = bytes.get(at..).unwrap_or_default();
     while let Some((chunk, tail)) = rest.split_first_chunk::<8>() {
-        let found = ends_of_run(u64::from_le_bytes(*chunk));
+        let found = special(u64::from_le_bytes(*chunk));
         if found != 0 {
             return bytes.len() - rest.len() + (found.trailing_zeros() / 8) as usize;
         }

@@ -3,6 +3,7 @@
 mod call;
 mod check;
 mod fields;
+mod output;
 mod parameter;
 mod register;
 mod rest;
@@ -15,6 +16,7 @@ pub(crate) use call::Frame;
 pub use call::{Call, Invocation, Outcome, Rejected, Started, context, later, lifecycle};
 pub use check::*;
 pub use fields::{ArgumentStruct, Fields, decode_arguments, deserialize_arguments};
+pub use output::*;
 pub use parameter::*;
 pub use register::{Discovery, MakeByHand, MakeConfigured, MakeDefault, Maker, PartSpec, Registration, type_id_of};
 pub(crate) use register::{Kind, Linked, specs_of};

@@ -7,7 +7,6 @@
 use super::{Call, Invocation, Outcome};
 use crate::response::{IntoToolError, IntoToolOutput, List, ToolError, encode, encode_tree};
 use futures_core::Stream;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::Value;
 use std::convert::Infallible;
@@ -39,6 +38,7 @@ impl<T> Default for Probe<T> {
     }
 }
 
+/// Declares one way of treatment: its tag, and the trait by which method resolution finds it.
 macro_rules! probe {
     ($($(#[$doc:meta])* $trait:ident.$method:ident -> $tag:ident, [$($depth:tt)*];)*) => {
         $($(#[$doc])*
@@ -56,6 +56,8 @@ macro_rules! probe {
         impl $($depth)* {})*
     };
 }
+
+pub(super) use probe;
 
 probe! {
     /// A `Result`.
@@ -253,49 +255,4 @@ macro_rules! __outcome {
 /// The outcome of something that has nothing to tell.
 pub fn settled() -> Outcome {
     Ok(().into_tool_output())
-}
-
-// The schema of a result, by trait as well.
-
-probe! {
-    /// A `Result`, whose success may have a schema.
-    ResultSchema.__tool_schema -> ResultOutput, [<T: JsonSchema, E> ResultSchema for &&Probe<Result<T, E>>];
-    /// Something with a schema.
-    PlainSchema.__tool_schema -> PlainOutput, [<T: JsonSchema> PlainSchema for &Probe<T>];
-    /// Something without.
-    NoSchema.__tool_schema -> NoOutput, [<T> NoSchema for Probe<T>];
-}
-
-impl ResultOutput {
-    /// The schema of the success.
-    pub fn of<T: JsonSchema, E>(self, generator: &mut SchemaGenerator, _: Probe<Result<T, E>>) -> Option<Schema> {
-        Some(T::json_schema(generator))
-    }
-}
-
-impl PlainOutput {
-    /// The schema.
-    pub fn of<T: JsonSchema>(self, generator: &mut SchemaGenerator, _: Probe<T>) -> Option<Schema> {
-        Some(T::json_schema(generator))
-    }
-}
-
-impl NoOutput {
-    /// None.
-    pub fn of<T>(self, _: &mut SchemaGenerator, _: Probe<T>) -> Option<Schema> {
-        None
-    }
-}
-
-/// The schema of a return type, where it has one.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __output {
-    ($generator:expr, $type:ty) => {{
-        #[allow(unused_imports)]
-        use $crate::__private::{NoSchema as _, PlainSchema as _, ResultSchema as _};
-        (&&&$crate::__private::Probe::<$type>::new())
-            .__tool_schema()
-            .of($generator, $crate::__private::Probe::<$type>::new())
-    }};
 }

@@ -1,20 +1,8 @@
 //! Strings: what must be escaped is found eight bytes at a time, what stands between is copied whole.
 
 use super::{Error, Writer};
+use crate::json::special;
 use std::fmt::{self, Write};
-
-const ONES: u64 = 0x0101_0101_0101_0101;
-const HIGH: u64 = ONES << 7;
-
-/// Marks (in the high bit of its byte) the first of eight bytes to be escaped. Bytes after it may be marked wrongly,
-/// as subtraction borrows upwards only.
-#[inline]
-fn to_escape(word: u64) -> u64 {
-    // Flipping bit 1 brings the quote (0x22) down to 0x20, next to the control characters, and keeps those there.
-    let quote_or_control = (word ^ (ONES * 0x02)).wrapping_sub(ONES * 0x21);
-    let backslash = (word ^ (ONES * 0x5C)).wrapping_sub(ONES);
-    (quote_or_control | backslash) & !word & HIGH
-}
 
 /// The place of the first mark.
 #[inline]
@@ -28,7 +16,7 @@ fn is_plain(bytes: &[u8]) -> bool {
     match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
         // Two words, which may overlap, hold all of most names and words.
         (Some(first), Some(last)) if bytes.len() <= 16 => {
-            to_escape(u64::from_le_bytes(*first)) | to_escape(u64::from_le_bytes(*last)) == 0
+            special(u64::from_le_bytes(*first)) | special(u64::from_le_bytes(*last)) == 0
         }
         _ => plain(bytes) == bytes.len(),
     }
@@ -41,14 +29,14 @@ fn plain(bytes: &[u8]) -> usize {
     };
     let mut rest = bytes;
     while let Some((chunk, tail)) = rest.split_first_chunk::<8>() {
-        let marks = to_escape(u64::from_le_bytes(*chunk));
+        let marks = special(u64::from_le_bytes(*chunk));
         if marks != 0 {
             return bytes.len() - rest.len() + place(marks);
         }
         rest = tail;
     }
     // The end again with what stands before it, which holds no mark.
-    match to_escape(u64::from_le_bytes(*last)) {
+    match special(u64::from_le_bytes(*last)) {
         0 => bytes.len(),
         marks => bytes.len() - 8 + place(marks),
     }
@@ -62,7 +50,7 @@ fn plain_short(bytes: &[u8]) -> usize {
         return bytes.iter().position(special).unwrap_or(bytes.len());
     };
     let word = u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32;
-    match to_escape(word) {
+    match special(word) {
         0 => bytes.len(),
         marks if place(marks) < 4 => place(marks),
         marks => bytes.len() + place(marks) - 8,
