@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 /// Anything that `ToolContext::builder().with(..)` takes: a toolset value, a `#[tool]` fn by its name, a tool.
 ///
-/// The marker `M` tells the kinds apart; it is always inferred.
+/// A fn may have up to 16 parameters here; one with more is found by `discover`. The marker `M` tells the kinds apart; it
+/// is always inferred.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tool",
     note = "`with` takes a value of a type with `#[toolset]`, the name of a fn with `#[tool]`, a `FunctionTool`, a `Tool`, or an `Arc` of a toolset"
