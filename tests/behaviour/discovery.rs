@@ -118,7 +118,7 @@ fn discovery_finds_the_same_in_the_same_order_each_time() {
         tools.definitions().map(|tool| tool.name().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(names(), names());
-    let tools = Registry::discover().and_then(|registry| registry.context()).expect("sound");
+    let tools = Registry::discover().expect("sound").context();
     assert_eq!(tools.definitions().map(|tool| tool.name().to_owned()).collect::<Vec<_>>(), names());
 }
 

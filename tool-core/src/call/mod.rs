@@ -61,17 +61,10 @@ pub(crate) async fn run(
         Ok(text) => return answer.refuse(&[too_long(text.len(), settings.argument_bytes)]),
         Err(at) => return answer.refuse(&[not_utf8(at)]),
     };
-    let frame = Frame {
-        text,
-        ctx,
-        tool: definition,
-        coercions: settings.coercions,
-        validated: false,
-        output_bytes: output_bytes(tool, settings),
-        nulls: AtomicU64::new(0),
-    };
+    let frame = answer.frame(text, settings, false);
     match guard::start(tool, Call(&frame)) {
         Ok(invocation) => {
+            // What is over already need not pass through another future.
             let outcome = match invocation {
                 Invocation::Done(outcome) => outcome,
                 later @ Invocation::Later(_) => guard::settle(tool, later).await,
@@ -91,7 +84,7 @@ pub(crate) async fn run(
 
 /// The slow path: finds out what is wrong, puts right what can be, and starts the tool again.
 async fn repaired(answer: Answer<'_>, text: &str, settings: &Settings) -> ToolResponse {
-    let Answer { tool, ctx, .. } = answer;
+    let tool = answer.tool;
     let definition = &*tool.definition().body;
     let caps = Caps { bytes: settings.argument_bytes };
     let schema = definition.validator().schema();
@@ -100,15 +93,7 @@ async fn repaired(answer: Answer<'_>, text: &str, settings: &Settings) -> ToolRe
         Err(problems) => return answer.refuse(&problems),
     };
     let Prepared { text, coerced, .. } = prepared;
-    let frame = Frame {
-        text: &text,
-        ctx,
-        tool: definition,
-        coercions: settings.coercions,
-        validated: true,
-        output_bytes: output_bytes(tool, settings),
-        nulls: AtomicU64::new(0),
-    };
+    let frame = answer.frame(&text, settings, true);
     let mut response = match guard::start(tool, Call(&frame)) {
         Ok(invocation) => answer.give(guard::settle(tool, invocation).await),
         Err(Rejected::Context(error)) => answer.fail(error),
@@ -121,19 +106,32 @@ async fn repaired(answer: Answer<'_>, text: &str, settings: &Settings) -> ToolRe
     response
 }
 
-fn output_bytes(tool: &FunctionTool, settings: &Settings) -> usize {
-    // A scalar takes at most four bytes, so this cuts nothing that `max_output` allows.
-    let own = tool.definition().max_output().map_or(usize::MAX, |scalars| scalars.saturating_mul(4));
-    own.min(settings.output_bytes)
+impl<'a> Answer<'a> {
+    /// What stands behind one start of the tool. `validated`: the text went through the validator already.
+    #[inline]
+    fn frame(self, text: &'a str, settings: &Settings, validated: bool) -> Frame<'a> {
+        let definition = self.tool.definition();
+        // A scalar takes at most four bytes, so this cuts nothing that `max_output` allows.
+        let own = definition.max_output().map_or(usize::MAX, |scalars| scalars.saturating_mul(4));
+        Frame {
+            text,
+            ctx: self.ctx,
+            tool: &definition.body,
+            coercions: settings.coercions,
+            validated,
+            output_bytes: own.min(settings.output_bytes),
+            nulls: AtomicU64::new(0),
+        }
+    }
 }
 
 #[cold]
 fn note_nulls(response: &mut ToolResponse, tool: &FunctionTool, nulls: u64) {
     let definition = &tool.definition().body;
-    let named = definition.nulls().iter().zip(&definition.every_name).enumerate();
+    let named = definition.nulls().iter().zip(definition.rows).enumerate();
     let notes = named
         .filter(|(at, (null, _))| matches!(null, Null::Absent) && nulls & (1 << at.min(&63)) != 0)
-        .map(|(_, (_, name))| format!("/{name}: null to absent"))
+        .map(|(_, (_, row))| format!("/{}: null to absent", row.name))
         .collect::<Vec<_>>();
     response.rare().coerced = notes;
 }

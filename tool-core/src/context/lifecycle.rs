@@ -3,9 +3,8 @@
 use super::ToolContext;
 use super::freeze::Parts;
 use crate::response::ToolError;
-use crate::tool::{Tool, Toolset};
+use crate::tool::{Tool, Toolset, each};
 use std::sync::Arc;
-use tokio::task::JoinSet;
 
 /// A toolset that did not open, or did not close.
 #[derive(Clone, Debug)]
@@ -22,9 +21,10 @@ impl ToolContext {
     ///
     /// Gives the context without the tools of those that failed, and the failures. The rest works.
     pub async fn setup(&self) -> (Self, Vec<SetupFailure>) {
-        let (failed, mut failures) = each(&self.0.toolsets, |toolset| async move { toolset.setup().await }).await;
+        let opened = each(&self.0.toolsets, |toolset| async move { toolset.setup().await }).await;
+        let (failed, mut told) = failures(&self.0.toolsets, opened);
         if failed.is_empty() {
-            return (self.clone(), failures);
+            return (self.clone(), told);
         }
         let entries = self.0.entries.iter().filter_map(|entry| without(entry, &failed)).collect();
         let parts = Parts {
@@ -39,45 +39,32 @@ impl ToolContext {
             nested(toolset, &mut lost);
         }
         lost.retain(|toolset| !failed.iter().any(|out| Arc::ptr_eq(out, toolset)));
-        let (_, mut unclosed) = each(&lost, |toolset| async move { toolset.close().await }).await;
-        failures.append(&mut unclosed);
+        told.append(&mut close_all(&lost).await);
         // Fewer tools of a sound context are a sound context.
-        (Self::freeze(parts).unwrap_or_else(|_| self.clone()), failures)
+        (Self::freeze(parts).unwrap_or_else(|_| self.clone()), told)
     }
 
     /// Closes all toolsets, nested ones too, at the same time. All are closed, whatever some say.
     pub async fn close(&self) -> Vec<SetupFailure> {
-        each(&self.0.toolsets, |toolset| async move { toolset.close().await }).await.1
+        close_all(&self.0.toolsets).await
     }
 }
 
-async fn each<F>(
+async fn close_all(toolsets: &[Arc<dyn Toolset>]) -> Vec<SetupFailure> {
+    let closed = each(toolsets, |toolset| async move { toolset.close().await }).await;
+    failures(toolsets, closed).1
+}
+
+/// The toolsets of which the work failed, and what each said, in the order of the toolsets.
+fn failures(
     toolsets: &[Arc<dyn Toolset>],
-    work: impl Fn(Arc<dyn Toolset>) -> F,
-) -> (Vec<Arc<dyn Toolset>>, Vec<SetupFailure>)
-where
-    F: Future<Output = Result<(), ToolError>> + Send + 'static,
-{
-    let mut tasks = JoinSet::new();
-    let mut waiting =
-        toolsets.iter().map(|toolset| (tasks.spawn(work(Arc::clone(toolset))).id(), toolset)).collect::<Vec<_>>();
-    let mut failed = Vec::new();
-    while let Some(ended) = tasks.join_next_with_id().await {
-        let (id, result) = match ended {
-            Ok((id, result)) => (id, result),
-            Err(error) => (error.id(), Err(ToolError::internal(format!("it panicked: {error}")))),
-        };
-        let Some(at) = waiting.iter().position(|(waiting, _)| *waiting == id) else { continue };
-        let (_, toolset) = waiting.swap_remove(at);
-        if let Err(error) = result {
-            failed.push((toolset, error));
-        }
-    }
-    // In the order of the context, not of the failing.
-    failed.sort_by_key(|(toolset, _)| toolsets.iter().position(|known| Arc::ptr_eq(known, toolset)));
-    let failures =
-        failed.iter().map(|(toolset, error)| SetupFailure { toolset: toolset.id().to_owned(), error: error.clone() });
-    (failed.iter().map(|(toolset, _)| Arc::clone(toolset)).collect(), failures.collect())
+    results: Vec<Result<(), ToolError>>,
+) -> (Vec<Arc<dyn Toolset>>, Vec<SetupFailure>) {
+    let failed = toolsets.iter().zip(results).filter_map(|(toolset, result)| {
+        let failure = SetupFailure { toolset: toolset.id().to_owned(), error: result.err()? };
+        Some((Arc::clone(toolset), failure))
+    });
+    failed.unzip()
 }
 
 /// The toolsets in a toolset, however deep.

@@ -53,7 +53,7 @@ impl ToolContext {
     ///
     /// A crate that no code names is not linked: `use my_tools as _;` names it.
     pub fn discover() -> Result<Self, RegistryErrors> {
-        Registry::discover()?.context()
+        Ok(Registry::discover()?.context())
     }
 
     fn freeze(parts: Parts) -> Result<Self, RegistryErrors> {

@@ -50,8 +50,8 @@ impl Registry {
     }
 
     /// The tools that need no configuration.
-    pub fn context(&self) -> Result<ToolContext, RegistryErrors> {
-        Ok(self.context.clone())
+    pub fn context(&self) -> ToolContext {
+        self.context.clone()
     }
 
     /// Every toolset's metadata, of those too that have to be configured.

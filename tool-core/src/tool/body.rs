@@ -31,8 +31,8 @@ pub(crate) struct Definition {
     pub(crate) schema: Canonical,
     /// Parameter names in the order of the signature; empty for a raw tool.
     pub(crate) order: Vec<&'static str>,
-    /// The names of all rows of the parameter table, flattened ones too.
-    pub(crate) every_name: Vec<&'static str>,
+    /// The parameter table; empty for a raw tool.
+    pub(crate) rows: &'static [Parameter],
     /// The JSON of the defaults that the instance decided, by the index of the parameter.
     pub(crate) frozen: Vec<(usize, String)>,
     pub(crate) output: Option<Value>,
@@ -74,7 +74,7 @@ impl Definition {
             place: spec.place,
             schema,
             order: spec.parameters.iter().filter(|row| !row.flatten).map(|row| row.name).collect(),
-            every_name: spec.parameters.iter().map(|row| row.name).collect(),
+            rows: spec.parameters,
             frozen: defaults.iter().map(|(at, value)| (*at, value.to_string())).collect(),
             output: spec.output.and_then(output_schema),
             uses_context: spec.uses_context,
@@ -112,7 +112,7 @@ impl Definition {
                 names: Names::default(),
             },
             order: Vec::new(),
-            every_name: Vec::new(),
+            rows: &[],
             frozen: Vec::new(),
             output: None,
             uses_context: true,
@@ -132,7 +132,6 @@ impl Definition {
             guide: self.guide.clone(),
             schema: self.schema.clone(),
             order: self.order.clone(),
-            every_name: self.every_name.clone(),
             frozen: self.frozen.clone(),
             output: self.output.clone(),
             problems: self.problems.clone(),

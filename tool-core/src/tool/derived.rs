@@ -1,9 +1,9 @@
 //! Toolsets made of others: with other names, with fewer tools, together, or visible to some runs only.
 
 use super::function::Visible;
+use super::lifecycle::each;
 use super::toolset::LifecycleFuture;
 use super::{FunctionTool, Tool, ToolDefinition, Toolset};
-use crate::response::ToolError;
 use crate::run::RunContext;
 use std::sync::Arc;
 
@@ -53,20 +53,6 @@ impl Toolset for Derived {
             closed.into_iter().find(Result::is_err).unwrap_or(Ok(()))
         })
     }
-}
-
-/// All at the same time, whatever some say; the results in the order of the toolsets.
-async fn each<F>(toolsets: &[Arc<dyn Toolset>], work: impl Fn(Arc<dyn Toolset>) -> F) -> Vec<Result<(), ToolError>>
-where
-    F: Future<Output = Result<(), ToolError>> + Send + 'static,
-{
-    let tasks = toolsets.iter().map(|toolset| tokio::spawn(work(Arc::clone(toolset)))).collect::<Vec<_>>();
-    let mut results = Vec::new();
-    for task in tasks {
-        let ended = task.await;
-        results.push(ended.unwrap_or_else(|error| Err(ToolError::internal(format!("it panicked: {error}")))));
-    }
-    results
 }
 
 /// Makes toolsets of others.

@@ -5,6 +5,7 @@ mod definition;
 mod derived;
 mod function;
 mod into_tool;
+mod lifecycle;
 mod names;
 mod options;
 mod provider;
@@ -22,4 +23,5 @@ pub use toolset::{LifecycleFuture, Tool, ToolKind, Toolset};
 
 pub(crate) use body::Definition;
 pub(crate) use function::Handler;
+pub(crate) use lifecycle::each;
 pub(crate) use names::{check_name, check_raw_name, normalised};
