@@ -45,22 +45,24 @@ pub mod manifest;
 mod name;
 mod response;
 mod run;
+pub mod runtime;
 mod schema;
 pub mod testing;
 pub mod text;
 mod timestamp;
 mod tool;
 
-pub use arguments::{Coercions, Problem};
+pub use arguments::{Coercions, Fingerprint, Problem};
 pub use call::{Arguments, ToolCall};
 pub use configure::{Auth, Configure, OAuth2, ToolsetMetadata};
 pub use context::{Registry, RegistryError, RegistryErrors, SetupFailure, ToolContext, ToolContextBuilder};
 pub use guide::{Guide, GuideExample};
 pub use response::{
-    Confirmation, Content, ErrorBody, ErrorKind, Form, Intent, IntoToolError, IntoToolOutput, Meta, SCHEMA_VERSION,
-    SizeUnit, ToolError, ToolOutput, ToolResponse, Truncated,
+    Confirmation, Content, ErrorBody, ErrorKind, Form, Intent, IntoToolError, IntoToolOutput, Meta, ModelResult,
+    ResultForm, SCHEMA_VERSION, SizeUnit, ToolError, ToolOutput, ToolResponse, Truncated,
 };
 pub use run::{CancellationToken, FromRunContext, Progress, RunContext, RunContextBuilder, State, Update, UserData};
+pub use runtime::{Policy, Runtime, Session, SessionId, SessionState, SessionStore};
 pub use timestamp::Timestamp;
 pub use tool::{
     Category, Confirm, Derived, DuplicateScope, Flags, FunctionTool, IntoTool, LifecycleFuture, Mode, Modes,

@@ -43,6 +43,12 @@ fn sentence_end(text: &str) -> usize {
     text.len()
 }
 
+/// Bytes as lower-case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+    digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

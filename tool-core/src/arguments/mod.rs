@@ -2,12 +2,18 @@
 //!
 //! Arguments that decode never come here. These do: the text is read into a value, known slips are corrected by the
 //! schema, the schema is enforced, and every problem is reported in words that a model can act on.
+//!
+//! Accepted arguments are told apart by `fingerprint`, and written in one form for all that are equal by
+//! `canonical_text`.
 
 mod branches;
+mod canonical_text;
 mod coerce;
 mod exact;
+mod fingerprint;
 mod lossless;
 mod nearest;
+mod parameters;
 mod prepare;
 mod problem;
 mod read;
@@ -21,10 +27,13 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use canonical_text::canonical_text;
 pub use coerce::Coercions;
 pub(crate) use coerce::coerce;
+pub use fingerprint::Fingerprint;
 pub(crate) use nearest::nearest;
-pub(crate) use prepare::{Prepared, prepare};
+pub(crate) use parameters::Parameters;
+pub(crate) use prepare::{CONFIRM_DUPLICATE, Prepared, prepare};
 pub use problem::Problem;
 pub(crate) use read::{Caps, open};
 pub(crate) use report::report;

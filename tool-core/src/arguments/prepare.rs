@@ -4,6 +4,9 @@ use super::{Caps, Coercions, Problem, Validator, coerce, exact, open, validate};
 use crate::schema::numbers;
 use serde_json::Value;
 
+/// The parameter that a tool has beside its own where a duplicate of a running call is to be confirmed.
+pub(crate) const CONFIRM_DUPLICATE: &str = "confirm_duplicate";
+
 /// Arguments that the schema accepts.
 #[derive(Debug)]
 pub(crate) struct Prepared {
@@ -11,6 +14,8 @@ pub(crate) struct Prepared {
     pub(crate) text: String,
     /// What was corrected, one line each.
     pub(crate) coerced: Vec<String>,
+    /// What was given for [`CONFIRM_DUPLICATE`], which is for the runtime and no longer in the text.
+    pub(crate) confirm_duplicate: Option<bool>,
 }
 
 /// Reads, corrects and checks arguments, or returns every problem, sorted by place.
@@ -33,8 +38,14 @@ pub(crate) fn prepare(
         problems.dedup();
         return Err(problems);
     }
+    let confirm_duplicate = validator.confirms_duplicates().then(|| take_confirmation(&mut opened.value)).flatten();
     whole_floats(&mut opened.value);
-    Ok(Prepared { text: exact::text(&opened.value, &opened.rounded), coerced: opened.coerced })
+    let text = exact::text(&opened.value, &opened.rounded);
+    Ok(Prepared { text, coerced: opened.coerced, confirm_duplicate })
+}
+
+fn take_confirmation(value: &mut Value) -> Option<bool> {
+    value.as_object_mut()?.remove(CONFIRM_DUPLICATE)?.as_bool()
 }
 
 /// Writes `5.0` as `5`: the same number in JSON, and one that every decoder takes for an integer.

@@ -24,13 +24,14 @@ pub(crate) struct Validator {
     schema: Arc<Value>,
     /// Whether a schema without parameters refuses unknown ones all the same.
     closed: bool,
+    confirms_duplicates: bool,
     compiled: OnceLock<Result<jsonschema::Validator, String>>,
 }
 
 impl Validator {
     /// Enforces just what the schema says.
     pub(crate) fn new(schema: impl Into<Arc<Value>>) -> Self {
-        Self { schema: schema.into(), closed: false, compiled: OnceLock::new() }
+        Self { schema: schema.into(), closed: false, confirms_duplicates: false, compiled: OnceLock::new() }
     }
 
     /// Enforces the canonical schema of a tool: one without parameters is published as
@@ -39,6 +40,16 @@ impl Validator {
         let schema = schema.into();
         let closed = *schema == json!({"type": "object", "properties": {}});
         Self { closed, ..Self::new(schema) }
+    }
+
+    /// The same, of a tool that has the runtime's `confirm_duplicate` beside its own parameters.
+    pub(crate) fn confirming_duplicates(self, yes: bool) -> Self {
+        Self { confirms_duplicates: yes, ..self }
+    }
+
+    /// Whether `confirm_duplicate` is the runtime's and not the tool's.
+    pub(crate) fn confirms_duplicates(&self) -> bool {
+        self.confirms_duplicates
     }
 
     /// The schema that is enforced.

@@ -13,14 +13,14 @@ use std::task::{Context, Poll};
 
 /// Starts a tool. A panic while decoding or in a sync method is an outcome.
 #[inline]
-pub(super) fn start<'a>(tool: &'a FunctionTool, call: Call<'a>) -> Started<'a> {
+pub(crate) fn start<'a>(tool: &'a FunctionTool, call: Call<'a>) -> Started<'a> {
     let started = catch_unwind(AssertUnwindSafe(|| tool.0.handler.start(call)));
     started.unwrap_or_else(|panic| Ok(Invocation::Done(panicked(tool.name(), panic))))
 }
 
 /// Drives a tool to its end.
 #[inline]
-pub(super) async fn settle<'a>(tool: &'a FunctionTool, mut invocation: Invocation<'a>) -> Outcome {
+pub(crate) async fn settle<'a>(tool: &'a FunctionTool, mut invocation: Invocation<'a>) -> Outcome {
     loop {
         match invocation {
             Invocation::Done(outcome) => return outcome,

@@ -1,24 +1,23 @@
 //! The bare call: decode, run, answer. Whatever happens, there is an answer.
 
 mod arguments;
-mod guard;
+pub(crate) mod guard;
 mod respond;
 mod tool_call;
 
 pub use arguments::Arguments;
 pub use tool_call::ToolCall;
 
-use crate::__private::{Call, Frame, Invocation, Rejected};
+use crate::__private::{Call, Frame, Gate, Invocation, Rejected};
 use crate::arguments::{Caps, Coercions, Prepared, Problem, prepare};
 use crate::response::{ErrorKind, ToolError, ToolResponse};
 use crate::run::RunContext;
 use crate::schema::{Null, minimal_example};
 use crate::tool::FunctionTool;
-use respond::Answer;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use tokio::time::Instant;
 
-pub(crate) use respond::unknown_tool;
+pub(crate) use respond::{Answer, outside_session, refused, unknown_tool};
 
 /// How calls of a context are treated.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +37,7 @@ impl Default for Settings {
     }
 }
 
-/// Runs one call of one tool.
+/// Runs one call of one tool, outside any session.
 pub(crate) async fn run(
     tool: &FunctionTool,
     arguments: &Arguments<'_>,
@@ -55,13 +54,13 @@ pub(crate) async fn run(
     } else {
         ctx
     };
-    let answer = Answer { tool, ctx, began, output_bytes: settings.output_bytes };
+    let answer = Answer { tool, ctx, call_id: ctx.call_id_shared(), began, output_bytes: settings.output_bytes };
     let text = match arguments.text() {
         Ok(text) if text.len() <= settings.argument_bytes => text,
         Ok(text) => return answer.refuse(&[too_long(text.len(), settings.argument_bytes)]),
         Err(at) => return answer.refuse(&[not_utf8(at)]),
     };
-    let frame = answer.frame(text, settings, false);
+    let frame = answer.frame(text, settings, false, None);
     match guard::start(tool, Call(&frame)) {
         Ok(invocation) => {
             // What is over already need not pass through another future.
@@ -70,35 +69,25 @@ pub(crate) async fn run(
                 later @ Invocation::Later(_) => guard::settle(tool, later).await,
             };
             let mut response = answer.give(outcome);
-            let nulls = frame.nulls.load(Ordering::Relaxed);
-            if nulls != 0 {
-                note_nulls(&mut response, tool, nulls);
-            }
+            note_nulls(&mut response, tool, &frame);
             response
         }
         Err(Rejected::Context(error)) => answer.fail(error),
         // Boxed, so that the way which few calls take does not make every call's future larger.
-        Err(Rejected::Arguments(_)) => Box::pin(repaired(answer, text, settings)).await,
+        Err(_) => Box::pin(repaired(answer, text, settings)).await,
     }
 }
 
 /// The slow path: finds out what is wrong, puts right what can be, and starts the tool again.
 async fn repaired(answer: Answer<'_>, text: &str, settings: &Settings) -> ToolResponse {
-    let tool = answer.tool;
-    let definition = &*tool.definition().body;
-    let caps = Caps { bytes: settings.argument_bytes };
-    let schema = definition.validator().schema();
-    let prepared = match prepare(text, schema, definition.validator(), caps, settings.coercions) {
+    let Prepared { text, coerced, .. } = match repair(answer.tool, text, settings) {
         Ok(prepared) => prepared,
         Err(problems) => return answer.refuse(&problems),
     };
-    let Prepared { text, coerced, .. } = prepared;
-    let frame = answer.frame(&text, settings, true);
-    let mut response = match guard::start(tool, Call(&frame)) {
-        Ok(invocation) => answer.give(guard::settle(tool, invocation).await),
-        Err(Rejected::Context(error)) => answer.fail(error),
-        // The schema accepts it and the type refuses it: a `Deserialize` with rules of its own, which tells them.
-        Err(Rejected::Arguments(error)) => answer.refuse(&[Problem::refused(error.path(), error.message())]),
+    let frame = answer.frame(&text, settings, true, None);
+    let mut response = match guard::start(answer.tool, Call(&frame)) {
+        Ok(invocation) => answer.give(guard::settle(answer.tool, invocation).await),
+        Err(rejected) => answer.rejected(rejected),
     };
     if !coerced.is_empty() {
         response.rare().coerced = coerced;
@@ -106,10 +95,23 @@ async fn repaired(answer: Answer<'_>, text: &str, settings: &Settings) -> ToolRe
     response
 }
 
+/// Puts right what can be put right without loss, or tells every problem.
+pub(crate) fn repair(tool: &FunctionTool, text: &str, settings: &Settings) -> Result<Prepared, Vec<Problem>> {
+    let definition = &*tool.definition().body;
+    let caps = Caps { bytes: settings.argument_bytes };
+    prepare(text, definition.validator().schema(), definition.validator(), caps, settings.coercions)
+}
+
 impl<'a> Answer<'a> {
     /// What stands behind one start of the tool. `validated`: the text went through the validator already.
     #[inline]
-    fn frame(self, text: &'a str, settings: &Settings, validated: bool) -> Frame<'a> {
+    pub(crate) fn frame(
+        self,
+        text: &'a str,
+        settings: &Settings,
+        validated: bool,
+        gate: Option<&'a dyn Gate>,
+    ) -> Frame<'a> {
         let definition = self.tool.definition();
         // A scalar takes at most four bytes, so this cuts nothing that `max_output` allows.
         let own = definition.max_output().map_or(usize::MAX, |scalars| scalars.saturating_mul(4));
@@ -121,12 +123,32 @@ impl<'a> Answer<'a> {
             validated,
             output_bytes: own.min(settings.output_bytes),
             nulls: AtomicU64::new(0),
+            gate,
+        }
+    }
+
+    /// What a tool that did not start is answered with, once its arguments went through the slow path.
+    pub(crate) fn rejected(self, rejected: Rejected) -> ToolResponse {
+        match rejected {
+            Rejected::Context(error) => self.fail(error),
+            // The schema accepts it and the type refuses it: a `Deserialize` with rules of its own, which tells them.
+            Rejected::Arguments(error) => self.refuse(&[Problem::refused(error.path(), error.message())]),
+            Rejected::Held => self.fail(ToolError::internal("held by a gate that is not there")),
         }
     }
 }
 
+/// Says which parameters were given a `null` that was read as absent.
+#[inline]
+pub(crate) fn note_nulls(response: &mut ToolResponse, tool: &FunctionTool, frame: &Frame<'_>) {
+    let nulls = frame.nulls.load(Ordering::Relaxed);
+    if nulls != 0 {
+        tell_nulls(response, tool, nulls);
+    }
+}
+
 #[cold]
-fn note_nulls(response: &mut ToolResponse, tool: &FunctionTool, nulls: u64) {
+fn tell_nulls(response: &mut ToolResponse, tool: &FunctionTool, nulls: u64) {
     let definition = &tool.definition().body;
     let named = definition.nulls().iter().zip(definition.rows).enumerate();
     let notes = named
@@ -137,7 +159,7 @@ fn note_nulls(response: &mut ToolResponse, tool: &FunctionTool, nulls: u64) {
 }
 
 #[cold]
-fn too_long(bytes: usize, cap: usize) -> Problem {
+pub(crate) fn too_long(bytes: usize, cap: usize) -> Problem {
     Problem::new("", format!("at most {cap} bytes of JSON"), format!("{bytes} bytes"))
 }
 

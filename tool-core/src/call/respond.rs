@@ -1,26 +1,28 @@
 //! From an outcome to a response.
 
-use super::report;
+use super::{ToolCall, report};
 use crate::__private::Outcome;
 use crate::arguments::{Problem, nearest};
 use crate::response::{ErrorKind, Form, RareMeta, Slim, ToolError, ToolOutput, ToolResponse, Truncated, bound, cut};
 use crate::run::RunContext;
 use crate::tool::FunctionTool;
-use std::time::Instant;
+use std::sync::Arc;
+use tokio::time::Instant;
 
 /// Everything that a response says of its call.
 #[derive(Clone, Copy)]
-pub(super) struct Answer<'a> {
-    pub(super) tool: &'a FunctionTool,
-    pub(super) ctx: &'a RunContext,
-    pub(super) began: Instant,
+pub(crate) struct Answer<'a> {
+    pub(crate) tool: &'a FunctionTool,
+    pub(crate) ctx: &'a RunContext,
+    pub(crate) call_id: Option<&'a Arc<str>>,
+    pub(crate) began: Instant,
     /// The bytes that a result may have.
-    pub(super) output_bytes: usize,
+    pub(crate) output_bytes: usize,
 }
 
 impl Answer<'_> {
     #[inline]
-    pub(super) fn give(self, outcome: Outcome) -> ToolResponse {
+    pub(crate) fn give(self, outcome: Outcome) -> ToolResponse {
         match outcome {
             Ok(ToolOutput { data: Ok(data), form, rare: None }) if self.fits(&data) => self.success(data, form),
             Ok(output) => self.rich(output),
@@ -97,7 +99,7 @@ impl Answer<'_> {
     }
 
     #[cold]
-    pub(super) fn fail(self, error: ToolError) -> ToolResponse {
+    pub(crate) fn fail(self, error: ToolError) -> ToolResponse {
         let harmless = self.tool.definition().body.harmless();
         let body = error.into_body(self.tool.name(), harmless);
         let mut response = ToolResponse { body: Err(Box::new(body)), form: Form::Data, slim: self.slim() };
@@ -107,7 +109,7 @@ impl Answer<'_> {
 
     /// VALIDATION, with every problem.
     #[cold]
-    pub(super) fn refuse(self, problems: &[Problem]) -> ToolResponse {
+    pub(crate) fn refuse(self, problems: &[Problem]) -> ToolResponse {
         let mut response = self.fail(report(self.tool, problems));
         response.rare().problems = problems.to_vec();
         response
@@ -117,7 +119,7 @@ impl Answer<'_> {
     fn slim(self) -> Slim {
         Slim {
             tool: self.tool.definition().name.clone(),
-            call_id: self.ctx.call_id_shared().cloned(),
+            call_id: self.call_id.cloned(),
             duration: self.began.elapsed(),
             rare: None,
         }
@@ -131,7 +133,7 @@ const LISTED: usize = 50;
 #[cold]
 pub(crate) fn unknown_tool<'a>(
     name: &str,
-    ctx: &RunContext,
+    call_id: Option<&Arc<str>>,
     names: impl Iterator<Item = &'a str>,
     began: Instant,
 ) -> ToolResponse {
@@ -148,8 +150,38 @@ pub(crate) fn unknown_tool<'a>(
         if names.is_empty() { "no tools are available".into() } else { format!("available tools: {listed}{more}") };
     let message = format!("unknown tool `{shown}`{meant}; {there}");
     let body = ToolError::new(ErrorKind::NotFound, message, false).into_body(&shown, false);
-    let slim =
-        Slim { tool: shown.into(), call_id: ctx.call_id_shared().cloned(), duration: began.elapsed(), rare: None };
+    let slim = Slim { tool: shown.into(), call_id: call_id.cloned(), duration: began.elapsed(), rare: None };
+    ToolResponse { body: Err(Box::new(body)), form: Form::Data, slim }
+}
+
+/// What a call outside any session comes to, where only a session could make it.
+#[cold]
+pub(crate) fn outside_session(call: &ToolCall) -> ToolResponse {
+    let message = "there is no open session to make this call in";
+    refused(call, ToolError::session_inactive(message), Instant::now())
+}
+
+impl ToolResponse {
+    /// A success that no tool has given itself.
+    pub(crate) fn of_call(call: &ToolCall, output: ToolOutput, began: Instant) -> Self {
+        match output.data {
+            Ok(data) => {
+                let (tool, call_id) = (call.name().into(), Some(Arc::clone(call.shared_id())));
+                let slim = Slim { tool, call_id, duration: began.elapsed(), rare: None };
+                Self { body: Ok(data), form: output.form, slim }
+            }
+            Err(error) => refused(call, error, began),
+        }
+    }
+}
+
+/// An answer to a call that no tool has seen.
+#[cold]
+pub(crate) fn refused(call: &ToolCall, error: ToolError, began: Instant) -> ToolResponse {
+    let shown = shorten(call.name());
+    let body = error.into_body(&shown, true);
+    let call_id = Some(Arc::clone(call.shared_id()));
+    let slim = Slim { tool: shown.into(), call_id, duration: began.elapsed(), rare: None };
     ToolResponse { body: Err(Box::new(body)), form: Form::Data, slim }
 }
 

@@ -1,6 +1,7 @@
 //! A call, as a provider's protocol reads it off a model's message.
 
 use super::Arguments;
+use std::sync::Arc;
 
 /// A call that a model makes: an id to answer under, a tool's name, and arguments.
 ///
@@ -13,15 +14,16 @@ use super::Arguments;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolCall {
-    id: String,
+    id: Arc<str>,
     name: String,
     arguments: String,
+    session: Option<Arc<str>>,
 }
 
 impl ToolCall {
     /// A call with arguments as text, bytes, a `Value` or a `RawValue`. Bytes that are no UTF-8 stay refusable: they
     /// are kept with replacement characters, which no JSON outside a text has.
-    pub fn new<'a>(id: impl Into<String>, name: impl Into<String>, arguments: impl Into<Arguments<'a>>) -> Self {
+    pub fn new<'a>(id: impl AsRef<str>, name: impl Into<String>, arguments: impl Into<Arguments<'a>>) -> Self {
         let arguments = match arguments.into().0 {
             super::arguments::Form::Text(text) => text.into_owned(),
             super::arguments::Form::Bytes(bytes) => match String::from_utf8(bytes.into_owned()) {
@@ -30,7 +32,7 @@ impl ToolCall {
                 Err(error) => format!("\u{FFFD}{}", String::from_utf8_lossy(error.as_bytes())),
             },
         };
-        Self { id: id.into(), name: name.into(), arguments }
+        Self { id: id.as_ref().into(), name: name.into(), arguments, session: None }
     }
 
     /// The id under which it is answered.
@@ -46,5 +48,28 @@ impl ToolCall {
     /// The arguments' text.
     pub fn arguments(&self) -> &str {
         &self.arguments
+    }
+
+    /// The session that makes the call, for a [`Runtime`](crate::Runtime) that serves several as one `tower::Service`.
+    #[must_use]
+    pub fn in_session(mut self, id: impl Into<Arc<str>>) -> Self {
+        self.session = Some(id.into());
+        self
+    }
+
+    /// The session that makes the call, where it says so.
+    pub fn session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+
+    /// The same call under another id.
+    #[must_use]
+    pub fn with_id(mut self, id: impl AsRef<str>) -> Self {
+        self.id = id.as_ref().into();
+        self
+    }
+
+    pub(crate) fn shared_id(&self) -> &Arc<str> {
+        &self.id
     }
 }

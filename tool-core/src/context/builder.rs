@@ -13,6 +13,10 @@ pub struct ToolContextBuilder {
 }
 
 impl ToolContextBuilder {
+    pub(super) fn of(parts: Parts) -> Self {
+        Self { parts }
+    }
+
     /// Adds a toolset by value (or in an `Arc`), a `#[tool]` fn by its name, or a tool. The same instance twice counts once.
     #[track_caller]
     pub fn with<M>(mut self, tool: impl IntoTool<M>) -> Self {

@@ -22,7 +22,7 @@ use freeze::Parts;
 use rustc_hash::FxHashMap;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
+use tokio::time::Instant;
 
 /// A frozen set of tools: checked once, immutable, cheap to clone and to share.
 ///
@@ -73,7 +73,7 @@ impl ToolContext {
         async move {
             match self.0.index.get(name).and_then(|at| self.0.functions.get(*at)) {
                 Some(tool) if tool.visible_in(ctx) => call::run(tool, &arguments, ctx, &self.0.settings).await,
-                _ => call::unknown_tool(name, ctx, self.visible_names(ctx), Instant::now()),
+                _ => call::unknown_tool(name, ctx.call_id_shared(), self.visible_names(ctx), Instant::now()),
             }
         }
     }
@@ -137,7 +137,27 @@ impl ToolContext {
         Ok(())
     }
 
-    fn visible_names<'a>(&'a self, ctx: &'a RunContext) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
+    /// Where the tool of that name stands among the function tools.
+    #[inline]
+    pub(crate) fn position(&self, name: &str) -> Option<usize> {
+        self.0.index.get(name).copied()
+    }
+
+    /// The entries as they were given, to build another context of.
+    pub(crate) fn parts(&self) -> ToolContextBuilder {
+        ToolContextBuilder::of(Parts {
+            entries: self.0.entries.clone(),
+            unconfigured: self.0.unconfigured.clone(),
+            settings: self.0.settings,
+            problems: Vec::new(),
+        })
+    }
+
+    pub(crate) fn visible_names<'a>(&'a self, ctx: &'a RunContext) -> impl Iterator<Item = &'a str> {
         self.definitions_for(ctx).map(ToolDefinition::name)
     }
 }

@@ -133,6 +133,13 @@ impl Manifest {
     }
 }
 
+/// The version of these tools, whatever is wrong with them.
+pub(crate) fn content_version(tools: &ToolContext) -> String {
+    let mut tools = tools.definitions().map(ManifestTool::of).collect::<Vec<_>>();
+    tools.sort_by(|a, b| a.tool_id.cmp(&b.tool_id));
+    version(&tools)
+}
+
 /// The version of this content.
 fn version(tools: &[ManifestTool]) -> String {
     let content = tools.iter().map(ManifestTool::content).collect::<Vec<_>>();

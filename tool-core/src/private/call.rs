@@ -27,6 +27,8 @@ pub enum Rejected {
     Arguments(json::Error),
     /// A context parameter is not to be had.
     Context(ToolError),
+    /// The arguments are sound, and the gate did not let the call through.
+    Held,
 }
 
 impl From<json::Error> for Rejected {
@@ -37,6 +39,12 @@ impl From<json::Error> for Rejected {
 
 /// What a wrapper returns.
 pub type Started<'a> = Result<Invocation<'a>, Rejected>;
+
+/// Stands between sound arguments and the method: a session's limits.
+pub(crate) trait Gate: Sync {
+    /// Whether the method is to run now. `text` is what was decoded.
+    fn pass(&self, text: &str) -> bool;
+}
 
 /// The call that a wrapper serves. One word wide, so that a future which keeps it stays small.
 #[derive(Clone, Copy)]
@@ -54,6 +62,8 @@ pub(crate) struct Frame<'a> {
     pub(crate) output_bytes: usize,
     /// Parameters whose `null` was read as absent, by index; the last bit stands for all from 63 on.
     pub(crate) nulls: AtomicU64,
+    /// What sound arguments have to pass before the method runs.
+    pub(crate) gate: Option<&'a dyn Gate>,
 }
 
 impl<'a> Call<'a> {
@@ -73,7 +83,17 @@ impl<'a> Call<'a> {
         if (read.buffered || self.0.tool.needs_validator()) && !self.0.validated {
             self.validate()?;
         }
+        self.pass()?;
         Ok(args)
+    }
+
+    /// Asks the gate, once the arguments are known to be sound.
+    #[inline]
+    pub(crate) fn pass(self) -> Result<(), Rejected> {
+        match self.0.gate {
+            Some(gate) if !gate.pass(self.0.text) => Err(Rejected::Held),
+            _ => Ok(()),
+        }
     }
 
     /// What was given, or the default that the instance decided when the tool was bound.

@@ -12,8 +12,8 @@ mod seen;
 mod spec;
 mod text;
 
-pub(crate) use call::Frame;
 pub use call::{Call, Invocation, Outcome, Rejected, Started, context, later, lifecycle};
+pub(crate) use call::{Frame, Gate};
 pub use check::*;
 pub use fields::{ArgumentStruct, Fields, decode_arguments, deserialize_arguments};
 pub use output::*;

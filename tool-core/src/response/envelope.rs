@@ -1,6 +1,6 @@
 //! The response of a call, and its JSON.
 
-use super::meta::{RareMeta, SCHEMA_VERSION, Slim, micros};
+use super::meta::{EMPTY, FORM, RareMeta, SCHEMA_VERSION, Slim, form_of, micros, word_of};
 use super::{ErrorBody, Form, Intent, Meta, Truncated};
 use crate::arguments::Problem;
 use serde::ser::{SerializeMap, SerializeStruct};
@@ -52,7 +52,7 @@ impl ToolResponse {
 
     /// What there is to say about the call.
     pub fn meta(&self) -> Meta<'_> {
-        Meta { slim: &self.slim, data: self.body.as_deref().unwrap_or_default() }
+        Meta { slim: &self.slim, form: self.form, data: self.body.as_deref().unwrap_or_default() }
     }
 
     /// How the result is meant.
@@ -79,9 +79,10 @@ impl ToolResponse {
 }
 
 impl PartialEq for ToolResponse {
-    /// Equal data (as text), error and meta.
+    /// Equal data (as text), form, error and meta.
     fn eq(&self, other: &Self) -> bool {
         self.body == other.body
+            && self.form == other.form
             && self.slim.tool == other.slim.tool
             && self.slim.call_id == other.slim.call_id
             && self.slim.duration == other.slim.duration
@@ -122,6 +123,9 @@ impl Serialize for Meta<'_> {
         map.serialize_entry("durationMs", &Milliseconds(self.duration()))?;
         map.serialize_entry("sizeChars", &size)?;
         map.serialize_entry("tokenEstimate", &size.div_ceil(4))?;
+        if let Some(form) = word_of(self.form) {
+            map.serialize_entry(FORM, form)?;
+        }
         if let Some(rare) = &self.slim.rare {
             rare.entries(&mut map)?;
         }
@@ -146,7 +150,11 @@ impl RareMeta {
         if !self.problems.is_empty() {
             map.serialize_entry("problems", &self.problems)?;
         }
-        for (key, value) in &self.extra {
+        if let Some(empty) = self.empty {
+            map.serialize_entry(EMPTY, &empty)?;
+        }
+        // A member of the tool's own would be read back as the envelope's.
+        for (key, value) in self.extra.iter().filter(|(key, _)| ![FORM, EMPTY].contains(&key.as_str())) {
             map.serialize_entry(key, value)?;
         }
         Ok(())
@@ -201,6 +209,8 @@ struct WireMeta {
     confirmation: Option<super::Confirmation>,
     #[serde(default)]
     problems: Vec<Problem>,
+    form: Option<String>,
+    empty: Option<bool>,
     #[serde(flatten)]
     extra: Map<String, Value>,
 }
@@ -227,12 +237,12 @@ impl<'de> Deserialize<'de> for ToolResponse {
             confirmation: wire.meta.confirmation,
             problems: wire.meta.problems,
             extra,
-            empty: None,
+            empty: wire.meta.empty,
         };
         let rare = (rare != RareMeta::default()).then(|| Box::new(rare));
         let duration = Duration::try_from_secs_f64(wire.meta.duration_ms / 1000.0).map_err(D::Error::custom)?;
         let slim = Slim { tool: wire.meta.tool.into(), call_id: wire.meta.call_id.map(Into::into), duration, rare };
-        Ok(Self { body, form: Form::Data, slim })
+        Ok(Self { body, form: wire.meta.form.as_deref().map(form_of).unwrap_or_default(), slim })
     }
 }
 

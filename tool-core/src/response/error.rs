@@ -46,6 +46,8 @@ pub enum ErrorKind {
     Auth,
     /// Too many calls for the service behind the tool.
     RateLimit,
+    /// An earlier process started the call, and nobody knows what came of it.
+    Unknown,
 }
 
 impl ErrorKind {
@@ -68,6 +70,7 @@ impl ErrorKind {
             Self::Conflict => "CONFLICT",
             Self::Auth => "AUTH",
             Self::RateLimit => "RATE_LIMIT",
+            Self::Unknown => "UNKNOWN",
         }
     }
 }

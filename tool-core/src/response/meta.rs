@@ -1,6 +1,6 @@
 //! The `meta` member of the envelope.
 
-use super::Truncated;
+use super::{Form, Truncated};
 use crate::arguments::Problem;
 use crate::name::Name;
 use serde::{Deserialize, Serialize};
@@ -10,6 +10,12 @@ use std::time::Duration;
 
 /// The version of the envelope.
 pub const SCHEMA_VERSION: &str = "1.0.0";
+
+/// The member that tells how a result is meant, where it is not plain data.
+pub(super) const FORM: &str = "form";
+
+/// The member that tells whether a result counts as empty, where the tool said so.
+pub(super) const EMPTY: &str = "empty";
 
 /// What an approval is asked for. For the host's user interface; never encoded for the model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +55,7 @@ pub(crate) struct RareMeta {
 #[derive(Clone, Copy, Debug)]
 pub struct Meta<'a> {
     pub(super) slim: &'a Slim,
+    pub(super) form: Form,
     pub(super) data: &'a str,
 }
 
@@ -122,4 +129,20 @@ impl<'a> Meta<'a> {
 /// The whole microseconds that `durationMs` tells.
 pub(super) fn micros(duration: Duration) -> u32 {
     u32::try_from(duration.as_micros()).unwrap_or(u32::MAX)
+}
+
+/// The word for a form; none for plain data, which nearly every result is.
+pub(super) fn word_of(form: Form) -> Option<&'static str> {
+    match form {
+        Form::Data => None,
+        Form::Unit => Some("unit"),
+        Form::Content => Some("content"),
+        Form::Stop => Some("stop"),
+    }
+}
+
+/// The form that a word stands for. A word of a later version is plain data to this one.
+pub(super) fn form_of(word: &str) -> Form {
+    let forms = [Form::Unit, Form::Content, Form::Stop];
+    forms.into_iter().find(|form| word_of(*form) == Some(word)).unwrap_or_default()
 }

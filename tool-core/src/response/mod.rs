@@ -7,6 +7,7 @@ mod envelope;
 mod error;
 mod intent;
 mod meta;
+mod model;
 mod output;
 mod plain;
 mod schema;
@@ -18,6 +19,7 @@ pub use envelope::ToolResponse;
 pub use error::{ErrorBody, ErrorKind, IntoToolError, ToolError};
 pub use intent::Intent;
 pub use meta::{Confirmation, Meta, SCHEMA_VERSION};
+pub use model::{ModelResult, ResultForm};
 pub use output::{Form, IntoToolOutput, ToolOutput};
 
 pub(crate) use cut::{bound, cut};

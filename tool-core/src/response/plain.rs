@@ -3,7 +3,7 @@
 //! Nearly every response is such a one, and a serializer costs more than half of what the call itself does. A test
 //! holds this text to the serialised one.
 
-use super::meta::{Meta, SCHEMA_VERSION};
+use super::meta::{Meta, SCHEMA_VERSION, word_of};
 use super::write::push_string;
 use std::time::Duration;
 
@@ -31,6 +31,11 @@ pub(super) fn success(data: &str, meta: &Meta<'_>) -> String {
     number(&mut text, size);
     text.push_str(r#","tokenEstimate":"#);
     number(&mut text, size.div_ceil(4));
+    if let Some(form) = word_of(meta.form) {
+        text.push_str(r#","form":""#);
+        text.push_str(form);
+        text.push('"');
+    }
     text.push_str("}}");
     text
 }
@@ -73,8 +78,11 @@ mod tests {
             duration: Duration::from_micros(micros),
             rare: None,
         };
-        let response = ToolResponse { body: Ok(data.to_owned()), form: Form::Data, slim };
-        assert_eq!(Some(response.to_json()), serde_json::to_string(&response).ok());
+        let mut response = ToolResponse { body: Ok(data.to_owned()), form: Form::Data, slim };
+        for form in [Form::Data, Form::Unit, Form::Content, Form::Stop] {
+            response.form = form;
+            assert_eq!(Some(response.to_json()), serde_json::to_string(&response).ok());
+        }
     }
 
     // R-E1

@@ -19,7 +19,9 @@ impl ToolResponse {
                 "warnings": {"type": "array", "items": {"type": "string"}},
                 "truncated": {"type": "object"},
                 "confirmation": {"type": "object", "required": ["token", "summary", "expiresAt"]},
-                "problems": {"type": "array", "items": {"type": "object", "required": ["pointer", "expected", "got"]}}
+                "problems": {"type": "array", "items": {"type": "object", "required": ["pointer", "expected", "got"]}},
+                "form": {"enum": ["unit", "content", "stop"]},
+                "empty": {"type": "boolean"}
             },
             "required": ["schemaVersion", "tool", "callId", "durationMs", "sizeChars", "tokenEstimate"]
         });

@@ -1,11 +1,14 @@
 //! The run context: what a call knows of its session, and how it speaks back.
 
+use super::scope::{Governor, Run, Scope};
 use super::user_data::UserDataMap;
-use super::{CancellationToken, Progress};
+use super::{CancellationToken, Progress, RunContextBuilder};
+use crate::call::{Arguments, ToolCall, outside_session};
 use crate::name::Name;
-use crate::response::Intent;
+use crate::response::{Intent, ToolResponse};
 use crate::tool::Mode;
 use serde_json::Value;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 use tracing::Instrument;
@@ -23,22 +26,10 @@ use tracing::Instrument;
 /// assert_eq!(ctx.user_data::<u32>(), Some(&42));
 /// ```
 pub struct RunContext {
-    shared: Arc<Shared>,
+    run: Arc<Run>,
+    scope: Arc<Scope>,
     tool: Option<Name>,
     intents: OnceLock<Arc<Mutex<Vec<Intent>>>>,
-}
-
-struct Shared {
-    session: Option<Arc<str>>,
-    call_id: Option<Arc<str>>,
-    idempotency_key: Option<Arc<str>>,
-    mode: Mode,
-    turn: u64,
-    user_data: UserDataMap,
-    state: Arc<Value>,
-    cancellation: CancellationToken,
-    deadline: Option<Instant>,
-    progress: Progress,
 }
 
 impl RunContext {
@@ -54,7 +45,7 @@ impl RunContext {
 
     /// The id that the model gave the call.
     pub fn call_id(&self) -> Option<&str> {
-        self.shared.call_id.as_deref()
+        self.scope.call.as_ref().map(ToolCall::id)
     }
 
     /// The name of the tool that is running.
@@ -64,47 +55,47 @@ impl RunContext {
 
     /// The session's id.
     pub fn session(&self) -> Option<&str> {
-        self.shared.session.as_deref()
+        self.run.session.as_deref()
     }
 
     /// How the conversation is held.
     pub fn mode(&self) -> Mode {
-        self.shared.mode
+        self.run.mode
     }
 
     /// The number of the turn, counted from 0.
     pub fn turn(&self) -> u64 {
-        self.shared.turn
+        self.scope.turn
     }
 
     /// The host's value of type `T`.
     pub fn user_data<T: Send + Sync + 'static>(&self) -> Option<&T> {
-        self.shared.user_data.get()
+        self.run.user_data.get()
     }
 
     /// The session's state, read-only: tools change it by intents. Null where there is none.
     pub fn state(&self) -> &Value {
-        &self.shared.state
+        self.scope.state.get_or_init(|| self.run.governor().map_or_else(Arc::default, |session| session.state()))
     }
 
     /// Cancelled when the call's answer is no longer wanted.
     pub fn cancellation(&self) -> &CancellationToken {
-        &self.shared.cancellation
+        self.scope.cancellation.get_or_init(CancellationToken::new)
     }
 
     /// When the call will be given up.
     pub fn deadline(&self) -> Option<Instant> {
-        self.shared.deadline
+        self.scope.deadline
     }
 
     /// Where to tell how the work goes.
     pub fn progress(&self) -> &Progress {
-        &self.shared.progress
+        self.scope.progress.get_or_init(Progress::default)
     }
 
     /// Tells how the work goes, in words.
     pub fn update(&self, message: impl Into<String>) {
-        self.shared.progress.message(message);
+        self.progress().message(message);
     }
 
     /// Asks the runtime for something beside the result. The intents of a call stand in its response, in order.
@@ -116,7 +107,39 @@ impl RunContext {
     ///
     /// A session sets it; `None` outside of one.
     pub fn idempotency_key(&self) -> Option<&str> {
-        self.shared.idempotency_key.as_deref()
+        let key = self.scope.idempotency_key.get_or_init(|| {
+            let call = self.scope.call.as_ref()?;
+            self.run.governor()?.idempotency_key(call, self.scope.turn)
+        });
+        key.as_deref()
+    }
+
+    /// The call as the model made it: its id, the tool's name, the arguments' text. `None` outside a session.
+    pub fn function_call(&self) -> Option<&ToolCall> {
+        self.scope.call.as_ref().filter(|call| !call.name().is_empty())
+    }
+
+    /// Calls another tool from inside this one, under the same session's limits: it spends the same budget, and is
+    /// refused past the depth that the policy allows. SESSION_INACTIVE outside a session.
+    pub async fn call(&self, name: impl Into<String>, arguments: impl Into<Arguments<'_>>) -> ToolResponse {
+        let id = self.call_id().unwrap_or_default();
+        let call = ToolCall::new(id, name, arguments);
+        match self.run.governor() {
+            Some(session) => session.call(call, self.scope.depth + 1).await,
+            None => outside_session(&call),
+        }
+    }
+
+    /// From here on the call is not given up when the user interrupts, nor may the model cancel it.
+    pub fn disallow_interruptions(&self) {
+        self.scope.uninterruptible.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits until the user has heard what is being said. Returns at once where nothing is, and outside a session.
+    pub async fn wait_for_playout(&self) {
+        if let Some(session) = self.run.governor() {
+            session.playout().await;
+        }
     }
 
     /// Runs `work` on the tokio runtime, inside the span of this call.
@@ -128,9 +151,28 @@ impl RunContext {
         tokio::spawn(work.in_current_span())
     }
 
-    /// The context of one call in this run: the same run, intents of its own.
+    /// The context of one call of a tool in this run: the same run, intents of its own.
     pub(crate) fn for_call(&self, tool: &Name) -> Self {
-        Self { shared: Arc::clone(&self.shared), tool: Some(tool.clone()), intents: OnceLock::new() }
+        let (run, scope) = (Arc::clone(&self.run), Arc::clone(&self.scope));
+        Self { run, scope, tool: Some(tool.clone()), intents: OnceLock::new() }
+    }
+
+    /// The same run with another call's part.
+    pub(crate) fn with_scope(&self, scope: &Arc<Scope>, tool: &Name) -> Self {
+        let (run, scope) = (Arc::clone(&self.run), Arc::clone(scope));
+        Self { run, scope, tool: Some(tool.clone()), intents: OnceLock::new() }
+    }
+
+    pub(crate) fn governor(&self) -> Option<Arc<dyn Governor>> {
+        self.run.governor()
+    }
+
+    pub(crate) fn of(run: Arc<Run>, scope: Arc<Scope>) -> Self {
+        Self { run, scope, tool: None, intents: OnceLock::new() }
+    }
+
+    pub(crate) fn scope(&self) -> &Arc<Scope> {
+        &self.scope
     }
 
     /// Whether there is anything to take: cheaper to ask than to take nothing.
@@ -146,15 +188,16 @@ impl RunContext {
     }
 
     pub(crate) fn call_id_shared(&self) -> Option<&Arc<str>> {
-        self.shared.call_id.as_ref()
+        self.scope.call.as_ref().map(ToolCall::shared_id)
     }
 
     pub(crate) fn user_data_map(&self) -> &UserDataMap {
-        &self.shared.user_data
+        &self.run.user_data
     }
 
     pub(crate) fn shared_state(&self) -> Arc<Value> {
-        Arc::clone(&self.shared.state)
+        _ = self.state();
+        self.scope.state.get().map(Arc::clone).unwrap_or_default()
     }
 
     /// Made only when somebody emits or clones, so that a call that does neither allocates nothing.
@@ -166,7 +209,8 @@ impl RunContext {
 impl Clone for RunContext {
     fn clone(&self) -> Self {
         let intents = Arc::clone(self.emitted());
-        Self { shared: Arc::clone(&self.shared), tool: self.tool.clone(), intents: OnceLock::from(intents) }
+        let (run, scope) = (Arc::clone(&self.run), Arc::clone(&self.scope));
+        Self { run, scope, tool: self.tool.clone(), intents: OnceLock::from(intents) }
     }
 }
 
@@ -180,106 +224,5 @@ impl std::fmt::Debug for RunContext {
             .field("mode", &self.mode())
             .field("turn", &self.turn())
             .finish_non_exhaustive()
-    }
-}
-
-/// Makes a [`RunContext`].
-#[derive(Default)]
-#[must_use]
-pub struct RunContextBuilder {
-    session: Option<Arc<str>>,
-    call_id: Option<Arc<str>>,
-    idempotency_key: Option<Arc<str>>,
-    mode: Mode,
-    turn: u64,
-    user_data: UserDataMap,
-    state: Option<Value>,
-    cancellation: Option<CancellationToken>,
-    deadline: Option<Instant>,
-    progress: Progress,
-}
-
-impl RunContextBuilder {
-    /// The session's id.
-    pub fn session(mut self, id: impl Into<Arc<str>>) -> Self {
-        self.session = Some(id.into());
-        self
-    }
-
-    /// The id that the model gave the call.
-    pub fn call_id(mut self, id: impl Into<Arc<str>>) -> Self {
-        self.call_id = Some(id.into());
-        self
-    }
-
-    /// The key that every attempt at the same call shares.
-    pub fn idempotency_key(mut self, key: impl Into<Arc<str>>) -> Self {
-        self.idempotency_key = Some(key.into());
-        self
-    }
-
-    /// How the conversation is held; text unless told.
-    pub fn mode(mut self, mode: Mode) -> Self {
-        self.mode = mode;
-        self
-    }
-
-    /// The number of the turn, counted from 0.
-    pub fn turn(mut self, turn: u64) -> Self {
-        self.turn = turn;
-        self
-    }
-
-    /// A value for tools to find by its type; a second one of a type replaces the first.
-    pub fn user_data<T: Send + Sync + 'static>(mut self, value: T) -> Self {
-        self.user_data.insert(Arc::new(value));
-        self
-    }
-
-    /// The same for a value that several contexts share, such as a pool.
-    pub fn user_data_shared<T: Send + Sync + 'static>(mut self, value: Arc<T>) -> Self {
-        self.user_data.insert(value);
-        self
-    }
-
-    /// The session's state.
-    pub fn state(mut self, state: Value) -> Self {
-        self.state = Some(state);
-        self
-    }
-
-    /// Cancels the call.
-    pub fn cancellation(mut self, token: CancellationToken) -> Self {
-        self.cancellation = Some(token);
-        self
-    }
-
-    /// When the call will be given up.
-    pub fn deadline(mut self, deadline: Instant) -> Self {
-        self.deadline = Some(deadline);
-        self
-    }
-
-    /// Where updates go.
-    pub fn progress(mut self, progress: Progress) -> Self {
-        self.progress = progress;
-        self
-    }
-
-    /// The context.
-    pub fn build(self) -> RunContext {
-        let shared = Shared {
-            session: self.session,
-            call_id: self.call_id,
-            idempotency_key: self.idempotency_key,
-            mode: self.mode,
-            turn: self.turn,
-            user_data: self.user_data,
-            state: Arc::new(self.state.unwrap_or(Value::Null)),
-            cancellation: self.cancellation.unwrap_or_default(),
-            deadline: self.deadline,
-            progress: self.progress,
-        };
-        RunContext { shared: Arc::new(shared), tool: None, intents: OnceLock::new() }
     }
 }

@@ -4,6 +4,7 @@
 
 mod assertions;
 mod client;
+pub mod store;
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use super::{Category, Confirm, DuplicateScope, Flags, Modes, OnDuplicate};
 use crate::__private::{Constraint, DefaultValue, Parameter, Place, ToolFacts};
-use crate::arguments::Validator;
+use crate::arguments::{CONFIRM_DUPLICATE, Parameters, Validator};
 use crate::guide::Guide;
 use crate::json::Names;
 use crate::schema::{self, Canonical, Null, ParameterInput};
@@ -44,6 +44,7 @@ pub(crate) struct Definition {
     pub(crate) problems: Vec<String>,
     validator: OnceLock<Validator>,
     output_validator: OnceLock<Option<Validator>>,
+    parameters: OnceLock<Parameters>,
 }
 
 impl Definition {
@@ -83,6 +84,7 @@ impl Definition {
             problems,
             validator: OnceLock::new(),
             output_validator: OnceLock::new(),
+            parameters: OnceLock::new(),
         }
     }
 
@@ -121,6 +123,7 @@ impl Definition {
             problems: Vec::new(),
             validator: OnceLock::new(),
             output_validator: OnceLock::new(),
+            parameters: OnceLock::new(),
         }
     }
 
@@ -137,6 +140,7 @@ impl Definition {
             problems: self.problems.clone(),
             validator: OnceLock::new(),
             output_validator: OnceLock::new(),
+            parameters: OnceLock::new(),
             ..*self
         }
     }
@@ -160,9 +164,16 @@ impl Definition {
     pub(crate) fn validator(&self) -> &Validator {
         self.validator.get_or_init(|| match self.validated {
             true if self.raw => Validator::new(self.schema.value.clone()),
-            true => Validator::for_tool(self.schema.value.clone()),
+            true => Validator::for_tool(self.schema.value.clone())
+                .confirming_duplicates(self.on_duplicate == OnDuplicate::Confirm),
             false => Validator::new(serde_json::json!({"type": "object"})),
         })
+    }
+
+    /// What calls of it are compared by, made at first use.
+    #[inline]
+    pub(crate) fn parameters(&self) -> &Parameters {
+        self.parameters.get_or_init(|| Parameters::of(self))
     }
 
     /// The compiled schema of the result, where there is one.
@@ -193,16 +204,36 @@ fn empty_schema() -> Canonical {
 
 fn canonical(spec: &ToolFacts, defaults: &[(usize, Value)]) -> Result<Canonical, Vec<String>> {
     let mut generator = schema::generator();
-    let inputs = spec
-        .parameters
-        .iter()
-        .enumerate()
-        .map(|(index, row)| {
-            let own = defaults.iter().find(|(at, _)| *at == index).map(|(_, value)| value.clone());
-            input(row, own, &mut generator)
-        })
-        .collect();
-    schema::canonical(inputs, generator.take_definitions(true))
+    let own = |index: usize| defaults.iter().find(|(at, _)| *at == index).map(|(_, value)| value.clone());
+    let rows = spec.parameters.iter().enumerate();
+    let mut inputs: Vec<_> = rows.map(|(index, row)| input(row, own(index), &mut generator)).collect();
+    if spec.on_duplicate != OnDuplicate::Confirm {
+        return schema::canonical(inputs, generator.take_definitions(true));
+    }
+    inputs.push(confirm_duplicate());
+    let schema = schema::canonical(inputs, generator.take_definitions(true))?;
+    match schema.value.get("additionalProperties") {
+        Some(Value::Bool(false)) => Ok(schema),
+        // It would not come to the runtime.
+        _ => Err(vec![format!(
+            "a flattened parameter takes any name, `{CONFIRM_DUPLICATE}` too; choose another `on_duplicate`"
+        )]),
+    }
+}
+
+/// The parameter by which the model says that it means a call which another one repeats.
+fn confirm_duplicate<'a>() -> ParameterInput<'a> {
+    ParameterInput {
+        name: CONFIRM_DUPLICATE,
+        aliases: &[],
+        description: "`true` to run this although another call of the tool is still running",
+        schema: serde_json::json!({"type": ["boolean", "null"]}),
+        optional: false,
+        default: Some(Value::Null),
+        constraints: &[],
+        examples: Vec::new(),
+        flatten: false,
+    }
 }
 
 fn input<'a>(row: &'a Parameter, own: Option<Value>, generator: &mut SchemaGenerator) -> ParameterInput<'a> {

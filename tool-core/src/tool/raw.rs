@@ -120,6 +120,7 @@ fn arguments(call: Call<'_>) -> Result<Value, Rejected> {
     let parsed = json::parse(call.0.text).map_err(|_| json::Error::custom("not JSON"))?;
     let sound = parsed.value.is_object() && parsed.duplicates.is_empty();
     if sound && (call.0.validated || call.0.tool.validator().is_valid(&parsed.value)) {
+        call.pass()?;
         return Ok(parsed.value);
     }
     Err(json::Error::custom("not the object that the schema wants").into())

@@ -1,9 +1,14 @@
 //! What arguments are put right, and what is said of the rest.
 
 mod coercion;
+mod confirmation;
+mod equality;
 mod laws;
 mod messages;
+mod mutate;
+mod near_misses;
 mod preparation;
+mod spelled;
 mod spelling;
 
 use super::{Caps, Coercions, Prepared, Problem, Validator, coerce, prepare, validate};

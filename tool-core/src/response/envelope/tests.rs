@@ -68,11 +68,51 @@ fn a_response_survives_its_own_json() {
     }
 }
 
+fn meant(form: Form, empty: Option<bool>) -> ToolResponse {
+    let mut response = ToolResponse { form, ..success("[]") };
+    if empty.is_some() {
+        response.rare().empty = empty;
+    }
+    response
+}
+
+// R-E1, L18: what is resumed in another process is still no reply, and still counts as empty
+#[test]
+fn how_a_result_is_meant_survives_its_json() {
+    for form in [Form::Data, Form::Unit, Form::Content, Form::Stop] {
+        for empty in [None, Some(true), Some(false)] {
+            let response = meant(form, empty);
+            let back: ToolResponse = serde_json::from_str(&response.to_json()).expect("parses");
+            assert_eq!((back.form(), back.slim.rare.as_ref().and_then(|rare| rare.empty)), (form, empty));
+            assert_eq!(back, response);
+        }
+    }
+    assert_ne!(meant(Form::Stop, None), meant(Form::Data, None));
+}
+
 // R-E1
 #[test]
-fn both_forms_satisfy_the_published_schema() {
+fn a_form_of_a_later_version_reads_as_data() {
+    let text = meant(Form::Stop, None).to_json().replace("stop", "hologram");
+    assert_eq!(serde_json::from_str::<ToolResponse>(&text).expect("parses").form(), Form::Data);
+}
+
+// R-E1
+#[test]
+fn a_tool_cannot_pass_its_result_off_as_a_stop() {
+    let mut response = success("1");
+    response.rare().extra.insert("form".into(), json!("stop"));
+    response.rare().extra.insert("empty".into(), json!("not even a boolean"));
+    let back: ToolResponse = serde_json::from_str(&response.to_json()).expect("parses");
+    assert_eq!((back.form(), back.meta().extra("form")), (Form::Data, None));
+}
+
+// R-E1
+#[test]
+fn every_kind_of_response_satisfies_the_published_schema() {
     let validator = jsonschema::validator_for(&ToolResponse::json_schema()).expect("a schema");
-    for response in [success("{}"), failure()] {
+    let meant = [meant(Form::Unit, None), meant(Form::Content, None), meant(Form::Stop, Some(true))];
+    for response in [success("{}"), failure()].into_iter().chain(meant) {
         let value = serde_json::to_value(response).expect("serialises");
         assert!(validator.is_valid(&value), "{value}");
     }

@@ -1,0 +1,82 @@
+//! Arguments as something to compare.
+//!
+//! - `mix`: the hash, keyed with what this process drew by lot
+//! - `scan`: one pass over the text, without a value and without a copy
+//! - `number`: numbers by their value
+//! - `table`: the names and the defaults of a tool's parameters, hashed once
+
+mod mix;
+mod number;
+mod scan;
+mod table;
+
+pub(crate) use table::Table;
+
+use super::canonical_text;
+use crate::tool::Definition;
+use mix::{Keys, keys};
+use scan::Scanner;
+use sha2::{Digest, Sha256};
+use std::fmt::Write as _;
+
+/// Arguments, to be compared with those of other calls of a session.
+///
+/// Equal exactly where the tool has the same name and the arguments are equal as JSON after the defaults of the
+/// parameters are filled in: the order of keys, white space, escapes, and `1` for `1.0` do not matter, every digit of a
+/// whole number does. An alias counts as the parameter that it names, and a `null` that stands for an absent parameter
+/// as its absence. Text that did not decode is compared as it is, and equals nothing that did.
+#[derive(Clone, Copy)]
+pub struct Fingerprint<'a> {
+    definition: Option<&'a Definition>,
+    tool: &'a str,
+    text: &'a str,
+}
+
+impl<'a> Fingerprint<'a> {
+    /// Of arguments that the tool has accepted.
+    pub(crate) fn of(definition: &'a Definition, tool: &'a str, text: &'a str) -> Self {
+        Self { definition: Some(definition), tool, text }
+    }
+
+    /// Of a text that does not decode.
+    pub(crate) fn opaque(tool: &'a str, text: &'a str) -> Self {
+        Self { definition: None, tool, text }
+    }
+
+    /// A hash under a key that each process draws anew: for stores in memory. Nobody who cannot read this process's
+    /// memory can make two arguments that collide.
+    pub fn fast(&self) -> u128 {
+        let keys = keys();
+        let scanned = self.definition.and_then(|definition| {
+            let table = &definition.parameters().table;
+            Scanner::new(self.text, keys).arguments(table)
+        });
+        match scanned {
+            Some(sum) => keys.decoded(self.tool, sum),
+            None => self.fast_as_text(keys),
+        }
+    }
+
+    #[cold]
+    fn fast_as_text(&self, keys: &Keys) -> u128 {
+        keys.opaque(self.tool, self.text)
+    }
+
+    /// The same in every process, for stores that processes share: 32 hexadecimal digits, half of the SHA-256 of the
+    /// tool's name and the canonical text.
+    pub fn digest(&self) -> String {
+        let mut hash = Sha256::new();
+        // Behind its length the name cannot run into the text.
+        hash.update([u8::from(self.definition.is_some())]);
+        hash.update(u64::try_from(self.tool.len()).unwrap_or(u64::MAX).to_le_bytes());
+        hash.update(self.tool);
+        match self.definition {
+            Some(definition) => hash.update(canonical_text(definition, self.text)),
+            None => hash.update(self.text),
+        }
+        hash.finalize().iter().take(16).fold(String::with_capacity(32), |mut digits, byte| {
+            let _ = write!(digits, "{byte:02x}");
+            digits
+        })
+    }
+}

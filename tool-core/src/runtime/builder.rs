@@ -1,0 +1,158 @@
+//! Putting a runtime together.
+
+use super::handle::{Runtime, Shared};
+use super::hook::Hook;
+use super::journal::Journal;
+use super::policy::Policy;
+use super::service::Stack;
+use super::store::{MemoryStore, SessionStore};
+use super::token::Signer;
+use super::toolbox::Toolbox;
+use crate::call::ToolCall;
+use crate::context::{RegistryErrors, ToolContext};
+use crate::response::ToolResponse;
+use crate::tool::Mode;
+use std::sync::{Arc, Mutex, RwLock, Weak};
+use tokio::sync::Semaphore;
+use tower::util::BoxService;
+use tower::{BoxError, Layer, Service};
+
+type Wrap =
+    Box<dyn FnOnce(BoxService<ToolCall, ToolResponse, BoxError>) -> BoxService<ToolCall, ToolResponse, BoxError>>;
+
+/// Makes a [`Runtime`].
+#[must_use]
+pub struct RuntimeBuilder {
+    tools: ToolContext,
+    voice: Policy,
+    text: Policy,
+    store: Arc<dyn SessionStore>,
+    journal: Option<Arc<dyn Journal>>,
+    hooks: Vec<Arc<dyn Hook>>,
+    layers: Vec<Wrap>,
+    signer: Option<Signer>,
+}
+
+impl RuntimeBuilder {
+    pub(super) fn new(tools: ToolContext) -> Self {
+        Self {
+            tools,
+            voice: Policy::voice(),
+            text: Policy::text(),
+            store: Arc::new(MemoryStore::new()),
+            journal: None,
+            hooks: Vec::new(),
+            layers: Vec::new(),
+            signer: None,
+        }
+    }
+
+    /// The policy of all sessions. Unless told, voice sessions have [`Policy::voice`] and text sessions
+    /// [`Policy::text`].
+    pub fn policy(self, policy: Policy) -> Self {
+        self.policy_for(Mode::Voice, policy.clone()).policy_for(Mode::Text, policy)
+    }
+
+    /// The policy of the sessions of one mode.
+    pub fn policy_for(mut self, mode: Mode, policy: Policy) -> Self {
+        match mode {
+            Mode::Voice => self.voice = policy,
+            Mode::Text => self.text = policy,
+        }
+        self
+    }
+
+    /// Where sessions are kept; in memory unless told. Takes a store or an `Arc` of one.
+    pub fn store(mut self, store: impl IntoStore) -> Self {
+        self.store = store.into_store();
+        self
+    }
+
+    /// Where calls are written down before they run; nowhere unless told.
+    pub fn journal(mut self, journal: impl Journal) -> Self {
+        self.journal = Some(Arc::new(journal));
+        self
+    }
+
+    /// Adds a hook.
+    pub fn hook(mut self, hook: impl Hook) -> Self {
+        self.hooks.push(Arc::new(hook));
+        self
+    }
+
+    /// Puts a tower layer around the calls of all sessions: a rate limit, a concurrency limit, load shedding. The first
+    /// is the outermost. What a layer refuses is answered RATE_LIMIT or TIMEOUT, or INTERNAL where the error is neither
+    /// tower's `Overloaded` nor its `Elapsed`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tool_core::{Runtime, ToolContext};
+    /// use tower::limit::RateLimitLayer;
+    ///
+    /// # let tools = ToolContext::builder().build()?;
+    /// let runtime = Runtime::builder(tools).layer(RateLimitLayer::new(100, Duration::from_secs(1))).build()?;
+    /// # Ok::<(), tool_core::RegistryErrors>(())
+    /// ```
+    pub fn layer<L, S>(mut self, layer: L) -> Self
+    where
+        L: Layer<BoxService<ToolCall, ToolResponse, BoxError>, Service = S> + 'static,
+        S: Service<ToolCall, Response = ToolResponse, Error: Into<BoxError>, Future: Send> + Send + 'static,
+    {
+        self.layers.push(Box::new(move |inner| {
+            BoxService::new(tower::util::MapErr::new(layer.layer(inner), Into::<BoxError>::into))
+        }));
+        self
+    }
+
+    /// The key by which approvals are signed. Without one a key is made for this process, and no other process can
+    /// redeem what it signs.
+    pub fn signing_key(mut self, key: [u8; 32]) -> Self {
+        self.signer = Some(Signer::new(key));
+        self
+    }
+
+    /// The runtime. Fails where the tools are at odds with those that the runtime adds: `cancel_call` and
+    /// `list_running_calls`, where a tool is `cancellable`.
+    pub fn build(self) -> Result<Runtime, RegistryErrors> {
+        let toolbox = Arc::new(Toolbox::new(self.tools)?);
+        let (voice, text) = (self.voice, self.text);
+        let threads = voice.blocking_threads.max(text.blocking_threads).max(1);
+        let shared = Arc::new_cyclic(|shared: &Weak<Shared>| Shared {
+            toolbox: RwLock::new(toolbox),
+            policies: [voice, text],
+            store: self.store,
+            journal: self.journal,
+            hooks: self.hooks,
+            stack: Stack::new(Weak::clone(shared), self.layers),
+            signer: self.signer.unwrap_or_else(Signer::random),
+            live: Mutex::default(),
+            blocking: Arc::new(Semaphore::new(threads.min(Semaphore::MAX_PERMITS))),
+            detached: Arc::default(),
+        });
+        Ok(Runtime(shared))
+    }
+}
+
+/// A session store, or an `Arc` of one.
+pub trait IntoStore {
+    /// The store.
+    fn into_store(self) -> Arc<dyn SessionStore>;
+}
+
+impl<S: SessionStore> IntoStore for S {
+    fn into_store(self) -> Arc<dyn SessionStore> {
+        Arc::new(self)
+    }
+}
+
+impl<S: SessionStore> IntoStore for Arc<S> {
+    fn into_store(self) -> Arc<dyn SessionStore> {
+        self
+    }
+}
+
+impl IntoStore for Arc<dyn SessionStore> {
+    fn into_store(self) -> Arc<dyn SessionStore> {
+        self
+    }
+}

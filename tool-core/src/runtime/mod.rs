@@ -1,0 +1,33 @@
+//! The governed runtime: sessions, and the limits under which a model's calls run.
+
+mod builder;
+mod companions;
+mod empty;
+mod handle;
+mod hook;
+mod journal;
+mod pipeline;
+mod policy;
+mod service;
+mod session;
+mod session_id;
+mod state;
+mod store;
+mod sync;
+mod tally;
+mod token;
+mod toolbox;
+
+pub use builder::{IntoStore, RuntimeBuilder};
+pub use handle::Runtime;
+pub use hook::{Hook, HookFuture, HookedCall, Next};
+pub use journal::{Journal, JournalEntry, JournalError, Recovered};
+pub use policy::{Limits, Policy};
+pub use session::{CallUpdate, Open, Session, Turn};
+pub use session_id::SessionId;
+pub use state::{AuditEntry, SessionState, StateChange};
+pub use store::{
+    Admission, Awaited, BudgetLimit, Charge, MemoryStore, OpenError, Opening, Operation, PendingCall, Refusal,
+    SessionRecord, SessionStore, Settlement, StoreError, Verdict,
+};
+pub use tally::ToolTally;

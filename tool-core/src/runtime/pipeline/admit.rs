@@ -1,0 +1,231 @@
+//! The fifth step: the gate between sound arguments and the method. Loop, then budget, as one question to the store.
+
+use super::{Governed, over};
+use crate::arguments::Fingerprint;
+use crate::response::{ErrorKind, ToolError};
+use crate::runtime::session::Entry;
+use crate::runtime::store::{Admission, BudgetLimit, Charge, Operation, Refusal, StoreError, Verdict};
+use crate::tool::{Category, Confirm, Mode, OnDuplicate};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Asked by the wrapper, once it has decoded.
+pub(super) struct Gate<'a> {
+    call: &'a Governed<'a>,
+    /// Whether a call that is admitted has to be stopped all the same, because somebody is to be waited for.
+    stops: bool,
+    /// One more than the turn in which the call was admitted.
+    turn: AtomicU64,
+    rest: Mutex<Rest<'a>>,
+}
+
+#[derive(Default)]
+struct Rest<'a> {
+    held: Option<Held>,
+    /// The call's place among those that run, where its tool minds duplicates.
+    entry: Option<Entry<'a>>,
+    confirm_duplicate: bool,
+}
+
+/// Why the gate stopped a call.
+pub(super) enum Held {
+    /// The store answers later: to be asked with this charge.
+    Asks(Charge),
+    /// It may not run.
+    Refused(ToolError),
+    /// A person has to agree.
+    Confirms,
+    /// It may run, and somebody is to be waited for.
+    Admitted,
+}
+
+impl<'a> Gate<'a> {
+    #[inline]
+    pub(super) fn new(call: &'a Governed<'a>) -> Self {
+        let shared = &call.core.shared;
+        let waits = !shared.hooks.is_empty() || shared.journal.is_some() || call.definition().flags.blocking;
+        let reuses = call.policy().reuse_results.is_some() && call.definition().flags.idempotent;
+        let stops = waits || reuses || call.approval.is_some();
+        Self { call, stops, turn: AtomicU64::new(0), rest: Mutex::default() }
+    }
+
+    fn rest(&self) -> std::sync::MutexGuard<'_, Rest<'a>> {
+        self.rest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The turn in which the call was admitted; `None` where it was not.
+    #[inline]
+    pub(super) fn turn(&self) -> Option<u64> {
+        self.turn.load(Ordering::Relaxed).checked_sub(1)
+    }
+
+    pub(super) fn admitted(&self, turn: u64) {
+        self.turn.store(turn + 1, Ordering::Relaxed);
+    }
+
+    /// The model says whether a call is to run beside one that runs already.
+    pub(super) fn confirm_duplicate(&self, yes: Option<bool>) {
+        self.rest().confirm_duplicate = yes == Some(true);
+    }
+
+    pub(super) fn take_held(&self) -> Option<Held> {
+        self.rest().held.take()
+    }
+
+    pub(super) fn take_entry(&self) -> Option<Entry<'a>> {
+        // Only tools that mind duplicates have claimed a place.
+        if self.call.definition().on_duplicate == OnDuplicate::Allow { None } else { self.rest().entry.take() }
+    }
+
+    #[inline]
+    pub(super) fn admission<'b>(&'b self, arguments: Fingerprint<'b>, charge: Charge) -> Admission<'b> {
+        let call = self.call;
+        Admission {
+            tool: call.tool.name(),
+            category: call.definition().category,
+            arguments,
+            charge,
+            limits: &call.policy().limits,
+            max_calls: call.definition().max_calls,
+            now: call.began,
+        }
+    }
+
+    /// Asks the store and waits for what it says.
+    pub(super) async fn ask(&self, admission: &Admission<'_>) -> Result<(), ToolError> {
+        let said = self.call.core.store(self.call.core.record.admit(admission)).await;
+        self.heed(said, admission.charge)
+    }
+
+    fn heed(&self, said: Result<Verdict, StoreError>, charge: Charge) -> Result<(), ToolError> {
+        match said {
+            Ok(Verdict::Admitted { turn }) => {
+                if matches!(charge, Charge::Run | Charge::Approved) {
+                    self.admitted(turn);
+                }
+                Ok(())
+            }
+            Ok(Verdict::Refused(refusal)) => Err(refused(self.call, &refusal)),
+            Ok(Verdict::Inactive) => Err(over()),
+            Err(error) => self.without_store(&error),
+        }
+    }
+
+    /// The store is down: what only reads may run, where the policy says so.
+    fn without_store(&self, error: &StoreError) -> Result<(), ToolError> {
+        let call = self.call;
+        tracing::error!(session = %call.core.id.as_str().escape_debug(), %error, "a call could not be admitted");
+        if call.definition().category == Category::Retrieval && call.policy().reads_without_store {
+            return Ok(());
+        }
+        let message =
+            "the limits of this session cannot be checked at the moment, so nothing was done; try again later";
+        Err(ToolError::transient(message))
+    }
+
+    #[inline]
+    fn charge(&self, text: &str) -> Charge {
+        if self.call.core.toolbox.is_companion(self.call.at) {
+            Charge::Free
+        } else if self.call.approval.is_some() {
+            Charge::Approved
+        } else if self.confirms(text) {
+            Charge::Hold
+        } else {
+            Charge::Run
+        }
+    }
+
+    #[inline]
+    fn confirms(&self, text: &str) -> bool {
+        match self.call.definition().confirm {
+            Confirm::Never => false,
+            Confirm::Always => true,
+            // What cannot be decided is for a person to decide.
+            Confirm::When(decides) => catch_unwind(AssertUnwindSafe(|| decides(text))).unwrap_or(true),
+        }
+    }
+
+    fn hold(&self, held: Held) -> bool {
+        self.rest().held = Some(held);
+        false
+    }
+
+    /// Claims a place among the calls that run, for a tool that minds duplicates.
+    #[cold]
+    fn claim(&self, arguments: &Fingerprint<'_>) -> Result<(), ToolError> {
+        let call = self.call;
+        let mut rest = self.rest();
+        // A second start of the same call has its place already.
+        if rest.entry.is_none() {
+            let (fingerprint, confirmed) = (arguments.fast(), rest.confirm_duplicate);
+            let running = &call.core.running;
+            let entry = running.claim(call.call_id, call.tool, fingerprint, call.scope(), confirmed, call.epoch)?;
+            rest.entry = Some(entry);
+        }
+        Ok(())
+    }
+}
+
+impl crate::__private::Gate for Gate<'_> {
+    #[inline]
+    fn pass(&self, text: &str) -> bool {
+        let call = self.call;
+        let arguments = Fingerprint::of(call.definition(), call.tool.name(), text);
+        if call.definition().on_duplicate != OnDuplicate::Allow
+            && let Err(error) = self.claim(&arguments)
+        {
+            return self.hold(Held::Refused(error));
+        }
+        let admission = self.admission(arguments, self.charge(text));
+        let Operation::Ready(said) = call.core.record.admit(&admission) else {
+            return self.hold(Held::Asks(admission.charge));
+        };
+        match self.heed(said, admission.charge) {
+            Err(error) => self.hold(Held::Refused(error)),
+            Ok(()) if admission.charge == Charge::Hold => self.hold(Held::Confirms),
+            Ok(()) if self.stops => self.hold(Held::Admitted),
+            Ok(()) => true,
+        }
+    }
+}
+
+/// What a refusal tells the model. R-B2, R-L1, R-L2
+#[cold]
+fn refused(call: &Governed<'_>, refusal: &Refusal) -> ToolError {
+    let tool = call.tool.name();
+    let (kind, message) = match refusal {
+        Refusal::Repeated(count) => (
+            ErrorKind::LoopDetected,
+            format!(
+                "Loop detected: {tool} called {count} times with identical arguments. \
+                 Try a different approach or rephrase your query."
+            ),
+        ),
+        Refusal::Empty(count) => (
+            ErrorKind::LoopDetected,
+            format!(
+                "{tool} returned empty results {count} times. \
+                 Data may not exist. Try different search terms or a different tool."
+            ),
+        ),
+        Refusal::Budget { limit, used, of } => {
+            let what = match limit {
+                BudgetLimit::Tool => format!("calls of `{tool}`"),
+                BudgetLimit::Category(category) => format!("{} calls", category.as_str()),
+                BudgetLimit::Total => "calls".to_owned(),
+            };
+            let mode = match call.core.mode {
+                Mode::Voice => "voice",
+                Mode::Text => "text",
+            };
+            let message = format!(
+                "budget exceeded: {used} of {of} {what} of this {mode} turn are used; the count resets at the next turn. \
+                 Answer with what you have."
+            );
+            (ErrorKind::BudgetExceeded, message)
+        }
+    };
+    ToolError::new(kind, message, false)
+}

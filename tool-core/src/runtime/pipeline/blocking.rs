@@ -1,0 +1,97 @@
+//! Tools that block their thread: run on a bounded pool, so that other calls go on. What is given up there goes on by
+//! itself, and is counted.
+
+use super::Governed;
+use super::admit::Gate;
+use super::execute::{timed_out, until};
+use crate::__private::Call;
+use crate::call::{Answer, guard};
+use crate::response::{ToolError, ToolResponse};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::runtime::Handle;
+use tokio::time::timeout_at;
+
+pub(super) async fn run(call: &Governed<'_>, gate: &Gate<'_>, text: &str, validated: bool) -> ToolResponse {
+    let shared = &call.core.shared;
+    let waited = timeout_at(call.deadline(), Arc::clone(&shared.blocking).acquire_owned()).await;
+    let Ok(Ok(permit)) = waited else {
+        let error = timed_out(call, "waiting for a thread of the blocking pool").partial_side_effects(false);
+        return call.answer().fail(error);
+    };
+    let entry =
+        gate.take_entry().unwrap_or_else(|| call.core.running.enter(call.call_id, call.tool, call.scope(), call.epoch));
+    let work = Work { call_id: Arc::clone(call.call_id), text: text.to_owned(), validated };
+    let (tool, ctx, core, began) = (call.tool.clone(), call.ctx.clone(), Arc::clone(call.core), call.began);
+    let left = Left { detached: Arc::clone(&shared.detached), done: Arc::default() };
+    let done = Arc::clone(&left.done);
+    let handle = Handle::current();
+    let task = tokio::task::spawn_blocking(move || {
+        // The permit goes when the thread is free, whoever still waits for it.
+        let _permit = permit;
+        let settings = *core.toolbox.context.settings();
+        let answer =
+            Answer { tool: &tool, ctx: &ctx, call_id: Some(&work.call_id), began, output_bytes: settings.output_bytes };
+        let frame = answer.frame(&work.text, &settings, work.validated, None);
+        let response = match guard::start(&tool, Call(&frame)) {
+            Ok(invocation) => answer.give(handle.block_on(guard::settle(&tool, invocation))),
+            Err(rejected) => answer.rejected(rejected),
+        };
+        done.finish(&core.shared.detached);
+        response
+    });
+    match until(call, &entry, pin!(task)).await {
+        Ok(joined) => {
+            left.done.answered();
+            entry.ended();
+            joined.unwrap_or_else(|error| call.answer().fail(ToolError::internal(error.to_string()).unexpected()))
+        }
+        Err(error) => call.answer().fail(error),
+    }
+}
+
+struct Work {
+    call_id: Arc<str>,
+    text: String,
+    validated: bool,
+}
+
+/// Dropped before the work is done, it counts the work as detached.
+struct Left {
+    detached: Arc<AtomicUsize>,
+    done: Arc<Done>,
+}
+
+/// Who came first: the work's end, or the end of the waiting for it.
+#[derive(Default)]
+struct Done(AtomicUsize);
+
+const RUNNING: usize = 0;
+const FINISHED: usize = 1;
+const DETACHED: usize = 2;
+
+impl Done {
+    /// The work has ended.
+    fn finish(&self, detached: &AtomicUsize) {
+        if self.0.swap(FINISHED, Ordering::AcqRel) == DETACHED {
+            detached.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Somebody has its answer.
+    fn answered(&self) {
+        self.0.store(FINISHED, Ordering::Release);
+    }
+}
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        // Counted first, so that the work's end never finds less than one to take away.
+        self.detached.fetch_add(1, Ordering::Relaxed);
+        let was = self.done.0.compare_exchange(RUNNING, DETACHED, Ordering::AcqRel, Ordering::Acquire);
+        if was.is_err() {
+            self.detached.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}

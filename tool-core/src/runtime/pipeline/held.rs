@@ -1,0 +1,117 @@
+//! What becomes of a call that the gate stopped: it is refused, put before a person, or waits and is started again.
+
+use super::admit::{Gate, Held};
+use super::refund::Refund;
+use super::{Governed, confirm, execute, journal, reuse};
+use crate::arguments::Fingerprint;
+use crate::response::{ErrorKind, ToolError, ToolResponse};
+use crate::runtime::hook::{HookedCall, Next};
+use crate::runtime::store::Charge;
+use futures_util::FutureExt;
+use std::panic::AssertUnwindSafe;
+
+/// Goes on with a call whose arguments were decoded from `text`.
+pub(super) async fn go_on(call: &Governed<'_>, gate: &Gate<'_>, text: &str, validated: bool) -> ToolResponse {
+    match admitted(call, gate, text).await {
+        Ok(true) => {}
+        Ok(false) => return confirm::ask(call, text).await,
+        Err(error) => return call.answer().fail(error),
+    }
+    let refund = Refund::new(call, gate.turn());
+    let hooked = HookedCall { arguments: text, ..hooked(call, gate) };
+    if let Err(error) = before(call, &hooked).await {
+        refund.give().await;
+        return call.answer().fail(error);
+    }
+    if let Some(response) = reuse::recall(call, text) {
+        refund.keep();
+        return response;
+    }
+    match journal::begin(call, text, hooked.turn).await {
+        Ok(None) => {}
+        Ok(Some(response)) => {
+            refund.give().await;
+            return response;
+        }
+        Err(error) => {
+            refund.give().await;
+            return call.answer().fail(error);
+        }
+    }
+    refund.keep();
+    let response = around(call, gate, &hooked, validated).await;
+    journal::finish(call, &response).await;
+    reuse::keep(call, text, &response);
+    response
+}
+
+/// Whether it may run now; false where a person has to agree first.
+async fn admitted(call: &Governed<'_>, gate: &Gate<'_>, text: &str) -> Result<bool, ToolError> {
+    match gate.take_held() {
+        Some(Held::Refused(error)) => return Err(error),
+        Some(Held::Confirms) => return Ok(false),
+        Some(Held::Admitted) | None => {}
+        Some(Held::Asks(charge)) => {
+            let arguments = Fingerprint::of(call.definition(), call.tool.name(), text);
+            gate.ask(&gate.admission(arguments, charge)).await?;
+            if charge == Charge::Hold {
+                return Ok(false);
+            }
+        }
+    }
+    let Some(id) = call.approval else { return Ok(true) };
+    // Of all that redeem a token at once, one takes it; the others get their budget back.
+    let refund = Refund::new(call, gate.turn());
+    match call.core.store(call.core.record.consume(id)).await {
+        Ok(true) => {
+            refund.keep();
+            Ok(true)
+        }
+        Ok(false) => {
+            refund.give().await;
+            Err(confirm::nothing_waits())
+        }
+        Err(error) => {
+            refund.give().await;
+            tracing::error!(session = %call.core.id.as_str().escape_debug(), %error, "an approval was not redeemed");
+            Err(ToolError::transient("the approval cannot be redeemed at the moment, so nothing was done; try again"))
+        }
+    }
+}
+
+/// The call as hooks see it.
+pub(super) fn hooked<'a>(call: &Governed<'a>, gate: &Gate<'_>) -> HookedCall<'a> {
+    HookedCall {
+        session: call.core.id.as_str(),
+        principal: &call.core.principal,
+        mode: call.core.mode,
+        turn: gate.turn().unwrap_or_else(|| call.core.record.turn()),
+        call_id: call.call_id,
+        tool: call.tool.definition(),
+        arguments: call.text,
+    }
+}
+
+/// A hook that panics is an error of the host's, and the call does not run.
+async fn before(call: &Governed<'_>, hooked: &HookedCall<'_>) -> Result<(), ToolError> {
+    for hook in &call.core.shared.hooks {
+        let asked = AssertUnwindSafe(async { hook.before(hooked).await }).catch_unwind().await;
+        asked.unwrap_or_else(|_| Err(ToolError::internal("a hook panicked before the call")))?;
+    }
+    Ok(())
+}
+
+async fn around(call: &Governed<'_>, gate: &Gate<'_>, hooked: &HookedCall<'_>, validated: bool) -> ToolResponse {
+    let text = hooked.arguments;
+    let hooks = &call.core.shared.hooks;
+    if hooks.is_empty() {
+        return execute::again(call, gate, text, validated).await;
+    }
+    let tool = || -> crate::run::Boxed<'_, ToolResponse> { Box::pin(execute::again(call, gate, text, validated)) };
+    let run = AssertUnwindSafe(async { Next::new(hooks, hooked, &tool).run().await }).catch_unwind();
+    run.await.unwrap_or_else(|_| {
+        tracing::error!(tool = %call.tool.name().escape_debug(), "a hook panicked around the call");
+        let error = ToolError::new(ErrorKind::Internal, crate::response::MASKED, false);
+        call.answer().fail(error.unexpected())
+    })
+}

@@ -1,0 +1,145 @@
+//! The last step: what came of the call is counted, its intents are carried out, and hooks see the answer.
+
+use super::admit::Gate;
+use super::{Governed, held};
+use crate::response::{Intent, ToolResponse};
+use crate::runtime::empty::is_empty;
+use crate::runtime::hook::HookedCall;
+use crate::runtime::state::{AuditEntry, StateChange};
+use crate::runtime::store::Settlement;
+use crate::timestamp::Timestamp;
+use crate::tool::{Category, Mode};
+use futures_util::FutureExt;
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+/// Records a call that came as far as the gate.
+pub(super) async fn record(call: &Governed<'_>, gate: &Gate<'_>, mut response: ToolResponse) -> ToolResponse {
+    warn_if_slow(call, &mut response);
+    if let Some(turn) = gate.turn() {
+        let empty = counts_as_empty(call, &response);
+        if empty || (response.is_ok() && !response.intents().is_empty()) {
+            Box::pin(settle(call, turn, empty, &mut response)).await;
+        }
+    }
+    finish(call, &mut response);
+    if !call.core.shared.hooks.is_empty() {
+        Box::pin(after(call, &held::hooked(call, gate), &mut response)).await;
+    }
+    response
+}
+
+/// Records a call that did not.
+pub(super) async fn refused(call: &Governed<'_>, mut response: ToolResponse) -> ToolResponse {
+    finish(call, &mut response);
+    if !call.core.shared.hooks.is_empty() {
+        let gate = Gate::new(call);
+        Box::pin(after(call, &held::hooked(call, &gate), &mut response)).await;
+    }
+    response
+}
+
+#[inline]
+fn finish(call: &Governed<'_>, response: &mut ToolResponse) {
+    if let Some(tally) = call.core.toolbox.tallies.get(call.at) {
+        tally.count(response);
+    }
+    if let Some(progress) = call.scope().and_then(|scope| scope.progress.get()) {
+        let said = progress.take();
+        if !said.is_empty() && call.core.sink.is_none() {
+            call.core.updates.keep(call.call_id, call.tool.name(), said);
+        }
+    }
+}
+
+/// R-B1
+#[inline]
+fn warn_if_slow(call: &Governed<'_>, response: &mut ToolResponse) {
+    let (soft, taken) = (call.policy().soft, response.meta().duration());
+    let over = |limit: Option<Duration>| limit.filter(|limit| taken > *limit);
+    let (what, limit) = match over(soft.retrieval).filter(|_| call.definition().category == Category::Retrieval) {
+        Some(limit) => ("a retrieval", limit),
+        None => match over(soft.any) {
+            Some(limit) => ("a call", limit),
+            None => return,
+        },
+    };
+    let (tool, mode) = (call.tool.name(), call.core.mode.as_str());
+    let warning = format!(
+        "`{tool}` took {} ms; in {mode} {what} should take at most {} ms",
+        taken.as_millis(),
+        limit.as_millis()
+    );
+    response.rare().warnings.push(warning);
+}
+
+/// R-L2: retrievals are looked at; others count where the tool says so.
+#[inline]
+fn counts_as_empty(call: &Governed<'_>, response: &ToolResponse) -> bool {
+    let Some(data) = response.data_json() else { return false };
+    let said = response.slim.rare.as_ref().and_then(|rare| rare.empty);
+    said.unwrap_or_else(|| call.definition().category == Category::Retrieval && is_empty(data))
+}
+
+/// Tells the store what the call leaves behind. R-I1
+async fn settle(call: &Governed<'_>, turn: u64, empty: bool, response: &mut ToolResponse) {
+    let mut changes = Vec::new();
+    let mut audit = Vec::new();
+    for intent in response.intents() {
+        let (change, effect) = carried_out(intent, call.core.mode);
+        changes.extend(change);
+        audit.push(AuditEntry {
+            tool: call.tool.name().to_owned(),
+            call_id: call.call_id.to_string(),
+            intent: intent.clone(),
+            at: Timestamp(jiff::Timestamp::now()),
+            effect,
+        });
+    }
+    let settlement = Settlement {
+        tool: call.tool.name(),
+        category: call.definition().category,
+        turn,
+        refund: false,
+        empty,
+        changes: &changes,
+        audit: &audit,
+    };
+    if let Err(error) = call.core.store(call.core.record.settle(&settlement)).await {
+        tracing::error!(session = %call.core.id.as_str().escape_debug(), %error, "what a call left behind was not recorded");
+        if !audit.is_empty() {
+            response.rare().warnings.push("its intents were not carried out: the session store is down".to_owned());
+        }
+    }
+}
+
+/// What an intent changes, and in words.
+fn carried_out(intent: &Intent, mode: Mode) -> (Option<StateChange>, String) {
+    match intent {
+        Intent::EndVoiceSession if mode == Mode::Voice => {
+            (Some(StateChange::Ending(true)), "the session ends after this turn".into())
+        }
+        Intent::EndVoiceSession => (None, "none: this is not a voice session".into()),
+        Intent::SuppressAudio => (Some(StateChange::AudioSuppressed(true)), "audio is suppressed".into()),
+        Intent::SuppressTranscript => {
+            (Some(StateChange::TranscriptSuppressed(true)), "the transcript is suppressed".into())
+        }
+        Intent::SetPendingMessage(message) => {
+            (Some(StateChange::PendingMessage(Some(message.clone()))), "a message waits for the next turn".into())
+        }
+        Intent::Custom { name, payload } => (
+            Some(StateChange::Value(name.clone(), payload.clone())),
+            format!("the session's `{}` was set", name.escape_debug()),
+        ),
+    }
+}
+
+/// A hook that panics here leaves the answer as it was.
+async fn after(call: &Governed<'_>, hooked: &HookedCall<'_>, response: &mut ToolResponse) {
+    for hook in &call.core.shared.hooks {
+        let seen = AssertUnwindSafe(async { hook.after(hooked, response).await }).catch_unwind().await;
+        if seen.is_err() {
+            tracing::error!(tool = %call.tool.name().escape_debug(), "a hook panicked after the call");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The agent loop: asks a model, runs what it calls, and asks again, until it has said its say.
+
+mod history;
+mod model;
+mod session;
+mod step;
+
+#[cfg(test)]
+mod tests;
+
+pub use history::{History, Message};
+pub use model::{Model, ModelRequest, ModelStep, ToolChoice};
+
+use crate::call::ToolCall;
+use crate::response::{Form, ToolError, ToolResponse};
+use crate::tool::ToolDefinition;
+
+/// What came of asking a model.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+#[must_use]
+pub struct Reply {
+    /// What the model said in the end. None where a tool wanted no reply, where the turn was interrupted, where the
+    /// model had nothing to say, and where it failed.
+    pub text: Option<String>,
+    /// The steps in which tools were called.
+    pub steps: u32,
+    /// The answers to all calls, in their order. What a person has to approve is in their `meta`.
+    pub responses: Vec<ToolResponse>,
+    /// Whether the turn was interrupted, or the session ended, before the model had replied.
+    pub interrupted: bool,
+    /// Why the model could not be asked to the end. What had run by then has run: its answers are here and in the
+    /// history.
+    pub error: Option<ToolError>,
+}
+
+/// Where an answer goes as soon as it is there.
+type Sink<'a> = &'a mut (dyn FnMut(ToolResponse) + Send);
+
+/// What the loop needs of a session.
+trait Caller: Sync {
+    /// The system instruction.
+    fn instructions(&self) -> String;
+
+    /// The tools that the model is shown.
+    fn tools(&self) -> Vec<ToolDefinition>;
+
+    /// The steps of calls that a reply may take.
+    fn max_tool_steps(&self) -> u32;
+
+    /// How often the session was interrupted.
+    fn interruptions(&self) -> u64;
+
+    /// The canonical form of arguments. L29
+    fn canonical(&self, call: &ToolCall) -> String;
+
+    /// Runs calls, all of which have an id. Each answer goes to the sink when it is there, so that it is known where
+    /// nobody waits for the others.
+    fn run(&self, calls: Vec<ToolCall>, sink: Sink<'_>) -> impl Future<Output = ()> + Send;
+}
+
+/// Asks `model` until it has replied. L21, L22
+async fn reply<C: Caller, M: Model>(
+    session: &C,
+    model: &mut M,
+    history: &mut History,
+    text: String,
+    first: ToolChoice,
+) -> Reply {
+    let (instructions, tools) = (session.instructions(), session.tools());
+    let (before, steps) = (session.interruptions(), session.max_tool_steps());
+    let mut reply = Reply::default();
+    if !text.is_empty() {
+        history.push(Message::User(text));
+    }
+    loop {
+        let tool_choice = choice(reply.steps, steps, first);
+        let request =
+            ModelRequest { instructions: &instructions, history: history.messages(), tools: &tools, tool_choice };
+        let step = match model.step(request).await {
+            Ok(_) if session.interruptions() != before => return Reply { interrupted: true, ..reply },
+            Ok(step) => step,
+            Err(error) => return Reply { error: Some(error), ..reply },
+        };
+        let text = step.text.filter(|text| !text.is_empty());
+        // L19: without a choice there are no calls, not even refused ones.
+        if step.calls.is_empty() || tool_choice == ToolChoice::None {
+            if text.is_some() {
+                history.push(Message::Assistant { text: text.clone(), calls: Vec::new() });
+            }
+            return Reply { text, ..reply };
+        }
+        let responses = step::run(session, history, &tools, text, step.calls).await;
+        let stopped = responses.iter().any(wants_no_reply);
+        reply.steps += 1;
+        reply.responses.extend(responses);
+        reply.interrupted = session.interruptions() != before;
+        if stopped || reply.interrupted {
+            return reply;
+        }
+    }
+}
+
+/// Whether the model may call tools, after so many steps. L21
+fn choice(taken: u32, allowed: u32, first: ToolChoice) -> ToolChoice {
+    match taken {
+        taken if taken >= allowed => ToolChoice::None,
+        0 => first,
+        _ => ToolChoice::Auto,
+    }
+}
+
+/// L18
+fn wants_no_reply(response: &ToolResponse) -> bool {
+    response.is_ok() && response.form() == Form::Stop
+}

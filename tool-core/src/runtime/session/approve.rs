@@ -1,0 +1,61 @@
+//! A person's word on a call that waits for it. R-C1, R-C2
+
+use super::core::Core;
+use crate::call::{ToolCall, refused};
+use crate::response::{ErrorKind, ToolError, ToolResponse};
+use crate::runtime::pipeline::{self, How, nothing_waits};
+use crate::runtime::store::PendingCall;
+use crate::runtime::token::Signer;
+use std::sync::Arc;
+use tokio::time::Instant;
+
+pub(super) async fn approve(core: &Arc<Core>, token: &str) -> ToolResponse {
+    match waiting(core, token).await {
+        Ok(pending) => {
+            let call = ToolCall::new(pending.call_id, pending.tool, pending.arguments);
+            pipeline::run(core, call, How { approval: Some(pending.id), ..How::default() }).await
+        }
+        Err(error) => unanswerable(error),
+    }
+}
+
+pub(super) async fn deny(core: &Arc<Core>, token: &str) -> ToolResponse {
+    let began = Instant::now();
+    let pending = match waiting(core, token).await {
+        Ok(pending) => pending,
+        Err(error) => return unanswerable(error),
+    };
+    let call = ToolCall::new(&pending.call_id, &*pending.tool, "");
+    match core.store(core.record.consume(&pending.id)).await {
+        Ok(true) => {
+            let message =
+                format!("a person has refused this call of `{}`; it was not run. Do not call it again.", pending.tool);
+            refused(&call, ToolError::new(ErrorKind::Denied, message, false), began)
+        }
+        Ok(false) => refused(&call, nothing_waits(), began),
+        Err(error) => unanswerable(store_down(core, &error)),
+    }
+}
+
+/// The call that waits under a token, if the token is one of ours and for this session.
+async fn waiting(core: &Core, token: &str) -> Result<PendingCall, ToolError> {
+    let Some(_inside) = core.drain.enter() else { return Err(pipeline::over()) };
+    let id = Signer::id_of(token).ok_or_else(nothing_waits)?;
+    let found = core.store(core.record.pending(id)).await.map_err(|error| store_down(core, &error))?;
+    let pending = found.ok_or_else(nothing_waits)?;
+    let ours = pending.session == core.id.as_str()
+        && *pending.principal == *core.principal
+        && pending.mode == core.mode
+        && *pending.version == *core.toolbox.version;
+    if ours && core.shared.signer.verify(token, &pending) { Ok(pending) } else { Err(nothing_waits()) }
+}
+
+fn store_down(core: &Core, error: &crate::runtime::store::StoreError) -> ToolError {
+    tracing::error!(session = %core.id.as_str().escape_debug(), %error, "a token could not be looked up");
+    ToolError::transient("the approval cannot be looked up at the moment, so nothing was done; try again")
+}
+
+/// An answer without a call.
+fn unanswerable(error: ToolError) -> ToolResponse {
+    refused(&ToolCall::new("", "", ""), error, Instant::now())
+}

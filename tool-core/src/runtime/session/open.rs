@@ -1,0 +1,171 @@
+//! Opening a session.
+
+use super::Session;
+use super::core::Core;
+use super::updates::Sink;
+use crate::response::ToolResponse;
+use crate::run::{Boxed, Governor, Run, RunContext, Scope, UserDataMap};
+use crate::runtime::handle::Shared;
+use crate::runtime::journal::Recovered;
+use crate::runtime::session_id::SessionId;
+use crate::runtime::store::{OpenError, Opening, Operation, SessionRecord, StoreError};
+use crate::runtime::toolbox::Toolbox;
+use crate::tool::Mode;
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::sync::{RwLock, Semaphore};
+use tokio::time::timeout;
+
+/// A session that is about to be opened: say for whom and with what, then await it.
+///
+/// ```
+/// # use tool_core::{Mode, Runtime, ToolContext};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let runtime = Runtime::builder(ToolContext::builder().build()?).build()?;
+/// let session = runtime.session("s-1", Mode::Text).principal("user:7").user_data(42_u32).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "a session is not opened before it is awaited"]
+pub struct Open {
+    parts: Option<Parts>,
+    opening: Option<Boxed<'static, Result<Session, OpenError>>>,
+}
+
+struct Parts {
+    shared: Arc<Shared>,
+    id: SessionId,
+    mode: Mode,
+    principal: Box<str>,
+    user_data: UserDataMap,
+    sink: Option<Arc<Sink>>,
+}
+
+impl Open {
+    pub(crate) fn new(shared: Arc<Shared>, id: SessionId, mode: Mode) -> Self {
+        let user_data = UserDataMap::default();
+        let parts = Parts { shared, id, mode, principal: Box::default(), user_data, sink: None };
+        Self { parts: Some(parts), opening: None }
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Parts)) -> Self {
+        if let Some(parts) = &mut self.parts {
+            change(parts);
+        }
+        self
+    }
+
+    /// For whom the session speaks. Approvals are bound to it: one that was asked for here is good for nobody else.
+    pub fn principal(self, principal: impl Into<String>) -> Self {
+        self.with(|parts| parts.principal = principal.into().into())
+    }
+
+    /// A value for tools to find by its type; a second one of a type replaces the first.
+    pub fn user_data<T: Send + Sync + 'static>(self, value: T) -> Self {
+        self.user_data_shared(Arc::new(value))
+    }
+
+    /// The same for a value that several sessions share, such as a pool.
+    pub fn user_data_shared<T: Send + Sync + 'static>(self, value: Arc<T>) -> Self {
+        self.with(|parts| parts.user_data.insert(value))
+    }
+
+    /// Says that the transport shows the updates of running tools. A tool's first update is then its call's answer; the
+    /// later ones come to `shown` under the id `<id>_update_N`, and its result under `<id>_final`. L24
+    pub fn on_update(self, shown: impl Fn(ToolResponse) + Send + Sync + 'static) -> Self {
+        self.with(|parts| parts.sink = Some(Arc::new(shown)))
+    }
+}
+
+impl Future for Open {
+    type Output = Result<Session, OpenError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Some(parts) = self.parts.take() {
+            self.opening = Some(Box::pin(parts.open()));
+        }
+        match &mut self.opening {
+            Some(opening) => opening.as_mut().poll(cx),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Parts {
+    async fn open(self) -> Result<Session, OpenError> {
+        let toolbox = self.shared.toolbox();
+        let policy = self.shared.policy(self.mode);
+        let opening = Opening {
+            id: self.id.clone(),
+            mode: self.mode,
+            version: Arc::clone(&toolbox.version),
+            idle: policy.idle,
+            max_sessions: policy.max_sessions,
+            history: policy.limits.history,
+        };
+        let record = within(policy.store_deadline, self.shared.store.open(&opening)).await?;
+        if let Some(core) = self.shared.find_live(self.id.as_str()).filter(|core| is_open(core)) {
+            if core.principal != self.principal {
+                return Err(OpenError::OtherPrincipal { id: self.id });
+            }
+            // Who brings a transport gets a handle that has it.
+            if self.sink.is_none() {
+                return Ok(Session(core));
+            }
+        }
+        let recovered = self.recovered().await?;
+        let core = self.core(toolbox, record, recovered);
+        core.shared.live().insert(core.id.shared(), Arc::downgrade(&core));
+        Ok(Session(core))
+    }
+
+    async fn recovered(&self) -> Result<Vec<Recovered>, OpenError> {
+        let Some(journal) = &self.shared.journal else { return Ok(Vec::new()) };
+        let recovered = journal.recover(self.id.as_str()).await;
+        recovered.map_err(|error| OpenError::Store(StoreError::new(error.to_string())))
+    }
+
+    fn core(self, toolbox: Arc<Toolbox>, record: Arc<dyn SessionRecord>, recovered: Vec<Recovered>) -> Arc<Core> {
+        let policy = self.shared.policy(self.mode);
+        let concurrent = policy.concurrent_calls.clamp(1, Semaphore::MAX_PERMITS);
+        let user_data = self.user_data;
+        Arc::new_cyclic(|core: &Weak<Core>| {
+            let governor: Weak<dyn Governor> = Weak::clone(core) as _;
+            let run = Run { session: Some(self.id.shared()), mode: self.mode, user_data, governor: Some(governor) };
+            Core {
+                shared: self.shared,
+                toolbox,
+                base: RunContext::of(Arc::new(run), Arc::new(Scope::default())),
+                id: self.id,
+                mode: self.mode,
+                principal: self.principal,
+                record,
+                running: super::Running::default(),
+                drain: super::drain::Drain::default(),
+                permits: Semaphore::new(concurrent),
+                barrier: RwLock::new(()),
+                sink: self.sink,
+                updates: super::updates::Updates::default(),
+                playout: super::playout::Playout::default(),
+                recovered,
+                reuse: crate::runtime::pipeline::Reuse::default(),
+            }
+        })
+    }
+}
+
+/// Whether the handle is of the session that is open now, and not of an earlier one under the same id.
+fn is_open(core: &Core) -> bool {
+    !core.drain.is_closed() && !core.record.state().ended
+}
+
+async fn within<T>(deadline: Duration, operation: Operation<'_, Result<T, OpenError>>) -> Result<T, OpenError> {
+    let late = || StoreError::new("no answer within the store's deadline").into();
+    match operation {
+        Operation::Ready(done) => done,
+        Operation::Later(later) => timeout(deadline, later).await.unwrap_or_else(|_| Err(late())),
+    }
+}

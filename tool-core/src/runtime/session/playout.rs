@@ -1,0 +1,22 @@
+//! Whether the user is hearing something.
+
+use std::sync::OnceLock;
+use tokio::sync::watch;
+
+/// Made when a transport first says something: a session in text has none.
+#[derive(Default)]
+pub(crate) struct Playout(OnceLock<watch::Sender<bool>>);
+
+impl Playout {
+    pub(crate) fn set(&self, playing: bool) {
+        self.0.get_or_init(|| watch::Sender::new(false)).send_replace(playing);
+    }
+
+    /// Done when nothing plays.
+    pub(crate) async fn finished(&self) {
+        if let Some(playing) = self.0.get() {
+            // The sender lives as long as the session.
+            let _ = playing.subscribe().wait_for(|playing| !playing).await;
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Where sessions are kept: what a store has to do, in operations, so that limits hold across processes.
+
+mod admission;
+pub(crate) mod memory;
+mod operation;
+mod pending;
+
+pub use admission::{Admission, BudgetLimit, Charge, Refusal, Settlement, Verdict};
+pub use memory::MemoryStore;
+pub use operation::{Awaited, Operation};
+pub use pending::PendingCall;
+
+use super::SessionId;
+use super::state::{AuditEntry, SessionState, StateChange};
+use crate::tool::Mode;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Keeps sessions. In memory unless told; `tool-adapters` has one over Redis.
+///
+/// What is decided, is decided by the store: that exactly `k` of many racing calls pass a limit of `k`, that a token is
+/// taken once. A store keeps its own time, so that no two clocks have to agree.
+pub trait SessionStore: Send + Sync + 'static {
+    /// Opens a session, or joins one that is open already, here or in another process.
+    fn open<'a>(&'a self, opening: &'a Opening) -> Operation<'a, Result<Arc<dyn SessionRecord>, OpenError>>;
+
+    /// How many sessions are open.
+    fn sessions(&self) -> Operation<'_, Result<u64, StoreError>>;
+}
+
+/// One open session in a store.
+///
+/// Every operation but [`end`](Self::end) and [`next_turn`](Self::next_turn) of a session that has ended or expired
+/// gives [`Verdict::Inactive`] or changes nothing.
+pub trait SessionRecord: Send + Sync + 'static {
+    /// Counts an attempt, holds it against the limits, and charges it, in one step.
+    fn admit<'a>(&'a self, call: &'a Admission<'a>) -> Operation<'a, Result<Verdict, StoreError>>;
+
+    /// Records what came of a call, in one step. Called only where there is something to record.
+    fn settle<'a>(&'a self, settlement: &'a Settlement<'a>) -> Operation<'a, Result<(), StoreError>>;
+
+    /// Ends the turn: counters begin anew. Gives the number of the turn that begins; `None` where the session is over.
+    fn next_turn(&self) -> Operation<'_, Result<Option<u64>, StoreError>>;
+
+    /// Keeps a call until a person has decided on it, or until `lifetime` is over.
+    fn mint<'a>(&'a self, pending: &'a PendingCall, lifetime: Duration) -> Operation<'a, Result<(), StoreError>>;
+
+    /// The call that waits under this id, left where it is.
+    fn pending<'a>(&'a self, id: &'a str) -> Operation<'a, Result<Option<PendingCall>, StoreError>>;
+
+    /// Takes the call from under this id. True for exactly one of all who ask.
+    fn consume<'a>(&'a self, id: &'a str) -> Operation<'a, Result<bool, StoreError>>;
+
+    /// Changes the state for the host.
+    fn change<'a>(&'a self, changes: &'a [StateChange]) -> Operation<'a, Result<(), StoreError>>;
+
+    /// Ends the session. Ending it again does nothing.
+    fn end(&self) -> Operation<'_, Result<(), StoreError>>;
+
+    /// Reads again what other processes may have changed.
+    fn refresh(&self) -> Operation<'_, Result<(), StoreError>>;
+
+    /// The number of the turn, as it is known here.
+    fn turn(&self) -> u64;
+
+    /// The state, as it is known here.
+    fn state(&self) -> Arc<SessionState>;
+
+    /// The audit log, oldest first, as it is known here: at most the last 1,000 entries.
+    fn audit(&self) -> Vec<AuditEntry>;
+}
+
+/// What a session is opened with.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Opening {
+    /// The session's id.
+    pub id: SessionId,
+    /// How the conversation is held. A session keeps its mode.
+    pub mode: Mode,
+    /// The version of the tools, as the manifest counts it.
+    pub version: Arc<str>,
+    /// A session that nobody uses for this long is over.
+    pub idle: Duration,
+    /// At this many open sessions no more are opened.
+    pub max_sessions: u64,
+    /// The turns of which the session keeps the history.
+    pub history: usize,
+}
+
+/// Why a session did not open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// As many sessions are open as there may be.
+    Full {
+        /// How many.
+        limit: u64,
+    },
+    /// The session is open in the other mode.
+    OtherMode {
+        /// The session's id.
+        id: SessionId,
+        /// The mode in which it is open.
+        open: Mode,
+    },
+    /// The session is open here for somebody else.
+    OtherPrincipal {
+        /// The session's id.
+        id: SessionId,
+    },
+    /// The store failed.
+    Store(StoreError),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full { limit } => {
+                write!(f, "{limit} sessions are open, which is the limit; end some, or raise `Policy::max_sessions`")
+            }
+            Self::OtherMode { id, open } => write!(
+                f,
+                "session `{id}` is open in {} mode; end it first, or open another under an id of its own",
+                open.as_str()
+            ),
+            Self::OtherPrincipal { id } => {
+                write!(f, "session `{id}` is open for another principal; give each conversation an id of its own")
+            }
+            Self::Store(error) => fmt::Display::fmt(error, f),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+impl From<StoreError> for OpenError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// A store that cannot be reached, or does not understand. The text goes to the log, never to the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreError(String);
+
+impl StoreError {
+    /// An error with what happened, and no secrets.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the session store failed: {}", self.0)
+    }
+}
+
+impl std::error::Error for StoreError {}

@@ -1,0 +1,3 @@
+//! The primitives that loom's models put their own in the place of.
+
+pub(crate) use std::sync::atomic::{AtomicUsize, Ordering};

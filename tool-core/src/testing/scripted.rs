@@ -1,0 +1,185 @@
+//! A model that plays a script.
+
+use crate::call::ToolCall;
+use crate::response::ToolError;
+use crate::runtime::{Message, Model, ModelRequest, ModelStep, ToolChoice};
+use std::collections::VecDeque;
+
+/// A model that plays a script, step by step, and remembers what it was asked.
+///
+/// ```
+/// use serde_json::json;
+/// use tool_core::ToolCall;
+/// use tool_core::runtime::{Model, ModelRequest, ToolChoice};
+/// use tool_core::testing::ScriptedModel;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), tool_core::ToolError> {
+/// let mut model =
+///     ScriptedModel::new().calls([ToolCall::new("call_1", "add", json!({"a": 1, "b": 2}))]).says("It is 3.");
+/// let request = ModelRequest { instructions: "", history: &[], tools: &[], tool_choice: ToolChoice::Auto };
+///
+/// assert_eq!(model.step(request).await?.calls.len(), 1);
+/// assert_eq!(model.step(request).await?.text.as_deref(), Some("It is 3."));
+/// assert_eq!(model.requests()[1].tool_choice, ToolChoice::Auto);
+/// model.assert_done();
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct ScriptedModel {
+    script: VecDeque<Result<ModelStep, ToolError>>,
+    requests: Vec<RecordedRequest>,
+}
+
+/// What a scripted model was asked.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RecordedRequest {
+    /// The system instruction.
+    pub instructions: String,
+    /// The conversation until then.
+    pub history: Vec<Message>,
+    /// The names of the tools that it was shown.
+    pub tools: Vec<String>,
+    /// Whether it was to call them.
+    pub tool_choice: ToolChoice,
+}
+
+impl ScriptedModel {
+    /// A model with an empty script.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a step that calls tools, all at once.
+    #[must_use]
+    pub fn calls(self, calls: impl IntoIterator<Item = ToolCall>) -> Self {
+        self.step(ModelStep::calls(calls))
+    }
+
+    /// Adds a step that says something, and calls nothing.
+    #[must_use]
+    pub fn says(self, text: impl Into<String>) -> Self {
+        self.step(ModelStep::says(text))
+    }
+
+    /// Adds a step that fails, as a model does that cannot be reached.
+    #[must_use]
+    pub fn fails(mut self, error: ToolError) -> Self {
+        self.script.push_back(Err(error));
+        self
+    }
+
+    /// Adds any step.
+    #[must_use]
+    pub fn step(mut self, step: ModelStep) -> Self {
+        self.script.push_back(Ok(step));
+        self
+    }
+
+    /// What it was asked so far.
+    pub fn requests(&self) -> &[RecordedRequest] {
+        &self.requests
+    }
+
+    /// # Panics
+    ///
+    /// Where steps of the script were not asked for: with those steps.
+    #[track_caller]
+    pub fn assert_done(&self) {
+        let (asked, left) = (self.requests.len(), &self.script);
+        let lines = left.iter().map(|step| format!("  {}", told(step))).collect::<Vec<_>>().join("\n");
+        assert!(left.is_empty(), "the model was asked {asked} times, and its script goes on:\n{lines}");
+    }
+}
+
+impl Model for ScriptedModel {
+    /// The next step of the script.
+    ///
+    /// # Panics
+    ///
+    /// Where the script is over: with what it was asked.
+    async fn step(&mut self, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
+        self.requests.push(RecordedRequest {
+            instructions: request.instructions.to_owned(),
+            history: request.history.to_vec(),
+            tools: request.tools.iter().map(|tool| tool.name().to_owned()).collect(),
+            tool_choice: request.tool_choice,
+        });
+        match self.script.pop_front() {
+            Some(step) => step,
+            None => panic!("{}", over(&self.requests)),
+        }
+    }
+}
+
+fn over(requests: &[RecordedRequest]) -> String {
+    let choice = requests.last().map(|request| request.tool_choice).unwrap_or_default();
+    let last = requests.last().and_then(|request| request.history.last());
+    let last = last.map_or_else(|| "nothing".to_owned(), |message| format!("{message:?}"));
+    let scripted = requests.len().saturating_sub(1);
+    format!(
+        "the model was asked for step {} with tool choice {choice:?}, and its script has {scripted}\nthe last message: {last}",
+        requests.len(),
+    )
+}
+
+fn told(step: &Result<ModelStep, ToolError>) -> String {
+    let step = match step {
+        Ok(step) => step,
+        Err(error) => return format!("fails: {error}"),
+    };
+    let says = step.text.iter().map(|text| format!("says {text:?}"));
+    let calls = step.calls.iter().map(|call| format!("calls {}({})", call.name(), call.arguments()));
+    says.chain(calls).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    fn request(tool_choice: ToolChoice) -> ModelRequest<'static> {
+        ModelRequest { instructions: "Be kind.", history: &[], tools: &[], tool_choice }
+    }
+
+    fn ask(model: &mut ScriptedModel, tool_choice: ToolChoice) -> Result<ModelStep, ToolError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(Model::step(model, request(tool_choice)))
+    }
+
+    fn message(work: impl FnOnce()) -> String {
+        let panic = catch_unwind(AssertUnwindSafe(work)).expect_err("it has to panic");
+        *panic.downcast::<String>().expect("a message")
+    }
+
+    #[test]
+    fn a_script_is_played_in_its_order_and_what_was_asked_is_kept() {
+        let call = ToolCall::new("c", "add", "{}");
+        let mut model =
+            ScriptedModel::new().calls([call.clone()]).fails(ToolError::transient("overloaded")).says("done");
+        assert_eq!(ask(&mut model, ToolChoice::Required), Ok(ModelStep::calls([call])));
+        assert_eq!(ask(&mut model, ToolChoice::Auto), Err(ToolError::transient("overloaded")));
+        assert_eq!(ask(&mut model, ToolChoice::None), Ok(ModelStep::says("done")));
+        let choices = model.requests().iter().map(|request| request.tool_choice).collect::<Vec<_>>();
+        assert_eq!(choices, [ToolChoice::Required, ToolChoice::Auto, ToolChoice::None]);
+        assert_eq!(model.requests()[0].instructions, "Be kind.");
+        model.assert_done();
+    }
+
+    #[test]
+    fn a_model_that_is_asked_for_more_than_its_script_says_so() {
+        let mut model = ScriptedModel::new().says("done");
+        _ = ask(&mut model, ToolChoice::Auto);
+        let text = message(|| _ = ask(&mut model, ToolChoice::None));
+        assert!(text.contains("asked for step 2 with tool choice None, and its script has 1"), "{text}");
+    }
+
+    #[test]
+    fn steps_that_were_not_asked_for_are_told() {
+        let model = ScriptedModel::new().calls([ToolCall::new("c", "add", r#"{"a":1}"#)]).says("done");
+        let text = message(|| model.assert_done());
+        assert!(text.contains("asked 0 times") && text.contains("add({\"a\":1})\n  says \"done\""), "{text}");
+    }
+}

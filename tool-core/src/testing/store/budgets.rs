@@ -1,0 +1,107 @@
+//! Budgets: what passes a limit, and what a refusal says. R-B2
+
+use super::StoreUnderTest;
+use super::driver::{Ask, race, settled, text};
+use crate::runtime::{BudgetLimit, Limits, Refusal, Settlement, Verdict};
+use crate::tool::Category;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use tokio::task::JoinSet;
+
+fn refused(limit: BudgetLimit, used: u32, of: u32) -> Verdict {
+    Verdict::Refused(Refusal::Budget { limit, used, of })
+}
+
+/// Of many calls that race over a limit of 100 on all, 100 pass.
+pub async fn exactly_as_many_of_racing_calls_pass_as_a_turn_may_make(store: &impl StoreUnderTest) {
+    let call = Ask::within(|limits| limits.max_calls = Some(100));
+    assert_eq!(race(store, 32, 20, &call).await, 100);
+}
+
+/// Of many calls that race over a limit of 100 on retrieval, 100 pass.
+pub async fn exactly_as_many_of_racing_calls_pass_as_a_category_may_make(store: &impl StoreUnderTest) {
+    let call = Ask::within(|limits| limits.retrieval = Some(100));
+    assert_eq!(race(store, 32, 20, &call).await, 100);
+}
+
+/// Of many calls that race over a limit of 100 on a tool, 100 pass.
+pub async fn exactly_as_many_of_racing_calls_pass_as_a_tool_may_make(store: &impl StoreUnderTest) {
+    let call = Ask { max_calls: Some(100), ..Ask::default() };
+    assert_eq!(race(store, 32, 20, &call).await, 100);
+}
+
+/// Where calls give their budget back while others ask, no more run at once than the limit.
+pub async fn racing_calls_and_refunds_never_have_more_running_than_the_limit(store: &impl StoreUnderTest) {
+    let (session, running) = (text(store).await, Arc::new(AtomicU32::new(0)));
+    let call = Ask::within(|limits| limits.max_calls = Some(3));
+    let mut racers = JoinSet::new();
+    for _ in 0..16 {
+        let (session, call, running) = (session.clone(), call.clone(), Arc::clone(&running));
+        racers.spawn(async move {
+            for _ in 0..10 {
+                if session.passes(&call).await {
+                    assert!(running.fetch_add(1, Ordering::SeqCst) < 3, "more than three run at once");
+                    tokio::task::yield_now().await;
+                    running.fetch_sub(1, Ordering::SeqCst);
+                    session.settle(Settlement { refund: true, ..settled() }).await;
+                }
+            }
+        });
+    }
+    racers.join_all().await;
+    assert_eq!(session.pass(5, &call).await, 3, "all that was given back is there again");
+}
+
+/// No limit is no limit.
+pub async fn without_limits_every_call_passes(store: &impl StoreUnderTest) {
+    assert_eq!(text(store).await.pass(200, &Ask::default()).await, 200);
+}
+
+/// Zero is a limit.
+pub async fn a_limit_of_zero_admits_nothing(store: &impl StoreUnderTest) {
+    let session = text(store).await;
+    let none = Ask::within(|limits| limits.max_calls = Some(0));
+    assert_eq!(session.admit(&none).await, refused(BudgetLimit::Total, 0, 0));
+}
+
+/// A refusal names the budget, what was used of it, and its limit; and goes on doing so.
+pub async fn a_refusal_says_which_budget_and_how_much_was_used(store: &impl StoreUnderTest) {
+    let session = text(store).await;
+    assert_eq!(session.pass(2, &Ask::default()).await, 2);
+    let total = Ask::within(|limits| limits.max_calls = Some(2));
+    let category = Ask::within(|limits| limits.retrieval = Some(1));
+    let tool = Ask { max_calls: Some(2), ..Ask::default() };
+    for _ in 0..2 {
+        assert_eq!(session.admit(&total).await, refused(BudgetLimit::Total, 2, 2));
+        assert_eq!(session.admit(&category).await, refused(BudgetLimit::Category(Category::Retrieval), 2, 1));
+        assert_eq!(session.admit(&tool).await, refused(BudgetLimit::Tool, 2, 2));
+    }
+}
+
+/// Where several budgets are spent, the tool's is told first, then the category's.
+pub async fn the_narrowest_budget_is_the_one_that_is_told(store: &impl StoreUnderTest) {
+    let session = text(store).await;
+    let both = Ask::within(|limits| (limits.max_calls, limits.retrieval) = (Some(1), Some(1)));
+    let all = Ask { max_calls: Some(1), ..both.clone() };
+    assert!(session.passes(&all).await);
+    assert_eq!(session.admit(&all).await, refused(BudgetLimit::Tool, 1, 1));
+    assert_eq!(session.admit(&both).await, refused(BudgetLimit::Category(Category::Retrieval), 1, 1));
+}
+
+/// What one category or tool has used takes nothing from another; all count towards the total.
+pub async fn categories_and_tools_have_budgets_of_their_own(store: &impl StoreUnderTest) {
+    let session = text(store).await;
+    let limits = |limits: &mut Limits| {
+        (limits.retrieval, limits.action, limits.utility, limits.max_calls) = (Some(2), Some(2), Some(2), Some(5));
+    };
+    let call = |tool, category| Ask { max_calls: Some(1), ..Ask::within(limits).of(tool, category) };
+    assert!(session.passes(&call("search", Category::Retrieval)).await);
+    assert_eq!(session.admit(&call("search", Category::Retrieval)).await, refused(BudgetLimit::Tool, 1, 1));
+    assert!(session.passes(&call("get", Category::Retrieval)).await);
+    let spent = refused(BudgetLimit::Category(Category::Retrieval), 2, 2);
+    assert_eq!(session.admit(&call("list", Category::Retrieval)).await, spent);
+    assert!(session.passes(&call("delete", Category::Action)).await);
+    assert!(session.passes(&call("add", Category::Utility)).await);
+    assert!(session.passes(&call("round", Category::Utility)).await);
+    assert_eq!(session.admit(&call("create", Category::Action)).await, refused(BudgetLimit::Total, 5, 5));
+}

@@ -1,0 +1,104 @@
+//! Loops: attempts that repeat, and results that are empty. R-L1, R-L2
+
+use super::StoreUnderTest;
+use super::driver::{Ask, race, settled, text};
+use crate::runtime::{BudgetLimit, Refusal, Settlement, Verdict};
+use crate::tool::Category;
+
+fn thrice() -> Ask {
+    Ask::within(|limits| limits.repeated = Some(3))
+}
+
+fn twice_empty() -> Ask {
+    Ask::within(|limits| limits.empty = Some(2))
+}
+
+fn repeated(count: u32) -> Verdict {
+    Verdict::Refused(Refusal::Repeated(count))
+}
+
+/// The message gives the real count, as refused attempts are attempts.
+pub async fn the_third_identical_attempt_is_refused_and_the_fourth_says_four(store: &impl StoreUnderTest) {
+    let session = text(store).await;
+    assert_eq!(session.pass(2, &thrice()).await, 2);
+    assert_eq!(session.admit(&thrice()).await, repeated(3));
+    assert_eq!(session.admit(&thrice()).await, repeated(4));
+}
+
+/// Attempts are counted when admitted, however many come at once.
+pub async fn racing_identical_attempts_pass_exactly_twice(store: &impl StoreUnderTest) {
+    assert_eq!(race(store, 16, 10, &thrice()).await, 2);
+    assert_eq!(text(store).await.admit(&thrice()).await, repeated(161));
+}
+
+/// Identical is the tool and its arguments.
+pub async fn attempts_with_other_arguments_or_of_other_tools_count_apart(store: &impl StoreUnderTest) {
+    let session = text(store).await;
+    let calls = [thrice(), thrice().about(r#"{"q":1}"#), thrice().of("get", Category::Retrieval)];
+    for call in &calls {
+        assert_eq!(session.pass(2, call).await, 2);
+    }
+    for call in &calls {
+        assert_eq!(session.admit(call).await, repeated(3));
+    }
+}
+
+/// R-L3
+pub async fn attempts_that_the_budget_refuses_count_as_attempts(store: &impl StoreUnderTest) {
+    let session = text(store).await;
+    let none = Ask::within(|limits| (limits.max_calls, limits.repeated) = (Some(0), Some(3)));
+    assert_eq!(session.pass(2, &none).await, 0);
+    assert_eq!(session.admit(&none).await, repeated(3));
+}
+
+/// A store may bound what it remembers of a turn, to no fewer than a thousand attempts.
+pub async fn a_turn_of_many_different_attempts_still_knows_the_last_ones(store: &impl StoreUnderTest) {
+    let session = text(store).await;
+    for number in 0..2500 {
+        assert!(session.passes(&thrice().about(number.to_string())).await);
+    }
+    for number in 1500..2500 {
+        assert!(session.passes(&thrice().about(number.to_string())).await);
+    }
+    assert_eq!(session.admit(&thrice().about("2499")).await, repeated(3));
+    assert_eq!(session.admit(&thrice().about("1600")).await, repeated(3));
+}
+
+/// After two empty results a tool is not called again; another is.
+pub async fn empty_results_are_counted_by_tool(store: &impl StoreUnderTest) {
+    let session = text(store).await;
+    let empty = Verdict::Refused(Refusal::Empty(2));
+    session.settle(Settlement { empty: true, ..settled() }).await;
+    assert!(session.passes(&twice_empty()).await);
+    session.settle(Settlement { empty: true, ..settled() }).await;
+    assert_eq!(session.admit(&twice_empty()).await, empty);
+    assert_eq!(session.admit(&twice_empty().about("other arguments")).await, empty);
+    assert!(session.passes(&twice_empty().of("get", Category::Retrieval)).await);
+}
+
+/// It says nothing of the turn that runs.
+pub async fn an_empty_result_of_a_turn_that_is_over_does_not_count(store: &impl StoreUnderTest) {
+    let session = text(store).await;
+    let turn = session.0.turn();
+    assert!(session.next_turn().await.is_some());
+    for _ in 0..2 {
+        session.settle(Settlement { empty: true, turn, ..settled() }).await;
+    }
+    assert!(session.passes(&twice_empty()).await);
+}
+
+/// What a model can do something about comes first.
+pub async fn the_loop_is_told_before_the_budget(store: &impl StoreUnderTest) {
+    let session = text(store).await;
+    let call = Ask::within(|limits| {
+        (limits.max_calls, limits.repeated, limits.empty) = (Some(1), Some(3), Some(2));
+    });
+    assert!(session.passes(&call).await);
+    let spent = Verdict::Refused(Refusal::Budget { limit: BudgetLimit::Total, used: 1, of: 1 });
+    assert_eq!(session.admit(&call).await, spent);
+    assert_eq!(session.admit(&call).await, repeated(3));
+    for _ in 0..2 {
+        session.settle(Settlement { empty: true, ..settled() }).await;
+    }
+    assert_eq!(session.admit(&call.about("other")).await, Verdict::Refused(Refusal::Empty(2)));
+}

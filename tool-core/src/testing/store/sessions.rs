@@ -1,0 +1,182 @@
+//! Sessions: joined, ended, and as many as there may be. R-I3
+
+use super::StoreUnderTest;
+use super::driver::{Ask, HOUR, Session, entry, open, opening, session, settled, text, waiting};
+use crate::runtime::{OpenError, Opening, SessionState, SessionStore, Settlement, StateChange, Verdict};
+use crate::tool::Mode;
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+/// At a cap of `max_sessions`.
+async fn capped(store: &Arc<dyn SessionStore>, id: &str, max_sessions: u64) -> Result<Session, OpenError> {
+    open(store, &Opening { max_sessions, ..opening(id, Mode::Text) }).await
+}
+
+/// The budget of a session is one, whoever asks.
+pub async fn a_session_that_is_open_is_joined(store: &impl StoreUnderTest) {
+    let (one, other) = (text(store).await, text(store).await);
+    let call = Ask::within(|limits| limits.max_calls = Some(3));
+    assert_eq!(one.pass(2, &call).await, 2);
+    assert_eq!(other.pass(2, &call).await, 1);
+    assert_eq!(store.handle().await.sessions().await, Ok(1));
+}
+
+/// A session keeps its mode.
+pub async fn a_session_is_not_joined_in_the_other_mode(store: &impl StoreUnderTest) {
+    for (id, mode, other) in [("a", Mode::Text, Mode::Voice), ("b", Mode::Voice, Mode::Text)] {
+        let handle = store.handle().await;
+        let first = open(&handle, &opening(id, mode)).await.expect("the session opens");
+        let refused = open(&handle, &opening(id, other)).await.err();
+        assert_eq!(refused, Some(OpenError::OtherMode { id: id.into(), open: mode }));
+        assert!(first.passes(&Ask::default()).await, "the session goes on");
+        first.end().await;
+        assert!(open(&handle, &opening(id, other)).await.is_ok(), "after its end the id is free");
+    }
+}
+
+/// R-I1: it ends after the current turn.
+pub async fn a_session_that_is_ending_is_over_at_the_next_turn(store: &impl StoreUnderTest) {
+    for mode in [Mode::Voice, Mode::Text] {
+        let session = session(store, mode).await;
+        session.settle(Settlement { changes: &[StateChange::Ending(true)], ..settled() }).await;
+        assert!(session.0.state().ending && !session.0.state().ended);
+        assert!(session.passes(&Ask::default()).await, "the turn goes on");
+        assert_eq!(session.next_turn().await, None);
+        session.assert_over().await;
+        assert_eq!(store.handle().await.sessions().await, Ok(0));
+    }
+}
+
+/// Whoever has joined it.
+pub async fn an_ended_session_is_inactive_everywhere(store: &impl StoreUnderTest) {
+    let (one, other) = (text(store).await, text(store).await);
+    one.end().await;
+    one.assert_over().await;
+    other.assert_over().await;
+    assert_eq!(store.handle().await.sessions().await, Ok(0));
+}
+
+/// Ending does not fail, and does nothing more.
+pub async fn ending_twice_is_fine(store: &impl StoreUnderTest) {
+    let (one, other) = (text(store).await, text(store).await);
+    one.end().await;
+    one.end().await;
+    other.end().await;
+    let next = text(store).await;
+    one.end().await;
+    assert!(next.passes(&Ask::default()).await, "a later session of the same id is another");
+}
+
+/// Its state is read, and stays.
+pub async fn an_ended_session_changes_no_more(store: &impl StoreUnderTest) {
+    let session = session(store, Mode::Voice).await;
+    let message = StateChange::PendingMessage(Some("last".to_owned()));
+    session.settle(Settlement { changes: &[message], audit: &[entry(1)], ..settled() }).await;
+    session.end().await;
+    let state = session.0.state();
+    assert!(state.ended);
+    session.settle(Settlement { refund: true, changes: &[StateChange::AudioSuppressed(true)], ..settled() }).await;
+    session.change(&[StateChange::AudioSuppressed(true)]).await;
+    session.mint(&waiting(1), HOUR).await;
+    assert_eq!(session.next_turn().await, None);
+    assert_eq!(session.pending(&waiting(1).id).await, None);
+    session.refresh().await;
+    assert_eq!(*session.0.state(), *state);
+    assert_eq!(session.0.audit(), [entry(1)]);
+    session.assert_over().await;
+}
+
+/// It knows nothing of the earlier one, and the earlier one stays over.
+pub async fn the_id_of_an_ended_session_opens_a_new_one(store: &impl StoreUnderTest) {
+    let call = Ask::within(|limits| limits.max_calls = Some(1));
+    let before = session(store, Mode::Voice).await;
+    assert!(before.passes(&call).await);
+    let changes = [StateChange::AudioSuppressed(true)];
+    before.settle(Settlement { changes: &changes, audit: &[entry(1)], ..settled() }).await;
+    assert!(before.next_turn().await.is_some());
+    before.end().await;
+    let after = session(store, Mode::Voice).await;
+    assert_eq!(*after.0.state(), SessionState::default());
+    assert_eq!(after.0.audit(), []);
+    assert_eq!(after.admit(&call).await, Verdict::Admitted { turn: before.0.turn() - 1 });
+    before.assert_over().await;
+    before.change(&[StateChange::AudioSuppressed(true)]).await;
+    after.refresh().await;
+    assert_eq!(*after.0.state(), SessionState::default());
+}
+
+/// R-L4: sessions are isolated, however alike their ids.
+pub async fn sessions_know_nothing_of_one_another(store: &impl StoreUnderTest) {
+    let ids = ["a", "A", "", "a ", "a:b", "{a}", "}a", "a}:session", "a\u{0}", "*", "ä", "a/../b", "%7Ba%7D"];
+    let handle = store.handle().await;
+    let call = Ask::within(|limits| limits.max_calls = Some(1));
+    let mut sessions = Vec::new();
+    for id in ids {
+        sessions.push(open(&handle, &opening(id, Mode::Voice)).await.expect("the session opens"));
+    }
+    for (number, session) in sessions.iter().enumerate() {
+        assert!(session.passes(&call).await, "session {number} has a budget of its own");
+        session.settle(Settlement { audit: &[entry(number)], ..settled() }).await;
+    }
+    for (number, session) in sessions.iter().enumerate() {
+        session.refresh().await;
+        assert_eq!(session.0.audit(), [entry(number)]);
+    }
+    assert_eq!(handle.sessions().await, Ok(ids.len() as u64));
+}
+
+/// Those that are open go on, and are joined.
+pub async fn at_the_cap_none_is_opened_and_none_is_put_out(store: &impl StoreUnderTest) {
+    let handle = store.handle().await;
+    let one = capped(&handle, "one", 2).await.expect("there is room");
+    let two = capped(&handle, "two", 2).await.expect("there is room");
+    for id in ["three", "four"] {
+        assert_eq!(capped(&handle, id, 2).await.err(), Some(OpenError::Full { limit: 2 }));
+    }
+    assert!(one.passes(&Ask::default()).await && two.passes(&Ask::default()).await);
+    assert!(capped(&handle, "one", 2).await.is_ok(), "one that is open is joined");
+    assert_eq!(handle.sessions().await, Ok(2));
+}
+
+/// At once, whether they were ended or ended with their turn.
+pub async fn ended_sessions_make_room(store: &impl StoreUnderTest) {
+    let handle = store.handle().await;
+    let first = capped(&handle, "0", 1).await.expect("there is room");
+    first.end().await;
+    let second = capped(&handle, "1", 1).await.expect("the first made room");
+    second.change(&[StateChange::Ending(true)]).await;
+    assert_eq!(second.next_turn().await, None);
+    first.end().await;
+    let third = capped(&handle, "2", 1).await.expect("the second made room");
+    assert!(capped(&handle, "3", 1).await.is_err(), "ending twice makes room once");
+    assert!(third.passes(&Ask::default()).await);
+}
+
+/// The cap holds when many open at once.
+pub async fn exactly_as_many_of_racing_openings_pass_as_there_is_room(store: &impl StoreUnderTest) {
+    let handles = [store.handle().await, store.handle().await];
+    let mut racers = JoinSet::new();
+    for racer in 0..64 {
+        let handle = handles[racer % 2].clone();
+        racers.spawn(async move { u32::from(capped(&handle, &racer.to_string(), 10).await.is_ok()) });
+    }
+    assert_eq!(racers.join_all().await.into_iter().sum::<u32>(), 10);
+    assert_eq!(handles[0].sessions().await, Ok(10));
+}
+
+/// Whoever comes first opens it; all have the same, and it takes one place.
+pub async fn racing_openings_of_one_id_share_one_session(store: &impl StoreUnderTest) {
+    let handles = [store.handle().await, store.handle().await];
+    let mut racers = JoinSet::new();
+    for racer in 0..32 {
+        let handle = handles[racer % 2].clone();
+        racers.spawn(async move { open(&handle, &opening("one", Mode::Text)).await.expect("it opens") });
+    }
+    let call = Ask::within(|limits| limits.max_calls = Some(5));
+    let mut passed = 0;
+    for session in racers.join_all().await {
+        passed += session.pass(1, &call).await;
+    }
+    assert_eq!(passed, 5);
+    assert_eq!(handles[0].sessions().await, Ok(1));
+}

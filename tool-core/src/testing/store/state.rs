@@ -1,0 +1,168 @@
+//! A session's state and its audit log. R-I1, R-I2
+
+use super::StoreUnderTest;
+use super::driver::{HOUR, entry, session, settled, text, waiting};
+use crate::runtime::{SessionState, Settlement, StateChange};
+use crate::tool::Mode;
+use serde_json::{Map, Value, json};
+use tokio::task::JoinSet;
+
+fn value(name: &str, value: Value) -> StateChange {
+    StateChange::Value(name.to_owned(), value)
+}
+
+fn message(text: &str) -> StateChange {
+    StateChange::PendingMessage(Some(text.to_owned()))
+}
+
+/// One of each that sets something.
+fn all() -> Vec<StateChange> {
+    vec![
+        StateChange::AudioSuppressed(true),
+        StateChange::TranscriptSuppressed(true),
+        message("later"),
+        value("acme.cart", json!([1, 2])),
+    ]
+}
+
+fn all_set() -> SessionState {
+    let mut state = SessionState::default();
+    all().iter().for_each(|change| state.apply(change));
+    state
+}
+
+/// The last one counts, in one step and across steps, by calls and by the host.
+pub async fn changes_are_made_in_order(store: &impl StoreUnderTest) {
+    let session = text(store).await;
+    let changes = [message("first"), value("a", json!(1)), message("second"), value("b", json!(2))];
+    session.settle(Settlement { changes: &changes, ..settled() }).await;
+    let seen = session.0.state();
+    assert_eq!(seen.pending_message.as_deref(), Some("second"));
+    assert_eq!(Value::from(seen.values.clone()), json!({"a": 1, "b": 2}));
+    session.change(&[value("a", Value::Null), StateChange::PendingMessage(None), value("b", json!(3))]).await;
+    let seen = session.0.state();
+    assert_eq!(seen.pending_message, None);
+    assert_eq!(Value::from(seen.values.clone()), json!({"b": 3}));
+    session.change(&all()).await;
+    session.change(&[value("b", Value::Null)]).await;
+    assert_eq!(*session.0.state(), all_set());
+    let back = [StateChange::AudioSuppressed(false), StateChange::TranscriptSuppressed(false)];
+    session.change(&back).await;
+    assert!(!session.0.state().audio_suppressed && !session.0.state().transcript_suppressed);
+}
+
+/// Exact integers, empty lists, odd names: a store does not look into values.
+pub async fn values_come_back_as_they_were(store: &impl StoreUnderTest) {
+    let session = text(store).await;
+    let values = json!({
+        "": "an empty name", "a:b": false, "numbers": [9_007_199_254_740_993_u64, u64::MAX, i64::MIN, 1.5, 1e300, 0],
+        "empty": {"list": [], "object": {}, "text": ""}, "text": "\u{0} \r\n \"ü\" \u{1F980}", "{tag}": [[[[]]]],
+    });
+    let Value::Object(values) = values else { panic!("an object") };
+    let changes = values.iter().map(|(name, to)| value(name, to.clone())).collect::<Vec<_>>();
+    session.change(&changes).await;
+    session.change(&[StateChange::PendingMessage(Some(String::new()))]).await;
+    session.refresh().await;
+    let other = text(store).await.0.state();
+    assert_eq!(*session.0.state(), *other);
+    assert_eq!(other.values, values);
+    assert_eq!(other.pending_message.as_deref(), Some(""), "nothing to say is not the same as no message");
+}
+
+/// A call may end after its turn: what it asks for is done, and on record.
+pub async fn what_a_late_call_changes_is_changed(store: &impl StoreUnderTest) {
+    let session = session(store, Mode::Voice).await;
+    let turn = session.0.turn();
+    assert!(session.next_turn().await.is_some());
+    session.settle(Settlement { turn, changes: &[message("late")], audit: &[entry(1)], ..settled() }).await;
+    assert_eq!(session.0.state().pending_message.as_deref(), Some("late"));
+    assert_eq!(session.0.audit(), [entry(1)]);
+}
+
+/// In text the state is emptied, the pending message with it.
+pub async fn in_text_a_turn_leaves_nothing_of_the_state(store: &impl StoreUnderTest) {
+    let session = text(store).await;
+    session.change(&all()).await;
+    assert_eq!(*session.0.state(), all_set());
+    assert!(session.next_turn().await.is_some());
+    assert_eq!(*session.0.state(), SessionState::default());
+    assert_eq!(*text(store).await.0.state(), SessionState::default());
+}
+
+/// In voice it is kept, the pending message with it.
+pub async fn in_voice_the_state_outlives_the_turn(store: &impl StoreUnderTest) {
+    let voice = session(store, Mode::Voice).await;
+    voice.settle(Settlement { changes: &all(), ..settled() }).await;
+    assert!(voice.next_turn().await.is_some());
+    assert_eq!(*voice.0.state(), all_set());
+    assert_eq!(*session(store, Mode::Voice).await.0.state(), all_set());
+}
+
+/// Within a call and across calls, in text too.
+pub async fn the_audit_log_is_in_order_and_outlives_the_turn(store: &impl StoreUnderTest) {
+    let session = text(store).await;
+    session.settle(Settlement { audit: &[entry(0), entry(1)], ..settled() }).await;
+    assert!(session.next_turn().await.is_some());
+    session.settle(Settlement { audit: &[entry(2)], ..settled() }).await;
+    let all = [0, 1, 2].map(entry);
+    assert_eq!(session.0.audit(), all);
+    assert_eq!(text(store).await.0.audit(), all);
+}
+
+/// The oldest give way.
+pub async fn the_audit_log_keeps_the_last_thousand_entries(store: &impl StoreUnderTest) {
+    let session = text(store).await;
+    for ten in 0..103 {
+        let entries = (ten * 10..ten * 10 + 10).map(entry).collect::<Vec<_>>();
+        session.settle(Settlement { audit: &entries, ..settled() }).await;
+    }
+    let last = (30..1030).map(entry).collect::<Vec<_>>();
+    assert_eq!(session.0.audit(), last);
+    assert_eq!(text(store).await.0.audit(), last);
+}
+
+/// Each once, and in the same order wherever one looks.
+pub async fn racing_entries_are_all_in_the_audit_log(store: &impl StoreUnderTest) {
+    let sessions = [text(store).await, text(store).await];
+    let mut racers = JoinSet::new();
+    for racer in 0..20 {
+        let session = sessions[racer % 2].clone();
+        racers.spawn(async move {
+            for number in 0..20 {
+                session.settle(Settlement { audit: &[entry(racer * 20 + number)], ..settled() }).await;
+            }
+        });
+    }
+    racers.join_all().await;
+    let [one, other] = &sessions;
+    one.refresh().await;
+    other.refresh().await;
+    assert_eq!(one.0.audit(), other.0.audit());
+    let mut ids = one.0.audit().into_iter().map(|entry| entry.call_id).collect::<Vec<_>>();
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), 400);
+}
+
+/// What one handle does, another knows after it has refreshed: turn, state, log, pending calls and the end.
+pub async fn two_handles_see_one_another(store: &impl StoreUnderTest) {
+    let (here, there) = (session(store, Mode::Voice).await, session(store, Mode::Voice).await);
+    here.settle(Settlement { changes: &all(), audit: &[entry(1)], ..settled() }).await;
+    let turn = here.next_turn().await;
+    there.refresh().await;
+    assert_eq!(Some(there.0.turn()), turn);
+    assert_eq!(*there.0.state(), all_set());
+    assert_eq!(there.0.audit(), [entry(1)]);
+    there.settle(Settlement { changes: &[value("acme.cart", json!([3]))], audit: &[entry(2)], ..settled() }).await;
+    there.mint(&waiting(1), HOUR).await;
+    here.refresh().await;
+    let mut cart = Map::new();
+    cart.insert("acme.cart".to_owned(), json!([3]));
+    assert_eq!(here.0.state().values, cart);
+    assert_eq!(here.0.audit(), [entry(1), entry(2)]);
+    assert!(here.pending(&waiting(1).id).await.is_some());
+    there.end().await;
+    here.refresh().await;
+    assert!(here.0.state().ended);
+    assert_eq!(here.0.audit(), [entry(1), entry(2)]);
+}

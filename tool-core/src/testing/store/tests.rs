@@ -1,0 +1,25 @@
+//! The store in memory, held to what every store has to do.
+
+use super::StoreUnderTest;
+use crate::runtime::{MemoryStore, SessionStore};
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(Default)]
+struct Memory(Arc<MemoryStore>);
+
+impl StoreUnderTest for Memory {
+    const TICK: Duration = Duration::from_secs(60);
+
+    async fn handle(&self) -> Arc<dyn SessionStore> {
+        self.0.clone()
+    }
+
+    async fn pass(&self, time: Duration) {
+        tokio::time::pause();
+        tokio::time::advance(time).await;
+        tokio::time::resume();
+    }
+}
+
+crate::store_conformance!(Some(Memory::default()));

@@ -1,0 +1,86 @@
+//! What ends by itself, by the store's time. R-I3, R-C1
+
+use super::StoreUnderTest;
+use super::driver::{Ask, HOUR, Session, open, opening, text, waiting};
+use crate::runtime::{OpenError, Opening, SessionState, SessionStore};
+use crate::tool::Mode;
+use std::sync::Arc;
+
+/// A session that is over after four ticks without use.
+fn brief<T: StoreUnderTest>(_: &T, id: &str) -> Opening {
+    Opening { idle: T::TICK * 4, max_sessions: 2, ..opening(id, Mode::Text) }
+}
+
+async fn opened(handle: &Arc<dyn SessionStore>, opening: &Opening) -> Session {
+    open(handle, opening).await.expect("there is room")
+}
+
+/// For whoever has it, and in the count.
+pub async fn a_session_that_nobody_uses_is_over<T: StoreUnderTest>(store: &T) {
+    let handle = store.handle().await;
+    let session = opened(&handle, &brief(store, "a")).await;
+    session.mint(&waiting(1), HOUR).await;
+    store.pass(T::TICK * 5).await;
+    session.assert_over().await;
+    assert_eq!(session.next_turn().await, None);
+    assert!(!session.consume(&waiting(1).id).await);
+    assert_eq!(handle.sessions().await, Ok(0));
+}
+
+/// By calls, turns and joining, each of which begins the idle time anew.
+pub async fn a_session_that_is_used_lives_on<T: StoreUnderTest>(store: &T) {
+    let handle = store.handle().await;
+    let session = opened(&handle, &brief(store, "a")).await;
+    let call = Ask::within(|limits| limits.max_calls = Some(1));
+    store.pass(T::TICK * 2).await;
+    assert!(session.passes(&call).await);
+    store.pass(T::TICK * 2).await;
+    let joined = opened(&handle, &brief(store, "a")).await;
+    assert!(!joined.passes(&call).await, "it is the same session, and so is its budget");
+    store.pass(T::TICK * 2).await;
+    assert!(session.next_turn().await.is_some());
+    store.pass(T::TICK * 2).await;
+    assert!(session.passes(&call).await);
+    assert_eq!(handle.sessions().await, Ok(1));
+}
+
+/// A live one is not put out, however long ago it was opened.
+pub async fn expired_sessions_make_room_and_live_ones_keep_theirs<T: StoreUnderTest>(store: &T) {
+    let handle = store.handle().await;
+    let used = opened(&handle, &brief(store, "used")).await;
+    opened(&handle, &brief(store, "unused")).await;
+    store.pass(T::TICK * 3).await;
+    assert!(used.passes(&Ask::default()).await);
+    store.pass(T::TICK * 2).await;
+    opened(&handle, &brief(store, "new")).await;
+    let full = open(&handle, &brief(store, "one too many")).await.err();
+    assert_eq!(full, Some(OpenError::Full { limit: 2 }));
+    assert!(used.passes(&Ask::default()).await);
+    assert_eq!(handle.sessions().await, Ok(2));
+}
+
+/// It knows nothing of the earlier one, and the earlier one stays over.
+pub async fn the_id_of_an_expired_session_opens_a_new_one<T: StoreUnderTest>(store: &T) {
+    let handle = store.handle().await;
+    let before = opened(&handle, &brief(store, "a")).await;
+    let call = Ask::within(|limits| limits.max_calls = Some(1));
+    assert!(before.passes(&call).await);
+    store.pass(T::TICK * 5).await;
+    let after = opened(&handle, &brief(store, "a")).await;
+    assert_eq!(*after.0.state(), SessionState::default());
+    assert!(after.passes(&call).await);
+    before.assert_over().await;
+    assert_eq!(handle.sessions().await, Ok(1));
+}
+
+/// The call is neither shown nor taken; one with more time is.
+pub async fn a_pending_call_expires<T: StoreUnderTest>(store: &T) {
+    let session = text(store).await;
+    session.mint(&waiting(1), T::TICK * 2).await;
+    session.mint(&waiting(2), HOUR).await;
+    assert!(session.pending(&waiting(1).id).await.is_some());
+    store.pass(T::TICK * 3).await;
+    assert_eq!(session.pending(&waiting(1).id).await, None);
+    assert!(!session.consume(&waiting(1).id).await);
+    assert!(session.consume(&waiting(2).id).await);
+}
