@@ -174,6 +174,12 @@ impl ToolError {
         self
     }
 
+    /// It ended before anything was done.
+    pub(crate) fn did_not_run(mut self) -> Self {
+        (self.unexpected, self.partial_side_effects) = (false, false);
+        self
+    }
+
     /// What the model gets. An internal error's own text is logged here and goes no further. A tool that is
     /// `harmless` leaves nothing behind, however it ends. R-E3
     pub(crate) fn into_body(self, tool: &str, harmless: bool) -> ErrorBody {

@@ -36,7 +36,7 @@ pub struct ToolOutput {
 }
 
 /// The members of `meta` that the envelope has itself.
-const RESERVED: [&str; 11] = [
+const RESERVED: [&str; 13] = [
     "schemaVersion",
     "tool",
     "callId",
@@ -48,6 +48,8 @@ const RESERVED: [&str; 11] = [
     "warnings",
     "confirmation",
     "problems",
+    "form",
+    "empty",
 ];
 
 /// What few results have.

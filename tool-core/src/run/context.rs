@@ -120,10 +120,11 @@ impl RunContext {
     }
 
     /// Calls another tool from inside this one, under the same session's limits: it spends the same budget, and is
-    /// refused past the depth that the policy allows. SESSION_INACTIVE outside a session.
+    /// refused past the depth that the policy allows. Its id is this call's with a number behind it: `call_1.1`.
+    /// `SESSION_INACTIVE` outside a session.
     pub async fn call(&self, name: impl Into<String>, arguments: impl Into<Arguments<'_>>) -> ToolResponse {
-        let id = self.call_id().unwrap_or_default();
-        let call = ToolCall::new(id, name, arguments);
+        let made = self.scope.made.fetch_add(1, Ordering::Relaxed) + 1;
+        let call = ToolCall::new(format!("{}.{made}", self.call_id().unwrap_or_default()), name, arguments);
         match self.run.governor() {
             Some(session) => session.call(call, self.scope.depth + 1).await,
             None => outside_session(&call),

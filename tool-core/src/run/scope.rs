@@ -7,7 +7,7 @@ use crate::response::{ToolError, ToolResponse};
 use crate::tool::Mode;
 use serde_json::Value;
 use std::pin::Pin;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
@@ -34,6 +34,8 @@ pub(crate) struct Scope {
     pub(crate) progress: OnceLock<Progress>,
     pub(crate) idempotency_key: OnceLock<Option<Arc<str>>>,
     pub(crate) uninterruptible: AtomicBool,
+    /// The calls that the tool itself has made.
+    pub(crate) made: AtomicU32,
 }
 
 /// A future of which only the output is known.

@@ -4,7 +4,7 @@ use super::handle::{Runtime, Shared};
 use super::hook::Hook;
 use super::journal::Journal;
 use super::policy::Policy;
-use super::service::Stack;
+use super::service::{Stack, Wrap};
 use super::store::{MemoryStore, SessionStore};
 use super::token::Signer;
 use super::toolbox::Toolbox;
@@ -16,9 +16,6 @@ use std::sync::{Arc, Mutex, RwLock, Weak};
 use tokio::sync::Semaphore;
 use tower::util::BoxService;
 use tower::{BoxError, Layer, Service};
-
-type Wrap =
-    Box<dyn FnOnce(BoxService<ToolCall, ToolResponse, BoxError>) -> BoxService<ToolCall, ToolResponse, BoxError>>;
 
 /// Makes a [`Runtime`].
 #[must_use]
@@ -81,7 +78,7 @@ impl RuntimeBuilder {
     }
 
     /// Puts a tower layer around the calls of all sessions: a rate limit, a concurrency limit, load shedding. The first
-    /// is the outermost. What a layer refuses is answered RATE_LIMIT or TIMEOUT, or INTERNAL where the error is neither
+    /// is the outermost. What a layer refuses is answered `RATE_LIMIT` or TIMEOUT, or INTERNAL where the error is neither
     /// tower's `Overloaded` nor its `Elapsed`.
     ///
     /// ```
@@ -95,7 +92,7 @@ impl RuntimeBuilder {
     /// ```
     pub fn layer<L, S>(mut self, layer: L) -> Self
     where
-        L: Layer<BoxService<ToolCall, ToolResponse, BoxError>, Service = S> + 'static,
+        L: Layer<BoxService<ToolCall, ToolResponse, BoxError>, Service = S> + Send + 'static,
         S: Service<ToolCall, Response = ToolResponse, Error: Into<BoxError>, Future: Send> + Send + 'static,
     {
         self.layers.push(Box::new(move |inner| {

@@ -1,4 +1,5 @@
-//! The governed runtime: sessions, and the limits under which a model's calls run.
+//! Governed calls: sessions, and the limits under which a model's calls run.
+#![doc = include_str!("../docs/runtime.md")]
 
 mod builder;
 mod companions;
@@ -8,6 +9,7 @@ mod hook;
 mod journal;
 mod pipeline;
 mod policy;
+mod reply;
 mod service;
 mod session;
 mod session_id;
@@ -23,6 +25,7 @@ pub use handle::Runtime;
 pub use hook::{Hook, HookFuture, HookedCall, Next};
 pub use journal::{Journal, JournalEntry, JournalError, Recovered};
 pub use policy::{Limits, Policy};
+pub use reply::{History, Message, Model, ModelRequest, ModelStep, Reply, ToolChoice};
 pub use session::{CallUpdate, Open, Session, Turn};
 pub use session_id::SessionId;
 pub use state::{AuditEntry, SessionState, StateChange};

@@ -6,7 +6,7 @@ use crate::call::{ToolCall, outside_session, refused};
 use crate::response::{ErrorKind, ToolError, ToolResponse};
 use crate::run::Boxed;
 use std::convert::Infallible;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 use std::task::{Context, Poll};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -18,26 +18,38 @@ type Boxes = BoxService<ToolCall, ToolResponse, BoxError>;
 /// The host's layers around the calls of all sessions.
 ///
 /// Behind a lock, because a rate limit cannot be cloned: calls queue in order for readiness, and run side by side.
-pub(crate) struct Stack(Mutex<Boxes>);
+pub(crate) struct Stack {
+    built: Mutex<Option<Boxes>>,
+    /// Until they are built, at the first call: some layers need a tokio runtime to be built in.
+    layers: std::sync::Mutex<Vec<Wrap>>,
+    shared: Weak<Shared>,
+}
+
+/// Puts one layer around what is there.
+pub(super) type Wrap = Box<dyn FnOnce(Boxes) -> Boxes + Send>;
 
 impl Stack {
-    pub(super) fn new(shared: Weak<Shared>, layers: Vec<Box<dyn FnOnce(Boxes) -> Boxes>>) -> Option<Self> {
-        if layers.is_empty() {
-            return None;
-        }
+    pub(super) fn new(shared: Weak<Shared>, layers: Vec<Wrap>) -> Option<Self> {
+        let any = !layers.is_empty();
+        any.then(|| Self { built: Mutex::default(), layers: std::sync::Mutex::new(layers), shared })
+    }
+
+    fn build(&self) -> Boxes {
+        let shared = Weak::clone(&self.shared);
         let inner = BoxService::new(service_fn(move |call: ToolCall| {
             let shared = shared.upgrade();
             async move { Ok::<_, BoxError>(shared_call(shared, call).await) }
         }));
-        Some(Self(Mutex::new(layers.into_iter().rev().fold(inner, |inner, wrap| wrap(inner)))))
+        let layers = std::mem::take(&mut *self.layers.lock().unwrap_or_else(PoisonError::into_inner));
+        layers.into_iter().rev().fold(inner, |inner, wrap| wrap(inner))
     }
 
     pub(super) async fn call(&self, call: ToolCall) -> ToolResponse {
         let (began, kept) = (Instant::now(), call.clone());
         let called = async {
             let answer = {
-                let mut stack = self.0.lock().await;
-                stack.ready().await?.call(call)
+                let mut stack = self.built.lock().await;
+                stack.get_or_insert_with(|| self.build()).ready().await?.call(call)
             };
             answer.await
         };

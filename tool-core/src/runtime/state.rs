@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
+#[allow(clippy::struct_excessive_bools)] // each is a fact of its own
 pub struct SessionState {
     /// Whether no reply is to be spoken.
     pub audio_suppressed: bool,

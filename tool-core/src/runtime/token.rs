@@ -22,11 +22,11 @@ const PURPOSE: &str = "tool-core approval 1";
 /// A token is `<id>.<proof>`: 97 characters that need no escaping in a URL. The proof is an HMAC-SHA256 over everything
 /// that a [`PendingCall`] holds, so a token is worth nothing for a call that differs in any part of it.
 #[derive(Clone)]
-pub struct Signer(Hmac<Sha256>);
+pub(crate) struct Signer(Hmac<Sha256>);
 
 impl Signer {
     /// Signs with this key: 32 bytes from a source of randomness, kept as other secrets are.
-    pub fn new(key: [u8; 32]) -> Self {
+    pub(crate) fn new(key: [u8; 32]) -> Self {
         let mut block = [0; BLOCK];
         block.iter_mut().zip(key).for_each(|(to, from)| *to = from);
         Self(Hmac::new(&block.into()))
@@ -37,12 +37,12 @@ impl Signer {
     /// # Panics
     ///
     /// Where the operating system has no randomness to give.
-    pub fn random() -> Self {
+    pub(crate) fn random() -> Self {
         Self::new(random())
     }
 
     /// The token of a call.
-    pub fn sign(&self, pending: &PendingCall) -> String {
+    pub(crate) fn sign(&self, pending: &PendingCall) -> String {
         let proof = self.proof(pending).finalize().into_bytes();
         let mut token = String::with_capacity(TOKEN);
         token.push_str(&pending.id);
@@ -52,13 +52,13 @@ impl Signer {
     }
 
     /// Under which id the call of a token waits; `None` where no signer can have written the text.
-    pub fn id_of(token: &str) -> Option<&str> {
+    pub(crate) fn id_of(token: &str) -> Option<&str> {
         split(token).map(|(id, _)| id)
     }
 
     /// Whether this signer gave this token for just this call. It takes as long for a wrong proof as for the right one.
     #[must_use]
-    pub fn verify(&self, token: &str, pending: &PendingCall) -> bool {
+    pub(crate) fn verify(&self, token: &str, pending: &PendingCall) -> bool {
         let Some((id, proof)) = split(token) else { return false };
         // That the id is right is no secret: it stands in the token, and the call was found by it.
         id == pending.id && self.proof(pending).verify_slice(&proof).is_ok()

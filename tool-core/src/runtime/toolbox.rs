@@ -23,10 +23,8 @@ pub(crate) struct Toolbox {
 impl Toolbox {
     pub(crate) fn new(tools: ToolContext) -> Result<Self, RegistryErrors> {
         let own = tools.function_tools().len();
-        let context = match tools.function_tools().iter().any(|tool| tool.definition().flags().cancellable) {
-            true => companions::added(&tools)?,
-            false => tools,
-        };
+        let cancellable = tools.function_tools().iter().any(|tool| tool.definition().flags().cancellable);
+        let context = if cancellable { companions::added(&tools)? } else { tools };
         Ok(Self {
             version: content_version(&context).into(),
             sequential: context.function_tools().iter().any(|tool| tool.definition().flags().sequential),

@@ -4,6 +4,7 @@
 
 mod assertions;
 mod client;
+mod scripted;
 pub mod store;
 
 #[cfg(test)]
@@ -11,3 +12,4 @@ mod tests;
 
 pub use assertions::{assert_linked, assert_tools};
 pub use client::{Client, RecordedCall};
+pub use scripted::{RecordedRequest, ScriptedModel};

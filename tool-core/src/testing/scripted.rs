@@ -55,13 +55,13 @@ impl ScriptedModel {
     /// Adds a step that calls tools, all at once.
     #[must_use]
     pub fn calls(self, calls: impl IntoIterator<Item = ToolCall>) -> Self {
-        self.step(ModelStep::calls(calls))
+        self.then(ModelStep::calls(calls))
     }
 
     /// Adds a step that says something, and calls nothing.
     #[must_use]
     pub fn says(self, text: impl Into<String>) -> Self {
-        self.step(ModelStep::says(text))
+        self.then(ModelStep::says(text))
     }
 
     /// Adds a step that fails, as a model does that cannot be reached.
@@ -73,7 +73,7 @@ impl ScriptedModel {
 
     /// Adds any step.
     #[must_use]
-    pub fn step(mut self, step: ModelStep) -> Self {
+    pub fn then(mut self, step: ModelStep) -> Self {
         self.script.push_back(Ok(step));
         self
     }
@@ -146,7 +146,7 @@ mod tests {
 
     fn ask(model: &mut ScriptedModel, tool_choice: ToolChoice) -> Result<ModelStep, ToolError> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-        runtime.block_on(Model::step(model, request(tool_choice)))
+        runtime.block_on(model.step(request(tool_choice)))
     }
 
     fn message(work: impl FnOnce()) -> String {

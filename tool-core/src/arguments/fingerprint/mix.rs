@@ -107,21 +107,22 @@ impl Keys {
     }
 
     /// Takes in a block of a text up to its first quote, backslash or control character; beside the lanes where that
-    /// is, 16 if there is none.
-    #[inline]
-    pub(super) fn text_block(&self, lanes: Lanes, chunk: [u8; 16]) -> (Lanes, usize) {
-        let [low, high] = words(chunk);
+    /// is.
+    #[expect(clippy::inline_always, reason = "it stands in the one loop that counts")]
+    #[inline(always)]
+    pub(super) fn text_block(&self, lanes: Lanes, chunk: &[u8; 16]) -> (Lanes, Option<usize>) {
+        let [low, high] = words(*chunk);
         let in_low = special(low);
         if in_low != 0 {
             let (low, length) = last(low, in_low);
-            return (self.block(lanes, low, 0), length);
+            return (self.block(lanes, low, 0), Some(length));
         }
         let in_high = special(high);
         if in_high != 0 {
             let (high, length) = last(high, in_high);
-            return (self.block(lanes, low, high), 8 + length);
+            return (self.block(lanes, low, high), Some(8 + length));
         }
-        (self.block(lanes, low, high), 16)
+        (self.block(lanes, low, high), None)
     }
 
     /// Takes in a text as [`Keys::text_block`] does, whatever is in it.

@@ -49,7 +49,7 @@ impl<'a> Fingerprint<'a> {
         let keys = keys();
         let scanned = self.definition.and_then(|definition| {
             let table = &definition.parameters().table;
-            Scanner::new(self.text, keys).arguments(table)
+            Scanner::new(self.text, keys, table).arguments()
         });
         match scanned {
             Some(sum) => keys.decoded(self.tool, sum),

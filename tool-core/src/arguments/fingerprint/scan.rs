@@ -1,185 +1,170 @@
 //! One pass over a text that was decoded before, and so is known to be JSON without a key that repeats.
 //!
-//! Of any other text it makes nothing, or something; it always ends.
+//! Of any other text it makes nothing, or something; it always ends. One function does nearly all, because what is
+//! read next fits into registers there, and a call would cost as much as a short string does.
 
 use super::mix::{Keys, Lanes, Mark};
 use super::number;
-use super::table::Table;
+use super::table::{Slot, Table};
 use serde_json::Deserializer;
 
-/// Deeper than any text that is decoded.
+/// Objects lie less deep in one another in any text that is decoded.
 const DEPTH: u8 = 200;
 
 pub(super) struct Scanner<'a> {
-    text: &'a str,
+    text: &'a [u8],
     keys: &'a Keys,
-    at: usize,
-    depth: u8,
-    failed: bool,
+    table: &'a Table,
 }
 
 impl<'a> Scanner<'a> {
     #[inline]
-    pub(super) fn new(text: &'a str, keys: &'a Keys) -> Self {
-        Self { text, keys, at: 0, depth: DEPTH, failed: false }
+    pub(super) fn new(text: &'a str, keys: &'a Keys, table: &'a Table) -> Self {
+        Self { text: text.as_bytes(), keys, table }
     }
 
     /// The sum of the hashes of the entries, those of the defaults among them.
     #[inline]
-    pub(super) fn arguments(mut self, table: &Table) -> Option<Lanes> {
+    pub(super) fn arguments(&self) -> Option<Lanes> {
+        let (byte, at) = self.peek(0);
+        if byte != b'{' {
+            return None;
+        }
+        let (sum, at) = self.object(at + 1, self.table, DEPTH)?;
+        let (_, at) = self.peek(at);
+        (at >= self.text.len()).then_some(sum)
+    }
+
+    /// The sum of the hashes of the entries of an object that was entered, and the place behind it.
+    fn object(&self, at: usize, table: &Table, depth: u8) -> Option<(Lanes, usize)> {
+        let keys = self.keys;
         let mut sum = table.defaults();
         let mut guess = 0;
-        let mut first = true;
-        if self.peek() != b'{' {
-            return None;
-        }
-        self.at += 1;
-        while let Some(key) = self.next_key(std::mem::take(&mut first)) {
-            let Some((index, slot)) = table.find(key, guess) else {
-                sum = sum.plus(self.entry(key));
-                continue;
-            };
-            guess = index + 1;
-            if slot.null_is_absent && self.peek() == b'n' {
-                self.at += 4;
-                continue;
+        let (mut byte, mut at) = self.peek(at);
+        while byte == b'"' {
+            let (mut lanes, slot);
+            (lanes, slot, at) = self.key(table, guess, at)?;
+            (byte, at) = self.peek(at);
+            if byte != b':' {
+                return None;
             }
-            sum = sum.minus(slot.default).plus(self.entry(slot.parameter));
-        }
-        let ended = self.peek() == 0 && self.at >= self.text.len();
-        (ended && !self.failed).then_some(sum)
-    }
-
-    /// The hash of a single value, as the value of a key.
-    pub(super) fn only_value(mut self, key: Lanes) -> Option<Lanes> {
-        let entry = self.entry(key);
-        (!self.failed).then_some(entry)
-    }
-
-    #[inline]
-    fn entry(&mut self, key: Lanes) -> Lanes {
-        let lanes = self.value(key);
-        self.keys.finished(lanes)
-    }
-
-    /// Goes past the next key and its `:`; nothing at the end of the object.
-    #[inline]
-    fn next_key(&mut self, first: bool) -> Option<Lanes> {
-        let mut byte = self.peek();
-        if byte == b',' && !first {
-            self.at += 1;
-            byte = self.peek();
-        }
-        if byte != b'"' {
-            if byte == b'}' {
-                self.at += 1;
-            } else {
-                self.fail();
+            (byte, at) = self.peek(at + 1);
+            let mut absent = false;
+            if let Some((index, slot)) = slot {
+                guess = index + 1;
+                absent = slot.null_is_absent && byte == b'n';
+                sum = if absent { sum } else { sum.minus(slot.default) };
             }
-            return None;
-        }
-        let key = self.string(self.keys.entry);
-        if self.peek() != b':' {
-            self.fail();
-            return None;
-        }
-        self.at += 1;
-        Some(key)
-    }
-
-    fn value(&mut self, lanes: Lanes) -> Lanes {
-        match self.peek() {
-            b'"' => self.string(lanes),
-            b'-' | b'0'..=b'9' => self.number(lanes),
-            b'{' => self.object(lanes),
-            b'[' => self.array(lanes),
-            b't' => self.literal(lanes, 4, Mark::True),
-            b'f' => self.literal(lanes, 5, Mark::False),
-            b'n' => self.literal(lanes, 4, Mark::Null),
-            _ => {
-                self.fail();
-                lanes
+            (lanes, at) = self.value(lanes, byte, at, depth)?;
+            sum = if absent { sum } else { sum.plus(keys.finished(lanes)) };
+            (byte, at) = self.peek(at);
+            if byte == b',' {
+                (byte, at) = self.peek(at + 1);
             }
         }
+        (byte == b'}').then_some((sum, at + 1))
     }
 
+    /// The key in a place: what its entry begins with, which parameter it is, and the place behind it.
     #[inline]
-    fn literal(&mut self, lanes: Lanes, length: usize, mark: Mark) -> Lanes {
-        self.at += length;
-        self.keys.marked(lanes, 0, mark)
+    fn key<'t>(&self, table: &'t Table, guess: usize, at: usize) -> Option<(Lanes, Option<(usize, &'t Slot)>, usize)> {
+        if let (Some(slot), Some(chunk)) = (table.get(guess), self.text.get(at + 1..).and_then(<[u8]>::first_chunk))
+            && slot.spelling.begins(chunk)
+        {
+            return Some((slot.parameter, Some((guess, slot)), at + 1 + slot.spelling.length));
+        }
+        let (key, at) = self.key_of_any_spelling(at)?;
+        let slot = table.find(key);
+        Some((slot.map_or(key, |(_, slot)| slot.parameter), slot, at))
     }
 
+    #[inline(never)]
+    fn key_of_any_spelling(&self, at: usize) -> Option<(Lanes, usize)> {
+        self.string(self.keys.entry, at)
+    }
+
+    /// Takes in the value that begins with a byte in a place. An array is taken in item by item, without its commas.
     #[inline]
-    fn array(&mut self, lanes: Lanes) -> Lanes {
-        let mut lanes = self.keys.marked(lanes, 0, Mark::Open);
-        self.open();
+    fn value(&self, mut lanes: Lanes, mut byte: u8, mut at: usize, depth: u8) -> Option<(Lanes, usize)> {
+        let mut inside = 0_usize;
         loop {
-            match self.peek() {
-                b']' => break,
-                b',' => self.at += 1,
-                // A failure goes to the end of the text, too.
-                0 => {
-                    self.fail();
-                    break;
+            (lanes, at) = match byte {
+                b'"' => self.string(lanes, at)?,
+                b'-' | b'0'..=b'9' => self.number(lanes, at),
+                b'[' => {
+                    inside += 1;
+                    (self.keys.marked(lanes, 0, Mark::Open), at + 1)
                 }
-                _ => lanes = self.value(lanes),
+                b']' => {
+                    inside = inside.checked_sub(1)?;
+                    (self.keys.marked(lanes, 0, Mark::Close), at + 1)
+                }
+                b'{' => {
+                    let (sum, at) = self.object(at + 1, Table::NONE, depth.checked_sub(1)?)?;
+                    (self.keys.marked_pair(lanes, sum.a, sum.b, Mark::Object), at)
+                }
+                b't' => (self.keys.marked(lanes, 0, Mark::True), at + 4),
+                b'f' => (self.keys.marked(lanes, 0, Mark::False), at + 5),
+                b'n' => (self.keys.marked(lanes, 0, Mark::Null), at + 4),
+                _ => return None,
+            };
+            if inside == 0 {
+                return Some((lanes, at));
+            }
+            (byte, at) = self.peek(at);
+            if byte == b',' {
+                (byte, at) = self.peek(at + 1);
             }
         }
-        self.close();
-        self.at += 1;
-        self.keys.marked(lanes, 0, Mark::Close)
     }
 
-    fn object(&mut self, lanes: Lanes) -> Lanes {
-        let mut sum = Lanes::default();
-        let mut first = true;
-        self.open();
-        while let Some(key) = self.next_key(std::mem::take(&mut first)) {
-            sum = sum.plus(self.entry(key));
-        }
-        self.close();
-        self.keys.marked_pair(lanes, sum.a, sum.b, Mark::Object)
-    }
-
-    /// The string whose opening quote is the next byte.
-    #[inline]
-    fn string(&mut self, before: Lanes) -> Lanes {
-        let start = self.at;
+    /// The string whose opening quote is in a place.
+    #[expect(clippy::inline_always, reason = "a call costs as much as a short string")]
+    #[inline(always)]
+    fn string(&self, before: Lanes, start: usize) -> Option<(Lanes, usize)> {
         let mut lanes = before;
-        let mut at = start + 1;
-        loop {
-            let (with, length) = self.keys.text_block(lanes, self.chunk(at));
+        let mut rest = self.text.get(start + 1..)?;
+        while let Some((chunk, after)) = rest.split_first_chunk::<16>() {
+            let (with, stop) = self.keys.text_block(lanes, chunk);
             lanes = with;
-            at += length;
-            if length < 16 {
-                break;
+            if let Some(length) = stop {
+                return self.closed(lanes, self.text.len() - rest.len() + length, before, start);
             }
+            rest = after;
         }
-        if self.byte(at) == b'"' {
-            self.at = at + 1;
-            return lanes;
-        }
-        self.escaped(start, before)
+        let (lanes, length) = self.keys.text_block(lanes, &self.pad(rest));
+        self.closed(lanes, self.text.len() - rest.len() + length?, before, start)
+    }
+
+    /// A string whose end is in a place, unless that is something else there.
+    #[inline]
+    fn closed(&self, lanes: Lanes, end: usize, before: Lanes, start: usize) -> Option<(Lanes, usize)> {
+        if self.text.get(end) == Some(&b'"') { Some((lanes, end + 1)) } else { self.escaped(before, start) }
+    }
+
+    /// What is left of the text, and quotes behind it.
+    #[inline]
+    fn pad(&self, rest: &[u8]) -> [u8; 16] {
+        const QUOTES: u128 = u128::from_le_bytes([b'"'; 16]);
+        let Some(last) = self.text.last_chunk::<16>().filter(|_| !rest.is_empty()) else { return pad_short(rest) };
+        let gone = 8 * (16 - rest.len());
+        (u128::from_le_bytes(*last) >> gone | QUOTES << (128 - gone)).to_le_bytes()
     }
 
     /// A string with an escape, decoded first. Those of a text that is not JSON have no end, or are none.
     #[cold]
-    fn escaped(&mut self, start: usize, before: Lanes) -> Lanes {
-        let mut strings = Deserializer::from_str(self.text.get(start..).unwrap_or_default()).into_iter::<String>();
-        let Some(Ok(string)) = strings.next() else {
-            self.fail();
-            return before;
-        };
-        self.at = start + strings.byte_offset();
-        self.keys.text(before, &string)
+    fn escaped(&self, before: Lanes, start: usize) -> Option<(Lanes, usize)> {
+        let mut strings = Deserializer::from_slice(self.text.get(start..)?).into_iter::<String>();
+        let string = strings.next()?.ok()?;
+        Some((self.keys.text(before, &string), start + strings.byte_offset()))
     }
 
-    /// The number that begins at the next byte.
+    /// The number that begins in a place.
     #[inline]
-    fn number(&mut self, lanes: Lanes) -> Lanes {
-        let negative = self.byte(self.at) == b'-';
-        let start = self.at + usize::from(negative);
-        let (mut at, mut value) = (start, 0_u64);
+    fn number(&self, lanes: Lanes, start: usize) -> (Lanes, usize) {
+        let negative = self.byte(start) == b'-';
+        let first = start + usize::from(negative);
+        let (mut at, mut value) = (first, 0_u64);
         let after = loop {
             let byte = self.byte(at);
             let digit = byte.wrapping_sub(b'0');
@@ -190,75 +175,46 @@ impl<'a> Scanner<'a> {
             at += 1;
         };
         // So many digits cannot overflow.
-        if matches!(after, b'.' | b'e' | b'E') || at - start > 19 {
-            return self.other_number(lanes);
+        if matches!(after, b'.' | b'e' | b'E') || at - first > 19 {
+            return self.other_number(lanes, start);
         }
-        self.at = at;
         let mark = if negative && value != 0 { Mark::Negative } else { Mark::Positive };
-        self.keys.marked(lanes, value, mark)
+        (self.keys.marked(lanes, value, mark), at)
     }
 
-    fn other_number(&mut self, lanes: Lanes) -> Lanes {
-        let rest = self.text.get(self.at..).unwrap_or_default();
-        let ends = |byte: u8| !matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
-        let token = rest.get(..rest.bytes().position(ends).unwrap_or(rest.len())).unwrap_or_default();
-        self.at += token.len();
-        number::hash(self.keys, lanes, token)
+    #[inline(never)]
+    fn other_number(&self, lanes: Lanes, start: usize) -> (Lanes, usize) {
+        let rest = self.text.get(start..).unwrap_or_default();
+        let ends = |byte: &u8| !matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
+        let token = rest.iter().position(ends).and_then(|end| rest.get(..end)).unwrap_or(rest);
+        let text = str::from_utf8(token).unwrap_or_default();
+        (number::hash(self.keys, lanes, text), start + token.len())
     }
 
-    /// The 16 bytes from a place on; beyond the end of the text stand quotes.
-    #[inline]
-    fn chunk(&self, at: usize) -> [u8; 16] {
-        let rest = self.text.as_bytes().get(at..).unwrap_or_default();
-        match rest.first_chunk() {
-            Some(chunk) => *chunk,
-            None => padded(rest),
-        }
-    }
-
+    /// The byte in a place, or 0 at the end of the text.
     #[inline]
     fn byte(&self, at: usize) -> u8 {
-        self.text.as_bytes().get(at).copied().unwrap_or(0)
+        self.text.get(at).copied().unwrap_or(0)
     }
 
-    /// Skips white space and looks at the byte after it; 0 at the end.
+    /// The next byte that is no white space, and its place; 0 at the end of the text.
     #[inline]
-    fn peek(&mut self) -> u8 {
-        let byte = self.byte(self.at);
-        if byte > b' ' { byte } else { self.peek_after_space() }
+    fn peek(&self, at: usize) -> (u8, usize) {
+        let byte = self.byte(at);
+        if byte > b' ' { (byte, at) } else { self.peek_after_space(at) }
     }
 
-    fn peek_after_space(&mut self) -> u8 {
-        while matches!(self.byte(self.at), b' ' | b'\n' | b'\t' | b'\r') {
-            self.at += 1;
-        }
-        self.byte(self.at)
-    }
-
-    #[inline]
-    fn open(&mut self) {
-        self.at += 1;
-        match self.depth.checked_sub(1) {
-            Some(depth) => self.depth = depth,
-            None => self.fail(),
-        }
-    }
-
-    #[inline]
-    fn close(&mut self) {
-        self.depth = self.depth.saturating_add(1);
-    }
-
-    /// Nothing more is read.
     #[cold]
-    fn fail(&mut self) {
-        self.failed = true;
-        self.at = self.text.len();
+    fn peek_after_space(&self, mut at: usize) -> (u8, usize) {
+        while matches!(self.byte(at), b' ' | b'\n' | b'\t' | b'\r') {
+            at += 1;
+        }
+        (self.byte(at), at)
     }
 }
 
 #[cold]
-fn padded(rest: &[u8]) -> [u8; 16] {
+fn pad_short(rest: &[u8]) -> [u8; 16] {
     let mut chunk = [b'"'; 16];
     for (place, byte) in chunk.iter_mut().zip(rest) {
         *place = *byte;

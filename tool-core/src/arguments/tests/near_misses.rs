@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 /// `just fuzz` asks for a million.
 fn pairs() -> usize {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse::<usize>().ok());
-    let few = if cfg!(debug_assertions) { 50_000 } else { 500_000 };
+    let few = if cfg!(debug_assertions) { 100_000 } else { 500_000 };
     cases.map_or(few, |cases| few.max(cases.saturating_mul(50)))
 }
 
@@ -23,18 +23,20 @@ pub(super) fn untyped() -> ToolDefinition {
 struct Prints {
     fast: u128,
     text: String,
-    digest: String,
+    /// Slow without optimisation, and made of the text alone: not asked of all.
+    digest: Option<String>,
 }
 
-fn prints(definition: &Definition, text: &str) -> Prints {
+fn prints(definition: &Definition, text: &str, with_digest: bool) -> Prints {
     let print = Fingerprint::of(definition, "t", text);
-    Prints { fast: print.fast(), text: canonical_text(definition, text), digest: print.digest() }
+    let digest = with_digest.then(|| print.digest());
+    Prints { fast: print.fast(), text: canonical_text(definition, text), digest }
 }
 
 #[track_caller]
 fn assert_apart(a: &Prints, b: &Prints) {
     assert_ne!(a.text, b.text);
-    assert_ne!(a.digest, b.digest, "{} {}", a.text, b.text);
+    assert!(a.digest.is_none() || a.digest != b.digest, "{} {}", a.text, b.text);
     // Each half is a hash of its own.
     assert_ne!(a.fast >> 64, b.fast >> 64, "{} {}", a.text, b.text);
     assert_ne!(a.fast << 64, b.fast << 64, "{} {}", a.text, b.text);
@@ -57,13 +59,14 @@ fn what_differs_in_one_place_differs_and_what_differs_in_spelling_does_not() {
     while apart < wanted {
         let first = object(&mut dice, 3);
         let text = plain(&first);
-        let known = prints(&tool.body, &text);
+        let digests = !cfg!(debug_assertions) || dice.below(16) == 0;
+        let known = prints(&tool.body, &text, digests);
         let again = other(&first, &mut dice);
-        assert_same(&known, &prints(&tool.body, &again));
+        assert_same(&known, &prints(&tool.body, &again, digests));
         for _ in 0..4 {
             let mut second = first.clone();
             if mutate(&mut second, &mut dice) {
-                assert_apart(&known, &prints(&tool.body, &plain(&second)));
+                assert_apart(&known, &prints(&tool.body, &plain(&second), digests));
                 apart += 1;
             }
         }
@@ -80,7 +83,7 @@ fn a_canonical_text_is_its_own_canonical_text() {
         let text = other(&value, &mut dice);
         let once = canonical_text(&tool.body, &text);
         assert_eq!(canonical_text(&tool.body, &once), once);
-        assert_same(&prints(&tool.body, &text), &prints(&tool.body, &once));
+        assert_same(&prints(&tool.body, &text, true), &prints(&tool.body, &once, true));
     }
 }
 

@@ -26,6 +26,8 @@ struct Rest<'a> {
     /// The call's place among those that run, where its tool minds duplicates.
     entry: Option<Entry<'a>>,
     confirm_duplicate: bool,
+    /// The store was down, and the call runs all the same.
+    ungoverned: bool,
 }
 
 /// Why the gate stopped a call.
@@ -67,6 +69,11 @@ impl<'a> Gate<'a> {
     /// The model says whether a call is to run beside one that runs already.
     pub(super) fn confirm_duplicate(&self, yes: Option<bool>) {
         self.rest().confirm_duplicate = yes == Some(true);
+    }
+
+    /// Whether the call runs without limits, because the store was down.
+    pub(super) fn ungoverned(&self) -> bool {
+        self.rest().ungoverned
     }
 
     pub(super) fn take_held(&self) -> Option<Held> {
@@ -117,6 +124,7 @@ impl<'a> Gate<'a> {
         let call = self.call;
         tracing::error!(session = %call.core.id.as_str().escape_debug(), %error, "a call could not be admitted");
         if call.definition().category == Category::Retrieval && call.policy().reads_without_store {
+            self.rest().ungoverned = true;
             return Ok(());
         }
         let message =

@@ -3,13 +3,13 @@
 
 use super::Governed;
 use super::admit::Gate;
+use super::done::Left;
 use super::execute::{timed_out, until};
 use crate::__private::Call;
 use crate::call::{Answer, guard};
 use crate::response::{ToolError, ToolResponse};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::runtime::Handle;
 use tokio::time::timeout_at;
 
@@ -17,7 +17,7 @@ pub(super) async fn run(call: &Governed<'_>, gate: &Gate<'_>, text: &str, valida
     let shared = &call.core.shared;
     let waited = timeout_at(call.deadline(), Arc::clone(&shared.blocking).acquire_owned()).await;
     let Ok(Ok(permit)) = waited else {
-        let error = timed_out(call, "waiting for a thread of the blocking pool").partial_side_effects(false);
+        let error = timed_out(call, "waiting for a thread of the blocking pool").did_not_run();
         return call.answer().fail(error);
     };
     let entry =
@@ -55,43 +55,4 @@ struct Work {
     call_id: Arc<str>,
     text: String,
     validated: bool,
-}
-
-/// Dropped before the work is done, it counts the work as detached.
-struct Left {
-    detached: Arc<AtomicUsize>,
-    done: Arc<Done>,
-}
-
-/// Who came first: the work's end, or the end of the waiting for it.
-#[derive(Default)]
-struct Done(AtomicUsize);
-
-const RUNNING: usize = 0;
-const FINISHED: usize = 1;
-const DETACHED: usize = 2;
-
-impl Done {
-    /// The work has ended.
-    fn finish(&self, detached: &AtomicUsize) {
-        if self.0.swap(FINISHED, Ordering::AcqRel) == DETACHED {
-            detached.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Somebody has its answer.
-    fn answered(&self) {
-        self.0.store(FINISHED, Ordering::Release);
-    }
-}
-
-impl Drop for Left {
-    fn drop(&mut self) {
-        // Counted first, so that the work's end never finds less than one to take away.
-        self.detached.fetch_add(1, Ordering::Relaxed);
-        let was = self.done.0.compare_exchange(RUNNING, DETACHED, Ordering::AcqRel, Ordering::Acquire);
-        if was.is_err() {
-            self.detached.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
 }

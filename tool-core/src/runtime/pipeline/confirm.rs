@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 /// The characters of a summary.
 const SUMMARY: usize = 500;
 
-/// Keeps the call, and answers CONFIRMATION_REQUIRED.
+/// Keeps the call, and answers `CONFIRMATION_REQUIRED`.
 pub(super) async fn ask(call: &Governed<'_>, text: &str) -> ToolResponse {
     let (core, lifetime) = (call.core, call.policy().confirmation);
     let expires = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default() + lifetime;

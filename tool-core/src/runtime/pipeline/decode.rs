@@ -37,7 +37,7 @@ pub(super) async fn repaired(call: &Governed<'_>, gate: &Gate<'_>) -> ToolRespon
     response
 }
 
-/// VALIDATION; the third time for the same text LOOP_DETECTED. R-L1
+/// VALIDATION; the third time for the same text `LOOP_DETECTED`. R-L1
 async fn refused(call: &Governed<'_>, gate: &Gate<'_>, problems: &[Problem]) -> ToolResponse {
     let attempt = gate.admission(Fingerprint::opaque(call.tool.name(), call.text), Charge::Attempt);
     match gate.ask(&attempt).await {

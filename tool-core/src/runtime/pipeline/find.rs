@@ -12,7 +12,7 @@ pub(super) fn find<'a>(core: &'a Core, name: &str) -> Option<(usize, &'a Functio
     core.toolbox.find(name).filter(|(_, tool)| tool.visible_in(&core.base))
 }
 
-/// NOT_FOUND, with the nearest name and those there are. L19
+/// `NOT_FOUND`, with the nearest name and those there are. L19
 #[cold]
 pub(super) fn unknown(core: &Core, call: &ToolCall, began: Instant) -> ToolResponse {
     let names = core.toolbox.context.visible_names(&core.base);

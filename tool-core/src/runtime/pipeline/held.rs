@@ -9,6 +9,7 @@ use crate::runtime::hook::{HookedCall, Next};
 use crate::runtime::store::Charge;
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
+use tokio::time::timeout_at;
 
 /// Goes on with a call whose arguments were decoded from `text`.
 pub(super) async fn go_on(call: &Governed<'_>, gate: &Gate<'_>, text: &str, validated: bool) -> ToolResponse {
@@ -19,7 +20,8 @@ pub(super) async fn go_on(call: &Governed<'_>, gate: &Gate<'_>, text: &str, vali
     }
     let refund = Refund::new(call, gate.turn());
     let hooked = HookedCall { arguments: text, ..hooked(call, gate) };
-    if let Err(error) = before(call, &hooked).await {
+    let asked = timeout_at(call.deadline(), before(call, &hooked)).await;
+    if let Err(error) = asked.unwrap_or_else(|_| Err(late(call, "waiting for a hook"))) {
         refund.give().await;
         return call.answer().fail(error);
     }
@@ -27,7 +29,8 @@ pub(super) async fn go_on(call: &Governed<'_>, gate: &Gate<'_>, text: &str, vali
         refund.keep();
         return response;
     }
-    match journal::begin(call, text, hooked.turn).await {
+    let begun = timeout_at(call.deadline(), journal::begin(call, text, hooked.turn)).await;
+    match begun.unwrap_or_else(|_| Err(late(call, "waiting for the journal"))) {
         Ok(None) => {}
         Ok(Some(response)) => {
             refund.give().await;
@@ -43,6 +46,11 @@ pub(super) async fn go_on(call: &Governed<'_>, gate: &Gate<'_>, text: &str, vali
     journal::finish(call, &response).await;
     reuse::keep(call, text, &response);
     response
+}
+
+/// TIMEOUT of a call that has not run.
+fn late(call: &Governed<'_>, doing: &str) -> ToolError {
+    execute::timed_out(call, doing).did_not_run()
 }
 
 /// Whether it may run now; false where a person has to agree first.

@@ -9,7 +9,7 @@ use crate::timestamp::Timestamp;
 pub(super) async fn begin(call: &Governed<'_>, text: &str, turn: u64) -> Result<Option<ToolResponse>, ToolError> {
     let Some(journal) = &call.core.shared.journal else { return Ok(None) };
     let arguments = canonical(call.tool, text);
-    if let Some(found) = call.core.recovered.iter().find(|found| is_of(found, call, &arguments))
+    if let Some(found) = call.core.recovered.iter().rev().find(|found| is_of(found, call, &arguments))
         && let Some(response) = recalled(call, found)
     {
         return Ok(Some(response));

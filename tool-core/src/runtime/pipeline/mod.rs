@@ -9,6 +9,7 @@ mod admit;
 mod blocking;
 mod confirm;
 mod decode;
+mod done;
 mod execute;
 mod find;
 mod held;
@@ -176,7 +177,7 @@ impl<'a> Governed<'a> {
 
 fn deadline(began: Instant, limit: Duration) -> Instant {
     // A limit beyond what the clock can tell is none.
-    began.checked_add(limit).unwrap_or_else(|| began + Duration::from_secs(86_400 * 365))
+    began.checked_add(limit).unwrap_or_else(|| began + Duration::from_hours(24 * 365))
 }
 
 fn scope(
@@ -198,7 +199,7 @@ fn scope(
     }
 }
 
-/// SESSION_INACTIVE. R-I3
+/// `SESSION_INACTIVE`. R-I3
 #[cold]
 fn inactive(call: &ToolCall, began: Instant) -> ToolResponse {
     crate::call::refused(call, over(), began)
@@ -208,10 +209,18 @@ pub(crate) fn over() -> ToolError {
     ToolError::session_inactive("the session has ended; nothing was done")
 }
 
-/// The canonical text of a call's arguments: of what the slow path makes of them, where they need it.
-pub(crate) fn canonical(tool: &FunctionTool, text: &str) -> String {
-    let definition = &*tool.definition().body;
-    crate::arguments::canonical_text(definition, text)
+/// The canonical text of arguments that the tool has accepted.
+fn canonical(tool: &FunctionTool, accepted: &str) -> String {
+    crate::arguments::canonical_text(&tool.definition().body, accepted)
+}
+
+/// The canonical text of arguments as a model sent them: of what the slow path makes of them, where it has to. What no
+/// path accepts is left as it is. L29
+pub(crate) fn canonical_of_sent(core: &Core, tool: &FunctionTool, text: &str) -> String {
+    match crate::call::repair(tool, text, core.toolbox.context.settings()) {
+        Ok(prepared) => canonical(tool, &prepared.text),
+        Err(_) => text.to_owned(),
+    }
 }
 
 /// The key that every attempt at the same call shares.

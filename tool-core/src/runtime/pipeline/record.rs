@@ -21,6 +21,8 @@ pub(super) async fn record(call: &Governed<'_>, gate: &Gate<'_>, mut response: T
         if empty || (response.is_ok() && !response.intents().is_empty()) {
             Box::pin(settle(call, turn, empty, &mut response)).await;
         }
+    } else if response.is_ok() && gate.ungoverned() {
+        response.rare().warnings.push("the session store was down, so no limits were applied".to_owned());
     }
     finish(call, &mut response);
     if !call.core.shared.hooks.is_empty() {

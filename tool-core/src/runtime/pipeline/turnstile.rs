@@ -37,7 +37,7 @@ pub(super) async fn enter<'a>(call: &Governed<'a>) -> Result<Place<'a>, ToolErro
     // Boxed, so that waiting does not make every call's future larger.
     match timeout_at(call.deadline(), Box::pin(wait(call))).await {
         Ok(place) => Ok(place),
-        Err(_) => Err(timed_out(call, "waiting for other calls of the session").partial_side_effects(false)),
+        Err(_) => Err(timed_out(call, "waiting for other calls of the session").did_not_run()),
     }
 }
 

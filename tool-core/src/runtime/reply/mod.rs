@@ -91,7 +91,7 @@ async fn reply<C: Caller, M: Model>(
             return Reply { text, ..reply };
         }
         let responses = step::run(session, history, &tools, text, step.calls).await;
-        let stopped = responses.iter().any(wants_no_reply);
+        let stopped = !responses.is_empty() && responses.iter().all(wants_no_reply);
         reply.steps += 1;
         reply.responses.extend(responses);
         reply.interrupted = session.interruptions() != before;

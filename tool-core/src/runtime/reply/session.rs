@@ -2,7 +2,7 @@
 
 use super::{Caller, History, Model, Reply, Sink, ToolChoice};
 use crate::call::ToolCall;
-use crate::runtime::pipeline::canonical;
+use crate::runtime::pipeline::canonical_of_sent;
 use crate::runtime::session::Session;
 use crate::tool::ToolDefinition;
 use futures_util::future::join_all;
@@ -86,7 +86,7 @@ impl Caller for Session {
 
     fn canonical(&self, call: &ToolCall) -> String {
         match self.tools().function_tool(call.name()) {
-            Some(tool) => canonical(tool, call.arguments()),
+            Some(tool) => canonical_of_sent(&self.0, tool, call.arguments()),
             None => call.arguments().to_owned(),
         }
     }

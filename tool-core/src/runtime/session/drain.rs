@@ -1,6 +1,6 @@
 //! Letting calls in until the session closes, and waiting until the last is out.
 
-use super::super::sync::{AtomicUsize, Ordering};
+use super::door::Door;
 use tokio::sync::Notify;
 
 /// Counts the calls that are inside, and closes once.
@@ -8,43 +8,6 @@ use tokio::sync::Notify;
 pub(crate) struct Drain {
     door: Door,
     idle: Notify,
-}
-
-/// The count alone: the highest bit says closed, the others how many are inside.
-#[derive(Default)]
-pub(crate) struct Door(AtomicUsize);
-
-const CLOSED: usize = 1 << (usize::BITS - 1);
-
-impl Door {
-    /// Goes in, unless it is closed.
-    #[inline]
-    pub(crate) fn enter(&self) -> bool {
-        if self.0.fetch_add(1, Ordering::AcqRel) & CLOSED == 0 {
-            return true;
-        }
-        self.leave();
-        false
-    }
-
-    /// Goes out. True for the last one out of a closed door.
-    #[inline]
-    pub(crate) fn leave(&self) -> bool {
-        self.0.fetch_sub(1, Ordering::AcqRel) == CLOSED | 1
-    }
-
-    /// Closes. True where nobody is inside.
-    pub(crate) fn close(&self) -> bool {
-        self.0.fetch_or(CLOSED, Ordering::AcqRel) & !CLOSED == 0
-    }
-
-    pub(crate) fn is_closed(&self) -> bool {
-        self.0.load(Ordering::Acquire) & CLOSED != 0
-    }
-
-    pub(crate) fn is_idle(&self) -> bool {
-        self.0.load(Ordering::Acquire) & !CLOSED == 0
-    }
 }
 
 /// Inside, until it is dropped.

@@ -19,7 +19,7 @@ impl Governor for Core {
 
     fn idempotency_key(&self, call: &ToolCall, turn: u64) -> Option<Arc<str>> {
         let (_, tool) = self.toolbox.find(call.name())?;
-        let arguments = pipeline::canonical(tool, call.arguments());
+        let arguments = pipeline::canonical_of_sent(self, tool, call.arguments());
         Some(pipeline::idempotency_key(self.id.as_str(), turn, call.name(), &arguments).into())
     }
 

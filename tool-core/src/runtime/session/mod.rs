@@ -2,6 +2,7 @@
 
 mod approve;
 mod core;
+mod door;
 mod drain;
 mod governor;
 mod instructions;
@@ -53,7 +54,7 @@ impl Session {
         step::call_all(&self.0, calls.into_iter().collect()).await
     }
 
-    /// Ends the turn and begins the next: budgets and loop counts begin anew, and an END_VOICE_SESSION of the turn is
+    /// Ends the turn and begins the next: budgets and loop counts begin anew, and an `END_VOICE_SESSION` of the turn is
     /// carried out.
     pub async fn next_turn(&self) -> Turn {
         turn::next(&self.0).await
@@ -61,7 +62,7 @@ impl Session {
 
     /// Runs a call that waited for a person, who agreed to it. The model does not send it again.
     ///
-    /// Mode, arguments and budgets are checked once more, and the call is charged to the current turn. NOT_FOUND where
+    /// Mode, arguments and budgets are checked once more, and the call is charged to the current turn. `NOT_FOUND` where
     /// nothing waits under the token: it was used, it has expired, or it is for somebody else.
     pub async fn approve(&self, token: &str) -> ToolResponse {
         approve::approve(&self.0, token).await
@@ -83,7 +84,7 @@ impl Session {
         self.0.running.interrupt()
     }
 
-    /// Ends the session: running calls are cancelled and answered, later ones are answered SESSION_INACTIVE.
+    /// Ends the session: running calls are cancelled and answered, later ones are answered `SESSION_INACTIVE`.
     pub async fn end(&self) {
         self.0.end().await;
     }

@@ -96,6 +96,9 @@ impl Future for Open {
 
 impl Parts {
     async fn open(self) -> Result<Session, OpenError> {
+        if !(1..=512).contains(&self.id.as_str().len()) {
+            return Err(OpenError::InvalidId);
+        }
         let toolbox = self.shared.toolbox();
         let policy = self.shared.policy(self.mode);
         let opening = Opening {

@@ -82,7 +82,9 @@ impl Running {
                     for call in &duplicates {
                         call.cancellable().map_err(|why| conflict(tool, other, why))?;
                     }
-                    duplicates.iter().for_each(|call| call.token.cancel());
+                    for call in &duplicates {
+                        call.token.cancel();
+                    }
                 }
                 OnDuplicate::Reject => return Err(conflict(tool, other, "wait for its result")),
                 OnDuplicate::Confirm => {
@@ -162,7 +164,9 @@ impl Running {
     pub(crate) fn cancel_all(&self) {
         let calls = self.lock();
         self.interruptions.fetch_add(1, Ordering::AcqRel);
-        calls.iter().for_each(|call| call.token.cancel());
+        for call in calls.iter() {
+            call.token.cancel();
+        }
     }
 
     /// The list as the model reads it.

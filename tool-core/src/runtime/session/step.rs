@@ -3,7 +3,7 @@
 use super::core::Core;
 use crate::call::ToolCall;
 use crate::response::ToolResponse;
-use crate::runtime::pipeline::canonical;
+use crate::runtime::pipeline::canonical_of_sent;
 use crate::runtime::token::fresh_id;
 use futures_util::future::join_all;
 use std::collections::HashMap;
@@ -57,8 +57,8 @@ fn same(core: &Core, one: &ToolCall, other: &ToolCall) -> bool {
         return false;
     }
     one.arguments() == other.arguments()
-        || core
-            .toolbox
-            .find(one.name())
-            .is_some_and(|(_, tool)| canonical(tool, one.arguments()) == canonical(tool, other.arguments()))
+        || core.toolbox.find(one.name()).is_some_and(|(_, tool)| {
+            let canonical = |call: &ToolCall| canonical_of_sent(core, tool, call.arguments());
+            canonical(one) == canonical(other)
+        })
 }

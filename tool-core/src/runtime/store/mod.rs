@@ -110,6 +110,8 @@ pub enum OpenError {
         /// The session's id.
         id: SessionId,
     },
+    /// An id that is empty, or longer than 512 bytes.
+    InvalidId,
     /// The store failed.
     Store(StoreError),
 }
@@ -128,6 +130,7 @@ impl fmt::Display for OpenError {
             Self::OtherPrincipal { id } => {
                 write!(f, "session `{id}` is open for another principal; give each conversation an id of its own")
             }
+            Self::InvalidId => f.write_str("a session id has 1 to 512 bytes; give each conversation one of its own"),
             Self::Store(error) => fmt::Display::fmt(error, f),
         }
     }

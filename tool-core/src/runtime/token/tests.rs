@@ -127,13 +127,13 @@ fn no_field_of_the_call_can_be_another() {
 fn no_two_fields_of_the_call_can_change_places() {
     let signer = Signer::new(KEY);
     let token = signer.sign(&pending());
-    for one in 0..TEXTS.len() {
-        for other in one + 1..TEXTS.len() {
+    for (which, one) in TEXTS.iter().enumerate() {
+        for other in &TEXTS[which + 1..] {
             let mut call = pending();
-            let text = std::mem::take(TEXTS[one](&mut call));
-            let text = std::mem::replace(TEXTS[other](&mut call), text);
-            *TEXTS[one](&mut call) = text;
-            assert!(!signer.verify(&token, &call), "texts {one} and {other}");
+            let text = std::mem::take(one(&mut call));
+            let text = std::mem::replace(other(&mut call), text);
+            *one(&mut call) = text;
+            assert!(!signer.verify(&token, &call), "{call:?}");
         }
     }
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 /// Long enough that nothing expires by itself.
-pub const HOUR: Duration = Duration::from_secs(3600);
+pub const HOUR: Duration = Duration::from_hours(1);
 
 /// What a session is opened with; the cases change what they are about.
 pub fn opening(id: &str, mode: Mode) -> Opening {
@@ -123,7 +123,12 @@ impl Session {
 /// For [`Session::settle`]: the current turn.
 pub const NOW: u64 = u64::MAX;
 
-/// What was recorded of a call, with `..`.
+/// What a call of the current turn leaves behind.
+pub fn settlement<'a>(changes: &'a [StateChange], audit: &'a [AuditEntry]) -> Settlement<'a> {
+    Settlement { changes, audit, ..settled() }
+}
+
+/// Nothing to record of a call of the current turn, yet.
 pub fn settled<'a>() -> Settlement<'a> {
     Settlement { turn: NOW, category: Category::Retrieval, ..Settlement::default() }
 }
@@ -167,16 +172,19 @@ impl Ask {
     }
 
     /// Charged for this.
+    #[must_use]
     pub fn with(self, charge: Charge) -> Self {
         Self { charge, ..self }
     }
 
     /// Of another tool.
+    #[must_use]
     pub fn of(self, tool: &'static str, category: Category) -> Self {
         Self { tool, category, ..self }
     }
 
     /// With other arguments.
+    #[must_use]
     pub fn about(&self, arguments: impl Into<String>) -> Self {
         Self { arguments: arguments.into(), ..self.clone() }
     }

@@ -27,7 +27,9 @@ fn all() -> Vec<StateChange> {
 
 fn all_set() -> SessionState {
     let mut state = SessionState::default();
-    all().iter().for_each(|change| state.apply(change));
+    for change in &all() {
+        state.apply(change);
+    }
     state
 }
 

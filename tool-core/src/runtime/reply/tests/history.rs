@@ -7,7 +7,7 @@ use crate::response::ResultForm;
 #[test]
 fn each_call_of_a_step_has_one_result_in_the_order_of_the_calls() {
     let step = ModelStep { text: Some("let me see".into()), calls: vec![say("1", "a"), say("2", ""), say("3", "c")] };
-    let (mut model, mut history) = (ScriptedModel::new().step(step).says("done"), History::new());
+    let (mut model, mut history) = (ScriptedModel::new().then(step).says("done"), History::new());
     let reply = ask(&bare(), &mut model, &mut history);
     assert_eq!(results(&history), [("1", r#""a""#, false), ("2", "nothing to say", true), ("3", r#""c""#, false)]);
     let ids = reply.responses.iter().map(|response| response.meta().call_id()).collect::<Vec<_>>();

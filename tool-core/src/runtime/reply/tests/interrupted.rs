@@ -124,8 +124,7 @@ impl Caller for Broken {
     }
 
     async fn run(&self, _: Vec<ToolCall>, sink: Sink<'_>) {
-        let slim =
-            Slim { tool: ECHO.into(), call_id: Some("2".into()), duration: Duration::ZERO, rare: None };
+        let slim = Slim { tool: ECHO.into(), call_id: Some("2".into()), duration: Duration::ZERO, rare: None };
         sink(ToolResponse { body: Ok("1".into()), form: Form::Data, slim });
         panic!("broken");
     }

@@ -46,7 +46,7 @@ fn the_steps_that_a_reply_may_take_are_a_setting() {
 fn calls_without_a_choice_are_ignored_and_dropped_from_the_history() {
     let session = Bare { steps: 0, ..bare() };
     let stubborn = ModelStep { text: Some("fine".into()), calls: vec![say("1", "a")] };
-    let (mut model, mut history) = (ScriptedModel::new().step(stubborn), History::new());
+    let (mut model, mut history) = (ScriptedModel::new().then(stubborn), History::new());
     let reply = ask(&session, &mut model, &mut history);
     assert_eq!((reply.text.as_deref(), reply.responses.len()), (Some("fine"), 0));
     assert_eq!((called(&history), results(&history)), (vec![], vec![]));
@@ -65,11 +65,20 @@ fn a_model_that_only_calls_without_a_choice_has_said_nothing() {
 // L18
 #[test]
 fn a_stop_ends_the_reply_without_text() {
-    let (mut model, mut history) =
-        (ScriptedModel::new().calls([ToolCall::new("1", HUSH, "{}"), say("2", "a")]), History::new());
+    let (mut model, mut history) = (ScriptedModel::new().calls([ToolCall::new("1", HUSH, "{}")]), History::new());
     let reply = ask(&bare(), &mut model, &mut history);
-    assert_eq!((reply.text.as_deref(), reply.steps, reply.responses.len()), (None, 1, 2));
-    assert_eq!(results(&history), [("1", "", false), ("2", r#""a""#, false)]);
+    assert_eq!((reply.text.as_deref(), reply.steps, reply.responses.len()), (None, 1, 1));
+    assert_eq!(results(&history), [("1", "", false)]);
+    model.assert_done();
+}
+
+// L18
+#[test]
+fn a_stop_beside_a_result_that_wants_a_reply_ends_nothing() {
+    let script = ScriptedModel::new().calls([ToolCall::new("1", HUSH, "{}"), say("2", "a")]).says("done");
+    let (mut model, mut history) = (script, History::new());
+    let reply = ask(&bare(), &mut model, &mut history);
+    assert_eq!((reply.text.as_deref(), reply.steps), (Some("done"), 1));
     model.assert_done();
 }
 

@@ -134,3 +134,18 @@ impl Ledger {
         &mut self.tools[at]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // R-L4
+    #[test]
+    fn the_history_is_that_of_the_last_turns() {
+        let mut ledger = Ledger::default();
+        for turn in 1..100 {
+            assert_eq!(ledger.next_turn(5), turn);
+            assert_eq!(ledger.turns() as u64, (turn + 1).min(5));
+        }
+    }
+}

@@ -32,10 +32,10 @@ impl MemoryStore {
     fn join_or_make(&self, opening: &Opening, now: Instant) -> Result<Arc<dyn SessionRecord>, OpenError> {
         let mut sessions = self.lock();
         if let Some(open) = sessions.get(opening.id.as_str()).filter(|record| record.touch(now)) {
-            return match open.mode() == opening.mode {
-                true => Ok(Arc::clone(open) as _),
-                false => Err(OpenError::OtherMode { id: opening.id.clone(), open: open.mode() }),
-            };
+            if open.mode() != opening.mode {
+                return Err(OpenError::OtherMode { id: opening.id.clone(), open: open.mode() });
+            }
+            return Ok(Arc::clone(open) as _);
         }
         if sessions.len() as u64 >= opening.max_sessions {
             // What is over makes room; what lives is never put out.

@@ -98,7 +98,9 @@ impl Books {
             return;
         }
         let state = Arc::make_mut(&mut self.state);
-        changes.iter().for_each(|change| state.apply(change));
+        for change in changes {
+            state.apply(change);
+        }
     }
 
     fn kept(&mut self) -> &mut Kept {

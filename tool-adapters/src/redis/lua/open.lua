@@ -1,0 +1,18 @@
+-- Joins the session that is open under this id; else, where asked to, opens one.
+-- ARGV[1]: the incarnation that a new one gets. ARGV[4..]: mode, version of the tools, idle time, whether to open.
+local mode, tools, idle, may_open = ARGV[4], ARGV[5], ARGV[6], ARGV[7] == '1'
+local session = read()
+if session.is_live then
+  if session.mode ~= mode then
+    return { { 'mode', session.mode }, false }
+  end
+  INCARNATION = session.incarnation
+  return used('joined', session.incarnation)
+end
+if not may_open then
+  return { { 'absent' }, false }
+end
+redis.call('DEL', unpack(KEYS))
+redis.call('HSET', SESSION, 'incarnation', INCARNATION, 'mode', mode, 'tools', tools, 'idle', idle,
+  'turn', 0, 'version', 0, 'entries', 0)
+return used('opened', INCARNATION)

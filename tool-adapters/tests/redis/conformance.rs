@@ -1,0 +1,36 @@
+//! What every session store has to do.
+
+use crate::server;
+use std::sync::Arc;
+use std::time::Duration;
+use tool_adapters::redis::RedisStore;
+use tool_core::runtime::SessionStore;
+use tool_core::testing::store::StoreUnderTest;
+
+pub(crate) struct Redis {
+    pub(crate) url: String,
+    pub(crate) prefix: String,
+}
+
+impl Redis {
+    /// A store of its own on the server, where there is one.
+    pub(crate) fn on_server() -> Option<Self> {
+        server::url().map(|url| Self { url, prefix: server::prefix() })
+    }
+}
+
+impl StoreUnderTest for Redis {
+    const TICK: Duration = Duration::from_millis(150);
+
+    /// With a connection of its own.
+    async fn handle(&self) -> Arc<dyn SessionStore> {
+        Arc::new(RedisStore::connect(&self.url).await.expect("the server answers").prefix(&self.prefix))
+    }
+
+    /// The server's clock stands still for nobody.
+    async fn pass(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+}
+
+tool_core::store_conformance!(Redis::on_server());

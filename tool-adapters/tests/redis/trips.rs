@@ -1,0 +1,111 @@
+//! How often the server is asked.
+
+use crate::conformance::Redis;
+use futures_core::Stream;
+use redis::AsyncCommands;
+use std::future::poll_fn;
+use std::pin::pin;
+use tokio::sync::Mutex;
+use tool_core::Mode;
+use tool_core::runtime::{Charge, StateChange};
+use tool_core::testing::store::StoreUnderTest;
+use tool_core::testing::store::driver::{Ask, HOUR, entry, open, opening, settlement, waiting};
+
+/// Forgetting all scripts makes every store ask twice: not while trips are counted.
+static SCRIPTS: Mutex<()> = Mutex::const_new(());
+
+fn client(redis: &Redis) -> redis::Client {
+    redis::Client::open(redis.url.as_str()).expect("a URL")
+}
+
+/// What the server is asked about sessions of this prefix while `what` runs: the commands, without those of scripts.
+async fn asked(redis: &Redis, what: impl AsyncFnOnce()) -> Vec<String> {
+    let client = client(redis);
+    let monitor = client.get_async_monitor().await.expect("the server answers");
+    what().await;
+    let end = format!("{} is done", redis.prefix);
+    let mut connection = client.get_multiplexed_async_connection().await.expect("the server answers");
+    let _: String = redis::cmd("ECHO").arg(&end).query_async(&mut connection).await.expect("an echo");
+    let mut lines = pin!(monitor.into_on_message::<String>());
+    let mut asked = Vec::new();
+    while let Some(line) = poll_fn(|cx| lines.as_mut().poll_next(cx)).await {
+        if line.contains(&end) {
+            break;
+        }
+        if line.contains(&redis.prefix) && !line.contains(" lua]") {
+            asked.push(line);
+        }
+    }
+    asked
+}
+
+#[tokio::test]
+async fn admitting_settling_and_ending_a_turn_are_one_round_trip_each() {
+    let Some(redis) = Redis::on_server() else { return };
+    let _alone = SCRIPTS.lock().await;
+    let store = redis.handle().await;
+    let session = open(&store, &opening("session", Mode::Voice)).await.expect("the session opens");
+    let call = Ask::within(|limits| (limits.max_calls, limits.repeated) = (Some(2), Some(3)));
+    let use_all = async || {
+        assert!(session.passes(&call).await);
+        session.settle(settlement(&[StateChange::AudioSuppressed(true)], &[entry(1)])).await;
+        assert!(session.next_turn().await.is_some());
+        session.mint(&waiting(1), HOUR).await;
+        assert!(session.passes(&call.clone().with(Charge::Approved)).await);
+        assert!(session.consume(&waiting(1).id).await);
+        session.refresh().await;
+    };
+    // The first time the server has to be told the scripts.
+    use_all().await;
+    let asked = asked(&redis, use_all).await;
+    assert_eq!(asked.len(), 7, "{asked:#?}");
+    assert!(asked.iter().all(|line| line.contains("\"EVALSHA\"")), "{asked:#?}");
+}
+
+#[tokio::test]
+async fn opening_a_session_is_three_round_trips_and_joining_it_one() {
+    let Some(redis) = Redis::on_server() else { return };
+    let _alone = SCRIPTS.lock().await;
+    let store = redis.handle().await;
+    let session = async |id: &str| open(&store, &opening(id, Mode::Voice)).await.expect("the session opens");
+    session("to load the scripts").await;
+    assert_eq!(asked(&redis, async || drop(session("a").await)).await.len(), 3);
+    assert_eq!(asked(&redis, async || drop(session("a").await)).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_server_that_forgets_its_scripts_is_told_them_again() {
+    let Some(redis) = Redis::on_server() else { return };
+    let _alone = SCRIPTS.lock().await;
+    let session = open(&redis.handle().await, &opening("session", Mode::Text)).await.expect("the session opens");
+    let call = Ask::within(|limits| limits.max_calls = Some(2));
+    assert_eq!(session.pass(1, &call).await, 1);
+    let mut connection = client(&redis).get_multiplexed_async_connection().await.expect("the server answers");
+    let () = redis::cmd("SCRIPT").arg("FLUSH").query_async(&mut connection).await.expect("it forgets");
+    assert_eq!(session.pass(2, &call).await, 1);
+}
+
+#[tokio::test]
+async fn whatever_a_session_leaves_in_the_server_expires() {
+    let Some(redis) = Redis::on_server() else { return };
+    let session = open(&redis.handle().await, &opening("session", Mode::Voice)).await.expect("the session opens");
+    let call = Ask::within(|limits| limits.repeated = Some(3));
+    for number in 0..1100 {
+        assert!(session.passes(&call.about(number.to_string())).await);
+    }
+    session.settle(settlement(&[StateChange::AudioSuppressed(true)], &[entry(1)])).await;
+    session.mint(&waiting(1), HOUR).await;
+    let mut connection = client(&redis).get_multiplexed_async_connection().await.expect("the server answers");
+    for (what, at_least, longest) in [("open", 8, HOUR.as_millis()), ("ended", 3, 60_000)] {
+        let keys: Vec<String> = connection.keys(format!("{{{}:*", redis.prefix)).await.expect("keys");
+        assert!(keys.len() == at_least, "{what}: {keys:?}");
+        for key in &keys {
+            let left: i64 = connection.pttl(key).await.expect("a time to live");
+            assert!(
+                left > 0 && u128::try_from(left).is_ok_and(|left| left <= longest),
+                "{what}: {key} lives {left} ms"
+            );
+        }
+        session.end().await;
+    }
+}
