@@ -11,6 +11,16 @@ use serde_json::Deserializer;
 /// Objects lie less deep in one another in any text that is decoded.
 const DEPTH: u8 = 200;
 
+/// A key that was read.
+struct Key<'t> {
+    /// What its entry begins with.
+    lanes: Lanes,
+    /// Which parameter it is, if it is one.
+    parameter: Option<(usize, &'t Slot)>,
+    /// The place behind it.
+    end: usize,
+}
+
 pub(super) struct Scanner<'a> {
     text: &'a [u8],
     keys: &'a Keys,
@@ -42,15 +52,15 @@ impl<'a> Scanner<'a> {
         let mut guess = 0;
         let (mut byte, mut at) = self.peek(at);
         while byte == b'"' {
-            let (mut lanes, slot);
-            (lanes, slot, at) = self.key(table, guess, at)?;
-            (byte, at) = self.peek(at);
+            let key = self.key(table, guess, at)?;
+            let mut lanes = key.lanes;
+            (byte, at) = self.peek(key.end);
             if byte != b':' {
                 return None;
             }
             (byte, at) = self.peek(at + 1);
             let mut absent = false;
-            if let Some((index, slot)) = slot {
+            if let Some((index, slot)) = key.parameter {
                 guess = index + 1;
                 absent = slot.null_is_absent && byte == b'n';
                 sum = if absent { sum } else { sum.minus(slot.default) };
@@ -65,17 +75,18 @@ impl<'a> Scanner<'a> {
         (byte == b'}').then_some((sum, at + 1))
     }
 
-    /// The key in a place: what its entry begins with, which parameter it is, and the place behind it.
+    /// The key in a place.
     #[inline]
-    fn key<'t>(&self, table: &'t Table, guess: usize, at: usize) -> Option<(Lanes, Option<(usize, &'t Slot)>, usize)> {
+    fn key<'t>(&self, table: &'t Table, guess: usize, at: usize) -> Option<Key<'t>> {
         if let (Some(slot), Some(chunk)) = (table.get(guess), self.text.get(at + 1..).and_then(<[u8]>::first_chunk))
             && slot.spelling.begins(chunk)
         {
-            return Some((slot.parameter, Some((guess, slot)), at + 1 + slot.spelling.length));
+            let end = at + 1 + slot.spelling.length;
+            return Some(Key { lanes: slot.parameter, parameter: Some((guess, slot)), end });
         }
-        let (key, at) = self.key_of_any_spelling(at)?;
-        let slot = table.find(key);
-        Some((slot.map_or(key, |(_, slot)| slot.parameter), slot, at))
+        let (lanes, end) = self.key_of_any_spelling(at)?;
+        let parameter = table.find(lanes);
+        Some(Key { lanes: parameter.map_or(lanes, |(_, slot)| slot.parameter), parameter, end })
     }
 
     #[inline(never)]

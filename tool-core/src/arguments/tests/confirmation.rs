@@ -1,5 +1,7 @@
 //! `on_duplicate = "confirm"`: one parameter more, which the tool never sees. L17
 
+#![allow(clippy::unused_self, clippy::needless_pass_by_value, reason = "tools as their authors write them")]
+
 use super::super::{Caps, Coercions, prepare};
 use crate::{RunContext, ToolContext, toolset};
 use serde_json::json;
@@ -96,7 +98,7 @@ fn a_tool_with_a_parameter_of_that_name_is_not_offered() {
         }
     }
 
-    let errors = ToolContext::builder().with(Taken).build().err().expect("refused");
+    let errors = ToolContext::builder().with(Taken).build().expect_err("refused");
     assert!(errors.to_string().contains("`confirm_duplicate` is already used by another parameter"), "{errors}");
 }
 
@@ -114,7 +116,7 @@ fn a_tool_that_takes_any_name_is_not_offered() {
         }
     }
 
-    let errors = ToolContext::builder().with(Open).build().err().expect("refused");
+    let errors = ToolContext::builder().with(Open).build().expect_err("refused");
     assert!(errors.to_string().contains("a flattened parameter takes any name"), "{errors}");
 }
 

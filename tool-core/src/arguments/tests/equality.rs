@@ -1,5 +1,7 @@
 //! Which arguments of a tool with parameters are equal.
 
+#![allow(clippy::needless_pass_by_value, clippy::too_many_arguments, reason = "tools as their authors write them")]
+
 use super::super::{Fingerprint, canonical_text};
 use super::near_misses::untyped;
 use crate::tool::ToolDefinition;
@@ -25,7 +27,7 @@ impl Calendar {
         extra: Option<Value>,
         serial: Option<u128>,
     ) -> String {
-        format!("{title}{minutes}{color}{days:?}{attendees:?}{reminder:?}{extra:?}{serial:?}")
+        format!("{title}{minutes}{color}{days:?}{attendees:?}{reminder:?}{extra:?}{serial:?}{}", self.minutes)
     }
 }
 

@@ -63,7 +63,7 @@ fn equal(a: &Json, b: &Json) -> bool {
 fn change(node: &mut Json, dice: &mut Dice) -> bool {
     match node {
         Json::Null => {
-            *node = dice.pick(&[Json::Bool(false), text("null"), text(""), Json::Object(vec![]), zero()]).clone()
+            *node = dice.pick(&[Json::Bool(false), text("null"), text(""), Json::Object(vec![]), zero()]).clone();
         }
         Json::Bool(value) => {
             let other = [Json::Bool(!*value), text(&value.to_string()), Json::Null, zero()];

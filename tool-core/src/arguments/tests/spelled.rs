@@ -1,5 +1,7 @@
 //! Random JSON, and the many ways to write the same of it.
 
+use std::fmt::Write as _;
+
 /// A generator of its own, for a million pairs in little time.
 pub(super) struct Dice(u64);
 
@@ -179,7 +181,7 @@ fn quoted(text: &str, dice: &mut Option<&mut Dice>, out: &mut String) {
         };
         if escape || character < ' ' {
             for unit in character.encode_utf16(&mut [0; 2]) {
-                out.push_str(&format!("\\u{unit:04x}"));
+                let _ = write!(out, "\\u{unit:04x}");
             }
         } else {
             out.push_str(if matches!(character, '"' | '\\') { "\\" } else { "" });

@@ -16,7 +16,8 @@ pub(crate) struct Inside<'a>(&'a Drain);
 impl Drain {
     #[inline]
     pub(crate) fn enter(&self) -> Option<Inside<'_>> {
-        self.door.enter().then_some(Inside(self))
+        // Not `then_some`: an `Inside` that is made for a closed door would leave it as it is dropped.
+        self.door.enter().then(|| Inside(self))
     }
 
     pub(crate) fn close(&self) {
