@@ -1,8 +1,9 @@
-//! The Redis store against a server: `REDIS_URL=redis://127.0.0.1:6379 cargo test -p tool-adapters --features redis`.
+//! The Redis store against a server: `REDIS_URL=redis://127.0.0.1:6379 cargo test -p tool-adapters`.
 
 mod conformance;
 mod faults;
 mod processes;
 mod relay;
+mod runtime;
 mod server;
 mod trips;

@@ -1,5 +1,6 @@
 //! A relay between a store and its server, that can be cut.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
@@ -7,6 +8,7 @@ use tokio::task::AbortHandle;
 pub(crate) struct Relay {
     pub(crate) url: String,
     connections: Arc<Mutex<Vec<AbortHandle>>>,
+    down: Arc<AtomicBool>,
 }
 
 impl Relay {
@@ -17,8 +19,13 @@ impl Relay {
         let url = format!("redis://{}", listener.local_addr().expect("a port"));
         let connections = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&connections);
+        let down = Arc::new(AtomicBool::new(false));
+        let closed = Arc::clone(&down);
         tokio::spawn(async move {
             while let Ok((mut client, _)) = listener.accept().await {
+                if closed.load(Ordering::Relaxed) {
+                    continue;
+                }
                 let address = address.clone();
                 let connection = tokio::spawn(async move {
                     let mut server = TcpStream::connect(address).await.expect("the server answers");
@@ -27,7 +34,13 @@ impl Relay {
                 seen.lock().expect("nobody panicked").push(connection.abort_handle());
             }
         });
-        Self { url, connections }
+        Self { url, connections, down }
+    }
+
+    /// Takes the server away, or gives it back.
+    pub(crate) fn set_down(&self, down: bool) {
+        self.down.store(down, Ordering::Relaxed);
+        self.cut();
     }
 
     /// Breaks all connections that there are. Later ones work.

@@ -1,0 +1,135 @@
+//! Governed calls over Redis: two runtimes share sessions, and a server that is down.
+
+use crate::conformance::Redis;
+use crate::relay::Relay;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+use tool_adapters::redis::RedisStore;
+use tool_core::runtime::{Policy, Runtime, Session};
+use tool_core::{Category, ErrorKind, Intent, Mode, ToolCall, ToolContext, ToolOutput, UserData, tool};
+
+#[derive(Default)]
+struct Ran(AtomicU32);
+
+/// Look something up.
+#[tool(category = "retrieval")]
+fn look(#[context] ran: UserData<Ran>, what: String) -> Vec<String> {
+    ran.0.0.fetch_add(1, Ordering::Relaxed);
+    if what == "nothing" { Vec::new() } else { vec![what] }
+}
+
+/// Change something.
+#[tool(category = "action")]
+fn change(#[context] ran: UserData<Ran>, what: String) -> ToolOutput {
+    ran.0.0.fetch_add(1, Ordering::Relaxed);
+    ToolOutput::new(what).intent(Intent::SuppressAudio)
+}
+
+/// Delete something.
+#[tool(category = "action", confirm)]
+fn delete(#[context] ran: UserData<Ran>, what: String) -> String {
+    ran.0.0.fetch_add(1, Ordering::Relaxed);
+    what
+}
+
+fn tools() -> ToolContext {
+    ToolContext::builder().with(look).with(change).with(delete).build().expect("sound tools")
+}
+
+/// A process of its own, but for the memory: a runtime with a store of its own on the same server.
+async fn process(url: &str, prefix: &str, policy: Policy) -> (Session, Arc<Ran>) {
+    let store = RedisStore::connect(url).await.expect("the server answers").prefix(prefix);
+    let runtime =
+        Runtime::builder(tools()).policy(policy).store(store).signing_key([7; 32]).build().expect("a runtime");
+    let ran = Arc::new(Ran::default());
+    let session = runtime.session("s", Mode::Voice).user_data_shared(Arc::clone(&ran)).await.expect("it opens");
+    (session, ran)
+}
+
+fn call(id: &str, tool: &str, what: &str) -> ToolCall {
+    ToolCall::new(id, tool, serde_json::json!({ "what": what }))
+}
+
+fn kind(response: &tool_core::ToolResponse) -> Option<ErrorKind> {
+    response.error().map(|error| error.kind)
+}
+
+// R-B2
+#[tokio::test]
+async fn two_processes_spend_one_budget_and_see_one_state() {
+    let Some(redis) = Redis::on_server() else { return };
+    let (one, _) = process(&redis.url, &redis.prefix, Policy::voice()).await;
+    let (two, _) = process(&redis.url, &redis.prefix, Policy::voice()).await;
+    assert!(one.call(call("1", "look", "a")).await.is_ok());
+    assert!(two.call(call("2", "change", "b")).await.is_ok());
+    one.refresh().await.expect("the server answers");
+    assert!(one.state().audio_suppressed);
+    assert_eq!(one.audit().len(), 1);
+    assert!(one.call(call("3", "look", "c")).await.is_ok());
+    let refused = two.call(call("4", "change", "d")).await;
+    assert_eq!(kind(&refused), Some(ErrorKind::BudgetExceeded));
+    one.next_turn().await;
+    assert!(two.call(call("5", "change", "d")).await.is_ok());
+}
+
+// R-L1, R-L2
+#[tokio::test]
+async fn loops_are_found_across_processes() {
+    let Some(redis) = Redis::on_server() else { return };
+    let policy = Policy::text();
+    let (one, _) = process(&redis.url, &redis.prefix, policy.clone()).await;
+    let (two, _) = process(&redis.url, &redis.prefix, policy).await;
+    assert!(one.call(ToolCall::new("1", "change", r#"{"what": "a"}"#)).await.is_ok());
+    assert!(two.call(ToolCall::new("2", "change", r#"{ "what":"\u0061" }"#)).await.is_ok());
+    let third = one.call(call("3", "change", "a")).await;
+    assert_eq!(kind(&third), Some(ErrorKind::LoopDetected));
+    assert!(one.call(call("4", "look", "nothing")).await.is_ok());
+    two.call(ToolCall::new("5", "look", r#"{"what":"nothing"}"#)).await;
+    let empty = two.call(call("6", "look", "something")).await;
+    assert_eq!(kind(&empty), Some(ErrorKind::LoopDetected));
+}
+
+// R-C3
+#[tokio::test]
+async fn what_one_process_asked_for_another_approves_and_it_runs_there_once() {
+    let Some(redis) = Redis::on_server() else { return };
+    let (one, ran_in_one) = process(&redis.url, &redis.prefix, Policy::voice()).await;
+    let (two, ran_in_two) = process(&redis.url, &redis.prefix, Policy::voice()).await;
+    let asked = one.call(call("1", "delete", "everything")).await;
+    let token = asked.meta().confirmation().expect("a person is asked").token.clone();
+    let approved = two.approve(&token).await;
+    assert_eq!(approved.data_json(), Some("\"everything\""));
+    assert_eq!(kind(&one.approve(&token).await), Some(ErrorKind::NotFound));
+    let ran = [&ran_in_one, &ran_in_two].map(|ran| ran.0.load(Ordering::Relaxed));
+    assert_eq!(ran, [0, 1]);
+}
+
+#[tokio::test]
+async fn while_the_server_is_down_actions_are_refused_in_time_and_reads_are_as_configured() {
+    let Some(redis) = Redis::on_server() else { return };
+    for reads in [false, true] {
+        let relay = Relay::to(&redis.url).await;
+        let policy = Policy::text().store_deadline(Duration::from_millis(500)).reads_without_store(reads);
+        let prefix = format!("{}-{reads}", redis.prefix);
+        let (session, ran) = process(&relay.url, &prefix, policy.category_budget(Category::Action, Some(2))).await;
+        assert!(session.call(call("1", "change", "a")).await.is_ok());
+        relay.set_down(true);
+        let began = Instant::now();
+        let refused = session.call(call("2", "change", "b")).await;
+        assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+        let error = refused.error().expect("refused");
+        assert_eq!((error.kind, error.partial_side_effects), (ErrorKind::Transient, false));
+        assert!(error.message.contains("nothing was done"), "{}", error.message);
+        let read = session.call(call("3", "look", "a")).await;
+        assert_eq!(read.is_ok(), reads, "{read}");
+        assert_eq!(read.meta().warnings().iter().any(|warning| warning.contains("no limits were applied")), reads);
+        relay.set_down(false);
+        let mut again = session.call(call("4", "change", "c")).await;
+        while kind(&again) == Some(ErrorKind::Transient) {
+            again = session.call(call("4", "change", "c")).await;
+        }
+        assert!(again.is_ok(), "{again}");
+        assert_eq!(ran.0.load(Ordering::Relaxed), 2 + u32::from(reads));
+    }
+}
