@@ -1,0 +1,55 @@
+//! The tools that steer the conversation. They change nothing themselves: each asks the runtime, with intents.
+
+use serde_json::json;
+use tool_core::{Intent, ToolOutput, toolset};
+
+pub(crate) struct Conversation;
+
+/// Steers the conversation itself.
+#[expect(clippy::unused_self, reason = "a toolset's tools take it, though there is nothing here to keep")]
+#[toolset(name = "conversation", title = "Conversation", discover = false)]
+impl Conversation {
+    /// Let what was just said pass without an answer, because it was not meant for you.
+    #[tool(category = "utility", modes("voice", "text"), guide = "concierge/guides/ignore_user.md")]
+    pub(crate) fn ignore_user(
+        &self,
+        /// Why, in a few words
+        #[arg(length(..=200))]
+        reason: Option<&str>,
+    ) -> ToolOutput {
+        let output = ToolOutput::stop().intent(Intent::SuppressAudio).intent(Intent::SuppressTranscript);
+        match reason {
+            Some(reason) => output.meta("reason", reason),
+            None => output,
+        }
+    }
+
+    /// Go on in voice, because the guest wants to talk.
+    #[tool(category = "utility", modes("text"), guide = "concierge/guides/start_voice_session.md")]
+    pub(crate) fn start_voice_session(
+        &self,
+        /// What the guest hears first
+        #[arg(length(1..=300))]
+        greeting: Option<&str>,
+    ) -> ToolOutput {
+        said_next(ToolOutput::new(json!({"next": "voice"})), greeting)
+    }
+
+    /// End the spoken conversation after this turn.
+    #[tool(category = "utility", modes("voice"), guide = "concierge/guides/end_voice_session.md")]
+    pub(crate) fn end_voice_session(
+        &self,
+        /// The last thing that the guest hears
+        #[arg(length(1..=300))]
+        farewell: Option<&str>,
+    ) -> ToolOutput {
+        said_next(ToolOutput::new(json!({"ends": "after this turn"})).intent(Intent::EndVoiceSession), farewell)
+    }
+}
+
+fn said_next(output: ToolOutput, message: Option<&str>) -> ToolOutput {
+    match message {
+        Some(message) => output.intent(Intent::SetPendingMessage(message.to_owned())),
+        None => output,
+    }
+}

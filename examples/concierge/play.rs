@@ -1,0 +1,126 @@
+//! Plays a script as a host does: a session for each scene, and every call through its session.
+
+use crate::script::{Scene, Step, Turn};
+use std::error::Error;
+use std::sync::Arc;
+use tool_core::runtime::{AuditEntry, StateChange, StoreError};
+use tool_core::{Intent, Mode, Runtime, Session, SessionState, ToolCall, ToolContext, ToolResponse};
+
+/// What became of a scene.
+pub(crate) struct PlayedScene {
+    pub(crate) session: String,
+    pub(crate) mode: Mode,
+    /// What a model is told before the conversation begins.
+    pub(crate) instructions: String,
+    pub(crate) turns: Vec<PlayedTurn>,
+    pub(crate) intents: Vec<Intent>,
+    pub(crate) audit: Vec<AuditEntry>,
+}
+
+pub(crate) struct PlayedTurn {
+    /// What a tool of the turn before wanted said first.
+    pub(crate) opening: Option<String>,
+    /// Whether the session was over before the turn began.
+    pub(crate) over: bool,
+    pub(crate) guest: String,
+    pub(crate) steps: Vec<PlayedStep>,
+    /// What is said last, where the turn ends the session.
+    pub(crate) closing: Option<String>,
+    /// The session's state when all was said and done,
+    pub(crate) at_end: Arc<SessionState>,
+    /// and what was left of it for what came next.
+    pub(crate) after: Arc<SessionState>,
+}
+
+pub(crate) enum PlayedStep {
+    Call(ToolCall, ToolResponse),
+    /// The person's word, and what the call that waited for it answers; `None` where no call waited.
+    Word(&'static str, Option<ToolResponse>),
+    Agent(String),
+}
+
+/// Plays all scenes, with one runtime: voice sessions under the voice policy, written ones under that for text.
+pub(crate) async fn play(tools: ToolContext, scenes: &[Scene]) -> Result<Vec<PlayedScene>, Box<dyn Error>> {
+    let runtime = Runtime::builder(tools).build()?;
+    let (mut player, mut all) = (Player::default(), Vec::new());
+    for (number, scene) in (1..).zip(scenes) {
+        let session = runtime.session(format!("{}-{number}", scene.mode.as_str()), scene.mode).await?;
+        let turns = player.turns(&session, &scene.turns).await?;
+        session.end().await;
+        all.push(PlayedScene {
+            session: session.id().as_str().to_owned(),
+            mode: session.mode(),
+            instructions: session.instructions(),
+            turns,
+            intents: session.intents(),
+            audit: session.audit(),
+        });
+    }
+    Ok(all)
+}
+
+#[derive(Default)]
+struct Player {
+    calls: u32,
+    /// The token of the call that waits for a person.
+    waiting: Option<String>,
+    /// What is to be said first, in this session or the next.
+    opening: Option<String>,
+}
+
+impl Player {
+    async fn turns(&mut self, session: &Session, turns: &[Turn]) -> Result<Vec<PlayedTurn>, StoreError> {
+        let (mut played, mut over) = (Vec::new(), false);
+        for turn in turns {
+            let opening = self.opening.take();
+            let mut steps = Vec::new();
+            for step in &turn.steps {
+                steps.push(self.step(session, step).await);
+            }
+            let at_end = session.state();
+            let next = session.next_turn().await;
+            if !next.ended {
+                self.heard(session).await?;
+            }
+            let (guest, after) = (turn.guest.clone(), session.state());
+            let message = next.pending_message;
+            let (closing, coming) = match message {
+                Some(_) if over => (None, None),
+                Some(message) if next.ended => (Some(message), None),
+                message => (None, message),
+            };
+            played.push(PlayedTurn { opening, over, guest, steps, closing, at_end, after });
+            (self.opening, over) = (coming, next.ended);
+        }
+        Ok(played)
+    }
+
+    /// In voice a session's state outlives the turn. What the guest says next may be meant for the agent again.
+    async fn heard(&self, session: &Session) -> Result<(), StoreError> {
+        session.change(&[StateChange::AudioSuppressed(false), StateChange::TranscriptSuppressed(false)]).await
+    }
+
+    async fn step(&mut self, session: &Session, step: &Step) -> PlayedStep {
+        match step {
+            Step::Call { name, arguments } => {
+                self.calls += 1;
+                let call = ToolCall::new(format!("call-{}", self.calls), name, arguments);
+                let response = session.call(call.clone()).await;
+                // The token is for the host alone. A model that had it could agree in the person's place.
+                if let Some(confirmation) = response.meta().confirmation() {
+                    self.waiting = Some(confirmation.token.clone());
+                }
+                PlayedStep::Call(call, response)
+            }
+            Step::Approve => match self.waiting.take() {
+                Some(token) => PlayedStep::Word("approve", Some(session.approve(&token).await)),
+                None => PlayedStep::Word("approve", None),
+            },
+            Step::Deny => match self.waiting.take() {
+                Some(token) => PlayedStep::Word("deny", Some(session.deny(&token).await)),
+                None => PlayedStep::Word("deny", None),
+            },
+            Step::Agent(words) => PlayedStep::Agent(words.clone()),
+        }
+    }
+}

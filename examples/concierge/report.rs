@@ -1,0 +1,118 @@
+//! Prints what became of a conversation.
+
+use crate::play::{PlayedScene, PlayedStep, PlayedTurn};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use tool_core::{Form, Intent, SessionState, ToolResponse};
+
+/// All scenes, and at the end how many calls ran and what stopped the others.
+pub(crate) fn write(out: &mut impl Write, scenes: &[PlayedScene]) -> io::Result<()> {
+    for scene in scenes {
+        write_scene(out, scene)?;
+    }
+    let turns = scenes.iter().flat_map(|scene| &scene.turns);
+    let responses = turns.flat_map(|turn| &turn.steps).filter_map(PlayedStep::response).collect::<Vec<_>>();
+    let mut refused = BTreeMap::new();
+    for error in responses.iter().filter_map(|response| response.error()) {
+        *refused.entry(error.kind.as_str()).or_insert(0) += 1;
+    }
+    let refused = refused.iter().map(|(kind, count)| format!("{kind} {count}")).collect::<Vec<_>>().join(", ");
+    let ran = responses.iter().filter(|response| response.is_ok()).count();
+    writeln!(out, "answers: {}, ok {ran}, {}", responses.len(), or(refused, "no errors"))
+}
+
+fn write_scene(out: &mut impl Write, scene: &PlayedScene) -> io::Result<()> {
+    writeln!(out, "== {} session `{}`\n", scene.mode.as_str(), scene.session)?;
+    writeln!(out, "instructions, {} characters:", scene.instructions.chars().count())?;
+    for line in scene.instructions.lines() {
+        writeln!(out, "{}", format!("  | {line}").trim_end())?;
+    }
+    for (number, turn) in (1..).zip(&scene.turns) {
+        writeln!(out, "\n-- turn {number}{}", if turn.over { ", after the session was over" } else { "" })?;
+        write_turn(out, turn)?;
+    }
+    writeln!(out, "\nintents of the session: {}", intents(&scene.intents))?;
+    writeln!(out, "audit log:{}", if scene.audit.is_empty() { " empty" } else { "" })?;
+    for entry in &scene.audit {
+        let (at, intent) = (entry.at.strftime("%H:%M:%S%.3f"), entry.intent.name());
+        writeln!(out, "  {at} {} {}: {intent}: {}", entry.call_id, entry.tool, entry.effect)?;
+    }
+    writeln!(out)
+}
+
+fn write_turn(out: &mut impl Write, turn: &PlayedTurn) -> io::Result<()> {
+    if let Some(opening) = &turn.opening {
+        writeln!(out, "agent, first: {opening}")?;
+    }
+    writeln!(out, "guest: {}", turn.guest)?;
+    for step in &turn.steps {
+        match step {
+            PlayedStep::Call(call, response) => {
+                writeln!(out, "  > {} {}   ({})", call.name(), call.arguments(), call.id())?;
+                write_response(out, response)?;
+            }
+            PlayedStep::Word(word, Some(response)) => {
+                writeln!(out, "  {word}")?;
+                write_response(out, response)?;
+            }
+            PlayedStep::Word(word, None) => writeln!(out, "  {word}\n    no call waits")?,
+            PlayedStep::Agent(words) => writeln!(out, "agent: {words}")?,
+        }
+    }
+    if let Some(closing) = &turn.closing {
+        writeln!(out, "agent, last: {closing}")?;
+    }
+    writeln!(out, "state as the turn ends: {}; after it: {}", state(&turn.at_end), state(&turn.after))
+}
+
+/// What came of it in a line, then the whole envelope.
+fn write_response(out: &mut impl Write, response: &ToolResponse) -> io::Result<()> {
+    match response.error() {
+        None if response.form() == Form::Stop => writeln!(out, "    ok, and no reply is wanted")?,
+        None => writeln!(out, "    ok, {} characters", response.meta().size_chars())?,
+        // A message may have several lines.
+        Some(error) => writeln!(out, "    {}: {}", error.kind, error.message.replace('\n', "\n      "))?,
+    }
+    if let Some(confirmation) = response.meta().confirmation() {
+        writeln!(out, "    a person is asked until {}: {}", confirmation.expires_at, confirmation.summary)?;
+    }
+    if !response.intents().is_empty() {
+        writeln!(out, "    intents: {}", intents(response.intents()))?;
+    }
+    writeln!(out, "    {}", response.to_json())
+}
+
+fn intents(intents: &[Intent]) -> String {
+    or(intents.iter().map(Intent::name).collect::<Vec<_>>().join(", "), "none")
+}
+
+/// What is set.
+fn state(state: &SessionState) -> String {
+    let mut set = Vec::new();
+    for (yes, word) in [
+        (state.audio_suppressed, "audio suppressed"),
+        (state.transcript_suppressed, "transcript suppressed"),
+        (state.ending, "ending"),
+        (state.ended, "ended"),
+    ] {
+        set.extend(yes.then(|| word.to_owned()));
+    }
+    set.extend(state.pending_message.iter().map(|message| format!("to be said next {message:?}")));
+    set.extend(state.values.iter().map(|(name, value)| format!("{name} = {value}")));
+    or(set.join(", "), "nothing set")
+}
+
+fn or(text: String, otherwise: &str) -> String {
+    if text.is_empty() { otherwise.to_owned() } else { text }
+}
+
+impl PlayedStep {
+    /// The envelope, if there is one.
+    pub(crate) fn response(&self) -> Option<&ToolResponse> {
+        match self {
+            Self::Call(_, response) => Some(response),
+            Self::Word(_, response) => response.as_ref(),
+            Self::Agent(_) => None,
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What is printed, and the example as a newcomer runs it.
+
+use crate::report;
+use crate::support::{conversation, played};
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+/// `cargo run --example concierge -- ARGUMENTS`, with `input` on standard input.
+fn run(arguments: &[&str], input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO"))
+        .args(["run", "--quiet", "--package", "examples", "--example", "concierge", "--"])
+        .args(arguments)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // An example that reads no input may have closed it.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+async fn printed() -> String {
+    let mut out = Vec::new();
+    report::write(&mut out, &conversation().await).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[tokio::test]
+async fn every_answer_is_printed_as_its_envelope_after_a_line_that_says_what_became_of_it() {
+    let text = printed().await;
+    let lines = text.lines().map(str::trim).collect::<Vec<_>>();
+    let answers: usize =
+        conversation().await.iter().flat_map(|scene| &scene.turns).map(|turn| turn.responses().len()).sum();
+    let envelopes = lines.iter().filter(|line| line.starts_with("{\"ok\":")).count();
+    assert_eq!(envelopes, answers);
+    assert!(
+        lines.contains(
+            &format!(
+                "answers: {answers}, ok 17, BUDGET_EXCEEDED 2, CONFIRMATION_REQUIRED 3, DENIED 1, \
+        LOOP_DETECTED 2, MODE_RESTRICTED 1, NOT_FOUND 1, PERMANENT 1, SESSION_INACTIVE 1, VALIDATION 1"
+            )
+            .as_str()
+        ),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn what_is_set_as_a_turn_ends_is_printed_with_what_is_left_of_it() {
+    let text = printed().await;
+    for line in [
+        "state as the turn ends: nothing set; after it: nothing set",
+        "state as the turn ends: audio suppressed, transcript suppressed; after it: nothing set",
+        "agent, first: Good evening! What else would you like to know?",
+        "agent, last: Good night, and enjoy your stay.",
+        "-- turn 5, after the session was over",
+    ] {
+        assert!(text.lines().any(|printed| printed == line), "{line}\n{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_word_of_a_person_for_whom_no_call_waits_is_printed_as_such() {
+    let mut out = Vec::new();
+    report::write(&mut out, &played("== text\nguest: Yes\napprove").await).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(
+        text.contains("  approve\n    no call waits\n") && text.ends_with("answers: 0, ok 0, no errors\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_example_plays_its_own_conversation_or_another() {
+    let own = run(&[], "");
+    assert!(own.status.success(), "{own:?}");
+    assert!(String::from_utf8_lossy(&own.stdout).contains("== voice session `voice-2`"), "{own:?}");
+    let other = run(&["-"], "== text\nguest: Pool?\n> kb_search {\"query\": oops");
+    assert!(String::from_utf8_lossy(&other.stdout).ends_with("answers: 1, ok 0, VALIDATION 1\n"), "{other:?}");
+}
+
+#[test]
+fn input_that_is_no_script_ends_with_2() {
+    for (arguments, input, message) in [
+        (&["-"][..], "guest: Hello", "standard input: line 1: a session comes first"),
+        (&["no-such-file.txt"], "", "no-such-file.txt: "),
+        (&["--verbose"], "", "usage: "),
+        (&["a.txt", "b.txt"], "", "usage: "),
+    ] {
+        let output = run(arguments, input);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(message), "{output:?}");
+    }
+}

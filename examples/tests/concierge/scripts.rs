@@ -1,0 +1,45 @@
+//! What a script is read as, and what a person is told of one that is wrong.
+
+use crate::script::{Scene, Step, Turn, parse};
+use tool_core::Mode;
+
+#[test]
+fn a_script_is_sessions_of_turns_of_steps() {
+    let text = "# a note\n\n== voice\nguest: Hello: there\n  > kb_search {\"query\": \"a > b\"}\n> ignore_user\napprove\ndeny\nagent: Hi.\n";
+    let call = |name: &str, arguments: &str| Step::Call { name: name.into(), arguments: arguments.into() };
+    let steps = vec![
+        call("kb_search", "{\"query\": \"a > b\"}"),
+        call("ignore_user", ""),
+        Step::Approve,
+        Step::Deny,
+        Step::Agent("Hi.".into()),
+    ];
+    let turns = vec![Turn { guest: "Hello: there".into(), steps }];
+    assert_eq!(parse(text).unwrap(), [Scene { mode: Mode::Voice, turns }]);
+}
+
+#[test]
+fn arguments_are_kept_as_they_stand_however_wrong() {
+    let scenes = parse("== text\r\nguest:\r\n> kb_search {\"query\": oops\r\n").unwrap();
+    assert_eq!(
+        scenes[0].turns[0].steps,
+        [Step::Call { name: "kb_search".into(), arguments: "{\"query\": oops".into() }]
+    );
+}
+
+#[test]
+fn a_line_that_is_wrong_is_told_with_its_number() {
+    for (text, problem) in [
+        ("", "there is no session; begin one with `== text` or `== voice`"),
+        ("guest: Hello", "line 1: a session comes first, `== text` or `== voice`"),
+        ("\n== phone", "line 2: no mode `phone`; there are `text` and `voice`"),
+        ("== text\n> kb_search {}", "line 2: the guest speaks first, `guest: ..`"),
+        ("== text\nguest: Hello\n>", "line 3: a call needs a name, `> name {..}`"),
+        (
+            "== text\nguest: Hello\n# yes\nApprove",
+            "line 4: `Approve` is none of `guest: ..`, `> name {..}`, `approve`, `deny`, `agent: ..`",
+        ),
+    ] {
+        assert_eq!(parse(text).unwrap_err(), problem);
+    }
+}

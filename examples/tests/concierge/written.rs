@@ -1,0 +1,123 @@
+//! What becomes of the written part of the conversation.
+
+use crate::support::{conversation, played};
+use serde_json::{Value, json};
+use tool_core::Intent;
+
+#[tokio::test]
+async fn a_search_and_the_article_that_it_found_are_answered() {
+    let [text, _] = conversation().await;
+    let turn = text.turn("When does the pool open");
+    assert_eq!(turn.kinds(), ["ok"; 3]);
+    let data = |number: usize| turn.responses()[number].data::<Value>().unwrap();
+    assert_eq!(data(0)["results"][0]["id"], "pool");
+    assert!(data(1)["body"].as_str().unwrap().contains("from 7:00 to 22:00"), "{}", data(1));
+    assert_eq!(data(2)["results"][0]["id"], "pets");
+}
+
+// R-L1, R-L3
+#[tokio::test]
+async fn the_third_equal_search_of_a_turn_is_a_loop_however_it_is_written() {
+    let [text, _] = conversation().await;
+    let turn = text.turn("swimming at midnight");
+    assert_eq!(turn.kinds(), ["ok", "ok", "LOOP_DETECTED"]);
+    assert_eq!(
+        turn.message(2),
+        "Loop detected: kb_search called 3 times with identical arguments. Try a different approach or rephrase your query."
+    );
+}
+
+// R-L2
+#[tokio::test]
+async fn after_two_searches_that_found_nothing_the_next_is_refused() {
+    let [text, _] = conversation().await;
+    let turn = text.turn("helipad");
+    assert_eq!(turn.kinds(), ["ok", "ok", "LOOP_DETECTED"]);
+    assert_eq!(turn.responses()[0].data_json(), Some(r#"{"results":[]}"#));
+    assert_eq!(
+        turn.message(2),
+        "kb_search returned empty results 2 times. Data may not exist. Try different search terms or a different tool."
+    );
+}
+
+// R-B3
+#[tokio::test]
+async fn a_tool_for_voice_is_refused_in_text_and_the_answer_names_voice() {
+    let [text, _] = conversation().await;
+    let turn = text.turn("Goodbye then");
+    assert_eq!(turn.kinds()[0], "MODE_RESTRICTED");
+    assert!(turn.message(0).contains("voice"), "{}", turn.message(0));
+    assert!(!turn.after.ended);
+}
+
+#[tokio::test]
+async fn a_wrong_name_argument_or_id_is_answered_and_the_conversation_goes_on() {
+    let [text, _] = conversation().await;
+    let turn = text.turn("Goodbye then");
+    assert_eq!(turn.kinds()[1..], ["NOT_FOUND", "VALIDATION", "PERMANENT"]);
+    assert!(turn.message(1).contains("kb_search"), "{}", turn.message(1));
+}
+
+// R-C1
+#[tokio::test]
+async fn a_call_that_waits_runs_once_a_person_has_agreed() {
+    let [text, _] = conversation().await;
+    let turn = text.turn("Keep my room");
+    assert_eq!(turn.kinds(), ["CONFIRMATION_REQUIRED", "ok"]);
+    let booked = json!({"room": "312", "until": "14:00", "price_euros": 45});
+    assert_eq!(turn.responses()[1].data::<Value>().unwrap(), booked);
+    assert_eq!(turn.responses()[1].meta().call_id(), turn.responses()[0].meta().call_id());
+}
+
+// R-C1
+#[tokio::test]
+async fn a_call_that_a_person_denies_does_not_run() {
+    let [text, _] = conversation().await;
+    let turn = text.turn("Make that four");
+    assert_eq!(turn.kinds(), ["CONFIRMATION_REQUIRED", "DENIED"]);
+    // Were it booked, a second booking of the room would be a CONFLICT.
+    let book = "> book_late_checkout {\"room\": \"101\", \"until\": \"13:00\"}";
+    let scenes = played(&format!("== text\nguest: Keep 101\n{book}\ndeny\n{book}\napprove\n{book}\napprove")).await;
+    let wait = "CONFIRMATION_REQUIRED";
+    assert_eq!(scenes[0].turns[0].kinds(), [wait, "DENIED", wait, "ok", "LOOP_DETECTED"]);
+}
+
+// R-I1, R-I2
+#[tokio::test]
+async fn ignoring_the_guest_silences_this_turn_and_not_the_next() {
+    let [text, _] = conversation().await;
+    let turn = text.turn("keys");
+    assert_eq!(turn.kinds(), ["ok"]);
+    assert!(turn.at_end.audio_suppressed && turn.at_end.transcript_suppressed, "{:?}", turn.at_end);
+    assert!(!turn.after.audio_suppressed && !turn.after.transcript_suppressed, "{:?}", turn.after);
+}
+
+// R-I1
+#[tokio::test]
+async fn the_greeting_is_the_first_that_is_said_in_voice() {
+    let [text, voice] = conversation().await;
+    let greeting = Some("Good evening! What else would you like to know?".to_owned());
+    assert_eq!(text.turn("Can we talk").at_end.pending_message, greeting);
+    assert_eq!(voice.turns[0].opening, greeting);
+}
+
+// R-I1
+#[tokio::test]
+async fn every_intent_is_in_the_audit_log_in_order_with_its_call_and_its_effect() {
+    let [text, _] = conversation().await;
+    let names = ["SUPPRESS_AUDIO", "SUPPRESS_TRANSCRIPT", "SET_PENDING_MESSAGE"];
+    assert_eq!(text.intents.iter().map(Intent::name).collect::<Vec<_>>(), names);
+    let tools = ["ignore_user", "ignore_user", "start_voice_session"];
+    assert_eq!(text.audit.iter().map(|entry| entry.tool.as_str()).collect::<Vec<_>>(), tools);
+    assert!(text.audit.iter().all(|entry| entry.call_id.starts_with("call-") && !entry.effect.is_empty()));
+}
+
+// R-F4
+#[tokio::test]
+async fn a_written_session_is_told_the_guides_of_its_tools_in_full() {
+    let [text, _] = conversation().await;
+    for part in ["Search the articles", "## Watch Out", "start_voice_session", "book_late_checkout"] {
+        assert!(text.instructions.contains(part), "{part}: {}", text.instructions);
+    }
+    assert!(!text.instructions.contains("Stop talking"), "{}", text.instructions);
+}
