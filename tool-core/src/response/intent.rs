@@ -12,9 +12,9 @@ use serde_json::{Map, Value};
 pub enum Intent {
     /// End the voice session, after the current turn.
     EndVoiceSession,
-    /// Speak no reply to this turn.
+    /// Speak no reply: in text for this turn, in voice until the host takes it back.
     SuppressAudio,
-    /// Keep this turn out of the transcript.
+    /// Keep what is said out of the transcript, for as long.
     SuppressTranscript,
     /// Say this at the next turn.
     SetPendingMessage(String),

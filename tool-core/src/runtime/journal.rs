@@ -88,7 +88,7 @@ impl JournalError {
 
 impl fmt::Display for JournalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the journal failed: {}", self.0)
+        write!(f, "the journal failed: {}", self.0.escape_debug())
     }
 }
 

@@ -107,6 +107,7 @@ async fn settle(call: &Governed<'_>, turn: u64, empty: bool, response: &mut Tool
         changes: &changes,
         audit: &audit,
     };
+    call.core.updates.message_set(&changes);
     if let Err(error) = call.core.store(call.core.record.settle(&settlement)).await {
         tracing::error!(session = %call.core.id.as_str().escape_debug(), %error, "what a call left behind was not recorded");
         if !audit.is_empty() {

@@ -121,6 +121,7 @@ impl Session {
 
     /// Changes the state for the host, such as when the transport has said the pending message.
     pub async fn change(&self, changes: &[StateChange]) -> Result<(), StoreError> {
+        self.0.updates.message_set(changes);
         self.0.store(self.0.record.change(changes)).await
     }
 

@@ -23,7 +23,9 @@ pub(super) async fn next(core: &Arc<Core>) -> Turn {
         Ok(Some(number)) => number,
         Ok(None) => {
             core.close().await;
-            return Turn { number: core.record.turn(), pending_message: before.pending_message.clone(), ended: true };
+            // What the last turn left to be said is handed over once.
+            let pending_message = before.pending_message.clone().filter(|_| !before.ended);
+            return Turn { number: core.record.turn(), pending_message, ended: true };
         }
         Err(error) => {
             // The turn goes on with the counters that it has: nothing is admitted that was not before.

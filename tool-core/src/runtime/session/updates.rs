@@ -5,6 +5,7 @@ use crate::call::ToolCall;
 use crate::response::{ToolOutput, ToolResponse};
 use crate::run::{Progress, Update};
 use crate::runtime::pipeline::{self, How};
+use crate::runtime::state::StateChange;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
@@ -57,6 +58,15 @@ impl Updates {
 
     pub(super) fn take(&self) -> Vec<CallUpdate> {
         self.lock().as_mut().map_or_else(Vec::new, |kept| std::mem::take(&mut kept.updates).into())
+    }
+
+    /// A message was set: it is to be handed over, even if it says what the last one said.
+    pub(crate) fn message_set(&self, changes: &[StateChange]) {
+        if changes.iter().any(|change| matches!(change, StateChange::PendingMessage(_)))
+            && let Some(kept) = self.lock().as_mut()
+        {
+            kept.handed = None;
+        }
     }
 
     /// Whether this message is handed over for the first time.

@@ -31,8 +31,8 @@ pub trait SessionStore: Send + Sync + 'static {
 
 /// One open session in a store.
 ///
-/// Every operation but [`end`](Self::end) and [`next_turn`](Self::next_turn) of a session that has ended or expired
-/// gives [`Verdict::Inactive`] or changes nothing.
+/// Once the session has ended or expired, [`admit`](Self::admit) gives [`Verdict::Inactive`] and nothing changes any more;
+/// only the audit log still takes what calls bring that were running.
 pub trait SessionRecord: Send + Sync + 'static {
     /// Counts an attempt, holds it against the limits, and charges it, in one step.
     fn admit<'a>(&'a self, call: &'a Admission<'a>) -> Operation<'a, Result<Verdict, StoreError>>;
@@ -124,10 +124,12 @@ impl fmt::Display for OpenError {
             }
             Self::OtherMode { id, open } => write!(
                 f,
-                "session `{id}` is open in {} mode; end it first, or open another under an id of its own",
+                "session `{}` is open in {} mode; end it first, or open another under an id of its own",
+                id.as_str().escape_debug(),
                 open.as_str()
             ),
             Self::OtherPrincipal { id } => {
+                let id = id.as_str().escape_debug();
                 write!(f, "session `{id}` is open for another principal; give each conversation an id of its own")
             }
             Self::InvalidId => f.write_str("a session id has 1 to 512 bytes; give each conversation one of its own"),
@@ -157,7 +159,7 @@ impl StoreError {
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the session store failed: {}", self.0)
+        write!(f, "the session store failed: {}", self.0.escape_debug())
     }
 }
 
