@@ -4,56 +4,19 @@
 //! for owned arguments and for the result's text, and so do tools; a tool that lends text needs fewer, and is given
 //! what it saves back.
 
-// A global allocator cannot be written without `unsafe`; this one only counts and hands on to the system's.
-#![allow(unsafe_code)]
-
+mod counting;
 mod works;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+use counting::allocations;
 use std::hint::black_box;
 use std::process::ExitCode;
 use tool_core::RunContext;
 
-thread_local! {
-    static COUNT: Cell<u64> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-fn count() {
-    // While a thread ends its counter may be gone already.
-    let _ = COUNT.try_with(|count| count.set(count.get() + 1));
-}
-
-// SAFETY: every call goes to `System` unchanged, and counting does not allocate.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller keeps `alloc`'s contract, which is `System`'s.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(at, layout) }
-    }
-
-    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
-        // SAFETY: as above.
-        unsafe { System.realloc(at, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
 fn of(work: impl Fn()) -> u64 {
     work();
-    let before = COUNT.get();
+    let before = allocations();
     work();
-    COUNT.get() - before
+    allocations() - before
 }
 
 fn main() -> ExitCode {

@@ -3,7 +3,9 @@
 // Each benchmark uses its part of this.
 #![allow(dead_code)]
 
+pub(crate) mod callgrind;
 pub(crate) mod floor;
+pub(crate) mod governed;
 pub(crate) mod inputs;
 pub(crate) mod many;
 pub(crate) mod methods;

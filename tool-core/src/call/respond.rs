@@ -3,7 +3,9 @@
 use super::{ToolCall, report};
 use crate::__private::Outcome;
 use crate::arguments::{Problem, nearest};
-use crate::response::{ErrorKind, Form, RareMeta, Slim, ToolError, ToolOutput, ToolResponse, Truncated, bound, cut};
+use crate::response::{
+    ErrorKind, Form, RareMeta, Slim, ToolError, ToolOutput, ToolResponse, Truncated, bound, cut, narrow,
+};
 use crate::run::RunContext;
 use crate::tool::FunctionTool;
 use std::sync::Arc;
@@ -52,7 +54,12 @@ impl Answer<'_> {
             Err(error) => return self.fail(error),
         };
         let rare = rare.map(|rare| *rare).unwrap_or_default();
-        let (data, truncated) = match self.too_long(&data).filter(|_| rare.truncated.is_none()) {
+        let shorter = match &rare.truncated {
+            None => self.too_long(&data),
+            // Cut as it was written, at bytes that may be more scalars than `max_output` allows.
+            Some(_) => self.tool.definition().max_output().and_then(|limit| narrow(&data, limit)),
+        };
+        let (data, truncated) = match shorter {
             Some((shorter, how)) => (shorter, Some(how)),
             None => (data, rare.truncated),
         };

@@ -44,6 +44,14 @@ pub(crate) fn bound(data: &str, limit: usize) -> Option<(String, Truncated)> {
     Some((cut_bytes(partial, &truncated), truncated))
 }
 
+/// Cuts what [`cut_bytes`] has left to about `limit` Unicode scalars; `None` where that has no more of them.
+pub(crate) fn narrow(data: &str, limit: usize) -> Option<(String, Truncated)> {
+    let (_, partial) = data.strip_suffix('}')?.split_once(PARTIAL)?;
+    let end = partial.char_indices().nth(limit)?.0;
+    let truncated = Truncated { limit, unit: SizeUnit::Characters, total: None };
+    Some((wrap(partial.get(..end).unwrap_or_default(), &truncated), truncated))
+}
+
 /// Cuts bytes that were on their way to be JSON.
 pub(super) fn cut_bytes(partial: &[u8], truncated: &Truncated) -> String {
     let whole = match std::str::from_utf8(partial) {
@@ -54,6 +62,9 @@ pub(super) fn cut_bytes(partial: &[u8], truncated: &Truncated) -> String {
     wrap(whole, truncated)
 }
 
+/// What stands between the marker and the beginning.
+const PARTIAL: &str = r#","partial":"#;
+
 /// `{"truncated":"...","partial":<the beginning, closed>}`: whoever reads the data cannot take it for the whole.
 fn wrap(prefix: &str, truncated: &Truncated) -> String {
     let total = truncated.total.map(|total| format!(" of {total}")).unwrap_or_default();
@@ -62,7 +73,7 @@ fn wrap(prefix: &str, truncated: &Truncated) -> String {
         SizeUnit::Bytes => "bytes",
     };
     format!(
-        r#"{{"truncated":"cut at {}{total} {unit}; ask for less or for a narrower part","partial":{}}}"#,
+        r#"{{"truncated":"cut at {}{total} {unit}; ask for less or for a narrower part"{PARTIAL}{}}}"#,
         truncated.limit,
         close(prefix)
     )

@@ -22,7 +22,7 @@ pub use meta::{Confirmation, Meta, SCHEMA_VERSION};
 pub use model::{ModelResult, ResultForm};
 pub use output::{Form, IntoToolOutput, ToolOutput};
 
-pub(crate) use cut::{bound, cut};
+pub(crate) use cut::{bound, cut, narrow};
 pub(crate) use encode::{List, encode, encode_tree};
 pub(crate) use meta::{RareMeta, Slim};
 

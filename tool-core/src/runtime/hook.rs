@@ -39,7 +39,8 @@ pub trait Hook: Send + Sync + 'static {
         Box::pin(std::future::ready(()))
     }
 
-    /// Around the run of a call that has passed every check. What it returns is the answer.
+    /// Around the run of a call that has passed every check. What it returns is the answer. Where it does not go on,
+    /// the call has not run, and its budget is given back.
     fn around<'a>(&'a self, _call: &'a HookedCall<'a>, next: Next<'a>) -> HookFuture<'a, ToolResponse> {
         next.run()
     }

@@ -1,5 +1,6 @@
 //! The fifth step: the gate between sound arguments and the method. Loop, then budget, as one question to the store.
 
+use super::refund::Refund;
 use super::{Governed, over};
 use crate::arguments::Fingerprint;
 use crate::response::{ErrorKind, ToolError};
@@ -8,7 +9,8 @@ use crate::runtime::store::{Admission, BudgetLimit, Charge, Operation, Refusal, 
 use crate::tool::{Category, Confirm, Mode, OnDuplicate};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use tracing::Instrument;
 
 /// Asked by the wrapper, once it has decoded.
 pub(super) struct Gate<'a> {
@@ -103,6 +105,38 @@ impl<'a> Gate<'a> {
     pub(super) async fn ask(&self, admission: &Admission<'_>) -> Result<(), ToolError> {
         let said = self.call.core.store(self.call.core.record.admit(admission)).await;
         self.heed(said, admission.charge)
+    }
+
+    /// The same for a call that is charged. The store is asked by a task of its own, so that its answer is heard even
+    /// if nobody waits for it any more, and what it charged is given back.
+    pub(super) async fn ask_for(&self, text: &str, charge: Charge) -> Result<Refund, ToolError> {
+        let (core, tool, text) = (Arc::clone(self.call.core), self.call.tool.clone(), text.to_owned());
+        let now = self.call.began;
+        let asked = tokio::spawn(
+            async move {
+                let definition = &*tool.definition().body;
+                let admission = Admission {
+                    tool: tool.name(),
+                    category: definition.category,
+                    arguments: Fingerprint::of(definition, tool.name(), &text),
+                    charge,
+                    limits: &core.policy().limits,
+                    max_calls: definition.max_calls,
+                    now,
+                };
+                let said = core.store(core.record.admit(&admission)).await;
+                let charged = matches!(charge, Charge::Run | Charge::Approved);
+                let turn = match said {
+                    Ok(Verdict::Admitted { turn }) if charged => Some(turn),
+                    _ => None,
+                };
+                (said, Refund::new(&core, &tool, turn))
+            }
+            .in_current_span(),
+        );
+        let (said, refund) = asked.await.map_err(|error| ToolError::internal(error.to_string()))?;
+        self.heed(said, charge)?;
+        Ok(refund)
     }
 
     fn heed(&self, said: Result<Verdict, StoreError>, charge: Charge) -> Result<(), ToolError> {

@@ -5,6 +5,7 @@ use super::Governed;
 use super::admit::Gate;
 use super::done::Left;
 use super::execute::{timed_out, until};
+use super::refund::Refund;
 use crate::__private::Call;
 use crate::call::{Answer, guard};
 use crate::response::{ToolError, ToolResponse};
@@ -13,13 +14,20 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::time::timeout_at;
 
-pub(super) async fn run(call: &Governed<'_>, gate: &Gate<'_>, text: &str, validated: bool) -> ToolResponse {
+pub(super) async fn run(
+    call: &Governed<'_>,
+    gate: &Gate<'_>,
+    text: &str,
+    validated: bool,
+    refund: &Refund,
+) -> ToolResponse {
     let shared = &call.core.shared;
     let waited = timeout_at(call.deadline(), Arc::clone(&shared.blocking).acquire_owned()).await;
     let Ok(Ok(permit)) = waited else {
         let error = timed_out(call, "waiting for a thread of the blocking pool").did_not_run();
         return call.answer().fail(error);
     };
+    refund.keep();
     let entry =
         gate.take_entry().unwrap_or_else(|| call.core.running.enter(call.call_id, call.tool, call.scope(), call.epoch));
     let work = Work { call_id: Arc::clone(call.call_id), text: text.to_owned(), validated };

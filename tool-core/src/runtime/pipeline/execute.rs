@@ -2,6 +2,7 @@
 //! result is bounded. R-B5
 
 use super::admit::Gate;
+use super::refund::Refund;
 use super::{Governed, blocking};
 use crate::__private::{Call, Invocation, Outcome};
 use crate::call::guard;
@@ -37,10 +38,17 @@ pub(super) async fn drive<'f>(call: &'f Governed<'_>, gate: &Gate<'_>, invocatio
 }
 
 /// Starts a call that the gate stopped, this time without the gate.
-pub(super) async fn again(call: &Governed<'_>, gate: &Gate<'_>, text: &str, validated: bool) -> ToolResponse {
+pub(super) async fn again(
+    call: &Governed<'_>,
+    gate: &Gate<'_>,
+    text: &str,
+    validated: bool,
+    refund: &Refund,
+) -> ToolResponse {
     if call.definition().flags.blocking {
-        return blocking::run(call, gate, text, validated).await;
+        return blocking::run(call, gate, text, validated, refund).await;
     }
+    refund.keep();
     let settings = call.core.toolbox.context.settings();
     let frame = call.answer().frame(text, settings, validated, None);
     match guard::start(call.tool, Call(&frame)) {

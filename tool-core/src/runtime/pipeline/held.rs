@@ -3,7 +3,6 @@
 use super::admit::{Gate, Held};
 use super::refund::Refund;
 use super::{Governed, confirm, execute, journal, reuse};
-use crate::arguments::Fingerprint;
 use crate::response::{ErrorKind, ToolError, ToolResponse};
 use crate::runtime::hook::{HookedCall, Next};
 use crate::runtime::store::Charge;
@@ -13,12 +12,11 @@ use tokio::time::timeout_at;
 
 /// Goes on with a call whose arguments were decoded from `text`.
 pub(super) async fn go_on(call: &Governed<'_>, gate: &Gate<'_>, text: &str, validated: bool) -> ToolResponse {
-    match admitted(call, gate, text).await {
-        Ok(true) => {}
-        Ok(false) => return confirm::ask(call, text).await,
+    let refund = match admitted(call, gate, text).await {
+        Ok(Some(refund)) => refund,
+        Ok(None) => return confirm::ask(call, text).await,
         Err(error) => return call.answer().fail(error),
-    }
-    let refund = Refund::new(call, gate.turn());
+    };
     let hooked = HookedCall { arguments: text, ..hooked(call, gate) };
     let asked = timeout_at(call.deadline(), before(call, &hooked)).await;
     if let Err(error) = asked.unwrap_or_else(|_| Err(late(call, "waiting for a hook"))) {
@@ -41,8 +39,9 @@ pub(super) async fn go_on(call: &Governed<'_>, gate: &Gate<'_>, text: &str, vali
             return call.answer().fail(error);
         }
     }
-    refund.keep();
-    let response = around(call, gate, &hooked, validated).await;
+    let response = around(call, gate, &hooked, validated, &refund).await;
+    // Where no thread was free for it, or a hook answered in its place, it has not run.
+    refund.give().await;
     journal::finish(call, &response).await;
     reuse::keep(call, text, &response);
     response
@@ -53,28 +52,24 @@ fn late(call: &Governed<'_>, doing: &str) -> ToolError {
     execute::timed_out(call, doing).did_not_run()
 }
 
-/// Whether it may run now; false where a person has to agree first.
-async fn admitted(call: &Governed<'_>, gate: &Gate<'_>, text: &str) -> Result<bool, ToolError> {
-    match gate.take_held() {
+/// What gives its budget back if it does not run after all; `None` where a person has to agree first.
+async fn admitted(call: &Governed<'_>, gate: &Gate<'_>, text: &str) -> Result<Option<Refund>, ToolError> {
+    let refund = match gate.take_held() {
         Some(Held::Refused(error)) => return Err(error),
-        Some(Held::Confirms) => return Ok(false),
-        Some(Held::Admitted) | None => {}
+        Some(Held::Confirms) => return Ok(None),
+        Some(Held::Admitted) | None => Refund::of(call, gate.turn()),
         Some(Held::Asks(charge)) => {
-            let arguments = Fingerprint::of(call.definition(), call.tool.name(), text);
-            gate.ask(&gate.admission(arguments, charge)).await?;
+            let refund = gate.ask_for(text, charge).await?;
             if charge == Charge::Hold {
-                return Ok(false);
+                return Ok(None);
             }
+            refund
         }
-    }
-    let Some(id) = call.approval else { return Ok(true) };
+    };
+    let Some(id) = call.approval else { return Ok(Some(refund)) };
     // Of all that redeem a token at once, one takes it; the others get their budget back.
-    let refund = Refund::new(call, gate.turn());
     match call.core.store(call.core.record.consume(id)).await {
-        Ok(true) => {
-            refund.keep();
-            Ok(true)
-        }
+        Ok(true) => Ok(Some(refund)),
         Ok(false) => {
             refund.give().await;
             Err(confirm::nothing_waits())
@@ -109,13 +104,20 @@ async fn before(call: &Governed<'_>, hooked: &HookedCall<'_>) -> Result<(), Tool
     Ok(())
 }
 
-async fn around(call: &Governed<'_>, gate: &Gate<'_>, hooked: &HookedCall<'_>, validated: bool) -> ToolResponse {
+async fn around(
+    call: &Governed<'_>,
+    gate: &Gate<'_>,
+    hooked: &HookedCall<'_>,
+    validated: bool,
+    refund: &Refund,
+) -> ToolResponse {
     let text = hooked.arguments;
     let hooks = &call.core.shared.hooks;
     if hooks.is_empty() {
-        return execute::again(call, gate, text, validated).await;
+        return execute::again(call, gate, text, validated, refund).await;
     }
-    let tool = || -> crate::run::Boxed<'_, ToolResponse> { Box::pin(execute::again(call, gate, text, validated)) };
+    let tool =
+        || -> crate::run::Boxed<'_, ToolResponse> { Box::pin(execute::again(call, gate, text, validated, refund)) };
     let run = AssertUnwindSafe(async { Next::new(hooks, hooked, &tool).run().await }).catch_unwind();
     run.await.unwrap_or_else(|_| {
         tracing::error!(tool = %call.tool.name().escape_debug(), "a hook panicked around the call");

@@ -135,7 +135,7 @@ impl<'a> Governed<'a> {
 
     /// A context parameter was not to be had, so the method did not run.
     async fn without_context(&self, gate: &admit::Gate<'_>, error: ToolError) -> ToolResponse {
-        refund::Refund::new(self, gate.turn()).give().await;
+        refund::Refund::of(self, gate.turn()).give().await;
         self.answer().fail(error)
     }
 

@@ -2,55 +2,76 @@
 
 use super::Governed;
 use crate::runtime::session::Core;
-use crate::runtime::store::{Operation, Settlement};
+use crate::runtime::store::{Operation, Settlement, StoreError};
+use crate::tool::FunctionTool;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+use tracing::Instrument;
 
 /// Gives a call's budget back when it is dropped, unless it was told to keep it.
-pub(super) struct Refund<'a> {
-    core: &'a Arc<Core>,
-    settlement: Option<Settlement<'a>>,
+pub(super) struct Refund {
+    core: Arc<Core>,
+    tool: FunctionTool,
+    /// In which the call was charged.
+    turn: Option<u64>,
+    kept: AtomicBool,
 }
 
-impl<'a> Refund<'a> {
-    /// `turn`: in which the call was admitted; nothing was charged where it was not.
-    pub(super) fn new(call: &Governed<'a>, turn: Option<u64>) -> Self {
-        let settlement = turn.map(|turn| Settlement {
-            tool: call.tool.name(),
-            category: call.definition().category,
-            turn,
-            refund: true,
-            ..Settlement::default()
-        });
-        Self { core: call.core, settlement: settlement.filter(|_| !call.core.toolbox.is_companion(call.at)) }
+impl Refund {
+    /// `turn`: in which the call was charged; nothing is given back where it was not.
+    pub(super) fn new(core: &Arc<Core>, tool: &FunctionTool, turn: Option<u64>) -> Self {
+        Self { core: Arc::clone(core), tool: tool.clone(), turn, kept: AtomicBool::new(false) }
+    }
+
+    pub(super) fn of(call: &Governed<'_>, turn: Option<u64>) -> Self {
+        Self::new(call.core, call.tool, turn)
     }
 
     /// The call runs.
-    pub(super) fn keep(mut self) {
-        self.settlement = None;
+    pub(super) fn keep(&self) {
+        self.kept.store(true, Ordering::Relaxed);
     }
 
-    /// The call does not run.
+    /// The call does not run, unless it was said to.
     pub(super) async fn give(mut self) {
-        let Some(settlement) = self.settlement.take() else { return };
-        if let Err(error) = self.core.store(self.core.record.settle(&settlement)).await {
-            tracing::error!(%error, "a budget was not given back");
+        if let Some(given) = self.begin() {
+            // A task of its own: whoever waits for it may be gone before it is done.
+            let _ = given.await;
+        }
+    }
+
+    /// Gives back once; by a task where the store answers later.
+    fn begin(&mut self) -> Option<JoinHandle<()>> {
+        let turn = self.turn.take().filter(|_| !self.kept.load(Ordering::Relaxed))?;
+        match self.core.record.settle(&settlement(&self.tool, turn)) {
+            Operation::Ready(done) => {
+                told(done);
+                None
+            }
+            Operation::Later(_) => {
+                let (core, tool) = (Arc::clone(&self.core), self.tool.clone());
+                let work = async move { told(core.store(core.record.settle(&settlement(&tool, turn))).await) };
+                Some(Handle::try_current().ok()?.spawn(work.in_current_span()))
+            }
         }
     }
 }
 
-impl Drop for Refund<'_> {
+impl Drop for Refund {
     fn drop(&mut self) {
-        let Some(settlement) = self.settlement.take() else { return };
-        let Operation::Later(_) = self.core.record.settle(&settlement) else { return };
-        // A store that answers later is told by a task of its own.
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let (core, tool) = (Arc::clone(self.core), settlement.tool.to_owned());
-        let (category, turn) = (settlement.category, settlement.turn);
-        runtime.spawn(async move {
-            let settlement = Settlement { tool: &tool, category, turn, refund: true, ..Settlement::default() };
-            if let Err(error) = core.store(core.record.settle(&settlement)).await {
-                tracing::error!(%error, "a budget was not given back");
-            }
-        });
+        drop(self.begin());
+    }
+}
+
+fn settlement(tool: &FunctionTool, turn: u64) -> Settlement<'_> {
+    let category = tool.definition().category();
+    Settlement { tool: tool.name(), category, turn, refund: true, ..Settlement::default() }
+}
+
+fn told(done: Result<(), StoreError>) {
+    if let Err(error) = done {
+        tracing::error!(%error, "a budget was not given back");
     }
 }

@@ -1,5 +1,6 @@
 //! One session in memory: its books behind a lock that no call holds while it waits.
 
+use super::Sessions;
 use super::ledger::Ledger;
 use super::tokens::Tokens;
 use crate::runtime::state::{AuditEntry, SessionState, StateChange};
@@ -8,7 +9,7 @@ use crate::runtime::store::{
 };
 use crate::tool::Mode;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -16,6 +17,9 @@ pub(super) struct MemoryRecord {
     mode: Mode,
     idle: Duration,
     books: Mutex<Books>,
+    id: Arc<str>,
+    /// Where it is found while it is open.
+    among: Weak<Sessions>,
 }
 
 struct Books {
@@ -38,7 +42,7 @@ struct Kept {
 const AUDIT: usize = 1000;
 
 impl MemoryRecord {
-    pub(super) fn new(opening: &Opening, now: Instant) -> Self {
+    pub(super) fn new(opening: &Opening, now: Instant, among: &Arc<Sessions>) -> Self {
         let books = Books {
             ledger: Ledger::default(),
             used: now,
@@ -47,7 +51,8 @@ impl MemoryRecord {
             kept: None,
             history: opening.history,
         };
-        Self { mode: opening.mode, idle: opening.idle, books: Mutex::new(books) }
+        let (mode, idle, id) = (opening.mode, opening.idle, opening.id.shared());
+        Self { mode, idle, books: Mutex::new(books), id, among: Arc::downgrade(among) }
     }
 
     pub(super) fn mode(&self) -> Mode {
@@ -74,6 +79,13 @@ impl MemoryRecord {
         }
         books.used = now;
         Some(books)
+    }
+
+    /// It is over for good.
+    fn forget(&self) {
+        if let Some(among) = self.among.upgrade() {
+            among.forget(&self.id, self);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Books> {
@@ -147,6 +159,8 @@ impl SessionRecord for MemoryRecord {
         if books.state.ended {
             books.close();
             books.over = true;
+            drop(books);
+            self.forget();
             return Operation::Ready(Ok(None));
         }
         Operation::Ready(Ok(Some(turn)))
@@ -183,6 +197,7 @@ impl SessionRecord for MemoryRecord {
 
     fn end(&self) -> Operation<'_, Result<(), StoreError>> {
         self.lock().close();
+        self.forget();
         Operation::Ready(Ok(()))
     }
 

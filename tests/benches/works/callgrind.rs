@@ -1,0 +1,94 @@
+//! Instructions, counted by callgrind.
+//!
+//! The binary runs itself under valgrind. There it repeats each work a fixed number of times inside `measured`, the
+//! only function that callgrind looks at, and has the counters written after each (`counted`). What the repeating
+//! itself costs is measured as a work of its own and taken off.
+
+use std::hint::black_box;
+use std::process::Command;
+
+/// Says to the process that it is the one under valgrind.
+const INSIDE: &str = "TOOL_BENCH_UNDER_CALLGRIND";
+const ROUNDS: u32 = 100;
+
+/// Whether this process is the one under valgrind, which runs the works. Its first work is the empty one.
+pub(crate) fn inside() -> bool {
+    let inside = std::env::var_os(INSIDE).is_some();
+    if inside {
+        run(&mut || ());
+    }
+    inside
+}
+
+/// Has a work counted. A first round outside fills what is made at first use.
+pub(crate) fn run(work: &mut dyn FnMut()) {
+    run_between(&mut || (), work);
+}
+
+/// The same with what has to be done before each round, and is not counted.
+pub(crate) fn run_between(before: &mut dyn FnMut(), work: &mut dyn FnMut()) {
+    before();
+    work();
+    for _ in 0..ROUNDS {
+        before();
+        measured(work);
+    }
+    counted();
+}
+
+/// What callgrind counts.
+#[inline(never)]
+fn measured(work: &mut dyn FnMut()) {
+    work();
+}
+
+/// Tells callgrind to write what it counted.
+#[inline(never)]
+fn counted() {
+    black_box(());
+}
+
+/// Runs this binary under callgrind, once, and reads what it wrote: a number for each work but the empty one.
+pub(crate) fn counts() -> Result<Vec<f64>, String> {
+    let valgrind = Command::new("valgrind").arg("--version").output();
+    if !valgrind.is_ok_and(|output| output.status.success()) {
+        return Err("`valgrind` is not installed (apt-get install valgrind)".to_owned());
+    }
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    let out = std::env::temp_dir().join(format!("tool-instructions-{}", std::process::id()));
+    std::fs::create_dir_all(&out).map_err(|error| error.to_string())?;
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--collect-atstart=no", "--combine-dumps=no"])
+        .args(["--toggle-collect=*::callgrind::measured", "--dump-before=*::callgrind::counted"])
+        .arg(format!("--callgrind-out-file={}", out.join("counts").display()))
+        .arg(own)
+        .env(INSIDE, "1")
+        .output()
+        .map_err(|error| error.to_string())?;
+    if !output.status.success() {
+        return Err(format!("valgrind failed: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    let read = (1..).map_while(|at| std::fs::read_to_string(out.join(format!("counts.{at}"))).ok());
+    let totals = read.filter(|text| text.contains("Trigger: --dump-before")).map(|text| total(&text));
+    let counts = totals.collect::<Option<Vec<_>>>().ok_or("callgrind wrote a file without a total")?;
+    // Left behind for `callgrind_annotate` where somebody asks for it.
+    if std::env::var_os("KEEP").is_some() {
+        eprintln!("profiles are in {}", out.display());
+    } else {
+        let _ = std::fs::remove_dir_all(&out);
+    }
+    match counts.split_first() {
+        Some((empty, rest)) => Ok(rest.iter().map(|count| (count - empty) / f64::from(ROUNDS)).collect()),
+        None => Err("callgrind counted nothing".to_owned()),
+    }
+}
+
+fn total(profile: &str) -> Option<f64> {
+    let line = profile.lines().find_map(|line| line.strip_prefix("summary: ").or(line.strip_prefix("totals: ")));
+    line.and_then(|line| line.trim().parse().ok())
+}
+
+/// A bar as the tables show it.
+pub(crate) fn shown(bar: Option<f64>, ratio: f64) -> String {
+    bar.map_or_else(|| "-".to_owned(), |bar| format!("{bar:.2}{}", if ratio > bar { " MISSED" } else { "" }))
+}

@@ -1,0 +1,91 @@
+//! THREATS "1 million short sessions: memory flat" and "a million invented tool names". Each is measured in a process of
+//! its own. `CHAOS_COUNT=1000000` makes them as many as they are named for; a tenth of that shows a leak as well.
+
+use crate::support::{block_on, call, kind, open_policy, runtime, tools};
+use serde_json::json;
+use std::process::Command;
+use tool_core::{ErrorKind, Mode, Runtime, ToolCall, tool};
+
+/// Answer.
+#[tool]
+async fn answer(n: u32) -> u32 {
+    n
+}
+
+const MEASURE: &str = "CHAOS_MEASURE";
+
+/// The memory of this process, in bytes.
+fn resident() -> usize {
+    let pages = std::fs::read_to_string("/proc/self/statm").expect("Linux");
+    let pages = pages.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok());
+    pages.expect("a number") * 4096
+}
+
+async fn work(what: &str, runtime: &Runtime, n: u32) {
+    match what {
+        "sessions" => {
+            let session = runtime.session(format!("session {n}"), Mode::Text).await.expect("opens");
+            assert!(session.call(call(n, "answer", json!({"n": n}))).await.is_ok());
+            session.end().await;
+        }
+        "names" => {
+            let session = runtime.session("s", Mode::Text).await.expect("opens");
+            let response = session.call(ToolCall::new(n.to_string(), format!("invented_{n}"), "{}")).await;
+            assert_eq!(kind(&response), ErrorKind::NotFound);
+        }
+        _ => {
+            let session = runtime.session("s", Mode::Text).await.expect("opens");
+            assert!(session.call(call(n, "answer", json!({"n": n}))).await.is_ok());
+        }
+    }
+}
+
+// Does nothing by itself: the other tests run it in processes of their own.
+#[test]
+fn measured() {
+    let Ok(what) = std::env::var(MEASURE) else { return };
+    let count = std::env::var("CHAOS_COUNT").ok().and_then(|count| count.parse().ok()).unwrap_or(100_000_u32);
+    block_on(async {
+        let runtime = runtime(tools(answer), open_policy()).expect("sound");
+        let _held = runtime.session("s", Mode::Text).await.expect("opens");
+        let mut early = 0;
+        for n in 0..count {
+            if n == count / 5 {
+                early = resident();
+            }
+            work(&what, &runtime, n).await;
+        }
+        let late = resident();
+        println!("{what} {count}: {early} bytes after a fifth, {late} at the end");
+        assert!(late <= early / 100 * 105, "{what}: {early} bytes after a fifth, {late} at the end");
+    });
+}
+
+fn stays_flat(what: &str) {
+    let output = Command::new(std::env::current_exe().expect("this test"))
+        .args(["--exact", "memory::measured", "--nocapture"])
+        .env(MEASURE, what)
+        .output()
+        .expect("runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    println!("{said}");
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+}
+
+// R-I3, THREATS
+#[test]
+fn memory_stays_flat_over_a_million_short_sessions() {
+    stays_flat("sessions");
+}
+
+// THREATS
+#[test]
+fn memory_stays_flat_over_a_million_invented_tool_names() {
+    stays_flat("names");
+}
+
+// R-L4: what a turn remembers is bounded
+#[test]
+fn memory_stays_flat_over_a_million_different_calls_of_one_turn() {
+    stays_flat("calls");
+}

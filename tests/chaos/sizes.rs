@@ -1,0 +1,131 @@
+//! THREATS "huge result": cut to valid JSON with a marker, at the limit and one on each side of it.
+
+use crate::support::{block_on, call, open_policy, session, tools};
+use serde_json::{Value, json};
+use tool_core::{FunctionTool, RawTool, RunContext, ToolContext, ToolError, ToolResponse, tool};
+
+const LIMIT: usize = 50;
+
+/// Repeat a text.
+#[tool(max_output = 50)]
+fn text(unit: &str, times: usize) -> String {
+    unit.repeat(times)
+}
+
+/// Repeat a text, held to the limit of all tools.
+#[tool]
+async fn unbounded(unit: &str, times: usize) -> String {
+    unit.repeat(times)
+}
+
+/// A list.
+#[tool(max_output = 50)]
+fn list(times: usize) -> Vec<String> {
+    vec!["ü\"\\\n".to_owned(); times]
+}
+
+async fn made(tools: &ToolContext, tool: &str, arguments: Value) -> ToolResponse {
+    session(tools.clone(), open_policy()).await.call(call("c", tool, arguments)).await
+}
+
+/// The data is whole, or valid JSON that says it is not.
+fn is_sound(response: &ToolResponse, whole: &str) {
+    let data = response.data_json().expect("a success");
+    let value: Value = serde_json::from_str(data).unwrap_or_else(|error| panic!("{error}: {data}"));
+    match response.meta().truncated() {
+        None => assert_eq!(data, whole),
+        Some(_) => {
+            assert!(value["truncated"].as_str().is_some_and(|text| text.starts_with("cut at")), "{data}");
+            assert_ne!(data, whole);
+        }
+    }
+    let envelope: Value = serde_json::from_str(&response.to_json()).expect("the envelope is JSON");
+    assert_eq!(envelope["data"], value);
+}
+
+// R-E1, THREATS: limit +-1
+#[test]
+fn a_result_of_the_limit_is_whole_and_of_one_more_is_cut() {
+    block_on(async {
+        let tools = ToolContext::builder().with(text).with(list).build().expect("sound");
+        for unit in ["a", "ü", "\u{1F600}", "\u{0301}"] {
+            for scalars in LIMIT - 2..=LIMIT + 2 {
+                let times = scalars - 2;
+                let response = made(&tools, "text", json!({"unit": unit, "times": times})).await;
+                is_sound(&response, &format!("\"{}\"", unit.repeat(times)));
+                assert_eq!(response.meta().truncated().is_some(), scalars > LIMIT, "{unit} {scalars}: {response}");
+            }
+        }
+        for times in 0..40 {
+            let whole = serde_json::to_string(&vec!["ü\"\\\n"; times]).expect("JSON");
+            is_sound(&made(&tools, "list", json!({"times": times})).await, &whole);
+        }
+    });
+}
+
+// DESIGN 3: max_output, however long the result is
+#[test]
+fn a_result_far_over_its_limit_is_cut_to_that_limit() {
+    block_on(async {
+        for unit in ["a", "ü", "\u{1F600}"] {
+            for times in [LIMIT, 2 * LIMIT, 10 * LIMIT, 100 * LIMIT] {
+                let response = made(&tools(text), "text", json!({"unit": unit, "times": times})).await;
+                let value = response.data::<Value>().expect("JSON");
+                let kept = value["partial"].as_str().expect("a text").chars().count();
+                assert!(kept <= LIMIT, "{kept} characters of {unit} kept: {response}");
+                assert!(response.meta().truncated().is_some(), "{response}");
+            }
+        }
+    });
+}
+
+// THREATS: limit +-1 byte, multibyte boundary
+#[test]
+fn a_limit_in_bytes_may_fall_into_the_middle_of_a_character() {
+    block_on(async {
+        for unit in ["a", "ü", "€", "\u{1F600}"] {
+            for limit in 95..=105 {
+                let builder = ToolContext::builder().with(unbounded).max_output_bytes(limit);
+                let tools = builder.build().expect("sound");
+                let times = 98 / unit.len();
+                let bytes = times * unit.len() + 2;
+                let response = made(&tools, "unbounded", json!({"unit": unit, "times": times})).await;
+                is_sound(&response, &format!("\"{}\"", unit.repeat(times)));
+                assert_eq!(response.meta().truncated().is_some(), bytes > limit, "{unit} {limit}: {response}");
+            }
+        }
+    });
+}
+
+// THREATS: bounded memory
+#[test]
+fn a_result_of_100_megabytes_is_answered_with_a_megabyte() {
+    block_on(async {
+        let response = made(&tools(unbounded), "unbounded", json!({"unit": "ü", "times": 50_000_000})).await;
+        let data = response.data_json().expect("a success");
+        assert!(data.len() <= (1 << 20) + 200, "{}", data.len());
+        assert!(serde_json::from_str::<Value>(data).is_ok());
+    });
+}
+
+async fn deep(_: Value, _: &RunContext) -> Result<Value, ToolError> {
+    let mut value = Value::Null;
+    for _ in 0..100_000 {
+        value = Value::Array(vec![value]);
+    }
+    Ok(value)
+}
+
+// THREATS: 100,000-deep JSON as a tool's own result, never an abort
+#[test]
+fn a_result_that_is_100_000_deep_is_answered() {
+    block_on(async {
+        let declared =
+            RawTool { name: "deep".into(), description: String::new(), parameters: json!({"type": "object"}) };
+        let tools = ToolContext::builder().with(FunctionTool::raw(declared, deep)).with(text).build().expect("sound");
+        let session = session(tools, open_policy()).await;
+        let response = session.call(call(1, "deep", json!({}))).await;
+        assert!(serde_json::from_str::<Value>(&response.to_json()).is_ok(), "an envelope that can be read");
+        assert!(session.call(call(2, "text", json!({"unit": "a", "times": 1}))).await.is_ok());
+    });
+}

@@ -1,0 +1,22 @@
+//! What the files under test see of the runtime around them.
+
+#[path = "../../tool-core/src/runtime/store/admission.rs"]
+mod admission;
+
+pub mod sync {
+    pub use loom::sync::Arc;
+    pub use loom::sync::atomic::{AtomicUsize, Ordering};
+}
+
+pub mod policy {
+    pub use tool_core::runtime::Limits;
+}
+
+pub mod state {
+    pub use tool_core::runtime::{AuditEntry, StateChange};
+}
+
+pub mod store {
+    pub use super::admission::{Admission, BudgetLimit, Charge, Refusal, Settlement};
+    pub use tool_core::runtime::PendingCall;
+}

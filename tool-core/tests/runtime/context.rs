@@ -1,0 +1,1 @@
+//! What a tool can ask of the session it runs in.

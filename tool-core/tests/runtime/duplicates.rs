@@ -1,0 +1,1 @@
+//! What happens to a call while one like it runs.

@@ -1,0 +1,1 @@
+//! What a hook sees and may change.

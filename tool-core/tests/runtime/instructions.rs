@@ -1,0 +1,1 @@
+//! The system instruction and the guides.

@@ -1,0 +1,1 @@
+//! What a response may ask of its session.

@@ -1,0 +1,1 @@
+//! Layers of a service around every call.

@@ -1,0 +1,267 @@
+//! Calls that lead nowhere: the same one again, and searches that find nothing.
+
+use crate::support::{Counter, asked, call, kind, message, open, runtime, text, tools};
+use serde_json::{Value, json};
+use tool_core::{ErrorKind, Mode, Policy, Session, ToolCall, ToolContext, ToolOutput, tool, toolset};
+
+struct Kb(Counter);
+
+#[toolset(name = "kb_in_loops")]
+impl Kb {
+    /// Find articles.
+    #[tool(name = "kb_search", category = "retrieval")]
+    fn search(&self, query: &str, #[arg(default = 10)] limit: u64, note: Option<&str>) -> String {
+        self.0.add();
+        format!("{query} {limit} {note:?}")
+    }
+
+    /// Take a number.
+    #[tool(name = "number")]
+    fn number(&self, n: f64) -> f64 {
+        self.0.add();
+        n
+    }
+
+    /// Take any value.
+    #[tool(name = "whatever")]
+    fn whatever(&self, value: Value) -> Value {
+        self.0.add();
+        value
+    }
+
+    /// Take a whole number.
+    #[tool(name = "integer")]
+    fn integer(&self, n: u64) -> u64 {
+        self.0.add();
+        n
+    }
+
+    /// Take a word under one of two names.
+    #[tool(name = "aliased")]
+    fn aliased(&self, #[arg(alias = "q")] query: &str) -> String {
+        self.0.add();
+        query.to_owned()
+    }
+}
+
+fn kb() -> (ToolContext, Counter) {
+    let runs = Counter::default();
+    (tools![Kb(runs.clone())], runs)
+}
+
+/// Text sessions without a budget, where only loops are held against a call.
+fn policy() -> Policy {
+    Policy::text().category_budget(tool_core::Category::Retrieval, None)
+}
+
+async fn session() -> (Session, Counter) {
+    let (tools, runs) = kb();
+    (text(tools, policy()).await, runs)
+}
+
+async fn kinds(session: &Session, tool: &str, arguments: &[&str]) -> Vec<Option<ErrorKind>> {
+    let mut kinds = Vec::new();
+    for text in arguments {
+        kinds.push(kind(&session.call(ToolCall::new("c", tool, *text)).await));
+    }
+    kinds
+}
+
+const LOOP: Option<ErrorKind> = Some(ErrorKind::LoopDetected);
+const VALIDATION: Option<ErrorKind> = Some(ErrorKind::Validation);
+
+// R-L1
+#[tokio::test]
+async fn the_third_attempt_of_the_same_call_does_not_run_and_is_told_the_count() {
+    let (session, runs) = session().await;
+    for _ in 0..2 {
+        assert!(call(&session, "kb_search", json!({"query": "refunds"})).await.is_ok());
+    }
+    for count in 3..=5 {
+        let response = call(&session, "kb_search", json!({"query": "refunds"})).await;
+        let expected = format!(
+            "Loop detected: kb_search called {count} times with identical arguments. \
+             Try a different approach or rephrase your query."
+        );
+        assert_eq!((kind(&response), message(&response)), (LOOP, expected.as_str()));
+    }
+    assert_eq!(runs.get(), 2);
+}
+
+// R-L1
+#[tokio::test]
+async fn other_arguments_or_another_tool_are_another_call() {
+    let (session, runs) = session().await;
+    assert_eq!(kinds(&session, "integer", &[r#"{"n":1}"#, r#"{"n":1}"#, r#"{"n":2}"#]).await, [None; 3]);
+    assert_eq!(kinds(&session, "number", &[r#"{"n":1}"#, r#"{"n":1}"#]).await, [None; 2]);
+    assert_eq!(runs.get(), 5);
+}
+
+// R-L1
+#[tokio::test]
+async fn a_turn_begins_with_no_attempts() {
+    let (session, _) = session().await;
+    for _ in 0..3 {
+        assert_eq!(kinds(&session, "integer", &[r#"{"n":1}"#, r#"{"n":1}"#, r#"{"n":1}"#]).await, [None, None, LOOP]);
+        session.next_turn().await;
+    }
+}
+
+// R-L1
+#[tokio::test]
+async fn the_policy_says_which_attempt_is_refused() {
+    let session = text(kb().0, policy().repeated_calls(Some(2))).await;
+    assert_eq!(kinds(&session, "integer", &[r#"{"n":1}"#, r#"{"n":1}"#]).await, [None, LOOP]);
+    let session = text(kb().0, policy().repeated_calls(None)).await;
+    assert_eq!(kinds(&session, "integer", &[r#"{"n":1}"#; 50]).await, [None; 50]);
+}
+
+// R-L1
+#[tokio::test]
+async fn attempts_within_one_step_count() {
+    let (session, runs) = session().await;
+    let responses = session.call_all((0..5).map(|_| asked("kb_search", json!({"query": "refunds"})))).await;
+    assert_eq!(responses.iter().map(kind).collect::<Vec<_>>(), [None, None, LOOP, LOOP, LOOP]);
+    let counts = responses.iter().map(|response| message(response).split(' ').nth(4).unwrap_or_default());
+    assert_eq!(counts.collect::<Vec<_>>(), ["", "", "3", "4", "5"]);
+    assert_eq!(runs.get(), 2);
+}
+
+// R-L1
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_a_hundred_racing_attempts_two_run() {
+    let (session, runs) = session().await;
+    let tasks = (0..100).map(|_| {
+        let session = session.clone();
+        tokio::spawn(async move { kind(&call(&session, "integer", json!({"n": 1})).await) })
+    });
+    let refused = futures_util::future::join_all(tasks).await;
+    assert_eq!(refused.iter().filter(|joined| matches!(joined, Ok(LOOP))).count(), 98);
+    assert_eq!(runs.get(), 2);
+}
+
+// R-L1
+#[tokio::test]
+async fn arguments_that_do_not_decode_are_a_loop_the_third_time() {
+    let (session, _) = session().await;
+    for wrong in [r#"{"n":"many"}"#, "{}", "not JSON", "", r#"{"n":1"#] {
+        assert_eq!(kinds(&session, "integer", &[wrong; 3]).await, [VALIDATION, VALIDATION, LOOP], "{wrong}");
+    }
+    let said = session.call(ToolCall::new("c", "integer", "{}")).await;
+    assert!(message(&said).starts_with("Loop detected: integer called 4 times"), "{}", message(&said));
+}
+
+// R-L1
+#[tokio::test]
+async fn arguments_over_the_size_cap_are_a_loop_the_third_time() {
+    let tools = ToolContext::builder().with(Kb(Counter::default())).max_argument_bytes(64).build().expect("sound tools");
+    let session = text(tools, policy()).await;
+    let long = json!({"query": "x".repeat(100)}).to_string();
+    assert_eq!(kinds(&session, "kb_search", &[&long; 3]).await, [VALIDATION, VALIDATION, LOOP]);
+}
+
+/// Whether two texts are the same arguments: the third attempt, in the second spelling, is refused.
+async fn same(tool: &str, one: &str, other: &str) -> bool {
+    let (session, _) = session().await;
+    let kinds = kinds(&session, tool, &[one, one, other]).await;
+    assert_eq!(kinds[..2], [None, None], "{one}");
+    assert!(matches!(kinds[2], None | LOOP), "{other}: {:?}", kinds[2]);
+    kinds[2] == LOOP
+}
+
+// R-L3
+#[tokio::test]
+async fn key_order_white_space_and_escapes_do_not_matter() {
+    let one = r#"{"query":"refunds","limit":5}"#;
+    for other in [
+        r#"{"limit":5,"query":"refunds"}"#,
+        "{ \"query\" : \"refunds\",\n\t\"limit\" : 5 }",
+        r#"{"query":"re\u0066unds","limit":5}"#,
+        r#"{"qu\u0065ry":"refunds","limit":5}"#,
+    ] {
+        assert!(same("kb_search", one, other).await, "{other}");
+    }
+    assert!(same("whatever", r#"{"value":{"a":[1,{"b":2,"c":3}]}}"#, r#"{"value":{"a":[1.0,{"c":3,"b":2e0}]}}"#).await);
+    assert!(!same("whatever", r#"{"value":[1,2]}"#, r#"{"value":[2,1]}"#).await);
+}
+
+// R-L3
+#[tokio::test]
+async fn a_number_is_the_same_however_it_is_written() {
+    for other in [r#"{"n":1.0}"#, r#"{"n":1e0}"#, r#"{"n":10e-1}"#, r#"{"n":1.00}"#, r#"{"n":"1"}"#] {
+        assert!(same("number", r#"{"n":1}"#, other).await, "{other}");
+        assert!(same("integer", r#"{"n":1}"#, other).await, "{other}");
+    }
+    assert!(same("number", r#"{"n":0}"#, r#"{"n":-0.0}"#).await);
+    assert!(!same("number", r#"{"n":0.1}"#, r#"{"n":0.10000000000000001e1}"#).await);
+}
+
+// R-L3
+#[tokio::test]
+async fn whole_numbers_are_compared_exactly() {
+    assert!(!same("integer", r#"{"n":9007199254740992}"#, r#"{"n":9007199254740993}"#).await);
+    assert!(!same("integer", r#"{"n":18446744073709551615}"#, r#"{"n":18446744073709551614}"#).await);
+    assert!(same("integer", r#"{"n":9007199254740993}"#, r#"{"n":9007199254740993.0}"#).await);
+}
+
+// R-L3
+#[tokio::test]
+async fn a_default_that_is_left_out_is_the_default_given() {
+    let bare = r#"{"query":"refunds"}"#;
+    for other in [
+        r#"{"query":"refunds","limit":10}"#,
+        r#"{"limit":10.0,"query":"refunds"}"#,
+        r#"{"query":"refunds","limit":null}"#,
+        r#"{"query":"refunds","note":null}"#,
+    ] {
+        assert!(same("kb_search", bare, other).await, "{other}");
+        assert!(same("kb_search", other, bare).await, "{other}");
+    }
+    assert!(!same("kb_search", bare, r#"{"query":"refunds","limit":11}"#).await);
+    assert!(!same("kb_search", bare, r#"{"query":"refunds","note":""}"#).await);
+}
+
+// R-L3
+#[tokio::test]
+async fn a_parameter_is_the_same_under_either_of_its_names() {
+    assert!(same("aliased", r#"{"query":"refunds"}"#, r#"{"q":"refunds"}"#).await);
+}
+
+/// Go on and on.
+#[tool(name = "limited", max_calls = 1)]
+fn limited(n: u32) -> u32 {
+    n
+}
+
+// R-L3
+#[tokio::test]
+async fn attempts_that_were_refused_count() {
+    let session = text(tools![limited], policy()).await;
+    let all = kinds(&session, "limited", &[r#"{"n":1}"#; 4]).await;
+    assert_eq!(all, [None, Some(ErrorKind::BudgetExceeded), LOOP, LOOP]);
+}
+
+// R-L4
+#[tokio::test]
+async fn one_sessions_attempts_are_not_anothers() {
+    let runtime = runtime(kb().0, policy());
+    let (one, other) = (open(&runtime, "1", Mode::Text).await, open(&runtime, "2", Mode::Text).await);
+    for session in [&one, &other] {
+        assert_eq!(kinds(session, "integer", &[r#"{"n":1}"#; 3]).await, [None, None, LOOP]);
+    }
+}
+
+/// Answer with what was asked.
+#[tool(name = "look", category = "retrieval")]
+fn look(#[arg(default)] answer: Value, n: u32) -> Value {
+    let _ = n;
+    answer
+}
+
+/// Answer as told, whatever the category makes of it.
+#[tool(name = "told", category = "action")]
+fn told(empty: Option<bool>, n: u32) -> ToolOutput {
+    let output = ToolOutput::new(json!([]));
+    let _ = n;
+    empty.map_or(output.clone(), |empty| output.empty(empty))
+}

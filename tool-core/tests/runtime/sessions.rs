@@ -1,0 +1,1 @@
+//! How sessions open, live and end.

@@ -1,0 +1,1 @@
+//! What a tool says before it is done.
