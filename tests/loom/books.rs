@@ -22,6 +22,7 @@ fn admit(books: &Mutex<Ledger>, limit: u32, arguments: &str) -> Result<u64, Refu
     let policy = Policy::text().max_calls(Some(limit));
     books.lock().expect("not poisoned").admit(&Admission {
         tool: "search",
+        name: None,
         category: Category::Utility,
         arguments: Fingerprint(arguments),
         charge: Charge::Run,

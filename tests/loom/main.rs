@@ -7,11 +7,23 @@
 
 mod runtime;
 
-mod arguments {
+mod compare {
     /// What the books know of a call's arguments: whether they equal others.
     pub struct Fingerprint<'a>(pub &'a str);
 
     impl Fingerprint<'_> {
+        pub fn decoded(&self) -> Option<&str> {
+            Some(self.0)
+        }
+
+        pub fn with_text<'b>(&self, text: &'b str) -> Fingerprint<'b> {
+            Fingerprint(text)
+        }
+
+        pub fn certainly_differs(&self, text: &str) -> bool {
+            self.0 != text
+        }
+
         pub fn fast(&self) -> u128 {
             self.0.bytes().fold(0, |all, byte| all << 8 | u128::from(byte))
         }

@@ -37,6 +37,7 @@ pub mod actions;
 mod arguments;
 mod call;
 mod canonical;
+mod compare;
 mod configure;
 mod context;
 mod guide;
@@ -52,8 +53,9 @@ pub mod text;
 mod timestamp;
 mod tool;
 
-pub use arguments::{Coercions, Fingerprint, Problem};
+pub use arguments::{Coercions, Problem};
 pub use call::{Arguments, ToolCall};
+pub use compare::Fingerprint;
 pub use configure::{Auth, Configure, OAuth2, ToolsetMetadata};
 pub use context::{Registry, RegistryError, RegistryErrors, SetupFailure, ToolContext, ToolContextBuilder};
 pub use guide::{Guide, GuideExample};

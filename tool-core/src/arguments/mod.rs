@@ -7,13 +7,10 @@
 //! `canonical_text`.
 
 mod branches;
-mod canonical_text;
 mod coerce;
 mod exact;
-mod fingerprint;
 mod lossless;
 mod nearest;
-mod parameters;
 mod prepare;
 mod problem;
 mod read;
@@ -27,14 +24,12 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use canonical_text::canonical_text;
 pub use coerce::Coercions;
 pub(crate) use coerce::coerce;
-pub use fingerprint::Fingerprint;
 pub(crate) use nearest::nearest;
-pub(crate) use parameters::Parameters;
 pub(crate) use prepare::{CONFIRM_DUPLICATE, Prepared, prepare};
 pub use problem::Problem;
+pub(crate) use problem::child;
 pub(crate) use read::{Caps, open};
 pub(crate) use report::report;
 pub(crate) use validate::validate;

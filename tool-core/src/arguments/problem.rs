@@ -66,6 +66,6 @@ impl fmt::Display for Problem {
 }
 
 /// A pointer to `name` below `pointer`.
-pub(super) fn child(pointer: &str, name: &str) -> String {
+pub(crate) fn child(pointer: &str, name: &str) -> String {
     format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"))
 }

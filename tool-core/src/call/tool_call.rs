@@ -18,6 +18,8 @@ pub struct ToolCall {
     name: String,
     arguments: String,
     session: Option<Arc<str>>,
+    /// The id under which it waited for a person, who has agreed.
+    approval: Option<Arc<str>>,
 }
 
 impl ToolCall {
@@ -32,7 +34,7 @@ impl ToolCall {
                 Err(error) => format!("\u{FFFD}{}", String::from_utf8_lossy(error.as_bytes())),
             },
         };
-        Self { id: id.as_ref().into(), name: name.into(), arguments, session: None }
+        Self { id: id.as_ref().into(), name: name.into(), arguments, session: None, approval: None }
     }
 
     /// The id under which it is answered.
@@ -67,6 +69,19 @@ impl ToolCall {
     pub fn with_id(mut self, id: impl AsRef<str>) -> Self {
         self.id = id.as_ref().into();
         self
+    }
+
+    pub(crate) fn approved(mut self, id: &str) -> Self {
+        self.approval = Some(id.into());
+        self
+    }
+
+    pub(crate) fn approval(&self) -> Option<&Arc<str>> {
+        self.approval.as_ref()
+    }
+
+    pub(crate) fn shared_session(&self) -> Option<&Arc<str>> {
+        self.session.as_ref()
     }
 
     pub(crate) fn shared_id(&self) -> &Arc<str> {

@@ -73,6 +73,13 @@ impl ToolResponse {
         }
     }
 
+    /// Takes its intents away, which were carried out for another call.
+    pub(crate) fn drop_intents(&mut self) {
+        if let Some(rare) = &mut self.slim.rare {
+            rare.intents.clear();
+        }
+    }
+
     pub(crate) fn rare(&mut self) -> &mut RareMeta {
         self.slim.rare.get_or_insert_default()
     }

@@ -164,6 +164,11 @@ impl RunContext {
         Self { run, scope, tool: Some(tool.clone()), intents: OnceLock::new() }
     }
 
+    /// The same run, and nothing seen of it yet.
+    pub(crate) fn with_fresh(&self, scope: Arc<Scope>) -> Self {
+        Self { run: Arc::clone(&self.run), scope, tool: None, intents: OnceLock::new() }
+    }
+
     pub(crate) fn governor(&self) -> Option<Arc<dyn Governor>> {
         self.run.governor()
     }

@@ -47,6 +47,11 @@ impl Progress {
         std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Whether somebody hears of updates at once.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.listener.is_some()
+    }
+
     fn push(&self, update: Update) {
         if let Some(listener) = &self.listener {
             listener(&update);

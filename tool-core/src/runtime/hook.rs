@@ -34,13 +34,14 @@ pub trait Hook: Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// After a call of a known tool was answered, refused ones too. The answer may still be changed.
+    /// After a call of a known tool was answered, refused ones too. The answer may still be changed, within a second.
     fn after<'a>(&'a self, _call: &'a HookedCall<'a>, _response: &'a mut ToolResponse) -> HookFuture<'a, ()> {
         Box::pin(std::future::ready(()))
     }
 
     /// Around the run of a call that has passed every check. What it returns is the answer. Where it does not go on,
     /// the call has not run, and its budget is given back.
+    /// A second after the call's deadline it is given up.
     fn around<'a>(&'a self, _call: &'a HookedCall<'a>, next: Next<'a>) -> HookFuture<'a, ToolResponse> {
         next.run()
     }

@@ -5,7 +5,9 @@ use super::session::Session;
 use crate::call::{ToolCall, outside_session, refused};
 use crate::response::{ErrorKind, ToolError, ToolResponse};
 use crate::run::Boxed;
+use futures_util::FutureExt;
 use std::convert::Infallible;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError, Weak};
 use std::task::{Context, Poll};
 use tokio::sync::Mutex;
@@ -34,14 +36,26 @@ impl Stack {
         any.then(|| Self { built: Mutex::default(), layers: std::sync::Mutex::new(layers), shared })
     }
 
-    fn build(&self) -> Boxes {
+    /// None where a layer panicked while it was built: without its layers no call is made.
+    fn build(&self) -> Option<Boxes> {
         let shared = Weak::clone(&self.shared);
         let inner = BoxService::new(service_fn(move |call: ToolCall| {
             let shared = shared.upgrade();
             async move { Ok::<_, BoxError>(shared_call(shared, call).await) }
         }));
         let layers = std::mem::take(&mut *self.layers.lock().unwrap_or_else(PoisonError::into_inner));
-        layers.into_iter().rev().fold(inner, |inner, wrap| wrap(inner))
+        if layers.is_empty() {
+            return None;
+        }
+        catch_unwind(AssertUnwindSafe(|| layers.into_iter().rev().fold(inner, |inner, wrap| wrap(inner)))).ok()
+    }
+
+    /// Whether a call leaves nothing behind, however far it came.
+    fn harmless(&self, call: &ToolCall) -> bool {
+        let core = self.shared.upgrade().and_then(|shared| shared.find_live(call.session()?));
+        core.is_some_and(|core| {
+            core.toolbox.find(call.name()).is_none_or(|(_, tool)| tool.definition().body.harmless())
+        })
     }
 
     pub(super) async fn call(&self, call: ToolCall) -> ToolResponse {
@@ -49,32 +63,42 @@ impl Stack {
         let called = async {
             let answer = {
                 let mut stack = self.built.lock().await;
-                stack.get_or_insert_with(|| self.build()).ready().await?.call(call)
+                if stack.is_none() {
+                    *stack = self.build();
+                }
+                stack.as_mut().ok_or("a layer panicked while it was built")?.ready().await?.call(call)
             };
             answer.await
         };
-        called.await.unwrap_or_else(|error| refused(&kept, turned_away(error.as_ref()), began))
+        let answered = AssertUnwindSafe(called).catch_unwind().await.unwrap_or_else(|_| Err("a layer panicked".into()));
+        answered.unwrap_or_else(|error| refused(&kept, turned_away(error.as_ref(), self.harmless(&kept)), began))
     }
 }
 
 /// The innermost service: finds the session that makes the call.
 async fn shared_call(shared: Option<Arc<Shared>>, call: ToolCall) -> ToolResponse {
-    let core = shared.and_then(|shared| shared.find_live(call.session()?));
+    // The very session that the call came from: another may have opened under its id while a layer held the call.
+    let core = shared.and_then(|shared| {
+        let from = call.shared_session()?;
+        shared.find_live(from).filter(|core| Arc::ptr_eq(&core.id.shared(), from))
+    });
     match core {
         Some(core) => core.run(call).await,
         None => outside_session(&call),
     }
 }
 
-fn turned_away(error: &(dyn std::error::Error + Send + Sync + 'static)) -> ToolError {
+/// What a layer's error says. Nobody knows how far the call came, except where it was shed. R-E3
+fn turned_away(error: &(dyn std::error::Error + Send + Sync + 'static), harmless: bool) -> ToolError {
     if error.is::<tower::load_shed::error::Overloaded>() {
         let message = "too many calls at once; nothing was done. Try again shortly";
         return ToolError::rate_limit(message);
     }
     if error.is::<tower::timeout::error::Elapsed>() {
-        return ToolError::new(ErrorKind::Timeout, "the call took too long", false).unexpected();
+        let late = ToolError::new(ErrorKind::Timeout, "the call took too long", harmless);
+        return late.partial_side_effects(!harmless);
     }
-    ToolError::internal(format!("a layer refused the call: {error}"))
+    ToolError::internal(format!("a layer refused the call: {error}")).partial_side_effects(!harmless)
 }
 
 impl Service<ToolCall> for Session {

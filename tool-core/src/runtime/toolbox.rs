@@ -40,6 +40,11 @@ impl Toolbox {
         self.context.function_tools().get(at).map(|tool| (at, tool))
     }
 
+    /// Whether that is the name of one of the runtime's own tools.
+    pub(crate) fn is_own(&self, name: &str) -> bool {
+        self.context.position(name).is_some_and(|at| self.is_companion(at))
+    }
+
     /// Whether the tool at that place is one of the runtime's own.
     #[inline]
     pub(crate) fn is_companion(&self, at: usize) -> bool {

@@ -2,7 +2,8 @@
 
 use super::{Category, Confirm, DuplicateScope, Flags, Modes, OnDuplicate};
 use crate::__private::{Constraint, DefaultValue, Parameter, Place, ToolFacts};
-use crate::arguments::{CONFIRM_DUPLICATE, Parameters, Validator};
+use crate::arguments::{CONFIRM_DUPLICATE, Validator};
+use crate::compare::Parameters;
 use crate::guide::Guide;
 use crate::json::Names;
 use crate::schema::{self, Canonical, Null, ParameterInput};

@@ -110,6 +110,12 @@ impl FunctionTool {
         })
     }
 
+    /// Whether a predicate decides who may see it.
+    #[inline]
+    pub(crate) fn is_dynamic(&self) -> bool {
+        self.0.visible.is_some()
+    }
+
     /// Whether both are the same instance.
     pub fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || (self.0.origin.is_some() && self.0.origin == other.0.origin)

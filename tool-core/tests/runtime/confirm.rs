@@ -1,1 +1,250 @@
-//! Calls that wait for a person's word.
+//! Calls that wait for a person's word: what is asked, what becomes of them, and what they cost.
+
+use crate::support::{Counter, call, kind, message, runtime, text, tools};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tool_core::{
+    Category, ErrorKind, Mode, Policy, ResultForm, RunContext, Session, ToolCall, ToolContext, ToolResponse, tool,
+    toolset,
+};
+
+#[derive(Clone, Default)]
+struct Bank(Counter);
+
+/// Whether an amount is one to ask about.
+fn big(args: &TransferArgs) -> bool {
+    args.amount > 100
+}
+
+#[toolset(name = "bank_in_confirm")]
+impl Bank {
+    /// Pay.
+    #[tool(name = "pay", category = "action", confirm)]
+    fn pay(&self, amount: u32, #[arg(default = "EUR")] currency: &str) -> String {
+        self.0.add();
+        format!("{amount} {currency}")
+    }
+
+    /// Look at the balance.
+    #[tool(name = "balance", category = "action")]
+    fn balance(&self, n: u32) -> u32 {
+        n
+    }
+
+    /// Pay from inside.
+    #[tool(name = "pay_for_me")]
+    async fn pay_for_me(&self, ctx: &RunContext) -> Value {
+        let response = ctx.call("pay", json!({"amount": 1})).await;
+        json!({"kind": kind(&response).map(|kind| kind.to_string())})
+    }
+
+    /// Tell how the payment goes.
+    #[tool(name = "pay_slowly", category = "action", confirm)]
+    async fn pay_slowly(&self, ctx: &RunContext) {
+        ctx.update("it is on its way");
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Transfer.
+#[tool(name = "transfer", category = "action", confirm = big, args = TransferArgs)]
+fn transfer(amount: u32) -> u32 {
+    amount
+}
+
+fn bank() -> (ToolContext, Counter) {
+    let bank = Bank::default();
+    (tools![bank.clone(), transfer], bank.0)
+}
+
+async fn session(policy: Policy) -> (Session, Counter) {
+    let (tools, runs) = bank();
+    (text(tools, policy).await, runs)
+}
+
+fn token(response: &ToolResponse) -> String {
+    assert_eq!(kind(response), Some(ErrorKind::ConfirmationRequired), "{}", message(response));
+    response.meta().confirmation().expect("a confirmation").token.clone()
+}
+
+async fn ask(session: &Session, amount: u32) -> String {
+    token(&call(session, "pay", json!({"amount": amount})).await)
+}
+
+// R-C1
+#[tokio::test]
+async fn a_tool_that_wants_a_persons_word_does_not_run_and_tells_the_host_what_to_ask() {
+    let (session, runs) = session(Policy::text()).await;
+    let response = session.call(ToolCall::new("c", "pay", json!({"amount": 5}))).await;
+    assert_eq!((kind(&response), runs.get()), (Some(ErrorKind::ConfirmationRequired), 0));
+    let expected = "`pay` needs a person's approval, who is being asked. It has not run; do not call it again, \
+                    its result will follow.";
+    assert_eq!(message(&response), expected);
+    let meta = response.meta();
+    let confirmation = meta.confirmation().expect("a confirmation");
+    assert_eq!(confirmation.summary, "pay(amount: 5)");
+    let left =
+        confirmation.expires_at.parse::<Timestamp>().expect("RFC 3339").as_second() - Timestamp::now().as_second();
+    assert!((595..=600).contains(&left), "ten minutes: {left} s");
+}
+
+// R-C1
+#[tokio::test]
+async fn an_approved_call_runs_as_it_was_asked_and_is_answered_under_its_id() {
+    let (session, runs) = session(Policy::text()).await;
+    let asked = session.call(ToolCall::new("call_7", "pay", json!({"amount": "5", "currency": null}))).await;
+    let response = session.approve(&token(&asked)).await;
+    assert_eq!((response.data_json(), runs.get()), (Some(r#""5 EUR""#), 1));
+    assert_eq!((response.meta().call_id(), response.meta().tool()), (Some("call_7"), "pay"));
+}
+
+// R-C1
+#[tokio::test]
+async fn a_denied_call_does_not_run_and_the_model_is_told() {
+    let (session, runs) = session(Policy::text()).await;
+    let asked = session.call(ToolCall::new("call_7", "pay", json!({"amount": 5}))).await;
+    let response = session.deny(&token(&asked)).await;
+    assert_eq!((kind(&response), runs.get()), (Some(ErrorKind::Denied), 0));
+    assert_eq!((response.meta().call_id(), response.meta().tool()), (Some("call_7"), "pay"));
+    assert_eq!(message(&response), "a person has refused this call of `pay`; it was not run. Do not call it again.");
+}
+
+// R-C1
+#[tokio::test]
+async fn the_model_never_sees_the_token() {
+    let (session, _) = session(Policy::text()).await;
+    let response = call(&session, "pay", json!({"amount": 5})).await;
+    let token = token(&response);
+    let (id, proof) = token.split_once('.').expect("an id and a proof");
+    for form in [ResultForm::Plain, ResultForm::Envelope] {
+        let shown = response.for_model(form);
+        assert!(shown.is_error && shown.text.contains("approval"), "{}", shown.text);
+        assert!(!shown.text.contains(id) && !shown.text.contains(proof), "{}", shown.text);
+        assert!(!shown.text.contains("expiresAt"), "{}", shown.text);
+    }
+}
+
+// R-C1
+#[tokio::test]
+async fn a_tool_may_want_a_word_on_some_arguments_only() {
+    let (session, _) = session(Policy::text()).await;
+    assert_eq!(call(&session, "transfer", json!({"amount": 100})).await.data_json(), Some("100"));
+    let asked = call(&session, "transfer", json!({"amount": 101})).await;
+    assert_eq!(session.approve(&token(&asked)).await.data_json(), Some("101"));
+}
+
+// R-C1
+#[tokio::test]
+async fn nobody_is_asked_about_arguments_that_do_not_decode() {
+    let (session, _) = session(Policy::text()).await;
+    let response = call(&session, "pay", json!({"amount": "much"})).await;
+    assert_eq!((kind(&response), response.meta().confirmation()), (Some(ErrorKind::Validation), None));
+}
+
+// R-C1
+#[tokio::test]
+async fn a_tool_cannot_reach_around_the_person() {
+    let (session, runs) = session(Policy::text()).await;
+    let response = call(&session, "pay_for_me", json!({})).await;
+    assert_eq!((response.data_json(), runs.get()), (Some(r#"{"kind":"CONFIRMATION_REQUIRED"}"#), 0));
+}
+
+// R-C1
+#[tokio::test]
+async fn a_call_that_waits_costs_nothing() {
+    let (session, _) = session(Policy::text().max_calls(Some(1))).await;
+    for amount in 0..5 {
+        ask(&session, amount).await;
+    }
+    assert!(call(&session, "balance", json!({"n": 1})).await.is_ok());
+}
+
+// R-C1
+#[tokio::test]
+async fn an_approved_call_is_charged_to_the_turn_in_which_it_runs() {
+    let (session, runs) = session(Policy::text().category_budget(Category::Action, Some(1))).await;
+    let token = ask(&session, 5).await;
+    assert!(call(&session, "balance", json!({"n": 1})).await.is_ok());
+    session.next_turn().await;
+    assert!(session.approve(&token).await.is_ok());
+    assert_eq!(kind(&call(&session, "balance", json!({"n": 2})).await), Some(ErrorKind::BudgetExceeded));
+    assert_eq!(runs.get(), 1);
+}
+
+// R-C2
+#[tokio::test]
+async fn the_budget_is_held_against_an_approved_call_and_the_token_stays_good() {
+    let (session, runs) = session(Policy::text().category_budget(Category::Action, Some(1))).await;
+    let token = ask(&session, 5).await;
+    assert!(call(&session, "balance", json!({"n": 1})).await.is_ok());
+    let refused = session.approve(&token).await;
+    assert_eq!((kind(&refused), runs.get()), (Some(ErrorKind::BudgetExceeded), 0));
+    session.next_turn().await;
+    assert!(session.approve(&token).await.is_ok());
+    assert_eq!(runs.get(), 1);
+}
+
+// R-C1, R-L1
+#[tokio::test]
+async fn a_call_that_waits_is_an_attempt_and_an_approval_is_none() {
+    let (session, runs) = session(Policy::text()).await;
+    let tokens = [ask(&session, 5).await, ask(&session, 5).await];
+    assert_eq!(kind(&call(&session, "pay", json!({"amount": 5})).await), Some(ErrorKind::LoopDetected));
+    for token in tokens {
+        assert!(session.approve(&token).await.is_ok());
+    }
+    assert_eq!(runs.get(), 2);
+}
+
+// R-C1
+#[tokio::test]
+async fn calls_that_wait_are_decided_on_one_by_one() {
+    let (session, runs) = session(Policy::text()).await;
+    let tokens = [ask(&session, 1).await, ask(&session, 2).await, ask(&session, 3).await];
+    assert_eq!(session.approve(&tokens[2]).await.data_json(), Some(r#""3 EUR""#));
+    assert_eq!(kind(&session.deny(&tokens[0]).await), Some(ErrorKind::Denied));
+    assert_eq!(session.approve(&tokens[1]).await.data_json(), Some(r#""2 EUR""#));
+    assert_eq!(runs.get(), 2);
+}
+
+// R-C1, R-B5
+#[tokio::test(start_paused = true)]
+async fn an_approval_lives_ten_minutes_unless_told() {
+    for (policy, lifetime) in [
+        (Policy::text(), Duration::from_mins(10)),
+        (Policy::text().confirmation_lifetime(Duration::from_secs(5)), Duration::from_secs(5)),
+    ] {
+        let (session, runs) = session(policy).await;
+        let (early, late) = (ask(&session, 1).await, ask(&session, 2).await);
+        tokio::time::advance(lifetime.saturating_sub(Duration::from_millis(2))).await;
+        assert!(session.approve(&early).await.is_ok());
+        tokio::time::advance(Duration::from_millis(2)).await;
+        assert_eq!(kind(&session.approve(&late).await), Some(ErrorKind::NotFound));
+        assert_eq!(kind(&session.deny(&late).await), Some(ErrorKind::NotFound));
+        assert_eq!(runs.get(), 1);
+    }
+}
+
+// R-C1, L24
+#[tokio::test]
+async fn what_an_approved_tool_says_is_kept_where_nobody_shows_it() {
+    let runtime = runtime(bank().0, Policy::text());
+    for (id, shown) in [("plain", false), ("shown", true)] {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let open = runtime.session(id, Mode::Text);
+        let (open, to) = (open, Arc::clone(&heard));
+        let open = if shown { open.on_update(move |response| lock(&to).push(response)) } else { open };
+        let session = open.await.expect("a session");
+        let asked = call(&session, "pay_slowly", json!({})).await;
+        session.approve(&token(&asked)).await;
+        let known = lock(&heard).len() + session.updates().len();
+        assert!(known > 0, "{id}: the update is lost");
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,1 +1,246 @@
-//! What a tool can ask of the session it runs in.
+//! What a tool finds in its run context while a session runs it. L23
+
+#![allow(clippy::unused_self, clippy::needless_pass_by_value, reason = "tools as their authors write them")]
+
+use crate::support::{Counter, call, open, text, tools};
+use crate::support_b::{Log, answer, begin, ms};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tool_core::runtime::StateChange;
+use tool_core::{CancellationToken, Intent, Mode, Policy, RunContext, Runtime, ToolCall, ToolOutput, toolset};
+
+/// Whom the session speaks with.
+struct User(&'static str);
+
+#[derive(Clone, Default)]
+struct Probe {
+    log: Log,
+    cancelled: Counter,
+}
+
+#[toolset(discover = false)]
+impl Probe {
+    /// Tell all there is to tell.
+    #[tool]
+    fn look(&self, ctx: &RunContext) -> Value {
+        json!({
+            "session": ctx.session(), "tool": ctx.tool(), "call": ctx.call_id(), "turn": ctx.turn(),
+            "mode": ctx.mode(), "state": ctx.state(), "user": ctx.user_data::<User>().map(|user| user.0),
+        })
+    }
+
+    /// Tell how the call was made.
+    #[tool]
+    fn made(&self, ctx: &RunContext, #[arg(default = 1)] count: u32) -> Value {
+        let call = ctx.function_call().map(|call| (call.id(), call.name(), call.arguments()));
+        json!({"call": call, "count": count})
+    }
+
+    /// Tell the key.
+    #[tool]
+    fn key(&self, ctx: &RunContext, #[arg(default = 1)] count: u32) -> String {
+        format!("{}{}", ctx.idempotency_key().unwrap_or("none"), if count == 0 { "!" } else { "" })
+    }
+
+    /// Tell how much time is left, in milliseconds.
+    #[tool(timeout = "2s")]
+    fn left(&self, ctx: &RunContext) -> Option<u64> {
+        let left = ctx.deadline()?.saturating_duration_since(tokio::time::Instant::now().into_std());
+        u64::try_from(left.as_millis()).ok()
+    }
+
+    /// Say something, and wait until it was heard.
+    #[tool]
+    async fn say(&self, ctx: &RunContext) {
+        self.log.add("waits");
+        ctx.wait_for_playout().await;
+        self.log.add("heard");
+    }
+
+    /// Leave work behind that watches the call.
+    #[tool]
+    async fn watch(&self, ctx: &RunContext, millis: u64) {
+        let (token, cancelled): (CancellationToken, _) = (ctx.cancellation().clone(), self.cancelled.clone());
+        ctx.spawn(async move {
+            token.cancelled().await;
+            cancelled.add();
+        });
+        ms(millis).await;
+    }
+
+    /// Leave something in the state, and look whether it is there already.
+    #[tool]
+    fn ask(&self, ctx: &RunContext) -> ToolOutput {
+        ToolOutput::new(ctx.state()["pendingMessage"].clone()).intent(Intent::SetPendingMessage("later".into()))
+    }
+}
+
+async fn probe() -> (tool_core::Session, Probe) {
+    let probe = Probe::default();
+    (text(tools![probe.clone()], Policy::text()).await, probe)
+}
+
+async fn key(session: &tool_core::Session, id: &str, arguments: &str) -> String {
+    session.call(ToolCall::new(id, "key", arguments)).await.data().expect("a key")
+}
+
+// L23
+#[tokio::test]
+async fn it_tells_the_session_the_call_the_turn_and_the_mode() {
+    let session = open(&crate::support::runtime(tools![Probe::default()], Policy::text()), "s-7", Mode::Voice).await;
+    session.next_turn().await;
+    let seen: Value = session.call(ToolCall::new("c1", "look", "{}")).await.data().expect("a view");
+    for (what, is) in [("session", json!("s-7")), ("tool", json!("look")), ("call", json!("c1")), ("turn", json!(1))] {
+        assert_eq!(seen[what], is, "{what}");
+    }
+    assert_eq!(seen["mode"], json!("voice"));
+}
+
+// L23
+#[tokio::test]
+async fn it_holds_the_user_data_of_the_session() {
+    let runtime = crate::support::runtime(tools![Probe::default()], Policy::text());
+    let session = runtime.session("s-1", Mode::Text).user_data(User("Ada")).await.expect("a session");
+    let seen: Value = call(&session, "look", json!({})).await.data().expect("a view");
+    assert_eq!(seen["user"], json!("Ada"));
+}
+
+// L23
+#[tokio::test]
+async fn it_holds_the_call_as_the_model_made_it() {
+    let (session, _probe) = probe().await;
+    let response = session.call(ToolCall::new("c1", "made", r#"{ "count": "2" }"#)).await;
+    let seen: Value = response.data().expect("a call");
+    assert_eq!(seen, json!({"call": ["c1", "made", r#"{ "count": "2" }"#], "count": 2}));
+}
+
+// L23
+#[tokio::test]
+async fn the_key_is_the_same_for_every_attempt_at_the_same_call() {
+    let (session, _probe) = probe().await;
+    let first = key(&session, "c1", "{}").await;
+    assert_eq!(first.len(), 32, "{first}");
+    assert_eq!(key(&session, "c2", r#"{"count":1.0}"#).await, first);
+}
+
+// L23
+#[tokio::test]
+async fn the_key_is_another_for_other_arguments_turns_and_sessions() {
+    let runtime = crate::support::runtime(tools![Probe::default()], Policy::text());
+    let (one, two) = (open(&runtime, "one", Mode::Text).await, open(&runtime, "two", Mode::Text).await);
+    let first = key(&one, "c1", "{}").await;
+    assert_ne!(key(&one, "c1", r#"{"count":2}"#).await, first);
+    assert_ne!(key(&two, "c1", "{}").await, first);
+    one.next_turn().await;
+    assert_ne!(key(&one, "c1", "{}").await, first);
+}
+
+// L23
+#[tokio::test]
+async fn the_key_is_the_same_in_another_process() {
+    let keys = [0, 1].map(|_| async { key(&probe().await.0, "c1", "{}").await });
+    let [one, two] = keys;
+    assert_eq!(one.await, two.await);
+}
+
+// L23, R-B5
+#[tokio::test(start_paused = true)]
+async fn it_tells_when_the_call_will_be_given_up() {
+    let (session, _probe) = probe().await;
+    assert_eq!(call(&session, "left", json!({})).await.data_json(), Some("2000"));
+}
+
+// L23
+#[tokio::test(start_paused = true)]
+async fn a_tool_waits_until_the_user_has_heard_what_is_said() {
+    let (session, probe) = probe().await;
+    session.playout_started();
+    let saying = begin(&session, "c1", "say", "{}").await;
+    ms(1_000).await;
+    assert_eq!(probe.log.all(), ["waits"]);
+    session.playout_finished();
+    assert!(answer(saying).await.is_ok());
+    assert_eq!(probe.log.all(), ["waits", "heard"]);
+}
+
+// L23
+#[tokio::test(start_paused = true)]
+async fn a_tool_does_not_wait_where_nothing_is_said() {
+    let (session, _probe) = probe().await;
+    let began = tokio::time::Instant::now();
+    assert!(call(&session, "say", json!({})).await.is_ok());
+    session.playout_started();
+    session.playout_finished();
+    assert!(call(&session, "say", json!({})).await.is_ok());
+    assert_eq!(began.elapsed(), Duration::ZERO);
+}
+
+// L23
+#[tokio::test(start_paused = true)]
+async fn the_token_is_cancelled_when_the_call_is() {
+    let (session, probe) = probe().await;
+    let watching = begin(&session, "c1", "watch", r#"{"millis":1000}"#).await;
+    assert_eq!(probe.cancelled.get(), 0);
+    session.cancel("c1");
+    answer(watching).await;
+    ms(1).await;
+    assert_eq!(probe.cancelled.get(), 1);
+}
+
+// L23
+#[tokio::test(start_paused = true)]
+async fn the_token_is_cancelled_when_nobody_waits_for_the_answer() {
+    let (session, probe) = probe().await;
+    let watching = begin(&session, "c1", "watch", r#"{"millis":1000}"#).await;
+    watching.abort();
+    ms(1).await;
+    assert_eq!(probe.cancelled.get(), 1);
+}
+
+// L23, R-B5
+#[tokio::test(start_paused = true)]
+async fn the_token_is_cancelled_when_the_time_is_up() {
+    let (session, probe) = probe().await;
+    call(&session, "watch", json!({"millis": 40_000})).await;
+    ms(1).await;
+    assert_eq!(probe.cancelled.get(), 1);
+}
+
+// L23
+#[tokio::test(start_paused = true)]
+async fn the_token_is_not_cancelled_when_the_call_ends_by_itself() {
+    let (session, probe) = probe().await;
+    assert!(call(&session, "watch", json!({"millis": 10})).await.is_ok());
+    ms(1).await;
+    assert_eq!(probe.cancelled.get(), 0);
+}
+
+// R-I2
+#[tokio::test]
+async fn tools_read_the_state_that_the_host_and_the_intents_have_made() {
+    let (session, _probe) = probe().await;
+    assert_eq!(call(&session, "ask", json!({})).await.data_json(), Some("null"));
+    assert_eq!(call(&session, "ask", json!({})).await.data_json(), Some(r#""later""#));
+    session.change(&[StateChange::Value("place".into(), json!("Rome"))]).await.expect("a change");
+    let seen: Value = call(&session, "look", json!({})).await.data().expect("a view");
+    assert_eq!(seen["state"]["values"]["place"], json!("Rome"));
+}
+
+// L23
+#[tokio::test]
+async fn outside_a_session_there_is_no_key_and_no_call_and_no_wait() {
+    let tools = tools![Probe::default()];
+    let ctx = RunContext::detached();
+    assert_eq!(tools.call("key", "{}", &ctx).await.data_json(), Some(r#""none""#));
+    assert_eq!(tools.call("made", "{}", &ctx).await.data_json(), Some(r#"{"call":null,"count":1}"#));
+    assert!(tools.call("say", "{}", &ctx).await.is_ok());
+}
+
+// L23
+#[tokio::test]
+async fn a_clone_of_the_session_is_the_same_session() {
+    let runtime: Runtime = crate::support::runtime(tools![Probe::default()], Policy::text());
+    let session = open(&runtime, "s-1", Mode::Text).await;
+    session.clone().next_turn().await;
+    assert_eq!((session.turn(), session.id().as_str()), (1, "s-1"));
+}

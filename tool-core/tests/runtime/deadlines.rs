@@ -1,1 +1,284 @@
 //! How long a tool may take.
+
+use crate::support::{Counter, OnDrop, asked, call, kind, message, runtime, text, tools};
+use serde_json::json;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::{Instant, advance};
+use tool_core::{ErrorKind, Mode, Policy, RunContext, Runtime, Session, toolset};
+
+#[derive(Clone, Default)]
+struct Slow {
+    runs: Counter,
+    dropped: Counter,
+    cancelled: Arc<Notify>,
+}
+
+#[toolset(name = "slow_in_deadlines")]
+impl Slow {
+    /// Take for ever.
+    #[tool(name = "forever")]
+    async fn forever(&self) {
+        let _guard = OnDrop(self.dropped.clone());
+        self.runs.add();
+        std::future::pending::<()>().await;
+    }
+
+    /// Take for ever, but not for long.
+    #[tool(name = "half_a_second", timeout = "500ms")]
+    async fn half_a_second(&self) {
+        self.forever().await;
+    }
+
+    /// Take as long as told.
+    #[tool(name = "sleep", timeout = "1s")]
+    async fn sleep(&self, ms: u64) -> u64 {
+        tokio::time::sleep(Duration::from_millis(ms)).await;
+        ms
+    }
+
+    /// Leave somebody behind who wants to hear of the end.
+    #[tool(name = "spawn", timeout = "1s")]
+    async fn spawn(&self, ctx: &RunContext) {
+        let (token, heard) = (ctx.cancellation().clone(), Arc::clone(&self.cancelled));
+        ctx.spawn(async move {
+            token.cancelled().await;
+            heard.notify_one();
+        });
+        std::future::pending::<()>().await;
+    }
+
+    /// How much time is left, in milliseconds.
+    #[tool(name = "left", timeout = "7s")]
+    fn left(&self, ctx: &RunContext) -> u128 {
+        self.runs.add();
+        let left = ctx.deadline().map(|at| at - Instant::now().into_std());
+        left.unwrap_or_default().as_millis()
+    }
+}
+
+async fn session(policy: Policy) -> (Session, Slow) {
+    let slow = Slow::default();
+    (text(tools![slow.clone()], policy).await, slow)
+}
+
+/// Calls a tool that takes for ever; after how long it is answered.
+async fn given_up_after(session: &Session, tool: &str) -> Duration {
+    let began = Instant::now();
+    let response = call(session, tool, json!({})).await;
+    assert_eq!(kind(&response), Some(ErrorKind::Timeout));
+    began.elapsed()
+}
+
+fn within(limit: u64, taken: Duration) -> bool {
+    (Duration::from_millis(limit)..=Duration::from_millis(limit + 50)).contains(&taken)
+}
+
+// R-B5
+#[tokio::test(start_paused = true)]
+async fn a_tool_has_thirty_seconds_unless_told() {
+    let (session, _) = session(Policy::text()).await;
+    let taken = given_up_after(&session, "forever").await;
+    assert!(within(30_000, taken), "{taken:?}");
+}
+
+// R-B5
+#[tokio::test(start_paused = true)]
+async fn the_policy_says_how_long_a_tool_has_and_the_tool_knows_better() {
+    let (session, _) = session(Policy::text().deadline(Duration::from_millis(1200))).await;
+    let taken = [given_up_after(&session, "forever").await, given_up_after(&session, "half_a_second").await];
+    assert!(within(1200, taken[0]) && within(500, taken[1]), "{taken:?}");
+}
+
+// R-B5
+#[tokio::test(start_paused = true)]
+async fn what_is_ready_in_time_is_answered() {
+    let (session, _) = session(Policy::text()).await;
+    assert!(call(&session, "sleep", json!({"ms": 999})).await.is_ok());
+    assert_eq!(kind(&call(&session, "sleep", json!({"ms": 1001})).await), Some(ErrorKind::Timeout));
+}
+
+// R-B5
+#[tokio::test(start_paused = true)]
+async fn the_future_is_dropped_before_the_answer_is_there() {
+    let (session, slow) = session(Policy::text()).await;
+    given_up_after(&session, "half_a_second").await;
+    assert_eq!((slow.runs.get(), slow.dropped.get()), (1, 1));
+}
+
+// R-B5
+#[tokio::test(start_paused = true)]
+async fn a_timeout_tells_the_figures() {
+    let (session, _) = session(Policy::text()).await;
+    let response = call(&session, "half_a_second", json!({})).await;
+    let said = message(&response);
+    assert!(said.starts_with("`half_a_second` was given up after 50"), "{said}");
+    assert!(said.ends_with(" ms running; its limit is 500 ms"), "{said}");
+}
+
+// R-B5
+#[tokio::test(start_paused = true)]
+async fn what_a_late_tool_has_spawned_hears_of_the_end() {
+    let (session, slow) = session(Policy::text()).await;
+    given_up_after(&session, "spawn").await;
+    slow.cancelled.notified().await;
+}
+
+// R-B5
+#[tokio::test(start_paused = true)]
+async fn a_tool_knows_how_much_time_it_has() {
+    let (session, _) = session(Policy::text()).await;
+    assert_eq!(call(&session, "left", json!({})).await.data_json(), Some("7000"));
+}
+
+// R-B5
+#[tokio::test(start_paused = true)]
+async fn time_spent_waiting_for_other_calls_counts_and_what_did_not_begin_did_nothing() {
+    let (session, slow) = session(Policy::text().concurrent_calls(1)).await;
+    let began = Instant::now();
+    let responses = session.call_all([asked("forever", json!({})), asked("left", json!({}))]).await;
+    let late = responses[1].error().expect("an error");
+    assert_eq!((late.kind, late.partial_side_effects, slow.runs.get()), (ErrorKind::Timeout, false, 1));
+    assert!(late.message.contains("waiting for other calls of the session"), "{}", late.message);
+    assert!(within(7000, responses[1].meta().duration()) && within(30_000, began.elapsed()));
+}
+
+/// Tools that keep their thread until they are let go.
+#[derive(Clone, Default)]
+struct Threads(Arc<Gate>);
+
+#[derive(Default)]
+struct Gate {
+    runs: Counter,
+    ended: Counter,
+    began: Notify,
+    open: Mutex<u32>,
+    opened: Condvar,
+}
+
+impl Gate {
+    /// Lets as many through.
+    fn open(&self, calls: u32) {
+        *self.open.lock().unwrap_or_else(PoisonError::into_inner) += calls;
+        self.opened.notify_all();
+    }
+
+    fn pass(&self) {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.opened.wait_while(open, |open| *open == 0).unwrap_or_else(PoisonError::into_inner);
+        *open -= 1;
+    }
+
+    async fn until_running(&self, calls: u32) {
+        while self.runs.get() < calls {
+            self.began.notified().await;
+        }
+    }
+}
+
+#[toolset(name = "threads_in_deadlines")]
+impl Threads {
+    /// Keep a thread.
+    #[tool(name = "block", blocking, timeout = "2s")]
+    fn block(&self, n: u32) -> u32 {
+        self.0.runs.add();
+        self.0.began.notify_one();
+        self.0.pass();
+        self.0.ended.add();
+        n
+    }
+
+    /// Break on a thread.
+    #[tool(name = "block_and_break", blocking)]
+    fn block_and_break(&self) {
+        panic!("broken on purpose");
+    }
+
+    /// Answer at once.
+    #[tool(name = "quick")]
+    fn quick(&self) -> u32 {
+        1
+    }
+}
+
+async fn threads(policy: Policy) -> (Runtime, Session, Arc<Gate>) {
+    let gate = Arc::new(Gate::default());
+    let runtime = runtime(tools![Threads(Arc::clone(&gate))], policy);
+    let session = runtime.session("s-1", Mode::Text).await.expect("a session");
+    (runtime, session, gate)
+}
+
+fn begin(session: &Session, n: u32) -> tokio::task::JoinHandle<tool_core::ToolResponse> {
+    let session = session.clone();
+    tokio::spawn(async move { call(&session, "block", json!({"n": n})).await })
+}
+
+// R-B5
+#[tokio::test(start_paused = true)]
+async fn other_calls_go_on_beside_one_that_blocks() {
+    let (_, session, gate) = threads(Policy::text()).await;
+    let blocked = begin(&session, 7);
+    gate.until_running(1).await;
+    assert!(call(&session, "quick", json!({})).await.is_ok());
+    gate.open(1);
+    assert_eq!(blocked.await.expect("a response").data_json(), Some("7"));
+}
+
+// R-B5
+#[tokio::test(start_paused = true)]
+async fn a_late_blocking_call_is_answered_and_counted_as_detached_until_it_ends() {
+    let (runtime, session, gate) = threads(Policy::text()).await;
+    let blocked = begin(&session, 7);
+    gate.until_running(1).await;
+    assert_eq!(runtime.detached(), 0);
+    advance(Duration::from_secs(2)).await;
+    let response = blocked.await.expect("a response");
+    assert_eq!((kind(&response), runtime.detached()), (Some(ErrorKind::Timeout), 1));
+    assert!(within(2000, response.meta().duration()), "{:?}", response.meta().duration());
+    assert!(response.error().expect("an error").partial_side_effects);
+    gate.open(1);
+    while runtime.detached() > 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(gate.ended.get(), 1);
+}
+
+// R-B5
+#[tokio::test(start_paused = true)]
+async fn as_many_threads_block_as_the_policy_says_and_further_calls_wait() {
+    let (_, session, gate) = threads(Policy::text().blocking_threads(2)).await;
+    let blocked = [begin(&session, 1), begin(&session, 2), begin(&session, 3)];
+    gate.until_running(2).await;
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(gate.runs.get(), 2);
+    gate.open(3);
+    for call in blocked {
+        assert!(call.await.expect("a response").is_ok());
+    }
+    assert_eq!(gate.runs.get(), 3);
+}
+
+// R-B5
+#[tokio::test(start_paused = true)]
+async fn a_call_that_gets_no_thread_in_time_has_done_nothing() {
+    let (_, session, gate) = threads(Policy::text().blocking_threads(1)).await;
+    let (first, second) = (begin(&session, 1), begin(&session, 2));
+    gate.until_running(1).await;
+    advance(Duration::from_secs(2)).await;
+    let responses = [first.await.expect("a response"), second.await.expect("a response")];
+    gate.open(2);
+    let late = responses[1].error().expect("an error");
+    assert_eq!((late.kind, late.partial_side_effects, gate.runs.get()), (ErrorKind::Timeout, false, 1));
+}
+
+// R-B5, R-E3
+#[tokio::test]
+async fn a_panic_on_a_thread_is_answered() {
+    let (runtime, session, _) = threads(Policy::text()).await;
+    let response = call(&session, "block_and_break", json!({})).await;
+    assert_eq!((kind(&response), runtime.detached()), (Some(ErrorKind::Internal), 0));
+    assert!(call(&session, "quick", json!({})).await.is_ok());
+}

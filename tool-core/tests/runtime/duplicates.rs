@@ -1,1 +1,275 @@
-//! What happens to a call while one like it runs.
+//! A call of a tool while another call of it runs: `on_duplicate` and `duplicate_scope`. L17
+
+use crate::support::{call, kind, message, text, tools};
+use crate::support_b::{Log, answer, begin};
+use serde_json::json;
+use tool_core::{ErrorKind, Policy, RunContext, Session, ToolResponse, toolset};
+
+fn careful(args: &AgreedArgs) -> bool {
+    args.what != "tea"
+}
+
+#[derive(Clone, Default)]
+struct Desk {
+    log: Log,
+}
+
+#[toolset(discover = false)]
+impl Desk {
+    /// Any number at once.
+    #[tool(on_duplicate = "allow")]
+    async fn allowing(&self, what: String) -> String {
+        self.log.work(&what, 1_000).await;
+        what
+    }
+
+    /// One at a time.
+    #[tool(on_duplicate = "reject", category = "action")]
+    async fn rejecting(&self, what: String) -> String {
+        self.log.work(&what, 1_000).await;
+        what
+    }
+
+    /// One of the same arguments at a time.
+    #[tool(on_duplicate = "reject", duplicate_scope = "name_and_args")]
+    async fn rejecting_equals(&self, what: String, #[arg(default = 1)] count: u32) -> String {
+        self.log.work(&format!("{count} {what}"), 1_000).await;
+        what
+    }
+
+    /// The newest wins.
+    #[tool(on_duplicate = "replace", cancellable, category = "action")]
+    async fn replacing(&self, what: String) -> String {
+        self.log.work(&what, 1_000).await;
+        what
+    }
+
+    /// The newest of the same arguments wins.
+    #[tool(on_duplicate = "replace", duplicate_scope = "name_and_args", cancellable)]
+    async fn replacing_equals(&self, what: String) -> String {
+        self.log.work(&what, 1_000).await;
+        what
+    }
+
+    /// The newest would win, if the other could be cancelled.
+    #[tool(on_duplicate = "replace")]
+    async fn stubborn(&self, what: String) -> String {
+        self.log.work(&what, 1_000).await;
+        what
+    }
+
+    /// The newest would win, if the other had not disallowed it.
+    #[tool(on_duplicate = "replace", cancellable)]
+    async fn committed(&self, ctx: &RunContext, what: String) -> String {
+        ctx.disallow_interruptions();
+        self.log.work(&what, 1_000).await;
+        what
+    }
+
+    /// The newest wins, once a person has agreed to it.
+    #[tool(on_duplicate = "replace", cancellable, confirm = careful, args = AgreedArgs)]
+    async fn agreed(&self, what: String) -> String {
+        self.log.work(&what, 1_000).await;
+        what
+    }
+
+    /// The model is asked.
+    #[tool(on_duplicate = "confirm")]
+    async fn asking(&self, what: String) -> String {
+        self.log.work(&what, 1_000).await;
+        what
+    }
+
+    /// The model is asked about the same arguments.
+    #[tool(on_duplicate = "confirm", duplicate_scope = "name_and_args")]
+    async fn asking_equals(&self, what: String) -> String {
+        self.log.work(&what, 1_000).await;
+        what
+    }
+}
+
+async fn desk(policy: Policy) -> (Session, Desk) {
+    let desk = Desk::default();
+    (text(tools![desk.clone()], policy).await, desk)
+}
+
+const TEA: &str = r#"{"what":"tea"}"#;
+
+/// One call runs, then another is made: the answers of both.
+async fn two(tool: &str, first: &str, second: &str) -> (ToolResponse, ToolResponse, Vec<String>) {
+    let (session, desk) = desk(Policy::text()).await;
+    let running = begin(&session, "first", tool, first).await;
+    let second = session.call(tool_core::ToolCall::new("second", tool, second)).await;
+    (answer(running).await, second, desk.log.all())
+}
+
+// L17
+#[tokio::test(start_paused = true)]
+async fn allowed_duplicates_run_side_by_side() {
+    let (first, second, log) = two("allowing", TEA, TEA).await;
+    assert!(first.is_ok() && second.is_ok());
+    assert_eq!(log, ["tea begins", "tea begins", "tea ends", "tea ends"]);
+}
+
+// L17
+#[tokio::test(start_paused = true)]
+async fn a_rejected_duplicate_does_not_run_and_learns_which_call_does() {
+    let (first, second, log) = two("rejecting", TEA, r#"{"what":"milk"}"#).await;
+    assert!(first.is_ok());
+    assert_eq!(kind(&second), Some(ErrorKind::Conflict));
+    assert!(message(&second).contains("`first`"), "{second}");
+    assert_eq!(log, ["tea begins", "tea ends"]);
+}
+
+// L17
+#[tokio::test(start_paused = true)]
+async fn a_rejected_duplicate_costs_no_budget() {
+    let (session, _desk) = desk(Policy::text().max_calls(Some(2))).await;
+    let running = begin(&session, "first", "rejecting", TEA).await;
+    assert_eq!(kind(&call(&session, "rejecting", json!({"what": "milk"})).await), Some(ErrorKind::Conflict));
+    answer(running).await;
+    assert!(call(&session, "rejecting", json!({"what": "milk"})).await.is_ok());
+}
+
+// L17
+#[tokio::test(start_paused = true)]
+async fn after_the_first_has_ended_nothing_is_a_duplicate() {
+    let (session, _desk) = desk(Policy::text()).await;
+    assert!(call(&session, "rejecting", json!({"what": "tea"})).await.is_ok());
+    assert!(call(&session, "rejecting", json!({"what": "tea"})).await.is_ok());
+}
+
+// L17
+#[tokio::test(start_paused = true)]
+async fn other_sessions_are_no_duplicates() {
+    let runtime = crate::support::runtime(tools![Desk::default()], Policy::text());
+    let one = crate::support::open(&runtime, "one", tool_core::Mode::Text).await;
+    let two = crate::support::open(&runtime, "two", tool_core::Mode::Text).await;
+    let running = begin(&one, "first", "rejecting", TEA).await;
+    assert!(call(&two, "rejecting", json!({"what": "tea"})).await.is_ok());
+    assert!(answer(running).await.is_ok());
+}
+
+// L17
+#[tokio::test(start_paused = true)]
+async fn in_the_narrow_scope_other_arguments_are_no_duplicate() {
+    let (first, second, _) = two("rejecting_equals", TEA, r#"{"what":"milk"}"#).await;
+    assert!(first.is_ok() && second.is_ok());
+}
+
+// L17
+#[tokio::test(start_paused = true)]
+async fn in_the_narrow_scope_key_order_and_defaults_do_not_matter() {
+    let (_, second, _) = two("rejecting_equals", TEA, r#"{"count":1.0, "what":"t\u0065a"}"#).await;
+    assert_eq!(kind(&second), Some(ErrorKind::Conflict));
+}
+
+// L17
+#[tokio::test(start_paused = true)]
+async fn a_replaced_call_is_cancelled_and_the_new_one_runs() {
+    let (first, second, log) = two("replacing", TEA, r#"{"what":"milk"}"#).await;
+    assert_eq!(kind(&first), Some(ErrorKind::Cancelled));
+    assert_eq!(second.data_json(), Some(r#""milk""#));
+    assert_eq!(log, ["tea begins", "milk begins", "milk ends"]);
+}
+
+// L17
+#[tokio::test(start_paused = true)]
+async fn in_the_narrow_scope_only_equal_calls_are_replaced() {
+    let (first, second, _) = two("replacing_equals", TEA, r#"{"what":"milk"}"#).await;
+    assert!(first.is_ok() && second.is_ok());
+    let (first, second, _) = two("replacing_equals", TEA, TEA).await;
+    assert!(kind(&first) == Some(ErrorKind::Cancelled) && second.is_ok());
+}
+
+// L17
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_cancelled_is_not_replaced() {
+    let (first, second, log) = two("stubborn", TEA, r#"{"what":"milk"}"#).await;
+    assert!(first.is_ok());
+    assert_eq!(kind(&second), Some(ErrorKind::Conflict));
+    assert_eq!(log, ["tea begins", "tea ends"]);
+}
+
+// L17
+#[tokio::test(start_paused = true)]
+async fn what_has_disallowed_interruptions_is_not_replaced() {
+    let (first, second, _) = two("committed", TEA, r#"{"what":"milk"}"#).await;
+    assert!(first.is_ok());
+    assert_eq!(kind(&second), Some(ErrorKind::Conflict));
+}
+
+// L17, R-B2: what is refused replaces nothing.
+#[tokio::test(start_paused = true)]
+async fn a_call_over_the_budget_replaces_nothing() {
+    let (session, _desk) = desk(Policy::text().max_calls(Some(1))).await;
+    let running = begin(&session, "first", "replacing", TEA).await;
+    let refused = call(&session, "replacing", json!({"what": "milk"})).await;
+    assert_eq!(kind(&refused), Some(ErrorKind::BudgetExceeded));
+    assert!(answer(running).await.is_ok(), "the running call goes on");
+}
+
+// L17, R-C1
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waits_for_a_person_replaces_nothing_before_they_agree() {
+    let (session, _desk) = desk(Policy::text()).await;
+    let running = begin(&session, "first", "agreed", TEA).await;
+    let waits = call(&session, "agreed", json!({"what": "milk"})).await;
+    let token = waits.meta().confirmation().expect("a token").token.clone();
+    assert!(!running.is_finished());
+    assert!(session.approve(&token).await.is_ok());
+    assert_eq!(kind(&answer(running).await), Some(ErrorKind::Cancelled));
+}
+
+// L17
+#[tokio::test(start_paused = true)]
+async fn the_model_is_asked_before_a_second_call_runs() {
+    let (first, second, log) = two("asking", TEA, r#"{"what":"milk"}"#).await;
+    assert!(first.is_ok());
+    assert_eq!(kind(&second), Some(ErrorKind::Conflict));
+    assert!(message(&second).contains("`confirm_duplicate`"), "{second}");
+    assert_eq!(log, ["tea begins", "tea ends"]);
+}
+
+// L17
+#[tokio::test(start_paused = true)]
+async fn a_confirmed_duplicate_runs_beside_the_other() {
+    let (first, second, log) = two("asking", TEA, r#"{"what":"milk","confirm_duplicate":true}"#).await;
+    assert!(first.is_ok() && second.is_ok(), "{second}");
+    assert_eq!(log, ["tea begins", "milk begins", "tea ends", "milk ends"]);
+}
+
+// L17
+#[tokio::test(start_paused = true)]
+async fn a_duplicate_that_is_confirmed_with_false_or_null_is_not() {
+    for no in ["false", "null"] {
+        let (_, second, _) = two("asking", TEA, &format!(r#"{{"what":"tea","confirm_duplicate":{no}}}"#)).await;
+        assert_eq!(kind(&second), Some(ErrorKind::Conflict), "{no}");
+    }
+}
+
+// L17
+#[tokio::test(start_paused = true)]
+async fn confirm_duplicate_does_no_harm_where_nothing_runs() {
+    let (session, _desk) = desk(Policy::text()).await;
+    assert!(call(&session, "asking", json!({"what": "tea", "confirm_duplicate": true})).await.is_ok());
+}
+
+// L17
+#[tokio::test(start_paused = true)]
+async fn in_the_narrow_scope_confirm_duplicate_is_no_argument_of_the_tools() {
+    let (_, second, _) = two("asking_equals", r#"{"what":"tea","confirm_duplicate":true}"#, TEA).await;
+    assert_eq!(kind(&second), Some(ErrorKind::Conflict));
+    let (_, second, _) = two("asking_equals", TEA, r#"{"what":"milk"}"#).await;
+    assert!(second.is_ok());
+}
+
+// L17, L22
+#[tokio::test(start_paused = true)]
+async fn the_calls_of_one_step_are_duplicates_of_one_another() {
+    let (session, _desk) = desk(Policy::text()).await;
+    let calls = ["a", "b"].map(|id| tool_core::ToolCall::new(id, "rejecting", TEA));
+    let answers = session.call_all(calls).await;
+    assert!(answers[0].is_ok());
+    assert_eq!(kind(&answers[1]), Some(ErrorKind::Conflict));
+}

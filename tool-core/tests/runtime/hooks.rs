@@ -1,1 +1,256 @@
-//! What a hook sees and may change.
+//! The host's own code before, after and around calls.
+
+#![allow(clippy::unused_self, clippy::needless_pass_by_value, reason = "tools as their authors write them")]
+
+use crate::support::{call, kind, message, tools};
+use crate::support_b::{Log, answer, begin, ms};
+use serde_json::json;
+use std::time::Duration;
+use tool_core::runtime::{Hook, HookFuture, HookedCall, Next};
+use tool_core::{ErrorKind, Mode, Policy, Runtime, Session, ToolError, ToolResponse, toolset};
+
+#[derive(Clone, Default)]
+struct Post {
+    log: Log,
+}
+
+#[toolset(discover = false)]
+impl Post {
+    /// Send something.
+    #[tool(category = "action")]
+    fn send(&self, what: String) -> String {
+        self.log.add(format!("sends {what}"));
+        what
+    }
+
+    /// Send something for a second, and only the newest.
+    #[tool(on_duplicate = "replace", cancellable)]
+    async fn swap(&self, what: String) -> String {
+        ms(1_000).await;
+        what
+    }
+
+    /// Speak only.
+    #[tool(modes("voice"))]
+    fn speak(&self) {}
+}
+
+/// Where a hook panics.
+#[derive(Clone, Copy, PartialEq)]
+enum At {
+    Before,
+    After,
+    Around,
+    Inside,
+}
+
+/// Writes down when it is asked, refuses what holds its word, and panics where it is told.
+struct Watch {
+    name: &'static str,
+    log: Log,
+    refuses: Option<&'static str>,
+    panics: Option<At>,
+    waits: u64,
+}
+
+impl Hook for Watch {
+    fn before<'a>(&'a self, call: &'a HookedCall<'a>) -> HookFuture<'a, Result<(), ToolError>> {
+        assert!(self.panics != Some(At::Before), "before, on purpose");
+        Box::pin(async move {
+            self.log.add(format!("{} before", self.name));
+            ms(self.waits).await;
+            match self.refuses {
+                Some(word) if call.arguments.contains(word) => Err(ToolError::auth("not that")),
+                _ => Ok(()),
+            }
+        })
+    }
+
+    fn after<'a>(&'a self, call: &'a HookedCall<'a>, response: &'a mut ToolResponse) -> HookFuture<'a, ()> {
+        assert!(self.panics != Some(At::After), "after, on purpose");
+        Box::pin(async move {
+            let said = response.error().map_or_else(|| "ok".to_owned(), |error| error.kind.to_string());
+            self.log.add(format!("{} after {}: {said}", self.name, call.tool.name()));
+        })
+    }
+
+    fn around<'a>(&'a self, _: &'a HookedCall<'a>, next: Next<'a>) -> HookFuture<'a, ToolResponse> {
+        assert!(self.panics != Some(At::Around), "around, on purpose");
+        Box::pin(async move {
+            self.log.add(format!("{} goes in", self.name));
+            let response = next.run().await;
+            assert!(self.panics != Some(At::Inside), "behind the tool, on purpose");
+            self.log.add(format!("{} comes out", self.name));
+            response
+        })
+    }
+}
+
+/// Puts another answer in the place of every answer.
+struct Censor;
+
+impl Hook for Censor {
+    fn after<'a>(&'a self, call: &'a HookedCall<'a>, response: &'a mut ToolResponse) -> HookFuture<'a, ()> {
+        Box::pin(async move {
+            assert_eq!((call.session, call.principal, call.mode, call.turn), ("s-1", "user:7", Mode::Text, 0));
+            let text = r#"{"ok":true,"data":"***","meta":{"tool":"send","callId":"c1"}}"#;
+            *response = serde_json::from_str(text).expect("an envelope");
+        })
+    }
+}
+
+/// Answers in the tool's place.
+struct Instead;
+
+impl Hook for Instead {
+    fn around<'a>(&'a self, _: &'a HookedCall<'a>, _: Next<'a>) -> HookFuture<'a, ToolResponse> {
+        let text = r#"{"ok":true,"data":"cached","meta":{"tool":"send","callId":null}}"#;
+        Box::pin(async move { serde_json::from_str(text).expect("an envelope") })
+    }
+}
+
+fn watch(name: &'static str, log: &Log) -> Watch {
+    Watch { name, log: log.clone(), refuses: None, panics: None, waits: 0 }
+}
+
+async fn post(policy: Policy, hooks: impl FnOnce(&Log) -> Vec<Watch>) -> (Session, Log) {
+    let post = Post::default();
+    let mut builder = Runtime::builder(tools![post.clone()]).policy(policy);
+    for hook in hooks(&post.log) {
+        builder = builder.hook(hook);
+    }
+    let runtime = builder.build().expect("a runtime");
+    (runtime.session("s-1", Mode::Text).await.expect("a session"), post.log)
+}
+
+async fn panicking(at: At) -> (ToolResponse, Vec<String>) {
+    let hooks = |log: &Log| vec![Watch { panics: Some(at), ..watch("one", log) }];
+    let (session, log) = post(Policy::text(), hooks).await;
+    (call(&session, "send", json!({"what": "a"})).await, log.all())
+}
+
+#[tokio::test(start_paused = true)]
+async fn hooks_run_in_order_and_stand_around_one_another() {
+    let (session, log) = post(Policy::text(), |log| vec![watch("one", log), watch("two", log)]).await;
+    assert!(call(&session, "send", json!({"what": "a"})).await.is_ok());
+    let order = [
+        "one before",
+        "two before",
+        "one goes in",
+        "two goes in",
+        "sends a",
+        "two comes out",
+        "one comes out",
+        "one after send: ok",
+        "two after send: ok",
+    ];
+    assert_eq!(log.all(), order);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_refuses_a_call_which_does_not_run() {
+    let (session, log) = post(Policy::text(), |log| vec![Watch { refuses: Some("bomb"), ..watch("one", log) }]).await;
+    let refused = call(&session, "send", json!({"what": "bomb"})).await;
+    assert_eq!((kind(&refused), message(&refused)), (Some(ErrorKind::Auth), "not that"));
+    assert_eq!(log.all(), ["one before", "one after send: AUTH"]);
+}
+
+// R-B2
+#[tokio::test(start_paused = true)]
+async fn the_budget_of_a_refused_call_is_given_back() {
+    let hooks = |log: &Log| vec![Watch { refuses: Some("bomb"), ..watch("one", log) }];
+    let (session, _log) = post(Policy::text().max_calls(Some(1)), hooks).await;
+    call(&session, "send", json!({"what": "bomb"})).await;
+    assert!(call(&session, "send", json!({"what": "a"})).await.is_ok());
+    assert_eq!(kind(&call(&session, "send", json!({"what": "b"})).await), Some(ErrorKind::BudgetExceeded));
+}
+
+// L17
+#[tokio::test(start_paused = true)]
+async fn a_call_that_a_hook_refuses_replaces_nothing() {
+    let (session, _log) = post(Policy::text(), |log| vec![Watch { refuses: Some("bomb"), ..watch("one", log) }]).await;
+    let running = begin(&session, "c1", "swap", r#"{"what":"a"}"#).await;
+    assert_eq!(kind(&call(&session, "swap", json!({"what": "bomb"})).await), Some(ErrorKind::Auth));
+    let newer = begin(&session, "c2", "swap", r#"{"what":"b"}"#).await;
+    assert_eq!(kind(&answer(running).await), Some(ErrorKind::Cancelled));
+    assert!(answer(newer).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_answer_is_what_the_hook_after_it_leaves() {
+    let runtime = Runtime::builder(tools![Post::default()]).hook(Censor).build().expect("a runtime");
+    let session = runtime.session("s-1", Mode::Text).principal("user:7").await.expect("a session");
+    assert_eq!(call(&session, "send", json!({"what": "a"})).await.data_json(), Some(r#""***""#));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_answer_is_what_the_hook_around_it_gives() {
+    let post = Post::default();
+    let runtime = Runtime::builder(tools![post.clone()]).hook(Instead).build().expect("a runtime");
+    let session = runtime.session("s-1", Mode::Text).await.expect("a session");
+    assert_eq!(call(&session, "send", json!({"what": "a"})).await.data_json(), Some(r#""cached""#));
+    assert!(post.log.all().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn hooks_after_a_call_see_refusals_too() {
+    let (session, log) = post(Policy::text().max_calls(Some(0)), |log| vec![watch("one", log)]).await;
+    call(&session, "send", json!({"what": "a"})).await;
+    call(&session, "send", json!([])).await;
+    call(&session, "speak", json!({})).await;
+    let seen = ["one after send: BUDGET_EXCEEDED", "one after send: VALIDATION", "one after speak: MODE_RESTRICTED"];
+    assert_eq!(log.all(), seen);
+}
+
+// R-E3
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_panics_before_a_call_keeps_it_from_running() {
+    let (response, log) = panicking(At::Before).await;
+    assert_eq!(kind(&response), Some(ErrorKind::Internal));
+    assert!(!response.error().expect("an error").partial_side_effects);
+    assert_eq!(log, ["one after send: INTERNAL"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_panics_after_a_call_leaves_its_answer() {
+    let (response, _) = panicking(At::After).await;
+    assert_eq!(response.data_json(), Some(r#""a""#));
+}
+
+// R-E3
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_panics_around_a_call_makes_it_an_internal_error() {
+    for at in [At::Around, At::Inside] {
+        let (response, _) = panicking(at).await;
+        let error = response.error().expect("an error");
+        assert_eq!((error.kind, error.partial_side_effects), (ErrorKind::Internal, true));
+        assert!(!error.message.contains("on purpose"), "{}", error.message);
+    }
+}
+
+// R-B5
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_hangs_before_a_call_is_given_up_at_the_deadline() {
+    let policy = Policy::text().deadline(Duration::from_millis(200)).max_calls(Some(1));
+    let hooks = |log: &Log| vec![Watch { waits: 60_000, ..watch("one", log) }];
+    let (session, log) = post(policy, hooks).await;
+    let began = tokio::time::Instant::now();
+    let response = call(&session, "send", json!({"what": "a"})).await;
+    assert_eq!(kind(&response), Some(ErrorKind::Timeout));
+    assert!(!response.error().expect("an error").partial_side_effects);
+    assert!(began.elapsed() < Duration::from_millis(250));
+    let again = call(&session, "send", json!({"what": "b"})).await;
+    assert_eq!(kind(&again), Some(ErrorKind::Timeout), "the budget was given back");
+    assert!(!log.all().iter().any(|what| what.starts_with("sends")));
+}
+
+// L22
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waits_for_a_hook_does_not_run_after_an_interruption() {
+    let hooks = |log: &Log| vec![Watch { waits: 100, ..watch("one", log) }];
+    let (session, log) = post(Policy::text(), hooks).await;
+    let sending = begin(&session, "c1", "send", r#"{"what":"a"}"#).await;
+    session.interrupt();
+    assert_eq!(kind(&answer(sending).await), Some(ErrorKind::Cancelled));
+    assert!(!log.all().contains(&"sends a".to_owned()));
+}

@@ -1,1 +1,250 @@
-//! What a response may ask of its session.
+//! What a response may ask of its session, and what a session remembers.
+
+use crate::support::{asked, call, kind, text, tools, voice};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tool_core::runtime::StateChange;
+use tool_core::{
+    ErrorKind, Intent, Mode, Policy, RunContext, Session, SessionState, State, ToolContext, ToolOutput, tool,
+};
+
+/// The intent of a name.
+fn intent(name: &str) -> Intent {
+    match name {
+        "end" => Intent::EndVoiceSession,
+        "audio" => Intent::SuppressAudio,
+        "transcript" => Intent::SuppressTranscript,
+        "cart" => Intent::custom("acme.cart", json!({"items": 2})).expect("a namespace"),
+        "empty cart" => Intent::custom("acme.cart", Value::Null).expect("a namespace"),
+        message => Intent::SetPendingMessage(message.to_owned()),
+    }
+}
+
+/// Ask for things beside the result.
+#[tool(name = "ask")]
+fn ask(intents: Vec<String>) -> ToolOutput {
+    intents.iter().fold(ToolOutput::new(intents.len()), |output, name| output.intent(intent(name)))
+}
+
+/// Ask for one thing while running, and for another with the result.
+#[tool(name = "emit")]
+fn emit(ctx: &RunContext, first: &str, then: &str) -> ToolOutput {
+    ctx.emit(intent(first));
+    ToolOutput::new(()).intent(intent(then))
+}
+
+/// Ask for something, and fail.
+#[tool(name = "emit_and_fail")]
+fn emit_and_fail(ctx: &RunContext, how: &str) -> Result<(), String> {
+    ctx.emit(intent("audio"));
+    ctx.emit(intent("hello"));
+    assert!(how != "panic", "broken on purpose");
+    Err("it failed".to_owned())
+}
+
+/// Read what the session remembers.
+#[tool(name = "read")]
+fn read(ctx: &RunContext, #[context] state: State, key: &str) -> Value {
+    assert_eq!(ctx.state().get(key), state.get(key));
+    state.get(key).cloned().unwrap_or_default()
+}
+
+fn all() -> ToolContext {
+    tools![ask, emit, emit_and_fail, read]
+}
+
+async fn in_voice() -> Session {
+    voice(all(), Policy::voice().max_calls(None)).await
+}
+
+async fn in_text() -> Session {
+    text(all(), Policy::text()).await
+}
+
+async fn want(session: &Session, intents: &[&str]) {
+    assert!(call(session, "ask", json!({"intents": intents})).await.is_ok());
+}
+
+// R-I1
+#[tokio::test]
+async fn the_response_tells_the_intents_and_the_session_carries_them_out_in_order() {
+    let session = in_voice().await;
+    let response = call(&session, "ask", json!({"intents": ["audio", "one", "two", "cart"]})).await;
+    let expected = ["audio", "one", "two", "cart"].map(intent);
+    assert_eq!((response.intents(), session.intents()), (&expected[..], expected.to_vec()));
+    let state = session.state();
+    assert!(state.audio_suppressed && !state.transcript_suppressed && !state.ending && !state.ended);
+    assert_eq!(state.pending_message.as_deref(), Some("two"), "the later one wins");
+    assert_eq!(state.values["acme.cart"], json!({"items": 2}));
+}
+
+// R-I1
+#[tokio::test]
+async fn what_was_emitted_comes_before_what_was_returned() {
+    let session = in_voice().await;
+    call(&session, "emit", json!({"first": "one", "then": "two"})).await;
+    assert_eq!(session.intents(), ["one", "two"].map(intent));
+    assert_eq!(session.state().pending_message.as_deref(), Some("two"));
+}
+
+// R-I1
+#[tokio::test]
+async fn the_audit_log_tells_who_asked_for_what_in_which_call_and_what_came_of_it() {
+    let session = in_text().await;
+    let before = Timestamp::now();
+    for (id, name) in [("call_1", "audio"), ("call_2", "end"), ("call_3", "cart")] {
+        session.call(tool_core::ToolCall::new(id, "ask", json!({"intents": [name]}))).await;
+    }
+    let audit = session.audit();
+    let told = audit.iter().map(|entry| (&*entry.tool, &*entry.call_id, entry.intent.name(), &*entry.effect));
+    let expected = [
+        ("ask", "call_1", "SUPPRESS_AUDIO", "audio is suppressed"),
+        ("ask", "call_2", "END_VOICE_SESSION", "none: this is not a voice session"),
+        ("ask", "call_3", "acme.cart", "the session's `acme.cart` was set"),
+    ];
+    assert_eq!(told.collect::<Vec<_>>(), expected);
+    assert!(audit.iter().all(|entry| entry.at.0 >= before && entry.at.0 <= Timestamp::now()));
+}
+
+// R-I1
+#[tokio::test]
+async fn intents_of_calls_that_fail_are_not_carried_out() {
+    let session = in_voice().await;
+    for (how, expected) in [("error", ErrorKind::Permanent), ("panic", ErrorKind::Internal)] {
+        assert_eq!(kind(&call(&session, "emit_and_fail", json!({"how": how})).await), Some(expected));
+    }
+    assert_eq!((&*session.state(), session.audit()), (&SessionState::default(), vec![]));
+}
+
+// R-I1
+#[tokio::test]
+async fn intents_of_calls_that_do_not_run_are_not_carried_out() {
+    let session = voice(all(), Policy::voice().max_calls(Some(1))).await;
+    want(&session, &["one"]).await;
+    let refused = call(&session, "ask", json!({"intents": ["two"]})).await;
+    assert_eq!(kind(&refused), Some(ErrorKind::BudgetExceeded));
+    assert_eq!(session.intents(), [intent("one")]);
+}
+
+// R-I1
+#[tokio::test]
+async fn a_custom_intent_without_a_payload_takes_its_value_away() {
+    let session = in_voice().await;
+    want(&session, &["cart", "empty cart"]).await;
+    assert!(session.state().values.is_empty());
+    assert_eq!(session.intents().len(), 2);
+}
+
+// R-I1
+#[test]
+fn a_custom_intent_has_a_namespace() {
+    for name in ["", "cart", ".cart", "acme.", "acme..cart"] {
+        assert!(Intent::custom(name, Value::Null).is_err(), "{name}");
+    }
+}
+
+// R-I1, R-I2
+#[tokio::test]
+async fn the_end_of_a_voice_session_comes_after_its_turn() {
+    let session = in_voice().await;
+    want(&session, &["end", "goodbye"]).await;
+    assert!(session.state().ending && !session.state().ended);
+    want(&session, &["audio"]).await;
+    let turn = session.next_turn().await;
+    assert!(turn.ended);
+    assert_eq!(turn.pending_message.as_deref(), Some("goodbye"));
+    assert!(session.state().ended);
+    assert_eq!(kind(&call(&session, "read", json!({"key": "x"})).await), Some(ErrorKind::SessionInactive));
+    assert_eq!(session.audit().len(), 3, "the log is still there");
+}
+
+// R-I1
+#[tokio::test]
+async fn a_text_session_does_not_end_with_a_voice_session() {
+    let session = in_text().await;
+    want(&session, &["end"]).await;
+    assert!(!session.state().ending);
+    assert!(!session.next_turn().await.ended);
+    assert!(call(&session, "read", json!({"key": "x"})).await.is_ok());
+}
+
+// R-I2
+#[tokio::test]
+async fn in_voice_the_state_stays_until_the_host_changes_it() {
+    let session = in_voice().await;
+    want(&session, &["audio", "transcript", "cart"]).await;
+    session.next_turn().await;
+    session.next_turn().await;
+    let state = session.state();
+    assert!(state.audio_suppressed && state.transcript_suppressed && state.values.contains_key("acme.cart"));
+    let changes = [
+        StateChange::AudioSuppressed(false),
+        StateChange::TranscriptSuppressed(false),
+        StateChange::Value("acme.cart".to_owned(), Value::Null),
+    ];
+    session.change(&changes).await.expect("a store in memory");
+    assert_eq!(*session.state(), SessionState::default());
+}
+
+// R-I2
+#[tokio::test]
+async fn in_text_the_state_goes_with_the_turn() {
+    let session = in_text().await;
+    want(&session, &["audio", "transcript", "cart", "hello"]).await;
+    assert!(session.state().audio_suppressed);
+    assert_eq!(session.next_turn().await.pending_message.as_deref(), Some("hello"));
+    assert_eq!(*session.state(), SessionState::default());
+    assert_eq!(session.next_turn().await.pending_message, None);
+}
+
+// R-I1, R-I2
+#[tokio::test]
+async fn a_pending_message_is_handed_over_once() {
+    let session = in_voice().await;
+    want(&session, &["hello"]).await;
+    let mut said = Vec::new();
+    for _ in 0..3 {
+        said.push(session.next_turn().await.pending_message);
+    }
+    assert_eq!(said, [Some("hello".to_owned()), None, None]);
+    assert_eq!(session.state().pending_message, None);
+}
+
+// R-I1
+#[tokio::test]
+async fn a_message_that_is_set_again_is_handed_over_again() {
+    let session = in_voice().await;
+    for _ in 0..3 {
+        want(&session, &["hello"]).await;
+        assert_eq!(session.next_turn().await.pending_message.as_deref(), Some("hello"));
+    }
+    session.change(&[StateChange::PendingMessage(None)]).await.expect("a store in memory");
+    assert_eq!(session.next_turn().await.pending_message, None);
+}
+
+// R-I2
+#[tokio::test]
+async fn a_tool_reads_the_state_as_it_is_when_it_is_called() {
+    let session = in_voice().await;
+    assert_eq!(call(&session, "read", json!({"key": "audioSuppressed"})).await.data_json(), Some("false"));
+    want(&session, &["audio"]).await;
+    session.next_turn().await;
+    assert_eq!(call(&session, "read", json!({"key": "audioSuppressed"})).await.data_json(), Some("true"));
+    let values = [StateChange::Value("host".to_owned(), json!({"user": 7}))];
+    session.change(&values).await.expect("a store in memory");
+    let read = call(&session, "read", json!({"key": "values"})).await;
+    assert_eq!(read.data_json(), Some(r#"{"host":{"user":7}}"#));
+}
+
+// R-I1
+#[tokio::test]
+async fn the_audit_log_keeps_the_last_thousand() {
+    let session = text(all(), Policy::text().repeated_calls(None)).await;
+    let many = (0..1100).map(|n| n.to_string()).collect::<Vec<_>>();
+    for some in many.chunks(100) {
+        assert!(session.call(asked("ask", json!({"intents": some}))).await.is_ok());
+    }
+    let audit = session.audit();
+    assert_eq!((audit.len(), &audit[0].intent, &audit[999].intent), (1000, &intent("100"), &intent("1099")));
+    assert_eq!(session.mode(), Mode::Text);
+}

@@ -1,1 +1,213 @@
-//! Layers of a service around every call.
+//! Sessions and runtimes as `tower::Service`s, and tower's layers around the calls of all sessions.
+
+#![allow(clippy::unused_self, clippy::needless_pass_by_value, reason = "tools as their authors write them")]
+
+use crate::support::{asked, call, kind, open, tools};
+use crate::support_b::{Log, answer, begin};
+use serde_json::json;
+use std::time::Duration;
+use tokio::time::Instant;
+use tool_core::{ErrorKind, Mode, Policy, RunContext, Runtime, Session, ToolCall, toolset};
+use tower::limit::{ConcurrencyLimitLayer, RateLimitLayer};
+use tower::load_shed::LoadShedLayer;
+use tower::timeout::TimeoutLayer;
+use tower::util::MapRequestLayer;
+use tower::{Service, ServiceExt};
+
+#[derive(Clone, Default)]
+struct Mill {
+    log: Log,
+}
+
+#[toolset(discover = false)]
+impl Mill {
+    /// Grind for so long.
+    #[tool(category = "action")]
+    async fn grind(&self, millis: u64) -> u64 {
+        self.log.work(&millis.to_string(), millis).await;
+        millis
+    }
+
+    /// Grind for so long, without leaving anything behind.
+    #[tool(category = "retrieval")]
+    async fn watch(&self, millis: u64) -> u64 {
+        self.log.work(&millis.to_string(), millis).await;
+        millis
+    }
+
+    /// Have another tool grind.
+    #[tool]
+    async fn delegate(&self, ctx: &RunContext) -> bool {
+        ctx.call("grind", json!({"millis": 1})).await.is_ok()
+    }
+
+    /// Break down.
+    #[tool]
+    fn break_down(&self) {
+        panic!("on purpose");
+    }
+}
+
+fn plain() -> (Runtime, Mill) {
+    let mill = Mill::default();
+    (crate::support::runtime(tools![mill.clone()], Policy::text()), mill)
+}
+
+fn grind(id: &str, millis: u64) -> ToolCall {
+    ToolCall::new(id, "grind", json!({"millis": millis}))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_is_a_service() {
+    let mut session: Session = open(&plain().0, "s-1", Mode::Text).await;
+    let Ok(response) = session.ready().await.expect("always").call(grind("c1", 5)).await;
+    assert_eq!((response.meta().call_id(), response.data_json()), (Some("c1"), Some("5")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_stands_under_layers_of_the_hosts_own() {
+    let session = open(&plain().0, "s-1", Mode::Text).await;
+    let twice = MapRequestLayer::new(|call: ToolCall| call.with_id("mapped"));
+    let response = tower::Layer::layer(&twice, session).oneshot(grind("c1", 5)).await.expect("infallible");
+    assert_eq!(response.meta().call_id(), Some("mapped"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_runtime_serves_the_calls_of_the_sessions_that_they_name() {
+    let (runtime, _mill) = plain();
+    let (_one, two) = (open(&runtime, "one", Mode::Text).await, open(&runtime, "two", Mode::Text).await);
+    let response = runtime.clone().oneshot(grind("c1", 5).in_session("one")).await.expect("infallible");
+    assert_eq!(response.data_json(), Some("5"));
+    two.end().await;
+    let response = runtime.oneshot(grind("c1", 5).in_session("two")).await.expect("infallible");
+    assert_eq!(kind(&response), Some(ErrorKind::SessionInactive));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_runtime_answers_calls_of_no_session_that_it_knows() {
+    let (runtime, mill) = plain();
+    for call in [grind("c1", 5), grind("c1", 5).in_session("nobody's")] {
+        let response = runtime.clone().oneshot(call).await.expect("infallible");
+        assert_eq!((kind(&response), response.meta().call_id()), (Some(ErrorKind::SessionInactive), Some("c1")));
+    }
+    assert!(mill.log.all().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rate_limit_delays_the_calls_of_all_sessions() {
+    let builder = Runtime::builder(tools![Mill::default()]).layer(RateLimitLayer::new(2, Duration::from_secs(1)));
+    let runtime = builder.build().expect("a runtime");
+    let (one, two) = (open(&runtime, "one", Mode::Text).await, open(&runtime, "two", Mode::Text).await);
+    let began = Instant::now();
+    for session in [&one, &two, &one] {
+        assert!(session.call(asked("grind", json!({"millis": 0}))).await.is_ok());
+    }
+    assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_concurrency_limit_holds_for_all_sessions_together() {
+    let mill = Mill::default();
+    let runtime = Runtime::builder(tools![mill.clone()]).layer(ConcurrencyLimitLayer::new(1)).build();
+    let runtime = runtime.expect("a runtime");
+    let (one, two) = (open(&runtime, "one", Mode::Text).await, open(&runtime, "two", Mode::Text).await);
+    let first = begin(&one, "c1", "grind", r#"{"millis":100}"#).await;
+    assert!(call(&two, "grind", json!({"millis": 1})).await.is_ok());
+    assert!(answer(first).await.is_ok());
+    assert_eq!(mill.log.all(), ["100 begins", "100 ends", "1 begins", "1 ends"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_shed_is_answered_as_too_many_and_does_not_run() {
+    let mill = Mill::default();
+    let builder = Runtime::builder(tools![mill.clone()]).layer(LoadShedLayer::new());
+    let runtime = builder.layer(ConcurrencyLimitLayer::new(1)).build().expect("a runtime");
+    let session = open(&runtime, "s-1", Mode::Text).await;
+    let first = begin(&session, "c1", "grind", r#"{"millis":100}"#).await;
+    let shed = session.call(grind("c2", 1)).await;
+    assert_eq!((kind(&shed), shed.meta().call_id()), (Some(ErrorKind::RateLimit), Some("c2")));
+    let error = shed.error().expect("an error");
+    assert!(error.retryable && !error.partial_side_effects);
+    assert!(answer(first).await.is_ok());
+    assert_eq!(mill.log.all(), ["100 begins", "100 ends"]);
+}
+
+// R-E3
+#[tokio::test(start_paused = true)]
+async fn what_a_timeout_layer_gives_up_is_answered_as_a_timeout() {
+    let mill = Mill::default();
+    let builder = Runtime::builder(tools![mill.clone()]).layer(TimeoutLayer::new(Duration::from_millis(50)));
+    let session = open(&builder.build().expect("a runtime"), "s-1", Mode::Text).await;
+    let response = session.call(grind("c1", 100)).await;
+    assert_eq!((kind(&response), response.meta().call_id()), (Some(ErrorKind::Timeout), Some("c1")));
+    assert!(response.error().expect("an error").partial_side_effects);
+    assert_eq!(mill.log.all(), ["100 begins"]);
+}
+
+// R-E3
+#[tokio::test(start_paused = true)]
+async fn a_retrieval_that_a_timeout_layer_gives_up_left_nothing_behind() {
+    let builder = Runtime::builder(tools![Mill::default()]).layer(TimeoutLayer::new(Duration::from_millis(50)));
+    let session = open(&builder.build().expect("a runtime"), "s-1", Mode::Text).await;
+    let response = call(&session, "watch", json!({"millis": 100})).await;
+    let error = response.error().expect("an error");
+    assert_eq!((error.kind, error.retryable, error.partial_side_effects), (ErrorKind::Timeout, true, false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_layer_is_the_outermost() {
+    let named = |name: &'static str| {
+        MapRequestLayer::new(move |call: ToolCall| {
+            let id = format!("{}{name}", call.id());
+            call.with_id(id)
+        })
+    };
+    let builder = Runtime::builder(tools![Mill::default()]).layer(named(".outer")).layer(named(".inner"));
+    let session = open(&builder.build().expect("a runtime"), "s-1", Mode::Text).await;
+    assert_eq!(session.call(grind("c1", 1)).await.meta().call_id(), Some("c1.outer.inner"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_tools_make_do_not_go_through_the_layers_again() {
+    let builder = Runtime::builder(tools![Mill::default()]).layer(ConcurrencyLimitLayer::new(1));
+    let session = open(&builder.build().expect("a runtime"), "s-1", Mode::Text).await;
+    assert_eq!(call(&session, "delegate", json!({})).await.data_json(), Some("true"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_stops_waiting_for_a_layer_holds_up_nobody() {
+    let runtime = Runtime::builder(tools![Mill::default()]).layer(ConcurrencyLimitLayer::new(1)).build();
+    let session = open(&runtime.expect("a runtime"), "s-1", Mode::Text).await;
+    let first = begin(&session, "c1", "grind", r#"{"millis":100}"#).await;
+    let gone = begin(&session, "c2", "grind", r#"{"millis":100}"#).await;
+    gone.abort();
+    assert!(call(&session, "grind", json!({"millis": 1})).await.is_ok());
+    assert!(answer(first).await.is_ok());
+}
+
+// R-M1
+#[tokio::test(start_paused = true)]
+async fn every_answered_call_is_tallied_by_its_tool() {
+    let (runtime, _mill) = plain();
+    let session = open(&runtime, "s-1", Mode::Text).await;
+    call(&session, "watch", json!({"millis": 3})).await;
+    call(&session, "watch", json!({})).await;
+    call(&session, "break_down", json!({})).await;
+    let tally = runtime.tally("watch").expect("known");
+    assert_eq!((tally.calls, tally.errors, tally.micros / 1_000), (2, 1, 3));
+    assert_eq!(runtime.tally("break_down").map(|tally| (tally.calls, tally.errors)), Some((1, 1)));
+    assert_eq!(runtime.tally("nowhere"), None);
+}
+
+// R-I3
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_ends_every_session_and_answers_what_runs() {
+    let (runtime, mill) = plain();
+    let (one, two) = (open(&runtime, "one", Mode::Text).await, open(&runtime, "two", Mode::Text).await);
+    let running = begin(&one, "c1", "grind", r#"{"millis":100}"#).await;
+    runtime.shutdown().await;
+    assert_eq!(kind(&answer(running).await), Some(ErrorKind::Cancelled));
+    assert_eq!(kind(&two.call(grind("c2", 1)).await), Some(ErrorKind::SessionInactive));
+    assert_eq!(runtime.sessions().await, Ok(0));
+    assert_eq!(mill.log.all(), ["100 begins"]);
+}

@@ -1,15 +1,19 @@
 //! What the runtime promises, seen as a user sees it: through the public API alone.
+#![allow(clippy::unused_self, clippy::needless_pass_by_value, reason = "tools as their authors write them")]
 
 mod support;
 mod support_b;
 
+mod approvals;
 mod budgets;
 mod cancel;
 mod confirm;
 mod context;
 mod deadlines;
 mod duplicates;
+mod empties;
 mod errors;
+mod handles;
 mod hooks;
 mod instructions;
 mod intents;
@@ -18,6 +22,7 @@ mod layers;
 mod loops;
 mod modes;
 mod nesting;
+mod opening;
 mod sessions;
 mod steps;
 mod updates;

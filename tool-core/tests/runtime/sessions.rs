@@ -1,1 +1,264 @@
-//! How sessions open, live and end.
+//! How a session lives and ends, and which tools it has.
+
+use crate::support::{Counter, OnDrop, call, kind, message, open, runtime, tools};
+use serde_json::json;
+use std::time::Duration;
+use tokio::time::advance;
+use tool_core::{ErrorKind, Mode, Policy, Runtime, Session, ToolCall, ToolContext, ToolResponse, tool, toolset};
+
+#[derive(Clone, Default)]
+struct Desk {
+    runs: Counter,
+    dropped: Counter,
+}
+
+#[toolset(name = "desk_in_sessions")]
+impl Desk {
+    /// Say hello.
+    #[tool(name = "greet")]
+    fn greet(&self, name: &str) -> String {
+        self.runs.add();
+        format!("hello {name}")
+    }
+
+    /// Wait for ever.
+    #[tool(name = "wait", cancellable)]
+    async fn wait(&self) {
+        let _guard = OnDrop(self.dropped.clone());
+        self.runs.add();
+        std::future::pending::<()>().await;
+    }
+}
+
+fn desk(policy: Policy) -> (Runtime, Desk) {
+    let desk = Desk::default();
+    (runtime(tools![desk.clone()], policy), desk)
+}
+
+async fn greet(session: &Session) -> ToolResponse {
+    call(session, "greet", json!({"name": "Ada"})).await
+}
+
+fn is_over(response: &ToolResponse) -> bool {
+    kind(response) == Some(ErrorKind::SessionInactive)
+}
+
+// R-I3
+#[tokio::test]
+async fn a_session_goes_from_turn_to_turn_to_its_end() {
+    let (runtime, desk) = desk(Policy::text());
+    let session = open(&runtime, "s", Mode::Text).await;
+    for number in 0..4 {
+        assert_eq!(session.turn(), number);
+        assert!(greet(&session).await.is_ok());
+        let turn = session.next_turn().await;
+        assert_eq!((turn.number, turn.ended), (number + 1, false));
+    }
+    assert!(!session.state().ended);
+    session.end().await;
+    assert!(session.state().ended);
+    assert_eq!(desk.runs.get(), 4);
+}
+
+// R-I3
+#[tokio::test]
+async fn a_call_on_an_ended_session_does_not_run() {
+    let (runtime, desk) = desk(Policy::text());
+    let session = open(&runtime, "s", Mode::Text).await;
+    session.end().await;
+    let late = session.call(ToolCall::new("call_7", "greet", json!({"name": "Ada"}))).await;
+    assert_eq!((kind(&late), desk.runs.get()), (Some(ErrorKind::SessionInactive), 0));
+    assert_eq!(message(&late), "the session has ended; nothing was done");
+    assert_eq!(late.meta().call_id(), Some("call_7"));
+    for (tool, arguments) in [("greet", "not JSON"), ("no_such_tool", "{}"), ("list_running_calls", "{}")] {
+        assert!(is_over(&session.call(ToolCall::new("c", tool, arguments)).await), "{tool}");
+    }
+}
+
+// R-I3
+#[tokio::test]
+async fn whatever_is_asked_of_an_ended_session_is_answered() {
+    let (runtime, _) = desk(Policy::text());
+    let session = open(&runtime, "s", Mode::Text).await;
+    session.end().await;
+    session.end().await;
+    let turn = session.next_turn().await;
+    assert!(turn.ended);
+    assert!(is_over(&session.approve("token").await) && is_over(&session.deny("token").await));
+    assert_eq!((session.cancel("c"), session.interrupt()), (false, 0));
+    assert_eq!((session.audit().len(), session.updates().len()), (0, 0));
+    assert!(session.change(&[]).await.is_ok() && session.refresh().await.is_ok());
+    assert!(session.guide("greet").is_some());
+}
+
+// R-I3
+#[tokio::test]
+async fn the_end_answers_calls_that_run_and_drops_what_they_were_doing() {
+    let (runtime, desk) = desk(Policy::text());
+    let session = open(&runtime, "s", Mode::Text).await;
+    let (response, ()) = tokio::join!(call(&session, "wait", json!({})), async {
+        session.end().await;
+        assert_eq!(desk.dropped.get(), 1, "the end waits for them");
+    });
+    assert_eq!(kind(&response), Some(ErrorKind::Cancelled));
+}
+
+// R-I3
+#[tokio::test]
+async fn under_the_id_of_an_ended_session_a_fresh_one_opens() {
+    let (runtime, _) = desk(Policy::text().max_calls(Some(1)));
+    let old = open(&runtime, "s", Mode::Text).await;
+    old.next_turn().await;
+    assert!(greet(&old).await.is_ok());
+    old.end().await;
+    let new = open(&runtime, "s", Mode::Text).await;
+    assert_eq!(new.turn(), 0);
+    assert!(greet(&new).await.is_ok());
+    assert!(is_over(&greet(&old).await), "the old handle stays what it was");
+    old.end().await;
+    assert!(!new.state().ended && runtime.sessions().await == Ok(1));
+}
+
+// R-I3
+#[tokio::test(start_paused = true)]
+async fn a_session_that_nobody_uses_for_half_an_hour_is_over() {
+    let (runtime, desk) = desk(Policy::text());
+    let session = open(&runtime, "s", Mode::Text).await;
+    advance(Duration::from_mins(30).saturating_sub(Duration::from_millis(1))).await;
+    assert!(greet(&session).await.is_ok());
+    advance(Duration::from_mins(30)).await;
+    assert_eq!(runtime.sessions().await, Ok(0));
+    assert!(is_over(&greet(&session).await));
+    assert!(is_over(&session.call(ToolCall::new("c", "greet", "not JSON")).await));
+    assert!(session.state().ended && session.next_turn().await.ended);
+    assert_eq!(desk.runs.get(), 1);
+}
+
+// R-I3
+#[tokio::test(start_paused = true)]
+async fn the_policy_says_how_long_a_session_may_idle() {
+    let (runtime, _) = desk(Policy::text().idle(Duration::from_secs(5)));
+    let session = open(&runtime, "s", Mode::Text).await;
+    advance(Duration::from_secs(5)).await;
+    assert!(session.next_turn().await.ended);
+    assert!(is_over(&greet(&session).await));
+}
+
+// R-I3
+#[tokio::test(start_paused = true)]
+async fn every_use_keeps_a_session_alive() {
+    let (runtime, _) = desk(Policy::text());
+    let session = open(&runtime, "s", Mode::Text).await;
+    let almost = || advance(Duration::from_mins(29));
+    almost().await;
+    assert!(greet(&session).await.is_ok());
+    almost().await;
+    assert!(!session.next_turn().await.ended);
+    almost().await;
+    assert!(session.change(&[]).await.is_ok());
+    almost().await;
+    open(&runtime, "s", Mode::Text).await;
+    almost().await;
+    assert_eq!(kind(&session.call(ToolCall::new("c", "greet", "{}")).await), Some(ErrorKind::Validation));
+    almost().await;
+    assert!(greet(&session).await.is_ok());
+}
+
+// R-I3
+#[tokio::test(start_paused = true)]
+async fn under_the_id_of_an_expired_session_a_fresh_one_opens() {
+    let (runtime, _) = desk(Policy::text());
+    let old = open(&runtime, "s", Mode::Text).await;
+    old.next_turn().await;
+    advance(Duration::from_mins(31)).await;
+    let new = open(&runtime, "s", Mode::Voice).await;
+    assert_eq!((new.turn(), new.mode()), (0, Mode::Voice));
+    assert!(greet(&new).await.is_ok() && is_over(&greet(&old).await));
+}
+
+// R-I3
+#[tokio::test]
+async fn a_shutdown_ends_every_session() {
+    let (runtime, desk) = desk(Policy::text());
+    let sessions = [open(&runtime, "1", Mode::Text).await, open(&runtime, "2", Mode::Voice).await];
+    let (response, ()) = tokio::join!(call(&sessions[0], "wait", json!({})), runtime.shutdown());
+    assert_eq!((kind(&response), desk.dropped.get()), (Some(ErrorKind::Cancelled), 1));
+    for session in &sessions {
+        assert!(is_over(&greet(session).await));
+    }
+    assert_eq!(runtime.sessions().await, Ok(0));
+}
+
+// R-I3
+#[tokio::test]
+async fn a_session_goes_on_when_the_runtime_is_dropped() {
+    let (runtime, _) = desk(Policy::text());
+    let session = open(&runtime, "s", Mode::Text).await;
+    drop(runtime);
+    assert!(greet(&session).await.is_ok());
+}
+
+/// Say goodbye.
+#[tool(name = "part")]
+fn part() -> &'static str {
+    "goodbye"
+}
+
+/// Say hello in another way.
+#[tool(name = "greet")]
+fn greet_anew() -> &'static str {
+    "welcome"
+}
+
+// R-I4
+#[tokio::test]
+async fn a_session_keeps_the_tools_that_it_began_with() {
+    let (runtime, _) = desk(Policy::text());
+    let old = open(&runtime, "old", Mode::Text).await;
+    runtime.update_tools(tools![part, greet_anew]).expect("sound tools");
+    let new = open(&runtime, "new", Mode::Text).await;
+    assert_eq!(greet(&old).await.data_json(), Some(r#""hello Ada""#));
+    assert_eq!(call(&new, "greet", json!({})).await.data_json(), Some(r#""welcome""#));
+    assert_eq!(kind(&call(&old, "part", json!({})).await), Some(ErrorKind::NotFound));
+    assert_eq!(kind(&call(&new, "wait", json!({})).await), Some(ErrorKind::NotFound));
+    let names = |tools: &ToolContext| tools.definitions().map(|tool| tool.name().to_owned()).collect::<Vec<_>>();
+    assert_eq!(names(new.tools()), names(&runtime.tools()));
+    assert_ne!(names(old.tools()), names(new.tools()));
+    assert!(old.instructions().contains("wait") && !new.instructions().contains("wait"));
+}
+
+// R-I4
+#[tokio::test]
+async fn who_joins_an_open_session_gets_its_tools() {
+    let (runtime, _) = desk(Policy::text());
+    let first = open(&runtime, "s", Mode::Text).await;
+    runtime.update_tools(tools![greet_anew]).expect("sound tools");
+    let joined = open(&runtime, "s", Mode::Text).await;
+    assert_eq!(greet(&joined).await.data_json(), Some(r#""hello Ada""#));
+    first.end().await;
+    let fresh = open(&runtime, "s", Mode::Text).await;
+    assert_eq!(call(&fresh, "greet", json!({})).await.data_json(), Some(r#""welcome""#));
+}
+
+// R-I4
+#[tokio::test]
+async fn who_joins_with_a_transport_gets_the_sessions_tools_too() {
+    let (runtime, _) = desk(Policy::text());
+    let _first = open(&runtime, "s", Mode::Text).await;
+    runtime.update_tools(tools![greet_anew]).expect("sound tools");
+    let joined = runtime.session("s", Mode::Text).on_update(|_| ()).await.expect("a session");
+    assert_eq!(greet(&joined).await.data_json(), Some(r#""hello Ada""#));
+}
+
+// R-I4
+#[tokio::test]
+async fn a_call_that_runs_is_not_touched_when_the_tools_change() {
+    let (runtime, desk) = desk(Policy::text());
+    let session = open(&runtime, "s", Mode::Text).await;
+    let (response, cancelled) = tokio::join!(session.call(ToolCall::new("c", "wait", "{}")), async {
+        runtime.update_tools(tools![part]).expect("sound tools");
+        assert_eq!(desk.dropped.get(), 0);
+        session.cancel("c")
+    });
+    assert!(cancelled && kind(&response) == Some(ErrorKind::Cancelled));
+}

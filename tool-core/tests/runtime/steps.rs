@@ -1,1 +1,262 @@
-//! The calls of one step.
+//! The calls of one step: order, ids, interruptions; what runs alone, and how many run at once. L22
+
+use crate::support::{asked, call, kind, text, tools};
+use crate::support_b::{Log, answer, begin, ms};
+use serde_json::json;
+use tool_core::{ErrorKind, Policy, RunContext, Session, ToolCall, ToolResponse, tool, toolset};
+
+#[derive(Clone, Default)]
+struct Plant {
+    log: Log,
+}
+
+#[toolset(discover = false)]
+impl Plant {
+    /// Work for so long.
+    #[tool]
+    async fn work(&self, name: String, #[arg(default = 100)] millis: u64) -> String {
+        self.log.work(&name, millis).await;
+        name
+    }
+
+    /// Work for so long, with nothing beside it.
+    #[tool(sequential)]
+    async fn alone(&self, name: String) -> String {
+        self.log.work(&name, 100).await;
+        name
+    }
+
+    /// Done before anybody looks.
+    #[tool(category = "action")]
+    fn stamp(&self, name: String) -> String {
+        self.log.add(format!("{name} stamped"));
+        name
+    }
+
+    /// Work that has to be finished.
+    #[tool]
+    async fn finish(&self, ctx: &RunContext, name: String) -> String {
+        ctx.disallow_interruptions();
+        self.log.work(&name, 100).await;
+        name
+    }
+}
+
+/// The same tools, of which none runs alone.
+#[tool]
+async fn wait(millis: u64) -> u64 {
+    ms(millis).await;
+    millis
+}
+
+async fn plant(policy: Policy) -> (Session, Plant) {
+    let plant = Plant::default();
+    (text(tools![plant.clone()], policy).await, plant)
+}
+
+fn work(id: &str, name: &str, millis: u64) -> ToolCall {
+    ToolCall::new(id, "work", json!({"name": name, "millis": millis}))
+}
+
+fn ids(answers: &[ToolResponse]) -> Vec<&str> {
+    answers.iter().map(|answer| answer.meta().call_id().unwrap_or_default()).collect()
+}
+
+/// The calls of a step that runs beside the test.
+async fn step(session: &Session, calls: Vec<ToolCall>) -> tokio::task::JoinHandle<Vec<ToolResponse>> {
+    let session = session.clone();
+    let task = tokio::spawn(async move { session.call_all(calls).await });
+    ms(1).await;
+    task
+}
+
+// L22
+#[tokio::test(start_paused = true)]
+async fn answers_come_in_the_order_of_the_calls() {
+    let (session, _plant) = plant(Policy::text()).await;
+    let answers = session.call_all([work("a", "slow", 300), work("b", "quick", 1), work("c", "middling", 50)]).await;
+    assert_eq!(ids(&answers), ["a", "b", "c"]);
+}
+
+// L22
+#[tokio::test(start_paused = true)]
+async fn the_calls_run_side_by_side() {
+    let (session, plant) = plant(Policy::text()).await;
+    session.call_all([work("a", "one", 100), work("b", "two", 50)]).await;
+    assert_eq!(plant.log.all(), ["one begins", "two begins", "two ends", "one ends"]);
+}
+
+// L22
+#[tokio::test(start_paused = true)]
+async fn no_calls_give_no_answers() {
+    let (session, _plant) = plant(Policy::text()).await;
+    assert!(session.call_all([]).await.is_empty());
+}
+
+// L22
+#[tokio::test(start_paused = true)]
+async fn every_call_of_a_step_is_answered_whatever_becomes_of_it() {
+    let (session, _plant) = plant(Policy::text()).await;
+    let calls = [ToolCall::new("a", "nowhere", "{}"), ToolCall::new("b", "work", "[]"), work("c", "sound", 1)];
+    let answers = session.call_all(calls).await;
+    assert_eq!(ids(&answers), ["a", "b", "c"]);
+    let kinds = answers.iter().map(kind).collect::<Vec<_>>();
+    assert_eq!(kinds, [Some(ErrorKind::NotFound), Some(ErrorKind::Validation), None]);
+}
+
+// L22
+#[tokio::test(start_paused = true)]
+async fn the_same_call_delivered_twice_runs_once_and_is_answered_once() {
+    let (session, plant) = plant(Policy::text()).await;
+    let again = ToolCall::new("a", "work", r#"{ "millis": 5e0, "name": "one" }"#);
+    let answers = session.call_all([work("a", "one", 5), again, work("b", "two", 1)]).await;
+    assert_eq!(ids(&answers), ["a", "b"]);
+    assert!(answers[0].meta().warnings().is_empty());
+    assert_eq!(plant.log.all().len(), 4);
+}
+
+// L22
+#[tokio::test(start_paused = true)]
+async fn another_call_under_a_used_id_does_not_run_and_the_answer_says_so() {
+    let (session, plant) = plant(Policy::text()).await;
+    let answers = session.call_all([work("a", "one", 1), work("a", "two", 1)]).await;
+    assert_eq!(ids(&answers), ["a"]);
+    assert!(answers[0].meta().warnings().join(" ").contains("`a`"), "{}", answers[0]);
+    assert_eq!(plant.log.all(), ["one begins", "one ends"]);
+}
+
+// L22
+#[tokio::test(start_paused = true)]
+async fn calls_without_ids_get_ids_of_their_own() {
+    let (session, _plant) = plant(Policy::text()).await;
+    let answers = session.call_all([work("", "one", 1), work("", "two", 1)]).await;
+    let ids = ids(&answers);
+    let sound = |id: &&str| id.len() == 37 && id.starts_with("call_") && id[5..].chars().all(|c| c.is_ascii_hexdigit());
+    assert!(ids.len() == 2 && ids[0] != ids[1] && ids.iter().all(sound), "{ids:?}");
+}
+
+// L22
+#[tokio::test(start_paused = true)]
+async fn an_interruption_answers_every_call_that_runs() {
+    let (session, plant) = plant(Policy::text()).await;
+    let step = step(&session, vec![work("a", "one", 100), work("b", "two", 100)]).await;
+    assert_eq!(session.interrupt(), 2);
+    let answers = step.await.expect("no panic");
+    assert_eq!(ids(&answers), ["a", "b"]);
+    assert!(answers.iter().all(|answer| kind(answer) == Some(ErrorKind::Cancelled)));
+    assert_eq!(plant.log.all(), ["one begins", "two begins"]);
+}
+
+// L22, L23
+#[tokio::test(start_paused = true)]
+async fn an_interruption_leaves_the_call_that_has_disallowed_it() {
+    let (session, _plant) = plant(Policy::text()).await;
+    let finish = ToolCall::new("b", "finish", r#"{"name":"two"}"#);
+    let step = step(&session, vec![work("a", "one", 100), finish]).await;
+    assert_eq!(session.interrupt(), 1);
+    let answers = step.await.expect("no panic");
+    assert_eq!(kind(&answers[0]), Some(ErrorKind::Cancelled));
+    assert!(answers[1].is_ok());
+}
+
+// L22
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waits_for_its_place_does_not_run_after_an_interruption() {
+    let (session, plant) = plant(Policy::text()).await;
+    let calls = vec![
+        ToolCall::new("a", "alone", r#"{"name":"one"}"#),
+        ToolCall::new("b", "stamp", r#"{"name":"two"}"#),
+        work("c", "three", 10),
+    ];
+    let step = step(&session, calls).await;
+    session.interrupt();
+    let answers = step.await.expect("no panic");
+    let kinds = answers.iter().map(kind).collect::<Vec<_>>();
+    assert_eq!(plant.log.all(), ["one begins"]);
+    assert_eq!(kinds, [Some(ErrorKind::Cancelled); 3]);
+}
+
+// L22
+#[tokio::test(start_paused = true)]
+async fn an_interruption_is_over_for_the_calls_that_come_after_it() {
+    let (session, _plant) = plant(Policy::text()).await;
+    let step = step(&session, vec![work("a", "one", 100)]).await;
+    session.interrupt();
+    step.await.expect("no panic");
+    assert!(session.call(work("b", "two", 100)).await.is_ok());
+}
+
+// L22, R-I3
+#[tokio::test(start_paused = true)]
+async fn the_end_of_the_session_answers_every_call_that_runs_or_waits() {
+    let (session, plant) = plant(Policy::text()).await;
+    let calls =
+        vec![ToolCall::new("a", "alone", r#"{"name":"one"}"#), ToolCall::new("b", "stamp", r#"{"name":"two"}"#)];
+    let step = step(&session, calls).await;
+    session.end().await;
+    let answers = step.await.expect("no panic");
+    assert_eq!(ids(&answers), ["a", "b"]);
+    assert!(answers.iter().all(|answer| kind(answer) == Some(ErrorKind::Cancelled)), "{answers:?}");
+    assert_eq!(plant.log.all(), ["one begins"]);
+}
+
+// L22, R-I3
+#[tokio::test(start_paused = true)]
+async fn a_step_after_the_end_is_answered_call_by_call() {
+    let (session, _plant) = plant(Policy::text()).await;
+    session.end().await;
+    let answers = session.call_all([work("a", "one", 1), work("b", "two", 1)]).await;
+    assert_eq!(ids(&answers), ["a", "b"]);
+    assert!(answers.iter().all(|answer| kind(answer) == Some(ErrorKind::SessionInactive)));
+}
+
+// L22
+#[tokio::test(start_paused = true)]
+async fn a_sequential_tool_waits_for_those_before_it_and_holds_up_those_after() {
+    let (session, plant) = plant(Policy::text()).await;
+    let alone = ToolCall::new("b", "alone", r#"{"name":"two"}"#);
+    session.call_all([work("a", "one", 100), alone, work("c", "three", 1)]).await;
+    let log = ["one begins", "one ends", "two begins", "two ends", "three begins", "three ends"];
+    assert_eq!(plant.log.all(), log);
+}
+
+// L22
+#[tokio::test(start_paused = true)]
+async fn calls_of_sequential_tools_run_one_after_the_other_in_order() {
+    let (session, plant) = plant(Policy::text()).await;
+    let calls = ["one", "two", "three"].map(|name| ToolCall::new(name, "alone", json!({"name": name})));
+    session.call_all(calls).await;
+    let log = ["one begins", "one ends", "two begins", "two ends", "three begins", "three ends"];
+    assert_eq!(plant.log.all(), log);
+}
+
+// L22
+#[tokio::test(start_paused = true)]
+async fn a_sequential_tool_is_alone_among_single_calls_too() {
+    let (session, plant) = plant(Policy::text()).await;
+    let alone = begin(&session, "a", "alone", r#"{"name":"one"}"#).await;
+    assert!(session.call(work("b", "two", 1)).await.is_ok());
+    answer(alone).await;
+    assert_eq!(plant.log.all(), ["one begins", "one ends", "two begins", "two ends"]);
+}
+
+// L22
+#[tokio::test(start_paused = true)]
+async fn at_most_so_many_calls_of_a_session_run_at_once() {
+    let (session, plant) = plant(Policy::text().concurrent_calls(2)).await;
+    session.call_all([work("a", "one", 100), work("b", "two", 200), work("c", "three", 10)]).await;
+    let log = ["one begins", "two begins", "one ends", "three begins", "three ends", "two ends"];
+    assert_eq!(plant.log.all(), log);
+}
+
+// L22
+#[tokio::test(start_paused = true)]
+async fn a_place_is_given_back_by_whoever_stops_waiting_for_it() {
+    let session = text(tools![wait], Policy::text().concurrent_calls(1)).await;
+    let running = begin(&session, "a", "wait", r#"{"millis":100}"#).await;
+    let given_up = begin(&session, "b", "wait", r#"{"millis":100}"#).await;
+    given_up.abort();
+    answer(running).await;
+    assert!(session.call(asked("wait", json!({"millis": 1}))).await.is_ok());
+    assert!(call(&session, "wait", json!({"millis": 2})).await.is_ok());
+}

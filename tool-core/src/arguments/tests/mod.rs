@@ -2,13 +2,9 @@
 
 mod coercion;
 mod confirmation;
-mod equality;
 mod laws;
 mod messages;
-mod mutate;
-mod near_misses;
 mod preparation;
-mod spelled;
 mod spelling;
 
 use super::{Caps, Coercions, Prepared, Problem, Validator, coerce, prepare, validate};

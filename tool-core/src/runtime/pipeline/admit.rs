@@ -1,15 +1,17 @@
 //! The fifth step: the gate between sound arguments and the method. Loop, then budget, as one question to the store.
 
+use super::execute::{given_up, still_wanted};
 use super::refund::Refund;
-use super::{Governed, over};
-use crate::arguments::Fingerprint;
-use crate::response::{ErrorKind, ToolError};
+use super::{Governed, over, refusal};
+use crate::compare::Fingerprint;
+use crate::response::ToolError;
 use crate::runtime::session::Entry;
-use crate::runtime::store::{Admission, BudgetLimit, Charge, Operation, Refusal, StoreError, Verdict};
-use crate::tool::{Category, Confirm, Mode, OnDuplicate};
+use crate::runtime::store::{Admission, Charge, Operation, StoreError, Verdict};
+use crate::tool::{Category, Confirm, OnDuplicate};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::time::timeout;
 use tracing::Instrument;
 
 /// Asked by the wrapper, once it has decoded.
@@ -38,6 +40,8 @@ pub(super) enum Held {
     Asks(Charge),
     /// It may not run.
     Refused(ToolError),
+    /// It may not run beside another call.
+    Duplicates(ToolError),
     /// A person has to agree.
     Confirms,
     /// It may run, and somebody is to be waited for.
@@ -92,6 +96,7 @@ impl<'a> Gate<'a> {
         let call = self.call;
         Admission {
             tool: call.tool.name(),
+            name: call.tool.definition().name.as_static(),
             category: call.definition().category,
             arguments,
             charge,
@@ -117,6 +122,7 @@ impl<'a> Gate<'a> {
                 let definition = &*tool.definition().body;
                 let admission = Admission {
                     tool: tool.name(),
+                    name: None,
                     category: definition.category,
                     arguments: Fingerprint::of(definition, tool.name(), &text),
                     charge,
@@ -124,7 +130,8 @@ impl<'a> Gate<'a> {
                     max_calls: definition.max_calls,
                     now,
                 };
-                let said = core.store(core.record.admit(&admission)).await;
+                // To its end, however late: what is charged by then is given back.
+                let said = core.record.admit(&admission).await;
                 let charged = matches!(charge, Charge::Run | Charge::Approved);
                 let turn = match said {
                     Ok(Verdict::Admitted { turn }) if charged => Some(turn),
@@ -134,7 +141,14 @@ impl<'a> Gate<'a> {
             }
             .in_current_span(),
         );
-        let (said, refund) = asked.await.map_err(|error| ToolError::internal(error.to_string()))?;
+        let asked = match timeout(self.call.policy().store_deadline, asked).await {
+            Ok(asked) => asked.map_err(|error| ToolError::internal(error.to_string())),
+            Err(_) => {
+                let error = StoreError::new("no answer within the store's deadline");
+                return self.without_store(&error).map(|()| Refund::of(self.call, None));
+            }
+        };
+        let (said, refund) = asked?;
         self.heed(said, charge)?;
         Ok(refund)
     }
@@ -147,7 +161,7 @@ impl<'a> Gate<'a> {
                 }
                 Ok(())
             }
-            Ok(Verdict::Refused(refusal)) => Err(refused(self.call, &refusal)),
+            Ok(Verdict::Refused(refusal)) => Err(refusal::refused(self.call, &refusal)),
             Ok(Verdict::Inactive) => Err(over()),
             Err(error) => self.without_store(&error),
         }
@@ -189,6 +203,22 @@ impl<'a> Gate<'a> {
         }
     }
 
+    /// Whether nobody has cancelled the call while it waited to run.
+    pub(super) fn still_wanted(&self) -> Result<(), ToolError> {
+        let cancelled = self.rest().entry.as_ref().is_some_and(|entry| entry.token.is_cancelled());
+        if cancelled { Err(given_up(self.call).did_not_run()) } else { still_wanted(self.call) }
+    }
+
+    /// The call is about to run: those that it replaces do not go on. L17
+    #[inline]
+    pub(super) fn replace(&self) {
+        if self.call.definition().on_duplicate == OnDuplicate::Replace
+            && let Some(entry) = &self.rest().entry
+        {
+            entry.replace();
+        }
+    }
+
     fn hold(&self, held: Held) -> bool {
         self.rest().held = Some(held);
         false
@@ -201,7 +231,9 @@ impl<'a> Gate<'a> {
         let mut rest = self.rest();
         // A second start of the same call has its place already.
         if rest.entry.is_none() {
-            let (fingerprint, confirmed) = (arguments.fast(), rest.confirm_duplicate);
+            // A person who agreed to the call agreed to it as it was asked for.
+            let confirmed = rest.confirm_duplicate || call.approval.is_some();
+            let fingerprint = arguments.fast();
             let running = &call.core.running;
             let entry = running.claim(call.call_id, call.tool, fingerprint, call.scope(), confirmed, call.epoch)?;
             rest.entry = Some(entry);
@@ -218,7 +250,7 @@ impl crate::__private::Gate for Gate<'_> {
         if call.definition().on_duplicate != OnDuplicate::Allow
             && let Err(error) = self.claim(&arguments)
         {
-            return self.hold(Held::Refused(error));
+            return self.hold(Held::Duplicates(error));
         }
         let admission = self.admission(arguments, self.charge(text));
         let Operation::Ready(said) = call.core.record.admit(&admission) else {
@@ -228,46 +260,10 @@ impl crate::__private::Gate for Gate<'_> {
             Err(error) => self.hold(Held::Refused(error)),
             Ok(()) if admission.charge == Charge::Hold => self.hold(Held::Confirms),
             Ok(()) if self.stops => self.hold(Held::Admitted),
-            Ok(()) => true,
+            Ok(()) => {
+                self.replace();
+                true
+            }
         }
     }
-}
-
-/// What a refusal tells the model. R-B2, R-L1, R-L2
-#[cold]
-fn refused(call: &Governed<'_>, refusal: &Refusal) -> ToolError {
-    let tool = call.tool.name();
-    let (kind, message) = match refusal {
-        Refusal::Repeated(count) => (
-            ErrorKind::LoopDetected,
-            format!(
-                "Loop detected: {tool} called {count} times with identical arguments. \
-                 Try a different approach or rephrase your query."
-            ),
-        ),
-        Refusal::Empty(count) => (
-            ErrorKind::LoopDetected,
-            format!(
-                "{tool} returned empty results {count} times. \
-                 Data may not exist. Try different search terms or a different tool."
-            ),
-        ),
-        Refusal::Budget { limit, used, of } => {
-            let what = match limit {
-                BudgetLimit::Tool => format!("calls of `{tool}`"),
-                BudgetLimit::Category(category) => format!("{} calls", category.as_str()),
-                BudgetLimit::Total => "calls".to_owned(),
-            };
-            let mode = match call.core.mode {
-                Mode::Voice => "voice",
-                Mode::Text => "text",
-            };
-            let message = format!(
-                "budget exceeded: {used} of {of} {what} of this {mode} turn are used; the count resets at the next turn. \
-                 Answer with what you have."
-            );
-            (ErrorKind::BudgetExceeded, message)
-        }
-    };
-    ToolError::new(kind, message, false)
 }

@@ -27,6 +27,9 @@ pub(super) async fn run(
         let error = timed_out(call, "waiting for a thread of the blocking pool").did_not_run();
         return call.answer().fail(error);
     };
+    if let Err(error) = gate.still_wanted() {
+        return call.answer().fail(error);
+    }
     refund.keep();
     let entry =
         gate.take_entry().unwrap_or_else(|| call.core.running.enter(call.call_id, call.tool, call.scope(), call.epoch));

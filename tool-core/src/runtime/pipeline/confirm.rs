@@ -6,14 +6,17 @@ use crate::runtime::store::PendingCall;
 use crate::runtime::token;
 use crate::text::truncate;
 use crate::timestamp::Timestamp;
+use serde_json::{Map, Value};
 use std::time::{Duration, SystemTime};
 
-/// The characters of a summary.
-const SUMMARY: usize = 500;
+/// The characters that a summary shows of one argument, so that a long one hides no other.
+const SHOWN: usize = 200;
+const CENTURY: Duration = Duration::from_hours(24 * 365 * 100);
 
 /// Keeps the call, and answers `CONFIRMATION_REQUIRED`.
 pub(super) async fn ask(call: &Governed<'_>, text: &str) -> ToolResponse {
-    let (core, lifetime) = (call.core, call.policy().confirmation);
+    // No person takes a century, and no clock need tell what lies beyond.
+    let (core, lifetime) = (call.core, call.policy().confirmation.min(CENTURY));
     let expires = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default() + lifetime;
     let pending = PendingCall {
         id: token::fresh_id(),
@@ -34,7 +37,7 @@ pub(super) async fn ask(call: &Governed<'_>, text: &str) -> ToolResponse {
     }
     let confirmation = Confirmation {
         token: core.shared.signer.sign(&pending),
-        summary: truncate(&format!("{}({})", pending.tool, pending.arguments), SUMMARY),
+        summary: summary(&pending),
         expires_at: rfc3339(expires),
     };
     let message = format!(
@@ -50,6 +53,29 @@ pub(super) async fn ask(call: &Governed<'_>, text: &str) -> ToolResponse {
 pub(crate) fn nothing_waits() -> ToolError {
     let message = "no call waits under this token: it was used, it has expired, or it is not for this session";
     ToolError::new(ErrorKind::NotFound, message, false)
+}
+
+/// The call for people: every argument, long ones cut, and nothing that turns the text around or away.
+fn summary(pending: &PendingCall) -> String {
+    let shown = match serde_json::from_str::<Map<String, Value>>(&pending.arguments) {
+        Ok(members) => {
+            let members =
+                members.iter().map(|(name, value)| format!("{name}: {}", truncate(&value.to_string(), SHOWN)));
+            members.collect::<Vec<_>>().join(", ")
+        }
+        Err(_) => truncate(&pending.arguments, SHOWN),
+    };
+    let text = format!("{}({shown})", pending.tool);
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        let turns = matches!(character, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+        if turns || character.is_control() {
+            safe.extend(character.escape_unicode());
+        } else {
+            safe.push(character);
+        }
+    }
+    safe
 }
 
 fn rfc3339(since_1970: Duration) -> String {

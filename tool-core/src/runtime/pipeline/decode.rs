@@ -4,8 +4,9 @@
 use super::admit::Gate;
 use super::{Governed, execute, held};
 use crate::__private::{Call, Rejected};
-use crate::arguments::{Fingerprint, Prepared, Problem};
+use crate::arguments::{Prepared, Problem};
 use crate::call::{Settings, guard, repair, too_long};
+use crate::compare::Fingerprint;
 use crate::response::ToolResponse;
 use crate::runtime::store::Charge;
 
@@ -38,7 +39,7 @@ pub(super) async fn repaired(call: &Governed<'_>, gate: &Gate<'_>) -> ToolRespon
 }
 
 /// VALIDATION; the third time for the same text `LOOP_DETECTED`. R-L1
-async fn refused(call: &Governed<'_>, gate: &Gate<'_>, problems: &[Problem]) -> ToolResponse {
+pub(super) async fn refused(call: &Governed<'_>, gate: &Gate<'_>, problems: &[Problem]) -> ToolResponse {
     let attempt = gate.admission(Fingerprint::opaque(call.tool.name(), call.text), Charge::Attempt);
     match gate.ask(&attempt).await {
         Ok(()) => call.answer().refuse(problems),

@@ -45,14 +45,20 @@ pub(super) async fn again(
     validated: bool,
     refund: &Refund,
 ) -> ToolResponse {
+    if let Err(error) = gate.still_wanted() {
+        return call.answer().fail(error);
+    }
+    gate.replace();
     if call.definition().flags.blocking {
         return blocking::run(call, gate, text, validated, refund).await;
     }
-    refund.keep();
     let settings = call.core.toolbox.context.settings();
     let frame = call.answer().frame(text, settings, validated, None);
     match guard::start(call.tool, Call(&frame)) {
-        Ok(invocation) => drive(call, gate, invocation).await,
+        Ok(invocation) => {
+            refund.keep();
+            drive(call, gate, invocation).await
+        }
         Err(rejected) => call.answer().rejected(rejected),
     }
 }
@@ -101,7 +107,12 @@ pub(super) async fn until<T>(
     .await
 }
 
-fn given_up(call: &Governed<'_>) -> ToolError {
+/// CANCELLED, nothing done, where the session was interrupted while the call waited to run.
+pub(super) fn still_wanted(call: &Governed<'_>) -> Result<(), ToolError> {
+    if call.core.running.epoch() == call.epoch { Ok(()) } else { Err(given_up(call).did_not_run()) }
+}
+
+pub(super) fn given_up(call: &Governed<'_>) -> ToolError {
     let message = format!("the call of `{}` was cancelled", call.tool.name());
     ToolError::new(ErrorKind::Cancelled, message, false).unexpected()
 }

@@ -9,13 +9,14 @@ use tokio::time::Instant;
 
 #[inline]
 pub(super) fn find<'a>(core: &'a Core, name: &str) -> Option<(usize, &'a FunctionTool)> {
-    core.toolbox.find(name).filter(|(_, tool)| tool.visible_in(&core.base))
+    core.toolbox.find(name).filter(|(_, tool)| !tool.is_dynamic() || tool.visible_in(&core.now()))
 }
 
 /// `NOT_FOUND`, with the nearest name and those there are. L19
 #[cold]
 pub(super) fn unknown(core: &Core, call: &ToolCall, began: Instant) -> ToolResponse {
-    let names = core.toolbox.context.visible_names(&core.base);
+    let now = core.now();
+    let names = core.toolbox.context.visible_names(&now);
     unknown_tool(call.name(), Some(call.shared_id()), names, began)
 }
 

@@ -1,13 +1,16 @@
 //! What becomes of a call that the gate stopped: it is refused, put before a person, or waits and is started again.
 
 use super::admit::{Gate, Held};
+use super::journal::Begun;
 use super::refund::Refund;
 use super::{Governed, confirm, execute, journal, reuse};
+use crate::compare::Fingerprint;
 use crate::response::{ErrorKind, ToolError, ToolResponse};
 use crate::runtime::hook::{HookedCall, Next};
 use crate::runtime::store::Charge;
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
+use std::time::Duration;
 use tokio::time::timeout_at;
 
 /// Goes on with a call whose arguments were decoded from `text`.
@@ -27,18 +30,22 @@ pub(super) async fn go_on(call: &Governed<'_>, gate: &Gate<'_>, text: &str, vali
         refund.keep();
         return response;
     }
+    if let Err(error) = redeem(call).await {
+        refund.give().await;
+        return call.answer().fail(error);
+    }
     let begun = timeout_at(call.deadline(), journal::begin(call, text, hooked.turn)).await;
-    match begun.unwrap_or_else(|_| Err(late(call, "waiting for the journal"))) {
-        Ok(None) => {}
-        Ok(Some(response)) => {
+    let _written = match begun.unwrap_or_else(|_| Err(late(call, "waiting for the journal"))) {
+        Ok(Begun::Runs(written)) => written,
+        Ok(Begun::Answered(response)) => {
             refund.give().await;
-            return response;
+            return *response;
         }
         Err(error) => {
             refund.give().await;
             return call.answer().fail(error);
         }
-    }
+    };
     let response = around(call, gate, &hooked, validated, &refund).await;
     // Where no thread was free for it, or a hook answered in its place, it has not run.
     refund.give().await;
@@ -56,6 +63,11 @@ fn late(call: &Governed<'_>, doing: &str) -> ToolError {
 async fn admitted(call: &Governed<'_>, gate: &Gate<'_>, text: &str) -> Result<Option<Refund>, ToolError> {
     let refund = match gate.take_held() {
         Some(Held::Refused(error)) => return Err(error),
+        // A call that may not run beside another is an attempt all the same.
+        Some(Held::Duplicates(error)) => {
+            let arguments = Fingerprint::of(call.definition(), call.tool.name(), text);
+            return Err(gate.ask(&gate.admission(arguments, Charge::Attempt)).await.err().unwrap_or(error));
+        }
         Some(Held::Confirms) => return Ok(None),
         Some(Held::Admitted) | None => Refund::of(call, gate.turn()),
         Some(Held::Asks(charge)) => {
@@ -66,18 +78,21 @@ async fn admitted(call: &Governed<'_>, gate: &Gate<'_>, text: &str) -> Result<Op
             refund
         }
     };
-    let Some(id) = call.approval else { return Ok(Some(refund)) };
-    // Of all that redeem a token at once, one takes it; the others get their budget back.
+    Ok(Some(refund))
+}
+
+/// Takes the token of a call that a person has agreed to: of all who redeem it at once, one does. As late as can be, so
+/// that an approval is not used up by a call that does not run.
+async fn redeem(call: &Governed<'_>) -> Result<(), ToolError> {
+    let Some(id) = call.approval else { return Ok(()) };
     match call.core.store(call.core.record.consume(id)).await {
-        Ok(true) => Ok(Some(refund)),
-        Ok(false) => {
-            refund.give().await;
-            Err(confirm::nothing_waits())
-        }
+        Ok(true) => Ok(()),
+        Ok(false) => Err(confirm::nothing_waits()),
         Err(error) => {
-            refund.give().await;
             tracing::error!(session = %call.core.id.as_str().escape_debug(), %error, "an approval was not redeemed");
-            Err(ToolError::transient("the approval cannot be redeemed at the moment, so nothing was done; try again"))
+            let message = "the approval could not be redeemed, and may be used up; nothing was done. Try it once more, \
+                           then ask again";
+            Err(ToolError::transient(message))
         }
     }
 }
@@ -119,9 +134,17 @@ async fn around(
     let tool =
         || -> crate::run::Boxed<'_, ToolResponse> { Box::pin(execute::again(call, gate, text, validated, refund)) };
     let run = AssertUnwindSafe(async { Next::new(hooks, hooked, &tool).run().await }).catch_unwind();
-    run.await.unwrap_or_else(|_| {
-        tracing::error!(tool = %call.tool.name().escape_debug(), "a hook panicked around the call");
-        let error = ToolError::new(ErrorKind::Internal, crate::response::MASKED, false);
-        call.answer().fail(error.unexpected())
-    })
+    // The tool has its own deadline; a hook that goes on long after it is given up too.
+    match timeout_at(call.deadline() + GRACE, run).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(_)) => {
+            tracing::error!(tool = %call.tool.name().escape_debug(), "a hook panicked around the call");
+            let error = ToolError::new(ErrorKind::Internal, crate::response::MASKED, false);
+            call.answer().fail(error.unexpected())
+        }
+        Err(_) => call.answer().fail(execute::timed_out(call, "in a hook around it")),
+    }
 }
+
+/// How much longer than its call a hook may take.
+pub(super) const GRACE: Duration = Duration::from_secs(1);

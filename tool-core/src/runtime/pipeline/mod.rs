@@ -17,6 +17,7 @@ mod journal;
 mod mode;
 mod record;
 mod refund;
+mod refusal;
 mod reuse;
 mod turnstile;
 
@@ -27,23 +28,33 @@ use super::policy::Policy;
 use super::session::Core;
 use crate::__private::{Call, Rejected};
 use crate::call::{Answer, ToolCall, guard, note_nulls};
-use crate::response::{ToolError, ToolResponse};
-use crate::run::{Progress, RunContext, Scope};
+use crate::response::{ErrorKind, MASKED, ToolError, ToolResponse};
+use crate::run::{Boxed, Progress, RunContext, Scope};
 use crate::tool::{Definition, FunctionTool};
+use futures_util::FutureExt;
 use sha2::{Digest, Sha256};
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How a call comes in.
+/// How a call comes in, where it is not a model's own. Boxed, as few calls have it.
 #[derive(Default)]
 pub(crate) struct How {
     /// How many tools stand above it.
     pub(crate) depth: u32,
     /// The id under which it waited for a person, who has agreed.
-    pub(crate) approval: Option<String>,
+    pub(crate) approval: Option<Arc<str>>,
     /// Where its updates go.
     pub(crate) progress: Option<Progress>,
+}
+
+impl How {
+    /// As the call itself says.
+    pub(crate) fn of(call: &ToolCall) -> Option<Box<Self>> {
+        let approval = call.approval().cloned();
+        approval.is_some().then(|| Box::new(Self { approval, ..Self::default() }))
+    }
 }
 
 /// One governed call, once its tool is found.
@@ -64,13 +75,14 @@ pub(crate) struct Governed<'a> {
 }
 
 /// Makes a call.
-pub(crate) async fn run(core: &Arc<Core>, call: ToolCall, how: How) -> ToolResponse {
+pub(crate) async fn run(core: &Arc<Core>, call: ToolCall, mut how: Option<Box<How>>) -> ToolResponse {
     let began = Instant::now();
     let Some(_inside) = core.drain.enter() else { return inactive(&call, began) };
     let epoch = core.running.epoch();
     let Some((at, tool)) = find::find(core, call.name()) else { return find::unknown(core, &call, began) };
     let (scope, own, alone);
-    let How { depth, approval, progress } = how;
+    let depth = how.as_ref().map_or(0, |how| how.depth);
+    let progress = how.as_mut().and_then(|how| how.progress.take());
     let (ctx, call) = if tool.definition().body.uses_context {
         scope = Arc::new(self::scope(core, tool, call, depth, progress, began));
         own = core.base.with_scope(&scope, &tool.definition().name);
@@ -87,7 +99,7 @@ pub(crate) async fn run(core: &Arc<Core>, call: ToolCall, how: How) -> ToolRespo
         ctx,
         call_id: call.shared_id(),
         text: call.arguments(),
-        approval: approval.as_deref(),
+        approval: how.as_ref().and_then(|how| how.approval.as_deref()),
         depth,
         began,
         epoch,
@@ -113,7 +125,7 @@ impl<'a> Governed<'a> {
     async fn start(&self, gate: &admit::Gate<'_>) -> ToolResponse {
         let settings = self.core.toolbox.context.settings();
         if let Err(problem) = decode::within_cap(self.text, settings) {
-            return self.answer().refuse(&[problem]);
+            return Box::pin(decode::refused(self, gate, &[problem])).await;
         }
         let frame = self.answer().frame(self.text, settings, false, Some(gate));
         match guard::start(self.tool, Call(&frame)) {
@@ -125,12 +137,20 @@ impl<'a> Governed<'a> {
             Err(Rejected::Context(error)) => Box::pin(self.without_context(gate, error)).await,
             // Boxed, so that the ways which few calls take do not make every call's future larger.
             Err(Rejected::Held) => {
-                let mut response = Box::pin(held::go_on(self, gate, self.text, false)).await;
+                let mut response = self.unless_it_panics(Box::pin(held::go_on(self, gate, self.text, false))).await;
                 note_nulls(&mut response, self.tool, &frame);
                 response
             }
-            Err(Rejected::Arguments(_)) => Box::pin(decode::repaired(self, gate)).await,
+            Err(Rejected::Arguments(_)) => self.unless_it_panics(Box::pin(decode::repaired(self, gate))).await,
         }
+    }
+
+    /// What a store or a journal of the host's does must not take the answer away.
+    async fn unless_it_panics(&self, going_on: Boxed<'_, ToolResponse>) -> ToolResponse {
+        AssertUnwindSafe(going_on).catch_unwind().await.unwrap_or_else(|_| {
+            tracing::error!(tool = %self.tool.name().escape_debug(), "what a call waits for panicked");
+            self.answer().fail(ToolError::new(ErrorKind::Internal, MASKED, false).unexpected())
+        })
     }
 
     /// A context parameter was not to be had, so the method did not run.
@@ -211,7 +231,7 @@ pub(crate) fn over() -> ToolError {
 
 /// The canonical text of arguments that the tool has accepted.
 fn canonical(tool: &FunctionTool, accepted: &str) -> String {
-    crate::arguments::canonical_text(&tool.definition().body, accepted)
+    crate::compare::canonical_text(&tool.definition().body, accepted)
 }
 
 /// The canonical text of arguments as a model sent them: of what the slow path makes of them, where it has to. What no

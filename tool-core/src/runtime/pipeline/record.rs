@@ -12,6 +12,7 @@ use crate::tool::{Category, Mode};
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
+use tokio::time::timeout;
 
 /// Records a call that came as far as the gate.
 pub(super) async fn record(call: &Governed<'_>, gate: &Gate<'_>, mut response: ToolResponse) -> ToolResponse {
@@ -46,9 +47,10 @@ fn finish(call: &Governed<'_>, response: &mut ToolResponse) {
     if let Some(tally) = call.core.toolbox.tallies.get(call.at) {
         tally.count(response);
     }
-    if let Some(progress) = call.scope().and_then(|scope| scope.progress.get()) {
+    if let Some(progress) = call.scope().and_then(|scope| scope.progress.get()).filter(|progress| !progress.is_shown())
+    {
         let said = progress.take();
-        if !said.is_empty() && call.core.sink.is_none() {
+        if !said.is_empty() {
             call.core.updates.keep(call.call_id, call.tool.name(), said);
         }
     }
@@ -140,7 +142,11 @@ fn carried_out(intent: &Intent, mode: Mode) -> (Option<StateChange>, String) {
 /// A hook that panics here leaves the answer as it was.
 async fn after(call: &Governed<'_>, hooked: &HookedCall<'_>, response: &mut ToolResponse) {
     for hook in &call.core.shared.hooks {
-        let seen = AssertUnwindSafe(async { hook.after(hooked, response).await }).catch_unwind().await;
+        let seeing = AssertUnwindSafe(async { hook.after(hooked, response).await }).catch_unwind();
+        let Ok(seen) = timeout(held::GRACE, seeing).await else {
+            tracing::error!(tool = %call.tool.name().escape_debug(), "a hook after the call took too long");
+            continue;
+        };
         if seen.is_err() {
             tracing::error!(tool = %call.tool.name().escape_debug(), "a hook panicked after the call");
         }

@@ -1,7 +1,7 @@
 //! The results of `idempotent` tools, kept for equal calls of the same session where the policy says so.
 
 use super::Governed;
-use crate::arguments::Fingerprint;
+use crate::compare::Fingerprint;
 use crate::response::ToolResponse;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,6 +20,7 @@ pub(super) fn recall(call: &Governed<'_>, text: &str) -> Option<ToolResponse> {
     kept.retain(|(_, since, _)| since.elapsed() < lifetime);
     let (_, _, response) = kept.iter().find(|(of, ..)| *of == key)?;
     let mut response = response.clone();
+    response.drop_intents();
     let whose = response.slim.call_id.replace(Arc::clone(call.call_id)).unwrap_or_default();
     response.slim.duration = call.began.elapsed();
     response.rare().warnings.push(format!("the result of call `{whose}`, which asked for the same"));

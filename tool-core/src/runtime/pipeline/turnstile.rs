@@ -1,7 +1,7 @@
 //! The third step: a place among the calls that run at once. `sequential` tools wait until they are alone.
 
 use super::Governed;
-use super::execute::timed_out;
+use super::execute::{still_wanted, timed_out};
 use crate::response::ToolError;
 use tokio::sync::{RwLockReadGuard, RwLockWriteGuard, SemaphorePermit};
 use tokio::time::timeout_at;
@@ -36,7 +36,7 @@ pub(super) async fn enter<'a>(call: &Governed<'a>) -> Result<Place<'a>, ToolErro
     }
     // Boxed, so that waiting does not make every call's future larger.
     match timeout_at(call.deadline(), Box::pin(wait(call))).await {
-        Ok(place) => Ok(place),
+        Ok(place) => still_wanted(call).map(|()| place),
         Err(_) => Err(timed_out(call, "waiting for other calls of the session").did_not_run()),
     }
 }

@@ -72,7 +72,8 @@ impl Caller for Session {
     }
 
     fn tools(&self) -> Vec<ToolDefinition> {
-        let shown = self.tools().definitions_for(&self.0.base);
+        let now = self.0.now();
+        let shown = self.tools().definitions_for(&now);
         shown.filter(|tool| tool.modes().contains(self.mode())).cloned().collect()
     }
 

@@ -3,7 +3,7 @@
 use super::core::Core;
 use crate::call::{ToolCall, refused};
 use crate::response::{ErrorKind, ToolError, ToolResponse};
-use crate::runtime::pipeline::{self, How, nothing_waits};
+use crate::runtime::pipeline::{self, nothing_waits};
 use crate::runtime::store::PendingCall;
 use crate::runtime::token::Signer;
 use std::sync::Arc;
@@ -12,8 +12,7 @@ use tokio::time::Instant;
 pub(super) async fn approve(core: &Arc<Core>, token: &str) -> ToolResponse {
     match waiting(core, token).await {
         Ok(pending) => {
-            let call = ToolCall::new(pending.call_id, pending.tool, pending.arguments);
-            pipeline::run(core, call, How { approval: Some(pending.id), ..How::default() }).await
+            core.call(ToolCall::new(pending.call_id, pending.tool, pending.arguments).approved(&pending.id)).await
         }
         Err(error) => unanswerable(error),
     }

@@ -6,7 +6,7 @@ use super::running::Running;
 use super::updates::{Sink, Updates};
 use crate::call::ToolCall;
 use crate::response::ToolResponse;
-use crate::run::RunContext;
+use crate::run::{RunContext, Scope};
 use crate::runtime::handle::Shared;
 use crate::runtime::journal::Recovered;
 use crate::runtime::pipeline::{self, How, Reuse};
@@ -15,32 +15,43 @@ use crate::runtime::session_id::SessionId;
 use crate::runtime::store::{Operation, SessionRecord, StoreError};
 use crate::runtime::toolbox::Toolbox;
 use crate::tool::Mode;
-use std::sync::Arc;
+use std::future::IntoFuture;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 use tokio::sync::{RwLock, Semaphore};
 use tokio::time::timeout;
 
+// In this order, so that what every call reads stands in one place: of very many sessions most are in no cache.
+#[repr(C, align(128))]
 pub(crate) struct Core {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) toolbox: Arc<Toolbox>,
-    pub(crate) id: SessionId,
-    pub(crate) mode: Mode,
-    pub(crate) principal: Box<str>,
-    pub(crate) record: Arc<dyn SessionRecord>,
-    /// What every call's context is made of.
-    pub(crate) base: RunContext,
-    pub(crate) running: Running,
     pub(crate) drain: Drain,
     /// Of the calls that may run at once.
     pub(crate) permits: Semaphore,
+    pub(crate) record: Arc<dyn SessionRecord>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) toolbox: Arc<Toolbox>,
+    pub(crate) mode: Mode,
+    /// Where the transport that came last takes updates.
+    pub(crate) sink: OnceLock<Box<Mutex<Arc<Sink>>>>,
+    pub(crate) running: Running,
+    /// One that no other session has, even one of the same text.
+    pub(crate) id: SessionId,
+    pub(crate) principal: Box<str>,
+    /// What every call's context is made of.
+    pub(crate) base: RunContext,
     /// Held for reading by calls, for writing by those of `sequential` tools.
     pub(crate) barrier: RwLock<()>,
-    pub(crate) sink: Option<Arc<Sink>>,
     pub(crate) updates: Updates,
     pub(crate) playout: Playout,
     /// What earlier processes wrote down.
-    pub(crate) recovered: Vec<Recovered>,
+    pub(crate) recovered: Mutex<Vec<Recovered>>,
+    /// The ids of calls that are written down and have not ended.
+    pub(crate) journaled: Mutex<Vec<Arc<str>>>,
     pub(crate) reuse: Reuse,
 }
+
+/// How long the end of a session waits for its calls, all of which it has cancelled.
+const CLOSING: Duration = Duration::from_secs(5);
 
 impl Core {
     #[inline]
@@ -53,6 +64,8 @@ impl Core {
     pub(crate) async fn call(self: &Arc<Self>, call: ToolCall) -> ToolResponse {
         match &self.shared.stack {
             None => self.run(call).await,
+            // The runtime's own tools must not wait for the calls that they are there to cancel.
+            Some(_) if self.toolbox.is_own(call.name()) => Box::pin(self.run(call)).await,
             Some(stack) => Box::pin(stack.call(call.in_session(self.id.shared()))).await,
         }
     }
@@ -60,10 +73,23 @@ impl Core {
     /// Makes a call.
     #[inline]
     pub(crate) async fn run(self: &Arc<Self>, call: ToolCall) -> ToolResponse {
-        match &self.sink {
-            None => pipeline::run(self, call, How::default()).await,
-            Some(sink) => Box::pin(super::updates::call(self, sink, call)).await,
+        match self.sink.get() {
+            None if call.approval().is_none() => pipeline::run(self, call, None).await,
+            None => {
+                let how = How::of(&call);
+                Box::pin(pipeline::run(self, call, how)).await
+            }
+            Some(sink) => {
+                let sink = Arc::clone(&sink.lock().unwrap_or_else(PoisonError::into_inner));
+                Box::pin(super::updates::call(self, &sink, call)).await
+            }
         }
+    }
+
+    /// A transport shows the updates from here on.
+    pub(super) fn shown_by(&self, sink: Arc<Sink>) {
+        let mine = self.sink.get_or_init(|| Box::new(Mutex::new(Arc::clone(&sink))));
+        *mine.lock().unwrap_or_else(PoisonError::into_inner) = sink;
     }
 
     /// Waits for the store, but not for long.
@@ -86,18 +112,36 @@ impl Core {
         if let Err(error) = self.store(self.record.end()).await {
             tracing::error!(session = %self.id.as_str().escape_debug(), %error, "the session did not end in its store");
         }
-        if let Some(journal) = &self.shared.journal
-            && let Err(error) = journal.forget(self.id.as_str()).await
-        {
-            tracing::error!(session = %self.id.as_str().escape_debug(), %error, "the journal keeps an ended session");
+        self.forget().await;
+    }
+
+    /// Lets the journal forget the session, which is over.
+    pub(crate) async fn forget(&self) {
+        let Some(journal) = &self.shared.journal else { return };
+        let session = self.id.as_str();
+        match timeout(self.policy().store_deadline, journal.forget(session).into_future()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                tracing::error!(session = %session.escape_debug(), %error, "the journal keeps an ended session");
+            }
+            Err(_) => tracing::error!(session = %session.escape_debug(), "the journal does not answer"),
         }
+    }
+
+    /// A context for predicates, which sees the session as it is now.
+    pub(crate) fn now(&self) -> RunContext {
+        let scope = Scope { turn: self.record.turn(), ..Scope::default() };
+        self.base.with_fresh(Arc::new(scope))
     }
 
     /// Lets no more calls in, cancels those that run, and waits until they are answered.
     pub(crate) async fn close(&self) {
         self.drain.close();
         self.running.cancel_all();
-        self.drain.idle().await;
+        // A call that nothing ends, or that itself waits for this end, is not waited for.
+        if timeout(CLOSING, self.drain.idle()).await.is_err() {
+            tracing::error!(session = %self.id.as_str().escape_debug(), "a call goes on after its session's end");
+        }
         let mut live = self.shared.live();
         if live.get(self.id.as_str()).is_some_and(|known| std::ptr::eq(known.as_ptr(), self)) {
             live.remove(self.id.as_str());

@@ -5,9 +5,11 @@ use tokio::sync::Notify;
 
 /// Counts the calls that are inside, and closes once.
 #[derive(Default)]
+#[repr(C)]
 pub(crate) struct Drain {
     door: Door,
-    idle: Notify,
+    /// Apart, as no call reads it.
+    idle: Box<Notify>,
 }
 
 /// Inside, until it is dropped.

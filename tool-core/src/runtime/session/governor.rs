@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 impl Governor for Core {
     fn call(self: Arc<Self>, call: ToolCall, depth: u32) -> Boxed<'static, ToolResponse> {
-        Box::pin(async move { pipeline::run(&self, call, How { depth, ..How::default() }).await })
+        Box::pin(async move { pipeline::run(&self, call, Some(Box::new(How { depth, ..How::default() }))).await })
     }
 
     fn state(&self) -> Arc<Value> {

@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 pub(super) fn of(core: &Core) -> String {
     let full = core.policy().full_guides[core.mode as usize];
     let mut text = String::from("# Tools\n");
-    let tools = core.toolbox.context.definitions_for(&core.base);
+    let now = core.now();
+    let tools = core.toolbox.context.definitions_for(&now);
     for tool in tools.filter(|tool| tool.modes().contains(core.mode)) {
         // Writing to a `String` does not fail.
         let _ = write!(text, "\n## {}\n\n{}\n", tool.name(), about(tool, full));

@@ -6,13 +6,14 @@ use super::updates::Sink;
 use crate::response::ToolResponse;
 use crate::run::{Boxed, Governor, Run, RunContext, Scope, UserDataMap};
 use crate::runtime::handle::Shared;
-use crate::runtime::journal::Recovered;
+use crate::runtime::journal::{JournalError, Recovered};
 use crate::runtime::session_id::SessionId;
 use crate::runtime::store::{OpenError, Opening, Operation, SessionRecord, StoreError};
 use crate::runtime::toolbox::Toolbox;
 use crate::tool::Mode;
+use std::future::IntoFuture;
 use std::pin::Pin;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::{RwLock, Semaphore};
@@ -111,23 +112,34 @@ impl Parts {
         };
         let record = within(policy.store_deadline, self.shared.store.open(&opening)).await?;
         if let Some(core) = self.shared.find_live(self.id.as_str()).filter(|core| is_open(core)) {
-            if core.principal != self.principal {
-                return Err(OpenError::OtherPrincipal { id: self.id });
-            }
-            // Who brings a transport gets a handle that has it.
-            if self.sink.is_none() {
-                return Ok(Session(core));
-            }
+            return Self::joined(core, &self.principal, self.sink);
         }
         let recovered = self.recovered().await?;
+        let (principal, sink) = (self.principal.clone(), self.sink.clone());
         let core = self.core(toolbox, record, recovered);
-        core.shared.live().insert(core.id.shared(), Arc::downgrade(&core));
+        // Of all who open it at once, the first one's is the session.
+        match first(&core) {
+            None => Ok(Session(core)),
+            Some(first) => Self::joined(first, &principal, sink),
+        }
+    }
+
+    /// Another handle of a session that is open here.
+    fn joined(core: Arc<Core>, principal: &str, sink: Option<Arc<Sink>>) -> Result<Session, OpenError> {
+        if *core.principal != *principal {
+            return Err(OpenError::OtherPrincipal { id: core.id.clone() });
+        }
+        if let Some(sink) = sink {
+            core.shown_by(sink);
+        }
         Ok(Session(core))
     }
 
     async fn recovered(&self) -> Result<Vec<Recovered>, OpenError> {
         let Some(journal) = &self.shared.journal else { return Ok(Vec::new()) };
-        let recovered = journal.recover(self.id.as_str()).await;
+        let deadline = self.shared.policy(self.mode).store_deadline;
+        let recovered = timeout(deadline, journal.recover(self.id.as_str()).into_future()).await;
+        let recovered = recovered.unwrap_or_else(|_| Err(JournalError::new("no answer in time")));
         recovered.map_err(|error| OpenError::Store(StoreError::new(error.to_string())))
     }
 
@@ -142,7 +154,8 @@ impl Parts {
                 shared: self.shared,
                 toolbox,
                 base: RunContext::of(Arc::new(run), Arc::new(Scope::default())),
-                id: self.id,
+                // Another one of the same text: calls that layers hold are told apart by it.
+                id: SessionId::new(self.id.as_str()),
                 mode: self.mode,
                 principal: self.principal,
                 record,
@@ -150,14 +163,28 @@ impl Parts {
                 drain: super::drain::Drain::default(),
                 permits: Semaphore::new(concurrent),
                 barrier: RwLock::new(()),
-                sink: self.sink,
+                sink: self.sink.map(|sink| OnceLock::from(Box::new(Mutex::new(sink)))).unwrap_or_default(),
                 updates: super::updates::Updates::default(),
                 playout: super::playout::Playout::default(),
-                recovered,
+                recovered: Mutex::new(recovered),
+                journaled: Mutex::default(),
                 reuse: crate::runtime::pipeline::Reuse::default(),
             }
         })
     }
+}
+
+/// Makes a session known under its id, unless it is open here already: then gives that one.
+fn first(core: &Arc<Core>) -> Option<Arc<Core>> {
+    let mut live = core.shared.live();
+    let known = live.get(core.id.as_str()).and_then(Weak::upgrade);
+    let open = known.as_deref().is_some_and(is_open);
+    if !open {
+        live.insert(core.id.shared(), Arc::downgrade(core));
+    }
+    // A session that goes asks for the lock, so none may go while it is held.
+    drop(live);
+    known.filter(|_| open)
 }
 
 /// Whether the handle is of the session that is open now, and not of an earlier one under the same id.

@@ -4,17 +4,20 @@ use crate::response::{ErrorKind, ToolError};
 use crate::run::{CancellationToken, Scope};
 use crate::tool::{DuplicateScope, FunctionTool, OnDuplicate};
 use serde_json::{Value, json};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 
 /// The calls of one session that run in this process.
 #[derive(Default)]
+#[repr(C)]
 pub(crate) struct Running {
-    calls: Mutex<Vec<Call>>,
     /// Counts interruptions, so that a call which starts while one happens hears of it.
     interruptions: AtomicU64,
     next: AtomicU64,
+    /// Whether the session has ended: then no call goes on, whatever it disallowed.
+    over: AtomicBool,
+    calls: Mutex<Vec<Call>>,
 }
 
 struct Call {
@@ -33,6 +36,8 @@ pub(crate) struct Entry<'a> {
     running: &'a Running,
     key: u64,
     pub(crate) token: CancellationToken,
+    /// The calls in whose place it comes.
+    replaces: Vec<CancellationToken>,
     ended: bool,
 }
 
@@ -73,6 +78,7 @@ impl Running {
         let by_arguments = definition.duplicate_scope() == DuplicateScope::NameAndArgs;
         let same =
             |call: &&Call| call.tool.name() == tool.name() && (!by_arguments || call.fingerprint == Some(fingerprint));
+        let mut replaces = Vec::new();
         let duplicates = calls.iter().filter(same).collect::<Vec<_>>();
         if let Some(other) = duplicates.first() {
             match definition.on_duplicate() {
@@ -82,9 +88,7 @@ impl Running {
                     for call in &duplicates {
                         call.cancellable().map_err(|why| conflict(tool, other, why))?;
                     }
-                    for call in &duplicates {
-                        call.token.cancel();
-                    }
+                    replaces.extend(duplicates.iter().map(|call| call.token.clone()));
                 }
                 OnDuplicate::Reject => return Err(conflict(tool, other, "wait for its result")),
                 OnDuplicate::Confirm => {
@@ -93,7 +97,9 @@ impl Running {
                 }
             }
         }
-        Ok(self.push(&mut calls, id, tool, Some(fingerprint), scope, epoch))
+        let mut entry = self.push(&mut calls, id, tool, Some(fingerprint), scope, epoch);
+        entry.replaces = replaces;
+        Ok(entry)
     }
 
     fn push(
@@ -110,7 +116,8 @@ impl Running {
             Some(scope) => scope.cancellation.get_or_init(CancellationToken::new).clone(),
             None => CancellationToken::new(),
         };
-        if self.epoch() != epoch && !scope.is_some_and(|scope| scope.uninterruptible.load(Ordering::Relaxed)) {
+        let uninterruptible = scope.is_some_and(|scope| scope.uninterruptible.load(Ordering::Relaxed));
+        if self.epoch() != epoch && (!uninterruptible || self.over.load(Ordering::Acquire)) {
             token.cancel();
         }
         calls.push(Call {
@@ -122,7 +129,7 @@ impl Running {
             scope: scope.cloned(),
             since: Instant::now(),
         });
-        Entry { running: self, key, token, ended: false }
+        Entry { running: self, key, token, replaces: Vec::new(), ended: false }
     }
 
     /// Cancels a call for the host.
@@ -163,6 +170,7 @@ impl Running {
 
     pub(crate) fn cancel_all(&self) {
         let calls = self.lock();
+        self.over.store(true, Ordering::Release);
         self.interruptions.fetch_add(1, Ordering::AcqRel);
         for call in calls.iter() {
             call.token.cancel();
@@ -199,6 +207,13 @@ impl Call {
 }
 
 impl Entry<'_> {
+    /// The call runs, so those in whose place it comes are cancelled: not before, as it may yet be refused.
+    pub(crate) fn replace(&self) {
+        for token in &self.replaces {
+            token.cancel();
+        }
+    }
+
     /// The call has ended: what it may have spawned goes on.
     pub(crate) fn ended(mut self) {
         self.ended = true;

@@ -23,6 +23,7 @@ pub(super) async fn next(core: &Arc<Core>) -> Turn {
         Ok(Some(number)) => number,
         Ok(None) => {
             core.close().await;
+            core.forget().await;
             // What the last turn left to be said is handed over once.
             let pending_message = before.pending_message.clone().filter(|_| !before.ended);
             return Turn { number: core.record.turn(), pending_message, ended: true };

@@ -86,7 +86,8 @@ impl Updates {
 pub(super) async fn call(core: &Arc<Core>, sink: &Arc<Sink>, call: ToolCall) -> ToolResponse {
     let speaks = core.toolbox.find(call.name()).is_some_and(|(_, tool)| tool.definition().body.uses_context);
     if !speaks {
-        return pipeline::run(core, call, How::default()).await;
+        let how = How::of(&call);
+        return pipeline::run(core, call, how).await;
     }
     let (answer, answered) = oneshot::channel();
     let teller = Arc::new(Teller {
@@ -99,9 +100,12 @@ pub(super) async fn call(core: &Arc<Core>, sink: &Arc<Sink>, call: ToolCall) -> 
     let progress = Progress::listened(move |update| told.update(update));
     let (core, kept) = (Arc::clone(core), call.clone());
     let mut task = Aborted(Some(tokio::spawn(async move {
-        let how = How { progress: Some(progress), ..How::default() };
-        let response = pipeline::run(&core, call, how).await;
+        // Until the last word is said, the session has not ended.
+        let inside = core.drain.enter();
+        let how = How { progress: Some(progress), approval: call.approval().cloned(), ..How::default() };
+        let response = pipeline::run(&core, call, Some(Box::new(how))).await;
         teller.finish(response);
+        drop(inside);
     })));
     let response = answered.await;
     // From here on the tool is on its own: dropping the answer does not end it.

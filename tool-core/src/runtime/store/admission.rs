@@ -1,6 +1,6 @@
 //! What a store is asked about a call, and what it answers.
 
-use crate::arguments::Fingerprint;
+use crate::compare::Fingerprint;
 use crate::runtime::policy::Limits;
 use crate::runtime::state::{AuditEntry, StateChange};
 use crate::tool::Category;
@@ -15,6 +15,8 @@ use tokio::time::Instant;
 pub struct Admission<'a> {
     /// The tool's name.
     pub tool: &'a str,
+    /// The same, where it is known to live as long as the process.
+    pub(crate) name: Option<&'static str>,
     /// What the tool is for.
     pub category: Category,
     /// The arguments, to compare with those of other attempts.

@@ -3,7 +3,7 @@
 //! All of it panics where the store fails.
 
 use super::StoreUnderTest;
-use crate::arguments::Fingerprint;
+use crate::compare::Fingerprint;
 use crate::response::Intent;
 use crate::runtime::{
     Admission, AuditEntry, Charge, Limits, OpenError, Opening, PendingCall, Policy, SessionRecord, SessionStore,
@@ -47,6 +47,7 @@ impl Session {
     pub async fn admit(&self, call: &Ask) -> Verdict {
         let admission = Admission {
             tool: call.tool,
+            name: None,
             category: call.category,
             arguments: Fingerprint::opaque(call.tool, &call.arguments),
             charge: call.charge,

@@ -1,58 +1,138 @@
-//! The attempts of a turn, counted by what they ask.
+//! The attempts of a turn at one tool, counted by their arguments.
+//!
+//! A first attempt has nothing to be compared with, so its text is kept and nothing is made of it; the next ones most
+//! often differ at a glance. Only where that leaves it open, and past the first few, arguments are hashed.
 
+use crate::compare::Fingerprint;
 use rustc_hash::FxHashMap;
 
-/// How often each call was attempted in a turn, by the fingerprint of its tool and arguments.
+/// How often each call of a tool was attempted in a turn.
 ///
-/// Bounded: of a turn with very many different attempts, at least the last `HALF` are known.
+/// Bounded: of a turn with very many different attempts, at least the last `HALF` are known. Small, because most turns
+/// have one attempt at a tool: what more there is stands elsewhere.
 #[derive(Default)]
 pub(super) struct Attempts {
-    young: FxHashMap<u128, u32>,
-    old: FxHashMap<u128, u32>,
+    first: Option<Attempt>,
+    more: Option<Box<More>>,
+}
+
+#[derive(Default)]
+struct More {
+    few: Vec<Attempt>,
+    many: Many,
+}
+
+struct Attempt {
+    arguments: Arguments,
+    count: u32,
+}
+
+enum Arguments {
+    /// As they were sent.
+    Text(Box<str>),
+    /// Their hash, in two halves: as one it would have to stand at every 16th byte.
+    Hash([u64; 2]),
+}
+
+/// The attempts that are compared one by one, beside the first.
+const FEW: usize = 5;
+/// A longer text is not kept.
+const TEXT: usize = 1024;
+
+impl Attempts {
+    /// Counts one more, and tells how many that makes.
+    #[inline]
+    pub(super) fn count(&mut self, arguments: &Fingerprint<'_>) -> u32 {
+        if self.first.is_none() && self.more.is_none() {
+            self.first = Some(Attempt::new(arguments, None));
+            return 1;
+        }
+        self.compare(arguments)
+    }
+
+    fn compare(&mut self, arguments: &Fingerprint<'_>) -> u32 {
+        let more = self.more.get_or_insert_default();
+        let mut hash = None;
+        for attempt in self.first.iter_mut().chain(&mut more.few) {
+            if attempt.is(arguments, &mut hash) {
+                attempt.count = attempt.count.saturating_add(1);
+                return attempt.count;
+            }
+        }
+        if self.first.is_some() && more.few.len() < FEW {
+            more.few.push(Attempt::new(arguments, hash));
+            return 1;
+        }
+        // From here on all are found by their hash, which text that decoded has under its tool's definition only.
+        if arguments.decoded().is_some() {
+            for attempt in self.first.take().into_iter().chain(more.few.drain(..)) {
+                more.many.young.insert(attempt.hash(arguments), attempt.count);
+            }
+        }
+        more.many.count(hash.unwrap_or_else(|| halves(arguments.fast())))
+    }
+
+    /// Forgets the turn, and gives back what it took.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl Attempt {
+    fn new(arguments: &Fingerprint<'_>, hash: Option<[u64; 2]>) -> Self {
+        let text = arguments.decoded().filter(|text| hash.is_none() && text.len() <= TEXT);
+        let arguments = match text {
+            Some(text) => Arguments::Text(text.into()),
+            None => Arguments::Hash(hash.unwrap_or_else(|| halves(arguments.fast()))),
+        };
+        Self { arguments, count: 1 }
+    }
+
+    /// Whether it had these arguments, whose hash is made at most once.
+    fn is(&mut self, arguments: &Fingerprint<'_>, hash: &mut Option<[u64; 2]>) -> bool {
+        if let Arguments::Text(text) = &self.arguments {
+            match arguments.decoded() {
+                // What decodes is never equal to what does not.
+                None => return false,
+                Some(other) if *other == **text => return true,
+                Some(_) if arguments.certainly_differs(text) => return false,
+                Some(_) => self.arguments = Arguments::Hash(self.hash(arguments)),
+            }
+        }
+        self.hash(arguments) == *hash.get_or_insert_with(|| halves(arguments.fast()))
+    }
+
+    /// The hash of what it had; `of` is any attempt at the same tool.
+    fn hash(&self, of: &Fingerprint<'_>) -> [u64; 2] {
+        match &self.arguments {
+            Arguments::Text(text) => halves(of.with_text(text).fast()),
+            Arguments::Hash(hash) => *hash,
+        }
+    }
+}
+
+#[allow(clippy::cast_possible_truncation)] // each takes its half
+fn halves(hash: u128) -> [u64; 2] {
+    [hash as u64, (hash >> 64) as u64]
+}
+
+/// Attempts by the hash of their arguments.
+#[derive(Default)]
+struct Many {
+    young: FxHashMap<[u64; 2], u32>,
+    old: FxHashMap<[u64; 2], u32>,
 }
 
 const HALF: usize = 1024;
 
-impl Attempts {
-    /// Counts one more, and tells how many that makes.
-    pub(super) fn count(&mut self, fingerprint: u128) -> u32 {
+impl Many {
+    fn count(&mut self, hash: [u64; 2]) -> u32 {
         if self.young.len() >= HALF {
             self.old = std::mem::take(&mut self.young);
         }
-        let before = self.old.get(&fingerprint).copied().unwrap_or(0);
-        let count = self.young.entry(fingerprint).or_insert(before);
+        let before = self.old.get(&hash).copied().unwrap_or(0);
+        let count = self.young.entry(hash).or_insert(before);
         *count = count.saturating_add(1);
         *count
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.young.clear();
-        // What a long turn took is given back.
-        self.young.shrink_to(16);
-        self.old = FxHashMap::default();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn attempts_are_counted_by_fingerprint() {
-        let mut attempts = Attempts::default();
-        assert_eq!([attempts.count(1), attempts.count(2), attempts.count(1)], [1, 1, 2]);
-        attempts.clear();
-        assert_eq!(attempts.count(1), 1);
-    }
-
-    #[test]
-    fn a_long_turn_is_remembered_at_its_end_and_takes_no_more_memory() {
-        let mut attempts = Attempts::default();
-        for fingerprint in 0..1_000_000 {
-            attempts.count(fingerprint);
-        }
-        assert!(attempts.young.len() + attempts.old.len() <= 2 * HALF);
-        assert_eq!(attempts.count(999_999), 2);
-        assert_eq!(attempts.count(999_000), 2);
     }
 }

@@ -1,33 +1,36 @@
 //! The books of one session: what its turn has spent, and what it remembers. Plain state, no locks and no clock.
 
 use super::attempts::Attempts;
-use crate::name::Name;
 use crate::runtime::store::{Admission, BudgetLimit, Charge, Refusal, Settlement};
-use crate::tool::Category;
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
-/// What a turn has made of one tool.
-#[derive(Clone, Debug)]
+/// What a turn has made of one tool. Its place is kept from turn to turn: a session calls the same tools again.
 struct Tool {
-    name: Name,
+    name: Cow<'static, str>,
     calls: u32,
     empty: u32,
+    attempts: Attempts,
 }
 
 /// The books of the current turn.
 #[derive(Default)]
+#[repr(C)]
 pub(super) struct Ledger {
     turn: u64,
     total: u32,
     categories: [u32; 3],
-    tools: Vec<Tool>,
-    attempts: Attempts,
+    /// The tool that was called first stands here, as most turns call one.
+    first: Option<Tool>,
+    rest: Vec<Tool>,
     /// The calls of earlier turns, the last ones.
     history: VecDeque<u32>,
 }
 
 /// More tools than this a turn has no use for; the counts of the first give way.
 const TOOLS: usize = 1024;
+/// The tools whose places are kept from turn to turn.
+const KEPT: usize = 16;
 
 impl Ledger {
     /// Counts, checks and charges. R-B2, R-L1, R-L2
@@ -35,53 +38,25 @@ impl Ledger {
         if call.charge == Charge::Free {
             return Ok(self.turn);
         }
+        let of_category = self.categories[call.category as usize];
+        let total = self.total;
+        let tool = self.tool(call.tool, call.name);
         if call.charge != Charge::Approved {
-            self.attempt(call)?;
+            tool.attempt(call)?;
         }
         if call.charge == Charge::Attempt {
             return Ok(self.turn);
         }
-        self.spent(call).map_or(Ok(()), Err)?;
+        // The narrowest budget first.
+        within(BudgetLimit::Tool, tool.calls, call.max_calls)?;
+        within(BudgetLimit::Category(call.category), of_category, call.limits.category(call.category))?;
+        within(BudgetLimit::Total, total, call.limits.max_calls)?;
         if call.charge != Charge::Hold {
-            self.charge(call.tool, call.category, true);
+            tool.calls = tool.calls.saturating_add(1);
+            self.total = total.saturating_add(1);
+            self.categories[call.category as usize] = of_category.saturating_add(1);
         }
         Ok(self.turn)
-    }
-
-    fn attempt(&mut self, call: &Admission<'_>) -> Result<(), Refusal> {
-        // Counted even where nothing limits it now: the policy of another session on this record may.
-        let count = self.attempts.count(call.arguments.fast());
-        if call.limits.repeated.is_some_and(|limit| count >= limit.max(1)) {
-            return Err(Refusal::Repeated(count));
-        }
-        let empty = self.find(call.tool).map_or(0, |tool| tool.empty);
-        match call.limits.empty {
-            Some(limit) if empty >= limit.max(1) => Err(Refusal::Empty(empty)),
-            _ => Ok(()),
-        }
-    }
-
-    /// The budget that is spent, the narrowest first.
-    fn spent(&self, call: &Admission<'_>) -> Option<Refusal> {
-        let of_tool = self.find(call.tool).map_or(0, |tool| tool.calls);
-        let budgets = [
-            (BudgetLimit::Tool, of_tool, call.max_calls),
-            (
-                BudgetLimit::Category(call.category),
-                self.categories[call.category as usize],
-                call.limits.category(call.category),
-            ),
-            (BudgetLimit::Total, self.total, call.limits.max_calls),
-        ];
-        let spent = budgets.into_iter().find(|(_, used, of)| of.is_some_and(|of| *used >= of));
-        spent.map(|(limit, used, of)| Refusal::Budget { limit, used, of: of.unwrap_or_default() })
-    }
-
-    fn charge(&mut self, tool: &str, category: Category, more: bool) {
-        let step = |count: &mut u32| *count = if more { count.saturating_add(1) } else { count.saturating_sub(1) };
-        step(&mut self.total);
-        step(&mut self.categories[category as usize]);
-        step(&mut self.tool(tool).calls);
     }
 
     /// Records what came of a call. What belongs to a turn that is over is not recorded.
@@ -90,10 +65,13 @@ impl Ledger {
             return;
         }
         if settlement.refund {
-            self.charge(settlement.tool, settlement.category, false);
+            let back = |count: &mut u32| *count = count.saturating_sub(1);
+            back(&mut self.total);
+            back(&mut self.categories[settlement.category as usize]);
+            back(&mut self.tool(settlement.tool, None).calls);
         }
         if settlement.empty {
-            self.tool(settlement.tool).empty += 1;
+            self.tool(settlement.tool, None).empty += 1;
         }
     }
 
@@ -104,8 +82,13 @@ impl Ledger {
             self.history.pop_front();
         }
         (self.turn, self.total, self.categories) = (self.turn + 1, 0, [0; 3]);
-        self.tools.clear();
-        self.attempts.clear();
+        for tool in self.first.iter_mut().chain(&mut self.rest) {
+            (tool.calls, tool.empty) = (0, 0);
+            tool.attempts.clear();
+        }
+        // What a turn of very many tools took is given back.
+        self.rest.truncate(KEPT);
+        self.rest.shrink_to(KEPT);
         self.turn
     }
 
@@ -119,19 +102,56 @@ impl Ledger {
         self.history.len() + 1
     }
 
-    fn find(&self, name: &str) -> Option<&Tool> {
-        self.tools.iter().find(|tool| &*tool.name == name)
+    /// What the turn has made of a tool. `known`: its name, where that lives as long as the process.
+    #[inline]
+    fn tool(&mut self, name: &str, known: Option<&'static str>) -> &mut Tool {
+        let is_first = self.first.as_ref().is_none_or(|first| first.is(name));
+        if is_first { self.first.get_or_insert_with(|| Tool::new(name, known)) } else { self.other(name, known) }
     }
 
-    fn tool(&mut self, name: &str) -> &mut Tool {
-        let at = self.tools.iter().position(|tool| &*tool.name == name).unwrap_or_else(|| {
-            if self.tools.len() == TOOLS {
-                self.tools.remove(0);
+    fn other(&mut self, name: &str, known: Option<&'static str>) -> &mut Tool {
+        let at = self.rest.iter().position(|tool| tool.is(name)).unwrap_or_else(|| {
+            if self.rest.len() == TOOLS {
+                self.rest.remove(0);
             }
-            self.tools.push(Tool { name: name.into(), calls: 0, empty: 0 });
-            self.tools.len() - 1
+            self.rest.push(Tool::new(name, known));
+            self.rest.len() - 1
         });
-        &mut self.tools[at]
+        &mut self.rest[at]
+    }
+}
+
+impl Tool {
+    fn new(name: &str, known: Option<&'static str>) -> Self {
+        let name = known.map_or_else(|| Cow::Owned(name.to_owned()), Cow::Borrowed);
+        Self { name, calls: 0, empty: 0, attempts: Attempts::default() }
+    }
+
+    /// Names of one tool most often stand at one place, which is cheaper to compare than what they say.
+    #[inline]
+    fn is(&self, name: &str) -> bool {
+        std::ptr::eq(&raw const *self.name, name) || *self.name == *name
+    }
+
+    #[inline]
+    fn attempt(&mut self, call: &Admission<'_>) -> Result<(), Refusal> {
+        // Counted even where nothing limits it now: the policy of another session on this record may.
+        let count = self.attempts.count(&call.arguments);
+        if call.limits.repeated.is_some_and(|limit| count >= limit.max(1)) {
+            return Err(Refusal::Repeated(count));
+        }
+        match call.limits.empty {
+            Some(limit) if self.empty >= limit.max(1) => Err(Refusal::Empty(self.empty)),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[inline]
+fn within(limit: BudgetLimit, used: u32, of: Option<u32>) -> Result<(), Refusal> {
+    match of {
+        Some(of) if used >= of => Err(Refusal::Budget { limit, used, of }),
+        _ => Ok(()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Arguments as one text for all that are equal.
 
-use super::problem::child;
+use crate::arguments::child;
 use crate::canonical::canonical;
 use crate::json;
 use crate::tool::Definition;

@@ -1,8 +1,8 @@
 //! The parameters of a tool, hashed once.
 
 use super::mix::{Keys, Lanes, keys};
+use super::parameters::Parameter;
 use super::scan::Scanner;
-use crate::arguments::parameters::Parameter;
 use serde_json::{Map, Value};
 
 /// What the scanner looks up.

@@ -1,21 +1,10 @@
 //! Arguments as something to compare.
-//!
-//! - `mix`: the hash, keyed with what this process drew by lot
-//! - `scan`: one pass over the text, without a value and without a copy
-//! - `number`: numbers by their value
-//! - `table`: the names and the defaults of a tool's parameters, hashed once
 
-mod mix;
-mod number;
-mod scan;
-mod table;
-
-pub(crate) use table::Table;
-
-use super::canonical_text;
+use super::canonical_text::canonical_text;
+use super::differ;
+use super::mix::{Keys, keys};
+use super::scan::Scanner;
 use crate::tool::Definition;
-use mix::{Keys, keys};
-use scan::Scanner;
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 
@@ -60,6 +49,25 @@ impl<'a> Fingerprint<'a> {
     #[cold]
     fn fast_as_text(&self, keys: &Keys) -> u128 {
         keys.opaque(self.tool, self.text)
+    }
+
+    /// The text, where it decoded: what [`certainly_differs`](Self::certainly_differs) can be asked of later.
+    pub(crate) fn decoded(&self) -> Option<&'a str> {
+        self.definition.and(Some(self.text))
+    }
+
+    /// The same for another accepted text of the same tool.
+    pub(crate) fn with_text<'b>(&self, text: &'b str) -> Fingerprint<'b>
+    where
+        'a: 'b,
+    {
+        Fingerprint { text, ..*self }
+    }
+
+    /// Whether these arguments are other ones than those of an accepted text of the same tool, for certain. Where this
+    /// is false they may be either: ask [`fast`](Self::fast).
+    pub(crate) fn certainly_differs(&self, text: &str) -> bool {
+        differ::certainly_differ(self.text.as_bytes(), text.as_bytes())
     }
 
     /// The same in every process, for stores that processes share: 32 hexadecimal digits, half of the SHA-256 of the

@@ -43,6 +43,7 @@ fn equal(tool: &ToolDefinition, a: &str, b: &str) -> bool {
     let same = canonical_text(&tool.body, a) == canonical_text(&tool.body, b);
     assert_eq!(first.fast() == second.fast(), same, "{a} {b}");
     assert_eq!(first.digest() == second.digest(), same, "{a} {b}");
+    assert!(!(same && first.certainly_differs(b)), "{a} {b}");
     same
 }
 

@@ -1,12 +1,12 @@
 //! What calls are made equal by: the names of a tool's parameters and what their absence means.
 
-use super::Validator;
-use super::fingerprint::Table;
+use super::table::Table;
+use crate::arguments::Validator;
 use crate::schema::{Null, allows_null};
 use crate::tool::Definition;
 use serde_json::{Map, Value, json};
 
-/// The parameters of a tool, as far as they stand by a name of their own: what a flattened type adds does not.
+/// The parameters of a tool, and the defaults that a flattened type adds.
 pub(crate) struct Parameters {
     pub(super) all: Vec<Parameter>,
     pub(super) table: Table,
@@ -42,7 +42,15 @@ fn declared(definition: &Definition) -> Vec<Parameter> {
             default: default.filter(|default| !(null_is_absent && default.is_null())).cloned(),
         }
     };
-    named.map(parameter).collect()
+    let mut all = named.map(parameter).collect::<Vec<_>>();
+    if definition.rows.iter().any(|row| row.flatten) {
+        // What a flattened type adds is known by the schema only.
+        let more = published(&definition.schema.value);
+        let more = more.into_iter().filter(|one| one.default.as_ref().is_some_and(|default| !default.is_null()));
+        let more = more.filter(|one| definition.rows.iter().all(|row| row.flatten || row.name != one.name));
+        all.extend(more.collect::<Vec<_>>());
+    }
+    all
 }
 
 /// Those of a schema that was given at run time, which may hold a default that it would not accept.

@@ -1,0 +1,6 @@
+//! Which arguments are equal.
+
+mod equality;
+mod mutate;
+mod near_misses;
+mod spelled;

@@ -1,0 +1,231 @@
+//! What an approval is good for: one call, once, for the one it was asked of.
+
+use crate::support::{Counter, asked, call, kind, message, open, runtime, text, tools};
+use futures_util::future::join_all;
+use serde_json::json;
+use std::sync::Arc;
+use tool_core::runtime::MemoryStore;
+use tool_core::{ErrorKind, Mode, Policy, Runtime, Session, ToolContext, ToolResponse, tool, toolset};
+
+#[derive(Clone, Default)]
+struct Bank(Counter);
+
+#[toolset(name = "bank_in_approvals")]
+impl Bank {
+    /// Pay.
+    #[tool(name = "pay", category = "action", confirm)]
+    async fn pay(&self, amount: u32) -> u32 {
+        tokio::task::yield_now().await;
+        self.0.add();
+        amount
+    }
+
+    /// Look at the balance.
+    #[tool(name = "balance")]
+    fn balance(&self, n: u32) -> u32 {
+        n
+    }
+}
+
+/// Something new.
+#[tool(name = "new_tool")]
+fn new_tool() {}
+
+fn bank() -> (ToolContext, Counter) {
+    let bank = Bank::default();
+    (tools![bank.clone()], bank.0)
+}
+
+const KEY: [u8; 32] = [7; 32];
+
+/// A process that shares its sessions with others.
+fn process(tools: ToolContext, store: &Arc<MemoryStore>, key: [u8; 32]) -> Runtime {
+    Runtime::builder(tools).store(Arc::clone(store)).signing_key(key).build().expect("a runtime")
+}
+
+async fn ask(session: &Session, amount: u32) -> String {
+    let response = call(session, "pay", json!({"amount": amount})).await;
+    assert_eq!(kind(&response), Some(ErrorKind::ConfirmationRequired), "{}", message(&response));
+    response.meta().confirmation().expect("a confirmation").token.clone()
+}
+
+fn assert_unknown(response: &ToolResponse) {
+    let expected = "no call waits under this token: it was used, it has expired, or it is not for this session";
+    assert_eq!((kind(response), message(response)), (Some(ErrorKind::NotFound), expected));
+}
+
+// R-C2
+#[tokio::test]
+async fn a_token_is_good_once() {
+    let (tools, runs) = bank();
+    let session = text(tools, Policy::text()).await;
+    let (approved, denied) = (ask(&session, 1).await, ask(&session, 2).await);
+    assert!(session.approve(&approved).await.is_ok());
+    assert_eq!(kind(&session.deny(&denied).await), Some(ErrorKind::Denied));
+    for token in [approved, denied] {
+        assert_unknown(&session.approve(&token).await);
+        assert_unknown(&session.deny(&token).await);
+    }
+    assert_eq!(runs.get(), 1);
+}
+
+// R-C2
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_sixty_four_who_redeem_a_token_at_once_one_runs_the_call_and_none_else_pays() {
+    let (tools, runs) = bank();
+    let session = text(tools, Policy::text().max_calls(Some(64))).await;
+    for round in 1..=20 {
+        let token = ask(&session, 5).await;
+        let tasks = (0..64).map(|_| {
+            let (session, token) = (session.clone(), token.clone());
+            tokio::spawn(async move { session.approve(&token).await })
+        });
+        let responses = join_all(tasks).await.into_iter().map(|joined| joined.expect("a response"));
+        let (done, refused): (Vec<_>, Vec<_>) = responses.partition(ToolResponse::is_ok);
+        assert_eq!((done.len(), runs.get()), (1, round));
+        refused.iter().for_each(assert_unknown);
+        let rest = join_all((0..64).map(|n| call(&session, "balance", json!({"n": n})))).await;
+        assert_eq!(rest.iter().filter(|response| response.is_ok()).count(), 63);
+        session.next_turn().await;
+    }
+}
+
+// R-C2
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_call_is_approved_or_denied_and_never_both() {
+    let (tools, runs) = bank();
+    let session = text(tools, Policy::text()).await;
+    for round in 0..50 {
+        let before = runs.get();
+        let token = ask(&session, round).await;
+        let (yes, no) = ((session.clone(), token.clone()), (session.clone(), token));
+        let yes = tokio::spawn(async move { yes.0.approve(&yes.1).await });
+        let no = tokio::spawn(async move { no.0.deny(&no.1).await });
+        let (yes, no) = (yes.await.expect("a response"), no.await.expect("a response"));
+        let denied = kind(&no) == Some(ErrorKind::Denied);
+        assert!(yes.is_ok() != denied, "{} / {}", message(&yes), message(&no));
+        assert_eq!(runs.get() - before, u32::from(yes.is_ok()));
+        session.next_turn().await;
+    }
+}
+
+// R-C2
+#[tokio::test]
+async fn what_is_no_token_is_answered_like_a_token_that_was_used() {
+    let session = text(bank().0, Policy::text()).await;
+    let token = ask(&session, 5).await;
+    let last = if token.ends_with('0') { '1' } else { '0' };
+    let forged = format!("{}{last}", &token[..token.len() - 1]);
+    let (id, proof) = token.split_once('.').expect("an id and a proof");
+    let other = format!("{}.{proof}", "0".repeat(id.len()));
+    for wrong in ["", ".", "nonsense", id, "ä.ö", &token.to_uppercase(), &format!("{token} "), &forged, &other] {
+        assert_unknown(&session.approve(wrong).await);
+        assert_unknown(&session.deny(wrong).await);
+    }
+    assert!(session.approve(&token).await.is_ok(), "a wrong token takes nothing away");
+}
+
+// R-C2
+#[tokio::test]
+async fn a_token_is_for_its_session() {
+    let (tools, runs) = bank();
+    let runtime = runtime(tools, Policy::text());
+    let (mine, other) = (open(&runtime, "1", Mode::Text).await, open(&runtime, "2", Mode::Text).await);
+    let token = ask(&mine, 5).await;
+    ask(&other, 5).await;
+    assert_unknown(&other.approve(&token).await);
+    assert_unknown(&other.deny(&token).await);
+    assert!(mine.approve(&token).await.is_ok());
+    assert_eq!(runs.get(), 1);
+}
+
+// R-C2
+#[tokio::test]
+async fn a_token_is_for_its_principal() {
+    let (store, (tools, runs)) = (Arc::new(MemoryStore::new()), bank());
+    let [here, there] = [process(tools.clone(), &store, KEY), process(tools, &store, KEY)];
+    let ada = here.session("s", Mode::Text).principal("ada").await.expect("a session");
+    let bob = there.session("s", Mode::Text).principal("bob").await.expect("a session");
+    let token = ask(&ada, 5).await;
+    assert_unknown(&bob.approve(&token).await);
+    assert_unknown(&bob.deny(&token).await);
+    assert!(ada.approve(&token).await.is_ok());
+    assert_eq!(runs.get(), 1);
+}
+
+// R-C2
+#[tokio::test]
+async fn a_token_is_for_the_tools_of_its_version() {
+    let (store, bank) = (Arc::new(MemoryStore::new()), Bank::default());
+    let here = process(tools![bank.clone()], &store, KEY);
+    let there = process(tools![bank.clone(), new_tool], &store, KEY);
+    let token = ask(&open(&here, "s", Mode::Text).await, 5).await;
+    assert_unknown(&open(&there, "s", Mode::Text).await.approve(&token).await);
+    assert_eq!(bank.0.get(), 0);
+}
+
+// R-C2
+#[tokio::test]
+async fn a_token_is_for_processes_with_its_key() {
+    let (store, (tools, runs)) = (Arc::new(MemoryStore::new()), bank());
+    let [here, there] = [process(tools.clone(), &store, KEY), process(tools, &store, [8; 32])];
+    let token = ask(&open(&here, "s", Mode::Text).await, 5).await;
+    assert_unknown(&open(&there, "s", Mode::Text).await.approve(&token).await);
+    assert_eq!(runs.get(), 0);
+}
+
+// R-C2
+#[tokio::test]
+async fn a_token_does_not_outlive_its_session() {
+    let (tools, runs) = bank();
+    let runtime = runtime(tools, Policy::text());
+    let session = open(&runtime, "s", Mode::Text).await;
+    let token = ask(&session, 5).await;
+    session.end().await;
+    assert_eq!(kind(&session.approve(&token).await), Some(ErrorKind::SessionInactive));
+    for mode in [Mode::Text, Mode::Voice] {
+        let next = open(&runtime, "s", mode).await;
+        assert_unknown(&next.approve(&token).await);
+        next.end().await;
+    }
+    assert_eq!(runs.get(), 0);
+}
+
+// R-C3
+#[tokio::test]
+async fn a_call_that_waits_is_resumed_by_another_process() {
+    let (store, (tools, runs)) = (Arc::new(MemoryStore::new()), bank());
+    let here = process(tools.clone(), &store, KEY);
+    let token = ask(&open(&here, "s", Mode::Text).await, 5).await;
+    drop(here);
+    let session = open(&process(tools, &store, KEY), "s", Mode::Text).await;
+    let response = session.approve(&token).await;
+    assert_eq!((response.data_json(), runs.get()), (Some("5"), 1));
+    assert_unknown(&session.approve(&token).await);
+}
+
+// R-C3, R-B2
+#[tokio::test]
+async fn processes_that_share_a_session_share_its_turn() {
+    let (store, (tools, _)) = (Arc::new(MemoryStore::new()), bank());
+    let [here, there] = [process(tools.clone(), &store, KEY), process(tools, &store, KEY)];
+    let (one, other) = (open(&here, "s", Mode::Voice).await, open(&there, "s", Mode::Voice).await);
+    let mut ran = 0;
+    for n in 0..3 {
+        ran += usize::from(one.call(asked("balance", json!({"n": n}))).await.is_ok());
+        ran += usize::from(other.call(asked("balance", json!({"n": 10 + n}))).await.is_ok());
+    }
+    assert_eq!(ran, 3);
+}
+
+// R-C3
+#[tokio::test]
+async fn a_call_is_approved_here_or_denied_there_and_never_both() {
+    let (store, (tools, runs)) = (Arc::new(MemoryStore::new()), bank());
+    let [here, there] = [process(tools.clone(), &store, KEY), process(tools, &store, KEY)];
+    let (one, other) = (open(&here, "s", Mode::Text).await, open(&there, "s", Mode::Text).await);
+    let token = ask(&one, 5).await;
+    assert_eq!(kind(&other.deny(&token).await), Some(ErrorKind::Denied));
+    assert_unknown(&one.approve(&token).await);
+    assert_eq!(runs.get(), 0);
+}

@@ -1,0 +1,203 @@
+//! Searches that find nothing.
+
+use crate::support::{Counter, call, kind, message, open, runtime, text, tools};
+use serde_json::{Value, json};
+use tool_core::{Category, ErrorKind, Mode, Policy, Session, ToolContext, ToolOutput, toolset};
+
+struct Kb(Counter);
+
+#[toolset(name = "kb_in_empties")]
+impl Kb {
+    /// Answer with what was asked.
+    #[tool(name = "kb_search", category = "retrieval")]
+    fn search(&self, n: u32, answer: Value) -> Value {
+        self.0.add();
+        if n == 1000 { json!(n) } else { answer }
+    }
+
+    /// Do the same in the name of another tool.
+    #[tool(name = "kb_get", category = "retrieval")]
+    fn get(&self, n: u32, answer: Value) -> Value {
+        self.search(n, answer)
+    }
+
+    /// Answer with what was asked, as an action.
+    #[tool(name = "act", category = "action")]
+    fn act(&self, n: u32, answer: Value) -> Value {
+        self.search(n, answer)
+    }
+
+    /// Say whether the answer is empty, whatever it is.
+    #[tool(name = "say", category = "action")]
+    fn say(&self, n: u32, answer: Value, empty: bool) -> ToolOutput {
+        ToolOutput::new(self.search(n, answer)).empty(empty)
+    }
+
+    /// Say of a search whether it is empty.
+    #[tool(name = "say_search", category = "retrieval")]
+    fn say_search(&self, n: u32, answer: Value, empty: bool) -> ToolOutput {
+        self.say(n, answer, empty)
+    }
+
+    /// Find nothing, and call that an error.
+    #[tool(name = "fail", category = "retrieval")]
+    fn fail(&self, n: u32) -> Result<(), String> {
+        self.0.add();
+        Err(format!("no entry {n}"))
+    }
+}
+
+fn kb() -> (ToolContext, Counter) {
+    let runs = Counter::default();
+    (tools![Kb(runs.clone())], runs)
+}
+
+fn policy() -> Policy {
+    Policy::text().category_budget(Category::Retrieval, None)
+}
+
+async fn session() -> Session {
+    text(kb().0, policy()).await
+}
+
+/// Whether a tool is refused after two results like this.
+async fn refused_after_two(tool: &str, mut arguments: Value) -> bool {
+    let session = session().await;
+    for n in 0..2 {
+        arguments["n"] = json!(n);
+        let response = call(&session, tool, arguments.clone()).await;
+        assert!(response.is_ok(), "{}", message(&response));
+    }
+    arguments["n"] = json!(2);
+    let third = call(&session, tool, arguments).await;
+    assert!(matches!(kind(&third), None | Some(ErrorKind::LoopDetected)));
+    !third.is_ok()
+}
+
+async fn is_empty(answer: Value) -> bool {
+    refused_after_two("kb_search", json!({"answer": answer})).await
+}
+
+// R-L2
+#[tokio::test]
+async fn after_two_empty_results_a_search_does_not_run() {
+    let (tools, runs) = kb();
+    let session = text(tools, policy()).await;
+    for n in 0..2 {
+        assert!(call(&session, "kb_search", json!({"n": n, "answer": []})).await.is_ok());
+    }
+    for n in 2..4 {
+        let refused = call(&session, "kb_search", json!({"n": n, "answer": []})).await;
+        let expected = "kb_search returned empty results 2 times. \
+                        Data may not exist. Try different search terms or a different tool.";
+        assert_eq!((kind(&refused), message(&refused)), (Some(ErrorKind::LoopDetected), expected));
+        let error = refused.error().expect("an error");
+        assert_eq!((error.retryable, error.partial_side_effects), (false, false));
+    }
+    assert_eq!(runs.get(), 2);
+}
+
+// R-L2
+#[tokio::test]
+async fn the_policy_says_how_many_empty_results_there_may_be() {
+    let session = text(kb().0, policy().empty_results(Some(3))).await;
+    for n in 0..3 {
+        assert!(call(&session, "kb_search", json!({"n": n, "answer": []})).await.is_ok());
+    }
+    let refused = call(&session, "kb_search", json!({"n": 3, "answer": []})).await;
+    assert!(message(&refused).starts_with("kb_search returned empty results 3 times. "), "{}", message(&refused));
+}
+
+// R-L2
+#[tokio::test]
+async fn another_tool_may_still_search_and_so_may_the_next_turn() {
+    let session = session().await;
+    for n in 0..2 {
+        call(&session, "kb_search", json!({"n": n, "answer": null})).await;
+    }
+    assert!(call(&session, "kb_get", json!({"n": 1, "answer": null})).await.is_ok());
+    session.next_turn().await;
+    assert!(call(&session, "kb_search", json!({"n": 0, "answer": null})).await.is_ok());
+}
+
+// R-L2
+#[tokio::test]
+async fn results_between_do_not_make_two_empty_ones_fewer() {
+    let session = session().await;
+    for (n, answer) in [(0, json!([])), (1, json!([1])), (2, json!([]))] {
+        assert!(call(&session, "kb_search", json!({"n": n, "answer": answer})).await.is_ok());
+    }
+    assert_eq!(kind(&call(&session, "kb_search", json!({"n": 3, "answer": [1]})).await), Some(ErrorKind::LoopDetected));
+}
+
+// R-L2
+#[tokio::test]
+async fn what_tells_nothing_is_empty() {
+    for empty in [
+        json!(null),
+        json!(""),
+        json!(" \n\t"),
+        json!([]),
+        json!({}),
+        json!({"results": []}),
+        json!({"results": [], "total": 0}),
+        json!({"results": [], "facets": {}, "next": null, "more": false, "note": " "}),
+    ] {
+        assert!(is_empty(empty.clone()).await, "{empty}");
+    }
+}
+
+// R-L2
+#[tokio::test]
+async fn what_tells_something_is_not_empty() {
+    for full in [
+        json!("none"),
+        json!(0),
+        json!(false),
+        json!([[]]),
+        json!([null]),
+        json!({"available": true, "conflicts": []}),
+        json!({"results": [], "total": 3}),
+        json!({"results": [], "note": "try later"}),
+        json!({"found": false}),
+        json!({"results": [], "facets": {"kind": []}}),
+    ] {
+        assert!(!is_empty(full.clone()).await, "{full}");
+    }
+}
+
+// R-L2
+#[tokio::test]
+async fn only_searches_are_looked_at() {
+    assert!(!refused_after_two("act", json!({"answer": []})).await);
+}
+
+// R-L2
+#[tokio::test]
+async fn a_tool_may_say_itself_whether_it_came_back_empty() {
+    assert!(refused_after_two("say", json!({"answer": [1], "empty": true})).await);
+    assert!(refused_after_two("say_search", json!({"answer": [1], "empty": true})).await);
+    assert!(!refused_after_two("say", json!({"answer": [], "empty": false})).await);
+    assert!(!refused_after_two("say_search", json!({"answer": [], "empty": false})).await);
+}
+
+// R-L2
+#[tokio::test]
+async fn an_error_is_not_an_empty_result() {
+    let session = session().await;
+    for n in 0..4 {
+        assert_eq!(kind(&call(&session, "fail", json!({"n": n})).await), Some(ErrorKind::Permanent));
+    }
+}
+
+// R-L2, R-L4
+#[tokio::test]
+async fn one_sessions_empty_results_are_not_anothers() {
+    let runtime = runtime(kb().0, policy());
+    let (one, other) = (open(&runtime, "1", Mode::Text).await, open(&runtime, "2", Mode::Text).await);
+    for n in 0..2 {
+        call(&one, "kb_search", json!({"n": n, "answer": []})).await;
+    }
+    assert!(call(&other, "kb_search", json!({"n": 9, "answer": []})).await.is_ok());
+    assert_eq!(kind(&call(&one, "kb_search", json!({"n": 9, "answer": []})).await), Some(ErrorKind::LoopDetected));
+}
