@@ -33,7 +33,11 @@ fuzz cases="20000":
 
 # Calls against the hand-written floor: instructions (needs valgrind), allocations, medians.
 bench:
-    cargo bench -p tests --bench instructions --bench allocations --bench medians --no-fail-fast
+    cargo bench -p tests --bench instructions --bench allocations --bench medians --bench governed --bench sessions --bench throughput --no-fail-fast
+
+# The fault table with its full numbers: a million sessions, names and calls.
+soak:
+    CHAOS_COUNT=1000000 cargo test --release -p tests --test chaos memory
 
 # Compile time and binary size of a tool against the derives by hand; about ten minutes.
 bench-compile:

@@ -7,7 +7,7 @@ mod ledger;
 #[path = "../../tool-core/src/runtime/store/memory/tokens.rs"]
 mod tokens;
 
-use crate::arguments::Fingerprint;
+use crate::compare::Fingerprint;
 use crate::every_order;
 use crate::runtime::store::{Admission, BudgetLimit, Charge, PendingCall, Refusal, Settlement};
 use ledger::Ledger;

@@ -23,6 +23,7 @@
 //! - **Putting them together**: [`ToolContext`], [`Registry`], [`ToolsetExt`], [`FunctionTool::raw`], [`ProviderTool`],
 //!   [`Configure`].
 //! - **Calling them**: [`ToolContext::call`] and the [`ToolResponse`] that it always gives.
+//! - **Governing them**: [`Runtime`] and [`Session`]: budgets, modes, loops, confirmation, deadlines; see [`runtime`].
 //! - **Showing them**: [`ToolDefinition`], [`actions`], [`manifest`], [`Guide`].
 //! - **Testing them**: [`testing`].
 

@@ -14,17 +14,6 @@ pub(crate) enum Name {
     Shared(Arc<str>),
 }
 
-impl Name {
-    /// The name, where it is known at compile time.
-    #[inline]
-    pub(crate) fn as_static(&self) -> Option<&'static str> {
-        match self {
-            Self::Static(name) => Some(name),
-            Self::Shared(_) => None,
-        }
-    }
-}
-
 impl Deref for Name {
     type Target = str;
 

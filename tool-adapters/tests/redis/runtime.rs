@@ -1,5 +1,7 @@
 //! Governed calls over Redis: two runtimes share sessions, and a server that is down.
 
+#![allow(clippy::needless_pass_by_value)] // tools as their authors write them
+
 use crate::conformance::Redis;
 use crate::relay::Relay;
 use std::sync::Arc;

@@ -8,11 +8,13 @@ pub(super) fn certainly_differ(one: &[u8], other: &[u8]) -> bool {
     let at = same_prefix(one, other);
     let (Some(prefix), Some(a), Some(b)) = (one.get(..at), one.get(at), other.get(at)) else { return false };
     // With escapes one text has many spellings, and quotes are not to be counted.
-    if prefix.contains(&b'\\') || *a == b'\\' || *b == b'\\' {
+    let (quotes, escapes) = prefix.iter().fold((0_u8, 0_u8), |(quotes, escapes), byte| {
+        (quotes ^ u8::from(*byte == b'"'), escapes | u8::from(*byte == b'\\'))
+    });
+    if escapes != 0 || *a == b'\\' || *b == b'\\' {
         return false;
     }
-    let quotes = prefix.iter().filter(|byte| **byte == b'"').count();
-    if quotes % 2 == 1 { is_value(prefix) } else { numbers_differ(one, other, at) }
+    if quotes == 1 { is_value(prefix) } else { numbers_differ(one, other, at) }
 }
 
 /// How many bytes both begin with, found eight at a time.

@@ -45,7 +45,7 @@ impl RuntimeBuilder {
     }
 
     /// The policy of all sessions. Unless told, voice sessions have [`Policy::voice`] and text sessions
-    /// [`Policy::text`].
+    /// [`Policy::text`]. It replaces what [`policy_for`](Self::policy_for) has set before.
     pub fn policy(self, policy: Policy) -> Self {
         self.policy_for(Mode::Voice, policy.clone()).policy_for(Mode::Text, policy)
     }
@@ -78,16 +78,19 @@ impl RuntimeBuilder {
     }
 
     /// Puts a tower layer around the calls of all sessions: a rate limit, a concurrency limit, load shedding. The first
-    /// is the outermost. What a layer refuses is answered `RATE_LIMIT` or TIMEOUT, or INTERNAL where the error is neither
-    /// tower's `Overloaded` nor its `Elapsed`.
+    /// is the outermost. A rate limit by itself makes calls wait, which their `durationMs` does not count; with load
+    /// shedding around it, what would wait is answered `RATE_LIMIT`. tower's `Elapsed` is answered TIMEOUT, any other
+    /// error INTERNAL. Calls that tools make themselves, and the runtime's own tools, do not pass through it.
     ///
     /// ```
     /// use std::time::Duration;
     /// use tool_core::{Runtime, ToolContext};
     /// use tower::limit::RateLimitLayer;
+    /// use tower::load_shed::LoadShedLayer;
     ///
     /// # let tools = ToolContext::builder().build()?;
-    /// let runtime = Runtime::builder(tools).layer(RateLimitLayer::new(100, Duration::from_secs(1))).build()?;
+    /// let limit = RateLimitLayer::new(100, Duration::from_secs(1));
+    /// let runtime = Runtime::builder(tools).layer(LoadShedLayer::new()).layer(limit).build()?;
     /// # Ok::<(), tool_core::RegistryErrors>(())
     /// ```
     pub fn layer<L, S>(mut self, layer: L) -> Self

@@ -106,7 +106,7 @@ impl Runtime {
     /// Ends every session that has a handle in this process: running calls are cancelled and answered.
     pub async fn shutdown(&self) {
         let sessions = self.0.live().values().filter_map(Weak::upgrade).collect::<Vec<_>>();
-        join_all(sessions.iter().map(|core| core.end())).await;
+        join_all(sessions.iter().map(Core::end)).await;
     }
 }
 

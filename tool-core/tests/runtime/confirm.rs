@@ -85,7 +85,7 @@ async fn a_tool_that_wants_a_persons_word_does_not_run_and_tells_the_host_what_t
     assert_eq!(message(&response), expected);
     let meta = response.meta();
     let confirmation = meta.confirmation().expect("a confirmation");
-    assert_eq!(confirmation.summary, "pay(amount: 5)");
+    assert_eq!(confirmation.summary, r#"pay(amount: 5, currency: "EUR")"#);
     let left =
         confirmation.expires_at.parse::<Timestamp>().expect("RFC 3339").as_second() - Timestamp::now().as_second();
     assert!((595..=600).contains(&left), "ten minutes: {left} s");

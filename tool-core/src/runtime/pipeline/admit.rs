@@ -96,7 +96,7 @@ impl<'a> Gate<'a> {
         let call = self.call;
         Admission {
             tool: call.tool.name(),
-            name: call.tool.definition().name.as_static(),
+            name: Some(&call.tool.definition().name),
             category: call.definition().category,
             arguments,
             charge,
@@ -122,7 +122,7 @@ impl<'a> Gate<'a> {
                 let definition = &*tool.definition().body;
                 let admission = Admission {
                     tool: tool.name(),
-                    name: None,
+                    name: Some(&tool.definition().name),
                     category: definition.category,
                     arguments: Fingerprint::of(definition, tool.name(), &text),
                     charge,
@@ -141,14 +141,11 @@ impl<'a> Gate<'a> {
             }
             .in_current_span(),
         );
-        let asked = match timeout(self.call.policy().store_deadline, asked).await {
-            Ok(asked) => asked.map_err(|error| ToolError::internal(error.to_string())),
-            Err(_) => {
-                let error = StoreError::new("no answer within the store's deadline");
-                return self.without_store(&error).map(|()| Refund::of(self.call, None));
-            }
+        let Ok(asked) = timeout(self.call.policy().store_deadline, asked).await else {
+            let error = StoreError::new("no answer within the store's deadline");
+            return self.without_store(&error).map(|()| Refund::of(self.call, None));
         };
-        let (said, refund) = asked?;
+        let (said, refund) = asked.map_err(|error| ToolError::internal(error.to_string()))?;
         self.heed(said, charge)?;
         Ok(refund)
     }

@@ -6,7 +6,7 @@ use crate::response::{Intent, ToolResponse};
 use crate::runtime::empty::is_empty;
 use crate::runtime::hook::HookedCall;
 use crate::runtime::state::{AuditEntry, StateChange};
-use crate::runtime::store::Settlement;
+use crate::runtime::store::{Settlement, StoreError};
 use crate::timestamp::Timestamp;
 use crate::tool::{Category, Mode};
 use futures_util::FutureExt;
@@ -110,7 +110,9 @@ async fn settle(call: &Governed<'_>, turn: u64, empty: bool, response: &mut Tool
         audit: &audit,
     };
     call.core.updates.message_set(&changes);
-    if let Err(error) = call.core.store(call.core.record.settle(&settlement)).await {
+    // The call has run: what its store does must not take the answer away.
+    let told = AssertUnwindSafe(async { call.core.store(call.core.record.settle(&settlement)).await }).catch_unwind();
+    if let Err(error) = told.await.unwrap_or_else(|_| Err(StoreError::new("it panicked"))) {
         tracing::error!(session = %call.core.id.as_str().escape_debug(), %error, "what a call left behind was not recorded");
         if !audit.is_empty() {
             response.rare().warnings.push("its intents were not carried out: the session store is down".to_owned());

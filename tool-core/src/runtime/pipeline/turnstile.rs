@@ -3,13 +3,14 @@
 use super::Governed;
 use super::execute::{still_wanted, timed_out};
 use crate::response::ToolError;
-use tokio::sync::{RwLockReadGuard, RwLockWriteGuard, SemaphorePermit};
+use crate::runtime::session::Slot;
+use tokio::sync::{RwLockReadGuard, RwLockWriteGuard};
 use tokio::time::timeout_at;
 
 /// A place, until it is dropped.
 #[derive(Default)]
 pub(super) struct Place<'a> {
-    _permit: Option<SemaphorePermit<'a>>,
+    _slot: Option<Slot<'a>>,
     _barrier: Barrier<'a>,
 }
 
@@ -30,9 +31,9 @@ pub(super) async fn enter<'a>(call: &Governed<'a>) -> Result<Place<'a>, ToolErro
         return Ok(Place::default());
     }
     if !call.core.toolbox.sequential
-        && let Ok(permit) = call.core.permits.try_acquire()
+        && let Some(slot) = call.core.slots.try_take()
     {
-        return Ok(Place { _permit: Some(permit), _barrier: Barrier::None });
+        return Ok(Place { _slot: Some(slot), _barrier: Barrier::None });
     }
     // Boxed, so that waiting does not make every call's future larger.
     match timeout_at(call.deadline(), Box::pin(wait(call))).await {
@@ -49,6 +50,5 @@ async fn wait<'a>(call: &Governed<'a>) -> Place<'a> {
         (true, false) => Barrier::Beside(core.barrier.read().await),
         (true, true) => Barrier::Alone(core.barrier.write().await),
     };
-    // The semaphore is never closed.
-    Place { _permit: core.permits.acquire().await.ok(), _barrier: barrier }
+    Place { _slot: Some(core.slots.take().await), _barrier: barrier }
 }

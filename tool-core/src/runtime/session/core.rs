@@ -3,6 +3,7 @@
 use super::drain::Drain;
 use super::playout::Playout;
 use super::running::Running;
+use super::slots::Slots;
 use super::updates::{Sink, Updates};
 use crate::call::ToolCall;
 use crate::response::ToolResponse;
@@ -18,15 +19,16 @@ use crate::tool::Mode;
 use std::future::IntoFuture;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
-use tokio::sync::{RwLock, Semaphore};
+use tokio::sync::RwLock;
 use tokio::time::timeout;
+use tracing::Instrument;
 
 // In this order, so that what every call reads stands in one place: of very many sessions most are in no cache.
 #[repr(C, align(128))]
 pub(crate) struct Core {
     pub(crate) drain: Drain,
     /// Of the calls that may run at once.
-    pub(crate) permits: Semaphore,
+    pub(crate) slots: Slots,
     pub(crate) record: Arc<dyn SessionRecord>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) toolbox: Arc<Toolbox>,
@@ -106,8 +108,16 @@ impl Core {
         }
     }
 
-    /// Ends the session.
-    pub(crate) async fn end(&self) {
+    /// Ends the session, whoever stops waiting for it: a call that is cancelled by it, or a hook that is given up.
+    pub(crate) async fn end(self: &Arc<Self>) {
+        if self.drain.is_idle() {
+            return self.finish().await;
+        }
+        let core = Arc::clone(self);
+        let _ = tokio::spawn(async move { core.finish().await }.in_current_span()).await;
+    }
+
+    async fn finish(&self) {
         self.close().await;
         if let Err(error) = self.store(self.record.end()).await {
             tracing::error!(session = %self.id.as_str().escape_debug(), %error, "the session did not end in its store");
@@ -139,7 +149,7 @@ impl Core {
         self.drain.close();
         self.running.cancel_all();
         // A call that nothing ends, or that itself waits for this end, is not waited for.
-        if timeout(CLOSING, self.drain.idle()).await.is_err() {
+        if !self.drain.is_idle() && timeout(CLOSING, self.drain.idle()).await.is_err() {
             tracing::error!(session = %self.id.as_str().escape_debug(), "a call goes on after its session's end");
         }
         let mut live = self.shared.live();

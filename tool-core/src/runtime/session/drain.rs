@@ -32,6 +32,10 @@ impl Drain {
         self.door.is_closed()
     }
 
+    pub(crate) fn is_idle(&self) -> bool {
+        self.door.is_idle()
+    }
+
     /// Done when nobody is inside.
     pub(crate) async fn idle(&self) {
         loop {

@@ -9,6 +9,7 @@ mod instructions;
 mod open;
 mod playout;
 mod running;
+mod slots;
 mod step;
 mod turn;
 mod updates;
@@ -19,6 +20,7 @@ pub use updates::CallUpdate;
 
 pub(crate) use self::core::Core;
 pub(crate) use running::{Entry, Running};
+pub(crate) use slots::Slot;
 
 use super::policy::Policy;
 use super::session_id::SessionId;
@@ -42,6 +44,8 @@ impl Session {
     /// In this order: the tool is found, its mode checked, the arguments decoded and validated, the call held against
     /// the loop limits and the budgets, a person asked where the tool wants one, and only then it runs: under its
     /// deadline, guarded against panics, its result bounded.
+    ///
+    /// The id is what the answer goes by; two calls under one id are two calls. Only a journal knows a call by its id.
     pub async fn call(&self, call: ToolCall) -> ToolResponse {
         self.0.call(call).await
     }

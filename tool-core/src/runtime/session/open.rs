@@ -16,7 +16,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::sync::{RwLock, Semaphore};
+use tokio::sync::RwLock;
 use tokio::time::timeout;
 
 /// A session that is about to be opened: say for whom and with what, then await it.
@@ -144,8 +144,7 @@ impl Parts {
     }
 
     fn core(self, toolbox: Arc<Toolbox>, record: Arc<dyn SessionRecord>, recovered: Vec<Recovered>) -> Arc<Core> {
-        let policy = self.shared.policy(self.mode);
-        let concurrent = policy.concurrent_calls.clamp(1, Semaphore::MAX_PERMITS);
+        let concurrent = self.shared.policy(self.mode).concurrent_calls;
         let user_data = self.user_data;
         Arc::new_cyclic(|core: &Weak<Core>| {
             let governor: Weak<dyn Governor> = Weak::clone(core) as _;
@@ -161,7 +160,7 @@ impl Parts {
                 record,
                 running: super::Running::default(),
                 drain: super::drain::Drain::default(),
-                permits: Semaphore::new(concurrent),
+                slots: super::slots::Slots::new(concurrent),
                 barrier: RwLock::new(()),
                 sink: self.sink.map(|sink| OnceLock::from(Box::new(Mutex::new(sink)))).unwrap_or_default(),
                 updates: super::updates::Updates::default(),

@@ -15,8 +15,8 @@ use tokio::time::Instant;
 pub struct Admission<'a> {
     /// The tool's name.
     pub tool: &'a str,
-    /// The same, where it is known to live as long as the process.
-    pub(crate) name: Option<&'static str>,
+    /// The same, where it can be kept without a copy.
+    pub(crate) name: Option<&'a crate::name::Name>,
     /// What the tool is for.
     pub category: Category,
     /// The arguments, to compare with those of other attempts.

@@ -1,7 +1,7 @@
 //! What every session store has to do, as tests to run against it.
 //!
 //! Limits, loops, approvals and sessions hold because the store decides them. Whoever writes a
-//! [`SessionStore`](crate::runtime::SessionStore) says how to come by one, and has each rule as a test of its own:
+//! [`SessionStore`] says how to come by one, and has each rule as a test of its own:
 //!
 //! ```
 //! use std::sync::Arc;

@@ -18,7 +18,7 @@ pub(super) struct Attempts {
 
 #[derive(Default)]
 struct More {
-    few: Vec<Attempt>,
+    few: [Option<Attempt>; FEW],
     many: Many,
 }
 
@@ -35,7 +35,7 @@ enum Arguments {
 }
 
 /// The attempts that are compared one by one, beside the first.
-const FEW: usize = 5;
+const FEW: usize = 8;
 /// A longer text is not kept.
 const TEXT: usize = 1024;
 
@@ -53,19 +53,23 @@ impl Attempts {
     fn compare(&mut self, arguments: &Fingerprint<'_>) -> u32 {
         let more = self.more.get_or_insert_default();
         let mut hash = None;
-        for attempt in self.first.iter_mut().chain(&mut more.few) {
+        for attempt in self.first.iter_mut().chain(more.few.iter_mut().flatten()) {
             if attempt.is(arguments, &mut hash) {
                 attempt.count = attempt.count.saturating_add(1);
                 return attempt.count;
             }
         }
-        if self.first.is_some() && more.few.len() < FEW {
-            more.few.push(Attempt::new(arguments, hash));
+        // Once all are found by their hash, there is no first one.
+        if self.first.is_some()
+            && let Some(free) = more.few.iter_mut().find(|place| place.is_none())
+        {
+            *free = Some(Attempt::new(arguments, hash));
             return 1;
         }
         // From here on all are found by their hash, which text that decoded has under its tool's definition only.
         if arguments.decoded().is_some() {
-            for attempt in self.first.take().into_iter().chain(more.few.drain(..)) {
+            let few = std::mem::take(&mut more.few);
+            for attempt in self.first.take().into_iter().chain(few.into_iter().flatten()) {
                 more.many.young.insert(attempt.hash(arguments), attempt.count);
             }
         }
@@ -94,8 +98,8 @@ impl Attempt {
             match arguments.decoded() {
                 // What decodes is never equal to what does not.
                 None => return false,
-                Some(other) if *other == **text => return true,
                 Some(_) if arguments.certainly_differs(text) => return false,
+                Some(other) if *other == **text => return true,
                 Some(_) => self.arguments = Arguments::Hash(self.hash(arguments)),
             }
         }

@@ -1,13 +1,13 @@
 //! The books of one session: what its turn has spent, and what it remembers. Plain state, no locks and no clock.
 
 use super::attempts::Attempts;
+use crate::name::Name;
 use crate::runtime::store::{Admission, BudgetLimit, Charge, Refusal, Settlement};
-use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// What a turn has made of one tool. Its place is kept from turn to turn: a session calls the same tools again.
 struct Tool {
-    name: Cow<'static, str>,
+    name: Name,
     calls: u32,
     empty: u32,
     attempts: Attempts,
@@ -102,14 +102,14 @@ impl Ledger {
         self.history.len() + 1
     }
 
-    /// What the turn has made of a tool. `known`: its name, where that lives as long as the process.
+    /// What the turn has made of a tool. `known`: its name, where that can be kept without a copy.
     #[inline]
-    fn tool(&mut self, name: &str, known: Option<&'static str>) -> &mut Tool {
+    fn tool(&mut self, name: &str, known: Option<&Name>) -> &mut Tool {
         let is_first = self.first.as_ref().is_none_or(|first| first.is(name));
         if is_first { self.first.get_or_insert_with(|| Tool::new(name, known)) } else { self.other(name, known) }
     }
 
-    fn other(&mut self, name: &str, known: Option<&'static str>) -> &mut Tool {
+    fn other(&mut self, name: &str, known: Option<&Name>) -> &mut Tool {
         let at = self.rest.iter().position(|tool| tool.is(name)).unwrap_or_else(|| {
             if self.rest.len() == TOOLS {
                 self.rest.remove(0);
@@ -122,8 +122,8 @@ impl Ledger {
 }
 
 impl Tool {
-    fn new(name: &str, known: Option<&'static str>) -> Self {
-        let name = known.map_or_else(|| Cow::Owned(name.to_owned()), Cow::Borrowed);
+    fn new(name: &str, known: Option<&Name>) -> Self {
+        let name = known.cloned().unwrap_or_else(|| name.into());
         Self { name, calls: 0, empty: 0, attempts: Attempts::default() }
     }
 

@@ -1,0 +1,120 @@
+//! Duplicates, approvals and defaults, as somebody would ask for them who means no good.
+
+use crate::support::{call, kind, text, tools};
+use crate::support_b::{answer, begin, ms};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::time::Duration;
+use tool_core::{ErrorKind, Policy, ToolCall, ToolResponse, tool};
+
+/// Work.
+#[tool(name = "work", on_duplicate = "reject")]
+async fn work(n: u32) -> u32 {
+    ms(100).await;
+    n
+}
+
+/// Pay.
+#[tool(name = "pay", confirm, on_duplicate = "confirm")]
+async fn pay(n: u32) -> u32 {
+    ms(100).await;
+    n
+}
+
+// R-L1, R-L3, L17
+#[tokio::test(start_paused = true)]
+async fn asking_again_and_again_for_what_runs_already_is_a_loop() {
+    let session = text(tools![work], Policy::text()).await;
+    let running = begin(&session, "c", "work", r#"{"n":1}"#).await;
+    let again = [call(&session, "work", json!({"n": 1})).await, call(&session, "work", json!({"n": 1})).await];
+    assert_eq!(again.each_ref().map(kind), [Some(ErrorKind::Conflict), Some(ErrorKind::LoopDetected)]);
+    assert!(answer(running).await.is_ok());
+}
+
+fn token(response: &ToolResponse) -> String {
+    response.meta().confirmation().expect("a person is asked").token.clone()
+}
+
+// L17, R-C1
+#[tokio::test(start_paused = true)]
+async fn what_was_to_run_beside_another_runs_beside_it_once_a_person_agrees() {
+    let session = text(tools![pay], Policy::text()).await;
+    let first = token(&call(&session, "pay", json!({"n": 1})).await);
+    let approving = session.clone();
+    let first = tokio::spawn(async move { approving.approve(&first).await });
+    ms(1).await;
+    let second = call(&session, "pay", json!({"n": 2, "confirm_duplicate": true})).await;
+    assert_eq!(session.approve(&token(&second)).await.data_json(), Some("2"));
+    assert_eq!(answer(first).await.data_json(), Some("1"));
+}
+
+/// Send an e-mail.
+#[tool(name = "mail", confirm)]
+fn mail(body: String, to: String) -> usize {
+    body.len() + to.len()
+}
+
+async fn summary(arguments: Value) -> String {
+    let response = call(&text(tools![mail], Policy::text()).await, "mail", arguments).await;
+    response.meta().confirmation().expect("a person is asked").summary.clone()
+}
+
+// R-C1
+#[tokio::test]
+async fn a_long_argument_hides_no_other_from_the_person_who_is_asked() {
+    let shown = summary(json!({"body": "Hello. ".repeat(800), "to": "eve@example.org"})).await;
+    assert!(shown.contains("Hello. Hello.") && shown.contains(r#"to: "eve@example.org""#), "{shown}");
+    assert!(shown.len() < 1_000, "{} bytes", shown.len());
+}
+
+// R-C1
+#[tokio::test]
+async fn no_argument_turns_the_text_around_for_the_person_who_is_asked() {
+    let turning =
+        ['\u{202a}', '\u{202b}', '\u{202d}', '\u{202e}', '\u{2066}', '\u{2067}', '\u{2069}', '\u{200f}', '\u{61c}'];
+    for character in turning {
+        let shown = summary(json!({"body": format!("a{character}b"), "to": "ada"})).await;
+        let escaped = format!("{:04x}", u32::from(character)).trim_start_matches('0').to_owned();
+        assert!(!shown.contains(character) && shown.contains(&escaped), "{shown:?}");
+    }
+}
+
+#[derive(Deserialize, tool_core::schemars::JsonSchema)]
+#[schemars(crate = "tool_core::schemars")]
+struct Page {
+    query: String,
+    #[serde(default = "five")]
+    limit: u32,
+}
+
+fn five() -> u32 {
+    5
+}
+
+/// Find pages.
+#[tool(name = "pages")]
+fn pages(#[arg(flatten)] page: Page) -> String {
+    format!("{} {}", page.query, page.limit)
+}
+
+// R-L3
+#[tokio::test]
+async fn a_default_within_flattened_parameters_is_the_default_given() {
+    let session = text(tools![pages], Policy::text()).await;
+    for same in [r#"{"query":"a"}"#, r#"{"query":"a","limit":5}"#] {
+        assert!(session.call(ToolCall::new("c", "pages", same)).await.is_ok(), "{same}");
+    }
+    let third = session.call(ToolCall::new("c", "pages", r#"{"limit":5.0,"query":"a"}"#)).await;
+    assert_eq!(kind(&third), Some(ErrorKind::LoopDetected));
+    assert!(session.call(ToolCall::new("c", "pages", r#"{"query":"a","limit":6}"#)).await.is_ok());
+}
+
+// R-C1
+#[tokio::test]
+async fn an_approval_may_take_as_long_as_there_is_time() {
+    for lifetime in [Duration::MAX, Duration::from_secs(u64::MAX / 4)] {
+        let session = text(tools![mail], Policy::text().confirmation_lifetime(lifetime)).await;
+        let waits = call(&session, "mail", json!({"body": "a", "to": "b"})).await;
+        assert_eq!(session.approve(&token(&waits)).await.data_json(), Some("2"));
+    }
+}

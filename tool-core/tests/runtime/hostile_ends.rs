@@ -1,0 +1,141 @@
+//! The end of a session while its calls hold on to it, and what reaches whom through which handle.
+
+use crate::support::{asked, call, kind, open, runtime, tools};
+use crate::support_b::{answer, begin, ms};
+use serde_json::json;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Weak, mpsc};
+use std::time::Duration;
+use tokio::time::timeout;
+use tool_core::runtime::StateChange;
+use tool_core::{ErrorKind, Mode, Policy, RunContext, Runtime, Session, tool};
+
+/// Stay as it is.
+#[tool(name = "stay")]
+fn stay() {}
+
+/// Work.
+#[tool(name = "work")]
+async fn work(n: u32) -> u32 {
+    ms(100).await;
+    n
+}
+
+struct Doors {
+    inside: Mutex<mpsc::Sender<()>>,
+    go_on: Mutex<mpsc::Receiver<()>>,
+}
+
+/// Disallow interruptions, and block the thread before it waits.
+#[tool(name = "hold")]
+async fn hold(ctx: &RunContext) {
+    ctx.disallow_interruptions();
+    let doors = ctx.user_data::<Doors>().expect("doors");
+    doors.inside.lock().expect("inside").send(()).expect("somebody listens");
+    doors.go_on.lock().expect("go_on").recv().expect("somebody speaks");
+    std::future::pending::<()>().await;
+}
+
+// R-I3
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_end_reaches_a_call_that_has_not_waited_yet_and_disallows_interruptions() {
+    let (inside, heard) = mpsc::channel();
+    let (speak, go_on) = mpsc::channel();
+    let runtime = runtime(tools![hold, stay], Policy::text());
+    let doors = Doors { inside: Mutex::new(inside), go_on: Mutex::new(go_on) };
+    let session = runtime.session("s", Mode::Text).user_data(doors).await.expect("a session");
+    let caller = session.clone();
+    let held = tokio::spawn(async move { caller.call(asked("hold", json!({}))).await });
+    tokio::task::spawn_blocking(move || heard.recv()).await.expect("a thread").expect("the tool runs");
+    let ending = session.clone();
+    let ending = tokio::spawn(async move { ending.end().await });
+    while call(&session, "stay", json!({})).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    speak.send(()).expect("the tool listens");
+    timeout(Duration::from_secs(4), ending).await.expect("the session ends").expect("no panic");
+    assert_eq!(kind(&held.await.expect("an answer")), Some(ErrorKind::Cancelled));
+}
+
+/// Say something, and work on.
+#[tool(name = "talk")]
+async fn talk(ctx: &RunContext) {
+    ctx.update("wait a moment");
+    std::future::pending::<()>().await;
+}
+
+// R-I3, L24
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_transport_is_shown_nothing_once_the_session_has_ended() {
+    let runtime = runtime(tools![talk], Policy::text());
+    let (shown, late) = <(Arc<AtomicUsize>, Arc<AtomicUsize>)>::default();
+    for n in 0..300 {
+        let ended = Arc::new(AtomicBool::new(false));
+        let watched = Arc::downgrade(&ended);
+        let (seen, over, shown) = (Arc::clone(&late), Arc::clone(&ended), Arc::clone(&shown));
+        let session = runtime.session(format!("s-{n}"), Mode::Text).on_update(move |_| {
+            shown.fetch_add(1, Ordering::SeqCst);
+            seen.fetch_add(usize::from(over.load(Ordering::SeqCst)), Ordering::SeqCst);
+        });
+        let session = session.await.expect("a session");
+        assert!(session.call(asked("talk", json!({}))).await.is_ok());
+        session.end().await;
+        ended.store(true, Ordering::SeqCst);
+        drop((session, ended));
+        gone(&watched).await;
+    }
+    assert_eq!((shown.load(Ordering::SeqCst), late.load(Ordering::SeqCst)), (300, 0));
+}
+
+/// Waits until nobody holds it any more.
+async fn gone(watched: &Weak<AtomicBool>) {
+    while watched.strong_count() > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Two handles of one session; the second brings a transport.
+async fn two_handles() -> (Runtime, Session, Session) {
+    let runtime = runtime(tools![work, talk], Policy::text());
+    let first = open(&runtime, "s", Mode::Text).await;
+    let second = runtime.session("s", Mode::Text).on_update(|_| ()).await.expect("the same session");
+    (runtime, first, second)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_is_cancelled_through_a_handle_that_came_with_a_transport_later() {
+    let runtime = runtime(tools![work], Policy::text());
+    let first = open(&runtime, "s", Mode::Text).await;
+    let running = begin(&first, "c", "work", r#"{"n":1}"#).await;
+    let second = runtime.session("s", Mode::Text).on_update(|_| ()).await.expect("the same session");
+    assert!(second.cancel("c"));
+    assert_eq!(kind(&answer(running).await), Some(ErrorKind::Cancelled));
+}
+
+// L22
+#[tokio::test(start_paused = true)]
+async fn an_interruption_through_one_handle_reaches_the_calls_of_all() {
+    let (_runtime, first, second) = two_handles().await;
+    let running = begin(&first, "c", "work", r#"{"n":1}"#).await;
+    assert_eq!(second.interrupt(), 1);
+    assert_eq!(kind(&answer(running).await), Some(ErrorKind::Cancelled));
+}
+
+// R-I1
+#[tokio::test]
+async fn a_message_is_not_handed_over_again_to_a_handle_that_comes_later() {
+    let (runtime, first, _second) = two_handles_in_voice().await;
+    first.change(&[StateChange::PendingMessage(Some("hello".into()))]).await.expect("a change");
+    assert_eq!(first.next_turn().await.pending_message.as_deref(), Some("hello"));
+    let third = runtime.session("v", Mode::Voice).on_update(|_| ()).await.expect("the same session");
+    assert_eq!(third.next_turn().await.pending_message, None);
+    third.change(&[StateChange::PendingMessage(Some("hello".into()))]).await.expect("a change");
+    assert_eq!(first.next_turn().await.pending_message.as_deref(), Some("hello"), "it was set again");
+}
+
+async fn two_handles_in_voice() -> (Runtime, Session, Session) {
+    let runtime = runtime(tools![stay], Policy::voice());
+    let first = open(&runtime, "v", Mode::Voice).await;
+    let second = open(&runtime, "v", Mode::Voice).await;
+    (runtime, first, second)
+}

@@ -1,0 +1,198 @@
+//! Journals that hang or panic, and answers that come back from them.
+
+use crate::support::{Counter, asked, kind, tools};
+use crate::support_b::{answer, begin, ms};
+use serde_json::json;
+use std::future::pending;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::time::{Instant, timeout};
+use tool_core::runtime::{Journal, JournalEntry, JournalError, Operation, Recovered, StateChange};
+use tool_core::{ErrorKind, Intent, Mode, Policy, Runtime, Session, ToolCall, ToolOutput, ToolResponse, toolset};
+
+const STORE: Duration = Duration::from_millis(500);
+
+/// What a journal does that is not sound.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Does {
+    #[default]
+    Nothing,
+    HangsAtEnds,
+    HangsAtRecovery,
+    HangsAtForgetting,
+    PanicsOver(&'static str),
+    PanicsLaterOver(&'static str),
+}
+
+/// A journal in memory. A clone is the same paper in the hands of the next process.
+#[derive(Clone, Default)]
+struct Book {
+    calls: Arc<Mutex<Vec<Recovered>>>,
+    does: Does,
+}
+
+type Done<'a, T> = Operation<'a, Result<T, JournalError>>;
+
+impl Journal for Book {
+    fn started<'a>(&'a self, call: &'a JournalEntry) -> Done<'a, ()> {
+        assert!(self.does != Does::PanicsOver("c2") || call.call_id != "c2", "on purpose");
+        Operation::later(async move {
+            assert!(self.does != Does::PanicsLaterOver("c2") || call.call_id != "c2", "on purpose");
+            self.calls.lock().expect("calls").push(Recovered { entry: call.clone(), response: None });
+            Ok(())
+        })
+    }
+
+    fn finished<'a>(&'a self, _: &'a str, id: &'a str, response: &'a str) -> Done<'a, ()> {
+        if self.does == Does::HangsAtEnds {
+            return Operation::later(pending());
+        }
+        let mut calls = self.calls.lock().expect("calls");
+        if let Some(call) = calls.iter_mut().rev().find(|call| call.entry.call_id == id) {
+            call.response = Some(response.to_owned());
+        }
+        Operation::Ready(Ok(()))
+    }
+
+    fn recover<'a>(&'a self, _: &'a str) -> Done<'a, Vec<Recovered>> {
+        if self.does == Does::HangsAtRecovery {
+            return Operation::later(pending());
+        }
+        Operation::Ready(Ok(self.calls.lock().expect("calls").clone()))
+    }
+
+    fn forget<'a>(&'a self, _: &'a str) -> Done<'a, ()> {
+        if self.does == Does::HangsAtForgetting {
+            return Operation::later(pending());
+        }
+        Operation::Ready(Ok(()))
+    }
+}
+
+#[derive(Clone, Default)]
+struct Bank(Counter);
+
+#[toolset(discover = false)]
+impl Bank {
+    /// Pay, in silence.
+    #[tool(category = "action")]
+    fn pay(&self, amount: u32) -> ToolOutput {
+        self.0.add();
+        ToolOutput::new(amount).intent(Intent::SuppressAudio)
+    }
+
+    /// Pay, as often as it is asked the same.
+    #[tool(category = "action", idempotent)]
+    fn settle(&self) -> ToolOutput {
+        ToolOutput::new(self.0.add()).intent(Intent::SuppressAudio)
+    }
+
+    /// Pay, but not at once.
+    #[tool(category = "action")]
+    async fn pay_later(&self, amount: u32) -> u32 {
+        self.0.add();
+        ms(100).await;
+        amount
+    }
+}
+
+fn runtime(book: &Book, runs: &Counter) -> Runtime {
+    let policy = Policy::text().store_deadline(STORE).deadline(Duration::from_secs(2));
+    let runtime = Runtime::builder(tools![Bank(runs.clone())]).policy(policy).journal(book.clone());
+    runtime.build().expect("a runtime")
+}
+
+async fn process(book: &Book, runs: &Counter) -> Session {
+    runtime(book, runs).session("s", Mode::Voice).await.expect("a session")
+}
+
+fn pay(id: &str) -> ToolCall {
+    ToolCall::new(id, "pay", json!({"amount": 5}))
+}
+
+// L22
+#[tokio::test(start_paused = true)]
+async fn a_second_call_under_an_id_that_is_still_running_is_a_conflict() {
+    let (book, runs) = <(Book, Counter)>::default();
+    let session = process(&book, &runs).await;
+    let first = begin(&session, "c", "pay_later", r#"{"amount":1}"#).await;
+    let second = session.call(ToolCall::new("c", "pay_later", r#"{"amount":2}"#)).await;
+    assert_eq!((kind(&second), runs.get()), (Some(ErrorKind::Conflict), 1));
+    assert_eq!(answer(first).await.data_json(), Some("1"));
+    let third = session.call(ToolCall::new("c", "pay_later", r#"{"amount":2}"#)).await;
+    assert_eq!(third.data_json(), Some("2"), "nothing runs under the id any more");
+}
+
+#[tokio::test]
+async fn an_answer_of_an_earlier_process_is_given_once() {
+    let (book, runs) = <(Book, Counter)>::default();
+    process(&book, &runs).await.call(pay("c")).await;
+    let session = process(&book, &runs).await;
+    assert_eq!((session.call(pay("c")).await.data_json(), runs.get()), (Some("5"), 1));
+    assert_eq!((session.call(pay("c")).await.data_json(), runs.get()), (Some("5"), 2));
+}
+
+// R-I1
+#[tokio::test]
+async fn the_intents_of_an_answer_of_an_earlier_process_are_not_carried_out_again() {
+    let (book, runs) = <(Book, Counter)>::default();
+    let earlier = process(&book, &runs).await;
+    earlier.call(pay("c")).await;
+    assert!(earlier.state().audio_suppressed);
+    let session = process(&book, &runs).await;
+    let response = session.call(pay("c")).await;
+    assert_eq!((response.is_ok(), runs.get()), (true, 1));
+    assert!(response.intents().is_empty() && session.audit().is_empty() && !session.state().audio_suppressed);
+}
+
+// R-I1
+#[tokio::test]
+async fn the_intents_of_a_reused_result_are_not_carried_out_again() {
+    let policy = Policy::text().reuse_results(Some(Duration::from_secs(100)));
+    let runtime = Runtime::builder(tools![Bank::default()]).policy(policy).build().expect("a runtime");
+    let session = runtime.session("s", Mode::Voice).await.expect("a session");
+    session.call(asked("settle", json!({}))).await;
+    session.change(&[StateChange::AudioSuppressed(false)]).await.expect("a change");
+    let reused = session.call(asked("settle", json!({}))).await;
+    assert_eq!(reused.data_json(), Some("1"));
+    assert_eq!((session.state().audio_suppressed, session.audit().len()), (false, 1));
+}
+
+// L22
+#[tokio::test]
+async fn a_journal_that_panics_over_one_call_leaves_the_others_of_the_step_alone() {
+    for does in [Does::PanicsOver("c2"), Does::PanicsLaterOver("c2")] {
+        let (book, runs) = (Book { does, ..Book::default() }, Counter::default());
+        let session = process(&book, &runs).await;
+        let calls = (1..4_u32).map(|n| ToolCall::new(format!("c{n}"), "pay", json!({"amount": n})));
+        let kinds = session.call_all(calls).await.iter().map(kind).collect::<Vec<_>>();
+        assert_eq!((kinds, runs.get()), (vec![None, Some(ErrorKind::Internal), None], 2));
+    }
+}
+
+// R-B5
+#[tokio::test(start_paused = true)]
+async fn a_call_is_answered_though_the_journal_never_says_that_it_wrote_its_end() {
+    let (book, runs) = (Book { does: Does::HangsAtEnds, ..Book::default() }, Counter::default());
+    let session = process(&book, &runs).await;
+    let response = timeout(Duration::from_secs(3), session.call(pay("c"))).await;
+    assert_eq!(response.as_ref().ok().and_then(ToolResponse::data_json), Some("5"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_does_not_wait_to_open_for_a_journal_that_does_not_answer() {
+    let (book, runs) = (Book { does: Does::HangsAtRecovery, ..Book::default() }, Counter::default());
+    let runtime = runtime(&book, &runs);
+    let began = Instant::now();
+    assert!(runtime.session("s", Mode::Text).await.is_err());
+    assert!(began.elapsed() <= 2 * STORE, "{:?}", began.elapsed());
+}
+
+// R-I3
+#[tokio::test(start_paused = true)]
+async fn a_session_ends_though_the_journal_does_not_forget_it() {
+    let (book, runs) = (Book { does: Does::HangsAtForgetting, ..Book::default() }, Counter::default());
+    let session = process(&book, &runs).await;
+    timeout(2 * STORE, session.end()).await.expect("the session ends");
+    assert!(session.state().ended);
+}

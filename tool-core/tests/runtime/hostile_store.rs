@@ -1,0 +1,200 @@
+//! Stores that answer too late, or panic.
+
+use crate::support::{Counter, asked, kind, tools};
+use crate::support_b::ms;
+use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::time::timeout;
+use tool_core::runtime::{
+    Admission, AuditEntry, MemoryStore, OpenError, Opening, Operation, PendingCall, SessionRecord, SessionState,
+    SessionStore, Settlement, StateChange, StoreError, Verdict,
+};
+use tool_core::{Category, ErrorKind, Intent, Mode, Policy, Runtime, Session, ToolOutput, toolset};
+
+/// A store in memory that does not behave while it is told so.
+#[derive(Clone, Default)]
+struct Odd {
+    inner: Arc<MemoryStore>,
+    manners: Arc<Manners>,
+}
+
+#[derive(Default)]
+struct Manners {
+    /// Admits at once, and says so after 200 ms, as over a network that is slow one way.
+    late: AtomicBool,
+    /// Panics over calls of the tool `bad`.
+    panics: AtomicBool,
+}
+
+impl Manners {
+    fn late(&self, yes: bool) {
+        self.late.store(yes, Ordering::SeqCst);
+    }
+
+    fn check(&self, tool: &str) {
+        assert!(tool != "bad" || !self.panics.load(Ordering::SeqCst), "on purpose");
+    }
+}
+
+struct OddRecord(Arc<dyn SessionRecord>, Arc<Manners>);
+
+impl SessionStore for Odd {
+    fn open<'a>(&'a self, opening: &'a Opening) -> Operation<'a, Result<Arc<dyn SessionRecord>, OpenError>> {
+        Operation::later(async move {
+            let record = self.inner.open(opening).await?;
+            Ok(Arc::new(OddRecord(record, Arc::clone(&self.manners))) as Arc<dyn SessionRecord>)
+        })
+    }
+
+    fn sessions(&self) -> Operation<'_, Result<u64, StoreError>> {
+        self.inner.sessions()
+    }
+}
+
+type Done<'a, T> = Operation<'a, Result<T, StoreError>>;
+
+impl SessionRecord for OddRecord {
+    fn admit<'a>(&'a self, call: &'a Admission<'a>) -> Done<'a, Verdict> {
+        Operation::later(async move {
+            self.1.check(call.tool);
+            let said = self.0.admit(call).await;
+            if self.1.late.load(Ordering::SeqCst) {
+                ms(200).await;
+            }
+            said
+        })
+    }
+
+    fn settle<'a>(&'a self, settlement: &'a Settlement<'a>) -> Done<'a, ()> {
+        Operation::later(async move {
+            assert!(settlement.tool != "bad_end" || !self.1.panics.load(Ordering::SeqCst), "on purpose");
+            self.0.settle(settlement).await
+        })
+    }
+
+    fn next_turn(&self) -> Done<'_, Option<u64>> {
+        self.0.next_turn()
+    }
+
+    fn mint<'a>(&'a self, pending: &'a PendingCall, lifetime: Duration) -> Done<'a, ()> {
+        self.0.mint(pending, lifetime)
+    }
+
+    fn pending<'a>(&'a self, id: &'a str) -> Done<'a, Option<PendingCall>> {
+        self.0.pending(id)
+    }
+
+    fn consume<'a>(&'a self, id: &'a str) -> Done<'a, bool> {
+        self.0.consume(id)
+    }
+
+    fn change<'a>(&'a self, changes: &'a [StateChange]) -> Done<'a, ()> {
+        self.0.change(changes)
+    }
+
+    fn end(&self) -> Done<'_, ()> {
+        self.0.end()
+    }
+
+    fn refresh(&self) -> Done<'_, ()> {
+        self.0.refresh()
+    }
+
+    fn turn(&self) -> u64 {
+        self.0.turn()
+    }
+
+    fn state(&self) -> Arc<SessionState> {
+        self.0.state()
+    }
+
+    fn audit(&self) -> Vec<AuditEntry> {
+        self.0.audit()
+    }
+}
+
+#[derive(Clone, Default)]
+struct Shelf(Counter);
+
+#[toolset(discover = false)]
+impl Shelf {
+    /// Look something up.
+    #[tool(category = "retrieval")]
+    fn look(&self, what: String) -> String {
+        self.0.add();
+        what
+    }
+
+    /// Act.
+    #[tool(category = "action")]
+    fn bad(&self) -> u32 {
+        self.0.add()
+    }
+
+    /// Act, and leave something behind.
+    #[tool(category = "action")]
+    fn bad_end(&self) -> ToolOutput {
+        ToolOutput::new(self.0.add()).intent(Intent::SuppressAudio)
+    }
+}
+
+/// A session with a budget of two retrievals, over a store that may take 50 ms.
+async fn session(store: &Odd) -> (Session, Counter) {
+    let runs = Counter::default();
+    let policy = Policy::text().store_deadline(Duration::from_millis(50));
+    let runtime = Runtime::builder(tools![Shelf(runs.clone())])
+        .policy(policy.category_budget(Category::Retrieval, Some(2)))
+        .store(store.clone());
+    let session = runtime.build().expect("a runtime").session("s", Mode::Text).await.expect("a session");
+    (session, runs)
+}
+
+// R-B2
+#[tokio::test(start_paused = true)]
+async fn a_call_that_the_store_admits_too_late_costs_nothing() {
+    let store = Odd::default();
+    let (session, runs) = session(&store).await;
+    store.manners.late(true);
+    for n in 0..3 {
+        let late = session.call(asked("look", json!({"what": n.to_string()}))).await;
+        assert_eq!(kind(&late), Some(ErrorKind::Transient), "call {n}");
+        ms(500).await;
+    }
+    store.manners.late(false);
+    assert_eq!(runs.get(), 0);
+    assert!(session.call(asked("look", json!({"what": "a"}))).await.is_ok());
+    assert!(session.call(asked("look", json!({"what": "b"}))).await.is_ok());
+}
+
+// R-B2
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_caller_went_before_the_store_admitted_it_costs_nothing() {
+    let store = Odd::default();
+    let (session, runs) = session(&store).await;
+    store.manners.late(true);
+    for n in 0..3 {
+        let call = session.call(asked("look", json!({"what": n.to_string()})));
+        assert!(timeout(Duration::from_millis(10), call).await.is_err(), "call {n}");
+        ms(500).await;
+    }
+    store.manners.late(false);
+    assert_eq!(runs.get(), 0);
+    assert!(session.call(asked("look", json!({"what": "a"}))).await.is_ok());
+}
+
+// L22
+#[tokio::test]
+async fn a_store_that_panics_over_one_call_leaves_the_others_of_the_step_alone() {
+    for tool in ["bad", "bad_end"] {
+        let store = Odd::default();
+        store.manners.panics.store(true, Ordering::SeqCst);
+        let (session, _) = session(&store).await;
+        let calls = [asked("look", json!({"what": "a"})), asked(tool, json!({})), asked("look", json!({"what": "b"}))];
+        let step = tokio::spawn(async move { session.call_all(calls).await });
+        let responses = step.await.unwrap_or_default();
+        let kinds = responses.iter().map(kind).collect::<Vec<_>>();
+        assert_eq!((kinds.len(), kinds.first(), kinds.last()), (3, Some(&None), Some(&None)), "{tool}");
+    }
+}
