@@ -13,8 +13,8 @@ use works::governed::{self, SESSIONS, THROUGHPUT};
 use works::{Work, many};
 
 const ROUNDS: usize = 31;
-/// The calls of each session in a round, which is one turn.
-const CALLS: usize = 8;
+/// The calls of one tool by each session in a round, which is one turn.
+const CALLS: usize = 4;
 
 fn main() -> ExitCode {
     let tools = many::calendar();
