@@ -27,6 +27,7 @@ mod intents;
 mod journal;
 mod layers;
 mod loops;
+mod many_attempts;
 mod modes;
 mod nesting;
 mod opening;

@@ -12,7 +12,8 @@ use rustc_hash::FxHashMap;
 /// have one attempt at a tool: what more there is stands elsewhere.
 #[derive(Default)]
 pub(super) struct Attempts {
-    first: Option<Attempt>,
+    /// Not made yet where its count is 0.
+    first: Attempt,
     more: Option<Box<More>>,
 }
 
@@ -22,6 +23,7 @@ struct More {
     many: Many,
 }
 
+#[derive(Default)]
 struct Attempt {
     arguments: Arguments,
     count: u32,
@@ -29,7 +31,7 @@ struct Attempt {
 
 enum Arguments {
     /// As they were sent.
-    Text(Box<str>),
+    Text(String),
     /// Their hash, in two halves: as one it would have to stand at every 16th byte.
     Hash([u64; 2]),
 }
@@ -38,13 +40,21 @@ enum Arguments {
 const FEW: usize = 8;
 /// A longer text is not kept.
 const TEXT: usize = 1024;
+/// The room that is kept for the next turn's first text.
+const ROOM: usize = 256;
+
+impl Default for Arguments {
+    fn default() -> Self {
+        Self::Text(String::new())
+    }
+}
 
 impl Attempts {
     /// Counts one more, and tells how many that makes.
     #[inline]
     pub(super) fn count(&mut self, arguments: &Fingerprint<'_>) -> u32 {
-        if self.first.is_none() && self.more.is_none() {
-            self.first = Some(Attempt::new(arguments, None));
+        if self.first.count == 0 && self.more.is_none() {
+            self.first.make(arguments, None);
             return 1;
         }
         self.compare(arguments)
@@ -53,43 +63,53 @@ impl Attempts {
     fn compare(&mut self, arguments: &Fingerprint<'_>) -> u32 {
         let more = self.more.get_or_insert_default();
         let mut hash = None;
-        for attempt in self.first.iter_mut().chain(more.few.iter_mut().flatten()) {
+        let first = Some(&mut self.first).filter(|first| first.count > 0);
+        for attempt in first.into_iter().chain(more.few.iter_mut().flatten()) {
             if attempt.is(arguments, &mut hash) {
                 attempt.count = attempt.count.saturating_add(1);
                 return attempt.count;
             }
         }
         // Once all are found by their hash, there is no first one.
-        if self.first.is_some()
+        if self.first.count > 0
             && let Some(free) = more.few.iter_mut().find(|place| place.is_none())
         {
-            *free = Some(Attempt::new(arguments, hash));
+            free.insert(Attempt::default()).make(arguments, hash);
             return 1;
         }
         // From here on all are found by their hash, which text that decoded has under its tool's definition only.
         if arguments.decoded().is_some() {
             let few = std::mem::take(&mut more.few);
-            for attempt in self.first.take().into_iter().chain(few.into_iter().flatten()) {
+            let first = Some(std::mem::take(&mut self.first)).filter(|first| first.count > 0);
+            for attempt in first.into_iter().chain(few.into_iter().flatten()) {
                 more.many.young.insert(attempt.hash(arguments), attempt.count);
             }
         }
         more.many.count(hash.unwrap_or_else(|| halves(arguments.fast())))
     }
 
-    /// Forgets the turn, and gives back what it took.
+    /// Forgets the turn, and gives back what it took but for a little room.
     pub(super) fn clear(&mut self) {
-        *self = Self::default();
+        self.more = None;
+        self.first.count = 0;
+        match &mut self.first.arguments {
+            Arguments::Text(text) if text.capacity() <= ROOM => text.clear(),
+            other => *other = Arguments::default(),
+        }
     }
 }
 
 impl Attempt {
-    fn new(arguments: &Fingerprint<'_>, hash: Option<[u64; 2]>) -> Self {
+    /// Is made once, with these arguments.
+    #[inline]
+    fn make(&mut self, arguments: &Fingerprint<'_>, hash: Option<[u64; 2]>) {
+        self.count = 1;
         let text = arguments.decoded().filter(|text| hash.is_none() && text.len() <= TEXT);
-        let arguments = match text {
-            Some(text) => Arguments::Text(text.into()),
-            None => Arguments::Hash(hash.unwrap_or_else(|| halves(arguments.fast()))),
-        };
-        Self { arguments, count: 1 }
+        match (&mut self.arguments, text) {
+            (Arguments::Text(kept), Some(text)) => kept.push_str(text),
+            (kept, Some(text)) => *kept = Arguments::Text(text.to_owned()),
+            (kept, None) => *kept = Arguments::Hash(hash.unwrap_or_else(|| halves(arguments.fast()))),
+        }
     }
 
     /// Whether it had these arguments, whose hash is made at most once.
