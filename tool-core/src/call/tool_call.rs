@@ -17,6 +17,12 @@ pub struct ToolCall {
     id: Arc<str>,
     name: String,
     arguments: String,
+    /// What few calls have.
+    rare: Option<Box<Rare>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Rare {
     session: Option<Arc<str>>,
     /// The id under which it waited for a person, who has agreed.
     approval: Option<Arc<str>>,
@@ -34,7 +40,7 @@ impl ToolCall {
                 Err(error) => format!("\u{FFFD}{}", String::from_utf8_lossy(error.as_bytes())),
             },
         };
-        Self { id: id.as_ref().into(), name: name.into(), arguments, session: None, approval: None }
+        Self { id: id.as_ref().into(), name: name.into(), arguments, rare: None }
     }
 
     /// The id under which it is answered.
@@ -55,13 +61,13 @@ impl ToolCall {
     /// The session that makes the call, for a [`Runtime`](crate::Runtime) that serves several as one `tower::Service`.
     #[must_use]
     pub fn in_session(mut self, id: impl Into<Arc<str>>) -> Self {
-        self.session = Some(id.into());
+        self.rare.get_or_insert_default().session = Some(id.into());
         self
     }
 
     /// The session that makes the call, where it says so.
     pub fn session(&self) -> Option<&str> {
-        self.session.as_deref()
+        self.rare.as_ref()?.session.as_deref()
     }
 
     /// The same call under another id.
@@ -72,16 +78,16 @@ impl ToolCall {
     }
 
     pub(crate) fn approved(mut self, id: &str) -> Self {
-        self.approval = Some(id.into());
+        self.rare.get_or_insert_default().approval = Some(id.into());
         self
     }
 
     pub(crate) fn approval(&self) -> Option<&Arc<str>> {
-        self.approval.as_ref()
+        self.rare.as_ref()?.approval.as_ref()
     }
 
     pub(crate) fn shared_session(&self) -> Option<&Arc<str>> {
-        self.session.as_ref()
+        self.rare.as_ref()?.session.as_ref()
     }
 
     pub(crate) fn shared_id(&self) -> &Arc<str> {

@@ -5,12 +5,14 @@ use super::{Governed, held};
 use crate::response::{Intent, ToolResponse};
 use crate::runtime::empty::is_empty;
 use crate::runtime::hook::HookedCall;
+use crate::runtime::session::Core;
 use crate::runtime::state::{AuditEntry, StateChange};
 use crate::runtime::store::{Settlement, StoreError};
 use crate::timestamp::Timestamp;
 use crate::tool::{Category, Mode};
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -45,7 +47,8 @@ pub(super) async fn refused(call: &Governed<'_>, mut response: ToolResponse) -> 
 #[inline]
 fn finish(call: &Governed<'_>, response: &mut ToolResponse) {
     if let Some(tally) = call.core.toolbox.tallies.get(call.at) {
-        tally.count(response);
+        // Where a session stands in memory tells it from its neighbours.
+        tally.count(response, Arc::as_ptr(call.core).addr() / size_of::<Core>());
     }
     if let Some(progress) = call.scope().and_then(|scope| scope.progress.get()).filter(|progress| !progress.is_shown())
     {
