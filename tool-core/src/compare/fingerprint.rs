@@ -4,9 +4,9 @@ use super::canonical_text::canonical_text;
 use super::differ;
 use super::mix::{Keys, keys};
 use super::scan::Scanner;
+use crate::text::hex;
 use crate::tool::Definition;
 use sha2::{Digest, Sha256};
-use std::fmt::Write as _;
 
 /// Arguments, to be compared with those of other calls of a session.
 ///
@@ -82,9 +82,6 @@ impl<'a> Fingerprint<'a> {
             Some(definition) => hash.update(canonical_text(definition, self.text)),
             None => hash.update(self.text),
         }
-        hash.finalize().iter().take(16).fold(String::with_capacity(32), |mut digits, byte| {
-            let _ = write!(digits, "{byte:02x}");
-            digits
-        })
+        hex(hash.finalize().get(..16).unwrap_or_default())
     }
 }

@@ -3,6 +3,7 @@
 //! Nothing is kept here: the store decides that a token is taken once and until when it lives.
 
 use super::store::PendingCall;
+use crate::text::hex;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use std::fmt;
@@ -47,7 +48,7 @@ impl Signer {
         let mut token = String::with_capacity(TOKEN);
         token.push_str(&pending.id);
         token.push('.');
-        push_hex(&mut token, &proof);
+        token.push_str(&hex(&proof));
         token
     }
 
@@ -91,9 +92,7 @@ impl fmt::Debug for Signer {
 ///
 /// Where the operating system has no randomness to give.
 pub(crate) fn fresh_id() -> String {
-    let mut id = String::with_capacity(ID);
-    push_hex(&mut id, &random::<{ ID / 2 }>());
-    id
+    hex(&random::<{ ID / 2 }>())
 }
 
 /// The id and the proof of a text that has a token's form.
@@ -118,11 +117,6 @@ fn digit(byte: u8) -> Option<u8> {
         b'a'..=b'f' => Some(byte - b'a' + 10),
         _ => None,
     }
-}
-
-fn push_hex(text: &mut String, bytes: &[u8]) {
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
-    text.extend(digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)));
 }
 
 fn random<const N: usize>() -> [u8; N] {

@@ -2,16 +2,16 @@
 
 use super::execute::{given_up, still_wanted};
 use super::refund::Refund;
-use super::{Governed, over, refusal};
+use super::{Governed, over, refusal, reuse};
 use crate::compare::Fingerprint;
 use crate::response::ToolError;
-use crate::runtime::session::Entry;
+use crate::runtime::session::{Core, Entry};
 use crate::runtime::store::{Admission, Charge, Operation, StoreError, Verdict};
-use crate::tool::{Category, Confirm, OnDuplicate};
+use crate::tool::{Category, Confirm, FunctionTool, OnDuplicate};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tracing::Instrument;
 
 /// Asked by the wrapper, once it has decoded.
@@ -53,8 +53,7 @@ impl<'a> Gate<'a> {
     pub(super) fn new(call: &'a Governed<'a>) -> Self {
         let shared = &call.core.shared;
         let waits = !shared.hooks.is_empty() || shared.journal.is_some() || call.definition().flags.blocking;
-        let reuses = call.policy().reuse_results.is_some() && call.definition().flags.idempotent;
-        let stops = waits || reuses || call.approval.is_some();
+        let stops = waits || reuse::applies(call) || call.approval.is_some();
         Self { call, stops, turn: AtomicU64::new(0), rest: Mutex::default() }
     }
 
@@ -93,17 +92,7 @@ impl<'a> Gate<'a> {
 
     #[inline]
     pub(super) fn admission<'b>(&'b self, arguments: Fingerprint<'b>, charge: Charge) -> Admission<'b> {
-        let call = self.call;
-        Admission {
-            tool: call.tool.name(),
-            name: Some(&call.tool.definition().name),
-            category: call.definition().category,
-            arguments,
-            charge,
-            limits: &call.policy().limits,
-            max_calls: call.definition().max_calls,
-            now: call.began,
-        }
+        admission(self.call.core, self.call.tool, arguments, charge, self.call.began)
     }
 
     /// Asks the store and waits for what it says.
@@ -119,17 +108,8 @@ impl<'a> Gate<'a> {
         let now = self.call.began;
         let asked = tokio::spawn(
             async move {
-                let definition = &*tool.definition().body;
-                let admission = Admission {
-                    tool: tool.name(),
-                    name: Some(&tool.definition().name),
-                    category: definition.category,
-                    arguments: Fingerprint::of(definition, tool.name(), &text),
-                    charge,
-                    limits: &core.policy().limits,
-                    max_calls: definition.max_calls,
-                    now,
-                };
+                let arguments = Fingerprint::of(&tool.definition().body, tool.name(), &text);
+                let admission = admission(&core, &tool, arguments, charge, now);
                 // To its end, however late: what is charged by then is given back.
                 let said = core.record.admit(&admission).await;
                 let charged = matches!(charge, Charge::Run | Charge::Approved);
@@ -142,8 +122,7 @@ impl<'a> Gate<'a> {
             .in_current_span(),
         );
         let Ok(asked) = timeout(self.call.policy().store_deadline, asked).await else {
-            let error = StoreError::new("no answer within the store's deadline");
-            return self.without_store(&error).map(|()| Refund::of(self.call, None));
+            return self.without_store(&StoreError::late()).map(|()| Refund::of(self.call, None));
         };
         let (said, refund) = asked.map_err(|error| ToolError::internal(error.to_string()))?;
         self.heed(said, charge)?;
@@ -236,6 +215,27 @@ impl<'a> Gate<'a> {
             rest.entry = Some(entry);
         }
         Ok(())
+    }
+}
+
+/// What the store is asked.
+#[inline]
+fn admission<'a>(
+    core: &'a Core,
+    tool: &'a FunctionTool,
+    arguments: Fingerprint<'a>,
+    charge: Charge,
+    now: Instant,
+) -> Admission<'a> {
+    Admission {
+        tool: tool.name(),
+        name: Some(&tool.definition().name),
+        category: tool.definition().category(),
+        arguments,
+        charge,
+        limits: core.policy().limits(),
+        max_calls: tool.definition().max_calls(),
+        now,
     }
 }
 

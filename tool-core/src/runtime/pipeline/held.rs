@@ -20,7 +20,7 @@ pub(super) async fn go_on(call: &Governed<'_>, gate: &Gate<'_>, text: &str, vali
         Ok(None) => return confirm::ask(call, text).await,
         Err(error) => return call.answer().fail(error),
     };
-    let hooked = HookedCall { arguments: text, ..hooked(call, gate) };
+    let hooked = HookedCall { arguments: text, ..hooked(call, gate.turn()) };
     let asked = timeout_at(call.deadline(), before(call, &hooked)).await;
     if let Err(error) = asked.unwrap_or_else(|_| Err(late(call, "waiting for a hook"))) {
         refund.give().await;
@@ -98,12 +98,12 @@ async fn redeem(call: &Governed<'_>) -> Result<(), ToolError> {
 }
 
 /// The call as hooks see it.
-pub(super) fn hooked<'a>(call: &Governed<'a>, gate: &Gate<'_>) -> HookedCall<'a> {
+pub(super) fn hooked<'a>(call: &Governed<'a>, admitted: Option<u64>) -> HookedCall<'a> {
     HookedCall {
         session: call.core.id.as_str(),
         principal: &call.core.principal,
         mode: call.core.mode,
-        turn: gate.turn().unwrap_or_else(|| call.core.record.turn()),
+        turn: admitted.unwrap_or_else(|| call.core.record.turn()),
         call_id: call.call_id,
         tool: call.tool.definition(),
         arguments: call.text,

@@ -182,7 +182,7 @@ impl<'a> Governed<'a> {
 
     /// How long the call may take, waiting included. R-B5
     fn limit(&self) -> Duration {
-        self.definition().timeout.unwrap_or(self.policy().deadline)
+        limit(self.core, self.tool)
     }
 
     fn deadline(&self) -> Instant {
@@ -193,6 +193,11 @@ impl<'a> Governed<'a> {
     fn scope(&self) -> Option<&'a Arc<Scope>> {
         self.definition().uses_context.then(|| self.ctx.scope())
     }
+}
+
+#[inline]
+fn limit(core: &Core, tool: &FunctionTool) -> Duration {
+    tool.definition().timeout().unwrap_or(core.policy().deadline)
 }
 
 fn deadline(began: Instant, limit: Duration) -> Instant {
@@ -208,12 +213,11 @@ fn scope(
     progress: Option<Progress>,
     began: Instant,
 ) -> Scope {
-    let limit = tool.definition().timeout().unwrap_or(core.policy().deadline);
     Scope {
         call: Some(call),
         turn: core.record.turn(),
         depth,
-        deadline: Some(deadline(began, limit).into_std()),
+        deadline: Some(deadline(began, limit(core, tool)).into_std()),
         progress: progress.map(OnceLock::from).unwrap_or_default(),
         ..Scope::default()
     }

@@ -27,25 +27,26 @@ pub(super) async fn record(call: &Governed<'_>, gate: &Gate<'_>, mut response: T
     } else if response.is_ok() && gate.ungoverned() {
         response.rare().warnings.push("the session store was down, so no limits were applied".to_owned());
     }
-    finish(call, &mut response);
-    if !call.core.shared.hooks.is_empty() {
-        Box::pin(after(call, &held::hooked(call, gate), &mut response)).await;
-    }
-    response
+    finish(call, gate.turn(), response).await
 }
 
 /// Records a call that did not.
-pub(super) async fn refused(call: &Governed<'_>, mut response: ToolResponse) -> ToolResponse {
-    finish(call, &mut response);
+pub(super) async fn refused(call: &Governed<'_>, response: ToolResponse) -> ToolResponse {
+    finish(call, None, response).await
+}
+
+/// What every answer goes through last.
+#[inline]
+async fn finish(call: &Governed<'_>, admitted: Option<u64>, mut response: ToolResponse) -> ToolResponse {
+    count(call, &response);
     if !call.core.shared.hooks.is_empty() {
-        let gate = Gate::new(call);
-        Box::pin(after(call, &held::hooked(call, &gate), &mut response)).await;
+        Box::pin(after(call, &held::hooked(call, admitted), &mut response)).await;
     }
     response
 }
 
 #[inline]
-fn finish(call: &Governed<'_>, response: &mut ToolResponse) {
+fn count(call: &Governed<'_>, response: &ToolResponse) {
     if let Some(tally) = call.core.toolbox.tallies.get(call.at) {
         // Where a session stands in memory tells it from its neighbours.
         tally.count(response, Arc::as_ptr(call.core).addr() / size_of::<Core>());

@@ -37,7 +37,12 @@ pub(super) fn keep(call: &Governed<'_>, text: &str, response: &ToolResponse) {
     kept.push_back((key, Instant::now(), response.clone()));
 }
 
+/// Whether results of this tool are kept.
+#[inline]
+pub(super) fn applies(call: &Governed<'_>) -> bool {
+    call.policy().reuse_results.is_some() && call.definition().flags.idempotent
+}
+
 fn key(call: &Governed<'_>, text: &str) -> Option<u128> {
-    let reuses = call.policy().reuse_results.is_some() && call.definition().flags.idempotent;
-    reuses.then(|| Fingerprint::of(call.definition(), call.tool.name(), text).fast())
+    applies(call).then(|| Fingerprint::of(call.definition(), call.tool.name(), text).fast())
 }

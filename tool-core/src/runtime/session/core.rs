@@ -76,10 +76,9 @@ impl Core {
     #[inline]
     pub(crate) async fn run(self: &Arc<Self>, call: ToolCall) -> ToolResponse {
         match self.sink.get() {
-            None if call.approval().is_none() => pipeline::run(self, call, None).await,
             None => {
                 let how = How::of(&call);
-                Box::pin(pipeline::run(self, call, how)).await
+                pipeline::run(self, call, how).await
             }
             Some(sink) => {
                 let sink = Arc::clone(&sink.lock().unwrap_or_else(PoisonError::into_inner));
@@ -99,13 +98,7 @@ impl Core {
         &self,
         operation: Operation<'_, Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        match operation {
-            Operation::Ready(done) => done,
-            Operation::Later(later) => match timeout(self.policy().store_deadline, later).await {
-                Ok(done) => done,
-                Err(_) => Err(StoreError::new("no answer within the store's deadline")),
-            },
-        }
+        operation.within(self.policy().store_deadline).await
     }
 
     /// Ends the session, whoever stops waiting for it: a call that is cancelled by it, or a hook that is given up.

@@ -8,14 +8,13 @@ use crate::run::{Boxed, Governor, Run, RunContext, Scope, UserDataMap};
 use crate::runtime::handle::Shared;
 use crate::runtime::journal::{JournalError, Recovered};
 use crate::runtime::session_id::SessionId;
-use crate::runtime::store::{OpenError, Opening, Operation, SessionRecord, StoreError};
+use crate::runtime::store::{OpenError, Opening, SessionRecord, StoreError};
 use crate::runtime::toolbox::Toolbox;
 use crate::tool::Mode;
 use std::future::IntoFuture;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::task::{Context, Poll};
-use std::time::Duration;
 use tokio::sync::RwLock;
 use tokio::time::timeout;
 
@@ -110,7 +109,7 @@ impl Parts {
             max_sessions: policy.max_sessions,
             history: policy.limits.history,
         };
-        let record = within(policy.store_deadline, self.shared.store.open(&opening)).await?;
+        let record = self.shared.store.open(&opening).within(policy.store_deadline).await?;
         if let Some(core) = self.shared.find_live(self.id.as_str()).filter(|core| is_open(core)) {
             return Self::joined(core, &self.principal, self.sink);
         }
@@ -189,12 +188,4 @@ fn first(core: &Arc<Core>) -> Option<Arc<Core>> {
 /// Whether the handle is of the session that is open now, and not of an earlier one under the same id.
 fn is_open(core: &Core) -> bool {
     !core.drain.is_closed() && !core.record.state().ended
-}
-
-async fn within<T>(deadline: Duration, operation: Operation<'_, Result<T, OpenError>>) -> Result<T, OpenError> {
-    let late = || StoreError::new("no answer within the store's deadline").into();
-    match operation {
-        Operation::Ready(done) => done,
-        Operation::Later(later) => timeout(deadline, later).await.unwrap_or_else(|_| Err(late())),
-    }
 }

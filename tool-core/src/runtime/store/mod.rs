@@ -155,6 +155,11 @@ impl StoreError {
     pub fn new(message: impl Into<String>) -> Self {
         Self(message.into())
     }
+
+    /// No answer came in time.
+    pub(crate) fn late() -> Self {
+        Self::new("no answer within the store's deadline")
+    }
 }
 
 impl fmt::Display for StoreError {

@@ -1,8 +1,11 @@
 //! What an operation of a store gives: its result at once, or later.
 
+use super::StoreError;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::time::timeout;
 
 /// A store's answer: there already, or on its way.
 ///
@@ -20,6 +23,17 @@ impl<'a, T> Operation<'a, T> {
     /// An operation that a future does.
     pub fn later(future: impl Future<Output = T> + Send + 'a) -> Self {
         Self::Later(Box::pin(future))
+    }
+}
+
+impl<T, E: From<StoreError>> Operation<'_, Result<T, E>> {
+    /// Waits for it, but not for longer than this.
+    #[inline]
+    pub(crate) async fn within(self, deadline: Duration) -> Result<T, E> {
+        match self {
+            Self::Ready(done) => done,
+            Self::Later(later) => timeout(deadline, later).await.unwrap_or_else(|_| Err(StoreError::late().into())),
+        }
     }
 }
 
