@@ -15,6 +15,8 @@ mod toolset;
 mod answers;
 #[path = "calendar/requests.rs"]
 mod requests;
+mod shared;
+
 #[path = "calendar/run.rs"]
 mod run;
 #[path = "calendar/support.rs"]

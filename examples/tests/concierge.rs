@@ -19,6 +19,8 @@ mod script;
 #[path = "../concierge/tools.rs"]
 mod tools;
 
+mod shared;
+
 #[path = "concierge/printed.rs"]
 mod printed;
 #[path = "concierge/scripts.rs"]

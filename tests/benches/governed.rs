@@ -28,17 +28,7 @@ const COLUMNS: usize = 6;
 const REST: usize = 7;
 
 fn main() -> ExitCode {
-    if callgrind::inside() {
-        run_all();
-        return ExitCode::SUCCESS;
-    }
-    match callgrind::counts() {
-        Ok(counts) => report(&counts),
-        Err(problem) => {
-            eprintln!("NO INSTRUCTION COUNTS: {problem}");
-            ExitCode::FAILURE
-        }
-    }
+    callgrind::main(run_all, report)
 }
 
 fn rows() -> impl Iterator<Item = (Work, bool)> {

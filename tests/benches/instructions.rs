@@ -11,17 +11,7 @@ use works::callgrind::{self, shown};
 use works::{LOOKUP, TEXT, many};
 
 fn main() -> ExitCode {
-    if callgrind::inside() {
-        run_all();
-        return ExitCode::SUCCESS;
-    }
-    match callgrind::counts() {
-        Ok(counts) => report(&counts),
-        Err(problem) => {
-            eprintln!("NO INSTRUCTION COUNTS: {problem}");
-            ExitCode::FAILURE
-        }
-    }
+    callgrind::main(run_all, report)
 }
 
 /// Each work in the order in which `report` reads the counts.

@@ -1,27 +1,8 @@
 //! The example as a newcomer runs it.
 
+use crate::shared::run;
 use serde_json::Value;
-use std::io::Write;
-use std::process::{Command, Output, Stdio};
-
-/// `cargo run --example NAME -- ARGUMENTS`, with `input` on standard input.
-fn run(example: &str, arguments: &[&str], settings: &[(&str, &str)], input: &str) -> Output {
-    let mut child = Command::new(env!("CARGO"))
-        .args(["run", "--quiet", "--package", "examples", "--example", example, "--"])
-        .args(arguments)
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .env_remove("GOOGLE_CALENDAR_BASE_URL")
-        .env_remove("GOOGLE_CALENDAR_TOKEN")
-        .envs(settings.iter().copied())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // An example that reads no input may have closed it.
-    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    child.wait_with_output().unwrap()
-}
+use std::process::Output;
 
 /// `ok`, or the type of the error, of each envelope that was printed.
 fn kinds(output: &Output) -> Vec<String> {

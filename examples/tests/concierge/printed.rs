@@ -1,25 +1,8 @@
 //! What is printed, and the example as a newcomer runs it.
 
 use crate::report;
+use crate::shared::run;
 use crate::support::{conversation, played};
-use std::io::Write;
-use std::process::{Command, Output, Stdio};
-
-/// `cargo run --example concierge -- ARGUMENTS`, with `input` on standard input.
-fn run(arguments: &[&str], input: &str) -> Output {
-    let mut child = Command::new(env!("CARGO"))
-        .args(["run", "--quiet", "--package", "examples", "--example", "concierge", "--"])
-        .args(arguments)
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // An example that reads no input may have closed it.
-    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    child.wait_with_output().unwrap()
-}
 
 async fn printed() -> String {
     let mut out = Vec::new();
@@ -74,10 +57,10 @@ async fn a_word_of_a_person_for_whom_no_call_waits_is_printed_as_such() {
 
 #[test]
 fn the_example_plays_its_own_conversation_or_another() {
-    let own = run(&[], "");
+    let own = run("concierge", &[], &[], "");
     assert!(own.status.success(), "{own:?}");
     assert!(String::from_utf8_lossy(&own.stdout).contains("== voice session `voice-2`"), "{own:?}");
-    let other = run(&["-"], "== text\nguest: Pool?\n> kb_search {\"query\": oops");
+    let other = run("concierge", &["-"], &[], "== text\nguest: Pool?\n> kb_search {\"query\": oops");
     assert!(String::from_utf8_lossy(&other.stdout).ends_with("answers: 1, ok 0, VALIDATION 1\n"), "{other:?}");
 }
 
@@ -89,7 +72,7 @@ fn input_that_is_no_script_ends_with_2() {
         (&["--verbose"], "", "usage: "),
         (&["a.txt", "b.txt"], "", "usage: "),
     ] {
-        let output = run(arguments, input);
+        let output = run("concierge", arguments, &[], input);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         assert!(String::from_utf8_lossy(&output.stderr).contains(message), "{output:?}");
     }

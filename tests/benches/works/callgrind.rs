@@ -5,14 +5,29 @@
 //! itself costs is measured as a work of its own and taken off.
 
 use std::hint::black_box;
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
 /// Says to the process that it is the one under valgrind.
 const INSIDE: &str = "TOOL_BENCH_UNDER_CALLGRIND";
 const ROUNDS: u32 = 100;
 
+/// The whole of a benchmark: `works` under valgrind, and outside of it the `report` on what was counted.
+pub(crate) fn main(works: fn(), report: fn(&[f64]) -> ExitCode) -> ExitCode {
+    if inside() {
+        works();
+        return ExitCode::SUCCESS;
+    }
+    match counts() {
+        Ok(counts) => report(&counts),
+        Err(problem) => {
+            eprintln!("NO INSTRUCTION COUNTS: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// Whether this process is the one under valgrind, which runs the works. Its first work is the empty one.
-pub(crate) fn inside() -> bool {
+fn inside() -> bool {
     let inside = std::env::var_os(INSIDE).is_some();
     if inside {
         run(&mut || ());
@@ -49,7 +64,7 @@ fn counted() {
 }
 
 /// Runs this binary under callgrind, once, and reads what it wrote: a number for each work but the empty one.
-pub(crate) fn counts() -> Result<Vec<f64>, String> {
+fn counts() -> Result<Vec<f64>, String> {
     let valgrind = Command::new("valgrind").arg("--version").output();
     if !valgrind.is_ok_and(|output| output.status.success()) {
         return Err("`valgrind` is not installed (apt-get install valgrind)".to_owned());
