@@ -196,3 +196,15 @@ fn a_frozen_context_outlives_what_it_was_made_of_and_is_shared() {
     let answer = std::thread::spawn(move || crate::support::data(&other, "one", "{}")).join().expect("no panic");
     assert_eq!(answer, json!(1));
 }
+
+#[test]
+fn what_was_made_of_a_context_is_kept_with_it_and_its_clones_until_its_tools_change() {
+    #[derive(Default)]
+    struct Made(std::sync::atomic::AtomicU32);
+    let mut tools = ToolContext::builder().with(one).build().expect("sound");
+    let kept = tools.memo::<Made>();
+    kept.0.store(7, std::sync::atomic::Ordering::Relaxed);
+    assert!(Arc::ptr_eq(&kept, &tools.clone().memo::<Made>()));
+    tools.update_tools([]).expect("nothing is sound");
+    assert_eq!(tools.memo::<Made>().0.load(std::sync::atomic::Ordering::Relaxed), 0);
+}

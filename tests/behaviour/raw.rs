@@ -94,3 +94,29 @@ fn a_raw_schema_is_shown_as_it_was_given() {
     let tools = built(FunctionTool::raw(declared("shown", schema.clone()), echo));
     assert_eq!(tools.definitions().next().expect("one").parameters(), &schema);
 }
+
+// L2, L3
+#[test]
+fn a_raw_tool_takes_the_options_that_the_macro_gives_others() {
+    use tool_core::{Confirm, DuplicateScope, Flags, OnDuplicate};
+    let flags = Flags { destructive: true, open_world: true, ..Flags::default() };
+    let tool = FunctionTool::raw(declared("n", numbers()), echo)
+        .title("A number")
+        .confirm(Confirm::Always)
+        .flags(flags)
+        .on_duplicate(OnDuplicate::Reject, DuplicateScope::NameAndArgs)
+        .max_calls(3)
+        .guide("# Numbers\n\nGive one.\n");
+    let tool = tool.definition();
+    assert_eq!((tool.title(), tool.flags(), tool.max_calls()), (Some("A number"), flags, Some(3)));
+    assert!(matches!(tool.confirm(), Confirm::Always));
+    assert_eq!((tool.on_duplicate(), tool.duplicate_scope()), (OnDuplicate::Reject, DuplicateScope::NameAndArgs));
+    assert_eq!(tool.guide().map(|guide| guide.summary()), Some("Give one."));
+}
+
+#[test]
+fn what_reads_stays_idempotent_whatever_its_flags_say() {
+    use tool_core::{Category, Flags};
+    let tool = FunctionTool::raw(declared("n", numbers()), echo).category(Category::Retrieval);
+    assert!(tool.flags(Flags::default()).definition().flags().idempotent);
+}

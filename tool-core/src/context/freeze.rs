@@ -1,5 +1,6 @@
 //! From a list of tools to a frozen context: flattened, checked once, every problem told.
 
+use super::memo::Memo;
 use super::{Inner, RegistryError, RegistryErrors};
 use crate::call::Settings;
 use crate::configure::ToolsetMetadata;
@@ -45,7 +46,7 @@ pub(super) fn freeze(parts: Parts) -> Result<Inner, RegistryErrors> {
         .map(|(at, tool)| (tool.definition().name.clone(), at))
         .collect::<FxHashMap<_, _>>();
     let Flat { providers, toolsets, .. } = flat;
-    Ok(Inner { entries, functions, index, providers, toolsets, unconfigured, settings })
+    Ok(Inner { entries, functions, index, providers, toolsets, unconfigured, settings, memo: Memo::default() })
 }
 
 fn at<const N: usize>(message: String, tools: [&FunctionTool; N]) -> RegistryError {

@@ -4,6 +4,7 @@ mod builder;
 mod errors;
 mod freeze;
 mod lifecycle;
+mod memo;
 mod registry;
 
 pub use builder::ToolContextBuilder;
@@ -19,7 +20,9 @@ use crate::response::ToolResponse;
 use crate::run::RunContext;
 use crate::tool::{FunctionTool, ProviderTool, Tool, ToolDefinition, Toolset};
 use freeze::Parts;
+use memo::Memo;
 use rustc_hash::FxHashMap;
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -40,6 +43,7 @@ pub(crate) struct Inner {
     toolsets: Vec<Arc<dyn Toolset>>,
     unconfigured: Vec<ToolsetMetadata>,
     settings: Settings,
+    memo: Memo,
 }
 
 impl ToolContext {
@@ -135,6 +139,13 @@ impl ToolContext {
         };
         *self = Self::freeze(parts)?;
         Ok(())
+    }
+
+    /// A place for what is made of this context once and kept as long as it is, such as its declarations in a provider's
+    /// form: one value for each type. A context is frozen, so what was made of it stays true; the contexts that
+    /// [`update_tools`](Self::update_tools) makes begin anew.
+    pub fn memo<T: Any + Send + Sync + Default>(&self) -> Arc<T> {
+        self.0.memo.get_or_default()
     }
 
     pub(crate) fn settings(&self) -> &Settings {

@@ -1,6 +1,6 @@
 //! What a model reads of a response.
 
-use super::{ErrorKind, Form, MASKED, ToolResponse};
+use super::{Content, ErrorKind, Form, MASKED, ToolResponse};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -26,6 +26,16 @@ pub struct ModelResult {
     pub is_error: bool,
     /// Whether the model is to go on. A stop wants no reply.
     pub reply: bool,
+    /// Whether the text is an array of parts of [`Content`]. Protocols that can, show them as what they are.
+    #[serde(default)]
+    pub parts: bool,
+}
+
+impl ModelResult {
+    /// The parts that the text tells, for protocols that can show images and the like; `None` where it is plain.
+    pub fn content(&self) -> Option<Vec<Content>> {
+        if self.parts { serde_json::from_str(&self.text).ok() } else { None }
+    }
 }
 
 impl ToolResponse {
@@ -60,7 +70,8 @@ impl ToolResponse {
             ResultForm::Plain => self.plain_text(),
             ResultForm::Envelope => self.presentable().to_json(),
         };
-        ModelResult { text, is_error: !self.is_ok(), reply: !(self.is_ok() && self.form() == Form::Stop) }
+        let parts = form == ResultForm::Plain && self.is_ok() && self.form() == Form::Content;
+        ModelResult { text, is_error: !self.is_ok(), reply: !(self.is_ok() && self.form() == Form::Stop), parts }
     }
 
     fn plain_text(&self) -> String {
@@ -109,7 +120,7 @@ mod tests {
     }
 
     fn plain(response: &ToolResponse) -> (String, bool, bool) {
-        let ModelResult { text, is_error, reply } = response.for_model(ResultForm::default());
+        let ModelResult { text, is_error, reply, .. } = response.for_model(ResultForm::default());
         (text, is_error, reply)
     }
 
@@ -157,6 +168,15 @@ mod tests {
         ] {
             assert_eq!(plain(&ok(data, form)), (data.into(), false, true));
         }
+    }
+
+    // L18
+    #[test]
+    fn parts_of_content_are_told_as_what_they_are() {
+        let shown = ok(r#"[{"type":"text","text":"a"}]"#, Form::Content);
+        assert_eq!(shown.for_model(ResultForm::Plain).content(), Some(vec![Content::text("a")]));
+        assert_eq!(shown.for_model(ResultForm::Envelope).content(), None);
+        assert_eq!(ok("[1]", Form::Data).for_model(ResultForm::Plain).content(), None);
     }
 
     // L18

@@ -42,6 +42,11 @@ impl ToolDefinition {
         Self { name, body: Arc::new(Definition::of_facts(facts, defaults)) }
     }
 
+    /// Whether both are the same definition under the same name, so that what was made of the one holds for the other.
+    pub fn same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.body, &other.body) && self.name() == other.name()
+    }
+
     /// The name by which the model calls it.
     pub fn name(&self) -> &str {
         &self.name

@@ -10,6 +10,7 @@ mod names;
 mod options;
 mod provider;
 mod raw;
+mod set;
 mod toolset;
 
 pub use definition::{Source, ToolDefinition};

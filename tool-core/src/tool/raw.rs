@@ -1,6 +1,6 @@
 //! Raw tools: the schema is given at run time and the arguments are handed over as JSON.
 
-use super::{Category, Definition, FunctionTool, Handler, Modes, ToolDefinition, names};
+use super::{Definition, FunctionTool, Handler, ToolDefinition, names};
 use crate::__private::{Call, Invocation, Place, Rejected, Started, later};
 use crate::json;
 use crate::response::{ToolError, encode_tree};
@@ -9,7 +9,6 @@ use serde::de::Error as _;
 use serde_json::Value;
 use std::panic::Location;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// The declaration of a raw tool.
 #[derive(Clone, Debug, PartialEq)]
@@ -185,39 +184,6 @@ impl FunctionTool {
     #[must_use]
     pub fn validate(&self, yes: bool) -> Self {
         self.changed(|definition| definition.validated = yes || !definition.raw)
-    }
-
-    /// What the tool is for.
-    #[must_use]
-    pub fn category(&self, category: Category) -> Self {
-        self.changed(|definition| {
-            definition.category = category;
-            definition.flags.idempotent |= category == Category::Retrieval;
-        })
-    }
-
-    /// Where the tool may be called.
-    #[must_use]
-    pub fn modes(&self, modes: Modes) -> Self {
-        self.changed(|definition| definition.modes = modes)
-    }
-
-    /// How long a call may take.
-    #[must_use]
-    pub fn timeout(&self, timeout: Duration) -> Self {
-        self.changed(|definition| definition.timeout = Some(timeout))
-    }
-
-    /// The Unicode scalars that a result may have.
-    #[must_use]
-    pub fn max_output(&self, scalars: usize) -> Self {
-        self.changed(|definition| definition.max_output = Some(scalars))
-    }
-
-    /// The JSON Schema of the result. A raw tool's results are held to it.
-    #[must_use]
-    pub fn output_schema(&self, schema: Value) -> Self {
-        self.changed(|definition| definition.output = Some(schema))
     }
 }
 

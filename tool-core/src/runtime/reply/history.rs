@@ -2,6 +2,18 @@
 
 use crate::call::ToolCall;
 use crate::response::{ModelResult, ResultForm, ToolResponse};
+use crate::tool::ProviderId;
+use serde_json::Value;
+
+/// A model's step as its provider sent it, for the same provider to read again: signatures of its thoughts, the tools
+/// that it ran itself. Others are told the text and the calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Native {
+    /// Whose form it is.
+    pub provider: ProviderId,
+    /// Its items, in order. Where they hold calls, these are the step's calls, in the same order.
+    pub items: Vec<Value>,
+}
 
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +27,8 @@ pub enum Message {
         text: Option<String>,
         /// What it called, with canonical arguments.
         calls: Vec<ToolCall>,
+        /// The step as its provider sent it.
+        native: Option<Native>,
     },
     /// What came of a call.
     Result {
@@ -75,6 +89,11 @@ impl History {
         let mut ids = (self.calls().count() + also.len()..).map(|at| format!("call_{at}"));
         let free = ids.find(|id| self.calls().chain(also).all(|call| call.id() != id));
         free.unwrap_or_default()
+    }
+
+    /// Whether a call has that id.
+    pub(super) fn knows(&self, id: &str) -> bool {
+        self.calls().any(|call| call.id() == id)
     }
 
     fn calls(&self) -> impl Iterator<Item = &ToolCall> {

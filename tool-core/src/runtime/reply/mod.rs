@@ -4,16 +4,20 @@ mod history;
 mod model;
 mod session;
 mod step;
+mod usage;
 
 #[cfg(test)]
 mod tests;
 
-pub use history::{History, Message};
+pub use history::{History, Message, Native};
 pub use model::{Model, ModelRequest, ModelStep, ToolChoice};
+pub use usage::Usage;
 
 use crate::call::ToolCall;
 use crate::response::{Form, ToolError, ToolResponse};
-use crate::tool::ToolDefinition;
+use crate::tool::{ProviderTool, ToolDefinition};
+use std::sync::Arc;
+use step::Step;
 
 /// What came of asking a model.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,6 +33,8 @@ pub struct Reply {
     pub responses: Vec<ToolResponse>,
     /// Whether the turn was interrupted, or the session ended, before the model had replied.
     pub interrupted: bool,
+    /// What all steps have used.
+    pub usage: Usage,
     /// Why the model could not be asked to the end. What had run by then has run: its answers are here and in the
     /// history.
     pub error: Option<ToolError>,
@@ -43,7 +49,10 @@ trait Caller: Sync {
     fn instructions(&self) -> String;
 
     /// The tools that the model is shown.
-    fn tools(&self) -> Vec<ToolDefinition>;
+    fn tools(&self, start: Start) -> Vec<ToolDefinition>;
+
+    /// The tools that providers run.
+    fn provider_tools(&self) -> &[Arc<dyn ProviderTool>];
 
     /// The steps of calls that a reply may take.
     fn max_tool_steps(&self) -> u32;
@@ -65,32 +74,41 @@ async fn reply<C: Caller, M: Model>(
     model: &mut M,
     history: &mut History,
     text: String,
-    first: ToolChoice,
+    start: Start,
 ) -> Reply {
-    let (instructions, tools) = (session.instructions(), session.tools());
+    let (instructions, tools) = (session.instructions(), session.tools(start));
     let (before, steps) = (session.interruptions(), session.max_tool_steps());
     let mut reply = Reply::default();
     if !text.is_empty() {
         history.push(Message::User(text));
     }
     loop {
-        let tool_choice = choice(reply.steps, steps, first);
-        let request =
-            ModelRequest { instructions: &instructions, history: history.messages(), tools: &tools, tool_choice };
+        let tool_choice = choice(reply.steps, steps, start);
+        let request = ModelRequest {
+            instructions: &instructions,
+            history: history.messages(),
+            tools: &tools,
+            provider_tools: session.provider_tools(),
+            tool_choice,
+        };
         let step = match model.step(request).await {
             Ok(_) if session.interruptions() != before => return Reply { interrupted: true, ..reply },
             Ok(step) => step,
             Err(error) => return Reply { error: Some(error), ..reply },
         };
+        reply.usage += step.usage;
         let text = step.text.filter(|text| !text.is_empty());
         // L19: without a choice there are no calls, not even refused ones.
         if step.calls.is_empty() || tool_choice == ToolChoice::None {
-            if text.is_some() {
-                history.push(Message::Assistant { text: text.clone(), calls: Vec::new() });
+            // L22: what it called nevertheless is dropped from the history too, and its own form holds it.
+            let native = step.native.filter(|_| step.calls.is_empty());
+            if text.is_some() || native.is_some() {
+                history.push(Message::Assistant { text: text.clone(), calls: Vec::new(), native });
             }
             return Reply { text, ..reply };
         }
-        let responses = step::run(session, history, &tools, text, step.calls).await;
+        let responses =
+            step::run(session, history, &tools, Step { text, calls: step.calls, native: step.native }).await;
         let stopped = !responses.is_empty() && responses.iter().all(wants_no_reply);
         reply.steps += 1;
         reply.responses.extend(responses);
@@ -101,11 +119,20 @@ async fn reply<C: Caller, M: Model>(
     }
 }
 
+/// How a reply begins.
+#[derive(Clone, Copy)]
+enum Start {
+    /// With what the first step may call.
+    Asked(ToolChoice),
+    /// By the agent itself, as it enters the conversation. L15
+    Entering,
+}
+
 /// Whether the model may call tools, after so many steps. L21
-fn choice(taken: u32, allowed: u32, first: ToolChoice) -> ToolChoice {
-    match taken {
-        taken if taken >= allowed => ToolChoice::None,
-        0 => first,
+fn choice(taken: u32, allowed: u32, start: Start) -> ToolChoice {
+    match (taken, start) {
+        (taken, _) if taken >= allowed => ToolChoice::None,
+        (0, Start::Asked(first)) => first,
         _ => ToolChoice::Auto,
     }
 }

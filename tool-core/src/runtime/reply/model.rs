@@ -1,9 +1,10 @@
 //! A language model, as the agent loop sees it.
 
-use super::Message;
+use super::{Message, Native, Usage};
 use crate::call::ToolCall;
 use crate::response::ToolError;
-use crate::tool::ToolDefinition;
+use crate::tool::{ProviderTool, ToolDefinition};
+use std::sync::Arc;
 
 /// Whether a model may call tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -19,7 +20,7 @@ pub enum ToolChoice {
 }
 
 /// What a model is asked.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct ModelRequest<'a> {
     /// The system instruction: the guides of the tools.
     pub instructions: &'a str,
@@ -28,8 +29,22 @@ pub struct ModelRequest<'a> {
     /// The tools that there are. They stay the same with [`ToolChoice::None`], as some protocols refuse a history of
     /// calls without them.
     pub tools: &'a [ToolDefinition],
+    /// The tools that a provider runs itself; each provider takes its own.
+    pub provider_tools: &'a [Arc<dyn ProviderTool>],
     /// Whether to call them.
     pub tool_choice: ToolChoice,
+}
+
+impl std::fmt::Debug for ModelRequest<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ModelRequest")
+            .field("instructions", &self.instructions)
+            .field("history", &self.history)
+            .field("tools", &self.tools)
+            .field("provider_tools", &self.provider_tools.len())
+            .field("tool_choice", &self.tool_choice)
+            .finish()
+    }
 }
 
 /// What a model answers: text, calls, or both.
@@ -37,19 +52,24 @@ pub struct ModelRequest<'a> {
 pub struct ModelStep {
     /// What it says.
     pub text: Option<String>,
-    /// The calls that it makes, to be run concurrently. Those without an id are given one.
+    /// The calls that it makes, to be run concurrently. Those without an id are given one, and those whose id an
+    /// earlier call has another.
     pub calls: Vec<ToolCall>,
+    /// The step as the provider sent it, where that says more than text and calls do.
+    pub native: Option<Native>,
+    /// What it has used.
+    pub usage: Usage,
 }
 
 impl ModelStep {
     /// A step that only says something.
     pub fn says(text: impl Into<String>) -> Self {
-        Self { text: Some(text.into()), calls: Vec::new() }
+        Self { text: Some(text.into()), ..Self::default() }
     }
 
     /// A step that only calls tools.
     pub fn calls(calls: impl IntoIterator<Item = ToolCall>) -> Self {
-        Self { text: None, calls: calls.into_iter().collect() }
+        Self { calls: calls.into_iter().collect(), ..Self::default() }
     }
 }
 

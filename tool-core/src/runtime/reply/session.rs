@@ -1,12 +1,12 @@
 //! The loop, over a session.
 
-use super::{Caller, History, Model, Reply, Sink, ToolChoice};
+use super::{Caller, History, Model, Reply, Sink, Start, ToolChoice};
 use crate::call::ToolCall;
 use crate::runtime::pipeline::canonical_of_sent;
 use crate::runtime::session::Session;
-use crate::tool::ToolDefinition;
+use crate::tool::{ProviderTool, ToolDefinition};
 use futures_util::future::join_all;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 impl Session {
     /// Lets `model` reply to `text`: it is asked, what it calls is run, and it is asked again, for at most
@@ -62,7 +62,13 @@ impl Session {
         text: impl Into<String>,
         first: ToolChoice,
     ) -> impl Future<Output = Reply> + Send {
-        super::reply(self, model, history, text.into(), first)
+        super::reply(self, model, history, text.into(), Start::Asked(first))
+    }
+
+    /// Lets `model` speak first, as the agent enters the conversation: tools that are `ignore_on_enter` are not shown
+    /// to it. L15
+    pub fn reply_on_enter<M: Model>(&self, model: &mut M, history: &mut History) -> impl Future<Output = Reply> + Send {
+        super::reply(self, model, history, String::new(), Start::Entering)
     }
 }
 
@@ -71,10 +77,16 @@ impl Caller for Session {
         self.instructions()
     }
 
-    fn tools(&self) -> Vec<ToolDefinition> {
+    fn tools(&self, start: Start) -> Vec<ToolDefinition> {
         let now = self.0.now();
-        let shown = self.tools().definitions_for(&now);
-        shown.filter(|tool| tool.modes().contains(self.mode())).cloned().collect()
+        let shown = Self::tools(self).definitions_for(&now);
+        let entering = matches!(start, Start::Entering);
+        let hidden = |tool: &&ToolDefinition| entering && tool.flags().ignore_on_enter;
+        shown.filter(|tool| tool.modes().contains(self.mode()) && !hidden(tool)).cloned().collect()
+    }
+
+    fn provider_tools(&self) -> &[Arc<dyn ProviderTool>] {
+        Self::tools(self).provider_tools()
     }
 
     fn max_tool_steps(&self) -> u32 {
@@ -86,7 +98,7 @@ impl Caller for Session {
     }
 
     fn canonical(&self, call: &ToolCall) -> String {
-        match self.tools().function_tool(call.name()) {
+        match Self::tools(self).function_tool(call.name()) {
             Some(tool) => canonical_of_sent(&self.0, tool, call.arguments()),
             None => call.arguments().to_owned(),
         }

@@ -1,6 +1,6 @@
 //! The calls of one step: their ids, and that each gets one result, whatever becomes of the step.
 
-use super::{Caller, History, Message};
+use super::{Caller, History, Message, Native};
 use crate::call::ToolCall;
 use crate::response::{ErrorKind, Form, Slim, ToolError, ToolResponse};
 use crate::tool::ToolDefinition;
@@ -13,9 +13,17 @@ pub(super) struct OpenStep<'a, C: Caller> {
     history: &'a mut History,
     tools: &'a [ToolDefinition],
     text: Option<String>,
+    native: Option<Native>,
     /// With ids that differ.
     calls: Vec<ToolCall>,
     answers: Vec<Option<ToolResponse>>,
+}
+
+/// What a model said and called.
+pub(super) struct Step {
+    pub(super) text: Option<String>,
+    pub(super) calls: Vec<ToolCall>,
+    pub(super) native: Option<Native>,
 }
 
 /// Runs the calls of a step and puts them into the history: the answers, in the order of the calls.
@@ -23,13 +31,15 @@ pub(super) async fn run<C: Caller>(
     session: &C,
     history: &mut History,
     tools: &[ToolDefinition],
-    text: Option<String>,
-    calls: Vec<ToolCall>,
+    step: Step,
 ) -> Vec<ToolResponse> {
+    let Step { text, calls, native } = step;
     let calls = identified(history, calls);
     let distinct = distinct(&calls);
+    // Its items are the calls, one for one, or it is of no use.
+    let native = native.filter(|_| distinct.len() == calls.len());
     let answers = vec![None; distinct.len()];
-    let mut open = OpenStep { session, history, tools, text, calls: distinct, answers };
+    let mut open = OpenStep { session, history, tools, text, native, calls: distinct, answers };
     session.run(calls, &mut |response| open.answer(response)).await;
     open.close()
 }
@@ -67,7 +77,7 @@ impl<C: Caller> OpenStep<'_, C> {
         }
         let answered = calls.iter().zip(&self.answers);
         let told = answered.clone().map(|(call, answer)| self.told(call, answer.as_ref())).collect();
-        self.history.push(Message::Assistant { text: self.text.take(), calls: told });
+        self.history.push(Message::Assistant { text: self.text.take(), calls: told, native: self.native.take() });
         for (call, answer) in answered {
             match answer {
                 Some(response) => self.history.answer(call, response),
@@ -83,11 +93,11 @@ impl<C: Caller> Drop for OpenStep<'_, C> {
     }
 }
 
-/// The calls with an id each.
+/// The calls with an id each that no call before this step has: some providers give none, others the same ones again.
 fn identified(history: &History, calls: Vec<ToolCall>) -> Vec<ToolCall> {
     let mut all = calls;
     for at in 0..all.len() {
-        let Some(call) = all.get(at).filter(|call| call.id().is_empty()) else { continue };
+        let Some(call) = all.get(at).filter(|call| call.id().is_empty() || history.knows(call.id())) else { continue };
         let named = ToolCall::new(history.fresh_id(&all), call.name(), call.arguments());
         if let Some(slot) = all.get_mut(at) {
             *slot = named;

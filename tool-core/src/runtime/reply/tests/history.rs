@@ -6,7 +6,11 @@ use crate::response::ResultForm;
 // L22
 #[test]
 fn each_call_of_a_step_has_one_result_in_the_order_of_the_calls() {
-    let step = ModelStep { text: Some("let me see".into()), calls: vec![say("1", "a"), say("2", ""), say("3", "c")] };
+    let step = ModelStep {
+        text: Some("let me see".into()),
+        calls: vec![say("1", "a"), say("2", ""), say("3", "c")],
+        ..ModelStep::default()
+    };
     let (mut model, mut history) = (ScriptedModel::new().then(step).says("done"), History::new());
     let reply = ask(&bare(), &mut model, &mut history);
     assert_eq!(results(&history), [("1", r#""a""#, false), ("2", "nothing to say", true), ("3", r#""c""#, false)]);

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Starts a reply and drops it where it waits.
 fn drop_midway(calls: impl IntoIterator<Item = ToolCall>, history: &mut History) {
     let (session, mut model) = (bare(), ScriptedModel::new().calls(calls));
-    let mut work = Box::pin(reply(&session, &mut model, history, "hello".into(), ToolChoice::Auto));
+    let mut work = Box::pin(reply(&session, &mut model, history, "hello".into(), Start::Asked(ToolChoice::Auto)));
     assert!(poll(work.as_mut()).is_pending());
 }
 
@@ -75,7 +75,8 @@ impl Model for Slow<'_> {
 #[test]
 fn what_a_model_says_to_a_turn_that_was_interrupted_meanwhile_is_dropped() {
     let (session, mut history) = (bare(), History::new());
-    let reply = finished(reply(&session, &mut Slow(&session), &mut history, "hello".into(), ToolChoice::Auto));
+    let reply =
+        finished(reply(&session, &mut Slow(&session), &mut history, "hello".into(), Start::Asked(ToolChoice::Auto)));
     assert!(reply.interrupted && reply.responses.is_empty());
     assert_eq!(history.messages(), [Message::User("hello".into())]);
 }
@@ -93,7 +94,7 @@ impl Model for Silent {
 #[test]
 fn a_reply_that_is_dropped_while_the_model_thinks_leaves_the_question() {
     let (session, mut model, mut history) = (bare(), Silent, History::new());
-    let mut work = Box::pin(reply(&session, &mut model, &mut history, "hello".into(), ToolChoice::Auto));
+    let mut work = Box::pin(reply(&session, &mut model, &mut history, "hello".into(), Start::Asked(ToolChoice::Auto)));
     assert!(poll(work.as_mut()).is_pending());
     drop(work);
     assert_eq!(history.messages(), [Message::User("hello".into())]);
@@ -107,8 +108,12 @@ impl Caller for Broken {
         String::new()
     }
 
-    fn tools(&self) -> Vec<ToolDefinition> {
+    fn tools(&self, _: Start) -> Vec<ToolDefinition> {
         Vec::new()
+    }
+
+    fn provider_tools(&self) -> &[Arc<dyn ProviderTool>] {
+        &[]
     }
 
     fn max_tool_steps(&self) -> u32 {
@@ -135,7 +140,7 @@ impl Caller for Broken {
 fn a_panic_on_the_way_leaves_a_whole_history_too() {
     let (mut model, mut history) = (ScriptedModel::new().calls([say("1", "a"), say("2", "b")]), History::new());
     let work = AssertUnwindSafe(|| {
-        _ = finished(reply(&Broken, &mut model, &mut history, "hello".into(), ToolChoice::Auto));
+        _ = finished(reply(&Broken, &mut model, &mut history, "hello".into(), Start::Asked(ToolChoice::Auto)));
     });
     assert!(catch_unwind(work).is_err());
     let found = results(&history);

@@ -1,7 +1,9 @@
 //! The loop, over a session that calls the tools and knows no limits.
 
+mod enter;
 mod history;
 mod interrupted;
+mod native;
 mod session;
 mod steps;
 
@@ -60,8 +62,12 @@ impl Caller for Bare {
         "Be kind.".to_owned()
     }
 
-    fn tools(&self) -> Vec<ToolDefinition> {
+    fn tools(&self, _: Start) -> Vec<ToolDefinition> {
         self.tools.definitions().cloned().collect()
+    }
+
+    fn provider_tools(&self) -> &[Arc<dyn ProviderTool>] {
+        self.tools.provider_tools()
     }
 
     fn max_tool_steps(&self) -> u32 {
@@ -111,7 +117,7 @@ fn poll<T>(work: Pin<&mut impl Future<Output = T>>) -> Poll<T> {
 }
 
 fn ask(session: &Bare, model: &mut ScriptedModel, history: &mut History) -> Reply {
-    finished(reply(session, model, history, "hello".into(), ToolChoice::Auto))
+    finished(reply(session, model, history, "hello".into(), Start::Asked(ToolChoice::Auto)))
 }
 
 /// Each result as (call id, text, whether it is an error).

@@ -12,7 +12,7 @@ fn a_reply_without_calls_takes_no_step() {
     let (mut model, mut history) = (ScriptedModel::new().says("hi"), History::new());
     let reply = ask(&bare(), &mut model, &mut history);
     assert_eq!((reply.text.as_deref(), reply.steps, reply.responses.len()), (Some("hi"), 0, 0));
-    let said = Message::Assistant { text: Some("hi".into()), calls: Vec::new() };
+    let said = Message::Assistant { text: Some("hi".into()), calls: Vec::new(), native: None };
     assert_eq!(history.messages(), [Message::User("hello".into()), said]);
     model.assert_done();
 }
@@ -45,7 +45,7 @@ fn the_steps_that_a_reply_may_take_are_a_setting() {
 #[test]
 fn calls_without_a_choice_are_ignored_and_dropped_from_the_history() {
     let session = Bare { steps: 0, ..bare() };
-    let stubborn = ModelStep { text: Some("fine".into()), calls: vec![say("1", "a")] };
+    let stubborn = ModelStep { text: Some("fine".into()), calls: vec![say("1", "a")], ..ModelStep::default() };
     let (mut model, mut history) = (ScriptedModel::new().then(stubborn), History::new());
     let reply = ask(&session, &mut model, &mut history);
     assert_eq!((reply.text.as_deref(), reply.responses.len()), (Some("fine"), 0));
@@ -106,7 +106,7 @@ fn a_model_that_fails_ends_the_reply_and_loses_no_answer() {
 #[test]
 fn the_first_step_may_be_required_to_call_and_the_next_ones_are_free() {
     let (mut model, mut history) = (ScriptedModel::new().calls([say("1", "a")]).says("done"), History::new());
-    _ = finished(reply(&bare(), &mut model, &mut history, String::new(), ToolChoice::Required));
+    _ = finished(reply(&bare(), &mut model, &mut history, String::new(), Start::Asked(ToolChoice::Required)));
     assert_eq!(choices(&model), [ToolChoice::Required, ToolChoice::Auto]);
     assert_eq!(model.requests()[0].history, []);
 }
