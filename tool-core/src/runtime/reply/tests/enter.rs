@@ -13,7 +13,7 @@ fn greet() {}
 struct Nested;
 
 impl Toolset for Nested {
-    fn id(&self) -> &str {
+    fn id(&self) -> &'static str {
         "nested_in_enter_tests"
     }
 
@@ -27,9 +27,10 @@ async fn shown(enter: bool) -> Vec<String> {
     let runtime = Runtime::builder(tools).policy(Policy::text()).build().expect("sound");
     let session = runtime.session("s", Mode::Text).await.expect("a session");
     let (mut model, mut history) = (ScriptedModel::new().says("hello"), History::new());
-    let reply = match enter {
-        true => session.reply_on_enter(&mut model, &mut history).await,
-        false => session.reply(&mut model, &mut history, "hi").await,
+    let reply = if enter {
+        session.reply_on_enter(&mut model, &mut history).await
+    } else {
+        session.reply(&mut model, &mut history, "hi").await
     };
     assert_eq!(reply.text.as_deref(), Some("hello"));
     model.requests()[0].tools.clone()

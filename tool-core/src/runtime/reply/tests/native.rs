@@ -4,8 +4,8 @@ use super::*;
 use crate::tool::ProviderId;
 use serde_json::json;
 
-fn native(items: usize) -> Option<Native> {
-    Some(Native { provider: ProviderId::from_static("somebody"), items: vec![json!({"signed": "yes"}); items] })
+fn native(items: usize) -> Native {
+    Native { provider: ProviderId::from_static("somebody"), items: vec![json!({"signed": "yes"}); items] }
 }
 
 fn natives(history: &History) -> Vec<bool> {
@@ -19,8 +19,8 @@ fn natives(history: &History) -> Vec<bool> {
 // L22
 #[test]
 fn a_step_is_kept_as_its_provider_sent_it() {
-    let step = ModelStep { native: native(1), ..ModelStep::calls([say("1", "a")]) };
-    let last = ModelStep { native: native(1), ..ModelStep::says("done") };
+    let step = ModelStep { native: Some(native(1)), ..ModelStep::calls([say("1", "a")]) };
+    let last = ModelStep { native: Some(native(1)), ..ModelStep::says("done") };
     let (mut model, mut history) = (ScriptedModel::new().then(step).then(last), History::new());
     _ = ask(&bare(), &mut model, &mut history);
     assert_eq!(natives(&history), [true, true]);
@@ -29,7 +29,7 @@ fn a_step_is_kept_as_its_provider_sent_it() {
 // L22
 #[test]
 fn a_step_that_says_nothing_in_words_is_kept_for_its_provider() {
-    let silent = ModelStep { native: native(1), ..ModelStep::default() };
+    let silent = ModelStep { native: Some(native(1)), ..ModelStep::default() };
     let (mut model, mut history) = (ScriptedModel::new().then(silent), History::new());
     assert_eq!(ask(&bare(), &mut model, &mut history).text, None);
     assert_eq!(natives(&history), [true]);
@@ -39,7 +39,8 @@ fn a_step_that_says_nothing_in_words_is_kept_for_its_provider() {
 #[test]
 fn a_step_whose_calls_are_ignored_loses_its_providers_form() {
     let session = Bare { steps: 0, ..bare() };
-    let stubborn = ModelStep { text: Some("fine".into()), native: native(2), ..ModelStep::calls([say("1", "a")]) };
+    let stubborn =
+        ModelStep { text: Some("fine".into()), native: Some(native(2)), ..ModelStep::calls([say("1", "a")]) };
     let (mut model, mut history) = (ScriptedModel::new().then(stubborn), History::new());
     _ = ask(&session, &mut model, &mut history);
     assert_eq!(natives(&history), [false]);
@@ -48,7 +49,7 @@ fn a_step_whose_calls_are_ignored_loses_its_providers_form() {
 // L22: an item for each call is what the form promises.
 #[test]
 fn a_step_with_two_calls_under_one_id_loses_its_providers_form() {
-    let step = ModelStep { native: native(2), ..ModelStep::calls([say("1", "a"), say("1", "b")]) };
+    let step = ModelStep { native: Some(native(2)), ..ModelStep::calls([say("1", "a"), say("1", "b")]) };
     let (mut model, mut history) = (ScriptedModel::new().then(step).says("done"), History::new());
     _ = ask(&bare(), &mut model, &mut history);
     assert_eq!(natives(&history), [false, false]);
