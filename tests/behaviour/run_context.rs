@@ -66,7 +66,7 @@ fn context_parameters_are_taken_from_the_run_wherever_they_stand() {
     let properties = tools.definitions().next().expect("one").parameters()["properties"].clone();
     assert_eq!(
         properties.as_object().map(|all| all.keys().cloned().collect()),
-        Some(vec!["after".to_owned(), "before".into()])
+        Some(vec!["before".to_owned(), "after".into()])
     );
     let ctx = context();
     let response = block_on(tools.call("take", r#"{"before":1,"after":2}"#, &ctx));

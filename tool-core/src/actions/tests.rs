@@ -221,8 +221,8 @@ fn free_fns_and_raw_tools_come_last_under_functions() {
     assert_eq!(all[0].actions[0].name, "x_cal_create");
     let expected = json!({"name": "functions", "title": "Functions", "description": "", "actions": [
         {"name": "raw", "description": "Raw.", "returns": "any", "parameters": [
-            {"name": "a", "type": "number", "description": "", "required": false},
             {"name": "b", "type": "integer", "description": "near", "required": true, "min": 3},
+            {"name": "a", "type": "number", "description": "", "required": false},
             {"name": "c", "type": "string", "description": "", "required": false, "default": "x"}
         ]},
         {"name": "free_in_action_tests", "description": "Stand in no toolset.", "returns": "any", "parameters": [

@@ -43,7 +43,7 @@ fn an_unknown_parameter_is_told_with_the_nearest_name() {
     );
     assert_eq!(
         event_with("xyz", json!("")),
-        ["`/xyz`: unknown parameter, known: `attendees`, `color`, `duration_minutes`, `start_time`, `title`"]
+        ["`/xyz`: unknown parameter, known: `title`, `start_time`, `duration_minutes`, `attendees`, `color`"]
     );
 }
 

@@ -26,7 +26,7 @@ fn nothing_and_null_are_no_arguments() {
 #[test]
 fn a_text_of_an_object_is_that_object() {
     let prepared = prepared(r#""{\"title\":\"a\",\"start_time\":\"2026-01-31T09:00:00Z\"}""#, &event()).expect("valid");
-    assert_eq!(prepared.text, r#"{"start_time":"2026-01-31T09:00:00Z","title":"a"}"#);
+    assert_eq!(prepared.text, r#"{"title":"a","start_time":"2026-01-31T09:00:00Z"}"#);
     assert_eq!(prepared.coerced, ["arguments: text to object"]);
 }
 
@@ -39,7 +39,7 @@ fn whole_numbers_beyond_64_bits_keep_their_digits() {
     let text = r#"{"wide":170141183460469231731687303715884105727,"list":[1,-9223372036854775809,0.5],"count":"5"}"#;
     assert_eq!(
         prepared(text),
-        r#"{"count":5,"list":[1,-9223372036854775809,0.5],"wide":170141183460469231731687303715884105727}"#
+        r#"{"wide":170141183460469231731687303715884105727,"list":[1,-9223372036854775809,0.5],"count":5}"#
     );
     let twice = serde_json::Value::from(text).to_string();
     assert_eq!(prepared(&twice), prepared(text));
@@ -69,7 +69,7 @@ fn every_problem_is_told_at_once_in_the_order_of_places() {
             "`/start_time`: missing, expected a date and time by RFC 3339, such as \"2026-01-31T09:00:00Z\" (\"Start of the event, RFC 3339\")",
             "`/title`: expected a string, got 6",
             "`/title`: expected one value, got several: the key stands more than once",
-            "`/zzz`: unknown parameter, known: `attendees`, `color`, `duration_minutes`, `start_time`, `title`",
+            "`/zzz`: unknown parameter, known: `title`, `start_time`, `duration_minutes`, `attendees`, `color`",
         ]
     );
 }
