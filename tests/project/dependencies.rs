@@ -59,3 +59,45 @@ fn the_decoder_and_the_schemas_know_nothing_of_tools() {
         }
     }
 }
+
+// DESIGN 2: protocol codecs are pure, transports move bytes, and neither imports the other way.
+#[test]
+fn what_translates_for_a_provider_does_no_io() {
+    let adapters = super::root().join("tool-adapters/src");
+    let io = [
+        "tokio",
+        "reqwest",
+        "tungstenite",
+        "rmcp",
+        "std::net",
+        "std::fs",
+        "crate::http",
+        "crate::websocket",
+        "crate::mcp",
+    ];
+    for folder in ["protocol", "declare", "dialect", "schema", "provider_tools", "check"] {
+        let text = text_of(&adapters.join(folder));
+        assert!(!text.is_empty(), "{folder}");
+        for moves_bytes in io {
+            // In words it may be spoken of.
+            assert!(
+                !text.contains(&format!("use {moves_bytes}")) && !text.contains(&format!("{moves_bytes}::")),
+                "{folder} uses {moves_bytes}"
+            );
+        }
+    }
+}
+
+// DESIGN 2: what moves bytes knows protocols by their trait, and no provider's codec.
+#[test]
+fn transports_know_no_codec() {
+    let adapters = super::root().join("tool-adapters/src");
+    for folder in ["http", "websocket", "agent"] {
+        let text = text_of(&adapters.join(folder));
+        for codec in
+            ["anthropic", "gemini", "openai_chat", "openai_responses", "bedrock", "mistral", "cohere", "ollama"]
+        {
+            assert!(!text.contains(&format!("protocol::{codec}")), "{folder} uses {codec}");
+        }
+    }
+}

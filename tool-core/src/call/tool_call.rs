@@ -1,6 +1,8 @@
 //! A call, as a provider's protocol reads it off a model's message.
 
 use super::Arguments;
+use crate::run::Update;
+use std::fmt;
 use std::sync::Arc;
 
 /// A call that a model makes: an id to answer under, a tool's name, and arguments.
@@ -26,7 +28,27 @@ struct Rare {
     session: Option<Arc<str>>,
     /// The id under which it waited for a person, who has agreed.
     approval: Option<Arc<str>>,
+    heard: Option<Heard>,
 }
+
+/// Who hears of a call's updates at once.
+#[derive(Clone)]
+pub(crate) struct Heard(pub(crate) Arc<dyn Fn(&Update) + Send + Sync>);
+
+impl fmt::Debug for Heard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Heard")
+    }
+}
+
+impl PartialEq for Heard {
+    /// By identity.
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Heard {}
 
 impl ToolCall {
     /// A call with arguments as text, bytes, a `Value` or a `RawValue`. Bytes that are no UTF-8 stay refusable: they
@@ -74,6 +96,58 @@ impl ToolCall {
     #[must_use]
     pub fn with_id(mut self, id: impl AsRef<str>) -> Self {
         self.id = id.as_ref().into();
+        self
+    }
+
+    /// Says who hears at once, on the tool's thread, how the call gets on. A session answers it with its result then,
+    /// whatever [`Open::on_update`](crate::runtime::Open::on_update) says of others.
+    ///
+    /// ```
+    /// # use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool, RunContext};
+    /// /// Say it in two steps.
+    /// #[tool]
+    /// fn speak(ctx: &RunContext) -> String {
+    ///     ctx.update("half way");
+    ///     "done".to_owned()
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let runtime = Runtime::builder(ToolContext::builder().with(speak).build()?).build()?;
+    /// # let session = runtime.session("s-1", Mode::Text).await?;
+    /// let call = ToolCall::new("call_1", "speak", "{}").on_update(|update| assert_eq!(update.message, "half way"));
+    /// assert_eq!(session.call(call).await.data_json(), Some(r#""done""#));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn on_update(mut self, shown: impl Fn(&Update) + Send + Sync + 'static) -> Self {
+        self.rare.get_or_insert_default().heard = Some(Heard(Arc::new(shown)));
+        self
+    }
+
+    pub(crate) fn heard(&self) -> Option<&Heard> {
+        self.rare.as_ref()?.heard.as_ref()
+    }
+
+    /// The same call of the tool by another name. What a person has agreed to was the other, so that is forgotten.
+    #[must_use]
+    pub fn renamed(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self.unapproved()
+    }
+
+    /// The same call with other arguments. What a person has agreed to were the others, so that is forgotten.
+    #[must_use]
+    pub fn with_arguments(mut self, arguments: impl Into<String>) -> Self {
+        self.arguments = arguments.into();
+        self.unapproved()
+    }
+
+    fn unapproved(mut self) -> Self {
+        if let Some(rare) = &mut self.rare {
+            rare.approval = None;
+        }
         self
     }
 

@@ -5,7 +5,8 @@ use crate::__private::Registration;
 use std::any::{TypeId, type_name};
 use std::sync::Arc;
 
-/// Anything that `ToolContext::builder().with(..)` takes: a toolset value, a `#[tool]` fn by its name, a tool.
+/// Anything that `ToolContext::builder().with(..)` takes: a toolset value, a `#[tool]` fn by its name, a provider tool, a
+/// tool.
 ///
 /// A fn may have up to 16 parameters here; one with more is found by `discover`. The marker `M` tells the kinds apart; it
 /// is always inferred.
@@ -22,12 +23,20 @@ pub trait IntoTool<M> {
 pub struct ByValue;
 /// Marks a toolset that is shared.
 pub struct ByArc;
+/// Marks a provider tool given by value.
+pub struct AsProvider;
 /// Marks what is a tool already.
 pub struct AsIs;
 
 impl<T: Toolset> IntoTool<ByValue> for T {
     fn into_tool(self) -> Result<Tool, String> {
         Ok(Tool::Toolset(Arc::new(self)))
+    }
+}
+
+impl<T: ProviderTool> IntoTool<AsProvider> for T {
+    fn into_tool(self) -> Result<Tool, String> {
+        Ok(Tool::Provider(Arc::new(self)))
     }
 }
 

@@ -53,7 +53,11 @@ impl How {
     /// As the call itself says.
     pub(crate) fn of(call: &ToolCall) -> Option<Box<Self>> {
         let approval = call.approval().cloned();
-        approval.is_some().then(|| Box::new(Self { approval, ..Self::default() }))
+        let progress = call.heard().map(|heard| {
+            let shown = Arc::clone(&heard.0);
+            Progress::listened(move |update| shown(update))
+        });
+        (approval.is_some() || progress.is_some()).then(|| Box::new(Self { approval, progress, ..Self::default() }))
     }
 }
 

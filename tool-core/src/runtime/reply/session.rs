@@ -78,11 +78,11 @@ impl Caller for Session {
     }
 
     fn tools(&self, start: Start) -> Vec<ToolDefinition> {
-        let now = self.0.now();
-        let shown = Self::tools(self).definitions_for(&now);
-        let entering = matches!(start, Start::Entering);
-        let hidden = |tool: &&ToolDefinition| entering && tool.flags().ignore_on_enter;
-        shown.filter(|tool| tool.modes().contains(self.mode()) && !hidden(tool)).cloned().collect()
+        let mut shown = self.definitions();
+        if matches!(start, Start::Entering) {
+            shown.retain(|tool| !tool.flags().ignore_on_enter);
+        }
+        shown
     }
 
     fn provider_tools(&self) -> &[Arc<dyn ProviderTool>] {

@@ -75,7 +75,7 @@ impl Core {
     /// Makes a call.
     #[inline]
     pub(crate) async fn run(self: &Arc<Self>, call: ToolCall) -> ToolResponse {
-        match self.sink.get() {
+        match self.sink.get().filter(|_| call.heard().is_none()) {
             None => {
                 let how = How::of(&call);
                 pipeline::run(self, call, how).await

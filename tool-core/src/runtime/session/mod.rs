@@ -29,7 +29,7 @@ use super::store::StoreError;
 use crate::call::ToolCall;
 use crate::context::ToolContext;
 use crate::response::{Intent, ToolResponse};
-use crate::tool::Mode;
+use crate::tool::{Mode, ToolDefinition};
 use std::sync::Arc;
 
 /// One conversation: its turns, its budgets, its state. Every call of it is answered, and none panics.
@@ -116,6 +116,14 @@ impl Session {
     /// The tools that it began with, and keeps.
     pub fn tools(&self) -> &ToolContext {
         &self.0.toolbox.context
+    }
+
+    /// Of these, the ones that its model may see now, in their order: those of its mode, without what a `dynamic`
+    /// toolset hides from it.
+    pub fn definitions(&self) -> Vec<ToolDefinition> {
+        let now = self.0.now();
+        let shown = self.tools().definitions_for(&now);
+        shown.filter(|tool| tool.modes().contains(self.mode())).cloned().collect()
     }
 
     /// What the session remembers, as it is known here: [`refresh`](Self::refresh) asks a shared store again.

@@ -1,0 +1,23 @@
+//! The tools of these examples, and a session to call them in.
+
+use tool_core::{Mode, Runtime, Session, ToolContext, ToolError, toolset};
+
+struct Orders;
+
+#[toolset]
+impl Orders {
+    /// Find out where an order is.
+    #[tool(category = "retrieval")]
+    fn find_order(&self, #[arg(range(1..=9999))] number: u32) -> Result<&'static str, ToolError> {
+        match number {
+            7 => Ok("It left the warehouse this morning."),
+            _ => Err(ToolError::permanent(format!("there is no order {number}"))),
+        }
+    }
+}
+
+pub(crate) async fn session() -> Result<(Runtime, Session), Box<dyn std::error::Error>> {
+    let runtime = Runtime::builder(ToolContext::builder().with(Orders).build()?).build()?;
+    let session = runtime.session("example", Mode::Text).await?;
+    Ok((runtime, session))
+}

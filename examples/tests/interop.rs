@@ -1,0 +1,34 @@
+//! The interop examples: the same conversation through three other crates.
+
+mod shared;
+
+use shared::run;
+
+fn printed(example: &str) -> String {
+    let output = run(example, &[], &[], "");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+const ANSWER: &str = r#"I was told: "It left the warehouse this morning." / there is no order 8"#;
+
+// L18
+#[test]
+fn async_openai_carries_the_calls_and_what_the_model_reads_of_the_answers() {
+    assert_eq!(printed("interop_async_openai").trim(), ANSWER);
+}
+
+// L18
+#[test]
+fn genai_carries_the_calls_and_what_the_model_reads_of_the_answers() {
+    assert_eq!(printed("interop_genai").trim(), ANSWER);
+}
+
+// L18
+#[test]
+fn a_rig_agent_calls_through_the_session_and_tells_the_model_what_the_session_answers() {
+    let printed = printed("interop_rig");
+    let mut lines = printed.lines();
+    assert_eq!(lines.next(), Some(ANSWER));
+    assert_eq!(lines.collect::<Vec<_>>(), ["2 calls, 1 failed"]);
+}

@@ -1,0 +1,62 @@
+//! Being interrupted, while a model speaks too.
+
+use std::sync::Arc;
+use tokio::sync::watch;
+use tool_core::runtime::{Model, ModelRequest, ModelStep};
+use tool_core::{Session, ToolError};
+
+/// Interrupts a conversation from elsewhere: the user has spoken, or closed the window. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Interrupter {
+    session: Session,
+    count: Arc<watch::Sender<u64>>,
+}
+
+impl Interrupter {
+    pub(super) fn new(session: Session) -> Self {
+        Self { session, count: Arc::new(watch::Sender::new(0)) }
+    }
+
+    /// Ends the reply that is under way: calls that allow it are cancelled, and the model is not listened to any
+    /// longer. How many calls there were. With no reply under way nothing happens to the next one.
+    pub fn interrupt(&self) -> usize {
+        // First the session: when the model's step ends, the loop asks the session why.
+        let calls = self.session.interrupt();
+        self.count.send_modify(|count| *count += 1);
+        calls
+    }
+
+    pub(super) fn session(&self) -> &Session {
+        &self.session
+    }
+
+    pub(super) fn listen<'a, M>(&self, model: &'a mut M) -> Interruptible<'a, M> {
+        let count = self.count.subscribe();
+        let before = *count.borrow();
+        Interruptible { model, count, before }
+    }
+}
+
+/// A model whose step ends when somebody interrupts.
+pub(super) struct Interruptible<'a, M> {
+    model: &'a mut M,
+    count: watch::Receiver<u64>,
+    before: u64,
+}
+
+impl<M> Interruptible<'_, M> {
+    pub(super) fn was_interrupted(&self) -> bool {
+        *self.count.borrow() != self.before
+    }
+}
+
+impl<M: Model> Model for Interruptible<'_, M> {
+    async fn step(&mut self, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
+        let before = self.before;
+        tokio::select! {
+            biased;
+            _ = self.count.wait_for(|count| *count != before) => Ok(ModelStep::default()),
+            step = self.model.step(request) => step,
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! A provider's key, which nothing shows.
+
+use std::fmt;
+
+/// A key. No `Debug`, error or log has it.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct ApiKey(String);
+
+impl ApiKey {
+    /// As people paste it: with what stands around it.
+    pub(crate) fn new(key: &str) -> Self {
+        Self(key.trim().to_owned())
+    }
+
+    /// The first of these settings of the environment that says something.
+    pub(crate) fn from_env(names: &[&str]) -> Option<Self> {
+        setting(names).map(|key| Self::new(&key))
+    }
+
+    /// The key itself.
+    pub(crate) fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// A text of the provider without the key, which some repeat.
+    pub(crate) fn hide(&self, text: &str) -> String {
+        if self.0.is_empty() { text.to_owned() } else { text.replace(&self.0, "[key]") }
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[key]")
+    }
+}
+
+/// The first of these settings of the environment that says something.
+pub(crate) fn setting(names: &[&str]) -> Option<String> {
+    names.iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.trim().is_empty()))
+}
+
+/// What a provider says, short and without control characters, for an error.
+pub(crate) fn told(text: &str, key: Option<&ApiKey>) -> String {
+    const MOST: usize = 500;
+    let text = key.map_or_else(|| text.to_owned(), |key| key.hide(text));
+    let text = text.trim();
+    let mut short = text.chars().take(MOST).collect::<String>();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short.chars().flat_map(|c| if c.is_control() { c.escape_debug().collect() } else { vec![c] }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_in_no_debug_form_and_in_no_text_that_is_told() {
+        let key = ApiKey::new(" sk-canary\n");
+        assert_eq!((key.expose(), format!("{key:?}")), ("sk-canary", "[key]".to_owned()));
+        assert_eq!(told("no such key: sk-canary!", Some(&key)), "no such key: [key]!");
+    }
+
+    #[test]
+    fn what_a_provider_says_is_cut_and_escaped() {
+        assert_eq!(told("a\u{1b}[31mb\n", None), "a\\u{1b}[31mb");
+        assert_eq!(told(&"é".repeat(600), None).chars().count(), 501);
+    }
+}

@@ -1,0 +1,116 @@
+//! The arguments, as clap reads them.
+
+use crate::provider::Provider;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Tools for language models: list, declare, call, check and serve them.
+#[derive(Parser)]
+#[command(name = "tools", after_help = "Exit status: 0, 1 (refused), 2 (usage).")]
+pub(super) struct Cli {
+    /// Print JSON, on a terminal too.
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+
+    /// Take these declarations instead of the linked tools: [{name, description, inputSchema}].
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(super) tools: Option<PathBuf>,
+
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(super) enum Command {
+    /// List the tools.
+    List,
+    /// Print what a provider is told of the tools.
+    Schema(Schema),
+    /// Call a tool, and print the envelope of its answer.
+    Call(Call),
+    /// Print the manifest, or compare it with one that was written.
+    Manifest(Manifest),
+    /// Tell what providers refuse, lose and rename, and what the declarations cost.
+    Check(Check),
+    /// Serve the tools to other programs.
+    Serve(Serve),
+}
+
+#[derive(Args)]
+pub(super) struct Schema {
+    /// The provider.
+    #[arg(long, value_name = "NAME", value_parser = provider())]
+    pub(super) provider: Provider,
+    /// Declare tools strict where they can be.
+    #[arg(long)]
+    pub(super) strict: bool,
+    /// Print {declarations, settings, report}.
+    #[arg(long)]
+    pub(super) report: bool,
+    /// Gemini: the model takes function tools and provider tools in one request.
+    #[arg(long)]
+    pub(super) model_mixes: bool,
+    /// Gemini Live: with any function tool, no provider tools.
+    #[arg(long)]
+    pub(super) only_single_type: bool,
+}
+
+#[derive(Args)]
+pub(super) struct Call {
+    /// The tool.
+    #[arg(required_unless_present = "batch")]
+    pub(super) name: Option<String>,
+    /// The arguments: JSON, @FILE, or - for standard input; none unless told.
+    #[arg(long, value_name = "JSON", allow_hyphen_values = true, conflicts_with = "batch")]
+    pub(super) args: Option<String>,
+    /// Make the calls of a file, or of standard input (-): lines of {name, arguments}.
+    #[arg(long, value_name = "FILE", conflicts_with = "name")]
+    pub(super) batch: Option<PathBuf>,
+    /// Agree to a call that waits for a person.
+    #[arg(long)]
+    pub(super) approve: bool,
+}
+
+#[derive(Args)]
+pub(super) struct Manifest {
+    /// Tell in what the tools differ from this file.
+    #[arg(long, value_name = "FILE")]
+    pub(super) check: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(super) struct Check {
+    /// Only this provider; several times for several. All unless told.
+    #[arg(long, value_name = "NAME", value_parser = provider())]
+    pub(super) provider: Vec<Provider>,
+    /// As they are declared with --strict.
+    #[arg(long)]
+    pub(super) strict: bool,
+    /// Show, in the table, also what is only rewritten.
+    #[arg(long)]
+    pub(super) notes: bool,
+}
+
+#[derive(Args)]
+pub(super) struct Serve {
+    /// Over the Model Context Protocol, by this transport.
+    #[arg(long, value_name = "TRANSPORT")]
+    pub(super) mcp: Transport,
+    /// Where to listen, for http.
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8000")]
+    pub(super) address: SocketAddr,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Transport {
+    /// Standard input and output.
+    Stdio,
+    /// Streamable HTTP.
+    Http,
+}
+
+fn provider() -> impl TypedValueParser<Value = Provider> {
+    PossibleValuesParser::new(Provider::ALL.map(Provider::name)).try_map(|name| name.parse::<Provider>())
+}

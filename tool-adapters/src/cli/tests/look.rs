@@ -1,0 +1,128 @@
+//! `list`, `schema`, `manifest`, `check`: piped and on a terminal.
+
+use super::{file, path, piped, run_with, shown, tools};
+use crate::cli::Status;
+use crate::{Provider, declare};
+use expect_test::expect;
+use serde_json::{Value, json};
+
+#[tokio::test]
+async fn list_prints_what_tools_takes_again() {
+    let listed = piped(&["list"]).await;
+    let first = &listed.json()[0];
+    assert_eq!((&first["name"], &first["kind"]), (&json!("command_line_add"), &json!("function")));
+    assert_eq!((&first["category"], &first["confirm"]), (&json!("retrieval"), &json!("never")));
+    assert_eq!(first["inputSchema"]["properties"]["a"]["maximum"], 1000);
+
+    let file = file(&listed.output);
+    let again = piped(&["list", "--tools", path(&file)]).await.json();
+    assert_eq!(again[0]["inputSchema"], first["inputSchema"]);
+    assert_eq!(again.as_array().map(Vec::len), Some(2));
+}
+
+#[tokio::test]
+async fn list_is_a_table_on_a_terminal() {
+    let expected = expect![[r#"
+        TOOL                 CATEGORY   MODES        DESCRIPTION
+        command_line_add     retrieval  voice, text  Add two numbers.
+        command_line_delete  action     voice, text  Delete a record.
+    "#]];
+    expected.assert_eq(&shown(&["list"]).await.output);
+}
+
+#[tokio::test]
+async fn schema_prints_the_declarations_and_nothing_else() {
+    for provider in Provider::ALL {
+        let ran = piped(&["schema", "--provider", provider.name()]).await;
+        assert_eq!(ran.status, Status::Done);
+        assert_eq!(ran.output.trim_end(), declare(provider, &tools()).json().get(), "{provider}");
+    }
+}
+
+#[tokio::test]
+async fn schema_of_a_file_or_with_report_tells_what_became_of_the_tools() {
+    let file = file(piped(&["list"]).await.output);
+    for arguments in [
+        &["schema", "--provider", "anthropic", "--report"][..],
+        &["schema", "--provider", "anthropic", "--tools", path(&file)],
+    ] {
+        let told = piped(arguments).await.json();
+        let members = told.as_object().expect("an object").keys().map(String::as_str).collect::<Vec<_>>();
+        assert_eq!(members.len(), 3, "{members:?}");
+        assert_eq!(told["declarations"].as_array().map(Vec::len), Some(2));
+        assert_eq!(told["settings"], json!({}));
+        assert_eq!(told["report"]["tools"][1]["declaredAs"], "command_line_delete");
+    }
+}
+
+#[tokio::test]
+async fn schema_is_a_table_on_a_terminal() {
+    let ran = shown(&["schema", "--provider", "mcp"]).await;
+    assert!(ran.output.starts_with("TOOL                 DECLARED AS"), "{}", ran.output);
+    assert!(ran.output.contains("command_line_add     command_line_add     no"), "{}", ran.output);
+}
+
+// R-F1
+#[tokio::test]
+async fn the_manifest_tells_what_each_provider_is_told() {
+    let manifest = piped(&["manifest"]).await.json();
+    assert!(manifest["version"].as_str().is_some_and(|version| version.starts_with("1.0.")), "{manifest}");
+    let schemas = manifest["tools"][0]["providerSchemas"].as_object().expect("an object");
+    assert_eq!(schemas.len(), Provider::ALL.len());
+    assert!(schemas.contains_key("openai") && schemas.contains_key("geminiNative"));
+    for (provider, schema) in schemas {
+        assert!(schema.to_string().contains("command_line_add"), "{provider}: {schema}");
+    }
+}
+
+// R-F2
+#[tokio::test]
+async fn provider_schemas_are_no_part_of_the_version() {
+    let alone = tool_core::manifest::Manifest::build(&tools()).expect("sound").version;
+    assert_eq!(piped(&["manifest"]).await.json()["version"], alone);
+}
+
+#[tokio::test]
+async fn a_manifest_that_was_written_is_checked() {
+    let manifest = piped(&["manifest"]).await.output;
+    let same = file(&manifest);
+    let ran = piped(&["manifest", "--check", path(&same)]).await;
+    assert_eq!((ran.status, ran.errors.as_str()), (Status::Done, ""));
+
+    let mut changed = serde_json::from_str::<Value>(&manifest).expect("JSON");
+    changed["tools"][0]["jsonSchema"]["properties"]["a"]["maximum"] = json!(2000);
+    changed["tools"].as_array_mut().expect("a list").pop();
+    let changed = file(changed.to_string());
+    let ran = piped(&["manifest", "--check", path(&changed)]).await;
+    assert_eq!((ran.status, ran.output.as_str()), (Status::Refused, ""));
+    assert!(ran.errors.contains("error: tool `command_line_delete`: added"), "{}", ran.errors);
+    assert!(ran.errors.contains("`jsonSchema/properties/a/maximum` is 1000, and was 2000"), "{}", ran.errors);
+}
+
+// R-F3
+#[tokio::test]
+async fn tools_that_are_not_fit_for_a_manifest_are_all_told() {
+    let silent =
+        json!([{"name": "a", "inputSchema": {"type": "object"}}, {"name": "b", "inputSchema": {"type": "object"}}]);
+    let file = file(silent.to_string());
+    let ran = piped(&["manifest", "--tools", path(&file)]).await;
+    assert_eq!((ran.status, ran.errors.lines().count()), (Status::Refused, 2), "{}", ran.errors);
+}
+
+#[tokio::test]
+async fn check_tells_the_cost_for_each_provider_asked_for() {
+    let told = piped(&["check", "--provider", "mcp", "--provider", "anthropic"]).await;
+    assert_eq!(told.status, Status::Done, "{}", told.errors);
+    let told = told.json();
+    assert_eq!(told["costs"].as_array().map(Vec::len), Some(2), "{told}");
+    assert_eq!(told["costs"][1]["provider"], "anthropic");
+    assert_eq!(told["costs"][0]["tools"][0]["tool"], "command_line_add");
+}
+
+#[tokio::test]
+async fn nothing_is_printed_that_a_terminal_would_obey() {
+    let tools = json!([{"name": "a", "description": "Red \u{1b}[31m and\u{7}", "inputSchema": {"type": "object"}}]);
+    let file = file(tools.to_string());
+    let ran = run_with(&super::tools(), &["list", "--tools", path(&file)], "", true).await;
+    assert!(!ran.output.contains(['\u{1b}', '\u{7}']), "{}", ran.output);
+}

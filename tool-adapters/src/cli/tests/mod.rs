@@ -1,0 +1,91 @@
+//! The command line, run in-process; the real binary is the example `tools`.
+
+mod batch;
+mod call;
+mod declared;
+mod look;
+mod usage;
+
+use super::{Io, Status, run};
+use serde_json::Value;
+use tool_core::{FunctionTool, RawTool, RunContext, ToolContext, ToolError, tool};
+
+/// Add two numbers. Exactly.
+///
+/// # Parameters
+/// - `a`: The one
+/// - `b`: The other
+#[tool(category = "retrieval")]
+fn command_line_add(#[arg(range(..=1000))] a: i64, #[arg(default)] b: i64) -> Result<i64, String> {
+    a.checked_add(b).ok_or_else(|| "too large".to_owned())
+}
+
+/// Delete a record.
+///
+/// # Parameters
+/// - `id`: Which
+#[tool(category = "action", confirm)]
+fn command_line_delete(id: u32) -> String {
+    format!("deleted {id}")
+}
+
+pub(super) fn tools() -> ToolContext {
+    ToolContext::builder().with(command_line_add).with(command_line_delete).build().expect("sound tools")
+}
+
+/// What a command line came to.
+pub(super) struct Ran {
+    pub(super) status: Status,
+    pub(super) output: String,
+    pub(super) errors: String,
+}
+
+impl Ran {
+    pub(super) fn json(&self) -> Value {
+        serde_json::from_str(&self.output).unwrap_or_else(|error| panic!("{error}: {}", self.output))
+    }
+
+    /// The lines of the output, each of them JSON.
+    pub(super) fn lines(&self) -> Vec<Value> {
+        self.output.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    }
+}
+
+pub(super) async fn run_with(tools: &ToolContext, arguments: &[&str], input: &str, terminal: bool) -> Ran {
+    let (mut output, mut errors) = (Vec::new(), Vec::new());
+    let mut io = Io { input: &mut input.as_bytes(), output: &mut output, errors: &mut errors, terminal };
+    let status = run([&["tools"], arguments].concat(), tools, &mut io).await;
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    Ran { status, output: text(output), errors: text(errors) }
+}
+
+/// Piped.
+pub(super) async fn piped(arguments: &[&str]) -> Ran {
+    run_with(&tools(), arguments, "", false).await
+}
+
+/// On a terminal.
+pub(super) async fn shown(arguments: &[&str]) -> Ran {
+    run_with(&tools(), arguments, "", true).await
+}
+
+/// A tool that a provider refuses.
+pub(super) fn refused() -> ToolContext {
+    async fn nothing(_: Value, _: &RunContext) -> Result<Value, ToolError> {
+        Ok(Value::Null)
+    }
+    let parameters = serde_json::json!({"type": "object", "properties": {"größe": {"type": "string"}}});
+    let declared = RawTool { name: "measure".into(), description: "Measure something.".into(), parameters };
+    ToolContext::builder().with(FunctionTool::raw(declared, nothing)).build().expect("sound")
+}
+
+/// A file of its own, with this text.
+pub(super) fn file(text: impl AsRef<[u8]>) -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), text).expect("written");
+    file
+}
+
+pub(super) fn path(file: &tempfile::NamedTempFile) -> &str {
+    file.path().to_str().expect("UTF-8")
+}

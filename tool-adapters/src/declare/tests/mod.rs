@@ -1,0 +1,5 @@
+mod mixing;
+mod names;
+mod output;
+mod request;
+mod support;

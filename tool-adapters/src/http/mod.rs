@@ -1,0 +1,174 @@
+//! Models over HTTP: server-sent events, lines of JSON, whole answers.
+//!
+//! ```no_run
+//! use tool_adapters::Provider;
+//! use tool_adapters::agent::AgentLoop;
+//! use tool_adapters::http::HttpModel;
+//!
+//! # async fn talk(session: tool_core::Session, key: &str, other_key: &str) {
+//! let mut agent = AgentLoop::new(session, HttpModel::new(Provider::OpenAiChat, "gpt-5").api_key(key));
+//! let reply = agent.say("What is on my calendar?").await;
+//!
+//! // Another provider is one line; the history goes on.
+//! agent.set_model(HttpModel::new(Provider::Anthropic, "claude-sonnet-5").api_key(other_key));
+//! let reply = agent.say("And tomorrow?").await;
+//! # }
+//! ```
+//!
+//! # Providers
+//!
+//! | provider | base URL, and the setting that changes it | path | key |
+//! |---|---|---|---|
+//! | `OpenAiChat` | `https://api.openai.com/v1`, `OPENAI_BASE_URL` | `/chat/completions` | bearer, `OPENAI_API_KEY` |
+//! | `OpenAiResponses` | the same | `/responses` | the same |
+//! | `Anthropic` | `https://api.anthropic.com`, `ANTHROPIC_BASE_URL` | `/v1/messages` | `x-api-key`, `ANTHROPIC_API_KEY` |
+//! | `Gemini`, `GeminiJsonSchema` | `https://generativelanguage.googleapis.com`, `GOOGLE_GEMINI_BASE_URL` | `/v1beta/models/MODEL:streamGenerateContent` | `x-goog-api-key`, `GOOGLE_API_KEY`, `GEMINI_API_KEY` |
+//! | `Mistral` | `https://api.mistral.ai`, `MISTRAL_BASE_URL` | `/v1/chat/completions` | bearer, `MISTRAL_API_KEY` |
+//! | `Cohere` | `https://api.cohere.com`, `CO_API_URL` | `/v2/chat` | bearer, `CO_API_KEY` |
+//! | `Ollama` | `http://127.0.0.1:11434`, `OLLAMA_HOST` | `/api/chat` | none, or bearer, `OLLAMA_API_KEY` |
+//! | `Bedrock` | `https://bedrock-runtime.REGION.amazonaws.com` by `AWS_REGION`, `AWS_ENDPOINT_URL_BEDROCK_RUNTIME` | `/model/MODEL/converse` | bearer, `AWS_BEARER_TOKEN_BEDROCK` |
+//!
+//! A base URL or a key that the program sets goes before the environment, and a key of the environment goes to no server
+//! that the program names. A server that speaks like OpenAI is `OpenAiChat` with a base URL.
+//!
+//! Bedrock: an API key, and whole answers. Requests signed with AWS credentials (SigV4) and its binary event stream are
+//! not supported. OpenAI Realtime and Gemini Live are spoken over a WebSocket: see the feature `websocket`.
+//!
+//! # When something goes wrong
+//!
+//! An error is one of AUTH (401, 403), RATE_LIMIT (429), TRANSIENT or PERMANENT, with what the provider says. It never
+//! has the key. A redirect is an error: the key would go along.
+//!
+//! What could not be reached, 408, 409, 429, 5xx and a stream that broke off are asked again, by [`Retry`] and by what
+//! the provider says in `Retry-After`. A call only runs once its answer has ended, so asking again runs nothing twice.
+//! Of an answer that breaks off in the middle,
+//!
+//! - the calls that were whole run, and what was cut off is left out: the model sees their results and goes on;
+//! - where there was none, it is asked for again, as long as [`on_event`](HttpModel::on_event) has shown none of it;
+//! - else the reply ends with the error.
+//!
+//! Dropping the future of a step closes the connection.
+
+mod build;
+mod collect;
+mod endpoint;
+mod exchange;
+mod failure;
+
+#[cfg(test)]
+mod tests;
+
+use crate::agent::Retry;
+use crate::protocol::{Event, Request};
+use crate::{Declarations, DeclareOptions, Protocol, Provider, declare_tools, protocol};
+use endpoint::Place;
+use serde_json::{Map, Value};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tool_core::runtime::{Model, ModelRequest, ModelStep};
+use tool_core::{ProviderTool, ToolError};
+
+pub use build::client_builder;
+
+/// What is shown the pieces of an answer.
+type Listener = Box<dyn FnMut(&Event) + Send>;
+
+/// A model at a provider, over HTTP: see the [module](self).
+pub struct HttpModel {
+    provider: Provider,
+    model: String,
+    place: Place,
+    settings: Settings,
+    client: Option<reqwest::Client>,
+    /// Where the last answer ended well: it knows the ids of the conversation.
+    protocol: Option<Box<dyn Protocol>>,
+    declared: Option<Declared>,
+    listener: Option<Listener>,
+}
+
+struct Settings {
+    declare: DeclareOptions,
+    max_tokens: Option<u32>,
+    extra: Map<String, Value>,
+    stream: bool,
+    retry: Retry,
+    timeouts: Timeouts,
+    max_bytes: usize,
+}
+
+/// How long a provider may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// To take the connection: 10 s.
+    pub connect: Duration,
+    /// To send anything, at the beginning and between two pieces: 5 min, as a model may think in silence.
+    pub idle: Duration,
+    /// For a step with all its attempts: 15 min.
+    pub total: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        let (connect, idle, total) = (Duration::from_secs(10), Duration::from_secs(300), Duration::from_secs(900));
+        Self { connect, idle, total }
+    }
+}
+
+/// Tools that were declared.
+struct Declared {
+    declarations: Declarations,
+    provider_tools: Vec<Arc<dyn ProviderTool>>,
+}
+
+impl HttpModel {
+    /// Bedrock streams in a form of its own, which is not supported.
+    fn streams(&self) -> bool {
+        self.settings.stream && self.provider != Provider::Bedrock
+    }
+
+    /// The tools in the provider's form: made when they change.
+    fn declare(&mut self, request: &ModelRequest<'_>) -> Declarations {
+        let same = |declared: &&Declared| {
+            let tools = declared.provider_tools.iter().zip(request.provider_tools);
+            declared.declarations.of_same_tools(request.tools)
+                && declared.provider_tools.len() == request.provider_tools.len()
+                && tools.into_iter().all(|(ours, theirs)| Arc::ptr_eq(ours, theirs))
+        };
+        if let Some(declared) = self.declared.as_ref().filter(same) {
+            return declared.declarations.clone();
+        }
+        let declarations = declare_tools(self.provider, request.tools, request.provider_tools, self.settings.declare);
+        for warning in &declarations.report().warnings {
+            tracing::warn!(provider = %self.provider, "{warning}");
+        }
+        let provider_tools = request.provider_tools.to_vec();
+        self.declared.insert(Declared { declarations, provider_tools }).declarations.clone()
+    }
+}
+
+impl Model for HttpModel {
+    async fn step(&mut self, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
+        let declarations = self.declare(&request);
+        let body = self.protocol.get_or_insert_with(|| protocol(self.provider)).request(&Request {
+            model: &self.model,
+            instructions: request.instructions,
+            history: request.history,
+            declarations: &declarations,
+            tool_choice: request.tool_choice,
+            stream: self.settings.stream && self.provider != Provider::Bedrock,
+            max_tokens: self.settings.max_tokens,
+            extra: &self.settings.extra,
+        });
+        self.ask(body.to_string(), &declarations).await
+    }
+}
+
+impl fmt::Debug for HttpModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpModel")
+            .field("provider", &self.provider)
+            .field("model", &self.model)
+            .finish_non_exhaustive()
+    }
+}

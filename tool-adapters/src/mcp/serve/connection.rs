@@ -1,0 +1,87 @@
+//! What one connection is answered.
+
+use super::conversation::Conversation;
+use super::settings::{Settings, Shared};
+use super::{call, confirm, list};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, DiscoverResult, Implementation, InitializeRequestParams, InitializeResult,
+    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use std::sync::Arc;
+
+/// The handler of a connection. Over HTTP without sessions a connection is one request.
+pub(super) struct Connection {
+    pub(super) shared: Arc<Shared>,
+    pub(super) conversation: Conversation,
+}
+
+impl Connection {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self { conversation: Conversation::new(Arc::clone(&shared)), shared }
+    }
+
+    fn settings(&self) -> &Settings {
+        &self.shared.settings
+    }
+
+    async fn instructions(&self, context: &RequestContext<RoleServer>) -> Result<Option<String>, ErrorData> {
+        if let Some(told) = &self.settings().instructions {
+            return Ok(Some(told.clone()));
+        }
+        let session = self.conversation.session(self.shared.client(context)).await?;
+        Ok(Some(session.instructions()).filter(|text| !text.is_empty()))
+    }
+}
+
+impl ServerHandler for Connection {
+    fn get_info(&self) -> ServerConfig {
+        let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
+        info.server_info = Implementation::new(&self.settings().name, &self.settings().version);
+        info
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        context.peer.set_peer_info(request.clone());
+        let mut result = self.negotiate_initialize(&request)?;
+        result.instructions = self.instructions(&context).await?;
+        Ok(result)
+    }
+
+    async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        let mut info = self.get_info();
+        info.instructions = self.instructions(&context).await?;
+        Ok(DiscoverResult::from_server_info(self.supported_protocol_versions().into_owned(), info))
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let session = self.conversation.session(self.shared.client(&context)).await?;
+        let cursor = request.and_then(|request| request.cursor);
+        list::page(session, cursor.as_deref(), self.settings().page)
+    }
+
+    /// What the headers of a request over HTTP are held against.
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        list::one(&self.shared.runtime.tools(), name)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if request.request_state.is_some() {
+            return confirm::resume(self, request, &context).await;
+        }
+        call::run(self, request, &context).await
+    }
+}

@@ -1,0 +1,188 @@
+//! A server of a runtime's tools. Every call goes through a session: budgets, deadlines, confirmation, panics.
+//!
+//! - `settings`, `connection`: what all connections share, and the handler of one
+//! - `conversation`: the session behind a connection; `call`: one call; `answer`: its result; `confirm`: a person asked
+//! - `list`: what `tools/list` says
+//! - `strict`: what is no message is refused before anything reads it
+//! - `lines`, `http`, `guard`: standard input and output, HTTP, and who may speak over it
+
+mod answer;
+mod call;
+mod confirm;
+mod connection;
+mod conversation;
+mod guard;
+mod http;
+mod lines;
+mod list;
+mod progress;
+mod settings;
+mod stdio;
+mod strict;
+
+pub use http::Bound;
+pub use settings::Client;
+
+use axum::http::request::Parts;
+use confirm::Waiting;
+use settings::{Settings, Shared};
+use std::sync::Arc;
+use std::time::Duration;
+use tool_core::runtime::Open;
+use tool_core::{Category, Policy, RegistryErrors, Runtime, ToolContext};
+
+/// Serves the tools of a runtime over the Model Context Protocol. Cheap to clone.
+///
+/// One MCP session is one [`Session`](tool_core::Session) in text mode, ended when its connection ends. See the
+/// [module](super) for what is served.
+///
+/// ```
+/// use std::time::Duration;
+/// use tool_adapters::mcp::Server;
+/// use tool_core::{Policy, Runtime, ToolContext};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let tools = ToolContext::builder().build()?;
+/// let runtime = Runtime::builder(tools).policy(Policy::text()).build()?;
+/// let server = Server::new(runtime)
+///     .name("calendar", "1.0.0")
+///     .instructions("Times are in UTC.")
+///     .turn_after(Duration::from_secs(60));
+/// let app: axum::Router = server.router();
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+#[must_use = "a server does nothing before it is served"]
+pub struct Server {
+    settings: Settings,
+    runtime: Runtime,
+    waiting: Arc<Waiting>,
+}
+
+impl Server {
+    /// A server of this runtime's tools, under its policy for text.
+    pub fn new(runtime: Runtime) -> Self {
+        Self { settings: Settings::default(), runtime, waiting: Arc::default() }
+    }
+
+    /// A server of these tools, under [`policy`](Self::policy). Fails where a [`Runtime`] of them would.
+    pub fn of_tools(tools: ToolContext) -> Result<Self, RegistryErrors> {
+        Ok(Self::new(Runtime::builder(tools).policy(Self::policy()).build()?))
+    }
+
+    /// [`Policy::text`] without what it limits in a turn: a server is not told when its client's user has spoken, so a
+    /// turn is only as long as the calls come without a pause ([`turn_after`](Self::turn_after)). Deadlines, confirmation
+    /// and the caps on sessions and calls at once stay.
+    pub fn policy() -> Policy {
+        let policy = Policy::text().category_budget(Category::Retrieval, None);
+        policy.repeated_calls(None).empty_results(None)
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        change(&mut self.settings);
+        self
+    }
+
+    /// What the server says it is called; `tools` and this crate's version unless told.
+    pub fn name(self, name: impl Into<String>, version: impl Into<String>) -> Self {
+        self.with(|settings| (settings.name, settings.version) = (name.into(), version.into()))
+    }
+
+    /// What the client's model is told of the server. Unless told, the session's
+    /// [`instructions`](tool_core::Session::instructions): the tools' guides.
+    pub fn instructions(self, text: impl Into<String>) -> Self {
+        self.with(|settings| settings.instructions = Some(text.into()))
+    }
+
+    /// The pause after which a call begins a new turn, with budgets of its own; 30 s unless told.
+    pub fn turn_after(self, pause: Duration) -> Self {
+        self.with(|settings| settings.turn_after = pause)
+    }
+
+    /// The tools on one page of the list; 1,000 unless told, as many clients read the first page only.
+    pub fn page(self, tools: usize) -> Self {
+        self.with(|settings| settings.page = tools.max(1))
+    }
+
+    /// How long a person may take to confirm a call; 10 minutes unless told. The policy's own limit holds too.
+    pub fn confirm_within(self, limit: Duration) -> Self {
+        self.with(|settings| settings.confirm_within = limit)
+    }
+
+    /// How long a session over HTTP may be silent before it ends; 30 minutes unless told.
+    pub fn idle(self, limit: Duration) -> Self {
+        self.with(|settings| settings.idle = limit)
+    }
+
+    /// The bytes that a message may have; 4 MiB unless told.
+    pub fn max_message(self, bytes: usize) -> Self {
+        self.with(|settings| settings.max_message = bytes)
+    }
+
+    /// The path under which [`router`](Self::router) and [`serve_http`](Self::serve_http) serve; `/mcp` unless told.
+    pub fn path(self, path: impl Into<String>) -> Self {
+        self.with(|settings| settings.path = path.into())
+    }
+
+    /// The values of `Host` that are served over HTTP, in place of the loopback ones: `name`, for any port, or
+    /// `name:port`. Without this a page on the web could reach the server through a name that it lets point here.
+    pub fn allow_hosts(self, hosts: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.with(|settings| settings.hosts = Some(hosts.into_iter().map(Into::into).collect()))
+    }
+
+    /// The values of `Origin` that are served over HTTP, in place of the loopback ones: `https://name`, for the scheme's
+    /// own port, `https://name:port`, or `https://name:*`. A request without `Origin` comes from no page.
+    pub fn allow_origins(self, origins: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.with(|settings| settings.origins = Some(origins.into_iter().map(Into::into).collect()))
+    }
+
+    /// Who speaks, over HTTP: as what the application's own layers have found out, such as a signed-in user in the
+    /// request's extensions. Each session is bound to the one who opened it, and so are its approvals.
+    ///
+    /// ```
+    /// # use tool_adapters::mcp::Server;
+    /// #[derive(Clone)]
+    /// struct User(String);
+    ///
+    /// fn guarded(server: Server) -> Server {
+    ///     server.principal(|parts| parts.extensions.get::<User>().map(|user| user.0.clone()))
+    /// }
+    /// ```
+    pub fn principal(self, who: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static) -> Self {
+        self.with(|settings| settings.principal = Some(Arc::new(who)))
+    }
+
+    /// What else a session needs when it is opened, such as user data for its tools.
+    ///
+    /// ```
+    /// # use tool_adapters::mcp::Server;
+    /// # struct Pool;
+    /// fn with_pool(server: Server, pool: std::sync::Arc<Pool>) -> Server {
+    ///     server.session(move |open, _| open.user_data_shared(pool.clone()))
+    /// }
+    /// ```
+    pub fn session(self, open: impl Fn(Open, &Client) -> Open + Send + Sync + 'static) -> Self {
+        self.with(|settings| settings.open = Some(Arc::new(open)))
+    }
+
+    /// Ends the sessions of all connections.
+    pub async fn shutdown(&self) {
+        self.settings.stop.cancel();
+        self.runtime.shutdown().await;
+    }
+
+    fn shared(&self) -> Arc<Shared> {
+        Arc::new(Shared {
+            settings: self.settings.clone(),
+            runtime: self.runtime.clone(),
+            waiting: Arc::clone(&self.waiting),
+        })
+    }
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("name", &self.settings.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,105 @@
+//! What Anthropic's events and answers look like.
+
+use crate::protocol::fields::{Count, Json, Object, Text};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// An event, a whole answer, or the message with which a stream starts.
+#[derive(Debug, Deserialize)]
+pub(super) struct Event<'a> {
+    #[serde(borrow, default, rename = "type")]
+    pub(super) kind: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) id: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) index: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) content_block: Json<'a>,
+    #[serde(borrow, default)]
+    pub(super) delta: Json<'a>,
+    /// Of `message_start`.
+    #[serde(borrow, default)]
+    pub(super) message: Json<'a>,
+    #[serde(borrow, default)]
+    pub(super) content: Json<'a>,
+    #[serde(borrow, default)]
+    pub(super) stop_reason: Text<'a>,
+    #[serde(default)]
+    pub(super) usage: Object<Counts>,
+}
+
+/// A piece of a block, or what ends a message.
+#[derive(Debug, Deserialize)]
+pub(super) struct Delta<'a> {
+    #[serde(borrow, default, rename = "type")]
+    pub(super) kind: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) text: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) thinking: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) signature: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) partial_json: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) citation: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) stop_reason: Text<'a>,
+}
+
+/// A content block.
+#[derive(Debug, Deserialize)]
+pub(super) struct Content<'a> {
+    #[serde(borrow, default, rename = "type")]
+    pub(super) kind: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) id: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) name: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) text: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) thinking: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) input: Json<'a>,
+}
+
+/// What was used. What an event does not say stays as it was.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Counts {
+    input_tokens: Option<Count>,
+    cache_creation_input_tokens: Option<Count>,
+    cache_read_input_tokens: Option<Count>,
+    output_tokens: Option<Count>,
+    #[serde(default)]
+    output_tokens_details: Object<Details>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+struct Details {
+    thinking_tokens: Option<Count>,
+}
+
+impl Counts {
+    /// Takes over what a later event says.
+    pub(super) fn update(&mut self, later: &Self) {
+        let take = |mine: &mut Option<Count>, later: Option<Count>| *mine = later.or(*mine);
+        take(&mut self.input_tokens, later.input_tokens);
+        take(&mut self.cache_creation_input_tokens, later.cache_creation_input_tokens);
+        take(&mut self.cache_read_input_tokens, later.cache_read_input_tokens);
+        take(&mut self.output_tokens, later.output_tokens);
+        self.output_tokens_details.0 = later.output_tokens_details.0.or(self.output_tokens_details.0);
+    }
+
+    pub(super) fn usage(&self) -> tool_core::runtime::Usage {
+        let count = |count: Option<Count>| count.unwrap_or_default().0;
+        let cached = count(self.cache_read_input_tokens);
+        let written = count(self.cache_creation_input_tokens);
+        tool_core::runtime::Usage {
+            input: count(self.input_tokens).saturating_add(cached).saturating_add(written),
+            cached,
+            output: count(self.output_tokens),
+            reasoning: count(self.output_tokens_details.and_then(|details| details.thinking_tokens)),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Calls that come in pieces.
+
+use super::codec::Out;
+use super::event::{Event, ProtocolError};
+use super::framing::MOST;
+use super::ids::Wire;
+use serde::de::IgnoredAny;
+use std::collections::HashMap;
+use std::fmt::Display;
+use std::hash::Hash;
+use tool_core::ToolCall;
+
+/// The calls of a message, by what the provider tells their pieces apart by. Those that are not told one by one are
+/// told in the order in which they began.
+///
+/// A call is started, which gives it its id, when its name is known and its first arguments are there: before that, a
+/// name may still come in pieces, and the provider's id may come late.
+#[derive(Debug)]
+pub(super) struct Calls<K> {
+    calls: Vec<Call<K>>,
+    /// The latest call of each key.
+    latest: HashMap<K, usize>,
+    /// All before it are told.
+    told: usize,
+}
+
+/// A call, as far as it has come.
+#[derive(Debug)]
+pub(super) struct Call<K> {
+    key: K,
+    /// The provider's id and the name; either is empty where it has not come.
+    pub(super) wire: Wire,
+    /// The arguments so far; empty again when it is told.
+    pub(super) arguments: String,
+    /// Whether it is told: it takes nothing more.
+    pub(super) told: bool,
+    /// Ours, once it is started.
+    id: Option<String>,
+    too_large: bool,
+}
+
+impl<K> Default for Calls<K> {
+    fn default() -> Self {
+        Self { calls: Vec::new(), latest: HashMap::new(), told: 0 }
+    }
+}
+
+impl<K: Clone + Eq + Hash + Display> Calls<K> {
+    /// A call begins. One of the same key that is open stays open, and gets no more pieces.
+    pub(super) fn begin(&mut self, key: K, wire: Wire) {
+        self.latest.insert(key.clone(), self.calls.len());
+        let arguments = String::new();
+        self.calls.push(Call { key, wire, arguments, told: false, id: None, too_large: false });
+    }
+
+    /// The latest call of a key.
+    pub(super) fn latest(&self, key: &K) -> Option<&Call<K>> {
+        self.latest.get(key).and_then(|&at| self.calls.get(at))
+    }
+
+    /// Says the id, the name or more of the name of a call that began without. What is known already stays.
+    pub(super) fn identify(&mut self, key: &K, id: &str, name: &str) {
+        let Some(call) = self.find(key).filter(|call| call.id.is_none()) else { return };
+        if call.wire.id.is_empty() {
+            id.clone_into(&mut call.wire.id);
+        }
+        if call.wire.name != name && call.arguments.is_empty() || call.wire.name.is_empty() {
+            call.wire.name.push_str(name);
+        }
+    }
+
+    /// A piece of the arguments. One that nothing has begun begins a call, whose name has to come.
+    pub(super) fn append(&mut self, key: &K, piece: &str, out: &mut Out<'_>) {
+        if piece.is_empty() {
+            return;
+        }
+        if !self.latest.contains_key(key) {
+            self.begin(key.clone(), Wire::default());
+        }
+        if let Some(call) = self.find(key).filter(|call| !call.told) {
+            call.append(piece, out);
+        }
+    }
+
+    /// The arguments as they are in the end: where the pieces say something else, they do not count.
+    pub(super) fn set(&mut self, key: &K, arguments: &str, out: &mut Out<'_>) {
+        let Some(call) = self.find(key).filter(|call| !call.told && call.arguments != arguments) else { return };
+        match arguments.strip_prefix(&*call.arguments) {
+            Some(rest) => call.append(rest, out),
+            None => arguments.clone_into(&mut call.arguments),
+        }
+    }
+
+    /// The call is whole: it is told.
+    pub(super) fn whole(&mut self, key: &K, out: &mut Out<'_>) {
+        if let Some(call) = self.find(key) {
+            call.tell(out);
+        }
+    }
+
+    /// All that are open are whole.
+    pub(super) fn all_whole(&mut self, out: &mut Out<'_>) {
+        for call in self.calls.iter_mut().skip(self.told) {
+            call.tell(out);
+        }
+        self.told = self.calls.len();
+    }
+
+    /// The message was cut off. What is whole by its own text is told; the rest too, each after the error that says so.
+    pub(super) fn cut(&mut self, out: &mut Out<'_>) {
+        for call in self.calls.iter_mut().skip(self.told).filter(|call| !call.told) {
+            if !is_object(&call.arguments) && call.start(out) {
+                out.error(ProtocolError::Truncated { call_id: call.id.clone() });
+                // No text at all would be taken for `{}`, and would run.
+                if call.arguments.trim_ascii().is_empty() {
+                    call.arguments = "{".to_owned();
+                }
+            }
+            call.tell(out);
+        }
+        self.told = self.calls.len();
+    }
+
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    fn find(&mut self, key: &K) -> Option<&mut Call<K>> {
+        self.latest.get(key).and_then(|&at| self.calls.get_mut(at))
+    }
+}
+
+impl<K: Display> Call<K> {
+    fn append(&mut self, piece: &str, out: &mut Out<'_>) {
+        if self.too_large {
+            return;
+        }
+        if self.arguments.len() + piece.len() > MOST {
+            self.too_large = true;
+            return out.error(ProtocolError::TooLarge { most: MOST });
+        }
+        if self.wire.name.is_empty() {
+            return self.arguments.push_str(piece);
+        }
+        // What came before the name is told with it.
+        self.start(out);
+        self.arguments.push_str(piece);
+        self.delta(piece.to_owned(), out);
+    }
+
+    /// Starts it, unless it is; `false` where it is nothing that can be answered.
+    fn start(&mut self, out: &mut Out<'_>) -> bool {
+        if self.id.is_some() {
+            return true;
+        }
+        if self.wire.id.is_empty() && self.wire.name.is_empty() {
+            return false;
+        }
+        let id = out.assign(self.wire.clone());
+        out.push(Event::CallStarted { id: id.clone(), name: self.wire.name.clone() });
+        self.id = Some(id);
+        if !self.arguments.is_empty() {
+            self.delta(self.arguments.clone(), out);
+        }
+        true
+    }
+
+    fn delta(&self, delta: String, out: &mut Out<'_>) {
+        let id = self.id.clone().unwrap_or_default();
+        out.push(Event::Arguments { id, delta });
+    }
+
+    fn tell(&mut self, out: &mut Out<'_>) {
+        if std::mem::replace(&mut self.told, true) {
+            return;
+        }
+        if !self.start(out) {
+            return out.error(ProtocolError::Orphan { key: self.key.to_string() });
+        }
+        let id = self.id.as_deref().unwrap_or_default();
+        out.push(Event::Call(ToolCall::new(id, &*self.wire.name, std::mem::take(&mut self.arguments))));
+    }
+}
+
+/// Whether a text is one whole JSON object.
+pub(super) fn is_object(text: &str) -> bool {
+    text.trim_ascii_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
+}

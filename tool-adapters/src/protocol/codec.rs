@@ -1,0 +1,179 @@
+//! What the protocols share: frames in, events out.
+
+use super::event::{Event, ProtocolError};
+use super::framing::{Frame, Framing, malformed};
+use super::ids::{Ids, Wire};
+use super::{Protocol, Request};
+use crate::Provider;
+use serde::Deserialize;
+use serde_json::Value;
+use tool_core::{ModelResult, ResultForm, ToolResponse};
+
+/// What differs between the providers; [`Framed`] does the rest.
+pub(super) trait Codec: Default + Send {
+    /// The provider.
+    fn provider(&self) -> Provider;
+
+    /// Reads one event, or a whole answer. `name` is the name of a server-sent event, or empty.
+    fn read(&mut self, name: &str, text: &str, out: &mut Out<'_>);
+
+    /// The provider says that the stream is over: `[DONE]`.
+    fn done(&mut self, _out: &mut Out<'_>) {}
+
+    /// The message is over, or was cut off. Afterwards another may begin.
+    fn finish(&mut self, out: &mut Out<'_>);
+
+    /// The messages that answer calls.
+    fn encode(&self, answers: &[Answer<'_>]) -> Value;
+
+    /// The body of a request.
+    fn request(&self, request: &Request<'_>) -> Value;
+}
+
+/// Where a codec tells what it reads.
+pub(super) struct Out<'a> {
+    pub(super) events: &'a mut Vec<Event>,
+    pub(super) ids: &'a mut Ids,
+}
+
+/// The answer to a call.
+#[derive(Debug)]
+pub(super) struct Answer<'a> {
+    /// Our id.
+    pub(super) id: &'a str,
+    /// The tool's name, as the response says it.
+    pub(super) tool: &'a str,
+    /// The call, as the provider made it.
+    pub(super) wire: Option<&'a Wire>,
+    /// What the model reads.
+    pub(super) result: ModelResult,
+}
+
+impl<'a> Answer<'a> {
+    /// The id to answer under: the provider's, or ours where it gave none.
+    pub(super) fn wire_id(&self) -> &'a str {
+        self.wire.map(|wire| wire.id.as_str()).filter(|id| !id.is_empty()).unwrap_or(self.id)
+    }
+
+    /// The tool's name at the provider.
+    pub(super) fn name(&self) -> &'a str {
+        self.wire.map(|wire| wire.name.as_str()).filter(|name| !name.is_empty()).unwrap_or(self.tool)
+    }
+}
+
+impl Out<'_> {
+    pub(super) fn push(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    pub(super) fn error(&mut self, error: ProtocolError) {
+        self.events.push(Event::Error(error));
+    }
+
+    /// Text, where there is some.
+    pub(super) fn text(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.events.push(Event::Text(text.to_owned()));
+        }
+    }
+
+    /// What the model thinks, where there is some.
+    pub(super) fn reasoning(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.events.push(Event::Reasoning(text.to_owned()));
+        }
+    }
+
+    /// Our id for a call. An id that came before is told.
+    pub(super) fn assign(&mut self, wire: Wire) -> String {
+        let (id, error) = self.ids.assign(wire);
+        self.events.extend(error.map(Event::Error));
+        id
+    }
+
+    /// Reads a text as what the provider says it sends; what is not that is told.
+    pub(super) fn parse<'t, T: Deserialize<'t>>(&mut self, text: &'t str) -> Option<T> {
+        let parsed = serde_json::from_str(text);
+        parsed.map_err(|error| self.error(malformed(error.to_string(), text))).ok()
+    }
+
+    /// Keeps what the protocol does not know.
+    pub(super) fn unknown(&mut self, text: &str) {
+        if let Some(value) = self.parse(text) {
+            self.push(Event::Unknown(value));
+        }
+    }
+}
+
+/// A protocol whose messages come as bytes.
+#[derive(Default)]
+pub(super) struct Framed<C> {
+    codec: C,
+    framing: Framing,
+    ids: Ids,
+    form: ResultForm,
+}
+
+impl<C: Codec> Framed<C> {
+    /// With a codec that is not the default one.
+    #[allow(dead_code)] // for providers that have several
+    pub(super) fn new(codec: C) -> Self {
+        Self { codec, framing: Framing::default(), ids: Ids::default(), form: ResultForm::default() }
+    }
+}
+
+impl<C: Codec> Protocol for Framed<C> {
+    fn provider(&self) -> Provider {
+        self.codec.provider()
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> Vec<Event> {
+        let mut events = Vec::new();
+        let mut out = Out { events: &mut events, ids: &mut self.ids };
+        self.framing.push(bytes, &mut |frame| read(&mut self.codec, frame, &mut out));
+        events
+    }
+
+    fn push_event(&mut self, event: &Value) -> Vec<Event> {
+        let mut events = Vec::new();
+        let mut out = Out { events: &mut events, ids: &mut self.ids };
+        read(&mut self.codec, Frame::Event { name: "", text: &event.to_string() }, &mut out);
+        events
+    }
+
+    fn finish(&mut self) -> Vec<Event> {
+        let mut events = Vec::new();
+        let mut out = Out { events: &mut events, ids: &mut self.ids };
+        self.framing.finish(&mut |frame| read(&mut self.codec, frame, &mut out));
+        self.codec.finish(&mut out);
+        // An event that was cut off is a message that was: told once.
+        let mut told = false;
+        let cut = |event: &Event| matches!(event, Event::Error(ProtocolError::Truncated { call_id: None }));
+        events.retain(|event| !cut(event) || !std::mem::replace(&mut told, true));
+        events
+    }
+
+    fn encode(&self, responses: &[ToolResponse]) -> Value {
+        let answers = responses.iter().map(|response| {
+            let (id, tool) = (response.meta().call_id().unwrap_or_default(), response.meta().tool());
+            Answer { id, tool, wire: self.ids.wire(id), result: response.for_model(self.form) }
+        });
+        self.codec.encode(&answers.collect::<Vec<_>>())
+    }
+
+    fn result_form(&mut self, form: ResultForm) {
+        self.form = form;
+    }
+
+    fn request(&self, request: &Request<'_>) -> Value {
+        self.codec.request(request)
+    }
+}
+
+fn read<C: Codec>(codec: &mut C, frame: Frame<'_>, out: &mut Out<'_>) {
+    match frame {
+        Frame::Event { name, text } => codec.read(name, text, out),
+        Frame::Done => codec.done(out),
+        Frame::Problem(error) => out.error(error),
+    }
+}

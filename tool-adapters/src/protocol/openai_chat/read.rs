@@ -1,0 +1,224 @@
+//! Answers and their chunks to events. Mistral's are read here too.
+
+use super::wire::{Answer, Choice, Entry, Function, Message, Part};
+use crate::protocol::calls::{Call, Calls, is_object};
+use crate::protocol::codec::Out;
+use crate::protocol::errors::provider_error;
+use crate::protocol::event::{Event, Finish, ProtocolError};
+use crate::protocol::fields::{Json, Object, Objects, Text};
+use crate::protocol::ids::Wire;
+use std::borrow::Cow;
+
+/// The message that is being read.
+#[derive(Debug, Default)]
+pub(in crate::protocol) struct Reader {
+    calls: Calls<u64>,
+    /// The call that the last entry spoke of.
+    last: u64,
+    begun: bool,
+    refused: bool,
+    finish: Option<Finish>,
+}
+
+/// What an entry says.
+struct Piece<'a> {
+    id: &'a str,
+    name: &'a str,
+    arguments: Cow<'a, str>,
+    kind: &'static str,
+}
+
+impl Reader {
+    /// Reads a chunk or a whole answer. `name` is that of the server-sent event.
+    pub(in crate::protocol) fn read(&mut self, name: &str, text: &str, out: &mut Out<'_>) {
+        let Some(Object(answer)) = out.parse::<Object<Answer<'_>>>(text) else { return };
+        let Some(Answer { choices, usage, error }) = answer else { return out.unknown(text) };
+        let reported = name == "error" || !error.text().is_empty() || choices.is_none() && usage.is_none();
+        if reported && let Some(error) = serde_json::from_str(text).ok().as_ref().and_then(provider_error) {
+            out.error(error);
+        } else if choices.is_none() && usage.is_none() {
+            return out.unknown(text);
+        }
+        // Of several choices the first is read: the others answer the same.
+        let (first, others) = choices.unwrap_or_default().0.into_iter().partition::<Vec<_>, _>(|c| c.index.0 == 0);
+        if !others.is_empty() {
+            out.unknown(text);
+        }
+        let whole = first.iter().any(|choice| choice.message.is_some());
+        for choice in &first {
+            self.choice(choice, out);
+        }
+        if let Some(usage) = &*usage {
+            out.push(Event::Usage(usage.usage()));
+        }
+        if whole {
+            self.over(out);
+        }
+    }
+
+    /// The mark of the end.
+    pub(in crate::protocol) fn done(&mut self, out: &mut Out<'_>) {
+        if self.begun {
+            self.over(out);
+        }
+    }
+
+    /// The bytes are over, with or without that mark.
+    pub(in crate::protocol) fn finish(&mut self, out: &mut Out<'_>) {
+        if self.begun && self.finish.is_none() {
+            self.calls.cut(out);
+            out.error(ProtocolError::Truncated { call_id: None });
+        } else if self.begun {
+            self.over(out);
+        }
+        *self = Self::default();
+    }
+
+    fn over(&mut self, out: &mut Out<'_>) {
+        self.calls.all_whole(out);
+        let finish = match self.finish.take() {
+            None | Some(Finish::Stop) if !self.calls.is_empty() => Finish::ToolCalls,
+            None | Some(Finish::Stop) if self.refused => Finish::Filtered,
+            finish => finish.unwrap_or(Finish::Stop),
+        };
+        out.push(Event::Finished(finish));
+        *self = Self::default();
+    }
+
+    fn choice(&mut self, choice: &Choice<'_>, out: &mut Out<'_>) {
+        self.begun = true;
+        if let Some(delta) = &*choice.delta {
+            self.said(delta, out);
+            for entry in &delta.tool_calls.0 {
+                self.entry(entry, out);
+            }
+            if let Some(function) = &*delta.function_call {
+                self.piece(0, &Piece::of(&Text::default(), function, ""), out);
+            }
+        }
+        if let Some(message) = &*choice.message {
+            self.said(message, out);
+            for entry in &message.tool_calls.0 {
+                self.whole(&entry.piece(), out);
+            }
+            if let Some(function) = message.function_call.as_ref().filter(|_| message.tool_calls.0.is_empty()) {
+                self.whole(&Piece::of(&Text::default(), function, ""), out);
+            }
+        }
+        if let Some(reason) = choice.finish_reason.0.as_deref().filter(|reason| !reason.is_empty()) {
+            let finish = finish(reason);
+            // What was too long or held back may have been stopped in the middle of a call.
+            match finish {
+                Finish::Stop | Finish::ToolCalls => self.calls.all_whole(out),
+                _ => self.calls.cut(out),
+            }
+            self.finish = Some(finish);
+        }
+    }
+
+    fn said(&mut self, message: &Message<'_>, out: &mut Out<'_>) {
+        let reasoning = Some(message.reasoning_content.or_empty()).filter(|text| !text.is_empty());
+        out.reasoning(reasoning.unwrap_or(message.reasoning.or_empty()));
+        content(message.content, out);
+        out.text(message.refusal.or_empty());
+        self.refused |= !message.refusal.or_empty().is_empty();
+        if let Some(audio) = &*message.audio {
+            out.text(audio.transcript.or_empty());
+        }
+    }
+
+    /// A call of a whole answer.
+    fn whole(&mut self, piece: &Piece<'_>, out: &mut Out<'_>) {
+        let key = self.last;
+        self.last += 1;
+        self.calls.begin(key, piece.wire());
+        self.calls.append(&key, &piece.arguments, out);
+    }
+
+    /// A piece of a call, or a call.
+    fn entry(&mut self, entry: &Entry<'_>, out: &mut Out<'_>) {
+        let key = entry.index.map_or(self.last, |index| index.0);
+        self.piece(key, &entry.piece(), out);
+    }
+
+    fn piece(&mut self, key: u64, piece: &Piece<'_>, out: &mut Out<'_>) {
+        self.last = key;
+        match self.calls.latest(&key) {
+            None => self.calls.begin(key, piece.wire()),
+            Some(call) if piece.repeats(call) => return,
+            Some(call) if piece.starts_after(call) => self.calls.begin(key, piece.wire()),
+            Some(_) => self.calls.identify(&key, piece.id, piece.name),
+        }
+        self.calls.append(&key, &piece.arguments, out);
+    }
+}
+
+impl<'a> Entry<'a> {
+    fn piece(&'a self) -> Piece<'a> {
+        match (&*self.function, &*self.custom) {
+            (None, Some(custom)) => Piece::of(&self.id, custom, "custom"),
+            (Some(function), _) => Piece::of(&self.id, function, ""),
+            (None, None) => Piece { id: id(&self.id), name: "", arguments: Cow::Borrowed(""), kind: "" },
+        }
+    }
+}
+
+impl<'a> Piece<'a> {
+    fn of(text: &'a Text<'_>, function: &'a Function<'_>, kind: &'static str) -> Self {
+        Self { id: id(text), name: function.name.or_empty(), arguments: function.arguments.text(), kind }
+    }
+
+    fn wire(&self) -> Wire {
+        Wire { id: self.id.to_owned(), name: self.name.to_owned(), kind: self.kind }
+    }
+
+    /// Whether it says once more what the call says: an event that came twice, or late.
+    fn repeats(&self, call: &Call<u64>) -> bool {
+        let same = !self.id.is_empty() && self.id == call.wire.id;
+        match call.told {
+            true => same || self.name.is_empty(),
+            false => {
+                same && self.name == call.wire.name && is_object(&self.arguments) && self.arguments == call.arguments
+            }
+        }
+    }
+
+    /// Whether it begins another call, although `call` has its index: some servers give all of them the index 0. A new
+    /// id does, and so does what comes after a whole object. Without a name it goes on: others make up a new id for
+    /// each piece.
+    fn starts_after(&self, call: &Call<u64>) -> bool {
+        let other_id = !self.id.is_empty() && !call.wire.id.is_empty() && self.id != call.wire.id;
+        let other_name = self.name != call.wire.name && !call.arguments.is_empty();
+        let after_whole = || self.arguments.trim_ascii_start().starts_with('{') && is_object(&call.arguments);
+        !self.name.is_empty() && (call.told || other_id || other_name || after_whole())
+    }
+}
+
+/// The id, where there is one: Mistral's says `null` in letters.
+fn id<'a>(text: &'a Text<'_>) -> &'a str {
+    Some(text.or_empty()).filter(|id| *id != "null").unwrap_or_default()
+}
+
+/// What is said: a text, or parts of text and of thoughts.
+fn content(content: Json<'_>, out: &mut Out<'_>) {
+    let Some(parts) = content.read::<Objects<Part<'_>>>().filter(|parts| !parts.0.is_empty()) else {
+        return out.text(&content.read::<Text<'_>>().unwrap_or_default().or_empty());
+    };
+    for part in &parts.0 {
+        out.text(part.text.or_empty());
+        match part.thinking.read::<Objects<Part<'_>>>().filter(|parts| !parts.0.is_empty()) {
+            Some(thoughts) => thoughts.0.iter().for_each(|thought| out.reasoning(thought.text.or_empty())),
+            None => out.reasoning(part.thinking.read::<Text<'_>>().unwrap_or_default().or_empty()),
+        }
+    }
+}
+
+fn finish(reason: &str) -> Finish {
+    match reason {
+        "stop" => Finish::Stop,
+        "tool_calls" | "function_call" => Finish::ToolCalls,
+        "length" | "model_length" => Finish::Length,
+        "content_filter" => Finish::Filtered,
+        other => Finish::Other(other.to_owned()),
+    }
+}

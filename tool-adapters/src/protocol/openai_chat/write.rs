@@ -1,0 +1,67 @@
+//! Results and requests.
+
+use crate::protocol::body::{add_tools, finished};
+use crate::protocol::codec::Answer;
+use crate::protocol::{Request, ids, results};
+use serde_json::{Map, Value, json};
+use tool_core::runtime::Message;
+use tool_core::{ModelResult, ToolCall};
+
+/// The messages that answer calls.
+pub(super) fn encode(answers: &[Answer<'_>]) -> Value {
+    answers.iter().map(|answer| result(answer.wire_id(), &answer.result)).collect()
+}
+
+/// The body of a request.
+pub(super) fn request(request: &Request<'_>) -> Value {
+    let mut body = Map::new();
+    body.insert("model".to_owned(), request.model.into());
+    body.insert("messages".to_owned(), messages(request).into());
+    add_tools(&mut body, request, ("none", "required"));
+    if request.stream {
+        body.insert("stream".to_owned(), true.into());
+        // Without it a stream does not say what was used.
+        body.insert("stream_options".to_owned(), json!({"include_usage": true}));
+    }
+    if let Some(most) = request.max_tokens {
+        body.insert("max_completion_tokens".to_owned(), most.into());
+    }
+    finished(body, request)
+}
+
+fn messages(request: &Request<'_>) -> Vec<Value> {
+    let instructions = Some(request.instructions).filter(|text| !text.is_empty());
+    let system = instructions.map(|text| json!({"role": "system", "content": text}));
+    let history = request.history.iter().filter_map(|message| match message {
+        Message::User(text) => Some(json!({"role": "user", "content": text})),
+        Message::Assistant { text, calls, .. } => assistant(text.as_deref(), calls, request),
+        Message::Result { call_id, result: told, .. } => Some(result(&ids::openai(call_id), told)),
+        _ => None,
+    });
+    system.into_iter().chain(history).collect()
+}
+
+fn assistant(text: Option<&str>, calls: &[ToolCall], request: &Request<'_>) -> Option<Value> {
+    if calls.is_empty() {
+        return text.map(|text| json!({"role": "assistant", "content": text}));
+    }
+    let calls = calls.iter().map(|call| {
+        let name = request.declarations.wire_name(call.name()).unwrap_or(call.name());
+        json!({"id": ids::openai(call.id()), "type": "function", "function": {
+            "name": name, "arguments": call.arguments(),
+        }})
+    });
+    Some(json!({"role": "assistant", "content": text, "tool_calls": calls.collect::<Value>()}))
+}
+
+/// A result: text, or text parts. There is no mark for an error: its message says so.
+fn result(id: &str, result: &ModelResult) -> Value {
+    let content = match result.content() {
+        Some(_) => {
+            let parts = results::texts(result).into_iter().map(|text| json!({"type": "text", "text": text}));
+            parts.collect::<Value>()
+        }
+        None => Value::from(&*result.text),
+    };
+    json!({"role": "tool", "tool_call_id": id, "content": content})
+}

@@ -1,0 +1,4 @@
+//! References, places and types.
+
+mod document;
+mod types;
