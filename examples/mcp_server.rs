@@ -27,7 +27,10 @@ impl Notes {
     #[tool(category = "retrieval")]
     fn read_note(&self, title: &str) -> Result<String, String> {
         let notes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        notes.get(title).cloned().ok_or_else(|| format!("there is no note `{title}`; `list_notes` tells which there are"))
+        notes
+            .get(title)
+            .cloned()
+            .ok_or_else(|| format!("there is no note `{title}`; `list_notes` tells which there are"))
     }
 
     /// Write a note, in place of the one of that title.

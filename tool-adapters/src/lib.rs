@@ -21,6 +21,8 @@ pub mod http;
 #[cfg(feature = "journal")]
 pub mod journal;
 pub mod manifest;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 pub mod protocol;
 mod provider;
 pub mod provider_tools;
@@ -30,6 +32,8 @@ pub mod report;
 #[cfg(feature = "rig")]
 pub mod rig;
 mod schema;
+#[cfg(feature = "websocket")]
+pub mod websocket;
 
 pub use check::{Check, check, check_for};
 #[cfg(any(feature = "async-openai", feature = "genai"))]

@@ -147,6 +147,8 @@ pub enum NotStrict {
         /// How many there may be.
         most: usize,
     },
+    /// No parameter is required, and the provider wants one that is.
+    NothingRequired,
     /// The provider is strict for all tools of a request or for none, and another tool cannot be.
     OtherTool {
         /// That tool.
@@ -165,6 +167,7 @@ impl fmt::Display for NotStrict {
             Self::Recursive { pointer } => write!(f, "the schema at `{pointer}` refers to itself"),
             Self::Keyword { pointer, keyword } => write!(f, "`{keyword}` at `{pointer}` has no strict form"),
             Self::Limit { what, found, most } => write!(f, "{found} {what}, and at most {most} are allowed"),
+            Self::NothingRequired => f.write_str("no parameter is required, and at least one has to be"),
             Self::OtherTool { tool } => write!(f, "`{}` cannot be strict, and all have to be", tool.escape_debug()),
         }
     }

@@ -56,8 +56,10 @@ pub use interrupt::Interrupter;
 pub use retry::Retry;
 
 pub(crate) use key::{ApiKey, setting, told};
+#[cfg(feature = "websocket")]
+pub(crate) use note::later;
+pub(crate) use note::{Word, note};
 
-use note::{Word, note};
 use tool_core::runtime::{History, Message, Model, Reply, Turn};
 use tool_core::{Session, ToolError, ToolResponse};
 

@@ -39,6 +39,7 @@ pub(super) enum Command {
 }
 
 #[derive(Args)]
+#[allow(clippy::struct_excessive_bools)] // each is a flag of its own
 pub(super) struct Schema {
     /// The provider.
     #[arg(long, value_name = "NAME", value_parser = provider())]
@@ -101,6 +102,9 @@ pub(super) struct Serve {
     /// Where to listen, for http.
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8000")]
     pub(super) address: SocketAddr,
+    /// For http: a name under which the server is reached, in place of the loopback ones; several times for several.
+    #[arg(long, value_name = "NAME")]
+    pub(super) allow_host: Vec<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -101,9 +101,10 @@ async fn one(caller: &Caller, name: &str, arguments: Vec<u8>, approve: bool, io:
     } else if waits(&response) {
         io.remark("a person has to agree to this call; --approve does");
     }
-    match io.terminal {
-        true => shown(&response, io)?,
-        false => io.line(&response.to_json())?,
+    if io.terminal {
+        shown(&response, io)?;
+    } else {
+        io.line(&response.to_json())?;
     }
     Ok(if response.is_ok() { Status::Done } else { Status::Refused })
 }

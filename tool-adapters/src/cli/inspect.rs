@@ -92,9 +92,10 @@ pub(super) fn manifest(tools: &ToolContext, wanted: &Manifest, io: &mut Io<'_>) 
             let lines = drift.iter().map(ToString::to_string).collect::<Vec<_>>();
             return Err(Stop::Refused(lines.join("\n")));
         }
-        match io.terminal {
-            true => io.line(&format!("{}: version {}, as the tools are", path.display(), manifest.version))?,
-            false => io.json(&serde_json::json!({"version": manifest.version}))?,
+        if io.terminal {
+            io.line(&format!("{}: version {}, as the tools are", path.display(), manifest.version))?;
+        } else {
+            io.json(&serde_json::json!({"version": manifest.version}))?;
         }
     } else if io.terminal {
         let rows = manifest.tools.iter().map(|tool| {

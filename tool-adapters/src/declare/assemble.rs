@@ -23,12 +23,19 @@ pub(super) fn assemble(
     let projected = dialect::strict::project_all(provider, &definitions, options.strict);
     let accepted = definitions.iter().zip(&projected).enumerate().filter(|(_, (_, projected))| projected.is_ok());
     let names = accepted.map(|(at, (definition, _))| (at, definition.name()));
-    let names = Names::of(provider, names, &beside.names());
+    let mut names = Names::of(provider, names.filter(|(_, name)| !beside.declares(name)), &beside.names());
+    for (at, definition) in definitions.iter().enumerate().filter(|(_, tool)| beside.declares(tool.name())) {
+        names.insert(at, definition.name(), definition.name().to_owned());
+    }
     let mut items = Vec::with_capacity(definitions.len());
     let mut tools = Vec::with_capacity(definitions.len());
     for (definition, projected) in definitions.iter().zip(projected) {
         let wire = names.wire(definition.name());
-        let (report, item) = one(provider, definition, wire, projected, options.strict);
+        let (report, item) = if beside.declares(definition.name()) {
+            (unchanged(definition, wire), None)
+        } else {
+            one(provider, definition, wire, projected, options.strict)
+        };
         tools.push(report);
         items.extend(item);
     }
@@ -41,6 +48,19 @@ pub(super) fn assemble(
     Inner { provider, json, settings, names, strict, definitions, report }
 }
 
+/// What is reported of a tool of which nothing is said in a declaration of its own.
+fn unchanged(definition: &ToolDefinition, wire: Option<&str>) -> ToolReport {
+    ToolReport {
+        tool: definition.name().to_owned(),
+        declared_as: wire.map(str::to_owned),
+        strict: false,
+        not_strict: None,
+        refused: None,
+        changes: Vec::new(),
+        tokens: 0,
+    }
+}
+
 /// What is reported of a tool, and what is declared of it.
 fn one(
     provider: Provider,
@@ -49,15 +69,7 @@ fn one(
     projected: Result<Projection, Refusal>,
     strict_wanted: bool,
 ) -> (ToolReport, Option<String>) {
-    let mut report = ToolReport {
-        tool: definition.name().to_owned(),
-        declared_as: None,
-        strict: false,
-        not_strict: None,
-        refused: None,
-        changes: Vec::new(),
-        tokens: 0,
-    };
+    let mut report = unchanged(definition, None);
     let Projection { schema, changes, not_strict } = match projected {
         Ok(projection) => projection,
         Err(refusal) => {

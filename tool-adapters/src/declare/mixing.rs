@@ -12,6 +12,8 @@ use tool_core::ProviderTool;
 pub(super) struct ProviderTools {
     /// What to declare, with the id of the tool.
     chosen: Vec<(String, Value)>,
+    /// The names of the calls of theirs that function tools answer.
+    answered: HashSet<String>,
     pub(super) skipped: Vec<Skipped>,
     pub(super) warnings: Vec<String>,
 }
@@ -34,6 +36,7 @@ pub(super) fn choose<'a>(
             all.skip(tool.id(), "only one kind of tool is wanted, and there are function tools");
         } else if let Some(config) = tool.config(&provider.id()) {
             all.chosen.push((tool.id().to_owned(), config));
+            all.answered.extend(tool.answered_here().into_iter().map(str::to_owned));
         } else {
             all.skip(tool.id(), &format!("it is not a tool of {provider}"));
         }
@@ -69,16 +72,23 @@ impl ProviderTools {
         self.chosen.iter().map(|(_, config)| config)
     }
 
-    /// The names by which the model calls them: no function tool may have one of them.
+    /// Whether the function tool of that name is what answers one of them: it is declared by that one's declaration.
+    pub(super) fn declares(&self, function: &str) -> bool {
+        self.answered.contains(function)
+    }
+
+    /// The names by which the model calls them: no other function tool may have one of them.
     pub(super) fn names(&self) -> HashSet<String> {
         let named = |config: &Value| config.get("name").and_then(Value::as_str).map(str::to_owned);
         let inner = |config: &Value| ["function", "custom"].iter().filter_map(|kind| named(config.get(*kind)?)).next();
-        self.configs().filter_map(|config| named(config).or_else(|| inner(config))).collect()
+        let called = self.configs().filter_map(|config| named(config).or_else(|| inner(config)));
+        called.chain(self.answered.iter().cloned()).collect()
     }
 
     /// L31
     fn leave_out(&mut self) {
         let chosen = std::mem::take(&mut self.chosen);
+        self.answered.clear();
         if chosen.is_empty() {
             return;
         }

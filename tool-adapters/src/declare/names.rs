@@ -131,7 +131,7 @@ impl Names {
         names
     }
 
-    fn insert(&mut self, at: usize, tool: &str, wire: String) {
+    pub(super) fn insert(&mut self, at: usize, tool: &str, wire: String) {
         self.wire.insert(tool.to_owned(), wire.clone());
         self.tool.insert(wire, (at, tool.to_owned()));
     }

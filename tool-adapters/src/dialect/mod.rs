@@ -1,10 +1,39 @@
 //! Dialects: the canonical schema in the form that a provider accepts.
+//!
+//! One table of [`rules`] says what each form has, and two walkers read it: [`whole`] copies schemas for providers that
+//! take nearly any, [`subset`] writes them anew for those that know few keywords. What a schema says in several places
+//! (`allOf`, references, branches) is gathered in a [`node`] first. Everything a projection does only ever widens.
 
+mod definitions;
+mod emit;
+mod facts;
+mod inside;
+mod items;
+mod log;
+mod node;
+mod number;
+mod older;
+mod root;
+mod rules;
+mod shape;
 pub(crate) mod strict;
+mod subset;
+mod walk;
+mod well_formed;
+mod whole;
+mod whole_root;
+mod words;
+
+#[cfg(test)]
+mod tests;
 
 use crate::Provider;
-use crate::report::{Change, NotStrict, Refusal};
-use serde_json::Value;
+use crate::report::{Change, ChangeKind, NotStrict, Refusal};
+use crate::schema::Types;
+use log::Log;
+use rules::{Form, Rules};
+use serde_json::{Map, Value};
+use walk::Walk;
 
 /// A schema in a provider's form.
 #[derive(Debug, Default)]
@@ -17,6 +46,62 @@ pub(crate) struct Projection {
 
 /// Projects a schema, or says why there is no form of it that the provider accepts. It accepts every instance that
 /// `schema` does (in strict with null for what is absent), and may accept more.
-pub(crate) fn project(_provider: Provider, schema: &Value, _strict: bool) -> Result<Projection, Refusal> {
-    Ok(Projection { schema: schema.clone(), ..Projection::default() })
+pub(crate) fn project(provider: Provider, schema: &Value, strict: bool) -> Result<Projection, Refusal> {
+    let plain = plain(provider, schema)?;
+    Ok(Projection { not_strict: strict.then_some(NotStrict::Unsupported), ..plain })
+}
+
+/// The form that is not strict.
+fn plain(provider: Provider, schema: &Value) -> Result<Projection, Refusal> {
+    let rules = Rules::of(provider);
+    if let Form::AsIs = rules.form {
+        return as_is(schema);
+    }
+    let mut walk = Walk::new(rules, schema, false);
+    let mut written = write(&mut walk);
+    if walk.inexact && walk.sensitive {
+        walk = Walk::new(rules, schema, true);
+        written = write(&mut walk);
+    }
+    if let Some(refused) = walk.refused.take() {
+        return Err(refused);
+    }
+    let schema = written.ok_or_else(|| nothing(schema))?;
+    Ok(Projection { schema, changes: walk.log.finish(), not_strict: None })
+}
+
+fn write(walk: &mut Walk<'_>) -> Option<Value> {
+    match walk.rules.form {
+        Form::AsIs => Some(walk.document.root().clone()),
+        Form::Whole => walk.whole_root(),
+        Form::Subset(subset) => walk.subset_root(subset),
+    }
+}
+
+/// MCP takes any schema whose root says that it is an object.
+fn as_is(schema: &Value) -> Result<Projection, Refusal> {
+    let kind = schema.get("type");
+    if kind.is_some_and(|kind| kind == "object") {
+        return Ok(Projection { schema: schema.clone(), ..Projection::default() });
+    }
+    if !kind.and_then(Types::of_keyword).unwrap_or(Types::ALL).meets(Types::OBJECT) || *schema == Value::Bool(false) {
+        return Err(nothing(schema));
+    }
+    let mut log = Log::default();
+    if kind.is_some() {
+        log.add("", "type", ChangeKind::Rewritten, "arguments are an object");
+    }
+    let mut typed = Map::from_iter([("type".to_owned(), Value::from("object"))]);
+    let rest = schema.as_object().into_iter().flatten().filter(|(keyword, _)| *keyword != "type");
+    typed.extend(rest.map(|(keyword, value)| (keyword.clone(), value.clone())));
+    Ok(Projection { schema: Value::Object(typed), changes: log.finish(), not_strict: None })
+}
+
+/// Why nothing was written of a schema.
+fn nothing(schema: &Value) -> Refusal {
+    let types = schema.get("type").and_then(Types::of_keyword);
+    if types.is_some_and(|types| !types.meets(Types::OBJECT)) {
+        return Refusal::NoObject;
+    }
+    Refusal::Unsatisfiable { pointer: String::new() }
 }

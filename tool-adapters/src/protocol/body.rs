@@ -1,7 +1,8 @@
 //! What the bodies of requests share.
 
 use super::Request;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use tool_core::ToolCall;
 use tool_core::runtime::ToolChoice;
 
 /// The tools, as a value.
@@ -22,6 +23,33 @@ pub(super) fn add_tools(body: &mut Map<String, Value>, request: &Request<'_>, wo
         _ => return,
     };
     body.insert("tool_choice".to_owned(), choice.into());
+}
+
+/// The system instruction as the message that most providers take it as.
+pub(super) fn system(request: &Request<'_>) -> Option<Value> {
+    let text = Some(request.instructions).filter(|text| !text.is_empty())?;
+    Some(json!({"role": "system", "content": text}))
+}
+
+/// The name that the provider knows a tool by.
+pub(super) fn wire_name<'a>(request: &Request<'a>, tool: &'a str) -> &'a str {
+    request.declarations.wire_name(tool).unwrap_or(tool)
+}
+
+/// A call of the history in the form of Chat Completions, which others took over.
+pub(super) fn function_call(id: &str, call: &ToolCall, request: &Request<'_>) -> Value {
+    let name = wire_name(request, call.name());
+    json!({"id": id, "type": "function", "function": {"name": name, "arguments": call.arguments()}})
+}
+
+/// Arguments for providers that take an object. What the model sent instead of one stands in one, so that it can be
+/// told what was wrong with it.
+pub(super) fn object_arguments(arguments: &str) -> Value {
+    match serde_json::from_str(arguments) {
+        Ok(Value::Object(arguments)) => Value::Object(arguments),
+        _ if arguments.trim_ascii().is_empty() => json!({}),
+        _ => json!({"invalid_arguments": arguments}),
+    }
 }
 
 /// The body with what the declarations and then what the caller says in the provider's own words, at its top level.

@@ -108,17 +108,17 @@ impl<K: Clone + Eq + Hash + Display> Calls<K> {
 
     /// The message was cut off. What is whole by its own text is told; the rest too, each after the error that says so.
     pub(super) fn cut(&mut self, out: &mut Out<'_>) {
-        for call in self.calls.iter_mut().skip(self.told).filter(|call| !call.told) {
-            if !is_object(&call.arguments) && call.start(out) {
-                out.error(ProtocolError::Truncated { call_id: call.id.clone() });
-                // No text at all would be taken for `{}`, and would run.
-                if call.arguments.trim_ascii().is_empty() {
-                    call.arguments = "{".to_owned();
-                }
-            }
-            call.tell(out);
+        for call in self.calls.iter_mut().skip(self.told) {
+            call.cut(out);
         }
         self.told = self.calls.len();
+    }
+
+    /// The same for one call.
+    pub(super) fn cut_one(&mut self, key: &K, out: &mut Out<'_>) {
+        if let Some(call) = self.find(key) {
+            call.cut(out);
+        }
     }
 
     /// Whether there is none.
@@ -169,6 +169,17 @@ impl<K: Display> Call<K> {
     fn delta(&self, delta: String, out: &mut Out<'_>) {
         let id = self.id.clone().unwrap_or_default();
         out.push(Event::Arguments { id, delta });
+    }
+
+    fn cut(&mut self, out: &mut Out<'_>) {
+        if !self.told && !is_object(&self.arguments) && self.start(out) {
+            out.error(ProtocolError::Truncated { call_id: self.id.clone() });
+            // No text at all would be taken for `{}`, and would run.
+            if self.arguments.trim_ascii().is_empty() {
+                self.arguments = "{".to_owned();
+            }
+        }
+        self.tell(out);
     }
 
     fn tell(&mut self, out: &mut Out<'_>) {

@@ -3,6 +3,7 @@
 use super::event::{Event, ProtocolError};
 use super::framing::{Frame, Framing, malformed};
 use super::ids::{Ids, Wire};
+use super::surrogates::replaced;
 use super::{Protocol, Request};
 use crate::Provider;
 use serde::Deserialize;
@@ -34,6 +35,8 @@ pub(super) trait Codec: Default + Send {
 pub(super) struct Out<'a> {
     pub(super) events: &'a mut Vec<Event>,
     pub(super) ids: &'a mut Ids,
+    /// An event that could not be read for halves of characters, without them.
+    pub(super) replaced: Option<String>,
 }
 
 /// The answer to a call.
@@ -94,7 +97,18 @@ impl Out<'_> {
     /// Reads a text as what the provider says it sends; what is not that is told.
     pub(super) fn parse<'t, T: Deserialize<'t>>(&mut self, text: &'t str) -> Option<T> {
         let parsed = serde_json::from_str(text);
-        parsed.map_err(|error| self.error(malformed(error.to_string(), text))).ok()
+        let tell = |error: serde_json::Error| {
+            self.replaced = replaced(text).filter(|_| self.replaced.is_none());
+            self.error(malformed(error.to_string(), text));
+        };
+        parsed.map_err(tell).ok()
+    }
+
+    /// Tells an item of the message.
+    pub(super) fn item(&mut self, text: &str) {
+        if let Some(value) = self.parse(text) {
+            self.push(Event::Item(value));
+        }
     }
 
     /// Keeps what the protocol does not know.
@@ -129,21 +143,21 @@ impl<C: Codec> Protocol for Framed<C> {
 
     fn push(&mut self, bytes: &[u8]) -> Vec<Event> {
         let mut events = Vec::new();
-        let mut out = Out { events: &mut events, ids: &mut self.ids };
+        let mut out = Out { events: &mut events, ids: &mut self.ids, replaced: None };
         self.framing.push(bytes, &mut |frame| read(&mut self.codec, frame, &mut out));
         events
     }
 
     fn push_event(&mut self, event: &Value) -> Vec<Event> {
         let mut events = Vec::new();
-        let mut out = Out { events: &mut events, ids: &mut self.ids };
+        let mut out = Out { events: &mut events, ids: &mut self.ids, replaced: None };
         read(&mut self.codec, Frame::Event { name: "", text: &event.to_string() }, &mut out);
         events
     }
 
     fn finish(&mut self) -> Vec<Event> {
         let mut events = Vec::new();
-        let mut out = Out { events: &mut events, ids: &mut self.ids };
+        let mut out = Out { events: &mut events, ids: &mut self.ids, replaced: None };
         self.framing.finish(&mut |frame| read(&mut self.codec, frame, &mut out));
         self.codec.finish(&mut out);
         // An event that was cut off is a message that was: told once.
@@ -172,7 +186,13 @@ impl<C: Codec> Protocol for Framed<C> {
 
 fn read<C: Codec>(codec: &mut C, frame: Frame<'_>, out: &mut Out<'_>) {
     match frame {
-        Frame::Event { name, text } => codec.read(name, text, out),
+        Frame::Event { name, text } => {
+            codec.read(name, text, out);
+            if let Some(text) = out.replaced.take() {
+                codec.read(name, &text, out);
+                out.replaced = None;
+            }
+        }
         Frame::Done => codec.done(out),
         Frame::Problem(error) => out.error(error),
     }

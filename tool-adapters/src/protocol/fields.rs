@@ -1,6 +1,7 @@
 //! Fields of messages, read leniently: one of another kind than expected is as good as absent, so that what stands
 //! beside it is not lost.
 
+use super::surrogates::replaced;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -36,7 +37,11 @@ impl<'a> Json<'a> {
     pub(super) fn text(self) -> Cow<'a, str> {
         let raw = self.0.map_or("", RawValue::get);
         match raw.as_bytes().first() {
-            Some(b'"') => serde_json::from_str::<Text<'a>>(raw).ok().and_then(|text| text.0).unwrap_or_default(),
+            Some(b'"') => match serde_json::from_str::<Text<'a>>(raw) {
+                Ok(text) => text.0.unwrap_or_default(),
+                // A text that stands as JSON in JSON is cut in a character at worst.
+                Err(_) => Cow::Owned(serde_json::from_str(&replaced(raw).unwrap_or_default()).unwrap_or_default()),
+            },
             _ if raw == "null" => Cow::Borrowed(""),
             _ => Cow::Borrowed(raw),
         }
@@ -45,6 +50,22 @@ impl<'a> Json<'a> {
     /// The value, read as something; `None` where it is something else.
     pub(super) fn read<T: Deserialize<'a>>(self) -> Option<T> {
         serde_json::from_str(self.0?.get()).ok()
+    }
+
+    /// The text that it is; `None` where it is something else.
+    pub(super) fn string(self) -> Option<Cow<'a, str>> {
+        self.0.is_some_and(|raw| raw.get().starts_with('"')).then(|| self.text())
+    }
+
+    /// The object that it is.
+    pub(super) fn object<T: Deserialize<'a>>(self) -> Option<T> {
+        self.read::<Object<T>>()?.0
+    }
+
+    /// The objects of the array that it is.
+    pub(super) fn objects<T: Deserialize<'a>>(self) -> Vec<T> {
+        let array = Self(self.0.filter(|raw| raw.get().starts_with('[')));
+        array.read::<Objects<T>>().map_or_else(Vec::new, |objects| objects.0)
     }
 }
 

@@ -6,6 +6,7 @@ mod blocks;
 mod body;
 mod calls;
 mod codec;
+mod cohere;
 mod errors;
 mod event;
 mod fields;
@@ -15,9 +16,16 @@ mod gemini_live;
 mod ids;
 mod mcp;
 mod merge;
+mod mistral;
+mod ollama;
 mod openai_chat;
+mod openai_realtime;
+mod openai_responses;
 mod request;
 mod results;
+mod surrogates;
+#[cfg(test)]
+mod testing;
 mod turns;
 
 pub use event::{Event, Finish, ProtocolError};
@@ -84,6 +92,10 @@ pub fn protocol(provider: Provider) -> Box<dyn Protocol> {
         Provider::Bedrock => Box::<codec::Framed<bedrock::Bedrock>>::default(),
         Provider::Mcp => Box::<mcp::Mcp>::default(),
         Provider::OpenAiChat => Box::<openai_chat::OpenAiChat>::default(),
-        other => unreachable!("{other}"),
+        Provider::OpenAiResponses => Box::<openai_responses::OpenAiResponses>::default(),
+        Provider::OpenAiRealtime => Box::<openai_realtime::OpenAiRealtime>::default(),
+        Provider::Mistral => Box::<mistral::Mistral>::default(),
+        Provider::Cohere => Box::<cohere::Cohere>::default(),
+        Provider::Ollama => Box::<ollama::Ollama>::default(),
     }
 }

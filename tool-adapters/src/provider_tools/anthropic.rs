@@ -59,11 +59,11 @@ super::provider_tools! {
     WebSearch: "web_search" for Anthropic;
     WebFetch: "web_fetch" for Anthropic;
     CodeExecution: "code_execution" for Anthropic;
-    Bash: "bash" for Anthropic, answered as |_| &["bash"];
+    Bash: "bash" for Anthropic, answered as Bash::calls;
     TextEditor: "text_editor" for Anthropic, answered as TextEditor::calls;
-    Memory: "memory" for Anthropic, answered as |_| &["memory"];
-    Computer: "computer" for Anthropic, answered as |_| &["computer"];
-    ComputerToolset: "computer" for Anthropic, answered as |_| ComputerMember::NAMES;
+    Memory: "memory" for Anthropic, answered as Memory::calls;
+    Computer: "computer" for Anthropic, answered as Computer::calls;
+    ComputerToolset: "computer" for Anthropic, answered as ComputerToolset::calls;
 }
 
 /// What all of Anthropic's tools take.

@@ -35,7 +35,7 @@ use std::fmt;
 
 /// Has types be declared in their serialised form to the providers that take them.
 macro_rules! provider_tools {
-    ($($tool:ty: $id:literal for $($provider:ident)|+ $(, answered as $calls:expr)?;)+) => {
+    ($($tool:ty: $id:literal for $($provider:ident)|+ $(, answered as $calls:path)?;)+) => {
         $(impl tool_core::ProviderTool for $tool {
             fn id(&self) -> &str {
                 $id
@@ -47,9 +47,8 @@ macro_rules! provider_tools {
                 takes.then(|| serde_json::to_value(self).ok()).flatten()
             }
 
-            $(fn answered_here(&self) -> &[&str] {
-                const CALLS: fn(&$tool) -> &[&str] = $calls;
-                CALLS(self)
+            $(fn answered_here(&self) -> Vec<&str> {
+                $calls(self)
             })?
         })+
     };

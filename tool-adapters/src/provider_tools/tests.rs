@@ -2,10 +2,10 @@
 //! conformance suite holds that file against the providers' own types.
 
 use super::{UserLocation, anthropic, gemini, openai};
-use crate::Provider;
+use crate::{Provider, declare};
 use serde_json::{Map, Value, json};
 use std::path::Path;
-use tool_core::{ProviderTool, ToolContext};
+use tool_core::{ProviderTool, ToolContext, tool};
 
 fn location() -> UserLocation {
     UserLocation { city: Some("Munich".into()), country: Some("DE".into()), ..UserLocation::default() }
@@ -200,7 +200,11 @@ fn what_is_answered_here_is_called_as_it_is_declared() {
         match config.get("name").and_then(Value::as_str) {
             Some(called) if !runs_it => assert_eq!(tool.answered_here(), [called], "{name}"),
             Some(_) => assert!(tool.answered_here().is_empty(), "{name}"),
-            None => assert!(tool.answered_here().contains(&"left_click"), "{name}"),
+            None => {
+                let withheld = name.ends_with("withheld");
+                assert!(tool.answered_here().contains(&"left_click"), "{name}");
+                assert_eq!(tool.answered_here().contains(&"zoom"), !withheld, "{name}");
+            }
         }
     }
 }
@@ -215,6 +219,41 @@ fn a_context_takes_those_of_several_providers_by_value() {
         .build()
         .expect("sound");
     assert_eq!(tools.provider_tools().len(), 3);
+}
+
+/// Run a command.
+#[tool]
+fn bash(command: &str) -> String {
+    command.to_owned()
+}
+
+#[test]
+fn a_function_answers_the_tool_of_its_name_and_is_not_declared_twice() {
+    let tools = ToolContext::builder().with(bash).with(anthropic::Bash::default()).build().expect("sound");
+    let declared = declare(Provider::Anthropic, &tools);
+    assert_eq!(declared.json().get(), r#"[{"name":"bash","type":"bash_20250124"}]"#);
+    assert_eq!((declared.wire_name("bash"), declared.tool_name("bash")), (Some("bash"), Some("bash")));
+    assert_eq!(declared.report().tools[0].declared_as.as_deref(), Some("bash"));
+    assert!(declared.report().skipped.is_empty());
+
+    let other = declare(Provider::OpenAiChat, &tools);
+    assert!(other.json().get().contains("Run a command."), "{other:?}");
+    assert_eq!(other.report().skipped[0].id, "bash");
+}
+
+#[test]
+fn a_function_is_told_apart_from_a_tool_that_the_provider_runs() {
+    let tools = ToolContext::builder().with(web_search).with(anthropic::WebSearch::default()).build().expect("sound");
+    let declared = declare(Provider::Anthropic, &tools);
+    let wire = declared.wire_name("web_search").expect("declared");
+    assert_ne!(wire, "web_search");
+    assert_eq!(declared.tool_name("web_search"), None);
+}
+
+/// Search our own pages.
+#[tool]
+fn web_search(query: &str) -> String {
+    query.to_owned()
 }
 
 #[test]

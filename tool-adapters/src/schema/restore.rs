@@ -1,10 +1,118 @@
 //! Arguments of a strict declaration, as the tool's own schema has them.
+//!
+//! Everything is done on the text: what is not cut stays as the model wrote it, numbers of any size too.
 
+mod fit;
+mod raw;
+
+#[cfg(test)]
+mod tests;
+
+use super::{Place, join};
+use fit::{Sight, named};
+use raw::{Kind, elements, kind, members};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::ops::Range;
+
+/// The deepest that is looked into; the decoders of arguments go no further.
+const DEEPEST: usize = 128;
 
 /// `arguments` without the nulls that stand for absent properties: those of a property that is not required and whose
 /// schema does not accept null. What is not JSON stays as it is.
-pub(crate) fn restore<'a>(_schema: &Value, arguments: &'a str) -> Cow<'a, str> {
-    Cow::Borrowed(arguments)
+pub(crate) fn restore<'a>(schema: &Value, arguments: &'a str) -> Cow<'a, str> {
+    if !arguments.contains("null") {
+        return Cow::Borrowed(arguments);
+    }
+    let Ok(value) = serde_json::from_str::<&RawValue>(arguments) else { return Cow::Borrowed(arguments) };
+    let mut restorer = Restorer { text: arguments, sight: Sight::new(schema), cuts: Vec::new() };
+    restorer.value(&[Place { schema, pointer: String::new() }], value, 0);
+    restorer.finish()
+}
+
+struct Restorer<'s, 't> {
+    text: &'t str,
+    sight: Sight<'s, 't>,
+    /// What goes, in order and apart.
+    cuts: Vec<Range<usize>>,
+}
+
+impl<'s, 't> Restorer<'s, 't> {
+    /// All that say what a value is decide together, so that nothing is cut twice.
+    fn value(&mut self, places: &[Place<'s>], value: &'t RawValue, depth: usize) {
+        let kind = kind(value);
+        if depth < DEEPEST && matches!(kind, Kind::Object | Kind::Array) && value.get().contains("null") {
+            let schemas = places.iter().flat_map(|place| self.sight.schemas(place.clone(), value)).collect::<Vec<_>>();
+            self.inside(&schemas, value, kind, depth);
+        }
+    }
+
+    fn inside(&mut self, schemas: &[Place<'s>], value: &'t RawValue, kind: Kind, depth: usize) {
+        if kind == Kind::Object {
+            self.object(schemas, value, depth);
+            return;
+        }
+        for (at, element) in elements(value).into_iter().enumerate() {
+            let places = schemas.iter().filter_map(|schema| item(schema, at)).collect::<Vec<_>>();
+            self.value(&places, element, depth + 1);
+        }
+    }
+
+    fn object(&mut self, schemas: &[Place<'s>], value: &'t RawValue, depth: usize) {
+        // Behind the brace, or what was kept or cut last.
+        let mut from = self.at(value) + 1;
+        let mut first = true;
+        for (name, member) in members(value) {
+            let end = self.at(member) + member.get().len();
+            if member.get() == "null" && self.sight.stands_for_absent(schemas, &name) {
+                // With the comma before it or, where nothing is before it, the one behind.
+                let until = if first { self.behind_comma(end) } else { end };
+                self.cuts.push(from..until);
+                from = until;
+                continue;
+            }
+            self.value(&named(schemas, &name).collect::<Vec<_>>(), member, depth + 1);
+            first = false;
+            from = end;
+        }
+    }
+
+    /// Where a part of the text begins.
+    fn at(&self, part: &RawValue) -> usize {
+        part.get().as_ptr().addr().saturating_sub(self.text.as_ptr().addr())
+    }
+
+    fn behind_comma(&self, end: usize) -> usize {
+        let rest = self.text.get(end..).unwrap_or_default();
+        let trimmed = rest.trim_start();
+        if trimmed.starts_with(',') { end + (rest.len() - trimmed.len()) + 1 } else { end }
+    }
+
+    fn finish(self) -> Cow<'t, str> {
+        if self.cuts.is_empty() {
+            return Cow::Borrowed(self.text);
+        }
+        let mut kept = String::with_capacity(self.text.len());
+        let mut from = 0;
+        for cut in self.cuts {
+            kept.push_str(self.text.get(from..cut.start).unwrap_or_default());
+            from = cut.end;
+        }
+        kept.push_str(self.text.get(from..).unwrap_or_default());
+        Cow::Owned(kept)
+    }
+}
+
+/// What a schema says of the element at an index.
+fn item<'s>(schema: &Place<'s>, at: usize) -> Option<Place<'s>> {
+    let under = |keyword: &str| Some((schema.schema.get(keyword)?, join(&schema.pointer, keyword)));
+    for (listed, rest) in [("prefixItems", "items"), ("items", "additionalItems")] {
+        let Some((Value::Array(places), pointer)) = under(listed) else { continue };
+        if let Some(place) = places.get(at) {
+            return Some(Place { schema: place, pointer: join(&pointer, &at.to_string()) });
+        }
+        return under(rest).map(|(schema, pointer)| Place { schema, pointer });
+    }
+    under("items").map(|(schema, pointer)| Place { schema, pointer })
 }

@@ -60,6 +60,11 @@ impl Types {
         Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, one)| *one)
     }
 
+    /// Both, where a constant is needed.
+    pub(crate) const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     /// Whether all of `other` are in it.
     pub(crate) fn contains(self, other: Self) -> bool {
         self & other == other
@@ -112,6 +117,6 @@ impl std::ops::BitOr for Types {
     type Output = Self;
 
     fn bitor(self, other: Self) -> Self {
-        Self(self.0 | other.0)
+        self.or(other)
     }
 }

@@ -60,7 +60,7 @@ pub trait ProviderTool: Send + Sync + 'static {
     /// The names of the calls that come back to be answered here, where the provider declares the tool but does not run
     /// it. A function tool of such a name answers them; to a provider that takes the declaration it is not declared a
     /// second time. None unless told.
-    fn answered_here(&self) -> &[&str] {
-        &[]
+    fn answered_here(&self) -> Vec<&str> {
+        Vec::new()
     }
 }

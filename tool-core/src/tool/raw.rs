@@ -3,7 +3,7 @@
 use super::{Definition, FunctionTool, Handler, ToolDefinition, names};
 use crate::__private::{Call, Invocation, Place, Rejected, Started, later};
 use crate::json;
-use crate::response::{ToolError, encode_tree};
+use crate::response::{Form, ToolError, ToolOutput, encode_tree};
 use crate::run::RunContext;
 use serde::de::Error as _;
 use serde_json::Value;
@@ -47,23 +47,24 @@ where
     }
 }
 
-/// The handler of a raw tool with state: `async |state: &S, arguments: Value, ctx: &RunContext| ..`.
+/// The handler of a raw tool with state: `async |state: &S, arguments: Value, ctx: &RunContext| ..`. It gives a
+/// `Value`, or for [`FunctionTool::raw_output_with`] a [`ToolOutput`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a raw tool's handler over a state of type `{S}`",
     note = "a handler is an `async fn(&S, Value, &RunContext) -> Result<Value, ToolError>` or a closure of that form without captures"
 )]
-pub trait RawStateHandler<'a, S: 'a>: Send + Sync {
+pub trait RawStateHandler<'a, S: 'a, T = Value>: Send + Sync {
     /// What it returns.
-    type Answer: Future<Output = Result<Value, ToolError>> + Send + 'a;
+    type Answer: Future<Output = Result<T, ToolError>> + Send + 'a;
 
     /// Runs it.
     fn handle(&self, state: &'a S, arguments: Value, ctx: &'a RunContext) -> Self::Answer;
 }
 
-impl<'a, S: 'a, F, A> RawStateHandler<'a, S> for F
+impl<'a, S: 'a, F, A, T> RawStateHandler<'a, S, T> for F
 where
     F: Fn(&'a S, Value, &'a RunContext) -> A + Send + Sync,
-    A: Future<Output = Result<Value, ToolError>> + Send + 'a,
+    A: Future<Output = Result<T, ToolError>> + Send + 'a,
 {
     type Answer = A;
 
@@ -90,6 +91,30 @@ impl<S: Send + Sync, F: for<'a> RawStateHandler<'a, S>> Handler for WithState<S,
     fn start<'a>(&'a self, call: Call<'a>) -> Started<'a> {
         let arguments = arguments(call)?;
         Ok(answer(call, self.handler.handle(&self.state, arguments, call.0.ctx)))
+    }
+}
+
+/// One that gives more than data.
+struct WithOutput<S, F> {
+    state: S,
+    handler: F,
+}
+
+impl<S: Send + Sync, F: for<'a> RawStateHandler<'a, S, ToolOutput>> Handler for WithOutput<S, F> {
+    fn start<'a>(&'a self, call: Call<'a>) -> Started<'a> {
+        let arguments = arguments(call)?;
+        let answer = self.handler.handle(&self.state, arguments, call.0.ctx);
+        Ok(later(async move {
+            Invocation::Done(answer.await.and_then(|output| {
+                // Only data is what a schema speaks of.
+                let data = output.data_json().ok().filter(|_| output.form == Form::Data);
+                let data = data.and_then(|text| serde_json::from_str(text).ok());
+                match data.and_then(|data| output_problem(call.0.tool, &data)) {
+                    None => Ok(output),
+                    Some(error) => Err(error),
+                }
+            }))
+        }))
     }
 }
 
@@ -177,6 +202,28 @@ impl FunctionTool {
         F: for<'a> RawStateHandler<'a, S> + 'static,
     {
         make(declared, Arc::new(WithState { state, handler }))
+    }
+
+    /// The same for a handler that gives more than data: parts of [`Content`](crate::Content), intents, members of
+    /// `meta`. Data is held to the [`output_schema`](Self::output_schema).
+    ///
+    /// ```
+    /// use serde_json::{Value, json};
+    /// use tool_core::{Content, FunctionTool, RawTool, RunContext, ToolOutput};
+    ///
+    /// let declared = RawTool { name: "draw".into(), description: String::new(), parameters: json!({"type": "object"}) };
+    /// let tool = FunctionTool::raw_output_with(declared, "iVBORw0KGgo=", async |png: &&str, _: Value, _: &RunContext| {
+    ///     Ok(ToolOutput::content([Content::image(*png, "image/png")]))
+    /// });
+    /// # assert_eq!(tool.name(), "draw");
+    /// ```
+    #[track_caller]
+    pub fn raw_output_with<S, F>(declared: RawTool, state: S, handler: F) -> Self
+    where
+        S: Send + Sync + 'static,
+        F: for<'a> RawStateHandler<'a, S, ToolOutput> + 'static,
+    {
+        make(declared, Arc::new(WithOutput { state, handler }))
     }
 
     /// Whether arguments are held to the schema, with all problems told to the model. Only for raw tools: the

@@ -22,11 +22,11 @@ async fn list_prints_what_tools_takes_again() {
 
 #[tokio::test]
 async fn list_is_a_table_on_a_terminal() {
-    let expected = expect![[r#"
+    let expected = expect![[r"
         TOOL                 CATEGORY   MODES        DESCRIPTION
         command_line_add     retrieval  voice, text  Add two numbers.
         command_line_delete  action     voice, text  Delete a record.
-    "#]];
+    "]];
     expected.assert_eq(&shown(&["list"]).await.output);
 }
 

@@ -46,6 +46,12 @@ async fn json_on_a_terminal_is_what_a_pipe_gets() {
 async fn a_tool_that_a_provider_refuses_ends_check_with_1() {
     let ran = run_with(&refused(), &["check", "--provider", "mcp"], "", false).await;
     assert_eq!(ran.status, Status::Done, "{}", ran.output);
+    let ran = run_with(&refused(), &["check"], "", true).await;
+    assert_eq!((ran.status, ran.errors.as_str()), (Status::Refused, ""));
+    assert!(ran.output.starts_with("error: measure: it is not declared: the parameter `größe` at "), "{}", ran.output);
+    let ran = run_with(&refused(), &["schema", "--provider", "anthropic"], "", false).await;
+    assert_eq!((ran.status, ran.output.as_str()), (Status::Done, "[]\n"));
+    assert!(ran.errors.starts_with("warning: `measure` is not declared: "), "{}", ran.errors);
 }
 
 /// A reader that has gone away.

@@ -1,32 +1,70 @@
 //! Strict declarations: the provider then holds the model to the schema.
+//!
+//! - `form`: what each strict form knows
+//! - `walk`, `definitions`: what a node is, through references and `allOf`
+//! - `node`, `typed`, `object`, `array`, `nullable`: how it is written
+//! - `limits`: what a tool may hold; `budget`: what a request may
+//!
+//! What is strict accepts whatever the schema does, with null for what is absent where every property is required.
+//! Where a schema cannot be said so, the tool is not strict, and the first reason is told.
+
+mod array;
+mod budget;
+mod definitions;
+mod form;
+mod limits;
+mod node;
+mod nullable;
+mod object;
+#[cfg(test)]
+mod tests;
+mod typed;
+mod walk;
 
 use super::{Projection, project};
 use crate::Provider;
-use crate::report::{NotStrict, Refusal};
+use crate::report::{Change, NotStrict, Refusal};
+use crate::schema::Place;
+use form::Form;
+use serde_json::Value;
 use tool_core::ToolDefinition;
+use walk::Walk;
 
-/// Projects the tools of a request. Strictness is decided here, as some providers have limits for the whole.
+/// Projects the tools of a request. Some providers have limits for the whole, so strictness is decided here.
 pub(crate) fn project_all(
     provider: Provider,
     tools: &[ToolDefinition],
     strict: bool,
 ) -> Vec<Result<Projection, Refusal>> {
-    let unsupported = strict && !has_strict(provider);
-    let one = |tool: &ToolDefinition| {
-        let mut projection = project(provider, tool.parameters(), strict && !unsupported)?;
-        if unsupported {
-            projection.not_strict = Some(NotStrict::Unsupported);
-        }
-        Ok(projection)
-    };
-    tools.iter().map(one).collect()
+    let mut projected = tools.iter().map(|tool| project(provider, tool.parameters(), strict)).collect::<Vec<_>>();
+    if strict {
+        budget::fit(provider, tools, &mut projected);
+    }
+    projected
 }
 
-/// Whether the provider has a strict form. Mistral's functions have a `strict` too, but nothing says which schemas it
-/// takes, so no tool could be known to be.
-fn has_strict(provider: Provider) -> bool {
-    matches!(
-        provider,
-        Provider::OpenAiChat | Provider::OpenAiResponses | Provider::Anthropic | Provider::Bedrock | Provider::Cohere
-    )
+/// The strict form of a schema where it has one, else `plain` and the reason.
+pub(super) fn strict(provider: Provider, schema: &Value, plain: Projection) -> Projection {
+    let written = Form::of(provider).ok_or(NotStrict::Unsupported).and_then(|form| write(form, schema));
+    match written {
+        Ok((schema, changes)) => Projection { schema, changes, not_strict: None },
+        Err(why) => Projection { not_strict: Some(why), ..plain },
+    }
+}
+
+fn write(form: &'static Form, schema: &Value) -> Result<(Value, Vec<Change>), NotStrict> {
+    let mut walk = Walk::new(form, schema);
+    let root = walk.node(Place { schema, pointer: String::new() })?;
+    let mut root = root.ok_or(NotStrict::Untyped { pointer: String::new() })?;
+    if root.contains_key("anyOf") {
+        return Err(NotStrict::Keyword { pointer: String::new(), keyword: "anyOf".to_owned() });
+    }
+    let definitions = walk.write_definitions()?;
+    if !definitions.is_empty() {
+        root.insert("$defs".to_owned(), definitions.into());
+    }
+    if form.limited {
+        limits::check(&root)?;
+    }
+    Ok((root.into(), walk.log.finish()))
 }

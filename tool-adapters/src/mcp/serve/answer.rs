@@ -1,11 +1,12 @@
 //! A response as the protocol's result. L18
 
+use crate::declare::output;
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
 use serde_json::Value;
 use tool_core::{Content, Form, ResultForm, ToolResponse};
 
-/// `promised`: the tool's results are declared to be objects.
-pub(super) fn of(response: &ToolResponse, promised: bool) -> CallToolResult {
+/// `promised`: the schema of the tool's results, where it has one.
+pub(super) fn of(response: &ToolResponse, promised: Option<&Value>) -> CallToolResult {
     let result = response.for_model(ResultForm::Plain);
     if result.is_error {
         return CallToolResult::error(vec![ContentBlock::text(result.text)]);
@@ -15,13 +16,13 @@ pub(super) fn of(response: &ToolResponse, promised: bool) -> CallToolResult {
         None if result.text.is_empty() => Vec::new(),
         None => vec![ContentBlock::text(result.text)],
     };
-    if !promised || response.form() != Form::Data {
+    let Some(schema) = promised.filter(|_| response.form() == Form::Data) else {
         return CallToolResult::success(content);
-    }
-    match structured(response) {
-        Some(object) => {
+    };
+    match whole(response) {
+        Some(data) => {
             let mut result = CallToolResult::success(content);
-            result.structured_content = Some(object);
+            result.structured_content = Some(output::structured(schema, data));
             result
         }
         // A client would refuse a result that is not what was promised; an error promises nothing.
@@ -29,12 +30,12 @@ pub(super) fn of(response: &ToolResponse, promised: bool) -> CallToolResult {
     }
 }
 
-/// The object that was promised, where it is whole.
-fn structured(response: &ToolResponse) -> Option<Value> {
+/// The data, unless it was cut.
+fn whole(response: &ToolResponse) -> Option<Value> {
     if response.meta().truncated().is_some() {
         return None;
     }
-    serde_json::from_str::<Value>(response.data_json()?).ok().filter(Value::is_object)
+    serde_json::from_str(response.data_json()?).ok()
 }
 
 fn block(part: Content) -> ContentBlock {

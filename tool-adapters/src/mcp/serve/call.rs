@@ -35,7 +35,7 @@ pub(super) async fn run(
 
 /// The result of a call of `tool`.
 pub(super) fn complete(session: &Session, tool: &str, response: &ToolResponse) -> CallToolResponse {
-    CallToolResponse::Complete(answer::of(response, list::promises_object(session.tools(), tool)))
+    CallToolResponse::Complete(answer::of(response, list::output(session.tools(), tool)))
 }
 
 /// Makes the call: its updates are told while it runs, and it is cancelled when the client says so.

@@ -7,10 +7,10 @@
 use super::call;
 use super::connection::Connection;
 use super::conversation::fresh;
-use super::settings::parts;
+use super::settings::{is_stateless, parts};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
-    ElicitationSchema, InputRequest, InputRequests, InputRequiredResult, JsonObject, ProtocolVersion,
+    ElicitationSchema, InputRequest, InputRequests, InputRequiredResult, JsonObject,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -175,10 +175,6 @@ fn form(summary: &str) -> ElicitRequestParams {
         message: format!("May this be done?\n\n{summary}"),
         requested_schema: ElicitationSchema::new(BTreeMap::new()),
     }
-}
-
-fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
-    context.protocol_version().is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
 fn nothing_waits() -> ErrorData {

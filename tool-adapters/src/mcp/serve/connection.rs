@@ -1,11 +1,12 @@
 //! What one connection is answered.
 
 use super::conversation::Conversation;
-use super::settings::{Settings, Shared};
+use super::settings::{Settings, Shared, is_stateless};
 use super::{call, confirm, list};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, DiscoverResult, Implementation, InitializeRequestParams, InitializeResult,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, DiscoverResult, ErrorCode, Implementation,
+    InitializeRequestParams, InitializeResult, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
+    ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -31,7 +32,7 @@ impl Connection {
             return Ok(Some(told.clone()));
         }
         let session = self.conversation.session(self.shared.client(context)).await?;
-        Ok(Some(session.instructions()).filter(|text| !text.is_empty()))
+        Ok(list::guides(session))
     }
 }
 
@@ -66,7 +67,17 @@ impl ServerHandler for Connection {
     ) -> Result<ListToolsResult, ErrorData> {
         let session = self.conversation.session(self.shared.client(&context)).await?;
         let cursor = request.and_then(|request| request.cursor);
-        list::page(session, cursor.as_deref(), self.settings().page)
+        list::page(session, cursor.as_deref(), self.settings().page, is_stateless(&context))
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = request.method.chars().take(64).collect::<String>();
+        let message = format!("there is no method `{}`", method.escape_debug());
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
     }
 
     /// What the headers of a request over HTTP are held against.

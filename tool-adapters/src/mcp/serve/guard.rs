@@ -58,7 +58,8 @@ impl Guard {
         let whole = host.as_str().to_ascii_lowercase();
         let name = host.host().to_ascii_lowercase();
         // Whoever stands before an `@` is not part of a host.
-        !whole.contains('@') && self.hosts.iter().map(|known| known.to_ascii_lowercase()).any(|known| known == whole || known == name)
+        !whole.contains('@')
+            && self.hosts.iter().map(|known| known.to_ascii_lowercase()).any(|known| known == whole || known == name)
     }
 
     fn knows_origin(&self, origin: &str) -> bool {
@@ -75,9 +76,9 @@ impl Guard {
             }
             match rest.strip_suffix(":*") {
                 Some(name) => name == host.host(),
-                None => rest.parse::<Authority>().is_ok_and(|rest| {
-                    rest.host() == host.host() && port(scheme, &rest) == port(scheme, &host)
-                }),
+                None => rest
+                    .parse::<Authority>()
+                    .is_ok_and(|rest| rest.host() == host.host() && port(scheme, &rest) == port(scheme, &host)),
             }
         })
     }
@@ -102,7 +103,8 @@ pub(super) async fn check(State(guard): State<Arc<Guard>>, request: Request, nex
     }
     let (parts, body) = request.into_parts();
     let Ok(bytes) = to_bytes(body, guard.max_message).await else {
-        return (StatusCode::PAYLOAD_TOO_LARGE, format!("a message has at most {} bytes", guard.max_message)).into_response();
+        return (StatusCode::PAYLOAD_TOO_LARGE, format!("a message has at most {} bytes", guard.max_message))
+            .into_response();
     };
     match strict::read(&bytes) {
         Ok(_) => next.run(Request::from_parts(parts, Body::from(bytes))).await,

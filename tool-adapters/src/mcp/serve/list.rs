@@ -3,6 +3,7 @@
 use crate::{Declarations, Provider, declare};
 use rmcp::ErrorData;
 use rmcp::model::{CacheScope, ListToolsResult, Tool};
+use serde_json::Value;
 use std::collections::HashSet;
 use std::sync::OnceLock;
 use tool_core::{Session, ToolContext, ToolDefinition};
@@ -14,8 +15,13 @@ struct Listed(OnceLock<Vec<Tool>>);
 /// How long a client need not ask again: a session keeps its tools, but another one may have others.
 const FRESH_MS: u64 = 60_000;
 
-/// One page of the list. The cursor is where it begins.
-pub(super) fn page(session: &Session, cursor: Option<&str>, size: usize) -> Result<ListToolsResult, ErrorData> {
+/// One page of the list. The cursor is where it begins. `hints`: whether the client knows what caching hints are.
+pub(super) fn page(
+    session: &Session,
+    cursor: Option<&str>,
+    size: usize,
+    hints: bool,
+) -> Result<ListToolsResult, ErrorData> {
     let from = match cursor {
         None => 0,
         Some(text) => text.parse::<usize>().map_err(|_| unknown_cursor())?,
@@ -30,8 +36,10 @@ pub(super) fn page(session: &Session, cursor: Option<&str>, size: usize) -> Resu
     tools.truncate(size);
     let mut result = ListToolsResult::with_all_items(tools);
     result.next_cursor = more.then(|| (from + size).to_string());
-    result.ttl_ms = Some(FRESH_MS);
-    result.cache_scope = Some(CacheScope::Private);
+    if hints {
+        result.ttl_ms = Some(FRESH_MS);
+        result.cache_scope = Some(CacheScope::Private);
+    }
     Ok(result)
 }
 
@@ -73,9 +81,14 @@ pub(super) fn named(session: &Session, wire: &str) -> Option<String> {
     declared.tool_name(wire).map(str::to_owned)
 }
 
-/// Whether a tool's results are promised to be objects.
-pub(super) fn promises_object(context: &ToolContext, tool: &str) -> bool {
-    let output = context.function_tool(tool).and_then(|tool| tool.definition().output());
-    output.is_some_and(|schema| schema.get("type").and_then(|kind| kind.as_str()) == Some("object"))
+/// The schema of a tool's results, where it has one.
+pub(super) fn output<'a>(context: &'a ToolContext, tool: &str) -> Option<&'a Value> {
+    context.function_tool(tool)?.definition().output()
 }
 
+/// The guides of the tools that have one: the list has all else.
+pub(super) fn guides(session: &Session) -> Option<String> {
+    let guided = visible(session).into_iter().filter(|tool| tool.guide().is_some());
+    let texts = guided.map(|tool| format!("# {}\n\n{}", tool.name(), tool.documentation())).collect::<Vec<_>>();
+    (!texts.is_empty()).then(|| texts.join("\n\n"))
+}

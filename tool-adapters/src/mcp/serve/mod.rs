@@ -89,8 +89,7 @@ impl Server {
         self.with(|settings| (settings.name, settings.version) = (name.into(), version.into()))
     }
 
-    /// What the client's model is told of the server. Unless told, the session's
-    /// [`instructions`](tool_core::Session::instructions): the tools' guides.
+    /// What the client's model is told of the server; the tools' guides unless told.
     pub fn instructions(self, text: impl Into<String>) -> Self {
         self.with(|settings| settings.instructions = Some(text.into()))
     }

@@ -3,6 +3,7 @@
 use super::confirm::Waiting;
 use axum::http::request::Parts;
 use rmcp::RoleServer;
+use rmcp::model::ProtocolVersion;
 use rmcp::service::RequestContext;
 use std::sync::Arc;
 use std::time::Duration;
@@ -85,4 +86,9 @@ impl Shared {
 /// The HTTP request that a message came in; none over standard input.
 pub(super) fn parts(context: &RequestContext<RoleServer>) -> Option<&Parts> {
     context.extensions.get::<Parts>()
+}
+
+/// Whether a request speaks revision 2026-07-28 or later: it stands alone, and nobody is asked in the middle of it.
+pub(super) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }

@@ -5,7 +5,7 @@ use crate::protocol::calls::{Call, Calls, is_object};
 use crate::protocol::codec::Out;
 use crate::protocol::errors::provider_error;
 use crate::protocol::event::{Event, Finish, ProtocolError};
-use crate::protocol::fields::{Json, Object, Objects, Text};
+use crate::protocol::fields::{Json, Object, Text};
 use crate::protocol::ids::Wire;
 use std::borrow::Cow;
 
@@ -185,12 +185,13 @@ impl<'a> Piece<'a> {
 
     /// Whether it begins another call, although `call` has its index: some servers give all of them the index 0. A new
     /// id does, and so does what comes after a whole object. Without a name it goes on: others make up a new id for
-    /// each piece.
+    /// each piece. What has no name yet is given it.
     fn starts_after(&self, call: &Call<u64>) -> bool {
+        let nameless = self.name.is_empty() || call.wire.name.is_empty() && !call.told;
         let other_id = !self.id.is_empty() && !call.wire.id.is_empty() && self.id != call.wire.id;
         let other_name = self.name != call.wire.name && !call.arguments.is_empty();
         let after_whole = || self.arguments.trim_ascii_start().starts_with('{') && is_object(&call.arguments);
-        !self.name.is_empty() && (call.told || other_id || other_name || after_whole())
+        !nameless && (call.told || other_id || other_name || after_whole())
     }
 }
 
@@ -201,16 +202,25 @@ fn id<'a>(text: &'a Text<'_>) -> &'a str {
 
 /// What is said: a text, or parts of text and of thoughts.
 fn content(content: Json<'_>, out: &mut Out<'_>) {
-    let Some(parts) = content.read::<Objects<Part<'_>>>().filter(|parts| !parts.0.is_empty()) else {
-        return out.text(&content.read::<Text<'_>>().unwrap_or_default().or_empty());
-    };
-    for part in &parts.0 {
-        out.text(part.text.or_empty());
-        match part.thinking.read::<Objects<Part<'_>>>().filter(|parts| !parts.0.is_empty()) {
-            Some(thoughts) => thoughts.0.iter().for_each(|thought| out.reasoning(thought.text.or_empty())),
-            None => out.reasoning(part.thinking.read::<Text<'_>>().unwrap_or_default().or_empty()),
+    for part in parts(content) {
+        match part {
+            Ok(text) => out.text(&text),
+            Err(part) => {
+                out.text(part.text.or_empty());
+                parts(part.thinking).for_each(|thought| match thought {
+                    Ok(text) => out.reasoning(&text),
+                    Err(part) => out.reasoning(part.text.or_empty()),
+                });
+            }
         }
     }
+}
+
+/// A text, or what the parts are.
+fn parts(content: Json<'_>) -> impl Iterator<Item = Result<Cow<'_, str>, Part<'_>>> {
+    let parts = content.objects::<Part<'_>>();
+    let text = parts.is_empty().then(|| content.string()).flatten();
+    text.map(Ok).into_iter().chain(parts.into_iter().map(Err))
 }
 
 fn finish(reason: &str) -> Finish {

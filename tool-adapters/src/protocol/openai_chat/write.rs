@@ -1,6 +1,6 @@
 //! Results and requests.
 
-use crate::protocol::body::{add_tools, finished};
+use crate::protocol::body::{add_tools, finished, function_call, system};
 use crate::protocol::codec::Answer;
 use crate::protocol::{Request, ids, results};
 use serde_json::{Map, Value, json};
@@ -30,27 +30,20 @@ pub(super) fn request(request: &Request<'_>) -> Value {
 }
 
 fn messages(request: &Request<'_>) -> Vec<Value> {
-    let instructions = Some(request.instructions).filter(|text| !text.is_empty());
-    let system = instructions.map(|text| json!({"role": "system", "content": text}));
     let history = request.history.iter().filter_map(|message| match message {
         Message::User(text) => Some(json!({"role": "user", "content": text})),
         Message::Assistant { text, calls, .. } => assistant(text.as_deref(), calls, request),
         Message::Result { call_id, result: told, .. } => Some(result(&ids::openai(call_id), told)),
         _ => None,
     });
-    system.into_iter().chain(history).collect()
+    system(request).into_iter().chain(history).collect()
 }
 
 fn assistant(text: Option<&str>, calls: &[ToolCall], request: &Request<'_>) -> Option<Value> {
     if calls.is_empty() {
         return text.map(|text| json!({"role": "assistant", "content": text}));
     }
-    let calls = calls.iter().map(|call| {
-        let name = request.declarations.wire_name(call.name()).unwrap_or(call.name());
-        json!({"id": ids::openai(call.id()), "type": "function", "function": {
-            "name": name, "arguments": call.arguments(),
-        }})
-    });
+    let calls = calls.iter().map(|call| function_call(&ids::openai(call.id()), call, request));
     Some(json!({"role": "assistant", "content": text, "tool_calls": calls.collect::<Value>()}))
 }
 

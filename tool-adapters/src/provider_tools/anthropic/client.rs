@@ -29,6 +29,13 @@ pub struct Bash {
     pub options: Options,
 }
 
+impl Bash {
+    #[allow(clippy::unused_self)] // as the others
+    pub(super) fn calls(&self) -> Vec<&'static str> {
+        vec!["bash"]
+    }
+}
+
 /// Views and edits files: `command` is `view`, `create`, `str_replace` or `insert`, `path` is the file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(into = "NamedEditor")]
@@ -44,12 +51,15 @@ pub struct TextEditor {
 }
 
 impl TextEditor {
-    /// The name depends on the version.
-    pub(super) fn calls(&self) -> &'static [&'static str] {
+    fn name(&self) -> &'static str {
         match self.version {
-            TextEditorVersion::V20250124 => &["str_replace_editor"],
-            TextEditorVersion::V20250429 | TextEditorVersion::V20250728 => &["str_replace_based_edit_tool"],
+            TextEditorVersion::V20250124 => "str_replace_editor",
+            TextEditorVersion::V20250429 | TextEditorVersion::V20250728 => "str_replace_based_edit_tool",
         }
+    }
+
+    pub(super) fn calls(&self) -> Vec<&'static str> {
+        vec![self.name()]
     }
 }
 
@@ -68,7 +78,7 @@ struct NamedEditor {
 
 impl From<TextEditor> for NamedEditor {
     fn from(editor: TextEditor) -> Self {
-        let name = editor.calls().first().copied().unwrap_or_default();
+        let name = editor.name();
         let TextEditor { version, max_characters, input_examples, options } = editor;
         Self { name, version, max_characters, input_examples, options }
     }
@@ -88,4 +98,11 @@ pub struct Memory {
     /// What all of Anthropic's tools take.
     #[serde(flatten)]
     pub options: Options,
+}
+
+impl Memory {
+    #[allow(clippy::unused_self)] // as the others
+    pub(super) fn calls(&self) -> Vec<&'static str> {
+        vec!["memory"]
+    }
 }

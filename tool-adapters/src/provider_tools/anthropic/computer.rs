@@ -50,6 +50,11 @@ impl Computer {
             options: Options::default(),
         }
     }
+
+    #[allow(clippy::unused_self)] // as the others
+    pub(super) fn calls(&self) -> Vec<&'static str> {
+        vec!["computer"]
+    }
 }
 
 /// Works a computer by a tool for each kind of action: calls come as `left_click`, `screenshot`, `type` and so on.
@@ -74,6 +79,13 @@ pub struct ComputerToolset {
     /// Whether the prompt is cached up to and with this tool, and for how long.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_control: Option<CacheControl>,
+}
+
+impl ComputerToolset {
+    pub(super) fn calls(&self) -> Vec<&'static str> {
+        let offered = ComputerMember::ALL.iter().filter(|member| !self.disabled.contains(member));
+        offered.map(|member| member.name()).collect()
+    }
 }
 
 fn withheld<S: Serializer>(members: &[ComputerMember], serializer: S) -> Result<S::Ok, S::Error> {
@@ -102,8 +114,8 @@ macro_rules! members {
         }
 
         impl ComputerMember {
-            /// The names of all.
-            pub const NAMES: &[&str] = &[$($name),+];
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
 
             /// The name under which calls come.
             pub const fn name(self) -> &'static str {

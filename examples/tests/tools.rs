@@ -1,0 +1,122 @@
+//! The command line, as a newcomer runs it.
+
+mod shared;
+
+use serde_json::{Value, json};
+use shared::run;
+use std::process::Output;
+use tool_adapters::Provider;
+
+fn tools(arguments: &[&str], input: &str) -> Output {
+    run("tools", arguments, &[], input)
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+fn lines(output: &Output) -> Vec<Value> {
+    String::from_utf8_lossy(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn the_tools_of_the_binary_are_listed_by_name() {
+    let output = tools(&["list"], "");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let listed = json(&output);
+    let names = listed.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect::<Vec<_>>();
+    assert_eq!(names, ["convert_temperature", "book", "booked", "clear"]);
+}
+
+#[test]
+fn every_provider_is_told_of_every_tool() {
+    for provider in Provider::ALL {
+        let output = tools(&["schema", "--provider", provider.name(), "--report"], "");
+        let told = json(&output);
+        for tool in told["report"]["tools"].as_array().unwrap() {
+            assert!(tool["declaredAs"].is_string(), "{provider}: {tool}");
+        }
+    }
+}
+
+#[test]
+fn a_call_prints_an_envelope_and_its_outcome_is_the_exit_status() {
+    let output = tools(&["call", "convert_temperature", "--args", "-"], r#"{"degrees": 100, "from": "celsius"}"#);
+    assert_eq!((output.status.code(), &json(&output)["data"]), (Some(0), &json!(212.0)));
+    let output = tools(&["call", "convert_temperature", "--args", r#"{"degrees": 1, "from": "kelvin"}"#], "");
+    assert_eq!((output.status.code(), &json(&output)["error"]["type"]), (Some(1), &json!("VALIDATION")));
+    let output = tools(&["call", "clear"], "");
+    assert_eq!((output.status.code(), &json(&output)["error"]["type"]), (Some(1), &json!("CONFIRMATION_REQUIRED")));
+    let output = tools(&["call", "clear", "--approve"], "");
+    assert_eq!((output.status.code(), &json(&output)["data"]), (Some(0), &json!(0)));
+}
+
+#[test]
+fn the_calls_of_a_batch_share_the_tools_state() {
+    let call = r#"{"name": "book", "arguments": {"title": "Dentist", "start": "2026-11-20T09:30:00+01:00"}}"#;
+    let output = tools(&["call", "--batch", "-"], &format!("{call}\n{call}\n{{\"name\": \"booked\"}}\n"));
+    let answers = lines(&output);
+    assert_eq!((&answers[0]["ok"], &answers[1]["ok"], output.status.code()), (&json!(true), &json!(false), Some(1)));
+    assert_eq!(answers[2]["data"][0]["title"], "Dentist");
+}
+
+#[test]
+fn mistakes_end_with_2_and_leave_standard_output_alone() {
+    for arguments in [&["schema", "--provider", "nobody"][..], &["list", "--tools", "no-such-file.json"], &["bark"]] {
+        let output = tools(arguments, "");
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{output:?}");
+        assert!(!output.stderr.is_empty());
+    }
+}
+
+#[test]
+fn nothing_is_refused_by_any_provider_and_the_manifest_is_sound() {
+    let output = tools(&["check"], "");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let manifest = json(&tools(&["manifest"], ""));
+    assert_eq!(manifest["tools"].as_array().map(Vec::len), Some(4));
+    assert_eq!(manifest["tools"][0]["providerSchemas"]["openai"]["function"]["name"], "book");
+}
+
+#[test]
+fn declarations_of_others_are_declared_and_called_in_place_of_the_linked_tools() {
+    let file = std::env::temp_dir().join(format!("declared-{}.json", std::process::id()));
+    let schema = json!({"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]});
+    let declared = json!([{"name": "math.factorial", "description": "n!", "inputSchema": schema}]);
+    std::fs::write(&file, declared.to_string()).unwrap();
+    let path = file.to_str().unwrap();
+
+    let told = json(&tools(&["schema", "--provider", "openai-chat", "--strict", "--tools", path], ""));
+    assert_eq!(told["report"]["tools"][0]["tool"], "math.factorial");
+    let name = told["declarations"][0]["function"]["name"].as_str().unwrap();
+    assert!(!name.contains('.') && told["report"]["tools"][0]["declaredAs"] == name, "{told}");
+
+    let calls = "{\"name\": \"math.factorial\", \"arguments\": {\"number\": 5}}\n\
+        {\"name\": \"math.factorial\", \"arguments\": {\"number\": \"five\"}}\n";
+    let answers = lines(&tools(&["call", "--batch", "-", "--tools", path], calls));
+    assert_eq!((&answers[0]["data"], &answers[1]["ok"]), (&json!({"number": 5}), &json!(false)));
+    std::fs::remove_file(&file).unwrap();
+}
+
+#[test]
+fn the_tools_are_served_over_standard_input_and_output() {
+    let version = "2025-06-18";
+    let client =
+        json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
+    let messages = [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}),
+    ];
+    let input = messages.iter().map(|message| format!("{message}\n")).collect::<String>();
+    let output = tools(&["serve", "--mcp", "stdio"], &input);
+    let listed = lines(&output).into_iter().find(|answer| answer["id"] == 2).unwrap();
+    assert_eq!(listed["result"]["tools"].as_array().map(Vec::len), Some(4), "{output:?}");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+#[test]
+fn an_address_that_others_can_reach_has_to_be_meant() {
+    let output = tools(&["serve", "--mcp", "http", "--address", "0.0.0.0:0"], "");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+}

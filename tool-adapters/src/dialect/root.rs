@@ -1,0 +1,144 @@
+//! The root: an object, whatever the schema says it by.
+
+use super::facts::Facts;
+use super::node::{Gathered, Node, Own, Reads, Union};
+use super::rules::Subset;
+use super::shape::Shape;
+use super::subset::{Written, annotate, insert_after_type};
+use super::walk::Walk;
+use super::words::{Lost, can_say};
+use crate::report::ChangeKind;
+use crate::schema::{Place, Types};
+use serde_json::{Map, Value};
+
+/// The root as one object: its shape, and the schemas that say more of it.
+pub(super) struct Merged<'a> {
+    pub(super) shape: Shape<'a>,
+    pub(super) own: Vec<Own<'a>>,
+    /// Unions that can be told.
+    pub(super) lost: Vec<Lost<'a>>,
+}
+
+impl<'a> Walk<'a> {
+    /// Merges everything that the node is said by into one object. Unions become the object that accepts what any of
+    /// their branches does. Nothing where no object fits.
+    pub(super) fn merged(&mut self, node: Node<'a>, patterns: bool) -> Option<Merged<'a>> {
+        let floor = self.active.len();
+        self.depth += 1;
+        let merged = if self.is_spent() {
+            Some(Merged { shape: Shape::default(), own: Vec::new(), lost: Vec::new() })
+        } else {
+            self.gather(node).and_then(|gathered| self.merge(gathered, patterns))
+        };
+        self.depth -= 1;
+        self.active.truncate(floor);
+        merged
+    }
+
+    fn merge(&mut self, gathered: Gathered<'a>, patterns: bool) -> Option<Merged<'a>> {
+        let Gathered { own, types, unions } = gathered;
+        if !types.meets(Types::OBJECT) || !own.iter().all(takes_objects) {
+            return None;
+        }
+        let shapes = own.iter().enumerate().map(|(at, own)| Shape::of(own, patterns && at == 0));
+        let mut shape = shapes.fold(Shape::default(), Shape::and);
+        let mut lost = Vec::new();
+        for union in unions {
+            lost.extend(self.report_merged(&union, &own));
+            shape = shape.and(self.any(union)?);
+        }
+        Some(Merged { shape, own, lost })
+    }
+
+    fn any(&mut self, union: Union<'a>) -> Option<Shape<'a>> {
+        let mut shapes = Vec::new();
+        for node in union.nodes {
+            let Some(merged) = self.merged(node, false) else { continue };
+            for own in &merged.own {
+                self.report_unmerged(own);
+            }
+            shapes.push(merged.shape);
+        }
+        (!shapes.is_empty()).then(|| Shape::any(&shapes))
+    }
+
+    fn report_merged(&mut self, union: &Union<'a>, own: &[Own<'a>]) -> Option<Lost<'a>> {
+        let (keyword, pointer) = union.place.as_ref()?;
+        let detail = "the branches are merged into one object that accepts what any of them does";
+        self.log.add(pointer, keyword, ChangeKind::Weakened, detail);
+        let holder = own.iter().find(|own| own.pointer == *pointer)?;
+        let lost = (*keyword, holder.map.get(*keyword)?);
+        can_say(lost).then_some(lost)
+    }
+
+    /// What a branch says beside its properties holds in that branch only, so it is not told either.
+    fn report_unmerged(&mut self, own: &Own<'a>) {
+        for (keyword, _) in own.reading(Reads::Assertions).keywords().filter(|(keyword, _)| !is_merged(keyword)) {
+            self.log.add(&own.pointer, keyword, ChangeKind::Dropped, "it holds in one branch of a merged union only");
+        }
+    }
+
+    /// The root in a form that knows few keywords.
+    pub(super) fn subset_root(&mut self, subset: &Subset) -> Option<Value> {
+        let root = self.document.root();
+        let merged = self.merged(Node::of(root, String::new()), false)?;
+        self.active.push(root);
+        let mut facts: Facts<'a> = self.facts(subset, &merged.own, Types::OBJECT);
+        self.report_root_type();
+        for (pointer, (keyword, _)) in &facts.listed {
+            self.log.add(pointer, keyword, ChangeKind::Dropped, "the root may not be a list of values");
+        }
+        facts.values = None;
+        facts.shape = merged.shape;
+        facts.lost.extend(merged.lost);
+        let mut written = self.one(subset, &mut facts, Types::OBJECT)?;
+        annotate(&mut written, &mut facts);
+        if !written.contains_key("properties") {
+            insert_after_type(&mut written, "properties", Value::Object(Map::new()));
+        }
+        self.active.pop();
+        let write = |walk: &mut Self, place: Place<'a>| walk.definition(place);
+        let definitions = if subset.references { self.write_definitions(write) } else { Map::new() };
+        if let Value::Object(map) = root
+            && subset.references
+        {
+            self.report_definitions(map, "");
+        }
+        if !definitions.is_empty() {
+            written.insert("$defs".to_owned(), Value::Object(definitions));
+        }
+        Some(Value::Object(written))
+    }
+
+    fn definition(&mut self, place: Place<'a>) -> Value {
+        let super::rules::Form::Subset(subset) = self.rules.form else { return Value::Object(Written::new()) };
+        self.active.push(place.schema);
+        let node = Node::of(place.schema, place.pointer);
+        // What accepts nothing cannot be said; a definition that accepts anything is wider.
+        let written = self.node(subset, node).unwrap_or_default();
+        self.active.pop();
+        Value::Object(written)
+    }
+
+    /// Reports a root whose `type` is not just `object`.
+    pub(super) fn report_root_type(&mut self) {
+        let kind = self.document.root().get("type");
+        if kind.is_some_and(|kind| kind != "object") {
+            self.log.add("", "type", ChangeKind::Rewritten, "arguments are an object");
+        }
+    }
+}
+
+fn takes_objects(own: &Own<'_>) -> bool {
+    let typed = own.get("type").and_then(Types::of_keyword).is_none_or(|types| types.meets(Types::OBJECT));
+    let listed = own.get("enum").and_then(Value::as_array).is_none_or(|values| values.iter().any(Value::is_object));
+    typed && listed && own.get("const").is_none_or(Value::is_object)
+}
+
+/// Keywords that `Shape` merges, or that only lead to others.
+pub(super) fn is_merged(keyword: &str) -> bool {
+    matches!(
+        keyword,
+        "type" | "properties" | "required" | "additionalProperties" | "$ref" | "allOf" | "anyOf" | "oneOf"
+    )
+}

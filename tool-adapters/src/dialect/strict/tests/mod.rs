@@ -1,0 +1,6 @@
+//! The strict forms.
+
+mod anthropic;
+mod budget;
+mod checker;
+mod openai;

@@ -1,0 +1,125 @@
+//! Schemas written type by type.
+
+use super::node::{Facts, Keyword, joined};
+use super::walk::{Own, Walk, Written};
+use crate::report::{ChangeKind, NotStrict};
+use crate::schema::Types;
+use serde_json::{Number, Value};
+
+impl<'a> Walk<'a> {
+    /// Writes a node of which the types are known; nothing where there are none.
+    pub(super) fn write_types(&mut self, own: &[Own<'a>], mut facts: Facts<'a>) -> Result<Option<Written>, NotStrict> {
+        if facts.types == Types::ALL {
+            let pointer = own.first().map(|own| own.pointer.clone()).unwrap_or_default();
+            return Err(NotStrict::Untyped { pointer });
+        }
+        for keyword in facts.rest.clone() {
+            let means = facts.types.meets(types_of(keyword.name));
+            if let (false, Some(own)) = (means, own.get(keyword.own)) {
+                self.log.add(
+                    &own.pointer,
+                    keyword.name,
+                    ChangeKind::Dropped,
+                    "it says nothing of a value of these types",
+                );
+            }
+        }
+        let mut branches = Vec::new();
+        for (name, types) in facts.types.each() {
+            let mut written = Written::from_iter([("type".to_owned(), Value::from(name))]);
+            match name {
+                "object" => self.object(own, &mut facts, &mut written)?,
+                "array" => self.array(own, &mut facts, &mut written)?,
+                "string" => self.string(own, &mut facts, &mut written),
+                "number" | "integer" => self.number(own, &mut facts, &mut written),
+                _ => {}
+            }
+            if name != "null" {
+                list_values(&facts, types, &mut written);
+            }
+            branches.push(written);
+        }
+        let Some(mut written) = joined(branches) else { return Ok(None) };
+        facts.describe(&mut written);
+        Ok(Some(written))
+    }
+
+    fn string(&mut self, own: &[Own<'a>], facts: &mut Facts<'a>, written: &mut Written) {
+        for keyword in of_type(facts, &["pattern", "format"]) {
+            let text = keyword.value.as_str().unwrap_or_default();
+            let known = match keyword.name {
+                "pattern" => (self.form.pattern)(text),
+                _ => self.form.formats.contains(&text),
+            };
+            self.keep(own, facts, written, keyword, known);
+        }
+    }
+
+    fn number(&mut self, own: &[Own<'a>], facts: &mut Facts<'a>, written: &mut Written) {
+        let bounds = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
+        for keyword in of_type(facts, &bounds) {
+            if keyword.value.is_number() {
+                self.keep(own, facts, written, keyword, self.form.bounds);
+            } else if let Some(own) = own.get(keyword.own) {
+                // Draft 4 has a boolean beside the bound.
+                self.log.add(&own.pointer, keyword.name, ChangeKind::Weakened, "the bound itself is taken too");
+            }
+        }
+    }
+
+    /// Writes a keyword, or has the description tell it.
+    pub(super) fn keep(
+        &mut self,
+        own: &[Own<'a>],
+        facts: &mut Facts<'a>,
+        written: &mut Written,
+        keyword: Keyword<'a>,
+        known: bool,
+    ) {
+        let pointer = own.get(keyword.own).map(|own| own.pointer.as_str()).unwrap_or_default();
+        match written.get(keyword.name) {
+            None if known => {
+                written.insert(keyword.name.to_owned(), keyword.value.clone());
+            }
+            Some(there) if there == keyword.value => {}
+            _ => self.lose(facts, pointer, keyword),
+        }
+    }
+}
+
+/// The keywords that a type has, among those of a node.
+pub(super) fn of_type<'a>(facts: &Facts<'a>, names: &[&str]) -> Vec<Keyword<'a>> {
+    facts.rest.iter().filter(|keyword| names.contains(&keyword.name)).copied().collect()
+}
+
+/// The values of a type.
+fn list_values(facts: &Facts<'_>, types: Types, written: &mut Written) {
+    let Some(values) = &facts.values else { return };
+    let mut values = values.iter().filter(|value| types.contains(Types::of_value(value))).copied().collect::<Vec<_>>();
+    values.dedup();
+    match values.as_slice() {
+        [only] if facts.constant => written.insert("const".to_owned(), (*only).clone()),
+        _ => written.insert("enum".to_owned(), values.into_iter().cloned().map(whole).collect()),
+    };
+}
+
+/// `5` for `5.0`, as models write it.
+fn whole(value: Value) -> Value {
+    match value.as_f64() {
+        #[allow(clippy::cast_possible_truncation)] // it is whole, and small enough
+        Some(float) if value.is_f64() && float.fract() == 0.0 && float.abs() < 9e15 => {
+            Number::from(float as i64).into()
+        }
+        _ => value,
+    }
+}
+
+/// The types that a keyword says something of.
+fn types_of(keyword: &str) -> Types {
+    match keyword {
+        "pattern" | "format" => Types::STRING,
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => Types::NUMBER,
+        "items" | "prefixItems" | "additionalItems" | "minItems" | "maxItems" => Types::ARRAY,
+        _ => Types::OBJECT,
+    }
+}

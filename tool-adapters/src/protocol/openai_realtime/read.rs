@@ -1,0 +1,186 @@
+//! The server's events to events.
+
+use crate::protocol::calls::is_object;
+use crate::protocol::codec::Out;
+use crate::protocol::errors::provider_error;
+use crate::protocol::event::{Event, ProtocolError};
+use crate::protocol::fields::{Count, Object, Text};
+use crate::protocol::openai_responses::{Items, Key, Response, Sent, finish, item};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// The response that is being read.
+#[derive(Debug)]
+pub(super) struct Reader {
+    items: Items,
+    begun: bool,
+    /// The form of the sound, as the session has it.
+    mime_type: String,
+}
+
+impl Default for Reader {
+    fn default() -> Self {
+        Self { items: Items::default(), begun: false, mime_type: "audio/pcm;rate=24000".to_owned() }
+    }
+}
+
+/// What is read of a session.
+#[derive(Debug, Deserialize)]
+struct Session<'a> {
+    #[serde(borrow, default)]
+    session: Object<Settings<'a>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Settings<'a> {
+    #[serde(borrow, default)]
+    audio: Object<Audio<'a>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Audio<'a> {
+    #[serde(borrow, default)]
+    output: Object<Output<'a>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Output<'a> {
+    #[serde(borrow, default)]
+    format: Object<Format<'a>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Format<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Text<'a>,
+    rate: Option<Count>,
+}
+
+impl Reader {
+    pub(super) fn read(&mut self, text: &str, out: &mut Out<'_>) {
+        let Some(Object(sent)) = out.parse::<Object<Sent<'_>>>(text) else { return };
+        let Some(sent) = sent else { return out.unknown(text) };
+        let kind = sent.kind.or_empty();
+        self.begun |= kind.starts_with("response.");
+        match kind {
+            "response.output_item.added" => self.added(&sent),
+            "response.output_item.done" => self.done(sent.item, out),
+            // The older names are those without `output_`.
+            "response.output_text.delta"
+            | "response.text.delta"
+            | "response.output_audio_transcript.delta"
+            | "response.audio_transcript.delta" => self.items.text(key(&sent.item_id), sent.delta.or_empty(), out),
+            "response.output_audio.delta" | "response.audio.delta" => {
+                let data = sent.delta.or_empty().to_owned();
+                out.push(Event::Audio { data, mime_type: self.mime_type.clone() });
+            }
+            "response.function_call_arguments.delta" => {
+                let key = key(&sent.item_id);
+                self.named(&key, &sent);
+                self.items.calls.append(&key, sent.delta.or_empty(), out);
+            }
+            "response.function_call_arguments.done" => {
+                let key = key(&sent.item_id);
+                self.named(&key, &sent);
+                self.arguments(&key, &sent.arguments.text(), out);
+            }
+            "response.done" => self.over(sent.response.as_ref(), out),
+            "input_audio_buffer.speech_started" => out.push(Event::Interrupted),
+            "session.created" | "session.updated" => self.session(text, out),
+            "error" => self.error(text, out),
+            kind if says_nothing_new(kind) => {}
+            _ => out.unknown(text),
+        }
+    }
+
+    pub(super) fn finish(&mut self, out: &mut Out<'_>) {
+        if std::mem::take(&mut self.begun) {
+            self.items.calls.cut(out);
+            out.error(ProtocolError::Truncated { call_id: None });
+        }
+        self.items = Items::default();
+    }
+
+    fn added(&mut self, sent: &Sent<'_>) {
+        if let Some(item) = sent.item.and_then(item) {
+            self.items.added(&key(&item.id), &item);
+        }
+    }
+
+    /// The pieces carry the call's id, the last one its name too: enough where the item itself was lost.
+    fn named(&mut self, key: &Key, sent: &Sent<'_>) {
+        if !sent.call_id.or_empty().is_empty() {
+            self.items.begin(key, sent.call_id.or_empty(), sent.name.or_empty(), "");
+        }
+    }
+
+    /// The arguments are all there, unless the response was interrupted: an object is whole, and told at once.
+    fn arguments(&mut self, key: &Key, arguments: &str, out: &mut Out<'_>) {
+        self.items.calls.set(key, arguments, out);
+        if is_object(arguments) && self.items.calls.latest(key).is_some_and(|call| !call.wire.name.is_empty()) {
+            self.items.calls.whole(key, out);
+        }
+    }
+
+    fn done(&mut self, raw: Option<&RawValue>, out: &mut Out<'_>) {
+        let Some((raw, item)) = raw.and_then(|raw| Some((raw, item(raw)?))) else { return };
+        let new = self.items.over(&key(&item.id), &item, out);
+        // Texts and calls are told; what the provider ran itself is not.
+        if new && !matches!(item.kind.or_empty(), "message" | "function_call") {
+            out.item(raw.get());
+        }
+    }
+
+    fn over(&mut self, response: Option<&Response<'_>>, out: &mut Out<'_>) {
+        for raw in response.and_then(|response| response.output.as_deref()).unwrap_or_default() {
+            self.done(Some(raw), out);
+        }
+        let status = response.map_or("", |response| response.status.or_empty());
+        if status == "completed" {
+            self.items.calls.all_whole(out);
+        } else {
+            self.items.calls.cut(out);
+        }
+        if let Some(usage) = response.and_then(|response| response.usage.as_ref()) {
+            out.push(Event::Usage(usage.usage()));
+        }
+        let details = response.and_then(|response| response.status_details.as_ref());
+        if let Some(error) = details.and_then(|details| details.error.as_ref()) {
+            let code = error.code.0.as_deref().map(str::to_owned);
+            out.error(ProtocolError::Provider { code, message: error.message.or_empty().to_owned() });
+        }
+        out.push(Event::Finished(finish(status, details, &self.items)));
+        self.items = Items::default();
+        self.begun = false;
+    }
+
+    fn session(&mut self, text: &str, out: &mut Out<'_>) {
+        let session = serde_json::from_str::<Session<'_>>(text).ok().and_then(|session| session.session.0);
+        let audio = session.and_then(|session| session.audio.0).and_then(|audio| audio.output.0);
+        if let Some(Format { kind: Text(Some(kind)), rate }) = audio.and_then(|output| output.format.0) {
+            self.mime_type = match rate {
+                Some(rate) => format!("{kind};rate={}", rate.0),
+                None => kind.into_owned(),
+            };
+        }
+        out.unknown(text);
+    }
+
+    fn error(&mut self, text: &str, out: &mut Out<'_>) {
+        match serde_json::from_str(text).ok().as_ref().and_then(provider_error) {
+            Some(error) => out.error(error),
+            None => out.unknown(text),
+        }
+    }
+}
+
+fn key(id: &Text<'_>) -> Key {
+    Key::Id(id.or_empty().to_owned())
+}
+
+/// Beginnings and ends whose content other events bring.
+fn says_nothing_new(kind: &str) -> bool {
+    kind == "response.created"
+        || kind.starts_with("response.content_part.")
+        || kind.starts_with("response.") && kind.ends_with(".done")
+}

@@ -1,0 +1,190 @@
+//! Answers and stream events to events.
+
+use super::items::{CUSTOM, Items, item};
+use super::wire::{Details, Key, Response, Sent};
+use crate::protocol::codec::Out;
+use crate::protocol::errors::provider_error;
+use crate::protocol::event::{Event, Finish, ProtocolError};
+use crate::protocol::fields::{Object, Text};
+use serde_json::value::RawValue;
+use std::collections::HashMap;
+
+/// The message that is being read.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    items: Items,
+    /// The places of the items whose ids are known.
+    places: HashMap<String, u64>,
+    begun: bool,
+}
+
+impl Reader {
+    pub(super) fn read(&mut self, text: &str, out: &mut Out<'_>) {
+        let Some(Object(sent)) = out.parse::<Object<Sent<'_>>>(text) else { return };
+        let Some(sent) = sent else { return out.unknown(text) };
+        let kind = sent.kind.or_empty();
+        self.begun |= kind.starts_with("response.");
+        match kind {
+            "" => self.answer(text, out),
+            "response.output_item.added" => self.added(&sent),
+            "response.output_item.done" => self.done(&sent, out),
+            "response.output_text.delta" => self.items.text(self.key(&sent), sent.delta.or_empty(), out),
+            "response.refusal.delta" => {
+                self.items.refused = true;
+                self.items.text(self.key(&sent), sent.delta.or_empty(), out);
+            }
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                self.items.reasoning(self.key(&sent), sent.delta.or_empty(), out);
+            }
+            "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
+                self.items.calls.append(&self.key(&sent), sent.delta.or_empty(), out);
+            }
+            "response.function_call_arguments.done" => {
+                self.items.calls.set(&self.key(&sent), &sent.arguments.text(), out);
+            }
+            "response.custom_tool_call_input.done" => {
+                self.items.calls.set(&self.key(&sent), &sent.input.text(), out);
+            }
+            "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
+                self.over(sent.response.as_ref(), kind.trim_start_matches("response."), out);
+            }
+            "error" => self.error(text, out),
+            kind if says_nothing_new(kind) => {}
+            _ => out.unknown(text),
+        }
+    }
+
+    pub(super) fn finish(&mut self, out: &mut Out<'_>) {
+        if self.begun {
+            self.items.calls.cut(out);
+            out.error(ProtocolError::Truncated { call_id: None });
+        }
+        *self = Self::default();
+    }
+
+    /// A whole answer, or an error instead of one.
+    fn answer(&mut self, text: &str, out: &mut Out<'_>) {
+        match out.parse::<Response<'_>>(text) {
+            Some(response) if response.output.is_some() => {
+                let status = response.status.0.as_deref().unwrap_or("completed").to_owned();
+                self.over(Some(&response), &status, out);
+            }
+            Some(_) => self.error(text, out),
+            None => {}
+        }
+    }
+
+    fn error(&mut self, text: &str, out: &mut Out<'_>) {
+        match serde_json::from_str(text).ok().as_ref().and_then(provider_error) {
+            Some(error) => out.error(error),
+            None => out.unknown(text),
+        }
+    }
+
+    fn key(&self, sent: &Sent<'_>) -> Key {
+        let id = sent.item_id.or_empty();
+        match sent.output_index.map(|at| at.0).or_else(|| self.places.get(id).copied()) {
+            Some(at) => Key::At(at),
+            None => Key::Id(id.to_owned()),
+        }
+    }
+
+    /// The key of an event that brings the item itself.
+    fn key_of(&mut self, sent: &Sent<'_>, id: &Text<'_>) -> Key {
+        match sent.output_index {
+            Some(at) => {
+                self.places.insert(id.or_empty().to_owned(), at.0);
+                Key::At(at.0)
+            }
+            None => Key::Id(id.or_empty().to_owned()),
+        }
+    }
+
+    fn added(&mut self, sent: &Sent<'_>) {
+        if let Some(item) = sent.item.and_then(item) {
+            let key = self.key_of(sent, &item.id);
+            self.items.added(&key, &item);
+        }
+    }
+
+    fn done(&mut self, sent: &Sent<'_>, out: &mut Out<'_>) {
+        if let Some((raw, item)) = sent.item.and_then(|raw| Some((raw, item(raw)?))) {
+            let key = self.key_of(sent, &item.id);
+            if self.items.over(&key, &item, out) {
+                out.item(raw.get());
+            }
+        }
+    }
+
+    /// The response is over: what its events did not bring is read off it.
+    fn over(&mut self, response: Option<&Response<'_>>, status: &str, out: &mut Out<'_>) {
+        let output = response.and_then(|response| response.output.as_deref()).unwrap_or_default();
+        for (at, raw) in (0..).zip(output) {
+            self.rest(at, raw, out);
+        }
+        if status == "completed" {
+            self.items.calls.all_whole(out);
+        } else {
+            self.items.calls.cut(out);
+        }
+        if let Some(usage) = response.and_then(|response| response.usage.as_ref()) {
+            out.push(Event::Usage(usage.usage()));
+        }
+        if let Some(error) = response.and_then(|response| response.error.as_ref()) {
+            let code = error.code.0.as_deref().map(str::to_owned);
+            out.error(ProtocolError::Provider { code, message: error.message.or_empty().to_owned() });
+        }
+        let details = response.and_then(|response| response.incomplete_details.as_ref());
+        out.push(Event::Finished(finish(status, details, &self.items)));
+        *self = Self::default();
+    }
+
+    fn rest(&mut self, at: u64, raw: &RawValue, out: &mut Out<'_>) {
+        let Some(item) = item(raw) else { return };
+        let by_id = Key::Id(item.id.or_empty().to_owned());
+        // A stream without places knows its items by their ids.
+        let key = if self.items.knows(&by_id) { by_id } else { Key::At(at) };
+        if self.items.over(&key, &item, out) {
+            out.item(raw.get());
+        }
+    }
+}
+
+/// Why a response ended. Realtime's are read here too.
+pub(in crate::protocol) fn finish(status: &str, details: Option<&Details<'_>>, items: &Items) -> Finish {
+    let reason = details.map_or("", |details| details.reason.or_empty());
+    match (status, reason) {
+        ("completed", _) if !items.calls.is_empty() => Finish::ToolCalls,
+        ("completed", _) if items.refused => Finish::Filtered,
+        ("completed", _) => Finish::Stop,
+        ("incomplete", "max_output_tokens") => Finish::Length,
+        ("incomplete", "content_filter") => Finish::Filtered,
+        ("incomplete", reason) if !reason.is_empty() => Finish::Other(reason.to_owned()),
+        (status, _) => Finish::Other(status.to_owned()),
+    }
+}
+
+/// Events whose content other events bring: beginnings, ends, and how far the provider's own tools are.
+fn says_nothing_new(kind: &str) -> bool {
+    const ENDS: [&str; 12] = [
+        ".created",
+        ".in_progress",
+        ".queued",
+        ".searching",
+        ".interpreting",
+        ".generating",
+        "_call.completed",
+        "_call.failed",
+        "_tools.completed",
+        "_tools.failed",
+        "_part.added",
+        "annotation.added",
+    ];
+    let end_of = || kind.ends_with(".done") && !kind.contains("shell");
+    kind.starts_with("response.") && (ENDS.iter().any(|end| kind.ends_with(end)) || end_of())
+}
+
+/// The kind of result that answers a kind of call.
+pub(super) fn output_of(kind: &str) -> &'static str {
+    if kind == CUSTOM { "custom_tool_call_output" } else { "function_call_output" }
+}

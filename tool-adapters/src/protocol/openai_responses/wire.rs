@@ -1,0 +1,148 @@
+//! What an answer and its stream events look like.
+
+use crate::protocol::fields::{Count, Json, Object, Text};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::fmt;
+
+/// A stream event, or a whole answer.
+#[derive(Debug, Deserialize)]
+pub(in crate::protocol) struct Sent<'a> {
+    /// Of an event.
+    #[serde(borrow, default, rename = "type")]
+    pub(in crate::protocol) kind: Text<'a>,
+    #[serde(borrow, default)]
+    pub(in crate::protocol) item: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(in crate::protocol) item_id: Text<'a>,
+    pub(in crate::protocol) output_index: Option<Count>,
+    #[serde(borrow, default)]
+    pub(in crate::protocol) delta: Text<'a>,
+    #[serde(borrow, default)]
+    pub(in crate::protocol) call_id: Text<'a>,
+    #[serde(borrow, default)]
+    pub(in crate::protocol) name: Text<'a>,
+    #[serde(borrow, default)]
+    pub(in crate::protocol) arguments: Json<'a>,
+    #[serde(borrow, default)]
+    pub(in crate::protocol) input: Json<'a>,
+    #[serde(borrow, default)]
+    pub(in crate::protocol) response: Object<Response<'a>>,
+}
+
+/// A response, as far as it has come.
+#[derive(Debug, Deserialize)]
+pub(in crate::protocol) struct Response<'a> {
+    #[serde(borrow)]
+    pub(in crate::protocol) output: Option<Vec<&'a RawValue>>,
+    #[serde(borrow, default)]
+    pub(in crate::protocol) status: Text<'a>,
+    #[serde(borrow, default)]
+    pub(in crate::protocol) incomplete_details: Object<Details<'a>>,
+    /// What Realtime calls them.
+    #[serde(borrow, default)]
+    pub(in crate::protocol) status_details: Object<Details<'a>>,
+    #[serde(borrow, default)]
+    pub(in crate::protocol) error: Object<Failure<'a>>,
+    #[serde(default)]
+    pub(in crate::protocol) usage: Object<Usage>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(in crate::protocol) struct Details<'a> {
+    #[serde(borrow, default)]
+    pub(in crate::protocol) reason: Text<'a>,
+    #[serde(borrow, default)]
+    pub(in crate::protocol) error: Object<Failure<'a>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(in crate::protocol) struct Failure<'a> {
+    #[serde(borrow, default)]
+    pub(in crate::protocol) code: Text<'a>,
+    #[serde(borrow, default)]
+    pub(in crate::protocol) message: Text<'a>,
+}
+
+/// An item of the output: what is read of those that are not only handed on.
+#[derive(Debug, Deserialize)]
+pub(in crate::protocol) struct Item<'a> {
+    #[serde(borrow, default, rename = "type")]
+    pub(in crate::protocol) kind: Text<'a>,
+    #[serde(borrow, default)]
+    pub(in crate::protocol) id: Text<'a>,
+    #[serde(borrow, default)]
+    pub(in crate::protocol) status: Text<'a>,
+    #[serde(borrow, default)]
+    pub(in crate::protocol) call_id: Text<'a>,
+    #[serde(borrow, default)]
+    pub(in crate::protocol) name: Text<'a>,
+    #[serde(borrow, default)]
+    pub(in crate::protocol) arguments: Json<'a>,
+    #[serde(borrow, default)]
+    pub(in crate::protocol) input: Json<'a>,
+    #[serde(borrow, default)]
+    pub(in crate::protocol) content: Json<'a>,
+    #[serde(borrow, default)]
+    pub(in crate::protocol) summary: Json<'a>,
+}
+
+/// A part of a message, or of what was thought.
+#[derive(Debug, Deserialize)]
+pub(in crate::protocol) struct Part<'a> {
+    #[serde(borrow, default)]
+    pub(in crate::protocol) text: Text<'a>,
+    #[serde(borrow, default)]
+    pub(in crate::protocol) refusal: Text<'a>,
+    /// Of spoken parts.
+    #[serde(borrow, default)]
+    pub(in crate::protocol) transcript: Text<'a>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(in crate::protocol) struct Usage {
+    #[serde(default)]
+    input_tokens: Count,
+    #[serde(default)]
+    output_tokens: Count,
+    /// Realtime leaves out the s.
+    #[serde(default, alias = "input_token_details")]
+    input_tokens_details: Object<Tokens>,
+    #[serde(default, alias = "output_token_details")]
+    output_tokens_details: Object<Tokens>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Tokens {
+    #[serde(default)]
+    cached_tokens: Count,
+    #[serde(default)]
+    reasoning_tokens: Count,
+}
+
+impl Usage {
+    pub(in crate::protocol) fn usage(&self) -> tool_core::runtime::Usage {
+        tool_core::runtime::Usage {
+            input: self.input_tokens.0,
+            cached: self.input_tokens_details.as_ref().map_or(0, |details| details.cached_tokens.0),
+            output: self.output_tokens.0,
+            reasoning: self.output_tokens_details.as_ref().map_or(0, |details| details.reasoning_tokens.0),
+        }
+    }
+}
+
+/// What tells the items of a message apart: their place, or where that is not said, their id.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(in crate::protocol) enum Key {
+    At(u64),
+    Id(String),
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::At(at) => write!(f, "{at}"),
+            Self::Id(id) => f.write_str(id),
+        }
+    }
+}

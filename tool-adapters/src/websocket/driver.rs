@@ -1,0 +1,208 @@
+//! The task of a live conversation: from connection to connection.
+
+use super::calls::Calls;
+use super::connect::{Lost, Socket, connect, slow};
+use super::input::Input;
+use super::link::Link;
+use super::{LiveEvent, LiveModel, words};
+use crate::protocol::{Event, Request};
+use crate::{Declarations, Protocol, Provider, declare_tools, protocol};
+use std::collections::VecDeque;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep};
+use tool_core::runtime::ToolChoice;
+use tool_core::{Session, ToolDefinition};
+
+pub(super) struct Driver {
+    pub(super) model: LiveModel,
+    pub(super) protocol: Box<dyn Protocol>,
+    pub(super) declarations: Declarations,
+    pub(super) calls: Calls,
+    pub(super) inputs: mpsc::Receiver<Input>,
+    pub(super) closed: watch::Receiver<bool>,
+    pub(super) events: Events,
+    pub(super) state: State,
+}
+
+/// What is to be kept from one connection to the next.
+#[derive(Default)]
+pub(super) struct State {
+    /// By what the conversation can be taken up again.
+    pub(super) handle: Option<String>,
+    /// Counts the provider's conversations: one that is taken up again is the same.
+    pub(super) conversation: u64,
+    /// The model is speaking, as far as we know.
+    pub(super) speaking: bool,
+    /// The message that is being read has had calls.
+    pub(super) called: bool,
+    /// The model is to speak now that there is something new, or as soon as all calls have their results.
+    pub(super) asked: Asked,
+    /// The id of a call that the provider has sent before.
+    pub(super) again: Option<String>,
+}
+
+/// When the model is to be told to speak.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Asked {
+    #[default]
+    No,
+    AfterCalls,
+    Now,
+}
+
+/// How a connection ends.
+pub(super) enum End {
+    /// The host or the session has ended the conversation.
+    Over,
+    Lost(Lost),
+}
+
+/// What the host has not taken yet.
+pub(super) struct Events {
+    pub(super) sender: mpsc::Sender<LiveEvent>,
+    pub(super) waiting: VecDeque<LiveEvent>,
+}
+
+impl Events {
+    /// From here on the socket is not read until the host has caught up.
+    const MOST: usize = 1_000;
+
+    pub(super) fn push(&mut self, event: LiveEvent) {
+        self.waiting.push_back(event);
+    }
+
+    pub(super) fn are_too_many(&self) -> bool {
+        self.waiting.len() >= Self::MOST
+    }
+
+    /// Gives them all to the host, who may be gone.
+    async fn flush(&mut self) {
+        for event in self.waiting.drain(..) {
+            if self.sender.send(event).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+impl Driver {
+    pub(super) fn new(
+        session: Session,
+        model: LiveModel,
+        inputs: mpsc::Receiver<Input>,
+        events: mpsc::Sender<LiveEvent>,
+        closed: watch::Receiver<bool>,
+    ) -> Self {
+        let mode = session.mode();
+        let shown = |tool: &&ToolDefinition| tool.modes().contains(mode);
+        let tools = session.tools().definitions().filter(shown);
+        let declarations = declare_tools(model.provider, tools, session.tools().provider_tools(), model.declare);
+        Self {
+            protocol: protocol(model.provider),
+            declarations,
+            calls: Calls::new(session),
+            inputs,
+            closed,
+            events: Events { sender: events, waiting: VecDeque::new() },
+            state: State::default(),
+            model,
+        }
+    }
+
+    pub(super) async fn run(mut self) {
+        let mut failed = 0;
+        loop {
+            let began = Instant::now();
+            let lost = match self.connection().await {
+                End::Over => break,
+                End::Lost(lost) => lost,
+            };
+            // One that has held was a good one.
+            failed = if began.elapsed() > self.model.retry.longest { 1 } else { failed + 1 };
+            let wait = self.model.retry.wait(failed).filter(|_| lost.again);
+            let Some(wait) = wait else {
+                self.events.push(LiveEvent::Failed(lost.error));
+                break;
+            };
+            tracing::warn!(provider = %self.model.provider, error = %lost.error, ?wait, "the live connection is opened again");
+            self.events.push(LiveEvent::Disconnected { error: lost.error, retry_in: wait });
+            self.events.flush().await;
+            if self.closes_within(wait).await {
+                break;
+            }
+        }
+        self.events.flush().await;
+    }
+
+    async fn closes_within(&mut self, time: Duration) -> bool {
+        tokio::select! {
+            _ = self.closed.wait_for(|closed| *closed) => true,
+            () = sleep(time) => false,
+        }
+    }
+
+    /// One connection, from its beginning to its end.
+    async fn connection(&mut self) -> End {
+        let socket = tokio::select! {
+            _ = self.closed.wait_for(|closed| *closed) => return End::Over,
+            socket = connect(&self.model) => socket,
+        };
+        let mut link = match socket {
+            Ok(socket) => self.link(socket),
+            Err(lost) => return End::Lost(lost),
+        };
+        let end = self.serve(&mut link).await;
+        let refused = !link.ready;
+        if let End::Over = end {
+            self.events.flush().await;
+            link.close().await;
+        }
+        self.lost(refused);
+        end
+    }
+
+    /// A connection on which the setup is on its way.
+    fn link(&self, socket: Socket) -> Link {
+        // Gemini takes nothing before it has said that the setup is done.
+        let mut link = Link::new(socket, self.model.provider != Provider::GeminiLive);
+        let session = self.calls.session();
+        let setup = self.protocol.request(&Request {
+            model: &self.model.model,
+            instructions: &session.instructions(),
+            history: &[],
+            declarations: &self.declarations,
+            tool_choice: ToolChoice::Auto,
+            stream: true,
+            max_tokens: None,
+            extra: &self.model.extra,
+        });
+        link.out.json(&words::resumable(self.model.provider, setup, self.state.handle.as_deref()));
+        link
+    }
+
+    /// The provider takes part in the conversation.
+    pub(super) fn connected(&mut self) {
+        let resumed = self.state.handle.is_some();
+        if !resumed {
+            self.state.conversation += 1;
+        }
+        self.events.push(LiveEvent::Connected { resumed });
+    }
+
+    /// Nothing of the message that was under way will come.
+    fn lost(&mut self, refused: bool) {
+        for event in self.protocol.finish() {
+            // A call that was cut off runs not: the model that takes the conversation up makes it again.
+            if !matches!(event, Event::Call(_)) {
+                self.events.push(LiveEvent::Model(event));
+            }
+        }
+        let handle = self.state.handle.take().filter(|_| !refused);
+        self.state = State { handle, conversation: self.state.conversation, ..State::default() };
+    }
+
+    pub(super) fn too_slow(&self) -> Lost {
+        slow(self.model.connect_timeout)
+    }
+}

@@ -1,0 +1,81 @@
+//! Whole conversations: three steps with each provider, and a provider that changes in the middle.
+
+use crate::scripts::{call, text};
+use crate::server::{Answer, Server};
+use crate::support::{model, session};
+use serde_json::{Value, json};
+use tool_adapters::Provider;
+use tool_adapters::agent::AgentLoop;
+use tool_core::ToolResponse;
+
+const PROVIDERS: [Provider; 4] =
+    [Provider::OpenAiChat, Provider::OpenAiResponses, Provider::Anthropic, Provider::Gemini];
+
+/// Two steps with a call each, then a text.
+fn three_steps(provider: Provider) -> [Answer; 3] {
+    [
+        Answer::events(&call(provider, &format!("{provider}-1"), &json!({"a": 1, "b": 2}))),
+        Answer::events(&call(provider, &format!("{provider}-2"), &json!({"a": 3, "b": 4}))),
+        Answer::events(&text(provider, "It is 7.")),
+    ]
+}
+
+fn results(responses: &[ToolResponse]) -> Vec<&str> {
+    responses.iter().filter_map(ToolResponse::data_json).collect()
+}
+
+/// Where a request holds a value, anywhere.
+fn holds(body: &Value, wanted: &Value) -> bool {
+    match body {
+        Value::Array(items) => items.iter().any(|item| holds(item, wanted)),
+        Value::Object(members) => members.values().any(|member| holds(member, wanted)),
+        _ => false,
+    }
+    .max(body == wanted)
+}
+
+#[tokio::test]
+async fn three_steps_with_each_provider() {
+    for provider in PROVIDERS {
+        let server = Server::start(three_steps(provider)).await;
+        let (session, runs) = session().await;
+        let mut agent = AgentLoop::new(session, model(provider, &server));
+        let reply = agent.say("1 + 2, then + 4?").await;
+        assert_eq!(reply.text.as_deref(), Some("It is 7."), "{provider}: {reply:?}");
+        assert_eq!((results(&reply.responses), runs.count(), reply.steps), (vec!["3", "7"], 2, 2));
+        assert!(reply.usage.input >= 20, "{provider}: {:?}", reply.usage);
+    }
+}
+
+#[tokio::test]
+async fn the_provider_changes_in_the_middle_of_a_history() {
+    for (first, second) in PROVIDERS.into_iter().zip(PROVIDERS.into_iter().cycle().skip(1)) {
+        let old = Server::start(three_steps(first)).await;
+        let new = Server::start(three_steps(second)).await;
+        let (session, runs) = session().await;
+        let mut agent = AgentLoop::new(session, model(first, &old));
+        assert!(agent.say("1 + 2, then + 4?").await.error.is_none());
+        agent.set_model(model(second, &new));
+        let reply = agent.say("Once more").await;
+        assert_eq!(reply.text.as_deref(), Some("It is 7."), "{first} to {second}: {reply:?}");
+        assert_eq!(runs.count(), 4);
+        let requests = new.requests();
+        let said = ["1 + 2, then + 4?", "It is 7.", "Once more"];
+        assert!(said.iter().all(|text| holds(&requests[0].body, &json!(text))), "{}", requests[0].body);
+    }
+}
+
+#[tokio::test]
+async fn one_history_goes_through_all_providers_and_back() {
+    let (session, runs) = session().await;
+    let server = Server::start(three_steps(Provider::Mistral)).await;
+    let mut agent = AgentLoop::new(session, model(Provider::OpenAiChat, &server));
+    let around = PROVIDERS.into_iter().chain(PROVIDERS);
+    for (round, provider) in around.enumerate() {
+        let server = Server::start(three_steps(provider)).await;
+        agent.set_model(model(provider, &server));
+        let reply = agent.say("Go on").await;
+        assert_eq!(reply.text.as_deref(), Some("It is 7."), "{round} {provider}: {reply:?}");
+    }
+    assert_eq!(runs.count(), 16);
+}

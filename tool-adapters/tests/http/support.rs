@@ -1,0 +1,76 @@
+//! A session with a tool, and models that ask the test's server.
+
+use crate::server::Server;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tool_adapters::Provider;
+use tool_adapters::agent::{AgentLoop, Retry};
+use tool_adapters::http::HttpModel;
+use tool_adapters::protocol::Event;
+use tool_core::{Mode, Policy, RunContext, Runtime, Session, ToolContext, tool};
+
+/// How often the tool has run.
+#[derive(Default)]
+pub(crate) struct Runs(AtomicU32);
+
+/// Add two numbers.
+#[tool]
+fn add(ctx: &RunContext, a: i64, b: i64) -> i64 {
+    if let Some(runs) = ctx.user_data::<Runs>() {
+        runs.0.fetch_add(1, Ordering::Relaxed);
+    }
+    a + b
+}
+
+pub(crate) async fn session() -> (Session, Arc<Runs>) {
+    let tools = ToolContext::builder().with(add).build().expect("builds");
+    let runtime = Runtime::builder(tools).policy(Policy::text()).build().expect("builds");
+    let runs = Arc::<Runs>::default();
+    let session = runtime.session("s-1", Mode::Text).user_data_shared(Arc::clone(&runs)).await.expect("opens");
+    (session, runs)
+}
+
+impl Runs {
+    pub(crate) fn count(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Tries again at once.
+pub(crate) fn quick() -> Retry {
+    Retry { first: Duration::from_millis(1), longest: Duration::from_millis(2), ..Retry::default() }
+}
+
+pub(crate) fn model(provider: Provider, server: &Server) -> HttpModel {
+    HttpModel::new(provider, "the-model").base_url(&server.url).api_key("sk-canary").retry(quick())
+}
+
+/// A conversation in Chat Completions.
+pub(crate) async fn chat(server: &Server) -> (AgentLoop<HttpModel>, Arc<Runs>) {
+    let (session, runs) = session().await;
+    (AgentLoop::new(session, model(Provider::OpenAiChat, server)), runs)
+}
+
+/// What a host was shown.
+#[derive(Clone, Default)]
+pub(crate) struct Shown(Arc<Mutex<Vec<Event>>>);
+
+impl Shown {
+    pub(crate) fn listener(&self) -> impl FnMut(&Event) + Send + 'static {
+        let events = Arc::clone(&self.0);
+        move |event| events.lock().expect("not poisoned").push(event.clone())
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let events = self.0.lock().expect("not poisoned");
+        events
+            .iter()
+            .filter_map(|event| if let Event::Text(text) = event { Some(text.as_str()) } else { None })
+            .collect()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.lock().expect("not poisoned").is_empty()
+    }
+}
