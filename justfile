@@ -43,11 +43,15 @@ soak:
 bench-compile:
     python3 tests/benches/compile_time.py
 
-# Schemas against validators of other languages.
-conformance:
+# Schemas, declarations, messages and the MCP server against what is not ours: the providers' types, other validators,
+# the protocol's own suites. `just conformance --provider gemini` looks at one provider only.
+conformance *args:
     python3 -m venv target/conformance
-    target/conformance/bin/pip install --quiet jsonschema
+    target/conformance/bin/pip install --quiet -r tests/conformance/requirements.txt
     target/conformance/bin/python tests/conformance/meta_schema.py
+    cargo build --package examples --example conformance_driver --example mcp_conformance --example mcp_server
+    target/conformance/bin/python tests/conformance/run.py --driver target/debug/examples/conformance_driver {{args}}
+    target/conformance/bin/python tests/conformance/mcp/run.py
 
 # Licences, sources and banned features of all dependencies (needs cargo-deny).
 deny:

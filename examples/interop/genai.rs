@@ -1,4 +1,4 @@
-//! Our tools in a loop of `genai`: `cargo run --example interop_genai`.
+//! Our tools in a loop of `genai`: `cargo run --example interop_genai --features interop`.
 
 mod orders;
 mod server;

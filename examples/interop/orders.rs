@@ -1,10 +1,10 @@
 //! The tools of these examples, and a session to call them in.
 
-use tool_core::{Mode, Runtime, Session, ToolContext, ToolError, toolset};
+use tool_core::{Mode, RegistryErrors, Runtime, Session, ToolContext, ToolError, toolset};
 
 struct Orders;
 
-#[toolset]
+#[toolset(discover = false)]
 impl Orders {
     /// Find out where an order is.
     #[tool(category = "retrieval")]
@@ -16,8 +16,12 @@ impl Orders {
     }
 }
 
+pub(crate) fn tools() -> Result<ToolContext, RegistryErrors> {
+    ToolContext::builder().with(Orders).build()
+}
+
 pub(crate) async fn session() -> Result<(Runtime, Session), Box<dyn std::error::Error>> {
-    let runtime = Runtime::builder(ToolContext::builder().with(Orders).build()?).build()?;
+    let runtime = Runtime::builder(tools()?).build()?;
     let session = runtime.session("example", Mode::Text).await?;
     Ok((runtime, session))
 }

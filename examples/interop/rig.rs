@@ -1,4 +1,4 @@
-//! Our tools inside an agent of `rig`, each call governed: `cargo run --example interop_rig`.
+//! Our tools inside an agent of `rig`, each call governed: `cargo run --example interop_rig --features interop`.
 
 mod orders;
 mod server;

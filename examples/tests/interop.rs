@@ -1,11 +1,13 @@
 //! The interop examples: the same conversation through three other crates.
 
-mod shared;
-
-use shared::run;
+use std::process::Command;
 
 fn printed(example: &str) -> String {
-    let output = run(example, &[], &[], "");
+    let output = Command::new(env!("CARGO"))
+        .args(["run", "--quiet", "--package", "examples", "--features", "interop", "--example", example])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("text")
 }

@@ -11,6 +11,8 @@ pub(crate) fn run(example: &str, arguments: &[&str], settings: &[(&str, &str)], 
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .env_remove("GOOGLE_CALENDAR_BASE_URL")
         .env_remove("GOOGLE_CALENDAR_TOKEN")
+        .env_remove("CHAT_MODEL")
+        .env_remove("VOICE_MODEL")
         .envs(settings.iter().copied())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -56,9 +56,9 @@ pub use interrupt::Interrupter;
 pub use retry::Retry;
 
 pub(crate) use key::{ApiKey, setting, told};
-#[cfg(feature = "websocket")]
-pub(crate) use note::later;
 pub(crate) use note::{Word, note};
+#[cfg(feature = "websocket")]
+pub(crate) use note::{call_id, later};
 
 use tool_core::runtime::{History, Message, Model, Reply, Turn};
 use tool_core::{Session, ToolError, ToolResponse};

@@ -16,7 +16,7 @@ pub(super) struct Item<'a> {
     pub(super) strict: bool,
 }
 
-/// The shape of OpenAI and its relatives, with a `type` where it is flat.
+/// The shape of `OpenAI` and its relatives, with a `type` where it is flat.
 #[derive(Serialize)]
 struct Function<'a> {
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]

@@ -80,7 +80,7 @@ impl ProviderTools {
     /// The names by which the model calls them: no other function tool may have one of them.
     pub(super) fn names(&self) -> HashSet<String> {
         let named = |config: &Value| config.get("name").and_then(Value::as_str).map(str::to_owned);
-        let inner = |config: &Value| ["function", "custom"].iter().filter_map(|kind| named(config.get(*kind)?)).next();
+        let inner = |config: &Value| ["function", "custom"].iter().find_map(|kind| named(config.get(*kind)?));
         let called = self.configs().filter_map(|config| named(config).or_else(|| inner(config)));
         called.chain(self.answered.iter().cloned()).collect()
     }

@@ -142,9 +142,10 @@ impl Declarations {
         let Some(at) = self.0.names.position(call.name()) else { return call };
         let Some(tool) = self.0.definitions.get(at) else { return call };
         let strict = self.0.strict.get(at).copied().unwrap_or_default();
-        let arguments = match strict {
-            true => crate::schema::restore(tool.parameters(), call.arguments()),
-            false => Cow::Borrowed(call.arguments()),
+        let arguments = if strict {
+            crate::schema::restore(tool.parameters(), call.arguments())
+        } else {
+            Cow::Borrowed(call.arguments())
         };
         match (arguments, tool.name() == call.name()) {
             (Cow::Borrowed(_), true) => call,
@@ -162,6 +163,7 @@ impl Declarations {
 
 impl std::fmt::Debug for Declarations {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Declarations").field("provider", &self.0.provider).field("json", &self.json().get()).finish()
+        // Not the declarations: provider tools may hold secrets that are only for the provider.
+        f.debug_struct("Declarations").field("report", self.report()).finish_non_exhaustive()
     }
 }

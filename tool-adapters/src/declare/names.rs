@@ -124,7 +124,7 @@ impl Names {
         unclear.sort_unstable_by_key(|(_, tool)| *tool);
         for (at, tool) in unclear {
             let free = |wire: &String| !reserved.contains(wire) && !names.tool.contains_key(wire);
-            if let Some(wire) = (0..).map(|attempt| rule.hashed(tool, attempt)).find(free) {
+            if let Some(wire) = (0..=u32::MAX).map(|attempt| rule.hashed(tool, attempt)).find(free) {
                 names.insert(at, tool, wire);
             }
         }

@@ -1,9 +1,10 @@
 //! References that stay, and the definitions that they need.
 
-use super::node::{Node, not_found};
+use super::cycles::Cycles;
+use super::node::not_found;
 use super::walk::Walk;
 use crate::report::ChangeKind;
-use crate::schema::{Place, for_each_child, join};
+use crate::schema::{Place, join};
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 
@@ -15,6 +16,8 @@ pub(super) struct Definitions<'a> {
     taken: HashSet<String>,
     /// Whether the root stands in the projection as it is, so that `#` means what it did.
     pub(super) root_stays: bool,
+    /// Found when first needed.
+    cycles: Option<Cycles>,
     /// The definition that is being written.
     container: Option<Place<'a>>,
     /// Whether the way from there led through a property that is not required.
@@ -84,37 +87,13 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether a reference here closes a cycle that has to be entered: one without an optional property.
-    pub(super) fn closes_cycle(&self, reference: &str, pointer: &str) -> bool {
+    pub(super) fn closes_cycle(&mut self, reference: &str, pointer: &str) -> bool {
         let Some(container) = self.definitions.container.as_ref().filter(|_| !self.definitions.optional) else {
             return false;
         };
         let Some(target) = self.document.resolve(pointer, reference) else { return false };
-        let mut seen = HashSet::new();
-        let mut open = vec![target];
-        while let Some(place) = open.pop() {
-            if std::ptr::eq(place.schema, container.schema) {
-                return true;
-            }
-            let Value::Object(map) = place.schema else { continue };
-            if !seen.insert(std::ptr::from_ref(place.schema)) {
-                continue;
-            }
-            let reference = map.get("$ref").and_then(Value::as_str);
-            open.extend(reference.and_then(|reference| self.document.resolve(&place.pointer, reference)));
-            let required = map.get("required").and_then(Value::as_array);
-            for_each_child(map, &place.pointer, &mut |child| {
-                let needed = |name: &str| required.is_some_and(|names| names.iter().any(|it| it == name));
-                let skipped = match child.keyword {
-                    "properties" => !child.name.is_some_and(needed),
-                    "$defs" | "definitions" => true,
-                    _ => false,
-                };
-                if !skipped {
-                    open.push(Place { schema: child.schema, pointer: child.pointer });
-                }
-            });
-        }
-        false
+        let cycles = self.definitions.cycles.get_or_insert_with(|| Cycles::of(&self.document));
+        cycles.join(container.schema, target.schema)
     }
 
     /// Reports definitions that have another place now, or none.
@@ -122,18 +101,13 @@ impl<'a> Walk<'a> {
         for keyword in ["$defs", "definitions"] {
             let Some(Value::Object(held)) = map.get(keyword) else { continue };
             let under = join(pointer, keyword);
-            let places = &self.definitions.places;
-            let used = |name: &str| places.iter().any(|(_, place)| place.pointer == join(&under, name));
-            if held.keys().any(|name| !used(name)) {
+            let places: HashSet<&str> =
+                self.definitions.places.iter().map(|(_, place)| place.pointer.as_str()).collect();
+            if held.keys().any(|name| !places.contains(join(&under, name).as_str())) {
                 self.log.add(pointer, keyword, ChangeKind::Dropped, "what nothing refers to is left out");
             } else if keyword == "definitions" || !pointer.is_empty() {
                 self.log.add(pointer, keyword, ChangeKind::Rewritten, "`$defs` of the root");
             }
         }
     }
-}
-
-/// A schema of the document as a node.
-pub(super) fn node_of(place: Place<'_>) -> Node<'_> {
-    Node::of(place.schema, place.pointer)
 }

@@ -62,29 +62,25 @@ impl<'a> Walk<'a> {
 
     /// A schema of some of the types; nothing where none of them has a value.
     pub(super) fn one(&mut self, subset: &Subset, facts: &mut Facts<'a>, types: Types) -> Option<Written> {
-        let mut inside = Written::new();
+        let mut written = Written::new();
+        name_type(subset, types, &mut written);
         for kept in facts.kept.iter().filter(|kept| types.meets(types_of_keyword(kept.keyword))) {
-            inside.insert(kept.keyword.to_owned(), kept.value.clone());
+            written.insert(kept.keyword.to_owned(), kept.value.clone());
         }
         if types.meets(Types::ARRAY) {
             let items = std::mem::take(&mut facts.items);
-            self.array(subset, items, &mut inside);
+            self.array(subset, items, &mut written);
         }
-        let mut types = types;
         if types.meets(Types::OBJECT) {
             let shape = std::mem::take(&mut facts.shape);
-            if self.object(subset, shape, &mut inside).is_none() {
-                types = types.without(Types::OBJECT);
+            if self.object(subset, shape, &mut written).is_none() {
+                let others = types.without(Types::OBJECT);
+                if others == Types::NONE {
+                    return None;
+                }
+                name_type(subset, others, &mut written);
             }
         }
-        if types == Types::NONE {
-            return None;
-        }
-        let mut written = Written::new();
-        let name =
-            if subset.typed { types.name().map(|name| name.to_ascii_uppercase().into()) } else { types.to_keyword() };
-        written.extend(name.map(|name| ("type".to_owned(), name)));
-        written.extend(inside);
         Some(written)
     }
 
@@ -164,6 +160,12 @@ impl<'a> Walk<'a> {
         }
         json!({"anyOf": [text, {"type": "NUMBER"}, {"type": "BOOLEAN"}, {"type": "OBJECT"}, {"type": "ARRAY", "items": {}}]})
     }
+}
+
+fn name_type(subset: &Subset, types: Types, written: &mut Written) {
+    let name =
+        if subset.typed { types.name().map(|name| name.to_ascii_uppercase().into()) } else { types.to_keyword() };
+    written.extend(name.map(|name| ("type".to_owned(), name)));
 }
 
 fn extreme<'v>(values: &[&'v Value], lowest: bool) -> Option<&'v Value> {

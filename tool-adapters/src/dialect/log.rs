@@ -15,6 +15,9 @@ impl Log {
 
     /// In the order of the walk; of one keyword what cost most.
     pub(super) fn finish(self) -> Vec<Change> {
+        if self.0.len() < 2 {
+            return self.0;
+        }
         let mut kept: Vec<Change> = Vec::with_capacity(self.0.len());
         let mut at = HashMap::with_capacity(self.0.len());
         for change in self.0 {

@@ -4,6 +4,7 @@
 //! take nearly any, [`subset`] writes them anew for those that know few keywords. What a schema says in several places
 //! (`allOf`, references, branches) is gathered in a [`node`] first. Everything a projection does only ever widens.
 
+mod cycles;
 mod definitions;
 mod emit;
 mod facts;
@@ -48,7 +49,7 @@ pub(crate) struct Projection {
 /// `schema` does (in strict with null for what is absent), and may accept more.
 pub(crate) fn project(provider: Provider, schema: &Value, strict: bool) -> Result<Projection, Refusal> {
     let plain = plain(provider, schema)?;
-    Ok(Projection { not_strict: strict.then_some(NotStrict::Unsupported), ..plain })
+    Ok(if strict { strict::strict(provider, schema, plain) } else { plain })
 }
 
 /// The form that is not strict.

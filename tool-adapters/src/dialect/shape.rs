@@ -42,8 +42,18 @@ impl<'a> Shape<'a> {
         Self { properties, required: required.filter_map(Value::as_str).collect(), rest }
     }
 
+    fn is_silent(&self) -> bool {
+        self.properties.is_empty() && self.required.is_empty() && matches!(self.rest, Rest::Open)
+    }
+
     /// Both. Where one is closed, nothing beyond the properties of the two gets through.
     pub(super) fn and(mut self, other: Self) -> Self {
+        if self.is_silent() {
+            return other;
+        }
+        if other.is_silent() {
+            return self;
+        }
         let mut at: HashMap<_, _> = self.properties.iter().enumerate().map(|(at, (name, _))| (*name, at)).collect();
         for (name, node) in other.properties {
             if let Some((_, there)) = at.get(name).and_then(|at| self.properties.get_mut(*at)) {

@@ -226,11 +226,18 @@ fn share_description(branches: &mut [Written], facts: &Facts<'_>) {
 
 /// Inserts near the front, where maps have an order: a model reads it before what is inside.
 pub(super) fn insert_after_type(written: &mut Written, keyword: &str, value: Value) {
-    let old = std::mem::take(written);
-    written
-        .extend(old.iter().filter(|(known, _)| *known == "type").map(|(known, value)| (known.clone(), value.clone())));
-    written.insert(keyword.to_owned(), value);
-    written.extend(old.into_iter().filter(|(known, _)| known != keyword && known != "type"));
+    let mut new = Some(value);
+    for (known, value) in std::mem::take(written) {
+        if known != "type"
+            && let Some(new) = new.take()
+        {
+            written.insert(keyword.to_owned(), new);
+        }
+        if known != keyword {
+            written.insert(known, value);
+        }
+    }
+    written.extend(new.map(|new| (keyword.to_owned(), new)));
 }
 
 fn push_new(branches: &mut Vec<Written>, branch: Written) {

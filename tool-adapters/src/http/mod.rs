@@ -55,9 +55,6 @@ mod endpoint;
 mod exchange;
 mod failure;
 
-#[cfg(test)]
-mod tests;
-
 use crate::agent::Retry;
 use crate::protocol::{Event, Request};
 use crate::{Declarations, DeclareOptions, Protocol, Provider, declare_tools, protocol};

@@ -65,8 +65,11 @@ impl Block {
         Self { key: None, kind, item, input, json: String::new(), too_large: false }
     }
 
-    /// Adds to the text that a member of the object at `pointer` is.
+    /// Adds to the text that a member of the object at `pointer` is, where there is something to add.
     pub(super) fn append(&mut self, pointer: &str, member: &str, piece: &str, out: &mut Out<'_>) {
+        if piece.is_empty() {
+            return;
+        }
         let object = self.item.pointer_mut(pointer).and_then(Value::as_object_mut);
         let Some(Value::String(text)) = object.map(|object| object.entry(member).or_insert_with(|| Value::from("")))
         else {
@@ -108,7 +111,7 @@ impl Block {
                 out.error(ProtocolError::Truncated { call_id: Some(id.clone()) });
                 // No text at all would be taken for `{}`, and would run.
                 if self.json.trim_ascii().is_empty() {
-                    self.json = "{".to_owned();
+                    "{".clone_into(&mut self.json);
                 }
             }
             _ => {}

@@ -17,7 +17,7 @@ use tool_core::ToolCall;
 /// name may still come in pieces, and the provider's id may come late.
 #[derive(Debug)]
 pub(super) struct Calls<K> {
-    calls: Vec<Call<K>>,
+    all: Vec<Call<K>>,
     /// The latest call of each key.
     latest: HashMap<K, usize>,
     /// All before it are told.
@@ -41,21 +41,21 @@ pub(super) struct Call<K> {
 
 impl<K> Default for Calls<K> {
     fn default() -> Self {
-        Self { calls: Vec::new(), latest: HashMap::new(), told: 0 }
+        Self { all: Vec::new(), latest: HashMap::new(), told: 0 }
     }
 }
 
 impl<K: Clone + Eq + Hash + Display> Calls<K> {
     /// A call begins. One of the same key that is open stays open, and gets no more pieces.
     pub(super) fn begin(&mut self, key: K, wire: Wire) {
-        self.latest.insert(key.clone(), self.calls.len());
+        self.latest.insert(key.clone(), self.all.len());
         let arguments = String::new();
-        self.calls.push(Call { key, wire, arguments, told: false, id: None, too_large: false });
+        self.all.push(Call { key, wire, arguments, told: false, id: None, too_large: false });
     }
 
     /// The latest call of a key.
     pub(super) fn latest(&self, key: &K) -> Option<&Call<K>> {
-        self.latest.get(key).and_then(|&at| self.calls.get(at))
+        self.latest.get(key).and_then(|&at| self.all.get(at))
     }
 
     /// Says the id, the name or more of the name of a call that began without. What is known already stays.
@@ -100,18 +100,18 @@ impl<K: Clone + Eq + Hash + Display> Calls<K> {
 
     /// All that are open are whole.
     pub(super) fn all_whole(&mut self, out: &mut Out<'_>) {
-        for call in self.calls.iter_mut().skip(self.told) {
+        for call in self.all.iter_mut().skip(self.told) {
             call.tell(out);
         }
-        self.told = self.calls.len();
+        self.told = self.all.len();
     }
 
     /// The message was cut off. What is whole by its own text is told; the rest too, each after the error that says so.
     pub(super) fn cut(&mut self, out: &mut Out<'_>) {
-        for call in self.calls.iter_mut().skip(self.told) {
+        for call in self.all.iter_mut().skip(self.told) {
             call.cut(out);
         }
-        self.told = self.calls.len();
+        self.told = self.all.len();
     }
 
     /// The same for one call.
@@ -123,11 +123,11 @@ impl<K: Clone + Eq + Hash + Display> Calls<K> {
 
     /// Whether there is none.
     pub(super) fn is_empty(&self) -> bool {
-        self.calls.is_empty()
+        self.all.is_empty()
     }
 
     fn find(&mut self, key: &K) -> Option<&mut Call<K>> {
-        self.latest.get(key).and_then(|&at| self.calls.get_mut(at))
+        self.latest.get(key).and_then(|&at| self.all.get_mut(at))
     }
 }
 
@@ -176,7 +176,7 @@ impl<K: Display> Call<K> {
             out.error(ProtocolError::Truncated { call_id: self.id.clone() });
             // No text at all would be taken for `{}`, and would run.
             if self.arguments.trim_ascii().is_empty() {
-                self.arguments = "{".to_owned();
+                "{".clone_into(&mut self.arguments);
             }
         }
         self.tell(out);

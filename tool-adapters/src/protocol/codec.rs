@@ -1,5 +1,6 @@
 //! What the protocols share: frames in, events out.
 
+use super::errors::provider_error;
 use super::event::{Event, ProtocolError};
 use super::framing::{Frame, Framing, malformed};
 use super::ids::{Ids, Wire};
@@ -8,6 +9,7 @@ use super::{Protocol, Request};
 use crate::Provider;
 use serde::Deserialize;
 use serde_json::Value;
+use std::borrow::Cow;
 use tool_core::{ModelResult, ResultForm, ToolResponse};
 
 /// What differs between the providers; [`Framed`] does the rest.
@@ -56,6 +58,14 @@ impl<'a> Answer<'a> {
     /// The id to answer under: the provider's, or ours where it gave none.
     pub(super) fn wire_id(&self) -> &'a str {
         self.wire.map(|wire| wire.id.as_str()).filter(|id| !id.is_empty()).unwrap_or(self.id)
+    }
+
+    /// The id to answer under: the provider's as it gave it, or ours in a form that it takes.
+    pub(super) fn conforming_id(&self, form: fn(&'a str) -> Cow<'a, str>) -> Cow<'a, str> {
+        match self.wire.map(|wire| wire.id.as_str()).filter(|id| !id.is_empty()) {
+            Some(id) => Cow::Borrowed(id),
+            None => form(self.id),
+        }
     }
 
     /// The tool's name at the provider.
@@ -108,6 +118,14 @@ impl Out<'_> {
     pub(super) fn item(&mut self, text: &str) {
         if let Some(value) = self.parse(text) {
             self.push(Event::Item(value));
+        }
+    }
+
+    /// Tells the error that an answer is or holds; where it is none, it is kept as unknown.
+    pub(super) fn provider_error(&mut self, text: &str) {
+        match serde_json::from_str(text).ok().as_ref().and_then(provider_error) {
+            Some(error) => self.error(error),
+            None => self.unknown(text),
         }
     }
 

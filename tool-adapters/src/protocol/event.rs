@@ -81,7 +81,7 @@ pub enum ProtocolError {
         /// Its beginning, at most 200 characters.
         text: String,
     },
-    /// It ended in the middle: of an event, or of the call with this id.
+    /// It ended in the middle: of the message, or of the call with this id.
     Truncated {
         /// The call that was cut off.
         call_id: Option<String>,
@@ -117,7 +117,7 @@ impl fmt::Display for ProtocolError {
             Self::Truncated { call_id: Some(id) } => {
                 write!(f, "the stream ended in the middle of the call `{}`", id.escape_debug())
             }
-            Self::Truncated { call_id: None } => f.write_str("the stream ended in the middle of an event"),
+            Self::Truncated { call_id: None } => f.write_str("the stream ended in the middle of the message"),
             Self::DuplicateId { id } => write!(f, "two calls have the id `{}`", id.escape_debug()),
             Self::Orphan { key } => write!(f, "a part of a call came that was not begun: {}", key.escape_debug()),
             Self::TooLarge { most } => write!(f, "an event is larger than {most} bytes"),

@@ -88,10 +88,10 @@ pub(super) fn bedrock(id: &str) -> Cow<'_, str> {
 
 /// `[a-zA-Z0-9]{9}`: what Mistral takes.
 pub(super) fn mistral(id: &str) -> Cow<'_, str> {
+    const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     if id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         return Cow::Borrowed(id);
     }
-    const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     let digits = Sha256::digest(id).into_iter().take(9).map(|byte| {
         let digit = DIGITS.get(usize::from(byte) % DIGITS.len());
         char::from(digit.copied().unwrap_or(b'0'))

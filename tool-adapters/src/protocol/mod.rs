@@ -10,6 +10,8 @@ mod cohere;
 mod errors;
 mod event;
 mod fields;
+#[cfg(test)]
+mod fixtures;
 mod framing;
 mod gemini;
 mod gemini_live;

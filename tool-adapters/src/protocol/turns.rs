@@ -95,7 +95,7 @@ impl<'a> Writer<'a> {
             return;
         }
         let item = W::text(text);
-        match self.turns.last_mut().filter(|turn| !turn.model && !(W::RESULTS_APART && turn.results > 0)) {
+        match self.turns.last_mut().filter(|turn| !(turn.model || W::RESULTS_APART && turn.results > 0)) {
             Some(turn) => turn.content.push(item),
             None => self.turns.push(Turn { model: false, content: vec![item], results: 0 }),
         }
@@ -106,7 +106,7 @@ impl<'a> Writer<'a> {
             Some((id, name)) => W::result(id, name, result),
             None => W::result(&W::id(if W::IDS { call_id } else { "" }), &self.name(tool), result),
         };
-        match self.turns.last_mut().filter(|turn| !turn.model && !(W::RESULTS_APART && turn.results == 0)) {
+        match self.turns.last_mut().filter(|turn| !(turn.model || W::RESULTS_APART && turn.results == 0)) {
             Some(turn) => {
                 turn.content.insert(turn.results, item);
                 turn.results += 1;

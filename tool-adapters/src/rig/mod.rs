@@ -34,7 +34,7 @@
 mod output;
 
 use crate::convert::{Declared, Function, items};
-use crate::{Declarations, Provider, declare};
+use crate::{DeclareOptions, Declarations, Provider, declare_tools};
 use ::rig_core::message::ToolName;
 use ::rig_core::tool::DynamicTool;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,13 +42,13 @@ use std::sync::{Arc, LazyLock};
 use std::time::SystemTime;
 use tool_core::{Session, ToolCall};
 
-/// The tools of a session, for an agent whose model is of a provider.
+/// The tools that a session's model may see now, for an agent whose model is of a provider.
 ///
 /// `rig` sends names and schemas nearly as it gets them, so they are declared to `provider`; it has no form for
 /// provider tools, and they are left out. What fails reaches the model as what the tool says, and the agent as a
 /// [`ToolExecutionError`](rig_core::tool::ToolExecutionError) of the nearest kind, with ours as its code.
 pub fn tools(provider: Provider, session: &Session) -> Vec<DynamicTool> {
-    let declared = declare(provider, session.tools());
+    let declared = declare_tools(provider, &session.definitions(), &[], DeclareOptions::default());
     let functions = items(&declared).into_iter().filter_map(|item| match item {
         Declared::Function(function) => Some(function),
         Declared::Provider(_) => None,

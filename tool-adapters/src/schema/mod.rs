@@ -13,4 +13,4 @@ pub(crate) use document::{Document, Draft, Place};
 pub(crate) use pointer::join;
 pub(crate) use restore::restore;
 pub(crate) use types::Types;
-pub(crate) use walk::{for_each_child, is_annotation, is_schema};
+pub(crate) use walk::{Child, for_each_child, is_annotation, is_schema};

@@ -125,6 +125,10 @@ impl Calls {
         }
     }
 
+    pub(super) fn was_withdrawn(&self, id: &str) -> bool {
+        self.known.iter().any(|known| known.withdrawn && known.call.id() == id)
+    }
+
     /// The user has spoken.
     pub(super) fn interrupt(&mut self) {
         self.session.interrupt();

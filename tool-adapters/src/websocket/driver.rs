@@ -14,6 +14,9 @@ use tokio::time::{Instant, sleep};
 use tool_core::runtime::ToolChoice;
 use tool_core::{Session, ToolDefinition};
 
+/// A connection that has held for longer was a good one: attempts are counted anew.
+const HELD: Duration = Duration::from_secs(5);
+
 pub(super) struct Driver {
     pub(super) model: LiveModel,
     pub(super) protocol: Box<dyn Protocol>,
@@ -34,12 +37,16 @@ pub(super) struct State {
     pub(super) conversation: u64,
     /// The model is speaking, as far as we know.
     pub(super) speaking: bool,
-    /// The message that is being read has had calls.
-    pub(super) called: bool,
     /// The model is to speak now that there is something new, or as soon as all calls have their results.
     pub(super) asked: Asked,
+    /// Whether the setup was sent,
+    pub(super) connecting: bool,
+    /// and since when the provider has taken part.
+    pub(super) since: Option<Instant>,
     /// The id of a call that the provider has sent before.
     pub(super) again: Option<String>,
+    /// The id of a call that was cut off.
+    pub(super) cut: Option<String>,
 }
 
 /// When the model is to be told to speak.
@@ -113,14 +120,15 @@ impl Driver {
     pub(super) async fn run(mut self) {
         let mut failed = 0;
         loop {
-            let began = Instant::now();
             let lost = match self.connection().await {
                 End::Over => break,
                 End::Lost(lost) => lost,
             };
-            // One that has held was a good one.
-            failed = if began.elapsed() > self.model.retry.longest { 1 } else { failed + 1 };
-            let wait = self.model.retry.wait(failed).filter(|_| lost.again);
+            let with_handle = self.state.handle.is_some();
+            let held = self.lost();
+            failed = if held > HELD { 1 } else { failed + 1 };
+            let again = lost.again || with_handle && self.state.handle.is_none();
+            let wait = self.model.retry.wait(failed).filter(|_| again);
             let Some(wait) = wait else {
                 self.events.push(LiveEvent::Failed(lost.error));
                 break;
@@ -152,13 +160,11 @@ impl Driver {
             Ok(socket) => self.link(socket),
             Err(lost) => return End::Lost(lost),
         };
+        self.state.connecting = true;
         let end = self.serve(&mut link).await;
-        let refused = !link.ready;
         if let End::Over = end {
-            self.events.flush().await;
             link.close().await;
         }
-        self.lost(refused);
         end
     }
 
@@ -187,19 +193,23 @@ impl Driver {
         if !resumed {
             self.state.conversation += 1;
         }
+        self.state.since = Some(Instant::now());
         self.events.push(LiveEvent::Connected { resumed });
     }
 
-    /// Nothing of the message that was under way will come.
-    fn lost(&mut self, refused: bool) {
+    /// Nothing of the message that was under way will come. How long the connection has held.
+    fn lost(&mut self) -> Duration {
         for event in self.protocol.finish() {
             // A call that was cut off runs not: the model that takes the conversation up makes it again.
             if !matches!(event, Event::Call(_)) {
                 self.events.push(LiveEvent::Model(event));
             }
         }
-        let handle = self.state.handle.take().filter(|_| !refused);
-        self.state = State { handle, conversation: self.state.conversation, ..State::default() };
+        let State { handle, conversation, since, connecting, .. } = std::mem::take(&mut self.state);
+        // A handle with which the provider let nobody in is of no use.
+        let handle = handle.filter(|_| since.is_some() || !connecting);
+        self.state = State { handle, conversation, ..State::default() };
+        since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     pub(super) fn too_slow(&self) -> Lost {

@@ -63,9 +63,6 @@ mod serve;
 mod tls;
 mod words;
 
-#[cfg(test)]
-mod tests;
-
 pub use build::{LiveModel, Updates, updates};
 pub use input::{Ended, LiveInput};
 

@@ -7,7 +7,7 @@ use super::driver::{Asked, Driver, End};
 use super::input::Input;
 use super::link::{Incoming, Link, read};
 use super::words::{self, Words};
-use crate::agent::{later, note, told};
+use crate::agent::{call_id, later, note, told};
 use crate::protocol::{Event, ProtocolError};
 use futures_util::StreamExt;
 use serde_json::Value;
@@ -63,8 +63,7 @@ impl Driver {
                     None
                 }
                 Tick::Update(response) => {
-                    self.say(words::text(self.model.provider, &later(&response)), Asked::Now, link);
-                    self.events.push(LiveEvent::Updated(response));
+                    self.updated(response, link);
                     None
                 }
                 Tick::Heartbeat if !link.ready => Some(End::Lost(self.too_slow())),
@@ -121,6 +120,7 @@ impl Driver {
             link.ready = true;
             self.connected();
         }
+        self.state.speaking |= words::begins(&message);
         if let Some(handle) = words::handle(&message) {
             self.state.handle = handle;
         }
@@ -131,6 +131,8 @@ impl Driver {
 
     fn event(&mut self, event: Event, link: &mut Link) {
         let event = match event {
+            // The model was stopped in the middle of it: what has come of it may mean something else.
+            Event::Call(call) if self.state.cut.as_deref() == Some(call.id()) => return,
             Event::Call(call) => {
                 let call = self.declarations.restore(call);
                 self.call(&call, link);
@@ -144,14 +146,16 @@ impl Driver {
             }
             Event::Cancelled(ids) => self.calls.withdraw(ids),
             Event::Interrupted => {
-                self.state.speaking = false;
                 self.calls.interrupt();
+                // What the user says will be answered.
+                self.state.asked = Asked::No;
             }
             Event::Error(ProtocolError::DuplicateId { id }) => self.state.again = Some(id.clone()),
+            Event::Error(ProtocolError::Truncated { call_id: Some(id) }) => self.state.cut = Some(id.clone()),
             Event::Finished(_) => {
                 self.state.speaking = false;
-                // The results of calls have an answer of their own: the turn goes on.
-                if !std::mem::take(&mut self.state.called) && !self.calls.are_awaited() {
+                // Results that the model has yet to speak of belong to the same turn.
+                if self.state.asked == Asked::No && !self.calls.are_awaited() {
                     self.calls.next_turn();
                 }
             }
@@ -161,7 +165,6 @@ impl Driver {
     }
 
     fn call(&mut self, call: &ToolCall, link: &mut Link) {
-        self.state.called = true;
         let again = self.state.again.take();
         if let Some(answer) = self.calls.start(call.clone(), self.state.conversation, again.as_deref()) {
             self.answer(&answer, true, link);
@@ -187,6 +190,14 @@ impl Driver {
             Done::Turned(turn) => return self.turned(turn),
         }
         None
+    }
+
+    /// Word of a call that goes on. Of one that the provider has withdrawn it wants to hear nothing.
+    fn updated(&mut self, response: ToolResponse, link: &mut Link) {
+        if !self.calls.was_withdrawn(call_id(&response)) {
+            self.say(words::text(self.model.provider, &later(&response)), Asked::Now, link);
+        }
+        self.events.push(LiveEvent::Updated(response));
     }
 
     fn turned(&mut self, turn: Turn) -> Option<End> {

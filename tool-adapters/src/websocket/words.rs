@@ -93,3 +93,8 @@ pub(super) fn handle(message: &Value) -> Option<Option<String>> {
 pub(super) fn is_set_up(message: &Value) -> bool {
     message.get("setupComplete").is_some()
 }
+
+/// Whether the provider says that the model begins to speak.
+pub(super) fn begins(message: &Value) -> bool {
+    message["type"] == "response.created"
+}

@@ -1,3 +1,4 @@
+mod golden;
 mod mixing;
 mod names;
 mod output;

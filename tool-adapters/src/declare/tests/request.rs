@@ -86,7 +86,7 @@ fn more_tools_than_a_provider_takes_is_a_warning() {
 #[test]
 fn a_list_of_ten_thousand_tools_works() {
     let tools = (0..10_000).map(|at| echo(&format!("files.say:{at}"))).collect::<Vec<_>>();
-    for provider in Provider::ALL {
+    for provider in [Provider::OpenAiChat, Provider::GeminiLive, Provider::Mcp] {
         let declared = plain(provider, &tools);
         let json = json_of(&declared);
         let list = json[0].get("functionDeclarations").unwrap_or(&json);

@@ -3,6 +3,7 @@
 use crate::Provider;
 
 /// A strict form: what it enforces, and what it refuses.
+#[allow(clippy::struct_excessive_bools)] // each is a rule of its own
 pub(super) struct Form {
     /// Every property is required; one that may be left out is null instead.
     pub(super) all_required: bool,
@@ -14,7 +15,7 @@ pub(super) struct Form {
     pub(super) lengths: bool,
     pub(super) pattern: fn(&str) -> bool,
     pub(super) formats: &'static [&'static str],
-    /// Whether a tool is held to OpenAI's limits.
+    /// Whether a tool is held to `OpenAI`'s limits.
     pub(super) limited: bool,
 }
 

@@ -1,4 +1,4 @@
-//! OpenAI's limits on the schema of a tool.
+//! `OpenAI`'s limits on the schema of a tool.
 
 use super::walk::Written;
 use crate::report::NotStrict;

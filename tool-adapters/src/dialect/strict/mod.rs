@@ -17,7 +17,7 @@ mod node;
 mod nullable;
 mod object;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod typed;
 mod walk;
 

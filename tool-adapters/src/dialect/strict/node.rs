@@ -42,7 +42,7 @@ impl<'a> Walk<'a> {
         if let Some(union) = self.union(own) {
             return self.write_union(own, &union);
         }
-        let facts = self.facts(own)?;
+        let facts = self.facts(own);
         self.write_types(own, facts)
     }
 
@@ -93,7 +93,7 @@ impl<'a> Walk<'a> {
         }
         let Some(written) = joined(branches) else { return Ok(None) };
         let notes = own.iter().map(|own| own.reading(Reads::Annotations)).collect::<Vec<_>>();
-        self.around(written, &notes).map(Some)
+        Ok(Some(self.around(written, &notes)))
     }
 
     fn branch(&mut self, place: Place<'a>, beside: &[Own<'a>]) -> Result<Option<Written>, NotStrict> {
@@ -110,17 +110,17 @@ impl<'a> Walk<'a> {
     }
 
     /// Adds the description that stands around what is written.
-    pub(super) fn around(&mut self, mut written: Written, notes: &[Own<'a>]) -> Result<Written, NotStrict> {
-        let facts = self.facts(notes)?;
+    pub(super) fn around(&mut self, mut written: Written, notes: &[Own<'a>]) -> Written {
+        let facts = self.facts(notes);
         if written.contains_key("$ref") && describe(&facts.descriptions, &facts.lost).is_some() {
             written = Written::from_iter([("anyOf".to_owned(), Value::Array(vec![written.into()]))]);
         }
         facts.describe(&mut written);
-        Ok(written)
+        written
     }
 
     /// Sorts the keywords of a node that is no union.
-    pub(super) fn facts(&mut self, own: &[Own<'a>]) -> Result<Facts<'a>, NotStrict> {
+    pub(super) fn facts(&mut self, own: &[Own<'a>]) -> Facts<'a> {
         let at_root = own.first().is_some_and(|own| own.pointer.is_empty());
         let mut facts = Facts {
             // Arguments are an object, said or not.
@@ -141,7 +141,7 @@ impl<'a> Walk<'a> {
             let types = values.iter().fold(Types::NONE, |all, value| all | Types::of_value(value));
             facts.types = facts.types & types;
         }
-        Ok(facts)
+        facts
     }
 
     fn fact(&mut self, facts: &mut Facts<'a>, pointer: &str, keyword: Keyword<'a>) {
@@ -177,7 +177,7 @@ impl<'a> Walk<'a> {
             return;
         }
         let known = facts.values.take();
-        let both = |value: &&Value| known.as_ref().is_none_or(|known| known.iter().any(|other| *other == *value));
+        let both = |value: &&Value| known.as_ref().is_none_or(|known| known.contains(value));
         facts.values = Some(values.iter().filter(both).collect());
         facts.constant |= constant;
     }
@@ -259,7 +259,7 @@ fn flat(mut written: Written) -> Vec<Written> {
 /// Branches as one schema; nothing where there are none. One type or null is one schema of both.
 pub(super) fn joined(mut branches: Vec<Written>) -> Option<Written> {
     if let [first, second] = branches.as_slice() {
-        let null = [first, second].into_iter().position(|branch| is_null(branch));
+        let null = [first, second].into_iter().position(is_null);
         let other = null.and_then(|null| branches.get(1 - null)).filter(|other| has_one_type(other));
         if let Some(mut both) = other.cloned() {
             super::nullable::add_null(&mut both);

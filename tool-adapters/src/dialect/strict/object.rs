@@ -3,7 +3,7 @@
 use super::node::Facts;
 use super::nullable::nullable;
 use super::typed::of_type;
-use super::walk::{Own, Walk, Written};
+use super::walk::{Own, Reads, Walk, Written, is_union};
 use crate::report::{ChangeKind, NotStrict};
 use crate::schema::{Place, join};
 use serde_json::{Map, Value};
@@ -27,13 +27,10 @@ impl<'a> Walk<'a> {
             if !needed && self.form.all_required {
                 optional = true;
                 // A constant is never null. L27
-                match schema.contains_key("const") {
-                    false => schema = nullable(schema),
-                    true if self.always(place) => {}
-                    true => {
-                        let keyword = "const".to_owned();
-                        return Err(NotStrict::Keyword { pointer: place.pointer.clone(), keyword });
-                    }
+                if !schema.contains_key("const") {
+                    schema = nullable(schema);
+                } else if !self.always(place) {
+                    return Err(NotStrict::Keyword { pointer: place.pointer.clone(), keyword: "const".to_owned() });
                 }
             }
             named.insert((*name).to_owned(), schema.into());
@@ -88,7 +85,18 @@ impl<'a> Walk<'a> {
         }
         let additional = says("additionalProperties").into_iter().chain(says("unevaluatedProperties"));
         let additional = additional.collect::<Vec<_>>();
-        if additional.iter().any(|keyword| *keyword.value == Value::Bool(false)) {
+        let closes = |name: &str| additional.iter().find(|it| it.name == name && *it.value == Value::Bool(false));
+        if closes("additionalProperties").is_some() {
+            return Ok(());
+        }
+        if let Some(keyword) = closes("unevaluatedProperties") {
+            if own.iter().any(names_elsewhere) || own.iter().map(unions_beside).sum::<usize>() > 1 {
+                return Err(NotStrict::OpenObject { pointer: pointer(keyword.own) });
+            }
+            if own.iter().any(|own| own.reads == Reads::Assertions) {
+                let detail = "each branch takes its own properties, not those of others besides";
+                self.log.add(&pointer(keyword.own), keyword.name, ChangeKind::Closed, detail);
+            }
             return Ok(());
         }
         if let Some(open) = additional.first() {
@@ -132,4 +140,14 @@ impl<'a> Walk<'a> {
 fn required<'a>(facts: &Facts<'a>) -> BTreeSet<&'a str> {
     let lists = of_type(facts, &["required"]).into_iter().filter_map(|keyword| keyword.value.as_array());
     lists.flatten().filter_map(Value::as_str).collect()
+}
+
+/// Whether a schema takes properties by keywords that no strict form has.
+fn names_elsewhere(own: &Own<'_>) -> bool {
+    ["if", "then", "else", "dependentSchemas", "$dynamicRef"].iter().any(|keyword| own.map.contains_key(*keyword))
+}
+
+/// The unions that a schema of a branch has beside the one that the branch is of.
+fn unions_beside(own: &Own<'_>) -> usize {
+    if own.reads == Reads::Assertions { own.map.keys().filter(|keyword| is_union(keyword)).count() } else { 0 }
 }

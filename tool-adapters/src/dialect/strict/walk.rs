@@ -93,6 +93,8 @@ impl<'a> Walk<'a> {
     pub(super) fn node(&mut self, place: Place<'a>) -> Result<Option<Written>, NotStrict> {
         match place.schema {
             Value::Bool(false) => return Ok(None),
+            // The root is an object itself.
+            Value::Object(_) if place.pointer.is_empty() => {}
             Value::Object(map) => {
                 if let Some(written) = self.reference(map, &place)? {
                     return Ok(Some(written));
@@ -149,7 +151,7 @@ impl<'a> Walk<'a> {
             self.log.add(&place.pointer, "$ref", ChangeKind::Rewritten, format!("`{new}`"));
         }
         let written = Written::from_iter([("$ref".to_owned(), Value::from(new))]);
-        self.around(written, &[around]).map(Some)
+        Ok(Some(self.around(written, &[around])))
     }
 
     /// The schemas that say what `place` is: itself, and what it refers to or includes.

@@ -260,3 +260,14 @@ fn the_schema_is_left_as_it_is_and_properties_keep_their_order() {
     assert_eq!(projected(Gemini, &schema).schema["propertyOrdering"], json!(names));
     assert_eq!(schema, before);
 }
+
+#[test]
+fn an_exclusive_bound_of_an_integer_is_the_next_integer() {
+    let written = |schema: Value| parameter(Gemini, &schema);
+    let both = json!({"type": "integer", "exclusiveMinimum": -2.5, "exclusiveMaximum": 2.5});
+    assert_eq!(written(both), json!({"type": "INTEGER", "minimum": -2, "maximum": 2}));
+    let whole = json!({"type": "integer", "exclusiveMinimum": 2.0, "exclusiveMaximum": 5});
+    assert_eq!(written(whole), json!({"type": "INTEGER", "minimum": 3, "maximum": 4}));
+    let number = written(json!({"type": "number", "exclusiveMinimum": 0}));
+    assert_eq!(number, json!({"type": "NUMBER", "description": "more than 0", "minimum": 0}));
+}

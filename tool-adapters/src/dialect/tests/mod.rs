@@ -8,6 +8,7 @@ mod keywords;
 mod oracle;
 mod real;
 mod roots;
+mod strictness;
 mod widening;
 
 use super::{Projection, project};

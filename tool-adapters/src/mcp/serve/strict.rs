@@ -96,17 +96,25 @@ fn check_envelope(message: &Map<String, Value>) -> Result<(), Refused> {
     }
 }
 
-/// The parameters of a call, by their exact names.
+/// The parameters of what is served, by their exact names.
 fn check_params(method: &str, given: Option<&Value>) -> Result<(), Refused> {
-    if method != "tools/call" {
-        return Ok(());
-    }
     let none = Map::new();
     let given = given.and_then(Value::as_object).unwrap_or(&none);
-    let known = ["name", "arguments", "_meta", "inputResponses", "requestState", "task"];
-    if let Some(key) = given.keys().find(|key| !known.contains(&key.as_str())) {
-        return Err(params(format!("`tools/call` has no parameter `{}`", shown(key))));
+    match method {
+        "tools/call" => check_call(given),
+        "tools/list" => {
+            only(method, given, &["cursor", "_meta"])?;
+            match given.get("cursor") {
+                Some(cursor) if !cursor.is_string() => Err(params("`cursor` has to be a text")),
+                _ => Ok(()),
+            }
+        }
+        _ => Ok(()),
     }
+}
+
+fn check_call(given: &Map<String, Value>) -> Result<(), Refused> {
+    only("tools/call", given, &["name", "arguments", "_meta", "inputResponses", "requestState", "task"])?;
     if !given.get("name").is_some_and(Value::is_string) {
         return Err(params("`tools/call` needs the tool's `name`, a text"));
     }
@@ -116,28 +124,18 @@ fn check_params(method: &str, given: Option<&Value>) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Whether a method that the protocol knows came with parameters that it does not take: then it is read as one that
-/// nobody knows.
+fn only(method: &str, given: &Map<String, Value>, known: &[&str]) -> Result<(), Refused> {
+    match given.keys().find(|key| !known.contains(&key.as_str())) {
+        Some(key) => Err(params(format!("`{method}` has no parameter `{}`", shown(key)))),
+        None => Ok(()),
+    }
+}
+
+/// Whether a method that is served came with parameters that it does not take: it is then read as one that nobody
+/// knows.
 fn is_misread(request: &ClientRequest) -> bool {
-    const KNOWN: [&str; 16] = [
-        "initialize",
-        "ping",
-        "server/discover",
-        "tools/list",
-        "tools/call",
-        "prompts/get",
-        "prompts/list",
-        "resources/list",
-        "resources/read",
-        "resources/subscribe",
-        "resources/unsubscribe",
-        "resources/templates/list",
-        "subscriptions/listen",
-        "completion/complete",
-        "logging/setLevel",
-        "tasks/get",
-    ];
-    matches!(request, ClientRequest::CustomRequest(custom) if KNOWN.contains(&custom.method.as_str()))
+    let served = ["tools/list", "tools/call"];
+    matches!(request, ClientRequest::CustomRequest(custom) if served.contains(&custom.method.as_str()))
 }
 
 /// A name of the sender's, fit to be read.

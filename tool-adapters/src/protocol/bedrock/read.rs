@@ -200,9 +200,7 @@ fn piece(block: &mut Block, delta: &Delta<'_>, out: &mut Out<'_>) -> bool {
         known = true;
         out.reasoning(thought.text.or_empty());
         block.append(THOUGHT, "text", thought.text.or_empty(), out);
-        if let Some(signature) = thought.signature.0.as_deref() {
-            block.append(THOUGHT, "signature", signature, out);
-        }
+        block.append(THOUGHT, "signature", thought.signature.or_empty(), out);
         block.append("/reasoningContent", "redactedContent", thought.redacted_content.or_empty(), out);
     }
     if let Some(parts) = delta.tool_result.read::<Vec<Value>>() {

@@ -1,5 +1,7 @@
 //! What Converse's events and answers look like: an object of one member, named after what it is.
 
+#![allow(clippy::struct_field_names)] // They are the provider's.
+
 use crate::protocol::fields::{Count, Json, Object, Text};
 use serde::Deserialize;
 

@@ -56,7 +56,7 @@ impl Words for Blocks {
 
 /// One message with all results of a step.
 pub(super) fn results(answers: &[Answer<'_>]) -> Value {
-    let results = answers.iter().map(|answer| tool_result(&Blocks::id(answer.wire_id()), &answer.result));
+    let results = answers.iter().map(|answer| tool_result(&answer.conforming_id(ids::anthropic), &answer.result));
     json!({"role": "user", "content": results.collect::<Vec<_>>()})
 }
 
@@ -118,6 +118,6 @@ pub(super) fn request(request: &Request<'_>) -> Value {
     merged(body, request)
 }
 
-fn message(turn: Turn) -> Value {
-    json!({"role": if turn.model { "assistant" } else { "user" }, "content": turn.content})
+fn message(Turn { model, content, .. }: Turn) -> Value {
+    json!({"role": if model { "assistant" } else { "user" }, "content": Value::Array(content)})
 }

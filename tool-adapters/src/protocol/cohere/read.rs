@@ -2,7 +2,6 @@
 
 use crate::protocol::calls::Calls;
 use crate::protocol::codec::Out;
-use crate::protocol::errors::provider_error;
 use crate::protocol::event::{Event, Finish, ProtocolError};
 use crate::protocol::fields::{Count, Json, Object, Objects, Text};
 use crate::protocol::ids::Wire;
@@ -134,10 +133,7 @@ impl Reader {
     fn answer(&mut self, answer: &Answer<'_>, text: &str, out: &mut Out<'_>) {
         let Some(message) = &*answer.message else {
             self.begun = false;
-            return match serde_json::from_str(text).ok().as_ref().and_then(provider_error) {
-                Some(error) => out.error(error),
-                None => out.unknown(text),
-            };
+            return out.provider_error(text);
         };
         self.said(message, out);
         for (key, called) in (0..).zip(&message.tool_calls.0) {

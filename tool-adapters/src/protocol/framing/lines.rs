@@ -10,7 +10,7 @@ pub(super) struct Lines {
     name: String,
     data: Vec<u8>,
     /// How many `data` lines there were: two empty ones are an event too.
-    lines: usize,
+    count: usize,
     /// It is too long to be kept.
     dropped: bool,
 }
@@ -47,10 +47,10 @@ impl Lines {
             return self.drop_event(sink);
         }
         if !self.dropped {
-            self.data.extend_from_slice(if self.lines > 0 { b"\n" } else { b"" });
+            self.data.extend_from_slice(if self.count > 0 { b"\n" } else { b"" });
             self.data.extend_from_slice(value);
         }
-        self.lines += 1;
+        self.count += 1;
     }
 
     /// The event is too long: it is passed over.
@@ -63,12 +63,12 @@ impl Lines {
 
     /// Whether an event has begun.
     pub(super) fn has_event(&self) -> bool {
-        !self.dropped && (self.lines > 0 || !self.name.is_empty())
+        !self.dropped && (self.count > 0 || !self.name.is_empty())
     }
 
     /// What it says so far; `None` where it has said nothing.
     pub(super) fn data(&self) -> Option<&[u8]> {
-        (self.lines > 0).then_some(self.data.as_slice())
+        (self.count > 0).then_some(self.data.as_slice())
     }
 
     /// The event is over.
@@ -77,12 +77,12 @@ impl Lines {
         match data {
             _ if self.dropped => {}
             b"" => {}
-            data if self.lines > 1 => several(&self.name, data, sink),
+            data if self.count > 1 => several(&self.name, data, sink),
             data => one(&self.name, data, sink),
         }
         self.name.clear();
         self.data.clear();
-        (self.lines, self.dropped) = (0, false);
+        (self.count, self.dropped) = (0, false);
     }
 }
 

@@ -253,14 +253,12 @@ fn joined<'a>(kept: &mut Vec<u8>, part: &'a [u8]) -> Cow<'a, [u8]> {
 
 /// Hands on a text. Bytes that are no UTF-8 are told and replaced, so that what stands beside them is not lost.
 fn event(name: &str, bytes: &[u8], sink: Sink<'_>) {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => sink(Frame::Event { name, text }),
-        Err(_) => {
-            let text = String::from_utf8_lossy(bytes);
-            sink(Frame::Problem(malformed("bytes that are no UTF-8 were replaced", &text)));
-            sink(Frame::Event { name, text: &text });
-        }
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return sink(Frame::Event { name, text });
     }
+    let text = String::from_utf8_lossy(bytes);
+    sink(Frame::Problem(malformed("bytes that are no UTF-8 were replaced", &text)));
+    sink(Frame::Event { name, text: &text });
 }
 
 /// The error of a text that is not what it should be.

@@ -22,9 +22,14 @@ pub(in crate::protocol) fn function_response(id: &str, name: &str, result: &Mode
         Some(parts) => parts.into_iter().partition(is_media),
         None => (Vec::new(), Vec::new()),
     };
-    let told = match result.parts {
-        true => Value::from(rest.iter().map(results::text_of).collect::<Vec<_>>().join("\n")),
-        false => value(result),
+    let told = if result.parts {
+        let texts = rest.iter().map(results::text_of).filter(|text| !text.is_empty());
+        Value::from(texts.collect::<Vec<_>>().join(
+            "
+",
+        ))
+    } else {
+        value(result)
     };
     let member = if result.is_error { "error" } else { "output" };
     response.insert("response".to_owned(), json!({member: told}));

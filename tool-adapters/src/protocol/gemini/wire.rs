@@ -86,6 +86,7 @@ pub(super) struct Blob<'a> {
 }
 
 /// What was used.
+#[allow(clippy::struct_field_names)] // They are the provider's.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::protocol) struct Counts {

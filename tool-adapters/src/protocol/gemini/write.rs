@@ -91,16 +91,15 @@ pub(super) fn request(request: &Request<'_>) -> Value {
         body.insert("generationConfig".to_owned(), json!({"maxOutputTokens": most}));
     }
     if !request.declarations.is_empty() {
-        let tools = body::tools(request);
+        body.insert("tools".to_owned(), body::tools(request));
         let mode = match request.tool_choice {
             ToolChoice::None => Some("NONE"),
             ToolChoice::Required => Some("ANY"),
             _ => None,
         };
-        if let Some(mode) = mode.filter(|_| has_functions(&tools)) {
+        if let Some(mode) = mode.filter(|_| has_functions(request)) {
             body.insert("toolConfig".to_owned(), json!({"functionCallingConfig": {"mode": mode}}));
         }
-        body.insert("tools".to_owned(), tools);
     }
     merged(body, request)
 }
@@ -112,8 +111,8 @@ pub(in crate::protocol) fn instruction(request: &Request<'_>) -> Option<(String,
 }
 
 /// Whether there are functions among the tools: without, there is no choice of them.
-fn has_functions(tools: &Value) -> bool {
-    tools.as_array().is_some_and(|tools| tools.iter().any(|tool| tool.get("functionDeclarations").is_some()))
+fn has_functions(request: &Request<'_>) -> bool {
+    request.declarations.report().tools.iter().any(|tool| tool.declared_as.is_some())
 }
 
 /// A turn; what the model said in pieces is one text again. Signed pieces stay by themselves.

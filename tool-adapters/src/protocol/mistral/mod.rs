@@ -38,7 +38,10 @@ impl Codec for MistralCodec {
     }
 
     fn encode(&self, answers: &[Answer<'_>]) -> Value {
-        answers.iter().map(|answer| result(&ids::mistral(answer.wire_id()), answer.name(), &answer.result)).collect()
+        answers
+            .iter()
+            .map(|answer| result(&answer.conforming_id(ids::mistral), answer.name(), &answer.result))
+            .collect()
     }
 
     fn request(&self, request: &Request<'_>) -> Value {

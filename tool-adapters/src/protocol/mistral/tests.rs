@@ -28,10 +28,10 @@ fn calls_without_ids_that_all_have_the_index_0_are_told_apart() {
     let stream = sse([&*format!(
         r#"{{"choices":[{{"delta":{{"tool_calls":[{call},{call}]}},"finish_reason":"tool_calls"}}]}}"#
     )]);
-    expect![[r#"
+    expect![[r"
         call: call_0 add {}
         call: call_1 add {}
-        finished: ToolCalls"#]]
+        finished: ToolCalls"]]
     .assert_eq(&read(Mistral, &stream));
 }
 
@@ -39,9 +39,9 @@ fn calls_without_ids_that_all_have_the_index_0_are_told_apart() {
 fn why_it_ended_is_told() {
     let answer =
         r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"model_length"}]}"#;
-    expect![[r#"
+    expect![[r"
         text: a
-        finished: Length"#]]
+        finished: Length"]]
     .assert_eq(&read(Mistral, answer));
 }
 

@@ -6,7 +6,6 @@ mod tests;
 use super::body::{add_tools, finished, object_arguments, system, wire_name};
 use super::calls::Calls;
 use super::codec::{Answer, Codec, Framed, Out};
-use super::errors::provider_error;
 use super::event::{Event, Finish, ProtocolError};
 use super::fields::{Count, Json, Object, Objects, Text};
 use super::ids::Wire;
@@ -32,14 +31,20 @@ pub(super) struct OllamaCodec {
 struct Line<'a> {
     #[serde(borrow, default)]
     message: Object<Said<'a>>,
-    #[serde(default)]
-    done: bool,
+    #[serde(borrow, default)]
+    done: Text<'a>,
     #[serde(borrow, default)]
     done_reason: Text<'a>,
     #[serde(default)]
     prompt_eval_count: Count,
     #[serde(default)]
     eval_count: Count,
+}
+
+impl Line<'_> {
+    fn is_last(&self) -> bool {
+        self.done.or_empty() == "true"
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -75,11 +80,8 @@ impl Codec for OllamaCodec {
 
     fn read(&mut self, _name: &str, text: &str, out: &mut Out<'_>) {
         let Some(Object(line)) = out.parse::<Object<Line<'_>>>(text) else { return };
-        let Some(line) = line.filter(|line| line.message.is_some() || line.done) else {
-            return match serde_json::from_str(text).ok().as_ref().and_then(provider_error) {
-                Some(error) => out.error(error),
-                None => out.unknown(text),
-            };
+        let Some(line) = line.filter(|line| line.message.is_some() || line.is_last()) else {
+            return out.provider_error(text);
         };
         self.begun = true;
         if let Some(said) = &*line.message {
@@ -89,7 +91,7 @@ impl Codec for OllamaCodec {
                 self.call(called, out);
             }
         }
-        if line.done {
+        if line.is_last() {
             let (input, output) = (line.prompt_eval_count.0, line.eval_count.0);
             out.push(Event::Usage(Usage { input, output, ..Usage::default() }));
             let finish = match line.done_reason.or_empty() {

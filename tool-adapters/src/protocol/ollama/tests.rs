@@ -27,10 +27,10 @@ fn lines_with_thoughts_and_calls_are_read() {
 #[test]
 fn a_whole_answer_is_read() {
     let answer = r#"{"model": "m", "message": {"role": "assistant", "content": "Hi"}, "done_reason": "length", "done": true, "eval_count": 2}"#;
-    expect![[r#"
+    expect![[r"
         text: Hi
         usage: 0 0 2 0
-        finished: Length"#]]
+        finished: Length"]]
     .assert_eq(&read(Ollama, answer));
 }
 

@@ -165,7 +165,8 @@ impl<'a> Entry<'a> {
 
 impl<'a> Piece<'a> {
     fn of(text: &'a Text<'_>, function: &'a Function<'_>, kind: &'static str) -> Self {
-        Self { id: id(text), name: function.name.or_empty(), arguments: function.arguments.text(), kind }
+        let arguments = if kind.is_empty() { function.arguments } else { function.input };
+        Self { id: id(text), name: function.name.or_empty(), arguments: arguments.text(), kind }
     }
 
     fn wire(&self) -> Wire {
@@ -175,12 +176,10 @@ impl<'a> Piece<'a> {
     /// Whether it says once more what the call says: an event that came twice, or late.
     fn repeats(&self, call: &Call<u64>) -> bool {
         let same = !self.id.is_empty() && self.id == call.wire.id;
-        match call.told {
-            true => same || self.name.is_empty(),
-            false => {
-                same && self.name == call.wire.name && is_object(&self.arguments) && self.arguments == call.arguments
-            }
+        if call.told {
+            return same || self.name.is_empty();
         }
+        same && self.name == call.wire.name && is_object(&self.arguments) && self.arguments == call.arguments
     }
 
     /// Whether it begins another call, although `call` has its index: some servers give all of them the index 0. A new

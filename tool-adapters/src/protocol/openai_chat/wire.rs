@@ -35,10 +35,10 @@ pub(super) struct Message<'a> {
     pub(super) content: Json<'a>,
     #[serde(borrow, default)]
     pub(super) refusal: Text<'a>,
-    /// What DeepSeek and vLLM call it.
+    /// What some servers call it.
     #[serde(borrow, default)]
     pub(super) reasoning_content: Text<'a>,
-    /// What OpenRouter, Groq and newer vLLM call it.
+    /// What others call it.
     #[serde(borrow, default)]
     pub(super) reasoning: Text<'a>,
     #[serde(borrow, default)]
@@ -84,8 +84,11 @@ pub(super) struct Function<'a> {
     #[serde(borrow, default)]
     pub(super) name: Text<'a>,
     /// A text; from some servers an object.
-    #[serde(borrow, default, alias = "input")]
+    #[serde(borrow, default)]
     pub(super) arguments: Json<'a>,
+    /// Of a custom tool.
+    #[serde(borrow, default)]
+    pub(super) input: Json<'a>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -98,7 +101,7 @@ pub(super) struct Usage {
     prompt_tokens_details: Object<Details>,
     #[serde(default)]
     completion_tokens_details: Object<Details>,
-    /// What DeepSeek calls the cached ones.
+    /// What some servers call the cached ones.
     #[serde(default)]
     prompt_cache_hit_tokens: Count,
     /// What Mistral calls them.

@@ -9,7 +9,7 @@ use tool_core::{ModelResult, ToolCall};
 
 /// The messages that answer calls.
 pub(super) fn encode(answers: &[Answer<'_>]) -> Value {
-    answers.iter().map(|answer| result(answer.wire_id(), &answer.result)).collect()
+    answers.iter().map(|answer| result(&answer.conforming_id(ids::openai), &answer.result)).collect()
 }
 
 /// The body of a request.

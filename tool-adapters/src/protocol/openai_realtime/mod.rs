@@ -39,7 +39,7 @@ impl Codec for Realtime {
         let results = answers.iter().map(|answer| {
             json!({"type": "conversation.item.create", "item": {
                 "type": "function_call_output",
-                "call_id": ids::openai(answer.wire_id()),
+                "call_id": answer.conforming_id(ids::openai),
                 "output": results::text(&answer.result),
             }})
         });

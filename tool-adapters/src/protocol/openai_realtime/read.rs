@@ -2,7 +2,6 @@
 
 use crate::protocol::calls::is_object;
 use crate::protocol::codec::Out;
-use crate::protocol::errors::provider_error;
 use crate::protocol::event::{Event, ProtocolError};
 use crate::protocol::fields::{Count, Object, Text};
 use crate::protocol::openai_responses::{Items, Key, Response, Sent, finish, item};
@@ -87,7 +86,7 @@ impl Reader {
             "response.done" => self.over(sent.response.as_ref(), out),
             "input_audio_buffer.speech_started" => out.push(Event::Interrupted),
             "session.created" | "session.updated" => self.session(text, out),
-            "error" => self.error(text, out),
+            "error" => out.provider_error(text),
             kind if says_nothing_new(kind) => {}
             _ => out.unknown(text),
         }
@@ -132,7 +131,7 @@ impl Reader {
     }
 
     fn over(&mut self, response: Option<&Response<'_>>, out: &mut Out<'_>) {
-        for raw in response.and_then(|response| response.output.as_deref()).unwrap_or_default() {
+        for raw in response.and_then(Response::output).unwrap_or_default() {
             self.done(Some(raw), out);
         }
         let status = response.map_or("", |response| response.status.or_empty());
@@ -165,13 +164,6 @@ impl Reader {
         }
         out.unknown(text);
     }
-
-    fn error(&mut self, text: &str, out: &mut Out<'_>) {
-        match serde_json::from_str(text).ok().as_ref().and_then(provider_error) {
-            Some(error) => out.error(error),
-            None => out.unknown(text),
-        }
-    }
 }
 
 fn key(id: &Text<'_>) -> Key {
@@ -182,5 +174,5 @@ fn key(id: &Text<'_>) -> Key {
 fn says_nothing_new(kind: &str) -> bool {
     kind == "response.created"
         || kind.starts_with("response.content_part.")
-        || kind.starts_with("response.") && kind.ends_with(".done")
+        || kind.strip_prefix("response.").is_some_and(|rest| rest.rsplit('.').next() == Some("done"))
 }

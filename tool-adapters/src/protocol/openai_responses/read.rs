@@ -3,7 +3,6 @@
 use super::items::{CUSTOM, Items, item};
 use super::wire::{Details, Key, Response, Sent};
 use crate::protocol::codec::Out;
-use crate::protocol::errors::provider_error;
 use crate::protocol::event::{Event, Finish, ProtocolError};
 use crate::protocol::fields::{Object, Text};
 use serde_json::value::RawValue;
@@ -48,7 +47,7 @@ impl Reader {
             "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
                 self.over(sent.response.as_ref(), kind.trim_start_matches("response."), out);
             }
-            "error" => self.error(text, out),
+            "error" => out.provider_error(text),
             kind if says_nothing_new(kind) => {}
             _ => out.unknown(text),
         }
@@ -65,19 +64,12 @@ impl Reader {
     /// A whole answer, or an error instead of one.
     fn answer(&mut self, text: &str, out: &mut Out<'_>) {
         match out.parse::<Response<'_>>(text) {
-            Some(response) if response.output.is_some() => {
+            Some(response) if response.output().is_some() => {
                 let status = response.status.0.as_deref().unwrap_or("completed").to_owned();
                 self.over(Some(&response), &status, out);
             }
-            Some(_) => self.error(text, out),
+            Some(_) => out.provider_error(text),
             None => {}
-        }
-    }
-
-    fn error(&mut self, text: &str, out: &mut Out<'_>) {
-        match serde_json::from_str(text).ok().as_ref().and_then(provider_error) {
-            Some(error) => out.error(error),
-            None => out.unknown(text),
         }
     }
 
@@ -118,7 +110,7 @@ impl Reader {
 
     /// The response is over: what its events did not bring is read off it.
     fn over(&mut self, response: Option<&Response<'_>>, status: &str, out: &mut Out<'_>) {
-        let output = response.and_then(|response| response.output.as_deref()).unwrap_or_default();
+        let output = response.and_then(Response::output).unwrap_or_default();
         for (at, raw) in (0..).zip(output) {
             self.rest(at, raw, out);
         }
@@ -180,7 +172,7 @@ fn says_nothing_new(kind: &str) -> bool {
         "_part.added",
         "annotation.added",
     ];
-    let end_of = || kind.ends_with(".done") && !kind.contains("shell");
+    let end_of = || kind.rsplit('.').next() == Some("done") && !kind.contains("shell");
     kind.starts_with("response.") && (ENDS.iter().any(|end| kind.ends_with(end)) || end_of())
 }
 

@@ -33,8 +33,8 @@ pub(in crate::protocol) struct Sent<'a> {
 /// A response, as far as it has come.
 #[derive(Debug, Deserialize)]
 pub(in crate::protocol) struct Response<'a> {
-    #[serde(borrow)]
-    pub(in crate::protocol) output: Option<Vec<&'a RawValue>>,
+    #[serde(borrow, default)]
+    output: Json<'a>,
     #[serde(borrow, default)]
     pub(in crate::protocol) status: Text<'a>,
     #[serde(borrow, default)]
@@ -46,6 +46,13 @@ pub(in crate::protocol) struct Response<'a> {
     pub(in crate::protocol) error: Object<Failure<'a>>,
     #[serde(default)]
     pub(in crate::protocol) usage: Object<Usage>,
+}
+
+impl<'a> Response<'a> {
+    /// The items of the output; `None` where it has none.
+    pub(in crate::protocol) fn output(&self) -> Option<Vec<&'a RawValue>> {
+        self.output.read()
+    }
 }
 
 #[derive(Debug, Deserialize)]

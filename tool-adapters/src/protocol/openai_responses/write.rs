@@ -14,7 +14,7 @@ use tool_core::{Content, ModelResult, ToolCall};
 /// The items that answer calls.
 pub(super) fn encode(answers: &[Answer<'_>]) -> Value {
     let kind = |answer: &Answer<'_>| answer.wire.map_or("", |wire| wire.kind);
-    answers.iter().map(|answer| output(kind(answer), answer.wire_id(), &answer.result)).collect()
+    answers.iter().map(|answer| output(kind(answer), &answer.conforming_id(ids::openai), &answer.result)).collect()
 }
 
 /// The body of a request.

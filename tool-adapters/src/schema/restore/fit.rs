@@ -88,7 +88,7 @@ impl<'s, 't> Sight<'s, 't> {
                 break;
             }
         }
-        best.unwrap_or_else(|| (base, Fit::Not))
+        best.unwrap_or((base, Fit::Not))
     }
 
     fn fit(&mut self, place: Place<'s>, value: &'t RawValue) -> Fit {

@@ -2,5 +2,6 @@
 
 mod anthropic;
 mod budget;
-mod checker;
+pub(crate) mod checker;
 mod openai;
+mod round_trip;

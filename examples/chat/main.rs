@@ -1,0 +1,84 @@
+//! A conversation with a model over HTTP: pieces of text as they come, calls, a person's approval.
+//!
+//! `cargo run --example chat` talks to a server of this machine that answers as Chat Completions does. With a provider
+//! of your own: `CHAT_PROVIDER=anthropic CHAT_MODEL=claude-sonnet-5 ANTHROPIC_API_KEY=... cargo run --example chat`.
+
+mod diary;
+mod print;
+mod server;
+
+use std::env;
+use std::error::Error;
+use std::io::{self, BufRead};
+use std::process::ExitCode;
+use tool_adapters::Provider;
+use tool_adapters::agent::AgentLoop;
+use tool_adapters::http::HttpModel;
+use tool_core::runtime::Reply;
+use tool_core::{Mode, Policy, Runtime, ToolContext};
+
+const USAGE: &str = "\
+usage: cargo run --example chat
+
+Plays a conversation with a server of this machine. Where CHAT_MODEL is set, it reads what you say line by line and talks
+to that model instead:
+
+  CHAT_PROVIDER    openai-chat (unless set), openai-responses, anthropic, gemini, mistral, cohere, ollama, bedrock
+  CHAT_MODEL       the model's name there
+  OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, ...    the key, and OPENAI_BASE_URL, ... another address";
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    if env::args_os().len() > 1 {
+        println!("{USAGE}");
+        return ExitCode::from(if env::args().any(|argument| argument == "--help") { 0 } else { 2 });
+    }
+    match run().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run() -> Result<(), Box<dyn Error>> {
+    let tools = ToolContext::builder().with(diary::Diary::default()).build()?;
+    let runtime = Runtime::builder(tools).policy(Policy::text()).hook(print::Answers).build()?;
+    let session = runtime.session("chat-1", Mode::Text).await?;
+
+    let Ok(name) = env::var("CHAT_MODEL") else {
+        let model = HttpModel::new(Provider::OpenAiChat, "local").base_url(server::start().await?);
+        let mut agent = AgentLoop::new(session, model.on_event(print::piece));
+        for line in server::USER {
+            println!("you: {line}");
+            say(&mut agent, line).await?;
+        }
+        return Ok(());
+    };
+    let provider = env::var("CHAT_PROVIDER").unwrap_or_else(|_| Provider::OpenAiChat.name().to_owned()).parse()?;
+    let mut agent = AgentLoop::new(session, HttpModel::new(provider, name).on_event(print::piece));
+    for line in io::stdin().lock().lines() {
+        say(&mut agent, &line?).await?;
+    }
+    Ok(())
+}
+
+/// One turn. What waits for a person is approved here: a real host would ask.
+async fn say(agent: &mut AgentLoop<HttpModel>, line: &str) -> Result<(), Box<dyn Error>> {
+    let mut reply = agent.say(line).await;
+    print::end(&reply);
+    while let Some(token) = waiting(&reply) {
+        println!("you agree");
+        let _ = agent.approve(&token).await;
+        reply = agent.resume().await;
+        print::end(&reply);
+    }
+    reply.error.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// The token of a call that waits. It is for the host alone: a model that had it could agree in the person's place.
+fn waiting(reply: &Reply) -> Option<String> {
+    let waits = reply.responses.iter().find_map(|response| response.meta().confirmation())?;
+    Some(waits.token.clone())
+}

@@ -1,0 +1,37 @@
+//! The conversation, as it is printed while it goes on.
+
+use std::io::Write;
+use tool_adapters::protocol::Event;
+use tool_core::ToolResponse;
+use tool_core::runtime::{Hook, HookFuture, HookedCall, Reply};
+
+/// A piece of an answer.
+pub(crate) fn piece(event: &Event) {
+    match event {
+        Event::Text(text) => print!("{text}"),
+        Event::Call(call) => println!("  > {} {}", call.name(), call.arguments()),
+        _ => {}
+    }
+    // Where nobody reads any longer, nothing is to be done about it.
+    let _ = std::io::stdout().flush();
+}
+
+/// The end of a reply.
+pub(crate) fn end(reply: &Reply) {
+    let used = reply.usage;
+    println!("\n  ({} steps of calls, {} tokens read, {} written)\n", reply.steps, used.input, used.output);
+}
+
+/// Prints what comes of each call.
+pub(crate) struct Answers;
+
+impl Hook for Answers {
+    fn after<'a>(&'a self, _: &'a HookedCall<'a>, response: &'a mut ToolResponse) -> HookFuture<'a, ()> {
+        match (response.data_json(), response.error()) {
+            (Some(data), _) => println!("  < {data}"),
+            (None, Some(error)) => println!("  < {}: {}", error.kind, error.message),
+            (None, None) => {}
+        }
+        Box::pin(std::future::ready(()))
+    }
+}

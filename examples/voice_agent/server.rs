@@ -1,0 +1,65 @@
+//! A stand-in for Gemini Live: plays `script.json` over a WebSocket, a part of it for each connection.
+//!
+//! A step sends one of the server's messages, or waits for one of the client's that has a member of that name. When the
+//! part is over the connection breaks, as connections do; after the last part the client closes it.
+
+use futures_util::{SinkExt, StreamExt};
+use serde::Deserialize;
+use serde_json::Value;
+use std::error::Error;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::{WebSocketStream, accept_async};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Step {
+    Send(Value),
+    Await(String),
+    /// Milliseconds.
+    Pause(u64),
+}
+
+/// Serves on a free port of this machine until the process ends, and says where.
+pub(crate) async fn start() -> Result<String, Box<dyn Error>> {
+    let script: Vec<Vec<Step>> = serde_json::from_str(include_str!("script.json"))?;
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let base_url = format!("ws://{}", listener.local_addr()?);
+    tokio::spawn(async move {
+        for part in script {
+            if let Err(error) = play(&listener, part).await {
+                eprintln!("the script cannot be played on: {error}");
+            }
+        }
+    });
+    Ok(base_url)
+}
+
+async fn play(listener: &TcpListener, part: Vec<Step>) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let (stream, _) = listener.accept().await?;
+    let mut socket = accept_async(stream).await?;
+    for step in part {
+        match step {
+            // As Gemini does: JSON in bytes.
+            Step::Send(message) => socket.send(Message::binary(message.to_string())).await?,
+            Step::Await(member) => wait_for(&mut socket, &member).await?,
+            Step::Pause(milliseconds) => tokio::time::sleep(Duration::from_millis(milliseconds)).await,
+        }
+    }
+    Ok(())
+}
+
+async fn wait_for(socket: &mut WebSocketStream<TcpStream>, member: &str) -> Result<(), Box<dyn Error + Send + Sync>> {
+    while let Some(message) = socket.next().await {
+        let message = message?;
+        if message.is_close() {
+            break;
+        }
+        if serde_json::from_slice::<Value>(&message.into_data()).is_ok_and(|message| message.get(member).is_some()) {
+            return Ok(());
+        }
+    }
+    // The last step of a script waits for the client to go.
+    if member == "close" { Ok(()) } else { Err(format!("the client has gone before `{member}`").into()) }
+}

@@ -1,0 +1,80 @@
+"""Holds what we declare and encode to the providers' own types.
+
+`run.py --driver BINARY [--suite ARCHIVE] [--recordings ARCHIVE]`, from the virtual environment of `requirements.txt`. Prints a table, and every
+problem; exits with 1 where there is one.
+"""
+
+import argparse
+import collections
+import pathlib
+import sys
+import time
+
+import cases
+import declarations
+import protocols
+import providers
+from driver import Driver
+
+MOST_PROBLEMS = 40
+# The others declare the same whether strict is asked for or not.
+STRICT = {"openai-chat", "openai-responses", "anthropic", "bedrock", "cohere"}
+
+
+def groups(driver: Driver, suite: pathlib.Path | None):
+    """The requests: a name, and the tools of each."""
+    yield "examples", [cases.examples(driver)]
+    corpus = cases.corpus()
+    yield "corpus", [corpus[at:at + 100] for at in range(0, len(corpus), 100)]
+    if suite:
+        of_suite = cases.suite(suite)
+        yield "suite", [of_suite[at:at + 100] for at in range(0, len(of_suite), 100)]
+    for name, found in (("mcp_tools", cases.mcp_servers()), ("bfcl", cases.bfcl())):
+        if found is None:
+            print(f"{name}: skipped, ../shared/data is not there")
+        elif found:
+            yield name, found if isinstance(found[0], list) else [found]
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--driver", required=True)
+    arguments.add_argument("--suite", type=pathlib.Path, help="the source distribution of jsonschema")
+    arguments.add_argument("--recordings", type=pathlib.Path, help="the source distribution of anthropic")
+    arguments.add_argument("--provider", action="append", help="only these")
+    arguments.add_argument("--only", choices=["declarations", "protocols"], help="only this part")
+    given = arguments.parse_args()
+    driver, begun, failed = Driver(given.driver), time.monotonic(), 0
+    wanted = given.provider or list(providers.OF)
+
+    print(f"{'provider':20}{'source':11}{'form':8}{'tools':>7}{'accepted':>10}{'refused':>9}{'strict':>8}{'instances':>11}{'lost':>6}{'problems':>10}")
+    problems: dict[str, None] = {}
+    for source, requests in groups(driver, given.suite) if given.only != "protocols" else ():
+        for provider in wanted:
+            for strict in (False, True) if provider in STRICT or source == "examples" else (False,):
+                tally = declarations.Tally()
+                for request in requests:
+                    # Alone, none is held back by the budget of a request.
+                    alone = strict and source not in ("examples", "mcp_tools")
+                    for tools in [[case] for case in request] if alone else [request]:
+                        declarations.declare(driver, provider, tools, strict, tally)
+                print(f"{provider:20}{source:11}{'strict' if strict else 'plain':8}{tally.tools:7}{tally.accepted:10}{tally.refused:9}{tally.strict:8}{tally.instances:11}{tally.lost:6}{len(tally.problems):10}")
+                if source in ("mcp_tools", "bfcl", "examples") and tally.refused * 100 > tally.tools:
+                    tally.wrong(f"{provider}: more than 1% of {source} is refused")
+                failed += len(tally.problems)
+                problems.update(dict.fromkeys(tally.problems))
+    of_protocols = protocols.check(driver, wanted) if given.only != "declarations" else []
+    if given.recordings and given.only != "declarations":
+        of_protocols += protocols.anthropic_fixtures(driver, given.recordings)
+    problems.update(dict.fromkeys(of_protocols))
+    shown = collections.Counter()
+    for problem in problems:
+        shown[problem.split(":")[0]] += 1
+        if shown[problem.split(":")[0]] <= MOST_PROBLEMS:
+            print(problem)
+    print(f"{len(problems)} problems in {time.monotonic() - begun:.0f} seconds")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

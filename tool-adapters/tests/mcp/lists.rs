@@ -1,0 +1,117 @@
+//! What is listed.
+
+use super::support::{Lines, server, stateless};
+use serde_json::{Value, json};
+use std::collections::HashSet;
+use tool_adapters::mcp::Server;
+use tool_core::{FunctionTool, RawTool, RunContext, ToolContext, ToolError, ToolsetExt, toolset};
+
+async fn echo(arguments: Value, _: &RunContext) -> Result<Value, ToolError> {
+    Ok(arguments)
+}
+
+fn names(page: &Value) -> Vec<String> {
+    let tools = page["result"]["tools"].as_array().expect("tools");
+    tools.iter().map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_tool_is_listed_with_all_that_is_known_of_it() {
+    let mut client = Lines::begun(&server(), json!({})).await;
+    let listed = client.request(json!(1), "tools/list", json!({})).await;
+    let add = &listed["result"]["tools"][0];
+    assert_eq!((add["name"].as_str(), add["title"].as_str()), (Some("add"), Some("Addition")));
+    assert_eq!(add["inputSchema"]["required"], json!(["a", "b"]));
+    assert_eq!(
+        (&add["annotations"]["readOnlyHint"], &add["annotations"]["idempotentHint"]),
+        (&json!(true), &json!(true))
+    );
+    let erase = listed["result"]["tools"].as_array().expect("tools").iter().find(|tool| tool["name"] == "erase");
+    let hints = &erase.expect("erase")["annotations"];
+    assert_eq!((&hints["readOnlyHint"], &hints["destructiveHint"]), (&json!(false), &json!(true)));
+    assert_eq!(listed["result"]["tools"][1]["outputSchema"]["type"], "object");
+}
+
+// R-B3
+#[tokio::test]
+async fn tools_of_another_mode_are_not_listed() {
+    let mut client = Lines::begun(&server(), json!({})).await;
+    let listed = client.request(json!(1), "tools/list", json!({})).await;
+    assert!(!names(&listed).contains(&"hum".to_owned()));
+    assert_eq!(client.call("hum", json!({})).await["result"]["isError"], true);
+}
+
+struct Hidden(i64);
+
+#[toolset]
+impl Hidden {
+    /// Not for everybody.
+    #[tool]
+    fn secret(&self) -> i64 {
+        self.0
+    }
+}
+
+#[tokio::test]
+async fn what_a_predicate_hides_is_neither_listed_nor_called() {
+    let tools = ToolContext::builder().with(Hidden(42).dynamic(|_| false)).with(super::support::add).build();
+    let server = Server::of_tools(tools.expect("tools")).expect("a server");
+    let mut client = Lines::begun(&server, json!({})).await;
+    let listed = client.request(json!(1), "tools/list", json!({})).await;
+    assert_eq!(names(&listed), ["add"]);
+    assert_eq!(client.call("secret", json!({})).await["error"]["code"], -32602);
+}
+
+#[tokio::test]
+async fn ten_thousand_tools_are_listed_page_by_page() {
+    let mut builder = ToolContext::builder();
+    for at in 0..10_000 {
+        let declared = RawTool {
+            name: format!("tool_{at}"),
+            description: format!("Tool number {at}."),
+            parameters: json!({"type": "object", "properties": {"text": {"type": "string"}}}),
+        };
+        builder = builder.with(FunctionTool::raw(declared, echo).validate(true));
+    }
+    let server = Server::of_tools(builder.build().expect("tools")).expect("a server");
+    let mut client = Lines::begun(&server, json!({})).await;
+    let (mut seen, mut pages, mut params) = (HashSet::new(), 0, json!({}));
+    loop {
+        let page = client.request(json!(1), "tools/list", params).await;
+        let found = names(&page);
+        assert!(found.len() <= 1000);
+        seen.extend(found);
+        pages += 1;
+        match page["result"].get("nextCursor") {
+            Some(cursor) => params = json!({"cursor": cursor}),
+            None => break,
+        }
+    }
+    assert_eq!((seen.len(), pages), (10_000, 10));
+    let answer = client.call("tool_9999", json!({"text": "x"})).await;
+    assert_eq!(answer["result"]["content"][0]["text"], r#"{"text":"x"}"#);
+}
+
+#[tokio::test]
+async fn a_cursor_that_was_never_given_is_refused() {
+    let mut client = Lines::begun(&server(), json!({})).await;
+    for cursor in ["", "-1", "1000000", "7.5", "18446744073709551616", "next"] {
+        let answer = client.request(json!(1), "tools/list", json!({"cursor": cursor})).await;
+        assert_eq!(answer["error"]["code"], -32602, "{cursor}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn the_newest_revision_is_served_without_a_beginning() {
+    let mut client = Lines::of(&server());
+    let listed = client.request(json!(1), "tools/list", json!({"_meta": stateless(&json!({}))})).await;
+    assert_eq!(listed["result"]["resultType"], "complete");
+    assert_eq!(listed["result"]["cacheScope"], "private");
+    assert!(listed["result"]["ttlMs"].is_u64());
+    let params = json!({"name": "add", "arguments": {"a": 1, "b": 2}, "_meta": stateless(&json!({}))});
+    let answer = client.request(json!(2), "tools/call", params).await;
+    assert_eq!(
+        (&answer["result"]["resultType"], &answer["result"]["content"][0]["text"]),
+        (&json!("complete"), &json!("3"))
+    );
+}

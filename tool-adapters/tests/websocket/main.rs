@@ -1,0 +1,7 @@
+//! Live conversations over a WebSocket, against a server of the test.
+
+mod breaks;
+mod gemini;
+mod peer;
+mod realtime;
+mod support;

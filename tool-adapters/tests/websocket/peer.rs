@@ -1,0 +1,85 @@
+//! The provider's side of a connection.
+
+use futures_util::{SinkExt, StreamExt};
+use serde_json::Value;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::{WebSocketStream, accept_async};
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub(crate) struct Server(TcpListener);
+
+impl Server {
+    pub(crate) async fn start() -> Self {
+        Self(TcpListener::bind("127.0.0.1:0").await.expect("binds"))
+    }
+
+    pub(crate) fn address(&self) -> String {
+        self.0.local_addr().expect("has an address").to_string()
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("ws://{}", self.address())
+    }
+
+    pub(crate) async fn stream(&self) -> TcpStream {
+        let (stream, _) = timeout(PATIENCE, self.0.accept()).await.expect("somebody connects").expect("accepts");
+        stream
+    }
+
+    /// The next connection.
+    pub(crate) async fn peer(&self) -> Peer {
+        Peer(accept_async(self.stream().await).await.expect("a WebSocket"))
+    }
+
+    /// Whether nobody connects for a moment.
+    pub(crate) async fn is_left_alone(&self) -> bool {
+        timeout(Duration::from_millis(100), self.0.accept()).await.is_err()
+    }
+}
+
+pub(crate) struct Peer(WebSocketStream<TcpStream>);
+
+impl Peer {
+    pub(crate) async fn say(&mut self, message: Value) {
+        // As Gemini does: JSON in bytes.
+        self.0.send(Message::binary(message.to_string())).await.expect("is heard");
+    }
+
+    pub(crate) async fn say_raw(&mut self, message: Message) {
+        self.0.send(message).await.expect("is heard");
+    }
+
+    /// The next message, if it is JSON.
+    async fn next(&mut self) -> Option<Value> {
+        loop {
+            match self.0.next().await?.ok()? {
+                Message::Text(text) => return serde_json::from_str(&text).ok(),
+                Message::Close(_) => return None,
+                _ => {}
+            }
+        }
+    }
+
+    pub(crate) async fn hear(&mut self) -> Value {
+        timeout(PATIENCE, self.next()).await.expect("something is said").expect("JSON")
+    }
+
+    pub(crate) async fn hears_nothing(&mut self) -> bool {
+        timeout(Duration::from_millis(100), self.next()).await.is_err()
+    }
+
+    /// Whether the client says good-bye.
+    pub(crate) async fn is_left(&mut self) -> bool {
+        timeout(PATIENCE, self.next()).await.is_ok_and(|message| message.is_none())
+    }
+
+    pub(crate) async fn close(mut self, code: u16, reason: &'static str) {
+        let _ = self.0.close(Some(CloseFrame { code: code.into(), reason: reason.into() })).await;
+        let _ = timeout(PATIENCE, self.next()).await;
+    }
+}

@@ -1,0 +1,136 @@
+//! A session whose tools wait until the test lets them go, and what the host sees.
+
+use crate::peer::{Peer, Server};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use tool_adapters::Provider;
+use tool_adapters::agent::Retry;
+use tool_adapters::websocket::{LiveEvent, LiveLoop, LiveModel, updates};
+use tool_core::{Mode, Policy, RunContext, Runtime, Session, ToolContext, tool};
+
+/// What the tools share with the test.
+pub(crate) struct Desk {
+    pub(crate) runs: AtomicU32,
+    /// A permit lets one slow call end.
+    pub(crate) gate: Semaphore,
+}
+
+/// Add two numbers.
+#[tool]
+fn add(ctx: &RunContext, a: i64, b: i64) -> i64 {
+    if let Some(desk) = ctx.user_data::<Desk>() {
+        desk.runs.fetch_add(1, Ordering::Relaxed);
+    }
+    a + b
+}
+
+/// Look something up, which takes its time.
+#[tool]
+async fn look_up(ctx: &RunContext, subject: String) -> String {
+    if let Some(desk) = ctx.user_data::<Desk>() {
+        desk.runs.fetch_add(1, Ordering::Relaxed);
+        if let Ok(permit) = desk.gate.acquire().await {
+            permit.forget();
+        }
+    }
+    format!("all about {subject}")
+}
+
+/// Order a taxi, and tell how far it is.
+#[tool]
+async fn order_taxi(ctx: &RunContext) -> String {
+    ctx.update("a taxi is being looked for");
+    ctx.update("one is on its way");
+    "it is here".to_owned()
+}
+
+/// Cancel the booking.
+#[tool(category = "action", confirm)]
+async fn cancel_booking(number: u32) -> String {
+    format!("booking {number} is cancelled")
+}
+
+pub(crate) struct Talk {
+    pub(crate) live: LiveLoop,
+    pub(crate) desk: Arc<Desk>,
+    pub(crate) session: Session,
+}
+
+impl Desk {
+    pub(crate) fn runs(&self) -> u32 {
+        self.runs.load(Ordering::Relaxed)
+    }
+}
+
+pub(crate) fn model(provider: Provider, server: &Server) -> LiveModel {
+    let retry =
+        Retry { first: Duration::from_millis(1), longest: Duration::from_millis(2), attempts: 3, ..Retry::default() };
+    LiveModel::new(provider, "the-model").base_url(server.url()).api_key("sk-canary").retry(retry)
+}
+
+pub(crate) async fn talk_with(model: LiveModel) -> Talk {
+    let tools = ToolContext::builder().with(add).with(look_up).with(order_taxi).with(cancel_booking);
+    let runtime = Runtime::builder(tools.build().expect("builds")).policy(Policy::text()).build().expect("builds");
+    let desk = Arc::new(Desk { runs: AtomicU32::new(0), gate: Semaphore::new(0) });
+    let (shown, updates) = updates();
+    let session = runtime.session("s-1", Mode::Voice).user_data_shared(Arc::clone(&desk)).on_update(shown);
+    let session = session.await.expect("opens");
+    Talk { live: LiveLoop::start(session.clone(), model.updates(updates)), desk, session }
+}
+
+/// A conversation with Gemini Live that has begun.
+pub(crate) async fn gemini(server: &Server) -> (Talk, Peer) {
+    let talk = talk_with(model(Provider::GeminiLive, server)).await;
+    let peer = set_up(server).await.0;
+    (talk, peer)
+}
+
+/// The next connection, with what it was set up with.
+pub(crate) async fn set_up(server: &Server) -> (Peer, Value) {
+    let mut peer = server.peer().await;
+    let setup = peer.hear().await;
+    peer.say(json!({"setupComplete": {}})).await;
+    (peer, setup)
+}
+
+impl Talk {
+    pub(crate) async fn next(&mut self) -> Option<LiveEvent> {
+        timeout(Duration::from_secs(5), self.live.next()).await.expect("something happens")
+    }
+
+    /// The first event from here on of which `what` makes something.
+    pub(crate) async fn until<T>(&mut self, what: impl Fn(&LiveEvent) -> Option<T>) -> T {
+        loop {
+            let event = self.next().await.expect("the conversation goes on");
+            if let Some(found) = what(&event) {
+                return found;
+            }
+        }
+    }
+
+    pub(crate) async fn failure(&mut self) -> tool_core::ToolError {
+        self.until(|event| if let LiveEvent::Failed(error) = event { Some(error.clone()) } else { None }).await
+    }
+}
+
+pub(crate) fn call(id: &str, name: &str, arguments: Value) -> Value {
+    json!({"toolCall": {"functionCalls": [{"id": id, "name": name, "args": arguments}]}})
+}
+
+pub(crate) fn said(text: &str) -> Value {
+    json!({"serverContent": {"modelTurn": {"role": "model", "parts": [{"text": text}]}}})
+}
+
+pub(crate) fn turn_complete() -> Value {
+    json!({"serverContent": {"turnComplete": true}})
+}
+
+/// The id and the response of the one function that a message answers.
+pub(crate) fn answer(message: &Value) -> (String, String) {
+    let response = &message["toolResponse"]["functionResponses"][0];
+    (response["id"].as_str().unwrap_or_default().to_owned(), response["response"].to_string())
+}
