@@ -33,7 +33,7 @@ fuzz cases="20000":
 
 # Calls against the hand-written floor: instructions (needs valgrind), allocations, medians.
 bench:
-    cargo bench -p tests --bench instructions --bench allocations --bench medians --bench governed --bench sessions --bench throughput --bench protocol --no-fail-fast
+    cargo bench -p tests --bench instructions --bench allocations --bench medians --bench governed --bench sessions --bench throughput --bench protocol --bench declare --no-fail-fast
 
 # The fault table with its full numbers: a million sessions, names and calls.
 soak:

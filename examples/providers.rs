@@ -37,7 +37,7 @@ fn find_trains(
 #[tool(category = "action", confirm)]
 fn bash(
     /// The command
-    command: Option<String>,
+    command: Option<&str>,
     /// Whether to start the shell anew
     #[arg(default)]
     restart: bool,

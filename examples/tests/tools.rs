@@ -108,8 +108,8 @@ fn the_tools_are_served_over_standard_input_and_output() {
         json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
         json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}),
     ];
-    let input = messages.iter().map(|message| format!("{message}\n")).collect::<String>();
-    let output = tools(&["serve", "--mcp", "stdio"], &input);
+    let input = messages.map(|message| message.to_string()).join("\n");
+    let output = tools(&["serve", "--mcp", "stdio"], &(input + "\n"));
     let listed = lines(&output).into_iter().find(|answer| answer["id"] == 2).unwrap();
     assert_eq!(listed["result"]["tools"].as_array().map(Vec::len), Some(4), "{output:?}");
     assert_eq!(output.status.code(), Some(0), "{output:?}");

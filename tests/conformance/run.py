@@ -1,6 +1,6 @@
 """Holds what we declare and encode to the providers' own types.
 
-`run.py --driver BINARY [--suite ARCHIVE] [--recordings ARCHIVE]`, from the virtual environment of `requirements.txt`. Prints a table, and every
+`run.py --driver BINARY [--command-line BINARY] [--suite ARCHIVE] [--recordings ARCHIVE]`, from the virtual environment of `requirements.txt`. Prints a table, and every
 problem; exits with 1 where there is one.
 """
 
@@ -11,7 +11,9 @@ import sys
 import time
 
 import cases
+import command_line
 import declarations
+import live
 import protocols
 import providers
 from driver import Driver
@@ -41,6 +43,7 @@ def main() -> int:
     arguments.add_argument("--driver", required=True)
     arguments.add_argument("--suite", type=pathlib.Path, help="the source distribution of jsonschema")
     arguments.add_argument("--recordings", type=pathlib.Path, help="the source distribution of anthropic")
+    arguments.add_argument("--command-line", help="the example `tools`")
     arguments.add_argument("--provider", action="append", help="only these")
     arguments.add_argument("--only", choices=["declarations", "protocols"], help="only this part")
     given = arguments.parse_args()
@@ -64,6 +67,10 @@ def main() -> int:
                 failed += len(tally.problems)
                 problems.update(dict.fromkeys(tally.problems))
     of_protocols = protocols.check(driver, wanted) if given.only != "declarations" else []
+    if given.only != "declarations":
+        of_protocols += live.check()
+    if given.command_line and given.only != "protocols":
+        of_protocols += command_line.check(driver, given.command_line, cases.corpus()[:100], wanted)
     if given.recordings and given.only != "declarations":
         of_protocols += protocols.anthropic_fixtures(driver, given.recordings)
     problems.update(dict.fromkeys(of_protocols))

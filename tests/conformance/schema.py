@@ -150,8 +150,9 @@ def with_nulls(root, schema, value):
             if validator(rooted(root, branch)).is_valid(written):
                 return with_nulls(root, {k: v for k, v in schema.items() if k != keyword}, written)
     if isinstance(value, dict) and "properties" in schema:
+        # Where strict leaves a parameter optional, it stays away.
         written = {name: with_nulls(root, child, value[name]) if name in value else None
-                   for name, child in schema["properties"].items()}
+                   for name, child in schema["properties"].items() if name in value or name in schema.get("required", ())}
         return {**value, **written}
     if isinstance(value, list):
         fixed, rest = schema.get("prefixItems", []), schema.get("items")

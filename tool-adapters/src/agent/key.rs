@@ -13,7 +13,7 @@ impl ApiKey {
     }
 
     /// The first of these settings of the environment that says something.
-    pub(crate) fn from_env(names: &[&str]) -> Option<Self> {
+    fn from_env(names: &[&str]) -> Option<Self> {
         setting(names).map(|key| Self::new(&key))
     }
 
@@ -32,6 +32,24 @@ impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[key]")
     }
+}
+
+/// Where a provider is reached unless told otherwise, and the settings of the environment that say so.
+#[derive(Clone, Copy)]
+pub(crate) struct Defaults<'a> {
+    pub(crate) base: &'a str,
+    pub(crate) base_env: &'a [&'a str],
+    pub(crate) key_env: &'a [&'a str],
+}
+
+/// The base URL and the key, as the program or else the environment has them. The key of the environment goes to no
+/// server that the program has named: what it names may be anybody's.
+pub(crate) fn address(base: Option<&String>, key: Option<&ApiKey>, defaults: Defaults<'_>) -> (String, Option<ApiKey>) {
+    if let Some(base) = base {
+        return (base.clone(), key.cloned());
+    }
+    let base = setting(defaults.base_env).unwrap_or_else(|| defaults.base.to_owned());
+    (base, key.cloned().or_else(|| ApiKey::from_env(defaults.key_env)))
 }
 
 /// The first of these settings of the environment that says something.

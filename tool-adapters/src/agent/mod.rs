@@ -55,7 +55,9 @@ mod tests;
 pub use interrupt::Interrupter;
 pub use retry::Retry;
 
-pub(crate) use key::{ApiKey, setting, told};
+#[cfg(feature = "http")]
+pub(crate) use key::setting;
+pub(crate) use key::{ApiKey, Defaults, address, told};
 pub(crate) use note::{Word, note};
 #[cfg(feature = "websocket")]
 pub(crate) use note::{call_id, later};

@@ -35,7 +35,7 @@ impl Default for Retry {
             attempts: 4,
             first: Duration::from_millis(500),
             longest: Duration::from_secs(8),
-            asked: Duration::from_secs(60),
+            asked: Duration::from_mins(1),
         }
     }
 }

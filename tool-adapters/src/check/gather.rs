@@ -103,7 +103,7 @@ fn told(change: &Change) -> String {
     let Change { pointer, keyword, kind, detail } = change;
     let became = match kind {
         ChangeKind::Rewritten => "is rewritten",
-        ChangeKind::Described => "is described and not enforced",
+        ChangeKind::Described => "is not enforced",
         ChangeKind::Weakened => "is weakened",
         ChangeKind::Dropped => "is dropped",
         ChangeKind::Closed => "is closed",

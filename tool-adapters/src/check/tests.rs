@@ -87,7 +87,7 @@ fn a_refusal_is_an_error_a_loss_a_warning_and_another_form_a_note() {
         [
             "error: b: it is not declared: its parameters accept no object (gemini)",
             "warning: a: it is not strict: the schema at `/properties/y` refers to itself (gemini)",
-            "warning: a: `minimum` at `/properties/x` is described and not enforced: (5 to 9) (gemini)",
+            "warning: a: `minimum` at `/properties/x` is not enforced: (5 to 9) (gemini)",
             "warning: a: `oneOf` at `/properties/x` is weakened: (5 to 9) (gemini)",
             "warning: a: `not` at `/properties/x` is dropped: (5 to 9) (gemini)",
             "note: a: it is declared as `a_1` (gemini)",

@@ -1,6 +1,7 @@
 //! `list`, `manifest` and `check`: the tools, looked at.
 
 use super::arguments::{Check, Manifest};
+use super::output::plain;
 use super::status::Stop;
 use super::table::table;
 use super::{Io, Status};
@@ -63,6 +64,9 @@ fn takers(tool: &dyn ProviderTool) -> Vec<Provider> {
 }
 
 pub(super) fn list(tools: &ToolContext, io: &mut Io<'_>) -> Result<Status, Stop> {
+    for toolset in tools.unconfigured() {
+        io.remark(&format!("note: toolset `{}` is left out: it has to be configured", plain(&toolset.name)));
+    }
     if !io.terminal {
         let functions = tools.definitions().map(|tool| Listed::Function(Function::of(tool)));
         let others = tools.provider_tools().iter();

@@ -1,7 +1,7 @@
 //! Where a provider is reached, and how it is told who asks.
 
 use crate::Provider;
-use crate::agent::{ApiKey, setting};
+use crate::agent::{ApiKey, Defaults, address, setting};
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use tool_core::ToolError;
@@ -80,10 +80,10 @@ fn host(provider: Provider) -> Result<Host, ToolError> {
 /// Empty where no region is set: then a base URL has to be.
 fn bedrock() -> String {
     let region = setting(&["AWS_REGION", "AWS_DEFAULT_REGION"]).unwrap_or_default();
-    match region.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') && !region.is_empty() {
-        true => format!("https://bedrock-runtime.{region}.amazonaws.com"),
-        false => String::new(),
+    if region.is_empty() || !region.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
+        return String::new();
     }
+    format!("https://bedrock-runtime.{region}.amazonaws.com")
 }
 
 /// The path of a request, in parts that are escaped one by one.
@@ -109,17 +109,11 @@ fn path(provider: Provider, model: &str, stream: bool) -> Vec<String> {
 }
 
 impl Place {
-    /// Where to ask. The key of the environment goes to no server that the program has named: what it names may be
-    /// anybody's.
+    /// Where to ask.
     pub(super) fn endpoint(&self, provider: Provider, model: &str, stream: bool) -> Result<Endpoint, ToolError> {
         let host = host(provider)?;
-        let from_env = || (setting(host.base_env).unwrap_or_else(|| host.base.clone()), ApiKey::from_env(host.key_env));
-        let (base, key) = match &self.base_url {
-            Some(base) => (base.clone(), self.api_key.clone()),
-            None => match (from_env(), self.api_key.clone()) {
-                ((base, found), given) => (base, given.or(found)),
-            },
-        };
+        let defaults = Defaults { base: &host.base, base_env: host.base_env, key_env: host.key_env };
+        let (base, key) = address(self.base_url.as_ref(), self.api_key.as_ref(), defaults);
         let mut url = parse(provider, &base)?;
         url.path_segments_mut()
             .map_err(|()| not_a_base(provider))?

@@ -73,9 +73,12 @@ struct Clock {
 impl Clock {
     async fn hold<T>(self, future: impl Future<Output = T>) -> Result<T, Failure> {
         let idle = Instant::now() + self.idle;
-        timeout_at(idle.min(self.deadline), future).await.map_err(|_| match idle < self.deadline {
-            true => Failure::soon(format!("the provider has sent nothing for {:?}", self.idle)),
-            false => Failure::never(ToolError::transient("the provider's answer took too long in all")),
+        timeout_at(idle.min(self.deadline), future).await.map_err(|_| {
+            if idle < self.deadline {
+                Failure::soon(format!("the provider has sent nothing for {:?}", self.idle))
+            } else {
+                Failure::never(ToolError::transient("the provider's answer took too long in all"))
+            }
         })
     }
 }

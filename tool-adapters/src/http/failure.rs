@@ -46,10 +46,7 @@ impl Failure {
             source = error.source();
         }
         let message = told(&message, key);
-        match error.is_builder() {
-            true => Self::never(ToolError::permanent(message)),
-            false => Self::soon(message),
-        }
+        if error.is_builder() { Self::never(ToolError::permanent(message)) } else { Self::soon(message) }
     }
 
     /// The provider has answered with another status than 2xx.

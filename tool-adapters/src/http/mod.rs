@@ -31,12 +31,12 @@
 //! A base URL or a key that the program sets goes before the environment, and a key of the environment goes to no server
 //! that the program names. A server that speaks like OpenAI is `OpenAiChat` with a base URL.
 //!
-//! Bedrock: an API key, and whole answers. Requests signed with AWS credentials (SigV4) and its binary event stream are
+//! Bedrock: an API key, and whole answers. Requests signed with AWS credentials (`SigV4`) and its binary event stream are
 //! not supported. OpenAI Realtime and Gemini Live are spoken over a WebSocket: see the feature `websocket`.
 //!
 //! # When something goes wrong
 //!
-//! An error is one of AUTH (401, 403), RATE_LIMIT (429), TRANSIENT or PERMANENT, with what the provider says. It never
+//! An error is one of AUTH (401, 403), `RATE_LIMIT` (429), TRANSIENT or PERMANENT, with what the provider says. It never
 //! has the key. A redirect is an error: the key would go along.
 //!
 //! What could not be reached, 408, 409, 429, 5xx and a stream that broke off are asked again, by [`Retry`] and by what
@@ -107,7 +107,7 @@ pub struct Timeouts {
 
 impl Default for Timeouts {
     fn default() -> Self {
-        let (connect, idle, total) = (Duration::from_secs(10), Duration::from_secs(300), Duration::from_secs(900));
+        let (connect, idle, total) = (Duration::from_secs(10), Duration::from_mins(5), Duration::from_mins(15));
         Self { connect, idle, total }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Request;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use tool_core::ToolCall;
 use tool_core::runtime::ToolChoice;
 
@@ -31,9 +32,9 @@ pub(super) fn system(request: &Request<'_>) -> Option<Value> {
     Some(json!({"role": "system", "content": text}))
 }
 
-/// The name that the provider knows a tool by.
-pub(super) fn wire_name<'a>(request: &Request<'a>, tool: &'a str) -> &'a str {
-    request.declarations.wire_name(tool).unwrap_or(tool)
+/// The name that the provider knows a tool by, or one that it takes: a name that a model made up would be refused.
+pub(super) fn wire_name<'a>(request: &Request<'a>, tool: &'a str) -> Cow<'a, str> {
+    request.declarations.written_name(tool)
 }
 
 /// A call of the history in the form of Chat Completions, which others took over.

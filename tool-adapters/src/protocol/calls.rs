@@ -82,9 +82,11 @@ impl<K: Clone + Eq + Hash + Display> Calls<K> {
         }
     }
 
-    /// The arguments as they are in the end: where the pieces say something else, they do not count.
+    /// The arguments as they are in the end: where the pieces say something else, they do not count. What is left out is
+    /// what the pieces said.
     pub(super) fn set(&mut self, key: &K, arguments: &str, out: &mut Out<'_>) {
-        let Some(call) = self.find(key).filter(|call| !call.told && call.arguments != arguments) else { return };
+        let new = |call: &&mut Call<K>| !call.told && !arguments.is_empty() && call.arguments != arguments;
+        let Some(call) = self.find(key).filter(new) else { return };
         match arguments.strip_prefix(&*call.arguments) {
             Some(rest) => call.append(rest, out),
             None => arguments.clone_into(&mut call.arguments),
@@ -194,7 +196,9 @@ impl<K: Display> Call<K> {
     }
 }
 
-/// Whether a text is one whole JSON object.
+/// Whether a text is one whole JSON object. One that is still growing is mostly known by its last character, so that it
+/// is not read from its beginning with each piece.
 pub(super) fn is_object(text: &str) -> bool {
-    text.trim_ascii_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
+    let trimmed = text.trim_ascii();
+    trimmed.starts_with('{') && trimmed.ends_with('}') && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }

@@ -12,7 +12,7 @@ const OPENING: &str = "The conversation begins.";
 
 /// What the user says where the model has said something and is asked again: it would take its own words for the
 /// beginning of the answer, where it takes them at all.
-const GO_ON: &str = "Go on.";
+pub(super) const GO_ON: &str = "Go on.";
 
 /// A provider's words for what turns are made of.
 pub(super) trait Words {
@@ -106,12 +106,14 @@ impl<'a> Writer<'a> {
             Some((id, name)) => W::result(id, name, result),
             None => W::result(&W::id(if W::IDS { call_id } else { "" }), &self.name(tool), result),
         };
-        match self.turns.last_mut().filter(|turn| !(turn.model || W::RESULTS_APART && turn.results == 0)) {
+        // Right behind the calls, whatever the user has said since.
+        let at = self.turns.iter().rposition(|turn| turn.model).map_or(0, |calls| calls + 1);
+        match self.turns.get_mut(at).filter(|turn| !W::RESULTS_APART || turn.results > 0) {
             Some(turn) => {
                 turn.content.insert(turn.results, item);
                 turn.results += 1;
             }
-            None => self.turns.push(Turn { model: false, content: vec![item], results: 1 }),
+            None => self.turns.insert(at, Turn { model: false, content: vec![item], results: 1 }),
         }
     }
 
@@ -175,20 +177,12 @@ impl<'a> Writer<'a> {
         id
     }
 
-    /// The name that the provider knows a tool by. One that is not declared, and that no provider takes, is bent.
+    /// The name that the provider knows a tool by. One that is not declared, and that it would not take, is bent.
     fn name<'n>(&self, tool: &'n str) -> Cow<'n, str>
     where
         'a: 'n,
     {
-        if let Some(name) = self.request.declarations.wire_name(tool) {
-            return Cow::Borrowed(name);
-        }
-        let allowed = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
-        if !tool.is_empty() && tool.len() <= 64 && tool.chars().all(allowed) {
-            return Cow::Borrowed(tool);
-        }
-        let bent = tool.chars().take(64).map(|char| if allowed(char) { char } else { '_' }).collect::<String>();
-        Cow::Owned(if bent.is_empty() { "_".to_owned() } else { bent })
+        self.request.declarations.written_name(tool)
     }
 }
 

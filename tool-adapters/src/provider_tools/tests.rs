@@ -263,6 +263,9 @@ fn a_secret_is_sent_and_not_shown() {
         headers: [("x-key".to_owned(), "hunter2".into())].into(),
         ..openai::RemoteMcp::new("docs", "https://example.com/mcp")
     };
-    assert!(!format!("{remote:?}").contains("hunter2"));
+    let tools = ToolContext::builder().with(remote.clone()).build().expect("sound");
+    let declared = declare(Provider::OpenAiResponses, &tools);
+    assert!(declared.json().get().contains("hunter2"));
+    assert!(!format!("{remote:?} {tools:?} {declared:?} {:?}", declared.report()).contains("hunter2"));
     assert_eq!(remote.config(&Provider::OpenAiResponses.id()).expect("taken")["headers"]["x-key"], "hunter2");
 }

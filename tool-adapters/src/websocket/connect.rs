@@ -2,7 +2,7 @@
 
 use super::{LiveModel, tls};
 use crate::Provider;
-use crate::agent::{ApiKey, setting, told};
+use crate::agent::{self, ApiKey, Defaults, told};
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -34,11 +34,9 @@ impl Lost {
     }
 }
 
-/// The address of a provider, the setting of the environment that changes it, and those that have its key.
+/// Where a provider is reached, and the header that has its key.
 struct Host {
-    base: &'static str,
-    base_env: &'static [&'static str],
-    key_env: &'static [&'static str],
+    defaults: Defaults<'static>,
     key_header: HeaderName,
     key_before: &'static str,
 }
@@ -46,16 +44,20 @@ struct Host {
 fn host(provider: Provider) -> Result<Host, Lost> {
     Ok(match provider {
         Provider::OpenAiRealtime => Host {
-            base: "wss://api.openai.com/v1",
-            base_env: &["OPENAI_BASE_URL"],
-            key_env: &["OPENAI_API_KEY"],
+            defaults: Defaults {
+                base: "wss://api.openai.com/v1",
+                base_env: &["OPENAI_BASE_URL"],
+                key_env: &["OPENAI_API_KEY"],
+            },
             key_header: http::header::AUTHORIZATION,
             key_before: "Bearer ",
         },
         Provider::GeminiLive => Host {
-            base: "wss://generativelanguage.googleapis.com",
-            base_env: &["GOOGLE_GEMINI_BASE_URL"],
-            key_env: &["GOOGLE_API_KEY", "GEMINI_API_KEY"],
+            defaults: Defaults {
+                base: "wss://generativelanguage.googleapis.com",
+                base_env: &["GOOGLE_GEMINI_BASE_URL"],
+                key_env: &["GOOGLE_API_KEY", "GEMINI_API_KEY"],
+            },
             key_header: HeaderName::from_static("x-goog-api-key"),
             key_before: "",
         },
@@ -69,12 +71,11 @@ fn host(provider: Provider) -> Result<Host, Lost> {
 /// Connects, within the time that is given for it.
 pub(super) async fn connect(model: &LiveModel) -> Result<Socket, Lost> {
     let (request, key) = request(model)?;
-    let connector = match request.uri().scheme_str() {
-        Some("wss") => Connector::Rustls(
-            tls::client_config()
-                .map_err(|error| Lost::for_good(ToolError::permanent(format!("TLS cannot be set up: {error}"))))?,
-        ),
-        _ => Connector::Plain,
+    let no_tls = |error| Lost::for_good(ToolError::permanent(format!("TLS cannot be set up: {error}")));
+    let connector = if request.uri().scheme_str() == Some("wss") {
+        Connector::Rustls(tls::client_config().map_err(no_tls)?)
+    } else {
+        Connector::Plain
     };
     let mut caps = WebSocketConfig::default();
     caps.max_message_size = Some(model.max_message);
@@ -93,14 +94,7 @@ pub(super) fn slow(time: Duration) -> Lost {
 
 fn request(model: &LiveModel) -> Result<(Request, Option<ApiKey>), Lost> {
     let host = host(model.provider)?;
-    // The key of the environment goes to no server that the program has named.
-    let (base, key) = match &model.base_url {
-        Some(base) => (base.clone(), model.api_key.clone()),
-        None => {
-            let base = setting(host.base_env).unwrap_or_else(|| host.base.to_owned());
-            (base, model.api_key.clone().or_else(|| ApiKey::from_env(host.key_env)))
-        }
-    };
+    let (base, key) = agent::address(model.base_url.as_ref(), model.api_key.as_ref(), host.defaults);
     let wrong = || Lost::for_good(ToolError::permanent(format!("the base URL of {} is no address", model.provider)));
     let mut request = address(model, base.trim()).into_client_request().map_err(|_| wrong())?;
     if !matches!(request.uri().scheme_str(), Some("ws" | "wss")) {

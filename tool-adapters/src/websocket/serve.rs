@@ -121,9 +121,7 @@ impl Driver {
             self.connected();
         }
         self.state.speaking |= words::begins(&message);
-        if let Some(handle) = words::handle(&message) {
-            self.state.handle = handle;
-        }
+        words::keep_handle(&message, &mut self.state.handle);
         for event in self.protocol.push_event(&message) {
             self.event(event, link);
         }
@@ -183,7 +181,7 @@ impl Driver {
             },
             Done::Decided(response, word) => {
                 if let Some(note) = note(&response, word) {
-                    self.say(words::text(self.model.provider, &note), Asked::Now, link);
+                    self.say(&words::text(self.model.provider, &note), Asked::Now, link);
                 }
                 self.events.push(LiveEvent::Answered(response));
             }
@@ -195,7 +193,7 @@ impl Driver {
     /// Word of a call that goes on. Of one that the provider has withdrawn it wants to hear nothing.
     fn updated(&mut self, response: ToolResponse, link: &mut Link) {
         if !self.calls.was_withdrawn(call_id(&response)) {
-            self.say(words::text(self.model.provider, &later(&response)), Asked::Now, link);
+            self.say(&words::text(self.model.provider, &later(&response)), Asked::Now, link);
         }
         self.events.push(LiveEvent::Updated(response));
     }
@@ -209,15 +207,15 @@ impl Driver {
     fn answer(&mut self, response: &ToolResponse, speak: bool, link: &mut Link) {
         let words = words::results(self.protocol.encode(std::slice::from_ref(response)));
         let asked = if speak { Asked::AfterCalls } else { Asked::No };
-        self.say(words, asked, link);
+        self.say(&words, asked, link);
     }
 
     fn host(&mut self, input: Input, link: &mut Link) {
         let provider = self.model.provider;
         match input {
-            Input::Text(text) => self.say(words::text(provider, &text), Asked::Now, link),
-            Input::Audio(sound) => self.say(words::audio(provider, &sound, &self.model.audio_type), Asked::No, link),
-            Input::AudioEnd => self.say(words::audio_end(provider), Asked::Now, link),
+            Input::Text(text) => self.say(&words::text(provider, &text), Asked::Now, link),
+            Input::Audio(sound) => self.say(&words::audio(provider, &sound, &self.model.audio_type), Asked::No, link),
+            Input::AudioEnd => self.say(&words::audio_end(provider), Asked::Now, link),
             Input::Raw(message) => link.out.json(&message),
             Input::Decide(token, word) => self.calls.decide(token, word),
             Input::Interrupt => {
@@ -229,7 +227,7 @@ impl Driver {
         }
     }
 
-    fn say(&mut self, words: Words, asked: Asked, link: &mut Link) {
+    fn say(&mut self, words: &Words, asked: Asked, link: &mut Link) {
         for message in &words.messages {
             link.out.json(message);
         }

@@ -81,12 +81,12 @@ pub(super) fn resumable(provider: Provider, mut setup: Value, handle: Option<&st
     setup
 }
 
-/// The handle by which the session can be resumed from here: `Some(None)` where it cannot at the moment.
-pub(super) fn handle(message: &Value) -> Option<Option<String>> {
-    let update = message.get("sessionResumptionUpdate")?;
+/// Keeps the handle by which the session can be resumed from here on, or forgets it where that cannot be at the moment.
+pub(super) fn keep_handle(message: &Value, kept: &mut Option<String>) {
+    let Some(update) = message.get("sessionResumptionUpdate") else { return };
     let handle = update.get("newHandle").and_then(Value::as_str).filter(|handle| !handle.is_empty());
     let resumable = update.get("resumable").and_then(Value::as_bool).unwrap_or(handle.is_some());
-    Some(handle.filter(|_| resumable).map(str::to_owned))
+    *kept = handle.filter(|_| resumable).map(str::to_owned);
 }
 
 /// Whether the provider says that the setup is done.

@@ -6,6 +6,7 @@ mod tests;
 use super::body::{add_tools, finished, function_call, system};
 use super::codec::{Answer, Codec, Framed, Out};
 use super::openai_chat::Reader;
+use super::turns::GO_ON;
 use super::{Request, ids, results};
 use crate::Provider;
 use serde_json::{Map, Value, json};
@@ -14,6 +15,10 @@ use tool_core::runtime::Message;
 
 /// The protocol.
 pub(super) type Mistral = Framed<MistralCodec>;
+
+/// What the model says where the user spoke before it had answered to results: the provider refuses one right after the
+/// other.
+const HEARD: &str = "I see.";
 
 #[derive(Debug, Default)]
 pub(super) struct MistralCodec {
@@ -48,7 +53,8 @@ impl Codec for MistralCodec {
         let mut body = Map::new();
         body.insert("model".to_owned(), request.model.into());
         let history = request.history.iter().filter_map(|message| told(message, request));
-        body.insert("messages".to_owned(), system(request).into_iter().chain(history).collect());
+        let messages = in_order(system(request).into_iter().chain(history));
+        body.insert("messages".to_owned(), messages.into());
         add_tools(&mut body, request, ("none", "any"));
         body.insert("stream".to_owned(), request.stream.into());
         if let Some(most) = request.max_tokens {
@@ -58,11 +64,29 @@ impl Codec for MistralCodec {
     }
 }
 
+/// The messages in an order that the provider takes: the model says something between results and the user, and does
+/// not have the last word.
+fn in_order(messages: impl Iterator<Item = Value>) -> Vec<Value> {
+    let mut ordered = Vec::<Value>::new();
+    let role = |messages: &[Value]| messages.last().map(|last| last["role"].clone()).unwrap_or_default();
+    for message in messages {
+        if message["role"] == "user" && role(&ordered) == "tool" {
+            ordered.push(json!({"role": "assistant", "content": HEARD}));
+        }
+        ordered.push(message);
+    }
+    if role(&ordered) == "assistant" {
+        ordered.push(json!({"role": "user", "content": GO_ON}));
+    }
+    ordered
+}
+
 fn told(message: &Message, request: &Request<'_>) -> Option<Value> {
     match message {
         Message::User(text) => Some(json!({"role": "user", "content": text})),
         Message::Assistant { text, calls, .. } if calls.is_empty() => {
-            text.as_deref().map(|text| json!({"role": "assistant", "content": text}))
+            let text = text.as_deref().filter(|text| !text.is_empty());
+            text.map(|text| json!({"role": "assistant", "content": text}))
         }
         Message::Assistant { text, calls, .. } => {
             let calls = calls.iter().map(|call| function_call(&ids::mistral(call.id()), call, request));
@@ -71,7 +95,7 @@ fn told(message: &Message, request: &Request<'_>) -> Option<Value> {
         }
         Message::Result { call_id, tool, result: told } => {
             let name = super::body::wire_name(request, tool);
-            Some(result(&ids::mistral(call_id), name, told))
+            Some(result(&ids::mistral(call_id), &name, told))
         }
         _ => None,
     }

@@ -3,12 +3,13 @@
 #[cfg(test)]
 mod tests;
 
-use super::body::{add_tools, finished, object_arguments, system, wire_name};
+use super::body::{add_tools, object_arguments, system, wire_name};
 use super::calls::Calls;
 use super::codec::{Answer, Codec, Framed, Out};
 use super::event::{Event, Finish, ProtocolError};
 use super::fields::{Count, Json, Object, Objects, Text};
 use super::ids::Wire;
+use super::merge::merged;
 use super::{Request, results};
 use crate::Provider;
 use serde::Deserialize;
@@ -131,7 +132,7 @@ impl Codec for OllamaCodec {
         if let Some(most) = request.max_tokens {
             body.insert("options".to_owned(), json!({"num_predict": most}));
         }
-        finished(body, request)
+        merged(body, request)
     }
 }
 
@@ -162,7 +163,7 @@ fn told(message: &Message, request: &Request<'_>) -> Option<Value> {
             let text = text.as_deref().unwrap_or_default();
             Some(json!({"role": "assistant", "content": text, "tool_calls": calls.collect::<Value>()}))
         }
-        Message::Result { tool, result: told, .. } => Some(result(wire_name(request, tool), None, told)),
+        Message::Result { tool, result: told, .. } => Some(result(&wire_name(request, tool), None, told)),
         _ => None,
     }
 }

@@ -4,7 +4,7 @@ use crate::protocol::calls::is_object;
 use crate::protocol::codec::Out;
 use crate::protocol::event::{Event, ProtocolError};
 use crate::protocol::fields::{Count, Object, Text};
-use crate::protocol::openai_responses::{Items, Key, Response, Sent, finish, item};
+use crate::protocol::openai_responses::{Items, Key, Response, Sent, finish, item, own_key};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -13,13 +13,16 @@ use serde_json::value::RawValue;
 pub(super) struct Reader {
     items: Items,
     begun: bool,
+    /// The id of the response before, until the next one begins.
+    before: String,
     /// The form of the sound, as the session has it.
     mime_type: String,
 }
 
 impl Default for Reader {
     fn default() -> Self {
-        Self { items: Items::default(), begun: false, mime_type: "audio/pcm;rate=24000".to_owned() }
+        let mime_type = "audio/pcm;rate=24000".to_owned();
+        Self { items: Items::default(), begun: false, before: String::new(), mime_type }
     }
 }
 
@@ -60,6 +63,9 @@ impl Reader {
         let Some(Object(sent)) = out.parse::<Object<Sent<'_>>>(text) else { return };
         let Some(sent) = sent else { return out.unknown(text) };
         let kind = sent.kind.or_empty();
+        if kind == "response.done" && self.is_told(sent.response.as_ref()) {
+            return;
+        }
         self.begun |= kind.starts_with("response.");
         match kind {
             "response.output_item.added" => self.added(&sent),
@@ -68,18 +74,18 @@ impl Reader {
             "response.output_text.delta"
             | "response.text.delta"
             | "response.output_audio_transcript.delta"
-            | "response.audio_transcript.delta" => self.items.text(key(&sent.item_id), sent.delta.or_empty(), out),
+            | "response.audio_transcript.delta" => self.items.text(key(&sent), sent.delta.or_empty(), out),
             "response.output_audio.delta" | "response.audio.delta" => {
                 let data = sent.delta.or_empty().to_owned();
                 out.push(Event::Audio { data, mime_type: self.mime_type.clone() });
             }
             "response.function_call_arguments.delta" => {
-                let key = key(&sent.item_id);
+                let key = key(&sent);
                 self.named(&key, &sent);
                 self.items.calls.append(&key, sent.delta.or_empty(), out);
             }
             "response.function_call_arguments.done" => {
-                let key = key(&sent.item_id);
+                let key = key(&sent);
                 self.named(&key, &sent);
                 self.arguments(&key, &sent.arguments.text(), out);
             }
@@ -102,7 +108,7 @@ impl Reader {
 
     fn added(&mut self, sent: &Sent<'_>) {
         if let Some(item) = sent.item.and_then(item) {
-            self.items.added(&key(&item.id), &item);
+            self.items.added(&own_key(&item), &item);
         }
     }
 
@@ -123,7 +129,7 @@ impl Reader {
 
     fn done(&mut self, raw: Option<&RawValue>, out: &mut Out<'_>) {
         let Some((raw, item)) = raw.and_then(|raw| Some((raw, item(raw)?))) else { return };
-        let new = self.items.over(&key(&item.id), &item, out);
+        let new = self.items.over(&own_key(&item), &item, out);
         // Texts and calls are told; what the provider ran itself is not.
         if new && !matches!(item.kind.or_empty(), "message" | "function_call") {
             out.item(raw.get());
@@ -151,6 +157,13 @@ impl Reader {
         out.push(Event::Finished(finish(status, details, &self.items)));
         self.items = Items::default();
         self.begun = false;
+        self.before = response.map_or("", |response| response.id.or_empty()).to_owned();
+    }
+
+    /// Whether a response that is over is the one before, once more: its calls are told.
+    fn is_told(&self, response: Option<&Response<'_>>) -> bool {
+        let id = response.map_or("", |response| response.id.or_empty());
+        !self.begun && !id.is_empty() && id == self.before
     }
 
     fn session(&mut self, text: &str, out: &mut Out<'_>) {
@@ -166,8 +179,10 @@ impl Reader {
     }
 }
 
-fn key(id: &Text<'_>) -> Key {
-    Key::Id(id.or_empty().to_owned())
+/// The same key as the item has that an event speaks of.
+fn key(sent: &Sent<'_>) -> Key {
+    let ids = [&sent.item_id, &sent.call_id].map(Text::or_empty);
+    Key::Id(ids.into_iter().find(|id| !id.is_empty()).unwrap_or_default().to_owned())
 }
 
 /// Beginnings and ends whose content other events bring.

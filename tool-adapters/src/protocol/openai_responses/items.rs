@@ -38,6 +38,18 @@ impl Items {
         }
     }
 
+    /// Whether a key is that of another item: a call with another id.
+    pub(in crate::protocol) fn is_another(&self, key: &Key, item: &Item<'_>) -> bool {
+        let id = item.call_id.or_empty();
+        let other = |known: &str| !known.is_empty() && !id.is_empty() && known != id;
+        item.call().is_some() && self.calls.latest(key).is_some_and(|call| other(&call.wire.id))
+    }
+
+    /// Whether an item is over.
+    pub(in crate::protocol) fn is_over(&self, key: &Key) -> bool {
+        self.done.contains(key)
+    }
+
     /// Whether anything came of an item.
     pub(in crate::protocol) fn knows(&self, key: &Key) -> bool {
         self.calls.latest(key).is_some() || self.spoken.contains(key) || self.done.contains(key)
@@ -63,10 +75,7 @@ impl Items {
         if let Some(kind) = item.call() {
             self.begin(key, item.call_id.or_empty(), item.name.or_empty(), kind);
             let arguments = if kind == CUSTOM { item.input.text() } else { item.arguments.text() };
-            // What was left out is what the pieces said.
-            if !arguments.is_empty() {
-                self.calls.set(key, &arguments, out);
-            }
+            self.calls.set(key, &arguments, out);
             match item.status.or_empty() {
                 "incomplete" => self.calls.cut_one(key, out),
                 _ => self.calls.whole(key, out),

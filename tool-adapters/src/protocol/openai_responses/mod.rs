@@ -9,7 +9,7 @@ mod write;
 mod tests;
 
 pub(super) use items::{Items, item};
-pub(super) use read::finish;
+pub(super) use read::{finish, own_key};
 pub(super) use wire::{Key, Response, Sent};
 
 use super::Request;

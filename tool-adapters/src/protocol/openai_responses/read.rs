@@ -1,7 +1,7 @@
 //! Answers and stream events to events.
 
 use super::items::{CUSTOM, Items, item};
-use super::wire::{Details, Key, Response, Sent};
+use super::wire::{Details, Item, Key, Response, Sent};
 use crate::protocol::codec::Out;
 use crate::protocol::event::{Event, Finish, ProtocolError};
 use crate::protocol::fields::{Object, Text};
@@ -12,9 +12,11 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     items: Items,
-    /// The places of the items whose ids are known.
-    places: HashMap<String, u64>,
+    /// The keys of the items whose ids are known.
+    keys: HashMap<String, Key>,
     begun: bool,
+    /// The id of the response before, until the next one begins.
+    before: String,
 }
 
 impl Reader {
@@ -22,7 +24,9 @@ impl Reader {
         let Some(Object(sent)) = out.parse::<Object<Sent<'_>>>(text) else { return };
         let Some(sent) = sent else { return out.unknown(text) };
         let kind = sent.kind.or_empty();
-        self.begun |= kind.starts_with("response.");
+        if !self.begins(kind, &sent) {
+            return;
+        }
         match kind {
             "" => self.answer(text, out),
             "response.output_item.added" => self.added(&sent),
@@ -44,13 +48,21 @@ impl Reader {
             "response.custom_tool_call_input.done" => {
                 self.items.calls.set(&self.key(&sent), &sent.input.text(), out);
             }
-            "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
+            kind if is_end(kind) => {
                 self.over(sent.response.as_ref(), kind.trim_start_matches("response."), out);
             }
             "error" => out.provider_error(text),
             kind if says_nothing_new(kind) => {}
             _ => out.unknown(text),
         }
+    }
+
+    /// Takes note of an event; `false` where it is the end of the response before, once more: its calls are told.
+    fn begins(&mut self, kind: &str, sent: &Sent<'_>) -> bool {
+        let id = sent.response.as_ref().map_or("", |response| response.id.or_empty());
+        let again = !self.begun && !id.is_empty() && id == self.before && is_end(kind);
+        self.begun |= kind.starts_with("response.") && !again;
+        !again
     }
 
     pub(super) fn finish(&mut self, out: &mut Out<'_>) {
@@ -73,35 +85,42 @@ impl Reader {
         }
     }
 
+    /// The key of an event that speaks of an item: by its id where that is known, as some servers say one place of all.
     fn key(&self, sent: &Sent<'_>) -> Key {
         let id = sent.item_id.or_empty();
-        match sent.output_index.map(|at| at.0).or_else(|| self.places.get(id).copied()) {
-            Some(at) => Key::At(at),
-            None => Key::Id(id.to_owned()),
-        }
+        let known = self.keys.get(id).cloned();
+        known.or(sent.output_index.map(|at| Key::At(at.0))).unwrap_or_else(|| Key::Id(id.to_owned()))
     }
 
-    /// The key of an event that brings the item itself.
-    fn key_of(&mut self, sent: &Sent<'_>, id: &Text<'_>) -> Key {
-        match sent.output_index {
-            Some(at) => {
-                self.places.insert(id.or_empty().to_owned(), at.0);
-                Key::At(at.0)
-            }
-            None => Key::Id(id.or_empty().to_owned()),
+    /// The key of an event that brings the item itself. Where another item has its place, it gets a key of its own.
+    fn key_of(&mut self, sent: &Sent<'_>, item: &Item<'_>) -> Key {
+        let id = item.id.or_empty();
+        let known = self.keys.get(id).filter(|key| !self.items.is_another(key, item)).cloned();
+        let key = known.unwrap_or_else(|| {
+            let place = sent.output_index.map(|at| Key::At(at.0));
+            let free = |key: &Key| !self.items.is_another(key, item) && (id.is_empty() || !self.items.is_over(key));
+            place.filter(free).unwrap_or_else(|| own_key(item))
+        });
+        self.know(id, &key);
+        key
+    }
+
+    fn know(&mut self, id: &str, key: &Key) {
+        if !id.is_empty() {
+            self.keys.insert(id.to_owned(), key.clone());
         }
     }
 
     fn added(&mut self, sent: &Sent<'_>) {
         if let Some(item) = sent.item.and_then(item) {
-            let key = self.key_of(sent, &item.id);
+            let key = self.key_of(sent, &item);
             self.items.added(&key, &item);
         }
     }
 
     fn done(&mut self, sent: &Sent<'_>, out: &mut Out<'_>) {
         if let Some((raw, item)) = sent.item.and_then(|raw| Some((raw, item(raw)?))) {
-            let key = self.key_of(sent, &item.id);
+            let key = self.key_of(sent, &item);
             if self.items.over(&key, &item, out) {
                 out.item(raw.get());
             }
@@ -128,18 +147,31 @@ impl Reader {
         }
         let details = response.and_then(|response| response.incomplete_details.as_ref());
         out.push(Event::Finished(finish(status, details, &self.items)));
-        *self = Self::default();
+        let before = response.map_or("", |response| response.id.or_empty()).to_owned();
+        *self = Self { before, ..Self::default() };
     }
 
     fn rest(&mut self, at: u64, raw: &RawValue, out: &mut Out<'_>) {
         let Some(item) = item(raw) else { return };
         let by_id = Key::Id(item.id.or_empty().to_owned());
-        // A stream without places knows its items by their ids.
-        let key = if self.items.knows(&by_id) { by_id } else { Key::At(at) };
+        let known = self.keys.get(item.id.or_empty()).filter(|key| !self.items.is_another(key, &item)).cloned();
+        let key = match known {
+            Some(key) => key,
+            // A stream without places knows its items by their ids.
+            None if self.items.knows(&by_id) => by_id,
+            None if self.items.is_another(&Key::At(at), &item) => own_key(&item),
+            None => Key::At(at),
+        };
         if self.items.over(&key, &item, out) {
             out.item(raw.get());
         }
     }
+}
+
+/// The key of an item that has no place of its own.
+pub(in crate::protocol) fn own_key(item: &Item<'_>) -> Key {
+    let ids = [&item.id, &item.call_id].map(Text::or_empty);
+    Key::Id(ids.into_iter().find(|id| !id.is_empty()).unwrap_or_default().to_owned())
 }
 
 /// Why a response ended. Realtime's are read here too.
@@ -154,6 +186,11 @@ pub(in crate::protocol) fn finish(status: &str, details: Option<&Details<'_>>, i
         ("incomplete", reason) if !reason.is_empty() => Finish::Other(reason.to_owned()),
         (status, _) => Finish::Other(status.to_owned()),
     }
+}
+
+/// Whether an event is the last one of a response.
+fn is_end(kind: &str) -> bool {
+    matches!(kind, "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled")
 }
 
 /// Events whose content other events bring: beginnings, ends, and how far the provider's own tools are.

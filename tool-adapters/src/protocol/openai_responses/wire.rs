@@ -34,6 +34,8 @@ pub(in crate::protocol) struct Sent<'a> {
 #[derive(Debug, Deserialize)]
 pub(in crate::protocol) struct Response<'a> {
     #[serde(borrow, default)]
+    pub(in crate::protocol) id: Text<'a>,
+    #[serde(borrow, default)]
     output: Json<'a>,
     #[serde(borrow, default)]
     pub(in crate::protocol) status: Text<'a>,
