@@ -2,6 +2,7 @@
 
 mod works;
 
+use std::cell::Cell;
 use std::hint::black_box;
 use std::process::ExitCode;
 use tool_adapters::{DeclareOptions, Provider, declare_with};
@@ -29,11 +30,10 @@ fn run_all() {
     }
     let declared = declare_with(Provider::OpenAiChat, &many::calendar(), STRICT);
     for arguments in [inputs::EVENT, NULLS] {
-        let mut call = None;
-        let make = || Some(ToolCall::new("call_123", "create_event", arguments));
-        let call = std::cell::RefCell::new(&mut call);
-        callgrind::run_between(&mut || **call.borrow_mut() = make(), &mut || {
-            **call.borrow_mut() = call.borrow_mut().take().map(|call| black_box(declared.restore(black_box(call))));
+        let call = Cell::new(None);
+        let make = || call.set(Some(ToolCall::new("call_123", "create_event", arguments)));
+        callgrind::run_between(&mut { make }, &mut || {
+            call.set(call.take().map(|call| black_box(declared.restore(black_box(call)))));
         });
     }
 }

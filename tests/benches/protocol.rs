@@ -15,7 +15,7 @@ use works::many;
 /// Most that reading a call may add to dispatch, in nanoseconds.
 const BAR: f64 = 1_000.0;
 /// Calls a sample, and samples; the median counts.
-const BATCH: usize = 200;
+const BATCH: u32 = 200;
 const SAMPLES: usize = 101;
 
 fn main() -> ExitCode {
@@ -80,8 +80,10 @@ fn median(mut work: impl FnMut(&mut dyn Protocol)) -> f64 {
     let sample = |_| {
         let mut fresh = (0..BATCH).map(|_| protocol(Provider::OpenAiChat)).collect::<Vec<_>>();
         let began = Instant::now();
-        fresh.iter_mut().for_each(|protocol| work(&mut **protocol));
-        began.elapsed().as_secs_f64() * 1e9 / BATCH as f64
+        for protocol in &mut fresh {
+            work(&mut **protocol);
+        }
+        began.elapsed().as_secs_f64() * 1e9 / f64::from(BATCH)
     };
     let mut samples = (0..SAMPLES).map(sample).collect::<Vec<_>>();
     samples.sort_by(f64::total_cmp);

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 pub(crate) enum Declared {
     Function(Function),
     /// A provider tool, as the provider has it.
+    #[cfg_attr(not(feature = "genai"), expect(dead_code, reason = "rig has no form for it"))]
     Provider(Map<String, Value>),
 }
 
@@ -16,6 +17,7 @@ pub(crate) struct Function {
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) parameters: Value,
+    #[cfg_attr(not(feature = "genai"), expect(dead_code, reason = "rig has no form for it"))]
     pub(crate) strict: bool,
 }
 

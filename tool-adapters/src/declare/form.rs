@@ -170,10 +170,7 @@ impl<'a> Item<'a> {
 fn has_parameters(schema: &RawValue) -> bool {
     let Ok(Value::Object(schema)) = serde_json::from_str::<Value>(schema.get()) else { return false };
     let named = schema.get("properties").and_then(Value::as_object).is_some_and(|named| !named.is_empty());
-    // What others fit is said by a schema; whether there may be any says nothing of them.
-    let others = schema.get("additionalProperties").is_some_and(Value::is_object);
     named
-        || others
         || schema.keys().any(|keyword| {
             !matches!(
                 keyword.as_str(),

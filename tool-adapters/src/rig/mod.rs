@@ -34,7 +34,7 @@
 mod output;
 
 use crate::convert::{Declared, Function, items};
-use crate::{DeclareOptions, Declarations, Provider, declare_tools};
+use crate::{Declarations, DeclareOptions, Provider, declare_tools};
 use ::rig_core::message::ToolName;
 use ::rig_core::tool::DynamicTool;
 use std::sync::atomic::{AtomicU64, Ordering};

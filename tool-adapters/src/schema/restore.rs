@@ -27,7 +27,9 @@ pub(crate) fn restore<'a>(schema: &Value, arguments: &'a str) -> Cow<'a, str> {
     }
     let Ok(value) = serde_json::from_str::<&RawValue>(arguments) else { return Cow::Borrowed(arguments) };
     let mut restorer = Restorer { text: arguments, sight: Sight::new(schema), cuts: Vec::new() };
-    restorer.value(&[Place { schema, pointer: String::new() }], value, 0);
+    if may_hold_null(value) {
+        restorer.value(&[Place { schema, pointer: String::new() }], value, 0);
+    }
     restorer.finish()
 }
 
@@ -42,7 +44,7 @@ impl<'s, 't> Restorer<'s, 't> {
     /// All that say what a value is decide together, so that nothing is cut twice.
     fn value(&mut self, places: &[Place<'s>], value: &'t RawValue, depth: usize) {
         let kind = kind(value);
-        if depth < DEEPEST && matches!(kind, Kind::Object | Kind::Array) && value.get().contains("null") {
+        if depth < DEEPEST {
             let schemas = places.iter().flat_map(|place| self.sight.schemas(place.clone(), value)).collect::<Vec<_>>();
             self.inside(&schemas, value, kind, depth);
         }
@@ -54,8 +56,10 @@ impl<'s, 't> Restorer<'s, 't> {
             return;
         }
         for (at, element) in elements(value).into_iter().enumerate() {
-            let places = schemas.iter().filter_map(|schema| item(schema, at)).collect::<Vec<_>>();
-            self.value(&places, element, depth + 1);
+            if may_hold_null(element) {
+                let places = schemas.iter().filter_map(|schema| item(schema, at)).collect::<Vec<_>>();
+                self.value(&places, element, depth + 1);
+            }
         }
     }
 
@@ -72,7 +76,9 @@ impl<'s, 't> Restorer<'s, 't> {
                 from = until;
                 continue;
             }
-            self.value(&named(schemas, &name).collect::<Vec<_>>(), member, depth + 1);
+            if may_hold_null(member) {
+                self.value(&named(schemas, &name).collect::<Vec<_>>(), member, depth + 1);
+            }
             first = false;
             from = end;
         }
@@ -102,6 +108,11 @@ impl<'s, 't> Restorer<'s, 't> {
         kept.push_str(self.text.get(from..).unwrap_or_default());
         Cow::Owned(kept)
     }
+}
+
+/// Whether there is something to look into.
+fn may_hold_null(value: &RawValue) -> bool {
+    kind(value) != Kind::Scalar && value.get().contains("null")
 }
 
 /// What a schema says of the element at an index.

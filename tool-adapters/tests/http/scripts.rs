@@ -1,4 +1,5 @@
 //! What providers stream: a text, or a call of `add`.
+#![allow(clippy::format_collect, reason = "short texts")]
 
 use serde_json::{Value, json};
 use tool_adapters::Provider;

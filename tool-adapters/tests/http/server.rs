@@ -1,4 +1,5 @@
 //! A server that plays a script: one answer a request, byte by byte where a test wants that.
+#![allow(clippy::format_collect, reason = "short texts")]
 
 use serde_json::Value;
 use std::collections::VecDeque;

@@ -7,6 +7,7 @@ use std::ptr;
 use tool_core::{ToolCall, ToolContext, tool};
 
 /// Many parameters, out of their alphabetical order.
+#[allow(clippy::needless_pass_by_value, reason = "a tool as its author writes it")]
 #[tool]
 fn ordered(zulu: String, alpha: i64, #[arg(default = 3)] mike: i64) -> String {
     format!("{zulu}{alpha}{mike}")

@@ -42,9 +42,10 @@ impl<'a> Walk<'a> {
         if optional && let Some(own) = own.first() {
             self.log.add(&own.pointer, "required", ChangeKind::Rewritten, "every property is; null stands for absent");
         }
-        let required: Vec<Value> = match self.form.all_required {
-            true => named.keys().map(|name| name.as_str().into()).collect(),
-            false => required.into_iter().map(Value::from).collect(),
+        let required: Vec<Value> = if self.form.all_required {
+            named.keys().map(|name| name.as_str().into()).collect()
+        } else {
+            required.into_iter().map(Value::from).collect()
         };
         written.insert("properties".to_owned(), named.into());
         if self.form.all_required || !required.is_empty() {

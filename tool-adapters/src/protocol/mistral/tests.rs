@@ -1,7 +1,7 @@
 use crate::Provider::Mistral;
 use crate::protocol::testing::{asked, encoded, history, nothing, read, sse};
 use expect_test::expect;
-use tool_core::runtime::ToolChoice;
+use tool_core::runtime::{Message, ToolChoice};
 
 #[test]
 fn a_stream_with_thoughts_and_calls_is_read() {
@@ -56,6 +56,18 @@ fn results_are_encoded_under_ids_of_nine_characters_and_the_providers_names() {
           {"role":"tool","tool_call_id":"Om0r5sMDC","name":"add","content":"a cat\n[image (image/png) left out: it cannot be shown here]\n[audio (audio/wav) left out: it cannot be shown here]\n# A\n[resource file:///b.pdf (application/pdf)]"},
           {"role":"tool","tool_call_id":"1x1z5T5oM","name":"add","content":""}
         ]"#]].assert_eq(&encoded(Mistral, answer, ["D681PevKs", "call_0", "c", "d", "e"]));
+}
+
+#[test]
+fn between_results_and_the_user_the_model_says_something_and_the_last_word_is_not_its() {
+    let mut history = history(None);
+    history.truncate(6);
+    history.push(Message::User("Stop.".into()));
+    history.push(Message::Assistant { text: Some("Stopped.".into()), calls: Vec::new(), native: None });
+    let body = asked(Mistral, &history, ToolChoice::Auto, nothing());
+    let said = [("assistant", "I see."), ("user", "Stop."), ("assistant", "Stopped."), ("user", "Go on.")];
+    let said = said.map(|(role, text)| format!(r#"{{"role":"{role}","content":"{text}"}}"#)).join(",\n  ");
+    assert!(body.contains(&format!("{said}\n]")), "{body}");
 }
 
 #[test]

@@ -76,6 +76,12 @@ fn a_request_says_what_was_said() {
 }
 
 #[test]
+fn options_of_the_callers_own_stand_beside_ours() {
+    let body = asked(Ollama, &[], ToolChoice::None, json!({"options": {"seed": 1}}));
+    assert!(body.ends_with(r#"options: {"num_predict":500,"seed":1}"#), "{body}");
+}
+
+#[test]
 fn without_a_choice_the_tools_are_left_out() {
     expect![[r#"
         model: "some-model"

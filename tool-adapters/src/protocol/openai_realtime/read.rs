@@ -157,7 +157,7 @@ impl Reader {
         out.push(Event::Finished(finish(status, details, &self.items)));
         self.items = Items::default();
         self.begun = false;
-        self.before = response.map_or("", |response| response.id.or_empty()).to_owned();
+        response.map_or("", |response| response.id.or_empty()).clone_into(&mut self.before);
     }
 
     /// Whether a response that is over is the one before, once more: its calls are told.

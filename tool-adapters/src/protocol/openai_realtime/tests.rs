@@ -60,6 +60,17 @@ fn events_in_any_order_and_twice_give_the_same_call() {
 }
 
 #[test]
+fn a_response_that_is_over_twice_is_told_once_and_items_without_ids_are_told_apart() {
+    let call = |id: &str| format!(r#"{{"type":"function_call","call_id":"{id}","name":"add","arguments":"{{}}"}}"#);
+    let output = format!("[{},{}]", call("call_a"), call("call_b"));
+    let over =
+        format!(r#"{{"type":"response.done","response":{{"id":"resp_1","status":"completed","output":{output}}}}}"#);
+    let events = events(OpenAiRealtime, [format!("{over}\n{over}").as_bytes()]);
+    let told = calls(&events).iter().map(|call| call.id()).collect::<Vec<_>>();
+    assert_eq!(told, ["call_a", "call_b"], "{}", summary(&events));
+}
+
+#[test]
 fn events_may_come_parsed() {
     let mut protocol = protocol(OpenAiRealtime);
     let parsed = [ADDED, ARGUMENTS].iter().map(|event| serde_json::from_str(event).expect("JSON"));

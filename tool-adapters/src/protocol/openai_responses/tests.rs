@@ -103,7 +103,9 @@ fn a_whole_answer_is_read() {
 #[test]
 fn events_in_any_order_and_twice_give_the_same_call() {
     let call = "call_a add {\"a\":1e400}";
+    let without_arguments = ARGUMENTS.replace(r#","arguments":"{\"a\":1e400}""#, "");
     for order in [
+        vec![ADDED, FIRST, SECOND, &without_arguments],
         vec![ADDED, FIRST, SECOND, ARGUMENTS, DONE],
         vec![ADDED, FIRST, SECOND, SECOND, ARGUMENTS, DONE],
         vec![ADDED, ADDED, FIRST, SECOND, ARGUMENTS, ARGUMENTS, DONE, DONE],
@@ -152,6 +154,29 @@ fn items_without_places_are_told_apart_by_their_ids() {
         item: {"id":"fc_1","type":"function_call","status":"completed","arguments":"{\"a\":1e400}","call_id":"call_a","name":"add"}
         usage: 90 64 40 25
         finished: ToolCalls"#]].assert_eq(&read(OpenAiResponses, &stream));
+}
+
+/// Two calls in parallel, their pieces by turns, at the places that a server says.
+fn parallel(first: u64, second: u64) -> String {
+    let at = |event: &str, place: u64| event.replace("\"output_index\":1", &format!("\"output_index\":{place}"));
+    let other = |event: &str| at(event, second).replace("fc_1", "fc_2").replace("call_a", "call_b");
+    let events = [ADDED, FIRST, SECOND, ARGUMENTS, DONE].map(|event| [at(event, first), other(event)]).concat();
+    let item = |event: &str| serde_json::from_str::<Value>(event).expect("JSON")["item"].to_string();
+    let output = format!("\"output\":[{},{}]", item(DONE), item(&other(DONE)));
+    let events = [&[CREATED.to_owned()], &events[..], &[COMPLETED.replace("\"output\":[]", &output)]].concat();
+    stream(&events.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+#[test]
+fn calls_are_told_once_whatever_places_the_server_says_and_however_often_it_ends() {
+    for (first, second) in [(0, 1), (0, 0), (1, 2), (7, 3)] {
+        let stream = parallel(first, second);
+        let end = stream.rfind("event:").expect("an end");
+        let events = events(OpenAiResponses, [stream.as_bytes(), &stream.as_bytes()[end..]]);
+        let told = calls(&events).iter().map(|call| (call.id(), call.arguments())).collect::<Vec<_>>();
+        assert_eq!(told, [("call_a", "{\"a\":1e400}"), ("call_b", "{\"a\":1e400}")], "{}", summary(&events));
+        assert!(!events.iter().any(|event| matches!(event, Event::Error(_))), "{}", summary(&events));
+    }
 }
 
 #[test]

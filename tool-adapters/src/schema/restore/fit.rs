@@ -230,7 +230,9 @@ fn unions<'s>(schemas: &[Place<'s>]) -> Vec<Vec<Place<'s>>> {
 }
 
 fn branches<'s>(place: &Place<'s>, keyword: &str) -> impl Iterator<Item = Place<'s>> {
-    let under = join(&place.pointer, keyword);
-    let all = place.schema.get(keyword).and_then(Value::as_array).into_iter().flatten().enumerate();
-    all.map(move |(at, schema)| Place { schema, pointer: join(&under, &at.to_string()) })
+    let all = place.schema.get(keyword).and_then(Value::as_array);
+    // The pointer is made where there is something to point at.
+    let under = all.map(|_| join(&place.pointer, keyword)).unwrap_or_default();
+    let place = move |(at, schema): (usize, _)| Place { schema, pointer: join(&under, &at.to_string()) };
+    all.into_iter().flatten().enumerate().map(place)
 }

@@ -10,18 +10,11 @@ fn strict(schema: &Value) -> Result<Value, NotStrict> {
     let projection = project(Provider::Anthropic, schema, true).expect("not refused");
     let bedrock = project(Provider::Bedrock, schema, true).expect("not refused");
     assert_eq!((&bedrock.schema, &bedrock.not_strict), (&projection.schema, &projection.not_strict));
-    match projection.not_strict {
-        Some(why) => Err(why),
-        None => {
-            assert_eq!(
-                problems(Provider::Anthropic, &projection.schema),
-                Vec::<String>::new(),
-                "{}",
-                projection.schema
-            );
-            Ok(projection.schema)
-        }
+    if let Some(why) = projection.not_strict {
+        return Err(why);
     }
+    assert_eq!(problems(Provider::Anthropic, &projection.schema), Vec::<String>::new(), "{}", projection.schema);
+    Ok(projection.schema)
 }
 
 #[test]

@@ -153,3 +153,13 @@ fn a_step_goes_back_as_it_came_with_its_signatures() {
     "#]]
     .assert_eq(&pretty(&request(Gemini, &history, ToolChoice::Auto)["contents"]));
 }
+
+#[test]
+fn results_stand_together_behind_their_calls_whatever_the_user_said_since() {
+    let calls = assistant("", &[("a", "{}"), ("b", "{}")], None);
+    let history = [calls, result("a", "1", false), user("Stop."), result("b", "2", false)];
+    let contents = &request(Gemini, &history, ToolChoice::Auto)["contents"];
+    let kinds = contents.as_array().expect("turns").iter().map(|turn| turn["parts"].as_array().expect("parts"));
+    let kinds = kinds.map(|parts| parts.iter().filter(|part| part.get("functionResponse").is_some()).count());
+    assert_eq!(kinds.collect::<Vec<_>>(), [0, 0, 2, 0], "{contents}");
+}

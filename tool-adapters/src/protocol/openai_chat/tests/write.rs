@@ -2,7 +2,8 @@ use crate::Provider::OpenAiChat;
 use crate::protocol::testing::{asked, encoded, history, nothing};
 use expect_test::expect;
 use serde_json::json;
-use tool_core::runtime::ToolChoice;
+use tool_core::ToolCall;
+use tool_core::runtime::{Message, ToolChoice};
 
 // L18, R-C1
 #[test]
@@ -51,4 +52,12 @@ fn a_request_says_whether_to_call_and_what_the_caller_adds() {
         temperature: 0"#]]
     .assert_eq(&asked(OpenAiChat, &[], ToolChoice::Required, json!({"temperature": 0, "stream_options": null})));
     assert!(asked(OpenAiChat, &[], ToolChoice::None, nothing()).contains(r#"tool_choice: "none""#));
+}
+
+#[test]
+fn a_name_that_a_model_made_up_is_written_as_one_that_the_provider_takes() {
+    let call = ToolCall::new("a", "made.up/näme", "{}");
+    let history = [Message::Assistant { text: None, calls: vec![call], native: None }];
+    let body = asked(OpenAiChat, &history, ToolChoice::Auto, nothing());
+    assert!(body.contains(r#""name":"made_up_n_me""#), "{body}");
 }
