@@ -14,7 +14,6 @@ use std::process::ExitCode;
 use tool_adapters::Provider;
 use tool_adapters::agent::AgentLoop;
 use tool_adapters::http::HttpModel;
-use tool_core::runtime::Reply;
 use tool_core::{Mode, Policy, Runtime, ToolContext};
 
 const USAGE: &str = "\
@@ -68,17 +67,17 @@ async fn run() -> Result<(), Box<dyn Error>> {
 async fn say(agent: &mut AgentLoop<HttpModel>, line: &str) -> Result<(), Box<dyn Error>> {
     let mut reply = agent.say(line).await;
     print::end(&reply);
-    while let Some(token) = waiting(&reply) {
-        println!("you agree");
-        let _ = agent.approve(&token).await;
+    loop {
+        // Tokens are for the host alone: a model that had one could agree in the person's place.
+        let tokens = reply.confirmations().map(|asked| asked.token.clone()).collect::<Vec<_>>();
+        if tokens.is_empty() {
+            return reply.error.map_or(Ok(()), |error| Err(error.into()));
+        }
+        for token in tokens {
+            println!("you agree");
+            let _ = agent.approve(&token).await;
+        }
         reply = agent.resume().await;
         print::end(&reply);
     }
-    reply.error.map_or(Ok(()), |error| Err(error.into()))
-}
-
-/// The token of a call that waits. It is for the host alone: a model that had it could agree in the person's place.
-fn waiting(reply: &Reply) -> Option<String> {
-    let waits = reply.responses.iter().find_map(|response| response.meta().confirmation())?;
-    Some(waits.token.clone())
 }

@@ -4,6 +4,7 @@ use tool_core::{Mode, RegistryErrors, Runtime, Session, ToolContext, ToolError, 
 
 struct Orders;
 
+#[allow(clippy::unused_self, reason = "what it finds would stand in its fields")]
 #[toolset(discover = false)]
 impl Orders {
     /// Find out where an order is.

@@ -27,24 +27,28 @@ pub(crate) async fn start() -> Result<String, Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let base_url = format!("ws://{}", listener.local_addr()?);
     tokio::spawn(async move {
-        for part in script {
-            if let Err(error) = play(&listener, part).await {
-                eprintln!("the script cannot be played on: {error}");
-            }
+        if let Err(error) = play(&listener, script).await {
+            eprintln!("the script cannot be played on: {error}");
         }
     });
     Ok(base_url)
 }
 
-async fn play(listener: &TcpListener, part: Vec<Step>) -> Result<(), Box<dyn Error + Send + Sync>> {
-    let (stream, _) = listener.accept().await?;
-    let mut socket = accept_async(stream).await?;
-    for step in part {
-        match step {
-            // As Gemini does: JSON in bytes.
-            Step::Send(message) => socket.send(Message::binary(message.to_string())).await?,
-            Step::Await(member) => wait_for(&mut socket, &member).await?,
-            Step::Pause(milliseconds) => tokio::time::sleep(Duration::from_millis(milliseconds)).await,
+async fn play(listener: &TcpListener, script: Vec<Vec<Step>>) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let mut parts = script.into_iter().peekable();
+    while let Some(part) = parts.next() {
+        let (stream, _) = listener.accept().await?;
+        let mut socket = accept_async(stream).await?;
+        for step in part {
+            match step {
+                // As Gemini does: JSON in bytes.
+                Step::Send(message) => socket.send(Message::binary(message.to_string())).await?,
+                Step::Await(member) => wait_for(&mut socket, &member).await?,
+                Step::Pause(milliseconds) => tokio::time::sleep(Duration::from_millis(milliseconds)).await,
+            }
+        }
+        if parts.peek().is_none() {
+            while let Some(Ok(_)) = socket.next().await {}
         }
     }
     Ok(())
@@ -52,14 +56,9 @@ async fn play(listener: &TcpListener, part: Vec<Step>) -> Result<(), Box<dyn Err
 
 async fn wait_for(socket: &mut WebSocketStream<TcpStream>, member: &str) -> Result<(), Box<dyn Error + Send + Sync>> {
     while let Some(message) = socket.next().await {
-        let message = message?;
-        if message.is_close() {
-            break;
-        }
-        if serde_json::from_slice::<Value>(&message.into_data()).is_ok_and(|message| message.get(member).is_some()) {
+        if serde_json::from_slice::<Value>(&message?.into_data()).is_ok_and(|message| message.get(member).is_some()) {
             return Ok(());
         }
     }
-    // The last step of a script waits for the client to go.
-    if member == "close" { Ok(()) } else { Err(format!("the client has gone before `{member}`").into()) }
+    Err(format!("the client has gone before `{member}`").into())
 }

@@ -13,6 +13,7 @@ use tool_core::runtime::{Message, Native, ToolChoice};
 use tool_core::{Content, Mode, ResultForm, Runtime, ToolCall, ToolContext, ToolError, ToolOutput, ToolResponse, tool};
 
 /// Answer as the arguments say.
+#[allow(clippy::needless_pass_by_value, reason = "a tool as its author writes it")]
 #[tool]
 fn answer(kind: String, data: Option<Value>) -> Result<ToolOutput, ToolError> {
     match kind.as_str() {
@@ -76,6 +77,7 @@ fn result(response: &ToolResponse) -> Message {
 }
 
 /// A protocol that has read what asks for the calls, and the items of it.
+#[allow(clippy::type_complexity, reason = "a pair that one caller takes apart")]
 fn listen(command: &Value) -> Result<(Box<dyn Protocol>, Option<Native>), Box<dyn Error>> {
     let provider = provider(command)?;
     let mut protocol = protocol(provider);

@@ -1,5 +1,6 @@
 //! Being interrupted, while a model speaks too.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use tokio::sync::watch;
 use tool_core::runtime::{Model, ModelRequest, ModelStep};
@@ -30,16 +31,18 @@ impl Interrupter {
         &self.session
     }
 
-    pub(super) fn listen<'a, M>(&self, model: &'a mut M) -> Interruptible<'a, M> {
+    /// `instructions` stand before those of the tools.
+    pub(super) fn listen<'a, M>(&self, model: &'a mut M, instructions: &'a str) -> Interruptible<'a, M> {
         let count = self.count.subscribe();
         let before = *count.borrow();
-        Interruptible { model, count, before }
+        Interruptible { model, instructions, count, before }
     }
 }
 
 /// A model whose step ends when somebody interrupts.
 pub(super) struct Interruptible<'a, M> {
     model: &'a mut M,
+    instructions: &'a str,
     count: watch::Receiver<u64>,
     before: u64,
 }
@@ -53,10 +56,20 @@ impl<M> Interruptible<'_, M> {
 impl<M: Model> Model for Interruptible<'_, M> {
     async fn step(&mut self, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
         let before = self.before;
+        let instructions = joined(self.instructions, request.instructions);
+        let request = ModelRequest { instructions: &instructions, ..request };
         tokio::select! {
             biased;
             _ = self.count.wait_for(|count| *count != before) => Ok(ModelStep::default()),
             step = self.model.step(request) => step,
         }
+    }
+}
+
+/// What the host tells the model, and then what the tools' guides do.
+fn joined<'a>(ours: &'a str, tools: &'a str) -> Cow<'a, str> {
+    match (ours, tools) {
+        ("", text) | (text, "") => Cow::Borrowed(text),
+        _ => Cow::Owned(format!("{ours}\n\n{tools}")),
     }
 }

@@ -42,7 +42,25 @@
 //! Such a call is answered `CONFIRMATION_REQUIRED`, and the model says so. Its id has its result with that, so what
 //! [`approve`](AgentLoop::approve) or [`deny`](AgentLoop::deny) gives later goes into the history as a note in the
 //! user's place, which is the one form that every provider takes at any point. It says that the application wrote it,
-//! which call it is about, and that a result is data. [`resume`](AgentLoop::resume) lets the model speak to it at once.
+//! which call it is about, and that a result is data. [`resume`](AgentLoop::resume) lets the model speak to it at once. A step may have asked for several
+//! approvals, so see to all of them first:
+//!
+//! ```
+//! # use tool_adapters::agent::AgentLoop;
+//! # use tool_core::runtime::{Model, Reply};
+//! # async fn agree<M: Model>(agent: &mut AgentLoop<M>, mut reply: Reply) -> Reply {
+//! loop {
+//!     let asked = reply.confirmations().cloned().collect::<Vec<_>>();
+//!     if asked.is_empty() {
+//!         return reply;
+//!     }
+//!     for confirmation in &asked {
+//!         agent.approve(&confirmation.token).await; // or `deny`, as the person says
+//!     }
+//!     reply = agent.resume().await;
+//! }
+//! # }
+//! ```
 
 mod interrupt;
 mod key;
@@ -72,6 +90,7 @@ use tool_core::{Session, ToolError, ToolResponse};
 #[derive(Debug)]
 pub struct AgentLoop<M> {
     model: M,
+    instructions: String,
     history: History,
     interrupter: Interrupter,
     /// Whether a turn is open that has to be ended before the next one.
@@ -88,7 +107,21 @@ impl<M: Model> AgentLoop<M> {
 
     /// A conversation that goes on, such as one that was kept in a database.
     pub fn with_history(session: Session, model: M, history: History) -> Self {
-        Self { model, history, interrupter: Interrupter::new(session), open: false, ended: false }
+        Self {
+            model,
+            instructions: String::new(),
+            history,
+            interrupter: Interrupter::new(session),
+            open: false,
+            ended: false,
+        }
+    }
+
+    /// What the model is told besides the guides of the tools, and before them: who it is, and how to go about it.
+    #[must_use]
+    pub fn instructions(mut self, text: impl Into<String>) -> Self {
+        self.instructions = text.into();
+        self
     }
 
     /// Says something to the model and lets it reply. A new turn.
@@ -145,8 +178,8 @@ impl<M: Model> AgentLoop<M> {
 
     /// The same conversation with a model of another type.
     pub fn with_model<N: Model>(self, model: N) -> AgentLoop<N> {
-        let Self { history, interrupter, open, ended, .. } = self;
-        AgentLoop { model, history, interrupter, open, ended }
+        let Self { instructions, history, interrupter, open, ended, .. } = self;
+        AgentLoop { model, instructions, history, interrupter, open, ended }
     }
 
     /// The model.
@@ -202,7 +235,7 @@ impl<M: Model> AgentLoop<M> {
 
     /// `None`: the model speaks first.
     async fn reply(&mut self, text: Option<String>) -> Reply {
-        let mut model = self.interrupter.listen(&mut self.model);
+        let mut model = self.interrupter.listen(&mut self.model, &self.instructions);
         let session = self.interrupter.session();
         let mut reply = match text {
             Some(text) => session.reply(&mut model, &mut self.history, text).await,

@@ -122,3 +122,34 @@ async fn a_model_that_speaks_can_be_interrupted_and_the_conversation_goes_on() {
     let mut agent = agent.with_model(ScriptedModel::new().says("Hello"));
     assert_eq!(agent.say("Hi again").await.text.as_deref(), Some("Hello"));
 }
+
+/// Says back what it was instructed.
+struct Parrot;
+
+impl Model for Parrot {
+    async fn step(&mut self, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
+        Ok(ModelStep::says(request.instructions))
+    }
+}
+
+#[tokio::test]
+async fn the_hosts_instructions_stand_before_those_of_the_tools() {
+    let bare = AgentLoop::new(session().await, Parrot).say("Hi").await.text.expect("the tools' own");
+    let told = AgentLoop::new(session().await, Parrot).instructions("Be brief.").say("Hi").await;
+    assert_eq!(told.text, Some(format!("Be brief.\n\n{bare}")));
+}
+
+// R-C1
+#[tokio::test]
+async fn a_reply_tells_all_that_waits_for_a_person() {
+    let calls =
+        [("c1", 12), ("c2", 13)].map(|(id, number)| ToolCall::new(id, "cancel_booking", json!({"number": number})));
+    let script = ScriptedModel::new().calls(calls).says("Shall I?").says("Both are done.");
+    let mut agent = AgentLoop::new(session().await, script);
+    let reply = agent.say("Cancel 12 and 13").await;
+    let tokens = reply.confirmations().map(|asked| asked.token.clone()).collect::<Vec<_>>();
+    for token in &tokens {
+        assert!(agent.approve(token).await.is_ok());
+    }
+    assert_eq!((tokens.len(), agent.resume().await.text.as_deref()), (2, Some("Both are done.")));
+}

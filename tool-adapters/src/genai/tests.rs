@@ -6,6 +6,7 @@ use crate::{DeclareOptions, declare, declare_with};
 use ::genai::chat;
 use serde_json::json;
 
+#[allow(clippy::needless_pass_by_value, reason = "reads better where it is called")]
 fn asked(arguments: Value) -> chat::ToolCall {
     serde_json::from_value(json!({"call_id": "c1", "fn_name": "book", "fn_arguments": arguments})).expect("a call")
 }

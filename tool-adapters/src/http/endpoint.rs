@@ -115,6 +115,10 @@ impl Place {
         let defaults = Defaults { base: &host.base, base_env: host.base_env, key_env: host.key_env };
         let (base, key) = address(self.base_url.as_ref(), self.api_key.as_ref(), defaults);
         let mut url = parse(provider, &base)?;
+        if key.is_none() && base == host.base && self.headers.is_empty() && provider != Provider::Ollama {
+            let names = host.key_env.join(" or ");
+            return Err(ToolError::auth(format!("{provider} wants a key: set {names}, or give one by `api_key`")));
+        }
         url.path_segments_mut()
             .map_err(|()| not_a_base(provider))?
             .pop_if_empty()
@@ -207,6 +211,16 @@ mod tests {
             cohere /v2/chat
             ollama /api/chat"]]
         .assert_eq(&paths.collect::<Vec<_>>().join("\n"));
+    }
+
+    #[test]
+    fn a_key_that_is_missing_is_told_before_anything_is_sent() {
+        // Whoever runs the tests with Cohere's key in the environment has it.
+        if setting(&["CO_API_KEY", "COHERE_API_KEY"]).is_some() {
+            return;
+        }
+        let error = Place::default().endpoint(Provider::Cohere, "m", true).map(|_| ()).expect_err("no key");
+        assert_eq!(error.message(), "cohere wants a key: set CO_API_KEY or COHERE_API_KEY, or give one by `api_key`");
     }
 
     #[test]

@@ -38,8 +38,12 @@ impl Failure {
 
     /// The request did not get there, or no answer came back.
     pub(super) fn of_transport(error: &reqwest::Error, key: Option<&ApiKey>) -> Self {
+        // Host and port alone: the rest of the URL may hold a password.
+        let host = error.url().and_then(|url| Some((url.host_str()?, url.port_or_known_default()?)));
         let mut message = "the provider cannot be reached".to_owned();
-        // The first text names the URL, which may hold a password.
+        if let Some((host, port)) = host {
+            message = format!("{message} at {host}:{port}");
+        }
         let mut source = error.source();
         while let Some(error) = source {
             message = format!("{message}: {error}");

@@ -10,6 +10,9 @@ use std::fmt::Display;
 use std::hash::Hash;
 use tool_core::ToolCall;
 
+/// So many are looked through one by one.
+const FEW: usize = 8;
+
 /// The calls of a message, by what the provider tells their pieces apart by. Those that are not told one by one are
 /// told in the order in which they began.
 ///
@@ -18,7 +21,7 @@ use tool_core::ToolCall;
 #[derive(Debug)]
 pub(super) struct Calls<K> {
     all: Vec<Call<K>>,
-    /// The latest call of each key.
+    /// The latest call of each key, once there are more than a [`FEW`].
     latest: HashMap<K, usize>,
     /// All before it are told.
     told: usize,
@@ -48,14 +51,20 @@ impl<K> Default for Calls<K> {
 impl<K: Clone + Eq + Hash + Display> Calls<K> {
     /// A call begins. One of the same key that is open stays open, and gets no more pieces.
     pub(super) fn begin(&mut self, key: K, wire: Wire) {
-        self.latest.insert(key.clone(), self.all.len());
+        match self.all.len() {
+            0..FEW => {}
+            FEW => self
+                .latest
+                .extend((0..).zip(&self.all).map(|(at, call)| (call.key.clone(), at)).chain([(key.clone(), FEW)])),
+            at => _ = self.latest.insert(key.clone(), at),
+        }
         let arguments = String::new();
         self.all.push(Call { key, wire, arguments, told: false, id: None, too_large: false });
     }
 
     /// The latest call of a key.
     pub(super) fn latest(&self, key: &K) -> Option<&Call<K>> {
-        self.latest.get(key).and_then(|&at| self.all.get(at))
+        self.all.get(self.place(key)?)
     }
 
     /// Says the id, the name or more of the name of a call that began without. What is known already stays.
@@ -74,7 +83,7 @@ impl<K: Clone + Eq + Hash + Display> Calls<K> {
         if piece.is_empty() {
             return;
         }
-        if !self.latest.contains_key(key) {
+        if self.place(key).is_none() {
             self.begin(key.clone(), Wire::default());
         }
         if let Some(call) = self.find(key).filter(|call| !call.told) {
@@ -129,7 +138,15 @@ impl<K: Clone + Eq + Hash + Display> Calls<K> {
     }
 
     fn find(&mut self, key: &K) -> Option<&mut Call<K>> {
-        self.latest.get(key).and_then(|&at| self.all.get_mut(at))
+        let at = self.place(key)?;
+        self.all.get_mut(at)
+    }
+
+    fn place(&self, key: &K) -> Option<usize> {
+        match self.all.len() {
+            0..=FEW => self.all.iter().rposition(|call| call.key == *key),
+            _ => self.latest.get(key).copied(),
+        }
     }
 }
 

@@ -39,6 +39,19 @@ pub(super) struct Out<'a> {
     pub(super) ids: &'a mut Ids,
     /// An event that could not be read for halves of characters, without them.
     pub(super) replaced: Option<String>,
+    guess: Guess,
+}
+
+/// What is known of an event that may be none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Guess {
+    /// It is one.
+    #[default]
+    Right,
+    /// Whoever reads it finds out.
+    Open,
+    /// It is none.
+    Wrong,
 }
 
 /// The answer to a call.
@@ -107,6 +120,14 @@ impl Out<'_> {
     /// Reads a text as what the provider says it sends; what is not that is told.
     pub(super) fn parse<'t, T: Deserialize<'t>>(&mut self, text: &'t str) -> Option<T> {
         let parsed = serde_json::from_str(text);
+        match (std::mem::take(&mut self.guess), &parsed) {
+            (Guess::Open, Err(_)) => {
+                self.guess = Guess::Wrong;
+                return None;
+            }
+            (guess @ Guess::Wrong, _) => self.guess = guess,
+            _ => {}
+        }
         let tell = |error: serde_json::Error| {
             self.replaced = replaced(text).filter(|_| self.replaced.is_none());
             self.error(malformed(error.to_string(), text));
@@ -160,22 +181,23 @@ impl<C: Codec> Protocol for Framed<C> {
     }
 
     fn push(&mut self, bytes: &[u8]) -> Vec<Event> {
-        let mut events = Vec::new();
-        let mut out = Out { events: &mut events, ids: &mut self.ids, replaced: None };
+        // What one call takes, and the end of the message.
+        let mut events = Vec::with_capacity(6);
+        let mut out = Out { events: &mut events, ids: &mut self.ids, replaced: None, guess: Guess::Right };
         self.framing.push(bytes, &mut |frame| read(&mut self.codec, frame, &mut out));
         events
     }
 
     fn push_event(&mut self, event: &Value) -> Vec<Event> {
         let mut events = Vec::new();
-        let mut out = Out { events: &mut events, ids: &mut self.ids, replaced: None };
+        let mut out = Out { events: &mut events, ids: &mut self.ids, replaced: None, guess: Guess::Right };
         read(&mut self.codec, Frame::Event { name: "", text: &event.to_string() }, &mut out);
         events
     }
 
     fn finish(&mut self) -> Vec<Event> {
         let mut events = Vec::new();
-        let mut out = Out { events: &mut events, ids: &mut self.ids, replaced: None };
+        let mut out = Out { events: &mut events, ids: &mut self.ids, replaced: None, guess: Guess::Right };
         self.framing.finish(&mut |frame| read(&mut self.codec, frame, &mut out));
         self.codec.finish(&mut out);
         // An event that was cut off is a message that was: told once.
@@ -202,8 +224,14 @@ impl<C: Codec> Protocol for Framed<C> {
     }
 }
 
-fn read<C: Codec>(codec: &mut C, frame: Frame<'_>, out: &mut Out<'_>) {
+/// Hands a frame to the codec; `false` where it was a guess and wrong.
+fn read<C: Codec>(codec: &mut C, frame: Frame<'_>, out: &mut Out<'_>) -> bool {
     match frame {
+        Frame::Guess(text) => {
+            out.guess = Guess::Open;
+            codec.read("", text, out);
+            return std::mem::take(&mut out.guess) != Guess::Wrong;
+        }
         Frame::Event { name, text } => {
             codec.read(name, text, out);
             if let Some(text) = out.replaced.take() {
@@ -214,4 +242,5 @@ fn read<C: Codec>(codec: &mut C, frame: Frame<'_>, out: &mut Out<'_>) {
         Frame::Done => codec.done(out),
         Frame::Problem(error) => out.error(error),
     }
+    true
 }

@@ -1,7 +1,7 @@
 //! Fields of messages, read leniently: one of another kind than expected is as good as absent, so that what stands
 //! beside it is not lost.
 
-use super::surrogates::replaced;
+use super::unescape::unescaped;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -37,11 +37,7 @@ impl<'a> Json<'a> {
     pub(super) fn text(self) -> Cow<'a, str> {
         let raw = self.0.map_or("", RawValue::get);
         match raw.as_bytes().first() {
-            Some(b'"') => match serde_json::from_str::<Text<'a>>(raw) {
-                Ok(text) => text.0.unwrap_or_default(),
-                // A text that stands as JSON in JSON is cut in a character at worst.
-                Err(_) => Cow::Owned(serde_json::from_str(&replaced(raw).unwrap_or_default()).unwrap_or_default()),
-            },
+            Some(b'"') => unescaped(raw.get(1..raw.len() - 1).unwrap_or_default()),
             _ if raw == "null" => Cow::Borrowed(""),
             _ => Cow::Borrowed(raw),
         }
@@ -235,6 +231,10 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Items<T> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
         let mut objects = Vec::new();
         while let Some(Object(item)) = items.next_element::<Object<T>>()? {
+            // Most arrays have one, and items may be large.
+            if objects.is_empty() {
+                objects.reserve_exact(1);
+            }
             objects.extend(item);
         }
         Ok(objects)

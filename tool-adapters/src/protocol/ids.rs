@@ -3,13 +3,14 @@
 use super::event::ProtocolError;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
 /// Our ids, and what the provider calls them; for as long as the protocol lives.
 #[derive(Debug, Default)]
 pub(super) struct Ids {
-    known: HashMap<String, Wire>,
+    known: BTreeMap<String, Wire>,
     fresh: usize,
     /// How often an id came again, so that the next free one is found at once.
     repeats: HashMap<String, usize>,
@@ -29,14 +30,16 @@ pub(super) struct Wire {
 impl Ids {
     /// Our id for a call: the provider's where it gave one that is new, otherwise a fresh one.
     pub(super) fn assign(&mut self, wire: Wire) -> (String, Option<ProtocolError>) {
-        let mut error = None;
-        let id = match wire.id.as_str() {
-            "" => self.fresh(),
-            id if self.known.contains_key(id) => {
-                error = Some(ProtocolError::DuplicateId { id: id.to_owned() });
-                self.repeated(id)
-            }
-            id => id.to_owned(),
+        if !wire.id.is_empty()
+            && let Entry::Vacant(place) = self.known.entry(wire.id.clone())
+        {
+            let id = place.key().clone();
+            place.insert(wire);
+            return (id, None);
+        }
+        let (id, error) = match wire.id.as_str() {
+            "" => (self.fresh(), None),
+            id => (self.repeated(id), Some(ProtocolError::DuplicateId { id: id.to_owned() })),
         };
         self.known.insert(id.clone(), wire);
         (id, error)

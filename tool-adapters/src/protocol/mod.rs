@@ -29,6 +29,7 @@ mod surrogates;
 #[cfg(test)]
 mod testing;
 mod turns;
+mod unescape;
 
 pub use event::{Event, Finish, ProtocolError};
 pub use request::Request;

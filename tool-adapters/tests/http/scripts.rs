@@ -1,15 +1,15 @@
 //! What providers stream: a text, or a call of `add`.
-#![allow(clippy::format_collect, reason = "short texts")]
 
 use serde_json::{Value, json};
 use tool_adapters::Provider;
 
 fn data(events: &[Value]) -> String {
-    events.iter().map(|event| format!("data: {event}\n\n")).collect()
+    events.iter().map(|event| format!("data: {event}\n\n")).collect::<Vec<_>>().concat()
 }
 
 fn named(events: &[Value]) -> String {
-    events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or(""))).collect()
+    let name = |event: &Value| event["type"].as_str().unwrap_or_default().to_owned();
+    events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", name(event))).collect::<Vec<_>>().concat()
 }
 
 fn chunk(delta: &Value, finish: Option<&str>) -> Value {

@@ -29,7 +29,7 @@ async fn a_result_that_comes_after_the_connection_broke_is_sent_where_the_conver
     let server = Server::start().await;
     let (mut talk, mut peer) = gemini(&server).await;
     peer.say(resumable("h-1")).await;
-    peer.say(call("c1", "look_up", json!({"subject": "x"}))).await;
+    peer.say(call("c1", "look_up", &json!({"subject": "x"}))).await;
     assert!(!connected(&mut talk).await);
     call_is_made(&mut talk).await;
     drop(peer);
@@ -45,7 +45,7 @@ async fn a_result_that_comes_after_the_connection_broke_is_sent_where_the_conver
 async fn a_result_for_a_conversation_that_is_over_is_told_to_the_host() {
     let server = Server::start().await;
     let (mut talk, mut peer) = gemini(&server).await;
-    peer.say(call("c1", "look_up", json!({"subject": "x"}))).await;
+    peer.say(call("c1", "look_up", &json!({"subject": "x"}))).await;
     call_is_made(&mut talk).await;
     peer.close(1011, "internal error").await;
     let (mut peer, setup) = set_up(&server).await;
@@ -65,7 +65,7 @@ async fn a_call_that_comes_again_after_the_break_runs_once_and_is_answered() {
     let server = Server::start().await;
     let (mut talk, mut peer) = gemini(&server).await;
     peer.say(resumable("h-1")).await;
-    let add = call("c1", "add", json!({"a": 1, "b": 2}));
+    let add = call("c1", "add", &json!({"a": 1, "b": 2}));
     peer.say(add.clone()).await;
     assert_eq!(answer(&peer.hear().await).0, "c1");
     drop(peer);
@@ -74,7 +74,7 @@ async fn a_call_that_comes_again_after_the_break_runs_once_and_is_answered() {
     let (id, response) = answer(&peer.hear().await);
     assert_eq!((id.as_str(), response.contains('3'), talk.desk.runs()), ("c1", true, 1), "{response}");
     // Another call under the same id is another call.
-    peer.say(call("c1", "add", json!({"a": 3, "b": 4}))).await;
+    peer.say(call("c1", "add", &json!({"a": 3, "b": 4}))).await;
     let (id, response) = answer(&peer.hear().await);
     assert_eq!((id.as_str(), response.contains('7'), talk.desk.runs()), ("c1", true, 2), "{response}");
     assert!(talk.next().await.is_some());

@@ -30,7 +30,7 @@ async fn nothing_is_sent_before_the_setup_is_done() {
 async fn a_call_is_answered_and_the_model_speaks_of_it() {
     let server = Server::start().await;
     let (mut talk, mut peer) = gemini(&server).await;
-    peer.say(call("c1", "add", json!({"a": 1, "b": 2}))).await;
+    peer.say(call("c1", "add", &json!({"a": 1, "b": 2}))).await;
     let (id, response) = answer(&peer.hear().await);
     assert_eq!((id.as_str(), response.contains('3')), ("c1", true), "{response}");
     peer.say(said("It is 3.")).await;
@@ -47,11 +47,11 @@ async fn a_call_is_answered_and_the_model_speaks_of_it() {
 async fn the_socket_is_read_while_calls_run_and_each_result_goes_when_it_is_there() {
     let server = Server::start().await;
     let (mut talk, mut peer) = gemini(&server).await;
-    peer.say(call("slow", "look_up", json!({"subject": "taxis"}))).await;
+    peer.say(call("slow", "look_up", &json!({"subject": "taxis"}))).await;
     peer.say(said("One moment.")).await;
     let text = |event: &LiveEvent| matches!(event, LiveEvent::Model(Event::Text(_))).then_some(());
     talk.until(text).await;
-    peer.say(call("fast", "add", json!({"a": 1, "b": 2}))).await;
+    peer.say(call("fast", "add", &json!({"a": 1, "b": 2}))).await;
     assert_eq!(answer(&peer.hear().await).0, "fast");
     talk.desk.gate.add_permits(1);
     let (id, response) = answer(&peer.hear().await);
@@ -62,11 +62,11 @@ async fn the_socket_is_read_while_calls_run_and_each_result_goes_when_it_is_ther
 async fn a_call_that_the_provider_withdraws_is_cancelled_and_not_answered() {
     let server = Server::start().await;
     let (mut talk, mut peer) = gemini(&server).await;
-    peer.say(call("c1", "look_up", json!({"subject": "x"}))).await;
+    peer.say(call("c1", "look_up", &json!({"subject": "x"}))).await;
     talk.until(|event| matches!(event, LiveEvent::Model(Event::Call(_))).then_some(())).await;
     peer.say(json!({"toolCallCancellation": {"ids": ["c1"]}})).await;
     assert!(peer.hears_nothing().await);
-    peer.say(call("c2", "add", json!({"a": 1, "b": 2}))).await;
+    peer.say(call("c2", "add", &json!({"a": 1, "b": 2}))).await;
     assert_eq!(answer(&peer.hear().await).0, "c2");
 }
 
@@ -74,7 +74,7 @@ async fn a_call_that_the_provider_withdraws_is_cancelled_and_not_answered() {
 async fn who_speaks_interrupts_the_calls_and_they_are_answered_as_cancelled() {
     let server = Server::start().await;
     let (mut talk, mut peer) = gemini(&server).await;
-    peer.say(call("c1", "look_up", json!({"subject": "x"}))).await;
+    peer.say(call("c1", "look_up", &json!({"subject": "x"}))).await;
     talk.until(|event| matches!(event, LiveEvent::Model(Event::Call(_))).then_some(())).await;
     peer.say(json!({"serverContent": {"interrupted": true}})).await;
     let answered = |event: &LiveEvent| match event {
@@ -91,7 +91,7 @@ async fn a_turn_ends_when_the_model_has_ended_and_no_call_is_left() {
     let (mut talk, mut peer) = gemini(&server).await;
     for number in 1..=2 {
         // Gemini ends a turn once, after the calls and what it says of them.
-        peer.say(call(&format!("c{number}"), "add", json!({"a": 1, "b": number}))).await;
+        peer.say(call(&format!("c{number}"), "add", &json!({"a": 1, "b": number}))).await;
         peer.hear().await;
         peer.say(said("Hello")).await;
         peer.say(turn_complete()).await;
@@ -104,7 +104,7 @@ async fn a_turn_ends_when_the_model_has_ended_and_no_call_is_left() {
 async fn the_first_update_is_the_result_and_what_comes_later_is_a_note() {
     let server = Server::start().await;
     let (mut talk, mut peer) = gemini(&server).await;
-    peer.say(call("c1", "order_taxi", json!({}))).await;
+    peer.say(call("c1", "order_taxi", &json!({}))).await;
     let mut heard = [peer.hear().await, peer.hear().await, peer.hear().await].map(|message| message.to_string());
     heard.sort();
     assert!(
@@ -129,7 +129,7 @@ async fn the_first_update_is_the_result_and_what_comes_later_is_a_note() {
 async fn what_a_person_approves_runs_and_the_model_is_told_but_never_the_token() {
     let server = Server::start().await;
     let (mut talk, mut peer) = gemini(&server).await;
-    peer.say(call("c1", "cancel_booking", json!({"number": 7}))).await;
+    peer.say(call("c1", "cancel_booking", &json!({"number": 7}))).await;
     let token = |event: &LiveEvent| match event {
         LiveEvent::Answered(response) => response.meta().confirmation().map(|waits| waits.token.clone()),
         _ => None,
@@ -166,7 +166,7 @@ async fn a_message_that_is_no_json_is_told_and_the_conversation_goes_on() {
         _ => None,
     };
     talk.until(malformed).await;
-    peer.say(call("c1", "add", json!({"a": 1, "b": 2}))).await;
+    peer.say(call("c1", "add", &json!({"a": 1, "b": 2}))).await;
     assert_eq!(answer(&peer.hear().await).0, "c1");
 }
 
@@ -177,7 +177,7 @@ async fn a_host_that_does_not_look_holds_up_no_call() {
     for _ in 0..500 {
         peer.say(said("word ")).await;
     }
-    peer.say(call("c1", "add", json!({"a": 1, "b": 2}))).await;
+    peer.say(call("c1", "add", &json!({"a": 1, "b": 2}))).await;
     assert_eq!(answer(&peer.hear().await).0, "c1");
 }
 

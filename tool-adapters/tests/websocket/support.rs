@@ -117,8 +117,7 @@ impl Talk {
     }
 }
 
-#[allow(clippy::needless_pass_by_value, reason = "reads better where it is called")]
-pub(crate) fn call(id: &str, name: &str, arguments: Value) -> Value {
+pub(crate) fn call(id: &str, name: &str, arguments: &Value) -> Value {
     json!({"toolCall": {"functionCalls": [{"id": id, "name": name, "args": arguments}]}})
 }
 

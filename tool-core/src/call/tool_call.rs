@@ -100,7 +100,7 @@ impl ToolCall {
     }
 
     /// Says who hears at once, on the tool's thread, how the call gets on. A session answers it with its result then,
-    /// whatever [`Open::on_update`](crate::runtime::Open::on_update) says of others.
+    /// whatever `Open::on_update` says of others.
     ///
     /// ```
     /// # use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool, RunContext};

@@ -1,3 +1,5 @@
+//! Declarations: names, forms, budgets of a request.
+
 mod golden;
 mod mixing;
 mod names;

@@ -1,3 +1,5 @@
+//! Cohere: plans, calls, citations.
+
 use crate::Provider::Cohere;
 use crate::protocol::testing::{asked, encoded, events, history, nothing, read, summary};
 use expect_test::expect;

@@ -1,5 +1,6 @@
 //! Server-sent events, line by line.
 
+use super::find::find;
 use super::values::{Scan, Scanner};
 use super::{Frame, MOST, Sink, event, malformed};
 use crate::protocol::event::ProtocolError;
@@ -25,7 +26,7 @@ pub(super) fn is_field_begun(line: &[u8]) -> bool {
 impl Lines {
     /// A line, without its end.
     pub(super) fn line(&mut self, line: &[u8], sink: Sink<'_>) {
-        let colon = line.iter().position(|&byte| byte == b':');
+        let colon = find(*b":", line);
         let (field, value) = line.split_at(colon.unwrap_or(line.len()));
         let value = value.strip_prefix(b":").unwrap_or_default();
         let value = value.strip_prefix(b" ").unwrap_or(value);
@@ -102,7 +103,7 @@ fn several(name: &str, data: &[u8], sink: Sink<'_>) {
 
 fn one(name: &str, data: &[u8], sink: Sink<'_>) {
     match data {
-        b"[DONE]" => sink(Frame::Done),
+        b"[DONE]" => _ = sink(Frame::Done),
         data => event(name, data, sink),
     }
 }

@@ -1,5 +1,6 @@
 //! From bytes, cut anywhere, to JSON texts: server-sent events, lines of JSON, whole values, an array of values.
 
+mod find;
 mod lines;
 mod values;
 
@@ -7,6 +8,7 @@ mod values;
 mod tests;
 
 use super::event::ProtocolError;
+use find::find;
 use lines::{Lines, is_field_begun};
 use serde::de::IgnoredAny;
 use std::borrow::Cow;
@@ -25,14 +27,17 @@ pub(super) enum Frame<'a> {
         /// The text.
         text: &'a str,
     },
+    /// What may be one JSON value, of which the end was not looked for. Who reads it says whether it is; where it is
+    /// none it is as if it had not been told.
+    Guess(&'a str),
     /// The mark that says that a stream is over: `[DONE]`.
     Done,
     /// Something that is no event.
     Problem(ProtocolError),
 }
 
-/// Where frames go.
-pub(super) type Sink<'a> = &'a mut dyn FnMut(Frame<'_>);
+/// Where frames go. It says whether it could read a guess.
+pub(super) type Sink<'a> = &'a mut dyn FnMut(Frame<'_>) -> bool;
 
 /// Reads frames off bytes.
 #[derive(Debug, Default)]
@@ -122,8 +127,11 @@ impl Framing {
             }
             b'{' | b'[' => {
                 self.lines.dispatch(sink);
-                self.state = State::Value { scanner: Scanner::default(), dropped: false };
                 self.begun = true;
+                if guess(bytes, sink) {
+                    return bytes.len();
+                }
+                self.state = State::Value { scanner: Scanner::default(), dropped: false };
                 return 0;
             }
             _ => {
@@ -140,7 +148,7 @@ impl Framing {
         if !self.begun {
             return self.mark(bytes);
         }
-        let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+        let end = find(*b"\n\r", bytes);
         let part = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();
         let State::Line { dropped } = &mut self.state else { return 0 };
         if self.buffer.len() + part.len() > MOST && !*dropped {
@@ -233,12 +241,20 @@ impl Framing {
 
     /// Passes over the rest of a line.
     fn skip(&mut self, bytes: &[u8]) -> usize {
-        let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+        let end = find(*b"\n\r", bytes);
         if end.is_some() {
             self.state = State::Between;
         }
         end.unwrap_or(bytes.len())
     }
+}
+
+/// Most chunks that begin with a value and end as one does are one: reading it tells whether it is, for less than
+/// looking for its end does.
+fn guess(bytes: &[u8], sink: Sink<'_>) -> bool {
+    let trimmed = bytes.trim_ascii_end();
+    let whole = trimmed.starts_with(b"{") && trimmed.ends_with(b"}") && trimmed.len() <= MOST;
+    whole && std::str::from_utf8(trimmed).is_ok_and(|text| sink(Frame::Guess(text)))
 }
 
 /// What was kept and what comes now; without a copy where nothing was kept.
@@ -254,7 +270,8 @@ fn joined<'a>(kept: &mut Vec<u8>, part: &'a [u8]) -> Cow<'a, [u8]> {
 /// Hands on a text. Bytes that are no UTF-8 are told and replaced, so that what stands beside them is not lost.
 fn event(name: &str, bytes: &[u8], sink: Sink<'_>) {
     if let Ok(text) = std::str::from_utf8(bytes) {
-        return sink(Frame::Event { name, text });
+        sink(Frame::Event { name, text });
+        return;
     }
     let text = String::from_utf8_lossy(bytes);
     sink(Frame::Problem(malformed("bytes that are no UTF-8 were replaced", &text)));

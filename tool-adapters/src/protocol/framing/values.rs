@@ -1,5 +1,7 @@
 //! Where a JSON value ends, found byte by byte.
 
+use super::find::find;
+
 /// Follows one JSON object or array over any number of chunks. It knows as much of the grammar as it takes to notice
 /// that a value was broken off and another one begins.
 #[derive(Debug, Default)]
@@ -73,21 +75,19 @@ impl Scanner {
 
     /// Reads on in a text: how many bytes, up to its end; or the one that no text may have, a raw line end.
     fn text(&mut self, bytes: &[u8]) -> Result<usize, usize> {
-        for (at, &byte) in bytes.iter().enumerate() {
-            if self.escaped {
-                self.escaped = false;
-                continue;
-            }
-            match byte {
-                b'"' => {
+        let mut at = usize::from(std::mem::take(&mut self.escaped));
+        while let Some(next) = find(*b"\"\\\n\r", bytes.get(at..).unwrap_or_default()) {
+            at += next;
+            match bytes.get(at) {
+                Some(b'"') => {
                     self.in_text = false;
                     return Ok(at + 1);
                 }
-                b'\\' => self.escaped = true,
-                b'\n' | b'\r' => return Err(at),
-                _ => {}
+                Some(b'\\') => at += 2,
+                _ => return Err(at),
             }
         }
+        self.escaped = at > bytes.len();
         Ok(bytes.len())
     }
 

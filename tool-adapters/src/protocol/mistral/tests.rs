@@ -1,3 +1,5 @@
+//! Mistral: arguments in two forms, ids of nine characters, the order of messages.
+
 use crate::Provider::Mistral;
 use crate::protocol::testing::{asked, encoded, history, nothing, read, sse};
 use expect_test::expect;

@@ -1,3 +1,5 @@
+//! Ollama: objects as arguments, no ids, results by name.
+
 use crate::Provider::Ollama;
 use crate::protocol::event::{Event, ProtocolError};
 use crate::protocol::testing::{asked, encoded, events, history, nothing, read};

@@ -39,15 +39,14 @@ impl Reader {
         } else if choices.is_none() && usage.is_none() {
             return out.unknown(text);
         }
+        let choices = choices.unwrap_or_default().0;
         // Of several choices the first is read: the others answer the same.
-        let (first, others) = choices.unwrap_or_default().0.into_iter().partition::<Vec<_>, _>(|c| c.index.0 == 0);
-        if !others.is_empty() {
+        let first = || choices.iter().filter(|choice| choice.index.0 == 0);
+        if choices.len() > first().count() {
             out.unknown(text);
         }
-        let whole = first.iter().any(|choice| choice.message.is_some());
-        for choice in &first {
-            self.choice(choice, out);
-        }
+        first().for_each(|choice| self.choice(choice, out));
+        let whole = first().any(|choice| choice.message.is_some());
         if let Some(usage) = &*usage {
             out.push(Event::Usage(usage.usage()));
         }

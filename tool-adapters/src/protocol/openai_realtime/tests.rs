@@ -1,3 +1,5 @@
+//! Realtime: events of a socket, results as items.
+
 use crate::Provider::OpenAiRealtime;
 use crate::protocol::protocol;
 use crate::protocol::testing::{asked, calls, encoded, events, nothing, read, responses, summary};

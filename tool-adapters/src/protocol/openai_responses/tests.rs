@@ -1,3 +1,5 @@
+//! Responses: items, their deltas, and what goes back.
+
 use crate::Provider::OpenAiResponses;
 use crate::protocol::event::{Event, Finish, ProtocolError};
 use crate::protocol::testing::{asked, calls, encoded, events, history, nothing, read, summary};

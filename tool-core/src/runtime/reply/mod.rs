@@ -14,7 +14,7 @@ pub use model::{Model, ModelRequest, ModelStep, ToolChoice};
 pub use usage::Usage;
 
 use crate::call::ToolCall;
-use crate::response::{Form, ToolError, ToolResponse};
+use crate::response::{Confirmation, Form, ToolError, ToolResponse};
 use crate::tool::{ProviderTool, ToolDefinition};
 use std::sync::Arc;
 use step::Step;
@@ -38,6 +38,13 @@ pub struct Reply {
     /// Why the model could not be asked to the end. What had run by then has run: its answers are here and in the
     /// history.
     pub error: Option<ToolError>,
+}
+
+impl Reply {
+    /// What a person has to approve or deny: all of it, in the order of the calls.
+    pub fn confirmations(&self) -> impl Iterator<Item = &Confirmation> {
+        self.responses.iter().filter_map(|response| response.meta().confirmation())
+    }
 }
 
 /// Where an answer goes as soon as it is there.

@@ -1,3 +1,5 @@
+//! Calls put together from deltas, however the provider numbers them.
+
 use super::{delta, end, stream};
 use crate::Provider::OpenAiChat;
 use crate::protocol::event::{Event, ProtocolError};

@@ -1,3 +1,5 @@
+//! Chat Completions read: whole, streamed, cut, broken.
+
 use super::{delta, stream};
 use crate::Provider::OpenAiChat;
 use crate::protocol::event::{Event, Finish, ProtocolError};

@@ -1,3 +1,5 @@
+//! Requests and results as Chat Completions wants them.
+
 use crate::Provider::OpenAiChat;
 use crate::protocol::testing::{asked, encoded, history, nothing};
 use expect_test::expect;
