@@ -117,7 +117,7 @@ def from_openapi(schema):
         return schema
     read = {}
     for keyword, value in schema.items():
-        if keyword in ("propertyOrdering", "example", "nullable"):
+        if keyword in ("propertyOrdering", "nullable"):
             continue
         if keyword in ("minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"):
             value = int(value)

@@ -3,7 +3,7 @@
 use crate::Provider;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 use tool_core::{Category, ToolDefinition};
 
 /// What is written of a tool.
@@ -166,31 +166,27 @@ impl<'a> Item<'a> {
     }
 }
 
-/// Whether a projected schema names a property, or takes others than it names.
+/// Whether a projected schema names a parameter.
 fn has_parameters(schema: &RawValue) -> bool {
-    let Ok(Value::Object(schema)) = serde_json::from_str::<Value>(schema.get()) else { return false };
+    let Ok(schema) = serde_json::from_str::<Value>(schema.get()) else { return false };
     let named = schema.get("properties").and_then(Value::as_object).is_some_and(|named| !named.is_empty());
-    named
-        || schema.keys().any(|keyword| {
-            !matches!(
-                keyword.as_str(),
-                "type" | "properties" | "additionalProperties" | "propertyOrdering" | "required"
-            )
-        })
+    named || schema.get("required").and_then(Value::as_array).is_some_and(|names| !names.is_empty())
 }
 
-/// What the tool says of itself to a person who is asked to allow it. All are told: what MCP assumes of a silent tool
-/// is not what holds here.
+/// What the tool says of itself to a person who is asked to allow it. A flag that is not set is not a promise: nothing
+/// is written, and the client assumes what the protocol does, the worst.
 fn annotations(tool: &ToolDefinition) -> Value {
     let (flags, reads) = (tool.flags(), tool.category() == Category::Retrieval);
-    let mut annotations = json!({
-        "readOnlyHint": reads,
-        "destructiveHint": flags.destructive,
-        "idempotentHint": flags.idempotent,
-        "openWorldHint": flags.open_world,
-    });
-    if let (Some(title), Some(map)) = (tool.title(), annotations.as_object_mut()) {
-        map.insert("title".to_owned(), title.into());
+    let mut annotations = Map::from_iter([("readOnlyHint".to_owned(), reads.into())]);
+    let said = [
+        // What only reads destroys nothing: the hint has no meaning there.
+        ("destructiveHint", flags.destructive && !reads),
+        ("idempotentHint", flags.idempotent),
+        ("openWorldHint", flags.open_world),
+    ];
+    annotations.extend(said.into_iter().filter(|(_, yes)| *yes).map(|(hint, yes)| (hint.to_owned(), yes.into())));
+    if let Some(title) = tool.title() {
+        annotations.insert("title".to_owned(), title.into());
     }
-    annotations
+    annotations.into()
 }

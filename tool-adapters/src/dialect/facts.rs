@@ -175,14 +175,14 @@ impl<'a> Walk<'a> {
     fn additional(&mut self, subset: &Subset, facts: &mut Facts<'a>, own: &Own<'a>, value: &'a Value) {
         let pointer = own.pointer.as_str();
         match value {
-            Value::Object(map) if !map.is_empty() && !subset.nested => {
+            Value::Object(map) if !map.is_empty() && !subset.maps => {
                 self.lose(facts, pointer, "additionalProperties", value);
             }
-            Value::Bool(false) if !subset.nested => {
+            Value::Bool(false) if !subset.maps => {
                 let detail = "the provider's form cannot close an object; a call with further properties is refused";
                 self.log.add(pointer, "additionalProperties", ChangeKind::Dropped, detail);
             }
-            Value::Bool(true) | Value::Object(_) if !subset.nested => {
+            Value::Bool(true) | Value::Object(_) if !subset.maps => {
                 self.log.add(
                     pointer,
                     "additionalProperties",
@@ -198,7 +198,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A form without places has one schema for all items, and the description tells the places.
+    /// The forms have no places, but one schema for all items, and the description tells the places.
     fn places(&mut self, subset: &Subset, facts: &mut Facts<'a>, own: &Own<'a>, keyword: &'a str, value: &'a Value) {
         let pointer = own.pointer.as_str();
         facts.inside.push((pointer.to_owned(), keyword));
@@ -207,13 +207,7 @@ impl<'a> Walk<'a> {
             "additionalItems" if !listed => {
                 self.log.add(pointer, keyword, ChangeKind::Dropped, "without a list of `items` it means nothing");
             }
-            "additionalItems" if subset.nested => {
-                self.log.add(pointer, keyword, ChangeKind::Rewritten, "`items`, as today's draft has it");
-            }
-            "items" if listed && subset.nested => {
-                self.log.add(pointer, keyword, ChangeKind::Rewritten, "`prefixItems`, as today's draft has it");
-            }
-            "additionalItems" | "prefixItems" | "items" if !subset.nested && (keyword != "items" || listed) => {
+            "additionalItems" | "prefixItems" | "items" if keyword != "items" || listed => {
                 self.lose(facts, pointer, keyword, value);
                 self.log.add(pointer, keyword, ChangeKind::Weakened, "one schema for all items, whatever their places");
             }
@@ -222,6 +216,9 @@ impl<'a> Walk<'a> {
             }
             _ if *value == Value::Bool(false) => {
                 self.log.add(pointer, keyword, ChangeKind::Rewritten, "`maxItems`");
+            }
+            "items" if *value == Value::Bool(true) => {
+                self.log.add(pointer, keyword, ChangeKind::Rewritten, "`{}`, which says the same");
             }
             _ => {}
         }

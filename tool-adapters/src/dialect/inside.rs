@@ -4,7 +4,7 @@ use super::items::Items;
 use super::node::{Node, Part};
 use super::rules::Subset;
 use super::shape::{Rest, Shape};
-use super::subset::{Written, is_anything};
+use super::subset::Written;
 use super::walk::Walk;
 use crate::report::ChangeKind;
 use serde_json::{Value, json};
@@ -13,9 +13,6 @@ use std::collections::HashSet;
 impl<'a> Walk<'a> {
     /// Writes what is said of items.
     pub(super) fn array(&mut self, subset: &Subset, items: Items<'a>, inside: &mut Written) {
-        if subset.nested && !items.first.is_empty() {
-            return self.tuple(subset, items, inside);
-        }
         let closed = items.rest.is_none().then_some(items.first.len());
         let stated = inside.get("maxItems").and_then(Value::as_u64).and_then(|most| usize::try_from(most).ok());
         let most = closed.into_iter().chain(stated).min();
@@ -28,28 +25,10 @@ impl<'a> Walk<'a> {
             inside.insert("maxItems".to_owned(), most.into());
         }
         let item = item.unwrap_or_default();
-        if subset.typed || !is_anything(&item) || !item.is_empty() {
+        // Gemini refuses an array without it, in both of its forms.
+        let wanted = subset.typed || subset.maps && inside.contains_key("type");
+        if wanted || !item.is_empty() {
             inside.insert("items".to_owned(), Self::placed(subset, item));
-        }
-    }
-
-    fn tuple(&mut self, subset: &Subset, items: Items<'a>, inside: &mut Written) {
-        let places = items.first.len();
-        let first = items.first.into_iter().map_while(|node| self.node(subset, node).map(Value::Object));
-        let first: Vec<Value> = first.collect();
-        let rest = items.rest.filter(|_| first.len() == places).and_then(|node| self.node(subset, node));
-        match rest {
-            Some(rest) if rest.is_empty() => {}
-            Some(rest) => {
-                inside.insert("items".to_owned(), Value::Object(rest));
-            }
-            None => {
-                let stated = inside.get("maxItems").and_then(Value::as_u64).unwrap_or(u64::MAX);
-                inside.insert("maxItems".to_owned(), stated.min(first.len() as u64).into());
-            }
-        }
-        if !first.is_empty() {
-            inside.insert("prefixItems".to_owned(), Value::Array(first));
         }
     }
 
@@ -90,7 +69,7 @@ impl<'a> Walk<'a> {
         if !shape.required.is_empty() {
             inside.insert("required".to_owned(), json!(shape.required));
         }
-        if subset.nested {
+        if subset.maps {
             let further = match shape.rest {
                 Rest::Open => None,
                 Rest::Closed => Some(Value::Bool(false)),

@@ -9,7 +9,7 @@ use super::walk::Walk;
 use super::words::{Lost, can_say};
 use crate::report::ChangeKind;
 use crate::schema::{Place, Types};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// The root as one object: its shape, and the schemas that say more of it.
 pub(super) struct Merged<'a> {
@@ -92,6 +92,10 @@ impl<'a> Walk<'a> {
         facts.shape = merged.shape;
         facts.lost.extend(merged.lost);
         let mut written = self.one(subset, &mut facts, Types::OBJECT)?;
+        if subset.leaves_out_empty() && !written.contains_key("properties") && !written.contains_key("required") {
+            self.active.pop();
+            return Some(self.no_parameters(subset, &merged.own));
+        }
         annotate(&mut written, &mut facts);
         if !written.contains_key("properties") {
             insert_after_type(&mut written, "properties", Value::Object(Map::new()));
@@ -108,6 +112,21 @@ impl<'a> Walk<'a> {
             written.insert("$defs".to_owned(), Value::Object(definitions));
         }
         Some(Value::Object(written))
+    }
+
+    /// Parameters of which none has a name: such an object is refused, so they are left out of the declaration.
+    fn no_parameters(&mut self, subset: &Subset, own: &[Own<'a>]) -> Value {
+        for own in own {
+            for (keyword, value) in own.keywords() {
+                let open = matches!(keyword, "additionalProperties" | "unevaluatedProperties")
+                    && (value.is_boolean() || value.as_object().is_some_and(Map::is_empty));
+                if !open && (!is_merged(keyword) || keyword == "additionalProperties") {
+                    let detail = "parameters without a name are left out, as an object without properties is refused";
+                    self.log.add(&own.pointer, keyword, ChangeKind::Dropped, detail);
+                }
+            }
+        }
+        json!({"type": if subset.typed { "OBJECT" } else { "object" }, "properties": {}})
     }
 
     fn definition(&mut self, place: Place<'a>) -> Value {

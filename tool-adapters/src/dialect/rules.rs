@@ -35,8 +35,8 @@ pub(super) struct Subset {
     pub(super) typed: bool,
     /// References stay, and their definitions under `$defs`; otherwise what they lead to stands in their place.
     pub(super) references: bool,
-    /// `prefixItems` and `additionalProperties`.
-    pub(super) nested: bool,
+    /// `additionalProperties`.
+    pub(super) maps: bool,
     /// The values that `enum` takes.
     pub(super) enums: Types,
     /// Whether it knows a format of a type.
@@ -65,7 +65,7 @@ const GEMINI: Subset = Subset {
     ],
     typed: true,
     references: false,
-    nested: false,
+    maps: false,
     enums: Types::STRING,
     // Any other is answered with "only 'enum' and 'date-time' are supported for STRING type".
     formats: |types, format| match format {
@@ -80,14 +80,21 @@ const GEMINI_JSON: Subset = Subset {
     keeps: &["title", "format", "minimum", "maximum", "minItems", "maxItems"],
     typed: false,
     references: true,
-    nested: true,
+    maps: true,
     enums: Types::STRING.or(Types::NUMBER),
     formats: |_, format| is_known_format(format),
 };
 
 /// What the server's own type of a tool has; it drops all else without a word.
 const OLLAMA: Subset =
-    Subset { keeps: &[], typed: false, references: false, nested: false, enums: Types::ALL, formats: |_, _| false };
+    Subset { keeps: &[], typed: false, references: false, maps: false, enums: Types::ALL, formats: |_, _| false };
+
+impl Subset {
+    /// Whether an object without properties is refused at the root.
+    pub(super) fn leaves_out_empty(&self) -> bool {
+        self.typed || self.maps
+    }
+}
 
 impl Rules {
     pub(super) fn of(provider: Provider) -> &'static Self {

@@ -63,13 +63,36 @@ impl<'a> Walk<'a> {
             let text = map.get("description").and_then(Value::as_str).unwrap_or_default();
             written.extend(describe(&[text], &lost).map(|text| ("description".to_owned(), text.into())));
         }
-        // OpenAI answers an array without it with "array schema missing items".
+        self.schema_of_items(&own, &mut written);
         let array = map.get("type").and_then(Types::of_keyword).is_some_and(|types| types.meets(Types::ARRAY));
         if array && !alone && !written.contains_key("items") && !written.contains_key("unevaluatedItems") {
             written.insert("items".to_owned(), json!({}));
         }
         self.depth -= 1;
         Value::Object(written)
+    }
+
+    /// Items as a schema: `OpenAI` answers a boolean, as an array without any, with "array schema missing items".
+    fn schema_of_items(&mut self, own: &Own<'a>, written: &mut Map<String, Value>) {
+        let Some(Value::Bool(any)) = written.get("items") else { return };
+        let keyword = if own.map.get("items").is_some_and(Value::is_array) { "additionalItems" } else { "items" };
+        if *any {
+            self.log.add(&own.pointer, keyword, ChangeKind::Rewritten, "`items` as `{}`, which says the same");
+        } else {
+            let places = written.get("prefixItems").and_then(Value::as_array).map_or(0, Vec::len);
+            let stated = written.get("maxItems").and_then(Value::as_f64);
+            let most = f64::from(u32::try_from(places).unwrap_or(u32::MAX));
+            if stated.is_none_or(|stated| stated > most) {
+                written.insert("maxItems".to_owned(), places.into());
+            }
+            self.log.add(
+                &own.pointer,
+                keyword,
+                ChangeKind::Rewritten,
+                format!("`items` as `{{}}`, `maxItems` {places}"),
+            );
+        }
+        written.insert("items".to_owned(), json!({}));
     }
 
     pub(super) fn keyword(

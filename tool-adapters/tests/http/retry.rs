@@ -70,7 +70,8 @@ async fn a_server_that_is_not_there_is_tried_again_and_then_told_without_a_panic
         let mut agent = AgentLoop::new(session, model.retry(quick()).api_key("sk-canary"));
         let error = agent.say("Hi").await.error.expect("fails");
         assert_eq!(error.kind(), ErrorKind::Transient);
-        assert!(error.message().starts_with("the provider cannot be reached: ") && !error.message().contains("canary"));
+        let told = format!("the provider cannot be reached at 127.0.0.1:{port}: ");
+        assert!(error.message().starts_with(&told) && !error.message().contains("canary"), "{error}");
     }
 }
 

@@ -35,13 +35,25 @@ async fn anything_but_a_yes_is_a_no() {
 }
 
 #[tokio::test]
-async fn a_client_that_cannot_ask_is_told_what_is_wanted_and_never_the_token() {
-    let mut client = Lines::begun(&server(), json!({})).await;
-    let answer = client.call("erase", json!({"what": "disk"})).await;
-    assert_eq!(answer["result"]["isError"], true);
-    let text = answer["result"]["content"][0]["text"].as_str().expect("a text");
-    assert!(text.contains("approval"), "{text}");
-    assert!(!client.heard.join("").contains("token"));
+async fn a_client_that_cannot_ask_is_told_that_nobody_was_asked_and_nothing_ran() {
+    let params = json!({"name": "erase", "arguments": {"what": "disk"}});
+    let mut newest = params.clone();
+    newest["_meta"] = stateless(&json!({}));
+    let by_url = json!({"elicitation": {"url": {}}});
+    let clients = [
+        (Lines::begun(&server(), json!({})).await, params.clone()),
+        (Lines::begun(&server(), by_url).await, params),
+        (Lines::of(&server()), newest),
+    ];
+    for (mut client, params) in clients {
+        let answer = client.request(json!(1), "tools/call", params).await;
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+        let text = answer["result"]["content"][0]["text"].as_str().expect("a text");
+        assert!(text.contains("this client cannot ask") && text.contains("was not run"), "{text}");
+        assert!(!text.contains("being asked") && !text.contains("will follow"), "{text}");
+        let heard = client.heard.join("");
+        assert!(!heard.contains("token") && !heard.contains("erased"), "{heard}");
+    }
 }
 
 async fn sent_away(client: &mut Lines) -> String {

@@ -49,10 +49,13 @@ fn parameters_stand_in_the_order_of_the_signature() {
 
 #[test]
 fn gemini_leaves_empty_parameters_out() {
-    let tools = [raw("now", "The time.", json!({"type": "object", "properties": {}}))];
-    for provider in [Provider::Gemini, Provider::GeminiJsonSchema, Provider::GeminiLive] {
-        let json = json_of(&plain(provider, &tools));
-        assert_eq!(json, json!([{"functionDeclarations": [{"name": "now", "description": "The time."}]}]));
+    let map = json!({"type": "object", "additionalProperties": {"type": "string"}, "description": "Any"});
+    for parameters in [json!({"type": "object", "properties": {}}), map] {
+        let tools = [raw("now", "The time.", parameters)];
+        for provider in [Provider::Gemini, Provider::GeminiJsonSchema, Provider::GeminiLive] {
+            let json = json_of(&plain(provider, &tools));
+            assert_eq!(json, json!([{"functionDeclarations": [{"name": "now", "description": "The time."}]}]));
+        }
     }
 }
 

@@ -92,6 +92,9 @@ impl<'a> Walk<'a> {
             }
         }
         let Some(written) = joined(branches) else { return Ok(None) };
+        if !written.contains_key("anyOf") {
+            self.log.add(holder, union.keyword, ChangeKind::Rewritten, "one schema says it");
+        }
         let notes = own.iter().map(|own| own.reading(Reads::Annotations)).collect::<Vec<_>>();
         Ok(Some(self.around(written, &notes)))
     }
@@ -152,7 +155,9 @@ impl<'a> Walk<'a> {
             return;
         }
         match name {
-            _ if is_plumbing(name) || is_followed(name) => {}
+            "$defs" | "definitions" => {}
+            _ if is_plumbing(name) => self.log.add(pointer, name, ChangeKind::Dropped, "it says nothing to a model"),
+            _ if is_followed(name) => {}
             "type" => facts.types = facts.types & Types::of_keyword(value).unwrap_or(Types::ALL),
             "description" => facts.descriptions.extend(value.as_str()),
             "enum" | "const" => self.values(facts, pointer, keyword),

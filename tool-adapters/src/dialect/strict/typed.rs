@@ -59,7 +59,8 @@ impl<'a> Walk<'a> {
         let bounds = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
         for keyword in of_type(facts, &bounds) {
             if keyword.value.is_number() {
-                self.keep(own, facts, written, keyword, self.form.bounds);
+                let known = self.form.bounds && compiles(keyword.name, keyword.value);
+                self.keep(own, facts, written, keyword, known);
             } else if let Some(own) = own.get(keyword.own) {
                 // Draft 4 has a boolean beside the bound.
                 self.log.add(&own.pointer, keyword.name, ChangeKind::Weakened, "the bound itself is taken too");
@@ -85,6 +86,21 @@ impl<'a> Walk<'a> {
             _ => self.lose(facts, pointer, keyword),
         }
     }
+}
+
+/// Whether compilers of grammars take a number: each digit of a bound is a branch, and a multiple is counted in units of
+/// its last decimal.
+fn compiles(keyword: &str, value: &Value) -> bool {
+    /// The last of the integers that doubles have without gaps.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let Some(mut number) = value.as_f64() else { return false };
+    if keyword != "multipleOf" {
+        return number.abs() <= EXACT;
+    }
+    while number.fract() != 0.0 && number <= f64::from(u32::MAX) {
+        number *= 10.0;
+    }
+    number <= f64::from(u32::MAX)
 }
 
 /// The keywords that a type has, among those of a node.

@@ -49,6 +49,8 @@ fn parameters() -> Vec<(&'static str, Value)> {
         ("dependentRequired", json!({"dependentRequired": {"a": ["b"]}, "type": "object"})),
         ("prefixItems", json!({"prefixItems": [{"type": "string"}, {"type": "integer"}], "type": "array"})),
         ("items", json!({"items": {"type": "string"}, "type": "array"})),
+        ("items", json!({"items": true, "type": "array"})),
+        ("items", json!({"items": false, "type": "array"})),
         ("items", json!({"items": false, "prefixItems": [{"type": "string"}], "type": "array"})),
         ("contains", json!({"contains": {"const": 1}, "type": "array"})),
         ("additionalProperties", json!({"additionalProperties": false, "type": "object"})),
@@ -98,6 +100,7 @@ fn parameters() -> Vec<(&'static str, Value)> {
         ("definitions", json!({"definitions": {"x": {"type": "string"}}, "type": "string"})),
         ("dependencies", json!({"dependencies": {"a": ["b"]}, "type": "object"})),
         ("additionalItems", json!({"additionalItems": false, "type": "array"})),
+        ("example", json!({"example": "a", "type": "string"})),
         ("optional", json!({"optional": true, "type": "string"})),
     ]
 }

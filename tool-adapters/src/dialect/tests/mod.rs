@@ -1,6 +1,7 @@
 //! What a projection keeps, moves and loses.
 
 mod arbitrary;
+mod arrays;
 mod bounds;
 mod converters;
 mod drafts;

@@ -123,3 +123,18 @@ fn names_of_which_one_is_needed_are_told() {
     assert_eq!(written["description"], json!("needs `to` or `recipient`; not together: `to`, `recipient`"));
     assert_eq!(written["properties"], schema["properties"]);
 }
+
+// An object without properties is refused; the declaration then leaves the parameters out.
+#[test]
+fn a_map_at_the_root_names_no_parameter_for_gemini() {
+    let map = json!({"type": "object", "additionalProperties": {"type": "string"}, "description": "Labels"});
+    for provider in [Gemini, Provider::GeminiLive, Provider::GeminiJsonSchema] {
+        let projection = projected(provider, &map);
+        assert_eq!(projection.schema.as_object().map(serde_json::Map::len), Some(2), "{provider}");
+        assert_eq!(projection.schema["properties"], json!({}), "{provider}");
+        for keyword in ["additionalProperties", "description"] {
+            assert_eq!(reported(&projection, "", keyword), Some(ChangeKind::Dropped), "{provider}: {keyword}");
+        }
+    }
+    assert_eq!(projected(Provider::GeminiJsonSchema, &json!({"type": "object", "properties": {}})).changes, []);
+}

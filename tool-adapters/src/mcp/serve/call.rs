@@ -26,9 +26,7 @@ pub(super) async fn run(
         return Err(ErrorData::invalid_params(message, None));
     }
     match response.meta().confirmation() {
-        Some(confirmation) => {
-            confirm::ask(connection, session, &request, &tool, &response, confirmation, context).await
-        }
+        Some(confirmation) => confirm::ask(connection, session, &request, &tool, confirmation, context).await,
         None => Ok(complete(session, &tool, &response)),
     }
 }

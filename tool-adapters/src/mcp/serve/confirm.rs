@@ -9,8 +9,8 @@ use super::connection::Connection;
 use super::conversation::fresh;
 use super::settings::{is_stateless, parts};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
-    ElicitationSchema, InputRequest, InputRequests, InputRequiredResult, JsonObject,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitRequestParams,
+    ElicitResult, ElicitationAction, ElicitationSchema, InputRequest, InputRequests, InputRequiredResult, JsonObject,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -75,13 +75,12 @@ impl Asked {
     }
 }
 
-/// Asks the client's user, where the client can; otherwise the answer says what is wanted, and no more.
+/// Asks the client's user, where the client can; otherwise nobody is asked, and the call is over.
 pub(super) async fn ask(
     connection: &Connection,
     session: &Session,
     request: &CallToolRequestParams,
     tool: &str,
-    response: &ToolResponse,
     confirmation: &Confirmation,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
@@ -90,7 +89,9 @@ pub(super) async fn ask(
         elicitation.form.is_some() || elicitation.url.is_none()
     });
     if !can_ask {
-        return Ok(call::complete(session, tool, response));
+        // What the session answers, that a person is being asked, would not be true.
+        session.deny(&confirmation.token).await;
+        return Ok(CallToolResponse::Complete(nobody_to_ask(tool)));
     }
     if is_stateless(context) {
         let asked = Asked {
@@ -175,6 +176,15 @@ fn form(summary: &str) -> ElicitRequestParams {
         message: format!("May this be done?\n\n{summary}"),
         requested_schema: ElicitationSchema::new(BTreeMap::new()),
     }
+}
+
+/// The client has not said that it can ask its user.
+fn nobody_to_ask(tool: &str) -> CallToolResult {
+    let message = format!(
+        "`{tool}` runs only when a person approves it, and this client cannot ask one: it does not declare elicitation \
+         by form. Nobody was asked, and it was not run. Do not call it again; it needs a client that can ask its user."
+    );
+    CallToolResult::error(vec![ContentBlock::text(message)])
 }
 
 fn nothing_waits() -> ErrorData {

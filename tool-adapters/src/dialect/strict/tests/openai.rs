@@ -170,6 +170,48 @@ fn what_is_not_enforced_is_described() {
     assert_eq!(required(&schema), schema);
 }
 
+// They have "failed to generate regex for integer range" and "too many digits" from a compiler of grammars.
+#[test]
+fn numbers_that_no_grammar_holds_are_described() {
+    let schema = json!({"type": "integer", "minimum": i64::MIN, "maximum": i64::MAX});
+    let described = json!({"type": "integer", "description": "-9223372036854775808 to 9223372036854775807"});
+    assert_eq!(required(&schema), described);
+    let schema = json!({"type": "number", "exclusiveMaximum": 1e300, "minimum": 0});
+    assert_eq!(required(&schema), json!({"type": "number", "minimum": 0, "description": "less than 1e+300"}));
+    for multiple in [json!(0.123_456_789), json!(1_u64 << 53)] {
+        let written = required(&json!({"type": "number", "multipleOf": multiple}));
+        assert_eq!(written, json!({"type": "number", "description": format!("a multiple of {multiple}")}));
+    }
+    for multiple in [json!(5), json!(0.01), json!(99.99), json!(1e-9)] {
+        let schema =
+            json!({"type": "number", "multipleOf": multiple, "minimum": -(1_i64 << 53), "maximum": 1_i64 << 53});
+        assert_eq!(required(&schema), schema);
+    }
+}
+
+#[test]
+fn a_union_that_one_schema_says_is_reported() {
+    let union = json!({"anyOf": [{"type": "string", "enum": ["a", "b"]}, {"type": "null"}]});
+    let projection = projected(&json!({"type": "object", "properties": {"p": union}, "additionalProperties": false}));
+    assert_eq!(projection.schema["properties"]["p"], json!({"type": ["string", "null"], "enum": ["a", "b", null]}));
+    let rewritten = |change: &crate::report::Change| {
+        (change.pointer.as_str(), change.keyword.as_str(), change.kind)
+            == ("/properties/p", "anyOf", ChangeKind::Rewritten)
+    };
+    assert!(projection.changes.iter().any(rewritten), "{:?}", projection.changes);
+}
+
+#[test]
+fn what_says_nothing_to_a_model_is_reported() {
+    let schema = json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "$comment": "c", "type": "object",
+        "properties": {"p": {"type": "string", "$anchor": "p"}}, "required": ["p"], "additionalProperties": false});
+    let changes = projected(&schema).changes;
+    let dropped = changes.iter().filter(|change| change.kind == ChangeKind::Dropped);
+    let mut found = dropped.map(|change| (change.pointer.as_str(), change.keyword.as_str())).collect::<Vec<_>>();
+    found.sort_unstable();
+    assert_eq!(found, [("", "$comment"), ("", "$schema"), ("/properties/p", "$anchor")]);
+}
+
 #[test]
 fn tuples_are_arrays_of_any_of_their_items() {
     let schema = json!({"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}], "minItems": 2, "maxItems": 2});
