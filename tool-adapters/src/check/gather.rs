@@ -3,6 +3,7 @@
 use super::{Finding, Severity};
 use crate::provider::Provider;
 use crate::report::{Change, ChangeKind, NotStrict, Report, ToolReport};
+use serde_json::Value;
 use std::collections::HashMap;
 use tool_core::{ToolContext, ToolDefinition};
 
@@ -75,7 +76,7 @@ impl Gathered {
             None => {}
         }
         for change in &tool.changes {
-            add(severity(change.kind), told(change));
+            add(severity(change, definition.parameters()), told(change));
         }
     }
 
@@ -92,9 +93,19 @@ impl Gathered {
     }
 }
 
-fn severity(kind: ChangeKind) -> Severity {
-    match kind {
+fn severity(change: &Change, parameters: &Value) -> Severity {
+    // What is closed stays so here, whether or not the model is told, and a default is filled in here: nothing that
+    // the author could put right.
+    let closed =
+        || parameters.pointer(&change.pointer).and_then(|schema| schema.get("additionalProperties")?.as_bool());
+    let ours = match change.keyword.as_str() {
+        "default" => true,
+        "additionalProperties" => closed() == Some(false),
+        _ => false,
+    };
+    match change.kind {
         ChangeKind::Rewritten | ChangeKind::Closed => Severity::Note,
+        ChangeKind::Described | ChangeKind::Dropped if ours => Severity::Note,
         ChangeKind::Described | ChangeKind::Weakened | ChangeKind::Dropped => Severity::Warning,
     }
 }

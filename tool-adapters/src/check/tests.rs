@@ -166,3 +166,17 @@ fn findings_are_kept_by_condition_and_serialised() {
     assert_eq!(value["findings"], expected);
     assert_eq!(value["costs"][0]["provider"], "openai-chat");
 }
+
+#[test]
+fn what_the_author_cannot_put_right_is_a_note_and_a_map_that_is_lost_a_warning() {
+    let severities = |further: Value| {
+        let parameters = json!({"type": "object", "properties": {"m": {"type": "object", "properties": {"a": {"type": "string"}},
+            "additionalProperties": further}}});
+        let tools = context([raw("t", "Do it.", parameters)]);
+        let check = check_for(&tools, &[Provider::Gemini], DeclareOptions::default());
+        let found = check.findings.iter().filter(|finding| finding.message.contains("additionalProperties"));
+        found.map(|finding| finding.severity).collect::<Vec<_>>()
+    };
+    assert_eq!(severities(json!(false)), [Note]);
+    assert_eq!(severities(json!({"type": "integer"})), [Warning]);
+}
