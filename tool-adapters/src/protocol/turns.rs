@@ -3,7 +3,7 @@
 use super::Request;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use tool_core::runtime::{Message, Native};
 use tool_core::{ModelResult, ProviderId, ToolCall};
 
@@ -184,6 +184,21 @@ impl<'a> Writer<'a> {
     {
         self.request.declarations.written_name(tool)
     }
+}
+
+/// What is said of a tool that was called before and is not there any more.
+pub(super) const GONE: &str = "Not available any more.";
+
+/// The names of the tools that were called before. Some providers refuse calls and results in a request that declares no
+/// tools: where there are none now, these are declared. Should the model call one again, it is told that there is none.
+pub(super) fn called<'a>(request: &Request<'a>) -> BTreeSet<Cow<'a, str>> {
+    let mut names = BTreeSet::new();
+    for message in request.history {
+        if let Message::Assistant { calls, .. } = message {
+            names.extend(calls.iter().map(|call| request.declarations.written_name(call.name())));
+        }
+    }
+    names
 }
 
 /// Arguments as the object that they have to be. What is none is told as it was sent, so that the model finds what its

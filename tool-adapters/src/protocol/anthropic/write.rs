@@ -1,7 +1,7 @@
 //! Results and requests, in Anthropic's form.
 
 use crate::protocol::codec::Answer;
-use crate::protocol::turns::{Turn, Words, turns};
+use crate::protocol::turns::{GONE, Turn, Words, called, turns};
 use crate::protocol::{Request, body, ids, results};
 use crate::provider::Provider;
 use serde_json::{Map, Value, json};
@@ -131,6 +131,15 @@ pub(super) fn request(request: &Request<'_>) -> Value {
             _ => None,
         };
         body.extend(choice.map(|choice| ("tool_choice".to_owned(), json!({"type": choice}))));
+    } else {
+        let schema = json!({"type": "object", "properties": {}});
+        let known = called(request).into_iter();
+        let known = known.map(|name| json!({"name": name, "description": GONE, "input_schema": schema}));
+        let known = known.collect::<Vec<_>>();
+        if !known.is_empty() {
+            body.insert("tools".to_owned(), known.into());
+            body.insert("tool_choice".to_owned(), json!({"type": "none"}));
+        }
     }
     body::finished(body, request)
 }

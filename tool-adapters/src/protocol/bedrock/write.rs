@@ -2,13 +2,12 @@
 
 use crate::protocol::codec::Answer;
 use crate::protocol::merge::merged;
-use crate::protocol::turns::{Turn, Words, exact, turns};
+use crate::protocol::turns::{GONE, Turn, Words, called, exact, turns};
 use crate::protocol::{Request, body, ids, results};
 use crate::provider::Provider;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
-use std::collections::BTreeSet;
-use tool_core::runtime::{Message, ToolChoice};
+use tool_core::runtime::ToolChoice;
 use tool_core::{Content, ModelResult, ProviderId};
 
 struct Blocks;
@@ -115,25 +114,16 @@ pub(super) fn request(request: &Request<'_>) -> Value {
             config.insert("toolChoice".to_owned(), json!({"any": {}}));
         }
         body.insert("toolConfig".to_owned(), config);
-    } else if let Some(known) = tools_of_the_past(request) {
-        body.insert("toolConfig".to_owned(), json!({"tools": known}));
-    }
-    merged(body, request)
-}
-
-/// Where nothing is declared now, the tools that were called before: calls and results are refused without a
-/// `toolConfig`. Should the model call one again, it is told that there is none.
-fn tools_of_the_past(request: &Request<'_>) -> Option<Vec<Value>> {
-    let mut names = BTreeSet::new();
-    for message in request.history {
-        if let Message::Assistant { calls, .. } = message {
-            names.extend(calls.iter().map(|call| request.declarations.written_name(call.name())));
+    } else {
+        let schema = json!({"json": {"type": "object", "properties": {}}});
+        let known = called(request).into_iter();
+        let known = known.map(|name| json!({"toolSpec": {"name": name, "description": GONE, "inputSchema": schema}}));
+        let known = known.collect::<Vec<_>>();
+        if !known.is_empty() {
+            body.insert("toolConfig".to_owned(), json!({"tools": known}));
         }
     }
-    let schema = json!({"json": {"type": "object", "properties": {}}});
-    let known =
-        |name| json!({"toolSpec": {"name": name, "description": "Not available any more.", "inputSchema": schema}});
-    (!names.is_empty()).then(|| names.into_iter().map(known).collect())
+    merged(body, request)
 }
 
 fn message(Turn { model, content, .. }: Turn) -> Value {

@@ -212,3 +212,23 @@ fn without_tools_or_instructions_a_request_says_nothing_of_them() {
         assert!(!body.to_string().contains("[]"), "it begins with a user: {body}");
     }
 }
+
+#[test]
+fn calls_of_the_past_keep_their_tools_where_none_is_declared_any_more() {
+    for (provider, place, name) in
+        [(Anthropic, "/tools", "/0/name"), (Bedrock, "/toolConfig/tools", "/0/toolSpec/name")]
+    {
+        let body = protocol(provider).request(&Request {
+            model: "m",
+            instructions: "",
+            history: &[user("hi"), assistant("", &[("c1", "{}"), ("c2", "{}")], None), result("c1", "ok", false)],
+            declarations: &declared(provider, false),
+            tool_choice: ToolChoice::Auto,
+            stream: false,
+            max_tokens: None,
+            extra: &serde_json::Map::new(),
+        });
+        let tools = body.pointer(place).expect("tools");
+        assert_eq!((tools.as_array().map(Vec::len), &tools.pointer(name)), (Some(1), &Some(&json!("look"))), "{body}");
+    }
+}

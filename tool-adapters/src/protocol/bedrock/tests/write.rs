@@ -3,7 +3,7 @@
 use super::*;
 use crate::Provider::Bedrock;
 use crate::protocol::fixtures::*;
-use crate::protocol::{Request, protocol};
+use crate::protocol::protocol;
 use expect_test::expect;
 use serde_json::json;
 use tool_core::ResultForm;
@@ -135,26 +135,4 @@ fn a_step_goes_back_as_it_came_with_the_arguments_of_the_history() {
         ]
     "#]]
     .assert_eq(&pretty(&request(Bedrock, &history, ToolChoice::Auto)["messages"]));
-}
-
-#[test]
-fn calls_of_the_past_keep_their_tools_where_none_is_declared_any_more() {
-    let none = declared(Bedrock, false);
-    let history = [user("hi"), assistant("", &[("c1", "{}")], None), result("c1", "ok", false)];
-    let extra = serde_json::Map::new();
-    let body = protocol(Bedrock).request(&Request {
-        model: "m",
-        instructions: "",
-        history: &history,
-        declarations: &none,
-        tool_choice: ToolChoice::Auto,
-        stream: false,
-        max_tokens: None,
-        extra: &extra,
-    });
-    assert_eq!(body["toolConfig"]["tools"].as_array().map(Vec::len), Some(1), "{body}");
-    assert_eq!(
-        body["toolConfig"]["tools"][0]["toolSpec"]["name"],
-        body["messages"][1]["content"][0]["toolUse"]["name"]
-    );
 }
