@@ -123,7 +123,9 @@ pub(super) fn request(request: &Request<'_>) -> Value {
     if request.stream {
         body.insert("stream".to_owned(), true.into());
     }
-    if !request.declarations.is_empty() {
+    if request.declarations.is_empty() {
+        body.extend(tools_of_the_past(request));
+    } else {
         body.insert("tools".to_owned(), body::tools(request));
         let choice = match request.tool_choice {
             ToolChoice::None => Some("none"),
@@ -131,19 +133,22 @@ pub(super) fn request(request: &Request<'_>) -> Value {
             _ => None,
         };
         body.extend(choice.map(|choice| ("tool_choice".to_owned(), json!({"type": choice}))));
-    } else {
-        let schema = json!({"type": "object", "properties": {}});
-        let known = called(request).into_iter();
-        let known = known.map(|name| json!({"name": name, "description": GONE, "input_schema": schema}));
-        let known = known.collect::<Vec<_>>();
-        if !known.is_empty() {
-            body.insert("tools".to_owned(), known.into());
-            body.insert("tool_choice".to_owned(), json!({"type": "none"}));
-        }
     }
     body::finished(body, request)
 }
 
 fn message(Turn { model, content, .. }: Turn) -> Value {
     json!({"role": if model { "assistant" } else { "user" }, "content": Value::Array(content)})
+}
+
+/// Calls and results are refused without tools.
+fn tools_of_the_past(request: &Request<'_>) -> Map<String, Value> {
+    let schema = json!({"type": "object", "properties": {}});
+    let known = called(request).into_iter();
+    let known =
+        known.map(|name| json!({"name": name, "description": GONE, "input_schema": schema})).collect::<Vec<_>>();
+    if known.is_empty() {
+        return Map::new();
+    }
+    Map::from_iter([("tools".to_owned(), known.into()), ("tool_choice".to_owned(), json!({"type": "none"}))])
 }

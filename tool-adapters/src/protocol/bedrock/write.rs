@@ -108,24 +108,26 @@ pub(super) fn request(request: &Request<'_>) -> Value {
     if let Some(most) = request.max_tokens {
         body.insert("inferenceConfig".to_owned(), json!({"maxTokens": most}));
     }
-    if !request.declarations.is_empty() {
-        let mut config = json!({"tools": body::tools(request)});
-        if let (ToolChoice::Required, Some(config)) = (request.tool_choice, config.as_object_mut()) {
-            config.insert("toolChoice".to_owned(), json!({"any": {}}));
-        }
-        body.insert("toolConfig".to_owned(), config);
-    } else {
-        let schema = json!({"json": {"type": "object", "properties": {}}});
-        let known = called(request).into_iter();
-        let known = known.map(|name| json!({"toolSpec": {"name": name, "description": GONE, "inputSchema": schema}}));
-        let known = known.collect::<Vec<_>>();
-        if !known.is_empty() {
-            body.insert("toolConfig".to_owned(), json!({"tools": known}));
-        }
-    }
+    body.extend(tools(request).map(|config| ("toolConfig".to_owned(), config)));
     merged(body, request)
 }
 
 fn message(Turn { model, content, .. }: Turn) -> Value {
     json!({"role": if model { "assistant" } else { "user" }, "content": Value::Array(content)})
+}
+
+/// Calls and results are refused without a `toolConfig`, so the tools of the past are in it where there are none now.
+fn tools(request: &Request<'_>) -> Option<Value> {
+    if request.declarations.is_empty() {
+        let schema = json!({"json": {"type": "object", "properties": {}}});
+        let known = called(request).into_iter();
+        let known = known.map(|name| json!({"toolSpec": {"name": name, "description": GONE, "inputSchema": schema}}));
+        let known = known.collect::<Vec<_>>();
+        return (!known.is_empty()).then(|| json!({"tools": known}));
+    }
+    let mut config = json!({"tools": body::tools(request)});
+    if let (ToolChoice::Required, Some(config)) = (request.tool_choice, config.as_object_mut()) {
+        config.insert("toolChoice".to_owned(), json!({"any": {}}));
+    }
+    Some(config)
 }
