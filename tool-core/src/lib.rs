@@ -30,6 +30,9 @@
 #[doc(hidden)]
 #[path = "private/mod.rs"]
 pub mod __private;
+#[doc(hidden)]
+#[path = "shared.rs"]
+pub mod __shared;
 // The macros name this crate from outside; tests use them inside.
 #[cfg(test)]
 extern crate self as tool_core;
@@ -45,6 +48,7 @@ mod guide;
 mod json;
 pub mod manifest;
 mod name;
+mod pointer;
 mod response;
 mod run;
 pub mod runtime;

@@ -44,7 +44,8 @@ fn sentence_end(text: &str) -> usize {
 }
 
 /// Bytes as lower-case hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+#[doc(hidden)]
+pub fn hex(bytes: &[u8]) -> String {
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
     digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect()
 }

@@ -4,7 +4,7 @@ use crate::Provider;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::fmt::Write as _;
+use tool_core::__shared::hex;
 
 /// What a provider takes as a name.
 #[derive(Clone, Copy)]
@@ -78,9 +78,7 @@ impl NameRule {
             hash.update(attempt.to_be_bytes());
         }
         wire.push('_');
-        for byte in hash.finalize().iter().take(4) {
-            let _ = write!(wire, "{byte:02x}");
-        }
+        wire.push_str(&hex(hash.finalize().get(..4).unwrap_or_default()));
         wire
     }
 }

@@ -1,6 +1,6 @@
 //! Whether a keyword's value can be that keyword's. One that cannot would have the provider refuse the whole request.
 
-use crate::schema::{Draft, Types, is_schema};
+use crate::schema::{Draft, HOLDS_ONE, Types, is_schema};
 use serde_json::Value;
 
 pub(super) fn well_formed(keyword: &str, value: &Value, draft: Draft) -> bool {
@@ -17,17 +17,7 @@ pub(super) fn well_formed(keyword: &str, value: &Value, draft: Draft) -> bool {
         "enum" | "examples" => value.is_array(),
         "required" => is_names(value),
         "items" => is_schema(value) || draft < Draft::D2020 && is_list(value),
-        "additionalProperties"
-        | "unevaluatedProperties"
-        | "unevaluatedItems"
-        | "additionalItems"
-        | "contains"
-        | "propertyNames"
-        | "not"
-        | "if"
-        | "then"
-        | "else"
-        | "contentSchema" => is_schema(value),
+        keyword if HOLDS_ONE.contains(&keyword) => is_schema(value),
         "allOf" | "anyOf" | "oneOf" | "prefixItems" => is_list(value),
         "properties" | "patternProperties" | "dependentSchemas" => is_named(value, is_schema),
         "dependentRequired" => is_named(value, is_names),

@@ -6,7 +6,7 @@ use super::walk::Walk;
 use super::well_formed::well_formed;
 use super::words::{Lost, describe};
 use crate::report::ChangeKind;
-use crate::schema::{Draft, Place, Types, is_annotation, is_schema, join};
+use crate::schema::{Draft, HOLDS_ONE, Place, Types, is_annotation, is_schema, join};
 use serde_json::{Map, Value, json};
 
 impl<'a> Walk<'a> {
@@ -192,21 +192,9 @@ impl<'a> Walk<'a> {
                 let place = |(at, schema)| Place { schema, pointer: join(&under, &usize::to_string(&at)) };
                 list.iter().enumerate().map(place).map(|place| self.whole(place)).collect()
             }
-            (
-                "items"
-                | "additionalItems"
-                | "additionalProperties"
-                | "unevaluatedProperties"
-                | "unevaluatedItems"
-                | "contains"
-                | "propertyNames"
-                | "not"
-                | "if"
-                | "then"
-                | "else"
-                | "contentSchema",
-                schema,
-            ) if is_schema(schema) => self.whole(Place { schema, pointer: join(&own.pointer, keyword) }),
+            (keyword, schema) if HOLDS_ONE.contains(&keyword) && is_schema(schema) => {
+                self.whole(Place { schema, pointer: join(&own.pointer, keyword) })
+            }
             _ => value.clone(),
         }
     }

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::Write as _;
+use tool_core::__shared::hex;
 
 /// Our ids, and what the provider calls them; for as long as the protocol lives.
 #[derive(Debug, Default)]
@@ -78,13 +78,12 @@ pub(super) fn openai(id: &str) -> Cow<'_, str> {
 }
 
 /// `[a-zA-Z0-9_-]{1,64}`: what Anthropic takes.
-#[allow(dead_code)] // for its protocol
 pub(super) fn anthropic(id: &str) -> Cow<'_, str> {
     conforming(id, |char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-'))
 }
 
-/// `[a-zA-Z0-9_.:-]{1,64}`: what Bedrock takes.
-#[allow(dead_code)] // for its protocol
+/// `[a-zA-Z0-9_.:-]{1,64}`: what Bedrock takes. Its models take less, so it is not written by this.
+#[cfg(test)]
 pub(super) fn bedrock(id: &str) -> Cow<'_, str> {
     conforming(id, |char| char.is_ascii_alphanumeric() || matches!(char, '_' | '.' | ':' | '-'))
 }
@@ -107,11 +106,7 @@ fn conforming(id: &str, allowed: fn(char) -> bool) -> Cow<'_, str> {
     if !id.is_empty() && id.chars().count() <= 64 && id.chars().all(allowed) {
         return Cow::Borrowed(id);
     }
-    let mut other = String::from("call_");
-    for byte in Sha256::digest(id).iter().take(16) {
-        let _ = write!(other, "{byte:02x}");
-    }
-    Cow::Owned(other)
+    Cow::Owned(format!("call_{}", hex(Sha256::digest(id).get(..16).unwrap_or_default())))
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! A schema as a whole: which draft it is of, and what its references lead to.
 
-use super::pointer::percent_decoded;
 use super::{for_each_child, is_schema};
 use serde_json::{Map, Value};
 use std::cell::OnceCell;
+use tool_core::__shared::percent_decoded;
 
 /// A schema with what its references need. Cheap to make: it is searched when the first reference is followed.
 pub(crate) struct Document<'a> {

@@ -3,29 +3,9 @@
 //! Everything here follows keywords, never names: a property may be called `title` or `$ref`, and a default may look
 //! like a schema.
 
-use super::join;
+use super::{is_schema, join};
 use serde_json::{Map, Value};
-
-/// Keywords that hold one schema.
-const ONE: [&str; 12] = [
-    "additionalProperties",
-    "unevaluatedProperties",
-    "items",
-    "unevaluatedItems",
-    "additionalItems",
-    "contains",
-    "propertyNames",
-    "not",
-    "if",
-    "then",
-    "else",
-    "contentSchema",
-];
-/// Keywords that hold a list of schemas; `items` held one before draft 2020-12.
-const LIST: [&str; 5] = ["allOf", "anyOf", "oneOf", "prefixItems", "items"];
-/// Keywords that hold schemas by name.
-const NAMED: [&str; 6] =
-    ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
+use tool_core::__shared::{LIST, NAMED, ONE};
 
 /// Shows `visit` every schema that stands directly under `schema`, with its keyword, its name where the keyword holds
 /// schemas by name, and its pointer.
@@ -58,30 +38,7 @@ pub(crate) struct Child<'a> {
     pub(crate) pointer: String,
 }
 
-/// Whether a value can be a schema.
-pub(crate) fn is_schema(value: &Value) -> bool {
-    matches!(value, Value::Object(_) | Value::Bool(_))
-}
-
-/// Whether the keyword says nothing about which values are accepted.
+/// Whether the keyword says nothing about which values are accepted. Of what other people write, too.
 pub(crate) fn is_annotation(keyword: &str) -> bool {
-    matches!(
-        keyword,
-        "title"
-            | "description"
-            | "default"
-            | "examples"
-            | "example"
-            | "deprecated"
-            | "readOnly"
-            | "writeOnly"
-            | "$schema"
-            | "$id"
-            | "$anchor"
-            | "$dynamicAnchor"
-            | "$vocabulary"
-            | "$comment"
-            | "$defs"
-            | "definitions"
-    ) || keyword.starts_with("x-")
+    tool_core::__shared::is_annotation(keyword) || matches!(keyword, "example" | "$dynamicAnchor" | "$vocabulary")
 }

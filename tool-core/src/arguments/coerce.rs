@@ -1,9 +1,9 @@
 //! Slips that can be put right without losing anything, found by the schema.
 
 use super::branches::Trials;
-use super::problem::child;
 use super::view::{Types, View};
 use super::{lossless, words};
+use crate::pointer::child;
 use crate::schema::allows_null;
 use serde_json::{Map, Value};
 

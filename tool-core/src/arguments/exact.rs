@@ -1,6 +1,6 @@
 //! Arguments written out again, with every digit that they came with.
 
-use super::problem::child;
+use crate::pointer::child;
 use serde_json::Value;
 
 /// Compact JSON of the value, in which the numbers at these pointers stand as they were spelled: a value holds a whole

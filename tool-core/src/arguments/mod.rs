@@ -29,7 +29,6 @@ pub(crate) use coerce::coerce;
 pub(crate) use nearest::nearest;
 pub(crate) use prepare::{CONFIRM_DUPLICATE, Prepared, prepare};
 pub use problem::Problem;
-pub(crate) use problem::child;
 pub(crate) use read::{Caps, open};
 pub(crate) use report::report;
 pub(crate) use validate::validate;

@@ -64,8 +64,3 @@ impl fmt::Display for Problem {
         }
     }
 }
-
-/// A pointer to `name` below `pointer`.
-pub(crate) fn child(pointer: &str, name: &str) -> String {
-    format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"))
-}

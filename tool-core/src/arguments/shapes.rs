@@ -1,8 +1,8 @@
 //! A value that fits none of several shapes: which of them was meant, and what is wrong by that one.
 
-use super::problem::child;
 use super::validate::Reporter;
 use super::{Problem, words};
+use crate::pointer::child;
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value;

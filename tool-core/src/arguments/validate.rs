@@ -1,7 +1,7 @@
 //! What the validator found, in words for a model.
 
-use super::problem::child;
 use super::{Problem, Validator, nearest, shapes, words};
+use crate::pointer::child;
 use crate::schema::walk;
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;

@@ -1,8 +1,8 @@
 //! Arguments as one text for all that are equal.
 
-use crate::arguments::child;
 use crate::canonical::canonical;
 use crate::json;
+use crate::pointer::child;
 use crate::tool::Definition;
 use serde_json::{Map, Value};
 

@@ -1,6 +1,7 @@
 //! One form for what schemars and raw schemas say in several.
 
 use super::{enums, integers, walk};
+use crate::pointer::percent_decoded;
 use serde_json::{Map, Value, json};
 
 /// The formats that are checked; any other is a note to the reader.
@@ -85,5 +86,5 @@ fn collect(schema: &Value, used: &mut Vec<String>) {
 pub(super) fn definition_name(reference: &str) -> Option<String> {
     let rest = reference.strip_prefix("#/$defs/")?;
     let first = rest.split('/').next().unwrap_or(rest);
-    Some(walk::percent_decoded(first)?.replace("~1", "/").replace("~0", "~"))
+    Some(percent_decoded(first)?.replace("~1", "/").replace("~0", "~"))
 }

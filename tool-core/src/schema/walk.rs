@@ -3,10 +3,11 @@
 //! Everything here follows keywords, never names: a property may be called `title` or `$ref`, and a default may look
 //! like a schema.
 
+use crate::pointer::percent_decoded;
 use serde_json::{Map, Value};
 
 /// Keywords that hold one schema.
-const ONE: &[&str] = &[
+pub const ONE: &[&str] = &[
     "additionalProperties",
     "unevaluatedProperties",
     "items",
@@ -21,9 +22,10 @@ const ONE: &[&str] = &[
     "contentSchema",
 ];
 /// Keywords that hold a list of schemas; `items` held one before draft 2020-12.
-const LIST: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems", "items"];
+pub const LIST: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems", "items"];
 /// Keywords that hold schemas by name.
-const NAMED: &[&str] = &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
+pub const NAMED: &[&str] =
+    &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
 
 /// Shows `visit` every schema that stands directly under `schema`.
 pub(crate) fn for_each_child<'a>(schema: &'a Map<String, Value>, visit: &mut dyn FnMut(&'a Value)) {
@@ -82,7 +84,7 @@ pub(crate) fn follow<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
 }
 
 /// Whether the keyword says nothing about which values are accepted.
-pub(crate) fn is_annotation(keyword: &str) -> bool {
+pub fn is_annotation(keyword: &str) -> bool {
     matches!(
         keyword,
         "title"
@@ -105,7 +107,8 @@ fn is_bare_reference(map: &Map<String, Value>) -> bool {
     map.keys().all(|keyword| keyword == "$ref" || is_annotation(keyword))
 }
 
-fn is_schema(value: &Value) -> bool {
+/// Whether a value can be a schema.
+pub fn is_schema(value: &Value) -> bool {
     matches!(value, Value::Object(_) | Value::Bool(_))
 }
 
@@ -113,20 +116,4 @@ fn visit_if_schema<'a>(value: &'a Value, visit: &mut dyn FnMut(&'a Value)) {
     if is_schema(value) {
         visit(value);
     }
-}
-
-/// The text behind the percent escapes of a URI fragment.
-pub(super) fn percent_decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte == b'%' {
-            let high = char::from(rest.next()?).to_digit(16)?;
-            let low = char::from(rest.next()?).to_digit(16)?;
-            bytes.push(u8::try_from(high * 16 + low).ok()?);
-        } else {
-            bytes.push(byte);
-        }
-    }
-    String::from_utf8(bytes).ok()
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tool_core::__shared::hex;
 
 /// The members that are pinned. A model reads or a host goes by each of them.
 const MEMBERS: [&str; 6] = ["name", "title", "description", "inputSchema", "outputSchema", "annotations"];
@@ -24,8 +25,7 @@ impl Fingerprint {
         let hash = |member: &&str| {
             let mut text = String::new();
             write_sorted(declared.get(*member).unwrap_or(&Value::Null), &mut text);
-            let hash = Sha256::digest(text.as_bytes());
-            hash.iter().fold(String::with_capacity(64), |hex, byte| hex + &format!("{byte:02x}"))
+            hex(&Sha256::digest(text.as_bytes()))
         };
         Self(MEMBERS.iter().map(|member| ((*member).to_owned(), hash(member))).collect())
     }

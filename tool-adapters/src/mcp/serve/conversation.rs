@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
+use tool_core::__shared::hex;
 use tool_core::{Mode, Session};
 
 pub(super) struct Conversation {
@@ -107,7 +108,7 @@ pub(super) fn fresh() -> Result<String, ErrorData> {
         tracing::error!(%error, "the system gives no random numbers");
         ErrorData::internal_error("An internal error occurred", None)
     })?;
-    Ok(bytes.iter().fold(String::with_capacity(32), |text, byte| text + &format!("{byte:02x}")))
+    Ok(hex(&bytes))
 }
 
 impl Drop for UnderWay<'_> {

@@ -1,11 +1,11 @@
-//! JSON pointers: RFC 6901.
+//! JSON pointers (RFC 6901), and the escapes that they have in a URI.
 
-/// `pointer` with one more step, escaped.
-pub(crate) fn join(pointer: &str, step: &str) -> String {
-    let mut joined = String::with_capacity(pointer.len() + step.len() + 1);
+/// A pointer to `name` below `pointer`.
+pub fn child(pointer: &str, name: &str) -> String {
+    let mut joined = String::with_capacity(pointer.len() + name.len() + 1);
     joined.push_str(pointer);
     joined.push('/');
-    for letter in step.chars() {
+    for letter in name.chars() {
         match letter {
             '~' => joined.push_str("~0"),
             '/' => joined.push_str("~1"),
@@ -16,7 +16,7 @@ pub(crate) fn join(pointer: &str, step: &str) -> String {
 }
 
 /// The text behind the percent escapes of a URI fragment; nothing where they are broken.
-pub(super) fn percent_decoded(text: &str) -> Option<String> {
+pub fn percent_decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
