@@ -57,6 +57,7 @@ pub mod testing;
 pub mod text;
 mod timestamp;
 mod tool;
+pub mod trace;
 
 pub use arguments::{Coercions, Problem};
 pub use call::{Arguments, ToolCall};

@@ -1,6 +1,6 @@
 //! A tool's name, cheap to copy into every response.
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
@@ -29,6 +29,15 @@ impl Deref for Name {
 impl From<&str> for Name {
     fn from(name: &str) -> Self {
         Self::Shared(name.into())
+    }
+}
+
+impl From<Cow<'static, str>> for Name {
+    fn from(name: Cow<'static, str>) -> Self {
+        match name {
+            Cow::Borrowed(name) => Self::Static(name),
+            Cow::Owned(name) => name.into(),
+        }
     }
 }
 

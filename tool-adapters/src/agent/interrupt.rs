@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 use tokio::sync::watch;
-use tool_core::runtime::{Model, ModelRequest, ModelStep};
+use tool_core::runtime::{AboutModel, Model, ModelRequest, ModelStep};
 use tool_core::{Session, ToolError};
 
 /// Interrupts a conversation from elsewhere: the user has spoken, or closed the window. Cheap to clone.
@@ -63,6 +63,10 @@ impl<M: Model> Model for Interruptible<'_, M> {
             _ = self.count.wait_for(|count| *count != before) => Ok(ModelStep::default()),
             step = self.model.step(request) => step,
         }
+    }
+
+    fn about(&self) -> AboutModel {
+        self.model.about()
     }
 }
 

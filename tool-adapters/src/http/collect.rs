@@ -177,6 +177,7 @@ impl<'a> Collected<'a> {
             calls: calls.collect(),
             native,
             usage: self.usage,
+            ..ModelStep::default()
         }
     }
 }

@@ -87,6 +87,7 @@ fn panicked(tool: &str, panic: Box<dyn Any + Send>) -> Outcome {
         },
     };
     tracing::error!(tool = %tool.escape_debug(), panic = %text.escape_debug(), "tool panicked");
+    crate::trace::caught_panic();
     Err(ToolError::new(ErrorKind::Internal, MASKED, false).unexpected())
 }
 

@@ -14,6 +14,7 @@ use crate::response::{ErrorKind, ToolError, ToolResponse};
 use crate::run::RunContext;
 use crate::schema::{Null, minimal_example};
 use crate::tool::FunctionTool;
+use crate::trace;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::time::Instant;
 
@@ -39,6 +40,20 @@ impl Default for Settings {
 
 /// Runs one call of one tool, outside any session.
 pub(crate) async fn run(
+    tool: &FunctionTool,
+    arguments: &Arguments<'_>,
+    ctx: &RunContext,
+    settings: &Settings,
+) -> ToolResponse {
+    if !trace::is_wanted() {
+        return untraced(tool, arguments, ctx, settings).await;
+    }
+    // Boxed, so that a span does not make every call's future larger.
+    let work = Box::pin(untraced(tool, arguments, ctx, settings));
+    trace::of_call(tool, ctx.call_id_shared(), work).await
+}
+
+async fn untraced(
     tool: &FunctionTool,
     arguments: &Arguments<'_>,
     ctx: &RunContext,

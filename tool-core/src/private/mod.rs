@@ -29,6 +29,7 @@ pub use crate::json::{Decoder, Error as DecodeError, Key};
 pub use crate::response::{IntoToolError, ToolError};
 pub use crate::run::FromRunContext;
 pub use crate::tool::{Category, Confirm, DuplicateScope, Modes, OnDuplicate};
+pub use crate::trace::site::{Site as TraceSite, in_tool, in_tool_async};
 pub use crate::{
     __discovery as discovery, __failure as failure, __outcome as outcome, __output as output, __respond as respond,
 };

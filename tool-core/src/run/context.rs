@@ -7,7 +7,9 @@ use crate::call::{Arguments, ToolCall, outside_session};
 use crate::name::Name;
 use crate::response::{Intent, ToolResponse};
 use crate::tool::Mode;
+use crate::trace::{self, Cost, ModelUse};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
@@ -149,7 +151,17 @@ impl RunContext {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        tokio::spawn(work.in_current_span())
+        tokio::spawn(trace::inherit(work.in_current_span()))
+    }
+
+    /// Tells what a model used that the tool itself asked: it counts for the tool.
+    pub fn record_model_use(&self, used: ModelUse) {
+        trace::record(used);
+    }
+
+    /// Tells what something else has cost that the tool made use of: a search, a geocoder.
+    pub fn record_cost(&self, what: impl Into<Cow<'static, str>>, cost: Cost) {
+        trace::spend(what, cost);
     }
 
     /// The context of one call of a tool in this run: the same run, intents of its own.

@@ -25,7 +25,7 @@ pub use handle::Runtime;
 pub use hook::{Hook, HookFuture, HookedCall, Next};
 pub use journal::{Journal, JournalEntry, JournalError, Recovered};
 pub use policy::{Limits, Policy};
-pub use reply::{History, Message, Model, ModelRequest, ModelStep, Native, Reply, ToolChoice, Usage};
+pub use reply::{AboutModel, History, Message, Model, ModelRequest, ModelStep, Native, Reply, ToolChoice, Usage};
 pub use session::{CallUpdate, Open, Session, Turn};
 pub use session_id::SessionId;
 pub use state::{AuditEntry, SessionState, StateChange};

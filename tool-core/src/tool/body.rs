@@ -29,6 +29,8 @@ pub(crate) struct Definition {
     pub(crate) guide: Option<Guide>,
     pub(crate) returns: Option<&'static str>,
     pub(crate) place: Place,
+    /// By which the body of its fn knows a call that was dispatched to it.
+    pub(crate) site: u32,
     pub(crate) schema: Canonical,
     /// Parameter names in the order of the signature; empty for a raw tool.
     pub(crate) order: Vec<&'static str>,
@@ -74,6 +76,7 @@ impl Definition {
             guide: spec.guide.map(Guide::parse),
             returns: spec.returns,
             place: spec.place,
+            site: crate::trace::site::id_of(spec.place.path),
             schema,
             order: spec.parameters.iter().filter(|row| !row.flatten).map(|row| row.name).collect(),
             rows: spec.parameters,
@@ -107,6 +110,7 @@ impl Definition {
             guide: None,
             returns: None,
             place,
+            site: 0,
             schema: Canonical {
                 value: parameters,
                 text,

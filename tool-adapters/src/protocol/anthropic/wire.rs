@@ -100,6 +100,7 @@ impl Counts {
             cached,
             output: count(self.output_tokens),
             reasoning: count(self.output_tokens_details.and_then(|details| details.thinking_tokens)),
+            cache_written: written,
         }
     }
 }

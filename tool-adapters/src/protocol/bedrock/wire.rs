@@ -176,6 +176,7 @@ impl Counts {
             cached,
             output: self.output_tokens.0,
             reasoning: 0,
+            ..tool_core::runtime::Usage::default()
         }
     }
 }

@@ -227,6 +227,7 @@ impl Usage {
             cached: self.cached_tokens.0,
             output: tokens.output_tokens.0,
             reasoning: 0,
+            ..tool_core::runtime::Usage::default()
         }
     }
 }

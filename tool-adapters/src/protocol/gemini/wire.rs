@@ -114,6 +114,7 @@ impl Counts {
             cached: self.cached_content_token_count.0,
             output: said.saturating_add(self.thoughts_token_count.0),
             reasoning: self.thoughts_token_count.0,
+            ..tool_core::runtime::Usage::default()
         }
     }
 }

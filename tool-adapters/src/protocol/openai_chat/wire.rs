@@ -125,6 +125,7 @@ impl Usage {
             cached: cached.max(self.prompt_cache_hit_tokens.0).max(self.num_cached_tokens.0),
             output: self.completion_tokens.0,
             reasoning: self.completion_tokens_details.as_ref().map_or(0, |details| details.reasoning_tokens.0),
+            ..tool_core::runtime::Usage::default()
         }
     }
 }

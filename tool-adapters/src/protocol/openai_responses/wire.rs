@@ -136,6 +136,7 @@ impl Usage {
             cached: self.input_tokens_details.as_ref().map_or(0, |details| details.cached_tokens.0),
             output: self.output_tokens.0,
             reasoning: self.output_tokens_details.as_ref().map_or(0, |details| details.reasoning_tokens.0),
+            ..tool_core::runtime::Usage::default()
         }
     }
 }

@@ -9,6 +9,7 @@ use super::refund::Refund;
 use crate::__private::Call;
 use crate::call::{Answer, guard};
 use crate::response::{ToolError, ToolResponse};
+use crate::trace;
 use std::pin::pin;
 use std::sync::Arc;
 use tokio::runtime::Handle;
@@ -38,7 +39,7 @@ pub(super) async fn run(
     let left = Left { detached: Arc::clone(&shared.detached), done: Arc::default() };
     let done = Arc::clone(&left.done);
     let handle = Handle::current();
-    let task = tokio::task::spawn_blocking(move || {
+    let task = tokio::task::spawn_blocking(trace::inherit_sync(move || {
         // The permit goes when the thread is free, whoever still waits for it.
         let _permit = permit;
         let settings = *core.toolbox.context.settings();
@@ -51,7 +52,7 @@ pub(super) async fn run(
         };
         done.finish(&core.shared.detached);
         response
-    });
+    }));
     match until(call, &entry, pin!(task)).await {
         Ok(joined) => {
             left.done.answered();

@@ -15,6 +15,7 @@ mod find;
 mod held;
 mod journal;
 mod mode;
+mod observed;
 mod record;
 mod refund;
 mod refusal;
@@ -31,6 +32,7 @@ use crate::call::{Answer, ToolCall, guard, note_nulls};
 use crate::response::{ErrorKind, MASKED, ToolError, ToolResponse};
 use crate::run::{Boxed, Progress, RunContext, Scope};
 use crate::tool::{Definition, FunctionTool};
+use crate::trace;
 use futures_util::FutureExt;
 use sha2::{Digest, Sha256};
 use std::panic::AssertUnwindSafe;
@@ -78,8 +80,12 @@ pub(crate) struct Governed<'a> {
     pub(crate) epoch: u64,
 }
 
-/// Makes a call.
-pub(crate) async fn run(core: &Arc<Core>, call: ToolCall, mut how: Option<Box<How>>) -> ToolResponse {
+/// Makes a call, in a span of its own where somebody looks.
+pub(crate) async fn run(core: &Arc<Core>, call: ToolCall, how: Option<Box<How>>) -> ToolResponse {
+    if trace::is_wanted() { Box::pin(observed::run(core, call, how)).await } else { governed(core, call, how).await }
+}
+
+async fn governed(core: &Arc<Core>, call: ToolCall, mut how: Option<Box<How>>) -> ToolResponse {
     let began = Instant::now();
     let Some(_inside) = core.drain.enter() else { return inactive(&call, began) };
     let epoch = core.running.epoch();

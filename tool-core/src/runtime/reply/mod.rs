@@ -4,18 +4,18 @@ mod history;
 mod model;
 mod session;
 mod step;
-mod usage;
 
 #[cfg(test)]
 mod tests;
 
+pub use crate::trace::Usage;
 pub use history::{History, Message, Native};
-pub use model::{Model, ModelRequest, ModelStep, ToolChoice};
-pub use usage::Usage;
+pub use model::{AboutModel, Model, ModelRequest, ModelStep, ToolChoice};
 
 use crate::call::ToolCall;
 use crate::response::{Confirmation, Form, ToolError, ToolResponse};
 use crate::tool::{ProviderTool, ToolDefinition};
+use crate::trace;
 use std::sync::Arc;
 use step::Step;
 
@@ -98,7 +98,7 @@ async fn reply<C: Caller, M: Model>(
             provider_tools: session.provider_tools(),
             tool_choice,
         };
-        let step = match model.step(request).await {
+        let step = match asked(model, request).await {
             Ok(_) if session.interruptions() != before => return Reply { interrupted: true, ..reply },
             Ok(step) => step,
             Err(error) => return Reply { error: Some(error), ..reply },
@@ -124,6 +124,20 @@ async fn reply<C: Caller, M: Model>(
             return reply;
         }
     }
+}
+
+/// Asks a model, in a span of its own that has what it used.
+async fn asked<M: Model>(model: &mut M, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
+    if !trace::is_wanted() {
+        return model.step(request).await;
+    }
+    let about = model.about();
+    let asking = async {
+        let step = model.step(request).await?;
+        trace::record(step.used(&about));
+        Ok(step)
+    };
+    Box::pin(trace::try_llm(about.model.clone(), asking)).await
 }
 
 /// How a reply begins.

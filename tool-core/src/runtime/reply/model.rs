@@ -4,6 +4,8 @@ use super::{Message, Native, Usage};
 use crate::call::ToolCall;
 use crate::response::ToolError;
 use crate::tool::{ProviderTool, ToolDefinition};
+use crate::trace::ModelUse;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Whether a model may call tools.
@@ -59,12 +61,38 @@ pub struct ModelStep {
     pub native: Option<Native>,
     /// What it has used.
     pub usage: Usage,
+    /// The model that answered, where the provider names another than it was asked for: a dated version.
+    pub model: Option<String>,
+    /// The provider's id of the response.
+    pub response_id: Option<String>,
+}
+
+/// Which model it is, for spans and price tables.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AboutModel {
+    /// Its name, as its provider knows it.
+    pub model: Cow<'static, str>,
+    /// Who runs it, as price tables know it: `openai`.
+    pub provider: Option<Cow<'static, str>>,
 }
 
 impl ModelStep {
     /// A step that only says something.
     pub fn says(text: impl Into<String>) -> Self {
         Self { text: Some(text.into()), ..Self::default() }
+    }
+
+    /// What it used, for the span of the question.
+    pub(super) fn used(&self, about: &AboutModel) -> ModelUse {
+        let model = self.model.clone().map_or_else(|| about.model.clone(), Cow::Owned);
+        let calls = self.calls.iter().map(|call| (call.id().to_owned(), call.name().to_owned()));
+        ModelUse {
+            model,
+            provider: about.provider.clone(),
+            usage: self.usage,
+            response_id: self.response_id.clone(),
+            tool_calls: calls.collect(),
+        }
     }
 
     /// A step that only calls tools.
@@ -93,4 +121,9 @@ pub trait Model: Send {
     ///
     /// An error ends the reply. The future may be dropped at any point, when the turn is interrupted.
     fn step(&mut self, request: ModelRequest<'_>) -> impl Future<Output = Result<ModelStep, ToolError>> + Send;
+
+    /// Which model it is, for spans and price tables; a nameless one unless it says so.
+    fn about(&self) -> AboutModel {
+        AboutModel { model: "model".into(), provider: None }
+    }
 }

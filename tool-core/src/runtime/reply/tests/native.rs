@@ -70,11 +70,11 @@ fn a_call_whose_id_an_earlier_step_used_is_given_another() {
 
 #[test]
 fn the_usage_of_all_steps_is_summed() {
-    let used = Usage { input: 10, cached: 4, output: 3, reasoning: 1 };
+    let used = Usage { input: 10, cached: 4, output: 3, reasoning: 1, ..Usage::default() };
     let step = ModelStep { usage: used, ..ModelStep::calls([say("1", "a")]) };
     let last = ModelStep { usage: used, ..ModelStep::says("done") };
     let (mut model, mut history) = (ScriptedModel::new().then(step).then(last), History::new());
     let usage = ask(&bare(), &mut model, &mut history).usage;
-    assert_eq!(usage, Usage { input: 20, cached: 8, output: 6, reasoning: 2 });
+    assert_eq!(usage, Usage { input: 20, cached: 8, output: 6, reasoning: 2, ..Usage::default() });
     assert_eq!(usage.total(), 26);
 }

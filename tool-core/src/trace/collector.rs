@@ -1,0 +1,220 @@
+//! Where spans go when they have ended.
+
+use super::record::SpanRecord;
+use super::scope::{Scope, Trace};
+use super::spend::{ModelUse, Seen};
+use super::totals::Totals;
+use super::{Cost, current};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// How many spans are kept, unless told otherwise. S10
+pub(super) const KEPT: usize = 10_000;
+
+/// What a model's use costs: a price table.
+pub trait Pricing: Send + Sync {
+    /// The cost, or `None` where it knows no price.
+    fn price(&self, used: &ModelUse) -> Option<Cost>;
+}
+
+/// Sees every span that ends, such as an exporter. What it does must be quick; if it panics, nothing else happens. S5
+pub trait SpanSink: Send + Sync {
+    /// A span has ended.
+    fn ended(&self, span: &SpanRecord);
+}
+
+/// The price table that a linked crate brings for collectors which are told of none.
+#[doc(hidden)]
+pub struct DefaultPricing(pub fn() -> Arc<dyn Pricing>);
+
+inventory::collect!(DefaultPricing);
+
+/// Keeps the spans of a tree of tasks: the newest 10,000, and what all of them have cost. Cheap to clone; a clone is the
+/// same collector.
+///
+/// ```
+/// use tool_core::trace::{self, Collector};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let collector = Collector::new();
+/// collector.run(trace::agent("planner", async {})).await;
+/// assert_eq!(collector.report().spans().len(), 1);
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Collector(pub(super) Arc<Inner>);
+
+pub(super) struct Inner {
+    most: usize,
+    pub(super) pricing: Option<Arc<dyn Pricing>>,
+    pub(super) sinks: Vec<Arc<dyn SpanSink>>,
+    pub(super) content: bool,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+pub(super) struct Kept {
+    pub(super) spans: VecDeque<SpanRecord>,
+    pub(super) dropped: u64,
+    pub(super) totals: Totals,
+    pub(super) seen: Seen,
+}
+
+/// Puts a [`Collector`] together.
+#[must_use]
+pub struct CollectorBuilder {
+    most: usize,
+    pricing: Option<Arc<dyn Pricing>>,
+    sinks: Vec<Arc<dyn SpanSink>>,
+    content: bool,
+}
+
+impl CollectorBuilder {
+    /// How many spans are kept; 10,000 unless told. The oldest goes first, and is counted. S10
+    pub fn keep(mut self, spans: usize) -> Self {
+        self.most = spans;
+        self
+    }
+
+    /// The price table.
+    pub fn pricing(mut self, pricing: impl Pricing + 'static) -> Self {
+        self.pricing = Some(Arc::new(pricing));
+        self
+    }
+
+    /// Who else sees each span that ends.
+    pub fn sink(mut self, sink: impl SpanSink + 'static) -> Self {
+        self.sinks.push(Arc::new(sink));
+        self
+    }
+
+    /// Whether arguments and results of calls are kept, redacted; not unless told.
+    pub fn content(mut self, kept: bool) -> Self {
+        self.content = kept;
+        self
+    }
+
+    /// The collector.
+    pub fn build(self) -> Collector {
+        let Self { most, pricing, sinks, content } = self;
+        let linked = || inventory::iter::<DefaultPricing>.into_iter().next().map(|linked| (linked.0)());
+        let pricing = pricing.or_else(linked);
+        Collector(Arc::new(Inner { most, pricing, sinks, content, kept: Mutex::default() }))
+    }
+}
+
+impl Default for Collector {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Collector {
+    /// A collector as it is unless told otherwise.
+    pub fn new() -> Self {
+        Self::builder().build()
+    }
+
+    /// A collector with more than that.
+    pub fn builder() -> CollectorBuilder {
+        CollectorBuilder { most: KEPT, pricing: None, sinks: Vec::new(), content: false }
+    }
+
+    /// Runs `work` with this collector: the spans that it opens, and those of the tasks which inherit from it, go here
+    /// and nowhere else.
+    pub fn run<F: Future>(&self, work: F) -> super::Inside<F> {
+        super::Inside::new(self.anchor(), work)
+    }
+
+    /// The same for work that is no future.
+    pub fn run_sync<T>(&self, work: impl FnOnce() -> T) -> T {
+        let root = self.anchor();
+        let _inside = current::enter(&root);
+        work()
+    }
+
+    /// What the spans hang from that go to this collector.
+    pub(super) fn anchor(&self) -> Arc<Scope> {
+        let trace = Trace { collector: Some(self.clone()), ..Trace::default() };
+        Arc::new(Scope::new(Arc::new(trace), None, None, super::no_name()))
+    }
+
+    /// Makes this the collector of the process: of whatever is not run with one of its own. From here on calls outside
+    /// any span open one too.
+    pub fn install(&self) {
+        *process_wide().lock().unwrap_or_else(PoisonError::into_inner) = Some(self.clone());
+        STARTED.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether arguments and results are kept.
+    pub fn keeps_content(&self) -> bool {
+        self.0.content
+    }
+
+    pub(super) fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a span that has ended. Its scope says in whose name it spent.
+    pub(super) fn take(&self, span: SpanRecord, scope: Option<&Arc<Scope>>) {
+        for sink in &self.0.sinks {
+            // S5: telemetry that fails does not fail the tool.
+            if catch_unwind(AssertUnwindSafe(|| sink.ended(&span))).is_err() {
+                tracing::error!("a sink of spans panicked");
+            }
+        }
+        let mut kept = self.kept();
+        if !span.spent().is_empty() {
+            kept.totals.add(&span, scope);
+        }
+        // Where none are kept the oldest is the new one.
+        let oldest = if kept.spans.len() < self.0.most { None } else { kept.spans.pop_front() };
+        if self.0.most > 0 {
+            kept.spans.push_back(span);
+            kept.dropped += u64::from(oldest.is_some());
+        } else {
+            kept.dropped += 1;
+        }
+        drop(kept);
+        // What it held is given back outside the lock.
+        drop(oldest);
+    }
+}
+
+impl std::fmt::Debug for Collector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kept = self.kept();
+        f.debug_struct("Collector").field("spans", &kept.spans.len()).field("dropped", &kept.dropped).finish()
+    }
+}
+
+static STARTED: AtomicBool = AtomicBool::new(false);
+
+fn process_wide() -> &'static Mutex<Option<Collector>> {
+    static PROCESS: OnceLock<Mutex<Option<Collector>>> = OnceLock::new();
+    PROCESS.get_or_init(Mutex::default)
+}
+
+/// The collector of the process, made at its first use.
+pub(super) fn of_process() -> Collector {
+    process_wide().lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().clone()
+}
+
+/// Whether calls outside any span open one: somebody has started or installed the process's collector.
+#[inline]
+pub(super) fn is_started() -> bool {
+    STARTED.load(Ordering::Relaxed)
+}
+
+pub(super) fn start() -> Collector {
+    let collector = of_process();
+    STARTED.store(true, Ordering::Relaxed);
+    collector
+}
+
+pub(super) fn stop() {
+    STARTED.store(false, Ordering::Relaxed);
+}

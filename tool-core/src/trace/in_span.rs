@@ -1,0 +1,171 @@
+//! Futures that carry a span: it is entered at every poll, and closed when the future is done, panics or is dropped.
+
+use super::current::{current, enter};
+use super::kind::{SpanKind, SpanStatus};
+use super::record::End;
+use super::scope::Scope;
+use super::span::{Opening, Span, open_in};
+use crate::name::Name;
+use pin_project_lite::pin_project;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+/// How a span ended, by what its future came to.
+pub(super) type Ends<T> = fn(&T) -> End;
+
+enum State {
+    /// Not polled yet. The scope in which it was made is the one that it belongs to.
+    New {
+        parent: Option<Arc<Scope>>,
+        kind: SpanKind,
+        name: Name,
+    },
+    Open(Span),
+    /// No span is wanted, or it is over.
+    Without,
+}
+
+pin_project! {
+    /// A future inside a span. The span belongs to the one in which this was made, and is opened at the first poll, so a
+    /// future that is never polled has none.
+    #[must_use = "futures do nothing unless polled"]
+    pub struct InSpan<F: Future> {
+        #[pin]
+        future: Option<F>,
+        state: State,
+        ends: Ends<F::Output>,
+    }
+
+    impl<F: Future> PinnedDrop for InSpan<F> {
+        fn drop(this: Pin<&mut Self>) {
+            let mut this = this.project();
+            if let State::Open(span) = &this.state {
+                // What the future holds is dropped inside its span.
+                let _inside = span.enter();
+                this.future.set(None);
+            }
+        }
+    }
+}
+
+impl<F: Future> InSpan<F> {
+    pub(super) fn new(kind: SpanKind, name: Name, future: F, ends: Ends<F::Output>) -> Self {
+        let state = State::New { parent: current(), kind, name };
+        Self { future: Some(future), state, ends }
+    }
+
+    /// With a span that is open already.
+    pub(crate) fn open(span: Span, future: F, ends: Ends<F::Output>) -> Self {
+        Self { future: Some(future), state: State::Open(span), ends }
+    }
+}
+
+impl State {
+    /// Opens the span at the first poll.
+    fn begin(&mut self) {
+        if let Self::New { parent, kind, name } = self {
+            let (parent, kind, name) = (parent.take(), *kind, name.clone());
+            let parent = parent.or_else(current);
+            let opened = open_in(parent, Opening { kind, name, site: 0, call_id: None, asked: true });
+            *self = opened.map_or(Self::Without, Self::Open);
+        }
+    }
+
+    fn end(&mut self, end: End) {
+        if let Self::Open(span) = std::mem::replace(self, Self::Without) {
+            span.close(end);
+        }
+    }
+}
+
+/// The span is one that panicked, unless this is told that the poll came to its end.
+struct Polling<'a> {
+    state: &'a mut State,
+    done: bool,
+}
+
+impl Drop for Polling<'_> {
+    fn drop(&mut self) {
+        if !self.done {
+            self.state.end(SpanStatus::Panicked.into());
+        }
+    }
+}
+
+impl<F: Future> Future for InSpan<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let mut this = self.project();
+        if cfg!(feature = "trace") {
+            this.state.begin();
+        } else {
+            *this.state = State::Without;
+        }
+        let polling = &mut Polling { state: this.state, done: false };
+        let value = {
+            let _inside = match &polling.state {
+                State::Open(span) => span.enter(),
+                _ => None,
+            };
+            let Some(future) = this.future.as_mut().as_pin_mut() else {
+                // It is over; whoever polls on waits for nothing.
+                polling.done = true;
+                return Poll::Pending;
+            };
+            let polled = future.poll(cx);
+            if polled.is_ready() {
+                this.future.set(None);
+            }
+            polling.done = true;
+            ready!(polled)
+        };
+        if matches!(polling.state, State::Open(_)) {
+            polling.state.end((this.ends)(&value));
+        }
+        Poll::Ready(value)
+    }
+}
+
+pin_project! {
+    /// A future that runs inside a scope: of a collector, of a span of another process, or of the task that spawned it.
+    #[must_use = "futures do nothing unless polled"]
+    pub struct Inside<F> {
+        #[pin]
+        future: Option<F>,
+        scope: Option<Arc<Scope>>,
+    }
+
+    impl<F> PinnedDrop for Inside<F> {
+        fn drop(this: Pin<&mut Self>) {
+            let mut this = this.project();
+            let _inside = this.scope.as_ref().map(enter);
+            this.future.set(None);
+        }
+    }
+}
+
+impl<F> Inside<F> {
+    pub(super) fn new(scope: Arc<Scope>, future: F) -> Self {
+        Self { future: Some(future), scope: Some(scope) }
+    }
+
+    /// In whatever scope the thread is in now.
+    pub(super) fn here(future: F) -> Self {
+        Self { future: Some(future), scope: current() }
+    }
+}
+
+impl<F: Future> Future for Inside<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let mut this = self.project();
+        let _inside = this.scope.as_ref().map(enter);
+        let Some(future) = this.future.as_mut().as_pin_mut() else { return Poll::Pending };
+        let value = ready!(future.poll(cx));
+        this.future.set(None);
+        Poll::Ready(value)
+    }
+}

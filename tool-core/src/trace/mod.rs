@@ -1,0 +1,203 @@
+//! Spans: who did what inside of what, how long it took and what it cost.
+//!
+//! ```
+//! use tool_core::{tool, trace};
+//!
+//! /// Look something up.
+//! #[tool]
+//! async fn look_up(what: String) -> String {
+//!     trace::section("index", async { format!("all about {what}") }).await
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! trace::agent("planner", async { look_up("rust".to_owned()).await }).await;
+//! let report = trace::report();
+//! let labels = report.spans().iter().map(|span| span.label()).collect::<Vec<_>>();
+//! assert_eq!(labels, ["section:index", "tool:look_up", "agent:planner"]);
+//! # }
+//! ```
+
+mod call;
+mod collector;
+mod cost;
+mod current;
+mod distributed;
+mod ids;
+mod in_span;
+mod kind;
+mod log;
+mod record;
+mod report;
+mod scope;
+pub(crate) mod site;
+mod span;
+mod spend;
+mod totals;
+mod usage;
+
+#[cfg(test)]
+mod tests;
+
+pub use collector::{Collector, CollectorBuilder, DefaultPricing, Pricing, SpanSink};
+pub use cost::Cost;
+pub use distributed::DistributedContext;
+pub use ids::{ParseIdError, SpanId, TraceId};
+pub use in_span::{InSpan, Inside};
+pub use kind::{SpanKind, SpanStatus};
+pub use record::{SpanError, SpanRecord};
+pub use report::Report;
+pub use spend::{ModelUse, Spent};
+pub use totals::{Sum, Totals};
+pub use usage::Usage;
+
+pub(crate) use call::of_call;
+pub(crate) use current::{current, enter};
+#[doc(hidden)]
+pub use record::End;
+pub(crate) use span::{Opening, is_wanted, open};
+
+use crate::name::Name;
+use std::borrow::Cow;
+
+/// The tool that runs here panicked and was caught: its span is to say so.
+#[cold]
+pub(crate) fn caught_panic() {
+    if let Some(scope) = current() {
+        scope.panicked();
+    }
+}
+
+fn no_name() -> Name {
+    Name::Static("")
+}
+
+/// Runs `work` as an agent. Where no span is around it and no collector was told of, it goes to the process's own.
+pub fn agent<F: Future>(name: impl Into<Cow<'static, str>>, work: F) -> InSpan<F> {
+    plain(SpanKind::Agent, name, work)
+}
+
+/// The same for work that may fail: its error is recorded, and returned as it is. S5
+pub fn try_agent<T, E, F: Future<Output = Result<T, E>>>(name: impl Into<Cow<'static, str>>, work: F) -> InSpan<F> {
+    fallible(SpanKind::Agent, name, work)
+}
+
+/// Gives a part of the work a name of its own.
+pub fn section<F: Future>(name: impl Into<Cow<'static, str>>, work: F) -> InSpan<F> {
+    plain(SpanKind::Section, name, work)
+}
+
+/// The same for work that may fail.
+pub fn try_section<T, E, F: Future<Output = Result<T, E>>>(name: impl Into<Cow<'static, str>>, work: F) -> InSpan<F> {
+    fallible(SpanKind::Section, name, work)
+}
+
+/// Runs `work` as a question to `model`. What it uses is told from inside, by [`record`].
+pub fn llm<F: Future>(model: impl Into<Cow<'static, str>>, work: F) -> InSpan<F> {
+    plain(SpanKind::Llm, model, work)
+}
+
+/// The same for work that may fail.
+pub fn try_llm<T, E, F: Future<Output = Result<T, E>>>(model: impl Into<Cow<'static, str>>, work: F) -> InSpan<F> {
+    fallible(SpanKind::Llm, model, work)
+}
+
+/// Runs `work` as an HTTP request; `name` is its method and host.
+pub fn http<F: Future>(name: impl Into<Cow<'static, str>>, work: F) -> InSpan<F> {
+    plain(SpanKind::Http, name, work)
+}
+
+/// The same for work that may fail.
+pub fn try_http<T, E, F: Future<Output = Result<T, E>>>(name: impl Into<Cow<'static, str>>, work: F) -> InSpan<F> {
+    fallible(SpanKind::Http, name, work)
+}
+
+fn plain<F: Future>(kind: SpanKind, name: impl Into<Cow<'static, str>>, work: F) -> InSpan<F> {
+    InSpan::new(kind, name.into().into(), work, |_| End::default())
+}
+
+fn fallible<T, E, F: Future<Output = Result<T, E>>>(
+    kind: SpanKind,
+    name: impl Into<Cow<'static, str>>,
+    work: F,
+) -> InSpan<F> {
+    InSpan::new(kind, name.into().into(), work, end_of)
+}
+
+/// How a span ends with a result: an error is told by its type, as its text may hold what is nobody's to see.
+#[doc(hidden)]
+pub fn end_of<T, E>(result: &Result<T, E>) -> End {
+    match result {
+        Ok(_) => End::default(),
+        Err(_) => SpanError { kind: std::any::type_name::<E>(), message: None }.into(),
+    }
+}
+
+/// Runs work that is no future in a span. S1
+pub fn in_scope<T>(kind: SpanKind, name: impl Into<Cow<'static, str>>, work: impl FnOnce() -> T) -> T {
+    match open(Opening { kind, name: name.into().into(), site: 0, call_id: None, asked: true }) {
+        Some(span) => span.run(work, |_| End::default()),
+        None => work(),
+    }
+}
+
+/// Tells what a model used. It counts for the nearest agent, tool or llm span that goes on; with none it is untracked.
+pub fn record(used: ModelUse) {
+    spend::record(used);
+}
+
+/// Tells what was seen of a model's response on its way through HTTP. It counts unless the llm span around it was told
+/// by [`record`].
+pub fn observe(used: ModelUse) {
+    spend::observe(used);
+}
+
+/// Tells what something other than a model has cost: a search, a geocoder.
+pub fn spend(what: impl Into<Cow<'static, str>>, cost: Cost) {
+    spend::spend(what, cost);
+}
+
+/// The future `work`, inside the span that the thread is in now wherever it runs: for `tokio::spawn`, `JoinSet` and the
+/// like. A task that is spawned without it has no part in the trace.
+pub fn inherit<F: Future>(work: F) -> Inside<F> {
+    Inside::here(work)
+}
+
+/// The closure `work`, inside the span that the thread is in now wherever it runs: for `spawn_blocking` and threads.
+pub fn inherit_sync<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
+    let scope = current();
+    move || {
+        let _inside = scope.as_ref().map(enter);
+        work()
+    }
+}
+
+/// Starts the process's collector: calls of tools have spans from here on, wherever they are made.
+pub fn start() -> Collector {
+    collector::start()
+}
+
+/// Ends what [`start`] began. What was collected stays.
+pub fn stop() {
+    collector::stop();
+}
+
+/// The collector at this place: of the span that the thread is in, or else the process's.
+pub fn collector() -> Collector {
+    current().and_then(|scope| scope.trace.collector.clone()).unwrap_or_else(collector::of_process)
+}
+
+/// What the collector at this place has.
+pub fn report() -> Report {
+    collector().report()
+}
+
+/// The context of the span that the thread is in, for another process. S9
+pub fn export() -> DistributedContext {
+    distributed::export()
+}
+
+/// Runs `work` under a context that [`export`] gave elsewhere. S9
+pub fn import<F: Future>(context: impl std::borrow::Borrow<DistributedContext>, work: F) -> Inside<F> {
+    distributed::import(context.borrow(), work)
+}

@@ -1,0 +1,196 @@
+//! A span that has ended, as the collector keeps it.
+
+use super::cost::Cost;
+use super::ids::{SpanId, TraceId};
+use super::kind::{SpanKind, SpanStatus};
+use super::scope::{Baggage, Own, Scope, Trace};
+use super::spend::Spent;
+use crate::name::Name;
+use serde_json::Value;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant, SystemTime};
+
+/// A span that has ended.
+#[derive(Clone)]
+pub struct SpanRecord {
+    pub(super) trace: Arc<Trace>,
+    pub(super) id: SpanId,
+    pub(super) parent: Option<SpanId>,
+    pub(super) name: Name,
+    pub(super) start: u64,
+    pub(super) nanos: u64,
+    pub(super) call_id: Option<Arc<str>>,
+    pub(super) error: Option<Box<SpanError>>,
+    pub(super) own: Option<Arc<Own>>,
+    pub(super) kind: SpanKind,
+    pub(super) status: SpanStatus,
+}
+
+/// What went wrong in a span.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SpanError {
+    /// One of few: an error type of the envelope, or the name of a Rust type.
+    pub kind: &'static str,
+    /// What may be shown, as the model was told it. Errors whose text nobody wrote for that have none.
+    pub message: Option<Box<str>>,
+}
+
+/// Both clocks as they stood when the process began to trace.
+fn began() -> &'static (Instant, SystemTime) {
+    static BEGAN: OnceLock<(Instant, SystemTime)> = OnceLock::new();
+    BEGAN.get_or_init(|| (Instant::now(), SystemTime::now()))
+}
+
+/// In nanoseconds since the process began to trace.
+#[inline]
+pub(super) fn now() -> u64 {
+    u64::try_from(began().0.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// What is known of a span only when it ends.
+#[derive(Debug, Default)]
+pub struct End {
+    pub(crate) status: SpanStatus,
+    pub(crate) error: Option<Box<SpanError>>,
+}
+
+impl From<SpanStatus> for End {
+    fn from(status: SpanStatus) -> Self {
+        Self { status, error: None }
+    }
+}
+
+impl From<SpanError> for End {
+    fn from(error: SpanError) -> Self {
+        Self { status: SpanStatus::Error, error: Some(Box::new(error)) }
+    }
+}
+
+impl SpanRecord {
+    /// The record of a scope that is closed with this; `None` where it is no span.
+    pub(super) fn of(scope: &Scope, end: End, call_id: Option<Arc<str>>) -> Option<Self> {
+        let own = scope.take().map(|own| Arc::new(*own));
+        let parent = scope.parent.as_ref().and_then(|parent| parent.id);
+        Some(Self {
+            trace: Arc::clone(&scope.trace),
+            id: scope.id?,
+            parent,
+            name: scope.name.clone(),
+            start: scope.start,
+            nanos: now().saturating_sub(scope.start),
+            call_id,
+            error: end.error,
+            own,
+            kind: scope.kind?,
+            status: end.status,
+        })
+    }
+
+    /// The id of its trace.
+    pub fn trace_id(&self) -> TraceId {
+        // A span is opened in a trace that has its id.
+        self.trace.id.unwrap_or_else(TraceId::random)
+    }
+
+    /// Its id.
+    pub fn span_id(&self) -> SpanId {
+        self.id
+    }
+
+    /// The span that it was opened in, here or in another process.
+    pub fn parent(&self) -> Option<SpanId> {
+        self.parent
+    }
+
+    /// What it stands for.
+    pub fn kind(&self) -> SpanKind {
+        self.kind
+    }
+
+    /// The name of the agent, tool, model or section; of an HTTP request the method and the host.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Kind and name: `tool:search`. S1
+    pub fn label(&self) -> String {
+        format!("{}:{}", self.kind, &*self.name)
+    }
+
+    /// How it ended.
+    pub fn status(&self) -> SpanStatus {
+        self.status
+    }
+
+    /// What went wrong.
+    pub fn error(&self) -> Option<&SpanError> {
+        self.error.as_deref()
+    }
+
+    /// The id of the call, for a tool that a model called.
+    pub fn call_id(&self) -> Option<&str> {
+        self.call_id.as_deref()
+    }
+
+    /// When it was opened, by the wall clock of the process's first span.
+    pub fn started(&self) -> SystemTime {
+        began().1 + Duration::from_nanos(self.start)
+    }
+
+    /// How long it was open.
+    pub fn duration(&self) -> Duration {
+        Duration::from_nanos(self.nanos)
+    }
+
+    /// What was used and spent in it, and not in a span inside it.
+    pub fn spent(&self) -> &[Spent] {
+        self.own.as_ref().map_or(&[], |own| &own.spent)
+    }
+
+    /// What that costs.
+    pub fn own_cost(&self) -> Cost {
+        self.spent().iter().filter_map(|spent| spent.cost).sum()
+    }
+
+    /// What else is known of it, under the names that OpenTelemetry gives.
+    pub fn attributes(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        self.own.iter().flat_map(|own| own.attributes.iter().map(|(key, value)| (*key, value)))
+    }
+
+    /// The run that it is part of.
+    pub fn run_id(&self) -> Option<&str> {
+        self.baggage().run_id.as_deref()
+    }
+
+    /// The customer for whom it was done.
+    pub fn customer_id(&self) -> Option<&str> {
+        self.baggage().customer_id.as_deref()
+    }
+
+    pub(crate) fn baggage(&self) -> &Baggage {
+        &self.trace.baggage
+    }
+}
+
+impl std::fmt::Debug for SpanRecord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SpanRecord")
+            .field("trace", &self.trace_id())
+            .field("id", &self.id)
+            .field("parent", &self.parent)
+            .field("label", &self.label())
+            .field("status", &self.status)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_leaves_room_for_its_details_in_256_bytes() {
+        assert!(size_of::<SpanRecord>() <= 128, "{}", size_of::<SpanRecord>());
+    }
+}

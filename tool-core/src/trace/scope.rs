@@ -1,0 +1,152 @@
+//! An open span, and what all spans of one trace share.
+
+use super::collector::Collector;
+use super::ids::{SpanId, TraceId};
+use super::kind::SpanKind;
+use super::spend::Spent;
+use crate::name::Name;
+use serde_json::Value;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What all spans of a trace share.
+#[derive(Clone, Default)]
+pub(crate) struct Trace {
+    /// `None` where the next span begins a trace of its own.
+    pub(crate) id: Option<TraceId>,
+    /// Where its spans go. Without one they are seen by `tracing` alone.
+    pub(crate) collector: Option<Collector>,
+    /// For whom the work is done, and what else came from outside.
+    pub(crate) baggage: Arc<Baggage>,
+}
+
+/// What goes from process to process beside the ids.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Baggage {
+    pub(crate) run_id: Option<Arc<str>>,
+    pub(crate) customer_id: Option<Arc<str>>,
+    pub(crate) tracestate: Option<Arc<str>>,
+}
+
+/// One entry of the stack of open spans. Tasks share it, and it knows the one below it; at most 100 bytes. S12
+///
+/// Without a kind it is no span, but the place that a tree hangs from: a collector's own, or a span of another process.
+pub(crate) struct Scope {
+    pub(crate) trace: Arc<Trace>,
+    pub(crate) parent: Option<Arc<Self>>,
+    pub(crate) name: Name,
+    pub(crate) id: Option<SpanId>,
+    /// In nanoseconds since the process began to trace.
+    pub(crate) start: u64,
+    own: Mutex<Option<Box<Own>>>,
+    pub(super) log: Option<Box<tracing::Span>>,
+    /// Which fn a call was dispatched to, so that the fn does not open a second span. 0 is none.
+    pub(super) site: u32,
+    pub(crate) kind: Option<SpanKind>,
+    flags: AtomicU8,
+}
+
+const CLAIMED: u8 = 1;
+const CLOSED: u8 = 2;
+const EXPLICIT: u8 = 4;
+const PANICKED: u8 = 8;
+
+/// What few spans have.
+#[derive(Default)]
+pub(crate) struct Own {
+    pub(crate) spent: Vec<Spent>,
+    pub(crate) attributes: Vec<(&'static str, Value)>,
+}
+
+impl Scope {
+    pub(super) fn new(trace: Arc<Trace>, parent: Option<Arc<Self>>, kind: Option<SpanKind>, name: Name) -> Self {
+        Self {
+            trace,
+            parent,
+            name,
+            id: None,
+            start: 0,
+            own: Mutex::new(None),
+            log: None,
+            site: 0,
+            kind,
+            flags: AtomicU8::new(0),
+        }
+    }
+
+    /// This scope and those that it stands in, the nearest first.
+    pub(crate) fn chain(self: &Arc<Self>) -> impl Iterator<Item = &Arc<Self>> {
+        std::iter::successors(Some(self), |scope| scope.parent.as_ref())
+    }
+
+    fn own(&self) -> MutexGuard<'_, Option<Box<Own>>> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes what the span has of its own; `None` once it is closed.
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Own) -> T) -> Option<T> {
+        let mut own = self.own();
+        (!self.is_closed()).then(|| change(own.get_or_insert_default()))
+    }
+
+    /// Closes it: from here on nothing is added.
+    pub(super) fn take(&self) -> Option<Box<Own>> {
+        let mut own = self.own();
+        self.flags.fetch_or(CLOSED, Ordering::Relaxed);
+        own.take()
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & CLOSED != 0
+    }
+
+    /// Whether it is a span that goes on.
+    pub(crate) fn is_active(&self) -> bool {
+        self.kind.is_some() && !self.is_closed()
+    }
+
+    /// Whether the body of the fn at `site` is what this span was opened for. Says so once. S2
+    #[inline]
+    pub(super) fn claim(&self, site: u32) -> bool {
+        self.site == site && self.flags.fetch_or(CLAIMED, Ordering::Relaxed) & CLAIMED == 0
+    }
+
+    /// Somebody has said what the model used: what is seen of its requests does not count any more. S6
+    pub(super) fn is_told(&self) {
+        self.flags.fetch_or(EXPLICIT, Ordering::Relaxed);
+    }
+
+    /// The tool that it stands for panicked, and was caught.
+    pub(super) fn panicked(&self) {
+        self.flags.fetch_or(PANICKED, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_panicked(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & PANICKED != 0
+    }
+
+    pub(super) fn was_told(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & EXPLICIT != 0
+    }
+}
+
+impl Drop for Scope {
+    /// Not one within the other: a chain may be long.
+    fn drop(&mut self) {
+        let mut next = self.parent.take();
+        while let Some(mut scope) = next.and_then(Arc::into_inner) {
+            next = scope.parent.take();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // S12
+    #[test]
+    fn an_entry_of_the_stack_takes_at_most_a_hundred_bytes() {
+        assert!(size_of::<Scope>() <= 100, "{}", size_of::<Scope>());
+    }
+}

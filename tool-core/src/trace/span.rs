@@ -1,0 +1,129 @@
+//! Opening a span, and closing it on every exit. S1
+
+use super::collector;
+use super::current::{self, Entered};
+use super::ids::{SpanId, TraceId};
+use super::kind::{SpanKind, SpanStatus};
+use super::log;
+use super::record::{End, SpanRecord, now};
+use super::scope::{Scope, Trace};
+use crate::name::Name;
+use std::sync::Arc;
+use tracing::Level;
+use tracing::level_filters::LevelFilter;
+
+/// A span to be opened.
+pub(crate) struct Opening<'a> {
+    pub(crate) kind: SpanKind,
+    pub(crate) name: Name,
+    /// Which fn is about to be called, for calls that are dispatched.
+    pub(crate) site: u32,
+    /// The id of the call, for a tool that a model called.
+    pub(crate) call_id: Option<&'a Arc<str>>,
+    /// Whether somebody asked for this very span, so that it goes to the process's collector where there is no other.
+    pub(crate) asked: bool,
+}
+
+/// Whether calls have spans at this place: it is inside of one, the process collects, or the log has an ear for it.
+#[inline]
+pub(crate) fn is_wanted() -> bool {
+    cfg!(feature = "trace")
+        && (collector::is_started() || LevelFilter::current() >= Level::INFO || current::is_inside())
+}
+
+/// An open span. Dropped before it is closed, it is closed as cancelled.
+pub(crate) struct Span {
+    scope: Option<Arc<Scope>>,
+    call_id: Option<Arc<str>>,
+}
+
+/// Opens a span in the scope that the thread is in.
+pub(crate) fn open(opening: Opening<'_>) -> Option<Span> {
+    if !cfg!(feature = "trace") {
+        return None;
+    }
+    open_in(current::current(), opening)
+}
+
+pub(super) fn open_in(parent: Option<Arc<Scope>>, opening: Opening<'_>) -> Option<Span> {
+    let trace = match &parent {
+        Some(parent) => begun(&parent.trace),
+        None => {
+            let collects = opening.asked || collector::is_started();
+            begun(&Arc::new(Trace { collector: collects.then(collector::of_process), ..Trace::default() }))
+        }
+    };
+    let log = log::span(&opening, parent.as_deref());
+    if trace.collector.is_none() && log.is_none() {
+        return None;
+    }
+    let mut scope = Scope::new(trace, parent, Some(opening.kind), opening.name);
+    scope.id = Some(SpanId::random());
+    scope.log = log;
+    scope.site = opening.site;
+    scope.start = now();
+    Some(Span { scope: Some(Arc::new(scope)), call_id: opening.call_id.cloned() })
+}
+
+/// The trace of a span that is opened in it: with an id from here on.
+fn begun(trace: &Arc<Trace>) -> Arc<Trace> {
+    if trace.id.is_some() {
+        return Arc::clone(trace);
+    }
+    Arc::new(Trace { id: Some(TraceId::random()), ..(**trace).clone() })
+}
+
+impl Span {
+    #[inline]
+    pub(crate) fn scope(&self) -> Option<&Arc<Scope>> {
+        self.scope.as_ref()
+    }
+
+    #[inline]
+    pub(crate) fn enter(&self) -> Option<Entered<'_>> {
+        self.scope().map(current::enter)
+    }
+
+    /// Closes it.
+    pub(crate) fn close(mut self, end: End) {
+        self.end(end);
+    }
+
+    pub(super) fn end(&mut self, end: End) {
+        let Some(scope) = self.scope.take() else { return };
+        let end = if scope.has_panicked() { End { status: SpanStatus::Panicked, ..end } } else { end };
+        log::ended(&scope, &end);
+        let Some(record) = SpanRecord::of(&scope, end, self.call_id.take()) else { return };
+        if let Some(collector) = &scope.trace.collector {
+            collector.take(record, Some(&scope));
+        }
+    }
+
+    /// Runs work that is no future inside it.
+    pub(crate) fn run<T>(self, work: impl FnOnce() -> T, ends: impl FnOnce(&T) -> End) -> T {
+        let mut unless = UnlessDone { span: self };
+        let value = {
+            let _inside = unless.span.enter();
+            work()
+        };
+        unless.span.end(ends(&value));
+        value
+    }
+}
+
+impl Drop for Span {
+    fn drop(&mut self) {
+        self.end(SpanStatus::Cancelled.into());
+    }
+}
+
+/// Closes the span as one that panicked where the work inside it does not come to its end.
+struct UnlessDone {
+    span: Span,
+}
+
+impl Drop for UnlessDone {
+    fn drop(&mut self) {
+        self.span.end(SpanStatus::Panicked.into());
+    }
+}

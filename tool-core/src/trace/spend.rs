@@ -1,0 +1,232 @@
+//! What models use and what else costs money: on which span it stands, and that it stands there once. S6, S7
+
+use super::collector::Collector;
+use super::cost::Cost;
+use super::current::current;
+use super::kind::SpanKind;
+use super::record::{End, SpanRecord};
+use super::scope::{Own, Scope};
+use super::span::{Opening, open_in};
+use super::usage::Usage;
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// What one response of a model used, as its provider tells it.
+///
+/// ```
+/// use tool_core::trace::{ModelUse, Usage};
+///
+/// let used = ModelUse::new("gpt-5-mini", Usage { input: 1_200, output: 80, ..Usage::default() })
+///     .provider("openai")
+///     .response_id("resp_1")
+///     .tool_call("call_1", "search");
+/// assert_eq!(used.usage.total(), 1_280);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ModelUse {
+    /// The model that answered.
+    pub model: Cow<'static, str>,
+    /// Who runs it, as price tables know it: `openai`.
+    pub provider: Option<Cow<'static, str>>,
+    /// The tokens.
+    pub usage: Usage,
+    /// The provider's id of the response, by which one that is seen twice counts once.
+    pub response_id: Option<String>,
+    /// The calls that the model made: id and name of the tool.
+    pub tool_calls: Vec<(String, String)>,
+}
+
+impl ModelUse {
+    /// So many tokens of a model.
+    pub fn new(model: impl Into<Cow<'static, str>>, usage: Usage) -> Self {
+        Self { model: model.into(), usage, ..Self::default() }
+    }
+
+    /// Who runs the model.
+    #[must_use]
+    pub fn provider(mut self, provider: impl Into<Cow<'static, str>>) -> Self {
+        self.provider = Some(provider.into());
+        self
+    }
+
+    /// The provider's id of the response.
+    #[must_use]
+    pub fn response_id(mut self, id: impl Into<String>) -> Self {
+        self.response_id = Some(id.into());
+        self
+    }
+
+    /// A call that the model made.
+    #[must_use]
+    pub fn tool_call(mut self, id: impl Into<String>, tool: impl Into<String>) -> Self {
+        self.tool_calls.push((id.into(), tool.into()));
+        self
+    }
+}
+
+/// What was used and spent at once, on the span that it counts for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Spent {
+    /// What the model used; for what is no model, the name of it stands in the place of the model's.
+    pub used: ModelUse,
+    /// What it cost; `None` where no price is known.
+    pub cost: Option<Cost>,
+    /// Whether it was seen on its way through HTTP, and not told.
+    pub observed: bool,
+}
+
+/// The ids of the responses that were counted, the newest.
+#[derive(Default)]
+pub(super) struct Seen(VecDeque<Box<str>>);
+
+const REMEMBERED: usize = 4_096;
+
+impl Seen {
+    fn knows(&self, id: &str) -> bool {
+        self.0.iter().rev().any(|seen| **seen == *id)
+    }
+
+    fn add(&mut self, id: &str) {
+        if self.0.len() == REMEMBERED {
+            self.0.pop_front();
+        }
+        self.0.push_back(id.into());
+    }
+}
+
+/// Tells what a model used: it counts for the nearest agent, tool or llm span that goes on. S6
+pub(super) fn record(used: ModelUse) {
+    add(used, false);
+}
+
+/// The same for what was seen of an HTTP response: it does not count where an llm span around it was told more.
+pub(super) fn observe(used: ModelUse) {
+    add(used, true);
+}
+
+fn add(used: ModelUse, observed: bool) {
+    let Some(place) = Place::here() else { return };
+    if observed && told_already(place.scope.as_ref()) {
+        return;
+    }
+    if !observed {
+        // S6: the span that asked knows better than what is seen of its requests.
+        place.llm().inspect(|llm| llm.is_told());
+    }
+    if let Some(id) = &used.response_id
+        && !place.counts(id, observed)
+    {
+        return;
+    }
+    let cost = place.collector.0.pricing.as_ref().and_then(|prices| prices.price(&used));
+    place.put(Spent { used, cost, observed });
+}
+
+/// Tells what something that is no model has cost. S6
+pub(super) fn spend(what: impl Into<Cow<'static, str>>, cost: Cost) {
+    if let Some(place) = Place::here() {
+        place.put(Spent { used: ModelUse::new(what, Usage::default()), cost: Some(cost), observed: false });
+    }
+}
+
+/// Whether an llm span around here, open or closed, was told what its request used.
+fn told_already(scope: Option<&Arc<Scope>>) -> bool {
+    scope.is_some_and(|scope| scope.chain().any(|scope| scope.kind == Some(SpanKind::Llm) && scope.was_told()))
+}
+
+/// Where something is spent.
+struct Place {
+    collector: Collector,
+    scope: Option<Arc<Scope>>,
+}
+
+impl Place {
+    /// `None` where nobody collects.
+    fn here() -> Option<Self> {
+        if !cfg!(feature = "trace") {
+            return None;
+        }
+        let scope = current();
+        let collector = match &scope {
+            Some(scope) => scope.trace.collector.clone()?,
+            None => super::collector::of_process(),
+        };
+        Some(Self { collector, scope })
+    }
+
+    fn chain(&self) -> impl Iterator<Item = &Arc<Scope>> {
+        self.scope.iter().flat_map(Scope::chain)
+    }
+
+    /// The llm span that asks, if one does.
+    fn llm(&self) -> Option<&Arc<Scope>> {
+        let nearest = self.chain().find(|scope| scope.kind.is_some_and(|kind| kind.rank() == 1))?;
+        (nearest.kind == Some(SpanKind::Llm)).then_some(nearest)
+    }
+
+    /// The spans that go on, the one that pays first: of the best rank, and of those the nearest. S6
+    fn payers(&self) -> Vec<&Arc<Scope>> {
+        let mut active = self.chain().filter(|scope| scope.is_active()).collect::<Vec<_>>();
+        active.sort_by_key(|scope| scope.kind.map(SpanKind::rank));
+        active
+    }
+
+    /// Whether a response counts, which may have been counted before. One that was only seen, and that stands on a span
+    /// which goes on, makes room for one that is told.
+    fn counts(&self, id: &str, observed: bool) -> bool {
+        let mut kept = self.collector.kept();
+        if !kept.seen.knows(id) {
+            kept.seen.add(id);
+            return true;
+        }
+        drop(kept);
+        !observed && self.chain().any(|scope| scope.change(|own| forget_seen(own, id)).unwrap_or(false))
+    }
+
+    fn put(&self, mut spent: Spent) {
+        for payer in self.payers() {
+            // One that was closed in this moment does not pay.
+            let held = payer.change(|own| {
+                // S6: told beats seen.
+                if !spent.observed && payer.kind == Some(SpanKind::Llm) {
+                    own.spent.retain(|other| !other.observed);
+                }
+                own.spent.push(spent.clone());
+            });
+            if held.is_some() {
+                return;
+            }
+        }
+        // S6: with none active a new root.
+        spent.observed = false;
+        self.new_root(spent);
+    }
+
+    /// A span that has nothing but what was spent.
+    fn new_root(&self, spent: Spent) {
+        let name = spent.used.model.clone().into();
+        let anchor = self.collector.anchor();
+        let opening = Opening { kind: SpanKind::Http, name, site: 0, call_id: None, asked: true };
+        let Some(span) = open_in(Some(anchor), opening) else { return };
+        if let Some(scope) = span.scope() {
+            scope.change(|own| own.spent.push(spent));
+        }
+        span.close(End::default());
+    }
+}
+
+/// Takes away what was only seen of a response; whether there was any.
+fn forget_seen(own: &mut Own, id: &str) -> bool {
+    let before = own.spent.len();
+    own.spent.retain(|spent| !(spent.observed && spent.used.response_id.as_deref() == Some(id)));
+    own.spent.len() < before
+}
+
+/// Whether nobody asked for it: it has no agent, tool or llm span around it. S7
+pub(super) fn is_untracked(span: &SpanRecord, scope: Option<&Arc<Scope>>) -> bool {
+    let is_first = |kind: SpanKind| kind.rank() == 1;
+    !is_first(span.kind()) && !scope.is_some_and(|scope| scope.chain().any(|scope| scope.kind.is_some_and(is_first)))
+}
