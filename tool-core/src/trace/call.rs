@@ -15,13 +15,7 @@ pub(crate) async fn of_call(
     work: impl Future<Output = ToolResponse>,
 ) -> ToolResponse {
     let definition = tool.definition();
-    let opening = Opening {
-        kind: SpanKind::Tool,
-        name: definition.name.clone(),
-        site: definition.body.site,
-        call_id,
-        asked: false,
-    };
+    let opening = Opening { kind: SpanKind::Tool, name: definition.name.clone(), site: definition.body.site, call_id };
     match open(opening) {
         Some(span) => InSpan::open(span, work, end_of).await,
         None => work.await,

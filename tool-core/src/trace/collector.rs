@@ -138,8 +138,7 @@ impl Collector {
 
     /// What the spans hang from that go to this collector.
     pub(super) fn anchor(&self) -> Arc<Scope> {
-        let trace = Trace { collector: Some(self.clone()), ..Trace::default() };
-        Arc::new(Scope::new(Arc::new(trace), None, None, super::no_name()))
+        Arc::new(Scope::new(Arc::new(Trace::to(self.clone())), None, None, super::no_name()))
     }
 
     /// Makes this the collector of the process: of whatever is not run with one of its own. From here on calls outside

@@ -100,7 +100,11 @@ pub(super) fn import<F: Future>(context: &DistributedContext, work: F) -> Inside
 
 fn anchor(context: &DistributedContext) -> Scope {
     let here = current();
-    let base = here.as_ref().map_or_else(Trace::default, |scope| (*scope.trace).clone());
+    // Outside of any span, what is imported goes to the process's collector.
+    let base = match &here {
+        Some(scope) => (*scope.trace).clone(),
+        None => Trace::to(super::collector::of_process()),
+    };
     let before = &base.baggage;
     let text = |text: &Option<String>, before: &Option<Arc<str>>| text.as_deref().map(Arc::from).or(before.clone());
     let baggage = Arc::new(Baggage {
@@ -108,11 +112,9 @@ fn anchor(context: &DistributedContext) -> Scope {
         customer_id: text(&context.customer_id, &before.customer_id),
         tracestate: text(&context.tracestate, &before.tracestate),
     });
-    // Outside of any span, what is imported goes to the process's collector.
-    let collector = if here.is_some() { base.collector.clone() } else { Some(super::collector::of_process()) };
     match (context.trace_id, context.span_id) {
         (Some(trace), Some(span)) => {
-            let trace = Trace { id: Some(trace), collector, baggage };
+            let trace = Trace { id: Some(trace), collector: base.collector, baggage };
             let mut scope = Scope::new(Arc::new(trace), None, None, super::no_name());
             scope.id = Some(span);
             scope
@@ -120,7 +122,7 @@ fn anchor(context: &DistributedContext) -> Scope {
         // The same place, for somebody else.
         _ => {
             let id = here.as_ref().and_then(|scope| scope.id);
-            let trace = Trace { collector, baggage, ..base };
+            let trace = Trace { baggage, ..base };
             let mut scope = Scope::new(Arc::new(trace), here, None, super::no_name());
             scope.id = id;
             scope

@@ -67,8 +67,8 @@ impl State {
         if let Self::New { parent, kind, name } = self {
             let (parent, kind, name) = (parent.take(), *kind, name.clone());
             let parent = parent.or_else(current);
-            let opened = open_in(parent, Opening { kind, name, site: 0, call_id: None, asked: true });
-            *self = opened.map_or(Self::Without, Self::Open);
+            let opened = open_in(parent, Opening { kind, name, site: 0, call_id: None });
+            *self = Self::Open(opened);
         }
     }
 

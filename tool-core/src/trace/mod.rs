@@ -135,7 +135,7 @@ pub fn end_of<T, E>(result: &Result<T, E>) -> End {
 
 /// Runs work that is no future in a span. S1
 pub fn in_scope<T>(kind: SpanKind, name: impl Into<Cow<'static, str>>, work: impl FnOnce() -> T) -> T {
-    match open(Opening { kind, name: name.into().into(), site: 0, call_id: None, asked: true }) {
+    match open(Opening { kind, name: name.into().into(), site: 0, call_id: None }) {
         Some(span) => span.run(work, |_| End::default()),
         None => work(),
     }
@@ -184,7 +184,7 @@ pub fn stop() {
 
 /// The collector at this place: of the span that the thread is in, or else the process's.
 pub fn collector() -> Collector {
-    current().and_then(|scope| scope.trace.collector.clone()).unwrap_or_else(collector::of_process)
+    current().map_or_else(collector::of_process, |scope| scope.trace.collector.clone())
 }
 
 /// What the collector at this place has.

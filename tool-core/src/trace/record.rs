@@ -24,6 +24,31 @@ pub struct SpanRecord {
     pub(super) own: Option<Arc<Own>>,
     pub(super) kind: SpanKind,
     pub(super) status: SpanStatus,
+    pub(super) under: Under,
+}
+
+/// What was known of a span's parent when the span ended: where the parent is not kept, this says why.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Under {
+    /// It was open, so that it is kept only later.
+    #[default]
+    Open,
+    /// It had ended before.
+    Ended,
+    /// It is a span of another process.
+    Remote,
+}
+
+impl Under {
+    fn of(parent: &Scope) -> Self {
+        let mut span = parent;
+        // One without a kind stands for the span around it, or where there is none, for one of another process.
+        while span.kind.is_none() {
+            let Some(around) = span.parent.as_deref() else { return Self::Remote };
+            span = around;
+        }
+        if span.is_closed() { Self::Ended } else { Self::Open }
+    }
 }
 
 /// What went wrong in a span.
@@ -71,19 +96,30 @@ impl SpanRecord {
     /// The record of a scope that is closed with this; `None` where it is no span.
     pub(super) fn of(scope: &Scope, end: End, call_id: Option<Arc<str>>) -> Option<Self> {
         let own = scope.take().map(|own| Arc::new(*own));
-        let parent = scope.parent.as_ref().and_then(|parent| parent.id);
+        Some(Self { call_id, error: end.error, own, status: end.status, ..Self::so_far(scope)? })
+    }
+
+    /// The record of a scope that goes on, as it stands; `None` where it is no span.
+    pub(super) fn of_running(scope: &Scope) -> Option<Self> {
+        let own = scope.copy()?.map(|own| Arc::new(*own));
+        Some(Self { own, ..Self::so_far(scope)? })
+    }
+
+    fn so_far(scope: &Scope) -> Option<Self> {
+        let parent = scope.parent.as_deref();
         Some(Self {
             trace: Arc::clone(&scope.trace),
             id: scope.id?,
-            parent,
+            parent: parent.and_then(|parent| parent.id),
             name: scope.name.clone(),
             start: scope.start,
             nanos: now().saturating_sub(scope.start),
-            call_id,
-            error: end.error,
-            own,
+            call_id: None,
+            error: None,
+            own: None,
             kind: scope.kind?,
-            status: end.status,
+            status: SpanStatus::Ok,
+            under: parent.map(Under::of).unwrap_or_default(),
         })
     }
 

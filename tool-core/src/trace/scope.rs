@@ -10,14 +10,21 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What all spans of a trace share.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Trace {
     /// `None` where the next span begins a trace of its own.
     pub(crate) id: Option<TraceId>,
-    /// Where its spans go. Without one they are seen by `tracing` alone.
-    pub(crate) collector: Option<Collector>,
+    /// Where its spans go.
+    pub(crate) collector: Collector,
     /// For whom the work is done, and what else came from outside.
     pub(crate) baggage: Arc<Baggage>,
+}
+
+impl Trace {
+    /// A trace that has not begun.
+    pub(super) fn to(collector: Collector) -> Self {
+        Self { id: None, collector, baggage: Arc::default() }
+    }
 }
 
 /// What goes from process to process beside the ids.
@@ -52,7 +59,7 @@ const EXPLICIT: u8 = 4;
 const PANICKED: u8 = 8;
 
 /// What few spans have.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Own {
     pub(crate) spent: Vec<Spent>,
     pub(crate) attributes: Vec<(&'static str, Value)>,
@@ -87,6 +94,12 @@ impl Scope {
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Own) -> T) -> Option<T> {
         let mut own = self.own();
         (!self.is_closed()).then(|| change(own.get_or_insert_default()))
+    }
+
+    /// What it has of its own so far; `None` once it is closed.
+    pub(super) fn copy(&self) -> Option<Option<Box<Own>>> {
+        let own = self.own();
+        (!self.is_closed()).then(|| own.clone())
     }
 
     /// Closes it: from here on nothing is added.

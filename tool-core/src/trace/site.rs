@@ -22,7 +22,7 @@ impl Site {
     }
 
     fn opening(self) -> Opening<'static> {
-        Opening { kind: SpanKind::Tool, name: Name::Static(self.name), site: 0, call_id: None, asked: false }
+        Opening { kind: SpanKind::Tool, name: Name::Static(self.name), site: 0, call_id: None }
     }
 
     /// Whether dispatch has opened the span of this very call already.

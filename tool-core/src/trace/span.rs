@@ -20,8 +20,6 @@ pub(crate) struct Opening<'a> {
     pub(crate) site: u32,
     /// The id of the call, for a tool that a model called.
     pub(crate) call_id: Option<&'a Arc<str>>,
-    /// Whether somebody asked for this very span, so that it goes to the process's collector where there is no other.
-    pub(crate) asked: bool,
 }
 
 /// Whether calls have spans at this place: it is inside of one, the process collects, or the log has an ear for it.
@@ -37,32 +35,23 @@ pub(crate) struct Span {
     call_id: Option<Arc<str>>,
 }
 
-/// Opens a span in the scope that the thread is in.
+/// Opens a span in the scope that the thread is in, or else in the process's collector.
 pub(crate) fn open(opening: Opening<'_>) -> Option<Span> {
-    if !cfg!(feature = "trace") {
-        return None;
-    }
-    open_in(current::current(), opening)
+    cfg!(feature = "trace").then(|| open_in(current::current(), opening))
 }
 
-pub(super) fn open_in(parent: Option<Arc<Scope>>, opening: Opening<'_>) -> Option<Span> {
+pub(super) fn open_in(parent: Option<Arc<Scope>>, opening: Opening<'_>) -> Span {
     let trace = match &parent {
         Some(parent) => begun(&parent.trace),
-        None => {
-            let collects = opening.asked || collector::is_started();
-            begun(&Arc::new(Trace { collector: collects.then(collector::of_process), ..Trace::default() }))
-        }
+        None => begun(&Arc::new(Trace::to(collector::of_process()))),
     };
     let log = log::span(&opening, parent.as_deref());
-    if trace.collector.is_none() && log.is_none() {
-        return None;
-    }
     let mut scope = Scope::new(trace, parent, Some(opening.kind), opening.name);
     scope.id = Some(SpanId::random());
     scope.log = log;
     scope.site = opening.site;
     scope.start = now();
-    Some(Span { scope: Some(Arc::new(scope)), call_id: opening.call_id.cloned() })
+    Span { scope: Some(Arc::new(scope)), call_id: opening.call_id.cloned() }
 }
 
 /// The trace of a span that is opened in it: with an id from here on.
@@ -94,9 +83,7 @@ impl Span {
         let end = if scope.has_panicked() { End { status: SpanStatus::Panicked, ..end } } else { end };
         log::ended(&scope, &end);
         let Some(record) = SpanRecord::of(&scope, end, self.call_id.take()) else { return };
-        if let Some(collector) = &scope.trace.collector {
-            collector.take(record, Some(&scope));
-        }
+        scope.trace.collector.take(record, Some(&scope));
     }
 
     /// Runs work that is no future inside it.

@@ -150,10 +150,7 @@ impl Place {
             return None;
         }
         let scope = current();
-        let collector = match &scope {
-            Some(scope) => scope.trace.collector.clone()?,
-            None => super::collector::of_process(),
-        };
+        let collector = scope.as_ref().map_or_else(super::collector::of_process, |scope| scope.trace.collector.clone());
         Some(Self { collector, scope })
     }
 
@@ -209,8 +206,8 @@ impl Place {
     fn new_root(&self, spent: Spent) {
         let name = spent.used.model.clone().into();
         let anchor = self.collector.anchor();
-        let opening = Opening { kind: SpanKind::Http, name, site: 0, call_id: None, asked: true };
-        let Some(span) = open_in(Some(anchor), opening) else { return };
+        let opening = Opening { kind: SpanKind::Http, name, site: 0, call_id: None };
+        let span = open_in(Some(anchor), opening);
         if let Some(scope) = span.scope() {
             scope.change(|own| own.spent.push(spent));
         }

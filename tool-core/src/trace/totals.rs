@@ -4,7 +4,7 @@ use super::cost::Cost;
 use super::kind::SpanKind;
 use super::record::SpanRecord;
 use super::scope::Scope;
-use super::spend::is_untracked;
+use super::spend::{Spent, is_untracked};
 use super::usage::Usage;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -25,7 +25,13 @@ pub struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, other: Self) {
+    /// What was used and spent at once.
+    pub(super) fn of(spent: &Spent) -> Self {
+        let unpriced = u64::from(spent.cost.is_none());
+        Self { cost: spent.cost.unwrap_or_default(), usage: spent.used.usage, uses: 1, unpriced }
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
         self.cost += other.cost;
         self.usage += other.usage;
         self.uses += other.uses;
@@ -77,8 +83,7 @@ impl Totals {
         let (agent, tool) = (nearest(SpanKind::Agent), nearest(SpanKind::Tool));
         let untracked = is_untracked(span, scope);
         for spent in span.spent() {
-            let unpriced = u64::from(spent.cost.is_none());
-            let sum = Sum { cost: spent.cost.unwrap_or_default(), usage: spent.used.usage, uses: 1, unpriced };
+            let sum = Sum::of(spent);
             self.total.add(sum);
             if untracked { &mut self.untracked } else { &mut self.tracked }.add(sum);
             add_to(&mut self.models, &spent.used.model, sum);
