@@ -49,6 +49,7 @@ mod json;
 pub mod manifest;
 mod name;
 mod pointer;
+mod redact;
 mod response;
 mod run;
 pub mod runtime;
@@ -65,6 +66,7 @@ pub use compare::Fingerprint;
 pub use configure::{Auth, Configure, OAuth2, ToolsetMetadata};
 pub use context::{Registry, RegistryError, RegistryErrors, SetupFailure, ToolContext, ToolContextBuilder};
 pub use guide::{Guide, GuideExample};
+pub use redact::Redaction;
 pub use response::{
     Confirmation, Content, ErrorBody, ErrorKind, Form, Intent, IntoToolError, IntoToolOutput, Meta, ModelResult,
     ResultForm, SCHEMA_VERSION, SizeUnit, ToolError, ToolOutput, ToolResponse, Truncated,

@@ -3,3 +3,10 @@
 pub use crate::pointer::{child, percent_decoded};
 pub use crate::schema::walk::{LIST, NAMED, ONE, is_annotation, is_schema};
 pub use crate::text::hex;
+
+use crate::response::{ErrorKind, ToolError};
+
+/// The error of a model that nobody listens to any longer.
+pub fn cancelled(message: impl Into<String>) -> ToolError {
+    ToolError::new(ErrorKind::Cancelled, message, false)
+}

@@ -31,6 +31,7 @@ fn told(event: &Event) -> Value {
         Event::Cancelled(ids) => json!({"event": "cancelled", "ids": ids}),
         Event::Item(item) => json!({"event": "item", "item": item}),
         Event::Usage(usage) => json!({"event": "usage", "usage": usage}),
+        Event::Response { id, model } => json!({"event": "response", "id": id, "model": model}),
         Event::Interrupted => json!({"event": "interrupted"}),
         Event::Audio { data, mime_type } => json!({"event": "audio", "data": data, "mimeType": mime_type}),
         Event::Finished(finish) => json!({"event": "finished", "finish": format!("{finish:?}")}),

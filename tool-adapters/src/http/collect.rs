@@ -23,6 +23,8 @@ pub(super) struct Collected<'a> {
     cut: Vec<String>,
     items: Vec<Value>,
     usage: Usage,
+    response_id: Option<String>,
+    model: Option<String>,
     finish: Option<Finish>,
     /// The first thing that was wrong.
     trouble: Option<ProtocolError>,
@@ -46,6 +48,8 @@ impl<'a> Collected<'a> {
             cut: Vec::new(),
             items: Vec::new(),
             usage: Usage::default(),
+            response_id: None,
+            model: None,
             finish: None,
             trouble: None,
         }
@@ -61,13 +65,15 @@ impl<'a> Collected<'a> {
         let event = self.restored(event);
         if let Some(listener) = &mut self.listener {
             listener(&event);
-            self.shown |= !matches!(event, Event::Usage(_) | Event::Unknown(_) | Event::Error(_));
+            self.shown |=
+                !matches!(event, Event::Response { .. } | Event::Usage(_) | Event::Unknown(_) | Event::Error(_));
         }
         match event {
             Event::Text(text) => self.text.push_str(&text),
             Event::Call(call) => self.calls.push(call),
             Event::Item(item) => self.items.push(item),
             Event::Usage(usage) => self.usage = usage,
+            Event::Response { id, model } => (self.response_id, self.model) = (id, model),
             Event::Finished(finish) => self.finish = Some(finish),
             Event::Error(error) => self.wrong(error),
             _ => {}
@@ -177,7 +183,8 @@ impl<'a> Collected<'a> {
             calls: calls.collect(),
             native,
             usage: self.usage,
-            ..ModelStep::default()
+            model: self.model,
+            response_id: self.response_id,
         }
     }
 }

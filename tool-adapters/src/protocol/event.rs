@@ -9,6 +9,14 @@ use tool_core::runtime::Usage;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
+    /// Which response it is, once for a message, as soon as the provider says something of it. Gemini Live and MCP never
+    /// do; Cohere says the id only, Ollama the model, Bedrock the model that a prompt router chose.
+    Response {
+        /// The provider's id of the response.
+        id: Option<String>,
+        /// The model that answers, which may be called more exactly than the one that was asked.
+        model: Option<String>,
+    },
     /// A piece of what it says.
     Text(String),
     /// A piece of what it thinks, where the provider shows it.

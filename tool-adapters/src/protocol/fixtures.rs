@@ -99,13 +99,14 @@ pub(super) fn brief(events: &[Event]) -> String {
             Event::Cancelled(ids) => ("cancelled".to_owned(), ids.join(" ")),
             Event::Item(item) => (String::from("item"), sorted(item).to_string()),
             Event::Usage(usage) => {
-                let figures = format!("{} {} {} {}", usage.input, usage.cached, usage.output, usage.reasoning);
-                ("usage".to_owned(), figures)
+                let parts = [usage.input, usage.cached, usage.cache_written, usage.output, usage.reasoning];
+                ("usage".to_owned(), parts.map(|count| count.to_string()).join(" "))
             }
             Event::Audio { data, mime_type } => (format!("audio {mime_type}"), data.clone()),
             Event::Finished(finish) => ("finished".to_owned(), format!("{finish:?}")),
             Event::Unknown(value) => ("unknown".to_owned(), sorted(value).to_string()),
             Event::Error(error) => ("error".to_owned(), error.to_string()),
+            Event::Response { id, model } => ("response".to_owned(), format!("{id:?} {model:?}")),
             Event::Interrupted => ("interrupted".to_owned(), String::new()),
         };
         let pieces = ["text", "reasoning", "arguments"].iter().any(|kind| what.starts_with(kind));

@@ -23,11 +23,14 @@ mod ollama;
 mod openai_chat;
 mod openai_realtime;
 mod openai_responses;
+mod origin;
 mod request;
 mod results;
 mod surrogates;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod told;
 mod turns;
 mod unescape;
 

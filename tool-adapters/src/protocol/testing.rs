@@ -103,9 +103,10 @@ pub(super) fn summary(events: &[Event]) -> String {
             Event::Cancelled(ids) => ("cancelled", ids.join(" ")),
             Event::Item(item) => ("item", item.to_string()),
             Event::Usage(usage) => {
-                let parts = [usage.input, usage.cached, usage.output, usage.reasoning];
+                let parts = [usage.input, usage.cached, usage.cache_written, usage.output, usage.reasoning];
                 ("usage", parts.map(|count| count.to_string()).join(" "))
             }
+            Event::Response { id, model } => ("response", format!("{id:?} {model:?}")),
             Event::Interrupted => ("interrupted", String::new()),
             Event::Audio { data, mime_type } => ("audio", format!("{mime_type} {data}")),
             Event::Finished(finish) => ("finished", format!("{finish:?}")),

@@ -10,6 +10,7 @@
 //! - `de`, `access`, `enums`, `keys`: serde's view of the text
 //! - `names`: what a type knows against what its tool publishes
 //! - `check`: a value that nobody reads, still held to the grammar
+//! - `tokens`: the text piece by piece, for those who write it out again
 //! - `value`: the tolerant parse of the failure path, which tells every problem at once
 //! - `error`: one pointer wide, with a JSON pointer to the place
 
@@ -23,6 +24,7 @@ mod keys;
 mod names;
 mod number;
 mod string;
+mod tokens;
 mod value;
 
 #[cfg(test)]
@@ -32,4 +34,5 @@ pub use decoder::{Decoder, Key};
 pub use error::Error;
 pub(crate) use names::Names;
 pub(crate) use string::special;
+pub(crate) use tokens::{Token, Tokens};
 pub(crate) use value::parse;

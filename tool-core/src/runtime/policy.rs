@@ -1,5 +1,6 @@
 //! The figures by which calls are governed.
 
+use crate::redact::Redaction;
 use crate::tool::{Category, Mode};
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ pub struct Policy {
     pub(crate) full_guides: [bool; 2],
     pub(crate) reuse_results: Option<Duration>,
     pub(crate) max_tool_steps: u32,
+    pub(crate) redaction: Redaction,
+    pub(crate) context_window: u64,
 }
 
 /// The limits of a turn, which the session store upholds. `None` is no limit.
@@ -111,6 +114,8 @@ impl Policy {
             full_guides: [false, true],
             reuse_results: None,
             max_tool_steps: 3,
+            redaction: Redaction::new(),
+            context_window: 1_000_000,
         }
     }
 
@@ -149,6 +154,10 @@ impl Policy {
         reuse_results: Option<Duration> => reuse_results;
         /// The steps of tool calls that a reply may take before it has to be given; 3 unless told.
         max_tool_steps: u32 => max_tool_steps;
+        /// What is hidden of arguments and results before they are logged or kept.
+        redaction: Redaction => redaction;
+        /// The tokens that a model can have before it: a warning at 0.9 of them. 1,000,000 unless told.
+        context_window: u64 => context_window;
     }
 
     /// The calls of tools of a category that a turn may make.

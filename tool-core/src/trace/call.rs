@@ -1,11 +1,12 @@
-//! The span of a call that is dispatched to a tool.
+//! The span of a call that is dispatched to a tool, and of a question to a model.
 
 use super::in_span::InSpan;
 use super::kind::{SpanKind, SpanStatus};
 use super::record::{End, SpanError};
 use super::span::{Opening, open};
-use crate::response::{ErrorKind, ToolResponse};
+use crate::response::{ErrorKind, ToolError, ToolResponse};
 use crate::tool::FunctionTool;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Runs `work`, which calls `tool`, in a span where one is to be had. S2
@@ -20,6 +21,24 @@ pub(crate) async fn of_call(
         Some(span) => InSpan::open(span, work, end_of).await,
         None => work.await,
     }
+}
+
+/// Runs `work`, which asks `model`.
+pub(crate) fn of_question<T, F: Future<Output = Result<T, ToolError>>>(
+    model: impl Into<Cow<'static, str>>,
+    work: F,
+) -> InSpan<F> {
+    InSpan::new(SpanKind::Llm, model.into().into(), work, |answer| {
+        answer.as_ref().err().map_or_else(End::default, failed)
+    })
+}
+
+/// How a question ended that was not answered. An internal error's text is for the log alone.
+fn failed(error: &ToolError) -> End {
+    let kind = error.kind();
+    let status = if kind == ErrorKind::Cancelled { SpanStatus::Cancelled } else { SpanStatus::Error };
+    let message = (kind != ErrorKind::Internal).then(|| error.message().into());
+    End { status, error: Some(Box::new(SpanError { kind: kind.as_str(), message })) }
 }
 
 /// How a call ended, by its answer. That a person is asked, or said no, is an answer and not an error. R-C2

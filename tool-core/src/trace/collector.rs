@@ -5,6 +5,7 @@ use super::scope::{Scope, Trace};
 use super::spend::{ModelUse, Seen};
 use super::totals::Totals;
 use super::{Cost, current};
+use crate::redact::Redaction;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,6 +53,7 @@ pub(super) struct Inner {
     pub(super) pricing: Option<Arc<dyn Pricing>>,
     pub(super) sinks: Vec<Arc<dyn SpanSink>>,
     pub(super) content: bool,
+    redaction: Redaction,
     kept: Mutex<Kept>,
 }
 
@@ -70,6 +72,7 @@ pub struct CollectorBuilder {
     pricing: Option<Arc<dyn Pricing>>,
     sinks: Vec<Arc<dyn SpanSink>>,
     content: bool,
+    redaction: Redaction,
 }
 
 impl CollectorBuilder {
@@ -97,12 +100,18 @@ impl CollectorBuilder {
         self
     }
 
+    /// What is hidden of them.
+    pub fn redaction(mut self, redaction: Redaction) -> Self {
+        self.redaction = redaction;
+        self
+    }
+
     /// The collector.
     pub fn build(self) -> Collector {
-        let Self { most, pricing, sinks, content } = self;
+        let Self { most, pricing, sinks, content, redaction } = self;
         let linked = || inventory::iter::<DefaultPricing>.into_iter().next().map(|linked| (linked.0)());
         let pricing = pricing.or_else(linked);
-        Collector(Arc::new(Inner { most, pricing, sinks, content, kept: Mutex::default() }))
+        Collector(Arc::new(Inner { most, pricing, sinks, content, redaction, kept: Mutex::default() }))
     }
 }
 
@@ -120,7 +129,7 @@ impl Collector {
 
     /// A collector with more than that.
     pub fn builder() -> CollectorBuilder {
-        CollectorBuilder { most: KEPT, pricing: None, sinks: Vec::new(), content: false }
+        CollectorBuilder { most: KEPT, pricing: None, sinks: Vec::new(), content: false, redaction: Redaction::new() }
     }
 
     /// Runs `work` with this collector: the spans that it opens, and those of the tasks which inherit from it, go here
@@ -151,6 +160,11 @@ impl Collector {
     /// Whether arguments and results are kept.
     pub fn keeps_content(&self) -> bool {
         self.0.content
+    }
+
+    /// What is hidden of them.
+    pub fn redaction(&self) -> &Redaction {
+        &self.0.redaction
     }
 
     pub(super) fn kept(&self) -> MutexGuard<'_, Kept> {

@@ -1,6 +1,7 @@
 //! Futures that carry a span: it is entered at every poll, and closed when the future is done, panics or is dropped.
 
 use super::current::{current, enter};
+use super::distributed::{DistributedContext, anchor};
 use super::kind::{SpanKind, SpanStatus};
 use super::record::End;
 use super::scope::Scope;
@@ -135,6 +136,7 @@ pin_project! {
         #[pin]
         future: Option<F>,
         scope: Option<Arc<Scope>>,
+        imported: Option<Box<DistributedContext>>,
     }
 
     impl<F> PinnedDrop for Inside<F> {
@@ -148,12 +150,17 @@ pin_project! {
 
 impl<F> Inside<F> {
     pub(super) fn new(scope: Arc<Scope>, future: F) -> Self {
-        Self { future: Some(future), scope: Some(scope) }
+        Self { future: Some(future), scope: Some(scope), imported: None }
     }
 
     /// In whatever scope the thread is in now.
     pub(super) fn here(future: F) -> Self {
-        Self { future: Some(future), scope: current() }
+        Self { future: Some(future), scope: current(), imported: None }
+    }
+
+    /// Under a context of another process, and with the collector of wherever it is polled first.
+    pub(super) fn under(context: DistributedContext, future: F) -> Self {
+        Self { future: Some(future), scope: None, imported: Some(Box::new(context)) }
     }
 }
 
@@ -162,6 +169,9 @@ impl<F: Future> Future for Inside<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let mut this = self.project();
+        if let Some(context) = this.imported.take() {
+            *this.scope = Some(Arc::new(anchor(&context)));
+        }
         let _inside = this.scope.as_ref().map(enter);
         let Some(future) = this.future.as_mut().as_pin_mut() else { return Poll::Pending };
         let value = ready!(future.poll(cx));

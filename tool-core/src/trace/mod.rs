@@ -18,11 +18,13 @@
 //! # }
 //! ```
 
+mod attributes;
 mod call;
 mod collector;
 mod cost;
 mod current;
 mod distributed;
+mod handle;
 mod ids;
 mod in_span;
 mod kind;
@@ -35,6 +37,7 @@ mod span;
 mod spend;
 mod totals;
 mod usage;
+mod w3c;
 
 #[cfg(test)]
 mod tests;
@@ -42,6 +45,7 @@ mod tests;
 pub use collector::{Collector, CollectorBuilder, DefaultPricing, Pricing, SpanSink};
 pub use cost::Cost;
 pub use distributed::DistributedContext;
+pub use handle::SpanHandle;
 pub use ids::{ParseIdError, SpanId, TraceId};
 pub use in_span::{InSpan, Inside};
 pub use kind::{SpanKind, SpanStatus};
@@ -51,7 +55,7 @@ pub use spend::{ModelUse, Spent};
 pub use totals::{Sum, Totals};
 pub use usage::Usage;
 
-pub(crate) use call::of_call;
+pub(crate) use call::{of_call, of_question};
 pub(crate) use current::{current, enter};
 #[doc(hidden)]
 pub use record::End;
@@ -155,6 +159,19 @@ pub fn observe(used: ModelUse) {
 /// Tells what something other than a model has cost: a search, a geocoder.
 pub fn spend(what: impl Into<Cow<'static, str>>, cost: Cost) {
     spend::spend(what, cost);
+}
+
+/// Says something of the span that the thread is in, under a name of OpenTelemetry's. A later value takes the place of an
+/// earlier one; a span has at most 64 attributes, and a value at most 1,024 characters.
+pub fn attribute(key: &'static str, value: impl Into<serde_json::Value>) {
+    attributes::attribute(key, value.into());
+}
+
+/// Runs `work` in a place that gives these attributes to the spans which are opened directly in it: for what is known of
+/// a call by those who bring it, and stands on the span of the call.
+#[doc(hidden)]
+pub async fn attributed<F: Future>(attributes: Vec<(&'static str, serde_json::Value)>, work: F) -> F::Output {
+    attributes::attributed(attributes, work).await
 }
 
 /// The future `work`, inside the span that the thread is in now wherever it runs: for `tokio::spawn`, `JoinSet` and the

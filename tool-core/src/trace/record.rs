@@ -73,6 +73,11 @@ pub(super) fn now() -> u64 {
     u64::try_from(began().0.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// When [`now`] was 0, by the wall clock.
+pub(super) fn epoch() -> SystemTime {
+    began().1
+}
+
 /// What is known of a span only when it ends.
 #[derive(Debug, Default)]
 pub struct End {
@@ -171,7 +176,7 @@ impl SpanRecord {
 
     /// When it was opened, by the wall clock of the process's first span.
     pub fn started(&self) -> SystemTime {
-        began().1 + Duration::from_nanos(self.start)
+        epoch() + Duration::from_nanos(self.start)
     }
 
     /// How long it was open.
@@ -202,6 +207,11 @@ impl SpanRecord {
     /// The customer for whom it was done.
     pub fn customer_id(&self) -> Option<&str> {
         self.baggage().customer_id.as_deref()
+    }
+
+    /// Whether the process in which the trace began samples it; so do traces that begin here.
+    pub fn is_sampled(&self) -> bool {
+        self.baggage().sampled != Some(false)
     }
 
     pub(crate) fn baggage(&self) -> &Baggage {

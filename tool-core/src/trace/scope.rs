@@ -33,6 +33,8 @@ pub(crate) struct Baggage {
     pub(crate) run_id: Option<Arc<str>>,
     pub(crate) customer_id: Option<Arc<str>>,
     pub(crate) tracestate: Option<Arc<str>>,
+    /// What the process said in which the trace began.
+    pub(crate) sampled: Option<bool>,
 }
 
 /// One entry of the stack of open spans. Tasks share it, and it knows the one below it; at most 100 bytes. S12
@@ -57,6 +59,7 @@ const CLAIMED: u8 = 1;
 const CLOSED: u8 = 2;
 const EXPLICIT: u8 = 4;
 const PANICKED: u8 = 8;
+const GIVES: u8 = 16;
 
 /// What few spans have.
 #[derive(Clone, Default)]
@@ -136,6 +139,15 @@ impl Scope {
 
     pub(super) fn has_panicked(&self) -> bool {
         self.flags.load(Ordering::Relaxed) & PANICKED != 0
+    }
+
+    /// It is a place that has attributes for the spans which are opened in it.
+    pub(super) fn gives(&self) {
+        self.flags.fetch_or(GIVES, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_to_give(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & GIVES != 0
     }
 
     pub(super) fn was_told(&self) -> bool {

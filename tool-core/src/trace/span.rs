@@ -50,6 +50,7 @@ pub(super) fn open_in(parent: Option<Arc<Scope>>, opening: Opening<'_>) -> Span 
     scope.id = Some(SpanId::random());
     scope.log = log;
     scope.site = opening.site;
+    super::attributes::inherit(&scope);
     scope.start = now();
     Span { scope: Some(Arc::new(scope)), call_id: opening.call_id.cloned() }
 }

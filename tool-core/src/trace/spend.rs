@@ -132,9 +132,15 @@ pub(super) fn spend(what: impl Into<Cow<'static, str>>, cost: Cost) {
     }
 }
 
-/// Whether an llm span around here, open or closed, was told what its request used.
+/// Whether the question that is asked here, open or closed, was told what it used. What a tool inside of it asks is the
+/// tool's.
 fn told_already(scope: Option<&Arc<Scope>>) -> bool {
-    scope.is_some_and(|scope| scope.chain().any(|scope| scope.kind == Some(SpanKind::Llm) && scope.was_told()))
+    scope.and_then(nearest).is_some_and(|scope| scope.kind == Some(SpanKind::Llm) && scope.was_told())
+}
+
+/// The nearest span of the best rank, open or closed.
+fn nearest(scope: &Arc<Scope>) -> Option<&Arc<Scope>> {
+    scope.chain().find(|scope| scope.kind.is_some_and(|kind| kind.rank() == 1))
 }
 
 /// Where something is spent.
@@ -160,8 +166,7 @@ impl Place {
 
     /// The llm span that asks, if one does.
     fn llm(&self) -> Option<&Arc<Scope>> {
-        let nearest = self.chain().find(|scope| scope.kind.is_some_and(|kind| kind.rank() == 1))?;
-        (nearest.kind == Some(SpanKind::Llm)).then_some(nearest)
+        self.scope.as_ref().and_then(nearest).filter(|scope| scope.kind == Some(SpanKind::Llm))
     }
 
     /// The spans that go on, the one that pays first: of the best rank, and of those the nearest. S6

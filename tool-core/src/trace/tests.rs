@@ -147,6 +147,20 @@ async fn what_a_request_uses_belongs_to_the_tool_around_it_and_without_one_to_a_
     assert_eq!((report.totals().tracked.uses, report.totals().untracked.uses), (1, 1));
 }
 
+// S6
+#[tokio::test]
+async fn what_a_tool_inside_a_question_asks_counts_beside_it() {
+    let collector = Collector::new();
+    let used = |input| ModelUse::new("m", Usage { input, ..Usage::default() });
+    let inner = async { trace::in_scope(SpanKind::Tool, "t", || trace::observe(used(7))) };
+    let work = trace::llm("m", async {
+        trace::record(used(10));
+        inner.await;
+    });
+    collector.run(work).await;
+    assert_eq!(collector.report().totals().total.usage.input, 17);
+}
+
 // S12
 #[test]
 fn a_thousand_spans_deep_works() {

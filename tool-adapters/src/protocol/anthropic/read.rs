@@ -7,6 +7,7 @@ use crate::protocol::errors::provider_error;
 use crate::protocol::event::{self, Finish, ProtocolError};
 use crate::protocol::fields::{Json, Object};
 use crate::protocol::ids::Wire;
+use crate::protocol::origin::Origin;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -17,6 +18,7 @@ pub(super) struct Reader {
     counts: Counts,
     /// The message's id.
     id: String,
+    origin: Origin,
     begun: bool,
     /// The provider has said why the stream ends early.
     failed: bool,
@@ -62,6 +64,7 @@ impl Reader {
     fn whole(&mut self, event: &Event<'_>, out: &mut Out<'_>) -> bool {
         // Whatever was open belongs to another message.
         self.finish(out);
+        self.origin.tell(event.id.or_empty(), event.model.or_empty(), out);
         self.content(event.content, out);
         self.finish = finish_of(event.stop_reason.or_empty());
         self.count(&event.usage, out);
@@ -82,6 +85,7 @@ impl Reader {
         self.begun = true;
         id.clone_into(&mut self.id);
         if let Some(message) = &message {
+            self.origin.tell(id, message.model.or_empty(), out);
             self.content(message.content, out);
             self.count(&message.usage, out);
         }

@@ -12,6 +12,8 @@ pub(super) struct Event<'a> {
     #[serde(borrow, default)]
     pub(super) id: Text<'a>,
     #[serde(borrow, default)]
+    pub(super) model: Text<'a>,
+    #[serde(borrow, default)]
     pub(super) index: Text<'a>,
     #[serde(borrow, default)]
     pub(super) content_block: Json<'a>,

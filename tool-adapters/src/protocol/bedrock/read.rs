@@ -1,11 +1,12 @@
 //! Answers and their events, to ours.
 
-use super::wire::{Block as Content, Counts, Delta, Event as Wire, Reasoning, Start, ToolUse};
+use super::wire::{Block as Content, Counts, Delta, Event as Wire, Reasoning, Start, ToolUse, Trace};
 use crate::protocol::blocks::{Block, Blocks};
 use crate::protocol::codec::Out;
 use crate::protocol::event::{Event, Finish, ProtocolError};
 use crate::protocol::fields::{Json, Object, Text};
 use crate::protocol::ids;
+use crate::protocol::origin::Origin;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -44,6 +45,7 @@ impl Reader {
         } else if let Some(stop) = &*event.message_stop {
             self.begun && self.stop(stop.stop_reason.or_empty(), out)
         } else if let Some(metadata) = &*event.metadata {
+            chosen(&metadata.trace, out);
             count(&metadata.usage, out);
             true
         } else {
@@ -73,6 +75,7 @@ impl Reader {
             self.block(&key, Json(Some(block)), out);
             self.blocks.end(&key, out);
         }
+        chosen(&event.trace, out);
         count(&event.usage, out);
         self.stop(event.stop_reason.or_empty(), out)
     }
@@ -226,6 +229,12 @@ fn extend(array: Option<&mut Value>, more: Vec<Value>) {
     if let Some(array) = array.and_then(Value::as_array_mut) {
         array.extend(more);
     }
+}
+
+/// The model that a router chose: else nothing says which it is.
+fn chosen(trace: &Object<Trace<'_>>, out: &mut Out<'_>) {
+    let router = trace.as_ref().and_then(|trace| trace.prompt_router.as_ref());
+    Origin::default().tell("", router.map_or("", |router| router.invoked_model_id.or_empty()), out);
 }
 
 fn count(usage: &Object<Counts>, out: &mut Out<'_>) {

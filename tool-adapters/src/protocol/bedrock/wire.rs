@@ -19,8 +19,8 @@ pub(super) struct Event<'a> {
     pub(super) content_block_stop: Object<Stop<'a>>,
     #[serde(borrow, default)]
     pub(super) message_stop: Object<MessageStop<'a>>,
-    #[serde(default)]
-    pub(super) metadata: Object<Metadata>,
+    #[serde(borrow, default)]
+    pub(super) metadata: Object<Metadata<'a>>,
     /// Of a whole answer.
     #[serde(borrow, default)]
     pub(super) output: Object<Output<'a>>,
@@ -28,6 +28,8 @@ pub(super) struct Event<'a> {
     pub(super) stop_reason: Text<'a>,
     #[serde(default)]
     pub(super) usage: Object<Counts>,
+    #[serde(borrow, default)]
+    pub(super) trace: Object<Trace<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -63,9 +65,27 @@ pub(super) struct MessageStop<'a> {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Metadata {
+pub(super) struct Metadata<'a> {
     #[serde(default)]
     pub(super) usage: Object<Counts>,
+    #[serde(borrow, default)]
+    pub(super) trace: Object<Trace<'a>>,
+}
+
+/// What is told of the way of a request.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Trace<'a> {
+    #[serde(borrow, default)]
+    pub(super) prompt_router: Object<Router<'a>>,
+}
+
+/// Which model a router chose.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Router<'a> {
+    #[serde(borrow, default)]
+    pub(super) invoked_model_id: Text<'a>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -170,13 +190,13 @@ pub(super) struct Counts {
 
 impl Counts {
     pub(super) fn usage(self) -> tool_core::runtime::Usage {
-        let cached = self.cache_read_input_tokens.0;
+        let (cached, written) = (self.cache_read_input_tokens.0, self.cache_write_input_tokens.0);
         tool_core::runtime::Usage {
-            input: self.input_tokens.0.saturating_add(cached).saturating_add(self.cache_write_input_tokens.0),
+            input: self.input_tokens.0.saturating_add(cached).saturating_add(written),
             cached,
             output: self.output_tokens.0,
+            cache_written: written,
             reasoning: 0,
-            ..tool_core::runtime::Usage::default()
         }
     }
 }

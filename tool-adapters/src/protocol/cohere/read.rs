@@ -5,6 +5,7 @@ use crate::protocol::codec::Out;
 use crate::protocol::event::{Event, Finish, ProtocolError};
 use crate::protocol::fields::{Count, Json, Object, Objects, Text};
 use crate::protocol::ids::Wire;
+use crate::protocol::origin::Origin;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -14,6 +15,7 @@ use serde_json::value::RawValue;
 pub(super) struct Reader {
     calls: Calls<u64>,
     plan: String,
+    origin: Origin,
     begun: bool,
 }
 
@@ -22,6 +24,9 @@ pub(super) struct Reader {
 struct Answer<'a> {
     #[serde(borrow, default, rename = "type")]
     kind: Text<'a>,
+    /// Of the message.
+    #[serde(borrow, default)]
+    id: Text<'a>,
     #[serde(default)]
     index: Count,
     #[serde(borrow, default)]
@@ -115,7 +120,8 @@ impl Reader {
             ("tool-call-delta", Some(said)) => self.called(answer.index.0, said, false, out),
             ("tool-call-end", _) => self.calls.whole(&answer.index.0, out),
             ("message-end", _) => self.end(&answer, out),
-            ("message-start" | "content-end" | "citation-end", _) => {}
+            ("message-start", _) => self.origin.tell(answer.id.or_empty(), "", out),
+            ("content-end" | "citation-end", _) => {}
             ("", _) => self.answer(&answer, text, out),
             _ => out.unknown(text),
         }
@@ -135,6 +141,7 @@ impl Reader {
             self.begun = false;
             return out.provider_error(text);
         };
+        self.origin.tell(answer.id.or_empty(), "", out);
         self.said(message, out);
         for (key, called) in (0..).zip(&message.tool_calls.0) {
             self.begin(key, called);
@@ -219,14 +226,22 @@ impl Reader {
     }
 }
 
+impl Tokens {
+    fn is_nothing(&self) -> bool {
+        self.input_tokens.0 == 0 && self.output_tokens.0 == 0
+    }
+}
+
 impl Usage {
+    /// What is billed, where that is said: the tokens of the provider's own instructions are not.
     fn usage(&self) -> tool_core::runtime::Usage {
-        let tokens = self.tokens.as_ref().or(self.billed_units.as_ref()).copied().unwrap_or_default();
+        let counts = self.billed_units.as_ref().filter(|billed| !billed.is_nothing()).or(self.tokens.as_ref());
+        let counts = counts.copied().unwrap_or_default();
         tool_core::runtime::Usage {
-            input: tokens.input_tokens.0,
-            cached: self.cached_tokens.0,
-            output: tokens.output_tokens.0,
-            reasoning: 0,
+            input: counts.input_tokens.0,
+            // Of those that are not billed some may be cached too.
+            cached: self.cached_tokens.0.min(counts.input_tokens.0),
+            output: counts.output_tokens.0,
             ..tool_core::runtime::Usage::default()
         }
     }

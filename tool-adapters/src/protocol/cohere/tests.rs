@@ -29,11 +29,12 @@ fn a_stream_with_a_plan_and_calls_is_read() {
         r#"{"type":"message-end","delta":{"finish_reason":"TOOL_CALL","usage":{"billed_units":{"input_tokens":9,"output_tokens":2},"tokens":{"input_tokens":900.0,"output_tokens":20.0},"cached_tokens":800.0}}}"#,
     ]);
     expect![[r#"
+        response: Some("1") None
         reasoning: I will add.
         call: add_1 add {"a": 1}
         call: now_2 now 
         item: {"tool_plan":"I will add."}
-        usage: 900 800 20 0
+        usage: 9 9 0 2 0
         finished: ToolCalls"#]]
     .assert_eq(&read(Cohere, &stream));
 }
@@ -58,7 +59,7 @@ fn a_stream_with_thoughts_text_and_citations_is_read() {
         text: It is 3.
         item: {"citations":{"start":6,"end":7,"text":"3","sources":[{"type":"tool","id":"add_1:0"}]}}
         unknown: {"type":"debug","prompt":"x"}
-        usage: 1 0 2 0
+        usage: 1 0 0 2 0
         finished: Stop"#]]
     .assert_eq(&read(Cohere, &stream));
 }
@@ -71,12 +72,13 @@ fn a_whole_answer_is_read() {
                        {"id": "b", "type": "function", "function": {"name": "add"}}]},
         "usage": {"billed_units": {"input_tokens": 9, "output_tokens": 2}}}"#;
     expect![[r#"
+        response: Some("1") None
         reasoning: I will add.
         text: So:
         call: a add {"a":1}
         call: b add 
         item: {"tool_plan":"I will add."}
-        usage: 9 0 2 0
+        usage: 9 0 0 2 0
         finished: ToolCalls"#]]
     .assert_eq(&read(Cohere, answer));
 }

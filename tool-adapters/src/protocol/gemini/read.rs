@@ -6,11 +6,13 @@ use crate::protocol::codec::Out;
 use crate::protocol::errors::provider_error;
 use crate::protocol::event::{Event, Finish, ProtocolError};
 use crate::protocol::fields::Object;
+use crate::protocol::origin::Origin;
 use serde_json::value::RawValue;
 
 /// The message that is being read.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
+    origin: Origin,
     begun: bool,
     called: bool,
     /// The provider has said why there is no more.
@@ -47,6 +49,9 @@ impl Reader {
             (known, self.begun) = (true, true);
             self.finish = Some(Finish::Filtered);
         }
+        if self.begun {
+            self.origin.tell(answer.response_id.or_empty(), answer.model_version.or_empty(), out);
+        }
         let candidates = answer.candidates.unwrap_or_default().0;
         // Of several candidates the first is read: the others answer the same.
         if !known || candidates.iter().any(|candidate| candidate.index.0 != 0) {
@@ -77,7 +82,7 @@ impl Reader {
 
     /// The bytes are over. Only then it is: some models say in every chunk why they end.
     pub(super) fn finish(&mut self, out: &mut Out<'_>) {
-        let Self { begun, called, failed, finish } = std::mem::take(self);
+        let Self { begun, called, failed, finish, .. } = std::mem::take(self);
         match finish {
             Some(Finish::Stop) if called => out.push(Event::Finished(Finish::ToolCalls)),
             Some(finish) => out.push(Event::Finished(finish)),

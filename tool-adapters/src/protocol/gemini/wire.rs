@@ -7,6 +7,10 @@ use serde::Deserialize;
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Answer<'a> {
+    #[serde(borrow, default, alias = "response_id")]
+    pub(super) response_id: Text<'a>,
+    #[serde(borrow, default, alias = "model_version")]
+    pub(super) model_version: Text<'a>,
     #[serde(borrow)]
     pub(super) candidates: Option<Objects<Candidate<'a>>>,
     #[serde(borrow, default, alias = "prompt_feedback")]

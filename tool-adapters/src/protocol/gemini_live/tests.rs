@@ -59,7 +59,7 @@ fn messages_are_read_the_same_wherever_they_are_cut() {
         unknown: {"sessionResumptionUpdate":{"newHandle":"h","resumable":true}}
         interrupted: 
         finished: Stop
-        usage: 10 0 5 1
+        usage: 10 0 0 5 1
         unknown: {"goAway":{"timeLeft":"10s"}}
     "#]]
     .assert_eq(&brief(&read(GeminiLive, &stream(&session()))));

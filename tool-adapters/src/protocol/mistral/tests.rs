@@ -15,11 +15,12 @@ fn a_stream_with_thoughts_and_calls_is_read() {
         "[DONE]",
     ]);
     expect![[r#"
+        response: Some("1") Some("m")
         reasoning: Hmm
         text: Well
         call: D681PevKs add {"a": 1}
         call: call_0 add {"b":1e400,"a":2}
-        usage: 8 4 3 0
+        usage: 8 4 0 3 0
         finished: ToolCalls"#]]
     .assert_eq(&read(Mistral, &stream));
 }

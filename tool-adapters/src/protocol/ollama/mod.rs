@@ -10,6 +10,7 @@ use super::event::{Event, Finish, ProtocolError};
 use super::fields::{Count, Json, Object, Objects, Text};
 use super::ids::Wire;
 use super::merge::merged;
+use super::origin::Origin;
 use super::{Request, results};
 use crate::Provider;
 use serde::Deserialize;
@@ -25,11 +26,14 @@ pub(super) struct OllamaCodec {
     calls: Calls<usize>,
     /// How many calls the message has.
     count: usize,
+    origin: Origin,
     begun: bool,
 }
 
 #[derive(Debug, Deserialize)]
 struct Line<'a> {
+    #[serde(borrow, default)]
+    model: Text<'a>,
     #[serde(borrow, default)]
     message: Object<Said<'a>>,
     #[serde(borrow, default)]
@@ -85,6 +89,7 @@ impl Codec for OllamaCodec {
             return out.provider_error(text);
         };
         self.begun = true;
+        self.origin.tell("", line.model.or_empty(), out);
         if let Some(said) = &*line.message {
             out.reasoning(said.thinking.or_empty());
             out.text(said.content.or_empty());

@@ -16,12 +16,13 @@ fn lines_with_thoughts_and_calls_are_read() {
 {"model":"m","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop","total_duration":1,"prompt_eval_count":26,"eval_count":9}
 "#;
     expect![[r#"
+        response: None Some("m")
         reasoning: Hm
         text: Let me see
         call: call_0 add {"b":2e400,"a":18446744073709551616}
         call: call_x now {}
         call: call_1 now 
-        usage: 26 0 9 0
+        usage: 26 0 0 9 0
         finished: ToolCalls"#]]
     .assert_eq(&read(Ollama, stream));
 }
@@ -29,10 +30,11 @@ fn lines_with_thoughts_and_calls_are_read() {
 #[test]
 fn a_whole_answer_is_read() {
     let answer = r#"{"model": "m", "message": {"role": "assistant", "content": "Hi"}, "done_reason": "length", "done": true, "eval_count": 2}"#;
-    expect![[r"
+    expect![[r#"
+        response: None Some("m")
         text: Hi
-        usage: 0 0 2 0
-        finished: Length"]]
+        usage: 0 0 0 2 0
+        finished: Length"#]]
     .assert_eq(&read(Ollama, answer));
 }
 

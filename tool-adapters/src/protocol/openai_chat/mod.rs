@@ -1,6 +1,7 @@
 //! OpenAI's Chat Completions, as OpenAI and the many servers that do the same speak it.
 
 mod read;
+mod usage;
 mod wire;
 mod write;
 

@@ -7,6 +7,7 @@ use crate::protocol::errors::provider_error;
 use crate::protocol::event::{Event, Finish, ProtocolError};
 use crate::protocol::fields::{Json, Object, Text};
 use crate::protocol::ids::Wire;
+use crate::protocol::origin::Origin;
 use std::borrow::Cow;
 
 /// The message that is being read.
@@ -15,6 +16,7 @@ pub(in crate::protocol) struct Reader {
     calls: Calls<u64>,
     /// The call that the last entry spoke of.
     last: u64,
+    origin: Origin,
     begun: bool,
     refused: bool,
     finish: Option<Finish>,
@@ -32,7 +34,7 @@ impl Reader {
     /// Reads a chunk or a whole answer. `name` is that of the server-sent event.
     pub(in crate::protocol) fn read(&mut self, name: &str, text: &str, out: &mut Out<'_>) {
         let Some(Object(answer)) = out.parse::<Object<Answer<'_>>>(text) else { return };
-        let Some(Answer { choices, usage, error }) = answer else { return out.unknown(text) };
+        let Some(Answer { id, model, choices, usage, error }) = answer else { return out.unknown(text) };
         let reported = name == "error" || !error.text().is_empty() || choices.is_none() && usage.is_none();
         if reported && let Some(error) = serde_json::from_str(text).ok().as_ref().and_then(provider_error) {
             out.error(error);
@@ -44,6 +46,9 @@ impl Reader {
         let first = || choices.iter().filter(|choice| choice.index.0 == 0);
         if choices.len() > first().count() {
             out.unknown(text);
+        }
+        if self.begun || first().next().is_some() {
+            self.origin.tell(id.or_empty(), model.or_empty(), out);
         }
         first().for_each(|choice| self.choice(choice, out));
         let whole = first().any(|choice| choice.message.is_some());

@@ -1,11 +1,16 @@
 //! What an answer and its chunks look like.
 
+use super::usage::Usage;
 use crate::protocol::fields::{Count, Json, Object, Objects, Text};
 use serde::Deserialize;
 
 /// A whole answer, or a chunk of one.
 #[derive(Debug, Deserialize)]
 pub(super) struct Answer<'a> {
+    #[serde(borrow, default)]
+    pub(super) id: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) model: Text<'a>,
     #[serde(borrow)]
     pub(super) choices: Option<Objects<Choice<'a>>>,
     #[serde(default)]
@@ -89,43 +94,4 @@ pub(super) struct Function<'a> {
     /// Of a custom tool.
     #[serde(borrow, default)]
     pub(super) input: Json<'a>,
-}
-
-#[derive(Debug, Deserialize)]
-pub(super) struct Usage {
-    #[serde(default)]
-    prompt_tokens: Count,
-    #[serde(default)]
-    completion_tokens: Count,
-    #[serde(default)]
-    prompt_tokens_details: Object<Details>,
-    #[serde(default)]
-    completion_tokens_details: Object<Details>,
-    /// What some servers call the cached ones.
-    #[serde(default)]
-    prompt_cache_hit_tokens: Count,
-    /// What Mistral calls them.
-    #[serde(default)]
-    num_cached_tokens: Count,
-}
-
-#[derive(Debug, Deserialize)]
-struct Details {
-    #[serde(default)]
-    cached_tokens: Count,
-    #[serde(default)]
-    reasoning_tokens: Count,
-}
-
-impl Usage {
-    pub(super) fn usage(&self) -> tool_core::runtime::Usage {
-        let cached = self.prompt_tokens_details.as_ref().map_or(0, |details| details.cached_tokens.0);
-        tool_core::runtime::Usage {
-            input: self.prompt_tokens.0,
-            cached: cached.max(self.prompt_cache_hit_tokens.0).max(self.num_cached_tokens.0),
-            output: self.completion_tokens.0,
-            reasoning: self.completion_tokens_details.as_ref().map_or(0, |details| details.reasoning_tokens.0),
-            ..tool_core::runtime::Usage::default()
-        }
-    }
 }

@@ -5,6 +5,7 @@ use crate::protocol::codec::Out;
 use crate::protocol::event::{Event, ProtocolError};
 use crate::protocol::fields::{Count, Object, Text};
 use crate::protocol::openai_responses::{Items, Key, Response, Sent, finish, item, own_key};
+use crate::protocol::origin::Origin;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -12,17 +13,27 @@ use serde_json::value::RawValue;
 #[derive(Debug)]
 pub(super) struct Reader {
     items: Items,
+    origin: Origin,
     begun: bool,
     /// The id of the response before, until the next one begins.
     before: String,
     /// The form of the sound, as the session has it.
     mime_type: String,
+    /// The model, as the session has it.
+    model: String,
 }
 
 impl Default for Reader {
     fn default() -> Self {
         let mime_type = "audio/pcm;rate=24000".to_owned();
-        Self { items: Items::default(), begun: false, before: String::new(), mime_type }
+        Self {
+            items: Items::default(),
+            origin: Origin::default(),
+            begun: false,
+            before: String::new(),
+            mime_type,
+            model: String::new(),
+        }
     }
 }
 
@@ -35,6 +46,8 @@ struct Session<'a> {
 
 #[derive(Debug, Deserialize)]
 struct Settings<'a> {
+    #[serde(borrow, default)]
+    model: Text<'a>,
     #[serde(borrow, default)]
     audio: Object<Audio<'a>>,
 }
@@ -67,6 +80,9 @@ impl Reader {
             return;
         }
         self.begun |= kind.starts_with("response.");
+        if let Some(response) = sent.response.as_ref().filter(|_| self.begun) {
+            self.origin.tell(response.id.or_empty(), &self.model, out);
+        }
         match kind {
             "response.output_item.added" => self.added(&sent),
             "response.output_item.done" => self.done(sent.item, out),
@@ -104,6 +120,7 @@ impl Reader {
             out.error(ProtocolError::Truncated { call_id: None });
         }
         self.items = Items::default();
+        self.origin = Origin::default();
     }
 
     fn added(&mut self, sent: &Sent<'_>) {
@@ -156,6 +173,7 @@ impl Reader {
         }
         out.push(Event::Finished(finish(status, details, &self.items)));
         self.items = Items::default();
+        self.origin = Origin::default();
         self.begun = false;
         response.map_or("", |response| response.id.or_empty()).clone_into(&mut self.before);
     }
@@ -168,6 +186,9 @@ impl Reader {
 
     fn session(&mut self, text: &str, out: &mut Out<'_>) {
         let session = serde_json::from_str::<Session<'_>>(text).ok().and_then(|session| session.session.0);
+        if let Some(model) = session.as_ref().and_then(|session| session.model.0.as_deref()) {
+            model.clone_into(&mut self.model);
+        }
         let audio = session.and_then(|session| session.audio.0).and_then(|audio| audio.output.0);
         if let Some(Format { kind: Text(Some(kind)), rate }) = audio.and_then(|output| output.format.0) {
             self.mime_type = match rate {

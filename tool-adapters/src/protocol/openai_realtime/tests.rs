@@ -34,10 +34,11 @@ fn a_conversation_with_sound_and_a_call_is_read() {
     expect![[r#"
         unknown: {"type":"session.updated","event_id":"e0","session":{"type":"realtime","audio":{"output":{"format":{"type":"audio/pcm","rate":16000}}}}}
         interrupted: 
+        response: Some("r1") None
         text: Moment, ä
         audio: audio/pcm;rate=16000 aGk=
         call: call_a add {"a":1}
-        usage: 90 64 40 0
+        usage: 90 64 0 40 0
         finished: ToolCalls
         unknown: {"type":"conversation.item.input_audio_transcription.completed","item_id":"item_0","transcript":"hi"}"#]].assert_eq(&read(OpenAiRealtime, &stream.join("\n")));
 }

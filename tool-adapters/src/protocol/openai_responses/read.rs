@@ -5,6 +5,7 @@ use super::wire::{Details, Item, Key, Response, Sent};
 use crate::protocol::codec::Out;
 use crate::protocol::event::{Event, Finish, ProtocolError};
 use crate::protocol::fields::{Object, Text};
+use crate::protocol::origin::Origin;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 
@@ -14,6 +15,7 @@ pub(super) struct Reader {
     items: Items,
     /// The keys of the items whose ids are known.
     keys: HashMap<String, Key>,
+    origin: Origin,
     begun: bool,
     /// The id of the response before, until the next one begins.
     before: String,
@@ -27,6 +29,7 @@ impl Reader {
         if !self.begins(kind, &sent) {
             return;
         }
+        self.origin(sent.response.as_ref(), out);
         match kind {
             "" => self.answer(text, out),
             "response.output_item.added" => self.added(&sent),
@@ -65,6 +68,12 @@ impl Reader {
         !again
     }
 
+    fn origin(&mut self, response: Option<&Response<'_>>, out: &mut Out<'_>) {
+        if let Some(response) = response {
+            self.origin.tell(response.id.or_empty(), response.model.or_empty(), out);
+        }
+    }
+
     pub(super) fn finish(&mut self, out: &mut Out<'_>) {
         if self.begun {
             self.items.calls.cut(out);
@@ -78,6 +87,7 @@ impl Reader {
         match out.parse::<Response<'_>>(text) {
             Some(response) if response.output().is_some() => {
                 let status = response.status.0.as_deref().unwrap_or("completed").to_owned();
+                self.origin(Some(&response), out);
                 self.over(Some(&response), &status, out);
             }
             Some(_) => out.provider_error(text),

@@ -1,5 +1,7 @@
 //! What an answer and its stream events look like.
 
+#![allow(clippy::struct_field_names)] // They are the provider's.
+
 use crate::protocol::fields::{Count, Json, Object, Text};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -35,6 +37,8 @@ pub(in crate::protocol) struct Sent<'a> {
 pub(in crate::protocol) struct Response<'a> {
     #[serde(borrow, default)]
     pub(in crate::protocol) id: Text<'a>,
+    #[serde(borrow, default)]
+    pub(in crate::protocol) model: Text<'a>,
     #[serde(borrow, default)]
     output: Json<'a>,
     #[serde(borrow, default)]
@@ -126,17 +130,20 @@ struct Tokens {
     #[serde(default)]
     cached_tokens: Count,
     #[serde(default)]
+    cache_write_tokens: Count,
+    #[serde(default)]
     reasoning_tokens: Count,
 }
 
 impl Usage {
     pub(in crate::protocol) fn usage(&self) -> tool_core::runtime::Usage {
+        let of_input = |count: fn(&Tokens) -> Count| self.input_tokens_details.as_ref().map_or(0, |it| count(it).0);
         tool_core::runtime::Usage {
             input: self.input_tokens.0,
-            cached: self.input_tokens_details.as_ref().map_or(0, |details| details.cached_tokens.0),
+            cached: of_input(|details| details.cached_tokens),
             output: self.output_tokens.0,
             reasoning: self.output_tokens_details.as_ref().map_or(0, |details| details.reasoning_tokens.0),
-            ..tool_core::runtime::Usage::default()
+            cache_written: of_input(|details| details.cache_write_tokens),
         }
     }
 }

@@ -99,7 +99,7 @@ async fn reply<C: Caller, M: Model>(
             tool_choice,
         };
         let step = match asked(model, request).await {
-            Ok(_) if session.interruptions() != before => return Reply { interrupted: true, ..reply },
+            _ if session.interruptions() != before => return Reply { interrupted: true, ..reply },
             Ok(step) => step,
             Err(error) => return Reply { error: Some(error), ..reply },
         };
@@ -137,7 +137,7 @@ async fn asked<M: Model>(model: &mut M, request: ModelRequest<'_>) -> Result<Mod
         trace::record(step.used(&about));
         Ok(step)
     };
-    Box::pin(trace::try_llm(about.model.clone(), asking)).await
+    Box::pin(trace::of_question(about.model.clone(), asking)).await
 }
 
 /// How a reply begins.

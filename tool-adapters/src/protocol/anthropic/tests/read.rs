@@ -11,7 +11,8 @@ use tool_core::runtime::Usage;
 #[test]
 fn a_stream_is_read_the_same_wherever_it_is_cut() {
     expect![[r#"
-        usage: 40 5 1 0
+        response: Some("msg_1") None
+        usage: 40 5 10 1 0
         reasoning: Where ü to look?
         item: {"signature":"c2ln","thinking":"Where ü to look?","type":"thinking"}
         item: {"id":"srvtoolu_1","input":{"query":"doors"},"name":"web_search","type":"server_tool_use"}
@@ -25,7 +26,7 @@ fn a_stream_is_read_the_same_wherever_it_is_cut() {
         started toolu_2: look
         call toolu_2 look: {}
         item: {"id":"toolu_2","input":{},"name":"look","type":"tool_use"}
-        usage: 40 5 89 30
+        usage: 40 5 10 89 30
         finished: ToolCalls
     "#]]
     .assert_eq(&brief(&read(Anthropic, &step())));
@@ -186,13 +187,14 @@ fn what_is_unknown_is_kept() {
         stop(9),
     ];
     expect![[r#"
-        usage: 40 5 1 0
+        response: Some("msg_1") None
+        usage: 40 5 10 1 0
         unknown: {"type":"future_event","usage":{"output_tokens":99}}
         unknown: {"delta":{"shape":2,"type":"hologram_delta"},"index":0,"type":"content_block_delta"}
         item: {"shape":[1],"type":"hologram"}
         item: {"content":"Shorter.","encrypted_content":"e","type":"compaction"}
         unknown: {"index":9,"type":"content_block_stop"}
-        usage: 40 5 89 30
+        usage: 40 5 10 89 30
         finished: Stop
     "#]]
     .assert_eq(&brief(&read(Anthropic, &message(&blocks, "end_turn"))));

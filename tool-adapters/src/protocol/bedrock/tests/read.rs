@@ -27,7 +27,7 @@ fn a_stream_is_read_the_same_wherever_it_is_cut() {
         call t2 look: {}
         item: {"toolUse":{"input":{},"name":"look","toolUseId":"t2"}}
         finished: ToolCalls
-        usage: 25 12 4 0
+        usage: 25 12 3 4 0
     "#]]
     .assert_eq(&brief(&read(Bedrock, &step())));
 }
@@ -60,7 +60,7 @@ fn a_whole_answer_is_read_with_every_digit_of_its_arguments() {
         started t2: look
         call t2 look: {}
         item: {"toolUse":{"input":{},"name":"look","toolUseId":"t2"}}
-        usage: 1 0 2 0
+        usage: 1 0 0 2 0
         finished: ToolCalls
     "#]]
     .assert_eq(&brief(&read(Bedrock, answer)));

@@ -11,18 +11,19 @@ use tool_core::runtime::Usage;
 #[test]
 fn a_stream_is_read_the_same_wherever_it_is_cut() {
     expect![[r#"
+        response: None Some("m")
         reasoning: Where ü?
         item: {"text":"Where ü?","thought":true}
-        usage: 10 0 0 0
+        usage: 10 0 0 0 0
         text: Le
         item: {"text":"Le"}
-        usage: 10 0 0 0
+        usage: 10 0 0 0 0
         text: ft.
         item: {"text":"ft."}
         item: {"executableCode":{"code":"1","language":"PYTHON"}}
-        usage: 10 0 0 0
+        usage: 10 0 0 0 0
         item: {"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"1"}}
-        usage: 10 0 0 0
+        usage: 10 0 0 0 0
         started call_0: look
         arguments call_0: {"place":"left"}
         call call_0 look: {"place":"left"}
@@ -35,9 +36,9 @@ fn a_stream_is_read_the_same_wherever_it_is_cut() {
         arguments call_1: {}
         call call_1 look: {}
         item: {"functionCall":{"name":"look"}}
-        usage: 10 0 0 0
+        usage: 10 0 0 0 0
         item: {"text":"","thoughtSignature":"bGFzdA=="}
-        usage: 107 80 25 5
+        usage: 107 80 0 25 5
         finished: ToolCalls
     "#]]
     .assert_eq(&brief(&read(Gemini, &sse(&step()))));

@@ -125,9 +125,10 @@ fn pieces_that_come_before_their_beginning_are_kept_for_it() {
         "tool_calls",
     );
     expect![[r#"
+        response: Some("c") None
         call: x f {"a":1}
         error: a part of a call came that was not begun: 3
-        usage: 90 64 40 25
+        usage: 90 64 0 40 25
         finished: ToolCalls"#]]
     .assert_eq(&summary(&events(OpenAiChat, [stream.as_bytes()])));
 }

@@ -22,10 +22,11 @@ fn a_stream_of_text_and_parallel_calls_is_read() {
         "tool_calls",
     );
     expect![[r#"
+        response: Some("c") None
         text: Let me sehen: ä €
         call: call_a add {"a": 1, "b": 2e400}
         call: call_b greet {"name": "Zoë"}
-        usage: 90 64 40 25
+        usage: 90 64 0 40 25
         finished: ToolCalls"#]]
     .assert_eq(&read(OpenAiChat, &stream));
 }
@@ -43,10 +44,11 @@ fn a_whole_answer_is_read() {
       "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}, "service_tier": "default"
     }"#;
     expect![[r#"
+        response: Some("chatcmpl-1") Some("m")
         call: call_a add {"a":18446744073709551616}
         call: call_b now 
         call: call_c shell ls -l
-        usage: 10 0 5 0
+        usage: 10 0 0 5 0
         finished: ToolCalls"#]]
     .assert_eq(&read(OpenAiChat, answer));
 }
@@ -55,11 +57,12 @@ fn a_whole_answer_is_read() {
 fn a_refusal_and_thoughts_are_told() {
     let stream =
         stream(&[r#"{"reasoning_content":"Hm"}"#, r#"{"reasoning":"m."}"#, r#"{"refusal":"I can't."}"#], "stop");
-    expect![[r"
+    expect![[r#"
+        response: Some("c") None
         reasoning: Hmm.
         text: I can't.
-        usage: 90 64 40 25
-        finished: Filtered"]]
+        usage: 90 64 0 40 25
+        finished: Filtered"#]]
     .assert_eq(&read(OpenAiChat, &stream));
 }
 
@@ -85,7 +88,8 @@ fn what_is_unknown_is_kept_and_what_is_broken_is_told() {
         unknown: {"type":"ping"}
         error: expected value at line 1 column 12: {\"choices\":oops}
         unknown: 7
-        usage: 90 64 40 25
+        response: Some("c") None
+        usage: 90 64 0 40 25
         finished: Stop"#]]
     .assert_eq(&read(OpenAiChat, &stream));
 }
@@ -113,6 +117,7 @@ fn an_error_in_the_middle_of_a_stream_loses_no_call() {
     let call = r#"{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{}"}}]}"#;
     let error = r#"{"error":{"code":502,"message":"gone"},"choices":[{"delta":{},"finish_reason":"error"}]}"#;
     expect![[r#"
+        response: Some("c") None
         error: the provider reports 502: gone
         call: x f {}
         finished: Other("error")"#]]
@@ -122,8 +127,9 @@ fn an_error_in_the_middle_of_a_stream_loses_no_call() {
 #[test]
 fn a_half_of_a_character_is_replaced_and_loses_nothing_else() {
     let stream = sse([&*delta(r#"{"content":"\ud83d"}"#), &*delta(r#"{"content":"a"}"#), "[DONE]"]);
-    expect![[r"
+    expect![[r#"
+        response: Some("c") None
         text: �a
-        finished: Stop"]]
+        finished: Stop"#]]
     .assert_eq(&summary(&events(OpenAiChat, [stream.as_bytes()])));
 }

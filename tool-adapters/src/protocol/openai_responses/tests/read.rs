@@ -1,11 +1,10 @@
-//! Responses: items, their deltas, and what goes back.
+//! Items and their deltas, to events.
 
 use crate::Provider::OpenAiResponses;
 use crate::protocol::event::{Event, Finish, ProtocolError};
-use crate::protocol::testing::{asked, calls, encoded, events, history, nothing, read, summary};
+use crate::protocol::testing::{calls, events, read, summary};
 use expect_test::expect;
-use serde_json::{Value, json};
-use tool_core::runtime::{Native, ToolChoice};
+use serde_json::Value;
 
 /// A stream as OpenAI sends it: with names, and a number in each event.
 fn stream(events: &[&str]) -> String {
@@ -45,13 +44,14 @@ fn a_stream_with_thoughts_text_and_calls_is_read() {
         COMPLETED,
     ]);
     expect![[r#"
+        response: Some("resp_1") None
         reasoning: Hm
         item: {"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"Hm"}],"encrypted_content":"gAAA"}
         call: call_a add {"a":1e400}
         item: {"id":"fc_1","type":"function_call","status":"completed","arguments":"{\"a\":1e400}","call_id":"call_a","name":"add"}
         text: Ein ä
         item: {"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"Ein ä","annotations":[]}]}
-        usage: 90 64 40 25
+        usage: 90 64 0 40 25
         finished: ToolCalls"#]].assert_eq(&read(OpenAiResponses, &stream));
 }
 
@@ -73,7 +73,8 @@ fn what_the_provider_ran_itself_is_an_item() {
         call: call_c shell ls -l
         item: {"id":"ctc_1","type":"custom_tool_call","status":"completed","call_id":"call_c","name":"shell","input":"ls -l"}
         unknown: {"type":"response.sparkle","new":true}
-        usage: 90 64 40 25
+        response: Some("resp_1") None
+        usage: 90 64 0 40 25
         finished: ToolCalls"#]].assert_eq(&read(OpenAiResponses, &stream));
 }
 
@@ -90,6 +91,7 @@ fn a_whole_answer_is_read() {
       "usage": {"input_tokens": 9, "output_tokens": 4, "total_tokens": 13}
     }"#;
     expect![[r#"
+        response: Some("resp_1") None
         reasoning: Hm
         item: {"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"Hm"}]}
         call: call_a add {"a":1}
@@ -98,7 +100,7 @@ fn a_whole_answer_is_read() {
         item: {"id":"fc_2","type":"function_call","call_id":"call_b","name":"now","arguments":""}
         text: So no.
         item: {"id":"msg_1","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"So","annotations":[]},{"type":"refusal","refusal":" no."}]}
-        usage: 9 0 4 0
+        usage: 9 0 0 4 0
         finished: ToolCalls"#]].assert_eq(&read(OpenAiResponses, answer));
 }
 
@@ -138,12 +140,13 @@ fn what_the_events_lost_is_read_off_the_end() {
             .replace("[{\"id\":\"fc_1\"", "[{\"id\":\"rs_0\",\"type\":\"reasoning\"},{\"id\":\"fc_1\""),
     ]);
     expect![[r#"
+        response: Some("resp_1") None
         item: {"id":"rs_0","type":"reasoning"}
         call: call_a add {}
         item: {"id":"fc_1","type":"function_call","call_id":"call_a","name":"add","arguments":"{}"}
         text: Hi
         item: {"id":"msg_1","type":"message","content":[{"type":"output_text","text":"Hi"}]}
-        usage: 90 64 40 25
+        usage: 90 64 0 40 25
         finished: ToolCalls"#]]
     .assert_eq(&summary(&events(OpenAiResponses, [stream.as_bytes()])));
 }
@@ -154,7 +157,8 @@ fn items_without_places_are_told_apart_by_their_ids() {
     expect![[r#"
         call: call_a add {"a":1e400}
         item: {"id":"fc_1","type":"function_call","status":"completed","arguments":"{\"a\":1e400}","call_id":"call_a","name":"add"}
-        usage: 90 64 40 25
+        response: Some("resp_1") None
+        usage: 90 64 0 40 25
         finished: ToolCalls"#]].assert_eq(&read(OpenAiResponses, &stream));
 }
 
@@ -230,70 +234,7 @@ fn errors_of_the_provider_are_told() {
 #[test]
 fn pieces_of_a_call_that_never_came_are_told() {
     let events = events(OpenAiResponses, [stream(&[FIRST, COMPLETED]).as_bytes()]);
-    assert_eq!(events.first(), Some(&Event::Error(ProtocolError::Orphan { key: "1".into() })));
+    let orphan = Event::Error(ProtocolError::Orphan { key: "1".into() });
+    assert_eq!(events.iter().find(|event| !matches!(event, Event::Response { .. })), Some(&orphan));
     assert_eq!(events.last(), Some(&Event::Finished(Finish::ToolCalls)));
-}
-
-// L18, R-C1
-#[test]
-fn results_are_encoded_with_their_images_and_files() {
-    let answer = r#"{"output":[{"type":"custom_tool_call","id":"x","call_id":"b","name":"shell","input":"ls"}]}"#;
-    expect![[r##"
-        [
-          {"type":"function_call_output","call_id":"a","output":"{\"sum\":3}"},
-          {"type":"custom_tool_call_output","call_id":"b","output":"the slot is taken"},
-          {"type":"function_call_output","call_id":"c","output":""},
-          {"type":"function_call_output","call_id":"d","output":[{"type":"input_text","text":"a cat"},{"type":"input_image","image_url":"data:image/png;base64,aGk=","detail":"auto"},{"type":"input_text","text":"[audio (audio/wav) left out: it cannot be shown here]"},{"type":"input_text","text":"# A"},{"type":"input_text","text":"[resource file:///b.pdf (application/pdf)]"}]},
-          {"type":"function_call_output","call_id":"e","output":""}
-        ]"##]].assert_eq(&encoded(OpenAiResponses, answer, ["a", "b", "c", "d", "e"]));
-}
-
-fn native(items: Value) -> Native {
-    let Value::Array(items) = items else { panic!("items") };
-    Native { provider: OpenAiResponses.id(), items }
-}
-
-#[test]
-fn a_request_echoes_its_own_items_and_tells_foreign_ones() {
-    let native = native(json!([
-        {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"},
-        {"type": "web_search_call", "id": "ws_1", "status": "completed"},
-        {"type": "function_call", "id": "fc_1", "call_id": "call_wire", "name": "add", "arguments": "{ }", "status": "completed"},
-    ]));
-    expect![[r##"
-        model: "some-model"
-        instructions: "Be brief."
-        input: [
-          {"role":"user","content":"What is 1 + 2?"},
-          {"role":"assistant","content":"Let me see."},
-          {"type":"function_call","call_id":"call_1","name":"add","arguments":"{\"a\":1,\"b\":2}"},
-          {"type":"function_call","call_id":"call 2 ä","name":"add","arguments":"oops"},
-          {"type":"function_call_output","call_id":"call_1","output":"{\"sum\":3}"},
-          {"type":"function_call_output","call_id":"call 2 ä","output":"the slot is taken"},
-          {"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA"},
-          {"type":"web_search_call","id":"ws_1","status":"completed"},
-          {"type":"function_call","id":"fc_1","call_id":"call_wire","name":"add","arguments":"{}","status":"completed"},
-          {"type":"function_call_output","call_id":"call_wire","output":[{"type":"input_text","text":"a cat"},{"type":"input_image","image_url":"data:image/png;base64,aGk=","detail":"auto"},{"type":"input_text","text":"[audio (audio/wav) left out: it cannot be shown here]"},{"type":"input_text","text":"# A"},{"type":"input_text","text":"[resource file:///b.pdf (application/pdf)]"}]},
-          {"role":"assistant","content":"It is 3."},
-          {"role":"user","content":"Thanks"}
-        ]
-        tools: 1
-        stream: true
-        max_output_tokens: 500"##]].assert_eq(&asked(OpenAiResponses, &history(Some(native)), ToolChoice::Auto, nothing()));
-}
-
-#[test]
-fn items_that_are_not_the_historys_calls_are_not_echoed() {
-    let other = native(json!([{"type": "message", "id": "canary", "content": []}]));
-    let asked = asked(OpenAiResponses, &history(Some(other)), ToolChoice::None, json!({"store": true}));
-    assert!(!asked.contains("canary") && asked.contains(r#""call_id":"abcDEF123""#), "{asked}");
-}
-
-#[test]
-fn thoughts_that_the_provider_neither_keeps_nor_encrypts_are_left_out() {
-    let call = json!({"type": "function_call", "id": "fc_1", "call_id": "w", "name": "add", "arguments": "{}"});
-    let thought = |id: &str, content: Value| json!({"type": "reasoning", "id": id, "encrypted_content": content});
-    let native = native(json!([thought("rs_1", Value::Null), thought("rs_2", "gAAA".into()), call]));
-    let asked = asked(OpenAiResponses, &history(Some(native)), ToolChoice::Auto, json!({"store": false}));
-    assert!(!asked.contains("rs_1") && asked.contains("rs_2"), "{asked}");
 }

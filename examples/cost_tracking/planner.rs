@@ -1,0 +1,32 @@
+//! The agent: asks a model what to do, and has it done.
+
+use crate::shop::Question;
+use serde_json::json;
+use std::error::Error;
+use tool_adapters::protocol::Event;
+use tool_adapters::{Provider, protocol};
+use tool_core::{Session, ToolCall, ToolResponse, agent};
+
+pub(crate) struct Planner {
+    pub(crate) session: Session,
+    pub(crate) base_url: String,
+}
+
+impl Planner {
+    /// The span `agent:planner` is around all of this; what happens in it is its part of the tree.
+    #[agent("planner")]
+    pub(crate) async fn answer(&self, question: &str) -> Result<Vec<ToolResponse>, Box<dyn Error>> {
+        let calls = self.plan(question).await?;
+        // Side by side: two spans under one parent.
+        Ok(self.session.call_all(calls).await)
+    }
+
+    /// What the model wants called.
+    async fn plan(&self, question: &str) -> Result<Vec<ToolCall>, Box<dyn Error>> {
+        let body = json!({"model": "gpt-5-mini", "messages": [{"role": "user", "content": question}]});
+        let url = format!("{}/v1/chat/completions", self.base_url);
+        let answer = Question { provider: Provider::OpenAiChat, model: "gpt-5-mini", url, body }.ask().await?;
+        let events = protocol(Provider::OpenAiChat).push(&answer);
+        Ok(events.into_iter().filter_map(|event| if let Event::Call(call) = event { Some(call) } else { None }).collect())
+    }
+}

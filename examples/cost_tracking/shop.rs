@@ -1,0 +1,74 @@
+//! The tools: one asks a model of its own, the other a service in another process.
+
+use serde::Serialize;
+use serde_json::Value;
+use std::error::Error;
+use tool_adapters::reqwest_middleware::TraceMiddleware;
+use tool_adapters::{Provider, observe};
+use tool_core::trace::{self, Cost};
+use tool_core::{RunContext, ToolError, toolset};
+
+pub(crate) struct Shop {
+    pub(crate) providers: String,
+    pub(crate) warehouse: String,
+}
+
+/// What the model is told of a product.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Summary {
+    text: String,
+}
+
+/// What is known of a shop's products.
+#[toolset(name = "shop")]
+impl Shop {
+    /// Sum up what buyers say of a product.
+    #[tool(name = "A", category = "retrieval")]
+    async fn reviews(&self, product: &str) -> Result<Summary, ToolError> {
+        let body = serde_json::json!({"model": "claude-haiku-4-5", "max_tokens": 512,
+            "messages": [{"role": "user", "content": format!("Sum up the reviews of: {product}")}]});
+        let url = format!("{}/v1/messages", self.providers);
+        let question = Question { provider: Provider::Anthropic, model: "claude-haiku-4-5", url, body };
+        let answer = question.ask().await.map_err(|error| ToolError::transient(error.to_string()))?;
+        let answer: Value = serde_json::from_slice(&answer).map_err(|error| ToolError::internal(error.to_string()))?;
+        Ok(Summary { text: answer["content"][0]["text"].as_str().unwrap_or_default().to_owned() })
+    }
+
+    /// Look up how many pieces of a product are in stock.
+    #[tool(name = "B", category = "retrieval")]
+    async fn stock(&self, ctx: &RunContext, product: &str, count: u32) -> Result<Value, ToolError> {
+        // The request is a span of its own, and the service goes on with the trace: its address is one of ours.
+        let client = reqwest_middleware::ClientBuilder::new(reqwest::Client::new())
+            .with(TraceMiddleware::new().propagate_to(["127.0.0.1"]))
+            .build();
+        let failed = |error: reqwest_middleware::Error| ToolError::transient(error.without_url().to_string());
+        let url = format!("{}/stock?product={product}&count={count}", self.warehouse);
+        let answer = client.get(url).send().await.map_err(failed)?;
+        // What is no model may cost something too.
+        ctx.record_cost("warehouse lookup", Cost::micros(400));
+        answer.json().await.map_err(|error| failed(error.into()))
+    }
+}
+
+/// A question to a model through a client that knows nothing of us.
+pub(crate) struct Question {
+    pub(crate) provider: Provider,
+    pub(crate) model: &'static str,
+    pub(crate) url: String,
+    pub(crate) body: Value,
+}
+
+impl Question {
+    /// Asks it in a span of its own, which has what the answer says was used.
+    pub(crate) async fn ask(self) -> Result<Vec<u8>, Box<dyn Error + Send + Sync>> {
+        trace::try_llm(self.model, async move {
+            let answer = reqwest::Client::new().post(self.url).json(&self.body).send().await?;
+            let bytes = answer.error_for_status()?.bytes().await?.to_vec();
+            if let Some(used) = observe::model_use(self.provider, &bytes) {
+                trace::record(used);
+            }
+            Ok(bytes)
+        })
+        .await
+    }
+}

@@ -1,0 +1,4 @@
+//! Responses: items, their deltas, and what goes back.
+
+mod read;
+mod write;

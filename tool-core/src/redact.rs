@@ -1,0 +1,252 @@
+//! What is hidden before arguments, results and messages are shown to anybody but the tool and the model: in logs, on
+//! spans, in metrics. Hidden first and cut after, so that no half of a secret is left over.
+
+mod keys;
+mod looks;
+mod out;
+mod path;
+
+#[cfg(test)]
+mod tests;
+
+use crate::json::{Token, Tokens};
+use crate::text::truncate;
+use out::Out;
+use path::Path;
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+/// What stands in the place of what is hidden.
+const HIDDEN: &str = "[redacted]";
+
+/// How often a text of JSON may hold another text of JSON.
+const WITHIN: u8 = 4;
+
+/// The rules by which secrets are hidden in what is logged and kept. THREATS: "secrets in errors, traces, logs".
+///
+/// Hidden is the value of every key that is, or ends in, a word for a secret, however it is spelled: `password`,
+/// `secret`, `token`, `api_key`, `authorization`, `credentials`, `private_key`, `cookie`, `session`, `ssn`,
+/// `card_number` and their like. So are texts that look like keys and tokens, wherever they stand: `Bearer ..`,
+/// `sk-..`, JSON web tokens, PEM blocks, `password=..` in a query or a sentence. Keys, places and a rule of one's own
+/// are added.
+///
+/// ```
+/// use tool_core::Redaction;
+///
+/// let redaction = Redaction::new().key("diagnosis").pointer("/people/*/born");
+/// let shown = redaction.json(r#"{"apiKey": "abc", "people": [{"name": "Ann", "born": 1990, "diagnosis": ["x"]}]}"#);
+/// assert_eq!(
+///     shown,
+///     r#"{"apiKey":"[redacted]","people":[{"name":"Ann","born":"[redacted]","diagnosis":"[redacted]"}]}"#
+/// );
+/// assert_eq!(redaction.json("password=hunter2"), "[16 characters that are not JSON]");
+/// assert_eq!(redaction.text("tried password=hunter2"), "tried password=[redacted]");
+/// ```
+#[derive(Clone)]
+#[must_use]
+pub struct Redaction(Arc<Rules>);
+
+/// A rule of the host's: a JSON pointer, and the text or the number that stands there.
+type Rule = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
+
+#[derive(Clone)]
+struct Rules {
+    /// Whether the words for secrets count, and texts that look like secrets.
+    known: bool,
+    /// The host's own, normalised.
+    keys: Vec<String>,
+    /// Their segments; `*` stands for any.
+    pointers: Vec<Vec<String>>,
+    rules: Vec<Rule>,
+}
+
+impl Default for Redaction {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Redaction {
+    /// The rules that hold unless told otherwise.
+    pub fn new() -> Self {
+        Self(Arc::new(Rules { known: true, keys: Vec::new(), pointers: Vec::new(), rules: Vec::new() }))
+    }
+
+    /// No rules: hides nothing but what is added to it. Control characters are escaped all the same.
+    pub fn none() -> Self {
+        Self(Arc::new(Rules { known: false, keys: Vec::new(), pointers: Vec::new(), rules: Vec::new() }))
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Rules)) -> Self {
+        change(Arc::make_mut(&mut self.0));
+        self
+    }
+
+    /// Hides the values of keys that are this one, or end in it: case, `_`, `-` and the like do not matter.
+    pub fn key(self, key: impl AsRef<str>) -> Self {
+        let key = keys::normal(key.as_ref());
+        // An empty one would hide everything.
+        if key.is_empty() { self } else { self.with(|rules| rules.keys.push(key)) }
+    }
+
+    /// Hides what stands at a JSON pointer; `*` in it stands for any key and any index.
+    pub fn pointer(self, pointer: impl AsRef<str>) -> Self {
+        let unescaped = |segment: &str| segment.replace("~1", "/").replace("~0", "~");
+        let segments = pointer.as_ref().split('/').skip(1).map(unescaped).collect();
+        self.with(|rules| rules.pointers.push(segments))
+    }
+
+    /// Hides texts, numbers and booleans for which `hides` says so: it is given the JSON pointer of each, and what
+    /// stands there, texts without their quotes.
+    pub fn rule(self, hides: impl Fn(&str, &str) -> bool + Send + Sync + 'static) -> Self {
+        self.with(|rules| rules.rules.push(Arc::new(hides)))
+    }
+
+    /// A JSON text, compact, with what is to be hidden replaced and control characters escaped. What is not JSON is
+    /// replaced whole: nobody knows what would have to be hidden in it.
+    pub fn json(&self, text: &str) -> String {
+        self.json_up_to(text, usize::MAX)
+    }
+
+    /// The same, cut after so many characters, with `...` where there was more.
+    pub fn json_up_to(&self, text: &str, characters: usize) -> String {
+        match self.rewritten(text, characters, WITHIN) {
+            Some(shown) => truncate(&shown, characters),
+            None => format!("[{} characters that are not JSON]", text.chars().count()),
+        }
+    }
+
+    /// A text that is no JSON: a message, a name. What looks like a secret in it is hidden.
+    pub fn text(&self, text: &str) -> String {
+        let shown = self.0.text(text);
+        if !shown.contains(keys::is_unprintable) {
+            return shown.into_owned();
+        }
+        let escaped = |c: char| if keys::is_unprintable(c) { Err(c.escape_default()) } else { Ok(c) };
+        shown.chars().map(escaped).fold(String::with_capacity(shown.len()), |mut text, c| {
+            match c {
+                Ok(c) => text.push(c),
+                Err(escaped) => text.extend(escaped),
+            }
+            text
+        })
+    }
+
+    /// `None` where it is not JSON, as far as it is read: what lies behind the last character that is asked for is not.
+    fn rewritten(&self, text: &str, characters: usize, within: u8) -> Option<String> {
+        // A character has at most four bytes, so past this there are enough of them.
+        let enough = characters.saturating_mul(4);
+        let mut tokens = Tokens::new(text);
+        let mut out = Out::default();
+        let mut path = Path::default();
+        // How many containers are open that are hidden with what is around them.
+        let mut hidden = 0_u32;
+        while let Some(token) = tokens.next().ok()? {
+            if hidden > 0 {
+                match token {
+                    Token::Open { .. } => hidden += 1,
+                    Token::Close => hidden -= 1,
+                    _ => {}
+                }
+                continue;
+            }
+            match token {
+                Token::Key(key) => {
+                    out.key(&self.0.text(&key));
+                    path.key(key);
+                    continue;
+                }
+                Token::Close => {
+                    if let Some(bracket) = path.close() {
+                        out.close(bracket);
+                    }
+                    continue;
+                }
+                _ => path.next_item(),
+            }
+            if self.0.hides(&path, &token) {
+                out.text(HIDDEN);
+                hidden = u32::from(matches!(token, Token::Open { .. }));
+            } else {
+                match token {
+                    Token::Open { object } => {
+                        out.open(if object { "{" } else { "[" });
+                        path.open(object);
+                    }
+                    Token::Text(text) => out.text(&self.shown(&text, within)),
+                    Token::Bare(text) => out.bare(text),
+                    Token::Key(_) | Token::Close => {}
+                }
+            }
+            if out.json.len() > enough {
+                break;
+            }
+        }
+        Some(out.json)
+    }
+
+    /// A text inside JSON, which may be JSON itself.
+    fn shown<'t>(&self, text: &'t str, within: u8) -> Cow<'t, str> {
+        let is_json = within > 0 && text.trim_start().starts_with(['{', '[', '"']);
+        match is_json.then(|| self.rewritten(text, usize::MAX, within - 1)).flatten() {
+            Some(json) => Cow::Owned(json),
+            None => self.0.text(text),
+        }
+    }
+}
+
+impl Rules {
+    fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if !self.known && self.keys.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        looks::hidden(text, self.known, &|word| self.is_secret(word, false))
+    }
+
+    fn is_secret(&self, key: &str, number: bool) -> bool {
+        let key = keys::normal(key);
+        (self.known && keys::is_secret(&key, number)) || self.keys.iter().any(|own| key.ends_with(own))
+    }
+
+    fn hides(&self, path: &Path<'_>, token: &Token<'_>) -> bool {
+        let (content, number) = match token {
+            Token::Text(text) => (Some(&**text), false),
+            Token::Bare(text) => (Some(*text), text.starts_with(|c: char| c == '-' || c.is_ascii_digit())),
+            _ => (None, false),
+        };
+        if path.last_key().is_some_and(|key| self.is_secret(key, number)) {
+            return true;
+        }
+        if self.pointers.iter().any(|pointer| path.is(pointer)) {
+            return true;
+        }
+        let Some(content) = content.filter(|_| !self.rules.is_empty()) else { return false };
+        let pointer = path.to_string();
+        self.rules.iter().any(|rule| rule(&pointer, content))
+    }
+}
+
+impl fmt::Debug for Redaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Rules { known, keys, pointers, rules } = &*self.0;
+        f.debug_struct("Redaction")
+            .field("known", known)
+            .field("keys", keys)
+            .field("pointers", pointers)
+            .field("rules", &rules.len())
+            .finish()
+    }
+}
+
+impl PartialEq for Redaction {
+    /// The same keys and pointers, and the very same rules.
+    fn eq(&self, other: &Self) -> bool {
+        let (one, other) = (&*self.0, &*other.0);
+        let same_rules = one.rules.len() == other.rules.len()
+            && one.rules.iter().zip(&other.rules).all(|(one, other)| Arc::ptr_eq(one, other));
+        same_rules && one.known == other.known && one.keys == other.keys && one.pointers == other.pointers
+    }
+}
+
+impl Eq for Redaction {}

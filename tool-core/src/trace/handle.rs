@@ -1,0 +1,97 @@
+//! A span that no single future holds: of a conversation, of a response whose body is read elsewhere. S1
+
+use super::attributes;
+use super::distributed::{self, DistributedContext};
+use super::in_span::Inside;
+use super::kind::{SpanKind, SpanStatus};
+use super::record::SpanError;
+use super::span::{Opening, Span, open};
+use serde_json::Value;
+use std::borrow::Cow;
+use std::fmt;
+
+/// A span that is open for as long as this lives, in whatever tasks the work goes on: [`end`](Self::end) and
+/// [`fail`](Self::fail) close it; dropped before that, it is closed as cancelled.
+///
+/// ```
+/// use tool_core::trace::{self, Collector, SpanHandle, SpanKind, SpanStatus};
+///
+/// let collector = Collector::new();
+/// collector.run_sync(|| {
+///     let conversation = SpanHandle::open(SpanKind::Agent, "clerk");
+///     let task = std::thread::scope(|threads| {
+///         threads.spawn(|| conversation.run(|| trace::in_scope(SpanKind::Section, "order", || ()))).join()
+///     });
+///     task.expect("no panic");
+///     conversation.end();
+/// });
+/// let report = collector.report();
+/// let found = report.spans().iter().map(|span| (span.label(), span.status())).collect::<Vec<_>>();
+/// assert_eq!(found, [("section:order".into(), SpanStatus::Ok), ("agent:clerk".into(), SpanStatus::Ok)]);
+/// ```
+#[must_use = "a span whose handle is dropped is closed as cancelled"]
+pub struct SpanHandle(Option<Span>);
+
+impl SpanHandle {
+    /// Opens a span in the one that the thread is in. Where none is around it and no collector was told of, it goes to
+    /// the process's own.
+    pub fn open(kind: SpanKind, name: impl Into<Cow<'static, str>>) -> Self {
+        Self(open(Opening { kind, name: name.into().into(), site: 0, call_id: None }))
+    }
+
+    /// Runs work that is no future inside it.
+    pub fn run<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _inside = self.0.as_ref().and_then(Span::enter);
+        work()
+    }
+
+    /// The future `work`, inside this span wherever it is polled. The span does not end with it.
+    pub fn inside<F: Future>(&self, work: F) -> Inside<F> {
+        match self.0.as_ref().and_then(Span::scope) {
+            Some(scope) => Inside::new(scope.clone(), work),
+            None => Inside::here(work),
+        }
+    }
+
+    /// What else is to be known of it, under a name of OpenTelemetry's: see [`attribute`](super::attribute).
+    pub fn attribute(&self, key: &'static str, value: impl Into<Value>) {
+        if let Some(scope) = self.0.as_ref().and_then(Span::scope) {
+            attributes::add(scope, key, value.into());
+        }
+    }
+
+    /// Its context, for another process. S9
+    pub fn context(&self) -> DistributedContext {
+        self.run(distributed::export)
+    }
+
+    /// Closes it: the work is done.
+    pub fn end(mut self) {
+        self.close(SpanStatus::Ok.into());
+    }
+
+    /// Closes it with an error: its `kind`, one of few, and what of it may be shown.
+    pub fn fail(mut self, kind: &'static str, message: Option<&str>) {
+        self.close(SpanError { kind, message: message.map(Into::into) }.into());
+    }
+
+    fn close(&mut self, end: super::End) {
+        if let Some(span) = self.0.take() {
+            span.close(end);
+        }
+    }
+}
+
+impl Drop for SpanHandle {
+    fn drop(&mut self) {
+        if self.0.is_some() && std::thread::panicking() {
+            self.close(SpanStatus::Panicked.into());
+        }
+    }
+}
+
+impl fmt::Debug for SpanHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SpanHandle").field("open", &self.0.is_some()).finish()
+    }
+}
