@@ -27,6 +27,9 @@ impl Planner {
         let url = format!("{}/v1/chat/completions", self.base_url);
         let answer = Question { provider: Provider::OpenAiChat, model: "gpt-5-mini", url, body }.ask().await?;
         let events = protocol(Provider::OpenAiChat).push(&answer);
-        Ok(events.into_iter().filter_map(|event| if let Event::Call(call) = event { Some(call) } else { None }).collect())
+        Ok(events
+            .into_iter()
+            .filter_map(|event| if let Event::Call(call) = event { Some(call) } else { None })
+            .collect())
     }
 }

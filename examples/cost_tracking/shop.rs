@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use std::error::Error;
 use tool_adapters::reqwest_middleware::TraceMiddleware;
 use tool_adapters::{Provider, observe};
 use tool_core::trace::{self, Cost};
@@ -29,7 +28,7 @@ impl Shop {
             "messages": [{"role": "user", "content": format!("Sum up the reviews of: {product}")}]});
         let url = format!("{}/v1/messages", self.providers);
         let question = Question { provider: Provider::Anthropic, model: "claude-haiku-4-5", url, body };
-        let answer = question.ask().await.map_err(|error| ToolError::transient(error.to_string()))?;
+        let answer = question.ask().await.map_err(|error| ToolError::transient(error.without_url().to_string()))?;
         let answer: Value = serde_json::from_slice(&answer).map_err(|error| ToolError::internal(error.to_string()))?;
         Ok(Summary { text: answer["content"][0]["text"].as_str().unwrap_or_default().to_owned() })
     }
@@ -38,9 +37,8 @@ impl Shop {
     #[tool(name = "B", category = "retrieval")]
     async fn stock(&self, ctx: &RunContext, product: &str, count: u32) -> Result<Value, ToolError> {
         // The request is a span of its own, and the service goes on with the trace: its address is one of ours.
-        let client = reqwest_middleware::ClientBuilder::new(reqwest::Client::new())
-            .with(TraceMiddleware::new().propagate_to(["127.0.0.1"]))
-            .build();
+        let client = TraceMiddleware::new().propagate_to(["127.0.0.1"]).client(reqwest::Client::builder());
+        let client = client.map_err(|error| ToolError::internal(error.to_string()))?;
         let failed = |error: reqwest_middleware::Error| ToolError::transient(error.without_url().to_string());
         let url = format!("{}/stock?product={product}&count={count}", self.warehouse);
         let answer = client.get(url).send().await.map_err(failed)?;
@@ -60,11 +58,11 @@ pub(crate) struct Question {
 
 impl Question {
     /// Asks it in a span of its own, which has what the answer says was used.
-    pub(crate) async fn ask(self) -> Result<Vec<u8>, Box<dyn Error + Send + Sync>> {
+    pub(crate) async fn ask(self) -> Result<Vec<u8>, reqwest::Error> {
         trace::try_llm(self.model, async move {
             let answer = reqwest::Client::new().post(self.url).json(&self.body).send().await?;
             let bytes = answer.error_for_status()?.bytes().await?.to_vec();
-            if let Some(used) = observe::model_use(self.provider, &bytes) {
+            if let Some(used) = observe::observed(self.provider, &bytes) {
                 trace::record(used);
             }
             Ok(bytes)

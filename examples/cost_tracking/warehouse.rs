@@ -11,7 +11,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
-use tool_core::trace::{self, Cost, DistributedContext};
+use tool_adapters::reqwest_middleware::received_from_trusted;
+use tool_core::trace::{self, Cost};
 
 /// The process, as the one that started it sees it.
 pub(crate) struct Warehouse {
@@ -58,9 +59,8 @@ pub(crate) async fn serve() -> Result<(), Box<dyn Error>> {
 }
 
 async fn stock(headers: HeaderMap, Query(query): Query<HashMap<String, String>>) -> Json<Value> {
-    let pairs = headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
     // Trusted: it listens to this machine alone, so the customer's name is our own.
-    let context = DistributedContext::from_trusted_pairs(pairs);
+    let context = received_from_trusted(&headers);
     let look_up = async {
         trace::spend("shelf scan", Cost::micros(150));
         Json(json!({"product": query.get("product"), "in_stock": 12}))

@@ -3,6 +3,7 @@
 #![allow(unreachable_pub)] // a test's modules are nobody's interface
 #![allow(clippy::pedantic, clippy::too_many_arguments)] // its tools are written for what they show
 
+mod agent;
 mod bad_input;
 mod collisions;
 mod contexts;
@@ -20,3 +21,4 @@ mod raw;
 mod run_context;
 mod shapes;
 mod support;
+mod trace;

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use std::future::Future;
+use tool_core::trace::{Collector, SpanRecord, SpanStatus};
 use tool_core::{ErrorKind, IntoTool, RunContext, ToolContext, ToolResponse};
 
 /// Runs a future to its end.
@@ -33,4 +34,20 @@ pub fn failure(tools: &ToolContext, name: &str, arguments: impl ToString) -> (Er
     let response = call(tools, name, arguments);
     let error = response.error().unwrap_or_else(|| panic!("succeeded: {}", response.to_json()));
     (error.kind, error.message.clone())
+}
+
+/// The labels on the way from the root to each span, and its status, in the order in which they ended.
+pub fn paths(collector: &Collector) -> Vec<(String, SpanStatus)> {
+    let report = collector.report();
+    let path = |span: &SpanRecord| {
+        let mut labels = vec![span.label()];
+        let mut parent = span.parent();
+        while let Some(above) = report.spans().iter().find(|above| Some(above.span_id()) == parent) {
+            labels.push(above.label());
+            parent = above.parent();
+        }
+        labels.reverse();
+        (labels.join("/"), span.status())
+    };
+    report.spans().iter().map(path).collect()
 }

@@ -44,7 +44,7 @@ fn text_of(folder: &Path) -> String {
 #[test]
 fn tools_and_calls_know_nothing_of_the_runtime() {
     let core = super::root().join("tool-core/src");
-    for folder in ["tool", "call", "json", "schema", "arguments", "response"] {
+    for folder in ["tool", "call", "json", "schema", "arguments", "response", "trace"] {
         assert!(!text_of(&core.join(folder)).contains("crate::runtime"), "{folder}");
     }
 }

@@ -23,12 +23,19 @@ pub mod journal;
 pub mod manifest;
 #[cfg(feature = "mcp")]
 pub mod mcp;
+pub mod observe;
+#[cfg(feature = "otel")]
+pub mod otel;
 pub mod protocol;
 mod provider;
 pub mod provider_tools;
 #[cfg(feature = "redis")]
 pub mod redis;
 pub mod report;
+#[cfg(any(feature = "http", feature = "reqwest-middleware"))]
+mod request_span;
+#[cfg(feature = "reqwest-middleware")]
+pub mod reqwest_middleware;
 #[cfg(feature = "rig")]
 pub mod rig;
 mod schema;

@@ -83,6 +83,9 @@ pub use tool::{
 #[doc = include_str!("docs/tool_error.md")]
 #[doc(inline)]
 pub use tool_macros::ToolError;
+#[doc = include_str!("docs/agent.md")]
+#[doc(inline)]
+pub use tool_macros::agent;
 #[doc = include_str!("docs/tool.md")]
 #[doc(inline)]
 pub use tool_macros::tool;

@@ -58,7 +58,7 @@ struct Rules {
     keys: Vec<String>,
     /// Their segments; `*` stands for any.
     pointers: Vec<Vec<String>>,
-    rules: Vec<Rule>,
+    own: Vec<Rule>,
 }
 
 impl Default for Redaction {
@@ -70,12 +70,12 @@ impl Default for Redaction {
 impl Redaction {
     /// The rules that hold unless told otherwise.
     pub fn new() -> Self {
-        Self(Arc::new(Rules { known: true, keys: Vec::new(), pointers: Vec::new(), rules: Vec::new() }))
+        Self(Arc::new(Rules { known: true, keys: Vec::new(), pointers: Vec::new(), own: Vec::new() }))
     }
 
     /// No rules: hides nothing but what is added to it. Control characters are escaped all the same.
     pub fn none() -> Self {
-        Self(Arc::new(Rules { known: false, keys: Vec::new(), pointers: Vec::new(), rules: Vec::new() }))
+        Self(Arc::new(Rules { known: false, keys: Vec::new(), pointers: Vec::new(), own: Vec::new() }))
     }
 
     fn with(mut self, change: impl FnOnce(&mut Rules)) -> Self {
@@ -100,7 +100,20 @@ impl Redaction {
     /// Hides texts, numbers and booleans for which `hides` says so: it is given the JSON pointer of each, and what
     /// stands there, texts without their quotes.
     pub fn rule(self, hides: impl Fn(&str, &str) -> bool + Send + Sync + 'static) -> Self {
-        self.with(|rules| rules.rules.push(Arc::new(hides)))
+        self.with(|rules| rules.own.push(Arc::new(hides)))
+    }
+
+    /// These rules and others.
+    pub(crate) fn and(&self, other: &Self) -> Self {
+        if self == other {
+            return self.clone();
+        }
+        let (mut rules, other) = ((*self.0).clone(), &*other.0);
+        rules.known |= other.known;
+        rules.keys.extend_from_slice(&other.keys);
+        rules.pointers.extend_from_slice(&other.pointers);
+        rules.own.extend_from_slice(&other.own);
+        Self(Arc::new(rules))
     }
 
     /// A JSON text, compact, with what is to be hidden replaced and control characters escaped. What is not JSON is
@@ -111,10 +124,15 @@ impl Redaction {
 
     /// The same, cut after so many characters, with `...` where there was more.
     pub fn json_up_to(&self, text: &str, characters: usize) -> String {
-        match self.rewritten(text, characters, WITHIN) {
+        match self.rewritten(text, characters, WITHIN, false) {
             Some(shown) => truncate(&shown, characters),
             None => format!("[{} characters that are not JSON]", text.chars().count()),
         }
+    }
+
+    /// The beginning of a JSON text that was cut, as far as it is whole, with `...`.
+    pub(crate) fn beginning(&self, text: &str) -> String {
+        format!("{}...", self.rewritten(text, usize::MAX, WITHIN, true).unwrap_or_default())
     }
 
     /// A text that is no JSON: a message, a name. What looks like a secret in it is hidden.
@@ -134,7 +152,8 @@ impl Redaction {
     }
 
     /// `None` where it is not JSON, as far as it is read: what lies behind the last character that is asked for is not.
-    fn rewritten(&self, text: &str, characters: usize, within: u8) -> Option<String> {
+    /// Of a text that was `cut` it is what stands before the first token that is not whole.
+    fn rewritten(&self, text: &str, characters: usize, within: u8, cut: bool) -> Option<String> {
         // A character has at most four bytes, so past this there are enough of them.
         let enough = characters.saturating_mul(4);
         let mut tokens = Tokens::new(text);
@@ -142,7 +161,13 @@ impl Redaction {
         let mut path = Path::default();
         // How many containers are open that are hidden with what is around them.
         let mut hidden = 0_u32;
-        while let Some(token) = tokens.next().ok()? {
+        loop {
+            let token = match tokens.next() {
+                Ok(Some(token)) => token,
+                Ok(None) => break,
+                Err(_) if cut => break,
+                Err(_) => return None,
+            };
             if hidden > 0 {
                 match token {
                     Token::Open { .. } => hidden += 1,
@@ -189,7 +214,7 @@ impl Redaction {
     /// A text inside JSON, which may be JSON itself.
     fn shown<'t>(&self, text: &'t str, within: u8) -> Cow<'t, str> {
         let is_json = within > 0 && text.trim_start().starts_with(['{', '[', '"']);
-        match is_json.then(|| self.rewritten(text, usize::MAX, within - 1)).flatten() {
+        match is_json.then(|| self.rewritten(text, usize::MAX, within - 1, false)).flatten() {
             Some(json) => Cow::Owned(json),
             None => self.0.text(text),
         }
@@ -221,20 +246,20 @@ impl Rules {
         if self.pointers.iter().any(|pointer| path.is(pointer)) {
             return true;
         }
-        let Some(content) = content.filter(|_| !self.rules.is_empty()) else { return false };
+        let Some(content) = content.filter(|_| !self.own.is_empty()) else { return false };
         let pointer = path.to_string();
-        self.rules.iter().any(|rule| rule(&pointer, content))
+        self.own.iter().any(|rule| rule(&pointer, content))
     }
 }
 
 impl fmt::Debug for Redaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Rules { known, keys, pointers, rules } = &*self.0;
+        let Rules { known, keys, pointers, own } = &*self.0;
         f.debug_struct("Redaction")
             .field("known", known)
             .field("keys", keys)
             .field("pointers", pointers)
-            .field("rules", &rules.len())
+            .field("rules", &own.len())
             .finish()
     }
 }
@@ -243,8 +268,8 @@ impl PartialEq for Redaction {
     /// The same keys and pointers, and the very same rules.
     fn eq(&self, other: &Self) -> bool {
         let (one, other) = (&*self.0, &*other.0);
-        let same_rules = one.rules.len() == other.rules.len()
-            && one.rules.iter().zip(&other.rules).all(|(one, other)| Arc::ptr_eq(one, other));
+        let same_rules = one.own.len() == other.own.len()
+            && one.own.iter().zip(&other.own).all(|(one, other)| Arc::ptr_eq(one, other));
         same_rules && one.known == other.known && one.keys == other.keys && one.pointers == other.pointers
     }
 }

@@ -1,6 +1,7 @@
 //! What tool-adapters shares with this crate. Not public: it changes without notice.
 
 pub use crate::pointer::{child, percent_decoded};
+pub use crate::runtime::PrometheusText;
 pub use crate::schema::walk::{LIST, NAMED, ONE, is_annotation, is_schema};
 pub use crate::text::hex;
 

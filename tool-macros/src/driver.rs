@@ -1,15 +1,16 @@
-//! The three macros, from tokens to tokens: parse, lower, check, and then expand or fall back.
+//! The macros, from tokens to tokens: parse, lower, check, and then expand or fall back.
 
 use proc_macro2::TokenStream;
 use syn::{Attribute, Generics, Ident, Item};
 
+use crate::attr::agent::AgentOptions;
 use crate::attr::tool::ToolOptions;
 use crate::attr::tool_error::ToolErrorOptions;
 use crate::attr::toolset::ToolsetOptions;
 use crate::attr::{from_call, is};
 use crate::errors::Errors;
 use crate::expand::tool_error::{ErrorType, Shape};
-use crate::expand::{block, function, tool_error};
+use crate::expand::{block, function, tool_error, traced};
 use crate::input::{Block, Function, head_of};
 use crate::model::lower;
 use crate::{check, fallback};
@@ -35,11 +36,40 @@ pub(crate) fn tool(args: TokenStream, item: &TokenStream) -> TokenStream {
     let Some(function) = errors.take(parsed) else {
         return fallback::unread(&errors.into_tokens().unwrap_or_default(), item);
     };
-    let tool = lower::tool(&function, options, &mut errors);
+    let krate = options.krate.clone();
+    let tool = lower::tool(&function, options, krate.as_ref(), &mut errors);
     check::function(&tool, &mut errors);
     match errors.into_tokens() {
         None => function::expand(&tool),
         Some(errors) => fallback::function(&errors, &function),
+    }
+}
+
+pub(crate) fn agent(args: TokenStream, item: &TokenStream) -> TokenStream {
+    let mut errors = Errors::default();
+    let options = AgentOptions::parse(&from_call("agent", args), &mut errors);
+    let parsed = syn::parse2::<Function>(item.clone()).map_err(|error| no_agent(item, error));
+    if let Some(function) = errors.take(parsed) {
+        check::agent(&function, &mut errors);
+        if errors.is_empty() {
+            return traced::agent(item, &function, &options);
+        }
+    }
+    fallback::unread(&errors.into_tokens().unwrap_or_default(), item)
+}
+
+/// A better word than "expected `fn`" for `#[agent]` on a struct.
+fn no_agent(item: &TokenStream, error: syn::Error) -> syn::Error {
+    match syn::parse2::<Item>(item.clone()) {
+        Ok(Item::Fn(_)) | Err(_) => error,
+        Ok(Item::Impl(item)) => syn::Error::new_spanned(
+            item.self_ty,
+            "`#[agent]` goes on a function\nhelp: move it to the method that does the agent's work",
+        ),
+        Ok(_) => syn::Error::new_spanned(
+            head_of(&item.clone().into_iter().collect::<Vec<_>>()),
+            "`#[agent]` goes on a function\nhelp: move it to the `fn` that does the agent's work",
+        ),
     }
 }
 

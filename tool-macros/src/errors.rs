@@ -33,6 +33,10 @@ impl Errors {
         result.map_err(|error| self.push(error)).ok()
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// The `compile_error!`s of all mistakes; nothing where there is none.
     pub(crate) fn into_tokens(self) -> Option<TokenStream> {
         self.0.map(Error::into_compile_error)

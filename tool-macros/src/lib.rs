@@ -1,4 +1,4 @@
-//! The macros of `tool-core`: `#[toolset]`, `#[tool]` and `#[derive(ToolError)]`.
+//! The macros of `tool-core`: `#[toolset]`, `#[tool]`, `#[agent]` and `#[derive(ToolError)]`.
 //!
 //! Use them through `tool_core`, where they are documented with examples; this crate is not a dependency of its own.
 //!
@@ -44,6 +44,14 @@ pub fn toolset(args: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn tool(args: TokenStream, item: TokenStream) -> TokenStream {
     driver::tool(args.into(), &item.into()).into()
+}
+
+/// Runs a function inside an agent's span: all of its body, set-up code too. The function stays what it was.
+///
+/// Options: the name, which stands alone and is the function's where there is none; `crate`.
+#[proc_macro_attribute]
+pub fn agent(args: TokenStream, item: TokenStream) -> TokenStream {
+    driver::agent(args.into(), &item.into()).into()
 }
 
 /// Tells the model what went wrong: `Display` is shown, with the kind and flags that `#[tool_error(..)]` gives.

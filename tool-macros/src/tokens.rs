@@ -121,6 +121,15 @@ pub(crate) fn located(tokens: impl ToTokens) -> Span {
     first.map_or_else(Span::mixed_site, |tree| tree.span().resolved_at(Span::mixed_site()))
 }
 
+/// The tokens of a path, at another place.
+pub(crate) fn respanned(tokens: &TokenStream, place: Span) -> TokenStream {
+    let each = tokens.clone().into_iter().map(|mut tree| {
+        tree.set_span(place.resolved_at(tree.span()));
+        tree
+    });
+    each.collect()
+}
+
 /// The line a token stands on, counted from 1; 0 where there is no compiler to ask.
 pub(crate) fn line(span: Span) -> u32 {
     if proc_macro_available() { u32::try_from(span.unwrap().line()).unwrap_or_default() } else { 0 }

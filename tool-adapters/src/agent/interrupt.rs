@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 use tokio::sync::watch;
+use tool_core::__shared::cancelled;
 use tool_core::runtime::{AboutModel, Model, ModelRequest, ModelStep};
 use tool_core::{Session, ToolError};
 
@@ -60,7 +61,7 @@ impl<M: Model> Model for Interruptible<'_, M> {
         let request = ModelRequest { instructions: &instructions, ..request };
         tokio::select! {
             biased;
-            _ = self.count.wait_for(|count| *count != before) => Ok(ModelStep::default()),
+            _ = self.count.wait_for(|count| *count != before) => Err(cancelled("the turn was interrupted")),
             step = self.model.step(request) => step,
         }
     }

@@ -37,6 +37,11 @@
 //! next begins, so that what a person approves after the reply still belongs to it; [`end_turn`](AgentLoop::end_turn)
 //! ends it earlier. How many steps of calls a reply takes is the policy's `max_tool_steps`.
 //!
+//! # Spans
+//!
+//! Each reply is an `agent` span of the agent's name ([`named`](AgentLoop::named)), and so is what a person approves; the
+//! questions to the model and the calls are in it, with what they cost. See [`trace`](tool_core::trace).
+//!
 //! # What a person has to approve
 //!
 //! Such a call is answered `CONFIRMATION_REQUIRED`, and the model says so. Its id has its result with that, so what
@@ -62,6 +67,7 @@
 //! # }
 //! ```
 
+mod about;
 mod interrupt;
 mod key;
 mod note;
@@ -73,6 +79,7 @@ mod tests;
 pub use interrupt::Interrupter;
 pub use retry::Retry;
 
+pub(crate) use about::about;
 #[cfg(feature = "http")]
 pub(crate) use key::setting;
 pub(crate) use key::{ApiKey, Defaults, address, told};
@@ -80,8 +87,10 @@ pub(crate) use note::{Word, note};
 #[cfg(feature = "websocket")]
 pub(crate) use note::{call_id, later};
 
+use std::borrow::Cow;
 use tool_core::runtime::{History, Message, Model, Reply, Turn};
-use tool_core::{Session, ToolError, ToolResponse};
+use tool_core::trace::{SpanHandle, SpanKind};
+use tool_core::{ErrorKind, Session, ToolError, ToolResponse};
 
 /// A conversation: see the [module](self).
 ///
@@ -90,6 +99,7 @@ use tool_core::{Session, ToolError, ToolResponse};
 #[derive(Debug)]
 pub struct AgentLoop<M> {
     model: M,
+    name: Cow<'static, str>,
     instructions: String,
     history: History,
     interrupter: Interrupter,
@@ -109,6 +119,7 @@ impl<M: Model> AgentLoop<M> {
     pub fn with_history(session: Session, model: M, history: History) -> Self {
         Self {
             model,
+            name: Cow::Borrowed("agent"),
             instructions: String::new(),
             history,
             interrupter: Interrupter::new(session),
@@ -124,29 +135,46 @@ impl<M: Model> AgentLoop<M> {
         self
     }
 
+    /// What the agent is called, in spans and sums; `agent` unless told.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.name = name.into();
+        self
+    }
+
     /// Says something to the model and lets it reply. A new turn.
     ///
     /// What a tool of the turn before wanted said in this one stands before the reply's text. Once the session has
     /// ended, the reply is the error `SESSION_INACTIVE`.
     pub async fn say(&mut self, text: impl Into<String>) -> Reply {
-        let text = text.into();
-        self.turn(Some(text)).await
+        let (text, span) = (text.into(), self.span());
+        let reply = span.inside(self.turn(Some(text))).await;
+        close(span, &reply);
+        reply
     }
 
     /// Lets the model speak first, as the agent enters the conversation: tools that are `ignore_on_enter` are not shown
     /// to it. L15
     pub async fn enter(&mut self) -> Reply {
-        self.turn(None).await
+        let span = self.span();
+        let reply = span.inside(self.turn(None)).await;
+        close(span, &reply);
+        reply
     }
 
     /// Lets the model go on in the same turn, such as after [`approve`](Self::approve).
     pub async fn resume(&mut self) -> Reply {
-        self.reply(Some(String::new())).await
+        let span = self.span();
+        let reply = span.inside(self.reply(Some(String::new()))).await;
+        close(span, &reply);
+        reply
     }
 
     /// Runs a call that waited for a person, who agreed to it. What came of it is in the history too.
     pub async fn approve(&mut self, token: &str) -> ToolResponse {
-        let response = self.session().approve(token).await;
+        let span = self.span();
+        let response = span.inside(self.session().approve(token)).await;
+        span.end();
         self.noted(response, Word::Approved)
     }
 
@@ -178,8 +206,8 @@ impl<M: Model> AgentLoop<M> {
 
     /// The same conversation with a model of another type.
     pub fn with_model<N: Model>(self, model: N) -> AgentLoop<N> {
-        let Self { instructions, history, interrupter, open, ended, .. } = self;
-        AgentLoop { model, instructions, history, interrupter, open, ended }
+        let Self { name, instructions, history, interrupter, open, ended, .. } = self;
+        AgentLoop { model, name, instructions, history, interrupter, open, ended }
     }
 
     /// The model.
@@ -217,6 +245,11 @@ impl<M: Model> AgentLoop<M> {
         self.interrupter.interrupt()
     }
 
+    /// What the agent does next, as a span. S1
+    fn span(&self) -> SpanHandle {
+        SpanHandle::open(SpanKind::Agent, self.name.clone())
+    }
+
     async fn turn(&mut self, text: Option<String>) -> Reply {
         let opening = self.end_turn().await.and_then(|turn| turn.pending_message);
         let mut reply = Reply::default();
@@ -242,12 +275,24 @@ impl<M: Model> AgentLoop<M> {
             None => session.reply_on_enter(&mut model, &mut self.history).await,
         };
         // Where it came before the loop had begun to look.
-        reply.interrupted |= model.was_interrupted();
+        if model.was_interrupted() {
+            reply.interrupted = true;
+            reply.error.take_if(|error| error.kind() == ErrorKind::Cancelled);
+        }
         reply
     }
 
     fn noted(&mut self, response: ToolResponse, word: Word) -> ToolResponse {
         self.history.extend(note(&response, word).map(Message::User));
         response
+    }
+}
+
+/// Closes the span of a reply.
+fn close(span: SpanHandle, reply: &Reply) {
+    match &reply.error {
+        Some(error) => span.fail_with(error),
+        None if reply.interrupted => drop(span),
+        None => span.end(),
     }
 }

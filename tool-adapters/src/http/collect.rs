@@ -2,11 +2,12 @@
 
 use super::Listener;
 use super::failure::{Again, Failure};
+use super::seen::Seen;
 use crate::agent::ApiKey;
 use crate::protocol::{Event, Finish, ProtocolError};
 use crate::{Declarations, Provider};
 use serde_json::Value;
-use tool_core::runtime::{ModelStep, Native, Usage};
+use tool_core::runtime::{ModelStep, Native};
 use tool_core::{ToolCall, ToolError};
 
 /// What an answer has said so far.
@@ -22,9 +23,7 @@ pub(super) struct Collected<'a> {
     /// The ids of calls that were cut off.
     cut: Vec<String>,
     items: Vec<Value>,
-    usage: Usage,
-    response_id: Option<String>,
-    model: Option<String>,
+    seen: Seen,
     finish: Option<Finish>,
     /// The first thing that was wrong.
     trouble: Option<ProtocolError>,
@@ -36,6 +35,7 @@ impl<'a> Collected<'a> {
         declarations: &'a Declarations,
         key: Option<&'a ApiKey>,
         listener: Option<&'a mut Listener>,
+        seen: Seen,
     ) -> Self {
         Self {
             provider,
@@ -47,9 +47,7 @@ impl<'a> Collected<'a> {
             calls: Vec::new(),
             cut: Vec::new(),
             items: Vec::new(),
-            usage: Usage::default(),
-            response_id: None,
-            model: None,
+            seen,
             finish: None,
             trouble: None,
         }
@@ -65,15 +63,14 @@ impl<'a> Collected<'a> {
         let event = self.restored(event);
         if let Some(listener) = &mut self.listener {
             listener(&event);
-            self.shown |=
-                !matches!(event, Event::Response { .. } | Event::Usage(_) | Event::Unknown(_) | Event::Error(_));
+            self.shown |= !is_aside(&event);
         }
         match event {
             Event::Text(text) => self.text.push_str(&text),
             Event::Call(call) => self.calls.push(call),
             Event::Item(item) => self.items.push(item),
-            Event::Usage(usage) => self.usage = usage,
-            Event::Response { id, model } => (self.response_id, self.model) = (id, model),
+            Event::Response { id, model } => self.seen.response(id, model),
+            Event::Usage(usage) => self.seen.usage(usage),
             Event::Finished(finish) => self.finish = Some(finish),
             Event::Error(error) => self.wrong(error),
             _ => {}
@@ -182,11 +179,16 @@ impl<'a> Collected<'a> {
             text: Some(self.text).filter(|text| !text.is_empty()),
             calls: calls.collect(),
             native,
-            usage: self.usage,
-            model: self.model,
-            response_id: self.response_id,
+            usage: self.seen.used(),
+            model: self.seen.model(),
+            response_id: self.seen.response_id(),
         }
     }
+}
+
+/// Whether it is no part of what the model says.
+fn is_aside(event: &Event) -> bool {
+    matches!(event, Event::Response { .. } | Event::Usage(_) | Event::Unknown(_) | Event::Error(_))
 }
 
 /// A call of an answer that grew too long. It gets its answer, which is that its arguments are not JSON; but where none

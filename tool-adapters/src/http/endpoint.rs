@@ -109,6 +109,11 @@ fn path(provider: Provider, model: &str, stream: bool) -> Vec<String> {
 }
 
 impl Place {
+    /// Whether nobody has named another address than the provider's own.
+    pub(super) fn is_home(&self, provider: Provider) -> bool {
+        self.base_url.is_none() && host(provider).is_ok_and(|host| setting(host.base_env).is_none())
+    }
+
     /// Where to ask.
     pub(super) fn endpoint(&self, provider: Provider, model: &str, stream: bool) -> Result<Endpoint, ToolError> {
         let host = host(provider)?;

@@ -3,15 +3,16 @@
 use super::collect::Collected;
 use super::endpoint::Endpoint;
 use super::failure::{Again, Failure};
+use super::seen::Seen;
 use super::{HttpModel, Listener, Settings};
 use crate::agent::ApiKey;
-use crate::{Declarations, Protocol, protocol};
+use crate::{Declarations, Protocol, protocol, request_span};
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
-use reqwest::{Client, Response};
+use reqwest::{Client, Method, Response};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout_at};
-use tool_core::ToolError;
-use tool_core::runtime::ModelStep;
+use tool_core::runtime::{AboutModel, Model, ModelStep};
+use tool_core::{ToolError, trace};
 
 /// The bytes of an error's body that are read.
 const ERROR_BODY: usize = 64 * 1024;
@@ -25,15 +26,21 @@ impl HttpModel {
         let mut failed = 0;
         loop {
             let clock = Clock { deadline, idle: self.settings.timeouts.idle };
-            let attempt = Attempt { endpoint: &endpoint, client: &client, settings: &self.settings, clock };
+            let about = self.about();
+            let attempt = Attempt { endpoint: &endpoint, client: &client, settings: &self.settings, clock, about };
             let protocol = self.protocol.take().unwrap_or_else(|| protocol(self.provider));
-            let failure = match attempt.run(&body, declarations, protocol, self.listener.as_mut()).await {
+            // Each attempt is a span of its own, in that of the question.
+            let span = request_span::open(&Method::POST, &endpoint.url);
+            let run = attempt.run(&body, declarations, protocol, self.listener.as_mut());
+            let failure = match span.inside(run).await {
                 Ok((step, protocol)) => {
                     self.protocol = Some(protocol);
+                    span.end();
                     return Ok(step);
                 }
                 Err(failure) => failure,
             };
+            span.fail_with(&failure.error);
             failed += 1;
             let Some(wait) = self.wait(&failure, failed).filter(|wait| Instant::now() + *wait < deadline) else {
                 return Err(failure.error);
@@ -88,6 +95,7 @@ struct Attempt<'a> {
     client: &'a Client,
     settings: &'a Settings,
     clock: Clock,
+    about: AboutModel,
 }
 
 impl Attempt<'_> {
@@ -99,7 +107,8 @@ impl Attempt<'_> {
         listener: Option<&mut Listener>,
     ) -> Result<(ModelStep, Box<dyn Protocol>), Failure> {
         let mut response = self.send(body).await?;
-        let mut collected = Collected::new(protocol.provider(), declarations, self.key(), listener);
+        let seen = Seen::new(self.about.clone());
+        let mut collected = Collected::new(protocol.provider(), declarations, self.key(), listener, seen);
         let mut bytes = 0_usize;
         let broken = loop {
             match self.chunk(&mut response).await {
@@ -128,6 +137,7 @@ impl Attempt<'_> {
             .body(body.to_owned());
         let sent = self.clock.hold(request.send()).await?;
         let mut response = sent.map_err(|error| Failure::of_transport(&error, self.key()))?;
+        trace::attribute(request_span::STATUS, response.status().as_u16());
         if response.status().is_success() {
             return Ok(response);
         }

@@ -48,14 +48,20 @@
 //! - else the reply ends with the error.
 //!
 //! Dropping the future of a step closes the connection.
+//!
+//! # Spans
+//!
+//! Each attempt is an `http` span. What it has used is told to the span around it: by the loop, which has a span for the
+//! question, and counts it once however often it was asked; or, where a step is asked for by itself, as what was seen.
 
 mod build;
 mod collect;
 mod endpoint;
 mod exchange;
 mod failure;
+mod seen;
 
-use crate::agent::Retry;
+use crate::agent::{Retry, about};
 use crate::protocol::{Event, Request};
 use crate::{Declarations, DeclareOptions, Protocol, Provider, declare_tools, protocol};
 use endpoint::Place;
@@ -63,7 +69,7 @@ use serde_json::{Map, Value};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tool_core::runtime::{Model, ModelRequest, ModelStep};
+use tool_core::runtime::{AboutModel, Model, ModelRequest, ModelStep};
 use tool_core::{ProviderTool, ToolError};
 
 pub use build::client_builder;
@@ -158,6 +164,10 @@ impl Model for HttpModel {
             extra: &self.settings.extra,
         });
         self.ask(body.to_string(), &declarations).await
+    }
+
+    fn about(&self) -> AboutModel {
+        about(self.provider, &self.model, self.place.is_home(self.provider))
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::agent::{ApiKey, Retry};
 use crate::{DeclareOptions, Provider};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -12,6 +13,7 @@ use tool_core::ToolResponse;
 pub struct LiveModel {
     pub(super) provider: Provider,
     pub(super) model: String,
+    pub(super) name: Cow<'static, str>,
     pub(super) base_url: Option<String>,
     pub(super) api_key: Option<ApiKey>,
     pub(super) headers: Vec<(String, String)>,
@@ -52,6 +54,7 @@ impl LiveModel {
         Self {
             provider,
             model: model.into(),
+            name: Cow::Borrowed("agent"),
             base_url: None,
             api_key: None,
             headers: Vec::new(),
@@ -64,6 +67,13 @@ impl LiveModel {
             max_message: 16 * 1024 * 1024,
             updates: None,
         }
+    }
+
+    /// What the agent is called that speaks by it, in spans and sums; `agent` unless told.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.name = name.into();
+        self
     }
 
     /// The key. Nothing shows it.

@@ -4,6 +4,7 @@ use crate::agent::Word;
 use std::collections::VecDeque;
 use tokio::task::JoinSet;
 use tool_core::runtime::Turn;
+use tool_core::trace::SpanHandle;
 use tool_core::{Session, ToolCall, ToolResponse};
 
 /// The calls that are remembered after they were answered, should the provider send them again.
@@ -53,7 +54,13 @@ impl Calls {
 
     /// Runs a call. One that the provider sends once more (`again`) runs no second time: the answer that it had is
     /// given again.
-    pub(super) fn start(&mut self, call: ToolCall, conversation: u64, again: Option<&str>) -> Option<ToolResponse> {
+    pub(super) fn start(
+        &mut self,
+        call: ToolCall,
+        conversation: u64,
+        again: Option<&str>,
+        agent: &SpanHandle,
+    ) -> Option<ToolResponse> {
         let same = |known: &&Known| {
             Some(known.call.id()) == again
                 && known.call.name() == call.name()
@@ -69,20 +76,20 @@ impl Calls {
         }
         let session = self.session.clone();
         let made = call.clone();
-        self.work.spawn(async move { Done::Answered(session.call(made).await) });
+        self.work.spawn(agent.inside(async move { Done::Answered(session.call(made).await) }));
         self.known.push_back(Known { call, conversation, withdrawn: false, interrupted: false, answer: None });
         None
     }
 
-    pub(super) fn decide(&mut self, token: String, word: Word) {
+    pub(super) fn decide(&mut self, token: String, word: Word, agent: &SpanHandle) {
         let session = self.session.clone();
-        self.work.spawn(async move {
+        self.work.spawn(agent.inside(async move {
             let response = match word {
                 Word::Approved => session.approve(&token).await,
                 Word::Denied => session.deny(&token).await,
             };
             Done::Decided(response, word)
-        });
+        }));
     }
 
     /// Ends the turn, beside the reading too: a store may be far away.
@@ -101,6 +108,11 @@ impl Calls {
                 None => std::future::pending().await,
             }
         }
+    }
+
+    /// Gives up what is under way, and waits until it is gone.
+    pub(super) async fn give_up(&mut self) {
+        self.work.shutdown().await;
     }
 
     /// Keeps an answer, and says what to do with it.

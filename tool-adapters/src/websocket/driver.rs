@@ -4,6 +4,7 @@ use super::calls::Calls;
 use super::connect::{Lost, Socket, connect, slow};
 use super::input::Input;
 use super::link::Link;
+use super::spans::Spans;
 use super::{LiveEvent, LiveModel, words};
 use crate::protocol::{Event, Request};
 use crate::{Declarations, Protocol, Provider, declare_tools, protocol};
@@ -26,6 +27,7 @@ pub(super) struct Driver {
     pub(super) closed: watch::Receiver<bool>,
     pub(super) events: Events,
     pub(super) state: State,
+    pub(super) spans: Spans,
 }
 
 /// What is to be kept from one connection to the next.
@@ -113,15 +115,16 @@ impl Driver {
             closed,
             events: Events { sender: events, waiting: VecDeque::new() },
             state: State::default(),
+            spans: Spans::open(&model),
             model,
         }
     }
 
     pub(super) async fn run(mut self) {
         let mut failed = 0;
-        loop {
+        let over = loop {
             let lost = match self.connection().await {
-                End::Over => break,
+                End::Over => break None,
                 End::Lost(lost) => lost,
             };
             let with_handle = self.state.handle.is_some();
@@ -130,16 +133,18 @@ impl Driver {
             let again = lost.again || with_handle && self.state.handle.is_none();
             let wait = self.model.retry.wait(failed).filter(|_| again);
             let Some(wait) = wait else {
-                self.events.push(LiveEvent::Failed(lost.error));
-                break;
+                self.events.push(LiveEvent::Failed(lost.error.clone()));
+                break Some(lost.error);
             };
             tracing::warn!(provider = %self.model.provider, error = %lost.error, ?wait, "the live connection is opened again");
             self.events.push(LiveEvent::Disconnected { error: lost.error, retry_in: wait });
             self.events.flush().await;
             if self.closes_within(wait).await {
-                break;
+                break None;
             }
-        }
+        };
+        self.calls.give_up().await;
+        self.spans.close(over.as_ref());
         self.events.flush().await;
     }
 
@@ -199,6 +204,7 @@ impl Driver {
 
     /// Nothing of the message that was under way will come. How long the connection has held.
     fn lost(&mut self) -> Duration {
+        self.spans.lost();
         for event in self.protocol.finish() {
             // A call that was cut off runs not: the model that takes the conversation up makes it again.
             if !matches!(event, Event::Call(_)) {

@@ -52,6 +52,12 @@
 //! meantime are then sent. Otherwise a new conversation begins that knows nothing of the old one: results for the old
 //! one come as [`LiveEvent::Unsent`]. A call that the provider sends again is not run again. A result that was on its way
 //! as the connection broke may be lost at the provider.
+//!
+//! # Spans
+//!
+//! The conversation is one `agent` span, of the name that [`named`](LiveModel::named) gives, in the span in which it was
+//! started. Each response of the model is an `llm` span in it, with what the provider says was used, and so are the
+//! calls: a response that is stopped is cancelled, one that is lost with its connection an error.
 
 mod build;
 mod calls;
@@ -60,6 +66,7 @@ mod driver;
 mod input;
 mod link;
 mod serve;
+mod spans;
 mod tls;
 mod words;
 
@@ -120,6 +127,7 @@ impl LiveLoop {
         let (event_sender, events) = mpsc::channel(EVENTS);
         let (input_sender, inputs) = mpsc::channel(INPUTS);
         let (close, closed) = watch::channel(false);
+        // Its spans are in the one that the caller is in.
         let task = tokio::spawn(Driver::new(session, model, inputs, event_sender, closed).run());
         Self { events, input: LiveInput::new(input_sender, close), task }
     }

@@ -125,6 +125,7 @@ impl Driver {
         for event in self.protocol.push_event(&message) {
             self.event(event, link);
         }
+        self.spans.message_over();
     }
 
     fn event(&mut self, event: Event, link: &mut Link) {
@@ -138,6 +139,7 @@ impl Driver {
             }
             event => event,
         };
+        self.spans.event(&event);
         match &event {
             Event::Text(_) | Event::Audio { .. } | Event::Reasoning(_) | Event::CallStarted { .. } => {
                 self.state.speaking = true;
@@ -164,7 +166,8 @@ impl Driver {
 
     fn call(&mut self, call: &ToolCall, link: &mut Link) {
         let again = self.state.again.take();
-        if let Some(answer) = self.calls.start(call.clone(), self.state.conversation, again.as_deref()) {
+        let known = self.calls.start(call.clone(), self.state.conversation, again.as_deref(), self.spans.agent());
+        if let Some(answer) = known {
             self.answer(&answer, true, link);
         }
     }
@@ -217,7 +220,7 @@ impl Driver {
             Input::Audio(sound) => self.say(&words::audio(provider, &sound, &self.model.audio_type), Asked::No, link),
             Input::AudioEnd => self.say(&words::audio_end(provider), Asked::Now, link),
             Input::Raw(message) => link.out.json(&message),
-            Input::Decide(token, word) => self.calls.decide(token, word),
+            Input::Decide(token, word) => self.calls.decide(token, word, self.spans.agent()),
             Input::Interrupt => {
                 self.calls.interrupt();
                 if let Some(stop) = words::stop(provider).filter(|_| self.state.speaking) {

@@ -1,6 +1,7 @@
 //! Panics of a tool: caught, logged, answered.
 
 use crate::__private::{Call, Invocation, Outcome, Rejected, Started};
+use crate::redact::Redaction;
 use crate::response::{ErrorKind, MASKED, ToolError};
 use crate::tool::FunctionTool;
 use std::any::Any;
@@ -86,7 +87,8 @@ fn panicked(tool: &str, panic: Box<dyn Any + Send>) -> Outcome {
             }
         },
     };
-    tracing::error!(tool = %tool.escape_debug(), panic = %text.escape_debug(), "tool panicked");
+    let text = Redaction::new().text(&text);
+    tracing::error!(tool = %tool.escape_debug(), panic = %text, "tool panicked");
     crate::trace::caught_panic();
     Err(ToolError::new(ErrorKind::Internal, MASKED, false).unexpected())
 }

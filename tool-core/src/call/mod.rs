@@ -49,7 +49,12 @@ pub(crate) async fn run(
         return untraced(tool, arguments, ctx, settings).await;
     }
     // Boxed, so that a span does not make every call's future larger.
-    let work = Box::pin(untraced(tool, arguments, ctx, settings));
+    let work = Box::pin(async {
+        trace::keep_arguments(arguments.text().unwrap_or_default(), None);
+        let response = untraced(tool, arguments, ctx, settings).await;
+        trace::keep_result(&response, None);
+        response
+    });
     trace::of_call(tool, ctx.call_id_shared(), work).await
 }
 

@@ -11,6 +11,7 @@ mod returns;
 mod seen;
 mod spec;
 mod text;
+mod traced;
 
 pub use call::{Call, Invocation, Outcome, Rejected, Started, context, later, lifecycle};
 pub(crate) use call::{Frame, Gate};
@@ -24,14 +25,16 @@ pub use rest::Rest;
 pub use returns::*;
 pub use spec::*;
 pub use text::Text;
+pub use traced::*;
 
 pub use crate::json::{Decoder, Error as DecodeError, Key};
 pub use crate::response::{IntoToolError, ToolError};
 pub use crate::run::FromRunContext;
 pub use crate::tool::{Category, Confirm, DuplicateScope, Modes, OnDuplicate};
-pub use crate::trace::site::{Site as TraceSite, in_tool, in_tool_async};
+pub use crate::trace::site::{Site as TraceSite, in_agent, in_agent_async, in_tool, in_tool_async, never};
 pub use crate::{
-    __discovery as discovery, __failure as failure, __outcome as outcome, __output as output, __respond as respond,
+    __discovery as discovery, __ends as ends, __failure as failure, __finish as finish, __outcome as outcome,
+    __output as output, __respond as respond, __returns as returns, __site as site,
 };
 pub use {inventory, schemars, serde};
 

@@ -1,6 +1,7 @@
 //! Errors: their kinds, what a tool returns, and what the model reads.
 
 use super::MASKED;
+use crate::redact::Redaction;
 use crate::text::truncate;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -51,6 +52,27 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// All there are, in their order.
+    pub(crate) const ALL: [Self; 17] = [
+        Self::Validation,
+        Self::NotFound,
+        Self::Internal,
+        Self::ModeRestricted,
+        Self::BudgetExceeded,
+        Self::ConfirmationRequired,
+        Self::LoopDetected,
+        Self::Timeout,
+        Self::Cancelled,
+        Self::Denied,
+        Self::SessionInactive,
+        Self::Transient,
+        Self::Permanent,
+        Self::Conflict,
+        Self::Auth,
+        Self::RateLimit,
+        Self::Unknown,
+    ];
+
     /// The word that stands in the envelope.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -187,7 +209,8 @@ impl ToolError {
             // The panic is in the log already.
             self.message
         } else if self.kind == ErrorKind::Internal {
-            tracing::error!(tool = %tool.escape_debug(), error = %self.message.escape_debug(), "tool failed internally");
+            let error = Redaction::new().text(&self.message);
+            tracing::error!(tool = %tool.escape_debug(), %error, "tool failed internally");
             MASKED.to_owned()
         } else {
             truncate(&self.message, MESSAGE)
@@ -256,5 +279,16 @@ impl<E: IntoToolError> IntoToolError for Box<E> {
 impl IntoToolError for Box<str> {
     fn into_tool_error(self) -> ToolError {
         ToolError::permanent(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ErrorKind;
+
+    #[test]
+    fn all_kinds_are_listed_where_they_belong() {
+        assert!(ErrorKind::ALL.into_iter().enumerate().all(|(at, kind)| kind as usize == at));
+        assert_eq!(ErrorKind::Unknown as usize + 1, ErrorKind::ALL.len());
     }
 }

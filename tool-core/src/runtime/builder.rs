@@ -3,6 +3,7 @@
 use super::handle::{Runtime, Shared};
 use super::hook::Hook;
 use super::journal::Journal;
+use super::metrics::SharedMeasures;
 use super::policy::Policy;
 use super::service::{Stack, Wrap};
 use super::store::{MemoryStore, SessionStore};
@@ -28,7 +29,11 @@ pub struct RuntimeBuilder {
     hooks: Vec<Arc<dyn Hook>>,
     layers: Vec<Wrap>,
     signer: Option<Signer>,
+    large: u32,
 }
+
+/// The characters that 95 in a hundred results of a tool may have without a warning. R-M2
+const LARGE: u32 = 1_500;
 
 impl RuntimeBuilder {
     pub(super) fn new(tools: ToolContext) -> Self {
@@ -41,6 +46,7 @@ impl RuntimeBuilder {
             hooks: Vec::new(),
             layers: Vec::new(),
             signer: None,
+            large: LARGE,
         }
     }
 
@@ -111,10 +117,16 @@ impl RuntimeBuilder {
         self
     }
 
+    /// The characters that 95 in a hundred results of a tool may have before the log warns; 1,500 unless told.
+    pub fn large_results(mut self, characters: u32) -> Self {
+        self.large = characters;
+        self
+    }
+
     /// The runtime. Fails where the tools are at odds with those that the runtime adds: `cancel_call` and
     /// `list_running_calls`, where a tool is `cancellable`.
     pub fn build(self) -> Result<Runtime, RegistryErrors> {
-        let toolbox = Arc::new(Toolbox::new(self.tools)?);
+        let toolbox = Arc::new(Toolbox::new(self.tools, None, self.large)?);
         let (voice, text) = (self.voice, self.text);
         let threads = voice.blocking_threads.max(text.blocking_threads).max(1);
         let shared = Arc::new_cyclic(|shared: &Weak<Shared>| Shared {
@@ -128,6 +140,8 @@ impl RuntimeBuilder {
             live: Mutex::default(),
             blocking: Arc::new(Semaphore::new(threads.min(Semaphore::MAX_PERMITS))),
             detached: Arc::default(),
+            measured: SharedMeasures::new(self.large),
+            large: self.large,
         });
         Ok(Runtime(shared))
     }

@@ -3,12 +3,12 @@
 use super::builder::RuntimeBuilder;
 use super::hook::Hook;
 use super::journal::Journal;
+use super::metrics::{Metrics, SharedMeasures, ToolTally};
 use super::policy::Policy;
 use super::service::Stack;
 use super::session::{Core, Open};
 use super::session_id::SessionId;
 use super::store::{SessionStore, StoreError};
-use super::tally::ToolTally;
 use super::token::Signer;
 use super::toolbox::Toolbox;
 use crate::context::{RegistryErrors, ToolContext};
@@ -59,6 +59,9 @@ pub(crate) struct Shared {
     pub(super) live: Mutex<HashMap<Arc<str>, Weak<Core>>>,
     pub(super) blocking: Arc<Semaphore>,
     pub(super) detached: Arc<AtomicUsize>,
+    pub(crate) measured: SharedMeasures,
+    /// The characters past which a result is one to be warned of.
+    pub(super) large: u32,
 }
 
 impl Runtime {
@@ -81,7 +84,7 @@ impl Runtime {
 
     /// Puts other tools in the place of all there are. Sessions that are open keep those that they began with.
     pub fn update_tools(&self, tools: ToolContext) -> Result<(), RegistryErrors> {
-        let toolbox = Arc::new(Toolbox::new(tools)?);
+        let toolbox = Arc::new(Toolbox::new(tools, Some(&self.0.toolbox()), self.0.large)?);
         *self.0.toolbox.write().unwrap_or_else(PoisonError::into_inner) = toolbox;
         Ok(())
     }
@@ -91,11 +94,16 @@ impl Runtime {
         self.0.store.sessions().await
     }
 
-    /// How often a tool was called by sessions that have the tools of this moment.
+    /// How often a tool of this moment was called.
     pub fn tally(&self, tool: &str) -> Option<ToolTally> {
         let toolbox = self.0.toolbox();
         let (at, _) = toolbox.find(tool)?;
-        toolbox.tallies.get(at).map(super::tally::Tally::read)
+        toolbox.tallies.get(at).map(|tally| tally.read())
+    }
+
+    /// What was measured: sizes, latencies, errors, context, loops. What `/metrics` serves.
+    pub fn metrics(&self) -> Metrics {
+        Metrics::of(&self.0)
     }
 
     /// How many `blocking` tools still run whose callers were answered already: timed out, cancelled or gone.

@@ -1,6 +1,7 @@
 //! A journal of calls, so that a process that was killed leaves word of what it had begun.
 
 use super::store::Operation;
+use crate::redact::Redaction;
 use crate::timestamp::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -88,7 +89,7 @@ impl JournalError {
 
 impl fmt::Display for JournalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the journal failed: {}", self.0.escape_debug())
+        write!(f, "the journal failed: {}", Redaction::new().text(&self.0))
     }
 }
 

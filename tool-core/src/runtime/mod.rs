@@ -7,6 +7,7 @@ mod empty;
 mod handle;
 mod hook;
 mod journal;
+mod metrics;
 mod pipeline;
 mod policy;
 mod reply;
@@ -16,7 +17,6 @@ mod session_id;
 mod state;
 mod store;
 mod sync;
-mod tally;
 mod token;
 mod toolbox;
 
@@ -24,6 +24,12 @@ pub use builder::{IntoStore, RuntimeBuilder};
 pub use handle::Runtime;
 pub use hook::{Hook, HookFuture, HookedCall, Next};
 pub use journal::{Journal, JournalEntry, JournalError, Recovered};
+#[doc(hidden)]
+pub use metrics::PrometheusText;
+pub use metrics::{
+    ContextMetrics, LoopMetrics, Metrics, Percentiles, SessionCall, SessionMetrics, TokenMetrics, ToolMetrics,
+    ToolTally,
+};
 pub use policy::{Limits, Policy};
 pub use reply::{AboutModel, History, Message, Model, ModelRequest, ModelStep, Native, Reply, ToolChoice, Usage};
 pub use session::{CallUpdate, Open, Session, Turn};
@@ -33,4 +39,3 @@ pub use store::{
     Admission, Awaited, BudgetLimit, Charge, MemoryStore, OpenError, Opening, Operation, PendingCall, Refusal,
     SessionRecord, SessionStore, Settlement, StoreError, Verdict,
 };
-pub use tally::ToolTally;

@@ -32,6 +32,7 @@ pub struct Policy {
     pub(crate) max_tool_steps: u32,
     pub(crate) redaction: Redaction,
     pub(crate) context_window: u64,
+    pub(crate) call_history: usize,
 }
 
 /// The limits of a turn, which the session store upholds. `None` is no limit.
@@ -116,6 +117,7 @@ impl Policy {
             max_tool_steps: 3,
             redaction: Redaction::new(),
             context_window: 1_000_000,
+            call_history: 1_024,
         }
     }
 
@@ -158,6 +160,9 @@ impl Policy {
         redaction: Redaction => redaction;
         /// The tokens that a model can have before it: a warning at 0.9 of them. 1,000,000 unless told.
         context_window: u64 => context_window;
+        /// The bytes in which a session keeps its last calls for [`Session::metrics`](crate::Session::metrics), arguments
+        /// and all; 1,024 unless told. They are kept as they came, and redacted when they are read; 0 keeps none.
+        call_history: usize => call_history;
     }
 
     /// The calls of tools of a category that a turn may make.

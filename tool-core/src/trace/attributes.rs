@@ -78,6 +78,7 @@ pub(super) fn inherit(span: &Scope) {
 
 #[cfg(test)]
 mod tests {
+    use crate::ToolError;
     use crate::trace::{self, Collector, SpanHandle, SpanKind, SpanRecord, SpanStatus};
     use serde_json::{Value, json};
     use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -144,7 +145,8 @@ mod tests {
         let collector = Collector::new();
         let open = || collector.run_sync(|| SpanHandle::open(SpanKind::Http, "GET host"));
         drop(open());
-        open().fail("404", None);
+        open().fail("404");
+        open().fail_with(&ToolError::internal("canary"));
         open().end();
         let broken = catch_unwind(AssertUnwindSafe(|| {
             let _held = open();
@@ -156,9 +158,11 @@ mod tests {
         let expected = [
             (SpanStatus::Cancelled, None),
             (SpanStatus::Error, Some("404")),
+            (SpanStatus::Error, Some("INTERNAL")),
             (SpanStatus::Ok, None),
             (SpanStatus::Panicked, None),
         ];
         assert_eq!(found.collect::<Vec<_>>(), expected);
+        assert!(spans.iter().filter_map(|span| span.error()).all(|error| error.message.is_none()));
     }
 }

@@ -1,5 +1,6 @@
 //! Where spans go when they have ended.
 
+use super::kind::SpanKind;
 use super::record::SpanRecord;
 use super::scope::{Scope, Trace};
 use super::spend::{ModelUse, Seen};
@@ -24,6 +25,28 @@ pub trait Pricing: Send + Sync {
 pub trait SpanSink: Send + Sync {
     /// A span has ended.
     fn ended(&self, span: &SpanRecord);
+
+    /// The same, for a sink that wants to know what the span stood in.
+    fn ended_in(&self, span: &SpanRecord, around: &Around<'_>) {
+        let _ = around;
+        self.ended(span);
+    }
+}
+
+/// What a span stood in.
+pub struct Around<'a>(Option<&'a Arc<Scope>>);
+
+impl Around<'_> {
+    /// Of a span that stood in nothing.
+    pub fn nothing() -> Self {
+        Self(None)
+    }
+
+    /// The name of the agent that it was opened in, the nearest.
+    pub fn agent(&self) -> Option<&str> {
+        let mut outer = self.0?.chain().skip(1);
+        outer.find(|scope| scope.kind == Some(SpanKind::Agent)).map(|scope| &*scope.name)
+    }
 }
 
 /// The price table that a linked crate brings for collectors which are told of none.
@@ -175,7 +198,7 @@ impl Collector {
     pub(super) fn take(&self, span: SpanRecord, scope: Option<&Arc<Scope>>) {
         for sink in &self.0.sinks {
             // S5: telemetry that fails does not fail the tool.
-            if catch_unwind(AssertUnwindSafe(|| sink.ended(&span))).is_err() {
+            if catch_unwind(AssertUnwindSafe(|| sink.ended_in(&span, &Around(scope)))).is_err() {
                 tracing::error!("a sink of spans panicked");
             }
         }

@@ -1,11 +1,13 @@
 //! A span that no single future holds: of a conversation, of a response whose body is read elsewhere. S1
 
 use super::attributes;
+use super::call::failed;
 use super::distributed::{self, DistributedContext};
 use super::in_span::Inside;
 use super::kind::{SpanKind, SpanStatus};
 use super::record::SpanError;
 use super::span::{Opening, Span, open};
+use crate::response::ToolError;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
@@ -70,9 +72,14 @@ impl SpanHandle {
         self.close(SpanStatus::Ok.into());
     }
 
-    /// Closes it with an error: its `kind`, one of few, and what of it may be shown.
-    pub fn fail(mut self, kind: &'static str, message: Option<&str>) {
-        self.close(SpanError { kind, message: message.map(Into::into) }.into());
+    /// Closes it with an error of this kind, one of few.
+    pub fn fail(mut self, kind: &'static str) {
+        self.close(SpanError { kind, message: None }.into());
+    }
+
+    /// Closes it with this error, or as cancelled where that is what it says. An internal one's text is not told.
+    pub fn fail_with(mut self, error: &ToolError) {
+        self.close(failed(error));
     }
 
     fn close(&mut self, end: super::End) {

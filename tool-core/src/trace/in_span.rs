@@ -58,8 +58,21 @@ impl<F: Future> InSpan<F> {
 
     /// With a span that is open already.
     pub(crate) fn open(span: Span, future: F, ends: Ends<F::Output>) -> Self {
-        Self { future: Some(future), state: State::Open(span), ends }
+        Self::of(Some(span), future, ends)
     }
+
+    /// The same, where there may be none.
+    pub(crate) fn of(span: Option<Span>, future: F, ends: Ends<F::Output>) -> Self {
+        Self { future: Some(future), state: span.map_or(State::Without, State::Open), ends }
+    }
+}
+
+/// The scope that a span belongs to: the span in which its future was made, or else whatever stands around its first
+/// poll. A context of another process that was put around it since then is meant for it.
+fn parent_of(made: Option<Arc<Scope>>, around: Option<Arc<Scope>>) -> Option<Arc<Scope>> {
+    let (Some(made_in), Some(now_in)) = (&made, &around) else { return around.or(made) };
+    let is_imported = || now_in.is_remote() && !made_in.chain().any(|scope| Arc::ptr_eq(scope, now_in));
+    if made_in.id.is_none() || is_imported() { around } else { made }
 }
 
 impl State {
@@ -67,7 +80,7 @@ impl State {
     fn begin(&mut self) {
         if let Self::New { parent, kind, name } = self {
             let (parent, kind, name) = (parent.take(), *kind, name.clone());
-            let parent = parent.or_else(current);
+            let parent = parent_of(parent, current());
             let opened = open_in(parent, Opening { kind, name, site: 0, call_id: None });
             *self = Self::Open(opened);
         }

@@ -42,7 +42,7 @@ mod w3c;
 #[cfg(test)]
 mod tests;
 
-pub use collector::{Collector, CollectorBuilder, DefaultPricing, Pricing, SpanSink};
+pub use collector::{Around, Collector, CollectorBuilder, DefaultPricing, Pricing, SpanSink};
 pub use cost::Cost;
 pub use distributed::DistributedContext;
 pub use handle::SpanHandle;
@@ -50,12 +50,12 @@ pub use ids::{ParseIdError, SpanId, TraceId};
 pub use in_span::{InSpan, Inside};
 pub use kind::{SpanKind, SpanStatus};
 pub use record::{SpanError, SpanRecord};
-pub use report::Report;
+pub use report::{NodeState, Report, SpanNode};
 pub use spend::{ModelUse, Spent};
 pub use totals::{Sum, Totals};
 pub use usage::Usage;
 
-pub(crate) use call::{of_call, of_question};
+pub(crate) use call::{keep_arguments, keep_result, of_call, of_question};
 pub(crate) use current::{current, enter};
 #[doc(hidden)]
 pub use record::End;

@@ -3,7 +3,7 @@
 use super::cost::Cost;
 use super::ids::{SpanId, TraceId};
 use super::kind::{SpanKind, SpanStatus};
-use super::scope::{Baggage, Own, Scope, Trace};
+use super::scope::{Baggage, Own, Scope};
 use super::spend::Spent;
 use crate::name::Name;
 use serde_json::Value;
@@ -13,7 +13,9 @@ use std::time::{Duration, Instant, SystemTime};
 /// A span that has ended.
 #[derive(Clone)]
 pub struct SpanRecord {
-    pub(super) trace: Arc<Trace>,
+    /// Not all that its trace has: that has the collector, which would hold itself.
+    pub(super) trace: TraceId,
+    pub(super) baggage: Arc<Baggage>,
     pub(super) id: SpanId,
     pub(super) parent: Option<SpanId>,
     pub(super) name: Name,
@@ -106,14 +108,16 @@ impl SpanRecord {
 
     /// The record of a scope that goes on, as it stands; `None` where it is no span.
     pub(super) fn of_running(scope: &Scope) -> Option<Self> {
-        let own = scope.copy()?.map(|own| Arc::new(*own));
+        let own = Some(Arc::new(scope.copy()?));
         Some(Self { own, ..Self::so_far(scope)? })
     }
 
     fn so_far(scope: &Scope) -> Option<Self> {
         let parent = scope.parent.as_deref();
         Some(Self {
-            trace: Arc::clone(&scope.trace),
+            // A span is opened in a trace that has its id.
+            trace: scope.trace.id?,
+            baggage: Arc::clone(&scope.trace.baggage),
             id: scope.id?,
             parent: parent.and_then(|parent| parent.id),
             name: scope.name.clone(),
@@ -130,8 +134,7 @@ impl SpanRecord {
 
     /// The id of its trace.
     pub fn trace_id(&self) -> TraceId {
-        // A span is opened in a trace that has its id.
-        self.trace.id.unwrap_or_else(TraceId::random)
+        self.trace
     }
 
     /// Its id.
@@ -209,13 +212,23 @@ impl SpanRecord {
         self.baggage().customer_id.as_deref()
     }
 
+    /// Whether that span is one of another process.
+    pub fn is_parent_remote(&self) -> bool {
+        self.parent.is_some() && self.under == Under::Remote
+    }
+
+    /// What other tracing systems have added to its trace, as W3C Trace Context writes it.
+    pub fn tracestate(&self) -> Option<&str> {
+        self.baggage().tracestate.as_deref()
+    }
+
     /// Whether the process in which the trace began samples it; so do traces that begin here.
     pub fn is_sampled(&self) -> bool {
         self.baggage().sampled != Some(false)
     }
 
     pub(crate) fn baggage(&self) -> &Baggage {
-        &self.trace.baggage
+        &self.baggage
     }
 }
 
@@ -234,6 +247,22 @@ impl std::fmt::Debug for SpanRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    struct Held(#[allow(dead_code)] Arc<()>); // for its drop
+
+    impl crate::trace::SpanSink for Held {
+        fn ended(&self, _: &SpanRecord) {}
+    }
+
+    // S10
+    #[test]
+    fn a_collector_that_nobody_holds_is_gone_with_its_spans() {
+        let held = Arc::new(());
+        let collector = crate::trace::Collector::builder().sink(Held(Arc::clone(&held))).build();
+        collector.run_sync(|| crate::trace::in_scope(SpanKind::Section, "part", || ()));
+        drop(collector);
+        assert_eq!(Arc::strong_count(&held), 1);
+    }
 
     #[test]
     fn a_record_leaves_room_for_its_details_in_256_bytes() {

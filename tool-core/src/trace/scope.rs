@@ -100,9 +100,9 @@ impl Scope {
     }
 
     /// What it has of its own so far; `None` once it is closed.
-    pub(super) fn copy(&self) -> Option<Option<Box<Own>>> {
+    pub(super) fn copy(&self) -> Option<Own> {
         let own = self.own();
-        (!self.is_closed()).then(|| own.clone())
+        (!self.is_closed()).then(|| own.as_deref().cloned().unwrap_or_default())
     }
 
     /// Closes it: from here on nothing is added.
@@ -114,6 +114,11 @@ impl Scope {
 
     pub(crate) fn is_closed(&self) -> bool {
         self.flags.load(Ordering::Relaxed) & CLOSED != 0
+    }
+
+    /// Whether it stands for a span of another process.
+    pub(super) fn is_remote(&self) -> bool {
+        self.kind.is_none() && self.parent.is_none() && self.id.is_some()
     }
 
     /// Whether it is a span that goes on.

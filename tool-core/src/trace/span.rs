@@ -64,6 +64,16 @@ fn begun(trace: &Arc<Trace>) -> Arc<Trace> {
 }
 
 impl Span {
+    /// The span of a scope that [`Self::into_scope`] gave away: one word, where a future has to carry it.
+    pub(super) fn of(scope: Arc<Scope>) -> Self {
+        Self { scope: Some(scope), call_id: None }
+    }
+
+    /// Its scope, which goes on. A span with the id of a call is not to be taken apart: the id would be lost.
+    pub(super) fn into_scope(mut self) -> Option<Arc<Scope>> {
+        self.scope.take()
+    }
+
     #[inline]
     pub(crate) fn scope(&self) -> Option<&Arc<Scope>> {
         self.scope.as_ref()

@@ -1,6 +1,7 @@
 //! Options of our attributes: each is read once, with its span; an unknown or repeated one is reported and skipped,
 //! so that the mistakes after it are found too.
 
+pub(crate) mod agent;
 pub(crate) mod arg;
 pub(crate) mod bounds;
 pub(crate) mod foreign;

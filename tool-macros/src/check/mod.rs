@@ -1,5 +1,6 @@
 //! The rules, one function each. They look at the model and report; they change nothing.
 
+mod agent;
 mod arguments;
 mod limits;
 mod names;
@@ -8,6 +9,7 @@ mod signature;
 mod toolset;
 
 use crate::errors::Errors;
+use crate::input::Function;
 use crate::model::{Tool, Toolset};
 
 /// Every rule for a block.
@@ -33,6 +35,13 @@ pub(crate) fn function(tool: &Tool, errors: &mut Errors) {
     if signature::is_free(tool, errors) {
         check_tool(tool, None, errors);
     }
+}
+
+/// Every rule for an agent.
+pub(crate) fn agent(function: &Function, errors: &mut Errors) {
+    agent::has_a_body(function, errors);
+    agent::runs(function, errors);
+    agent::is_one(function, errors);
 }
 
 fn check_tool(tool: &Tool, prefix: Option<&str>, errors: &mut Errors) {

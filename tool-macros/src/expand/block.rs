@@ -6,7 +6,7 @@ use syn::Attribute;
 
 use super::args::{Args, tool_mentions};
 use super::site::Site;
-use super::{Unit, own, spec};
+use super::{Unit, own, spec, traced};
 use crate::attr::toolset::{Part, Prefix};
 use crate::input::Function;
 use crate::model::Toolset;
@@ -26,7 +26,8 @@ pub(crate) fn expand(toolset: &Toolset) -> TokenStream {
     };
     let cfgs = cfgs(&toolset.block.parsed.attrs);
     let constant = site.enclose(&cfgs, &quote!(#(#items)* #registered));
-    let block = toolset.block;
+    let of = |function: &Function| units.iter().find(|unit| std::ptr::eq(unit.tool.function, function));
+    let block = toolset.block.rewritten(|function| of(function).map(traced::tool));
     quote!(#block #(#cfgs #public)* #constant)
 }
 

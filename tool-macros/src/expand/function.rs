@@ -5,13 +5,13 @@ use quote::{quote, quote_spanned};
 
 use super::args::{Args, tool_mentions};
 use super::site::Site;
-use super::{Unit, spec};
+use super::{Unit, spec, traced};
 use crate::model::Tool;
 
 /// Expands to:
 ///
 /// ```text
-/// fn add(..) { .. }
+/// fn add(..) { ::tool_core::__private::in_tool(..) }
 /// const _: () = {
 ///     ..
 ///     static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new(..);
@@ -32,5 +32,6 @@ pub(crate) fn expand(tool: &Tool) -> TokenStream {
         }
     };
     let constant = site.enclose(&TokenStream::new(), &items);
+    let function = function.rewritten(&traced::tool(&unit));
     quote!(#function #public #constant)
 }

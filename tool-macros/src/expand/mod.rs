@@ -9,6 +9,7 @@ pub(crate) mod rows;
 pub(crate) mod site;
 pub(crate) mod spec;
 pub(crate) mod tool_error;
+pub(crate) mod traced;
 pub(crate) mod value;
 pub(crate) mod wrapper;
 

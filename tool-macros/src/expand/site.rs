@@ -140,6 +140,6 @@ fn is_deprecated(attrs: &[Attribute]) -> bool {
     attrs.iter().any(|attr| attr.path().is_ident("deprecated"))
 }
 
-fn krate_path(krate: Option<&Path>) -> TokenStream {
+pub(crate) fn krate_path(krate: Option<&Path>) -> TokenStream {
     krate.map_or_else(|| quote_spanned!(Span::mixed_site()=> ::tool_core), ToTokens::to_token_stream)
 }

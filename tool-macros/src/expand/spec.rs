@@ -37,7 +37,8 @@ pub(crate) fn expand(unit: &Unit) -> TokenStream {
     }
 }
 
-fn path(unit: &Unit) -> String {
+/// Under the module: by it dispatch and the body know one tool.
+pub(super) fn path(unit: &Unit) -> String {
     let function = unit.tool.function.plain_name();
     if unit.site.is_free() { format!("::{function}") } else { format!("::{}::{function}", compact(&unit.site.self_ty)) }
 }

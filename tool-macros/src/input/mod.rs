@@ -102,7 +102,7 @@ pub(crate) fn head_of(mut trees: &[TokenTree]) -> TokenStream {
 }
 
 /// The tokens, out of the invisible group that `$item:item` puts around them.
-fn flattened(item: TokenStream) -> Vec<TokenTree> {
+pub(crate) fn flattened(item: TokenStream) -> Vec<TokenTree> {
     let trees: Vec<TokenTree> = item.into_iter().collect();
     match trees.as_slice() {
         [TokenTree::Group(group)] if group.delimiter() == Delimiter::None => flattened(group.stream()),

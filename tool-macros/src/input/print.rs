@@ -8,11 +8,30 @@ use super::{Block, Function, Member};
 use crate::attr::{foreign, is};
 use crate::tokens::mentions;
 
+/// What becomes of a function: its body, and the attribute that went into that.
+pub(crate) struct Rewritten<'a> {
+    pub(crate) body: TokenStream,
+    pub(crate) consumed: Option<&'a Attribute>,
+}
+
+impl Block {
+    /// The block, with other bodies where `rewrite` gives them.
+    pub(crate) fn rewritten<'a>(&self, rewrite: impl Fn(&Function) -> Option<Rewritten<'a>>) -> TokenStream {
+        let members = self.members.iter().map(|member| match member {
+            Member::Function(function) => match rewrite(function) {
+                Some(rewritten) => function.rewritten(&rewritten),
+                None => function.to_token_stream(),
+            },
+            other => other.to_token_stream(),
+        });
+        let (head, braces) = (&self.head, regrouped(&self.braces, quote!(#(#members)*)));
+        quote!(#head #braces)
+    }
+}
+
 impl ToTokens for Block {
     fn to_tokens(&self, tokens: &mut TokenStream) {
-        let members = &self.members;
-        self.head.to_tokens(tokens);
-        tokens.append(regrouped(&self.braces, quote!(#(#members)*)));
+        tokens.extend(self.rewritten(|_| None));
     }
 }
 
@@ -26,12 +45,26 @@ impl ToTokens for Member {
     }
 }
 
+impl Function {
+    /// The function with another body.
+    pub(crate) fn rewritten(&self, rewritten: &Rewritten) -> TokenStream {
+        let is_kept = |attr: &&Attribute| !rewritten.consumed.is_some_and(|consumed| std::ptr::eq(consumed, *attr));
+        let head = self.head(is_kept);
+        let body = &rewritten.body;
+        quote!(#head #body)
+    }
+
+    /// Everything before the body.
+    fn head(&self, is_kept: impl Fn(&&Attribute) -> bool) -> TokenStream {
+        let attrs = self.attrs.iter().filter(|attr| !is_consumed(attr)).filter(is_kept);
+        let (vis, defaultness, sig) = (&self.vis, &self.defaultness, stripped(&self.sig));
+        quote!(#(#attrs)* #vis #defaultness #sig)
+    }
+}
+
 impl ToTokens for Function {
     fn to_tokens(&self, tokens: &mut TokenStream) {
-        tokens.append_all(self.attrs.iter().filter(|attr| !is_consumed(attr)));
-        self.vis.to_tokens(tokens);
-        self.defaultness.to_tokens(tokens);
-        stripped(&self.sig).to_tokens(tokens);
+        self.head(|_| true).to_tokens(tokens);
         self.body.to_tokens(tokens);
     }
 }

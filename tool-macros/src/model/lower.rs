@@ -2,11 +2,12 @@
 
 use proc_macro2::Span;
 use syn::ext::IdentExt as _;
-use syn::{Attribute, FnArg, Meta, Pat, PatType, Type};
+use syn::{Attribute, FnArg, Meta, Pat, PatType, Path, Type};
 
 use super::lend::ungrouped;
 use super::parameter::{Argument, is_context, made};
-use super::{Name, Slot, Text, Tool, Toolset};
+use super::{Agent, Name, Slot, Text, Tool, Toolset};
+use crate::attr::agent::{AgentOptions, is_agent};
 use crate::attr::is;
 use crate::attr::tool::ToolOptions;
 use crate::attr::toolset::ToolsetOptions;
@@ -65,7 +66,8 @@ fn add_function<'a>(toolset: &mut Toolset<'a>, function: &'a Function, errors: &
     }
     if let Some(first) = of_toolset.first() {
         let options = ToolOptions::parse(first, errors);
-        toolset.tools.push(tool(function, options, errors));
+        let krate = toolset.options.krate.as_ref();
+        toolset.tools.push(tool(function, options, krate, errors));
     }
 }
 
@@ -85,7 +87,13 @@ fn toolset_name(block: &Block, options: &ToolsetOptions) -> Name {
     }
 }
 
-pub(crate) fn tool<'a>(function: &'a Function, options: ToolOptions, errors: &mut Errors) -> Tool<'a> {
+/// `krate` is the path to tool-core, where one is given.
+pub(crate) fn tool<'a>(
+    function: &'a Function,
+    options: ToolOptions,
+    krate: Option<&Path>,
+    errors: &mut Errors,
+) -> Tool<'a> {
     let mut docs = docs::read(&function.attrs);
     let name = match &options.name {
         Some(literal) => Name { text: literal.value(), span: literal.span() },
@@ -100,7 +108,15 @@ pub(crate) fn tool<'a>(function: &'a Function, options: ToolOptions, errors: &mu
         returns: docs.returns,
         described: docs.arguments,
         slots,
+        agent: agent(function, krate, errors),
     }
+}
+
+fn agent<'a>(function: &'a Function, krate: Option<&Path>, errors: &mut Errors) -> Option<Agent<'a>> {
+    let mut all = function.attrs.iter().filter(|attr| is_agent(attr, krate));
+    let attr = all.next()?;
+    all.for_each(|again| errors.report(again, "`#[agent]` is given twice\nhelp: remove one of them"));
+    Some(Agent { attr, options: AgentOptions::parse(attr, errors) })
 }
 
 fn description(options: &ToolOptions, docs: &mut Docs) -> Option<Text> {

@@ -5,8 +5,9 @@ pub(crate) mod lower;
 pub(crate) mod parameter;
 
 use proc_macro2::{Ident, Span};
-use syn::{Expr, Type};
+use syn::{Attribute, Expr, Type};
 
+use crate::attr::agent::AgentOptions;
 use crate::attr::tool::ToolOptions;
 use crate::attr::toolset::ToolsetOptions;
 use crate::docs::Described;
@@ -47,6 +48,14 @@ pub(crate) struct Tool<'a> {
     /// The `# Arguments` list.
     pub(crate) described: Vec<Described>,
     pub(crate) slots: Vec<Slot<'a>>,
+    /// Its body is an agent's.
+    pub(crate) agent: Option<Agent<'a>>,
+}
+
+/// `#[agent]` beside `#[tool]`.
+pub(crate) struct Agent<'a> {
+    pub(crate) attr: &'a Attribute,
+    pub(crate) options: AgentOptions,
 }
 
 /// A parameter, as far as calls are concerned.

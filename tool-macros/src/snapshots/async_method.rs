@@ -10,7 +10,17 @@ impl GoogleCalendar {
         attendees: Option<Vec<String>>,
         description: Option<&str>,
     ) -> Result<Event, CalendarError> {
-        self.insert(title).await
+        ::tool_core::__private::in_tool_async(
+                ::tool_core::__private::site!(
+                    "create_event", "::GoogleCalendar::create_event"
+                ),
+                async move {
+                    ::tool_core::__private::returns!(Result < Event, CalendarError >);
+                    self.insert(title).await
+                },
+                ::tool_core::__private::ends!(),
+            )
+            .await
     }
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]

@@ -11,7 +11,13 @@ fn lent(
     i: &[&str],
     j: Vec<&str>,
     r#type: &str,
-) {}
+) {
+    ::tool_core::__private::in_tool(
+        ::tool_core::__private::site!("lent", "::lent"),
+        move || -> () {},
+        ::tool_core::__private::ends!(),
+    )
+}
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
     use ::tool_core::__private::{self as __tool, Parameter as __Row};

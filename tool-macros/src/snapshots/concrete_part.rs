@@ -1,6 +1,12 @@
 impl Calendar {
     /// Delete an event.
-    fn delete(&self, id: u64) {}
+    fn delete(&self, id: u64) {
+        ::tool_core::__private::in_tool(
+            ::tool_core::__private::site!("delete", "::Calendar::delete"),
+            move || -> () {},
+            ::tool_core::__private::ends!(),
+        )
+    }
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {

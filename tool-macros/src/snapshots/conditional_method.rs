@@ -4,12 +4,20 @@ impl Clock {
     #[cfg(unix)]
     #[deprecated]
     fn now(&self, digits: u8) -> u64 {
-        0
+        ::tool_core::__private::in_tool(
+            ::tool_core::__private::site!("now", "::Clock::now"),
+            move || -> u64 { 0 },
+            ::tool_core::__private::ends!(),
+        )
     }
     /// Seconds since the epoch.
     #[cfg(windows)]
     fn now(&self) -> u64 {
-        0
+        ::tool_core::__private::in_tool(
+            ::tool_core::__private::site!("now", "::Clock::now"),
+            move || -> u64 { 0 },
+            ::tool_core::__private::ends!(),
+        )
     }
 }
 #[cfg(feature = "clock")]

@@ -1,6 +1,12 @@
 impl Bank {
     /// Close an account.
-    fn close_account(&self, id: u64, other: CloseAccountArgs) {}
+    fn close_account(&self, id: u64, other: CloseAccountArgs) {
+        crate::tools::__private::in_tool(
+            crate::tools::__private::site!("close_account", "::Bank::close_account"),
+            move || -> () {},
+            crate::tools::__private::ends!(),
+        )
+    }
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {

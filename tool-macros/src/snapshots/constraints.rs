@@ -7,7 +7,13 @@ fn send(
     weight: i32,
     chance: f64,
     tries: u8,
-) {}
+) {
+    ::tool_core::__private::in_tool(
+        ::tool_core::__private::site!("send", "::send"),
+        move || -> () {},
+        ::tool_core::__private::ends!(),
+    )
+}
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
     use ::tool_core::__private::{self as __tool, Parameter as __Row};

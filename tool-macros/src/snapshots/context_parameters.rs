@@ -5,7 +5,15 @@ async fn look_up(
     query: String,
     cancel: Cancellation,
 ) -> Page {
-    todo!()
+    ::tool_core::__private::in_tool_async(
+            ::tool_core::__private::site!("look_up", "::look_up"),
+            async move {
+                ::tool_core::__private::returns!(Page);
+                todo!()
+            },
+            ::tool_core::__private::ends!(),
+        )
+        .await
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {

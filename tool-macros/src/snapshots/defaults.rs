@@ -13,7 +13,15 @@ impl Search {
         tags: Vec<String>,
         depth: Option<u8>,
     ) -> Vec<Hit> {
-        todo!()
+        ::tool_core::__private::in_tool_async(
+                ::tool_core::__private::site!("search", "::Search::search"),
+                async move {
+                    ::tool_core::__private::returns!(Vec < Hit >);
+                    todo!()
+                },
+                ::tool_core::__private::ends!(),
+            )
+            .await
     }
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]

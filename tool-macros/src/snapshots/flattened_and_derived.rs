@@ -5,7 +5,11 @@ fn list(
     order: String,
     since: Option<Timestamp>,
 ) -> Vec<File> {
-    todo!()
+    ::tool_core::__private::in_tool(
+        ::tool_core::__private::site!("list", "::list"),
+        move || -> Vec<File> { todo!() },
+        ::tool_core::__private::ends!(),
+    )
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {

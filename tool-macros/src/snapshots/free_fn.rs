@@ -1,6 +1,10 @@
 /// Add two numbers.
 fn add(a: i64, b: i64) -> i64 {
-    a + b
+    ::tool_core::__private::in_tool(
+        ::tool_core::__private::site!("add", "::add"),
+        move || -> i64 { a + b },
+        ::tool_core::__private::ends!(),
+    )
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {

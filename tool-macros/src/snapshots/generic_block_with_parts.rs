@@ -4,11 +4,23 @@ where
 {
     /// Put a record.
     async fn put(&self, record: T, key: T::Key) -> Result<(), T::Error> {
-        todo!()
+        ::tool_core::__private::in_tool_async(
+                ::tool_core::__private::site!("put", "::Store<T, N>::put"),
+                async move {
+                    ::tool_core::__private::returns!(Result < (), T::Error >);
+                    todo!()
+                },
+                ::tool_core::__private::ends!(),
+            )
+            .await
     }
     /// Count the records.
     fn count(&self) -> usize {
-        N
+        ::tool_core::__private::in_tool(
+            ::tool_core::__private::site!("count", "::Store<T, N>::count"),
+            move || -> usize { N },
+            ::tool_core::__private::ends!(),
+        )
     }
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]

@@ -4,7 +4,11 @@ where
 {
     /// Drop every record.
     fn clear(&self) -> Self {
-        todo!()
+        ::tool_core::__private::in_tool(
+            ::tool_core::__private::site!("clear", "::Store<T, N>::clear"),
+            move || -> Self { todo!() },
+            ::tool_core::__private::ends!(),
+        )
     }
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]

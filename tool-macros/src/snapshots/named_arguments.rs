@@ -1,7 +1,15 @@
 impl Bank {
     /// Move money.
     pub async fn transfer(&self, to: &str, amount: u64) -> Result<Receipt, BankError> {
-        todo!()
+        ::tool_core::__private::in_tool_async(
+                ::tool_core::__private::site!("transfer", "::Bank::transfer"),
+                async move {
+                    ::tool_core::__private::returns!(Result < Receipt, BankError >);
+                    todo!()
+                },
+                ::tool_core::__private::ends!(),
+            )
+            .await
     }
 }
 ///The arguments of the tool `transfer`.

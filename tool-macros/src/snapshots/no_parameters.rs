@@ -1,5 +1,11 @@
 /// Says that the service is there.
-fn ping() {}
+fn ping() {
+    ::tool_core::__private::in_tool(
+        ::tool_core::__private::site!("ping", "::ping"),
+        move || -> () {},
+        ::tool_core::__private::ends!(),
+    )
+}
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
     use ::tool_core::__private::{self as __tool, Parameter as __Row};

@@ -10,8 +10,14 @@ impl Clock {
     ///
     /// The time, RFC 3339
     pub fn now(&self, mut zone: String) -> String {
-        zone.push('x');
-        zone
+        ::tool_core::__private::in_tool(
+            ::tool_core::__private::site!("now", "::Clock::now"),
+            move || -> String {
+                zone.push('x');
+                zone
+            },
+            ::tool_core::__private::ends!(),
+        )
     }
     pub const EPOCH: u64 = 0;
 }

@@ -6,7 +6,12 @@ impl Mail {
     fn disconnect(&self) {}
     /// Read a mail.
     pub async fn read_one(&self, id: u64) -> impl Serialize {
-        id
+        ::tool_core::__private::in_tool_async(
+                ::tool_core::__private::site!("read", "::Mail::read_one"),
+                async move { id },
+                ::tool_core::__private::ends!(),
+            )
+            .await
     }
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]

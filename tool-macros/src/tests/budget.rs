@@ -3,14 +3,14 @@
 use super::{pretty, tokens};
 use crate::driver;
 
-const LINES: usize = 90;
+const LINES: usize = 99;
 
 fn lines(source: &str) -> usize {
     pretty(&driver::toolset(tokens(""), &tokens(source))).lines().count()
 }
 
 #[test]
-fn a_tool_of_five_parameters_adds_at_most_ninety_lines() {
+fn a_tool_of_five_parameters_adds_at_most_ninety_nine_lines() {
     let tool = r#"
         /// Create a new calendar event.
         #[tool(category = "action", confirm, timeout = "5s")]

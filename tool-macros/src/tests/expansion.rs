@@ -62,6 +62,28 @@ expands! {
         /// Add two numbers.
         fn add(a: i64, #[arg(default)] b: i64) -> i64 { a + b }";
 
+    agent_of_a_future: agent(r#""researcher""#) r"
+        /// Finds out.
+        pub async fn research(&self, topic: &str) -> Result<Box<impl Display>, Error> { self.ask(topic).await }";
+
+    agent_that_waits_for_nobody: agent("NAME, crate = far::tool_core") r"
+        #[must_use]
+        fn plan(mut steps: Vec<Step>) -> usize { #![allow(unused)] steps.sort(); steps.len() }";
+
+    agent_that_makes_a_future: agent("") r"
+        fn r#loop(&self) -> impl Future<Output = u8> { async { 1 } }";
+
+    tool_that_is_an_agent: toolset("") r#"
+        impl Library {
+            /// Find a book.
+            #[agent("librarian")]
+            #[tool]
+            async fn find(&self, title: String) -> Book { self.shelf.get(title).await }
+
+            #[agent("page")]
+            async fn fetch(&self) {}
+        }"#;
+
     no_parameters: tool(r#"name = "ping", idempotent"#) r"
         /// Says that the service is there.
         fn ping() {}";

@@ -2,10 +2,11 @@
 //!
 //! - `source`: how the server is reached; `remote`: the connection, and what was found out about its tools
 //! - `pins`: what each tool looked like when it was first trusted
-//! - `tool`: one tool as a raw function tool; `result`: what a call of it gives
+//! - `tool`: one tool as a raw function tool; `request`: a call of it on its way; `result`: what it gives
 
 mod pins;
 mod remote;
+mod request;
 mod result;
 mod source;
 mod tool;
@@ -49,6 +50,7 @@ pub struct Import {
     locked: bool,
     probe: bool,
     timeout: Duration,
+    baggage: bool,
     each: Option<Box<Each>>,
 }
 
@@ -57,7 +59,7 @@ type Each = dyn Fn(FunctionTool) -> FunctionTool + Send + Sync;
 impl Import {
     fn of(source: Source, name: String) -> Self {
         let (pins, timeout) = (Pins::memory(), Duration::from_secs(30));
-        Self { source, name, prefix: None, pins, locked: false, probe: false, timeout, each: None }
+        Self { source, name, prefix: None, pins, locked: false, probe: false, timeout, baggage: true, each: None }
     }
 
     /// A server that is started here and spoken to over its standard input and output.
@@ -121,6 +123,13 @@ impl Import {
         self
     }
 
+    /// Keeps from the server for which run and which customer a call is made: the `baggage` of the trace. Which span it
+    /// belongs to, the server is told.
+    pub fn without_baggage(mut self) -> Self {
+        self.baggage = false;
+        self
+    }
+
     /// Changes each tool before it is offered. What a server says of its tools is a claim: here the host has its say,
     /// such as that a person is asked before some of them run.
     ///
@@ -140,7 +149,9 @@ impl Import {
 
     /// Connects and takes the server's tools. Those that cannot be trusted are left out, and told.
     pub async fn connect(self) -> Result<Imported, ImportError> {
-        let rules = Rules { name: self.name, pins: self.pins, locked: self.locked, timeout: self.timeout };
+        let Self { name, pins, locked, timeout, baggage, .. } = self;
+        let transport = self.source.transport();
+        let rules = Rules { name, pins, locked, timeout, baggage, transport };
         let (remote, found) = Remote::connect(self.source, rules, self.probe).await?;
         let mut tools = Vec::new();
         for declared in found {

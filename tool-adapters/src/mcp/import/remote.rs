@@ -20,6 +20,10 @@ pub(super) struct Rules {
     pub(super) pins: Pins,
     pub(super) locked: bool,
     pub(super) timeout: Duration,
+    /// Whether the server is told for whom a call is made.
+    pub(super) baggage: bool,
+    /// What carries the messages, where that is known.
+    pub(super) transport: Option<&'static str>,
 }
 
 pub(super) struct Remote {
@@ -75,6 +79,14 @@ impl Remote {
 
     pub(super) fn timeout(&self) -> Duration {
         self.rules.timeout
+    }
+
+    pub(super) fn shares_baggage(&self) -> bool {
+        self.rules.baggage
+    }
+
+    pub(super) fn transport(&self) -> Option<&'static str> {
+        self.rules.transport
     }
 
     pub(super) fn peer(&self) -> &Peer<RoleClient> {

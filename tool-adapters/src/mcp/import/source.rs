@@ -46,6 +46,15 @@ impl fmt::Display for ImportError {
 impl std::error::Error for ImportError {}
 
 impl Source {
+    /// What carries the messages, in OpenTelemetry's words.
+    pub(super) fn transport(&self) -> Option<&'static str> {
+        match self {
+            Self::Command(_) => Some("pipe"),
+            Self::Url(_) => Some("tcp"),
+            Self::Streams(..) => None,
+        }
+    }
+
     pub(super) async fn connect(
         self,
         listener: Listener,

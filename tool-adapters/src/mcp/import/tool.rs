@@ -1,7 +1,7 @@
 //! One of the server's tools as a raw function tool.
 
 use super::remote::Remote;
-use super::result;
+use super::{request, result};
 use rmcp::model::{CallToolRequestParams, CallToolResponse, Tool, ToolAnnotations};
 use rmcp::service::ServiceError;
 use serde_json::Value;
@@ -70,7 +70,7 @@ async fn call(called: &Called, arguments: Value) -> Result<ToolOutput, ToolError
         request = request.with_arguments(arguments);
     }
     // Dropped half way, as when it is cancelled or late, it has the server told.
-    match called.remote.peer().call_tool_once(request).await {
+    match request::send(&called.remote, request).await {
         Ok(CallToolResponse::Complete(given)) => result::read(given, called.promised),
         Ok(_) => Err(ToolError::permanent("the server wants more of its user than a call can give it")),
         Err(error) => Err(failed(called, error)),

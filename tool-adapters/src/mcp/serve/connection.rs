@@ -2,7 +2,7 @@
 
 use super::conversation::Conversation;
 use super::settings::{Settings, Shared, is_stateless};
-use super::{call, confirm, list};
+use super::{call, confirm, list, spans};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest, CustomResult,
     DiscoverResult, ErrorCode, Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
@@ -21,11 +21,13 @@ fn no_method(method: &str) -> ErrorData {
 pub(super) struct Connection {
     pub(super) shared: Arc<Shared>,
     pub(super) conversation: Conversation,
+    /// What carries the messages, where it is not HTTP and is known.
+    pub(super) transport: Option<&'static str>,
 }
 
 impl Connection {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
-        Self { conversation: Conversation::new(Arc::clone(&shared)), shared }
+    pub(super) fn new(shared: Arc<Shared>, transport: Option<&'static str>) -> Self {
+        Self { conversation: Conversation::new(Arc::clone(&shared)), shared, transport }
     }
 
     fn settings(&self) -> &Settings {
@@ -128,9 +130,13 @@ impl ServerHandler for Connection {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        if request.request_state.is_some() {
-            return confirm::resume(self, request, &context).await;
-        }
-        call::run(self, request, &context).await
+        let answered = async {
+            if request.request_state.is_some() {
+                return confirm::resume(self, request, &context).await;
+            }
+            call::run(self, request, &context).await
+        };
+        // In a box: what all is done here would make each connection's future as large.
+        Box::pin(spans::of_call(self, &context, answered)).await
     }
 }

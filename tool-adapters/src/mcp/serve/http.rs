@@ -36,7 +36,7 @@ impl Server {
             .disable_allowed_origins()
             .with_max_request_body_bytes(self.settings.max_message)
             .with_cancellation_token(self.settings.stop.child_token());
-        let factory = move || Ok(Connection::new(Arc::clone(&shared)));
+        let factory = move || Ok(Connection::new(Arc::clone(&shared), None));
         let service = StreamableHttpService::new(factory, Arc::new(manager), config);
         let guard = Arc::new(Guard::of(&self.settings));
         Router::new().route_service(&self.settings.path, service).layer(from_fn_with_state(guard, guard::check))

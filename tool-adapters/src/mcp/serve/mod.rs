@@ -1,7 +1,8 @@
 //! A server of a runtime's tools. Every call goes through a session: budgets, deadlines, confirmation, panics.
 //!
 //! - `settings`, `connection`: what all connections share, and the handler of one
-//! - `conversation`: the session behind a connection; `call`: one call; `answer`: its result; `confirm`: a person asked
+//! - `conversation`: the session behind a connection; `call`: one call; `answer`: its result; `confirm`: a person asked;
+//!   `spans`: the trace that a call is part of
 //! - `list`: what `tools/list` says
 //! - `strict`: what is no message is refused before anything reads it
 //! - `lines`, `http`, `guard`: standard input and output, HTTP, and who may speak over it
@@ -17,6 +18,7 @@ mod lines;
 mod list;
 mod progress;
 mod settings;
+mod spans;
 mod stdio;
 mod strict;
 
@@ -117,6 +119,12 @@ impl Server {
     /// The bytes that a message may have; 4 MiB unless told.
     pub fn max_message(self, bytes: usize) -> Self {
         self.with(|settings| settings.max_message = bytes)
+    }
+
+    /// Whether clients may say for which run and which customer they call: the `baggage` of their `_meta`. They may not
+    /// unless told, as anybody may say anything. Which span of theirs a call is part of, they always say.
+    pub fn trust_baggage(self, yes: bool) -> Self {
+        self.with(|settings| settings.trust_baggage = yes)
     }
 
     /// The path under which [`router`](Self::router) and [`serve_http`](Self::serve_http) serve; `/mcp` unless told.

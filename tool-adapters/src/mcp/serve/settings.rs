@@ -36,6 +36,7 @@ pub(super) struct Settings {
     pub(super) idle: Duration,
     pub(super) max_message: usize,
     pub(super) path: String,
+    pub(super) trust_baggage: bool,
     /// The loopback names where none are told.
     pub(super) hosts: Option<Vec<String>>,
     pub(super) origins: Option<Vec<String>>,
@@ -56,6 +57,7 @@ impl Default for Settings {
             idle: Duration::from_mins(30),
             max_message: 4 << 20,
             path: "/mcp".to_owned(),
+            trust_baggage: false,
             hosts: None,
             origins: None,
             principal: None,

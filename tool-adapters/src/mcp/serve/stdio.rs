@@ -12,7 +12,7 @@ impl Server {
     /// Serves the client that has started this process, until it closes standard input. Nothing else may write to
     /// standard output; logs belong on standard error.
     pub async fn serve_stdio(&self) -> io::Result<()> {
-        self.serve_streams(tokio::io::stdin(), tokio::io::stdout()).await
+        self.serve_pair(tokio::io::stdin(), tokio::io::stdout(), Some("pipe")).await
     }
 
     /// The same over any two streams, such as a socket's halves.
@@ -21,8 +21,16 @@ impl Server {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
+        self.serve_pair(input, output, None).await
+    }
+
+    async fn serve_pair<R, W>(&self, input: R, output: W, transport: Option<&'static str>) -> io::Result<()>
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
         let (lines, written) = Lines::new(BufReader::new(input), output, self.settings.max_message);
-        let connection = Arc::new(Connection::new(self.shared()));
+        let connection = Arc::new(Connection::new(self.shared(), transport));
         let served = loop {
             let stop = self.settings.stop.child_token();
             match serve_server_with_ct(Arc::clone(&connection), lines.clone(), stop).await {

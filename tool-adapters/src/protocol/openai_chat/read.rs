@@ -41,13 +41,15 @@ impl Reader {
         } else if choices.is_none() && usage.is_none() {
             return out.unknown(text);
         }
+        let answered = choices.is_none() && usage.is_some();
         let choices = choices.unwrap_or_default().0;
         // Of several choices the first is read: the others answer the same.
         let first = || choices.iter().filter(|choice| choice.index.0 == 0);
         if choices.len() > first().count() {
             out.unknown(text);
         }
-        if self.begun || first().next().is_some() {
+        // A chunk that has only the usage may come when all is told; an answer without choices is one of another kind.
+        if self.begun || answered || first().next().is_some() {
             self.origin.tell(id.or_empty(), model.or_empty(), out);
         }
         first().for_each(|choice| self.choice(choice, out));

@@ -17,7 +17,9 @@ pub(super) fn find<'a>(core: &'a Core, name: &str) -> Option<(usize, &'a Functio
 pub(super) fn unknown(core: &Core, call: &ToolCall, began: Instant) -> ToolResponse {
     let now = core.now();
     let names = core.toolbox.context.visible_names(&now);
-    unknown_tool(call.name(), Some(call.shared_id()), names, began)
+    let response = unknown_tool(call.name(), Some(call.shared_id()), names, began);
+    super::record::count_aside(core, call, began, &response);
+    response
 }
 
 /// Tools that call tools that call tools come to an end. R-B4

@@ -87,7 +87,7 @@ pub(crate) async fn run(core: &Arc<Core>, call: ToolCall, how: Option<Box<How>>)
 
 async fn governed(core: &Arc<Core>, call: ToolCall, mut how: Option<Box<How>>) -> ToolResponse {
     let began = Instant::now();
-    let Some(_inside) = core.drain.enter() else { return inactive(&call, began) };
+    let Some(_inside) = core.drain.enter() else { return inactive(core, &call, began) };
     let epoch = core.running.epoch();
     let Some((at, tool)) = find::find(core, call.name()) else { return find::unknown(core, &call, began) };
     let (scope, own, alone);
@@ -96,7 +96,7 @@ async fn governed(core: &Arc<Core>, call: ToolCall, mut how: Option<Box<How>>) -
     let (ctx, call) = if tool.definition().body.uses_context {
         scope = Arc::new(self::scope(core, tool, call, depth, progress, began));
         own = core.base.with_scope(&scope, &tool.definition().name);
-        let Some(call) = &scope.call else { return inactive(&ToolCall::new("", "", ""), began) };
+        let Some(call) = &scope.call else { return inactive(core, &ToolCall::new("", "", ""), began) };
         (&own, call)
     } else {
         alone = call;
@@ -235,8 +235,10 @@ fn scope(
 
 /// `SESSION_INACTIVE`. R-I3
 #[cold]
-fn inactive(call: &ToolCall, began: Instant) -> ToolResponse {
-    crate::call::refused(call, over(), began)
+fn inactive(core: &Core, call: &ToolCall, began: Instant) -> ToolResponse {
+    let response = crate::call::refused(call, over(), began);
+    record::count_aside(core, call, began, &response);
+    response
 }
 
 pub(crate) fn over() -> ToolError {

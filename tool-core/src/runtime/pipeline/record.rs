@@ -2,9 +2,11 @@
 
 use super::admit::Gate;
 use super::{Governed, held};
+use crate::call::ToolCall;
 use crate::response::{Intent, ToolResponse};
 use crate::runtime::empty::is_empty;
 use crate::runtime::hook::HookedCall;
+use crate::runtime::metrics::Answered;
 use crate::runtime::session::Core;
 use crate::runtime::state::{AuditEntry, StateChange};
 use crate::runtime::store::{Settlement, StoreError};
@@ -14,7 +16,7 @@ use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 /// Records a call that came as far as the gate.
 pub(super) async fn record(call: &Governed<'_>, gate: &Gate<'_>, mut response: ToolResponse) -> ToolResponse {
@@ -38,7 +40,7 @@ pub(super) async fn refused(call: &Governed<'_>, response: ToolResponse) -> Tool
 /// What every answer goes through last.
 #[inline]
 async fn finish(call: &Governed<'_>, admitted: Option<u64>, mut response: ToolResponse) -> ToolResponse {
-    count(call, &response);
+    count(call, admitted, &response);
     if !call.core.shared.hooks.is_empty() {
         Box::pin(after(call, &held::hooked(call, admitted), &mut response)).await;
     }
@@ -46,11 +48,21 @@ async fn finish(call: &Governed<'_>, admitted: Option<u64>, mut response: ToolRe
 }
 
 #[inline]
-fn count(call: &Governed<'_>, response: &ToolResponse) {
-    if let Some(tally) = call.core.toolbox.tallies.get(call.at) {
-        // Where a session stands in memory tells it from its neighbours.
-        tally.count(response, Arc::as_ptr(call.core).addr() / size_of::<Core>());
+fn count(call: &Governed<'_>, admitted: Option<u64>, response: &ToolResponse) {
+    // Where a session stands in memory tells it from its neighbours.
+    let by = Arc::as_ptr(call.core).addr() / size_of::<Core>();
+    let tally = call.core.toolbox.tallies.get(call.at);
+    if let Some(size) = tally.and_then(|tally| tally.count(response, call.began, by)) {
+        large(call.tool.name(), size);
     }
+    let answered = Answered {
+        tool: Some(call.at),
+        turn: admitted.unwrap_or_else(|| call.core.record.turn()),
+        duration: response.meta().duration(),
+        error: response.error().map(|error| error.kind),
+        arguments: call.text,
+    };
+    call.core.measured.calls.add(&answered, call.policy().call_history);
     if let Some(progress) = call.scope().and_then(|scope| scope.progress.get()).filter(|progress| !progress.is_shown())
     {
         let said = progress.take();
@@ -58,6 +70,29 @@ fn count(call: &Governed<'_>, response: &ToolResponse) {
             call.core.updates.keep(call.call_id, call.tool.name(), said);
         }
     }
+}
+
+/// Counts an answer to a call that came to no tool: of a session that is over, or under a name that nobody knows.
+#[cold]
+pub(super) fn count_aside(core: &Core, call: &ToolCall, began: Instant, response: &ToolResponse) {
+    let tool = core.toolbox.find(call.name()).map(|(at, _)| at);
+    let tally = tool.and_then(|at| core.toolbox.tallies.get(at)).map_or(&core.shared.measured.unknown, Arc::as_ref);
+    tally.count(response, began, 0);
+    let answered = Answered {
+        tool,
+        turn: core.record.turn(),
+        duration: response.meta().duration(),
+        error: response.error().map(|error| error.kind),
+        arguments: call.arguments(),
+    };
+    core.measured.calls.add(&answered, core.policy().call_history);
+}
+
+/// R-M2
+#[cold]
+fn large(tool: &str, p95: u32) {
+    let tool = tool.escape_debug();
+    tracing::warn!(target: "tool_core::metrics", %tool, p95, "the results of a tool have become large");
 }
 
 /// R-B1

@@ -67,6 +67,9 @@ trait Caller: Sync {
     /// How often the session was interrupted.
     fn interruptions(&self) -> u64;
 
+    /// What a step has used is known. R-M4
+    fn used(&self, _: Usage) {}
+
     /// The canonical form of arguments. L29
     fn canonical(&self, call: &ToolCall) -> String;
 
@@ -104,6 +107,7 @@ async fn reply<C: Caller, M: Model>(
             Err(error) => return Reply { error: Some(error), ..reply },
         };
         reply.usage += step.usage;
+        session.used(step.usage);
         let text = step.text.filter(|text| !text.is_empty());
         // L19: without a choice there are no calls, not even refused ones.
         if step.calls.is_empty() || tool_choice == ToolChoice::None {
@@ -133,6 +137,9 @@ async fn asked<M: Model>(model: &mut M, request: ModelRequest<'_>) -> Result<Mod
     }
     let about = model.about();
     let asking = async {
+        if let Some(provider) = &about.provider {
+            trace::attribute("gen_ai.provider.name", &**provider);
+        }
         let step = model.step(request).await?;
         trace::record(step.used(&about));
         Ok(step)

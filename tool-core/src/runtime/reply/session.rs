@@ -1,6 +1,6 @@
 //! The loop, over a session.
 
-use super::{Caller, History, Model, Reply, Sink, Start, ToolChoice};
+use super::{Caller, History, Model, Reply, Sink, Start, ToolChoice, Usage};
 use crate::call::ToolCall;
 use crate::runtime::pipeline::canonical_of_sent;
 use crate::runtime::session::Session;
@@ -95,6 +95,13 @@ impl Caller for Session {
 
     fn interruptions(&self) -> u64 {
         self.0.running.epoch()
+    }
+
+    fn used(&self, usage: Usage) {
+        // Where a provider does not tell, nothing is known.
+        if usage.input > 0 {
+            self.observe_context(usage.input);
+        }
     }
 
     fn canonical(&self, call: &ToolCall) -> String {

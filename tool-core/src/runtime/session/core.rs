@@ -10,6 +10,7 @@ use crate::response::ToolResponse;
 use crate::run::{RunContext, Scope};
 use crate::runtime::handle::Shared;
 use crate::runtime::journal::Recovered;
+use crate::runtime::metrics::Measured;
 use crate::runtime::pipeline::{self, How, Reuse};
 use crate::runtime::policy::Policy;
 use crate::runtime::session_id::SessionId;
@@ -43,6 +44,7 @@ pub(crate) struct Core {
     pub(crate) base: RunContext,
     /// Held for reading by calls, for writing by those of `sequential` tools.
     pub(crate) barrier: RwLock<()>,
+    pub(crate) measured: Measured,
     pub(crate) updates: Updates,
     pub(crate) playout: Playout,
     /// What earlier processes wrote down.
@@ -140,6 +142,7 @@ impl Core {
     /// Lets no more calls in, cancels those that run, and waits until they are answered.
     pub(crate) async fn close(&self) {
         self.drain.close();
+        self.measured.ended();
         self.running.cancel_all();
         // A call that nothing ends, or that itself waits for this end, is not waited for.
         if !self.drain.is_idle() && timeout(CLOSING, self.drain.idle()).await.is_err() {

@@ -6,10 +6,15 @@ use std::fmt::Write as _;
 
 pub(super) fn of(core: &Core) -> String {
     let full = core.policy().full_guides[core.mode as usize];
-    let mut text = String::from("# Tools\n");
     let now = core.now();
     let tools = core.toolbox.context.definitions_for(&now);
-    for tool in tools.filter(|tool| tool.modes().contains(core.mode)) {
+    told(tools.filter(|tool| tool.modes().contains(core.mode)), full)
+}
+
+/// What is told of these tools.
+pub(crate) fn told<'a>(tools: impl Iterator<Item = &'a ToolDefinition>, full: bool) -> String {
+    let mut text = String::from("# Tools\n");
+    for tool in tools {
         // Writing to a `String` does not fail.
         let _ = write!(text, "\n## {}\n\n{}\n", tool.name(), about(tool, full));
     }

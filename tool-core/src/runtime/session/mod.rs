@@ -19,9 +19,11 @@ pub use turn::Turn;
 pub use updates::CallUpdate;
 
 pub(crate) use self::core::Core;
+pub(crate) use instructions::told;
 pub(crate) use running::{Entry, Running};
 pub(crate) use slots::Slot;
 
+use super::metrics::{ContextMetrics, SessionMetrics};
 use super::policy::Policy;
 use super::session_id::SessionId;
 use super::state::{AuditEntry, SessionState, StateChange};
@@ -166,6 +168,22 @@ impl Session {
     /// All there is to read about a tool: its guide, or its description where it has none.
     pub fn guide(&self, tool: &str) -> Option<&str> {
         Some(self.tools().function_tool(tool)?.definition().documentation())
+    }
+
+    /// What this process has measured of the session: its calls, its turns, its context. R-M5
+    pub fn metrics(&self) -> SessionMetrics {
+        SessionMetrics::of(&self.0)
+    }
+
+    /// How full its model's context window is.
+    pub fn context(&self) -> ContextMetrics {
+        self.0.context()
+    }
+
+    /// The model had so many tokens before it, as its provider counted them: the log warns at 0.9 of the policy's window.
+    /// [`reply`](Self::reply) tells it by itself. R-M4
+    pub fn observe_context(&self, tokens: u64) {
+        self.0.observe_context(tokens);
     }
 
     /// The transport has begun to say something: `ctx.wait_for_playout()` waits from here on.

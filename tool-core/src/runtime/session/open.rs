@@ -7,6 +7,7 @@ use crate::response::ToolResponse;
 use crate::run::{Boxed, Governor, Run, RunContext, Scope, UserDataMap};
 use crate::runtime::handle::Shared;
 use crate::runtime::journal::{JournalError, Recovered};
+use crate::runtime::metrics::{Measured, tokens_in};
 use crate::runtime::session_id::SessionId;
 use crate::runtime::store::{OpenError, Opening, SessionRecord, StoreError};
 use crate::runtime::toolbox::Toolbox;
@@ -42,12 +43,13 @@ struct Parts {
     principal: Box<str>,
     user_data: UserDataMap,
     sink: Option<Arc<Sink>>,
+    prompt: Option<u64>,
 }
 
 impl Open {
     pub(crate) fn new(shared: Arc<Shared>, id: SessionId, mode: Mode) -> Self {
         let user_data = UserDataMap::default();
-        let parts = Parts { shared, id, mode, principal: Box::default(), user_data, sink: None };
+        let parts = Parts { shared, id, mode, principal: Box::default(), user_data, sink: None, prompt: None };
         Self { parts: Some(parts), opening: None }
     }
 
@@ -71,6 +73,12 @@ impl Open {
     /// The same for a value that several sessions share, such as a pool.
     pub fn user_data_shared<T: Send + Sync + 'static>(self, value: Arc<T>) -> Self {
         self.with(|parts| parts.user_data.insert(value))
+    }
+
+    /// The system prompt that the model is given, where it is more than the session's
+    /// [`instructions`](Session::instructions): its size is logged and measured, and the text is not kept. R-M4
+    pub fn system_prompt(self, text: &str) -> Self {
+        self.with(|parts| parts.prompt = Some(tokens_in(text)))
     }
 
     /// Says that the transport shows the updates of running tools. A tool's first update is then its call's answer; the
@@ -118,7 +126,11 @@ impl Parts {
         let core = self.core(toolbox, record, recovered);
         // Of all who open it at once, the first one's is the session.
         match first(&core) {
-            None => Ok(Session(core)),
+            None => {
+                core.shared.measured.opened(&core);
+                core.tell_beginning();
+                Ok(Session(core))
+            }
             Some(first) => Self::joined(first, &principal, sink),
         }
     }
@@ -162,6 +174,7 @@ impl Parts {
                 slots: super::slots::Slots::new(concurrent),
                 barrier: RwLock::new(()),
                 sink: self.sink.map(|sink| OnceLock::from(Box::new(Mutex::new(sink)))).unwrap_or_default(),
+                measured: Measured::new(self.prompt),
                 updates: super::updates::Updates::default(),
                 playout: super::playout::Playout::default(),
                 recovered: Mutex::new(recovered),

@@ -99,14 +99,14 @@ pub(super) async fn call(core: &Arc<Core>, sink: &Arc<Sink>, call: ToolCall) -> 
     let told = Arc::clone(&teller);
     let progress = Progress::listened(move |update| told.update(update));
     let (core, kept) = (Arc::clone(core), call.clone());
-    let mut task = Aborted(Some(tokio::spawn(async move {
+    let mut task = Aborted(Some(tokio::spawn(crate::trace::inherit(async move {
         // Until the last word is said, the session has not ended.
         let inside = core.drain.enter();
         let how = How { progress: Some(progress), approval: call.approval().cloned(), ..How::default() };
         let response = pipeline::run(&core, call, Some(Box::new(how))).await;
         teller.finish(response);
         drop(inside);
-    })));
+    }))));
     let response = answered.await;
     // From here on the tool is on its own: dropping the answer does not end it.
     task.0 = None;

@@ -12,6 +12,7 @@ pub use pending::PendingCall;
 
 use super::SessionId;
 use super::state::{AuditEntry, SessionState, StateChange};
+use crate::redact::Redaction;
 use crate::tool::Mode;
 use std::fmt;
 use std::sync::Arc;
@@ -164,7 +165,7 @@ impl StoreError {
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the session store failed: {}", self.0.escape_debug())
+        write!(f, "the session store failed: {}", Redaction::new().text(&self.0))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Runs and customers, and what too much of anything comes to.
 
 use super::{MOST_BYTES, PARENT, with_parent};
-use crate::trace::{self, Collector, DistributedContext};
+use crate::trace::{self, Collector, DistributedContext, SpanKind};
 
 fn customer(baggage: &str) -> Option<String> {
     DistributedContext::from_trusted_pairs([("baggage", baggage)]).customer_id
@@ -118,4 +118,28 @@ async fn a_trace_that_is_not_sampled_is_recorded_and_goes_on_unsampled() {
     assert!(!span.is_sampled());
     assert_eq!(Some(span.trace_id()), context.trace_id);
     assert_eq!(span.parent(), context.span_id);
+}
+
+// S9
+#[tokio::test]
+async fn a_span_that_was_made_before_its_import_belongs_to_the_imported_span() {
+    let collector = Collector::new();
+    let context = with_parent(&[]);
+    let made = || trace::section("part", async { trace::export().trace_id });
+    let (before, nested, inner) = collector
+        .run(async {
+            let before = trace::import(&context, made()).await;
+            let nested = trace::agent("planner", async { trace::import(&context, made()).await }).await;
+            // One that was made in a span inside stays there.
+            let made_inside = trace::import(&context, async { trace::in_scope(SpanKind::Agent, "inside", made).await });
+            (before, nested, made_inside.await)
+        })
+        .await;
+    assert_eq!([before, nested, inner], [context.trace_id; 3]);
+    let report = collector.report();
+    let parent = |at: usize| report.spans().get(at).and_then(trace::SpanRecord::parent);
+    let inside = report.spans().iter().find(|span| span.name() == "inside").map(trace::SpanRecord::span_id);
+    assert_eq!((parent(0), parent(1)), (context.span_id, context.span_id));
+    assert!(inside.is_some());
+    assert_eq!(parent(4), inside);
 }

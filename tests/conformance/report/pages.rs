@@ -1,0 +1,157 @@
+//! Writes reports of real runs as pages and as JSON, for a browser to look at: `conformance_report FOLDER`.
+
+use std::error::Error;
+use std::path::Path;
+use std::time::Duration;
+use tokio::time::{sleep, timeout};
+use tool_core::trace::{
+    self, Collector, Cost, DistributedContext, ModelUse, Pricing, SpanId, SpanKind, TraceId, Usage,
+};
+use tool_core::{RunContext, ToolContext, ToolError, tool};
+
+/// A dollar for a million tokens of the one model that is sold.
+struct Prices;
+
+impl Pricing for Prices {
+    fn price(&self, used: &ModelUse) -> Option<Cost> {
+        (used.model == "gpt-5-mini").then(|| Cost::per_million(1_000_000_000_000, used.usage.total()))
+    }
+}
+
+async fn asked(model: &'static str, millis: u64, usage: Usage) {
+    trace::llm(model, async {
+        sleep(Duration::from_millis(millis)).await;
+        trace::record(ModelUse::new(model, usage).provider("openai").tool_call("call_1", "summarise"));
+    })
+    .await;
+}
+
+/// Summarise a text.
+#[tool]
+async fn summarise(text: String) -> String {
+    let usage = Usage { input: 1_200, cached: 800, output: 180, reasoning: 64, ..Usage::default() };
+    asked("gpt-5-mini", 60, usage).await;
+    text
+}
+
+/// Find a place on the map.
+#[tool]
+async fn geocode(place: String) -> Result<String, ToolError> {
+    trace::http("GET maps.example", sleep(Duration::from_millis(25))).await;
+    trace::spend("geocoder", Cost::micros(5_000));
+    if place == "Atlantis" { Err(ToolError::permanent("there is no Atlantis")) } else { Ok(place) }
+}
+
+/// Count for ever.
+#[tool]
+async fn count() {
+    sleep(Duration::from_hours(1)).await;
+}
+
+/// Fail.
+#[tool]
+async fn broken() -> u8 {
+    sleep(Duration::from_millis(4)).await;
+    panic!("broken")
+}
+
+/// An agent whose tools run at once, and end in every way.
+async fn plan(tools: &ToolContext) {
+    let ctx = RunContext::detached();
+    asked("gpt-5-mini", 40, Usage { input: 2_400, cached: 2_000, output: 60, ..Usage::default() }).await;
+    tokio::join!(
+        tools.call("summarise", r#"{"text":"a"}"#, &ctx),
+        trace::section("places", async {
+            tools.call("geocode", r#"{"place":"Rome"}"#, &ctx).await;
+            tools.call("geocode", r#"{"place":"Atlantis"}"#, &ctx).await;
+        }),
+        async { timeout(Duration::from_millis(30), tools.call("count", "{}", &ctx)).await.is_err() },
+        tools.call("broken", "{}", &ctx),
+    );
+    asked("local", 10, Usage { input: 300, output: 20, ..Usage::default() }).await;
+}
+
+async fn real(collector: Collector) -> Result<trace::Report, Box<dyn Error>> {
+    let tools = ToolContext::builder().with(summarise).with(geocode).with(count).with(broken).build()?;
+    let context = DistributedContext::new().run_id("run-7").customer_id("acme");
+    let work = async {
+        trace::import(context, async { trace::agent("planner", plan(&tools)).await }).await;
+        // Nobody asked for this one.
+        let seen = async { trace::observe(ModelUse::new("gpt-5-mini", Usage { input: 10, ..Usage::default() })) };
+        trace::http("POST api.example", seen).await;
+    };
+    collector.run(work).await;
+    Ok(collector.report())
+}
+
+/// Names that were made to do harm, in every place that takes a name, and spans that are not there.
+async fn hostile(collector: Collector) -> trace::Report {
+    const NAMES: [&str; 6] = [
+        "<script>window.owned=1</script>",
+        "\"><img src=x onerror=\"window.owned=1\">",
+        "' onmouseover='window.owned=1",
+        "</style></title><script>window.owned=1</script>",
+        "\u{202e}gnp.exe\u{1b}[2J\r\n\u{0}\u{200b}",
+        "{{constructor.constructor('window.owned=1')()}} &lt;script&gt; שלום",
+    ];
+    let other = DistributedContext::new().parent(TraceId::random(), SpanId::random()).customer_id(NAMES[0]);
+    let work = async {
+        for name in NAMES {
+            trace::agent(name, async {
+                trace::record(ModelUse::new(name, Usage { input: 1, ..Usage::default() }));
+                trace::section(name.repeat(60), trace::llm(name, trace::http(name, async {}))).await;
+            })
+            .await;
+        }
+        trace::agent("at work", async { trace::report() }).await
+    };
+    collector.run(trace::import(other, async { trace::section("here", work).await })).await
+}
+
+fn many(collector: &Collector) -> trace::Report {
+    collector.run_sync(|| {
+        for agent in 0..100 {
+            trace::in_scope(SpanKind::Agent, format!("agent {agent}"), || {
+                for _ in 0..99 {
+                    trace::in_scope(SpanKind::Tool, "search", || trace::spend("search", Cost::micros(7)));
+                }
+            });
+        }
+    });
+    collector.report()
+}
+
+fn deep(collector: &Collector) -> trace::Report {
+    fn down(depth: u32) {
+        if depth > 0 {
+            trace::in_scope(SpanKind::Section, "deeper", || down(depth - 1));
+        } else {
+            trace::spend("search", Cost::micros(7));
+        }
+    }
+    collector.run_sync(|| trace::in_scope(SpanKind::Agent, "diver", || down(999)));
+    collector.report()
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let folder = std::env::args().nth(1).ok_or("say which folder to write to: conformance_report FOLDER")?;
+    std::fs::create_dir_all(&folder)?;
+    // One of the tools panics, as it should.
+    std::panic::set_hook(Box::new(|_| {}));
+    let new = || Collector::builder().pricing(Prices).build();
+    let reports = [
+        ("real", real(new()).await?),
+        ("hostile", hostile(new()).await),
+        ("many", many(&new())),
+        ("deep", deep(&new())),
+        ("empty", new().report()),
+    ];
+    for (name, report) in reports {
+        let path = Path::new(&folder).join(name);
+        std::fs::write(path.with_extension("html"), report.to_html())?;
+        std::fs::write(path.with_extension("json"), report.to_json())?;
+        std::fs::write(path.with_extension("txt"), report.to_string())?;
+    }
+    Ok(())
+}

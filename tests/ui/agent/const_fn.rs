@@ -1,0 +1,8 @@
+use tool_core::agent;
+
+#[agent("researcher")]
+const fn research() -> u8 {
+    1
+}
+
+fn main() {}

@@ -1,0 +1,6 @@
+use tool_core::agent;
+
+#[agent("")]
+fn research() {}
+
+fn main() {}

@@ -1,0 +1,6 @@
+use tool_core::agent;
+
+#[agent(name = "researcher")]
+fn research() {}
+
+fn main() {}

@@ -1,0 +1,6 @@
+use tool_core::agent;
+
+#[agent(7)]
+fn research() {}
+
+fn main() {}

@@ -1,0 +1,6 @@
+use tool_core::agent;
+
+#[agent("researcher")]
+struct Researcher;
+
+fn main() {}

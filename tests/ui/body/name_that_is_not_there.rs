@@ -1,0 +1,14 @@
+use tool_core::toolset;
+
+struct Shelf;
+
+#[toolset]
+impl Shelf {
+    /// Look something up.
+    #[tool]
+    async fn look_up(&self, what: String) -> usize {
+        self.count(wath).await
+    }
+}
+
+fn main() {}

@@ -1,0 +1,54 @@
+//! What is seen of an answer's use, however the answer ends: the provider counts what it has read, and what it has said
+//! until nobody listened any longer.
+
+use std::borrow::Cow;
+use tool_core::runtime::{AboutModel, Usage};
+use tool_core::trace::{self, ModelUse};
+
+/// Tells what it knows to the span around it when it is dropped, as something seen: whoever asked may tell it better.
+pub(super) struct Seen {
+    about: AboutModel,
+    model: Option<String>,
+    response_id: Option<String>,
+    usage: Usage,
+}
+
+impl Seen {
+    pub(super) fn new(about: AboutModel) -> Self {
+        Self { about, model: None, response_id: None, usage: Usage::default() }
+    }
+
+    pub(super) fn response(&mut self, id: Option<String>, model: Option<String>) {
+        self.response_id = id.or(self.response_id.take());
+        self.model = model.or(self.model.take());
+    }
+
+    pub(super) fn usage(&mut self, usage: Usage) {
+        self.usage = usage;
+    }
+
+    pub(super) fn used(&self) -> Usage {
+        self.usage
+    }
+
+    /// The model, where the provider calls it otherwise than it was asked for.
+    pub(super) fn model(&self) -> Option<String> {
+        self.model.clone().filter(|model| *model != self.about.model)
+    }
+
+    pub(super) fn response_id(&self) -> Option<String> {
+        self.response_id.clone()
+    }
+}
+
+impl Drop for Seen {
+    fn drop(&mut self) {
+        if self.usage.is_empty() {
+            return;
+        }
+        let model = self.model.take().map_or_else(|| std::mem::take(&mut self.about.model), Cow::Owned);
+        let mut used = ModelUse::new(model, self.usage);
+        (used.provider, used.response_id) = (self.about.provider.take(), self.response_id.take());
+        trace::observe(used);
+    }
+}

@@ -1,0 +1,162 @@
+//! What a provider's response says of itself, read as it goes by: the model, what was used, the calls. S8
+//!
+//! ```
+//! use tool_adapters::observe::Observer;
+//!
+//! let mut observer = Observer::for_url("POST", "https://api.openai.com/v1/chat/completions").expect("a model's address");
+//! // Whoever forwards the response shows it the bytes, in any pieces.
+//! observer.push(br#"{"id": "chatcmpl-1", "model": "gpt-5-mini", "choices": [{"index": 0, "message": {"content": "#);
+//! observer.push(br#""Hi"}}], "usage": {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}}"#);
+//! let used = observer.finish().expect("what was used");
+//! assert_eq!((&*used.model, used.usage.input, used.usage.output), ("gpt-5-mini", 9, 2));
+//! assert_eq!(used.response_id.as_deref(), Some("chatcmpl-1"));
+//! ```
+//!
+//! [`trace::observe`](tool_core::trace::observe) counts the result.
+
+mod frames;
+#[cfg(test)]
+mod tests;
+mod url;
+
+pub(crate) use url::default_biller;
+
+use crate::Provider;
+use crate::protocol::{Event, Protocol, protocol};
+use frames::Frames;
+use serde::Deserialize;
+use std::borrow::Cow;
+use tool_core::trace::{ModelUse, Usage};
+
+/// So many calls of a response are told.
+const MOST_CALLS: usize = 256;
+
+/// Reads what a response says of itself. It never fails: what it does not understand it passes over. Of the response it
+/// keeps what is not read yet (an event; an answer that does not stream, whole, up to 16 MiB) and the arguments of calls
+/// that are open.
+pub struct Observer {
+    protocol: Box<dyn Protocol>,
+    /// Bedrock's stream, if it is one.
+    frames: Option<Frames>,
+    billed_by: Option<Cow<'static, str>>,
+    asked: Option<String>,
+    begun: bool,
+    seen: Seen,
+}
+
+/// What a message has said so far.
+#[derive(Default)]
+struct Seen {
+    response_id: Option<String>,
+    model: Option<String>,
+    usage: Option<Usage>,
+    calls: Vec<(String, String)>,
+}
+
+/// What a whole response says of itself; `None` where it says nothing, as the answer to a request that was refused.
+pub fn observed(provider: Provider, response: &[u8]) -> Option<ModelUse> {
+    let mut observer = Observer::new(provider);
+    observer.push(response);
+    observer.finish()
+}
+
+impl Observer {
+    /// For a response of this provider.
+    pub fn new(provider: Provider) -> Self {
+        Self {
+            protocol: protocol(provider),
+            frames: None,
+            billed_by: default_biller(provider).map(Cow::Borrowed),
+            asked: None,
+            begun: false,
+            seen: Seen::default(),
+        }
+    }
+
+    /// For the response to a request to this URL; `None` where no model is asked there. It goes by the path, and by the
+    /// host for who speaks as `OpenAI` does.
+    pub fn for_url(method: &str, url: &str) -> Option<Self> {
+        let place = url::place(method, url)?;
+        Some(Self { billed_by: place.billed_by, asked: place.model, ..Self::new(place.provider) })
+    }
+
+    /// Shows it the body of the request: it says which model was asked, where the response does not.
+    pub fn request(&mut self, body: &[u8]) {
+        #[derive(Deserialize)]
+        struct Asked {
+            model: String,
+        }
+        if let Ok(Asked { model }) = serde_json::from_slice(body) {
+            self.asked = Some(model);
+        }
+    }
+
+    /// Who is paid, as price tables know it; `None` where the model's name has to tell.
+    #[must_use]
+    pub fn billed_by(mut self, provider: Option<impl Into<Cow<'static, str>>>) -> Self {
+        self.billed_by = provider.map(Into::into);
+        self
+    }
+
+    /// The provider whose protocol it reads.
+    pub fn provider(&self) -> Provider {
+        self.protocol.provider()
+    }
+
+    /// Reads the next bytes of the response.
+    pub fn push(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        if !std::mem::replace(&mut self.begun, true) && self.is_framed(bytes) {
+            self.frames = Some(Frames::default());
+        }
+        let Self { protocol, frames, seen, .. } = self;
+        match frames {
+            Some(frames) => frames.push(bytes, &mut |event| seen.take(protocol.push(event))),
+            None => seen.take(protocol.push(bytes)),
+        }
+    }
+
+    /// The response is over, or was given up: what it said of itself.
+    pub fn finish(mut self) -> Option<ModelUse> {
+        self.seen.take(self.protocol.finish());
+        let Seen { response_id, model, usage, calls } = self.seen;
+        if usage.is_none() && response_id.is_none() && calls.is_empty() {
+            return None;
+        }
+        let model = model.or(self.asked).unwrap_or_default();
+        let mut used = ModelUse::new(model, usage.unwrap_or_default());
+        used.provider = self.billed_by;
+        used.response_id = response_id;
+        used.tool_calls = calls;
+        Some(used)
+    }
+
+    /// Whether it is Bedrock's binary stream: its first byte is that of a length.
+    fn is_framed(&self, bytes: &[u8]) -> bool {
+        self.provider() == Provider::Bedrock && bytes.first() == Some(&0)
+    }
+}
+
+impl Seen {
+    fn take(&mut self, events: Vec<Event>) {
+        for event in events {
+            match event {
+                Event::Response { id, model } => {
+                    self.response_id = id.or(self.response_id.take());
+                    self.model = model.or(self.model.take());
+                }
+                Event::Usage(usage) => self.usage = Some(usage),
+                Event::CallStarted { id, name } if self.calls.len() < MOST_CALLS => self.calls.push((id, name)),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Observer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Observer").field("provider", &self.provider()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,184 @@
+//! Where it goes, and under which name.
+
+use super::guard::{Metrics, Queue, Spans};
+use super::sink::Otel;
+use opentelemetry::KeyValue;
+use opentelemetry_otlp::{ExporterBuildError, MetricExporter, SpanExporter, WithExportConfig, WithHttpConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::error::OTelSdkError;
+use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
+use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
+use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, SpanExporter as Exporter, SpanProcessor};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How many spans wait, unless told otherwise.
+const WAITING: usize = 2_048;
+
+/// Puts an [`Otel`] together. What it is not told comes from OpenTelemetry's environment variables, and then from
+/// OpenTelemetry's defaults: `http://localhost:4318`.
+#[must_use]
+pub struct OtelBuilder {
+    endpoint: Option<String>,
+    headers: HashMap<String, String>,
+    service_name: Option<String>,
+    resource: Vec<KeyValue>,
+    timeout: Option<Duration>,
+    interval: Duration,
+    waiting: Option<usize>,
+    content: bool,
+    unsampled: bool,
+}
+
+impl OtelBuilder {
+    pub(super) fn new() -> Self {
+        Self {
+            endpoint: None,
+            headers: HashMap::new(),
+            service_name: None,
+            resource: Vec::new(),
+            timeout: None,
+            // Zero is what the environment says, or else a minute.
+            interval: Duration::ZERO,
+            waiting: None,
+            content: true,
+            unsampled: false,
+        }
+    }
+
+    /// Where the receiver is, up to where its paths begin: `http://localhost:4318`. OTLP over HTTP, not over gRPC.
+    pub fn endpoint(mut self, url: impl Into<String>) -> Self {
+        self.endpoint = Some(url.into());
+        self
+    }
+
+    /// A header of every request, such as a key.
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.insert(name.into(), value.into());
+        self
+    }
+
+    /// Who sends this: `service.name`.
+    pub fn service_name(mut self, name: impl Into<String>) -> Self {
+        self.service_name = Some(name.into());
+        self
+    }
+
+    /// What else is to be known of the sender: `deployment.environment.name`.
+    pub fn resource(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.resource.push(KeyValue::new(key.into(), value.into()));
+        self
+    }
+
+    /// How long a request may take; 10 seconds unless told.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// How often metrics are sent; every minute unless told.
+    pub fn metrics_every(mut self, interval: Duration) -> Self {
+        self.interval = interval;
+        self
+    }
+
+    /// How many spans wait at most; 2,048 unless told. Those that end while so many wait are dropped.
+    pub fn waiting(mut self, spans: usize) -> Self {
+        self.waiting = Some(spans.max(1));
+        self
+    }
+
+    /// Whether the arguments and results that the collector keeps go out; they do unless told otherwise.
+    pub fn content(mut self, sent: bool) -> Self {
+        self.content = sent;
+        self
+    }
+
+    /// Whether spans go out of a trace that began in a process which does not sample it; not unless told.
+    pub fn unsampled(mut self, sent: bool) -> Self {
+        self.unsampled = sent;
+        self
+    }
+
+    /// Begins to export.
+    ///
+    /// # Errors
+    /// The endpoint is no address, or the HTTP client cannot be made. Whether anybody is there is not looked at.
+    pub fn build(self) -> Result<Otel, OtelError> {
+        let mut spans = SpanExporter::builder().with_http().with_headers(self.headers.clone());
+        let mut metrics = MetricExporter::builder().with_http().with_headers(self.headers.clone());
+        if let Some(url) = &self.endpoint {
+            let base = base(url)?;
+            spans = spans.with_endpoint(format!("{base}/v1/traces"));
+            metrics = metrics.with_endpoint(format!("{base}/v1/metrics"));
+        }
+        if let Some(timeout) = self.timeout {
+            (spans, metrics) = (spans.with_timeout(timeout), metrics.with_timeout(timeout));
+        }
+        Ok(self.with(spans.build()?, metrics.build()?))
+    }
+
+    /// With these exporters.
+    pub(super) fn with(self, spans: impl Exporter + 'static, metrics: impl PushMetricExporter) -> Otel {
+        let mut resource = Resource::builder().with_attributes(self.resource);
+        if let Some(name) = self.service_name {
+            resource = resource.with_service_name(name);
+        }
+        let resource = resource.build();
+        let waiting = self.waiting.or_else(waiting_of_environment).unwrap_or(WAITING);
+        let queue = Arc::new(Queue::new(waiting));
+        let config = BatchConfigBuilder::default().with_max_queue_size(waiting).build();
+        let mut processor = BatchSpanProcessor::new(Spans::new(spans, Arc::clone(&queue)), config);
+        processor.set_resource(&resource);
+        let reader = PeriodicReader::builder(Metrics::new(metrics)).with_interval(self.interval).build();
+        let meters = SdkMeterProvider::builder().with_resource(resource).with_reader(reader).build();
+        Otel::new(processor, meters, queue, self.content, self.unsampled)
+    }
+}
+
+fn waiting_of_environment() -> Option<usize> {
+    std::env::var("OTEL_BSP_MAX_QUEUE_SIZE").ok()?.parse().ok().filter(|spans| *spans > 0)
+}
+
+/// The address without a slash at its end. It is not told again in an error, as it may hold a password.
+fn base(url: &str) -> Result<&str, OtelError> {
+    let is_http = ["http://", "https://"].iter().any(|scheme| url.starts_with(scheme));
+    let problem = "the OTLP endpoint is no HTTP address; give it as `http://localhost:4318`";
+    is_http.then(|| url.trim_end_matches('/')).ok_or_else(|| OtelError(problem.to_owned()))
+}
+
+/// Spans and metrics cannot be exported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtelError(String);
+
+impl fmt::Display for OtelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for OtelError {}
+
+impl From<ExporterBuildError> for OtelError {
+    /// Which setting it is, and not what it says: an address may hold a password.
+    fn from(error: ExporterBuildError) -> Self {
+        let problem = match &error {
+            ExporterBuildError::InvalidConfiguration(text) => {
+                let setting = text.split(':').next().unwrap_or_default();
+                format!("`{setting}` is not valid")
+            }
+            ExporterBuildError::InternalFailure(text) => text.clone(),
+        };
+        Self(format!(
+            "the OTLP exporter cannot be built: {problem}; look at its endpoint and at `OTEL_EXPORTER_OTLP_*`"
+        ))
+    }
+}
+
+impl From<OTelSdkError> for OtelError {
+    fn from(error: OTelSdkError) -> Self {
+        Self(format!("not everything could be exported: {error}; look at the OTLP endpoint"))
+    }
+}
