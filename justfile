@@ -51,7 +51,14 @@ conformance *args:
     target/conformance/bin/python tests/conformance/meta_schema.py
     cargo build --package examples --example conformance_driver --example mcp_conformance --example mcp_server
     target/conformance/bin/python tests/conformance/run.py --driver target/debug/examples/conformance_driver {{args}}
+    target/conformance/bin/python tests/conformance/prices.py --driver target/debug/examples/conformance_driver
     target/conformance/bin/python tests/conformance/mcp/run.py
+
+# Take over the prices of the `genai-prices` release that `tests/conformance/requirements.txt` names; read the diff.
+prices:
+    python3 -m venv target/conformance
+    target/conformance/bin/pip install --quiet -r tests/conformance/requirements.txt
+    target/conformance/bin/python tests/conformance/prices.py --write
 
 # Licences, sources and banned features of all dependencies (needs cargo-deny).
 deny:

@@ -22,3 +22,4 @@ mod run_context;
 mod shapes;
 mod support;
 mod trace;
+mod wrap;

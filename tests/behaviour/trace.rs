@@ -164,7 +164,10 @@ fn methods_of_two_instances_are_told_apart_by_their_calls() {
         assert_eq!(shelves().name(), "upper");
     });
     // Dispatch knows a tool by the name that it has there, the method by its own.
-    assert_eq!(found, ["tool:shelf_look/tool:look", "tool:shelf_look", "tool:shelf_made/tool:name", "tool:shelf_made", "tool:name"]);
+    assert_eq!(
+        found,
+        ["tool:shelf_look/tool:look", "tool:shelf_look", "tool:shelf_made/tool:name", "tool:shelf_made", "tool:name"]
+    );
 }
 
 // S2
@@ -283,7 +286,8 @@ async fn holds(wait: bool) {
 fn what_a_tool_holds_is_dropped_inside_its_span() {
     let found = traced(async {
         holds(false).await;
-        let waits = std::pin::pin!(async { tokio::time::timeout(std::time::Duration::from_millis(1), holds(true)).await });
+        let waits =
+            std::pin::pin!(async { tokio::time::timeout(std::time::Duration::from_millis(1), holds(true)).await });
         assert!(waits.await.is_err());
     });
     assert_eq!(found, ["tool:holds/section:dropped", "tool:holds", "tool:holds/section:dropped", "tool:holds"]);

@@ -186,7 +186,14 @@ fn no_refusal_but_validation_repeats_the_values_of_arguments_and_no_log_does() {
             shows_nothing(&runtime, &session);
         });
     });
-    assert!(!logged.contains(CANARY), "{logged}");
+    // Whoever debugs sees arguments, but for those that are secret by their name. R-M2
+    let (arguments, others): (Vec<_>, Vec<_>) = logged.lines().partition(|line| line.contains("tool call arguments"));
+    assert!(others.iter().all(|line| !line.contains(CANARY)), "{logged}");
+    let passwords = arguments.iter().filter(|line| line.contains("password")).collect::<Vec<_>>();
+    assert!(
+        passwords.len() >= 12 && passwords.iter().all(|line| line.contains(r#"password\":\"[redacted]\""#)),
+        "{passwords:?}"
+    );
 }
 
 // R-C1, THREATS: who holds the token may approve

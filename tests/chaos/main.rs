@@ -16,6 +16,7 @@ mod machine;
 mod memory;
 mod nesting;
 mod panics;
+mod sinks;
 mod sizes;
 mod store_down;
 mod support;

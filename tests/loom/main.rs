@@ -42,8 +42,12 @@ mod door;
 #[path = "../../tool-core/src/name.rs"]
 mod name;
 
+#[path = "../../tool-core/src/runtime/metrics/slot.rs"]
+mod slot;
+
 mod books;
 mod detached;
+mod samples;
 mod shutdown;
 
 /// Every order of the threads that a model starts in which each is interrupted at most three times where it need not be:

@@ -5,7 +5,7 @@ mod admission;
 
 pub mod sync {
     pub use loom::sync::Arc;
-    pub use loom::sync::atomic::{AtomicUsize, Ordering};
+    pub use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 }
 
 pub mod policy {

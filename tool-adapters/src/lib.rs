@@ -23,9 +23,14 @@ pub mod journal;
 pub mod manifest;
 #[cfg(feature = "mcp")]
 pub mod mcp;
+#[cfg(feature = "metrics")]
+pub mod metrics;
+#[cfg(any(feature = "mcp", feature = "metrics"))]
+mod names;
 pub mod observe;
 #[cfg(feature = "otel")]
 pub mod otel;
+pub mod prices;
 pub mod protocol;
 mod provider;
 pub mod provider_tools;

@@ -135,6 +135,13 @@ impl Redaction {
         format!("{}...", self.rewritten(text, usize::MAX, WITHIN, true).unwrap_or_default())
     }
 
+    /// A text in the quotes and escapes of JSON, without a character that nobody sees.
+    pub(crate) fn quoted(text: &str) -> String {
+        let mut out = Out::default();
+        out.text(text);
+        out.json
+    }
+
     /// A text that is no JSON: a message, a name. What looks like a secret in it is hidden.
     pub fn text(&self, text: &str) -> String {
         let shown = self.0.text(text);

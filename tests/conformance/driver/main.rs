@@ -1,7 +1,7 @@
 //! What the conformance suite drives: a line of JSON in, a line of JSON out.
 //!
-//! `{"do": "tools" | "declare" | "parse" | "encode" | "request", ..}`; each module says what its command takes. A
-//! command that cannot be done answers `{"failed": ".."}`.
+//! `{"do": "tools" | "declare" | "parse" | "encode" | "request" | "price" | "biller", ..}`; each module says what its
+//! command takes. A command that cannot be done answers `{"failed": ".."}`.
 
 #![allow(dead_code, reason = "of the examples, only the tools are wanted")]
 
@@ -28,6 +28,7 @@ mod mcp_server;
 mod messages;
 #[path = "../../../examples/interop/orders.rs"]
 mod orders;
+mod prices;
 #[path = "../../../examples/quickstart.rs"]
 mod quickstart;
 #[path = "../../../examples/concierge/tools.rs"]
@@ -66,6 +67,8 @@ async fn obey(command: &Value) -> Answer {
         Some("parse") => events::parse(command),
         Some("encode") => messages::encode(command).await,
         Some("request") => messages::request(command).await,
+        Some("price") => prices::price(command),
+        Some("biller") => prices::biller(command),
         _ => Err("no such command".into()),
     }
 }

@@ -181,19 +181,19 @@ fn a_request_goes_to_the_provider_that_its_path_and_host_say() {
         })
     };
     for (url, provider, model, billed_by) in [
-        ("https://api.openai.com/v1/chat/completions", Provider::OpenAiChat, "", ""),
-        ("https://api.openai.com/v1/responses", Provider::OpenAiResponses, "", ""),
-        ("https://api.groq.com/openai/v1/chat/completions", Provider::OpenAiChat, "", ""),
-        ("https://openrouter.ai/api/v1/chat/completions", Provider::OpenAiChat, "", ""),
+        ("https://api.openai.com/v1/chat/completions", Provider::OpenAiChat, "", "openai"),
+        ("https://api.openai.com/v1/responses", Provider::OpenAiResponses, "", "openai"),
+        ("https://api.groq.com/openai/v1/chat/completions", Provider::OpenAiChat, "", "groq"),
+        ("https://openrouter.ai/api/v1/chat/completions", Provider::OpenAiChat, "", "openrouter"),
         ("http://127.0.0.1:8080/v1/chat/completions?x=1#y", Provider::OpenAiChat, "", ""),
         ("https://u:p@[::1]:8443/v1/responses/", Provider::OpenAiResponses, "", ""),
         (
             "https://me.openai.azure.com/openai/deployments/gpt%2D5-mini/chat/completions?api-version=2025-01-01",
             Provider::OpenAiChat,
             "gpt-5-mini",
-            "",
+            "azure",
         ),
-        ("https://me.services.ai.azure.com/anthropic/v1/messages", Provider::Anthropic, "", "anthropic"),
+        ("https://me.services.ai.azure.com/anthropic/v1/messages", Provider::Anthropic, "", "azure"),
         ("https://api.anthropic.com/v1/messages", Provider::Anthropic, "", "anthropic"),
         ("http://[::1]/v1/messages", Provider::Anthropic, "", "anthropic"),
         (
@@ -206,7 +206,7 @@ fn a_request_goes_to_the_provider_that_its_path_and_host_say() {
             "https://europe-west1-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/anthropic/models/claude-opus-4-5@20251101:streamRawPredict",
             Provider::Anthropic,
             "claude-opus-4-5@20251101",
-            "anthropic",
+            "google",
         ),
         (
             "https://bedrock-runtime.eu-west-1.amazonaws.com/model/eu.amazon.nova-pro-v1%3A0/converse",
@@ -217,7 +217,7 @@ fn a_request_goes_to_the_provider_that_its_path_and_host_say() {
         ("https://API.MISTRAL.AI/v1/chat/completions", Provider::Mistral, "", "mistral"),
         ("https://api.cohere.com/v2/chat", Provider::Cohere, "", "cohere"),
         ("http://localhost:11434/api/chat", Provider::Ollama, "", "ollama"),
-        ("https://api.deepseek.com/chat/completions", Provider::OpenAiChat, "", ""),
+        ("https://api.deepseek.com/chat/completions", Provider::OpenAiChat, "", "deepseek"),
     ] {
         assert_eq!(place(url), Some((provider, model.to_owned(), billed_by.to_owned())), "{url}");
     }

@@ -1,6 +1,6 @@
 //! Which provider a request goes to.
 
-use crate::Provider;
+use crate::{Provider, prices};
 use std::borrow::Cow;
 
 /// Where a model is asked.
@@ -20,7 +20,8 @@ pub(super) fn place(method: &str, url: &str) -> Option<Place> {
     }
     let (host, path) = parts(url)?;
     let (provider, model) = asked(&host, path)?;
-    let billed_by = default_biller(provider).map(Cow::Borrowed);
+    let by_host = prices::biller(&format!("https://{host}{path}"));
+    let billed_by = by_host.or_else(|| default_biller(provider)).map(Cow::Borrowed);
     Some(Place { provider, model, billed_by })
 }
 

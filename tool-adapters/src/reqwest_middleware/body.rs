@@ -58,7 +58,7 @@ impl Watched {
     pub(super) fn new(body: Body, seen: Seen) -> Self {
         let mut watched = Self { body, seen: Some(seen), begun: false };
         // Nobody asks for more of a body that is known to be empty.
-        if watched.body.is_end_stream() {
+        if is_over(&watched.body) {
             watched.close(Ended::Whole);
         }
         watched
@@ -69,6 +69,11 @@ impl Watched {
             seen.close(ended);
         }
     }
+}
+
+/// Whether nothing more is to come: who has read all of a body does not look again.
+fn is_over(body: &Body) -> bool {
+    body.is_end_stream() || body.size_hint().exact() == Some(0)
 }
 
 impl HttpBody for Watched {
@@ -91,7 +96,7 @@ impl HttpBody for Watched {
                 if let (Some(data), Some(observer)) = (frame.data_ref(), observer) {
                     observer.push(data);
                 }
-                if this.body.is_end_stream() {
+                if is_over(&this.body) {
                     this.close(Ended::Whole);
                 }
             }

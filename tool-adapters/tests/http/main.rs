@@ -3,8 +3,13 @@
 mod cancel;
 mod conversation;
 mod errors;
+mod middleware;
+mod propagation;
 mod retry;
 mod scripts;
 mod server;
+mod spans;
+#[path = "../support/spans.rs"]
+mod spans_support;
 mod stream;
 mod support;

@@ -37,6 +37,11 @@ impl Answer {
         Self { head, body: body.as_bytes().to_vec(), piece: usize::MAX, then: Then::End }
     }
 
+    /// A body of any bytes.
+    pub(crate) fn bytes(self, body: Vec<u8>) -> Self {
+        Self { body, ..self }
+    }
+
     /// Server-sent events.
     pub(crate) fn events(body: &str) -> Self {
         Self::new(200, &[("content-type", "text/event-stream")], body)

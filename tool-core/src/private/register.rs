@@ -87,6 +87,16 @@ impl Registration {
             _ => None,
         })
     }
+
+    /// The name of the tool that was made of the fn whose item has this type, and the number of its path.
+    pub(crate) fn function_named(wanted: TypeId) -> Option<(&'static str, u32)> {
+        inventory::iter::<Self>().find_map(|registration| match &registration.0 {
+            Kind::Function { id, spec } if id() == wanted => {
+                Some((spec.facts.name, crate::trace::site::id_of(spec.facts.place.path)))
+            }
+            _ => None,
+        })
+    }
 }
 
 /// The tools of `T`: those of its main block, of the parts it names, and of the parts that are linked in.

@@ -73,7 +73,7 @@ pub struct Collector(pub(super) Arc<Inner>);
 
 pub(super) struct Inner {
     most: usize,
-    pub(super) pricing: Option<Arc<dyn Pricing>>,
+    pricing: Option<Arc<dyn Pricing>>,
     pub(super) sinks: Vec<Arc<dyn SpanSink>>,
     pub(super) content: bool,
     redaction: Redaction,
@@ -86,6 +86,16 @@ pub(super) struct Kept {
     pub(super) dropped: u64,
     pub(super) totals: Totals,
     pub(super) seen: Seen,
+}
+
+impl Kept {
+    /// Room for a span: twice what there was, as vectors do, but never for more than there can be.
+    fn make_room(&mut self, most: usize) {
+        let spans = self.spans.len();
+        if spans == self.spans.capacity() {
+            self.spans.reserve_exact(spans.max(64).min(most.saturating_sub(spans)));
+        }
+    }
 }
 
 /// Puts a [`Collector`] together.
@@ -190,8 +200,22 @@ impl Collector {
         &self.0.redaction
     }
 
+    /// What all spans that have ended have used and spent, those too that are no longer kept.
+    pub fn totals(&self) -> Totals {
+        self.kept().totals.clone()
+    }
+
     pub(super) fn kept(&self) -> MutexGuard<'_, Kept> {
         self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a use costs. S5: a table that panics knows no price.
+    pub(super) fn price(&self, used: &ModelUse) -> Option<Cost> {
+        let prices = self.0.pricing.as_ref()?;
+        catch_unwind(AssertUnwindSafe(|| prices.price(used))).unwrap_or_else(|_| {
+            tracing::error!("a price table panicked");
+            None
+        })
     }
 
     /// Takes a span that has ended. Its scope says in whose name it spent.
@@ -209,6 +233,7 @@ impl Collector {
         // Where none are kept the oldest is the new one.
         let oldest = if kept.spans.len() < self.0.most { None } else { kept.spans.pop_front() };
         if self.0.most > 0 {
+            kept.make_room(self.0.most);
             kept.spans.push_back(span);
             kept.dropped += u64::from(oldest.is_some());
         } else {

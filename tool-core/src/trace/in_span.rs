@@ -21,6 +21,7 @@ enum State {
         parent: Option<Arc<Scope>>,
         kind: SpanKind,
         name: Name,
+        site: u32,
     },
     Open(Span),
     /// No span is wanted, or it is over.
@@ -52,7 +53,13 @@ pin_project! {
 
 impl<F: Future> InSpan<F> {
     pub(super) fn new(kind: SpanKind, name: Name, future: F, ends: Ends<F::Output>) -> Self {
-        let state = State::New { parent: current(), kind, name };
+        let state = State::New { parent: current(), kind, name, site: 0 };
+        Self { future: Some(future), state, ends }
+    }
+
+    /// Of a call to a tool, whose body knows it by `site`.
+    pub(super) fn of_tool(name: Name, site: u32, future: F, ends: Ends<F::Output>) -> Self {
+        let state = State::New { parent: current(), kind: SpanKind::Tool, name, site };
         Self { future: Some(future), state, ends }
     }
 
@@ -78,10 +85,10 @@ fn parent_of(made: Option<Arc<Scope>>, around: Option<Arc<Scope>>) -> Option<Arc
 impl State {
     /// Opens the span at the first poll.
     fn begin(&mut self) {
-        if let Self::New { parent, kind, name } = self {
-            let (parent, kind, name) = (parent.take(), *kind, name.clone());
+        if let Self::New { parent, kind, name, site } = self {
+            let (parent, kind, name, site) = (parent.take(), *kind, name.clone(), *site);
             let parent = parent_of(parent, current());
-            let opened = open_in(parent, Opening { kind, name, site: 0, call_id: None });
+            let opened = open_in(parent, Opening { kind, name, site, call_id: None });
             *self = Self::Open(opened);
         }
     }

@@ -38,6 +38,7 @@ mod spend;
 mod totals;
 mod usage;
 mod w3c;
+pub(crate) mod wrap;
 
 #[cfg(test)]
 mod tests;
@@ -54,6 +55,10 @@ pub use report::{NodeState, Report, SpanNode};
 pub use spend::{ModelUse, Spent};
 pub use totals::{Sum, Totals};
 pub use usage::Usage;
+pub use wrap::{Callable, Wrapped};
+
+#[doc(inline)]
+pub use crate::{wrap_all, wrap_tool};
 
 pub(crate) use call::{keep_arguments, keep_result, of_call, of_question};
 pub(crate) use current::{current, enter};

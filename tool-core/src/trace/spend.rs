@@ -5,11 +5,11 @@ use super::cost::Cost;
 use super::current::current;
 use super::kind::SpanKind;
 use super::record::{End, SpanRecord};
-use super::scope::{Own, Scope};
+use super::scope::{Own, Scope, Trace};
 use super::span::{Opening, open_in};
 use super::usage::Usage;
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 /// What one response of a model used, as its provider tells it.
@@ -76,24 +76,33 @@ pub struct Spent {
     pub cost: Option<Cost>,
     /// Whether it was seen on its way through HTTP, and not told.
     pub observed: bool,
+    /// Whether it is of the very question that its span stands for.
+    pub(super) asked: bool,
 }
 
 /// The ids of the responses that were counted, the newest.
 #[derive(Default)]
-pub(super) struct Seen(VecDeque<Box<str>>);
+pub(super) struct Seen {
+    ids: HashSet<Arc<str>>,
+    oldest_first: VecDeque<Arc<str>>,
+}
 
 const REMEMBERED: usize = 4_096;
 
 impl Seen {
-    fn knows(&self, id: &str) -> bool {
-        self.0.iter().rev().any(|seen| **seen == *id)
-    }
-
-    fn add(&mut self, id: &str) {
-        if self.0.len() == REMEMBERED {
-            self.0.pop_front();
+    /// Whether the id is a new one. From here on it is none.
+    fn add(&mut self, id: &str) -> bool {
+        if self.ids.contains(id) {
+            return false;
         }
-        self.0.push_back(id.into());
+        if self.oldest_first.len() == REMEMBERED
+            && let Some(oldest) = self.oldest_first.pop_front()
+        {
+            self.ids.remove(&oldest);
+        }
+        let id = Arc::<str>::from(id);
+        self.oldest_first.push_back(Arc::clone(&id));
+        self.ids.insert(id)
     }
 }
 
@@ -109,6 +118,9 @@ pub(super) fn observe(used: ModelUse) {
 
 fn add(used: ModelUse, observed: bool) {
     let Some(place) = Place::here() else { return };
+    let cost = place.collector.price(&used);
+    // What is told and what is seen of one request may come at once: held, so that one of the two is first.
+    let mut kept = place.collector.kept();
     if observed && told_already(place.scope.as_ref()) {
         return;
     }
@@ -117,18 +129,24 @@ fn add(used: ModelUse, observed: bool) {
         place.llm().inspect(|llm| llm.is_told());
     }
     if let Some(id) = &used.response_id
-        && !place.counts(id, observed)
+        && !place.counts(&mut kept.seen, id, observed)
     {
         return;
     }
-    let cost = place.collector.0.pricing.as_ref().and_then(|prices| prices.price(&used));
-    place.put(Spent { used, cost, observed });
+    let left = place.put(Spent { used, cost, observed, asked: false }, !observed);
+    drop(kept);
+    if let Some(spent) = left {
+        place.new_root(spent);
+    }
 }
 
 /// Tells what something that is no model has cost. S6
 pub(super) fn spend(what: impl Into<Cow<'static, str>>, cost: Cost) {
-    if let Some(place) = Place::here() {
-        place.put(Spent { used: ModelUse::new(what, Usage::default()), cost: Some(cost), observed: false });
+    let Some(place) = Place::here() else { return };
+    let used = ModelUse::new(what, Usage::default());
+    let spent = Spent { used, cost: Some(cost), observed: false, asked: false };
+    if let Some(spent) = place.put(spent, false) {
+        place.new_root(spent);
     }
 }
 
@@ -178,45 +196,55 @@ impl Place {
 
     /// Whether a response counts, which may have been counted before. One that was only seen, and that stands on a span
     /// which goes on, makes room for one that is told.
-    fn counts(&self, id: &str, observed: bool) -> bool {
-        let mut kept = self.collector.kept();
-        if !kept.seen.knows(id) {
-            kept.seen.add(id);
-            return true;
-        }
-        drop(kept);
-        !observed && self.chain().any(|scope| scope.change(|own| forget_seen(own, id)).unwrap_or(false))
+    fn counts(&self, seen: &mut Seen, id: &str, observed: bool) -> bool {
+        seen.add(id) || !observed && self.chain().any(|scope| scope.change(|own| forget_seen(own, id)).unwrap_or(false))
     }
 
-    fn put(&self, mut spent: Spent) {
+    /// Puts it on the span that pays; what none pays is given back. What is `told` of a question takes the place of all
+    /// that was seen of it, and of nothing else that the span of the question pays. S6
+    fn put(&self, spent: Spent, told: bool) -> Option<Spent> {
+        let question = self.llm();
+        let mut left = Some(spent);
         for payer in self.payers() {
+            let asked = question.is_some_and(|question| Arc::ptr_eq(question, payer));
             // One that was closed in this moment does not pay.
-            let held = payer.change(|own| {
-                // S6: told beats seen.
-                if !spent.observed && payer.kind == Some(SpanKind::Llm) {
-                    own.spent.retain(|other| !other.observed);
+            payer.change(|own| {
+                if told && asked {
+                    own.spent.retain(|other| !(other.observed && other.asked));
                 }
-                own.spent.push(spent.clone());
+                // Most spans pay once, and a vector begins with room for more.
+                own.spent.reserve_exact(usize::from(own.spent.is_empty()));
+                own.spent.extend(left.take().map(|spent| Spent { asked, ..spent }));
             });
-            if held.is_some() {
-                return;
+            if left.is_none() {
+                break;
             }
         }
-        // S6: with none active a new root.
-        spent.observed = false;
-        self.new_root(spent);
+        left
     }
 
-    /// A span that has nothing but what was spent.
-    fn new_root(&self, spent: Spent) {
+    /// S6: with none active a new root, a span that has nothing but what was spent. Under a context of another process, or
+    /// for a customer, it has the place of a span that is opened here.
+    fn new_root(&self, mut spent: Spent) {
+        spent.observed = false;
         let name = spent.used.model.clone().into();
-        let anchor = self.collector.anchor();
         let opening = Opening { kind: SpanKind::Http, name, site: 0, call_id: None };
-        let span = open_in(Some(anchor), opening);
+        let span = open_in(Some(self.root()), opening);
         if let Some(scope) = span.scope() {
             scope.change(|own| own.spent.push(spent));
         }
         span.close(End::default());
+    }
+
+    /// What a new root hangs from: the scope itself where nothing but places are around here, and else one in which no
+    /// span was ever opened.
+    fn root(&self) -> Arc<Scope> {
+        let Some(scope) = &self.scope else { return self.collector.anchor() };
+        if scope.chain().all(|scope| scope.kind.is_none()) {
+            return Arc::clone(scope);
+        }
+        let trace = Trace { id: None, ..(*scope.trace).clone() };
+        Arc::new(Scope::new(Arc::new(trace), None, None, super::no_name()))
     }
 }
 

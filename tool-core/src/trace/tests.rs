@@ -1,5 +1,7 @@
 //! The tree, however its futures come and go.
 
+mod spending;
+
 use super::{Collector, ModelUse, SpanKind, SpanStatus, Usage};
 use crate::trace;
 use crate::{RunContext, ToolContext, tool};

@@ -3,6 +3,7 @@
 
 mod support;
 mod support_b;
+mod support_log;
 
 mod approvals;
 mod budgets;
@@ -28,6 +29,10 @@ mod journal;
 mod layers;
 mod loops;
 mod many_attempts;
+mod metrics;
+mod metrics_content;
+mod metrics_logs;
+mod metrics_session;
 mod modes;
 mod nesting;
 mod opening;

@@ -45,10 +45,7 @@ impl Server {
     /// Takes an address. One that is not this machine's own is refused unless [`allow_hosts`](Self::allow_hosts) says
     /// under which names it is reached.
     pub async fn bind(&self, address: SocketAddr) -> io::Result<Bound> {
-        if !address.ip().is_loopback() && self.settings.hosts.is_none() {
-            let message = format!("{address} can be reached from elsewhere; say with `allow_hosts` under which names");
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-        }
+        crate::names::may_bind(address, self.settings.hosts.is_some())?;
         Ok(Bound { listener: TcpListener::bind(address).await?, server: self.clone() })
     }
 

@@ -173,7 +173,7 @@ struct Document<'a> {
 }
 
 /// Milliseconds with three decimals.
-fn milliseconds(duration: Duration) -> f64 {
+pub(crate) fn milliseconds(duration: Duration) -> f64 {
     let micros = u32::try_from(duration.as_micros()).unwrap_or(u32::MAX);
     f64::from(micros) / 1_000.0
 }

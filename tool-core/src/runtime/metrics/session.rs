@@ -3,9 +3,10 @@
 use super::calls::{Calls, KeptCall};
 use super::context::{ContextMetrics, Monitor};
 use super::{UNKNOWN, milliseconds};
+use crate::redact::Redaction;
 use crate::runtime::session::Core;
 use serde::{Serialize, Serializer};
-use serde_json::Value;
+use serde_json::value::RawValue;
 use std::sync::OnceLock;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -46,7 +47,7 @@ impl Measured {
 /// let metrics = session.metrics();
 /// assert_eq!((metrics.total_calls, metrics.turns), (1, 1));
 /// assert!(metrics.calls[0].ok);
-/// assert_eq!(metrics.calls[0].arguments.to_string(), r#"{"user":"ann","password":"[redacted]"}"#);
+/// assert_eq!(metrics.calls[0].arguments, r#"{"user":"ann","password":"[redacted]"}"#);
 /// # Ok(())
 /// # }
 /// ```
@@ -78,9 +79,10 @@ pub struct SessionCall {
     pub tool: String,
     /// The turn in which it was answered, counted from 0.
     pub turn: u64,
-    /// The arguments, without what the policy's [`Redaction`](crate::Redaction) hides. A text where they are no JSON,
-    /// and the beginning of one where they were too long to be kept.
-    pub arguments: Value,
+    /// The arguments as JSON, without what the policy's [`Redaction`] hides. Where they are no JSON that is said in a
+    /// JSON text; where they were too long to be kept their beginning is, with `...`.
+    #[serde(serialize_with = "as_json")]
+    pub arguments: String,
     /// From call to answer.
     #[serde(rename = "durationMs", serialize_with = "in_milliseconds")]
     pub duration: Duration,
@@ -93,6 +95,18 @@ pub struct SessionCall {
 
 fn in_milliseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(milliseconds(*duration))
+}
+
+/// As it stands, with the escapes that a value would lose.
+fn as_json<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    match serde_json::from_str::<&RawValue>(text) {
+        Ok(json) => json.serialize(serializer),
+        Err(_) => serializer.serialize_str(text),
+    }
+}
+
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<&RawValue>(text).is_ok()
 }
 
 impl SessionMetrics {
@@ -116,10 +130,10 @@ impl SessionCall {
         let tool = call.tool.and_then(|at| core.toolbox.context.function_tools().get(at));
         let redaction = &core.policy().redaction;
         let arguments = if call.cut {
-            Value::String(redaction.beginning(&call.arguments))
+            Redaction::quoted(&redaction.beginning(&call.arguments))
         } else {
             let shown = redaction.json(&call.arguments);
-            serde_json::from_str(&shown).unwrap_or(Value::String(shown))
+            if is_json(&shown) { shown } else { Redaction::quoted(&shown) }
         };
         Self {
             tool: tool.map_or(UNKNOWN, |tool| tool.name()).to_owned(),

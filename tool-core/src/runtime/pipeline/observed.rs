@@ -3,6 +3,7 @@
 use super::How;
 use crate::call::ToolCall;
 use crate::response::ToolResponse;
+use crate::runtime::metrics::milliseconds;
 use crate::runtime::session::Core;
 use crate::text::truncate;
 use crate::trace;
@@ -74,7 +75,7 @@ impl Told {
         let Some(Names { tool, call_id, session }) = self.0.take() else { return response };
         let (meta, error_type) = (response.meta(), response.error().map(|error| error.kind.as_str()));
         let (ok, size_chars) = (response.is_ok(), meta.size_chars());
-        let duration_ms = meta.duration().as_secs_f64() * 1_000.0;
+        let duration_ms = milliseconds(meta.duration());
         tracing::info!(
             target: TARGET, tool, call_id, session, ok, error_type, duration_ms, size_chars, "tool call completed"
         );

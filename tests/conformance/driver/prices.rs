@@ -1,0 +1,29 @@
+//! `{"do": "price", "uses": [[provider, model, second, input, cached, written, output, reasoning], ..]}`: what each costs
+//! at that second since 1970, in picodollars, or null. `{"do": "biller", "urls": [..]}`: who is paid there.
+
+use crate::{Answer, list, text};
+use serde_json::{Value, json};
+use std::time::{Duration, UNIX_EPOCH};
+use tool_adapters::prices::PriceTable;
+use tool_core::trace::{ModelUse, Usage};
+
+pub(crate) fn price(command: &Value) -> Answer {
+    let table = PriceTable::builtin();
+    let costs = list(&command["uses"]).iter().map(|one| {
+        let count = |at: usize| one[at].as_u64().unwrap_or_default();
+        let usage =
+            Usage { input: count(3), cached: count(4), cache_written: count(5), output: count(6), reasoning: count(7) };
+        let mut used = ModelUse::new(text(&one[1]).to_owned(), usage);
+        if let Some(provider) = one[0].as_str() {
+            used = used.provider(provider.to_owned());
+        }
+        let cost = table.cost_at(&used, UNIX_EPOCH + Duration::from_secs(count(2)));
+        json!(cost.map(|cost| cost.picodollars()))
+    });
+    Ok(costs.collect())
+}
+
+pub(crate) fn biller(command: &Value) -> Answer {
+    let table = PriceTable::builtin();
+    Ok(list(&command["urls"]).iter().map(|url| json!(table.provider_of_url(text(url)))).collect())
+}

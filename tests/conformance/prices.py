@@ -1,0 +1,252 @@
+"""Holds the price table and its costs to the package that it comes from.
+
+`prices.py --driver BINARY` compares; `prices.py --write` takes over what the installed release of `genai-prices` says.
+Exits with 1 where something differs that is not accounted for.
+"""
+
+import argparse
+import contextlib
+import datetime
+import json
+import pathlib
+import random
+import sys
+import time
+import warnings
+from decimal import Decimal
+
+import price_table
+from driver import Driver
+from genai_prices import calc_price, data_snapshot
+from genai_prices import types as t
+from genai_prices.data import providers
+
+TABLE = pathlib.Path(__file__).parents[2] / "tool-adapters" / "src" / "prices" / "prices.json"
+PICO = Decimal(10) ** 12
+KINDS = ("input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "output_reasoning_tokens")
+SEED = 20261122
+BATCH = 2_000
+
+
+def names(clause) -> list[str]:
+    """The texts that a rule is made of."""
+    match clause:
+        case t.ClauseOr(or_=parts) | t.ClauseAnd(and_=parts):
+            return [name for part in parts for name in names(part)]
+        case t.ClauseRegex(regex=regex):
+            return of_regex(regex)
+        case None:
+            return []
+    return list(vars(clause).values())
+
+
+def of_regex(regex: str) -> list[str]:
+    """Some texts that an expression may hold for: our patterns of it with something in the gaps."""
+    rule, found = price_table.patterns(regex), []
+
+    def collect(rule) -> None:
+        match rule:
+            case str():
+                found.append(rule.replace("#", "7").replace("*", ""))
+                found.append(rule.replace("#", "x").replace("*", "-1-"))
+            case list():
+                list(map(collect, rule))
+            case {"all": parts}:
+                list(map(collect, parts))
+            case {"not": part}:
+                collect(part)
+
+    collect(rule)
+    return found
+
+
+def spelled(name: str) -> list[str]:
+    """A name as others write it."""
+    compact = name.replace("-2025-", "-2025").replace("-2026-", "-2026")
+    return [name, name.upper(), name + "-latest", name + "-tts", name + "-20251211", name + "-20251341", compact, "eu." + name, "x/" + name, name + ":free", name[:-1]]
+
+
+def usages(info: t.ModelInfo, chance: random.Random):
+    """What is used: nothing of most, everything, around the tiers, at random."""
+    starts = {tier.start for prices in all_prices(info) for price in vars(prices).values() if isinstance(price, t.TieredPrices) for tier in price.tiers}
+    for start in sorted(starts):
+        for input in (start - 1, start, start + 1):
+            yield (input, input // 3, input // 7, 1_000, 300)
+    yield (1, 0, 0, 0, 0)
+    yield (0, 0, 0, 1, 0)
+    yield (1_000_000, 0, 0, 1_000_000, 0)
+    for _ in range(4):
+        input, output = chance.randrange(0, 10 ** chance.randrange(1, 10)), chance.randrange(0, 10 ** chance.randrange(1, 7))
+        cached = chance.randint(0, input)
+        yield (input, cached, chance.randint(0, input - cached), output, chance.randint(0, output))
+
+
+def all_prices(info: t.ModelInfo) -> list[t.ModelPrice]:
+    return [info.prices] if isinstance(info.prices, t.ModelPrice) else [it.prices for it in info.prices]
+
+
+def moments(info: t.ModelInfo, day: datetime.date):
+    """Now, the days on which a price begins, and the minutes of the day at which one does."""
+    noon = datetime.datetime.combine(day, datetime.time(12, 0), datetime.UTC)
+    yield noon
+    if isinstance(info.prices, t.ModelPrice):
+        return
+    for conditional in info.prices:
+        match conditional.constraint:
+            case t.StartDateConstraint(start_date=start) if start > day:
+                begins = datetime.datetime.combine(start, datetime.time(), datetime.UTC)
+                yield from (begins - datetime.timedelta(seconds=1), begins)
+            case t.TimeOfDateConstraint(start_time=start, end_time=end):
+                for edge in (start, end):
+                    at = datetime.datetime.combine(day, edge).astimezone(datetime.UTC)
+                    yield from (at - datetime.timedelta(seconds=1), at)
+
+
+class Theirs:
+    """What the package says, with what it says it of."""
+
+    def __init__(self) -> None:
+        self.snapshot = data_snapshot.get_snapshot()
+
+    def cost(self, provider, model, moment, usage) -> tuple[Decimal | None, t.ModelPrice | None]:
+        try:
+            # An empty name is none to us.
+            found, info = self.snapshot.find_provider_model(model, None, provider := provider or None, None)
+        except LookupError:
+            return None, None
+        prices = info.get_prices(moment)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            answer = calc_price(t.Usage(**dict(zip(KINDS, usage))), model, provider_id=provider, genai_request_timestamp=moment)
+        assert answer.model is info and answer.provider is found
+        return answer.total_price * PICO, prices
+
+    def biller(self, url: str) -> str | None:
+        with contextlib.suppress(LookupError):
+            return self.snapshot.find_provider(None, None, url).id
+        return None
+
+
+class Tally:
+    def __init__(self) -> None:
+        self.compared = self.equal = self.unpriced = self.unknown = 0
+        self.priced: set[int] = set()
+        self.problems: list[str] = []
+
+    def take(self, use, ours, theirs: Decimal | None, prices: t.ModelPrice | None) -> None:
+        self.compared += 1
+        if theirs is None or prices is None:
+            self.unknown += 1
+            self.wrong(use, ours, theirs) if ours is not None else None
+        elif not price_table.price(prices):
+            # They count nothing where only seconds, pages and the like have a price: that is no price for tokens.
+            self.unpriced += 1
+            self.wrong(use, ours, theirs) if ours is not None or theirs != 0 else None
+        elif ours is None or abs(theirs - ours) > tolerance(use, prices):
+            self.wrong(use, ours, theirs)
+        else:
+            self.equal += 1
+            self.priced.add(id(prices))
+
+    def wrong(self, use, ours, theirs) -> None:
+        self.problems.append(f"{use}: ours {ours}, theirs {theirs}")
+
+
+def tolerance(use, prices: t.ModelPrice) -> Decimal:
+    """Half a picodollar, as we round; more only for the few prices that have more than twelve decimals."""
+    amounts = [amount for price in vars(prices).values() if price is not None for amount in ([price] if isinstance(price, Decimal) else [price.base, *(tier.price for tier in price.tiers)])]
+    rounded = sum(1 for amount in amounts if amount != round(amount, 12))
+    tokens = sum(use[3:])
+    return Decimal("0.5") + rounded * tokens * Decimal("0.5") / 1_000_000
+
+
+def uses(day: datetime.date):
+    """For every model, under each of its names and by whoever is asked for it."""
+    chance = random.Random(SEED)
+    for provider in providers:
+        called = [provider.id, *names(provider.provider_match), None]
+        for info in provider.models:
+            known = list(dict.fromkeys([info.id, *names(info.match)]))
+            for moment in moments(info, day):
+                for usage in usages(info, chance):
+                    yield (provider.id, info.id, moment, usage)
+            for name in known:
+                for spelling in spelled(name):
+                    yield (chance.choice(called), spelling, *at(day, chance))
+                yield ("litellm", f"{provider.id}/{name}", *at(day, chance))
+                yield (chance.choice([*(it.id for it in providers), "nobody", "", "LiteLLM"]), name, *at(day, chance))
+
+
+def at(day: datetime.date, chance: random.Random):
+    """Some time of that day, and some usage."""
+    midnight = datetime.datetime.combine(day, datetime.time(), datetime.UTC)
+    input = chance.randint(1, 400_000)
+    cached, output = chance.randint(0, input), chance.randint(1, 50_000)
+    usage = (input, cached, chance.randint(0, input - cached), output, chance.randint(0, output))
+    return midnight + datetime.timedelta(seconds=chance.randrange(86_400)), usage
+
+
+def compare(driver: Driver, day: datetime.date) -> Tally:
+    theirs, tally, batch = Theirs(), Tally(), []
+
+    def settle() -> None:
+        asked = [(provider, model, int(moment.timestamp()), *usage) for provider, model, moment, usage in batch]
+        for use, flat, ours in zip(batch, asked, driver.ask("price", uses=asked)):
+            tally.take(flat, ours, *theirs.cost(*use))
+        batch.clear()
+
+    for use in uses(day):
+        batch.append(use)
+        if len(batch) == BATCH:
+            settle()
+    settle()
+    return tally
+
+
+def billers(driver: Driver) -> tuple[int, list[str]]:
+    """Addresses, by whose provider is paid. Where an original wants something within, and no slash, ours takes anything:
+    such addresses are tried with something only."""
+    urls = []
+    for provider in providers:
+        rule = price_table.provider(provider, datetime.date.max)["urls"]
+        for pattern in rule if isinstance(rule, list) else [rule]:
+            url = pattern.removesuffix("*").replace("*", "me-1")
+            urls += [url, url + "/v1/chat/completions", url + ".me", url.replace("https://", "https://xx"), url[:-1]]
+            if "*" not in pattern[:-1]:
+                urls += [url.replace("https://", "https://me."), "https://example.com/" + url]
+    theirs = Theirs()
+    billed = [(url, ours, theirs.biller(url)) for url, ours in zip(urls, driver.ask("biller", urls=urls))]
+    return len(billed), [f"{url}: ours {ours}, theirs {other}" for url, ours, other in billed if ours != other]
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--driver", help="the example `conformance_driver`")
+    arguments.add_argument("--write", action="store_true", help="take over the prices of the installed release")
+    given = arguments.parse_args()
+    if given.write:
+        TABLE.write_text(price_table.table(datetime.datetime.now(datetime.UTC).date()))
+        print(f"{TABLE.name}: genai-prices {price_table.__version__}, {TABLE.stat().st_size} bytes")
+    if not given.driver:
+        return 0
+    begun = time.monotonic()
+    day = datetime.date.fromisoformat(json.loads(TABLE.read_text())["date"])
+    problems = []
+    if price_table.table(day) != TABLE.read_text():
+        problems.append(f"{TABLE.name} is not what genai-prices {price_table.__version__} says: run `just prices`")
+    driver = Driver(given.driver)
+    tally = compare(driver, day)
+    addresses, others = billers(driver)
+    problems += tally.problems + others
+    print(
+        f"prices: {sum(len(it.models) for it in providers)} models of {len(providers)} providers, {len(tally.priced)} prices; "
+        f"{tally.compared} costs compared: {tally.equal} equal, {tally.unknown} known to neither, "
+        f"{tally.unpriced} of models without a price for tokens; {addresses} addresses; "
+        f"{len(problems)} problems; {time.monotonic() - begun:.0f} s"
+    )
+    print(*problems[:40], sep="\n", end="\n" if problems else "")
+    return 1 if problems or tally.equal < 10_000 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+//! What spans take in the buffer of a collector, counted by the allocator. A binary of its own, as the allocator is one of
+//! the process.
+
+#[path = "../benches/counting.rs"]
+mod counting;
+
+use std::hint::black_box;
+use tool_core::trace::{self, Collector, ModelUse, SpanKind, SpanStatus, Usage};
+use tool_core::{RunContext, ToolContext, ToolError, tool};
+
+/// As many as a collector keeps.
+const SPANS: i64 = 10_000;
+/// The most that one may take, what it captured aside.
+const MOST: i64 = 256;
+
+/// Do nothing.
+#[tool]
+fn nothing() {}
+
+/// Fail.
+#[tool]
+fn fail() -> Result<(), ToolError> {
+    Err(ToolError::permanent("it fails"))
+}
+
+/// The bytes that a collector holds for each span of 10,000, after `work` on it for every number.
+fn bytes_each(what: &str, work: impl Fn(&Collector, i64)) -> i64 {
+    // What is made at the first use is there before.
+    work(&Collector::new(), 0);
+    let collector = Collector::new();
+    let before = counting::bytes();
+    (0..SPANS).for_each(|number| work(&collector, number));
+    let each = (counting::bytes() - before) / SPANS;
+    let report = collector.report();
+    assert_eq!((report.spans().len(), report.dropped()), (10_000, 0));
+    black_box(collector);
+    println!("{what}: {each} bytes");
+    each
+}
+
+fn of_calls(what: &str, tool: &str, status: SpanStatus) -> i64 {
+    let tools = ToolContext::builder().with(nothing).with(fail).build().expect("sound tools");
+    let ctx = RunContext::detached();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let call = |collector: &Collector| runtime.block_on(collector.run(tools.call(tool, "{}", &ctx)));
+    let collector = Collector::new();
+    call(&collector);
+    assert_eq!(collector.report().spans().first().map(trace::SpanRecord::status), Some(status));
+    bytes_each(what, |collector, _| drop(call(collector)))
+}
+
+fn in_a_trace(collector: &Collector, name: impl Into<std::borrow::Cow<'static, str>>) {
+    collector.run_sync(|| trace::in_scope(SpanKind::Section, name, || ()));
+}
+
+#[test]
+fn a_span_takes_at_most_256_bytes_in_the_buffer() {
+    let each = [
+        bytes_each("a section, each in a trace of its own", |collector, _| in_a_trace(collector, "part")),
+        bytes_each("the same with a name made at run time", |collector, n| in_a_trace(collector, format!("part {n}"))),
+        of_calls("a call, each in a trace of its own", "nothing", SpanStatus::Ok),
+        of_calls("a call that fails, with its message", "fail", SpanStatus::Error),
+    ];
+    assert!(each.iter().all(|bytes| *bytes <= MOST), "{each:?}");
+}
+
+#[test]
+fn a_span_of_a_trace_that_others_share_takes_its_record_alone() {
+    let collector = Collector::new();
+    in_a_trace(&collector, "first");
+    let before = counting::bytes();
+    let inside = || (1..SPANS).for_each(|_| trace::in_scope(SpanKind::Section, "part", || ()));
+    collector.run_sync(|| trace::in_scope(SpanKind::Agent, "planner", inside));
+    let each = (counting::bytes() - before) / SPANS;
+    println!("a section inside of an agent: {each} bytes");
+    assert!(each <= 136, "{each}");
+}
+
+#[test]
+fn what_a_model_used_takes_as_much_again_and_no_room_for_more() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let ask = |collector: &Collector, number: i64| {
+        let used = ModelUse::new("gpt-5-mini", Usage { input: 5, ..Usage::default() });
+        let used = used.provider("openai").response_id(format!("resp_{number}"));
+        runtime.block_on(collector.run(trace::llm("gpt-5-mini", async { trace::record(used) })));
+    };
+    let each = bytes_each("a question with what it used", ask);
+    assert!(each <= 2 * MOST, "{each}");
+}

@@ -1,0 +1,6 @@
+//! `/metrics` as a client sees it. R-M3
+#![allow(clippy::needless_pass_by_value, reason = "tools as their authors write them")]
+
+mod forms;
+mod names;
+mod support;

@@ -1,0 +1,309 @@
+//! What is measured of all calls of a runtime. R-M1, R-M3
+
+use super::support::{call, kind, open, runtime, text, tools};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tool_core::{Category, ErrorKind, Mode, Policy, Runtime, Session, ToolCall, ToolError, tool};
+
+/// Take a while, and say so many letters.
+#[tool]
+async fn speak(letters: usize, #[arg(default)] millis: u64) -> String {
+    tokio::time::sleep(Duration::from_millis(millis)).await;
+    "é".repeat(letters)
+}
+
+/// Fail as asked.
+#[tool]
+fn fail(conflict: bool) -> Result<u8, ToolError> {
+    Err(if conflict { ToolError::conflict("taken") } else { ToolError::internal("broken") })
+}
+
+/// Be there.
+#[tool]
+fn idle() -> u8 {
+    0
+}
+
+/// Nothing is refused.
+fn free() -> Policy {
+    Policy::text().category_budget(Category::Retrieval, None).repeated_calls(None).empty_results(None)
+}
+
+/// The value of the nearest rank.
+fn rank(mut values: Vec<u64>, percent: usize) -> u64 {
+    values.sort_unstable();
+    values[(values.len() * percent).div_ceil(100) - 1]
+}
+
+fn document(runtime: &Runtime) -> Value {
+    serde_json::to_value(runtime.metrics()).expect("serialises")
+}
+
+async fn say(session: &Session, letters: u64, millis: u64) {
+    assert!(call(session, "speak", json!({"letters": letters, "millis": millis})).await.is_ok());
+}
+
+// R-M1
+#[tokio::test(start_paused = true)]
+async fn percentiles_are_exact_over_the_last_thousand_responses_of_all_sessions() {
+    let runtime = runtime(tools![speak], free());
+    let mut sessions = Vec::new();
+    for number in 0..7 {
+        sessions.push(open(&runtime, &format!("s-{number}"), Mode::Text).await);
+    }
+    // Each after the one before, now in one session, now in another.
+    let all = (0..1_437_u64).map(|n| (n * 7_919 % 400, n * 104_729 % 97 + 1)).collect::<Vec<_>>();
+    for (n, (letters, millis)) in all.iter().enumerate() {
+        say(&sessions[n * n % 7], *letters, *millis).await;
+        if ![1, 2, 19, 20, 999, 1_000, 1_001, 1_437].contains(&(n + 1)) {
+            continue;
+        }
+        let last = &all[(n + 1).saturating_sub(1_000)..=n];
+        // With the quotes of the JSON text.
+        let sizes = last.iter().map(|(letters, _)| letters + 2).collect::<Vec<_>>();
+        let costs = sizes.iter().map(|size| size.div_ceil(4)).collect::<Vec<_>>();
+        let times = last.iter().map(|(_, millis)| *millis).collect::<Vec<_>>();
+        let metrics = runtime.metrics();
+        let measured = &metrics.tools["speak"];
+        assert_eq!(measured.calls, n as u64 + 1);
+        for (percent, size, time) in [
+            (50, measured.sizes.p50, measured.latency.p50),
+            (95, measured.sizes.p95, measured.latency.p95),
+            (99, measured.sizes.p99, measured.latency.p99),
+        ] {
+            assert_eq!(u64::from(size), rank(sizes.clone(), percent), "p{percent} of {}", n + 1);
+            assert_eq!(time, Duration::from_millis(rank(times.clone(), percent)), "p{percent} of {}", n + 1);
+        }
+        assert_eq!(u64::from(measured.tokens.p95), rank(costs.clone(), 95));
+        let mean = costs.iter().sum::<u64>() as f64 / costs.len() as f64;
+        assert!((measured.tokens.avg - mean).abs() < 1e-9, "{} {mean}", measured.tokens.avg);
+    }
+    let measured = &runtime.metrics().tools["speak"];
+    assert_eq!(measured.characters, all.iter().map(|(letters, _)| letters + 2).sum::<u64>());
+    assert_eq!(measured.duration, Duration::from_millis(all.iter().map(|(_, millis)| millis).sum()));
+}
+
+// R-M1
+#[tokio::test]
+async fn calls_and_errors_are_counted_by_type_and_an_error_has_no_size() {
+    let runtime = runtime(tools![speak, fail, idle], free().repeated_calls(Some(3)));
+    let session = open(&runtime, "s", Mode::Text).await;
+    for conflict in [true, true, true, false] {
+        assert!(!call(&session, "fail", json!({"conflict": conflict})).await.is_ok());
+    }
+    call(&session, "fail", json!({"conflict": 7})).await;
+    let metrics = runtime.metrics();
+    let fails = &metrics.tools["fail"];
+    assert_eq!(fails.calls, 5);
+    let errors = fails.errors.iter().map(|(kind, count)| (*kind, *count)).collect::<Vec<_>>();
+    assert_eq!(errors, [("CONFLICT", 2), ("INTERNAL", 1), ("LOOP_DETECTED", 1), ("VALIDATION", 1)]);
+    assert_eq!((fails.sizes.p99, fails.tokens.p95, fails.characters), (0, 0, 0));
+    assert!(fails.tokens.avg.abs() < f64::EPSILON);
+    // What was never called is not there.
+    assert_eq!(metrics.tools.keys().collect::<Vec<_>>(), ["fail"]);
+    assert_eq!(runtime.tally("fail").map(|tally| (tally.calls, tally.errors)), Some((5, 5)));
+}
+
+// R-M3
+#[tokio::test]
+async fn names_that_nobody_knows_share_one_series() {
+    let runtime = runtime(tools![idle], free());
+    let session = open(&runtime, "s", Mode::Text).await;
+    for n in 0..1_000 {
+        let response = call(&session, &format!("invented_{n}\n\u{1b}"), json!({})).await;
+        assert_eq!(kind(&response), Some(ErrorKind::NotFound));
+    }
+    call(&session, "idle", json!({})).await;
+    let metrics = runtime.metrics();
+    assert_eq!(metrics.tools.keys().collect::<Vec<_>>(), ["idle", "unknown"]);
+    assert_eq!(metrics.tools["unknown"].calls, 1_000);
+    let text = metrics.prometheus();
+    assert_eq!(text.matches("tool_calls_total{").count(), 2);
+    assert!(text.contains(r#"tool_errors_total{tool="unknown",type="NOT_FOUND"} 1000"#) && !text.contains("invented"));
+}
+
+/// Have an unlucky name.
+#[tool]
+fn unknown() -> u8 {
+    0
+}
+
+// R-M3
+#[tokio::test]
+async fn a_tool_that_is_named_like_their_series_keeps_its_own() {
+    let runtime = runtime(tools![unknown], free());
+    let session = open(&runtime, "s", Mode::Text).await;
+    call(&session, "unknown", json!({})).await;
+    call(&session, "other", json!({})).await;
+    assert_eq!(runtime.metrics().tools.keys().collect::<Vec<_>>(), ["(unknown)", "unknown"]);
+}
+
+// R-M1
+#[tokio::test]
+async fn calls_in_a_session_that_is_over_are_counted_too() {
+    let runtime = runtime(tools![idle], free());
+    let session = open(&runtime, "s", Mode::Text).await;
+    session.end().await;
+    call(&session, "idle", json!({})).await;
+    call(&session, "invented", json!({})).await;
+    let metrics = runtime.metrics();
+    assert_eq!(metrics.tools["idle"].errors["SESSION_INACTIVE"], 1);
+    assert_eq!(metrics.tools["unknown"].calls, 1);
+}
+
+// R-M1
+#[tokio::test]
+async fn a_tool_keeps_its_figures_when_others_are_put_beside_it() {
+    let runtime = runtime(tools![idle], free());
+    let session = open(&runtime, "s", Mode::Text).await;
+    call(&session, "idle", json!({})).await;
+    runtime.update_tools(tools![speak, idle]).expect("sound");
+    call(&session, "idle", json!({})).await;
+    call(&open(&runtime, "t", Mode::Text).await, "idle", json!({})).await;
+    assert_eq!(runtime.metrics().tools["idle"].calls, 3);
+    runtime.update_tools(tools![speak]).expect("sound");
+    assert!(runtime.metrics().tools.is_empty());
+}
+
+// R-M3
+#[tokio::test(start_paused = true)]
+async fn the_document_has_the_members_that_it_promises() {
+    let runtime = runtime(tools![speak, fail], free());
+    let empty = document(&runtime);
+    let nothing = json!({
+        "responseSizes": {}, "responseTokens": {}, "latency": {},
+        "context": {"sessionInitTokens": 0, "systemPromptTokens": 0, "toolDeclTokens": 0, "peakTokens": 0},
+        "loopDetection": {"activeSessions": 0, "totalTurnsTracked": 0},
+        "calls": {}, "errors": {},
+    });
+    assert_eq!(empty, nothing);
+
+    let session = open(&runtime, "s", Mode::Text).await;
+    say(&session, 6, 12).await;
+    call(&session, "fail", json!({"conflict": true})).await;
+    let full = document(&runtime);
+    assert_eq!(full["responseSizes"]["speak"], json!({"p50": 8, "p95": 8, "p99": 8}));
+    assert_eq!(full["responseTokens"]["speak"], json!({"avg": 2.0, "p95": 2}));
+    assert_eq!(full["latency"]["speak"], json!({"p50": 12.0, "p95": 12.0, "p99": 12.0}));
+    assert_eq!(full["calls"], json!({"speak": 1, "fail": 1}));
+    assert_eq!(full["errors"], json!({"speak": {}, "fail": {"CONFLICT": 1}}));
+}
+
+// R-M3
+#[tokio::test]
+async fn sessions_and_the_turns_that_are_remembered_of_them_are_counted() {
+    let runtime = runtime(tools![idle], free());
+    let loops = || document(&runtime)["loopDetection"].clone();
+    let (one, two) = (open(&runtime, "1", Mode::Text).await, open(&runtime, "2", Mode::Voice).await);
+    assert_eq!(loops(), json!({"activeSessions": 2, "totalTurnsTracked": 2}));
+    for _ in 0..9 {
+        one.next_turn().await;
+    }
+    // R-L4: of each the last five.
+    assert_eq!(loops(), json!({"activeSessions": 2, "totalTurnsTracked": 6}));
+    two.end().await;
+    assert_eq!(loops(), json!({"activeSessions": 1, "totalTurnsTracked": 5}));
+    drop(one);
+    assert_eq!(loops(), json!({"activeSessions": 0, "totalTurnsTracked": 0}));
+}
+
+// R-M3
+#[tokio::test(start_paused = true)]
+async fn prometheus_reads_the_same_figures_in_base_units() {
+    let runtime = runtime(tools![speak, fail], free());
+    let session = open(&runtime, "s", Mode::Text).await;
+    for millis in [10, 20, 30] {
+        say(&session, millis, millis).await;
+    }
+    call(&session, "fail", json!({"conflict": true})).await;
+    session.observe_context(1_234);
+    let text = runtime.metrics().prometheus();
+    for line in [
+        "# TYPE tool_calls_total counter",
+        "tool_calls_total{tool=\"speak\"} 3",
+        "tool_errors_total{tool=\"fail\",type=\"CONFLICT\"} 1",
+        "# TYPE tool_call_duration_seconds summary",
+        "tool_call_duration_seconds{tool=\"speak\",quantile=\"0.5\"} 0.020000",
+        "tool_call_duration_seconds{tool=\"speak\",quantile=\"0.99\"} 0.030000",
+        "tool_call_duration_seconds_sum{tool=\"speak\"} 0.060000",
+        "tool_call_duration_seconds_count{tool=\"speak\"} 3",
+        "tool_response_size_characters{tool=\"speak\",quantile=\"0.95\"} 32",
+        "tool_response_size_characters_sum{tool=\"speak\"} 66",
+        "tool_response_tokens_average{tool=\"speak\"} 5.666666666666667",
+        "tool_response_tokens_p95{tool=\"speak\"} 8",
+        "tool_context_peak_tokens 1234",
+        "tool_sessions_active 1",
+        "tool_turns_tracked 1",
+    ] {
+        assert!(text.lines().any(|known| known == line), "{line}\n{text}");
+    }
+    // Every sample belongs to a family that is described.
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let name = line.split(['{', ' ']).next().expect("a name");
+        let family = name.trim_end_matches("_sum").trim_end_matches("_count");
+        assert!(text.contains(&format!("# TYPE {family} ")) && text.contains(&format!("# HELP {family} ")), "{line}");
+    }
+}
+
+// R-M1
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn counting_from_many_threads_loses_nothing() {
+    let runtime = runtime(tools![idle], free());
+    let tasks = (0..16).map(|number| {
+        let runtime = runtime.clone();
+        tokio::spawn(async move {
+            let session = open(&runtime, &format!("s-{number}"), Mode::Text).await;
+            for n in 0..500 {
+                session.call(ToolCall::new(n.to_string(), "idle", "{}")).await;
+                // Reading at the same time disturbs nobody.
+                if n % 100 == 0 {
+                    let sizes = runtime.metrics().tools["idle"].sizes;
+                    assert_eq!((sizes.p50, sizes.p99), (1, 1));
+                }
+            }
+        })
+    });
+    for task in tasks.collect::<Vec<_>>() {
+        task.await.expect("no panic");
+    }
+    let measured = &runtime.metrics().tools["idle"];
+    assert_eq!((measured.calls, measured.characters), (8_000, 8_000));
+}
+
+// R-M4
+#[tokio::test]
+async fn a_session_begins_with_its_prompt_and_its_declarations() {
+    let session = text(tools![speak], free()).await;
+    let context = session.context();
+    assert_eq!(context.system_prompt_tokens, session.instructions().chars().count().div_ceil(4) as u64);
+    let tools = session.definitions();
+    let declared = tools
+        .iter()
+        .map(|tool| json!({"name": tool.name(), "description": tool.description(), "parameters": tool.parameters()}));
+    let declared = Value::from(declared.collect::<Vec<_>>()).to_string();
+    assert_eq!(context.tool_decl_tokens, declared.chars().count().div_ceil(4) as u64);
+    assert_eq!(context.session_init_tokens, context.system_prompt_tokens + context.tool_decl_tokens);
+    assert_eq!(context.peak_tokens, 0);
+}
+
+// R-M3, R-M4
+#[tokio::test]
+async fn the_hosts_own_prompt_takes_the_place_of_the_instructions_and_the_peak_stays() {
+    let runtime = runtime(tools![speak], free());
+    let own = runtime.session("s", Mode::Text).system_prompt("é".repeat(9).as_str()).await.expect("opens");
+    assert_eq!(own.context().system_prompt_tokens, 3);
+    for tokens in [7, 70, 30] {
+        own.observe_context(tokens);
+    }
+    assert_eq!(own.context().peak_tokens, 70);
+    let context = runtime.metrics().context;
+    assert_eq!((context.system_prompt_tokens, context.peak_tokens), (3, 70));
+    assert_eq!(context, own.context());
+    own.end().await;
+    let next = open(&runtime, "t", Mode::Voice).await;
+    next.observe_context(20);
+    // The session that was opened last, and the peak of all.
+    let context = runtime.metrics().context;
+    assert_eq!((context.tool_decl_tokens, context.peak_tokens), (next.context().tool_decl_tokens, 70));
+    assert_eq!(context.system_prompt_tokens, next.context().system_prompt_tokens);
+}

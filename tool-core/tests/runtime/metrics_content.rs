@@ -1,0 +1,90 @@
+//! Arguments and results on the spans of calls, where the collector keeps content.
+
+use super::support::{call, text, tools};
+use serde_json::json;
+use tool_core::trace::{Collector, SpanRecord};
+use tool_core::{Policy, Redaction, RunContext, ToolCall, ToolError, tool};
+
+/// Sign in.
+#[tool]
+fn sign_in(user: &str, password: &str) -> serde_json::Map<String, serde_json::Value> {
+    let token = json!({"token": password, "user": user});
+    token.as_object().cloned().unwrap_or_default()
+}
+
+/// Fail.
+#[tool]
+fn fail() -> Result<u8, ToolError> {
+    Err(ToolError::permanent("no such user; tried password=canary\u{1b}[31m"))
+}
+
+const SIGN_IN: &str = r#"{"user": "ann", "password": "canary"}"#;
+
+fn keeping() -> Collector {
+    Collector::builder().content(true).build()
+}
+
+fn attributes(span: &SpanRecord) -> Vec<(&str, &str)> {
+    span.attributes().map(|(name, value)| (name, value.as_str().unwrap_or_default())).collect()
+}
+
+// THREATS: secrets in traces
+#[tokio::test]
+async fn arguments_and_results_are_kept_redacted_where_the_host_wants_them() {
+    let collector = keeping();
+    let session = text(tools![sign_in], Policy::text().redaction(Redaction::new().key("user"))).await;
+    collector.run(session.call(ToolCall::new("c", "sign_in", SIGN_IN))).await;
+    let report = collector.report();
+    let hidden = r#"{"user":"[redacted]","password":"[redacted]"}"#;
+    let result = r#"{"token":"[redacted]","user":"[redacted]"}"#;
+    let expected = [("gen_ai.tool.call.arguments", hidden), ("gen_ai.tool.call.result", result)];
+    assert_eq!(attributes(&report.spans()[0]), expected);
+}
+
+#[tokio::test]
+async fn calls_outside_a_session_keep_them_too() {
+    let collector = Collector::builder().content(true).redaction(Redaction::new().key("user")).build();
+    let tools = tools![sign_in];
+    collector.run(tools.call("sign_in", SIGN_IN, &RunContext::detached())).await;
+    let report = collector.report();
+    assert_eq!(attributes(&report.spans()[0])[0].1, r#"{"user":"[redacted]","password":"[redacted]"}"#);
+}
+
+#[tokio::test]
+async fn nothing_is_kept_unless_told() {
+    let collector = Collector::new();
+    let session = text(tools![sign_in], Policy::text()).await;
+    collector.run(session.call(ToolCall::new("c", "sign_in", SIGN_IN))).await;
+    assert_eq!(attributes(&collector.report().spans()[0]), []);
+}
+
+// THREATS: redacted before truncation
+#[tokio::test]
+async fn what_is_long_is_cut_at_four_thousand_characters_after_it_was_redacted() {
+    let collector = keeping();
+    let session = text(tools![sign_in], Policy::text()).await;
+    let arguments = json!({"user": "é".repeat(3_980), "password": "canary".repeat(1_000)}).to_string();
+    collector.run(session.call(ToolCall::new("c", "sign_in", arguments))).await;
+    let report = collector.report();
+    for (_, kept) in attributes(&report.spans()[0]) {
+        assert_eq!(kept.chars().count(), 4_000 + 3);
+        assert!(kept.ends_with("...") && !kept.contains("canary"), "{kept}");
+    }
+}
+
+// THREATS: secrets in errors
+#[tokio::test]
+async fn what_a_span_says_of_an_error_repeats_no_arguments_and_no_secret() {
+    let collector = Collector::new();
+    let session = text(tools![sign_in, fail], Policy::text()).await;
+    collector
+        .run(async {
+            call(&session, "sign_in", json!({"user": 7, "password": ["canary"], "sk-canary12345": "canary"})).await;
+            call(&session, "fail", json!({})).await;
+        })
+        .await;
+    let report = collector.report();
+    let messages = report.spans().iter().filter_map(|span| span.error()?.message.as_deref()).collect::<Vec<_>>();
+    let places = "the arguments do not fit the schema at `/password`, `/[redacted]`, `/user`";
+    assert_eq!(messages, [places, r"no such user; tried password=[redacted]"]);
+}

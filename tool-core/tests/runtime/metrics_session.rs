@@ -1,0 +1,115 @@
+//! What is measured of one session. R-M5
+
+use super::support::{call, open, runtime, text, tools};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tool_core::runtime::SessionMetrics;
+use tool_core::{Mode, Policy, Redaction, RunContext, ToolCall, ToolError, tool};
+
+/// Sign in.
+#[tool]
+async fn sign_in(user: &str, password: &str, #[arg(default)] note: String) -> Result<usize, ToolError> {
+    tokio::time::sleep(Duration::from_millis(25)).await;
+    if user == "nobody" { Err(ToolError::auth("no")) } else { Ok(password.len() + note.len()) }
+}
+
+/// Look at the run.
+#[tool]
+fn look(ctx: &RunContext, secret: u32) -> u32 {
+    assert!(ctx.session().is_some());
+    secret
+}
+
+fn open_policy() -> Policy {
+    Policy::text().repeated_calls(None)
+}
+
+fn shown(metrics: &SessionMetrics) -> Value {
+    serde_json::to_value(metrics).expect("serialises")
+}
+
+// R-M5
+#[tokio::test(start_paused = true)]
+async fn a_session_tells_its_calls_redacted_with_how_they_went() {
+    let session = text(tools![sign_in, look], open_policy()).await;
+    call(&session, "sign_in", json!({"user": "ann", "password": "canary"})).await;
+    session.next_turn().await;
+    call(&session, "sign_in", json!({"user": "nobody", "password": "canary"})).await;
+    call(&session, "look", json!({"secret": 7})).await;
+    call(&session, "canary_tool", json!({"a": 1})).await;
+    session.call(ToolCall::new("c", "look", "{\"secret\": canary")).await;
+    tokio::time::advance(Duration::from_millis(50)).await;
+    let metrics = session.metrics();
+    let mut document = shown(&metrics);
+    document.as_object_mut().expect("an object").remove("context");
+    let unreadable = "[17 characters that are not JSON]";
+    assert_eq!(
+        document,
+        json!({
+            "calls": [
+                {"tool": "sign_in", "turn": 0, "arguments": {"user": "ann", "password": "[redacted]"}, "durationMs": 25.0, "ok": true},
+                {"tool": "sign_in", "turn": 1, "arguments": {"user": "nobody", "password": "[redacted]"}, "durationMs": 25.0, "ok": false, "error": "AUTH"},
+                {"tool": "look", "turn": 1, "arguments": {"secret": "[redacted]"}, "durationMs": 0.0, "ok": true},
+                {"tool": "unknown", "turn": 1, "arguments": {"a": 1}, "durationMs": 0.0, "ok": false, "error": "NOT_FOUND"},
+                {"tool": "look", "turn": 1, "arguments": unreadable, "durationMs": 0.0, "ok": false, "error": "VALIDATION"},
+            ],
+            "totalCalls": 5, "totalErrors": 3, "turns": 2, "durationMs": 100.0,
+        })
+    );
+    assert!(!format!("{metrics:?}").contains("canary"));
+}
+
+// R-M5
+#[tokio::test(start_paused = true)]
+async fn its_duration_stops_when_it_ends() {
+    let session = text(tools![look], open_policy()).await;
+    tokio::time::advance(Duration::from_secs(3)).await;
+    session.end().await;
+    tokio::time::advance(Duration::from_secs(5)).await;
+    assert_eq!(session.metrics().duration, Duration::from_secs(3));
+}
+
+// R-M5
+#[tokio::test]
+async fn the_policy_says_what_is_hidden_and_how_much_is_kept() {
+    let policy = open_policy().redaction(Redaction::new().pointer("/note"));
+    let session = text(tools![sign_in], policy.clone()).await;
+    call(&session, "sign_in", json!({"user": "ann", "password": "canary", "note": "canary"})).await;
+    let hidden = r#"{"user":"ann","password":"[redacted]","note":"[redacted]"}"#;
+    assert_eq!(session.metrics().calls[0].arguments, hidden);
+
+    let session = text(tools![sign_in], policy.call_history(0)).await;
+    call(&session, "sign_in", json!({"user": "ann", "password": "canary"})).await;
+    let metrics = session.metrics();
+    assert!(metrics.calls.is_empty() && metrics.total_calls == 1);
+}
+
+// R-M5, THREATS: hidden before it is cut
+#[tokio::test]
+async fn what_was_too_long_to_be_kept_shows_its_beginning_without_half_a_secret() {
+    let session = text(tools![sign_in], open_policy()).await;
+    for length in 150..260 {
+        let arguments =
+            json!({"user": "x".repeat(length), "password": "canary".repeat(20), "note": "canary?".repeat(100)});
+        call(&session, "sign_in", arguments).await;
+        let metrics = session.metrics();
+        let last = &metrics.calls.last().expect("kept").arguments;
+        let beginning = serde_json::from_str::<String>(last).expect("a text");
+        assert!(beginning.ends_with("...") && beginning.starts_with('{'), "{beginning}");
+        assert!(!beginning.contains("canary"), "{beginning}");
+    }
+    let metrics = session.metrics();
+    assert!((1..8).contains(&metrics.calls.len()) && metrics.total_calls == 110, "{}", metrics.calls.len());
+}
+
+// R-M5
+#[tokio::test]
+async fn sessions_are_measured_apart_and_the_newest_calls_are_kept() {
+    let runtime = runtime(tools![look], open_policy());
+    let (one, two) = (open(&runtime, "1", Mode::Text).await, open(&runtime, "2", Mode::Text).await);
+    for n in 0..1_000 {
+        one.call(ToolCall::new(n.to_string(), "look", format!("{{\"secret\":{n}}}"))).await;
+    }
+    assert_eq!((one.metrics().total_calls, two.metrics().total_calls), (1_000, 0));
+    assert!(one.metrics().calls.len() >= 15 && two.metrics().calls.is_empty());
+}

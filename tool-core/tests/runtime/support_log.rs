@@ -1,0 +1,75 @@
+//! What is logged on one thread, field by field.
+
+use std::fmt::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Metadata, Subscriber};
+
+/// A line of the log.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Line {
+    pub(crate) level: String,
+    pub(crate) target: String,
+    pub(crate) message: String,
+    /// `name=value`, in their order.
+    pub(crate) fields: String,
+}
+
+impl Visit for Line {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.record_debug(field, &format_args!("{value}"));
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == "message" {
+            self.message = format!("{value:?}");
+        } else {
+            write!(self.fields, " {}={value:?}", field.name()).expect("a text takes it");
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Listener {
+    level: Level,
+    lines: Arc<Mutex<Vec<Line>>>,
+}
+
+impl Subscriber for Listener {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() <= self.level
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let metadata = event.metadata();
+        let (level, target) = (metadata.level().to_string(), metadata.target().to_owned());
+        let mut line = Line { level, target, ..Line::default() };
+        event.record(&mut line);
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+/// What `work` logs down to a level.
+pub(crate) fn logged<F: Future>(level: Level, work: F) -> Vec<Line> {
+    let listener = Listener { level, lines: Arc::default() };
+    let lines = Arc::clone(&listener.lines);
+    tracing::subscriber::with_default(listener, || {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.enable_all().start_paused(true).build().expect("a runtime").block_on(work);
+    });
+    let lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+    lines.clone()
+}
