@@ -144,9 +144,9 @@ impl Desk {
     }
 
     #[agent("counter")]
-    fn count<const N: usize, T: PartialEq<String>>(&self, wanted: [T; N]) -> usize
+    fn count<const N: usize, T>(&self, wanted: [T; N]) -> usize
     where
-        T: Clone,
+        T: PartialEq<String>,
     {
         wanted.iter().filter(|wanted| self.notes.iter().any(|note| **wanted == *note)).count()
     }

@@ -274,7 +274,7 @@ impl Drop for Held {
 
 /// Holds something while it waits.
 #[tool]
-async fn holds(wait: bool) {
+async fn keeps_something(wait: bool) {
     let _held = Held;
     if wait {
         std::future::pending::<()>().await;
@@ -285,12 +285,21 @@ async fn holds(wait: bool) {
 #[test]
 fn what_a_tool_holds_is_dropped_inside_its_span() {
     let found = traced(async {
-        holds(false).await;
-        let waits =
-            std::pin::pin!(async { tokio::time::timeout(std::time::Duration::from_millis(1), holds(true)).await });
+        keeps_something(false).await;
+        let waits = std::pin::pin!(async {
+            tokio::time::timeout(std::time::Duration::from_millis(1), keeps_something(true)).await
+        });
         assert!(waits.await.is_err());
     });
-    assert_eq!(found, ["tool:holds/section:dropped", "tool:holds", "tool:holds/section:dropped", "tool:holds"]);
+    assert_eq!(
+        found,
+        [
+            "tool:keeps_something/section:dropped",
+            "tool:keeps_something",
+            "tool:keeps_something/section:dropped",
+            "tool:keeps_something"
+        ]
+    );
 }
 
 /// Puts a section around every call.
@@ -319,6 +328,7 @@ fn a_section_that_a_hook_opens_does_not_come_between_a_call_and_its_tool() {
 }
 
 /// With an attribute of its own.
+#[allow(clippy::mixed_attributes_style)]
 #[tool]
 fn inner_attribute(text: &str) -> usize {
     #![allow(unused_variables)]

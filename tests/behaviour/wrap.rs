@@ -42,7 +42,8 @@ async fn later_may_fail(fails: bool) -> Result<u8, Refused> {
 }
 
 fn by_hand(n: u8) -> impl Future<Output = Result<u8, Refused>> {
-    async move { Ok(n) }
+    let next = n + 1;
+    async move { Ok(next - 1) }
 }
 
 fn names(collector: &Collector) -> Vec<String> {

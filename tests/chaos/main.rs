@@ -18,5 +18,6 @@ mod nesting;
 mod panics;
 mod sinks;
 mod sizes;
+mod spans;
 mod store_down;
 mod support;

@@ -16,6 +16,7 @@ import warnings
 from decimal import Decimal
 
 import price_table
+import usage
 from driver import Driver
 from genai_prices import calc_price, data_snapshot
 from genai_prices import types as t
@@ -108,7 +109,7 @@ class Theirs:
     def __init__(self) -> None:
         self.snapshot = data_snapshot.get_snapshot()
 
-    def cost(self, provider, model, moment, usage) -> tuple[Decimal | None, t.ModelPrice | None]:
+    def cost(self, provider, model, moment, used) -> tuple[Decimal | None, t.ModelPrice | None]:
         try:
             # An empty name is none to us.
             found, info = self.snapshot.find_provider_model(model, None, provider := provider or None, None)
@@ -117,7 +118,7 @@ class Theirs:
         prices = info.get_prices(moment)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            answer = calc_price(t.Usage(**dict(zip(KINDS, usage))), model, provider_id=provider, genai_request_timestamp=moment)
+            answer = calc_price(t.Usage(**dict(zip(KINDS, used))), model, provider_id=provider, genai_request_timestamp=moment)
         assert answer.model is info and answer.provider is found
         return answer.total_price * PICO, prices
 
@@ -168,8 +169,8 @@ def uses(day: datetime.date):
         for info in provider.models:
             known = list(dict.fromkeys([info.id, *names(info.match)]))
             for moment in moments(info, day):
-                for usage in usages(info, chance):
-                    yield (provider.id, info.id, moment, usage)
+                for used in usages(info, chance):
+                    yield (provider.id, info.id, moment, used)
             for name in known:
                 for spelling in spelled(name):
                     yield (chance.choice(called), spelling, *at(day, chance))
@@ -182,15 +183,15 @@ def at(day: datetime.date, chance: random.Random):
     midnight = datetime.datetime.combine(day, datetime.time(), datetime.UTC)
     input = chance.randint(1, 400_000)
     cached, output = chance.randint(0, input), chance.randint(1, 50_000)
-    usage = (input, cached, chance.randint(0, input - cached), output, chance.randint(0, output))
-    return midnight + datetime.timedelta(seconds=chance.randrange(86_400)), usage
+    used = (input, cached, chance.randint(0, input - cached), output, chance.randint(0, output))
+    return midnight + datetime.timedelta(seconds=chance.randrange(86_400)), used
 
 
 def compare(driver: Driver, day: datetime.date) -> Tally:
     theirs, tally, batch = Theirs(), Tally(), []
 
     def settle() -> None:
-        asked = [(provider, model, int(moment.timestamp()), *usage) for provider, model, moment, usage in batch]
+        asked = [(provider, model, int(moment.timestamp()), *used) for provider, model, moment, used in batch]
         for use, flat, ours in zip(batch, asked, driver.ask("price", uses=asked)):
             tally.take(flat, ours, *theirs.cost(*use))
         batch.clear()
@@ -236,12 +237,13 @@ def main() -> int:
         problems.append(f"{TABLE.name} is not what genai-prices {price_table.__version__} says: run `just prices`")
     driver = Driver(given.driver)
     tally = compare(driver, day)
-    addresses, others = billers(driver)
-    problems += tally.problems + others
+    addresses, of_addresses = billers(driver)
+    responses, of_usage = usage.check(driver)
+    problems += tally.problems + of_addresses + of_usage
     print(
         f"prices: {sum(len(it.models) for it in providers)} models of {len(providers)} providers, {len(tally.priced)} prices; "
         f"{tally.compared} costs compared: {tally.equal} equal, {tally.unknown} known to neither, "
-        f"{tally.unpriced} of models without a price for tokens; {addresses} addresses; "
+        f"{tally.unpriced} of models without a price for tokens; {addresses} addresses, {responses} responses; "
         f"{len(problems)} problems; {time.monotonic() - begun:.0f} s"
     )
     print(*problems[:40], sep="\n", end="\n" if problems else "")

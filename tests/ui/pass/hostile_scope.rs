@@ -2,7 +2,7 @@
 #![allow(dead_code, non_camel_case_types, unused_macros)]
 #![allow(clippy::all, clippy::pedantic)]
 
-use tool_core::{RunContext, tool, toolset};
+use tool_core::{RunContext, agent, tool, toolset};
 
 struct Option;
 struct Result;
@@ -65,8 +65,24 @@ fn add(a: i64, #[arg(default)] b: i64) -> i64 {
     a + b
 }
 
+/// Add two numbers, with time to think.
+#[tool]
+#[agent("adder")]
+async fn add_later(a: i64) -> ::core::result::Result<i64, u8> {
+    if a > 9 {
+        return ::core::result::Result::Err(1);
+    }
+    ::core::result::Result::Ok(add(a, 1))
+}
+
+#[agent]
+fn plan() -> i64 {
+    ::tool_core::wrap_tool!(add)(1, 2)
+}
+
 #[test]
 fn the_names_of_the_prelude_may_mean_something_else() {
     let tools = ::tool_core::ToolContext::builder().with(Weather { days: 3 }).with(add).build();
     assert!(tools.is_ok());
+    assert_eq!(plan(), 3);
 }

@@ -33,8 +33,28 @@ fn add(a: i64, #[arg(default)] b: i64) -> i64 {
     a + b
 }
 
+/// Add two numbers, with time to think.
+#[::tool_core::tool]
+#[::tool_core::agent("adder")]
+async fn add_later(a: i64) -> ::std::result::Result<i64, ::std::string::String> {
+    ::std::future::ready(()).await;
+    ::std::result::Result::Ok(add(a, 1))
+}
+
+#[::tool_core::agent]
+fn plan() -> i64 {
+    let [one, other] = ::tool_core::wrap_all!([add, subtract]);
+    other(one(1, 2), 1)
+}
+
+fn subtract(a: i64, b: i64) -> i64 {
+    a - b
+}
+
 #[::core::prelude::v1::test]
 fn the_prelude_may_be_missing() {
     let tools = ::tool_core::ToolContext::builder().with(Clone::clone(&Weather { days: 3 })).with(add).build();
     ::std::assert!(tools.is_ok());
+    ::std::assert_eq!(plan(), 2);
+    ::std::mem::drop(add_later(1));
 }

@@ -9,7 +9,7 @@
 
 use std::fmt;
 use tool_core::serde::Serialize;
-use tool_core::{RunContext, ToolContext, ToolError, tool, toolset};
+use tool_core::{RunContext, ToolContext, ToolError, agent, tool, toolset, wrap_all, wrap_tool};
 
 /// A forecast.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -86,6 +86,86 @@ pub fn add(a: i64, #[arg(default)] b: i64) -> i64 {
     a + b
 }
 
+/// Add two numbers, with time to think.
+#[tool]
+#[rustfmt::skip] // braces on one line are another matter to rustc
+pub async fn add_later(a: i64) -> i64 { std::future::ready(a).await }
+
+/// Say nothing.
+#[tool]
+pub async fn silence() {
+    std::future::ready(()).await;
+}
+
+/// Stop.
+///
+/// # Panics
+///
+/// Always.
+#[tool]
+pub fn stop() {
+    panic!("stopped");
+}
+
+/// Plans.
+///
+/// # Errors
+///
+/// It is no number.
+#[agent("planner")]
+pub async fn plan(mut text: String) -> Result<Box<dyn fmt::Display + Send>, Box<dyn std::error::Error + Send + Sync>> {
+    text.push('1');
+    let number: i64 = text.parse()?;
+    if number > 9 {
+        return Ok(Box::new(number));
+    }
+    Ok(Box::new(add_later(number).await))
+}
+
+/// Plans at once.
+#[agent]
+pub fn plan_now(steps: &[u8]) -> impl Iterator<Item = &u8> + '_ {
+    steps.iter()
+}
+
+/// Plans for later.
+#[agent]
+pub fn plan_later(number: u8) -> impl Future<Output = u8> {
+    let next = number + 1;
+    async move { next }
+}
+
+/// Never comes back.
+#[agent]
+pub fn leave() -> ! {
+    std::process::exit(0)
+}
+
+/// Never comes back, later.
+#[agent]
+pub async fn leave_later() -> ! {
+    std::future::pending::<()>().await;
+    std::process::exit(0)
+}
+
+fn wrapped() -> i64 {
+    let (twice, add) = wrap_all!(|n: i64| n * 2, add);
+    let list = wrap_all!([is_odd, is_even]);
+    let half = wrap_tool!(|n: i64| n / 2, "half");
+    let (nothing, later) = wrap_all!(|| (), async || ());
+    nothing();
+    drop(later());
+    half(twice(add(1, 2))) + i64::from(list.iter().any(|wrapped| wrapped(3)))
+}
+
+const fn is_odd(n: i64) -> bool {
+    n % 2 == 1
+}
+
+const fn is_even(n: i64) -> bool {
+    n % 2 == 0
+}
+
 fn is_large(args: &AddArgs) -> bool {
     args.a > 9
 }
@@ -94,4 +174,5 @@ fn is_large(args: &AddArgs) -> bool {
 fn a_crate_that_forgives_nothing_is_not_blamed_for_generated_code() {
     let tools = ToolContext::builder().with(Weather { days: 3 }).build();
     assert!(tools.is_ok());
+    assert_eq!(wrapped(), 4);
 }

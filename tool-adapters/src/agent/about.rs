@@ -1,13 +1,12 @@
 //! Which model it is, for spans and price tables.
 
-use crate::Provider;
 use crate::observe::default_biller;
+use crate::{Provider, prices};
 use tool_core::runtime::AboutModel;
 
-/// Under the names that price tables have for those who run models. `at_home`: whether it is reached at the provider's
-/// own address. Many speak as `OpenAI` does, and elsewhere the model's name has to tell who is paid.
-pub(crate) fn about(provider: Provider, model: &str, at_home: bool) -> AboutModel {
-    let is_openai = matches!(provider, Provider::OpenAiChat | Provider::OpenAiResponses);
-    let paid = default_biller(provider).or((is_openai && at_home).then_some("openai"));
+/// Under the name that price tables have for who is paid: whose `address` it is, or else whose protocol. Many speak as
+/// `OpenAI` does, and at an address that nobody knows the model's name has to tell.
+pub(crate) fn about(provider: Provider, model: &str, address: &str) -> AboutModel {
+    let paid = prices::biller(address).or_else(|| default_biller(provider));
     AboutModel { model: model.to_owned().into(), provider: paid.map(Into::into) }
 }

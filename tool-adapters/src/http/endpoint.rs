@@ -109,9 +109,10 @@ fn path(provider: Provider, model: &str, stream: bool) -> Vec<String> {
 }
 
 impl Place {
-    /// Whether nobody has named another address than the provider's own.
-    pub(super) fn is_home(&self, provider: Provider) -> bool {
-        self.base_url.is_none() && host(provider).is_ok_and(|host| setting(host.base_env).is_none())
+    /// The base URL that is asked; empty where there is none.
+    pub(super) fn base(&self, provider: Provider) -> String {
+        let own = || host(provider).map(|host| setting(host.base_env).unwrap_or(host.base)).unwrap_or_default();
+        self.base_url.clone().unwrap_or_else(own)
     }
 
     /// Where to ask.

@@ -22,12 +22,13 @@ impl HttpModel {
     pub(super) async fn ask(&mut self, body: String, declarations: &Declarations) -> Result<ModelStep, ToolError> {
         let endpoint = self.place.endpoint(self.provider, &self.model, self.streams())?;
         let client = self.connected()?;
+        let about = self.about();
         let deadline = Instant::now() + self.settings.timeouts.total;
         let mut failed = 0;
         loop {
             let clock = Clock { deadline, idle: self.settings.timeouts.idle };
-            let about = self.about();
-            let attempt = Attempt { endpoint: &endpoint, client: &client, settings: &self.settings, clock, about };
+            let attempt =
+                Attempt { endpoint: &endpoint, client: &client, settings: &self.settings, clock, about: &about };
             let protocol = self.protocol.take().unwrap_or_else(|| protocol(self.provider));
             // Each attempt is a span of its own, in that of the question.
             let span = request_span::open(&Method::POST, &endpoint.url);
@@ -95,7 +96,7 @@ struct Attempt<'a> {
     client: &'a Client,
     settings: &'a Settings,
     clock: Clock,
-    about: AboutModel,
+    about: &'a AboutModel,
 }
 
 impl Attempt<'_> {

@@ -167,7 +167,7 @@ impl Model for HttpModel {
     }
 
     fn about(&self) -> AboutModel {
-        about(self.provider, &self.model, self.place.is_home(self.provider))
+        about(self.provider, &self.model, &self.place.base(self.provider))
     }
 }
 

@@ -1,11 +1,10 @@
 //! Where it goes, and under which name.
 
-use super::guard::{Metrics, Queue, Spans};
-use super::sink::Otel;
+use super::guard::{Failing, Metrics, Queue, Spans};
+use super::sink::{Otel, Sending};
 use opentelemetry::KeyValue;
 use opentelemetry_otlp::{ExporterBuildError, MetricExporter, SpanExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::Resource;
-use opentelemetry_sdk::error::OTelSdkError;
 use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
 use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, SpanExporter as Exporter, SpanProcessor};
@@ -28,6 +27,7 @@ pub struct OtelBuilder {
     timeout: Option<Duration>,
     interval: Duration,
     waiting: Option<usize>,
+    metrics: bool,
     content: bool,
     unsampled: bool,
 }
@@ -43,6 +43,7 @@ impl OtelBuilder {
             // Zero is what the environment says, or else a minute.
             interval: Duration::ZERO,
             waiting: None,
+            metrics: !std::env::var("OTEL_METRICS_EXPORTER").is_ok_and(|exporter| exporter.trim() == "none"),
             content: true,
             unsampled: false,
         }
@@ -69,6 +70,13 @@ impl OtelBuilder {
     /// What else is to be known of the sender: `deployment.environment.name`.
     pub fn resource(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.resource.push(KeyValue::new(key.into(), value.into()));
+        self
+    }
+
+    /// Whether metrics are kept and sent; they are unless told otherwise, here or by `OTEL_METRICS_EXPORTER=none`. Some
+    /// receivers take spans only.
+    pub fn metrics(mut self, sent: bool) -> Self {
+        self.metrics = sent;
         self
     }
 
@@ -130,11 +138,17 @@ impl OtelBuilder {
         let waiting = self.waiting.or_else(waiting_of_environment).unwrap_or(WAITING);
         let queue = Arc::new(Queue::new(waiting));
         let config = BatchConfigBuilder::default().with_max_queue_size(waiting).build();
-        let mut processor = BatchSpanProcessor::new(Spans::new(spans, Arc::clone(&queue)), config);
+        let (of_spans, of_metrics) = (Arc::new(Failing::new("spans")), Arc::new(Failing::new("metrics")));
+        let guarded = Spans::new(spans, Arc::clone(&queue), Arc::clone(&of_spans));
+        let mut processor = BatchSpanProcessor::new(guarded, config);
         processor.set_resource(&resource);
-        let reader = PeriodicReader::builder(Metrics::new(metrics)).with_interval(self.interval).build();
-        let meters = SdkMeterProvider::builder().with_resource(resource).with_reader(reader).build();
-        Otel::new(processor, meters, queue, self.content, self.unsampled)
+        let mut meters = SdkMeterProvider::builder().with_resource(resource);
+        if self.metrics {
+            let guarded = Metrics::new(metrics, Arc::clone(&of_metrics));
+            meters = meters.with_reader(PeriodicReader::builder(guarded).with_interval(self.interval).build());
+        }
+        let sending = Sending { spans: processor, of_spans, meters: meters.build(), of_metrics };
+        Otel::new(sending, queue, self.content, self.unsampled)
     }
 }
 
@@ -177,8 +191,8 @@ impl From<ExporterBuildError> for OtelError {
     }
 }
 
-impl From<OTelSdkError> for OtelError {
-    fn from(error: OTelSdkError) -> Self {
-        Self(format!("not everything could be exported: {error}; look at the OTLP endpoint"))
+impl OtelError {
+    pub(super) fn unsent(what: &str, error: &str) -> Self {
+        Self(format!("not all {what} could be exported: {error}; look at the OTLP endpoint"))
     }
 }

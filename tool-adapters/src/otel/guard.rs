@@ -1,5 +1,6 @@
 //! Between the SDK and the exporters: what waits is counted, and what panics is caught. S5
 
+use super::build::OtelError;
 use futures_util::FutureExt;
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
@@ -9,8 +10,8 @@ use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
 use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How many spans wait, and how many did not make it.
@@ -68,26 +69,37 @@ impl Queue {
     }
 }
 
-/// Says once that something fails, until it works again.
+/// What fails now, and why. The log is told once, until it works again.
 #[derive(Debug)]
-struct Failing {
+pub(super) struct Failing {
     what: &'static str,
-    fails: AtomicBool,
+    why: Mutex<Option<String>>,
 }
 
 impl Failing {
-    fn new(what: &'static str) -> Self {
-        Self { what, fails: AtomicBool::new(false) }
+    pub(super) fn new(what: &'static str) -> Self {
+        Self { what, why: Mutex::default() }
+    }
+
+    fn why(&self) -> MutexGuard<'_, Option<String>> {
+        self.why.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn look(&self, result: &OTelSdkResult) {
-        match result {
-            Ok(()) => self.fails.store(false, Ordering::Relaxed),
-            Err(error) if !self.fails.swap(true, Ordering::Relaxed) => {
-                tracing::warn!(error = %error, "{} cannot be exported; look at the OTLP endpoint", self.what);
-            }
-            Err(_) => {}
+        let why = result.as_ref().err().map(ToString::to_string);
+        let mut before = self.why();
+        if let (None, Some(error)) = (&*before, &why) {
+            tracing::warn!(error = %error, "{} cannot be exported; look at the OTLP endpoint", self.what);
         }
+        *before = why;
+    }
+
+    /// What is told of a result that the SDK gives: it mostly knows less of the cause.
+    pub(super) fn told(&self, result: OTelSdkResult) -> Result<(), OtelError> {
+        result.map_err(|error| {
+            let why = self.why().clone().unwrap_or_else(|| error.to_string());
+            OtelError::unsent(self.what, &why)
+        })
     }
 }
 
@@ -106,12 +118,12 @@ fn caught_now(work: impl FnOnce() -> OTelSdkResult) -> OTelSdkResult {
 pub(super) struct Spans<E> {
     exporter: E,
     queue: Arc<Queue>,
-    failing: Failing,
+    failing: Arc<Failing>,
 }
 
 impl<E> Spans<E> {
-    pub(super) fn new(exporter: E, queue: Arc<Queue>) -> Self {
-        Self { exporter, queue, failing: Failing::new("spans") }
+    pub(super) fn new(exporter: E, queue: Arc<Queue>, failing: Arc<Failing>) -> Self {
+        Self { exporter, queue, failing }
     }
 }
 
@@ -148,12 +160,12 @@ impl<E: SpanExporter> SpanExporter for Spans<E> {
 /// An exporter of metrics, guarded.
 pub(super) struct Metrics<E> {
     exporter: E,
-    failing: Failing,
+    failing: Arc<Failing>,
 }
 
 impl<E> Metrics<E> {
-    pub(super) fn new(exporter: E) -> Self {
-        Self { exporter, failing: Failing::new("metrics") }
+    pub(super) fn new(exporter: E, failing: Arc<Failing>) -> Self {
+        Self { exporter, failing }
     }
 }
 

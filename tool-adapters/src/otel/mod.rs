@@ -4,21 +4,19 @@
 //! that [`trace::export`](tool_core::trace::export) gave, so that other processes hang below it, and three histograms
 //! are kept of all of them.
 //!
-//! ```
+//! ```no_run
 //! use tool_adapters::otel::Otel;
 //! use tool_core::trace::{self, Collector};
 //!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), tool_adapters::otel::OtelError> {
-//! let otel = Otel::otlp().endpoint("http://127.0.0.1:4318").service_name("concierge").build()?;
-//! let collector = Collector::builder().sink(otel.clone()).content(Otel::captures_content()).build();
-//! collector.run(trace::agent("planner", async { /* tools, models, requests */ })).await;
-//! # if false {
-//! // At the end of the process: what waits goes out.
-//! otel.shutdown()?;
-//! # }
-//! # Ok(())
-//! # }
+//! fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let otel = Otel::otlp().endpoint("http://localhost:4318").service_name("concierge").build()?;
+//!     let collector = Collector::builder().sink(otel.clone()).content(Otel::captures_content()).build();
+//!     let tokio = tokio::runtime::Runtime::new()?;
+//!     tokio.block_on(collector.run(trace::agent("planner", async { /* tools, models, requests */ })));
+//!     // What waits goes out. It blocks, so it comes after the runtime's work.
+//!     otel.shutdown()?;
+//!     Ok(())
+//! }
 //! ```
 //!
 //! # What is sent
@@ -50,7 +48,7 @@
 //!
 //! `OTEL_EXPORTER_OTLP_ENDPOINT`, `_HEADERS`, `_TIMEOUT` and their forms for `TRACES` and `METRICS`;
 //! `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`; `OTEL_BSP_MAX_QUEUE_SIZE`, `OTEL_BSP_SCHEDULE_DELAY`,
-//! `OTEL_METRIC_EXPORT_INTERVAL`.
+//! `OTEL_METRIC_EXPORT_INTERVAL`, `OTEL_METRICS_EXPORTER=none`.
 //!
 //! # When the other side is down
 //!

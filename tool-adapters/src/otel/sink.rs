@@ -1,7 +1,7 @@
 //! The sink of a collector.
 
 use super::build::{OtelBuilder, OtelError};
-use super::guard::Queue;
+use super::guard::{Failing, Queue};
 use super::metrics::Instruments;
 use super::span;
 use opentelemetry::InstrumentationScope;
@@ -18,13 +18,21 @@ use tool_core::trace::{Around, SpanRecord, SpanSink};
 pub struct Otel(Arc<Inner>);
 
 struct Inner {
-    /// Both are there until this is dropped.
-    sending: Option<(BatchSpanProcessor, SdkMeterProvider)>,
+    /// There until this is dropped.
+    sending: Option<Sending>,
     instruments: Instruments,
     queue: Arc<Queue>,
     scope: InstrumentationScope,
     content: bool,
     unsampled: bool,
+}
+
+/// What sends.
+pub(super) struct Sending {
+    pub(super) spans: BatchSpanProcessor,
+    pub(super) of_spans: Arc<Failing>,
+    pub(super) meters: SdkMeterProvider,
+    pub(super) of_metrics: Arc<Failing>,
 }
 
 impl Otel {
@@ -40,16 +48,10 @@ impl Otel {
         std::env::var("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT").is_ok_and(|value| wants_content(&value))
     }
 
-    pub(super) fn new(
-        spans: BatchSpanProcessor,
-        meters: SdkMeterProvider,
-        queue: Arc<Queue>,
-        content: bool,
-        unsampled: bool,
-    ) -> Self {
+    pub(super) fn new(sending: Sending, queue: Arc<Queue>, content: bool, unsampled: bool) -> Self {
         let scope = InstrumentationScope::builder("tool-core").with_version(env!("CARGO_PKG_VERSION")).build();
-        let instruments = Instruments::new(&meters.meter_with_scope(scope.clone()));
-        Self(Arc::new(Inner { sending: Some((spans, meters)), instruments, queue, scope, content, unsampled }))
+        let instruments = Instruments::new(&sending.meters.meter_with_scope(scope.clone()));
+        Self(Arc::new(Inner { sending: Some(sending), instruments, queue, scope, content, unsampled }))
     }
 
     /// How many spans did not arrive: the queue was full, or they could not be sent.
@@ -63,7 +65,8 @@ impl Otel {
     /// # Errors
     /// Not everything could be sent.
     pub fn flush(&self) -> Result<(), OtelError> {
-        self.0.both(SpanProcessor::force_flush, SdkMeterProvider::force_flush)
+        let Some(sending) = &self.0.sending else { return Ok(()) };
+        sending.told(sending.spans.force_flush(), sending.meters.force_flush())
     }
 
     /// Sends what waits, and ends: spans that end later are dropped and counted. It blocks, as [`flush`](Self::flush)
@@ -72,12 +75,10 @@ impl Otel {
     /// # Errors
     /// Not everything could be sent.
     pub fn shutdown(&self) -> Result<(), OtelError> {
-        if !self.0.queue.close() {
-            return Ok(());
+        match &self.0.sending {
+            Some(sending) if self.0.queue.close() => sending.end(),
+            _ => Ok(()),
         }
-        // The processor's own end does not tell whether the last spans were sent.
-        let last = |spans: &BatchSpanProcessor| spans.force_flush().and(spans.shutdown());
-        self.0.both(last, SdkMeterProvider::shutdown)
     }
 }
 
@@ -85,15 +86,15 @@ pub(super) fn wants_content(value: &str) -> bool {
     ["true", "span_only", "span_and_event"].iter().any(|yes| value.trim().eq_ignore_ascii_case(yes))
 }
 
-impl Inner {
-    fn both(
-        &self,
-        spans: impl FnOnce(&BatchSpanProcessor) -> OTelSdkResult,
-        meters: impl FnOnce(&SdkMeterProvider) -> OTelSdkResult,
-    ) -> Result<(), OtelError> {
-        let Some((processor, provider)) = &self.sending else { return Ok(()) };
-        let (sent, counted) = (spans(processor), meters(provider));
-        Ok(sent.and(counted)?)
+impl Sending {
+    fn end(&self) -> Result<(), OtelError> {
+        // The processor's own end does not tell whether the last spans were sent.
+        let spans = self.spans.force_flush().and(self.spans.shutdown());
+        self.told(spans, self.meters.shutdown())
+    }
+
+    fn told(&self, spans: OTelSdkResult, metrics: OTelSdkResult) -> Result<(), OtelError> {
+        self.of_spans.told(spans).and(self.of_metrics.told(metrics))
     }
 }
 
@@ -108,8 +109,8 @@ impl SpanSink for Otel {
         if !(span.is_sampled() || inner.unsampled) || !inner.queue.admits() {
             return;
         }
-        if let Some((processor, _)) = &inner.sending {
-            processor.on_end(span::of(span, around, inner.content, &inner.scope));
+        if let Some(sending) = &inner.sending {
+            sending.spans.on_end(span::of(span, around, inner.content, &inner.scope));
         }
     }
 }
@@ -117,13 +118,10 @@ impl SpanSink for Otel {
 impl Drop for Inner {
     /// Nobody has said that it ends: what waits goes out on a thread of its own, and whoever drops this does not wait.
     fn drop(&mut self) {
-        let Some((spans, meters)) = self.sending.take() else { return };
+        let Some(sending) = self.sending.take() else { return };
         if self.queue.close() {
-            let last = move || {
-                // There is nobody left to be told.
-                let _ = spans.shutdown();
-                let _ = meters.shutdown();
-            };
+            // There is nobody left to be told how it went.
+            let last = move || sending.end();
             let _ = std::thread::Builder::new().name("otel-last-spans".to_owned()).spawn(last);
         }
     }

@@ -27,8 +27,8 @@ pub(super) struct Block {
     kind: Kind,
     /// As the provider tells it.
     item: Value,
-    /// Where the item has its input.
-    input: &'static str,
+    /// Where the item has its input, if it has one.
+    input: Option<&'static str>,
     /// The input's text.
     json: String,
     too_large: bool,
@@ -47,21 +47,21 @@ enum Kind {
 impl Block {
     /// A piece of what the model says.
     pub(super) fn text(item: Value) -> Self {
-        Self::of(Kind::Text, item, "")
+        Self::of(Kind::Text, item, None)
     }
 
     /// A block that stays the provider's own.
     pub(super) fn other(item: Value) -> Self {
-        Self::of(Kind::Other, item, "")
+        Self::of(Kind::Other, item, None)
     }
 
     /// The same, of a call that the provider runs itself: its input is at this pointer.
     pub(super) fn with_input(mut self, pointer: &'static str) -> Self {
-        self.input = pointer;
+        self.input = Some(pointer);
         self
     }
 
-    fn of(kind: Kind, item: Value, input: &'static str) -> Self {
+    fn of(kind: Kind, item: Value, input: Option<&'static str>) -> Self {
         Self { key: None, kind, item, input, json: String::new(), too_large: false }
     }
 
@@ -96,7 +96,7 @@ impl Block {
     /// The block is whole.
     fn close(mut self, out: &mut Out<'_>) {
         if self.json.is_empty()
-            && let Some(input) = self.item.pointer(self.input)
+            && let Some(input) = self.input.and_then(|at| self.item.pointer(at))
         {
             self.json = if input.is_null() { "{}".to_owned() } else { input.to_string() };
         }
@@ -120,7 +120,7 @@ impl Block {
     }
 
     fn tell(mut self, out: &mut Out<'_>) {
-        if let (Some(input), true) = (self.item.pointer_mut(self.input), !self.input.is_empty())
+        if let Some(input) = self.input.and_then(|at| self.item.pointer_mut(at))
             && let Ok(object) = serde_json::from_str::<serde_json::Map<_, _>>(&self.json)
         {
             *input = Value::Object(object);
@@ -169,7 +169,7 @@ impl Blocks {
         let id = out.assign(wire);
         self.called = true;
         out.push(Event::CallStarted { id: id.clone(), name: name.clone() });
-        self.push(key, Block::of(Kind::Call { id, name }, item, input))
+        self.push(key, Block::of(Kind::Call { id, name }, item, Some(input)))
     }
 
     /// Gives an index to a block; whether it is another than before. One that is open there gets no more pieces.

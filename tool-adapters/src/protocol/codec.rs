@@ -181,8 +181,8 @@ impl<C: Codec> Protocol for Framed<C> {
     }
 
     fn push(&mut self, bytes: &[u8]) -> Vec<Event> {
-        // What one call takes, and the end of the message.
-        let mut events = Vec::with_capacity(6);
+        // What one call takes, the beginning of the message and its end.
+        let mut events = Vec::with_capacity(7);
         let mut out = Out { events: &mut events, ids: &mut self.ids, replaced: None, guess: Guess::Right };
         self.framing.push(bytes, &mut |frame| read(&mut self.codec, frame, &mut out));
         events

@@ -43,7 +43,7 @@ enum Ended {
 impl Spans {
     /// In the span that the thread is in.
     pub(super) fn open(model: &LiveModel) -> Self {
-        let about = about(model.provider, &model.model, true);
+        let about = about(model.provider, &model.model, model.base_url.as_deref().unwrap_or_default());
         let stops = model.provider == Provider::GeminiLive;
         let responses = Responses { about, stops, open: None, told: false };
         Self { responses, agent: SpanHandle::open(SpanKind::Agent, model.name.clone()) }

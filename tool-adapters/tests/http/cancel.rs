@@ -2,9 +2,7 @@
 
 use crate::scripts::text;
 use crate::server::{Answer, Server};
-use crate::support::{Shown, chat, model, session};
-use std::time::Duration;
-use tokio::time::{sleep, timeout};
+use crate::support::{Shown, model, session};
 use tool_adapters::Provider;
 use tool_adapters::agent::AgentLoop;
 
@@ -17,8 +15,13 @@ fn begun() -> Answer {
 async fn dropping_a_reply_closes_the_connection_and_leaves_the_history_whole() {
     let hello = Answer::events(&text(Provider::OpenAiChat, "Hello"));
     let mut server = Server::start([begun(), hello]).await;
-    let (mut agent, _) = chat(&server).await;
-    assert!(timeout(Duration::from_millis(200), agent.say("Hi")).await.is_err());
+    let shown = Shown::default();
+    let model = model(Provider::OpenAiChat, &server).on_event(shown.listener());
+    let mut agent = AgentLoop::new(session().await.0, model);
+    tokio::select! {
+        _ = agent.say("Hi") => panic!("it hangs"),
+        () = shown.begins() => {}
+    }
     assert!(server.was_left().await, "the connection stays open");
     assert_eq!(agent.say("Hi again").await.text.as_deref(), Some("Hello"));
 }
@@ -31,9 +34,7 @@ async fn an_interruption_closes_the_connection_too() {
     let mut agent = AgentLoop::new(session, model(Provider::OpenAiChat, &server).on_event(shown.listener()));
     let interrupter = agent.interrupter();
     let reply = tokio::spawn(async move { agent.say("Hi").await });
-    while shown.is_empty() {
-        sleep(Duration::from_millis(5)).await;
-    }
+    shown.begins().await;
     interrupter.interrupt();
     let reply = reply.await.expect("ends");
     assert!(reply.interrupted && reply.error.is_none(), "{reply:?}");

@@ -4,6 +4,10 @@ mod cancel;
 mod conversation;
 mod errors;
 mod middleware;
+#[cfg(unix)]
+#[path = "../support/other.rs"]
+mod other;
+mod processes;
 mod propagation;
 mod retry;
 mod scripts;

@@ -2,7 +2,8 @@
 
 use crate::scripts::text;
 use crate::server::{Answer, Server};
-use crate::spans_support::{attributes, collector, span, tree};
+use crate::spans_support::{collector, span, tree};
+use crate::support::attributes;
 use http::{HeaderValue, Version};
 use reqwest::StatusCode;
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware};

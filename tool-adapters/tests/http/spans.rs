@@ -2,11 +2,11 @@
 
 use crate::scripts::{call, text};
 use crate::server::{Answer, Server};
-use crate::spans_support::{attributes, collector, span, tree};
-use crate::support::{Shown, model, quick, session};
+use crate::spans_support::{collector, span, tree};
+use crate::support::{Shown, attributes, model, quick, session};
 use serde_json::json;
 use std::time::Duration;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tool_adapters::Provider;
 use tool_adapters::agent::{AgentLoop, Retry};
 use tool_adapters::http::HttpModel;
@@ -123,7 +123,7 @@ async fn an_interrupted_reply_is_cancelled_and_what_was_read_by_then_counts() {
     let (collector, interrupter) = (collector(), agent.interrupter());
     let work = collector.clone();
     let reply = tokio::spawn(async move { work.run(agent.say("Hi")).await });
-    said(&shown).await;
+    shown.begins().await;
     interrupter.interrupt();
     let reply = reply.await.expect("ends");
     assert!(reply.interrupted && reply.error.is_none(), "{reply:?}");
@@ -140,20 +140,10 @@ async fn a_reply_that_is_dropped_is_cancelled_and_what_was_read_by_then_counts()
     let (collector, mut agent) = (collector(), AgentLoop::new(session().await.0, model).named("planner"));
     tokio::select! {
         _ = collector.run(agent.say("Hi")) => panic!("it hangs"),
-        () = said(&shown) => {}
+        () = shown.begins() => {}
     }
     assert!(server.was_left().await);
     all_cancelled(&collector);
-}
-
-/// Waits until the model has said something.
-async fn said(shown: &Shown) {
-    let waiting = async {
-        while shown.text().is_empty() {
-            sleep(Duration::from_millis(5)).await;
-        }
-    };
-    timeout(Duration::from_secs(5), waiting).await.expect("something is said");
 }
 
 fn all_cancelled(collector: &Collector) {
@@ -217,10 +207,10 @@ fn a_model_says_who_is_paid_for_it() {
             "ollama ollama",
         ]
     );
-    // Many speak as OpenAI does; at its own address it is paid itself.
-    if std::env::var_os("OPENAI_BASE_URL").is_none() {
-        let own = HttpModel::new(Provider::OpenAiChat, "gpt-5").about();
-        assert_eq!((&*own.model, own.provider.as_deref()), ("gpt-5", Some("openai")));
+    // Many speak as OpenAI does: the address tells.
+    for (address, paid) in [("https://api.openai.com/v1", "openai"), ("https://api.groq.com/openai/v1", "groq")] {
+        let about = HttpModel::new(Provider::OpenAiChat, "gpt-5").base_url(address).about();
+        assert_eq!((&*about.model, about.provider.as_deref()), ("gpt-5", Some(paid)));
     }
 }
 

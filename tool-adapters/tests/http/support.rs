@@ -1,13 +1,16 @@
 //! A session with a tool, and models that ask the test's server.
 
 use crate::server::Server;
+use serde_json::{Map, Value};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::time::{sleep, timeout};
 use tool_adapters::Provider;
 use tool_adapters::agent::{AgentLoop, Retry};
 use tool_adapters::http::HttpModel;
 use tool_adapters::protocol::Event;
+use tool_core::trace::SpanRecord;
 use tool_core::{Mode, Policy, RunContext, Runtime, Session, ToolContext, tool};
 
 /// How often the tool has run.
@@ -70,7 +73,18 @@ impl Shown {
             .collect()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.lock().expect("not poisoned").is_empty()
+    /// Waits until there is a text.
+    pub(crate) async fn begins(&self) {
+        let waiting = async {
+            while self.text().is_empty() {
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(Duration::from_secs(10), waiting).await.expect("something is said");
     }
+}
+
+/// A span's attributes as one JSON object.
+pub(crate) fn attributes(span: &SpanRecord) -> Value {
+    span.attributes().map(|(key, value)| (key.to_owned(), value.clone())).collect::<Map<_, _>>().into()
 }

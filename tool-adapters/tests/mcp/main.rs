@@ -7,6 +7,13 @@ mod guard;
 mod import;
 mod lists;
 mod malformed;
+#[cfg(unix)]
+#[path = "../support/other.rs"]
+mod other;
 mod pins;
+mod processes;
 mod routing;
+mod spans;
+#[path = "../support/spans.rs"]
+mod spans_support;
 mod support;

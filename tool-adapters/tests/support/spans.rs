@@ -44,8 +44,3 @@ pub(crate) fn span(collector: &Collector, label: &str) -> SpanRecord {
     assert!(found.next().is_none(), "two of {label}: {:?}", tree(collector));
     one
 }
-
-/// Its attributes as one JSON object.
-pub(crate) fn attributes(span: &SpanRecord) -> serde_json::Value {
-    span.attributes().map(|(key, value)| (key.to_owned(), value.clone())).collect::<serde_json::Map<_, _>>().into()
-}

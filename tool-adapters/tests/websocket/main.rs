@@ -4,4 +4,7 @@ mod breaks;
 mod gemini;
 mod peer;
 mod realtime;
+mod spans;
+#[path = "../support/spans.rs"]
+mod spans_support;
 mod support;

@@ -32,7 +32,7 @@ pub use crate::response::{IntoToolError, ToolError};
 pub use crate::run::FromRunContext;
 pub use crate::tool::{Category, Confirm, DuplicateScope, Modes, OnDuplicate};
 pub use crate::trace::site::{Site as TraceSite, in_agent, in_agent_async, in_tool, in_tool_async, never};
-pub use crate::trace::wrap::{Label, Shape, SortCallable, SortReturned};
+pub use crate::trace::wrap::{Label, Shape, SortCallable, SortReturned, TypeIsKnown};
 pub use crate::{
     __discovery as discovery, __ends as ends, __failure as failure, __finish as finish, __outcome as outcome,
     __output as output, __respond as respond, __returns as returns, __site as site,

@@ -11,10 +11,12 @@ enum Macro {
     Tool,
     /// `#[toolset(ARGS)]` on the source.
     Toolset,
+    /// `#[agent(ARGS)]` on the source.
+    Agent,
     /// `#[derive(ToolError)]` on the source.
     Derive,
 }
-use Macro::{Derive, Tool, Toolset};
+use Macro::{Agent, Derive, Tool, Toolset};
 
 /// Macro, its arguments, and the item.
 const CASES: &[(Macro, &str, &str)] = &[
@@ -32,6 +34,19 @@ const CASES: &[(Macro, &str, &str)] = &[
     (Toolset, "name = \"w\"", "impl (A, B) { /// D.\n #[tool] fn get(&self) {} }"),
     (Toolset, "", "impl Weather { /// D.\n #[cfg_attr(unix, tool)] #[tool] fn get(&self) {} }"),
     (Toolset, "", "impl Weather { /// D.\n #[tool] #[tool] fn get(&self) {} }"),
+    // Agents.
+    (Agent, "", "struct Researcher;"),
+    (Agent, "", "impl Researcher { fn research(&self) {} }"),
+    (Agent, "", "async fn research(&self);"),
+    (Agent, "", "const fn research() {}"),
+    (Agent, "", "#[agent(\"planner\")] fn research() {}"),
+    (Agent, "7", "fn research() {}"),
+    (Agent, "\" \"", "fn research() {}"),
+    (Agent, "name = \"x\"", "fn research() {}"),
+    (Agent, "\"x\" crate = y", "fn research() {}"),
+    (Agent, "\"x\", title = \"y\"", "fn research() {}"),
+    (Agent, "\"x\", crate", "fn research() {}"),
+    (Toolset, "", "impl W { /// D.\n #[tool] #[agent] #[agent(7)] fn get(&self) {} }"),
     // Signatures.
     (Toolset, "", "impl Sum { /// D.\n #[tool] fn add(&mut self) {} }"),
     (Toolset, "", "impl Sum { /// D.\n #[tool] fn add(self) {} }"),
@@ -182,6 +197,7 @@ fn run((name, args, source): (Macro, &str, &str)) -> (String, Vec<String>) {
     let (expanded, attribute) = match name {
         Tool => (driver::tool(args_tokens, &item), "tool"),
         Toolset => (driver::toolset(args_tokens, &item), "toolset"),
+        Agent => (driver::agent(args_tokens, &item), "agent"),
         Derive => (driver::derive_tool_error(item), "derive(ToolError)"),
     };
     let attribute = if args.is_empty() { format!("#[{attribute}]") } else { format!("#[{attribute}({args})]") };
@@ -257,6 +273,9 @@ fn the_item_survives_its_mistakes_without_our_attributes() {
 
 #[test]
 fn half_typed_bodies_still_expand() {
+    let expanded = driver::agent(tokens(""), &tokens("async fn a(&self) { self. }"));
+    assert_eq!(complaints(&expanded), Vec::<String>::new());
+    assert!(expanded.to_string().contains("self . }"));
     let expanded = driver::toolset(tokens(""), &tokens("impl W { /// D.\n #[tool] fn a(&self) { self. } }"));
     assert_eq!(complaints(&expanded), Vec::<String>::new());
     assert!(expanded.to_string().contains("{ self . }"));

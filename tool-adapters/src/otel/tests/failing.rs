@@ -139,5 +139,16 @@ fn metrics_that_cannot_be_sent_do_not_hold_up_the_spans() {
         assert_eq!(times.load(Ordering::Relaxed), round);
     }
     assert_eq!(kept.spans().len(), 1);
-    assert!(otel.shutdown().is_err());
+    let error = otel.shutdown().expect_err("the last ones");
+    assert!(error.to_string().starts_with("not all metrics could be exported"), "{error}");
+}
+
+// S5
+#[test]
+fn without_metrics_nothing_is_asked_of_their_exporter() {
+    let times = Arc::new(AtomicUsize::new(0));
+    let otel = Otel::otlp().metrics(false).with(Kept::default(), Broken(Arc::clone(&times)));
+    spans(&otel, 1);
+    otel.shutdown().expect("only spans");
+    assert_eq!(times.load(Ordering::Relaxed), 0);
 }

@@ -5,6 +5,7 @@ use crate::protocol::codec::Out;
 use crate::protocol::event::{Event, Finish, ProtocolError};
 use crate::protocol::fields::{Count, Json, Object, Objects, Text};
 use crate::protocol::ids::Wire;
+use crate::protocol::openai_chat::Entry;
 use crate::protocol::origin::Origin;
 use serde::Deserialize;
 use serde_json::json;
@@ -59,7 +60,7 @@ struct Message<'a> {
     tool_plan: Text<'a>,
     /// An array in an answer, a single one in a stream.
     #[serde(borrow, default)]
-    tool_calls: Objects<Called<'a>>,
+    tool_calls: Objects<Entry<'a>>,
     #[serde(borrow)]
     citations: Option<&'a RawValue>,
 }
@@ -70,22 +71,6 @@ struct Part<'a> {
     text: Text<'a>,
     #[serde(borrow, default)]
     thinking: Text<'a>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Called<'a> {
-    #[serde(borrow, default)]
-    id: Text<'a>,
-    #[serde(borrow, default)]
-    function: Object<Function<'a>>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Function<'a> {
-    #[serde(borrow, default)]
-    name: Text<'a>,
-    #[serde(borrow, default)]
-    arguments: Json<'a>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -174,7 +159,7 @@ impl Reader {
         }
     }
 
-    fn begin(&mut self, key: u64, called: &Called<'_>) {
+    fn begin(&mut self, key: u64, called: &Entry<'_>) {
         let name = called.function.as_ref().map_or("", |function| function.name.or_empty());
         let id = called.id.or_empty();
         match self.calls.latest(&key) {
@@ -186,7 +171,7 @@ impl Reader {
         }
     }
 
-    fn piece(&mut self, key: u64, called: &Called<'_>, out: &mut Out<'_>) {
+    fn piece(&mut self, key: u64, called: &Entry<'_>, out: &mut Out<'_>) {
         if let Some(function) = &*called.function {
             self.calls.append(&key, &function.arguments.text(), out);
         }

@@ -7,9 +7,10 @@ use super::body::{add_tools, object_arguments, system, wire_name};
 use super::calls::Calls;
 use super::codec::{Answer, Codec, Framed, Out};
 use super::event::{Event, Finish, ProtocolError};
-use super::fields::{Count, Json, Object, Objects, Text};
+use super::fields::{Count, Object, Objects, Text};
 use super::ids::Wire;
 use super::merge::merged;
+use super::openai_chat::Entry;
 use super::origin::Origin;
 use super::{Request, results};
 use crate::Provider;
@@ -59,23 +60,7 @@ struct Said<'a> {
     #[serde(borrow, default)]
     thinking: Text<'a>,
     #[serde(borrow, default)]
-    tool_calls: Objects<Called<'a>>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Called<'a> {
-    #[serde(borrow, default)]
-    id: Text<'a>,
-    #[serde(borrow, default)]
-    function: Object<Function<'a>>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Function<'a> {
-    #[serde(borrow, default)]
-    name: Text<'a>,
-    #[serde(borrow, default)]
-    arguments: Json<'a>,
+    tool_calls: Objects<Entry<'a>>,
 }
 
 impl Codec for OllamaCodec {
@@ -143,7 +128,7 @@ impl Codec for OllamaCodec {
 
 impl OllamaCodec {
     /// A call, which always comes whole.
-    fn call(&mut self, called: &Called<'_>, out: &mut Out<'_>) {
+    fn call(&mut self, called: &Entry<'_>, out: &mut Out<'_>) {
         let Some(function) = &*called.function else { return };
         let key = self.count;
         self.count += 1;

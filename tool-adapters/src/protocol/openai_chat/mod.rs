@@ -9,6 +9,7 @@ mod write;
 mod tests;
 
 pub(super) use read::Reader;
+pub(super) use wire::Entry;
 
 use super::codec::{Answer, Codec, Out};
 use super::{Request, codec};

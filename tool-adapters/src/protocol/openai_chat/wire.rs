@@ -71,26 +71,26 @@ pub(super) struct Part<'a> {
     pub(super) thinking: Json<'a>,
 }
 
-/// A call, or a piece of one.
+/// A call, or a piece of one. Cohere's and Ollama's are read here too.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Entry<'a> {
+pub(in crate::protocol) struct Entry<'a> {
     pub(super) index: Option<Count>,
     #[serde(borrow, default)]
-    pub(super) id: Text<'a>,
+    pub(in crate::protocol) id: Text<'a>,
     #[serde(borrow, default)]
-    pub(super) function: Object<Function<'a>>,
+    pub(in crate::protocol) function: Object<Function<'a>>,
     /// Of a custom tool, whose input is free text.
     #[serde(borrow, default)]
     pub(super) custom: Object<Function<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Function<'a> {
+pub(in crate::protocol) struct Function<'a> {
     #[serde(borrow, default)]
-    pub(super) name: Text<'a>,
+    pub(in crate::protocol) name: Text<'a>,
     /// A text; from some servers an object.
     #[serde(borrow, default)]
-    pub(super) arguments: Json<'a>,
+    pub(in crate::protocol) arguments: Json<'a>,
     /// Of a custom tool.
     #[serde(borrow, default)]
     pub(super) input: Json<'a>,

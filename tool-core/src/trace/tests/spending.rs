@@ -54,7 +54,7 @@ async fn what_no_span_pays_is_for_the_customer_and_under_the_span_that_were_impo
     collector.run(async { trace::import(&context, async { trace::record(used(1)) }).await }).await;
     let late = async {
         let work = trace::agent("a", async { trace::inherit_sync(|| trace::record(used(2))) });
-        work.await();
+        (work.await)();
     };
     collector.run(async { trace::import(DistributedContext::new().customer_id("acme"), late).await }).await;
     let report = collector.report();

@@ -1,6 +1,6 @@
 //! What can be wrapped, for each number of arguments.
 
-use super::{Inner, Label, Runs, Wrapped, Wraps};
+use super::{Inner, Label, Runs, Signature, Wrapped, Wraps};
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -13,6 +13,9 @@ use std::sync::Arc;
 pub trait Callable<A> {
     /// What it returns.
     type Out;
+    /// Both, for `wrap_tool!` to look at.
+    #[doc(hidden)]
+    type Signature;
 
     /// Calls it.
     fn call_with(&self, arguments: A) -> Self::Out;
@@ -22,6 +25,7 @@ macro_rules! arities {
     ($(($($argument:ident)*))*) => {$(
         impl<F: Fn($($argument),*) -> R, $($argument,)* R> Callable<($($argument,)*)> for F {
             type Out = R;
+            type Signature = Signature<($($argument,)*), R>;
 
             #[allow(non_snake_case)] // an argument is called as its type is
             fn call_with(&self, ($($argument,)*): ($($argument,)*)) -> R {

@@ -149,8 +149,11 @@ macro_rules! __wrap_list {
 macro_rules! __wraps {
     ($probe:ident) => {{
         #[allow(unused_imports)]
-        use $crate::__private::{SortCallable as _, SortReturned as _};
+        use $crate::__private::{SortCallable as _, SortReturned as _, TypeIsKnown as _};
         let __tool_signature = (&&$probe).__tool_callable().signature(&$probe);
+        if false {
+            __tool_signature.returned().__tool_type_is_known();
+        }
         (&&&&__tool_signature).__tool_returned()
     }};
 }

@@ -14,10 +14,10 @@ mod sort;
 pub use callable::Callable;
 pub use name::Label;
 pub use shapes::Shape;
-pub use sort::{SortCallable, SortReturned};
+pub use sort::{SortCallable, SortReturned, TypeIsKnown};
 
 use runs::Runs;
-use sort::Wraps;
+use sort::{Signature, Wraps};
 
 use super::span::Opening;
 use super::{SpanKind, in_span::InSpan, record::End, span};

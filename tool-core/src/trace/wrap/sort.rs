@@ -7,6 +7,7 @@ use super::runs::{Later, LaterFallible, Now, NowFallible};
 use super::{Callable, Label, Wrapped};
 use crate::__private::Probe;
 use crate::tool::{FunctionTool, Tool};
+use crate::trace::site::never;
 use std::marker::PhantomData;
 
 /// Whether a value has spans already.
@@ -54,6 +55,9 @@ impl AsIs {
     }
 
     /// Nothing more is asked.
+    pub fn returned(self) {}
+
+    /// Nothing more is asked.
     #[must_use]
     pub fn __tool_returned(&self) -> Self {
         *self
@@ -71,13 +75,35 @@ pub struct Fresh;
 
 impl Fresh {
     /// What it takes and returns.
-    pub fn signature<F: Callable<A>, A>(self, _: &Probe<F>) -> Signature<A, F::Out> {
-        Signature(PhantomData)
+    pub fn signature<F: Callable<A, Signature: Default>, A>(self, _: &Probe<F>) -> F::Signature {
+        F::Signature::default()
     }
 }
 
 /// What a callable takes and returns.
 pub struct Signature<A, R>(PhantomData<fn(A) -> R>);
+
+impl<A, R> Default for Signature<A, R> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<A, R> Signature<A, R> {
+    /// A value of what is returned: for rustc, which nobody asks for it.
+    #[must_use]
+    pub fn returned(&self) -> R {
+        never()
+    }
+}
+
+/// Any type that is known. A closure that does not tell its types is not sorted by guessing.
+pub trait TypeIsKnown {
+    /// Says so.
+    fn __tool_type_is_known(&self) {}
+}
+
+impl<T: ?Sized> TypeIsKnown for T {}
 
 /// How a callable runs.
 pub struct Wraps<M, A>(PhantomData<fn(A) -> M>);

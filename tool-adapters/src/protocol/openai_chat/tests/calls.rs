@@ -167,8 +167,9 @@ fn ten_thousand_calls_are_read_in_linear_time() {
         assert_eq!(events.iter().filter(|event| matches!(event, Event::Call(_))).count(), count);
         took
     };
-    of(100);
-    let (few, many) = (of(1_000), of(10_000));
+    // The fastest of some: what else the machine does meanwhile is not the reader's.
+    let fastest = |count: usize| (0..3).map(|_| of(count)).min().expect("three");
+    let (few, many) = (fastest(1_000), fastest(10_000));
     assert!(many < few * 60, "{few:?} for 1,000 and {many:?} for 10,000");
 }
 

@@ -1,0 +1,40 @@
+//! Reports that are made while the trees run: each fits together, and shows the spans around it.
+
+use super::watch::{fate, node_of};
+use super::world::{ALL, Env, Node};
+use std::sync::Mutex;
+use tool_core::trace::{self, Cost, Report};
+
+static WRONG: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+pub fn wrong() -> Vec<String> {
+    std::mem::take(&mut *WRONG.lock().expect("no panic holds it"))
+}
+
+/// Makes a report in this place. The spans around it may end meanwhile, where it is in a task that outlives them.
+pub fn look(env: &Env) {
+    let around = || env.node.iter().flat_map(Node::chain);
+    let open_before =
+        around().filter(|node| !fate(node.number).is_closed()).map(|node| node.number).collect::<Vec<_>>();
+    let report = trace::report();
+    let open_after =
+        around().filter(|node| fate(node.number).status().is_none()).map(|node| node.number).collect::<Vec<_>>();
+    let running = report.running().iter().rev().filter_map(node_of).collect::<Vec<_>>();
+    let shows =
+        open_after.iter().all(|node| running.contains(node)) && running.iter().all(|node| open_before.contains(node));
+    let mut wrong = WRONG.lock().expect("no panic holds it");
+    if !shows || !fits(&report) {
+        wrong.push(format!("a report of {running:?} in {open_before:?}, then {open_after:?}: {:?}", report.totals()));
+    }
+    let here = ALL[env.place.collector].report();
+    if here.running().len() < open_after.len() {
+        wrong.push(format!("collector {} is not the one that reports", env.place.collector));
+    }
+}
+
+/// The tree has all spans once, and what its roots cost is the total.
+fn fits(report: &Report) -> bool {
+    let spans = report.nodes().filter(|node| node.span().is_some()).count();
+    let roots = report.roots().map(|root| root.total().cost).sum::<Cost>();
+    spans == report.spans().len() + report.running().len() && roots == report.totals().total.cost
+}

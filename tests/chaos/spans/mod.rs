@@ -1,0 +1,115 @@
+//! Trees of spans that nest, spawn, race, panic and are dropped at random, thousands at once, held to a model that keeps
+//! account of them one by one. S1, S2, S6, S7, S9, S12
+//!
+//! `CHAOS_COUNT=100000` makes more trees, and `CHAOS_SEED=7` those of another seed. Each test is in a process of its own,
+//! as one is the collector of the process.
+
+mod check;
+mod futures;
+mod look;
+mod money;
+mod plan;
+mod run;
+mod tools;
+mod watch;
+mod world;
+
+use crate::support::{on_threads, open_policy, quiet, runtime};
+use check::Found;
+use plan::Planner;
+use std::process::Command;
+use std::sync::Arc;
+use tokio::sync::mpsc::unbounded_channel;
+use tool_core::{Mode, trace};
+use world::{ALL, Env, Tree};
+
+const MEASURE: &str = "CHAOS_SPANS";
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|number| number.parse().ok())
+}
+
+/// Runs all trees at once, and gives them back when nothing of them goes on.
+async fn run_all(seed: u64, count: u32, started: bool) -> Vec<Arc<Tree>> {
+    let plans = (0..count).map(|tree| Planner::new(seed, tree).tree()).collect::<Vec<_>>();
+    watch::prepare(plan::nodes());
+    let tools = tools::tools();
+    let runtime = runtime(tools.clone(), open_policy()).expect("sound tools");
+    let (token, mut tokens) = unbounded_channel();
+    let (mut trees, mut tasks) = (Vec::new(), Vec::new());
+    for (number, plan) in (0..).zip(plans) {
+        let session = runtime.session(format!("tree {number}"), Mode::Text).await.expect("opens");
+        let tree = Arc::new(Tree::new(number, tools.clone(), session, started, token.clone()));
+        let env = Env::new(Arc::clone(&tree));
+        let collector = &ALL[env.place.collector];
+        tasks.push(tokio::spawn(collector.run(run::steps(plan, env))));
+        trees.push(tree);
+    }
+    drop(token);
+    for task in tasks {
+        // It may have panicked, as the plan says.
+        let _ = task.await;
+    }
+    trees.iter().for_each(|tree| tree.is_left());
+    assert!(tokens.recv().await.is_none(), "nobody says anything");
+    trees
+}
+
+// Does nothing by itself: the other tests run it in processes of their own.
+#[test]
+fn measured() {
+    let Ok(how) = std::env::var(MEASURE) else { return };
+    quiet();
+    let seed = number("CHAOS_SEED").unwrap_or(1);
+    let count = u32::try_from(number("CHAOS_COUNT").unwrap_or(10_000)).expect("a count");
+    let count = if how == "stopped" { count } else { count / 5 };
+    println!("seed {seed}, {count} trees, {how}");
+    if how == "logged" {
+        let subscriber = tracing_subscriber::registry();
+        tracing::subscriber::set_global_default(subscriber).expect("the first");
+    }
+    ALL[0].install();
+    if how != "started" {
+        trace::stop();
+    }
+    let trees = on_threads(run_all(seed, count, how != "stopped"));
+    let mut found = Found::new(&trees);
+    found.wrong.extend(look::wrong());
+    found.spans();
+    let spots = trees.iter().flat_map(|tree| tree.log.lock().expect("no panic holds it").clone()).collect::<Vec<_>>();
+    money::check(&mut found, &spots);
+    let spans = found.reports.iter().map(|report| report.spans().len()).sum::<usize>();
+    let uses = found.reports.iter().map(|report| report.totals().total.uses).sum::<u64>();
+    println!("{spans} spans; {uses} of {} uses count; {} wrong", spots.len(), found.wrong.len());
+    assert!(found.wrong.is_empty(), "seed {seed}:\n{}", found.wrong[..found.wrong.len().min(20)].join("\n"));
+    assert!(spans > count as usize * 3 && uses > u64::from(count), "too little happened");
+}
+
+fn holds(how: &str) {
+    let output = Command::new(std::env::current_exe().expect("this test"))
+        .args(["--exact", "spans::measured", "--nocapture"])
+        .env(MEASURE, how)
+        .output()
+        .expect("runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    println!("{said}");
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+}
+
+// S1, S2, S6, S7, S9, S12
+#[test]
+fn ten_thousand_trees_at_once_are_as_the_model_has_them() {
+    holds("stopped");
+}
+
+// S1, S2, S6, S7
+#[test]
+fn so_are_those_of_a_process_that_collects_every_call() {
+    holds("started");
+}
+
+// S1, S2, S6, S7, R-M2
+#[test]
+fn so_are_those_that_the_log_listens_to() {
+    holds("logged");
+}

@@ -1,0 +1,139 @@
+//! What really happened to each span, told from inside of it, and not by the library.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::task::{Context, Poll};
+use tool_core::trace::{Around, SpanRecord, SpanSink, SpanStatus};
+
+/// The future of some steps; what they come to is whether they fail.
+pub type Work = Pin<Box<dyn Future<Output = Result<(), Failed>> + Send>>;
+
+#[derive(Debug)]
+pub struct Failed;
+
+/// What is known of a span while the trees run.
+#[derive(Default)]
+pub struct Fate {
+    begun: AtomicBool,
+    /// One more than the status, once its work is over.
+    over: AtomicU8,
+    /// Its collector was told that it ended.
+    closed: AtomicBool,
+}
+
+static FATES: OnceLock<Vec<Fate>> = OnceLock::new();
+
+const STATUSES: [SpanStatus; 4] = [SpanStatus::Ok, SpanStatus::Error, SpanStatus::Panicked, SpanStatus::Cancelled];
+
+pub fn prepare(nodes: u32) {
+    let fates = (0..nodes).map(|_| Fate::default()).collect();
+    assert!(FATES.set(fates).is_ok(), "prepared once");
+}
+
+pub fn fate(node: u32) -> &'static Fate {
+    &FATES.get().expect("prepared")[node as usize]
+}
+
+impl Fate {
+    pub fn begin(&self) {
+        assert!(!self.begun.swap(true, Ordering::SeqCst), "a span begins once");
+    }
+
+    pub fn has_begun(&self) -> bool {
+        self.begun.load(Ordering::SeqCst)
+    }
+
+    /// The first word counts.
+    pub fn over(&self, status: SpanStatus) {
+        let number = STATUSES.iter().position(|known| *known == status).expect("a status") + 1;
+        let number = u8::try_from(number).expect("few");
+        let _ = self.over.compare_exchange(0, number, Ordering::SeqCst, Ordering::SeqCst);
+    }
+
+    pub fn status(&self) -> Option<SpanStatus> {
+        let number = usize::from(self.over.load(Ordering::SeqCst));
+        number.checked_sub(1).map(|number| STATUSES[number])
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+}
+
+/// Tells that a span is over unless it is told how before.
+pub struct Unless(pub u32, pub SpanStatus);
+
+impl Drop for Unless {
+    fn drop(&mut self) {
+        fate(self.0).over(self.1);
+    }
+}
+
+/// The work inside of a span: it begins at its first poll, and is over when it is done, panics, or is dropped.
+pub struct Watched {
+    node: u32,
+    work: Work,
+    begun: bool,
+}
+
+impl Watched {
+    pub fn new(node: u32, work: Work) -> Self {
+        Self { node, work, begun: false }
+    }
+}
+
+impl Future for Watched {
+    type Output = Result<(), Failed>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if !self.begun {
+            self.begun = true;
+            mark(self.node);
+        }
+        // Where the poll does not come back, it panicked.
+        let panicked = Unless(self.node, SpanStatus::Panicked);
+        let polled = self.work.as_mut().poll(cx);
+        if let Poll::Ready(result) = &polled {
+            fate(self.node).over(if result.is_ok() { SpanStatus::Ok } else { SpanStatus::Error });
+        }
+        std::mem::forget(panicked);
+        polled
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if self.begun {
+            fate(self.node).over(SpanStatus::Cancelled);
+        }
+    }
+}
+
+/// The span that the thread is in is this one.
+pub fn mark(node: u32) {
+    fate(node).begin();
+    tool_core::trace::attribute("node", node);
+}
+
+/// Which span a record is of; none for the roots that the library makes for what nobody else pays.
+pub fn node_of(span: &SpanRecord) -> Option<u32> {
+    let marked = span.attributes().find(|(key, _)| *key == "node").and_then(|(_, value)| value.as_u64());
+    let called = span.call_id().and_then(|id| id.parse().ok());
+    marked.or(called).map(|node| u32::try_from(node).expect("a number of ours"))
+}
+
+pub struct Closed;
+
+impl SpanSink for Closed {
+    fn ended(&self, span: &SpanRecord) {
+        if let Some(node) = node_of(span) {
+            assert!(!fate(node).closed.swap(true, Ordering::SeqCst), "a span closes once");
+        }
+    }
+
+    fn ended_in(&self, span: &SpanRecord, _around: &Around<'_>) {
+        self.ended(span);
+    }
+}

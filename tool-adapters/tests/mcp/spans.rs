@@ -1,0 +1,194 @@
+//! A trace on its way through `_meta`: what a client says of its span, and what a server makes of it. S9
+
+use super::spans_support::{collector, span, tree};
+use super::support::{Lines, server};
+use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ListToolsResult, PaginatedRequestParams};
+use rmcp::model::{ServerCapabilities, ServerConfig, Tool};
+use rmcp::service::{RequestContext, RoleServer};
+use rmcp::{ErrorData, ServerHandler, ServiceExt};
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+use tokio::io::split;
+use tool_adapters::mcp::{Import, Server};
+use tool_core::trace::{self, DistributedContext, SpanId, SpanRecord, SpanStatus, TraceId};
+use tool_core::{RunContext, ToolContext};
+
+/// A server that keeps the `_meta` of each call.
+#[derive(Clone, Default)]
+struct Keeps(Arc<Mutex<Vec<Value>>>);
+
+impl ServerHandler for Keeps {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tool = json!({"name": "note", "description": "Does it.", "inputSchema": {"type": "object"}});
+        Ok(ListToolsResult::with_all_items(vec![serde_json::from_value::<Tool>(tool).expect("a tool")]))
+    }
+
+    async fn call_tool(
+        &self,
+        _: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let mut meta = serde_json::to_value(&context.meta).expect("JSON");
+        meta["id"] = context.id.to_string().into();
+        self.0.lock().expect("no panic").push(meta);
+        Ok(CallToolResult::success(Vec::new()).into())
+    }
+}
+
+impl Keeps {
+    async fn tools(&self, change: impl Fn(Import) -> Import) -> ToolContext {
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        let keeps = self.clone();
+        tokio::spawn(async move { keeps.serve(theirs).await.expect("a client").waiting().await });
+        let (from, to) = split(ours);
+        let imported = change(Import::streams("keeps", from, to)).connect().await.expect("an import");
+        ToolContext::builder().with(imported).build().expect("tools")
+    }
+
+    fn last(&self) -> Value {
+        self.0.lock().expect("no panic").last().cloned().expect("a call")
+    }
+}
+
+fn attributes(span: &SpanRecord) -> Value {
+    span.attributes().map(|(key, value)| (key.to_owned(), value.clone())).collect::<serde_json::Map<_, _>>().into()
+}
+
+async fn note(tools: &ToolContext) {
+    assert!(tools.call("note", "{}", &RunContext::detached()).await.is_ok());
+}
+
+// S9
+#[tokio::test]
+async fn a_call_inside_a_span_tells_the_server_which_and_its_span_says_which_request_it_is() {
+    let (keeps, collector) = (Keeps::default(), collector());
+    let tools = keeps.tools(|import| import).await;
+    let mut context =
+        DistributedContext::new().customer_id("acme").run_id("7").parent(TraceId::random(), SpanId::random());
+    context.tracestate = Some("vendor=1".to_owned());
+    collector.run(trace::import(context.clone(), note(&tools))).await;
+    let (span, told) = (span(&collector, "tool:note"), keeps.last());
+    assert_eq!((Some(span.trace_id()), span.parent()), (context.trace_id, context.span_id));
+    assert_eq!(told["traceparent"], format!("00-{}-{}-01", span.trace_id(), span.span_id()));
+    assert_eq!((&told["tracestate"], &told["baggage"]), (&json!("vendor=1"), &json!("run_id=7,customer_id=acme")));
+    let known = json!({"mcp.method.name": "tools/call", "jsonrpc.request.id": told["id"],
+        "mcp.protocol.version": "2025-11-25"});
+    assert_eq!(attributes(&span), known);
+}
+
+// S9
+#[tokio::test]
+async fn a_server_that_is_not_to_know_for_whom_is_told_the_span_alone() {
+    let (keeps, collector) = (Keeps::default(), collector());
+    let tools = keeps.tools(Import::without_baggage).await;
+    let context = DistributedContext::new().customer_id("canary");
+    collector.run(trace::import(context, note(&tools))).await;
+    let told = keeps.last();
+    assert!(told["traceparent"].is_string() && !told.to_string().contains("canary"), "{told}");
+}
+
+// S9
+#[tokio::test]
+async fn a_call_outside_any_span_tells_nothing() {
+    let keeps = Keeps::default();
+    note(&keeps.tools(|import| import).await).await;
+    let told = keeps.last();
+    assert!(["traceparent", "tracestate", "baggage"].iter().all(|name| told.get(name).is_none()), "{told}");
+}
+
+/// The spans of a trace that the process's collector has, as a server's are.
+fn spans_of(trace: TraceId) -> Vec<SpanRecord> {
+    trace::collector().report().spans().iter().filter(|span| span.trace_id() == trace).cloned().collect()
+}
+
+/// Calls `add` under a span of another process; its spans at the server.
+async fn called_under(server: &Server, trace: TraceId, meta: &Value) -> Vec<SpanRecord> {
+    let mut client = Lines::begun(server, json!({})).await;
+    let call = json!({"name": "add", "arguments": {"a": 1, "b": 2}, "_meta": meta});
+    let answer = client.request(json!("r-1"), "tools/call", call).await;
+    assert_eq!(answer["result"]["content"][0]["text"], "3", "{answer}");
+    spans_of(trace)
+}
+
+// S9
+#[tokio::test]
+async fn a_served_call_is_a_child_of_the_clients_span_and_says_which_request_it_answers() {
+    for (trusted, customer, run) in [(false, None, None), (true, Some("acme"), Some("7"))] {
+        let (trace, parent) = (TraceId::random(), SpanId::random());
+        let meta = json!({"traceparent": format!("00-{trace}-{parent}-01"), "tracestate": "vendor=1",
+            "baggage": "customer_id=acme,run_id=7"});
+        // Anybody may say anything: for whom it is, only who is trusted.
+        let server = if trusted { server().trust_baggage(true) } else { server() };
+        let [span] = called_under(&server, trace, &meta).await.try_into().expect("one span");
+        assert_eq!((span.label().as_str(), span.parent(), span.status()), ("tool:add", Some(parent), SpanStatus::Ok));
+        assert_eq!((span.customer_id(), span.run_id()), (customer, run));
+        let known = json!({"mcp.method.name": "tools/call", "jsonrpc.request.id": "r-1",
+            "mcp.protocol.version": "2025-11-25"});
+        assert_eq!(attributes(&span), known);
+    }
+}
+
+// S9
+#[tokio::test]
+async fn a_context_that_is_none_or_far_too_much_spoils_no_call() {
+    let (trace, parent) = (TraceId::random(), SpanId::random());
+    let flood = (0..1_000).map(|at| format!("k{at}={}", "v".repeat(100))).collect::<Vec<_>>().join(",");
+    for (meta, spans) in [
+        (json!({"traceparent": format!("00-{trace}-0000000000000000-01")}), 0),
+        (json!({"traceparent": 7, "tracestate": ["v=1"], "baggage": {}}), 0),
+        (json!({"traceparent": format!("00-{trace}-{parent}-01"), "tracestate": flood, "baggage": flood}), 1),
+    ] {
+        let found = called_under(&server().trust_baggage(true), trace, &meta).await;
+        assert_eq!(found.len(), spans, "{found:?}");
+        assert!(found.iter().all(|span| span.customer_id().is_none()));
+    }
+}
+
+// S9
+#[tokio::test]
+async fn over_http_a_clients_span_and_the_servers_are_one_trace_with_the_session_and_the_transport() {
+    let server = server();
+    let bound = server.bind(([127, 0, 0, 1], 0).into()).await.expect("an address");
+    let url = bound.url().expect("an address");
+    let serving = tokio::spawn(bound.serve());
+    let imported = Import::url(url).connect().await.expect("an import");
+    let tools = ToolContext::builder().with(imported).build().expect("tools");
+    let (collector, ctx) = (collector(), RunContext::detached());
+    let call = tools.call("sum", json!({"a": 1, "b": 2}), &ctx);
+    assert!(collector.run(trace::agent("a", call)).await.is_ok());
+    assert_eq!(tree(&collector), ["agent:a/tool:sum", "agent:a"]);
+    let ours = span(&collector, "tool:sum");
+    let [theirs] = spans_of(ours.trace_id()).try_into().expect("one span at the server");
+    assert_eq!((theirs.label().as_str(), theirs.parent()), ("tool:sum", Some(ours.span_id())));
+    let (ours, mut theirs) = (attributes(&ours), attributes(&theirs));
+    assert!(theirs["mcp.session.id"].as_str().is_some_and(|id| !id.is_empty()), "{theirs}");
+    theirs.as_object_mut().expect("an object").remove("mcp.session.id");
+    assert_eq!((&ours["network.transport"], &ours), (&json!("tcp"), &theirs));
+    server.shutdown().await;
+    serving.await.expect("no panic").expect("served");
+}
+
+// S9
+#[tokio::test]
+async fn a_call_that_a_person_confirms_runs_in_the_clients_trace_too() {
+    let (trace, parent) = (TraceId::random(), SpanId::random());
+    let mut client = Lines::begun(&server(), json!({"elicitation": {}})).await;
+    let meta = json!({"traceparent": format!("00-{trace}-{parent}-01")});
+    let call = json!({"name": "erase", "arguments": {"what": "all"}, "_meta": meta});
+    client.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})).await;
+    let asked = client.receive().await;
+    assert_eq!(asked["method"], "elicitation/create", "{asked}");
+    client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept", "content": {}}})).await;
+    let answer = client.receive().await;
+    assert_eq!(answer["result"]["content"][0]["text"], "\"erased all\"", "{answer}");
+    let found = spans_of(trace);
+    assert!(found.len() == 2 && found.iter().all(|span| span.parent() == Some(parent)), "{found:?}");
+}

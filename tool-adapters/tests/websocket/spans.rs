@@ -1,0 +1,199 @@
+//! The spans of live conversations.
+
+use crate::peer::{Peer, Server};
+use crate::spans_support::{collector, span, tree};
+use crate::support::{Talk, call, model, said, set_up, talk_with, turn_complete};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::time::timeout;
+use tool_adapters::Provider;
+use tool_adapters::protocol::Event;
+use tool_adapters::websocket::LiveEvent;
+use tool_core::trace::{self, Collector, Cost, SpanStatus};
+
+/// A conversation inside an agent's span of the host's.
+async fn begun(collector: &Collector, provider: Provider, server: &Server) -> Talk {
+    collector.run(trace::agent("host", talk_with(model(provider, server).named("clerk")))).await
+}
+
+async fn gemini(collector: &Collector, server: &Server) -> (Talk, Peer) {
+    let talk = begun(collector, Provider::GeminiLive, server).await;
+    (talk, set_up(server).await.0)
+}
+
+async fn realtime(collector: &Collector, server: &Server) -> (Talk, Peer) {
+    let talk = begun(collector, Provider::OpenAiRealtime, server).await;
+    let mut peer = server.peer().await;
+    peer.hear().await;
+    (talk, peer)
+}
+
+/// The message, with what it used: 10 and 5.
+fn with_usage(mut message: Value) -> Value {
+    message["usageMetadata"] = json!({"promptTokenCount": 10, "responseTokenCount": 5});
+    message
+}
+
+/// Reads until the conversation is over.
+async fn over(mut talk: Talk) {
+    while talk.next().await.is_some() {}
+}
+
+async fn finished(talk: &mut Talk) {
+    talk.until(|event| matches!(event, LiveEvent::Model(Event::Finished(_))).then_some(())).await;
+}
+
+async fn usage(talk: &mut Talk) {
+    talk.until(|event| matches!(event, LiveEvent::Model(Event::Usage(_))).then_some(())).await;
+}
+
+fn used(collector: &Collector) -> (u64, Cost) {
+    let totals = collector.report().totals().clone();
+    assert_eq!(totals.untracked.uses, 0);
+    (totals.total.uses, totals.total.cost)
+}
+
+const CLERK: &str = "agent:host/agent:clerk";
+
+// S1, S2, S8
+#[tokio::test]
+async fn responses_and_calls_stand_side_by_side_in_the_agents_span() {
+    let (collector, server) = (collector(), Server::start().await);
+    let (mut talk, mut peer) = gemini(&collector, &server).await;
+    let both = json!({"toolCall": {"functionCalls": [
+        {"id": "c1", "name": "add", "args": {"a": 1, "b": 2}}, {"id": "c2", "name": "look_up", "args": {"subject": "x"}}
+    ]}});
+    peer.say(with_usage(both)).await;
+    peer.hear().await;
+    talk.desk.gate.add_permits(1);
+    peer.hear().await;
+    peer.say(said("It is 3.")).await;
+    peer.say(with_usage(turn_complete())).await;
+    usage(&mut talk).await;
+    usage(&mut talk).await;
+    talk.live.input().close();
+    over(talk).await;
+    let mut found = tree(&collector);
+    assert_eq!(found.pop().as_deref(), Some(CLERK), "{found:?}");
+    found.sort();
+    let mut expected = ["agent:host", "/llm:the-model", "/llm:the-model", "/tool:add", "/tool:look_up"]
+        .map(|path| if path == "agent:host" { path.to_owned() } else { format!("{CLERK}{path}") });
+    expected.sort();
+    assert_eq!(found, expected);
+    assert_eq!(used(&collector), (2, Cost::micros(30)));
+    let report = collector.report();
+    let first = report.spans().iter().find(|span| !span.spent().is_empty()).expect("an answer");
+    let spent = &first.spent()[0].used;
+    assert_eq!((&*spent.model, spent.provider.as_deref()), ("the-model", Some("google")));
+    assert_eq!(spent.tool_calls.len(), 2);
+}
+
+// S1
+#[tokio::test]
+async fn a_response_that_is_interrupted_is_cancelled_and_costs_what_it_says() {
+    let (collector, server) = (collector(), Server::start().await);
+    let (mut talk, mut peer) = gemini(&collector, &server).await;
+    peer.say(said("Once upon a time")).await;
+    peer.say(json!({"serverContent": {"interrupted": true}})).await;
+    peer.say(with_usage(turn_complete())).await;
+    usage(&mut talk).await;
+    talk.live.input().close();
+    over(talk).await;
+    assert_eq!(span(&collector, "llm:the-model").status(), SpanStatus::Cancelled);
+    assert_eq!(span(&collector, "agent:clerk").status(), SpanStatus::Ok);
+    assert_eq!(used(&collector), (1, Cost::micros(15)));
+}
+
+async fn response(peer: &mut Peer, id: &str, status: &str) {
+    peer.say(json!({"type": "response.created", "response": {"id": id, "status": "in_progress"}})).await;
+    let usage = json!({"input_tokens": 10, "output_tokens": 5, "total_tokens": 15});
+    let error = json!({"type": "failed", "error": {"code": "server_error", "message": "it broke"}});
+    let mut response = json!({"id": id, "status": status, "output": [], "usage": usage});
+    if status == "failed" {
+        response["status_details"] = error;
+    }
+    peer.say(json!({"type": "response.done", "response": response})).await;
+}
+
+// S1, S8
+#[tokio::test]
+async fn each_response_of_openais_is_a_span_with_its_id_and_ends_as_it_says() {
+    let (collector, server) = (collector(), Server::start().await);
+    let (mut talk, mut peer) = realtime(&collector, &server).await;
+    for (id, status) in [("r1", "completed"), ("r2", "cancelled"), ("r3", "failed"), ("r3", "completed")] {
+        response(&mut peer, id, status).await;
+    }
+    // What came once more is not told once more.
+    for _ in 0..3 {
+        finished(&mut talk).await;
+    }
+    talk.live.input().close();
+    over(talk).await;
+    let report = collector.report();
+    let responses = report.spans().iter().filter(|span| span.label() == "llm:the-model").map(|span| {
+        let id = span.spent().first().and_then(|spent| spent.used.response_id.clone()).unwrap_or_default();
+        (id, span.status())
+    });
+    let expected = [("r1", SpanStatus::Ok), ("r2", SpanStatus::Cancelled), ("r3", SpanStatus::Error)];
+    let found = responses.filter(|(id, _)| !id.is_empty()).collect::<Vec<_>>();
+    assert_eq!(found, expected.map(|(id, status)| (id.to_owned(), status)));
+    assert_eq!(used(&collector), (3, Cost::micros(45)));
+}
+
+// S1
+#[tokio::test]
+async fn a_lost_connection_is_an_error_of_the_response_and_of_the_agent_where_there_is_no_way_on() {
+    let (collector, server) = (collector(), Server::start().await);
+    let (mut talk, mut peer) = gemini(&collector, &server).await;
+    peer.say(said("Once upon")).await;
+    talk.until(|event| matches!(event, LiveEvent::Model(Event::Text(_))).then_some(())).await;
+    peer.close(1002, "no such thing").await;
+    talk.failure().await;
+    over(talk).await;
+    let found = [span(&collector, "llm:the-model"), span(&collector, "agent:clerk")];
+    let kinds = found.each_ref().map(|span| span.error().map(|error| error.kind));
+    assert_eq!(kinds, [Some("connection"), Some("PERMANENT")]);
+    // It had not said what it used.
+    assert_eq!(used(&collector).0, 0);
+}
+
+// S1
+#[tokio::test]
+async fn a_conversation_that_ends_or_is_dropped_closes_every_span() {
+    for dropped in [true, false] {
+        let (collector, server) = (collector(), Server::start().await);
+        let (mut talk, mut peer) = gemini(&collector, &server).await;
+        peer.say(call("c1", "look_up", &json!({"subject": "x"}))).await;
+        talk.until(|event| matches!(event, LiveEvent::Model(Event::Call(_))).then_some(())).await;
+        let runs = async {
+            while talk.desk.runs() == 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(Duration::from_secs(5), runs).await.expect("the call runs");
+        if dropped {
+            drop(talk);
+            // The tasks are gone soon after.
+            let gone = async {
+                while collector.report().spans().len() < 4 {
+                    tokio::task::yield_now().await;
+                }
+            };
+            timeout(Duration::from_secs(5), gone).await.expect("every span is closed");
+        } else {
+            talk.live.input().close();
+            over(talk).await;
+        }
+        let (agent, cancelled) = (format!("{CLERK}{}", if dropped { " cancelled" } else { "" }), "cancelled");
+        let mut found = tree(&collector);
+        found.sort();
+        let mut expected = [
+            "agent:host".to_owned(),
+            agent,
+            format!("{CLERK}/llm:the-model {cancelled}"),
+            format!("{CLERK}/tool:look_up {cancelled}"),
+        ];
+        expected.sort();
+        assert_eq!(found, expected, "dropped: {dropped}");
+    }
+}
