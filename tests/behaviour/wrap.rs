@@ -138,7 +138,7 @@ fn the_original_is_reachable_and_has_no_span() {
 }
 
 /// Look something up.
-#[tool(name = "search")]
+#[tool(name = "wrapped_search")]
 fn look_up(text: String) -> String {
     text
 }
@@ -154,7 +154,7 @@ async fn look_up_later(text: String) -> String {
 fn the_name_is_the_given_one_then_the_tools_then_the_functions_then_the_types() {
     assert_eq!(wrap_tool!(look_up, "given").name(), "given");
     assert_eq!(wrap_tool!(look_up, format!("given {}", 1)).name(), "given 1");
-    assert_eq!(wrap_tool!(look_up).name(), "search");
+    assert_eq!(wrap_tool!(look_up).name(), "wrapped_search");
     assert_eq!(wrap_tool!(one).name(), "one");
     assert_eq!(wrap_tool!(str::len).name(), "len");
     assert_eq!(wrap_tool!(Vec::<String>::len).name(), "len");
@@ -171,7 +171,7 @@ fn a_tool_that_is_wrapped_has_one_span_a_call() {
         later("x".into()).await;
     }));
     let found = paths(&collector).into_iter().map(|(path, _)| path).collect::<Vec<_>>();
-    assert_eq!(found, ["tool:search", "tool:later/tool:search", "tool:later"]);
+    assert_eq!(found, ["tool:wrapped_search", "tool:later/tool:wrapped_search", "tool:later"]);
 }
 
 fn function_tool() -> FunctionTool {
@@ -186,11 +186,11 @@ fn function_tool() -> FunctionTool {
 fn tools_have_their_spans_already() {
     let (before, collector) = (function_tool(), Collector::new());
     let after: FunctionTool = wrap_tool!(before.clone(), "other");
-    assert!(after.same(&before) && after.name() == "search");
+    assert!(after.same(&before) && after.name() == "wrapped_search");
     let tool: Tool = wrap_tool!(Tool::Function(after));
     let tools = ToolContext::builder().with(tool).build().expect("sound");
-    block_on(collector.run(tools.call("search", json!({"text": "x"}), &RunContext::detached())));
-    assert_eq!(names(&collector), ["search"]);
+    block_on(collector.run(tools.call("wrapped_search", json!({"text": "x"}), &RunContext::detached())));
+    assert_eq!(names(&collector), ["wrapped_search"]);
 }
 
 // S4
@@ -231,7 +231,7 @@ fn a_list_that_is_written_out_keeps_the_names() {
     let collector = Collector::new();
     collector.run_sync(|| tools.iter().for_each(|tool| assert_eq!(tool("x".into()), "x")));
     let found = paths(&collector).into_iter().map(|(path, _)| path).collect::<Vec<_>>();
-    assert_eq!(found, ["tool:search", "tool:look_up_too"]);
+    assert_eq!(found, ["tool:wrapped_search", "tool:look_up_too"]);
 }
 
 /// Look something up, too.
@@ -254,14 +254,14 @@ fn a_mix_comes_as_a_tuple() {
         assert_eq!(later("a", 1).await, waits("a", 1).await);
         assert_eq!(list[0]("x".into()), "x");
     }));
-    assert_eq!(names(&collector), ["one", "a_mix_comes_as_a_tuple::closure", "first", "later", "search"]);
+    assert_eq!(names(&collector), ["one", "a_mix_comes_as_a_tuple::closure", "first", "later", "wrapped_search"]);
 }
 
 // S4
 #[test]
 fn containers_of_tools_and_of_wrappers_are_given_back() {
     let tools: Vec<FunctionTool> = wrap_all!(vec![function_tool()].into_iter().collect::<Vec<_>>());
-    assert_eq!(tools[0].name(), "search");
+    assert_eq!(tools[0].name(), "wrapped_search");
     let wrapped = wrap_all!(BTreeMap::from([("first", one)]));
     let again = wrap_all!(wrapped);
     assert_eq!(again["first"].name(), "first");

@@ -1,7 +1,7 @@
 //! A body that passes through as it comes, and closes the request's span when it has ended or is dropped.
 
+use super::errors;
 use crate::observe::Observer;
-use crate::request_span;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use reqwest::Body;
 use std::pin::Pin;
@@ -101,7 +101,7 @@ impl HttpBody for Watched {
                 }
             }
             Poll::Ready(Some(Err(error))) => {
-                let kind = request_span::kind_of(error);
+                let kind = errors::of_transport(error);
                 this.close(Ended::Broken(kind));
             }
             Poll::Ready(None) => this.close(Ended::Whole),

@@ -41,6 +41,7 @@
 //! ```
 
 mod body;
+mod errors;
 mod headers;
 mod hosts;
 
@@ -113,12 +114,12 @@ impl TraceMiddleware {
         match answered {
             Ok(response) => {
                 span.attribute(STATUS, response.status().as_u16());
-                let error = request_span::error_of(response.status());
+                let error = errors::of_status(response.status());
                 Ok(watched(response, Seen { span, observer: Mutex::new(observer), error }))
             }
             Err(error) => {
                 let kind = match &error {
-                    Error::Reqwest(error) => request_span::kind_of(error),
+                    Error::Reqwest(error) => errors::of_transport(error),
                     Error::Middleware(_) => "middleware",
                 };
                 span.fail(kind);
