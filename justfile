@@ -63,3 +63,15 @@ prices:
 # Licences, sources and banned features of all dependencies (needs cargo-deny).
 deny:
     cargo deny check licenses bans sources
+
+# Spans to a real collector, Arize Phoenix, and back (855 MB of packages).
+otel-phoenix:
+    python3 -m venv target/phoenix
+    target/phoenix/bin/pip install --quiet arize-phoenix==20.26.1
+    cargo build --package examples --example otel
+    target/phoenix/bin/python tests/conformance/otel/phoenix.py
+
+# What a span costs with a collector on, and what calls pay for spans where nobody looks (needs valgrind).
+bench-trace:
+    cargo bench -p tests --bench trace
+    python3 tests/benches/trace_off.py

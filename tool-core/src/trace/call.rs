@@ -36,11 +36,16 @@ pub(crate) fn of_question<T, F: Future<Output = Result<T, ToolError>>>(
     })
 }
 
+/// What is hidden in this place, as its collector has it.
+fn redaction() -> Redaction {
+    current().map_or_else(Redaction::new, |scope| scope.trace.collector.redaction().clone())
+}
+
 /// How work ended that failed. An internal error's text is for the log alone.
 pub(super) fn failed(error: &ToolError) -> End {
     let kind = error.kind();
     let status = if kind == ErrorKind::Cancelled { SpanStatus::Cancelled } else { SpanStatus::Error };
-    let message = (kind != ErrorKind::Internal).then(|| Redaction::new().text(error.message()).into());
+    let message = (kind != ErrorKind::Internal).then(|| redaction().text(error.message()).into());
     End { status, error: Some(Box::new(SpanError { kind: kind.as_str(), message })) }
 }
 
@@ -60,9 +65,9 @@ fn end_of(response: &ToolResponse) -> End {
 /// those only the places are told.
 fn message(response: &ToolResponse, error: &ErrorBody) -> String {
     if error.kind != ErrorKind::Validation {
-        return Redaction::new().text(&error.message);
+        return redaction().text(&error.message);
     }
-    let shown = |pointer: &str| format!("`{}`", truncate(&Redaction::new().text(pointer), PLACE));
+    let shown = |pointer: &str| format!("`{}`", truncate(&redaction().text(pointer), PLACE));
     let places = response.meta().problems().iter().take(PLACES).map(|problem| shown(&problem.pointer));
     format!("the arguments do not fit the schema at {}", places.collect::<Vec<_>>().join(", "))
 }

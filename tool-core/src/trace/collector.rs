@@ -1,9 +1,10 @@
 //! Where spans go when they have ended.
 
 use super::kind::SpanKind;
+use super::paid::Seen;
 use super::record::SpanRecord;
 use super::scope::{Scope, Trace};
-use super::spend::{ModelUse, Seen};
+use super::spend::ModelUse;
 use super::totals::Totals;
 use super::{Cost, current};
 use crate::redact::Redaction;

@@ -92,23 +92,24 @@ id!(TraceId, NonZeroU128, u128, 32);
 id!(SpanId, NonZeroU64, u64, 16);
 
 thread_local! {
-    static SEED: Cell<u64> = const { Cell::new(0) };
+    /// Where the thread's numbers are, and what hides that from those who see one.
+    static SEED: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
 
-/// The next number of this thread. Spread evenly, and no secret: ids have to differ, not to be guessed by nobody.
+/// The next number of this thread. Spread evenly; whoever knows one does not know the next.
 fn random() -> u64 {
     SEED.with(|seed| {
-        let mut at = seed.get();
+        let (mut at, mut secret) = seed.get();
         if at == 0 {
-            at = seeded();
+            (at, secret) = (seeded(), seeded());
         }
         at = at.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        seed.set(at);
+        seed.set((at, secret));
         // The finalizer of SplitMix64.
         let mut mixed = at;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        mixed ^ (mixed >> 31) ^ secret
     })
 }
 

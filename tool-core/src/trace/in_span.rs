@@ -75,11 +75,13 @@ impl<F: Future> InSpan<F> {
 }
 
 /// The scope that a span belongs to: the span in which its future was made, or else whatever stands around its first
-/// poll. A context of another process that was put around it since then is meant for it.
+/// poll. A span of the same work whose argument it was, and a collector, or a context of another process or for a
+/// customer, that was put around it since then are meant for it.
 fn parent_of(made: Option<Arc<Scope>>, around: Option<Arc<Scope>>) -> Option<Arc<Scope>> {
     let (Some(made_in), Some(now_in)) = (&made, &around) else { return around.or(made) };
-    let is_imported = || now_in.is_remote() && !made_in.chain().any(|scope| Arc::ptr_eq(scope, now_in));
-    if made_in.id.is_none() || is_imported() { around } else { made }
+    let is_put_around = || now_in.kind.is_none() && !made_in.chain().any(|scope| Arc::ptr_eq(scope, now_in));
+    let is_argument = || now_in.chain().any(|scope| Arc::ptr_eq(scope, made_in));
+    if made_in.id.is_none() || is_put_around() || is_argument() { around } else { made }
 }
 
 impl State {
@@ -125,7 +127,7 @@ impl<F: Future> Future for InSpan<F> {
             *this.state = State::Without;
         }
         let polling = &mut Polling { state: this.state, done: false };
-        let value = {
+        let (value, end) = {
             let _inside = match &polling.state {
                 State::Open(span) => span.enter(),
                 _ => None,
@@ -140,10 +142,13 @@ impl<F: Future> Future for InSpan<F> {
                 this.future.set(None);
             }
             polling.done = true;
-            ready!(polled)
+            let value = ready!(polled);
+            // Asked inside the span, whose collector knows what is to be hidden.
+            let end = matches!(polling.state, State::Open(_)).then(|| (this.ends)(&value));
+            (value, end)
         };
-        if matches!(polling.state, State::Open(_)) {
-            polling.state.end((this.ends)(&value));
+        if let Some(end) = end {
+            polling.state.end(end);
         }
         Poll::Ready(value)
     }

@@ -29,6 +29,7 @@ mod ids;
 mod in_span;
 mod kind;
 mod log;
+mod paid;
 mod record;
 mod report;
 mod scope;
@@ -199,7 +200,8 @@ pub fn start() -> Collector {
     collector::start()
 }
 
-/// Ends what [`start`] began. What was collected stays.
+/// Ends what [`start`] began: calls that nobody asked a span for have none any more. What was collected stays, and spans
+/// that are asked for ([`agent`], [`section`] and the like) go on to the process's collector.
 pub fn stop() {
     collector::stop();
 }

@@ -60,6 +60,17 @@ const CLOSED: u8 = 2;
 const EXPLICIT: u8 = 4;
 const PANICKED: u8 = 8;
 const GIVES: u8 = 16;
+const TOLD_BY_ID: u8 = 32;
+
+/// What was said of a question's use.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Told {
+    Nothing,
+    /// Of responses that have ids.
+    ById,
+    /// Of one without: it may be any that is seen.
+    Whole,
+}
 
 /// What few spans have.
 #[derive(Clone, Default)]
@@ -116,11 +127,6 @@ impl Scope {
         self.flags.load(Ordering::Relaxed) & CLOSED != 0
     }
 
-    /// Whether it stands for a span of another process.
-    pub(super) fn is_remote(&self) -> bool {
-        self.kind.is_none() && self.parent.is_none() && self.id.is_some()
-    }
-
     /// Whether it is a span that goes on.
     pub(crate) fn is_active(&self) -> bool {
         self.kind.is_some() && !self.is_closed()
@@ -132,9 +138,18 @@ impl Scope {
         self.site == site && self.flags.fetch_or(CLAIMED, Ordering::Relaxed) & CLAIMED == 0
     }
 
-    /// Somebody has said what the model used: what is seen of its requests does not count any more. S6
-    pub(super) fn is_told(&self) {
-        self.flags.fetch_or(EXPLICIT, Ordering::Relaxed);
+    /// Somebody has said what the model used: what is seen of that request does not count any more. S6
+    pub(super) fn is_told(&self, by_id: bool) {
+        self.flags.fetch_or(if by_id { TOLD_BY_ID } else { EXPLICIT }, Ordering::Relaxed);
+    }
+
+    /// What was said of its question so far.
+    pub(super) fn told(&self) -> Told {
+        match self.flags.load(Ordering::Relaxed) & (EXPLICIT | TOLD_BY_ID) {
+            0 => Told::Nothing,
+            TOLD_BY_ID => Told::ById,
+            _ => Told::Whole,
+        }
     }
 
     /// The tool that it stands for panicked, and was caught.
@@ -153,10 +168,6 @@ impl Scope {
 
     pub(super) fn has_to_give(&self) -> bool {
         self.flags.load(Ordering::Relaxed) & GIVES != 0
-    }
-
-    pub(super) fn was_told(&self) -> bool {
-        self.flags.load(Ordering::Relaxed) & EXPLICIT != 0
     }
 }
 

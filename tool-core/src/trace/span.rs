@@ -29,6 +29,9 @@ pub(crate) fn is_wanted() -> bool {
         && (collector::is_started() || LevelFilter::current() >= Level::INFO || current::is_inside())
 }
 
+/// The bytes of a call's id; a longer one is not kept.
+const CALL_ID: usize = 256;
+
 /// An open span. Dropped before it is closed, it is closed as cancelled.
 pub(crate) struct Span {
     scope: Option<Arc<Scope>>,
@@ -52,7 +55,9 @@ pub(super) fn open_in(parent: Option<Arc<Scope>>, opening: Opening<'_>) -> Span 
     scope.site = opening.site;
     super::attributes::inherit(&scope);
     scope.start = now();
-    Span { scope: Some(Arc::new(scope)), call_id: opening.call_id.cloned() }
+    // A model makes up what it likes.
+    let call_id = opening.call_id.filter(|id| id.len() <= CALL_ID).cloned();
+    Span { scope: Some(Arc::new(scope)), call_id }
 }
 
 /// The trace of a span that is opened in it: with an id from here on.

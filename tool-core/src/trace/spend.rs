@@ -4,13 +4,16 @@ use super::collector::Collector;
 use super::cost::Cost;
 use super::current::current;
 use super::kind::SpanKind;
+use super::paid::Seen;
 use super::record::{End, SpanRecord};
-use super::scope::{Own, Scope, Trace};
+use super::scope::{Scope, Told, Trace};
 use super::span::{Opening, open_in};
 use super::usage::Usage;
 use std::borrow::Cow;
-use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
+
+/// The characters of a name or an id that are kept, and the calls of a response.
+const LONGEST: usize = 256;
 
 /// What one response of a model used, as its provider tells it.
 ///
@@ -58,6 +61,24 @@ impl ModelUse {
         self
     }
 
+    /// Cuts what a provider may have made up to what is kept.
+    fn bound(&mut self) {
+        let cut = |text: &mut String| {
+            if let Some((at, _)) = text.char_indices().nth(LONGEST) {
+                text.truncate(at);
+            }
+        };
+        if self.model.len() > LONGEST {
+            cut(self.model.to_mut());
+        }
+        self.response_id.as_mut().map(cut);
+        self.tool_calls.truncate(LONGEST);
+        self.tool_calls.iter_mut().for_each(|(id, tool)| {
+            cut(id);
+            cut(tool);
+        });
+    }
+
     /// A call that the model made.
     #[must_use]
     pub fn tool_call(mut self, id: impl Into<String>, tool: impl Into<String>) -> Self {
@@ -76,34 +97,10 @@ pub struct Spent {
     pub cost: Option<Cost>,
     /// Whether it was seen on its way through HTTP, and not told.
     pub observed: bool,
+    /// How many uses this is: those of a span that goes on for long are summed up.
+    pub times: u64,
     /// Whether it is of the very question that its span stands for.
     pub(super) asked: bool,
-}
-
-/// The ids of the responses that were counted, the newest.
-#[derive(Default)]
-pub(super) struct Seen {
-    ids: HashSet<Arc<str>>,
-    oldest_first: VecDeque<Arc<str>>,
-}
-
-const REMEMBERED: usize = 4_096;
-
-impl Seen {
-    /// Whether the id is a new one. From here on it is none.
-    fn add(&mut self, id: &str) -> bool {
-        if self.ids.contains(id) {
-            return false;
-        }
-        if self.oldest_first.len() == REMEMBERED
-            && let Some(oldest) = self.oldest_first.pop_front()
-        {
-            self.ids.remove(&oldest);
-        }
-        let id = Arc::<str>::from(id);
-        self.oldest_first.push_back(Arc::clone(&id));
-        self.ids.insert(id)
-    }
 }
 
 /// Tells what a model used: it counts for the nearest agent, tool or llm span that goes on. S6
@@ -116,24 +113,17 @@ pub(super) fn observe(used: ModelUse) {
     add(used, true);
 }
 
-fn add(used: ModelUse, observed: bool) {
+fn add(mut used: ModelUse, observed: bool) {
     let Some(place) = Place::here() else { return };
+    used.bound();
     let cost = place.collector.price(&used);
     // What is told and what is seen of one request may come at once: held, so that one of the two is first.
     let mut kept = place.collector.kept();
-    if observed && told_already(place.scope.as_ref()) {
+    let counts = if observed { place.sees(&mut kept.seen, &used) } else { place.hears(&mut kept.seen, &used) };
+    if !counts {
         return;
     }
-    if !observed {
-        // S6: the span that asked knows better than what is seen of its requests.
-        place.llm().inspect(|llm| llm.is_told());
-    }
-    if let Some(id) = &used.response_id
-        && !place.counts(&mut kept.seen, id, observed)
-    {
-        return;
-    }
-    let left = place.put(Spent { used, cost, observed, asked: false }, !observed);
+    let left = place.put(Spent { used, cost, observed, times: 1, asked: false }, !observed);
     drop(kept);
     if let Some(spent) = left {
         place.new_root(spent);
@@ -144,16 +134,10 @@ fn add(used: ModelUse, observed: bool) {
 pub(super) fn spend(what: impl Into<Cow<'static, str>>, cost: Cost) {
     let Some(place) = Place::here() else { return };
     let used = ModelUse::new(what, Usage::default());
-    let spent = Spent { used, cost: Some(cost), observed: false, asked: false };
+    let spent = Spent { used, cost: Some(cost), observed: false, times: 1, asked: false };
     if let Some(spent) = place.put(spent, false) {
         place.new_root(spent);
     }
-}
-
-/// Whether the question that is asked here, open or closed, was told what it used. What a tool inside of it asks is the
-/// tool's.
-fn told_already(scope: Option<&Arc<Scope>>) -> bool {
-    scope.and_then(nearest).is_some_and(|scope| scope.kind == Some(SpanKind::Llm) && scope.was_told())
 }
 
 /// The nearest span of the best rank, open or closed.
@@ -194,14 +178,36 @@ impl Place {
         active
     }
 
-    /// Whether a response counts, which may have been counted before. One that was only seen, and that stands on a span
-    /// which goes on, makes room for one that is told.
-    fn counts(&self, seen: &mut Seen, id: &str, observed: bool) -> bool {
-        seen.add(id) || !observed && self.chain().any(|scope| scope.change(|own| forget_seen(own, id)).unwrap_or(false))
+    /// Whether what was seen of a response counts. It does not where the question around it, open or closed, was told
+    /// what it used; but what a tool inside of it asks is the tool's, and a response of another id is another request.
+    fn sees(&self, seen: &mut Seen, used: &ModelUse) -> bool {
+        let told = self.llm().map(|question| question.told());
+        match (told, &used.response_id) {
+            (Some(Told::Whole), _) | (Some(Told::ById), None) => false,
+            (Some(Told::ById), Some(id)) if seen.was_told(id) => false,
+            _ => seen.add(used),
+        }
     }
 
-    /// Puts it on the span that pays; what none pays is given back. What is `told` of a question takes the place of all
-    /// that was seen of it, and of nothing else that the span of the question pays. S6
+    /// Whether what is told of a response counts. It takes the place of what was only seen of it, on whatever span that
+    /// stands, while that goes on.
+    fn hears(&self, seen: &mut Seen, used: &ModelUse) -> bool {
+        if used.usage.is_empty() {
+            return true;
+        }
+        if let Some(question) = self.llm() {
+            // S6: the span that asked knows better than what is seen of its requests.
+            question.is_told(used.response_id.is_some());
+        }
+        let Some(id) = &used.response_id else { return true };
+        let is_new = seen.add(used);
+        seen.tell(id);
+        let made_room = self.chain().any(|scope| scope.change(|own| own.forget_seen(id)).unwrap_or(false));
+        is_new || made_room
+    }
+
+    /// Puts it on the span that pays; what none pays is given back. What is `told` of a question takes the place of what
+    /// was seen of it, and of nothing else that the span of the question pays. S6
     fn put(&self, spent: Spent, told: bool) -> Option<Spent> {
         let question = self.llm();
         let mut left = Some(spent);
@@ -209,12 +215,9 @@ impl Place {
             let asked = question.is_some_and(|question| Arc::ptr_eq(question, payer));
             // One that was closed in this moment does not pay.
             payer.change(|own| {
-                if told && asked {
-                    own.spent.retain(|other| !(other.observed && other.asked));
+                if let Some(spent) = left.take() {
+                    own.pay(Spent { asked, ..spent }, told && asked);
                 }
-                // Most spans pay once, and a vector begins with room for more.
-                own.spent.reserve_exact(usize::from(own.spent.is_empty()));
-                own.spent.extend(left.take().map(|spent| Spent { asked, ..spent }));
             });
             if left.is_none() {
                 break;
@@ -231,7 +234,7 @@ impl Place {
         let opening = Opening { kind: SpanKind::Http, name, site: 0, call_id: None };
         let span = open_in(Some(self.root()), opening);
         if let Some(scope) = span.scope() {
-            scope.change(|own| own.spent.push(spent));
+            scope.change(|own| own.pay(spent, false));
         }
         span.close(End::default());
     }
@@ -246,13 +249,6 @@ impl Place {
         let trace = Trace { id: None, ..(*scope.trace).clone() };
         Arc::new(Scope::new(Arc::new(trace), None, None, super::no_name()))
     }
-}
-
-/// Takes away what was only seen of a response; whether there was any.
-fn forget_seen(own: &mut Own, id: &str) -> bool {
-    let before = own.spent.len();
-    own.spent.retain(|spent| !(spent.observed && spent.used.response_id.as_deref() == Some(id)));
-    own.spent.len() < before
 }
 
 /// Whether nobody asked for it: it has no agent, tool or llm span around it. S7

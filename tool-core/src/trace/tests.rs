@@ -1,6 +1,7 @@
 //! The tree, however its futures come and go.
 
 mod spending;
+mod told_and_seen;
 
 use super::{Collector, ModelUse, SpanKind, SpanStatus, Usage};
 use crate::trace;
@@ -64,6 +65,15 @@ async fn a_task_that_inherits_belongs_to_the_span_that_spawned_it() {
     let work = async { tokio::spawn(trace::inherit(async { trace::section("x", async {}).await })).await };
     collector.run(trace::agent("a", work)).await.expect("joined");
     assert_eq!(paths(&collector).first().map(|(path, _)| path.as_str()), Some("agent:a/section:x"));
+}
+
+// S2
+#[tokio::test]
+async fn a_span_that_is_made_as_the_work_of_another_belongs_to_that_one() {
+    let collector = Collector::new();
+    let work = async { trace::section("x", trace::section("y", async {})).await };
+    collector.run(trace::agent("a", work)).await;
+    assert_eq!(paths(&collector).first().map(|(path, _)| path.as_str()), Some("agent:a/section:x/section:y"));
 }
 
 // S1

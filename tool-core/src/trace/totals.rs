@@ -27,8 +27,8 @@ pub struct Sum {
 impl Sum {
     /// What was used and spent at once.
     pub(super) fn of(spent: &Spent) -> Self {
-        let unpriced = u64::from(spent.cost.is_none());
-        Self { cost: spent.cost.unwrap_or_default(), usage: spent.used.usage, uses: 1, unpriced }
+        let unpriced = if spent.cost.is_none() { spent.times } else { 0 };
+        Self { cost: spent.cost.unwrap_or_default(), usage: spent.used.usage, uses: spent.times, unpriced }
     }
 
     pub(super) fn add(&mut self, other: Self) {

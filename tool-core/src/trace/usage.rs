@@ -11,7 +11,7 @@ use std::ops::{Add, AddAssign};
 /// let step = Usage { input: 900, cached: 800, output: 40, reasoning: 25, ..Usage::default() };
 /// assert_eq!((step + step).total(), 1_880);
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Usage {
     /// Tokens read, those of the cache among them.
     pub input: u64,

@@ -1,4 +1,5 @@
-//! `#[toolset]`: the user's block, then one constant with everything that its tools need.
+//! `#[toolset]`: the user's block, the bodies of its tools inside their spans, then one constant with everything that
+//! the tools need.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, format_ident, quote, quote_spanned};

@@ -101,13 +101,16 @@ async fn reply<C: Caller, M: Model>(
             provider_tools: session.provider_tools(),
             tool_choice,
         };
-        let step = match asked(model, request).await {
+        let answer = asked(model, request).await;
+        if let Ok(step) = &answer {
+            reply.usage += step.usage;
+            session.used(step.usage);
+        }
+        let step = match answer {
             _ if session.interruptions() != before => return Reply { interrupted: true, ..reply },
             Ok(step) => step,
             Err(error) => return Reply { error: Some(error), ..reply },
         };
-        reply.usage += step.usage;
-        session.used(step.usage);
         let text = step.text.filter(|text| !text.is_empty());
         // L19: without a choice there are no calls, not even refused ones.
         if step.calls.is_empty() || tool_choice == ToolChoice::None {

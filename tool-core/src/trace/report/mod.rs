@@ -37,10 +37,9 @@ use tree::Tree;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
 /// let collector = Collector::new();
-/// let tools = async {
-///     tokio::join!(trace::llm("gpt-5-mini", async {}), trace::section("search", trace::http("GET host", async {})))
-/// };
-/// collector.run(trace::agent("planner", tools)).await;
+/// let search = async { trace::http("GET host", async {}).await };
+/// let work = async { tokio::join!(trace::llm("gpt-5-mini", async {}), trace::section("search", search)) };
+/// collector.run(trace::agent("planner", work)).await;
 /// let report = collector.report();
 /// assert_eq!(report.outline(), "agent:planner > llm, section:search > http");
 /// let planner = report.roots().next().expect("a root");

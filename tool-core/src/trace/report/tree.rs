@@ -127,7 +127,8 @@ impl Tree {
 fn find_parents<'a>(found: &mut Vec<Found>, spans: impl Iterator<Item = &'a SpanRecord>) {
     let mut places = found.iter().enumerate().map(|(at, span)| (span.id, at)).collect::<HashMap<_, _>>();
     for (at, span) in spans.enumerate() {
-        let Some(parent) = span.parent() else { continue };
+        // One that names itself is a root: an imported id may be anything.
+        let Some(parent) = span.parent().filter(|parent| *parent != span.span_id()) else { continue };
         let id = (span.trace_id(), parent);
         let parent = *places.entry(id).or_insert_with(|| {
             found.push(Found::missing(id, span));

@@ -61,24 +61,27 @@ fn an_interruption_ends_the_reply_after_the_step_in_which_it_came() {
     model.assert_done();
 }
 
-/// A model during whose answer the user speaks.
-struct Slow<'a>(&'a Bare);
+/// A model during whose answer the user speaks, and which then answers or fails.
+struct Slow<'a>(&'a Bare, bool);
 
 impl Model for Slow<'_> {
     async fn step(&mut self, _: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
         self.0.interruptions.fetch_add(1, Ordering::Relaxed);
-        Ok(ModelStep::calls([say("1", "a")]))
+        if self.1 { Ok(ModelStep::calls([say("1", "a")])) } else { Err(ToolError::transient("gone")) }
     }
 }
 
 // L22
 #[test]
 fn what_a_model_says_to_a_turn_that_was_interrupted_meanwhile_is_dropped() {
-    let (session, mut history) = (bare(), History::new());
-    let reply =
-        finished(reply(&session, &mut Slow(&session), &mut history, "hello".into(), Start::Asked(ToolChoice::Auto)));
-    assert!(reply.interrupted && reply.responses.is_empty());
-    assert_eq!(history.messages(), [Message::User("hello".into())]);
+    for answers in [true, false] {
+        let (session, mut history) = (bare(), History::new());
+        let mut model = Slow(&session, answers);
+        let work = reply(&session, &mut model, &mut history, "hello".into(), Start::Asked(ToolChoice::Auto));
+        let reply = finished(work);
+        assert!(reply.interrupted && reply.responses.is_empty() && reply.error.is_none());
+        assert_eq!(history.messages(), [Message::User("hello".into())]);
+    }
 }
 
 /// A model that never answers.

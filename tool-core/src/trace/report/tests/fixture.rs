@@ -90,11 +90,11 @@ impl Fixture {
 
 pub(super) fn used(model: &'static str, id: &str, usage: Usage, cost: Option<Cost>) -> Spent {
     let used = ModelUse::new(model, usage).provider("openai").response_id(id).tool_call("call_1", "A");
-    Spent { used, cost, observed: false, asked: false }
+    Spent { used, cost, observed: false, times: 1, asked: false }
 }
 
 pub(super) fn paid(what: &'static str, cost: Cost) -> Spent {
-    Spent { used: ModelUse::new(what, Usage::default()), cost: Some(cost), observed: false, asked: false }
+    Spent { used: ModelUse::new(what, Usage::default()), cost: Some(cost), observed: false, times: 1, asked: false }
 }
 
 /// The tree of the documents: `agent:planner > llm, tool:A > llm, tool:B > http`, and some of what can go wrong in it.
