@@ -7,7 +7,7 @@ use crate::call::{Arguments, ToolCall, outside_session};
 use crate::name::Name;
 use crate::response::{Intent, ToolResponse};
 use crate::tool::Mode;
-use crate::trace::{self, Cost, ModelUse};
+use crate::trace::{self, Cost, ModelUse, SpanKind};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::atomic::Ordering;
@@ -156,12 +156,20 @@ impl RunContext {
 
     /// Tells what a model used that the tool itself asked: it counts for the tool.
     pub fn record_model_use(&self, used: ModelUse) {
-        trace::record(used);
+        self.counted(|| trace::record(used));
     }
 
     /// Tells what something else has cost that the tool made use of: a search, a geocoder.
     pub fn record_cost(&self, what: impl Into<Cow<'static, str>>, cost: Cost) {
-        trace::spend(what, cost);
+        self.counted(|| trace::spend(what, cost));
+    }
+
+    /// Counts what is spent for this tool, also where nobody looked when it was called and it has no span.
+    fn counted(&self, spend: impl FnOnce()) {
+        match self.tool.as_deref() {
+            Some(tool) if !trace::is_inside() => trace::in_scope(SpanKind::Tool, tool.to_owned(), spend),
+            _ => spend(),
+        }
     }
 
     /// The context of one call of a tool in this run: the same run, intents of its own.

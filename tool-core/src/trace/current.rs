@@ -31,7 +31,7 @@ pub(crate) fn current() -> Option<Arc<Scope>> {
 
 /// Whether the thread is in a scope.
 #[inline]
-pub(super) fn is_inside() -> bool {
+pub(crate) fn is_inside() -> bool {
     cfg!(feature = "trace") && EVER.load(Ordering::Relaxed) && current().is_some()
 }
 

@@ -62,7 +62,7 @@ pub use wrap::{Callable, Wrapped};
 pub use crate::{wrap_all, wrap_tool};
 
 pub(crate) use call::{keep_arguments, keep_result, of_call, of_question};
-pub(crate) use current::{current, enter};
+pub(crate) use current::{current, enter, is_inside};
 #[doc(hidden)]
 pub use record::End;
 pub(crate) use span::{Opening, is_wanted, open};
@@ -139,8 +139,14 @@ fn fallible<T, E, F: Future<Output = Result<T, E>>>(
 pub fn end_of<T, E>(result: &Result<T, E>) -> End {
     match result {
         Ok(_) => End::default(),
-        Err(_) => SpanError { kind: std::any::type_name::<E>(), message: None }.into(),
+        Err(_) => SpanError { kind: name_of::<E>(), message: None }.into(),
     }
+}
+
+/// A type's name, where it says more than that there is a text.
+fn name_of<E>() -> &'static str {
+    let name = std::any::type_name::<E>();
+    if matches!(name, "alloc::string::String" | "&str" | "str") { "error" } else { name }
 }
 
 /// Runs work that is no future in a span. S1

@@ -1,6 +1,7 @@
 //! One request told and seen, several requests, and where their spans go. S6, S7
 
 use crate::trace::{self, Collector, Cost, DistributedContext, ModelUse, Usage};
+use crate::{RunContext, ToolContext, tool};
 
 fn used(input: u64) -> ModelUse {
     ModelUse::new("m", Usage { input, ..Usage::default() })
@@ -104,4 +105,19 @@ async fn names_and_ids_that_are_made_up_are_cut() {
     let spent = &report.spans()[0].spent()[0].used;
     assert_eq!((spent.model.len(), spent.response_id.as_ref().map(String::len)), (256, Some(256)));
     assert_eq!(spent.tool_calls[0].1.len(), 256);
+}
+
+/// A tool that asks a geocoder.
+#[tool]
+fn places_of_the_process(ctx: &RunContext) {
+    ctx.record_cost("geocoder", Cost::micros(500));
+}
+
+// S6
+#[tokio::test]
+async fn what_a_tool_spends_is_the_tools_where_nobody_looked_when_it_was_called() {
+    let tools = ToolContext::builder().with(places_of_the_process).build().expect("tools");
+    tools.call("places_of_the_process", "{}", &RunContext::detached()).await;
+    let totals = trace::collector().totals();
+    assert_eq!(totals.tools.get("places_of_the_process").map(|sum| sum.cost), Some(Cost::micros(500)));
 }
