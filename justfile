@@ -53,6 +53,10 @@ conformance *args:
     target/conformance/bin/python tests/conformance/run.py --driver target/debug/examples/conformance_driver {{args}}
     target/conformance/bin/python tests/conformance/prices.py --driver target/debug/examples/conformance_driver
     target/conformance/bin/python tests/conformance/mcp/run.py
+    cargo build --package examples --example otel --example metrics --example conformance_report
+    target/conformance/bin/python tests/conformance/otel/run.py
+    target/conformance/bin/python tests/conformance/metrics.py
+    target/conformance/bin/python tests/conformance/report.py
 
 # Take over the prices of the `genai-prices` release that `tests/conformance/requirements.txt` names; read the diff.
 prices:

@@ -100,6 +100,15 @@ fn what_a_wrapper_calls_is_inside_its_span_and_so_are_tasks_that_run_at_the_same
     assert_eq!(found, ["agent:planner", path, path, &inner, &inner]);
 }
 
+// S2
+#[test]
+fn a_call_that_is_the_work_of_a_section_is_inside_it() {
+    let collector = Collector::new();
+    let wrapped = wrap_tool!(later);
+    block_on(collector.run(trace::agent("planner", async { trace::section("part", wrapped("x", 1)).await })));
+    assert_eq!(paths(&collector)[0].0, "agent:planner/section:part/tool:later");
+}
+
 // S5
 #[test]
 fn an_error_is_recorded_and_returned_unchanged() {

@@ -51,8 +51,8 @@
 //!
 //! # Spans
 //!
-//! Each attempt is an `http` span. What it has used is told to the span around it: by the loop, which has a span for the
-//! question, and counts it once however often it was asked; or, where a step is asked for by itself, as what was seen.
+//! Each attempt is an `http` span. What its answer says was used counts for the span around it, once: the loop, which has
+//! a span for the question, tells it; where a step is asked for by itself, or an answer breaks off, it is what was seen.
 
 mod build;
 mod collect;

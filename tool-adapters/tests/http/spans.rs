@@ -88,12 +88,13 @@ async fn a_reply_is_the_agents_span_with_its_questions_their_attempts_and_the_ca
 
 // S6
 #[tokio::test]
-async fn an_answer_that_breaks_off_and_is_asked_for_again_costs_once() {
+async fn an_answer_that_breaks_off_costs_what_it_said_by_then_and_the_next_one_its_own() {
     let server = Server::start([begins("m1").breaks(), says("m2")]).await;
     let (collector, mut agent) = (collector(), planner(&server).await);
     let reply = collector.run(agent.say("What is 1 + 2?")).await;
     assert_eq!(reply.text.as_deref(), Some("It is 3."), "{reply:?}");
-    assert_eq!(used(&collector), (1, 10, 5, Cost::micros(15)));
+    // Anthropic bills both: 10 and 1, 10 and 5.
+    assert_eq!(used(&collector), (2, 20, 6, Cost::micros(26)));
 }
 
 // S1, S5
