@@ -4,6 +4,7 @@
 #![allow(clippy::pedantic, clippy::too_many_arguments)] // its tools are written for what they show
 
 mod agent;
+mod agent_signatures;
 mod bad_input;
 mod collisions;
 mod contexts;
@@ -22,4 +23,6 @@ mod run_context;
 mod shapes;
 mod support;
 mod trace;
+mod trace_bodies;
 mod wrap;
+mod wrap_all;

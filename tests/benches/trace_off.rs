@@ -25,7 +25,7 @@ fn run_all() {
     let ctx = RunContext::detached();
     for work in rows() {
         callgrind::run(&mut || {
-            drop(black_box(works::call(&tools, black_box(work.tool), black_box(&work.arguments), &ctx)))
+            drop(black_box(works::call(&tools, black_box(work.tool), black_box(&work.arguments), &ctx)));
         });
         let session = governed::session(&runtime, 0);
         let texts = governed::texts(&work);

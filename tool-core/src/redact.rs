@@ -4,15 +4,18 @@
 mod keys;
 mod looks;
 mod out;
+mod pair;
 mod path;
+mod rewrite;
 
 #[cfg(test)]
 mod tests;
 
-use crate::json::{Token, Tokens};
+use crate::json::Token;
 use crate::text::truncate;
 use out::Out;
 use path::Path;
+use rewrite::Shown;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -28,8 +31,8 @@ const WITHIN: u8 = 4;
 /// Hidden is the value of every key that is, or ends in, a word for a secret, however it is spelled: `password`,
 /// `secret`, `token`, `api_key`, `authorization`, `credentials`, `private_key`, `cookie`, `session`, `ssn`,
 /// `card_number` and their like. So are texts that look like keys and tokens, wherever they stand: `Bearer ..`,
-/// `sk-..`, JSON web tokens, PEM blocks, `password=..` in a query or a sentence. Keys, places and a rule of one's own
-/// are added.
+/// `sk-..`, JSON web tokens, PEM blocks, `password=..` in a query or a sentence; and the `value` beside such a word as
+/// the `name`, `key` or `header`, as lists of headers have it. Keys, places and a rule of one's own are added.
 ///
 /// ```
 /// use tool_core::Redaction;
@@ -124,7 +127,7 @@ impl Redaction {
 
     /// The same, cut after so many characters, with `...` where there was more.
     pub fn json_up_to(&self, text: &str, characters: usize) -> String {
-        match self.rewritten(text, characters, WITHIN, false) {
+        match rewrite::rewritten(&self.0, text, Shown { characters, within: WITHIN, cut: false }) {
             Some(shown) => truncate(&shown, characters),
             None => format!("[{} characters that are not JSON]", text.chars().count()),
         }
@@ -132,7 +135,11 @@ impl Redaction {
 
     /// The beginning of a JSON text that was cut, as far as it is whole, with `...`.
     pub(crate) fn beginning(&self, text: &str) -> String {
-        format!("{}...", self.rewritten(text, usize::MAX, WITHIN, true).unwrap_or_default())
+        format!(
+            "{}...",
+            rewrite::rewritten(&self.0, text, Shown { characters: usize::MAX, within: WITHIN, cut: true })
+                .unwrap_or_default()
+        )
     }
 
     /// A text in the quotes and escapes of JSON, without a character that nobody sees.
@@ -157,75 +164,6 @@ impl Redaction {
             text
         })
     }
-
-    /// `None` where it is not JSON, as far as it is read: what lies behind the last character that is asked for is not.
-    /// Of a text that was `cut` it is what stands before the first token that is not whole.
-    fn rewritten(&self, text: &str, characters: usize, within: u8, cut: bool) -> Option<String> {
-        // A character has at most four bytes, so past this there are enough of them.
-        let enough = characters.saturating_mul(4);
-        let mut tokens = Tokens::new(text);
-        let mut out = Out::default();
-        let mut path = Path::default();
-        // How many containers are open that are hidden with what is around them.
-        let mut hidden = 0_u32;
-        loop {
-            let token = match tokens.next() {
-                Ok(Some(token)) => token,
-                Ok(None) => break,
-                Err(_) if cut => break,
-                Err(_) => return None,
-            };
-            if hidden > 0 {
-                match token {
-                    Token::Open { .. } => hidden += 1,
-                    Token::Close => hidden -= 1,
-                    _ => {}
-                }
-                continue;
-            }
-            match token {
-                Token::Key(key) => {
-                    out.key(&self.0.text(&key));
-                    path.key(key);
-                    continue;
-                }
-                Token::Close => {
-                    if let Some(bracket) = path.close() {
-                        out.close(bracket);
-                    }
-                    continue;
-                }
-                _ => path.next_item(),
-            }
-            if self.0.hides(&path, &token) {
-                out.text(HIDDEN);
-                hidden = u32::from(matches!(token, Token::Open { .. }));
-            } else {
-                match token {
-                    Token::Open { object } => {
-                        out.open(if object { "{" } else { "[" });
-                        path.open(object);
-                    }
-                    Token::Text(text) => out.text(&self.shown(&text, within)),
-                    Token::Bare(text) => out.bare(text),
-                    Token::Key(_) | Token::Close => {}
-                }
-            }
-            if out.json.len() > enough {
-                break;
-            }
-        }
-        Some(out.json)
-    }
-
-    /// A text inside JSON, which may be JSON itself.
-    fn shown<'t>(&self, text: &'t str, within: u8) -> Cow<'t, str> {
-        let is_json = within > 0 && text.trim_start().starts_with(['{', '[', '"']);
-        match is_json.then(|| self.rewritten(text, usize::MAX, within - 1, false)).flatten() {
-            Some(json) => Cow::Owned(json),
-            None => self.0.text(text),
-        }
-    }
 }
 
 impl Rules {
@@ -244,10 +182,10 @@ impl Rules {
     fn hides(&self, path: &Path<'_>, token: &Token<'_>) -> bool {
         let (content, number) = match token {
             Token::Text(text) => (Some(&**text), false),
-            Token::Bare(text) => (Some(*text), text.starts_with(|c: char| c == '-' || c.is_ascii_digit())),
+            Token::Bare(text) => (Some(*text), rewrite::is_number(text)),
             _ => (None, false),
         };
-        if path.last_key().is_some_and(|key| self.is_secret(key, number)) {
+        if path.last_key().is_some_and(|key| self.is_secret(key, number)) || path.is_value_of_secret(number) {
             return true;
         }
         if self.pointers.iter().any(|pointer| path.is(pointer)) {

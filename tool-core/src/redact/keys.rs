@@ -4,8 +4,9 @@
 const WITHIN: [&str; 6] = ["password", "passwd", "apikey", "privatekey", "secretkey", "accesskey"];
 
 /// A key that is one of these or ends in it, in the singular.
-const AT_END: [&str; 25] = [
+const AT_END: [&str; 28] = [
     "accesstoken",
+    "accountkey",
     "authorization",
     "bearer",
     "cardnumber",
@@ -25,15 +26,17 @@ const AT_END: [&str; 25] = [
     "session",
     "sessionid",
     "sharedkey",
+    "signature",
     "signingkey",
     "signingsecret",
     "socialsecuritynumber",
     "ssn",
+    "subscriptionkey",
     "token",
 ];
 
 /// A key that is one of these: too short to be looked for at the end of others.
-const WHOLE: [&str; 6] = ["auth", "mfacode", "otp", "pan", "pass", "pin"];
+const WHOLE: [&str; 7] = ["auth", "mfacode", "otp", "pan", "pass", "pin", "sig"];
 
 /// A key as it is compared: its letters and digits in lower case, so that `api_key`, `apiKey` and `API-Key` are one.
 pub(super) fn normal(key: &str) -> String {

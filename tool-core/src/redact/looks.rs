@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 /// How the keys and tokens begin that services give out.
-const BEGINNINGS: [&str; 27] = [
+const BEGINNINGS: [&str; 29] = [
     "sk-",
     "sk_live_",
     "sk_test_",
@@ -30,6 +30,8 @@ const BEGINNINGS: [&str; 27] = [
     "AIza",
     "ya29.",
     "hf_",
+    "gsk_",
+    "xai-",
     "npm_",
     "whsec_",
     "SG.",

@@ -1,7 +1,9 @@
 //! JSON as it is written again: compact, without a character that could not be seen.
 
+use super::HIDDEN;
 use super::keys::is_unprintable;
 use std::fmt::Write;
+use std::ops::Range;
 
 /// JSON as it is written again.
 #[derive(Default)]
@@ -38,6 +40,22 @@ impl Out {
     pub(super) fn bare(&mut self, text: &str) {
         self.comma();
         self.json.push_str(text);
+    }
+
+    /// Hides values that are written already, in their order.
+    pub(super) fn hide(&mut self, values: &[Range<usize>]) {
+        let Some(first) = values.first() else { return };
+        let tail = self.json.split_off(first.start);
+        let mut done = 0;
+        for value in values {
+            let (start, end) = (value.start - first.start, value.end - first.start);
+            self.json.push_str(tail.get(done..start).unwrap_or_default());
+            self.json.push('"');
+            self.json.push_str(HIDDEN);
+            self.json.push('"');
+            done = end;
+        }
+        self.json.push_str(tail.get(done..).unwrap_or_default());
     }
 
     pub(super) fn text(&mut self, text: &str) {

@@ -50,6 +50,11 @@ fn the_value_of_a_key_that_names_a_secret_is_hidden_however_it_is_spelled() {
         "pin",
         "auth",
         "pass\u{77}ord",
+        "AccountKey",
+        "Ocp-Apim-Subscription-Key",
+        "X-Amz-Credential",
+        "X-Amz-Signature",
+        "sig",
         "passphrase",
     ];
     for key in keys {
@@ -97,6 +102,18 @@ fn texts_that_look_like_keys_are_hidden_wherever_they_stand() {
         ("Cookie: a=canary; b=canary", "Cookie: [redacted]"),
         ("token: Bearer canary1234 x", "token: [redacted] x"),
         ("password=", "password="),
+        ("gsk_canary12345678", "[redacted]"),
+        ("with xai-canary12345678.", "with [redacted]"),
+        (
+            "AccountName=a;AccountKey=canary+/==;EndpointSuffix=b",
+            "AccountName=a;AccountKey=[redacted];EndpointSuffix=b",
+        ),
+        ("https://blob.example/a?sv=1&sig=canary%3D&se=2", "https://blob.example/a?sv=1&sig=[redacted]&se=2"),
+        (
+            "/a?X-Amz-Credential=canary%2Fs3&X-Amz-Date=1&X-Amz-Signature=canary",
+            "/a?X-Amz-Credential=[redacted]&X-Amz-Date=1&X-Amz-Signature=[redacted]",
+        ),
+        ("/a?subscription-key=canary", "/a?subscription-key=[redacted]"),
     ];
     for (text, expected) in texts {
         assert_eq!(shown(&json!([text])), json!([expected]), "{text}");
@@ -106,6 +123,38 @@ fn texts_that_look_like_keys_are_hidden_wherever_they_stand() {
         let key = shown(&json!({ (text): "x" }));
         assert!(key.get(expected).is_some(), "as a key: {key}");
     }
+}
+
+// THREATS: arguments
+#[test]
+fn the_value_beside_the_name_of_a_secret_is_hidden_in_either_order() {
+    for name in ["name", "key", "Header"] {
+        for value in [json!("canary"), json!(["canary"]), json!({"a": [{"b": "canary"}]}), json!(7), json!(null)] {
+            let text = format!(
+                r#"[{{"{name}":"X-Api-Key","a":1,"value":{value}}},{{"value":{value},"a":[1],"{name}":"token"}},8]"#
+            );
+            let expected = format!(
+                r#"[{{"{name}":"X-Api-Key","a":1,"value":"[redacted]"}},{{"value":"[redacted]","a":[1],"{name}":"token"}},8]"#
+            );
+            assert_eq!(Redaction::new().json(&text), expected);
+        }
+    }
+    let redaction = Redaction::new().key("diagnosis");
+    let several = r#"{"value":"canary","value":{"value":"x"},"name":"a","key":"diagnosis","value":"canary"}"#;
+    let hidden = r#"{"value":"[redacted]","value":"[redacted]","name":"a","key":"diagnosis","value":"[redacted]"}"#;
+    assert_eq!(redaction.json(several), hidden);
+    // Nothing of it is shown where the text is cut before the name either.
+    let late = format!(r#"{{"value":"canary{}","name":"Authorization"}}"#, "x".repeat(1_000));
+    assert_eq!(Redaction::new().json_up_to(&late, 30), r#"{"value":"[redacted]","name":"..."#);
+}
+
+#[test]
+fn the_value_beside_another_name_is_shown() {
+    let value = json!([
+        {"name": "Accept", "value": "text/html"}, {"value": 100, "key": "max_tokens"}, {"key": "max_tokens", "value": 7},
+        {"name": "token", "price": 3}, {"name": {"key": "token"}, "value": "shown"}, {"name": ["token"], "value": "shown"},
+    ]);
+    assert_eq!(shown(&value), value);
 }
 
 // THREATS: the arguments may be encoded twice, L28
@@ -193,9 +242,11 @@ fn any_json() -> impl Strategy<Value = Value> {
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
         ".{0,12}".prop_map(Value::from),
+        Just(Value::from("x-api-key")),
     ];
     leaf.prop_recursive(4, 32, 4, |inner| {
-        let key = prop_oneof!["[a-z]{0,3}", Just("password".to_owned()), ".{0,3}"];
+        let words = ["password", "name", "value", "value"].map(str::to_owned);
+        let key = prop_oneof!["[a-z]{0,3}", prop::sample::select(words.to_vec()), ".{0,3}"];
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
             prop::collection::hash_map(key, inner, 0..4).prop_map(|members| members.into_iter().collect()),

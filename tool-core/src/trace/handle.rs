@@ -6,7 +6,7 @@ use super::distributed::{self, DistributedContext};
 use super::in_span::Inside;
 use super::kind::{SpanKind, SpanStatus};
 use super::record::SpanError;
-use super::span::{Opening, Span, open};
+use super::span::{Opening, Span, is_wanted, open};
 use crate::response::ToolError;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -39,6 +39,25 @@ impl SpanHandle {
     /// the process's own.
     pub fn open(kind: SpanKind, name: impl Into<Cow<'static, str>>) -> Self {
         Self(open(Opening { kind, name: name.into().into(), site: 0, call_id: None }))
+    }
+
+    /// The same for a library's own work, of which nobody has asked for a span: opens one where calls of tools have
+    /// theirs, which is inside of another span, once the process collects ([`start`](super::start)), or where the log
+    /// has an ear for it. Elsewhere the handle stands for nothing, and does nothing.
+    ///
+    /// ```
+    /// use tool_core::trace::{Collector, SpanHandle, SpanKind};
+    ///
+    /// assert!(!SpanHandle::open_if_wanted(SpanKind::Http, "GET example.org").is_open());
+    /// Collector::new().run_sync(|| assert!(SpanHandle::open_if_wanted(SpanKind::Http, "GET example.org").is_open()));
+    /// ```
+    pub fn open_if_wanted(kind: SpanKind, name: impl Into<Cow<'static, str>>) -> Self {
+        if is_wanted() { Self::open(kind, name) } else { Self(None) }
+    }
+
+    /// Whether there is a span: what only it is told need not be found out where there is none.
+    pub fn is_open(&self) -> bool {
+        self.0.is_some()
     }
 
     /// Runs work that is no future inside it.

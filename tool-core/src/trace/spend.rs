@@ -209,7 +209,8 @@ impl Place {
     /// Puts it on the span that pays; what none pays is given back. What is `told` of a question takes the place of what
     /// was seen of it, and of nothing else that the span of the question pays. S6
     fn put(&self, spent: Spent, told: bool) -> Option<Spent> {
-        let question = self.llm();
+        // What is no use of a model is no answer to the question.
+        let question = self.llm().filter(|_| told || spent.observed);
         let mut left = Some(spent);
         for payer in self.payers() {
             let asked = question.is_some_and(|question| Arc::ptr_eq(question, payer));

@@ -75,7 +75,8 @@ async fn percentiles_are_exact_over_the_last_thousand_responses_of_all_sessions(
             assert_eq!(time, Duration::from_millis(rank(times.clone(), percent)), "p{percent} of {}", n + 1);
         }
         assert_eq!(u64::from(measured.tokens.p95), rank(costs.clone(), 95));
-        let mean = costs.iter().sum::<u64>() as f64 / costs.len() as f64;
+        let (sum, count) = (costs.iter().sum::<u64>(), costs.len());
+        let mean = f64::from(u32::try_from(sum).expect("small")) / f64::from(u32::try_from(count).expect("small"));
         assert!((measured.tokens.avg - mean).abs() < 1e-9, "{} {mean}", measured.tokens.avg);
     }
     let measured = &runtime.metrics().tools["speak"];

@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 use serde_json::json;
 use std::time::Duration;
-use tool_core::runtime::{History, Model, ModelRequest, ModelStep, Usage};
+use tool_core::runtime::{ContextMetrics, History, Model, ModelRequest, ModelStep, Usage};
 use tool_core::{ErrorKind, Mode, Policy, Redaction, RunContext, ToolCall, ToolError, tool};
 use tracing::Level;
 
@@ -163,7 +163,7 @@ fn results_that_become_large_are_warned_of_once_per_crossing() {
 // R-M4
 #[test]
 fn a_session_tells_a_line_a_figure_as_it_begins() {
-    let mut context = Default::default();
+    let mut context = ContextMetrics::default();
     let lines = logged(Level::INFO, async {
         let runtime = runtime(tools![speak, fail], free());
         let session = open(&runtime, "s", Mode::Text).await;
@@ -190,10 +190,8 @@ struct Reads(Vec<u64>);
 impl Model for Reads {
     async fn step(&mut self, _: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
         let usage = Usage { input: self.0.remove(0), ..Usage::default() };
-        let step = match self.0.is_empty() {
-            true => ModelStep::says("done"),
-            false => ModelStep::calls([ToolCall::new("", "fail", "{}")]),
-        };
+        let over = self.0.is_empty();
+        let step = if over { ModelStep::says("done") } else { ModelStep::calls([ToolCall::new("", "fail", "{}")]) };
         Ok(ModelStep { usage, ..step })
     }
 }

@@ -16,8 +16,9 @@ fn tokens(collector: &Collector) -> u64 {
 async fn what_else_a_question_costs_does_not_take_the_place_of_what_was_seen_of_it() {
     let collector = Collector::new();
     let work = trace::llm("m", async {
+        trace::spend("search", Cost::micros(1));
         trace::http("POST host", async { trace::observe(used(7)) }).await;
-        trace::spend("search", Cost::micros(3));
+        trace::spend("search", Cost::micros(2));
     });
     collector.run(work).await;
     assert_eq!(tokens(&collector), 7);

@@ -1,0 +1,148 @@
+//! The body of a tool inside its span: how it ends, and that it means what it meant.
+
+use crate::support::{block_on, paths};
+use tool_core::trace::{self, Collector, SpanKind, SpanStatus};
+use tool_core::{ToolError, tool, toolset};
+
+const OK: SpanStatus = SpanStatus::Ok;
+
+/// Runs a future with a collector of its own, and gives the tree.
+fn traced<F: Future>(work: F) -> Vec<String> {
+    let collector = Collector::new();
+    block_on(collector.run(work));
+    paths(&collector).into_iter().map(|(path, _)| path).collect()
+}
+
+struct Attic;
+
+#[toolset(prefix = "attic")]
+impl Attic {
+    /// Look something up.
+    #[tool(name = "look")]
+    async fn look_up(&self, what: &str) -> Result<String, ToolError> {
+        if what.is_empty() { Err(ToolError::permanent("nothing to look up")) } else { Ok(what.to_owned()) }
+    }
+}
+
+// S5
+#[test]
+fn an_error_closes_the_span_of_a_direct_call_as_one() {
+    let collector = Collector::new();
+    let failed = block_on(collector.run(Attic.look_up("")));
+    assert_eq!(failed.map_err(|error| error.message().to_owned()), Err("nothing to look up".to_owned()));
+    assert!(block_on(collector.run(Attic.look_up("tea"))).is_ok());
+    assert_eq!(paths(&collector), [("tool:look".to_owned(), SpanStatus::Error), ("tool:look".to_owned(), OK)]);
+    let report = collector.report();
+    let error = report.spans()[0].error().expect("an error");
+    assert!(error.kind.ends_with("ToolError"), "{error:?}");
+    assert_eq!(error.message, None);
+}
+
+/// Panics, or waits for ever.
+#[tool]
+async fn fragile(panics: bool) {
+    if panics {
+        panic!("boom");
+    }
+    std::future::pending::<()>().await;
+}
+
+/// Panics at once.
+#[tool]
+fn brittle() -> u8 {
+    panic!("boom")
+}
+
+// S1
+#[test]
+fn a_direct_call_that_panics_or_is_dropped_closes_its_span() {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    let collector = Collector::new();
+    assert!(catch_unwind(AssertUnwindSafe(|| block_on(collector.run(fragile(true))))).is_err());
+    assert!(catch_unwind(AssertUnwindSafe(|| collector.run_sync(brittle))).is_err());
+    block_on(async {
+        let work = collector.run(fragile(false));
+        assert!(tokio::time::timeout(std::time::Duration::from_millis(1), work).await.is_err());
+    });
+    let statuses = paths(&collector).into_iter().map(|(_, status)| status).collect::<Vec<_>>();
+    assert_eq!(statuses, [SpanStatus::Panicked, SpanStatus::Panicked, SpanStatus::Cancelled]);
+}
+
+struct Held;
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        trace::in_scope(SpanKind::Section, "dropped", || ());
+    }
+}
+
+/// Holds something while it waits.
+#[tool]
+async fn keeps_something(wait: bool) {
+    let _held = Held;
+    if wait {
+        std::future::pending::<()>().await;
+    }
+}
+
+// S1
+#[test]
+fn what_a_tool_holds_is_dropped_inside_its_span() {
+    let found = traced(async {
+        keeps_something(false).await;
+        let waits = std::pin::pin!(async {
+            tokio::time::timeout(std::time::Duration::from_millis(1), keeps_something(true)).await
+        });
+        assert!(waits.await.is_err());
+    });
+    assert_eq!(
+        found,
+        [
+            "tool:keeps_something/section:dropped",
+            "tool:keeps_something",
+            "tool:keeps_something/section:dropped",
+            "tool:keeps_something"
+        ]
+    );
+}
+
+/// With an attribute of its own.
+#[allow(clippy::mixed_attributes_style)]
+#[tool]
+fn inner_attribute(text: &str) -> usize {
+    #![allow(unused_variables)]
+    //! And a word about it.
+    let unused = 1;
+    text.len()
+}
+
+struct Grid<T, const N: usize>([T; N]);
+
+#[toolset(name = "grid")]
+impl<T: Clone + serde::Serialize + Send + Sync + 'static, const N: usize> Grid<T, N> {
+    /// All cells.
+    #[tool]
+    async fn cells(&self, mut most: usize) -> Result<Vec<T>, Box<dyn std::error::Error + Send + Sync>> {
+        most = most.min(Self::size());
+        let wanted: usize = "2".parse()?;
+        if most < wanted {
+            return Err("too few".into());
+        }
+        Ok(self.0.iter().take(most).cloned().collect())
+    }
+
+    fn size() -> usize {
+        N
+    }
+}
+
+// S2
+#[test]
+fn bodies_mean_what_they_meant_before() {
+    let found = traced(async {
+        assert_eq!(inner_attribute("four"), 4);
+        assert_eq!(Grid([1, 2, 3]).cells(9).await.expect("cells"), [1, 2, 3]);
+        assert_eq!(Grid([1, 2, 3]).cells(1).await.expect_err("too few").to_string(), "too few");
+    });
+    assert_eq!(found, ["tool:inner_attribute", "tool:cells", "tool:cells"]);
+}
