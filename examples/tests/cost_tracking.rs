@@ -1,4 +1,4 @@
-//! The cost_tracking example, as a newcomer runs it.
+//! The `cost_tracking` example, as a newcomer runs it.
 
 mod shared;
 

@@ -2,7 +2,7 @@
 
 use super::watch::{fate, node_of};
 use super::world::{ALL, Env, Node};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use tool_core::trace::{self, Cost, Report};
 
 static WRONG: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -14,11 +14,10 @@ pub fn wrong() -> Vec<String> {
 /// Makes a report in this place. The spans around it may end meanwhile, where it is in a task that outlives them.
 pub fn look(env: &Env) {
     let around = || env.node.iter().flat_map(Node::chain);
-    let open_before =
-        around().filter(|node| !fate(node.number).is_closed()).map(|node| node.number).collect::<Vec<_>>();
-    let report = trace::report();
-    let open_after =
-        around().filter(|node| fate(node.number).status().is_none()).map(|node| node.number).collect::<Vec<_>>();
+    let numbers = |is: fn(&&Arc<Node>) -> bool| around().filter(is).map(|node| node.number).collect::<Vec<_>>();
+    let open_before = numbers(|node| !fate(node.number).is_closed());
+    let (report, here) = (trace::report(), ALL[env.place.collector].report());
+    let open_after = numbers(|node| fate(node.number).status().is_none());
     let running = report.running().iter().rev().filter_map(node_of).collect::<Vec<_>>();
     let shows =
         open_after.iter().all(|node| running.contains(node)) && running.iter().all(|node| open_before.contains(node));
@@ -26,7 +25,6 @@ pub fn look(env: &Env) {
     if !shows || !fits(&report) {
         wrong.push(format!("a report of {running:?} in {open_before:?}, then {open_after:?}: {:?}", report.totals()));
     }
-    let here = ALL[env.place.collector].report();
     if here.running().len() < open_after.len() {
         wrong.push(format!("collector {} is not the one that reports", env.place.collector));
     }

@@ -24,9 +24,12 @@ fn rank(kind: SpanKind) -> u8 {
 }
 
 fn number_of(spent: &Spent) -> u32 {
-    let paid = spent.cost.map_or(0, |cost| cost.picodollars());
-    let number = if spent.used.model == "search" { paid } else { spent.used.usage.input };
-    u32::try_from(number).expect("a number of ours")
+    let paid = || spent.cost.and_then(|cost| u32::try_from(cost.picodollars()).ok());
+    let number = match spent.used.tool_calls.first() {
+        Some((number, _)) => number.parse().ok(),
+        None => paid(),
+    };
+    number.expect("a number of ours")
 }
 
 /// The question that it was used for, if that is the nearest of the best rank.
@@ -119,9 +122,11 @@ fn one_response(
 ) {
     let counts = |spot: &&&Spot| counted.contains_key(&spot.of.number);
     let times = same.iter().filter(counts).count();
-    // What is told of a question takes the place of what was seen of it, which is not counted later either.
-    let is_told =
-        |spot: &&Spot| spot.of.told == Word::Seen && question(spot).is_some_and(|(at, _)| told.contains_key(&at));
+    // What is told of a question without an id may be of any response that was seen of it, which is not counted later
+    // either.
+    let is_whole = |told: &Vec<&Spot>| told.iter().any(|told| told.of.response.is_none());
+    let question_of = |spot: &Spot| question(spot).and_then(|(at, _)| told.get(&at));
+    let is_told = |spot: &&Spot| spot.of.told == Word::Seen && question_of(spot).is_some_and(is_whole);
     let least = usize::from(!same.iter().any(is_told));
     let all = || same.iter().map(|spot| named(spot)).collect::<Vec<_>>().join("; ");
     found.hold(times >= least && times <= 1, || format!("one response counted {times} times: {}", all()));

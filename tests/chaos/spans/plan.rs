@@ -35,7 +35,7 @@ pub enum How {
     Future,
     /// Made here, and awaited inside of another span.
     Carried,
-    /// Made here, and awaited under a span of another process.
+    /// Made here, and awaited under a context or a collector that is put around it.
     Sent,
     /// A fn under `#[agent]`.
     Attribute,
@@ -223,7 +223,8 @@ impl Planner {
     fn used(&mut self) -> Step {
         let told = [Word::Told, Word::Seen, Word::Seen, Word::Paid][usize::from(self.small(4))];
         // The responses of a tree have ids of their own.
-        let response = (told != Word::Paid && self.dice.one_in(3)).then(|| self.tree * 4 + u32::from(self.small(4)));
+        let response =
+            (told != Word::Paid && self.dice.one_in(3)).then(|| 1 + self.tree * 4 + u32::from(self.small(4)));
         Step::Use(Use { number: USES.fetch_add(1, Ordering::Relaxed), told, response })
     }
 

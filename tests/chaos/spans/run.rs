@@ -87,17 +87,30 @@ fn span(opened: Opened, env: &Env) -> Work {
         How::Carried => {
             let outer = Node::new(around, SpanKind::Section, env);
             let name = outer.name;
-            // Made outside of any span, it belongs to where it is polled first.
-            let of = if env.is_in_span() { env.clone() } else { env.within(outer) };
-            let inner = future(node, kind, fails, body, &of);
+            // As an argument of that span's work it belongs there.
+            let inner = future(node, kind, fails, body, &env.within(outer));
             Box::pin(trace::try_section(name, Watched::new(around, inner)))
         }
-        // A context that is put around it later is meant for it.
-        How::Sent => {
-            let (context, of) = env.imported(around);
+        How::Sent => sent(node, kind, fails, body, around, env),
+        _ => future(node, kind, fails, body, env),
+    }
+}
+
+/// A context, or a collector, that is put around a future later is meant for it.
+fn sent(node: u32, kind: SpanKind, fails: bool, body: Vec<Step>, how: u32, env: &Env) -> Work {
+    match how / 2 % 3 {
+        0 => {
+            let (context, of) = env.imported(how);
             Box::pin(trace::import(context, future(node, kind, fails, body, &of)))
         }
-        _ => future(node, kind, fails, body, env),
+        1 => {
+            let (context, of) = env.of_customer(1);
+            Box::pin(trace::import(context, future(node, kind, fails, body, &of)))
+        }
+        _ => {
+            let (collector, of) = env.apart();
+            Box::pin(collector.run(future(node, kind, fails, body, &of)))
+        }
     }
 }
 
@@ -253,8 +266,10 @@ pub const MODELS: [&str; 4] = ["small", "large", "other", "free"];
 
 fn used(of: Use, env: &Env) {
     let place = Spot::here(of, env);
-    let usage = Usage { input: u64::from(of.number), output: 1, ..Usage::default() };
-    let model = ModelUse::new(MODELS[of.number as usize % MODELS.len()], usage);
+    // The same response is of the same model, and has the same tokens.
+    let which = of.response.unwrap_or(of.number);
+    let usage = Usage { input: u64::from(which), output: 1, ..Usage::default() };
+    let model = ModelUse::new(MODELS[which as usize % MODELS.len()], usage).tool_call(of.number.to_string(), "work");
     let model = match of.response {
         Some(id) => model.response_id(format!("response {id}")),
         None => model,

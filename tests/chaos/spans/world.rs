@@ -128,10 +128,6 @@ impl Env {
         self.is_inside || self.tree.started
     }
 
-    pub fn is_in_span(&self) -> bool {
-        self.node.is_some() || self.place.remote.is_some()
-    }
-
     pub fn within(&self, node: Arc<Node>) -> Self {
         let place = Where { remote: None, ..self.place };
         Self { tree: Arc::clone(&self.tree), node: Some(node), place, is_inside: true }

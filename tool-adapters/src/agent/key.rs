@@ -1,6 +1,8 @@
 //! A provider's key, which nothing shows.
 
 use std::fmt;
+#[cfg(feature = "http")]
+use tool_core::Redaction;
 
 /// A key. No `Debug`, error or log has it.
 #[derive(Clone, PartialEq, Eq)]
@@ -67,6 +69,13 @@ pub(crate) fn told(text: &str, key: Option<&ApiKey>) -> String {
         short.push('…');
     }
     short.chars().flat_map(|c| if c.is_control() { c.escape_debug().collect() } else { vec![c] }).collect()
+}
+
+/// The same for a log, which more people read: without anything else that looks like a secret.
+#[cfg(feature = "http")]
+pub(crate) fn logged(text: &str, key: Option<&ApiKey>) -> String {
+    let text = key.map_or_else(|| text.to_owned(), |key| key.hide(text));
+    told(&Redaction::new().text(&text), None)
 }
 
 #[cfg(test)]

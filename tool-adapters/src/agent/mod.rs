@@ -39,8 +39,9 @@
 //!
 //! # Spans
 //!
-//! Each reply is an `agent` span of the agent's name ([`named`](AgentLoop::named)), and so is what a person approves; the
-//! questions to the model and the calls are in it, with what they cost. See [`trace`](tool_core::trace).
+//! Each reply, and what a person approves, is an `agent` span of the agent's name ([`named`](AgentLoop::named)), with
+//! the questions to the model, the calls, and their cost in it. One without a name has spans where tools have: inside
+//! of another, or once the process collects ([`start`](tool_core::trace::start)). See [`trace`](tool_core::trace).
 //!
 //! # What a person has to approve
 //!
@@ -80,9 +81,9 @@ pub use interrupt::Interrupter;
 pub use retry::Retry;
 
 pub(crate) use about::about;
-#[cfg(feature = "http")]
-pub(crate) use key::setting;
 pub(crate) use key::{ApiKey, Defaults, address, told};
+#[cfg(feature = "http")]
+pub(crate) use key::{logged, setting};
 pub(crate) use note::{Word, note};
 #[cfg(feature = "websocket")]
 pub(crate) use note::{call_id, later};
@@ -99,7 +100,7 @@ use tool_core::{ErrorKind, Session, ToolError, ToolResponse};
 #[derive(Debug)]
 pub struct AgentLoop<M> {
     model: M,
-    name: Cow<'static, str>,
+    name: Option<Cow<'static, str>>,
     instructions: String,
     history: History,
     interrupter: Interrupter,
@@ -119,7 +120,7 @@ impl<M: Model> AgentLoop<M> {
     pub fn with_history(session: Session, model: M, history: History) -> Self {
         Self {
             model,
-            name: Cow::Borrowed("agent"),
+            name: None,
             instructions: String::new(),
             history,
             interrupter: Interrupter::new(session),
@@ -135,10 +136,10 @@ impl<M: Model> AgentLoop<M> {
         self
     }
 
-    /// What the agent is called, in spans and sums; `agent` unless told.
+    /// What the agent is called, in spans and sums; `agent` unless told. An agent with a name always has spans.
     #[must_use]
     pub fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {
-        self.name = name.into();
+        self.name = Some(name.into());
         self
     }
 
@@ -149,8 +150,7 @@ impl<M: Model> AgentLoop<M> {
     pub async fn say(&mut self, text: impl Into<String>) -> Reply {
         let (text, span) = (text.into(), self.span());
         let reply = span.inside(self.turn(Some(text))).await;
-        close(span, &reply);
-        reply
+        closed(span, reply)
     }
 
     /// Lets the model speak first, as the agent enters the conversation: tools that are `ignore_on_enter` are not shown
@@ -158,16 +158,14 @@ impl<M: Model> AgentLoop<M> {
     pub async fn enter(&mut self) -> Reply {
         let span = self.span();
         let reply = span.inside(self.turn(None)).await;
-        close(span, &reply);
-        reply
+        closed(span, reply)
     }
 
     /// Lets the model go on in the same turn, such as after [`approve`](Self::approve).
     pub async fn resume(&mut self) -> Reply {
         let span = self.span();
         let reply = span.inside(self.reply(Some(String::new()))).await;
-        close(span, &reply);
-        reply
+        closed(span, reply)
     }
 
     /// Runs a call that waited for a person, who agreed to it. What came of it is in the history too.
@@ -247,7 +245,8 @@ impl<M: Model> AgentLoop<M> {
 
     /// What the agent does next, as a span. S1
     fn span(&self) -> SpanHandle {
-        SpanHandle::open(SpanKind::Agent, self.name.clone())
+        let Some(name) = &self.name else { return SpanHandle::open_if_wanted(SpanKind::Agent, "agent") };
+        SpanHandle::open(SpanKind::Agent, name.clone())
     }
 
     async fn turn(&mut self, text: Option<String>) -> Reply {
@@ -288,11 +287,12 @@ impl<M: Model> AgentLoop<M> {
     }
 }
 
-/// Closes the span of a reply.
-fn close(span: SpanHandle, reply: &Reply) {
+/// A reply whose span is closed.
+fn closed(span: SpanHandle, reply: Reply) -> Reply {
     match &reply.error {
         Some(error) => span.fail_with(error),
         None if reply.interrupted => drop(span),
         None => span.end(),
     }
+    reply
 }

@@ -6,6 +6,7 @@ use crate::agent::{ApiKey, Retry};
 use crate::protocol::Event;
 use crate::{DeclareOptions, Provider};
 use serde_json::{Map, Value};
+use std::sync::OnceLock;
 
 /// What an [`HttpModel`]'s own client is made with: no redirect is followed, as keys would go along.
 ///
@@ -43,6 +44,7 @@ impl HttpModel {
             client: None,
             protocol: None,
             declared: None,
+            about: OnceLock::new(),
             listener: None,
         }
     }
@@ -58,6 +60,8 @@ impl HttpModel {
     #[must_use]
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
         self.place.base_url = Some(url.into());
+        // Another place is somebody else's.
+        self.about = OnceLock::new();
         self
     }
 

@@ -3,7 +3,7 @@
 use super::Listener;
 use super::failure::{Again, Failure};
 use super::seen::Seen;
-use crate::agent::ApiKey;
+use crate::agent::{ApiKey, logged};
 use crate::protocol::{Event, Finish, ProtocolError};
 use crate::{Declarations, Provider};
 use serde_json::Value;
@@ -90,7 +90,8 @@ impl<'a> Collected<'a> {
     }
 
     fn wrong(&mut self, error: ProtocolError) {
-        tracing::warn!(provider = %self.provider, error = %error, "a model's answer is not as it should be");
+        let said = logged(&error.to_string(), self.key);
+        tracing::warn!(provider = %self.provider, error = %said, "a model's answer is not as it should be");
         if let ProtocolError::Truncated { call_id: Some(id) } = &error {
             self.cut.push(id.clone());
         }

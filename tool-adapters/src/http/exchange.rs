@@ -11,7 +11,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Method, Response};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout_at};
-use tool_core::runtime::{AboutModel, Model, ModelStep};
+use tool_core::runtime::{Model, ModelStep};
 use tool_core::{ToolError, trace};
 
 /// The bytes of an error's body that are read.
@@ -22,17 +22,16 @@ impl HttpModel {
     pub(super) async fn ask(&mut self, body: String, declarations: &Declarations) -> Result<ModelStep, ToolError> {
         let endpoint = self.place.endpoint(self.provider, &self.model, self.streams())?;
         let client = self.connected()?;
-        let about = self.about();
         let deadline = Instant::now() + self.settings.timeouts.total;
         let mut failed = 0;
         loop {
             let clock = Clock { deadline, idle: self.settings.timeouts.idle };
-            let attempt =
-                Attempt { endpoint: &endpoint, client: &client, settings: &self.settings, clock, about: &about };
-            let protocol = self.protocol.take().unwrap_or_else(|| protocol(self.provider));
             // Each attempt is a span of its own, in that of the question.
-            let span = request_span::open(&Method::POST, &endpoint.url);
-            let run = attempt.run(&body, declarations, protocol, self.listener.as_mut());
+            let span = request_span::open_if_wanted(&Method::POST, &endpoint.url);
+            let seen = if span.is_open() { Seen::new(self.about()) } else { Seen::unseen(&self.model) };
+            let attempt = Attempt { endpoint: &endpoint, client: &client, settings: &self.settings, clock };
+            let protocol = self.protocol.take().unwrap_or_else(|| protocol(self.provider));
+            let run = attempt.run(&body, declarations, (protocol, seen), self.listener.as_mut());
             let failure = match span.inside(run).await {
                 Ok((step, protocol)) => {
                     self.protocol = Some(protocol);
@@ -96,7 +95,6 @@ struct Attempt<'a> {
     client: &'a Client,
     settings: &'a Settings,
     clock: Clock,
-    about: &'a AboutModel,
 }
 
 impl Attempt<'_> {
@@ -104,11 +102,10 @@ impl Attempt<'_> {
         &self,
         body: &str,
         declarations: &Declarations,
-        mut protocol: Box<dyn Protocol>,
+        (mut protocol, seen): (Box<dyn Protocol>, Seen),
         listener: Option<&mut Listener>,
     ) -> Result<(ModelStep, Box<dyn Protocol>), Failure> {
         let mut response = self.send(body).await?;
-        let seen = Seen::new(self.about.clone());
         let mut collected = Collected::new(protocol.provider(), declarations, self.key(), listener, seen);
         let mut bytes = 0_usize;
         let broken = loop {

@@ -51,8 +51,10 @@
 //!
 //! # Spans
 //!
-//! Each attempt is an `http` span. What its answer says was used counts for the span around it, once: the loop, which has
-//! a span for the question, tells it; where a step is asked for by itself, or an answer breaks off, it is what was seen.
+//! Each attempt is an `http` span, where tools have spans: inside of another, or once the process collects
+//! ([`start`](tool_core::trace::start)). What its answer says was used counts for the span around it, once: the loop,
+//! which has a span for the question, tells it; where a step is asked for by itself, or an answer breaks off, it is what
+//! was seen.
 
 mod build;
 mod collect;
@@ -67,7 +69,7 @@ use crate::{Declarations, DeclareOptions, Protocol, Provider, declare_tools, pro
 use endpoint::Place;
 use serde_json::{Map, Value};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tool_core::runtime::{AboutModel, Model, ModelRequest, ModelStep};
 use tool_core::{ProviderTool, ToolError};
@@ -87,6 +89,8 @@ pub struct HttpModel {
     /// Where the last answer ended well: it knows the ids of the conversation.
     protocol: Option<Box<dyn Protocol>>,
     declared: Option<Declared>,
+    /// What price tables know of it, once somebody has asked.
+    about: OnceLock<AboutModel>,
     listener: Option<Listener>,
 }
 
@@ -167,7 +171,7 @@ impl Model for HttpModel {
     }
 
     fn about(&self) -> AboutModel {
-        about(self.provider, &self.model, &self.place.base(self.provider))
+        self.about.get_or_init(|| about(self.provider, &self.model, &self.place.base(self.provider))).clone()
     }
 }
 

@@ -8,6 +8,8 @@ use tool_core::trace::{self, ModelUse};
 /// Tells what it knows to the span around it when it is dropped, as something seen: whoever asked may tell it better.
 pub(super) struct Seen {
     about: AboutModel,
+    /// Whether nobody is told.
+    unseen: bool,
     model: Option<String>,
     response_id: Option<String>,
     usage: Usage,
@@ -15,7 +17,15 @@ pub(super) struct Seen {
 
 impl Seen {
     pub(super) fn new(about: AboutModel) -> Self {
-        Self { about, model: None, response_id: None, usage: Usage::default() }
+        Self { about, unseen: false, model: None, response_id: None, usage: Usage::default() }
+    }
+
+    /// For a request without a span: who is paid for the model is then not asked either.
+    pub(super) fn unseen(model: &str) -> Self {
+        let about = AboutModel { model: model.to_owned().into(), provider: None };
+        let mut seen = Self::new(about);
+        seen.unseen = true;
+        seen
     }
 
     pub(super) fn response(&mut self, id: Option<String>, model: Option<String>) {
@@ -43,7 +53,7 @@ impl Seen {
 
 impl Drop for Seen {
     fn drop(&mut self) {
-        if self.usage.is_empty() {
+        if self.unseen || self.usage.is_empty() {
             return;
         }
         let model = self.model.take().map_or_else(|| std::mem::take(&mut self.about.model), Cow::Owned);

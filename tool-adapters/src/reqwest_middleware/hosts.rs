@@ -5,22 +5,27 @@ use reqwest::redirect::Policy;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-#[derive(Clone, Debug, Default)]
-pub(super) struct Hosts(Arc<Inner>);
-
 #[derive(Debug, Default)]
-struct Inner {
-    names: Vec<String>,
-    /// Whether a client has a policy of ours for redirects. A middleware cannot see which one its client has, and what
+pub(super) struct Hosts {
+    names: Arc<[String]>,
+    /// Whether the client has a policy of ours for redirects. A middleware cannot see which one its client has, and what
     /// it sends is sent on.
     guarded: AtomicBool,
-    warned: AtomicBool,
+    warned: Arc<AtomicBool>,
+}
+
+impl Clone for Hosts {
+    /// The clone may go to another client: what is found out about the one's is not known of the other's.
+    fn clone(&self) -> Self {
+        let guarded = AtomicBool::new(self.guarded.load(Ordering::Relaxed));
+        Self { names: Arc::clone(&self.names), guarded, warned: Arc::clone(&self.warned) }
+    }
 }
 
 impl Hosts {
     pub(super) fn new(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let names = names.into_iter().map(|name| name.into().to_ascii_lowercase()).collect();
-        Self(Arc::new(Inner { names, ..Inner::default() }))
+        Self { names, ..Self::default() }
     }
 
     /// Whether a request to there takes the trace along.
@@ -28,8 +33,8 @@ impl Hosts {
         if !self.has(url) {
             return false;
         }
-        let guarded = self.0.guarded.load(Ordering::Relaxed);
-        if !guarded && !self.0.warned.swap(true, Ordering::Relaxed) {
+        let guarded = self.guarded.load(Ordering::Relaxed);
+        if !guarded && !self.warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 "the trace context is not sent: a redirect would carry it on; build the client by \
                  `TraceMiddleware::client`, or with its `redirect_policy`"
@@ -41,7 +46,7 @@ impl Hosts {
     fn has(&self, url: &Url) -> bool {
         let Some(host) = url.host_str() else { return false };
         let port = url.port_or_known_default();
-        self.0.names.iter().any(|name| match name.strip_prefix(host) {
+        self.names.iter().any(|name| match name.strip_prefix(host) {
             Some("") => true,
             Some(rest) => rest.strip_prefix(':').is_some_and(|text| text.parse().ok() == port && port.is_some()),
             None => false,
@@ -49,7 +54,7 @@ impl Hosts {
     }
 
     pub(super) fn policy(&self, otherwise: Policy) -> Policy {
-        self.0.guarded.store(true, Ordering::Relaxed);
+        self.guarded.store(true, Ordering::Relaxed);
         let hosts = self.clone();
         Policy::custom(move |attempt| {
             // The headers of the first request go along through all that follow.
@@ -109,6 +114,16 @@ mod tests {
         assert!(!hosts.may_know(&url("http://stock.internal")));
         let _policy = hosts.policy(Policy::default());
         assert!(hosts.may_know(&url("http://stock.internal")) && !hosts.may_know(&url("http://other.internal")));
+    }
+
+    // S9
+    #[test]
+    fn what_one_client_looks_after_is_not_known_of_the_client_of_a_clone() {
+        let (hosts, known) = (Hosts::new(["stock.internal"]), url("http://stock.internal"));
+        let clone = hosts.clone();
+        let _policy = clone.policy(Policy::default());
+        assert!(clone.may_know(&known) && !hosts.may_know(&known));
+        assert!(clone.clone().may_know(&known), "it was made for such a client");
     }
 
     // S9

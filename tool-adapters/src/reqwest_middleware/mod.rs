@@ -2,7 +2,7 @@
 //!
 //! Each request is a span (`http:POST api.openai.com`) from its first byte to the last one of the answer's body, or to
 //! when the body is dropped. What the answer of a known provider's model says of its use counts, as it passes: for the
-//! span around it, and unless a span around it is told by [`trace::record`](tool_core::trace::record), which knows
+//! span around it, and unless an `llm` span around it is told by [`trace::record`](tool_core::trace::record), which knows
 //! better. So a tool that asks a model with a client of its own has its cost.
 //!
 //! ```
@@ -58,7 +58,8 @@ use reqwest_middleware::{ClientBuilder, ClientWithMiddleware, Error, Middleware,
 use std::pin::Pin;
 use std::sync::Mutex;
 
-/// Opens a span for each request: see the [module](self). Cheap to clone.
+/// Opens a span for each request: see the [module](self). Cheap to clone. A clone has its own word on whether redirects
+/// are looked after: what is done with it later is no word about the other.
 #[derive(Clone, Debug, Default)]
 pub struct TraceMiddleware {
     hosts: Hosts,
@@ -84,6 +85,8 @@ impl TraceMiddleware {
         Ok(ClientBuilder::new(client).with(self).build())
     }
 
+    /// For the client that this very middleware is then given to, or a later clone of it.
+    ///
     /// Follows redirects as `otherwise` does, but not from a host that is told of the trace to one that is not, nor from
     /// `https` to `http`: the answer is then the redirect itself.
     ///

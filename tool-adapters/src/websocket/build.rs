@@ -13,7 +13,8 @@ use tool_core::ToolResponse;
 pub struct LiveModel {
     pub(super) provider: Provider,
     pub(super) model: String,
-    pub(super) name: Cow<'static, str>,
+    /// What the host calls the agent.
+    pub(super) name: Option<Cow<'static, str>>,
     pub(super) base_url: Option<String>,
     pub(super) api_key: Option<ApiKey>,
     pub(super) headers: Vec<(String, String)>,
@@ -54,7 +55,7 @@ impl LiveModel {
         Self {
             provider,
             model: model.into(),
-            name: Cow::Borrowed("agent"),
+            name: None,
             base_url: None,
             api_key: None,
             headers: Vec::new(),
@@ -69,10 +70,11 @@ impl LiveModel {
         }
     }
 
-    /// What the agent is called that speaks by it, in spans and sums; `agent` unless told.
+    /// What the agent is called that speaks by it, in spans and sums; `agent` unless told. One with a name always
+    /// has spans.
     #[must_use]
     pub fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {
-        self.name = name.into();
+        self.name = Some(name.into());
         self
     }
 

@@ -57,7 +57,9 @@
 //!
 //! The conversation is one `agent` span, of the name that [`named`](LiveModel::named) gives, in the span in which it was
 //! started. Each response of the model is an `llm` span in it, with what the provider says was used, and so are the
-//! calls: a response that is stopped is cancelled, one that is lost with its connection an error.
+//! calls: a response that is stopped is cancelled, one that is lost with its connection an error. A conversation that was
+//! given no name has spans where tools have: inside of another, or once the process collects
+//! ([`start`](tool_core::trace::start)).
 
 mod build;
 mod calls;

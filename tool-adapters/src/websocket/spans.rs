@@ -5,6 +5,8 @@ use super::LiveModel;
 use crate::Provider;
 use crate::agent::about;
 use crate::protocol::{Event, Finish};
+use std::borrow::Cow;
+use std::sync::LazyLock;
 use tool_core::ToolError;
 use tool_core::runtime::{AboutModel, Usage};
 use tool_core::trace::{self, ModelUse, SpanHandle, SpanKind};
@@ -16,7 +18,9 @@ pub(super) struct Spans {
 }
 
 struct Responses {
-    about: AboutModel,
+    /// Asked of price tables once, and only where there is a span.
+    about: LazyLock<AboutModel, Box<dyn FnOnce() -> AboutModel + Send>>,
+    model: Cow<'static, str>,
     /// Whether an interruption means that the response is stopped. OpenAI says so at its end, or goes on.
     stops: bool,
     open: Option<Response>,
@@ -43,10 +47,19 @@ enum Ended {
 impl Spans {
     /// In the span that the thread is in.
     pub(super) fn open(model: &LiveModel) -> Self {
-        let about = about(model.provider, &model.model, model.base_url.as_deref().unwrap_or_default());
-        let stops = model.provider == Provider::GeminiLive;
-        let responses = Responses { about, stops, open: None, told: false };
-        Self { responses, agent: SpanHandle::open(SpanKind::Agent, model.name.clone()) }
+        let (provider, named, base) = (model.provider, model.model.clone(), model.base_url.clone());
+        let responses = Responses {
+            about: LazyLock::new(Box::new(move || about(provider, &named, base.as_deref().unwrap_or_default()))),
+            model: model.model.clone().into(),
+            stops: model.provider == Provider::GeminiLive,
+            open: None,
+            told: false,
+        };
+        let agent = match &model.name {
+            Some(name) => SpanHandle::open(SpanKind::Agent, name.clone()),
+            None => SpanHandle::open_if_wanted(SpanKind::Agent, "agent"),
+        };
+        Self { responses, agent }
     }
 
     /// Where calls belong.
@@ -100,9 +113,13 @@ impl Responses {
     }
 
     fn open(&mut self, agent: &SpanHandle) -> &mut Response {
-        let used = self.used(Usage::default());
-        self.open.get_or_insert_with(|| {
-            let span = agent.run(|| SpanHandle::open(SpanKind::Llm, used.model.clone()));
+        let Self { about, model, open, .. } = self;
+        open.get_or_insert_with(|| {
+            let span = agent.run(|| SpanHandle::open_if_wanted(SpanKind::Llm, model.clone()));
+            let mut used = ModelUse::new(model.clone(), Usage::default());
+            if span.is_open() {
+                used.provider.clone_from(&about.provider);
+            }
             Response { span, used, told: false, stopped: false, ended: None }
         })
     }
@@ -113,7 +130,9 @@ impl Responses {
         } else if !self.told {
             // Of a response that had not said it. Its span is closed, the agent's is not.
             self.told = true;
-            agent.run(|| trace::record(self.used(usage)));
+            if agent.is_open() {
+                agent.run(|| trace::record(self.used(usage)));
+            }
         }
     }
 
@@ -136,7 +155,7 @@ impl Responses {
     fn close(&mut self, unless_ended: Ended) {
         let Some(Response { span, used, told, ended, .. }) = self.open.take() else { return };
         self.told = told;
-        if told {
+        if told && span.is_open() {
             span.run(|| trace::record(used));
         }
         match ended.unwrap_or(unless_ended) {

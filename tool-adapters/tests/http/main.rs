@@ -17,3 +17,4 @@ mod spans;
 mod spans_support;
 mod stream;
 mod support;
+mod unasked;

@@ -97,6 +97,21 @@ async fn a_client_that_would_carry_it_anywhere_is_given_nothing() {
 
 // S9
 #[tokio::test]
+async fn a_clone_that_has_made_a_client_says_nothing_of_another_client() {
+    let stranger = Server::start([fine()]).await;
+    let server = Server::start([redirect(&stranger), fine()]).await;
+    let middleware = TraceMiddleware::new().propagate_to([host(&server)]);
+    let guarded = middleware.clone().client(reqwest::Client::builder()).expect("a client");
+    let other = ClientBuilder::new(reqwest::Client::new()).with(middleware).build();
+    let collector = collector();
+    assert_eq!(ask(&collector, &other, &server).await, 200);
+    assert_eq!((carried(&server, 0), carried(&stranger, 0)), (Vec::new(), Vec::new()));
+    ask(&collector, &guarded, &server).await;
+    assert_eq!(carried(&server, 1).len(), 2);
+}
+
+// S9
+#[tokio::test]
 async fn a_context_that_the_caller_has_set_stays() {
     let server = Server::start([fine()]).await;
     let collector = collector();

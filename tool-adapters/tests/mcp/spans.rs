@@ -138,6 +138,17 @@ async fn a_served_call_is_a_child_of_the_clients_span_and_says_which_request_it_
 
 // S9
 #[tokio::test]
+async fn a_client_that_is_not_trusted_cannot_keep_its_calls_from_being_exported() {
+    for (trusted, sampled) in [(false, true), (true, false)] {
+        let (trace, parent) = (TraceId::random(), SpanId::random());
+        let meta = json!({"traceparent": format!("00-{trace}-{parent}-00")});
+        let [span] = called_under(&server().trust_baggage(trusted), trace, &meta).await.try_into().expect("one span");
+        assert_eq!((span.parent(), span.is_sampled()), (Some(parent), sampled));
+    }
+}
+
+// S9
+#[tokio::test]
 async fn a_context_that_is_none_or_far_too_much_spoils_no_call() {
     let (trace, parent) = (TraceId::random(), SpanId::random());
     let flood = (0..1_000).map(|at| format!("k{at}={}", "v".repeat(100))).collect::<Vec<_>>().join(",");
@@ -169,7 +180,9 @@ async fn over_http_a_clients_span_and_the_servers_are_one_trace_with_the_session
     let [theirs] = spans_of(ours.trace_id()).try_into().expect("one span at the server");
     assert_eq!((theirs.label().as_str(), theirs.parent()), ("tool:sum", Some(ours.span_id())));
     let (ours, mut theirs) = (attributes(&ours), attributes(&theirs));
-    assert!(theirs["mcp.session.id"].as_str().is_some_and(|id| !id.is_empty()), "{theirs}");
+    // Not the id itself: over HTTP it is what lets a client into the session.
+    let id = theirs["mcp.session.id"].as_str().unwrap_or_default();
+    assert!(id.len() == 16 && id.chars().all(|c| c.is_ascii_hexdigit()), "{theirs}");
     theirs.as_object_mut().expect("an object").remove("mcp.session.id");
     assert_eq!((&ours["network.transport"], &ours), (&json!("tcp"), &theirs));
     server.shutdown().await;

@@ -3,6 +3,7 @@
 use super::{Form, Truncated};
 use crate::arguments::Problem;
 use crate::name::Name;
+use crate::text::characters;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -82,8 +83,7 @@ impl<'a> Meta<'a> {
 
     /// The size of the compact serialised data in Unicode scalars, counted when asked; 0 for an error.
     pub fn size_chars(&self) -> usize {
-        // Counting scalars costs ten times what finding out that each is a byte does.
-        if self.data.is_ascii() { self.data.len() } else { self.data.chars().count() }
+        characters(self.data)
     }
 
     /// A quarter of the size, rounded up: about what the data costs a model to read.

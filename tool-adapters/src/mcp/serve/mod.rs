@@ -122,7 +122,8 @@ impl Server {
     }
 
     /// Whether clients may say for which run and which customer they call: the `baggage` of their `_meta`. They may not
-    /// unless told, as anybody may say anything. Which span of theirs a call is part of, they always say.
+    /// unless told, as anybody may say anything. Nor may they say that a call is not sampled, which would keep it from an
+    /// exporter. Which span of theirs a call is part of, they always say.
     pub fn trust_baggage(self, yes: bool) -> Self {
         self.with(|settings| settings.trust_baggage = yes)
     }

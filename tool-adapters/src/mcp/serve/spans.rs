@@ -5,6 +5,8 @@ use super::settings::parts;
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
+use tool_core::__shared::hex;
 use tool_core::trace::{self, DistributedContext};
 
 /// Runs `work`, which answers a `tools/call`: the call's span is in the client's, and says what request it answers.
@@ -21,10 +23,17 @@ pub(super) async fn of_call<F: Future>(
 fn parent(connection: &Connection, context: &RequestContext<RoleServer>) -> DistributedContext {
     let pairs = context.meta.iter().filter_map(|(name, value)| Some((name, value.as_str()?)));
     if connection.shared.settings.trust_baggage {
-        DistributedContext::from_trusted_pairs(pairs)
-    } else {
-        DistributedContext::from_pairs(pairs)
+        return DistributedContext::from_trusted_pairs(pairs);
     }
+    let mut parent = DistributedContext::from_pairs(pairs);
+    // Nor is it for anybody to say that what is done for them is not exported.
+    parent.sampled = None;
+    parent
+}
+
+/// Which session it is, without its id: whoever has that speaks for the session.
+fn fingerprint(session: &str) -> String {
+    hex(Sha256::digest(session).get(..8).unwrap_or_default())
 }
 
 fn attributes(connection: &Connection, context: &RequestContext<RoleServer>) -> Vec<(&'static str, Value)> {
@@ -35,7 +44,7 @@ fn attributes(connection: &Connection, context: &RequestContext<RoleServer>) -> 
     }
     let http = parts(context);
     let session = http.and_then(|parts| parts.headers.get("mcp-session-id")?.to_str().ok());
-    attributes.extend(session.map(|session| ("mcp.session.id", session.into())));
+    attributes.extend(session.map(|session| ("mcp.session.id", fingerprint(session).into())));
     let transport = if http.is_some() { Some("tcp") } else { connection.transport };
     attributes.extend(transport.map(|transport| ("network.transport", transport.into())));
     attributes

@@ -3,6 +3,7 @@
 use super::window::tokens;
 use crate::runtime::session::Core;
 use crate::runtime::toolbox::Toolbox;
+use crate::text::characters;
 use crate::tool::{Mode, ToolDefinition};
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -82,10 +83,6 @@ impl Beginning {
             peak_tokens,
         }
     }
-}
-
-fn characters(text: &str) -> usize {
-    if text.is_ascii() { text.len() } else { text.chars().count() }
 }
 
 /// What a text of so many characters costs a model to read, about.

@@ -47,22 +47,19 @@ async fn finish(call: &Governed<'_>, admitted: Option<u64>, mut response: ToolRe
     response
 }
 
-#[inline]
+/// By itself, as an `async` body keeps more of what it computes in memory.
+#[inline(never)]
 fn count(call: &Governed<'_>, admitted: Option<u64>, response: &ToolResponse) {
+    let turn = admitted.unwrap_or_else(|| call.core.record.turn());
+    let answered = Answered { tool: Some(call.at), turn, ..Answered::of(response, call.began, call.text) };
+    call.core.measured.calls.add(&answered, call.policy().call_history);
     // Where a session stands in memory tells it from its neighbours.
     let by = Arc::as_ptr(call.core).addr() / size_of::<Core>();
-    let tally = call.core.toolbox.tallies.get(call.at);
-    if let Some(size) = tally.and_then(|tally| tally.count(response, call.began, by)) {
+    if let Some(tally) = call.core.toolbox.tallies.get(call.at)
+        && let Some(size) = tally.count(&answered, characters(response), by)
+    {
         large(call.tool.name(), size);
     }
-    let answered = Answered {
-        tool: Some(call.at),
-        turn: admitted.unwrap_or_else(|| call.core.record.turn()),
-        duration: response.meta().duration(),
-        error: response.error().map(|error| error.kind),
-        arguments: call.text,
-    };
-    call.core.measured.calls.add(&answered, call.policy().call_history);
     if let Some(progress) = call.scope().and_then(|scope| scope.progress.get()).filter(|progress| !progress.is_shown())
     {
         let said = progress.take();
@@ -77,15 +74,15 @@ fn count(call: &Governed<'_>, admitted: Option<u64>, response: &ToolResponse) {
 pub(super) fn count_aside(core: &Core, call: &ToolCall, began: Instant, response: &ToolResponse) {
     let tool = core.toolbox.find(call.name()).map(|(at, _)| at);
     let tally = tool.and_then(|at| core.toolbox.tallies.get(at)).map_or(&core.shared.measured.unknown, Arc::as_ref);
-    tally.count(response, began, 0);
-    let answered = Answered {
-        tool,
-        turn: core.record.turn(),
-        duration: response.meta().duration(),
-        error: response.error().map(|error| error.kind),
-        arguments: call.arguments(),
-    };
+    let answered = Answered { tool, turn: core.record.turn(), ..Answered::of(response, began, call.arguments()) };
+    tally.count(&answered, 0, 0);
     core.measured.calls.add(&answered, core.policy().call_history);
+}
+
+/// The size of the result; an error has none.
+#[inline]
+fn characters(response: &ToolResponse) -> u32 {
+    u32::try_from(response.meta().size_chars()).unwrap_or(u32::MAX)
 }
 
 /// R-M2

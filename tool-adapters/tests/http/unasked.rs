@@ -1,0 +1,99 @@
+//! Where nobody has asked for spans there are none, and a log has no keys in it.
+
+use crate::scripts::text;
+use crate::server::{Answer, Server};
+use crate::support::{chat, model, session};
+use std::fmt::{self, Write};
+use std::sync::{Arc, Mutex};
+use tool_adapters::Provider;
+use tool_adapters::agent::AgentLoop;
+use tool_core::trace;
+use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+/// Asks a model, and whether there was a span around its answer; how often its use was counted.
+async fn spans_of(answered: &str, name: Option<&'static str>) -> (bool, usize) {
+    let script = text(Provider::Anthropic, "Hello").replace(r#""model":"m""#, &format!(r#""model":"{answered}""#));
+    assert!(script.contains(answered), "{script}");
+    let server = Server::start([Answer::events(&script)]).await;
+    let seen = Arc::<Mutex<Vec<bool>>>::default();
+    let shown = Arc::clone(&seen);
+    let model = model(Provider::Anthropic, &server).on_event(move |_| {
+        shown.lock().expect("not poisoned").push(!trace::export().is_empty());
+    });
+    let mut agent = AgentLoop::new(session().await.0, model);
+    if let Some(name) = name {
+        agent = agent.named(name);
+    }
+    assert_eq!(agent.say("Hi").await.text.as_deref(), Some("Hello"));
+    let seen = seen.lock().expect("not poisoned");
+    assert!(!seen.is_empty() && seen.iter().all(|one| *one == seen[0]), "{seen:?}");
+    // What other tests leave in the process's collector is of other models.
+    let uses = trace::report().totals().models.iter().filter(|(model, _)| model.contains(answered)).count();
+    (seen[0], uses)
+}
+
+// S12
+#[tokio::test]
+async fn an_agent_without_a_name_has_no_spans_before_somebody_collects() {
+    assert_eq!(spans_of("unasked-1", None).await, (false, 0));
+}
+
+// S1
+#[tokio::test]
+async fn an_agent_with_a_name_and_one_inside_of_a_span_have_theirs() {
+    assert_eq!(spans_of("unasked-2", Some("clerk")).await, (true, 1));
+    assert_eq!(trace::section("around", spans_of("unasked-3", None)).await, (true, 1));
+}
+
+/// What is logged on the thread as a warning, or worse.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<String>>);
+
+impl Visit for Log {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        write!(self.0.lock().expect("not poisoned"), "{field}={value:?} ").expect("a text takes it");
+    }
+}
+
+impl Subscriber for Log {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() <= LevelFilter::WARN
+    }
+
+    // Spans are for an ear at INFO, of which other tests would see something.
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(LevelFilter::WARN)
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        event.record(&mut self.clone());
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+// THREATS: secrets in logs
+#[tokio::test]
+async fn an_error_that_a_stream_tells_is_logged_without_the_key_and_whatever_looks_like_one() {
+    let error = r#"{"message": "Incorrect API key provided: sk-canary. Was xai-canary0123456789?", "code": "authentication_error"}"#;
+    let server = Server::start([Answer::events(&format!("data: {{\"error\": {error}}}\n\n"))]).await;
+    let log = Log::default();
+    let _listening = tracing::subscriber::set_default(log.clone());
+    let (mut agent, _) = chat(&server).await;
+    assert!(agent.say("Hi").await.error.is_some());
+    let log = log.0.lock().expect("not poisoned");
+    assert!(log.contains("Incorrect API key provided: [key]") && !log.contains("canary"), "{log}");
+}
