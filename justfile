@@ -37,7 +37,7 @@ bench:
 
 # The fault table with its full numbers: a million sessions, names and calls.
 soak:
-    CHAOS_COUNT=1000000 cargo test --release -p tests --test chaos memory
+    CHAOS_COUNT=1000000 cargo test --release -p tests --test chaos -- memory spans
 
 # Compile time and binary size of a tool against the derives by hand; about ten minutes.
 bench-compile:

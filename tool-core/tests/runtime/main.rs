@@ -31,6 +31,7 @@ mod loops;
 mod many_attempts;
 mod metrics;
 mod metrics_content;
+mod metrics_context;
 mod metrics_logs;
 mod metrics_session;
 mod modes;

@@ -1,13 +1,13 @@
 //! What is measured of all calls of a runtime. R-M1, R-M3
 
-use super::support::{call, kind, open, runtime, text, tools};
+use super::support::{call, kind, open, runtime, tools};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tool_core::{Category, ErrorKind, Mode, Policy, Runtime, Session, ToolCall, ToolError, tool};
 
 /// Take a while, and say so many letters.
 #[tool]
-async fn speak(letters: usize, #[arg(default)] millis: u64) -> String {
+pub(crate) async fn speak(letters: usize, #[arg(default)] millis: u64) -> String {
     tokio::time::sleep(Duration::from_millis(millis)).await;
     "é".repeat(letters)
 }
@@ -25,7 +25,7 @@ fn idle() -> u8 {
 }
 
 /// Nothing is refused.
-fn free() -> Policy {
+pub(crate) fn free() -> Policy {
     Policy::text().category_budget(Category::Retrieval, None).repeated_calls(None).empty_results(None)
 }
 
@@ -269,42 +269,4 @@ async fn counting_from_many_threads_loses_nothing() {
     }
     let measured = &runtime.metrics().tools["idle"];
     assert_eq!((measured.calls, measured.characters), (8_000, 8_000));
-}
-
-// R-M4
-#[tokio::test]
-async fn a_session_begins_with_its_prompt_and_its_declarations() {
-    let session = text(tools![speak], free()).await;
-    let context = session.context();
-    assert_eq!(context.system_prompt_tokens, session.instructions().chars().count().div_ceil(4) as u64);
-    let tools = session.definitions();
-    let declared = tools
-        .iter()
-        .map(|tool| json!({"name": tool.name(), "description": tool.description(), "parameters": tool.parameters()}));
-    let declared = Value::from(declared.collect::<Vec<_>>()).to_string();
-    assert_eq!(context.tool_decl_tokens, declared.chars().count().div_ceil(4) as u64);
-    assert_eq!(context.session_init_tokens, context.system_prompt_tokens + context.tool_decl_tokens);
-    assert_eq!(context.peak_tokens, 0);
-}
-
-// R-M3, R-M4
-#[tokio::test]
-async fn the_hosts_own_prompt_takes_the_place_of_the_instructions_and_the_peak_stays() {
-    let runtime = runtime(tools![speak], free());
-    let own = runtime.session("s", Mode::Text).system_prompt("é".repeat(9).as_str()).await.expect("opens");
-    assert_eq!(own.context().system_prompt_tokens, 3);
-    for tokens in [7, 70, 30] {
-        own.observe_context(tokens);
-    }
-    assert_eq!(own.context().peak_tokens, 70);
-    let context = runtime.metrics().context;
-    assert_eq!((context.system_prompt_tokens, context.peak_tokens), (3, 70));
-    assert_eq!(context, own.context());
-    own.end().await;
-    let next = open(&runtime, "t", Mode::Voice).await;
-    next.observe_context(20);
-    // The session that was opened last, and the peak of all.
-    let context = runtime.metrics().context;
-    assert_eq!((context.tool_decl_tokens, context.peak_tokens), (next.context().tool_decl_tokens, 70));
-    assert_eq!(context.system_prompt_tokens, next.context().system_prompt_tokens);
 }

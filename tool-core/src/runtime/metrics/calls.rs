@@ -1,6 +1,7 @@
 //! The last calls of a session, in few bytes. R-M5
 
 use crate::response::{ErrorKind, ToolResponse};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -8,15 +9,15 @@ use tokio::time::Instant;
 /// The calls of one session: how many there were, and the last of them. Every call is written here, so it is written as
 /// it came: what is to be hidden of the arguments is hidden when somebody reads.
 #[derive(Default)]
-pub(crate) struct Calls(Mutex<Kept>);
-
-#[derive(Default)]
-struct Kept {
-    calls: u64,
-    errors: u64,
-    /// Call after call: a head, and the beginning of the arguments.
-    bytes: Vec<u8>,
+pub(crate) struct Calls {
+    answered: AtomicU64,
+    failed: AtomicU64,
+    kept: Mutex<Kept>,
 }
+
+/// Call after call: a head, and the beginning of the arguments.
+#[derive(Default)]
+struct Kept(Vec<u8>);
 
 /// A call that was answered.
 pub(crate) struct Answered<'a> {
@@ -68,35 +69,39 @@ const FIRST: usize = 256;
 
 impl Calls {
     fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps a call, in `most` bytes with those that came before.
     #[allow(clippy::inline_always)] // a sixth of what it costs, as measured
     #[inline(always)]
     pub(crate) fn add(&self, call: &Answered<'_>, most: usize) {
-        let text = if call.arguments.len() <= SHORT { call.arguments } else { beginning(call.arguments, most) };
-        let mut kept = self.lock();
-        kept.calls += 1;
-        kept.errors += u64::from(call.error.is_some());
-        let needed = HEAD + text.len();
-        if kept.bytes.capacity() - kept.bytes.len() < needed && !kept.make_room(needed, most) {
+        self.answered.fetch_add(1, Ordering::Relaxed);
+        if call.error.is_some() {
+            self.failed.fetch_add(1, Ordering::Relaxed);
+        }
+        if most == 0 {
             return;
         }
-        kept.bytes.extend_from_slice(&head(call, text).to_le_bytes());
-        kept.bytes.extend_from_slice(text.as_bytes());
+        let text = if call.arguments.len() <= SHORT { call.arguments } else { beginning(call.arguments, most) };
+        let needed = HEAD + text.len();
+        let mut kept = self.lock();
+        if kept.0.capacity() - kept.0.len() < needed && !kept.make_room(needed, most) {
+            return;
+        }
+        kept.0.extend_from_slice(&head(call, text).to_le_bytes());
+        kept.0.extend_from_slice(text.as_bytes());
     }
 
     /// How many calls were answered, and how many of them with an error.
     pub(super) fn counts(&self) -> (u64, u64) {
-        let kept = self.lock();
-        (kept.calls, kept.errors)
+        (self.answered.load(Ordering::Relaxed), self.failed.load(Ordering::Relaxed))
     }
 
     /// The last calls, the oldest first.
     pub(super) fn last(&self) -> Vec<KeptCall> {
         let kept = self.lock();
-        let mut rest = kept.bytes.as_slice();
+        let mut rest = kept.0.as_slice();
         std::iter::from_fn(|| {
             let (call, after) = read(rest)?;
             rest = after;
@@ -113,23 +118,23 @@ impl Kept {
         if needed > most {
             return false;
         }
-        if self.bytes.len() + needed > most {
+        if self.0.len() + needed > most {
             self.forget(needed.max(most / 2), most);
         }
-        let wanted = self.bytes.len() + needed;
-        let size = wanted.max(self.bytes.capacity() * 2).max(FIRST).min(most);
-        self.bytes.reserve_exact(size.saturating_sub(self.bytes.len()));
+        let wanted = self.0.len() + needed;
+        let size = wanted.max(self.0.capacity() * 2).max(FIRST).min(most);
+        self.0.reserve_exact(size.saturating_sub(self.0.len()));
         true
     }
 
     /// Forgets the oldest until so many bytes are free: half of all at once, so that what stays is seldom moved.
     fn forget(&mut self, free: usize, most: usize) {
         let mut gone = 0;
-        while most.saturating_sub(self.bytes.len() - gone) < free {
-            let Some([low, high]) = self.bytes.get(gone..).and_then(|rest| rest.first_chunk::<2>()) else { break };
+        while most.saturating_sub(self.0.len() - gone) < free {
+            let Some([low, high]) = self.0.get(gone..).and_then(|rest| rest.first_chunk::<2>()) else { break };
             gone += HEAD + usize::from(u16::from_le_bytes([*low, *high]));
         }
-        self.bytes.drain(..gone);
+        self.0.drain(..gone);
     }
 }
 
@@ -188,7 +193,7 @@ mod tests {
             let calls = Calls::default();
             for (number, text) in texts.iter().enumerate() {
                 calls.add(&answered(number as u64, text), most);
-                prop_assert!(calls.lock().bytes.len() <= most && calls.lock().bytes.capacity() <= most);
+                prop_assert!(calls.lock().0.len() <= most && calls.lock().0.capacity() <= most);
             }
             let kept = calls.last();
             prop_assert_eq!(calls.counts().0, texts.len() as u64);
