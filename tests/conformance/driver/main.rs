@@ -67,8 +67,8 @@ async fn obey(command: &Value) -> Answer {
         Some("parse") => events::parse(command),
         Some("encode") => messages::encode(command).await,
         Some("request") => messages::request(command).await,
-        Some("price") => prices::price(command),
-        Some("biller") => prices::biller(command),
+        Some("price") => Ok(prices::price(command)),
+        Some("biller") => Ok(prices::biller(command)),
         _ => Err("no such command".into()),
     }
 }

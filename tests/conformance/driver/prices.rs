@@ -1,13 +1,13 @@
 //! `{"do": "price", "uses": [[provider, model, second, input, cached, written, output, reasoning], ..]}`: what each costs
 //! at that second since 1970, in picodollars, or null. `{"do": "biller", "urls": [..]}`: who is paid there.
 
-use crate::{Answer, list, text};
+use crate::{list, text};
 use serde_json::{Value, json};
 use std::time::{Duration, UNIX_EPOCH};
 use tool_adapters::prices::PriceTable;
-use tool_core::trace::{ModelUse, Usage};
+use tool_core::trace::{Cost, ModelUse, Usage};
 
-pub(crate) fn price(command: &Value) -> Answer {
+pub(crate) fn price(command: &Value) -> Value {
     let table = PriceTable::builtin();
     let costs = list(&command["uses"]).iter().map(|one| {
         let count = |at: usize| one[at].as_u64().unwrap_or_default();
@@ -18,12 +18,12 @@ pub(crate) fn price(command: &Value) -> Answer {
             used = used.provider(provider.to_owned());
         }
         let cost = table.cost_at(&used, UNIX_EPOCH + Duration::from_secs(count(2)));
-        json!(cost.map(|cost| cost.picodollars()))
+        json!(cost.map(Cost::picodollars))
     });
-    Ok(costs.collect())
+    costs.collect()
 }
 
-pub(crate) fn biller(command: &Value) -> Answer {
+pub(crate) fn biller(command: &Value) -> Value {
     let table = PriceTable::builtin();
-    Ok(list(&command["urls"]).iter().map(|url| json!(table.provider_of_url(text(url)))).collect())
+    list(&command["urls"]).iter().map(|url| json!(table.provider_of_url(text(url)))).collect()
 }
