@@ -29,7 +29,7 @@ fn the_other_process_goes_on_with_the_trace() {
 #[test]
 fn what_it_cost_is_the_sum_of_its_parts() {
     let report: Value = serde_json::from_str(&printed(&["--json"])).unwrap();
-    let pico = |sum: &Value| sum["cost_picodollars"].as_u64().unwrap();
+    let pico = |sum: &Value| sum["cost"]["picodollars"].as_u64().unwrap();
     let totals = &report["totals"];
     let models = totals["models"].as_object().unwrap().values().map(pico).sum::<u64>();
     assert_eq!(pico(&totals["total"]), models);
