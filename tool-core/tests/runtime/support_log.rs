@@ -1,10 +1,11 @@
 //! What is logged on one thread, field by field.
 
 use std::fmt::{self, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber};
+use tracing::{Dispatch, Event, Level, Metadata, Subscriber};
 
 /// A line of the log.
 #[derive(Clone, Debug, Default)]
@@ -62,8 +63,39 @@ impl Subscriber for Listener {
     fn exit(&self, _: &Id) {}
 }
 
+/// Hears nothing.
+struct Deaf;
+
+impl Subscriber for Deaf {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        false
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(LevelFilter::OFF)
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, _: &Event<'_>) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
 /// What `work` logs down to a level.
 pub(crate) fn logged<F: Future>(level: Level, work: F) -> Vec<Line> {
+    // While there is one subscriber alone, a line that another thread is the first to come by is asked of that thread,
+    // which has none, and is silent from then on.
+    static SECOND: OnceLock<Dispatch> = OnceLock::new();
+    SECOND.get_or_init(|| Dispatch::new(Deaf));
     let listener = Listener { level, lines: Arc::default() };
     let lines = Arc::clone(&listener.lines);
     tracing::subscriber::with_default(listener, || {
