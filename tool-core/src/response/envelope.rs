@@ -1,6 +1,6 @@
 //! The response of a call, and its JSON.
 
-use super::meta::{EMPTY, FORM, RareMeta, SCHEMA_VERSION, Slim, form_of, micros, word_of};
+use super::meta::{EMPTY, FORM, RareMeta, SCHEMA_VERSION, Slim, form_of, milliseconds, word_of};
 use super::{ErrorBody, Form, Intent, Meta, Truncated};
 use crate::arguments::Problem;
 use serde::ser::{SerializeMap, SerializeStruct};
@@ -173,7 +173,7 @@ struct Milliseconds(Duration);
 
 impl Serialize for Milliseconds {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_f64(f64::from(micros(self.0)) / 1000.0)
+        serializer.serialize_f64(milliseconds(self.0))
     }
 }
 

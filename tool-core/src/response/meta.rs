@@ -131,6 +131,11 @@ pub(super) fn micros(duration: Duration) -> u32 {
     u32::try_from(duration.as_micros()).unwrap_or(u32::MAX)
 }
 
+/// Milliseconds with three decimals.
+pub(crate) fn milliseconds(duration: Duration) -> f64 {
+    f64::from(micros(duration)) / 1000.0
+}
+
 /// The word for a form; none for plain data, which nearly every result is.
 pub(super) fn word_of(form: Form) -> Option<&'static str> {
     match form {

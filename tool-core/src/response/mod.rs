@@ -24,7 +24,7 @@ pub use output::{Form, IntoToolOutput, ToolOutput};
 
 pub(crate) use cut::{bound, cut, narrow};
 pub(crate) use encode::{List, encode, encode_tree};
-pub(crate) use meta::{RareMeta, Slim};
+pub(crate) use meta::{RareMeta, Slim, milliseconds};
 
 /// What an internal error tells the model; its own text goes to the log.
 pub(crate) const MASKED: &str = "An internal error occurred";

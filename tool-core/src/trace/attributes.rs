@@ -4,7 +4,6 @@ use super::current::current;
 use super::in_span::Inside;
 use super::scope::{Scope, Trace};
 use super::span::is_wanted;
-use super::{collector, no_name};
 use crate::text::truncate;
 use serde_json::Value;
 use std::sync::Arc;
@@ -56,13 +55,7 @@ pub(super) fn attributed<F: Future>(attributes: Vec<(&'static str, Value)>, work
         return Inside::here(work);
     }
     let here = current();
-    let trace = match &here {
-        Some(scope) => Arc::clone(&scope.trace),
-        None => Arc::new(Trace::to(collector::of_process())),
-    };
-    let id = here.as_ref().and_then(|scope| scope.id);
-    let mut scope = Scope::new(trace, here, None, no_name());
-    scope.id = id;
+    let scope = Scope::place(Trace::at(here.as_ref()), here);
     scope.change(|own| attributes.into_iter().for_each(|(key, value)| put(&mut own.attributes, key, value)));
     scope.gives();
     Inside::new(Arc::new(scope), work)

@@ -11,7 +11,7 @@ use crate::redact::Redaction;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How many spans are kept, unless told otherwise. S10
 pub(super) const KEPT: usize = 10_000;
@@ -187,7 +187,7 @@ impl Collector {
     /// Makes this the collector of the process: of whatever is not run with one of its own. From here on calls outside
     /// any span open one too.
     pub fn install(&self) {
-        *process_wide().lock().unwrap_or_else(PoisonError::into_inner) = Some(self.clone());
+        *process_wide() = Some(self.clone());
         STARTED.store(true, Ordering::Relaxed);
     }
 
@@ -220,10 +220,10 @@ impl Collector {
     }
 
     /// Takes a span that has ended. Its scope says in whose name it spent.
-    pub(super) fn take(&self, span: SpanRecord, scope: Option<&Arc<Scope>>) {
+    pub(super) fn take(&self, span: SpanRecord, scope: &Arc<Scope>) {
         for sink in &self.0.sinks {
             // S5: telemetry that fails does not fail the tool.
-            if catch_unwind(AssertUnwindSafe(|| sink.ended_in(&span, &Around(scope)))).is_err() {
+            if catch_unwind(AssertUnwindSafe(|| sink.ended_in(&span, &Around(Some(scope))))).is_err() {
                 tracing::error!("a sink of spans panicked");
             }
         }
@@ -255,14 +255,21 @@ impl std::fmt::Debug for Collector {
 
 static STARTED: AtomicBool = AtomicBool::new(false);
 
-fn process_wide() -> &'static Mutex<Option<Collector>> {
-    static PROCESS: OnceLock<Mutex<Option<Collector>>> = OnceLock::new();
-    PROCESS.get_or_init(Mutex::default)
+/// The process's own collector, once there is one.
+static PROCESS: Mutex<Option<Collector>> = Mutex::new(None);
+
+fn process_wide() -> MutexGuard<'static, Option<Collector>> {
+    PROCESS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The collector of the process, made at its first use.
 pub(super) fn of_process() -> Collector {
-    process_wide().lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().clone()
+    process_wide().get_or_insert_default().clone()
+}
+
+/// The collector at a place: of the span there, or else the process's.
+pub(super) fn at(scope: Option<&Arc<Scope>>) -> Collector {
+    scope.map_or_else(of_process, |scope| scope.trace.collector.clone())
 }
 
 /// Whether calls outside any span open one: somebody has started or installed the process's collector.

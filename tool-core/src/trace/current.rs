@@ -32,7 +32,7 @@ pub(crate) fn current() -> Option<Arc<Scope>> {
 /// Whether the thread is in a scope.
 #[inline]
 pub(crate) fn is_inside() -> bool {
-    cfg!(feature = "trace") && EVER.load(Ordering::Relaxed) && current().is_some()
+    current().is_some()
 }
 
 /// The thread is in a scope until this is dropped.

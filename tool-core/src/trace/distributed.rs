@@ -156,11 +156,7 @@ pub(super) fn import<F: Future>(context: &DistributedContext, work: F) -> Inside
 /// What the spans under an imported context hang from.
 pub(super) fn anchor(context: &DistributedContext) -> Scope {
     let here = current();
-    // Outside of any span, what is imported goes to the process's collector.
-    let base = match &here {
-        Some(scope) => (*scope.trace).clone(),
-        None => Trace::to(super::collector::of_process()),
-    };
+    let base = (*Trace::at(here.as_ref())).clone();
     let baggage = Arc::new(carried(context, &base.baggage));
     if let (Some(trace), Some(span)) = (context.trace_id, context.span_id) {
         let trace = Trace { id: Some(trace), collector: base.collector, baggage };
@@ -169,11 +165,7 @@ pub(super) fn anchor(context: &DistributedContext) -> Scope {
         return scope;
     }
     // The same place, for somebody else.
-    let id = here.as_ref().and_then(|scope| scope.id);
-    let trace = Trace { baggage, ..base };
-    let mut scope = Scope::new(Arc::new(trace), here, None, super::no_name());
-    scope.id = id;
-    scope
+    Scope::place(Arc::new(Trace { baggage, ..base }), here)
 }
 
 /// What goes on with the trace: what the context says, or else what was so before.

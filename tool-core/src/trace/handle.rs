@@ -38,7 +38,7 @@ impl SpanHandle {
     /// Opens a span in the one that the thread is in. Where none is around it and no collector was told of, it goes to
     /// the process's own.
     pub fn open(kind: SpanKind, name: impl Into<Cow<'static, str>>) -> Self {
-        Self(open(Opening { kind, name: name.into().into(), site: 0, call_id: None }))
+        Self(open(Opening::new(kind, name.into())))
     }
 
     /// The same for a library's own work, of which nobody has asked for a span: opens one where calls of tools have

@@ -151,10 +151,7 @@ fn name_of<E>() -> &'static str {
 
 /// Runs work that is no future in a span. S1
 pub fn in_scope<T>(kind: SpanKind, name: impl Into<Cow<'static, str>>, work: impl FnOnce() -> T) -> T {
-    match open(Opening { kind, name: name.into().into(), site: 0, call_id: None }) {
-        Some(span) => span.run(work, |_| End::default()),
-        None => work(),
-    }
+    span::run_to_end(open(Opening::new(kind, name.into())), work, |_| End::default())
 }
 
 /// Tells what a model used. It counts for the nearest agent, tool or llm span that goes on; with none it is untracked.
@@ -214,7 +211,7 @@ pub fn stop() {
 
 /// The collector at this place: of the span that the thread is in, or else the process's.
 pub fn collector() -> Collector {
-    current().map_or_else(collector::of_process, |scope| scope.trace.collector.clone())
+    collector::at(current().as_ref())
 }
 
 /// What the collector at this place has.

@@ -21,6 +21,11 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
+    /// The trace at a place; outside of any span one that has not begun, of the process's collector.
+    pub(super) fn at(scope: Option<&Arc<Scope>>) -> Arc<Self> {
+        scope.map_or_else(|| Arc::new(Self::to(super::collector::of_process())), |scope| Arc::clone(&scope.trace))
+    }
+
     /// A trace that has not begun.
     pub(super) fn to(collector: Collector) -> Self {
         Self { id: None, collector, baggage: Arc::default() }
@@ -93,6 +98,14 @@ impl Scope {
             kind,
             flags: AtomicU8::new(0),
         }
+    }
+
+    /// A place of its own where `here` is: what is opened in it belongs to the span there.
+    pub(super) fn place(trace: Arc<Trace>, here: Option<Arc<Self>>) -> Self {
+        let id = here.as_ref().and_then(|scope| scope.id);
+        let mut place = Self::new(trace, here, None, super::no_name());
+        place.id = id;
+        place
     }
 
     /// This scope and those that it stands in, the nearest first.

@@ -4,7 +4,7 @@ use super::current::{current, enter};
 use super::kind::{SpanKind, SpanStatus};
 use super::record::End;
 use super::scope::Scope;
-use super::span::{Opening, Span, is_wanted, open};
+use super::span::{Opening, Span, is_wanted, open, run, run_to_end};
 use crate::name::Name;
 use pin_project_lite::pin_project;
 use std::pin::Pin;
@@ -31,7 +31,7 @@ impl Site {
         if self.is_dispatched() {
             return None;
         }
-        open(Opening { kind: SpanKind::Tool, name: Name::Static(self.name), site: 0, call_id: None })
+        open(Opening::new(SpanKind::Tool, Name::Static(self.name)))
     }
 
     /// What stands between dispatch and the body may be a section that a hook opened, but no other work.
@@ -63,18 +63,14 @@ pub(crate) const fn id_of(path: &str) -> u32 {
 }
 
 fn begin_agent(name: &'static str) -> Option<Span> {
-    open(Opening { kind: SpanKind::Agent, name: Name::Static(name), site: 0, call_id: None })
+    open(Opening::new(SpanKind::Agent, Name::Static(name)))
 }
 
 /// The body of a sync tool.
 #[inline]
 pub fn in_tool<T>(site: Site, body: impl FnOnce() -> T, ends: impl FnOnce(&T) -> End) -> T {
     let span = if is_wanted() { site.begin() } else { None };
-    let (value, span) = run(span, body);
-    if let Some(span) = span {
-        span.close(ends(&value));
-    }
-    value
+    run_to_end(span, body, ends)
 }
 
 /// The body of an async tool. This is called when the tool's future is polled first.
@@ -105,30 +101,6 @@ pub fn in_agent_async<F: Future, E: Fn(&F::Output) -> End>(name: &'static str, b
 pub fn never<T>() -> T {
     loop {
         std::hint::spin_loop();
-    }
-}
-
-/// Runs a body in a span, if there is one, and gives it back. The body is called at one place only, so that it is
-/// compiled once.
-#[inline]
-fn run<T>(span: Option<Span>, body: impl FnOnce() -> T) -> (T, Option<Span>) {
-    let mut unless = UnlessDone(span);
-    let value = {
-        let _inside = unless.0.as_ref().and_then(Span::enter);
-        body()
-    };
-    (value, unless.0.take())
-}
-
-/// Closes the span as one that panicked where the body does not come to its end.
-struct UnlessDone(Option<Span>);
-
-impl Drop for UnlessDone {
-    #[inline]
-    fn drop(&mut self) {
-        if let Some(span) = self.0.take() {
-            span.close(SpanStatus::Panicked.into());
-        }
     }
 }
 

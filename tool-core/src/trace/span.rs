@@ -22,6 +22,13 @@ pub(crate) struct Opening<'a> {
     pub(crate) call_id: Option<&'a Arc<str>>,
 }
 
+impl Opening<'_> {
+    /// Of what is no call that is dispatched.
+    pub(crate) fn new(kind: SpanKind, name: impl Into<Name>) -> Self {
+        Self { kind, name: name.into(), site: 0, call_id: None }
+    }
+}
+
 /// Whether calls have spans at this place: it is inside of one, the process collects, or the log has an ear for it.
 #[inline]
 pub(crate) fn is_wanted() -> bool {
@@ -44,10 +51,7 @@ pub(crate) fn open(opening: Opening<'_>) -> Option<Span> {
 }
 
 pub(super) fn open_in(parent: Option<Arc<Scope>>, opening: Opening<'_>) -> Span {
-    let trace = match &parent {
-        Some(parent) => begun(&parent.trace),
-        None => begun(&Arc::new(Trace::to(collector::of_process()))),
-    };
+    let trace = begun(Trace::at(parent.as_ref()));
     let log = log::span(&opening, parent.as_deref());
     let mut scope = Scope::new(trace, parent, Some(opening.kind), opening.name);
     scope.id = Some(SpanId::random());
@@ -61,11 +65,11 @@ pub(super) fn open_in(parent: Option<Arc<Scope>>, opening: Opening<'_>) -> Span 
 }
 
 /// The trace of a span that is opened in it: with an id from here on.
-fn begun(trace: &Arc<Trace>) -> Arc<Trace> {
+fn begun(trace: Arc<Trace>) -> Arc<Trace> {
     if trace.id.is_some() {
-        return Arc::clone(trace);
+        return trace;
     }
-    Arc::new(Trace { id: Some(TraceId::random()), ..(**trace).clone() })
+    Arc::new(Trace { id: Some(TraceId::random()), ..(*trace).clone() })
 }
 
 impl Span {
@@ -99,18 +103,7 @@ impl Span {
         let end = if scope.has_panicked() { End { status: SpanStatus::Panicked, ..end } } else { end };
         log::ended(&scope, &end);
         let Some(record) = SpanRecord::of(&scope, end, self.call_id.take()) else { return };
-        scope.trace.collector.take(record, Some(&scope));
-    }
-
-    /// Runs work that is no future inside it.
-    pub(crate) fn run<T>(self, work: impl FnOnce() -> T, ends: impl FnOnce(&T) -> End) -> T {
-        let mut unless = UnlessDone { span: self };
-        let value = {
-            let _inside = unless.span.enter();
-            work()
-        };
-        unless.span.end(ends(&value));
-        value
+        scope.trace.collector.take(record, &scope);
     }
 }
 
@@ -120,13 +113,36 @@ impl Drop for Span {
     }
 }
 
-/// Closes the span as one that panicked where the work inside it does not come to its end.
-struct UnlessDone {
-    span: Span,
+/// Runs work that is no future in a span, if there is one, and gives the span back. The work is called at one place only,
+/// so that it is compiled once.
+#[inline]
+pub(super) fn run<T>(span: Option<Span>, work: impl FnOnce() -> T) -> (T, Option<Span>) {
+    let mut unless = UnlessDone(span);
+    let value = {
+        let _inside = unless.0.as_ref().and_then(Span::enter);
+        work()
+    };
+    (value, unless.0.take())
 }
 
+/// The same to its end.
+#[inline]
+pub(super) fn run_to_end<T>(span: Option<Span>, work: impl FnOnce() -> T, ends: impl FnOnce(&T) -> End) -> T {
+    let (value, span) = run(span, work);
+    if let Some(span) = span {
+        span.close(ends(&value));
+    }
+    value
+}
+
+/// Closes the span as one that panicked where the work does not come to its end.
+struct UnlessDone(Option<Span>);
+
 impl Drop for UnlessDone {
+    #[inline]
     fn drop(&mut self) {
-        self.span.end(SpanStatus::Panicked.into());
+        if let Some(span) = self.0.take() {
+            span.close(SpanStatus::Panicked.into());
+        }
     }
 }

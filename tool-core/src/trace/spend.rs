@@ -5,7 +5,7 @@ use super::cost::Cost;
 use super::current::current;
 use super::kind::SpanKind;
 use super::paid::Seen;
-use super::record::{End, SpanRecord};
+use super::record::End;
 use super::scope::{Scope, Told, Trace};
 use super::span::{Opening, open_in};
 use super::usage::Usage;
@@ -158,7 +158,7 @@ impl Place {
             return None;
         }
         let scope = current();
-        let collector = scope.as_ref().map_or_else(super::collector::of_process, |scope| scope.trace.collector.clone());
+        let collector = super::collector::at(scope.as_ref());
         Some(Self { collector, scope })
     }
 
@@ -231,9 +231,7 @@ impl Place {
     /// for a customer, it has the place of a span that is opened here.
     fn new_root(&self, mut spent: Spent) {
         spent.observed = false;
-        let name = spent.used.model.clone().into();
-        let opening = Opening { kind: SpanKind::Http, name, site: 0, call_id: None };
-        let span = open_in(Some(self.root()), opening);
+        let span = open_in(Some(self.root()), Opening::new(SpanKind::Http, spent.used.model.clone()));
         if let Some(scope) = span.scope() {
             scope.change(|own| own.pay(spent, false));
         }
@@ -253,7 +251,6 @@ impl Place {
 }
 
 /// Whether nobody asked for it: it has no agent, tool or llm span around it. S7
-pub(super) fn is_untracked(span: &SpanRecord, scope: Option<&Arc<Scope>>) -> bool {
-    let is_first = |kind: SpanKind| kind.rank() == 1;
-    !is_first(span.kind()) && !scope.is_some_and(|scope| scope.chain().any(|scope| scope.kind.is_some_and(is_first)))
+pub(super) fn is_untracked(scope: &Arc<Scope>) -> bool {
+    nearest(scope).is_none()
 }

@@ -75,13 +75,13 @@ fn add_to(names: &mut BTreeMap<String, Sum>, name: &str, sum: Sum) {
 
 impl Totals {
     /// Adds what a span has of its own.
-    pub(super) fn add(&mut self, span: &SpanRecord, scope: Option<&Arc<Scope>>) {
+    pub(super) fn add(&mut self, span: &SpanRecord, scope: &Arc<Scope>) {
         let nearest = |kind| {
-            let named = scope.and_then(|scope| scope.chain().find(|scope| scope.kind == Some(kind)));
+            let named = scope.chain().find(|scope| scope.kind == Some(kind));
             named.map(|scope| scope.name.to_string())
         };
         let (agent, tool) = (nearest(SpanKind::Agent), nearest(SpanKind::Tool));
-        let untracked = is_untracked(span, scope);
+        let untracked = is_untracked(scope);
         for spent in span.spent() {
             let sum = Sum::of(spent);
             self.total.add(sum);

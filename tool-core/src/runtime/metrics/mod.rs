@@ -22,6 +22,7 @@ pub(crate) use tally::Tally;
 
 use super::handle::Shared;
 use super::session::Core;
+use crate::response::milliseconds;
 use crate::tool::Mode;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -170,12 +171,6 @@ struct Document<'a> {
     loop_detection: LoopMetrics,
     calls: BTreeMap<&'a str, u64>,
     errors: BTreeMap<&'a str, &'a BTreeMap<&'static str, u64>>,
-}
-
-/// Milliseconds with three decimals.
-pub(crate) fn milliseconds(duration: Duration) -> f64 {
-    let micros = u32::try_from(duration.as_micros()).unwrap_or(u32::MAX);
-    f64::from(micros) / 1_000.0
 }
 
 impl Serialize for Metrics {

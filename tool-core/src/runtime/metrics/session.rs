@@ -1,9 +1,10 @@
 //! What one session has done. R-M5
 
+use super::UNKNOWN;
 use super::calls::{Calls, KeptCall};
 use super::context::{ContextMetrics, Monitor};
-use super::{UNKNOWN, milliseconds};
 use crate::redact::Redaction;
+use crate::response::milliseconds;
 use crate::runtime::session::Core;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;

@@ -3,7 +3,7 @@
 use super::How;
 use crate::call::ToolCall;
 use crate::response::ToolResponse;
-use crate::runtime::metrics::milliseconds;
+use crate::response::milliseconds;
 use crate::runtime::session::Core;
 use crate::text::truncate;
 use crate::trace;

@@ -140,7 +140,7 @@ impl Collector {
         (report.dropped, report.totals) = (kept.dropped, kept.totals.clone());
         drop(kept);
         for (span, scope) in running {
-            report.totals.add(&span, Some(&scope));
+            report.totals.add(&span, &scope);
             report.running.push(span);
         }
         report

@@ -55,10 +55,7 @@ impl Spans {
     /// Runs work that is no future.
     fn run<T>(&self, work: impl FnOnce() -> T, ends: fn(&T) -> End) -> T {
         let opening = Opening { kind: SpanKind::Tool, name: self.name.clone(), site: self.site, call_id: None };
-        match span::open(opening) {
-            Some(span) => span.run(work, ends),
-            None => work(),
-        }
+        span::run_to_end(span::open(opening), work, ends)
     }
 
     /// Puts a future into a span.

@@ -60,7 +60,7 @@ impl Fixture {
         let own = (!spent.is_empty()).then(|| Arc::new(Own { spent, ..Own::default() }));
         let span = SpanRecord { nanos: took * MICRO, status, own, ..SpanRecord::of_running(scope).expect("a span") };
         scope.take();
-        self.report.totals.add(&span, Some(scope));
+        self.report.totals.add(&span, scope);
         self.report.spans.push(span);
     }
 
