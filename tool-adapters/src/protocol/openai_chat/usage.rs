@@ -3,6 +3,7 @@
 #![allow(clippy::struct_field_names)] // They are the providers'.
 
 use crate::protocol::fields::{Count, Object};
+use crate::protocol::openai_responses::Tokens;
 use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
@@ -14,9 +15,9 @@ pub(super) struct Usage {
     #[serde(default)]
     total_tokens: Count,
     #[serde(default)]
-    prompt_tokens_details: Object<Details>,
+    prompt_tokens_details: Object<Tokens>,
     #[serde(default)]
-    completion_tokens_details: Object<Details>,
+    completion_tokens_details: Object<Tokens>,
     /// What `DeepSeek` calls the cached ones.
     #[serde(default)]
     prompt_cache_hit_tokens: Count,
@@ -36,19 +37,9 @@ pub(super) struct Usage {
     reasoning_tokens: Count,
 }
 
-#[derive(Debug, Default, Deserialize)]
-struct Details {
-    #[serde(default)]
-    cached_tokens: Count,
-    #[serde(default)]
-    cache_write_tokens: Count,
-    #[serde(default)]
-    reasoning_tokens: Count,
-}
-
 impl Usage {
     pub(super) fn usage(&self) -> tool_core::runtime::Usage {
-        let none = Details::default();
+        let none = Tokens::default();
         let read = self.prompt_tokens_details.as_ref().unwrap_or(&none);
         let written = self.completion_tokens_details.as_ref().unwrap_or(&none);
         let cached = [

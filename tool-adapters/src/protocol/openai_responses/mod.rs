@@ -10,7 +10,7 @@ mod tests;
 
 pub(super) use items::{Items, item};
 pub(super) use read::{finish, own_key};
-pub(super) use wire::{Key, Response, Sent};
+pub(super) use wire::{Key, Response, Sent, Tokens};
 
 use super::Request;
 use super::codec::{Answer, Codec, Framed, Out};

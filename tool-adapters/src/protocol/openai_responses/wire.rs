@@ -125,14 +125,15 @@ pub(in crate::protocol) struct Usage {
     output_tokens_details: Object<Tokens>,
 }
 
-#[derive(Debug, Deserialize)]
-struct Tokens {
+/// Of which kinds the tokens are, in Chat Completions too.
+#[derive(Debug, Default, Deserialize)]
+pub(in crate::protocol) struct Tokens {
     #[serde(default)]
-    cached_tokens: Count,
+    pub(in crate::protocol) cached_tokens: Count,
     #[serde(default)]
-    cache_write_tokens: Count,
+    pub(in crate::protocol) cache_write_tokens: Count,
     #[serde(default)]
-    reasoning_tokens: Count,
+    pub(in crate::protocol) reasoning_tokens: Count,
 }
 
 impl Usage {
