@@ -1,7 +1,6 @@
 //! `#[agent]`: a function inside an agent's span.
 
-use crate::support::{block_on, paths};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use crate::support::{block_on, paths, statuses_of_broken};
 use tool_core::agent;
 use tool_core::trace::{self, Collector, SpanKind, SpanStatus};
 
@@ -134,14 +133,7 @@ fn brittle() -> u8 {
 // S1
 #[test]
 fn an_agent_that_panics_or_is_dropped_closes_its_span() {
-    let collector = Collector::new();
-    assert!(catch_unwind(AssertUnwindSafe(|| block_on(collector.run(fragile(true))))).is_err());
-    assert!(catch_unwind(AssertUnwindSafe(|| collector.run_sync(brittle))).is_err());
-    block_on(async {
-        let work = collector.run(fragile(false));
-        assert!(tokio::time::timeout(std::time::Duration::from_millis(1), work).await.is_err());
-    });
-    let statuses = paths(&collector).into_iter().map(|(_, status)| status).collect::<Vec<_>>();
+    let statuses = statuses_of_broken(fragile(true), brittle, fragile(false));
     assert_eq!(statuses, [SpanStatus::Panicked, SpanStatus::Panicked, SpanStatus::Cancelled]);
 }
 

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 use tool_core::trace::{Collector, SpanRecord, SpanStatus};
 use tool_core::{ErrorKind, IntoTool, RunContext, ToolContext, ToolResponse};
 
@@ -50,4 +52,19 @@ pub fn paths(collector: &Collector) -> Vec<(String, SpanStatus)> {
         (labels.join("/"), span.status())
     };
     report.spans().iter().map(path).collect()
+}
+
+/// How the spans end of an async fn that panics, a sync one that does, and an async one that is dropped.
+pub fn statuses_of_broken<T, U>(
+    panics: impl Future<Output = T>,
+    panics_at_once: impl FnOnce() -> U,
+    hangs: impl Future<Output = T>,
+) -> Vec<SpanStatus> {
+    let collector = Collector::new();
+    assert!(catch_unwind(AssertUnwindSafe(|| block_on(collector.run(panics)))).is_err());
+    assert!(catch_unwind(AssertUnwindSafe(|| collector.run_sync(panics_at_once))).is_err());
+    block_on(async {
+        assert!(tokio::time::timeout(Duration::from_millis(1), collector.run(hangs)).await.is_err());
+    });
+    paths(&collector).into_iter().map(|(_, status)| status).collect()
 }

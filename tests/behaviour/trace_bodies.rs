@@ -1,6 +1,6 @@
 //! The body of a tool inside its span: how it ends, and that it means what it meant.
 
-use crate::support::{block_on, paths};
+use crate::support::{block_on, paths, statuses_of_broken};
 use tool_core::trace::{self, Collector, SpanKind, SpanStatus};
 use tool_core::{ToolError, tool, toolset};
 
@@ -56,15 +56,7 @@ fn brittle() -> u8 {
 // S1
 #[test]
 fn a_direct_call_that_panics_or_is_dropped_closes_its_span() {
-    use std::panic::{AssertUnwindSafe, catch_unwind};
-    let collector = Collector::new();
-    assert!(catch_unwind(AssertUnwindSafe(|| block_on(collector.run(fragile(true))))).is_err());
-    assert!(catch_unwind(AssertUnwindSafe(|| collector.run_sync(brittle))).is_err());
-    block_on(async {
-        let work = collector.run(fragile(false));
-        assert!(tokio::time::timeout(std::time::Duration::from_millis(1), work).await.is_err());
-    });
-    let statuses = paths(&collector).into_iter().map(|(_, status)| status).collect::<Vec<_>>();
+    let statuses = statuses_of_broken(fragile(true), brittle, fragile(false));
     assert_eq!(statuses, [SpanStatus::Panicked, SpanStatus::Panicked, SpanStatus::Cancelled]);
 }
 

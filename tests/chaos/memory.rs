@@ -1,9 +1,8 @@
 //! THREATS "1 million short sessions: memory flat" and "a million invented tool names". Each is measured in a process of
 //! its own. `CHAOS_COUNT=1000000` makes them as many as they are named for; a tenth of that shows a leak as well.
 
-use crate::support::{block_on, call, kind, open_policy, runtime, tools};
+use crate::support::{block_on, call, kind, open_policy, run_alone, runtime, tools};
 use serde_json::json;
-use std::process::Command;
 use tool_core::{ErrorKind, Mode, Runtime, ToolCall, tool};
 
 /// Answer.
@@ -62,14 +61,7 @@ fn measured() {
 }
 
 fn stays_flat(what: &str) {
-    let output = Command::new(std::env::current_exe().expect("this test"))
-        .args(["--exact", "memory::measured", "--nocapture"])
-        .env(MEASURE, what)
-        .output()
-        .expect("runs");
-    let said = String::from_utf8_lossy(&output.stdout);
-    println!("{said}");
-    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    run_alone("memory::measured", &[(MEASURE, what)]);
 }
 
 // R-I3, THREATS

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use std::future::Future;
 use std::pin::Pin;
+use std::process::Command;
 use std::sync::Once;
 use std::task::{Context, Poll};
 use tool_core::{
@@ -85,4 +86,16 @@ pub fn quiet() {
             }
         }));
     });
+}
+
+/// Runs one test of this binary in a process of its own, and shows what it says.
+pub(crate) fn run_alone(test: &str, settings: &[(&str, &str)]) {
+    let output = Command::new(std::env::current_exe().expect("this test"))
+        .args(["--exact", test, "--nocapture"])
+        .envs(settings.iter().copied())
+        .output()
+        .expect("runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    println!("{said}");
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
 }

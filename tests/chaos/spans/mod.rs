@@ -14,10 +14,9 @@ mod tools;
 mod watch;
 mod world;
 
-use crate::support::{on_threads, open_policy, quiet, runtime};
+use crate::support::{on_threads, open_policy, quiet, run_alone, runtime};
 use check::Found;
 use plan::Planner;
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::unbounded_channel;
@@ -94,16 +93,8 @@ fn holds(how: &str) {
     let (seed, count) = (number("CHAOS_SEED").unwrap_or(1), number("CHAOS_COUNT").unwrap_or(TREES));
     for round in 0..count.div_ceil(TREES) {
         let trees = TREES.min(count - round * TREES);
-        let output = Command::new(std::env::current_exe().expect("this test"))
-            .args(["--exact", "spans::measured", "--nocapture"])
-            .env(MEASURE, how)
-            .env("CHAOS_SEED", (seed + round).to_string())
-            .env("CHAOS_COUNT", trees.to_string())
-            .output()
-            .expect("runs");
-        let said = String::from_utf8_lossy(&output.stdout);
-        println!("{said}");
-        assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+        let (seed, count) = ((seed + round).to_string(), trees.to_string());
+        run_alone("spans::measured", &[(MEASURE, how), ("CHAOS_SEED", &seed), ("CHAOS_COUNT", &count)]);
     }
 }
 
