@@ -30,6 +30,8 @@ mod names;
 pub mod observe;
 #[cfg(feature = "otel")]
 pub mod otel;
+#[cfg(any(feature = "cli", feature = "otel"))]
+mod plain;
 pub mod prices;
 pub mod protocol;
 mod provider;

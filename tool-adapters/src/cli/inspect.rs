@@ -1,13 +1,13 @@
 //! `list`, `manifest` and `check`: the tools, looked at.
 
 use super::arguments::{Check, Manifest};
-use super::output::plain;
 use super::status::Stop;
 use super::table::table;
 use super::{Io, Status};
 use crate::check::{Severity, check_for};
 use crate::declare::DeclareOptions;
 use crate::manifest;
+use crate::plain::plain;
 use crate::provider::Provider;
 use serde::Serialize;
 use serde_json::Value;

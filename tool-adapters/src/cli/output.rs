@@ -1,8 +1,8 @@
 //! The streams of a command.
 
 use super::status::{Status, Stop};
+use crate::plain::plain;
 use serde::Serialize;
-use std::borrow::Cow;
 use std::io::{BufRead, Write};
 
 /// The streams of a command, and whether a person reads the output.
@@ -54,13 +54,4 @@ impl Io<'_> {
             Err(error) => Stop::Output(error).tell(self).max(status),
         }
     }
-}
-
-/// Without control characters, which a terminal would obey.
-pub(super) fn plain(text: &str) -> Cow<'_, str> {
-    if !text.contains(char::is_control) {
-        return Cow::Borrowed(text);
-    }
-    let escaped = text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() });
-    Cow::Owned(escaped.collect())
 }

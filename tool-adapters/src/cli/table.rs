@@ -1,6 +1,6 @@
 //! Tables for a terminal.
 
-use super::output::plain;
+use crate::plain::plain;
 use std::fmt::Write;
 
 /// The rows under their headings, each column as wide as it has to be.

@@ -3,14 +3,7 @@
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tool_core::__shared::PrometheusText;
-use tool_core::trace::{Cost, Sum, Totals};
-
-/// Dollars, exactly.
-fn dollars(cost: Cost) -> String {
-    const DOLLAR: u64 = 1_000_000_000_000;
-    let picodollars = cost.picodollars();
-    format!("{}.{:012}", picodollars / DOLLAR, picodollars % DOLLAR)
-}
+use tool_core::trace::{Sum, Totals};
 
 pub(super) fn prometheus(totals: &Totals) -> String {
     let mut text = PrometheusText::default();
@@ -21,7 +14,7 @@ pub(super) fn prometheus(totals: &Totals) -> String {
         "What models and services have cost; untracked is what no agent, tool or question has asked for.",
     );
     for (tracked, sum) in [("true", &totals.tracked), ("false", &totals.untracked)] {
-        text.line(name, &[("tracked", tracked)], dollars(sum.cost));
+        text.line(name, &[("tracked", tracked)], sum.cost.decimal());
     }
     let families = [
         ("tool_cost_by_agent_dollars_total", "agent", "What was spent for an agent.", &totals.agents),
@@ -31,7 +24,7 @@ pub(super) fn prometheus(totals: &Totals) -> String {
     for (name, label, help, sums) in families {
         text.family(name, "counter", help);
         for (value, sum) in sums {
-            text.line(name, &[(label, value)], dollars(sum.cost));
+            text.line(name, &[(label, value)], sum.cost.decimal());
         }
     }
     tokens(&mut text, &totals.models);

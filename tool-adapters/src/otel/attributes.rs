@@ -1,8 +1,8 @@
 //! What is said of a span.
 
 use super::names;
+use crate::plain::plain;
 use opentelemetry::{Array, KeyValue, StringValue, Value};
-use std::borrow::Cow;
 use tool_core::trace::{Around, SpanKind, SpanRecord, SpanStatus, Spent, Usage};
 
 /// Attributes in the order in which they came; a later one takes the place of an earlier one of the same name.
@@ -26,22 +26,6 @@ impl Attributes {
     fn count(&mut self, key: &'static str, count: u64) {
         self.put(key, i64::try_from(count).unwrap_or(i64::MAX));
     }
-}
-
-/// Without control characters: what a model or a host made up ends in somebody's terminal.
-pub(super) fn plain(text: &str) -> Cow<'_, str> {
-    if !text.contains(char::is_control) {
-        return Cow::Borrowed(text);
-    }
-    let mut escaped = String::with_capacity(text.len() + 8);
-    for character in text.chars() {
-        if character.is_control() {
-            escaped.extend(character.escape_default());
-        } else {
-            escaped.push(character);
-        }
-    }
-    Cow::Owned(escaped)
 }
 
 /// What went wrong, one of few; `None` where nothing did.

@@ -1,7 +1,8 @@
 //! The histograms.
 
-use super::attributes::{error_type, plain, provider};
+use super::attributes::{error_type, provider};
 use super::names;
+use crate::plain::plain;
 use opentelemetry::metrics::{Histogram, Meter};
 use opentelemetry::{KeyValue, Value};
 use tool_core::trace::{Around, SpanKind, SpanRecord, Spent};

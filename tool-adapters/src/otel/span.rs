@@ -1,6 +1,7 @@
 //! A span of ours as the SDK hands it to its exporters: with our ids.
 
-use super::attributes::{self, error_type, plain};
+use super::attributes::{self, error_type};
+use crate::plain::plain;
 use opentelemetry::InstrumentationScope;
 use opentelemetry::trace::{SpanContext, SpanId, SpanKind as Kind, Status, TraceFlags, TraceId, TraceState};
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};

@@ -55,6 +55,16 @@ impl Cost {
         self.0 as f64 / DOLLAR as f64
     }
 
+    /// In dollars, exactly, with all twelve places.
+    ///
+    /// ```
+    /// # use tool_core::trace::Cost;
+    /// assert_eq!(Cost::micros(2_500_000).decimal(), "2.500000000000");
+    /// ```
+    pub fn decimal(self) -> String {
+        format!("{}.{:012}", self.0 / DOLLAR, self.0 % DOLLAR)
+    }
+
     /// Whether it is nothing.
     pub const fn is_zero(self) -> bool {
         self.0 == 0

@@ -75,10 +75,7 @@ pub(super) fn counted(number: u64, what: &str) -> String {
 
 /// An amount in dollars, exactly: `0.000185`.
 pub(super) fn dollars(cost: Cost) -> String {
-    const DOLLAR: u64 = 1_000_000_000_000;
-    let text = format!("{}.{:012}", cost.picodollars() / DOLLAR, cost.picodollars() % DOLLAR);
-    let short = text.trim_end_matches('0').trim_end_matches('.');
-    short.to_owned()
+    cost.decimal().trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// What a sum costs, with a `+` where some of it has no known price.
