@@ -38,6 +38,8 @@ pub mod __shared;
 extern crate self as tool_core;
 
 pub mod actions;
+#[cfg(feature = "agents")]
+pub mod agents;
 mod arguments;
 mod call;
 mod canonical;
@@ -60,10 +62,15 @@ mod timestamp;
 mod tool;
 pub mod trace;
 
+#[cfg(feature = "agents")]
+pub use agents::{AgentError, AgentErrorKind, AgentToolStore, AgentTools, Agents};
 pub use arguments::{Coercions, Problem};
 pub use call::{Arguments, ToolCall};
 pub use compare::Fingerprint;
-pub use configure::{Auth, Configure, OAuth2, ToolsetMetadata};
+pub use configure::{
+    AccessToken, Auth, Configure, ConfigureError, Configured, OAuth2, Secret, SecretDocument, TokenSource, ToolsetFactory,
+    ToolsetMetadata,
+};
 pub use context::{Registry, RegistryError, RegistryErrors, SetupFailure, ToolContext, ToolContextBuilder};
 pub use guide::{Guide, GuideExample};
 pub use redact::Redaction;
