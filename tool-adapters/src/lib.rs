@@ -5,6 +5,8 @@
 
 #[cfg(any(feature = "http", feature = "websocket"))]
 pub mod agent;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub mod agents;
 #[cfg(feature = "async-openai")]
 pub mod async_openai;
 pub mod check;
@@ -27,6 +29,8 @@ pub mod mcp;
 pub mod metrics;
 #[cfg(any(feature = "mcp", feature = "metrics"))]
 mod names;
+#[cfg(feature = "oauth2")]
+pub mod oauth2;
 pub mod observe;
 #[cfg(feature = "otel")]
 pub mod otel;

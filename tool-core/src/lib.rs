@@ -68,8 +68,8 @@ pub use arguments::{Coercions, Problem};
 pub use call::{Arguments, ToolCall};
 pub use compare::Fingerprint;
 pub use configure::{
-    AccessToken, Auth, Configure, ConfigureError, Configured, OAuth2, Secret, SecretDocument, TokenSource, ToolsetFactory,
-    ToolsetMetadata,
+    AccessToken, Auth, BasicAuth, Configure, ConfigureError, Configured, OAuth2, Secret, SecretDocument, TokenSource,
+    ToolsetFactory, ToolsetMetadata,
 };
 pub use context::{Registry, RegistryError, RegistryErrors, SetupFailure, ToolContext, ToolContextBuilder};
 pub use guide::{Guide, GuideExample};

@@ -7,6 +7,9 @@ pub use crate::text::hex;
 
 use crate::response::{ErrorKind, ToolError};
 
+#[cfg(feature = "agents")]
+pub use crate::agents::shared::{agent_error, open_text, seal_text};
+
 /// The error of a model that nobody listens to any longer.
 pub fn cancelled(message: impl Into<String>) -> ToolError {
     ToolError::new(ErrorKind::Cancelled, message, false)

@@ -142,7 +142,7 @@ impl ToolsetActions {
     /// Tools that stand in no toolset; nothing where there are none.
     pub(crate) fn of_functions<'a>(tools: impl Iterator<Item = &'a ToolDefinition>) -> Option<Self> {
         let actions = tools.map(Action::of).collect::<Vec<_>>();
-        (!actions.is_empty()).then(|| Self::new(ToolsetMetadata::new(FUNCTIONS, None, "", None), actions))
+        (!actions.is_empty()).then(|| Self::new(ToolsetMetadata::new(FUNCTIONS, ""), actions))
     }
 }
 
@@ -158,7 +158,8 @@ impl ToolContext {
             listed.extend(tools.iter().map(|tool| tool.name()));
             if !tools.is_empty() {
                 let actions = tools.into_iter().map(|tool| Action::of(tool.definition())).collect();
-                let metadata = ToolsetMetadata::new(toolset.id(), toolset.title(), toolset.description(), None);
+                let metadata = ToolsetMetadata::new(toolset.id(), toolset.description());
+                let metadata = toolset.title().map(|title| metadata.clone().titled(title)).unwrap_or(metadata);
                 all.push(ToolsetActions::new(metadata, actions));
             }
         }

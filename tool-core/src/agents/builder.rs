@@ -33,6 +33,12 @@ impl AgentsBuilder {
     /// The agents, or every problem with the toolsets that are linked in.
     pub fn build(self) -> Result<Agents, RegistryErrors> {
         let Self { store, keys, refresher } = self;
-        Ok(Agents(Arc::new(Shared { store, keys, catalog: Catalog::default(), refresher })))
+        Ok(Agents(Arc::new(Shared {
+            store,
+            keys,
+            catalog: Catalog::discover(Vec::new())?,
+            refresher,
+            refreshes: Arc::default(),
+        })))
     }
 }

@@ -47,6 +47,8 @@ pub enum AgentErrorKind {
     InvalidConfig(Vec<Problem>),
     /// The secrets do not fit the toolset's schema: every problem, by place and kind, without values.
     InvalidSecrets(Vec<Problem>),
+    /// Several things at once are wrong with what was to be written: each of them.
+    Several(Vec<Self>),
     /// There is no key to open the secrets with.
     MissingKey,
     /// The secrets are sealed under a key that is not there.
@@ -105,6 +107,7 @@ impl From<KeyError> for AgentErrorKind {
             KeyError::Wrong { key } => Self::WrongKey { key },
             KeyError::Tampered => Self::Tampered,
             KeyError::Missing | KeyError::Unset(_) => Self::MissingKey,
+            KeyError::TooLong { .. } => Self::Failed(ToolError::permanent(error.to_string())),
             KeyError::File { .. } | KeyError::Malformed(_) | KeyError::Random => {
                 Self::Failed(ToolError::internal(error.to_string()))
             }
@@ -117,6 +120,9 @@ impl From<ConfigureError> for AgentErrorKind {
         match error {
             ConfigureError::Config(problems) => Self::InvalidConfig(problems),
             ConfigureError::Secrets(problems) => Self::InvalidSecrets(problems),
+            ConfigureError::Both { config, secrets } => {
+                Self::Several(vec![Self::InvalidConfig(config), Self::InvalidSecrets(secrets)])
+            }
             ConfigureError::Failed(error) => Self::Failed(error),
         }
     }
@@ -140,7 +146,7 @@ impl fmt::Display for AgentErrorKind {
         };
         let list = |f: &mut fmt::Formatter<'_>, what: &str, problems: &[Problem]| {
             f.write_str(what)?;
-            problems.iter().try_for_each(|problem| write!(f, "\n- {problem}"))
+            problems.iter().try_for_each(|problem| write!(f, "\n- {}", problem.in_settings()))
         };
         match self {
             Self::NotConfigured => f.write_str("it is not configured; add a record of it first"),
@@ -156,6 +162,10 @@ impl fmt::Display for AgentErrorKind {
             }
             Self::InvalidConfig(problems) => list(f, "its settings do not fit:", problems),
             Self::InvalidSecrets(problems) => list(f, "its secrets do not fit:", problems),
+            Self::Several(all) => {
+                let mut separator = "";
+                all.iter().try_for_each(|kind| write!(f, "{}{kind}", std::mem::replace(&mut separator, "\n")))
+            }
             Self::MissingKey => write!(f, "{}", KeyError::Missing),
             Self::UnknownKey { key } => write!(f, "{}", KeyError::Unknown { key: key.clone() }),
             Self::WrongKey { key } => write!(f, "{}", KeyError::Wrong { key: key.clone() }),

@@ -6,11 +6,17 @@
 
 mod builder;
 mod catalog;
+mod connect;
 mod error;
+mod grant;
 mod keys;
 mod memory;
 mod record;
+mod rotation;
 mod seal;
+#[doc(hidden)]
+pub(crate) mod shared;
+mod settings;
 mod store;
 mod tokens;
 
@@ -19,9 +25,9 @@ pub use error::{AgentError, AgentErrorKind};
 pub use keys::{KeyError, Keyring, SealedSecrets};
 pub use memory::MemoryAgentToolStore;
 pub use record::{AgentRecords, AgentSummary, AgentTools, UnreadableRow};
-pub use store::{
-    AgentStoreError, AgentToolStore, Expected, IntoAgentToolStore, RecordWrite, SealedRow, SecretsWrite,
-};
+pub use settings::RecordDraft;
+pub use rotation::{Rotation, RunningRotation};
+pub use store::{AgentStoreError, AgentToolStore, Expected, IntoAgentToolStore, RecordWrite, SealedRow, SecretsWrite};
 pub use tokens::{RefreshError, TokenRefresher, Tokens};
 
 use catalog::Catalog;
@@ -38,6 +44,8 @@ struct Shared {
     catalog: Catalog,
     /// Who refreshes the tokens of OAuth 2 grants.
     refresher: Option<Arc<dyn TokenRefresher>>,
+    /// The refreshes that are under way.
+    refreshes: Arc<grant::Refreshes>,
 }
 
 impl Agents {

@@ -43,6 +43,11 @@ impl AgentTools {
     }
 }
 
+/// Whether a text can be the id of an agent or the name of a toolset.
+pub(super) fn is_id(text: &str) -> bool {
+    (1..=512).contains(&text.len()) && !text.contains(char::is_control)
+}
+
 /// All records of an agent, as they were at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]

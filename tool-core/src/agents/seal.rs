@@ -15,6 +15,8 @@ pub(super) type Check = [u8; CHECK];
 const NONCE: usize = 24;
 /// The form of the bytes.
 const FORM: u8 = 1;
+/// What is added to the secrets: form, check, nonce and tag.
+pub(super) const OVERHEAD: usize = 1 + CHECK + NONCE + 16;
 
 /// Tells a key from another of the same id, and says nothing of it.
 pub(super) fn check(key: &[u8; KEY], id: &str) -> Check {

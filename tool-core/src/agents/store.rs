@@ -30,12 +30,7 @@ pub trait AgentToolStore: Send + Sync + 'static {
     fn write<'a>(&'a self, write: &'a RecordWrite) -> Operation<'a, Result<u64, AgentStoreError>>;
 
     /// Removes a record, if it still has that version. The agent's version goes one up.
-    fn remove<'a>(
-        &'a self,
-        agent: &'a str,
-        tool: &'a str,
-        version: u64,
-    ) -> Operation<'a, Result<(), AgentStoreError>>;
+    fn remove<'a>(&'a self, agent: &'a str, tool: &'a str, version: u64) -> Operation<'a, Result<(), AgentStoreError>>;
 
     /// The agents that have records, by id, those after `after`.
     fn agents<'a>(

@@ -1,9 +1,15 @@
 //! The tokens of OAuth 2 grants, as they stand in a toolset's secrets, and who refreshes them.
 
 use crate::Timestamp;
-use crate::configure::{OAuth2, Secret};
+use crate::configure::{OAuth2, Secret, SecretDocument};
+use serde_json::{Map, Value};
 use std::fmt;
 use std::pin::Pin;
+
+const ACCESS: &str = "access_token";
+const REFRESH: &str = "refresh_token";
+const EXPIRES: &str = "expires_at";
+const SCOPE: &str = "scope";
 
 /// What a grant gave.
 ///
@@ -27,6 +33,55 @@ impl Tokens {
     pub fn new(access: impl Into<Secret>) -> Self {
         Self { access: access.into(), refresh: None, expires_at: None, scope: None }
     }
+
+    /// The tokens among a toolset's secrets; nothing where there is neither of the two. `expires_at` may be a number of
+    /// seconds since 1970 too, as other programs write it.
+    pub fn of(secrets: &SecretDocument) -> Option<Self> {
+        secrets.with_value(|value| {
+            let text = |name: &str| value.get(name)?.as_str().filter(|text| !text.is_empty());
+            let expires_at = value.get(EXPIRES).and_then(|at| match at {
+                Value::String(text) => text.parse().ok(),
+                other => jiff::Timestamp::from_second(other.as_i64()?).ok().map(Timestamp),
+            });
+            let (access, refresh) = (text(ACCESS), text(REFRESH).map(Secret::from));
+            (access.is_some() || refresh.is_some()).then(|| Self {
+                access: access.unwrap_or_default().into(),
+                refresh,
+                expires_at,
+                scope: text(SCOPE).map(str::to_owned),
+            })
+        })?
+    }
+
+    /// The secrets with these tokens in the place of theirs, and all else as it was. Nothing where the secrets are no
+    /// JSON object.
+    pub fn put_into(&self, secrets: &SecretDocument) -> Option<SecretDocument> {
+        // The copy is wiped by `from_value`, what it was made of by `with_value`.
+        let Some(Value::Object(mut members)) = secrets.with_value(Clone::clone) else { return None };
+        let mut put = |name: &str, text: Option<String>| set(&mut members, name, text);
+        put(ACCESS, Some(self.access.expose().to_owned()));
+        put(REFRESH, self.refresh.as_ref().map(|refresh| refresh.expose().to_owned()));
+        put(EXPIRES, self.expires_at.map(|at| at.to_string()));
+        put(SCOPE, self.scope.clone());
+        Some(SecretDocument::from_value(Value::Object(members)))
+    }
+
+    /// What a refresh leaves out stays what it was.
+    pub(super) fn after(mut self, before: &Self) -> Self {
+        self.refresh = self.refresh.filter(|token| !token.is_empty()).or_else(|| before.refresh.clone());
+        self.scope = self.scope.or_else(|| before.scope.clone());
+        self
+    }
+}
+
+/// Puts a text in the place of what is wiped.
+fn set(members: &mut Map<String, Value>, name: &str, text: Option<String>) {
+    let before = match text {
+        Some(text) => members.insert(name.to_owned(), Value::String(text)),
+        None => members.shift_remove(name),
+    };
+    // Wipes it.
+    drop(before.map(SecretDocument::from_value));
 }
 
 /// Gets new tokens for old ones: `tool-adapters` has one (feature `oauth2`).

@@ -65,7 +65,7 @@ impl<'a> Walker<'a> {
 }
 
 /// A branch as a schema of its own, with the definitions that it may refer to.
-fn standalone(branch: &Value, root: &Value) -> Option<jsonschema::Validator> {
+pub(super) fn standalone(branch: &Value, root: &Value) -> Option<jsonschema::Validator> {
     let mut schema = Map::new();
     for definitions in ["$defs", "definitions"] {
         if let Some(there) = root.get(definitions) {

@@ -8,7 +8,9 @@
 
 mod branches;
 mod coerce;
+mod defaults;
 mod exact;
+mod known;
 mod lossless;
 mod nearest;
 mod prepare;
@@ -16,6 +18,9 @@ mod problem;
 mod read;
 mod report;
 mod shapes;
+#[cfg(feature = "agents")]
+mod soundness;
+mod subject;
 mod validate;
 mod validator;
 mod view;
@@ -26,10 +31,14 @@ mod tests;
 
 pub use coerce::Coercions;
 pub(crate) use coerce::coerce;
+pub(crate) use defaults::fill;
 pub(crate) use nearest::nearest;
 pub(crate) use prepare::{CONFIRM_DUPLICATE, Prepared, prepare};
 pub use problem::Problem;
 pub(crate) use read::{Caps, open};
 pub(crate) use report::report;
-pub(crate) use validate::validate;
+#[cfg(feature = "agents")]
+pub(crate) use soundness::{may_be_object, wrong_defaults};
+pub(crate) use subject::Subject;
+pub(crate) use validate::{unknown_name, validate, validate_as};
 pub(crate) use validator::Validator;

@@ -34,6 +34,16 @@ impl Problem {
         Self::new(pointer, "", format!("refused: {why}"))
     }
 
+    /// The line as it stands under a heading that says what it is about.
+    pub(crate) fn in_settings(&self) -> String {
+        if self.pointer.is_empty() { self.text() } else { self.to_string() }
+    }
+
+    /// Whether it says that nothing stands at this place.
+    pub(crate) fn is_missing(&self, pointer: &str) -> bool {
+        self.pointer == pointer && self.got == MISSING
+    }
+
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self

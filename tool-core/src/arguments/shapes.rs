@@ -1,7 +1,7 @@
 //! A value that fits none of several shapes: which of them was meant, and what is wrong by that one.
 
 use super::validate::Reporter;
-use super::{Problem, words};
+use super::{Problem, Subject, words};
 use crate::pointer::child;
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
@@ -18,7 +18,7 @@ pub(super) fn report(reporter: &mut Reporter<'_>, error: &ValidationError<'_>, b
         reporter.missing_in(&Value::Null, at, name);
         return;
     }
-    if let Some(problem) = wrong_tag(at, branches).or_else(|| missing_tag(at, schemas, branches)) {
+    if let Some(problem) = wrong_tag(reporter.subject, at, branches).or_else(|| missing_tag(at, schemas, branches)) {
         reporter.problems.push(problem);
         return;
     }
@@ -29,7 +29,7 @@ pub(super) fn report(reporter: &mut Reporter<'_>, error: &ValidationError<'_>, b
         return;
     }
     let expected = words::alternatives(schemas.iter().map(|schema| words::schema(schema, reporter.root)));
-    reporter.problems.push(Problem::new(at, expected, words::value(error.instance())));
+    reporter.problems.push(Problem::new(at, expected, reporter.subject.value(error.instance())));
 }
 
 /// A parameter with aliases is required by `anyOf: [{required: [name]}, {required: [alias]}]`.
@@ -44,13 +44,13 @@ fn first_of_required_names(schemas: &[Value]) -> Option<&str> {
 }
 
 /// All branches name a constant for the same property, and the value has another.
-fn wrong_tag(at: &str, branches: &Branches) -> Option<Problem> {
+fn wrong_tag(subject: Subject, at: &str, branches: &Branches) -> Option<Problem> {
     let tag = |errors: &Vec<ValidationError<'static>>| {
         errors.iter().find_map(|error| match error.kind() {
             Kind::Constant { expected_value } if is_child(at, error.instance_path().as_str()) => Some((
                 error.instance_path().as_str().to_owned(),
                 expected_value.as_ref().clone(),
-                words::value(error.instance()),
+                subject.value(error.instance()),
             )),
             _ => None,
         })

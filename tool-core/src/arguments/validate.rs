@@ -1,22 +1,26 @@
 //! What the validator found, in words for a model.
 
-use super::{Problem, Validator, nearest, shapes, words};
+use super::{Problem, Subject, Validator, known, nearest, shapes, words};
 use crate::pointer::child;
-use crate::schema::walk;
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value;
 
 /// Every problem of the value, sorted by place. None where the schema accepts it.
 pub(crate) fn validate(validator: &Validator, value: &Value) -> Vec<Problem> {
+    validate_as(Subject::Arguments, validator, value)
+}
+
+/// The same of something else than arguments, with its values shown as far as they may be.
+pub(crate) fn validate_as(subject: Subject, validator: &Validator, value: &Value) -> Vec<Problem> {
     let compiled = match validator.compiled() {
         Ok(compiled) => compiled,
-        Err(reason) => return vec![Problem::new("", "", format!("the tool's schema does not compile: {reason}"))],
+        Err(reason) => return vec![Problem::new("", "", format!("{} does not compile: {reason}", subject.schema()))],
     };
     if compiled.is_valid(value) {
         return Vec::new();
     }
-    let mut reporter = Reporter { root: validator.schema(), problems: Vec::new() };
+    let mut reporter = Reporter { root: validator.schema(), subject, problems: Vec::new() };
     for error in compiled.iter_errors(value) {
         reporter.error(&error);
     }
@@ -25,8 +29,15 @@ pub(crate) fn validate(validator: &Validator, value: &Value) -> Vec<Problem> {
     reporter.problems
 }
 
+/// The problem with a top-level name that the schema has no place for; nothing where it has one.
+pub(crate) fn unknown_name(subject: Subject, schema: &Value, name: &str) -> Option<Problem> {
+    let reporter = Reporter { root: schema, subject, problems: Vec::new() };
+    (!known::takes(schema, name)).then(|| reporter.unknown_in(schema, "", name))
+}
+
 pub(super) struct Reporter<'a> {
     pub(super) root: &'a Value,
+    pub(super) subject: Subject,
     pub(super) problems: Vec<Problem>,
 }
 
@@ -43,8 +54,9 @@ impl<'a> Reporter<'a> {
             Kind::AnyOf { context } | Kind::OneOfNotValid { context } => shapes::report(self, error, context),
             Kind::Enum { options } => {
                 let values = options.as_array().map(Vec::as_slice).unwrap_or_default();
-                let problem = Problem::new(at, words::one_of(values), words::value(error.instance()));
-                self.problems.push(with_nearest(problem, error.instance(), values));
+                let problem = Problem::new(at, words::one_of(values), self.subject.value(error.instance()));
+                let guessed = if self.subject.may_guess() { error.instance() } else { &Value::Null };
+                self.problems.push(with_nearest(problem, guessed, values));
             }
             Kind::PropertyNames { error: inner } => {
                 let name = inner.instance().as_str().unwrap_or_default();
@@ -62,9 +74,9 @@ impl<'a> Reporter<'a> {
     /// Where one place of the arguments breaks one simple rule: what was expected, and what is there.
     fn plain(&self, error: &ValidationError<'_>, kind: &Kind) -> (String, String) {
         let instance = error.instance();
-        let value = words::value(instance);
-        let characters = || words::counted(length(instance), "character");
-        let items = || words::counted(length(instance), "item");
+        let value = self.subject.value(instance);
+        let characters = |limit| self.subject.counted(instance, "character", limit);
+        let items = |limit| self.subject.counted(instance, "item", limit);
         match kind {
             Kind::Type { .. } => (words::schema(self.schema_of(error), self.root), value),
             Kind::Minimum { limit } => (format!("a number of at least {limit}"), value),
@@ -72,14 +84,19 @@ impl<'a> Reporter<'a> {
             Kind::ExclusiveMinimum { limit } => (format!("a number above {limit}"), value),
             Kind::ExclusiveMaximum { limit } => (format!("a number below {limit}"), value),
             Kind::MultipleOf { multiple_of } => (format!("a multiple of {multiple_of}"), value),
-            Kind::MinLength { limit } => (format!("at least {}", words::counted(*limit, "character")), characters()),
-            Kind::MaxLength { limit } => (format!("at most {}", words::counted(*limit, "character")), characters()),
-            Kind::MinItems { limit } => (format!("at least {}", words::counted(*limit, "item")), items()),
-            Kind::MaxItems { limit } => (format!("at most {}", words::counted(*limit, "item")), items()),
+            Kind::MinLength { limit } => {
+                (format!("at least {}", words::counted(*limit, "character")), characters(*limit))
+            }
+            Kind::MaxLength { limit } => {
+                (format!("at most {}", words::counted(*limit, "character")), characters(*limit))
+            }
+            Kind::MinItems { limit } => (format!("at least {}", words::counted(*limit, "item")), items(*limit)),
+            Kind::MaxItems { limit } => (format!("at most {}", words::counted(*limit, "item")), items(*limit)),
             Kind::MinProperties { limit } => (format!("at least {}", words::counted(*limit, "property")), value),
             Kind::MaxProperties { limit } => (format!("at most {}", words::counted(*limit, "property")), value),
             Kind::AdditionalItems { limit } => {
-                (format!("at most {}", words::counted(u64::try_from(*limit).unwrap_or(u64::MAX), "item")), items())
+                let limit = u64::try_from(*limit).unwrap_or(u64::MAX);
+                (format!("at most {}", words::counted(limit, "item")), items(limit))
             }
             Kind::UnevaluatedItems { .. } => ("no further items".to_owned(), value),
             Kind::UniqueItems => ("items that all differ".to_owned(), value),
@@ -121,20 +138,13 @@ impl<'a> Reporter<'a> {
     }
 
     fn unknown(&mut self, error: &ValidationError<'_>, name: &str) {
-        let at = error.instance_path().as_str();
-        let noun = if at.is_empty() { "parameter" } else { "property" };
-        let mut known = Vec::new();
-        names(self.schema_of(error), self.root, 8, &mut known);
-        let hint = match nearest(name, known.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None if known.is_empty() => "there are none".to_owned(),
-            None => {
-                let listed: Vec<String> = known.iter().take(20).map(|name| format!("`{name}`")).collect();
-                format!("known: {}", listed.join(", "))
-            }
-        };
-        let shown = words::shortened(name, 60);
-        self.problems.push(Problem::new(child(at, &shown), "", format!("unknown {noun}")).hint(hint));
+        self.problems.push(self.unknown_in(self.schema_of(error), error.instance_path().as_str(), name));
+    }
+
+    fn unknown_in(&self, schema: &Value, at: &str, name: &str) -> Problem {
+        let noun = if at.is_empty() { self.subject.noun() } else { "property" };
+        let hint = known::hint(name, &known::names(schema, self.root));
+        Problem::new(child(at, &words::shortened(name, 60)), "", format!("unknown {noun}")).hint(hint)
     }
 
     /// `not` stands in our schemas for two names of one parameter given at once.
@@ -146,7 +156,7 @@ impl<'a> Reporter<'a> {
             self.problems.push(Problem::new(child(at, second), "", got).hint("send one of them"));
         } else {
             let expected = format!("anything but {}", words::schema(schema, self.root));
-            self.problems.push(Problem::new(at, expected, words::value(error.instance())));
+            self.problems.push(Problem::new(at, expected, self.subject.value(error.instance())));
         }
     }
 }
@@ -156,32 +166,5 @@ fn with_nearest(problem: Problem, instance: &Value, options: &[Value]) -> Proble
     match near {
         Some(near) => problem.hint(format!("did you mean \"{near}\"?")),
         None => problem,
-    }
-}
-
-fn length(value: &Value) -> u64 {
-    let length = match value {
-        Value::String(text) => text.chars().count(),
-        Value::Array(items) => items.len(),
-        _ => 0,
-    };
-    u64::try_from(length).unwrap_or(u64::MAX)
-}
-
-/// The property names that the schema knows, in its branches too.
-fn names<'a>(schema: &'a Value, root: &'a Value, depth: usize, known: &mut Vec<&'a str>) {
-    let (Some(map), Some(depth)) = (schema.as_object(), depth.checked_sub(1)) else { return };
-    for name in map.get("properties").and_then(Value::as_object).into_iter().flat_map(|all| all.keys()) {
-        if !known.contains(&name.as_str()) {
-            known.push(name);
-        }
-    }
-    if let Some(target) = map.get("$ref").and_then(Value::as_str).and_then(|name| walk::resolve(root, name)) {
-        names(target, root, depth, known);
-    }
-    for keyword in ["allOf", "anyOf", "oneOf"] {
-        for branch in map.get(keyword).and_then(Value::as_array).into_iter().flatten() {
-            names(branch, root, depth, known);
-        }
     }
 }

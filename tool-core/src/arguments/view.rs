@@ -104,6 +104,22 @@ impl<'a> View<'a> {
         lists.flatten().any(|required| required == name)
     }
 
+    /// The names of the declared properties, once each.
+    pub(super) fn names(&self) -> Vec<&'a str> {
+        let mut names = Vec::new();
+        for name in self.parts.iter().filter_map(|part| part.get("properties")?.as_object()).flat_map(Map::keys) {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// What the first of them that has the keyword says under it.
+    pub(super) fn find(&self, keyword: &str) -> Option<&'a Value> {
+        self.parts.iter().find_map(|part| part.get(keyword))
+    }
+
     /// What is declared for the property by its name.
     pub(super) fn declared(&self, name: &str) -> Vec<&'a Value> {
         self.parts.iter().filter_map(|part| part.get("properties")?.get(name)).collect()

@@ -3,6 +3,7 @@
 use super::Secret;
 use crate::response::ToolError;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{IgnoredAny, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -14,6 +15,10 @@ use std::sync::Arc;
 pub trait TokenSource: Send + Sync + 'static {
     /// A token that is good now: the one there is, or a new one where that is about to expire.
     fn token(&self) -> Pin<Box<dyn Future<Output = Result<Secret, ToolError>> + Send + '_>>;
+
+    /// An [`AccessToken`] asks it from now on.
+    #[doc(hidden)]
+    fn follow(&self) {}
 }
 
 /// The access token of an OAuth 2 grant, in a toolset's secrets.
@@ -83,6 +88,11 @@ impl AccessToken {
     }
 }
 
+fn followed(source: Arc<dyn TokenSource>) -> Kind {
+    source.follow();
+    Kind::Live(source)
+}
+
 impl Default for AccessToken {
     /// None; or the grant, where the secrets that leave it out have one.
     fn default() -> Self {
@@ -92,7 +102,7 @@ impl Default for AccessToken {
 
 impl<T: Into<Secret>> From<T> for AccessToken {
     fn from(token: T) -> Self {
-        Self(GRANT.with_borrow(Clone::clone).map_or_else(|| Kind::Fixed(token.into()), Kind::Live))
+        Self(GRANT.with_borrow(Clone::clone).map_or_else(|| Kind::Fixed(token.into()), followed))
     }
 }
 
@@ -104,7 +114,33 @@ impl fmt::Debug for AccessToken {
 
 impl<'de> Deserialize<'de> for AccessToken {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Secret::deserialize(deserializer).map(Self::from)
+        deserializer.deserialize_option(TokenVisitor)
+    }
+}
+
+/// Takes a text, and nothing at all as well: where there is a grant, it does not matter what stands there.
+struct TokenVisitor;
+
+impl<'de> Visitor<'de> for TokenVisitor {
+    type Value = AccessToken;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an access token")
+    }
+
+    fn visit_none<E>(self) -> Result<AccessToken, E> {
+        Ok(AccessToken::default())
+    }
+
+    fn visit_unit<E>(self) -> Result<AccessToken, E> {
+        Ok(AccessToken::default())
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<AccessToken, D::Error> {
+        if GRANT.with_borrow(Option::is_some) {
+            return IgnoredAny::deserialize(deserializer).map(|_| AccessToken::default());
+        }
+        Secret::deserialize(deserializer).map(AccessToken::from)
     }
 }
 

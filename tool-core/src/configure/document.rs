@@ -1,9 +1,11 @@
 //! The secrets of a toolset as JSON.
 
+use super::scrub::Hidden;
 use super::{AccessToken, TokenSource};
-use serde::de::DeserializeOwned;
+use crate::response::ToolError;
 use serde_json::Value;
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -14,6 +16,9 @@ pub struct SecretDocument {
     text: Zeroizing<String>,
     grant: Option<Arc<dyn TokenSource>>,
 }
+
+/// The characters from which on a secret text is taken out of messages: shorter ones stand in any sentence.
+const TELLING: usize = 4;
 
 impl SecretDocument {
     /// No secrets: `{}`.
@@ -44,24 +49,65 @@ impl SecretDocument {
         &self.text
     }
 
-    /// Reads them into a type. The error names places and never shows what stands there.
-    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, String> {
-        AccessToken::of_grant(self.grant.clone(), || serde_json::from_str(&self.text)).map_err(|error| {
-            format!("the secrets are not what the toolset takes (line {}, column {})", error.line(), error.column())
-        })
+    /// A toolset's error without the secrets that its message may quote.
+    pub(crate) fn scrubbed(&self, error: ToolError) -> ToolError {
+        let Some(value) = self.parsed() else { return error };
+        let hidden = Hidden::of(&value, TELLING);
+        error.reworded(|message| hidden.removed_from(&message))
+    }
+
+    /// Whether somebody keeps the access token good.
+    pub(super) fn has_grant(&self) -> bool {
+        self.grant.is_some()
+    }
+
+    /// Access tokens that `read` reads are of the grant, where there is one.
+    pub(super) fn with_grant_in_place<R>(&self, read: impl FnOnce() -> R) -> R {
+        AccessToken::of_grant(self.grant.clone(), read)
     }
 
     /// Does something with them as a value, which is wiped.
     pub(crate) fn with_value<R>(&self, look: impl FnOnce(&Value) -> R) -> Option<R> {
-        let mut value = serde_json::from_str::<Value>(&self.text).ok()?;
-        let seen = look(&value);
-        wipe(&mut value);
-        Some(seen)
+        self.parsed().map(|value| look(&value))
+    }
+
+    /// The value in the text; nothing where that is not JSON.
+    pub(crate) fn parsed(&self) -> Option<Wiped> {
+        serde_json::from_str(&self.text).ok().map(Wiped)
+    }
+}
+
+impl From<Value> for SecretDocument {
+    fn from(value: Value) -> Self {
+        Self::from_value(value)
+    }
+}
+
+/// A value whose texts are wiped when it goes.
+pub(crate) struct Wiped(Value);
+
+impl Deref for Wiped {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        &self.0
+    }
+}
+
+impl DerefMut for Wiped {
+    fn deref_mut(&mut self) -> &mut Value {
+        &mut self.0
+    }
+}
+
+impl Drop for Wiped {
+    fn drop(&mut self) {
+        wipe(&mut self.0);
     }
 }
 
 /// Leaves nothing of the texts of a value in memory.
-fn wipe(value: &mut Value) {
+pub(super) fn wipe(value: &mut Value) {
     match value {
         Value::String(text) => text.zeroize(),
         Value::Array(items) => items.iter_mut().for_each(wipe),

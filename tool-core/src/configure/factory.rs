@@ -38,6 +38,13 @@ pub enum ConfigureError {
     Config(Vec<Problem>),
     /// The secrets do not fit theirs. The problems name places and kinds, and no values.
     Secrets(Vec<Problem>),
+    /// Neither does.
+    Both {
+        /// The problems of the settings.
+        config: Vec<Problem>,
+        /// Those of the secrets.
+        secrets: Vec<Problem>,
+    },
     /// The toolset itself refused, or broke.
     Failed(ToolError),
 }
@@ -46,11 +53,15 @@ impl fmt::Display for ConfigureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |f: &mut fmt::Formatter<'_>, what: &str, problems: &[Problem]| {
             write!(f, "{what}:")?;
-            problems.iter().try_for_each(|problem| write!(f, "\n- {problem}"))
+            problems.iter().try_for_each(|problem| write!(f, "\n- {}", problem.in_settings()))
         };
         match self {
             Self::Config(problems) => list(f, "the settings do not fit", problems),
             Self::Secrets(problems) => list(f, "the secrets do not fit", problems),
+            Self::Both { config, secrets } => {
+                list(f, "the settings do not fit", config)?;
+                list(f, "\nthe secrets do not fit", secrets)
+            }
             Self::Failed(error) => write!(f, "the toolset did not take its settings: {error}"),
         }
     }

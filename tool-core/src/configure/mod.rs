@@ -2,17 +2,25 @@
 
 mod access_token;
 mod auth;
+mod basic;
+mod decode;
 mod document;
 mod factory;
+mod linked;
 mod metadata;
+mod scrub;
 mod secret;
+mod sheet;
 
 pub use access_token::{AccessToken, TokenSource};
 pub use auth::{Auth, OAuth2};
+pub use basic::BasicAuth;
 pub use document::SecretDocument;
 pub use factory::{ConfigureError, Configured, ToolsetFactory};
 pub use metadata::ToolsetMetadata;
 pub use secret::Secret;
+
+pub(crate) use linked::{LinkedFactory, metadata as metadata_of};
 
 use crate::response::ToolError;
 use schemars::JsonSchema;

@@ -12,6 +12,8 @@ pub use errors::{RegistryError, RegistryErrors};
 pub use lifecycle::SetupFailure;
 pub use registry::Registry;
 pub(crate) use registry::function_tool;
+#[cfg(feature = "agents")]
+pub(crate) use registry::linked_factories;
 
 use crate::call::{self, Arguments, Settings};
 use crate::configure::ToolsetMetadata;

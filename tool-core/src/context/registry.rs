@@ -4,7 +4,9 @@ use super::freeze::Parts;
 use super::{RegistryError, RegistryErrors, ToolContext};
 use crate::__private::{Kind, Linked, Place, Registration, ToolSpec};
 use crate::actions::{self, ToolsetActions};
-use crate::configure::ToolsetMetadata;
+#[cfg(feature = "agents")]
+use crate::configure::LinkedFactory;
+use crate::configure::{ToolsetFactory, ToolsetMetadata};
 use crate::tool::{FunctionTool, Source, Tool};
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -26,8 +28,8 @@ impl Registry {
             let mut metadata = linked.metadata();
             let discovery = (linked.discovery)();
             owners.push(linked.id);
-            if let Some(configured_by) = discovery.configured {
-                configured_by(&mut metadata);
+            if let Some(configured) = discovery.configured {
+                metadata = configured(linked).metadata().clone();
                 parts.unconfigured.push(metadata.clone());
                 found.push(linked);
             } else if let (Some(make), true) = (discovery.make, linked.facts.discover) {
@@ -98,6 +100,26 @@ fn linked() -> impl Iterator<Item = Linked> {
         Kind::Toolset(linked) => Some(*linked),
         _ => None,
     })
+}
+
+/// The factories of all toolsets that can be made of settings, or need none, with their places; and parts without a
+/// toolset.
+#[cfg(feature = "agents")]
+pub(crate) fn linked_factories() -> (Vec<(Arc<dyn ToolsetFactory>, Source)>, Vec<RegistryError>) {
+    let mut factories = Vec::<(Arc<dyn ToolsetFactory>, Source)>::new();
+    let mut owners = Vec::new();
+    for linked in linked() {
+        let discovery = (linked.discovery)();
+        let Place { file, line, .. } = linked.facts.place;
+        owners.push(linked.id);
+        if let Some(configured) = discovery.configured {
+            factories.push((Arc::new(configured(linked)), Source { file, line }));
+        } else if let Some(make) = discovery.make.filter(|_| linked.facts.discover) {
+            factories.push((Arc::new(LinkedFactory::default(linked, make)), Source { file, line }));
+        }
+    }
+    factories.sort_by_key(|(_, source)| (source.file, source.line));
+    (factories, orphans(&owners))
 }
 
 /// Toolsets of one name could not be told apart in settings and in the manifest. Those that nobody finds by themselves

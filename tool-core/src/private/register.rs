@@ -1,7 +1,7 @@
 //! What the macros register at link time, and how it is found.
 
 use super::{MainToolsetBlock, Place, ToolFacts, ToolSpec, ToolsetFacts};
-use crate::configure::{Configure, ToolsetMetadata};
+use crate::configure::{Configure, LinkedFactory, ToolsetMetadata, metadata_of};
 use crate::tool::{FunctionTool, Toolset};
 use std::any::{Any, TypeId};
 use std::sync::Arc;
@@ -27,8 +27,7 @@ pub(crate) struct Linked {
 
 impl Linked {
     pub(crate) fn metadata(&self) -> ToolsetMetadata {
-        let ToolsetFacts { name, title, description, auth, .. } = self.facts;
-        ToolsetMetadata::new(name, title, description, auth.map(|auth| auth()))
+        metadata_of(&self.facts)
     }
 }
 
@@ -37,7 +36,7 @@ inventory::collect!(Registration);
 /// Whether a toolset can be made without being told anything.
 pub struct Discovery {
     pub(crate) make: Option<fn() -> Arc<dyn Toolset>>,
-    pub(crate) configured: Option<fn(&mut ToolsetMetadata)>,
+    pub(crate) configured: Option<fn(Linked) -> LinkedFactory>,
 }
 
 /// The tools of a `#[toolset(part)]` block.
@@ -156,9 +155,9 @@ pub trait MakeConfigured {
     fn __tool_discovery(&self) -> Discovery;
 }
 
-impl<T: Configure> MakeConfigured for &&Maker<T> {
+impl<T: Configure + Toolset> MakeConfigured for &&Maker<T> {
     fn __tool_discovery(&self) -> Discovery {
-        Discovery { make: None, configured: Some(ToolsetMetadata::configured_by::<T>) }
+        Discovery { make: None, configured: Some(LinkedFactory::configured::<T>) }
     }
 }
 

@@ -191,6 +191,12 @@ impl ToolError {
         &self.message
     }
 
+    /// The same with another text.
+    pub(crate) fn reworded(mut self, reword: impl FnOnce(String) -> String) -> Self {
+        self.message = reword(self.message);
+        self
+    }
+
     pub(crate) fn unexpected(mut self) -> Self {
         self.unexpected = true;
         self

@@ -60,6 +60,12 @@ impl RunContextBuilder {
         self
     }
 
+    /// What the host sets for the run.
+    pub fn config(mut self, config: impl Into<Value>) -> Self {
+        self.run.config = Arc::new(config.into());
+        self
+    }
+
     /// The session's state.
     pub fn state(mut self, state: Value) -> Self {
         self.scope.state = OnceLock::from(Arc::new(state));

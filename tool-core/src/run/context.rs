@@ -75,6 +75,22 @@ impl RunContext {
         self.run.user_data.get()
     }
 
+    /// What the host has set for the run: a language, a tenant, what else its tools go by. Null where it has set nothing.
+    ///
+    /// The settings of a toolset are another thing: they reach its methods through `self`
+    /// ([`Configure`](crate::Configure)).
+    ///
+    /// ```
+    /// use tool_core::{RunContext, serde_json::json};
+    ///
+    /// let ctx = RunContext::builder().config(json!({"language": "de"})).build();
+    /// assert_eq!(ctx.config()["language"], "de");
+    /// assert!(RunContext::detached().config().is_null());
+    /// ```
+    pub fn config(&self) -> &Value {
+        &self.run.config
+    }
+
     /// The session's state, read-only: tools change it by intents. Null where there is none.
     pub fn state(&self) -> &Value {
         self.scope.state.get_or_init(|| self.run.governor().map_or_else(Arc::default, |session| session.state()))
@@ -241,7 +257,7 @@ impl Clone for RunContext {
 }
 
 impl std::fmt::Debug for RunContext {
-    // User data and state may hold secrets, so neither is shown.
+    // User data, config and state may hold secrets, so none is shown.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RunContext")
             .field("session", &self.session())

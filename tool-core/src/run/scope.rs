@@ -17,6 +17,8 @@ pub(crate) struct Run {
     pub(crate) session: Option<Arc<str>>,
     pub(crate) mode: Mode,
     pub(crate) user_data: UserDataMap,
+    /// What the host sets for the run; null where it does not.
+    pub(crate) config: Arc<Value>,
     /// The session, where there is one.
     pub(crate) governor: Option<Weak<dyn Governor>>,
 }

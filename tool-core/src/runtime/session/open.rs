@@ -12,6 +12,7 @@ use crate::runtime::session_id::SessionId;
 use crate::runtime::store::{OpenError, Opening, SessionRecord, StoreError};
 use crate::runtime::toolbox::Toolbox;
 use crate::tool::Mode;
+use serde_json::Value;
 use std::future::IntoFuture;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
@@ -42,6 +43,7 @@ struct Parts {
     mode: Mode,
     principal: Box<str>,
     user_data: UserDataMap,
+    config: Value,
     sink: Option<Arc<Sink>>,
     prompt: Option<u64>,
 }
@@ -49,7 +51,16 @@ struct Parts {
 impl Open {
     pub(crate) fn new(shared: Arc<Shared>, id: SessionId, mode: Mode) -> Self {
         let user_data = UserDataMap::default();
-        let parts = Parts { shared, id, mode, principal: Box::default(), user_data, sink: None, prompt: None };
+        let parts = Parts {
+            shared,
+            id,
+            mode,
+            principal: Box::default(),
+            user_data,
+            config: Value::Null,
+            sink: None,
+            prompt: None,
+        };
         Self { parts: Some(parts), opening: None }
     }
 
@@ -73,6 +84,12 @@ impl Open {
     /// The same for a value that several sessions share, such as a pool.
     pub fn user_data_shared<T: Send + Sync + 'static>(self, value: Arc<T>) -> Self {
         self.with(|parts| parts.user_data.insert(value))
+    }
+
+    /// What the host sets for the session, which tools read by [`RunContext::config`]. Of several who open a session, the
+    /// first one's holds.
+    pub fn config(self, config: impl Into<Value>) -> Self {
+        self.with(|parts| parts.config = config.into())
     }
 
     /// The system prompt that the model is given, where it is more than the session's
@@ -156,10 +173,11 @@ impl Parts {
 
     fn core(self, toolbox: Arc<Toolbox>, record: Arc<dyn SessionRecord>, recovered: Vec<Recovered>) -> Arc<Core> {
         let concurrent = self.shared.policy(self.mode).concurrent_calls;
-        let user_data = self.user_data;
+        let (user_data, config) = (self.user_data, Arc::new(self.config));
         Arc::new_cyclic(|core: &Weak<Core>| {
             let governor: Weak<dyn Governor> = Weak::clone(core) as _;
-            let run = Run { session: Some(self.id.shared()), mode: self.mode, user_data, governor: Some(governor) };
+            let run =
+                Run { session: Some(self.id.shared()), mode: self.mode, user_data, config, governor: Some(governor) };
             Core {
                 shared: self.shared,
                 toolbox,

@@ -1,0 +1,154 @@
+//! Drafts that wait for their time, in a table of the worker's database.
+//!
+//! A draft is `waiting`, then `sending` under the claim of whoever sends it, then `sent` or `failed`. Where nobody can say
+//! whether it went out it is `unknown`, and is not sent again.
+
+use crate::error::EmailError;
+use serde::Serialize;
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions};
+use sqlx::{SqlSafeStr, SqlitePool};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tool_core::{Timestamp, jiff};
+
+const SCHEMA: &str = "\
+CREATE TABLE email_drafts (
+    id INTEGER PRIMARY KEY,
+    agent TEXT NOT NULL,
+    recipient TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    body TEXT NOT NULL,
+    state TEXT NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'sending', 'sent', 'failed', 'unknown')),
+    due INTEGER NOT NULL, -- milliseconds since 1970: when it is sent, or tried again
+    attempts INTEGER NOT NULL DEFAULT 0,
+    claim TEXT, -- of whoever sends it
+    told TEXT -- what became of it
+) STRICT;
+CREATE INDEX email_drafts_due ON email_drafts (state, due);";
+
+/// The drafts of an agent: what `schedule_draft` adds to. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Drafts {
+    pool: SqlitePool,
+    agent: Arc<str>,
+}
+
+/// What a model asked for.
+pub(crate) struct Draft {
+    pub(crate) to: String,
+    pub(crate) subject: String,
+    pub(crate) body: String,
+    pub(crate) send_at: Timestamp,
+}
+
+/// A draft as it is kept.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Kept {
+    pub(crate) id: i64,
+    pub(crate) agent: String,
+    #[serde(rename = "to")]
+    pub(crate) recipient: String,
+    pub(crate) subject: String,
+    #[serde(skip)]
+    pub(crate) body: String,
+    pub(crate) state: String,
+    pub(crate) attempts: i64,
+    pub(crate) told: Option<String>,
+}
+
+/// What became of sending a draft.
+pub(crate) enum Outcome {
+    Sent(String),
+    Failed(String),
+    /// It may have gone out.
+    Unknown(String),
+    /// It did not go out, and may the next time.
+    Again {
+        due: jiff::Timestamp,
+        why: String,
+    },
+}
+
+type Row = (i64, String, String, String, String, String, i64, Option<String>);
+
+impl From<Row> for Kept {
+    fn from((id, agent, recipient, subject, body, state, attempts, told): Row) -> Self {
+        Self { id, agent, recipient, subject, body, state, attempts, told }
+    }
+}
+
+impl Drafts {
+    /// The drafts in a database, of no agent yet. Makes the table where it is not there.
+    pub(crate) async fn open(path: &Path) -> sqlx::Result<Self> {
+        let options = SqliteConnectOptions::new().filename(path).create_if_missing(true);
+        let options = options.journal_mode(SqliteJournalMode::Wal).busy_timeout(Duration::from_secs(10));
+        let pool = SqlitePoolOptions::new().max_connections(2).connect_with(options).await?;
+        let first = Migration::new(1, "drafts".into(), MigrationType::Simple, SCHEMA.into_sql_str(), false);
+        let mut migrator = Migrator::with_migrations(vec![first]);
+        // Beside the migrations of whoever else has tables in the file.
+        migrator.dangerous_set_table_name("email_drafts_migrations");
+        migrator.run(&pool).await?;
+        Ok(Self { pool, agent: Arc::from("") })
+    }
+
+    /// The drafts of an agent.
+    pub(crate) fn of(&self, agent: &str) -> Self {
+        Self { pool: self.pool.clone(), agent: agent.into() }
+    }
+
+    pub(crate) async fn add(&self, draft: &Draft) -> Result<i64, EmailError> {
+        if self.agent.is_empty() {
+            return Err(EmailError::Broken("the session does not say whose drafts these are".into()));
+        }
+        let insert =
+            "INSERT INTO email_drafts (agent, recipient, subject, body, due) VALUES (?, ?, ?, ?, ?) RETURNING id";
+        let insert = sqlx::query_scalar(insert).bind(&*self.agent).bind(&draft.to).bind(&draft.subject);
+        let insert = insert.bind(&draft.body).bind(draft.send_at.as_millisecond());
+        insert
+            .fetch_one(&self.pool)
+            .await
+            .map_err(|error| EmailError::Broken(format!("the draft was not kept: {error}")))
+    }
+
+    /// Takes a draft that is due, for whoever has the claim: nobody else gets it.
+    pub(crate) async fn take(&self, claim: &str, now: jiff::Timestamp) -> sqlx::Result<Option<Kept>> {
+        let take =
+            "UPDATE email_drafts SET state = 'sending', claim = ?, attempts = attempts + 1 WHERE state = 'waiting'
+            AND id = (SELECT id FROM email_drafts WHERE state = 'waiting' AND due <= ? ORDER BY due, id LIMIT 1)
+            RETURNING id, agent, recipient, subject, body, state, attempts, told";
+        let take = sqlx::query_as(take).bind(claim).bind(now.as_millisecond());
+        Ok(take.fetch_optional(&self.pool).await?.map(|row: Row| row.into()))
+    }
+
+    /// Writes down what became of it, if it is still this claim's: also where somebody gave it up as unknown meanwhile.
+    pub(crate) async fn settle(&self, draft: &Kept, claim: &str, outcome: &Outcome) -> sqlx::Result<()> {
+        let (state, told, due) = match outcome {
+            Outcome::Sent(told) => ("sent", told, None),
+            Outcome::Failed(why) => ("failed", why, None),
+            Outcome::Unknown(why) => ("unknown", why, None),
+            Outcome::Again { due, why } => ("waiting", why, Some(due.as_millisecond())),
+        };
+        let settle = "UPDATE email_drafts SET state = ?, told = ?, due = COALESCE(?, due), claim = NULL
+            WHERE id = ? AND claim = ? AND state IN ('sending', 'unknown')";
+        let settle = sqlx::query(settle).bind(state).bind(told).bind(due).bind(draft.id).bind(claim);
+        settle.execute(&self.pool).await.map(drop)
+    }
+
+    /// Gives up what others had begun to send and said no more of: they were killed, and it may have gone out.
+    pub(crate) async fn recover(&self, claim: &str) -> sqlx::Result<Vec<Kept>> {
+        let recover = "UPDATE email_drafts SET state = 'unknown', told = ? WHERE state = 'sending' AND claim <> ?
+            RETURNING id, agent, recipient, subject, body, state, attempts, told";
+        let told = "the worker ended while it was being sent: look whether it arrived, it is not sent again";
+        let rows: Vec<Row> = sqlx::query_as(recover).bind(told).bind(claim).fetch_all(&self.pool).await?;
+        Ok(rows.into_iter().map(Kept::from).collect())
+    }
+
+    /// All of them, of all agents.
+    pub(crate) async fn list(&self) -> sqlx::Result<Vec<Kept>> {
+        let list = "SELECT id, agent, recipient, subject, body, state, attempts, told FROM email_drafts ORDER BY id";
+        let rows: Vec<Row> = sqlx::query_as(list).fetch_all(&self.pool).await?;
+        Ok(rows.into_iter().map(Kept::from).collect())
+    }
+}

@@ -1,0 +1,117 @@
+//! The conversation with an SMTP server, a step at a time, so that it is known how far it got.
+
+use crate::error::{EmailError, Step, failed, timed_out};
+use crate::letter::Letter;
+use lettre::Address;
+use lettre::transport::smtp::Error;
+use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
+use lettre::transport::smtp::client::{AsyncSmtpConnection, TlsParameters};
+use lettre::transport::smtp::commands::{Data, Mail, Rcpt};
+use lettre::transport::smtp::extension::{ClientId, Extension, MailBodyParameter, MailParameter};
+use std::time::Duration;
+use tokio::time::{Instant, timeout, timeout_at};
+use tool_core::Secret;
+
+/// Where mail is handed in, and for whom.
+pub(crate) struct Mailer {
+    pub(crate) server: String,
+    pub(crate) port: u16,
+    pub(crate) tls: Tls,
+    pub(crate) login: Option<Login>,
+    pub(crate) from: Address,
+    /// For the whole conversation.
+    pub(crate) timeout: Duration,
+}
+
+/// How the connection is protected.
+pub(crate) enum Tls {
+    None,
+    /// Asked for on a plain connection, and not done without.
+    Starttls(TlsParameters),
+    /// From the beginning.
+    Implicit(TlsParameters),
+}
+
+pub(crate) struct Login {
+    pub(crate) user_name: String,
+    pub(crate) password: Secret,
+}
+
+impl Mailer {
+    pub(crate) fn sender(&self) -> &Address {
+        &self.from
+    }
+
+    /// Hands in a message, and gives what the server said when it took it.
+    pub(crate) async fn send(&self, letter: &Letter) -> Result<String, EmailError> {
+        let deadline = Instant::now() + self.timeout;
+        let mut connection = self.step(Step::Connect, deadline, self.connect()).await?;
+        let reply = self.hand_in(&mut connection, letter, deadline).await;
+        // Only to be polite: the message was taken, or it was not.
+        let _ = timeout(Duration::from_secs(1), connection.abort()).await;
+        reply
+    }
+
+    async fn connect(&self) -> Result<AsyncSmtpConnection, Error> {
+        let (server, hello) = ((self.server.as_str(), self.port), ClientId::default());
+        let implicit = match &self.tls {
+            Tls::Implicit(parameters) => Some(parameters.clone()),
+            Tls::None | Tls::Starttls(_) => None,
+        };
+        let mut connection = AsyncSmtpConnection::connect_tokio1(server, None, &hello, implicit, None).await?;
+        if let Tls::Starttls(parameters) = &self.tls {
+            connection.starttls(parameters.clone(), &hello).await?;
+        }
+        Ok(connection)
+    }
+
+    async fn hand_in(
+        &self,
+        connection: &mut AsyncSmtpConnection,
+        letter: &Letter,
+        deadline: Instant,
+    ) -> Result<String, EmailError> {
+        if let Some(Login { user_name, password }) = &self.login {
+            let credentials = Credentials::new(user_name.clone(), password.expose().to_owned());
+            self.step(Step::Login, deadline, connection.auth(DEFAULT_MECHANISMS, &credentials)).await?;
+        }
+        let mail = Mail::new(Some(letter.from.clone()), extensions(connection, letter)?);
+        self.step(Step::Sender, deadline, connection.command(mail)).await?;
+        let recipient = Rcpt::new(letter.to.clone(), Vec::new());
+        self.step(Step::Recipient, deadline, connection.command(recipient)).await?;
+        self.step(Step::Data, deadline, connection.command(Data)).await?;
+        let reply = self.step(Step::Content, deadline, connection.message(&letter.bytes)).await?;
+        Ok(reply.message().collect::<Vec<_>>().join(" "))
+    }
+
+    /// Does a step before the deadline. What a failure means depends on the step.
+    async fn step<T>(
+        &self,
+        step: Step,
+        deadline: Instant,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, EmailError> {
+        match timeout_at(deadline, work).await {
+            Ok(done) => done.map_err(|error| failed(step, &error, self.login.as_ref())),
+            Err(_) => Err(timed_out(step, self.timeout)),
+        }
+    }
+}
+
+/// What the server is told of the letter, where it is not all ASCII.
+fn extensions(connection: &AsyncSmtpConnection, letter: &Letter) -> Result<Vec<MailParameter>, EmailError> {
+    let takes = |extension, what| match connection.server_info().supports_feature(extension) {
+        true => Ok(()),
+        false => Err(EmailError::Refused(format!("the mail server takes no {what} but in ASCII"))),
+    };
+    let mut parameters = Vec::new();
+    if ![&letter.from, &letter.to].into_iter().all(|address| AsRef::<str>::as_ref(address).is_ascii()) {
+        takes(Extension::SmtpUtfEight, "addresses")?;
+        parameters.push(MailParameter::SmtpUtfEight);
+    }
+    if !letter.bytes.is_ascii() {
+        takes(Extension::EightBitMime, "messages")?;
+        parameters.push(MailParameter::Body(MailBodyParameter::EightBitMime));
+    }
+    Ok(parameters)
+}

@@ -1,0 +1,104 @@
+//! The toolset: two methods, and all that a model learns of them.
+
+use crate::drafts::{Draft, Drafts};
+use crate::error::EmailError;
+use crate::letter::Letter;
+use crate::mailer::Mailer;
+use schemars::JsonSchema;
+use serde::Serialize;
+use tool_core::text::truncate;
+use tool_core::{Auth, Timestamp, UserData, jiff, toolset};
+
+/// How much of a body a result repeats: the model wrote it, and knows the rest.
+const SHOWN: usize = 500;
+
+pub(crate) struct Email {
+    pub(crate) mailer: Mailer,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Sent {
+    to: String,
+    subject: String,
+    /// The beginning of the text
+    body: String,
+    /// What the message is called in the server's log and at the recipient's
+    message_id: String,
+    /// What the server said when it took the message
+    reply: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Scheduled {
+    draft_id: i64,
+    to: String,
+    subject: String,
+    /// The beginning of the text
+    body: String,
+    send_at: Timestamp,
+}
+
+/// Send e-mail, now or later.
+// Addresses may be in any script, and `format = "email"` would take ASCII only. A person has to agree to both. What was sent cannot be taken back, it speaks in somebody's name, and a model that has
+// just read a stranger's text may have been told by it whom to write to. A draft sends itself, so it is no way around.
+#[toolset(name = "email", title = "E-mail", auth = Auth::Basic)]
+impl Email {
+    /// Send an e-mail to one person, now.
+    ///
+    /// # Returns
+    /// What was sent, and what the server said to it
+    // One recipient: a message to several may reach some of them, and then no answer is right.
+    #[tool(category = "action", confirm, open_world, timeout = "60s")]
+    pub(crate) async fn send_email(
+        &self,
+        /// E-mail address of the recipient
+        #[arg(length(..=254), pattern = r#"^[^\s\x00-\x1F\x7F@<>(),;:"]+@[^\s\x00-\x1F\x7F@<>(),;:"]+$"#)]
+        to: &str,
+        /// Subject, on one line
+        #[arg(length(1..=250), pattern = r"^[^\x00-\x1F\x7F]*$")]
+        subject: &str,
+        /// Plain text of the message
+        #[arg(length(1..=100_000))]
+        body: &str,
+    ) -> Result<Sent, EmailError> {
+        let letter = Letter::new(self.mailer.sender(), to, subject, body)?;
+        let reply = self.mailer.send(&letter).await?;
+        let (to, subject, body) = (to.to_owned(), subject.to_owned(), truncate(body, SHOWN));
+        Ok(Sent { to, subject, body, message_id: letter.id, reply })
+    }
+
+    /// Keep an e-mail to one person until a time, and send it then.
+    ///
+    /// # Returns
+    /// The draft, which is not sent yet
+    #[tool(category = "action", confirm)]
+    pub(crate) async fn schedule_draft(
+        &self,
+        #[context] drafts: UserData<Drafts>,
+        /// E-mail address of the recipient
+        #[arg(length(..=254), pattern = r#"^[^\s\x00-\x1F\x7F@<>(),;:"]+@[^\s\x00-\x1F\x7F@<>(),;:"]+$"#)]
+        to: &str,
+        /// Subject, on one line
+        #[arg(length(1..=250), pattern = r"^[^\x00-\x1F\x7F]*$")]
+        subject: &str,
+        /// Plain text of the message
+        #[arg(length(1..=100_000))]
+        body: &str,
+        /// When to send it, RFC 3339, in the future
+        send_at: Timestamp,
+    ) -> Result<Scheduled, EmailError> {
+        let now = jiff::Timestamp::now();
+        if *send_at <= now {
+            let now = now.round(jiff::Unit::Second).unwrap_or(now);
+            let why =
+                format!("send_at {send_at} is not in the future, it is {now} now; to send at once, use send_email");
+            return Err(EmailError::Refused(why));
+        }
+        // What cannot be sent is told now, and not to nobody when it is due.
+        Letter::new(self.mailer.sender(), to, subject, body)?;
+        let draft = Draft { to: to.to_owned(), subject: subject.to_owned(), body: body.to_owned(), send_at };
+        let draft_id = drafts.add(&draft).await?;
+        let Draft { to, subject, body, send_at } = draft;
+        Ok(Scheduled { draft_id, to, subject, body: truncate(&body, SHOWN), send_at })
+    }
+}

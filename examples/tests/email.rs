@@ -1,0 +1,28 @@
+//! The e-mail toolset, held to rule A5 before a real mail server: `tests/conformance/smtp/server.py`.
+
+#[path = "../email/config.rs"]
+mod config;
+#[path = "../email/drafts.rs"]
+#[allow(dead_code)] // the worker's loop uses the rest
+mod drafts;
+#[path = "../email/error.rs"]
+mod error;
+#[path = "../email/letter.rs"]
+mod letter;
+#[path = "../email/mailer.rs"]
+mod mailer;
+#[path = "../email/toolset.rs"]
+mod toolset;
+
+#[path = "email/arrives.rs"]
+mod arrives;
+#[path = "email/later.rs"]
+mod later;
+#[path = "email/protected.rs"]
+mod protected;
+#[path = "email/refused.rs"]
+mod refused;
+#[path = "email/support.rs"]
+mod support;
+#[path = "email/told.rs"]
+mod told;

@@ -1,0 +1,100 @@
+//! Drafts, as the toolset makes them and the database keeps them.
+
+use crate::drafts::{Drafts, Outcome};
+use crate::support::Mail;
+use serde_json::{Value, json};
+use tool_core::jiff::{Timestamp, ToSpan};
+
+async fn mail() -> Mail {
+    Mail::new(json!({"smtp_server": "smtp.example.com", "from_email": "office@example.com"}), json!({})).await
+}
+
+async fn schedule(mail: &Mail, to: &str, send_at: Timestamp) -> i64 {
+    let arguments = json!({"to": to, "subject": "Hello", "body": "text ".repeat(200), "send_at": send_at});
+    let response = mail.call("schedule_draft", arguments).await;
+    let draft: Value = serde_json::from_str(response.data_json().unwrap_or_else(|| panic!("{response}"))).unwrap();
+    assert_eq!(draft["body"].as_str().unwrap().len(), 503);
+    draft["draft_id"].as_i64().unwrap()
+}
+
+fn later() -> Timestamp {
+    Timestamp::now() + 1.hour()
+}
+
+// A5
+#[tokio::test]
+async fn a_draft_is_due_at_its_time_and_taken_once() {
+    let mail = mail().await;
+    let id = schedule(&mail, "ada@example.org", later()).await;
+    assert!(mail.drafts.take("one", Timestamp::now()).await.unwrap().is_none());
+    let due = later() + 1.minute();
+    let (first, second) = tokio::join!(mail.drafts.take("one", due), mail.drafts.take("two", due));
+    let taken: Vec<_> = [first.unwrap(), second.unwrap()].into_iter().flatten().collect();
+    assert_eq!(taken.len(), 1);
+    assert_eq!((taken[0].id, taken[0].agent.as_str(), taken[0].attempts), (id, "alice", 1));
+    assert_eq!(taken[0].body, "text ".repeat(200));
+}
+
+// A5
+#[tokio::test]
+async fn a_time_that_is_past_is_refused() {
+    let mail = mail().await;
+    let arguments =
+        json!({"to": "ada@example.org", "subject": "Hi", "body": "text", "send_at": "2020-01-01T00:00:00Z"});
+    let response = mail.call("schedule_draft", arguments).await;
+    let error = response.error().unwrap();
+    assert_eq!(error.kind.as_str(), "PERMANENT");
+    assert!(
+        error.message.contains("is not in the future") && error.message.contains("send_email"),
+        "{}",
+        error.message
+    );
+    assert!(mail.drafts.list().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_draft_that_is_tried_again_waits_for_its_turn() {
+    let mail = mail().await;
+    schedule(&mail, "ada@example.org", later()).await;
+    let now = later() + 1.minute();
+    let draft = mail.drafts.take("one", now).await.unwrap().unwrap();
+    let again = Outcome::Again { due: now + 1.minute(), why: "451".into() };
+    mail.drafts.settle(&draft, "one", &again).await.unwrap();
+    assert!(mail.drafts.take("one", now).await.unwrap().is_none());
+    assert_eq!(mail.drafts.take("one", now + 2.minutes()).await.unwrap().unwrap().attempts, 2);
+}
+
+// A5
+#[tokio::test]
+async fn what_was_being_sent_when_the_worker_ended_is_unknown_and_stays() {
+    let mail = mail().await;
+    schedule(&mail, "ada@example.org", later()).await;
+    let now = later() + 1.minute();
+    let draft = mail.drafts.take("dead", now).await.unwrap().unwrap();
+    let recovered = mail.drafts.recover("new").await.unwrap();
+    assert_eq!(recovered.iter().map(|draft| draft.id).collect::<Vec<_>>(), [draft.id]);
+    assert!(mail.drafts.take("new", now + 24.hours()).await.unwrap().is_none());
+    // It was not dead after all, and knows better.
+    mail.drafts.settle(&draft, "dead", &Outcome::Sent("250".into())).await.unwrap();
+    assert_eq!(mail.drafts.list().await.unwrap()[0].state, "sent");
+    // Nobody else has a say.
+    mail.drafts.settle(&draft, "other", &Outcome::Failed("no".into())).await.unwrap();
+    assert_eq!(mail.drafts.list().await.unwrap()[0].state, "sent");
+}
+
+#[tokio::test]
+async fn drafts_outlive_the_pool_that_made_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("agents.db");
+    let draft = || crate::drafts::Draft {
+        to: "ada@example.org".into(),
+        subject: "Hello".into(),
+        body: "text".into(),
+        send_at: tool_core::Timestamp(later()),
+    };
+    Drafts::open(&path).await.unwrap().of("alice").add(&draft()).await.unwrap();
+    let drafts = Drafts::open(&path).await.unwrap();
+    assert_eq!(drafts.list().await.unwrap().len(), 1);
+    // Of no agent.
+    assert!(drafts.add(&draft()).await.is_err());
+}

@@ -1,0 +1,70 @@
+//! What the model and a settings form are told.
+
+use crate::support::{Mail, configured};
+use serde_json::json;
+use tool_core::{Auth, ToolContext, ToolsetMetadata};
+
+fn metadata() -> ToolsetMetadata {
+    let tools = ToolContext::discover().unwrap();
+    tools.unconfigured().iter().find(|toolset| toolset.name == "email").unwrap().clone()
+}
+
+// A5
+#[test]
+fn a_form_asks_for_a_server_and_an_address() {
+    let metadata = metadata();
+    assert_eq!((metadata.title.as_str(), metadata.requires_auth, &metadata.auth), ("E-mail", true, &Auth::Basic));
+    let schema = metadata.config_schema.unwrap();
+    assert_eq!(schema["required"], json!(["smtp_server", "from_email"]));
+    assert_eq!(schema["properties"]["smtp_port"]["default"], 587);
+    assert_eq!(schema["properties"]["from_email"]["format"], "email");
+    assert_eq!(schema["properties"]["security"]["default"], "starttls");
+    let secrets = metadata.secrets_schema.unwrap();
+    for secret in ["password", "api_key"] {
+        assert_eq!(secrets["properties"][secret]["writeOnly"], true, "{secrets}");
+    }
+}
+
+// A8
+#[tokio::test]
+async fn the_model_is_told_neither_settings_nor_secrets() {
+    let config = json!({"smtp_server": "smtp.example.com", "from_email": "office@example.com"});
+    let tools =
+        ToolContext::builder().with(configured(config, json!({"password": "x"})).await.unwrap()).build().unwrap();
+    for tool in tools.definitions() {
+        let told = format!("{} {}", tool.description(), tool.parameters_json());
+        assert!(!["smtp", "password", "from_email", "office"].iter().any(|word| told.contains(word)), "{told}");
+    }
+    let schema = tools.function_tool("schedule_draft").unwrap().definition().parameters();
+    assert_eq!(schema["required"], json!(["to", "subject", "body", "send_at"]));
+    assert_eq!(schema["properties"]["send_at"]["format"], "date-time");
+}
+
+#[tokio::test]
+async fn settings_that_cannot_work_are_refused_in_words() {
+    let config = json!({"smtp_server": "smtp.example.com", "from_email": "office@example.com"});
+    let with = |member: &str, value: &str| {
+        let mut config = config.clone();
+        config[member] = value.into();
+        config
+    };
+    for (config, secrets, words) in [
+        (config.clone(), json!({"password": "x", "api_key": "y"}), "not both"),
+        (with("from_email", "office"), json!({}), "from_email: `office` is no e-mail address"),
+        (with("certificate", "no pem"), json!({}), "certificate"),
+    ] {
+        let error = configured(config, secrets).await.err().unwrap();
+        assert!(error.message().contains(words), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn arguments_that_do_not_fit_are_told_all_at_once() {
+    let config = json!({"smtp_server": "smtp.example.com", "from_email": "office@example.com"});
+    let mail = Mail::new(config, json!({})).await;
+    let response = mail.call("send_email", json!({"to": "ada", "subject": ""})).await;
+    let message = &response.error().unwrap().message;
+    for place in ["/to", "/subject", "/body"] {
+        assert!(message.contains(place), "{message}");
+    }
+}

@@ -1,0 +1,162 @@
+//! The store over SQLite.
+
+use super::file::File;
+use super::lane::{Held, Lane, PATIENCE};
+use super::sql;
+use crate::agents::failure::down;
+use crate::agents::migrations;
+use crate::agents::row::{Columns, Texts};
+use sqlx::query::Query;
+use sqlx::sqlite::{
+    SqliteArguments, SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqliteRow, SqliteSynchronous,
+};
+use sqlx::{ConnectOptions, Connection, Error, Row, Sqlite};
+use std::path::Path;
+use std::sync::Arc;
+use tool_core::agents::{AgentStoreError, Expected, RecordWrite, SecretsWrite, UnreadableRow};
+
+/// Connections that read. SQLite has one that writes at a time, so there is one.
+const READERS: usize = 4;
+
+/// The records of agents in a file, with SQLite built in. Other processes may use the same file.
+///
+/// A write is on the disk when it is done. The file and those beside it (`-wal`, `-shm`) are readable by their owner
+/// only; a file that is already there keeps its rights. Cheap to clone.
+#[derive(Clone)]
+pub struct SqliteStore(Arc<Lanes>);
+
+struct Lanes {
+    writer: Lane,
+    /// None where the writer reads as well.
+    reader: Option<Lane>,
+}
+
+type Asked<'q> = Query<'q, Sqlite, SqliteArguments>;
+
+impl SqliteStore {
+    /// The store in this file, which is made if there is none. Its folder has to be there.
+    pub async fn open(path: impl AsRef<Path>) -> Result<Self, AgentStoreError> {
+        let path = path.as_ref();
+        let at = |why: String| AgentStoreError::down(format!("the file {}: {why}", path.display()));
+        let file = File::create(path).map_err(|error| at(error.to_string()))?;
+        let options = options().filename(file.path()).journal_mode(SqliteJournalMode::Wal);
+        let writer = Lane::new(options.clone().synchronous(SqliteSynchronous::Full), Some(file.clone()), 1);
+        let reader = Some(Lane::new(options.pragma("query_only", "ON"), Some(file), READERS));
+        Self::with(Lanes { writer, reader }).await
+    }
+
+    /// A store in memory, which ends with the last of its handles.
+    pub async fn open_in_memory() -> Result<Self, AgentStoreError> {
+        let options = options().in_memory(true).filename(":memory:");
+        Self::with(Lanes { writer: Lane::new(options, None, 1), reader: None }).await
+    }
+
+    /// The store in the database of a pool. How long it waits for others, and when what is written is on the disk, is as
+    /// the pool's options say.
+    pub async fn from_pool(pool: SqlitePool) -> Result<Self, AgentStoreError> {
+        Self::with(Lanes { writer: Lane::Pool(pool), reader: None }).await
+    }
+
+    async fn with(lanes: Lanes) -> Result<Self, AgentStoreError> {
+        migrate(&lanes.writer).await.map_err(|error| down(&error))?;
+        Ok(Self(Arc::new(lanes)))
+    }
+
+    fn reader(&self) -> &Lane {
+        self.0.reader.as_ref().unwrap_or(&self.0.writer)
+    }
+
+    pub(super) async fn read(&self, query: Asked<'_>) -> Result<Vec<SqliteRow>, AgentStoreError> {
+        ask(self.reader(), query).await
+    }
+
+    /// All that a write gives back is taken: it is written when the last row was asked for.
+    async fn change(&self, query: Asked<'_>) -> Result<Vec<SqliteRow>, AgentStoreError> {
+        ask(&self.0.writer, query).await
+    }
+
+    pub(super) async fn affects(&self, query: Asked<'_>) -> Result<bool, AgentStoreError> {
+        let mut held = self.0.writer.take().await.map_err(|error| down(&error))?;
+        let done = match held.connection() {
+            Ok(connection) => query.execute(connection).await,
+            Err(error) => Err(error),
+        };
+        done.map(|done| done.rows_affected() > 0).map_err(|error| failed(&mut held, &error))
+    }
+
+    pub(super) async fn found(&self, agent: &str, tool: &str) -> Result<Option<u64>, AgentStoreError> {
+        let rows = self.change(sqlx::query(sql::FOUND).bind(agent).bind(tool)).await?;
+        rows.first().map(|row| number(row, 0)).transpose()
+    }
+
+    pub(super) async fn write_once(&self, write: &RecordWrite, texts: &Texts) -> Result<Option<u64>, AgentStoreError> {
+        let (sql, version) = match write.expected {
+            Expected::Absent => (sql::INSERT, None),
+            Expected::Version(version) => (sql::UPDATE, Some(i64::try_from(version).unwrap_or(-1))),
+        };
+        let secrets = match &write.secrets {
+            SecretsWrite::Set(sealed) => Some((sealed.key(), sealed.bytes())),
+            SecretsWrite::Keep | SecretsWrite::Clear => None,
+        };
+        let query = sqlx::query(sql).bind(&*write.agent).bind(&*write.tool).bind(write.enabled);
+        let query = query.bind(&*texts.disabled_actions).bind(&*texts.config).bind(write.secrets == SecretsWrite::Keep);
+        let query = query.bind(secrets.map(|(key, _)| key)).bind(secrets.map(|(_, bytes)| bytes));
+        let rows = match version {
+            Some(version) => self.change(query.bind(version)).await?,
+            None => self.change(query).await?,
+        };
+        rows.first().map(|row| number(row, 0)).transpose()
+    }
+}
+
+fn options() -> SqliteConnectOptions {
+    SqliteConnectOptions::new().busy_timeout(PATIENCE).disable_statement_logging()
+}
+
+/// SQLite's migrator locks nothing, so that two processes would make the tables at once.
+async fn migrate(writer: &Lane) -> Result<(), Error> {
+    let mut held = writer.take().await?;
+    let mut transaction = held.connection()?.begin_with("BEGIN IMMEDIATE").await?;
+    migrations::migrator(migrations::SQLITE).run_direct(None, &mut *transaction, false).await?;
+    transaction.commit().await
+}
+
+async fn ask(lane: &Lane, query: Asked<'_>) -> Result<Vec<SqliteRow>, AgentStoreError> {
+    let mut held = lane.take().await.map_err(|error| down(&error))?;
+    let rows = match held.connection() {
+        Ok(connection) => query.fetch_all(connection).await,
+        Err(error) => Err(error),
+    };
+    rows.map_err(|error| failed(&mut held, &error))
+}
+
+fn failed(held: &mut Held<'_>, error: &Error) -> AgentStoreError {
+    held.after(error);
+    down(error)
+}
+
+pub(super) fn number(row: &SqliteRow, column: usize) -> Result<u64, AgentStoreError> {
+    let number: i64 = row.try_get(column).map_err(|error| down(&error))?;
+    u64::try_from(number).map_err(|_| AgentStoreError::Unreadable("a version of it is negative".into()))
+}
+
+pub(super) fn columns(row: &SqliteRow) -> Result<Columns, UnreadableRow> {
+    // Text that is none can be put there by hand.
+    let tool = row.try_get::<&[u8], _>(1).map(|tool| String::from_utf8_lossy(tool).into_owned()).unwrap_or_default();
+    let read = || -> Result<Columns, Error> {
+        Ok(Columns {
+            tool: tool.clone(),
+            enabled: row.try_get(2)?,
+            disabled_actions: row.try_get(3)?,
+            config: row.try_get(4)?,
+            secrets_key: row.try_get(5)?,
+            secrets: row.try_get(6)?,
+            version: row.try_get(7)?,
+        })
+    };
+    read().map_err(|_| UnreadableRow::new(&tool, "a column holds something else than it should"))
+}
+
+pub(super) fn text(row: &SqliteRow, column: usize) -> Result<String, AgentStoreError> {
+    row.try_get(column).map_err(|error| down(&error))
+}

@@ -1,0 +1,208 @@
+//! One refresh of a grant at a time.
+
+use super::Of;
+use super::held::Held;
+use super::row::Row;
+use crate::agents::{RefreshError, Tokens};
+use crate::configure::Secret;
+use crate::redact::Redaction;
+use crate::response::ToolError;
+use futures_util::FutureExt;
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout};
+
+/// How long a provider may take.
+const PROVIDER: Duration = Duration::from_secs(20);
+/// How long nobody else refreshes: longer than the provider may take and the store needs.
+const LEASE: Duration = Duration::from_secs(30);
+/// How long to wait for another process that refreshes: longer than its lease, should it have been killed.
+const OTHERS: Duration = Duration::from_secs(40);
+/// Between two looks at what the other one does, at first and at most.
+const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
+
+/// Why there is no new token.
+#[derive(Clone)]
+pub(super) struct Failed {
+    pub(super) error: ToolError,
+    /// The grant is gone, so that the old token is worth nothing either.
+    pub(super) lost: bool,
+}
+
+type Outcome = Result<Held, Failed>;
+type Seen = watch::Receiver<Option<Outcome>>;
+
+/// The refreshes of this process that are under way, by agent and toolset.
+#[derive(Default)]
+pub(in crate::agents) struct Refreshes {
+    running: Mutex<HashMap<Key, Seen>>,
+    /// Tokens that the store did not take yet, each with the refresh token that it was had for.
+    unsaved: Mutex<HashMap<Key, (Secret, Tokens)>>,
+}
+
+type Key = (String, String);
+
+impl Refreshes {
+    fn running(&self) -> MutexGuard<'_, HashMap<Key, Seen>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn unsaved(&self) -> MutexGuard<'_, HashMap<Key, (Secret, Tokens)>> {
+        self.unsaved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes a refresh off the list, also where its task panicked or its runtime went away.
+struct Listed(Arc<Of>);
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.0.refreshes.running().remove(&self.0.key());
+    }
+}
+
+/// What comes of the refresh that is under way, or of one that begins now.
+pub(super) async fn outcome(of: &Arc<Of>, known: &Held) -> Outcome {
+    let mut seen = joined(of, known)?;
+    let outcome = seen.wait_for(Option::is_some).await.ok().and_then(|outcome| outcome.clone());
+    // Its runtime was shut down.
+    outcome.unwrap_or_else(|| Err(transient("the refresh of the token was broken off")))
+}
+
+fn joined(of: &Arc<Of>, known: &Held) -> Result<Seen, Failed> {
+    let mut running = of.refreshes.running();
+    if let Some(seen) = running.get(&of.key()) {
+        return Ok(seen.clone());
+    }
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+        return Err(transient("a token is refreshed on a tokio runtime, and there is none"));
+    };
+    let (tell, seen) = watch::channel(None);
+    running.insert(of.key(), seen.clone());
+    drop(running);
+    let (listed, of, known) = (Listed(Arc::clone(of)), Arc::clone(of), known.clone());
+    runtime.spawn(async move {
+        let outcome = of.refresh(&known).await;
+        // Off the list first: whoever asks after it was told begins another.
+        drop(listed);
+        tell.send_replace(Some(outcome));
+    });
+    Ok(seen)
+}
+
+impl Of {
+    pub(super) fn key(&self) -> Key {
+        (self.agent.clone(), self.tool.clone())
+    }
+
+    /// New tokens: those in the record, where somebody has put new ones there, or else the provider's.
+    async fn refresh(self: &Arc<Self>, known: &Held) -> Outcome {
+        let holder = holder()?;
+        let (until, mut look) = (Instant::now() + OTHERS, LOOK.0);
+        loop {
+            let row = self.row().await?;
+            if let Some(found) = self.answer_without_provider(&row, known)? {
+                return Ok(found);
+            }
+            let leased = self.store.lease(&self.agent, &self.tool, &holder, LEASE).await;
+            if leased.map_err(|error| self.failed(error))? {
+                let outcome = self.refresh_alone(known).await;
+                // Where this fails, the lease ends by itself.
+                _ = self.store.release(&self.agent, &self.tool, &holder).await;
+                return outcome;
+            }
+            if Instant::now() >= until {
+                return Err(transient("another process refreshes the token, and does not get done"));
+            }
+            sleep(look).await;
+            look = (look * 2).min(LOOK.1);
+        }
+    }
+
+    /// What needs no provider: tokens that are new, or nothing to refresh with.
+    fn answer_without_provider(&self, row: &Row, known: &Held) -> Result<Option<Held>, Failed> {
+        if let Some(found) = Held::newer(&row.tokens, known) {
+            return Ok(Some(found));
+        }
+        if row.tokens.refresh.is_none() {
+            let found = Held::fresh(row.tokens.clone());
+            return match found.left() {
+                Some(_) => Ok(Some(found)),
+                None => Err(self.lost("its token has expired, and there is none to refresh it with")),
+            };
+        }
+        Ok(None)
+    }
+
+    /// Asks the provider, while nobody else does. The record is read again: somebody may just have finished.
+    async fn refresh_alone(self: &Arc<Self>, known: &Held) -> Outcome {
+        let row = self.row().await?;
+        if let Some(found) = self.answer_without_provider(&row, known)? {
+            return Ok(found);
+        }
+        let Some(used) = row.tokens.refresh.clone() else { return Err(self.lost("it has no refresh token")) };
+        match self.ask(&used).await {
+            Ok(new) => {
+                let new = new.after(&row.tokens);
+                self.save(row, used, new).await
+            }
+            Err(error) => self.told(&row, &used, error).await,
+        }
+    }
+
+    /// The provider's answer, which comes in time and without a panic.
+    async fn ask(&self, used: &Secret) -> Result<Tokens, RefreshError> {
+        let Some(refresher) = &self.refresher else {
+            let why = "there is no OAuth 2 client; give one to `Agents::builder(..).oauth2(..)`";
+            return Err(RefreshError::Refused(why.into()));
+        };
+        // The call itself may panic, and its future.
+        let asked = async { refresher.refresh(&self.grant, used).await };
+        match timeout(PROVIDER, AssertUnwindSafe(asked).catch_unwind()).await {
+            Ok(Ok(Ok(new))) if new.access.is_empty() => Err(RefreshError::Transient("the new token is empty".into())),
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) => Err(RefreshError::Transient("what refreshes tokens has panicked".into())),
+            Err(_) => Err(RefreshError::Transient(format!("no answer within {} s", PROVIDER.as_secs()))),
+        }
+    }
+
+    /// What a failure means. A token that was used up may have been so by somebody whose lease had ended.
+    async fn told(&self, row: &Row, used: &Secret, error: RefreshError) -> Outcome {
+        let clean = |text: &str| scrubbed(text, &row.tokens);
+        match error {
+            RefreshError::Transient(_) => Err(transient(&clean(&error.to_string()))),
+            RefreshError::Refused(_) => Err(Failed { error: ToolError::auth(clean(&error.to_string())), lost: false }),
+            RefreshError::Revoked(why) => {
+                let now = self.row().await?;
+                let other = now.tokens.refresh.as_ref().is_none_or(|token| token.expose() != used.expose());
+                let found = Held::fresh(now.tokens);
+                if other && found.left().is_some() {
+                    return Ok(found);
+                }
+                Err(self.lost(&format!("the grant is no longer good ({})", clean(&why))))
+            }
+        }
+    }
+}
+
+pub(super) fn transient(why: &str) -> Failed {
+    Failed { error: ToolError::transient(why), lost: false }
+}
+
+/// What no other process calls itself.
+fn holder() -> Result<String, Failed> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|_| transient("the system gave no random bytes"))?;
+    Ok(crate::text::hex(&bytes))
+}
+
+/// A text without the tokens, should whoever wrote it have put one in.
+fn scrubbed(text: &str, tokens: &Tokens) -> String {
+    let known = [Some(&tokens.access), tokens.refresh.as_ref()];
+    let known = known.into_iter().flatten().filter(|token| !token.is_empty());
+    let text = known.fold(text.to_owned(), |text, token| text.replace(token.expose(), "[secret]"));
+    Redaction::new().text(&text)
+}

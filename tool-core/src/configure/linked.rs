@@ -1,0 +1,132 @@
+//! The factories of toolsets that are linked in.
+
+use super::{Configure, ConfigureError, Configured, SecretDocument, ToolsetFactory, ToolsetMetadata};
+use crate::__private::{Linked, ToolsetFacts};
+use crate::actions::{self, Action};
+use crate::redact::Redaction;
+use crate::response::{ErrorKind, ToolError};
+use crate::tool::Toolset;
+use futures_util::FutureExt;
+use serde_json::Value;
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::Arc;
+
+/// Makes a toolset of a type that is known here no more.
+pub(crate) type Make = for<'a> fn(&'a ToolsetMetadata, Value, &'a SecretDocument) -> Making<'a>;
+type Making<'a> = Pin<Box<dyn Future<Output = Configured> + Send + 'a>>;
+
+/// The factory of a toolset that a macro registered.
+pub(crate) struct LinkedFactory {
+    metadata: ToolsetMetadata,
+    linked: Linked,
+    make: How,
+}
+
+#[derive(Clone, Copy)]
+enum How {
+    Configured(Make),
+    #[cfg_attr(not(feature = "agents"), allow(dead_code))]
+    Default(fn() -> Arc<dyn Toolset>),
+}
+
+impl LinkedFactory {
+    /// Of a type that is `Configure`.
+    pub(crate) fn configured<T: Configure + Toolset>(linked: Linked) -> Self {
+        let metadata = metadata(&linked.facts).configured_by::<T::Config, T::Secrets>();
+        Self { metadata, linked, make: How::Configured(configured::<T>) }
+    }
+
+    /// Of a type that needs nothing.
+    #[cfg(feature = "agents")]
+    pub(crate) fn default(linked: Linked, make: fn() -> Arc<dyn Toolset>) -> Self {
+        Self { metadata: metadata(&linked.facts), linked, make: How::Default(make) }
+    }
+
+    async fn made(&self, config: Value, secrets: &SecretDocument) -> Configured {
+        match self.make {
+            How::Configured(make) => make(&self.metadata, config, secrets).await,
+            How::Default(make) => {
+                let nothing = self.metadata.read_config::<()>(&config).map_err(ConfigureError::Config);
+                nothing.map(|()| make())
+            }
+        }
+    }
+
+    /// What the log is told goes no further, and nothing shows a secret.
+    fn told(&self, error: ToolError, secrets: &SecretDocument) -> ToolError {
+        let error = secrets.scrubbed(error);
+        if error.kind() == ErrorKind::Internal {
+            let why = Redaction::new().text(error.message());
+            tracing::error!(toolset = %self.metadata.name.escape_debug(), error = %why, "toolset was not configured");
+        }
+        error
+    }
+}
+
+impl ToolsetFactory for LinkedFactory {
+    fn metadata(&self) -> &ToolsetMetadata {
+        &self.metadata
+    }
+
+    fn actions(&self) -> Vec<Action> {
+        actions::of_type(&self.linked)
+    }
+
+    fn configure(&self, config: Value, secrets: SecretDocument) -> Making<'_> {
+        Box::pin(async move {
+            // `AssertUnwindSafe`: what a panic leaves behind is dropped with the toolset that was not made.
+            let made = AssertUnwindSafe(self.made(config, &secrets)).catch_unwind().await;
+            match made {
+                Ok(Err(ConfigureError::Failed(error))) => Err(ConfigureError::Failed(self.told(error, &secrets))),
+                Ok(made) => made,
+                Err(panic) => {
+                    let error = ToolError::internal(format!("it panicked: {}", text_of(panic)));
+                    Err(ConfigureError::Failed(self.told(error, &secrets)))
+                }
+            }
+        })
+    }
+}
+
+/// What is known of a toolset without its settings.
+pub(crate) fn metadata(facts: &ToolsetFacts) -> ToolsetMetadata {
+    let ToolsetFacts { name, title, description, auth, .. } = *facts;
+    let metadata = ToolsetMetadata::new(name, description).authorized_by(auth.map(|auth| auth()).unwrap_or_default());
+    match title {
+        Some(title) => metadata.titled(title),
+        None => metadata,
+    }
+}
+
+/// The only part that is compiled for each toolset.
+fn configured<'a, T: Configure + Toolset>(
+    metadata: &'a ToolsetMetadata,
+    config: Value,
+    secrets: &'a SecretDocument,
+) -> Making<'a> {
+    Box::pin(async move {
+        let read = (metadata.read_config::<T::Config>(&config), metadata.read_secrets::<T::Secrets>(secrets));
+        let (config, secrets) = match read {
+            (Ok(config), Ok(secrets)) => (config, secrets),
+            (Err(config), Ok(_)) => return Err(ConfigureError::Config(config)),
+            (Ok(_), Err(secrets)) => return Err(ConfigureError::Secrets(secrets)),
+            (Err(config), Err(secrets)) => return Err(ConfigureError::Both { config, secrets }),
+        };
+        let toolset = T::configure(config, secrets).await.map_err(ConfigureError::Failed)?;
+        Ok(Arc::new(toolset) as Arc<dyn Toolset>)
+    })
+}
+
+fn text_of(panic: Box<dyn Any + Send>) -> String {
+    panic
+        .downcast::<String>()
+        .map(|text| *text)
+        .or_else(|other| other.downcast::<&str>().map(|text| (*text).to_owned()))
+        .unwrap_or_else(|other| {
+            // Dropping an unknown payload may panic again.
+            std::mem::forget(other);
+            "a value that is no text".to_owned()
+        })
+}
