@@ -35,6 +35,10 @@ fuzz cases="20000":
 bench:
     cargo bench -p tests --bench instructions --bench allocations --bench medians --bench governed --bench sessions --bench throughput --bench protocol --bench declare --no-fail-fast
 
+# Loading agents from the cache and from SQLite: medians.
+bench-agents:
+    cargo bench -p tests --features agents --bench agents
+
 # The fault table with its full numbers: a million sessions, names and calls.
 soak:
     CHAOS_COUNT=1000000 cargo test --release -p tests --test chaos -- memory spans

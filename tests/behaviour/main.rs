@@ -20,6 +20,7 @@ mod outputs;
 mod parameters;
 mod raw;
 mod run_context;
+mod settings;
 mod shapes;
 mod support;
 mod trace;

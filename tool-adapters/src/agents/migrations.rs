@@ -7,8 +7,7 @@ use sqlx::migrate::{Migration, MigrationType, Migrator};
 const NOTED_IN: &str = "_tool_agents_migrations";
 
 #[cfg(feature = "postgres")]
-pub(super) const POSTGRES: &[(i64, &str, &str)] =
-    &[(1, "agents", include_str!("migrations/postgres/0001_agents.sql"))];
+pub(super) const POSTGRES: &[(i64, &str, &str)] = &[(1, "agents", include_str!("migrations/postgres/0001_agents.sql"))];
 
 #[cfg(feature = "sqlite")]
 pub(super) const SQLITE: &[(i64, &str, &str)] = &[(1, "agents", include_str!("migrations/sqlite/0001_agents.sql"))];

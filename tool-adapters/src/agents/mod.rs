@@ -13,6 +13,6 @@ mod row;
 mod sqlite;
 
 #[cfg(feature = "postgres")]
-//pub use postgres::PostgresStore;
+pub use postgres::PostgresStore;
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;

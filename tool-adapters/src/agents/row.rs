@@ -59,14 +59,19 @@ pub(super) struct Texts {
 
 impl Texts {
     pub(super) fn of(write: &RecordWrite) -> Result<Self, AgentStoreError> {
-        let failed = |error: serde_json::Error| AgentStoreError::Unreadable(format!("it is no JSON: {}", place(&error)));
+        let failed =
+            |error: serde_json::Error| AgentStoreError::Unreadable(format!("it is no JSON: {}", place(&error)));
         let disabled_actions = serde_json::to_string(&write.disabled_actions).map_err(failed)?;
         Ok(Self { disabled_actions, config: serde_json::to_string(&write.config).map_err(failed)? })
     }
 }
 
 /// All rows of an agent, with those that are no records apart.
-pub(super) fn records(agent: &str, version: u64, rows: impl Iterator<Item = Result<Columns, UnreadableRow>>) -> AgentRecords {
+pub(super) fn records(
+    agent: &str,
+    version: u64,
+    rows: impl Iterator<Item = Result<Columns, UnreadableRow>>,
+) -> AgentRecords {
     let (mut tools, mut unreadable) = (Vec::new(), Vec::new());
     for row in rows {
         match row.and_then(|columns| columns.into_record(agent)) {

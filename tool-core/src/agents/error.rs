@@ -3,7 +3,9 @@
 use super::{AgentStoreError, KeyError};
 use crate::arguments::Problem;
 use crate::configure::ConfigureError;
-use crate::response::{ErrorKind, ToolError};
+use crate::redact::Redaction;
+use crate::response::{ErrorKind, IntoToolError, ToolError};
+use crate::runtime::OpenError;
 use std::fmt;
 
 /// What is wrong with a toolset of an agent. No text of it shows a secret. A7
@@ -78,6 +80,8 @@ pub enum AgentErrorKind {
     InvalidId,
     /// The store cannot be reached, does not answer, or does not understand.
     StoreDown(String),
+    /// The session in which an action was to be run did not open.
+    NoSession(OpenError),
 }
 
 impl AgentError {
@@ -94,6 +98,7 @@ impl From<AgentStoreError> for AgentErrorKind {
     fn from(error: AgentStoreError) -> Self {
         match error {
             AgentStoreError::Conflict { found } => Self::Conflict { found },
+            AgentStoreError::InvalidId => Self::InvalidId,
             AgentStoreError::Unreadable(why) => Self::Unreadable(why),
             AgentStoreError::Down(why) => Self::StoreDown(why),
         }
@@ -179,8 +184,42 @@ impl fmt::Display for AgentErrorKind {
             Self::Conflict { found } => write!(f, "{}", AgentStoreError::Conflict { found: *found }),
             Self::InvalidId => f.write_str("an id has 1 to 512 bytes and no control characters"),
             Self::StoreDown(why) => write!(f, "{}", AgentStoreError::Down(why.clone())),
+            Self::NoSession(why) => write!(f, "no session opened to run the action in: {why}"),
         }
     }
 }
 
 impl std::error::Error for AgentError {}
+
+/// So that a tool may return it. What a model can do something about it reads; of the rest it reads that a person has to.
+impl IntoToolError for AgentError {
+    fn into_tool_error(self) -> ToolError {
+        let text = self.to_string();
+        match self.kind {
+            AgentErrorKind::Failed(error) => error,
+            AgentErrorKind::StoreDown(_) | AgentErrorKind::NoSession(_) => {
+                log(&text);
+                ToolError::transient("the agent's tools cannot be reached at the moment; try again later")
+            }
+            AgentErrorKind::Conflict { .. } => ToolError::conflict(text),
+            AgentErrorKind::NotConfigured
+            | AgentErrorKind::Disabled
+            | AgentErrorKind::ActionDisabled { .. }
+            | AgentErrorKind::NotRegistered { .. }
+            | AgentErrorKind::UnknownAction { .. }
+            | AgentErrorKind::InvalidId => ToolError::permanent(text),
+            _ => {
+                log(&text);
+                let tool = self.tool.escape_debug();
+                ToolError::permanent(format!(
+                    "toolset `{tool}` is not set up as it has to be; a person has to see to it"
+                ))
+            }
+        }
+    }
+}
+
+fn log(error: &str) {
+    let error = Redaction::new().text(error);
+    tracing::error!(%error, "an agent's tools are not to be had");
+}

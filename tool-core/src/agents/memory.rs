@@ -8,7 +8,11 @@ use super::{
 use crate::runtime::Operation;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// A clock goes no further than it can count.
+const LONGEST: Duration = Duration::from_hours(10 * 366 * 24);
 
 /// Keeps the records of agents for as long as the process lives: for tests, and to try things.
 #[derive(Debug, Default)]
@@ -42,6 +46,7 @@ impl MemoryAgentToolStore {
     }
 
     fn write_now(&self, write: &RecordWrite) -> Result<u64, AgentStoreError> {
+        write.check()?;
         let mut agents = self.agents();
         let known = agents.get(&write.agent).and_then(|agent| agent.tools.get(&write.tool));
         let found = known.map(|row| row.record.version);
@@ -102,12 +107,7 @@ impl AgentToolStore for MemoryAgentToolStore {
         Operation::Ready(self.write_now(write))
     }
 
-    fn remove<'a>(
-        &'a self,
-        agent: &'a str,
-        tool: &'a str,
-        version: u64,
-    ) -> Operation<'a, Result<(), AgentStoreError>> {
+    fn remove<'a>(&'a self, agent: &'a str, tool: &'a str, version: u64) -> Operation<'a, Result<(), AgentStoreError>> {
         Operation::Ready(self.remove_now(agent, tool, version))
     }
 
@@ -117,9 +117,9 @@ impl AgentToolStore for MemoryAgentToolStore {
         limit: u32,
     ) -> Operation<'a, Result<Vec<AgentSummary>, AgentStoreError>> {
         let agents = self.agents();
-        let listed = agents.iter().filter(|(id, agent)| {
-            !agent.tools.is_empty() && after.is_none_or(|after| id.as_str() > after)
-        });
+        let listed = agents
+            .iter()
+            .filter(|(id, agent)| !agent.tools.is_empty() && after.is_none_or(|after| id.as_str() > after));
         let lines = listed.map(|(id, agent)| AgentSummary::new(id, agent.version, agent.tools.len() as u64));
         Operation::Ready(Ok(lines.take(limit as usize).collect()))
     }
@@ -168,7 +168,8 @@ impl AgentToolStore for MemoryAgentToolStore {
         let taken = self.row(agent, tool, |row| {
             let free = row.lease.as_ref().is_none_or(|(by, until)| by == holder || *until <= now);
             if free {
-                row.lease = Some((holder.to_owned(), now + lasts));
+                let until = now.checked_add(lasts.min(LONGEST)).unwrap_or(now);
+                row.lease = Some((holder.to_owned(), until));
             }
             free
         });

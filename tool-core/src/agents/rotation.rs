@@ -1,5 +1,8 @@
 //! Sealing under a new key what was sealed under an old one.
 
+#[cfg(test)]
+mod tests;
+
 use super::{AgentError, AgentErrorKind, AgentStoreError, Agents, KeyError, SealedRow, SealedSecrets};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -109,19 +112,21 @@ impl Agents {
         let SealedRow { agent, tool, secrets: mut sealed } = row;
         let failed = |kind| AgentError::new(&agent, &tool, kind);
         let down = |error: AgentStoreError| AgentError::of_store(&agent, &tool, error);
+        let mut found = None;
         for _ in 0..TRIES {
             let anew = self.sealed_anew(&agent, &tool, &sealed).map_err(|error| failed(error.into()))?;
             if self.0.store.replace_secrets(&agent, &tool, &sealed, &anew).await.map_err(down)? {
                 return Ok(true);
             }
             let record = self.0.store.get(&agent, &tool).await.map_err(down)?;
+            found = record.as_ref().map(|record| record.version);
             match record.and_then(|record| record.secrets).filter(|now| now.key() != active) {
                 Some(now) => sealed = now,
                 None => return Ok(false),
             }
         }
         // Somebody writes it all the time, under an old key.
-        Err(failed(AgentErrorKind::Conflict { found: None }))
+        Err(failed(AgentErrorKind::Conflict { found }))
     }
 
     fn sealed_anew(&self, agent: &str, tool: &str, sealed: &SealedSecrets) -> Result<SealedSecrets, KeyError> {

@@ -1,5 +1,6 @@
 //! Where the records of agents are kept.
 
+use super::record::is_id;
 use super::{AgentRecords, AgentSummary, AgentTools, SealedSecrets};
 use crate::redact::Redaction;
 use crate::runtime::Operation;
@@ -124,10 +125,40 @@ impl RecordWrite {
         Self { agent, tool, expected, enabled, disabled_actions, config, secrets }
     }
 
+    /// Whether a store can keep it, for stores: it has ids, and settings that come back from JSON.
+    ///
+    /// Ids have 1 to 512 bytes and no control characters, as a database may hold no NUL. Settings are an object, nested
+    /// no deeper than 100 levels: whoever reads JSON stops somewhere.
+    pub fn check(&self) -> Result<(), AgentStoreError> {
+        let key = match &self.secrets {
+            SecretsWrite::Set(sealed) => sealed.key(),
+            SecretsWrite::Keep | SecretsWrite::Clear => "-",
+        };
+        if ![&*self.agent, &*self.tool, key].into_iter().all(is_id) {
+            return Err(AgentStoreError::InvalidId);
+        }
+        if !self.config.is_object() {
+            return Err(AgentStoreError::Unreadable("its settings are no JSON object".into()));
+        }
+        if is_deeper(&self.config, 100) {
+            return Err(AgentStoreError::Unreadable("its settings are nested deeper than 100 levels".into()));
+        }
+        Ok(())
+    }
+
     /// A write of a record that is not there yet.
     pub fn new(agent: impl Into<String>, tool: impl Into<String>, config: Value) -> Self {
         let record = AgentTools { config, ..AgentTools::new(agent, tool, 0) };
         Self { expected: Expected::Absent, ..Self::of(&record) }
+    }
+}
+
+fn is_deeper(value: &Value, levels: usize) -> bool {
+    let inside = |value| levels == 0 || is_deeper(value, levels - 1);
+    match value {
+        Value::Array(items) => levels == 0 || items.iter().any(inside),
+        Value::Object(members) => levels == 0 || members.values().any(inside),
+        _ => false,
     }
 }
 
@@ -161,7 +192,10 @@ pub enum AgentStoreError {
     },
     /// The record holds something else than a record.
     Unreadable(String),
-    /// The store cannot be reached, does not answer, or does not understand.
+    /// An id that is empty, longer than 512 bytes, or has control characters.
+    InvalidId,
+    /// The store cannot be reached, does not answer, or does not understand. Where the connection broke before the answer
+    /// came, a write may have been done nevertheless; whoever reads the record again knows.
     Down(String),
 }
 
@@ -179,6 +213,7 @@ impl fmt::Display for AgentStoreError {
                 write!(f, "somebody else has changed the record, which has version {found} now; read it again")
             }
             Self::Conflict { found: None } => f.write_str("there is no such record any more"),
+            Self::InvalidId => f.write_str("an id has 1 to 512 bytes and no control characters"),
             Self::Unreadable(why) => write!(f, "the row holds no record: {}", Redaction::new().text(why)),
             Self::Down(why) => write!(f, "the agent store failed: {}", Redaction::new().text(why)),
         }

@@ -3,8 +3,7 @@
 use super::{Configure, ConfigureError, Configured, SecretDocument, ToolsetFactory, ToolsetMetadata};
 use crate::__private::{Linked, ToolsetFacts};
 use crate::actions::{self, Action};
-use crate::redact::Redaction;
-use crate::response::{ErrorKind, ToolError};
+use crate::response::ToolError;
 use crate::tool::Toolset;
 use futures_util::FutureExt;
 use serde_json::Value;
@@ -53,16 +52,6 @@ impl LinkedFactory {
             }
         }
     }
-
-    /// What the log is told goes no further, and nothing shows a secret.
-    fn told(&self, error: ToolError, secrets: &SecretDocument) -> ToolError {
-        let error = secrets.scrubbed(error);
-        if error.kind() == ErrorKind::Internal {
-            let why = Redaction::new().text(error.message());
-            tracing::error!(toolset = %self.metadata.name.escape_debug(), error = %why, "toolset was not configured");
-        }
-        error
-    }
 }
 
 impl ToolsetFactory for LinkedFactory {
@@ -78,14 +67,14 @@ impl ToolsetFactory for LinkedFactory {
         Box::pin(async move {
             // `AssertUnwindSafe`: what a panic leaves behind is dropped with the toolset that was not made.
             let made = AssertUnwindSafe(self.made(config, &secrets)).catch_unwind().await;
-            match made {
-                Ok(Err(ConfigureError::Failed(error))) => Err(ConfigureError::Failed(self.told(error, &secrets))),
-                Ok(made) => made,
-                Err(panic) => {
-                    let error = ToolError::internal(format!("it panicked: {}", text_of(panic)));
-                    Err(ConfigureError::Failed(self.told(error, &secrets)))
-                }
-            }
+            let made = made.unwrap_or_else(|panic| {
+                let why = format!("it panicked: {}", text_of(panic));
+                Err(ConfigureError::Failed(ToolError::internal(why)))
+            });
+            made.map_err(|error| match error {
+                ConfigureError::Failed(error) => ConfigureError::Failed(secrets.scrubbed(error)),
+                other => other,
+            })
         })
     }
 }
@@ -120,13 +109,11 @@ fn configured<'a, T: Configure + Toolset>(
 }
 
 fn text_of(panic: Box<dyn Any + Send>) -> String {
-    panic
-        .downcast::<String>()
-        .map(|text| *text)
-        .or_else(|other| other.downcast::<&str>().map(|text| (*text).to_owned()))
-        .unwrap_or_else(|other| {
-            // Dropping an unknown payload may panic again.
-            std::mem::forget(other);
-            "a value that is no text".to_owned()
-        })
+    let text = panic.downcast::<String>().map(|text| *text);
+    let text = text.or_else(|other| other.downcast::<&str>().map(|text| (*text).to_owned()));
+    text.unwrap_or_else(|other| {
+        // Dropping an unknown payload may panic again.
+        std::mem::forget(other);
+        "a value that is no text".to_owned()
+    })
 }

@@ -11,6 +11,8 @@ mod metadata;
 mod scrub;
 mod secret;
 mod sheet;
+#[cfg(test)]
+mod tests;
 
 pub use access_token::{AccessToken, TokenSource};
 pub use auth::{Auth, OAuth2};

@@ -32,11 +32,14 @@ impl Sheet {
         let mut filled = known.clone();
         fill(&mut filled, self.validator.schema());
         let found = self.validate(&filled);
-        let value = if found.is_empty() || !self.validator.is_valid(&known) { filled } else { known };
-        if !self.validator.is_valid(&value) {
-            problems.extend(found);
+        if !found.is_empty() {
+            if self.validator.is_valid(&known) {
+                filled = known;
+            } else {
+                problems.extend(found);
+            }
         }
-        told(problems).map(|()| value)
+        told(problems).map(|()| filled)
     }
 
     /// Tells every problem, and leaves in the value what the schema has a place for. Names of `own` are never a problem.

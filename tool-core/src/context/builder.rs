@@ -1,9 +1,11 @@
 //! Putting a tool context together by hand.
 
 use super::freeze::Parts;
+use super::keep::{Keep, Kept};
 use super::{RegistryError, RegistryErrors, ToolContext};
 use crate::arguments::Coercions;
-use crate::tool::IntoTool;
+use crate::tool::{FunctionTool, IntoTool, Tool};
+use std::sync::Arc;
 
 /// Makes a [`ToolContext`]. Nothing is checked before [`build`](Self::build), which tells every problem at once.
 #[derive(Default)]
@@ -49,6 +51,30 @@ impl ToolContextBuilder {
     /// its own.
     pub fn max_output_bytes(mut self, bytes: usize) -> Self {
         self.parts.settings.output_bytes = bytes;
+        self
+    }
+
+    /// Leaves function tools out that stand in no toolset.
+    pub(crate) fn without(mut self, out: impl Fn(&FunctionTool) -> bool) -> Self {
+        self.parts.entries.retain(|entry| !matches!(entry, Tool::Function(tool) if out(tool)));
+        self
+    }
+
+    /// Keeps something for as long as the context is used, and every context that is made of it.
+    pub(crate) fn keep(mut self, kept: Kept) -> Self {
+        self.parts.keep = Keep::Held(kept);
+        self
+    }
+
+    /// Says whose tools they are.
+    pub(crate) fn agent(mut self, agent: Arc<str>) -> Self {
+        self.parts.agent = Some(agent);
+        self
+    }
+
+    /// Says that each tool was checked by itself already: only their names are compared.
+    pub(crate) fn checked(mut self) -> Self {
+        self.parts.checked = true;
         self
     }
 

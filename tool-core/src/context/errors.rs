@@ -34,6 +34,11 @@ impl RegistryErrors {
         if problems.is_empty() { Ok(()) } else { Err(Self(problems)) }
     }
 
+    #[cfg(feature = "agents")]
+    pub(crate) fn join(all: impl Iterator<Item = Self>) -> Self {
+        Self(all.flat_map(|errors| errors.0).collect())
+    }
+
     /// The problems, in the order of the tools.
     pub fn iter(&self) -> impl Iterator<Item = &RegistryError> {
         self.0.iter()

@@ -1,5 +1,6 @@
 //! From a list of tools to a frozen context: flattened, checked once, every problem told.
 
+use super::keep::Keep;
 use super::memo::Memo;
 use super::{Inner, RegistryError, RegistryErrors};
 use crate::call::Settings;
@@ -17,6 +18,10 @@ pub(super) struct Parts {
     pub(super) settings: Settings,
     /// What went wrong before.
     pub(super) problems: Vec<RegistryError>,
+    pub(super) keep: Keep,
+    pub(super) agent: Option<Arc<str>>,
+    /// Whether each tool was checked by itself already.
+    pub(super) checked: bool,
 }
 
 #[derive(Default)]
@@ -30,12 +35,12 @@ struct Flat {
 const DEPTH: usize = 32;
 
 pub(super) fn freeze(parts: Parts) -> Result<Inner, RegistryErrors> {
-    let Parts { entries, unconfigured, settings, mut problems } = parts;
+    let Parts { entries, unconfigured, settings, mut problems, keep, agent, checked } = parts;
     let mut flat = Flat::default();
     for entry in &entries {
         flatten(entry, &mut flat, &mut problems, DEPTH);
     }
-    for tool in &flat.functions {
+    for tool in flat.functions.iter().filter(|_| !checked) {
         problems.extend(check(tool.definition()).into_iter().map(|message| at(message, [tool])));
     }
     let functions = unique(flat.functions, &mut problems);
@@ -46,7 +51,18 @@ pub(super) fn freeze(parts: Parts) -> Result<Inner, RegistryErrors> {
         .map(|(at, tool)| (tool.definition().name.clone(), at))
         .collect::<FxHashMap<_, _>>();
     let Flat { providers, toolsets, .. } = flat;
-    Ok(Inner { entries, functions, index, providers, toolsets, unconfigured, settings, memo: Memo::default() })
+    Ok(Inner {
+        entries,
+        functions,
+        index,
+        providers,
+        toolsets,
+        unconfigured,
+        settings,
+        memo: Memo::default(),
+        keep,
+        agent,
+    })
 }
 
 fn at<const N: usize>(message: String, tools: [&FunctionTool; N]) -> RegistryError {

@@ -1,7 +1,6 @@
 //! Opening and closing the toolsets of a context.
 
 use super::ToolContext;
-use super::freeze::Parts;
 use crate::response::ToolError;
 use crate::tool::{Tool, Toolset, each};
 use std::sync::Arc;
@@ -27,12 +26,7 @@ impl ToolContext {
             return (self.clone(), told);
         }
         let entries = self.0.entries.iter().filter_map(|entry| without(entry, &failed)).collect();
-        let parts = Parts {
-            entries,
-            unconfigured: self.0.unconfigured.clone(),
-            settings: self.0.settings,
-            problems: Vec::new(),
-        };
+        let parts = self.parts_with(entries);
         // What stands in a toolset that failed is not offered either, so it is closed if it did open.
         let mut lost = Vec::new();
         for toolset in &failed {

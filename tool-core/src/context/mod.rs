@@ -3,12 +3,14 @@
 mod builder;
 mod errors;
 mod freeze;
+mod keep;
 mod lifecycle;
 mod memo;
 mod registry;
 
 pub use builder::ToolContextBuilder;
 pub use errors::{RegistryError, RegistryErrors};
+pub(crate) use keep::Kept;
 pub use lifecycle::SetupFailure;
 pub use registry::Registry;
 pub(crate) use registry::function_tool;
@@ -22,6 +24,7 @@ use crate::response::ToolResponse;
 use crate::run::RunContext;
 use crate::tool::{FunctionTool, ProviderTool, Tool, ToolDefinition, Toolset};
 use freeze::Parts;
+use keep::Keep;
 use memo::Memo;
 use rustc_hash::FxHashMap;
 use std::any::Any;
@@ -46,6 +49,9 @@ pub(crate) struct Inner {
     unconfigured: Vec<ToolsetMetadata>,
     settings: Settings,
     memo: Memo,
+    keep: Keep,
+    /// Whose tools they are, where they are an agent's.
+    agent: Option<Arc<str>>,
 }
 
 impl ToolContext {
@@ -133,13 +139,7 @@ impl ToolContext {
     /// Puts other tools in the place of all there are. Contexts that were cloned before keep theirs; on an error this
     /// one does too.
     pub fn update_tools(&mut self, tools: impl IntoIterator<Item = Tool>) -> Result<(), RegistryErrors> {
-        let parts = Parts {
-            entries: tools.into_iter().collect(),
-            unconfigured: self.0.unconfigured.clone(),
-            settings: self.0.settings,
-            problems: Vec::new(),
-        };
-        *self = Self::freeze(parts)?;
+        *self = Self::freeze(self.parts_with(tools.into_iter().collect()))?;
         Ok(())
     }
 
@@ -162,12 +162,47 @@ impl ToolContext {
 
     /// The entries as they were given, to build another context of.
     pub(crate) fn parts(&self) -> ToolContextBuilder {
-        ToolContextBuilder::of(Parts {
-            entries: self.0.entries.clone(),
+        ToolContextBuilder::of(self.parts_with(self.0.entries.clone()))
+    }
+
+    /// What another context with these entries is built of.
+    fn parts_with(&self, entries: Vec<Tool>) -> Parts {
+        Parts {
+            entries,
             unconfigured: self.0.unconfigured.clone(),
             settings: self.0.settings,
-            problems: Vec::new(),
-        })
+            keep: self.0.keep.derived(),
+            agent: self.0.agent.clone(),
+            ..Parts::default()
+        }
+    }
+
+    /// What has to live while the tools are used.
+    pub(crate) fn kept(&self) -> Option<Kept> {
+        self.0.keep.kept()
+    }
+
+    /// The agent whose tools they are.
+    pub(crate) fn agent(&self) -> Option<&Arc<str>> {
+        self.0.agent.as_ref()
+    }
+
+    /// The same tools in a context of its own, which does not keep open what they need: whoever asks for it does.
+    pub(crate) fn lent(&self) -> Self {
+        let Inner { entries, functions, index, providers, toolsets, unconfigured, settings, keep, agent, .. } =
+            &*self.0;
+        Self(Arc::new(Inner {
+            entries: entries.clone(),
+            functions: functions.clone(),
+            index: index.clone(),
+            providers: providers.clone(),
+            toolsets: toolsets.clone(),
+            unconfigured: unconfigured.clone(),
+            settings: *settings,
+            memo: Memo::default(),
+            keep: keep.lent(),
+            agent: agent.clone(),
+        }))
     }
 
     pub(crate) fn visible_names<'a>(&'a self, ctx: &'a RunContext) -> impl Iterator<Item = &'a str> {

@@ -3,7 +3,7 @@
 use super::handle::{Runtime, Shared};
 use super::hook::Hook;
 use super::journal::Journal;
-use super::metrics::SharedMeasures;
+use super::metrics::{SharedMeasures, Tally};
 use super::policy::Policy;
 use super::service::{Stack, Wrap};
 use super::store::{MemoryStore, SessionStore};
@@ -126,7 +126,7 @@ impl RuntimeBuilder {
     /// The runtime. Fails where the tools are at odds with those that the runtime adds: `cancel_call` and
     /// `list_running_calls`, where a tool is `cancellable`.
     pub fn build(self) -> Result<Runtime, RegistryErrors> {
-        let toolbox = Arc::new(Toolbox::new(self.tools, None, self.large)?);
+        let toolbox = Arc::new(Toolbox::new(self.tools, |_| Arc::new(Tally::new(self.large)))?);
         let (voice, text) = (self.voice, self.text);
         let threads = voice.blocking_threads.max(text.blocking_threads).max(1);
         let shared = Arc::new_cyclic(|shared: &Weak<Shared>| Shared {

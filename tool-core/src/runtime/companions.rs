@@ -1,15 +1,28 @@
 //! The two tools that exist wherever a tool can be cancelled: `cancel_call` and `list_running_calls`. L16
 
-use crate::context::{RegistryErrors, ToolContext};
+use crate::context::{RegistryErrors, ToolContext, ToolContextBuilder};
 use crate::response::ToolError;
 use crate::run::{Governor, RunContext};
 use crate::tool::{Category, FunctionTool, RawTool};
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-/// The same tools and the two.
+/// The two, the same ones everywhere: who hands on the tools of a session hands on these too.
+static COMPANIONS: LazyLock<[FunctionTool; 2]> = LazyLock::new(|| [cancel_call(), list_running_calls()]);
+
+/// The same tools and the two, which come last.
 pub(super) fn added(tools: &ToolContext) -> Result<ToolContext, RegistryErrors> {
-    tools.parts().with(cancel_call()).with(list_running_calls()).build()
+    COMPANIONS.iter().fold(tools.parts(), ToolContextBuilder::with).build()
+}
+
+/// The same tools without the two.
+pub(super) fn removed(tools: ToolContext) -> ToolContext {
+    let is_companion = |tool: &FunctionTool| COMPANIONS.iter().any(|own| own.same(tool));
+    if !tools.function_tools().iter().any(is_companion) {
+        return tools;
+    }
+    // Fewer tools of a sound context are a sound context.
+    tools.parts().without(is_companion).build().unwrap_or(tools)
 }
 
 fn cancel_call() -> FunctionTool {

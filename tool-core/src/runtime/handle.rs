@@ -3,14 +3,14 @@
 use super::builder::RuntimeBuilder;
 use super::hook::Hook;
 use super::journal::Journal;
-use super::metrics::{Metrics, SharedMeasures, ToolTally};
+use super::metrics::{Metrics, SharedMeasures, Tally, ToolTally};
 use super::policy::Policy;
 use super::service::Stack;
 use super::session::{Core, Open};
 use super::session_id::SessionId;
 use super::store::{SessionStore, StoreError};
 use super::token::Signer;
-use super::toolbox::Toolbox;
+use super::toolbox::{Toolbox, Toolboxes};
 use crate::context::{RegistryErrors, ToolContext};
 use crate::tool::Mode;
 use futures_util::future::join_all;
@@ -84,7 +84,9 @@ impl Runtime {
 
     /// Puts other tools in the place of all there are. Sessions that are open keep those that they began with.
     pub fn update_tools(&self, tools: ToolContext) -> Result<(), RegistryErrors> {
-        let toolbox = Arc::new(Toolbox::new(tools, Some(&self.0.toolbox()), self.0.large)?);
+        let toolbox = Arc::new(Toolbox::new(tools, |name| {
+            self.0.measured.tallies.find(name).unwrap_or_else(|| self.0.tally_of(name))
+        })?);
         *self.0.toolbox.write().unwrap_or_else(PoisonError::into_inner) = toolbox;
         Ok(())
     }
@@ -94,11 +96,11 @@ impl Runtime {
         self.0.store.sessions().await
     }
 
-    /// How often a tool of this moment was called.
+    /// How often a tool of this moment was called, or one that sessions have of their own: tools of one name count
+    /// together.
     pub fn tally(&self, tool: &str) -> Option<ToolTally> {
-        let toolbox = self.0.toolbox();
-        let (at, _) = toolbox.find(tool)?;
-        toolbox.tallies.get(at).map(|tally| tally.read())
+        let known = self.0.toolbox().tally(tool).cloned();
+        known.or_else(|| self.0.measured.tallies.find(tool)).map(|tally| tally.read())
     }
 
     /// What was measured: sizes, latencies, errors, context, loops. What `/metrics` serves.
@@ -121,6 +123,23 @@ impl Runtime {
 impl Shared {
     pub(super) fn toolbox(&self) -> Arc<Toolbox> {
         Arc::clone(&self.toolbox.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What a session has that is opened with these tools.
+    pub(super) fn toolbox_of(self: &Arc<Self>, tools: &ToolContext) -> Result<Arc<Toolbox>, RegistryErrors> {
+        let tally = |name: &str| self.measured.tallies.get(name, || self.tally_of(name));
+        tools.memo::<Toolboxes>().get(self, || {
+            let mut toolbox = Toolbox::new(tools.clone(), tally)?;
+            // The context keeps its toolbox, which must keep neither it nor what it keeps.
+            toolbox.context = toolbox.context.lent();
+            Ok(toolbox)
+        })
+    }
+
+    /// Where the calls of a tool of that name are counted, as it is or as it begins.
+    fn tally_of(&self, name: &str) -> Arc<Tally> {
+        let known = self.toolbox().tally(name).cloned();
+        known.unwrap_or_else(|| Arc::new(Tally::new(self.large)))
     }
 
     pub(super) fn policy(&self, mode: Mode) -> &Policy {

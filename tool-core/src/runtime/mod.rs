@@ -39,3 +39,5 @@ pub use store::{
     Admission, Awaited, BudgetLimit, Charge, MemoryStore, OpenError, Opening, Operation, PendingCall, Refusal,
     SessionRecord, SessionStore, Settlement, StoreError, Verdict,
 };
+#[cfg(feature = "agents")]
+pub(crate) use token::{Signer, fresh_id};

@@ -1,11 +1,12 @@
 //! The tools that a session began with: a snapshot that it keeps. R-I4
 
 use super::companions;
+use super::handle::Shared;
 use super::metrics::{Beginning, Tally};
 use crate::context::{RegistryErrors, ToolContext};
 use crate::manifest::content_version;
 use crate::tool::{FunctionTool, Mode};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 pub(crate) struct Toolbox {
     /// The host's tools and, where one of them is `cancellable`, the runtime's own.
@@ -23,15 +24,16 @@ pub(crate) struct Toolbox {
 }
 
 impl Toolbox {
-    /// `large`: the characters past which a result is one to be warned of.
-    pub(crate) fn new(tools: ToolContext, before: Option<&Self>, large: u32) -> Result<Self, RegistryErrors> {
+    /// `tally`: where the calls of a tool of that name are counted.
+    pub(crate) fn new(tools: ToolContext, tally: impl Fn(&str) -> Arc<Tally>) -> Result<Self, RegistryErrors> {
+        let tools = companions::removed(tools);
         let own = tools.function_tools().len();
         let cancellable = tools.function_tools().iter().any(|tool| tool.definition().flags().cancellable);
         let context = if cancellable { companions::added(&tools)? } else { tools };
         Ok(Self {
             version: content_version(&context).into(),
             sequential: context.function_tools().iter().any(|tool| tool.definition().flags().sequential),
-            tallies: context.function_tools().iter().map(|tool| tally(before, tool.name(), large)).collect(),
+            tallies: context.function_tools().iter().map(|tool| tally(tool.name())).collect(),
             begins: Default::default(),
             context,
             own,
@@ -42,6 +44,11 @@ impl Toolbox {
     pub(crate) fn find(&self, name: &str) -> Option<(usize, &FunctionTool)> {
         let at = self.context.position(name)?;
         self.context.function_tools().get(at).map(|tool| (at, tool))
+    }
+
+    /// Where the calls of the tool of that name are counted.
+    pub(crate) fn tally(&self, name: &str) -> Option<&Arc<Tally>> {
+        self.tallies.get(self.context.position(name)?)
     }
 
     /// What a session begins with.
@@ -61,8 +68,25 @@ impl Toolbox {
     }
 }
 
-/// The tally of a name: the one that it had.
-fn tally(before: Option<&Toolbox>, name: &str, large: u32) -> Arc<Tally> {
-    let known = before.and_then(|before| before.tallies.get(before.context.position(name)?));
-    known.map_or_else(|| Arc::new(Tally::new(large)), Arc::clone)
+/// What runtimes have made of a context whose tools sessions have as their own, kept with it: it stays the same, so a
+/// session of many finds it made.
+#[derive(Default)]
+pub(super) struct Toolboxes(Mutex<Vec<(Weak<Shared>, Arc<Toolbox>)>>);
+
+impl Toolboxes {
+    /// That of this runtime.
+    pub(super) fn get(
+        &self,
+        runtime: &Arc<Shared>,
+        make: impl FnOnce() -> Result<Toolbox, RegistryErrors>,
+    ) -> Result<Arc<Toolbox>, RegistryErrors> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, toolbox)) = kept.iter().find(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(runtime))) {
+            return Ok(Arc::clone(toolbox));
+        }
+        kept.retain(|(of, _)| of.strong_count() > 0);
+        let toolbox = Arc::new(make()?);
+        kept.push((Arc::downgrade(runtime), Arc::clone(&toolbox)));
+        Ok(toolbox)
+    }
 }

@@ -2,6 +2,8 @@
 //!
 //! Everything here panics where a test should fail, and says what is the matter and where it was asked.
 
+#[cfg(feature = "agents")]
+pub mod agents;
 mod assertions;
 mod client;
 mod scripted;

@@ -40,6 +40,7 @@ impl AgentToolStore for SqliteStore {
 
     fn write<'a>(&'a self, write: &'a RecordWrite) -> Operation<'a, Result<u64, AgentStoreError>> {
         Operation::later(async move {
+            write.check()?;
             let texts = Texts::of(write)?;
             loop {
                 if let Some(version) = self.write_once(write, &texts).await? {
@@ -55,12 +56,7 @@ impl AgentToolStore for SqliteStore {
         })
     }
 
-    fn remove<'a>(
-        &'a self,
-        agent: &'a str,
-        tool: &'a str,
-        version: u64,
-    ) -> Operation<'a, Result<(), AgentStoreError>> {
+    fn remove<'a>(&'a self, agent: &'a str, tool: &'a str, version: u64) -> Operation<'a, Result<(), AgentStoreError>> {
         Operation::later(async move {
             let version = i64::try_from(version).unwrap_or(-1);
             if self.affects(query(sql::REMOVE).bind(agent).bind(tool).bind(version)).await? {
@@ -92,7 +88,8 @@ impl AgentToolStore for SqliteStore {
             let (agent, tool) = after.unzip();
             let rows = self.read(query(sql::SEALED).bind(key).bind(agent).bind(tool).bind(limit)).await?;
             let line = |row: &_| {
-                let secrets = SealedSecrets::new(text(row, 2)?, row.try_get::<Vec<u8>, _>(3).map_err(|error| down(&error))?);
+                let secrets =
+                    SealedSecrets::new(text(row, 2)?, row.try_get::<Vec<u8>, _>(3).map_err(|error| down(&error))?);
                 Ok(SealedRow::new(text(row, 0)?, text(row, 1)?, secrets))
             };
             rows.iter().map(line).collect()

@@ -5,6 +5,7 @@ mod context;
 mod prometheus;
 mod session;
 mod slot;
+mod tallies;
 mod tally;
 mod watch;
 mod window;
@@ -18,6 +19,7 @@ pub use tally::ToolTally;
 pub(crate) use calls::Answered;
 pub(crate) use context::{Beginning, tokens_in};
 pub(crate) use session::Measured;
+pub(crate) use tallies::Tallies;
 pub(crate) use tally::Tally;
 
 use super::handle::Shared;
@@ -27,7 +29,7 @@ use crate::tool::Mode;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use window::{WINDOW, percentile, tokens};
 
@@ -196,12 +198,14 @@ impl Metrics {
     pub(super) fn of(shared: &Shared) -> Self {
         let toolbox = shared.toolbox();
         let named = toolbox.context.function_tools().iter().zip(&toolbox.tallies);
-        let mut tools = named
-            .filter_map(|(tool, tally)| Some((tool.name().to_owned(), ToolMetrics::of(tally)?)))
+        let named = named.map(|(tool, tally)| (tool.name().into(), Arc::clone(tally)));
+        // What both know is one tally.
+        let mut tools = (shared.measured.tallies.all().into_iter().chain(named))
+            .filter_map(|(name, tally)| Some((name.into_string(), ToolMetrics::of(&tally)?)))
             .collect::<BTreeMap<_, _>>();
         if let Some(unknown) = ToolMetrics::of(&shared.measured.unknown) {
             // A tool of that very name keeps it: no name has a bracket.
-            let taken = toolbox.find(UNKNOWN).is_some();
+            let taken = tools.contains_key(UNKNOWN) || toolbox.find(UNKNOWN).is_some();
             tools.insert(if taken { format!("({UNKNOWN})") } else { UNKNOWN.to_owned() }, unknown);
         }
         Self { tools, context: shared.measured.context(shared), loops: LoopMetrics::of(shared) }
@@ -230,26 +234,40 @@ pub(crate) struct SharedMeasures {
     /// Of all names that no registry knows.
     pub(crate) unknown: Tally,
     pub(crate) peak: AtomicU64,
-    /// How the session that was opened last is held, and the tokens of its host's system prompt.
-    last: Mutex<Option<(Mode, Option<u64>)>>,
+    /// Of the tools that sessions have of their own.
+    pub(crate) tallies: Tallies,
+    last: Mutex<Option<Last>>,
+}
+
+/// The session that was opened last.
+#[derive(Clone, Copy)]
+struct Last {
+    mode: Mode,
+    /// The tokens of its host's system prompt.
+    prompt: Option<u64>,
+    /// What it began with, where it has tools of its own.
+    begins: Option<Beginning>,
 }
 
 impl SharedMeasures {
     pub(crate) fn new(large: u32) -> Self {
-        Self { unknown: Tally::new(large), peak: AtomicU64::new(0), last: Mutex::default() }
+        let (peak, tallies, last) = (AtomicU64::new(0), Tallies::default(), Mutex::default());
+        Self { unknown: Tally::new(large), peak, tallies, last }
     }
 
-    /// A session was opened.
-    pub(crate) fn opened(&self, core: &Core) {
-        let last = Some((core.mode, core.measured.context.prompt));
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = last;
+    /// A session was opened; `own`: with tools of its own.
+    pub(crate) fn opened(&self, core: &Core, own: bool) {
+        let full_guides = core.policy().full_guides[core.mode as usize];
+        let begins = own.then(|| core.toolbox.begins(core.mode, full_guides));
+        let last = Last { mode: core.mode, prompt: core.measured.context.prompt, begins };
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(last);
     }
 
     fn context(&self, shared: &Shared) -> ContextMetrics {
         let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let begins = last.map(|(mode, prompt)| {
+        let begins = last.map(|Last { mode, prompt, begins }| {
             let full_guides = shared.policy(mode).full_guides[mode as usize];
-            shared.toolbox().begins(mode, full_guides).with_prompt(prompt)
+            begins.unwrap_or_else(|| shared.toolbox().begins(mode, full_guides)).with_prompt(prompt)
         });
         begins.unwrap_or_default().with_peak(self.peak.load(Ordering::Relaxed))
     }

@@ -36,6 +36,19 @@ pub(super) async fn deny(core: &Arc<Core>, token: &str) -> ToolResponse {
     }
 }
 
+#[cfg(feature = "agents")]
+impl super::Session {
+    /// The answer to a token of another session.
+    pub(crate) fn nothing_waits() -> ToolResponse {
+        unanswerable(nothing_waits())
+    }
+
+    /// Whether a call waits under this id, as far as the store can tell.
+    pub(crate) async fn waits(&self, id: &str) -> bool {
+        self.0.store(self.0.record.pending(id)).await.is_ok_and(|pending| pending.is_some())
+    }
+}
+
 /// The call that waits under a token, if the token is one of ours and for this session.
 async fn waiting(core: &Core, token: &str) -> Result<PendingCall, ToolError> {
     let Some(_inside) = core.drain.enter() else { return Err(pipeline::over()) };

@@ -6,6 +6,7 @@ use super::running::Running;
 use super::slots::Slots;
 use super::updates::{Sink, Updates};
 use crate::call::ToolCall;
+use crate::context::Kept;
 use crate::response::ToolResponse;
 use crate::run::{RunContext, Scope};
 use crate::runtime::handle::Shared;
@@ -52,6 +53,8 @@ pub(crate) struct Core {
     /// The ids of calls that are written down and have not ended.
     pub(crate) journaled: Mutex<Vec<Arc<str>>>,
     pub(crate) reuse: Reuse,
+    /// What its tools need for as long as they may be called.
+    pub(crate) kept: Mutex<Option<Kept>>,
 }
 
 /// How long the end of a session waits for its calls, all of which it has cancelled.
@@ -147,6 +150,10 @@ impl Core {
         // A call that nothing ends, or that itself waits for this end, is not waited for.
         if !self.drain.is_idle() && timeout(CLOSING, self.drain.idle()).await.is_err() {
             tracing::error!(session = %self.id.as_str().escape_debug(), "a call goes on after its session's end");
+        } else {
+            // Nobody calls them any more, whoever still has a handle. What goes with it may ask for locks.
+            let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+            drop(kept);
         }
         let mut live = self.shared.live();
         if live.get(self.id.as_str()).is_some_and(|known| std::ptr::eq(known.as_ptr(), self)) {

@@ -3,6 +3,7 @@
 use super::Session;
 use super::core::Core;
 use super::updates::Sink;
+use crate::context::ToolContext;
 use crate::response::ToolResponse;
 use crate::run::{Boxed, Governor, Run, RunContext, Scope, UserDataMap};
 use crate::runtime::handle::Shared;
@@ -46,6 +47,7 @@ struct Parts {
     config: Value,
     sink: Option<Arc<Sink>>,
     prompt: Option<u64>,
+    tools: Option<ToolContext>,
 }
 
 impl Open {
@@ -60,6 +62,7 @@ impl Open {
             config: Value::Null,
             sink: None,
             prompt: None,
+            tools: None,
         };
         Self { parts: Some(parts), opening: None }
     }
@@ -98,6 +101,33 @@ impl Open {
         self.with(|parts| parts.prompt = Some(tokens_in(text)))
     }
 
+    /// Tools that this session has in the place of the runtime's: those of an agent, say. Budgets, metrics, hooks and the
+    /// store are the runtime's still; tools of one name are counted together, whichever session's they are.
+    ///
+    /// A session that is open already keeps the tools that it began with; where they are another agent's than these, it
+    /// is not joined. R-I4
+    ///
+    /// ```
+    /// # use tool_core::{Mode, Runtime, ToolContext, tool};
+    /// /// Say hello.
+    /// #[tool]
+    /// fn greet() -> &'static str {
+    ///     "hello"
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let runtime = Runtime::builder(ToolContext::builder().build()?).build()?;
+    /// let tools = ToolContext::builder().with(greet).build()?;
+    /// let session = runtime.session("s-1", Mode::Text).tools(tools).await?;
+    /// assert!(session.tools().has_tool("greet"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn tools(self, tools: ToolContext) -> Self {
+        self.with(|parts| parts.tools = Some(tools))
+    }
+
     /// Says that the transport shows the updates of running tools. A tool's first update is then its call's answer; the
     /// later ones come to `shown` under the id `<id>_update_N`, and its result under `<id>_final`. L24
     pub fn on_update(self, shown: impl Fn(ToolResponse) + Send + Sync + 'static) -> Self {
@@ -124,7 +154,10 @@ impl Parts {
         if !(1..=512).contains(&self.id.as_str().len()) {
             return Err(OpenError::InvalidId);
         }
-        let toolbox = self.shared.toolbox();
+        let toolbox = match &self.tools {
+            Some(tools) => self.shared.toolbox_of(tools).map_err(OpenError::Tools)?,
+            None => self.shared.toolbox(),
+        };
         let policy = self.shared.policy(self.mode);
         let opening = Opening {
             id: self.id.clone(),
@@ -136,28 +169,32 @@ impl Parts {
         };
         let record = self.shared.store.open(&opening).within(policy.store_deadline).await?;
         if let Some(core) = self.shared.find_live(self.id.as_str()).filter(|core| is_open(core)) {
-            return Self::joined(core, &self.principal, self.sink);
+            return self.joined(core);
         }
         let recovered = self.recovered().await?;
-        let (principal, sink) = (self.principal.clone(), self.sink.clone());
         let core = self.core(toolbox, record, recovered);
         // Of all who open it at once, the first one's is the session.
         match first(&core) {
             None => {
-                core.shared.measured.opened(&core);
+                core.shared.measured.opened(&core, self.tools.is_some());
                 core.tell_beginning();
                 Ok(Session(core))
             }
-            Some(first) => Self::joined(first, &principal, sink),
+            Some(first) => self.joined(first),
         }
     }
 
     /// Another handle of a session that is open here.
-    fn joined(core: Arc<Core>, principal: &str, sink: Option<Arc<Sink>>) -> Result<Session, OpenError> {
-        if *core.principal != *principal {
+    fn joined(self, core: Arc<Core>) -> Result<Session, OpenError> {
+        if core.principal != self.principal {
             return Err(OpenError::OtherPrincipal { id: core.id.clone() });
         }
-        if let Some(sink) = sink {
+        // Whose tools they are, so are the settings and the secrets behind them.
+        let agent = self.tools.as_ref().and_then(ToolContext::agent);
+        if agent.is_some() && agent != core.toolbox.context.agent() {
+            return Err(OpenError::OtherAgent { id: core.id.clone() });
+        }
+        if let Some(sink) = self.sink {
             core.shown_by(sink);
         }
         Ok(Session(core))
@@ -171,33 +208,36 @@ impl Parts {
         recovered.map_err(|error| OpenError::Store(StoreError::new(error.to_string())))
     }
 
-    fn core(self, toolbox: Arc<Toolbox>, record: Arc<dyn SessionRecord>, recovered: Vec<Recovered>) -> Arc<Core> {
+    fn core(&self, toolbox: Arc<Toolbox>, record: Arc<dyn SessionRecord>, recovered: Vec<Recovered>) -> Arc<Core> {
         let concurrent = self.shared.policy(self.mode).concurrent_calls;
-        let (user_data, config) = (self.user_data, Arc::new(self.config));
+        let (user_data, config) = (self.user_data.clone(), Arc::new(self.config.clone()));
+        let sink = self.sink.clone().map(|sink| OnceLock::from(Box::new(Mutex::new(sink))));
+        let kept = self.tools.as_ref().and_then(ToolContext::kept);
         Arc::new_cyclic(|core: &Weak<Core>| {
             let governor: Weak<dyn Governor> = Weak::clone(core) as _;
             let run =
                 Run { session: Some(self.id.shared()), mode: self.mode, user_data, config, governor: Some(governor) };
             Core {
-                shared: self.shared,
+                shared: Arc::clone(&self.shared),
                 toolbox,
                 base: RunContext::of(Arc::new(run), Arc::new(Scope::default())),
                 // Another one of the same text: calls that layers hold are told apart by it.
                 id: SessionId::new(self.id.as_str()),
                 mode: self.mode,
-                principal: self.principal,
+                principal: self.principal.clone(),
                 record,
                 running: super::Running::default(),
                 drain: super::drain::Drain::default(),
                 slots: super::slots::Slots::new(concurrent),
                 barrier: RwLock::new(()),
-                sink: self.sink.map(|sink| OnceLock::from(Box::new(Mutex::new(sink)))).unwrap_or_default(),
+                sink: sink.unwrap_or_default(),
                 measured: Measured::new(self.prompt),
                 updates: super::updates::Updates::default(),
                 playout: super::playout::Playout::default(),
                 recovered: Mutex::new(recovered),
                 journaled: Mutex::default(),
                 reuse: crate::runtime::pipeline::Reuse::default(),
+                kept: Mutex::new(kept),
             }
         })
     }

@@ -12,6 +12,7 @@ pub use pending::PendingCall;
 
 use super::SessionId;
 use super::state::{AuditEntry, SessionState, StateChange};
+use crate::context::RegistryErrors;
 use crate::redact::Redaction;
 use crate::tool::Mode;
 use std::fmt;
@@ -111,6 +112,13 @@ pub enum OpenError {
         /// The session's id.
         id: SessionId,
     },
+    /// The session is open here with the tools of another agent.
+    OtherAgent {
+        /// The session's id.
+        id: SessionId,
+    },
+    /// The tools that it was to have are at odds with those that the runtime adds.
+    Tools(RegistryErrors),
     /// An id that is empty, or longer than 512 bytes.
     InvalidId,
     /// The store failed.
@@ -133,6 +141,11 @@ impl fmt::Display for OpenError {
                 let id = id.as_str().escape_debug();
                 write!(f, "session `{id}` is open for another principal; give each conversation an id of its own")
             }
+            Self::OtherAgent { id } => {
+                let id = id.as_str().escape_debug();
+                write!(f, "session `{id}` is open for another agent; give each conversation an id of its own")
+            }
+            Self::Tools(errors) => write!(f, "the session's tools do not fit: {errors}"),
             Self::InvalidId => f.write_str("a session id has 1 to 512 bytes; give each conversation one of its own"),
             Self::Store(error) => fmt::Display::fmt(error, f),
         }

@@ -1,0 +1,108 @@
+//! Secrets held to their schema.
+
+use super::toolsets::{DoorSecrets, DriveSecrets, PostSecrets};
+use super::{agents, kind, lines};
+use serde_json::{Value, json};
+use tool_core::{AgentErrorKind, SecretDocument, ToolsetMetadata};
+
+fn wrong(tool: &str, secrets: &SecretDocument) -> Vec<String> {
+    let (agents, _) = agents();
+    let form = agents.form(tool).expect("a form");
+    form.check_secrets(secrets).map_or_else(|problems| lines(&problems), |()| Vec::new())
+}
+
+fn post() -> ToolsetMetadata {
+    agents().0.form("settings_post").expect("a form").clone()
+}
+
+// THREATS: secrets in errors
+#[test]
+fn every_problem_of_secrets_is_told_by_place_and_kind_and_nothing_of_what_stands_there() {
+    let secrets = json!({"password": "hunter2", "api_key": 12345, "pasword": "hunter2", "keys": ["hunter2"]});
+    assert_eq!(
+        wrong("settings_post", &secrets.into()),
+        [
+            "`/api_key`: expected a string or `null`, got a number",
+            "`/keys`: unknown secret, known: `password`, `api_key`",
+            "`/password`: expected at least 8 characters, got fewer",
+            "`/pasword`: unknown secret, did you mean `password`?",
+        ]
+    );
+    let missing = wrong("settings_post", &json!({}).into());
+    assert_eq!(missing, ["`/password`: missing, expected a string (\"The password of the mailbox\")"]);
+}
+
+// THREATS: malformed input
+#[test]
+fn secrets_that_are_no_json_object_are_refused() {
+    let no_json = SecretDocument::from_json("hunter2".to_owned());
+    assert_eq!(wrong("settings_post", &no_json), ["arguments: expected an object, got a text that is not JSON"]);
+    assert_eq!(wrong("settings_post", &json!("hunter2").into()), ["arguments: expected an object, got a text"]);
+    assert!(post().read_secrets::<PostSecrets>(&no_json).is_err());
+}
+
+// DESIGN 6
+#[test]
+fn a_toolset_without_secrets_takes_none() {
+    assert!(wrong("settings_plain", &SecretDocument::none()).is_empty());
+    let some = wrong("settings_plain", &json!({"password": "hunter2"}).into());
+    assert_eq!(some, ["`/password`: unknown secret, there are none"]);
+}
+
+// THREATS: secrets in errors
+#[test]
+fn what_a_type_says_of_a_secret_that_it_refuses_is_not_shown() {
+    let (agents, _) = agents();
+    let form = agents.form("settings_door").expect("a form");
+    let secrets = json!({"master": "no digits", "login": {"username": "u", "password": "p"}}).into();
+    let problems = form.read_secrets::<DoorSecrets>(&secrets).err().expect("refused");
+    assert_eq!(lines(&problems), ["`/master`: refused: it is not what the toolset takes"]);
+}
+
+// DESIGN 6: the tokens of a grant come and go with it.
+#[test]
+fn the_tokens_of_a_grant_may_stand_among_secrets_and_may_be_missing() {
+    assert!(wrong("settings_drive", &json!({"folder_key": "f"}).into()).is_empty());
+    let tokens = json!({
+        "access_token": "a", "refresh_token": "r", "expires_at": "2026-01-01T00:00:00Z", "scope": "read", "folder_key": "f",
+    });
+    assert!(wrong("settings_drive", &tokens.clone().into()).is_empty());
+    // `deny_unknown_fields` is about what a person writes.
+    let (agents, _) = agents();
+    let form = agents.form("settings_drive").expect("a form");
+    assert!(form.read_secrets::<DriveSecrets>(&tokens.into()).is_ok());
+    let other = wrong("settings_drive", &json!({"refesh_token": "r"}).into());
+    assert_eq!(other.len(), 1, "{other:?}");
+    // Elsewhere they are names like any other.
+    assert_eq!(wrong("settings_plain", &json!({"scope": "read"}).into()).len(), 1);
+}
+
+// DESIGN 6
+#[tokio::test]
+async fn an_enabled_record_has_the_secrets_that_its_toolset_cannot_do_without() {
+    let (agents, store) = agents();
+    let config = json!({"server": "mx"});
+    let draft = || agents.add("alice", "settings_post").config(config.clone());
+    let missing = |kind| matches!(kind, AgentErrorKind::InvalidSecrets(problems) if problems[0].pointer == "/password");
+    assert!(missing(kind(draft().save().await)));
+    assert!(missing(kind(draft().clear_secrets().save().await)));
+    assert!(super::writes::is_empty(&store).await);
+
+    // They may come later.
+    let record = draft().enabled(false).save().await.expect("a record that waits");
+    assert!(missing(kind(agents.enable("alice", "settings_post").await)));
+    let record =
+        agents.edit(&record).secrets(json!({"password": "longenough"})).enabled(true).save().await.expect("sound");
+    assert!(missing(kind(agents.edit(&record).clear_secrets().save().await)));
+    assert!(agents.record("alice", "settings_post").await.expect("there").secrets.is_some());
+}
+
+// DESIGN 6: connecting comes after adding.
+#[tokio::test]
+async fn a_grant_may_come_after_the_record() {
+    let (agents, _) = agents();
+    let record = agents.add("alice", "settings_drive").save().await.expect("a record without a grant");
+    assert_eq!((record.enabled, record.secrets.is_none()), (true, true));
+    let given: Value = json!({"folder_key": 7});
+    assert!(matches!(kind(agents.edit(&record).secrets(given).save().await), AgentErrorKind::InvalidSecrets(_)));
+}

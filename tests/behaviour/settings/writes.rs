@@ -1,0 +1,152 @@
+//! Writing records.
+
+use super::{agents, kind};
+use serde_json::json;
+use std::sync::Arc;
+use tool_core::agents::AgentTools;
+use tool_core::agents::{AgentErrorKind, AgentToolStore, Agents, Keyring, MemoryAgentToolStore};
+
+/// Whether nothing was ever written for `alice`.
+pub async fn is_empty(store: &MemoryAgentToolStore) -> bool {
+    store.load("alice").await.expect("the store").version == 0
+}
+
+async fn post(agents: &Agents) -> AgentTools {
+    let draft = agents.add("alice", "settings_post").config(json!({"server": "mx"}));
+    draft.secrets(json!({"password": "longenough"})).save().await.expect("sound")
+}
+
+// A7
+#[tokio::test]
+async fn a_toolset_that_is_not_registered_is_refused_with_the_nearest_name() {
+    let (agents, store) = agents();
+    let nearest = |nearest: &str| AgentErrorKind::NotRegistered { nearest: Some(nearest.to_owned()) };
+    assert_eq!(kind(agents.add("alice", "settings_plian").save().await), nearest("settings_plain"));
+    assert_eq!(kind(agents.add("alice", "zzz").save().await), AgentErrorKind::NotRegistered { nearest: None });
+    assert!(is_empty(&store).await);
+}
+
+// THREATS: control characters in logs
+#[tokio::test]
+async fn ids_that_are_none_are_refused_everywhere() {
+    let (agents, store) = agents();
+    for id in ["", "a\nb", "\u{7f}", &"x".repeat(513)] {
+        let refused = agents.add(id, "settings_plain").save().await.expect_err("refused");
+        assert_eq!(refused.kind, AgentErrorKind::InvalidId);
+        assert!(refused.to_string().len() < 300 && !refused.to_string().contains('\n'), "{refused}");
+        assert_eq!(kind(agents.add("alice", id).save().await), AgentErrorKind::InvalidId);
+        assert_eq!(kind(agents.list(id).await), AgentErrorKind::InvalidId);
+        assert_eq!(kind(agents.record("alice", id).await), AgentErrorKind::InvalidId);
+        assert_eq!(kind(agents.disable(id, "settings_plain").await), AgentErrorKind::InvalidId);
+    }
+    assert!(is_empty(&store).await);
+    assert!(agents.add("x".repeat(512), "settings_plain").save().await.is_ok());
+}
+
+// A7: errors are told all at once
+#[tokio::test]
+async fn settings_secrets_and_actions_that_are_wrong_are_told_together_and_nothing_is_written() {
+    let (agents, store) = agents();
+    let draft = agents.add("alice", "settings_post").config(json!({"port": "x"})).secrets(json!({"password": "short"}));
+    let draft = draft.disable_action("post_snd").disable_action("zzz").disable_action("post_send");
+    let error = draft.save().await.expect_err("refused");
+    let AgentErrorKind::Several(kinds) = &error.kind else { panic!("{error:?}") };
+    assert!(matches!(&kinds[0], AgentErrorKind::InvalidConfig(problems) if problems.len() == 2), "{kinds:?}");
+    assert!(matches!(&kinds[1], AgentErrorKind::InvalidSecrets(problems) if problems.len() == 1), "{kinds:?}");
+    let unknown = |action: &str, nearest: Option<&str>| AgentErrorKind::UnknownAction {
+        action: action.to_owned(),
+        nearest: nearest.map(str::to_owned),
+    };
+    assert_eq!(kinds[2..], [unknown("post_snd", Some("post_send")), unknown("zzz", None)]);
+    assert_eq!(
+        error.to_string(),
+        "toolset `settings_post` of agent `alice`: its settings do not fit:\n\
+         - `/port`: expected an integer from 1 to 65535, got a text of 1 character\n\
+         - `/server`: missing, expected a string (\"Where letters are handed in\")\n\
+         its secrets do not fit:\n\
+         - `/password`: expected at least 8 characters, got fewer\n\
+         it has no action `post_snd`; did you mean `post_send`?\n\
+         it has no action `zzz`"
+    );
+    assert!(is_empty(&store).await);
+}
+
+// DESIGN 6
+#[tokio::test]
+async fn a_record_is_enabled_with_no_settings_unless_told() {
+    let (agents, _) = agents();
+    let record = agents.add("alice", "settings_plain").save().await.expect("sound");
+    assert_eq!((record.version, record.enabled, &record.config), (1, true, &json!({})));
+    let record = agents.edit(&record).enabled(false).disable_action("settings_one").save().await.expect("sound");
+    assert_eq!((record.version, record.enabled, record.disabled_actions.len()), (2, false, 1));
+    let record = agents.edit(&record).enable_action("settings_one").save().await.expect("sound");
+    assert_eq!(agents.record("alice", "settings_plain").await.expect("there"), record);
+}
+
+// DESIGN 6
+#[tokio::test]
+async fn secrets_stay_unless_others_are_given() {
+    let (agents, _) = agents();
+    let record = post(&agents).await;
+    let changed = agents.edit(&record).config(json!({"server": "other"})).save().await.expect("sound");
+    assert_eq!((&changed.secrets, changed.config["server"].as_str()), (&record.secrets, Some("other")));
+    let changed = agents.edit(&changed).secrets(json!({"password": "another one"})).save().await.expect("sound");
+    assert_ne!(changed.secrets, record.secrets);
+    assert_eq!(agents.record("alice", "settings_post").await.expect("there"), changed);
+    let cleared = agents.edit(&changed).enabled(false).clear_secrets().save().await.expect("sound");
+    assert_eq!(agents.record("alice", "settings_post").await.expect("there").secrets, cleared.secrets);
+    assert!(cleared.secrets.is_none());
+}
+
+// DESIGN 6
+#[tokio::test]
+async fn without_a_key_no_secrets_are_written_and_all_else_works() {
+    let store = Arc::new(MemoryAgentToolStore::new());
+    let agents = Agents::builder(Arc::clone(&store)).build().expect("a sound catalog");
+    let draft = agents.add("alice", "settings_post").config(json!({"server": "mx"}));
+    assert_eq!(kind(draft.secrets(json!({"password": "longenough"})).save().await), AgentErrorKind::MissingKey);
+    assert!(is_empty(&store).await);
+    assert!(agents.add("alice", "settings_plain").secrets(json!({})).save().await.is_ok());
+}
+
+// DESIGN 6
+#[tokio::test]
+async fn what_is_sealed_is_the_secret_and_opens_under_its_key_alone() {
+    let store = Arc::new(MemoryAgentToolStore::new());
+    let keys = Keyring::parse(&Keyring::generate("k1").expect("a key")).expect("keys");
+    let agents = Agents::builder(Arc::clone(&store)).keys(keys.clone()).build().expect("a sound catalog");
+    let record = post(&agents).await;
+    let sealed = record.secrets.expect("sealed");
+    let opened = keys.open("alice", "settings_post", &sealed).expect("opens");
+    assert_eq!(opened.expose(), r#"{"password":"longenough"}"#);
+    assert!(keys.open("alice", "settings_plain", &sealed).is_err());
+}
+
+// DESIGN 6
+#[tokio::test]
+async fn records_are_listed_by_toolset_and_agents_by_id() {
+    let (agents, _) = agents();
+    post(&agents).await;
+    for agent in ["alice", "bob", "carol"] {
+        agents.add(agent, "settings_plain").save().await.expect("sound");
+    }
+    let listed = agents.list("alice").await.expect("listed");
+    let names = listed.tools.iter().map(|record| record.tool.as_str()).collect::<Vec<_>>();
+    assert_eq!((names, listed.version), (vec!["settings_plain", "settings_post"], 2));
+    assert_eq!(agents.list("nobody").await.expect("listed").version, 0);
+    let page = agents.agents(Some("alice"), 1).await.expect("listed");
+    assert_eq!((page.len(), page[0].agent.as_str(), page[0].tools), (1, "bob", 1));
+}
+
+// A7
+#[tokio::test]
+async fn a_record_is_removed_in_the_version_that_was_read() {
+    let (agents, _) = agents();
+    let old = post(&agents).await;
+    let new = agents.disable("alice", "settings_post").await.expect("disabled");
+    assert_eq!(kind(agents.remove(&old).await), AgentErrorKind::Conflict { found: Some(new.version) });
+    agents.remove(&new).await.expect("removed");
+    assert_eq!(kind(agents.record("alice", "settings_post").await), AgentErrorKind::NotConfigured);
+    assert_eq!(kind(agents.remove(&new).await), AgentErrorKind::Conflict { found: None });
+    assert_eq!(kind(agents.edit(&new).save().await), AgentErrorKind::Conflict { found: None });
+}

@@ -1,0 +1,132 @@
+//! The store over PostgreSQL.
+
+use super::connections::{alive, ask, connect, is_lost, is_undone};
+use super::sql;
+use crate::agents::failure::down;
+use crate::agents::migrations;
+use crate::agents::row::{Columns, Texts};
+use sqlx::postgres::{PgArguments, PgPool, PgRow};
+use sqlx::query::Query;
+use sqlx::{Error, Postgres, Row, query};
+use tool_core::agents::{AgentStoreError, Expected, RecordWrite, SecretsWrite, UnreadableRow};
+
+/// How often a change is tried that the server undid.
+const TRIES: u32 = 5;
+
+/// The records of agents on a PostgreSQL server, 12 or newer, in UTF-8. Cheap to clone.
+///
+/// Settings hold every character; ids hold no NUL, as everywhere.
+#[derive(Clone, Debug)]
+pub struct PostgresStore {
+    pool: PgPool,
+}
+
+type Asked<'q> = Query<'q, Postgres, PgArguments>;
+
+impl PostgresStore {
+    /// The store at an address, `postgres://user:password@host:5432/database`. The tables are made in the first schema of
+    /// its search path: `?options=-csearch_path%3Dagents` names one. `?sslmode=verify-full` asks for TLS.
+    pub async fn connect(url: &str) -> Result<Self, AgentStoreError> {
+        let pool = connect(url).await.map_err(|error| down(&error))?;
+        Self::from_pool(pool).await
+    }
+
+    /// The store in the database of a pool, whose options say how long it waits, and whether connections are asked first
+    /// if they are alive.
+    pub async fn from_pool(pool: PgPool) -> Result<Self, AgentStoreError> {
+        let migrated = migrations::migrator(migrations::POSTGRES).run(&pool).await;
+        migrated.map_err(|error| down(&error.into()))?;
+        Ok(Self { pool })
+    }
+
+    /// Asks again, over another connection, where the first one is gone: what only reads may be asked twice.
+    pub(super) async fn read<'q>(&self, asks: impl Fn() -> Asked<'q>) -> Result<Vec<PgRow>, AgentStoreError> {
+        let rows = match self.once(asks()).await {
+            Err(error) if is_lost(&error) => match alive(&self.pool).await {
+                Ok(connection) => ask(connection, async |connection| asks().fetch_all(connection).await).await,
+                Err(error) => Err(error),
+            },
+            rows => rows,
+        };
+        rows.map_err(|error| down(&error))
+    }
+
+    async fn once(&self, query: Asked<'_>) -> Result<Vec<PgRow>, Error> {
+        ask(self.pool.acquire().await?, async |connection| query.fetch_all(connection).await).await
+    }
+
+    /// How many rows a change changed.
+    pub(super) async fn affects<'q>(&self, change: impl Fn() -> Asked<'q>) -> Result<bool, AgentStoreError> {
+        let mut tries = TRIES;
+        loop {
+            tries -= 1;
+            let connection = self.pool.acquire().await.map_err(|error| down(&error))?;
+            match ask(connection, async |connection| change().execute(connection).await).await {
+                Err(error) if is_undone(&error) && tries > 0 => {}
+                done => return done.map(|done| done.rows_affected() > 0).map_err(|error| down(&error)),
+            }
+        }
+    }
+
+    pub(super) async fn found(&self, agent: &str, tool: &str) -> Result<Option<u64>, AgentStoreError> {
+        let rows = self.read(|| query(sql::FOUND).bind(agent).bind(tool)).await?;
+        rows.first().map(|row| number(row, 0)).transpose()
+    }
+
+    /// The new version; `None` where the record is not what the writer expects.
+    pub(super) async fn write_once(&self, write: &RecordWrite, texts: &Texts) -> Result<Option<u64>, AgentStoreError> {
+        let mut tries = TRIES;
+        loop {
+            tries -= 1;
+            match self.once(change(write, texts)).await {
+                Err(error) if is_undone(&error) && tries > 0 => {}
+                // Another writer was first by a moment.
+                Err(Error::Database(error)) if error.is_unique_violation() => return Ok(None),
+                Err(error) => return Err(down(&error)),
+                Ok(rows) => return rows.first().map(|row| number(row, 0)).transpose(),
+            }
+        }
+    }
+}
+
+fn change<'q>(write: &'q RecordWrite, texts: &'q Texts) -> Asked<'q> {
+    let secrets = match &write.secrets {
+        SecretsWrite::Set(sealed) => Some((sealed.key(), sealed.bytes())),
+        SecretsWrite::Keep | SecretsWrite::Clear => None,
+    };
+    let sql = if write.expected == Expected::Absent { sql::INSERT } else { sql::UPDATE };
+    let query = query(sql).bind(&*write.agent).bind(&*write.tool).bind(write.enabled);
+    let query = query.bind(&*texts.disabled_actions).bind(&*texts.config);
+    let query = query.bind(secrets.map(|(key, _)| key)).bind(secrets.map(|(_, bytes)| bytes));
+    match write.expected {
+        Expected::Absent => query,
+        Expected::Version(version) => {
+            query.bind(i64::try_from(version).unwrap_or(-1)).bind(write.secrets == SecretsWrite::Keep)
+        }
+    }
+}
+
+pub(super) fn number(row: &PgRow, column: usize) -> Result<u64, AgentStoreError> {
+    let number: i64 = row.try_get(column).map_err(|error| down(&error))?;
+    u64::try_from(number).map_err(|_| AgentStoreError::Unreadable("a version of it is negative".into()))
+}
+
+pub(super) fn text(row: &PgRow, column: usize) -> Result<String, AgentStoreError> {
+    row.try_get(column).map_err(|error| down(&error))
+}
+
+pub(super) fn columns(row: &PgRow) -> Result<Columns, UnreadableRow> {
+    let tool: String = row.try_get(1).unwrap_or_default();
+    let read = || -> Result<Columns, Error> {
+        Ok(Columns {
+            tool: tool.clone(),
+            enabled: row.try_get(2)?,
+            disabled_actions: row.try_get(3)?,
+            config: row.try_get(4)?,
+            secrets_key: row.try_get(5)?,
+            secrets: row.try_get(6)?,
+            version: row.try_get(7)?,
+        })
+    };
+    read().map_err(|_| UnreadableRow::new(&tool, "a column holds something else than it should"))
+}

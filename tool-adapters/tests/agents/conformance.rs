@@ -1,0 +1,73 @@
+//! What every store of agents has to do.
+
+use crate::server::Schema;
+use std::sync::Arc;
+use std::time::Duration;
+use tempfile::TempDir;
+use tool_adapters::agents::SqliteStore;
+use tool_core::agents::AgentToolStore;
+use tool_core::testing::agents::AgentStoreUnderTest;
+
+/// A file, opened anew by each handle, as another process would.
+struct Sqlite(TempDir);
+
+impl Sqlite {
+    fn in_file() -> Option<Self> {
+        Some(Self(tempfile::tempdir().expect("a folder")))
+    }
+}
+
+impl AgentStoreUnderTest for Sqlite {
+    const TICK: Duration = Duration::from_millis(150);
+
+    async fn handle(&self) -> Arc<dyn AgentToolStore> {
+        Arc::new(SqliteStore::open(self.0.path().join("agents.db")).await.expect("the file opens"))
+    }
+
+    /// The clock of the database stands still for nobody.
+    async fn pass(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+}
+
+struct InMemory(SqliteStore);
+
+impl AgentStoreUnderTest for InMemory {
+    const TICK: Duration = Duration::from_millis(150);
+
+    async fn handle(&self) -> Arc<dyn AgentToolStore> {
+        Arc::new(self.0.clone())
+    }
+
+    async fn pass(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+}
+
+impl AgentStoreUnderTest for Schema {
+    const TICK: Duration = Duration::from_millis(150);
+
+    /// With connections of its own.
+    async fn handle(&self) -> Arc<dyn AgentToolStore> {
+        Arc::new(self.store().await)
+    }
+
+    async fn pass(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+}
+
+mod sqlite {
+    use super::Sqlite;
+    tool_core::agent_store_conformance!(Sqlite::in_file());
+}
+
+mod sqlite_in_memory {
+    use super::{InMemory, SqliteStore};
+    tool_core::agent_store_conformance!(SqliteStore::open_in_memory().await.ok().map(InMemory));
+}
+
+mod postgres {
+    use super::Schema;
+    tool_core::agent_store_conformance!(Schema::on_server().await);
+}

@@ -1,0 +1,82 @@
+//! The server that `POSTGRES_URL` names, and a schema on it for each test.
+
+use sqlx::postgres::{PgConnection, PgPool};
+use sqlx::{AssertSqlSafe, Connection, Executor};
+use std::io::Write;
+use std::sync::Once;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use std::{env, process, thread};
+use tool_adapters::agents::PostgresStore;
+
+/// The server, where there is one to test with. In continuous integration there has to be.
+pub(crate) fn url() -> Option<String> {
+    static SAID: Once = Once::new();
+    let url = env::var("POSTGRES_URL").ok().filter(|url| !url.is_empty());
+    if url.is_none() {
+        let says = "POSTGRES_URL is not set: nothing was tested against PostgreSQL";
+        assert!(env::var("CI").map_or(true, |ci| ci != "true"), "{says}");
+        // Past the harness, which shows only what failed.
+        SAID.call_once(|| _ = writeln!(std::io::stderr(), "{says}"));
+    }
+    url
+}
+
+/// A schema that nobody else uses, which goes with this.
+pub(crate) struct Schema {
+    server: String,
+    name: String,
+}
+
+impl Schema {
+    /// One on the server, where there is one.
+    pub(crate) async fn on_server() -> Option<Self> {
+        let server = url()?;
+        Some(Self::on(server).await)
+    }
+
+    pub(crate) async fn on(server: String) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let since = std::time::UNIX_EPOCH.elapsed().unwrap_or(Duration::ZERO).as_nanos();
+        let name = format!("test_{}_{since}_{}", process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        run(&server, format!("CREATE SCHEMA {name}")).await.expect("the server makes a schema");
+        Self { server, name }
+    }
+
+    /// Its URL, for this process and others.
+    pub(crate) fn url(&self) -> String {
+        let divider = if self.server.contains('?') { '&' } else { '?' };
+        format!("{}{divider}options=-csearch_path%3D{}", self.server, self.name)
+    }
+
+    pub(crate) async fn store(&self) -> PostgresStore {
+        PostgresStore::connect(&self.url()).await.expect("the server answers")
+    }
+
+    /// As an operator would, with the tables' own statements.
+    pub(crate) async fn by_hand(&self, sql: &str) -> Result<(), sqlx::Error> {
+        run(&self.url(), sql.to_owned()).await
+    }
+
+    pub(crate) async fn pool(&self) -> PgPool {
+        PgPool::connect(&self.url()).await.expect("the server answers")
+    }
+}
+
+async fn run(url: &str, sql: String) -> Result<(), sqlx::Error> {
+    let mut connection = PgConnection::connect(url).await?;
+    connection.execute(AssertSqlSafe(sql)).await?;
+    connection.close().await
+}
+
+impl Drop for Schema {
+    fn drop(&mut self) {
+        let (server, sql) = (self.server.clone(), format!("DROP SCHEMA {} CASCADE", self.name));
+        // A runtime cannot wait within another one's thread.
+        let dropped = thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+            _ = runtime.block_on(async { tokio::time::timeout(Duration::from_secs(5), run(&server, sql)).await });
+        });
+        _ = dropped.join();
+    }
+}

@@ -1,0 +1,163 @@
+//! Loading an agent: what the store has of it becomes tools, as far as it has changed.
+
+use super::assemble::{assemble, internal};
+use super::cache::Slot;
+use super::loaded::{LoadedAgent, Piece, State};
+use super::open::open;
+use super::{AgentError, AgentErrorKind, AgentRecords, AgentStoreError, AgentTools, Shared};
+use crate::configure::TokenSource;
+use crate::redact::Redaction;
+use crate::response::ToolError;
+use futures_util::FutureExt;
+use futures_util::future::join_all;
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, timeout};
+use tracing::Instrument;
+
+/// How long the store may take.
+const STORE: Duration = Duration::from_secs(5);
+
+/// The agent as its records are now: what is there, where they have not changed.
+pub(super) async fn load(shared: &Arc<Shared>, agent: &Arc<str>) -> Result<Arc<LoadedAgent>, AgentError> {
+    let known = shared.slots.find(agent);
+    let settings = &shared.settings;
+    if let Some(loaded) = known.as_ref().and_then(|slot| slot.checked_within(settings.recheck_after))
+        && !loaded.is_due(settings.retry_failed)
+    {
+        return Ok(loaded);
+    }
+    let begun = known.as_ref().map_or(0, |slot| slot.begun());
+    let version = asked(agent, async { shared.store.version(agent).await }).await?;
+    if let Some(slot) = &known
+        && let Some(loaded) = slot.loaded()
+        && loaded.version == version
+        && !loaded.is_due(settings.retry_failed)
+    {
+        slot.checked();
+        return Ok(loaded);
+    }
+    if version == 0 && known.is_none() {
+        // Nobody has to remember an agent that there is not.
+        return Ok(Arc::new(assemble(shared, agent, 0, Vec::new(), None)));
+    }
+    let slot = known.unwrap_or_else(|| shared.slots.slot(agent));
+    let turn = Arc::clone(&slot.loading).lock_owned().await;
+    if let Some(outcome) = slot.since(begun) {
+        return outcome;
+    }
+    // In a task of its own: whoever stops waiting leaves nothing half done.
+    let (to_load, agent_id) = (Arc::clone(shared), Arc::clone(agent));
+    let loading = async move {
+        let _turn = turn;
+        slot.begin();
+        let outcome = AssertUnwindSafe(anew(&to_load, &agent_id, &slot)).catch_unwind().await;
+        let broke = || AgentErrorKind::Failed(ToolError::internal("loading it panicked"));
+        let outcome = outcome.unwrap_or_else(|_| Err(AgentError::new(&agent_id, "", broke())));
+        slot.end(&outcome);
+        outcome
+    };
+    let loading = shared.tasks.spawn(loading.in_current_span());
+    loading.await.unwrap_or_else(|_| {
+        let stopped = ToolError::internal("the tokio runtime stopped while it was loaded");
+        Err(AgentError::new(agent, "", AgentErrorKind::Failed(stopped)))
+    })
+}
+
+/// Asks the store, but not for long.
+async fn asked<T>(agent: &str, operation: impl Future<Output = Result<T, AgentStoreError>>) -> Result<T, AgentError> {
+    let down = |why: String| AgentStoreError::Down(why);
+    let asked = timeout(STORE, AssertUnwindSafe(operation).catch_unwind()).await;
+    let answer = match asked {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(_)) => Err(down("it panicked".to_owned())),
+        Err(_) => Err(down(format!("no answer within {STORE:?}"))),
+    };
+    answer.map_err(|error| AgentError::of_store(agent, "", error))
+}
+
+/// Makes the agent of its records as they are now.
+async fn anew(shared: &Arc<Shared>, agent: &Arc<str>, slot: &Slot) -> Result<Arc<LoadedAgent>, AgentError> {
+    let AgentRecords { version, tools, unreadable } = asked(agent, async { shared.store.load(agent).await }).await?;
+    let before = slot.loaded();
+    let before = before.as_deref();
+    let now = Instant::now();
+    let changed = before.is_none_or(|before| before.version != version);
+    let retry = changed || before.and_then(|before| before.retry_at).is_some_and(|at| at <= now);
+    let mut had = HashMap::new();
+    for piece in before.into_iter().flat_map(|before| &before.pieces) {
+        if stays(shared, before, piece, changed, retry, now).await {
+            had.insert(piece.tool.as_str(), piece);
+        }
+    }
+    let pieces = tools.into_iter().map(|record| {
+        let same = had.get(record.tool.as_str()).copied().filter(|piece| piece.version == record.version).cloned();
+        async move {
+            match same {
+                Some(piece) => piece,
+                None => piece(shared, agent, record).await,
+            }
+        }
+    });
+    let mut pieces = join_all(pieces).await;
+    pieces.extend(unreadable.into_iter().map(|row| Piece {
+        tool: row.tool,
+        version: 0,
+        disabled_actions: std::collections::BTreeSet::new(),
+        state: State::Failed(AgentErrorKind::Unreadable(row.why)),
+    }));
+    pieces.sort_by(|a, b| a.tool.cmp(&b.tool));
+    let loaded = assemble(shared, agent, version, pieces, before);
+    tell(&loaded, before);
+    Ok(Arc::new(loaded))
+}
+
+/// Whether a piece may stay as it is where its record has not changed.
+async fn stays(
+    shared: &Shared,
+    before: Option<&LoadedAgent>,
+    piece: &Piece,
+    changed: bool,
+    retry: bool,
+    now: Instant,
+) -> bool {
+    match &piece.state {
+        State::Disabled => true,
+        State::Failed(AgentErrorKind::Collision(_)) => !changed,
+        State::Failed(_) => !retry,
+        State::Live(live) if retry && !live.failures.is_empty() => false,
+        State::Live(live) => {
+            let stale = before.is_some_and(|before| before.is_stale(piece, shared.settings.retry_failed, now));
+            let Some(grant) = live.copied.as_ref().filter(|_| stale) else { return true };
+            let expires = grant.expires_at();
+            // What it has may be good a little longer where there is no new one yet.
+            grant.token().await.is_ok() && grant.expires_at() == expires
+        }
+    }
+}
+
+async fn piece(shared: &Arc<Shared>, agent: &Arc<str>, record: AgentTools) -> Piece {
+    let (tool, version, enabled) = (record.tool.clone(), record.version, record.enabled);
+    let disabled_actions = record.disabled_actions.clone();
+    let state = match enabled {
+        false => State::Disabled,
+        true => match open(Arc::clone(shared), Arc::clone(agent), record).await {
+            Ok(live) => State::Live(Arc::new(live)),
+            Err(kind) => State::Failed(kind),
+        },
+    };
+    Piece { tool, version, disabled_actions, state }
+}
+
+/// Tells the log what does not work, once.
+fn tell(loaded: &LoadedAgent, before: Option<&LoadedAgent>) {
+    let known = |failure| before.is_some_and(|before| before.failures.contains(failure));
+    for failure in loaded.failures.iter().filter(|failure| !known(failure)) {
+        let (agent, toolset) = (failure.agent.escape_debug(), failure.tool.escape_debug());
+        let why = internal(&failure.kind).map_or_else(|| failure.kind.to_string(), |error| error.message().to_owned());
+        let error = Redaction::new().text(&why);
+        tracing::warn!(%agent, %toolset, %error, "an agent's toolset does not work, and is left out");
+    }
+}

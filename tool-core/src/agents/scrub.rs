@@ -1,0 +1,54 @@
+//! Taking a record's secrets out of what its toolset says.
+
+use super::AgentErrorKind;
+use super::grant::Grant;
+use crate::arguments::Problem;
+use crate::configure::{ConfigureError, SecretDocument};
+use crate::response::ToolError;
+use std::sync::Arc;
+
+/// The secrets of a record, and the grant whose tokens take the place of some of them.
+pub(super) struct Scrub {
+    pub(super) secrets: SecretDocument,
+    pub(super) grant: Option<Arc<Grant>>,
+}
+
+impl Scrub {
+    /// The error without them.
+    pub(super) fn error(&self, error: ToolError) -> ToolError {
+        let error = self.secrets.scrubbed(error);
+        match &self.grant {
+            Some(grant) => grant.document(&self.secrets).scrubbed(error),
+            None => error,
+        }
+    }
+
+    /// Why a toolset failed.
+    pub(super) fn failed(&self, error: ToolError) -> AgentErrorKind {
+        AgentErrorKind::Failed(self.error(error))
+    }
+
+    /// Why a toolset was not configured.
+    pub(super) fn told(&self, error: ConfigureError) -> AgentErrorKind {
+        let clean = |problems: Vec<Problem>| problems.into_iter().map(|problem| self.problem(problem)).collect();
+        AgentErrorKind::from(match error {
+            ConfigureError::Config(problems) => ConfigureError::Config(clean(problems)),
+            ConfigureError::Secrets(problems) => ConfigureError::Secrets(clean(problems)),
+            ConfigureError::Both { config, secrets } => {
+                ConfigureError::Both { config: clean(config), secrets: clean(secrets) }
+            }
+            ConfigureError::Failed(error) => ConfigureError::Failed(self.error(error)),
+        })
+    }
+
+    /// A factory that is written by hand may have quoted anything.
+    fn problem(&self, problem: Problem) -> Problem {
+        let clean = |text: String| self.error(ToolError::permanent(text)).message().to_owned();
+        Problem {
+            pointer: clean(problem.pointer),
+            expected: clean(problem.expected),
+            got: clean(problem.got),
+            hint: problem.hint.map(clean),
+        }
+    }
+}

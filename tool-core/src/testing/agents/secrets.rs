@@ -1,0 +1,95 @@
+//! Secrets are kept as they were sealed, and sealed anew without a new version.
+
+use super::AgentStoreUnderTest;
+use super::driver::{Driver, sealed};
+use crate::agents::{RecordWrite, SealedSecrets, SecretsWrite};
+use serde_json::json;
+
+/// Whatever else is written.
+pub async fn they_are_set_kept_and_cleared<T: AgentStoreUnderTest>(store: &T) {
+    let driver = Driver::of(store).await;
+    driver.add("alice", "email").await;
+    let (set, others) = (SecretsWrite::Set(sealed(1)), SecretsWrite::Set(sealed(2)));
+    let (keep, clear) = (SecretsWrite::Keep, SecretsWrite::Clear);
+    let steps = [
+        (&keep, None),
+        (&clear, None),
+        (&set, Some(1)),
+        (&keep, Some(1)),
+        (&others, Some(2)),
+        (&clear, None),
+        (&keep, None),
+    ];
+    for (number, (secrets, expected)) in steps.into_iter().enumerate() {
+        let mut write = RecordWrite::of(&driver.get("alice", "email").await);
+        (write.secrets, write.config) = (secrets.clone(), json!({ "step": number }));
+        driver.write(&write).await;
+        assert_eq!(driver.get("alice", "email").await.secrets, expected.map(sealed), "step {number}");
+        assert_eq!(driver.load("alice").await.tools, [driver.get("alice", "email").await]);
+    }
+}
+
+/// All of them, none of them, and many.
+pub async fn they_hold_any_bytes<T: AgentStoreUnderTest>(store: &T) {
+    let driver = Driver::of(store).await;
+    let any: Vec<u8> = (0..=u8::MAX).collect();
+    for (number, bytes) in [any.clone(), vec![], vec![0], any.repeat(1000)].into_iter().enumerate() {
+        let (tool, secrets) = (format!("tool-{number}"), SealedSecrets::new("2026-11_a.b", bytes));
+        driver.add_sealed("alice", &tool, &secrets).await;
+        assert_eq!(driver.get("alice", &tool).await.secrets, Some(secrets.clone()));
+        let rows = driver.0.sealed_under_others("-", None, 9).await.expect("the store lists");
+        assert!(rows.iter().any(|row| row.tool == tool && row.secrets == secrets));
+        assert!(driver.replaces("alice", &tool, &secrets, &sealed(1)).await);
+    }
+}
+
+/// What is sealed anew is the same secret: nothing that was loaded is loaded again.
+pub async fn they_are_replaced_without_a_new_version<T: AgentStoreUnderTest>(store: &T) {
+    let driver = Driver::of(store).await;
+    driver.add_sealed("alice", "email", &sealed(1)).await;
+    let mut before = driver.load("alice").await;
+    let anew = SealedSecrets::new("key-2", "sealed anew");
+    assert!(driver.replaces("alice", "email", &sealed(1), &anew).await);
+    before.tools[0].secrets = Some(anew);
+    assert_eq!(driver.load("alice").await, before);
+    assert_eq!(driver.version("alice").await, before.version);
+}
+
+/// Other bytes, another key, none, another record: nothing happens.
+pub async fn they_are_replaced_only_where_they_are_still_there<T: AgentStoreUnderTest>(store: &T) {
+    let driver = Driver::of(store).await;
+    driver.add_sealed("alice", "email", &sealed(1)).await;
+    driver.add("alice", "calendar").await;
+    let before = driver.load("alice").await;
+    let other_key = SealedSecrets::new("key-2", sealed(1).bytes());
+    let longer = SealedSecrets::new("key-1", [sealed(1).bytes(), b"."].concat());
+    for from in [sealed(2), other_key, longer, SealedSecrets::new("key-1", "")] {
+        assert!(!driver.replaces("alice", "email", &from, &sealed(3)).await);
+    }
+    assert!(!driver.replaces("alice", "calendar", &sealed(1), &sealed(3)).await);
+    assert!(!driver.replaces("alice", "drive", &sealed(1), &sealed(3)).await);
+    assert!(!driver.replaces("bob", "email", &sealed(1), &sealed(3)).await);
+    assert_eq!(driver.load("alice").await, before);
+    assert!(driver.replaces("alice", "email", &sealed(1), &sealed(1)).await);
+}
+
+/// A form that was open while a token was refreshed does not bring the old one back.
+pub async fn what_is_kept_is_what_was_sealed_anew_meanwhile<T: AgentStoreUnderTest>(store: &T) {
+    let driver = Driver::of(store).await;
+    driver.add_sealed("alice", "email", &sealed(1)).await;
+    let read = driver.get("alice", "email").await;
+    assert!(driver.replaces("alice", "email", &sealed(1), &sealed(2)).await);
+    driver.write(&RecordWrite::of(&read)).await;
+    assert_eq!(driver.get("alice", "email").await.secrets, Some(sealed(2)));
+}
+
+/// And are not there for the next one of its name.
+pub async fn they_go_with_their_record<T: AgentStoreUnderTest>(store: &T) {
+    let driver = Driver::of(store).await;
+    driver.add_sealed("alice", "email", &sealed(1)).await;
+    driver.remove("alice", "email").await;
+    assert_eq!(driver.sealed("-", None, 9).await, []);
+    assert!(!driver.replaces("alice", "email", &sealed(1), &sealed(2)).await);
+    driver.add("alice", "email").await;
+    assert_eq!(driver.get("alice", "email").await.secrets, None);
+}

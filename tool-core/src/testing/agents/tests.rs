@@ -1,0 +1,25 @@
+//! The store in memory, held to what every store has to do.
+
+use super::AgentStoreUnderTest;
+use crate::agents::{AgentToolStore, MemoryAgentToolStore};
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(Default)]
+struct Memory(Arc<MemoryAgentToolStore>);
+
+impl AgentStoreUnderTest for Memory {
+    const TICK: Duration = Duration::from_mins(1);
+
+    async fn handle(&self) -> Arc<dyn AgentToolStore> {
+        self.0.clone()
+    }
+
+    async fn pass(&self, time: Duration) {
+        tokio::time::pause();
+        tokio::time::advance(time).await;
+        tokio::time::resume();
+    }
+}
+
+crate::agent_store_conformance!(Some(Memory::default()));
