@@ -1,18 +1,18 @@
 //! The two calls of Google's REST API that the toolset needs, and what its answers mean.
 //! <https://developers.google.com/workspace/calendar/api/v3/reference/events>
 
-use crate::error::{CalendarError, cause, refusal};
+use super::error::{CalendarError, cause, refusal, unconnected};
 use reqwest::{Client, RequestBuilder, Url};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::time::Duration;
-use tool_core::{Timestamp, ToolError};
+use tool_core::{AccessToken, Timestamp, ToolError};
 
 /// The client of one calendar.
 pub(crate) struct Api {
     http: Client,
     events: Url,
-    token: String,
+    token: AccessToken,
 }
 
 /// What `insert` sends.
@@ -44,7 +44,7 @@ impl Api {
     /// The events that Google gives at a time unless told otherwise.
     pub(crate) const PAGE: u32 = 250;
 
-    pub(crate) fn new(base_url: &str, calendar_id: &str, token: String) -> Result<Self, ToolError> {
+    pub(crate) fn new(base_url: &str, calendar_id: &str, token: AccessToken) -> Result<Self, ToolError> {
         let refuse = || ToolError::permanent(format!("base_url `{base_url}` is no address such as https://host/path"));
         let mut events = Url::parse(base_url).map_err(|_| refuse())?;
         // Segment by segment, because the id of a calendar may hold `#` and `@`.
@@ -83,10 +83,8 @@ impl Api {
 
     /// Sends a request. `lost` is what it means if no whole answer comes back.
     async fn send(&self, request: RequestBuilder, lost: fn(String) -> CalendarError) -> Result<Value, CalendarError> {
-        if self.token.is_empty() {
-            return Err(CalendarError::NoToken);
-        }
-        let response = request.bearer_auth(&self.token).send().await.map_err(|error| {
+        let token = self.token.get().await.map_err(|error| unconnected(&error))?;
+        let response = request.bearer_auth(token.expose()).send().await.map_err(|error| {
             let why = cause(&error);
             if error.is_connect() {
                 CalendarError::Unavailable(format!("Google Calendar cannot be reached: {why}"))

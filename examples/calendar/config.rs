@@ -1,10 +1,10 @@
 //! What a person sets, and how the toolset is made of it. The model sees none of this.
 
-use crate::api::Api;
-use crate::toolset::GoogleCalendar;
+use super::api::Api;
+use super::toolset::GoogleCalendar;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool_core::{Configure, ToolError};
+use tool_core::{AccessToken, Configure, ToolError};
 
 /// The settings. Doc comments become the descriptions of a settings form.
 #[derive(Deserialize, JsonSchema)]
@@ -22,12 +22,12 @@ pub(crate) struct Config {
     pub(crate) base_url: String,
 }
 
-/// Neither `Debug` nor `Serialize`, so that a token is not printed by mistake.
+/// What nobody may read again. A form hides it, and nothing prints it by mistake.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Secrets {
-    /// An OAuth 2 access token with the scopes of the toolset
+    /// An OAuth 2 access token with the scopes of the toolset. Of a grant in a database, it stays good
     #[serde(default)]
-    pub(crate) access_token: String,
+    pub(crate) access_token: AccessToken,
 }
 
 fn primary() -> String {

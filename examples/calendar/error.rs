@@ -4,13 +4,11 @@ use reqwest::StatusCode;
 use serde_json::Value;
 use std::error::Error;
 use std::fmt;
-use tool_core::ToolError;
+use tool_core::{ErrorKind, ToolError};
 
 /// What can go wrong, in words for the model. The attribute sorts each into an error type of the envelope.
 #[derive(Debug, ToolError)]
 pub(crate) enum CalendarError {
-    #[tool_error(kind = "auth")]
-    NoToken,
     #[tool_error(kind = "auth")]
     Denied(String),
     #[tool_error(kind = "rate_limit", retryable)]
@@ -29,7 +27,6 @@ pub(crate) enum CalendarError {
 impl fmt::Display for CalendarError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoToken => f.write_str("Google Calendar is not connected: the access token is missing"),
             Self::Unknown(why) => write!(f, "{why}; the event may exist already, list the events before trying again"),
             Self::Denied(why)
             | Self::TooMany(why)
@@ -37,6 +34,16 @@ impl fmt::Display for CalendarError {
             | Self::Unavailable(why)
             | Self::Refused(why) => f.write_str(why),
         }
+    }
+}
+
+/// What it means that there is no token: nobody agreed, or it cannot be refreshed now.
+pub(crate) fn unconnected(error: &ToolError) -> CalendarError {
+    let message = format!("Google Calendar is not connected: {}", error.message());
+    if error.kind() == ErrorKind::Transient {
+        CalendarError::Unavailable(message)
+    } else {
+        CalendarError::Denied(message)
     }
 }
 

@@ -1,8 +1,8 @@
 //! The toolset: three methods, and all that a model learns of them.
 
-use crate::api::{Api, NewEvent};
-use crate::config::Config;
-use crate::error::CalendarError;
+use super::api::{Api, NewEvent};
+use super::config::Config;
+use super::error::CalendarError;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;

@@ -1,8 +1,8 @@
 //! What a person sets, and how the toolset is made of it. The model sees none of this.
 
-use crate::letter::address;
-use crate::mailer::{Login, Mailer, Tls};
-use crate::toolset::Email;
+use super::letter::address;
+use super::mailer::{Login, Mailer, Tls};
+use super::toolset::Email;
 use lettre::transport::smtp::client::{Certificate, TlsParameters};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -3,13 +3,12 @@
 //! A draft is `waiting`, then `sending` under the claim of whoever sends it, then `sent` or `failed`. Where nobody can say
 //! whether it went out it is `unknown`, and is not sent again.
 
-use crate::error::EmailError;
+use super::error::EmailError;
 use serde::Serialize;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions};
 use sqlx::{SqlSafeStr, SqlitePool};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 use tool_core::{Timestamp, jiff};
 
@@ -28,12 +27,9 @@ CREATE TABLE email_drafts (
 ) STRICT;
 CREATE INDEX email_drafts_due ON email_drafts (state, due);";
 
-/// The drafts of an agent: what `schedule_draft` adds to. Cheap to clone.
+/// The drafts of all agents: what `schedule_draft` adds to. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Drafts {
-    pool: SqlitePool,
-    agent: Arc<str>,
-}
+pub(crate) struct Drafts(SqlitePool);
 
 /// What a model asked for.
 pub(crate) struct Draft {
@@ -80,36 +76,28 @@ impl From<Row> for Kept {
 }
 
 impl Drafts {
-    /// The drafts in a database, of no agent yet. Makes the table where it is not there.
+    /// The drafts in a database. Makes the table where it is not there.
     pub(crate) async fn open(path: &Path) -> sqlx::Result<Self> {
         let options = SqliteConnectOptions::new().filename(path).create_if_missing(true);
         let options = options.journal_mode(SqliteJournalMode::Wal).busy_timeout(Duration::from_secs(10));
-        let pool = SqlitePoolOptions::new().max_connections(2).connect_with(options).await?;
+        let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await?;
         let first = Migration::new(1, "drafts".into(), MigrationType::Simple, SCHEMA.into_sql_str(), false);
         let mut migrator = Migrator::with_migrations(vec![first]);
         // Beside the migrations of whoever else has tables in the file.
         migrator.dangerous_set_table_name("email_drafts_migrations");
-        migrator.run(&pool).await?;
-        Ok(Self { pool, agent: Arc::from("") })
+        // SQLite's migrator locks nothing, and two processes would make the table at once.
+        let mut transaction = pool.begin_with("BEGIN IMMEDIATE").await?;
+        migrator.run_direct(None, &mut *transaction, false).await?;
+        transaction.commit().await?;
+        Ok(Self(pool))
     }
 
-    /// The drafts of an agent.
-    pub(crate) fn of(&self, agent: &str) -> Self {
-        Self { pool: self.pool.clone(), agent: agent.into() }
-    }
-
-    pub(crate) async fn add(&self, draft: &Draft) -> Result<i64, EmailError> {
-        if self.agent.is_empty() {
-            return Err(EmailError::Broken("the session does not say whose drafts these are".into()));
-        }
+    pub(crate) async fn add(&self, agent: &str, draft: &Draft) -> Result<i64, EmailError> {
         let insert =
             "INSERT INTO email_drafts (agent, recipient, subject, body, due) VALUES (?, ?, ?, ?, ?) RETURNING id";
-        let insert = sqlx::query_scalar(insert).bind(&*self.agent).bind(&draft.to).bind(&draft.subject);
+        let insert = sqlx::query_scalar(insert).bind(agent).bind(&draft.to).bind(&draft.subject);
         let insert = insert.bind(&draft.body).bind(draft.send_at.as_millisecond());
-        insert
-            .fetch_one(&self.pool)
-            .await
-            .map_err(|error| EmailError::Broken(format!("the draft was not kept: {error}")))
+        insert.fetch_one(&self.0).await.map_err(|error| EmailError::Broken(format!("the draft was not kept: {error}")))
     }
 
     /// Takes a draft that is due, for whoever has the claim: nobody else gets it.
@@ -119,7 +107,7 @@ impl Drafts {
             AND id = (SELECT id FROM email_drafts WHERE state = 'waiting' AND due <= ? ORDER BY due, id LIMIT 1)
             RETURNING id, agent, recipient, subject, body, state, attempts, told";
         let take = sqlx::query_as(take).bind(claim).bind(now.as_millisecond());
-        Ok(take.fetch_optional(&self.pool).await?.map(|row: Row| row.into()))
+        Ok(take.fetch_optional(&self.0).await?.map(|row: Row| row.into()))
     }
 
     /// Writes down what became of it, if it is still this claim's: also where somebody gave it up as unknown meanwhile.
@@ -133,7 +121,7 @@ impl Drafts {
         let settle = "UPDATE email_drafts SET state = ?, told = ?, due = COALESCE(?, due), claim = NULL
             WHERE id = ? AND claim = ? AND state IN ('sending', 'unknown')";
         let settle = sqlx::query(settle).bind(state).bind(told).bind(due).bind(draft.id).bind(claim);
-        settle.execute(&self.pool).await.map(drop)
+        settle.execute(&self.0).await.map(drop)
     }
 
     /// Gives up what others had begun to send and said no more of: they were killed, and it may have gone out.
@@ -141,14 +129,14 @@ impl Drafts {
         let recover = "UPDATE email_drafts SET state = 'unknown', told = ? WHERE state = 'sending' AND claim <> ?
             RETURNING id, agent, recipient, subject, body, state, attempts, told";
         let told = "the worker ended while it was being sent: look whether it arrived, it is not sent again";
-        let rows: Vec<Row> = sqlx::query_as(recover).bind(told).bind(claim).fetch_all(&self.pool).await?;
+        let rows: Vec<Row> = sqlx::query_as(recover).bind(told).bind(claim).fetch_all(&self.0).await?;
         Ok(rows.into_iter().map(Kept::from).collect())
     }
 
     /// All of them, of all agents.
     pub(crate) async fn list(&self) -> sqlx::Result<Vec<Kept>> {
         let list = "SELECT id, agent, recipient, subject, body, state, attempts, told FROM email_drafts ORDER BY id";
-        let rows: Vec<Row> = sqlx::query_as(list).fetch_all(&self.pool).await?;
+        let rows: Vec<Row> = sqlx::query_as(list).fetch_all(&self.0).await?;
         Ok(rows.into_iter().map(Kept::from).collect())
     }
 }

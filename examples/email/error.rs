@@ -1,6 +1,6 @@
 //! What can go wrong on the way to a mail server, and how it is told.
 
-use crate::mailer::Login;
+use super::mailer::Login;
 use lettre::transport::smtp::Error as SmtpError;
 use std::error::Error;
 use std::fmt;

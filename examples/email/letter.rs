@@ -1,6 +1,6 @@
 //! A message as it goes over the wire.
 
-use crate::error::EmailError;
+use super::error::EmailError;
 use lettre::message::header::{ContentType, MIME_VERSION_1_0};
 use lettre::{Address, Message};
 use reqwest::Url;

@@ -1,7 +1,7 @@
 //! The conversation with an SMTP server, a step at a time, so that it is known how far it got.
 
-use crate::error::{EmailError, Step, failed, timed_out};
-use crate::letter::Letter;
+use super::error::{EmailError, Step, failed, timed_out};
+use super::letter::Letter;
 use lettre::Address;
 use lettre::transport::smtp::Error;
 use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};

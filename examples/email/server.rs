@@ -33,7 +33,12 @@ impl Mailbox {
 
 /// Serves on a free port of this machine until the process ends, and says where.
 pub(crate) async fn start() -> io::Result<(SocketAddr, Mailbox)> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    start_at(0).await
+}
+
+/// The same on a port of one's choice.
+pub(crate) async fn start_at(port: u16) -> io::Result<(SocketAddr, Mailbox)> {
+    let listener = TcpListener::bind(("127.0.0.1", port)).await?;
     let (address, mailbox) = (listener.local_addr()?, Mailbox::default());
     let arrivals = mailbox.clone();
     tokio::spawn(async move {

@@ -1,11 +1,12 @@
 //! The toolset: two methods, and all that a model learns of them.
 
-use crate::drafts::{Draft, Drafts};
-use crate::error::EmailError;
-use crate::letter::Letter;
-use crate::mailer::Mailer;
+use super::drafts::{Draft, Drafts};
+use super::error::EmailError;
+use super::letter::Letter;
+use super::mailer::Mailer;
 use schemars::JsonSchema;
 use serde::Serialize;
+use tool_core::agents::AgentId;
 use tool_core::text::truncate;
 use tool_core::{Auth, Timestamp, UserData, jiff, toolset};
 
@@ -75,6 +76,7 @@ impl Email {
     pub(crate) async fn schedule_draft(
         &self,
         #[context] drafts: UserData<Drafts>,
+        #[context] agent: UserData<AgentId>,
         /// E-mail address of the recipient
         #[arg(length(..=254), pattern = r#"^[^\s\x00-\x1F\x7F@<>(),;:"]+@[^\s\x00-\x1F\x7F@<>(),;:"]+$"#)]
         to: &str,
@@ -97,7 +99,7 @@ impl Email {
         // What cannot be sent is told now, and not to nobody when it is due.
         Letter::new(self.mailer.sender(), to, subject, body)?;
         let draft = Draft { to: to.to_owned(), subject: subject.to_owned(), body: body.to_owned(), send_at };
-        let draft_id = drafts.add(&draft).await?;
+        let draft_id = drafts.add(agent.as_str(), &draft).await?;
         let Draft { to, subject, body, send_at } = draft;
         Ok(Scheduled { draft_id, to, subject, body: truncate(&body, SHOWN), send_at })
     }

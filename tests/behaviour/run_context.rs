@@ -164,6 +164,8 @@ async fn join<A: Future, B: Future>(a: A, b: B) -> (A::Output, B::Output) {
 // THREATS: secrets in errors, traces, logs
 #[test]
 fn a_context_does_not_show_what_it_holds() {
+    let shown = format!("{:?}", RunContext::builder().config(json!({"key": "ann"})).build());
+    assert!(!shown.contains("ann"), "{shown}");
     let shown = format!("{:?}", context());
     assert!(shown.contains("session") && !shown.contains("ann") && !shown.contains("step"), "{shown}");
 }

@@ -75,8 +75,7 @@ async fn a_subject_arrives_in_any_script_and_at_any_length() {
     let Some(server) = server() else { return };
     let mail = server.email("plain", json!({})).await;
     let long = "sehr größer Betreff ".repeat(12);
-    for (number, subject) in ["Grüße 東京 🐈", long.trim(), "a \"quoted\" <tag>; x=y"].into_iter().enumerate()
-    {
+    for (number, subject) in ["Grüße 東京 🐈", long.trim(), "a \"quoted\" <tag>; x=y"].into_iter().enumerate() {
         let to = format!("subject{number}@example.org");
         mail.call("send_email", json!({"to": to, "subject": subject, "body": "text"})).await;
         let message = arrives(&to).await;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
+use tool_core::agents::AgentId;
 use tool_core::{Configure, ErrorBody, RunContext, ToolContext, ToolError, ToolResponse};
 
 pub(crate) const PASSWORD: &str = "correct horse äöü";
@@ -112,12 +113,12 @@ impl Mail {
     pub(crate) async fn new(config: Value, secrets: Value) -> Self {
         let tools = ToolContext::builder().with(configured(config, secrets).await.unwrap()).build().unwrap();
         let dir = tempfile::tempdir().unwrap();
-        let drafts = Drafts::open(&dir.path().join("agents.db")).await.unwrap().of("alice");
+        let drafts = Drafts::open(&dir.path().join("agents.db")).await.unwrap();
         Self { tools, drafts, _dir: dir }
     }
 
     pub(crate) async fn call(&self, name: &str, arguments: Value) -> ToolResponse {
-        let ctx = RunContext::builder().user_data(self.drafts.clone()).build();
+        let ctx = RunContext::builder().user_data(self.drafts.clone()).user_data(AgentId::new("alice")).build();
         self.tools.call(name, arguments, &ctx).await
     }
 

@@ -3,7 +3,7 @@
 //     node server.mjs        prints one line, its address, and serves until it is killed
 //
 // Refresh tokens are good once; one that is used again takes the whole grant back. `agents` has access tokens that live
-// an hour, those of `agents-short` live 3 seconds. Beside the server's own pages there are
+// an hour, those of `agents-short` live 6 seconds. Beside the server's own pages there are
 //
 //     /calendar    answers to a good access token (401 otherwise), as a service would
 //     /counters    how many codes and refresh tokens were exchanged, refused, and how many grants taken back
@@ -40,7 +40,7 @@ const provider = new Provider(issuer, {
   issueRefreshToken: async (_, client) => client.grantTypeAllowed('refresh_token'),
   rotateRefreshToken: () => true,
   ttl: {
-    AccessToken: (_, __, client) => (client.clientId === 'agents-short' ? 3 : 3600),
+    AccessToken: (_, __, client) => (client.clientId === 'agents-short' ? 6 : 3600),
     AuthorizationCode: 60,
     Grant: 3600,
     Interaction: 600,

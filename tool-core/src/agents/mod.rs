@@ -3,6 +3,8 @@
 //! A store holds an [`AgentTools`] record for each toolset of each agent: its settings, and its secrets under a key
 //! that is kept elsewhere. [`Agents`] is what a program has one of: it writes records, checked against the toolset's
 //! schemas, and gives each agent an [`AgentExecutor`], which makes the agent's tools of them.
+//!
+#![doc = include_str!("../docs/secrets.md")]
 
 mod action;
 mod assemble;

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How a toolset proves who it works for.
+/// How a toolset proves who it works for: `#[toolset(auth = ..)]`. How the secrets look that go with each is told at
+/// [`Configure`](super::Configure).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -10,11 +11,11 @@ pub enum Auth {
     /// It does not.
     #[default]
     None,
-    /// By a key.
+    /// By a key, which is a [`Secret`](super::Secret) among its secrets.
     ApiKey,
-    /// By a name and a password.
+    /// By a name and a password: [`BasicAuth`](super::BasicAuth).
     Basic,
-    /// By a token that a person grants.
+    /// By a token that a person grants: [`AccessToken`](super::AccessToken).
     #[serde(rename = "oauth2")]
     OAuth2(OAuth2),
 }

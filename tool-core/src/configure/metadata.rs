@@ -12,6 +12,74 @@ use serde_json::Value;
 use std::sync::Arc;
 
 /// What a settings form needs to know of a toolset.
+///
+/// It serialises for a user interface. Of a toolset whose settings are a currency, and whose secrets are a key:
+///
+/// ```
+/// # use tool_core::{Auth, Secret, ToolsetMetadata, schemars::JsonSchema, serde::Deserialize};
+/// # use tool_core::serde_json::{self, json};
+/// # #[derive(Deserialize, JsonSchema)]
+/// # #[serde(crate = "tool_core::serde")]
+/// # #[schemars(crate = "tool_core::schemars")]
+/// # struct Settings {
+/// #     /// Three letters
+/// #     #[serde(default = "euro")]
+/// #     #[schemars(length(equal = 3))]
+/// #     currency: String,
+/// # }
+/// # fn euro() -> String { "EUR".into() }
+/// # #[derive(Deserialize, JsonSchema)]
+/// # #[serde(crate = "tool_core::serde")]
+/// # #[schemars(crate = "tool_core::schemars")]
+/// # struct Secrets {
+/// #     /// From the account's page
+/// #     api_key: Secret,
+/// # }
+/// # let form = ToolsetMetadata::new("web_shop", "Sell things.").configured_by::<Settings, Secrets>();
+/// # let form = form.authorized_by(Auth::ApiKey);
+/// assert_eq!(
+///     serde_json::to_value(&form)?,
+///     json!({
+///         "name": "web_shop",
+///         "title": "Web Shop",
+///         "description": "Sell things.",
+///         "config_schema": {
+///             "title": "Settings",
+///             "type": "object",
+///             "properties": {
+///                 "currency": {
+///                     "type": "string", "description": "Three letters", "default": "EUR", "minLength": 3, "maxLength": 3,
+///                 },
+///             },
+///         },
+///         "secrets_schema": {
+///             "title": "Secrets",
+///             "type": "object",
+///             "properties": {
+///                 "api_key": {
+///                     "type": "string", "description": "From the account's page", "format": "password", "writeOnly": true,
+///                 },
+///             },
+///             "required": ["api_key"],
+///         },
+///         "requires_auth": true,
+///         "auth": {"type": "api_key"},
+///     })
+/// );
+///
+/// // What somebody has typed: all that is wrong, and without the texts.
+/// let problems = form.check_config(&json!({"currncy": "CHF", "currency": "francs"})).unwrap_err();
+/// let problems = problems.iter().map(ToString::to_string).collect::<Vec<_>>();
+/// assert_eq!(
+///     problems,
+///     [
+///         "`/currency`: expected at most 3 characters, got 6 characters",
+///         "`/currncy`: unknown setting, did you mean `currency`?",
+///     ]
+/// );
+/// assert_eq!(form.check_config(&json!({})), Ok(json!({"currency": "EUR"})));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolsetMetadata {

@@ -25,7 +25,7 @@ impl Probe {
     fn look(&self, ctx: &RunContext) -> Value {
         json!({
             "session": ctx.session(), "tool": ctx.tool(), "call": ctx.call_id(), "turn": ctx.turn(),
-            "mode": ctx.mode(), "state": ctx.state(), "user": ctx.user_data::<User>().map(|user| user.0),
+            "config": ctx.config(), "mode": ctx.mode(), "state": ctx.state(), "user": ctx.user_data::<User>().map(|user| user.0),
         })
     }
 
@@ -103,6 +103,21 @@ async fn it_holds_the_user_data_of_the_session() {
     let session = runtime.session("s-1", Mode::Text).user_data(User("Ada")).await.expect("a session");
     let seen: Value = call(&session, "look", json!({})).await.data().expect("a view");
     assert_eq!(seen["user"], json!("Ada"));
+}
+
+// DESIGN 7
+#[tokio::test]
+async fn it_holds_what_the_host_has_set_for_the_session_that_was_opened_first() {
+    let runtime = crate::support::runtime(tools![Probe::default()], Policy::text());
+    let first = runtime.session("s-1", Mode::Text).config(json!({"language": "de"})).await.expect("a session");
+    let second = runtime.session("s-1", Mode::Text).config(json!({"language": "fr"})).await.expect("the same session");
+    for session in [&first, &second] {
+        let seen: Value = call(session, "look", json!({})).await.data().expect("a view");
+        assert_eq!(seen["config"], json!({"language": "de"}));
+    }
+    let other = open(&runtime, "s-2", Mode::Text).await;
+    let seen: Value = call(&other, "look", json!({})).await.data().expect("a view");
+    assert_eq!(seen["config"], json!(null));
 }
 
 // L23

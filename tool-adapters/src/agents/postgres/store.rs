@@ -4,7 +4,7 @@ use super::connections::{alive, ask, connect, is_lost, is_undone};
 use super::sql;
 use crate::agents::failure::down;
 use crate::agents::migrations;
-use crate::agents::row::{Columns, Texts};
+use crate::agents::row::{Columns, Texts, unreadable};
 use sqlx::postgres::{PgArguments, PgPool, PgRow};
 use sqlx::query::Query;
 use sqlx::{Error, Postgres, Row, query};
@@ -128,5 +128,5 @@ pub(super) fn columns(row: &PgRow) -> Result<Columns, UnreadableRow> {
             version: row.try_get(7)?,
         })
     };
-    read().map_err(|_| UnreadableRow::new(&tool, "a column holds something else than it should"))
+    read().map_err(|error| unreadable(&tool, &error))
 }

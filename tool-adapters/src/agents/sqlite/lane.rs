@@ -1,16 +1,25 @@
 //! Connections to the database, and who has them.
 
 use super::file::{File, Identity};
+use sqlx::migrate::Migrator;
 use sqlx::pool::PoolConnection;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqlitePool};
-use sqlx::{ConnectOptions, Error, Sqlite};
+use sqlx::query::Query;
+use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection, SqlitePool, SqliteRow};
+use sqlx::{ConnectOptions, Connection, Error, Sqlite};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 /// How long it takes until it is an error that no connection is free, or that another process has locked the file.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long SQLite waits by itself. It looks ever more rarely whether the file is free, so that who has waited long is
+/// overtaken for ever by others; who asks anew is not.
+pub(super) const SLICE: Duration = Duration::from_millis(40);
+
+/// What is asked.
+pub(super) type Asked<'q> = Query<'q, Sqlite, SqliteArguments>;
 
 /// Where connections come from.
 pub(super) enum Lane {
@@ -32,13 +41,13 @@ pub(super) struct Own {
 }
 
 /// A connection, and the file that it is to.
-pub(super) struct Open {
+struct Open {
     connection: SqliteConnection,
     file: Option<Identity>,
 }
 
 /// A connection for as long as it is used.
-pub(super) enum Held<'a> {
+enum Held<'a> {
     Own { lane: &'a Own, open: Option<Open>, _place: SemaphorePermit<'a> },
     Pool(PoolConnection<Sqlite>),
 }
@@ -48,8 +57,45 @@ impl Lane {
         Self::Own(Own { options, file, places: Semaphore::new(connections), idle: Mutex::default() })
     }
 
+    /// Asks, and again for as long as another process has locked the file. All that comes back is taken: what is written
+    /// is written when the last row was asked for.
+    pub(super) async fn ask<'q>(&self, asks: impl Fn() -> Asked<'q>) -> Result<Vec<SqliteRow>, Error> {
+        let began = Instant::now();
+        loop {
+            match self.once(asks()).await {
+                Err(error) if is_busy(&error) && began.elapsed() < PATIENCE => {}
+                rows => return rows,
+            }
+        }
+    }
+
+    async fn once(&self, query: Asked<'_>) -> Result<Vec<SqliteRow>, Error> {
+        let mut held = self.take().await?;
+        let rows = query.fetch_all(held.connection()?).await;
+        rows.inspect_err(|error| held.after(error))
+    }
+
+    /// Brings the tables up to date.
+    pub(super) async fn migrate(&self, migrator: &Migrator) -> Result<(), Error> {
+        let began = Instant::now();
+        loop {
+            match self.migrate_once(migrator).await {
+                Err(error) if is_busy(&error) && began.elapsed() < PATIENCE => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// The migrator locks nothing, so that two processes would make the tables at once.
+    async fn migrate_once(&self, migrator: &Migrator) -> Result<(), Error> {
+        let mut held = self.take().await?;
+        let mut transaction = held.connection()?.begin_with("BEGIN IMMEDIATE").await?;
+        migrator.run_direct(None, &mut *transaction, false).await?;
+        transaction.commit().await
+    }
+
     /// Waits for a connection, and opens one where there are not enough yet.
-    pub(super) async fn take(&self) -> Result<Held<'_>, Error> {
+    async fn take(&self) -> Result<Held<'_>, Error> {
         match self {
             Self::Own(own) => own.take().await,
             Self::Pool(pool) => Ok(Held::Pool(pool.acquire().await?)),
@@ -87,7 +133,7 @@ impl Own {
 }
 
 impl Held<'_> {
-    pub(super) fn connection(&mut self) -> Result<&mut SqliteConnection, Error> {
+    fn connection(&mut self) -> Result<&mut SqliteConnection, Error> {
         match self {
             Self::Own { open, .. } => open.as_mut().map(|open| &mut open.connection).ok_or(Error::WorkerCrashed),
             Self::Pool(connection) => Ok(connection),
@@ -96,7 +142,7 @@ impl Held<'_> {
 
     /// Lets go of all connections where this error may be theirs, so that the store works again as soon as the file is
     /// in order. A database in memory is nowhere else.
-    pub(super) fn after(&mut self, error: &Error) {
+    fn after(&mut self, error: &Error) {
         if let Self::Own { lane: lane @ Own { file: Some(_), .. }, open, .. } = self
             && is_theirs(error)
         {
@@ -114,13 +160,20 @@ impl Drop for Held<'_> {
     }
 }
 
+/// The primary code of SQLite's; the upper bits say more about each.
+fn code(error: &Error) -> Option<u32> {
+    error.as_database_error()?.code()?.parse::<u32>().ok().map(|code| code & 0xff)
+}
+
+/// Locked by another connection, or, where they share a cache, one of its tables.
+fn is_busy(error: &Error) -> bool {
+    matches!(code(error), Some(5 | 6))
+}
+
 fn is_theirs(error: &Error) -> bool {
-    // Read only, I/O, corrupt, cannot open, not a database. The upper bits say more about each.
-    const BROKEN: [u32; 5] = [8, 10, 11, 14, 26];
     match error {
-        Error::Database(error) => {
-            error.code().and_then(|code| code.parse::<u32>().ok()).is_some_and(|code| BROKEN.contains(&(code & 0xff)))
-        }
+        // Read only, I/O, corrupt, cannot open, not a database.
+        Error::Database(_) => matches!(code(error), Some(8 | 10 | 11 | 14 | 26)),
         Error::ColumnDecode { .. } | Error::ColumnNotFound(_) => false,
         _ => true,
     }

@@ -15,14 +15,14 @@ use tool_core::runtime::Operation;
 impl AgentToolStore for SqliteStore {
     fn version<'a>(&'a self, agent: &'a str) -> Operation<'a, Result<u64, AgentStoreError>> {
         Operation::later(async move {
-            let rows = self.read(query(sql::VERSION).bind(agent)).await?;
+            let rows = self.read(|| query(sql::VERSION).bind(agent)).await?;
             rows.first().map_or(Ok(0), |row| number(row, 0))
         })
     }
 
     fn load<'a>(&'a self, agent: &'a str) -> Operation<'a, Result<AgentRecords, AgentStoreError>> {
         Operation::later(async move {
-            let rows = self.read(query(sql::LOAD).bind(agent)).await?;
+            let rows = self.read(|| query(sql::LOAD).bind(agent)).await?;
             let Some(first) = rows.first() else { return Ok(AgentRecords::default()) };
             // An agent whose records were all removed has a version still, and no toolset beside it.
             let there = rows.iter().filter(|row| row.try_get_raw(1).is_ok_and(|tool| !tool.is_null()));
@@ -32,7 +32,7 @@ impl AgentToolStore for SqliteStore {
 
     fn get<'a>(&'a self, agent: &'a str, tool: &'a str) -> Operation<'a, Result<Option<AgentTools>, AgentStoreError>> {
         Operation::later(async move {
-            let rows = self.read(query(sql::GET).bind(agent).bind(tool)).await?;
+            let rows = self.read(|| query(sql::GET).bind(agent).bind(tool)).await?;
             let record = rows.first().map(|row| columns(row).and_then(|columns| columns.into_record(agent)));
             record.transpose().map_err(|row| AgentStoreError::Unreadable(row.why))
         })
@@ -59,7 +59,7 @@ impl AgentToolStore for SqliteStore {
     fn remove<'a>(&'a self, agent: &'a str, tool: &'a str, version: u64) -> Operation<'a, Result<(), AgentStoreError>> {
         Operation::later(async move {
             let version = i64::try_from(version).unwrap_or(-1);
-            if self.affects(query(sql::REMOVE).bind(agent).bind(tool).bind(version)).await? {
+            if self.affects(|| query(sql::REMOVE).bind(agent).bind(tool).bind(version)).await? {
                 return Ok(());
             }
             Err(AgentStoreError::Conflict { found: self.found(agent, tool).await? })
@@ -72,7 +72,7 @@ impl AgentToolStore for SqliteStore {
         limit: u32,
     ) -> Operation<'a, Result<Vec<AgentSummary>, AgentStoreError>> {
         Operation::later(async move {
-            let rows = self.read(query(sql::AGENTS).bind(after).bind(limit)).await?;
+            let rows = self.read(|| query(sql::AGENTS).bind(after).bind(limit)).await?;
             let line = |row| Ok(AgentSummary::new(text(row, 0)?, number(row, 1)?, number(row, 2)?));
             rows.iter().map(line).collect()
         })
@@ -86,7 +86,7 @@ impl AgentToolStore for SqliteStore {
     ) -> Operation<'a, Result<Vec<SealedRow>, AgentStoreError>> {
         Operation::later(async move {
             let (agent, tool) = after.unzip();
-            let rows = self.read(query(sql::SEALED).bind(key).bind(agent).bind(tool).bind(limit)).await?;
+            let rows = self.read(|| query(sql::SEALED).bind(key).bind(agent).bind(tool).bind(limit)).await?;
             let line = |row: &_| {
                 let secrets =
                     SealedSecrets::new(text(row, 2)?, row.try_get::<Vec<u8>, _>(3).map_err(|error| down(&error))?);
@@ -104,8 +104,8 @@ impl AgentToolStore for SqliteStore {
         to: &'a SealedSecrets,
     ) -> Operation<'a, Result<bool, AgentStoreError>> {
         Operation::later(async move {
-            let query = query(sql::REPLACE_SECRETS).bind(agent).bind(tool).bind(from.key()).bind(from.bytes());
-            self.affects(query.bind(to.key()).bind(to.bytes())).await
+            let query = || query(sql::REPLACE_SECRETS).bind(agent).bind(tool).bind(from.key()).bind(from.bytes());
+            self.affects(|| query().bind(to.key()).bind(to.bytes())).await
         })
     }
 
@@ -117,7 +117,7 @@ impl AgentToolStore for SqliteStore {
         lasts: Duration,
     ) -> Operation<'a, Result<bool, AgentStoreError>> {
         Operation::later(async move {
-            self.affects(query(sql::LEASE).bind(agent).bind(tool).bind(holder).bind(milliseconds(lasts))).await
+            self.affects(|| query(sql::LEASE).bind(agent).bind(tool).bind(holder).bind(milliseconds(lasts))).await
         })
     }
 
@@ -128,7 +128,7 @@ impl AgentToolStore for SqliteStore {
         holder: &'a str,
     ) -> Operation<'a, Result<(), AgentStoreError>> {
         Operation::later(async move {
-            self.affects(query(sql::RELEASE).bind(agent).bind(tool).bind(holder)).await.map(drop)
+            self.affects(|| query(sql::RELEASE).bind(agent).bind(tool).bind(holder)).await.map(drop)
         })
     }
 }

@@ -14,20 +14,21 @@ FROM agent_tools WHERE agent_id = ?1 AND tool = ?2";
 /// The version that the trigger is about to give it comes back: `RETURNING` does not see what triggers change.
 pub(super) const INSERT: &str = "
 INSERT INTO agent_tools (agent_id, tool, enabled, disabled_actions, config, secrets_key, secrets, version)
-SELECT ?1, ?2, ?3, ?4, ?5, ?7, ?8, 1 + coalesce((SELECT version FROM agents WHERE agent_id = ?1), 0)
+SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, 1 + coalesce((SELECT version FROM agents WHERE agent_id = ?1), 0)
 WHERE NOT EXISTS (SELECT 1 FROM agent_tools WHERE agent_id = ?1 AND tool = ?2)
 RETURNING version";
 
 pub(super) const UPDATE: &str = "
 UPDATE agent_tools SET enabled = ?3, disabled_actions = ?4, config = ?5,
-    secrets_key = CASE WHEN ?6 THEN secrets_key ELSE ?7 END, secrets = CASE WHEN ?6 THEN secrets ELSE ?8 END,
+    secrets_key = CASE WHEN ?9 THEN secrets_key ELSE ?6 END, secrets = CASE WHEN ?9 THEN secrets ELSE ?7 END,
     version = 1 + (SELECT version FROM agents WHERE agent_id = ?1)
-WHERE agent_id = ?1 AND tool = ?2 AND version = ?9
+WHERE agent_id = ?1 AND tool = ?2 AND version = ?8
 RETURNING version";
 
 pub(super) const FOUND: &str = "SELECT version FROM agent_tools WHERE agent_id = ?1 AND tool = ?2";
 
-pub(super) const REMOVE: &str = "DELETE FROM agent_tools WHERE agent_id = ?1 AND tool = ?2 AND version = ?3";
+pub(super) const REMOVE: &str =
+    "DELETE FROM agent_tools WHERE agent_id = ?1 AND tool = ?2 AND version = ?3 RETURNING 1";
 
 pub(super) const AGENTS: &str = "
 SELECT agent_id, agents.version, count(*) FROM agents JOIN agent_tools USING (agent_id)
@@ -39,7 +40,7 @@ WHERE secrets_key <> ?1 AND (?2 IS NULL OR (agent_id, tool) > (?2, ?3)) ORDER BY
 
 pub(super) const REPLACE_SECRETS: &str = "
 UPDATE agent_tools SET secrets_key = ?5, secrets = ?6, quiet = quiet + 1
-WHERE agent_id = ?1 AND tool = ?2 AND secrets_key = ?3 AND secrets = ?4";
+WHERE agent_id = ?1 AND tool = ?2 AND secrets_key = ?3 AND secrets = ?4 RETURNING 1";
 
 /// Milliseconds since 1970, by SQLite's clock, in every version of it.
 macro_rules! now {
@@ -53,8 +54,9 @@ pub(super) const LEASE: &str = concat!(
     now!(),
     " WHERE agent_id = ?1 AND tool = ?2 AND (lease_holder IS NULL OR lease_holder = ?3 OR lease_until <= ",
     now!(),
-    ")"
+    ") RETURNING 1"
 );
 
 pub(super) const RELEASE: &str = "
-UPDATE agent_tools SET lease_holder = NULL, lease_until = NULL WHERE agent_id = ?1 AND tool = ?2 AND lease_holder = ?3";
+UPDATE agent_tools SET lease_holder = NULL, lease_until = NULL WHERE agent_id = ?1 AND tool = ?2 AND lease_holder = ?3
+RETURNING 1";

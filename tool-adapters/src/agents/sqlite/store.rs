@@ -1,16 +1,13 @@
 //! The store over SQLite.
 
 use super::file::File;
-use super::lane::{Held, Lane, PATIENCE};
+use super::lane::{Asked, Lane, SLICE};
 use super::sql;
 use crate::agents::failure::down;
 use crate::agents::migrations;
-use crate::agents::row::{Columns, Texts};
-use sqlx::query::Query;
-use sqlx::sqlite::{
-    SqliteArguments, SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqliteRow, SqliteSynchronous,
-};
-use sqlx::{ConnectOptions, Connection, Error, Row, Sqlite};
+use crate::agents::row::{Columns, Texts, unreadable};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqliteRow, SqliteSynchronous};
+use sqlx::{ConnectOptions, Error, Row, query};
 use std::path::Path;
 use std::sync::Arc;
 use tool_core::agents::{AgentStoreError, Expected, RecordWrite, SecretsWrite, UnreadableRow};
@@ -30,8 +27,6 @@ struct Lanes {
     /// None where the writer reads as well.
     reader: Option<Lane>,
 }
-
-type Asked<'q> = Query<'q, Sqlite, SqliteArguments>;
 
 impl SqliteStore {
     /// The store in this file, which is made if there is none. Its folder has to be there.
@@ -58,81 +53,55 @@ impl SqliteStore {
     }
 
     async fn with(lanes: Lanes) -> Result<Self, AgentStoreError> {
-        migrate(&lanes.writer).await.map_err(|error| down(&error))?;
+        lanes.writer.migrate(&migrations::migrator(migrations::SQLITE)).await.map_err(|error| down(&error))?;
         Ok(Self(Arc::new(lanes)))
     }
 
-    fn reader(&self) -> &Lane {
-        self.0.reader.as_ref().unwrap_or(&self.0.writer)
+    pub(super) async fn read<'q>(&self, asks: impl Fn() -> Asked<'q>) -> Result<Vec<SqliteRow>, AgentStoreError> {
+        let reader = self.0.reader.as_ref().unwrap_or(&self.0.writer);
+        reader.ask(asks).await.map_err(|error| down(&error))
     }
 
-    pub(super) async fn read(&self, query: Asked<'_>) -> Result<Vec<SqliteRow>, AgentStoreError> {
-        ask(self.reader(), query).await
+    pub(super) async fn change<'q>(&self, asks: impl Fn() -> Asked<'q>) -> Result<Vec<SqliteRow>, AgentStoreError> {
+        self.0.writer.ask(asks).await.map_err(|error| down(&error))
     }
 
-    /// All that a write gives back is taken: it is written when the last row was asked for.
-    async fn change(&self, query: Asked<'_>) -> Result<Vec<SqliteRow>, AgentStoreError> {
-        ask(&self.0.writer, query).await
-    }
-
-    pub(super) async fn affects(&self, query: Asked<'_>) -> Result<bool, AgentStoreError> {
-        let mut held = self.0.writer.take().await.map_err(|error| down(&error))?;
-        let done = match held.connection() {
-            Ok(connection) => query.execute(connection).await,
-            Err(error) => Err(error),
-        };
-        done.map(|done| done.rows_affected() > 0).map_err(|error| failed(&mut held, &error))
+    /// Whether a change changed anything.
+    pub(super) async fn affects<'q>(&self, asks: impl Fn() -> Asked<'q>) -> Result<bool, AgentStoreError> {
+        Ok(!self.change(asks).await?.is_empty())
     }
 
     pub(super) async fn found(&self, agent: &str, tool: &str) -> Result<Option<u64>, AgentStoreError> {
-        let rows = self.change(sqlx::query(sql::FOUND).bind(agent).bind(tool)).await?;
+        let rows = self.read(|| query(sql::FOUND).bind(agent).bind(tool)).await?;
         rows.first().map(|row| number(row, 0)).transpose()
     }
 
+    /// The new version; `None` where the record is not what the writer expects.
     pub(super) async fn write_once(&self, write: &RecordWrite, texts: &Texts) -> Result<Option<u64>, AgentStoreError> {
-        let (sql, version) = match write.expected {
-            Expected::Absent => (sql::INSERT, None),
-            Expected::Version(version) => (sql::UPDATE, Some(i64::try_from(version).unwrap_or(-1))),
-        };
-        let secrets = match &write.secrets {
-            SecretsWrite::Set(sealed) => Some((sealed.key(), sealed.bytes())),
-            SecretsWrite::Keep | SecretsWrite::Clear => None,
-        };
-        let query = sqlx::query(sql).bind(&*write.agent).bind(&*write.tool).bind(write.enabled);
-        let query = query.bind(&*texts.disabled_actions).bind(&*texts.config).bind(write.secrets == SecretsWrite::Keep);
-        let query = query.bind(secrets.map(|(key, _)| key)).bind(secrets.map(|(_, bytes)| bytes));
-        let rows = match version {
-            Some(version) => self.change(query.bind(version)).await?,
-            None => self.change(query).await?,
-        };
+        let rows = self.change(|| change(write, texts)).await?;
         rows.first().map(|row| number(row, 0)).transpose()
+    }
+}
+
+fn change<'q>(write: &'q RecordWrite, texts: &'q Texts) -> Asked<'q> {
+    let secrets = match &write.secrets {
+        SecretsWrite::Set(sealed) => Some((sealed.key(), sealed.bytes())),
+        SecretsWrite::Keep | SecretsWrite::Clear => None,
+    };
+    let sql = if write.expected == Expected::Absent { sql::INSERT } else { sql::UPDATE };
+    let query = query(sql).bind(&*write.agent).bind(&*write.tool).bind(write.enabled);
+    let query = query.bind(&*texts.disabled_actions).bind(&*texts.config);
+    let query = query.bind(secrets.map(|(key, _)| key)).bind(secrets.map(|(_, bytes)| bytes));
+    match write.expected {
+        Expected::Absent => query,
+        Expected::Version(version) => {
+            query.bind(i64::try_from(version).unwrap_or(-1)).bind(write.secrets == SecretsWrite::Keep)
+        }
     }
 }
 
 fn options() -> SqliteConnectOptions {
-    SqliteConnectOptions::new().busy_timeout(PATIENCE).disable_statement_logging()
-}
-
-/// SQLite's migrator locks nothing, so that two processes would make the tables at once.
-async fn migrate(writer: &Lane) -> Result<(), Error> {
-    let mut held = writer.take().await?;
-    let mut transaction = held.connection()?.begin_with("BEGIN IMMEDIATE").await?;
-    migrations::migrator(migrations::SQLITE).run_direct(None, &mut *transaction, false).await?;
-    transaction.commit().await
-}
-
-async fn ask(lane: &Lane, query: Asked<'_>) -> Result<Vec<SqliteRow>, AgentStoreError> {
-    let mut held = lane.take().await.map_err(|error| down(&error))?;
-    let rows = match held.connection() {
-        Ok(connection) => query.fetch_all(connection).await,
-        Err(error) => Err(error),
-    };
-    rows.map_err(|error| failed(&mut held, &error))
-}
-
-fn failed(held: &mut Held<'_>, error: &Error) -> AgentStoreError {
-    held.after(error);
-    down(error)
+    SqliteConnectOptions::new().busy_timeout(SLICE).disable_statement_logging()
 }
 
 pub(super) fn number(row: &SqliteRow, column: usize) -> Result<u64, AgentStoreError> {
@@ -154,7 +123,7 @@ pub(super) fn columns(row: &SqliteRow) -> Result<Columns, UnreadableRow> {
             version: row.try_get(7)?,
         })
     };
-    read().map_err(|_| UnreadableRow::new(&tool, "a column holds something else than it should"))
+    read().map_err(|error| unreadable(&tool, &error))
 }
 
 pub(super) fn text(row: &SqliteRow, column: usize) -> Result<String, AgentStoreError> {

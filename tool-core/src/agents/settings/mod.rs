@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// What stands behind a settings form.
 ///
-/// ```
+/// ```standalone_crate
 /// use tool_core::agents::{AgentErrorKind, Agents, Keyring, MemoryAgentToolStore};
 /// use tool_core::serde_json::json;
 /// # use tool_core::{Configure, Secret, ToolError, schemars::JsonSchema, serde::Deserialize, toolset};

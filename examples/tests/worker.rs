@@ -1,0 +1,15 @@
+//! The worker example, as an operator runs it: first run, changes while it serves, drafts, a kill and a restart.
+
+#[path = "../email/server.rs"]
+mod server;
+
+#[path = "worker/changes.rs"]
+mod changes;
+#[path = "worker/due.rs"]
+mod due;
+#[path = "worker/operator.rs"]
+mod operator;
+#[path = "worker/support.rs"]
+mod support;
+#[path = "worker/tour.rs"]
+mod tour;

@@ -1,0 +1,140 @@
+//! The worker's own program, and a folder for its database.
+
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::sync::mpsc::{Receiver, channel};
+use tempfile::TempDir;
+
+/// The program, built as `cargo run` builds it. Not run by cargo, which would live on when it is killed.
+fn program() -> &'static PathBuf {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let build = ["build", "--quiet", "--package", "examples", "--example", "worker"];
+        let built = Command::new(env!("CARGO")).args(build).current_dir(env!("CARGO_MANIFEST_DIR")).status();
+        assert!(built.unwrap().success());
+        let test = std::env::current_exe().unwrap();
+        test.ancestors().nth(2).unwrap().join("examples/worker")
+    })
+}
+
+/// A folder with a database, and settings for the worker.
+pub(crate) struct Home {
+    pub(crate) dir: TempDir,
+    settings: Vec<(&'static str, String)>,
+}
+
+impl Home {
+    pub(crate) fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap(), settings: Vec::new() }
+    }
+
+    /// The agents' mail goes to this port.
+    pub(crate) fn with_mail_at(port: u16) -> Self {
+        let mut home = Self::new();
+        home.settings = vec![
+            ("SMTP_SERVER", "127.0.0.1".to_owned()),
+            ("SMTP_PORT", port.to_string()),
+            ("SMTP_SECURITY", "none".to_owned()),
+            ("WORKER_RETRY_SECONDS", "1".to_owned()),
+        ];
+        home
+    }
+
+    pub(crate) fn set(&mut self, name: &'static str, value: impl Into<String>) {
+        self.settings.push((name, value.into()));
+    }
+
+    pub(crate) fn database(&self) -> PathBuf {
+        self.dir.path().join("agents.db")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program());
+        for name in ["TOOL_SECRETS_KEYS", "GOOGLE_CALENDAR_BASE_URL", "GOOGLE_CALENDAR_TOKEN", "GOOGLE_CLIENT_ID"] {
+            command.env_remove(name);
+        }
+        for name in ["SMTP_SERVER", "SMTP_PORT", "SMTP_SECURITY", "SMTP_USER", "SMTP_PASSWORD"] {
+            command.env_remove(name);
+        }
+        command.arg("--db").arg(self.database()).args(arguments).envs(self.settings.iter().map(|(k, v)| (k, v)));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs a command to its end.
+    pub(crate) fn run(&self, arguments: &[&str], input: &str) -> Output {
+        let mut child = self.command(arguments).spawn().unwrap();
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        child.wait_with_output().unwrap()
+    }
+
+    /// The lines of JSON that a command prints. It has to work.
+    pub(crate) fn json(&self, arguments: &[&str]) -> Vec<Value> {
+        let output = self.run(arguments, "");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    pub(crate) fn serve(&self) -> Serving {
+        let mut child = self.command(&["serve"]).spawn().unwrap();
+        let (said, errors) = channel();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        std::thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| said.send(line)));
+        let (stdin, stdout) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
+        Serving { child, stdin, stdout, errors }
+    }
+}
+
+/// `worker serve`, while it runs.
+pub(crate) struct Serving {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+    errors: Receiver<String>,
+}
+
+impl Serving {
+    /// Sends a line, and gives the answer.
+    pub(crate) fn ask(&mut self, line: &Value) -> Value {
+        self.ask_text(&line.to_string())
+    }
+
+    pub(crate) fn ask_text(&mut self, line: &str) -> Value {
+        writeln!(self.stdin.as_mut().unwrap(), "{line}").unwrap();
+        let mut answer = String::new();
+        self.stdout.read_line(&mut answer).unwrap();
+        serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{answer:?}"))
+    }
+
+    /// A call of alice's, which a person agrees to where one has to.
+    pub(crate) fn call(&mut self, name: &str, arguments: Value) -> Value {
+        let answer = self.ask(&json!({"agent": "alice", "name": name, "arguments": arguments}));
+        match &answer["response"]["meta"]["confirmation"]["token"] {
+            Value::String(token) => self.ask(&json!({"agent": "alice", "approve": token}))["response"].clone(),
+            _ => answer["response"].clone(),
+        }
+    }
+
+    /// The first line on standard error, from here on, with these words.
+    pub(crate) fn says(&self, words: &str) -> String {
+        self.errors.iter().find(|line| line.contains(words)).unwrap_or_else(|| panic!("it never said {words:?}"))
+    }
+
+    /// Ends it as an operator does: its input ends.
+    pub(crate) fn end(mut self) -> String {
+        drop(self.stdin.take());
+        assert!(self.child.wait().unwrap().success());
+        let mut rest = String::new();
+        self.stdout.read_to_string(&mut rest).unwrap();
+        self.errors.iter().collect::<Vec<_>>().join("\n") + &rest
+    }
+
+    /// Ends it as nobody should.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}

@@ -1,0 +1,71 @@
+//! The tour, as a newcomer takes it.
+
+use crate::support::Home;
+
+fn printed(home: &Home) -> String {
+    let output = home.run(&[], "");
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// What is printed from one text to another.
+fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
+    let rest = text.split_once(from).unwrap_or_else(|| panic!("no {from:?} in {text}")).1;
+    rest.split_once(to).map_or(rest, |(part, _)| part)
+}
+
+#[test]
+fn the_tour_shows_forms_agents_changes_errors_and_drafts() {
+    let home = Home::new();
+    let text = printed(&home);
+    let forms = between(&text, "# What a settings form gets", "# What each agent has");
+    for words in ["\"requires_auth\":true", "\"config_schema\"", "\"writeOnly\":true", "\"schedule_draft\""] {
+        assert!(forms.contains(words), "{forms}");
+    }
+    let agents = between(&text, "# What each agent has", "# A session");
+    assert!(agents.contains("alice: send_email, schedule_draft, list_events"), "{agents}");
+    assert!(agents.contains("bob: list_events, check_availability"), "{agents}");
+    assert!(agents.contains("left out: toolset `crm` of agent `carol`: no toolset"), "{agents}");
+
+    let session = between(&text, "# A session of alice", "# A row changes");
+    assert!(session.contains("a person is asked, and agrees"), "{session}");
+    assert!(session.contains("\"available\":false"), "{session}");
+
+    let errors = between(&text, "# Errors", "# The draft");
+    let told = [
+        "not configured",
+        "it is disabled",
+        "action `create_event` is disabled",
+        "no toolset of that name",
+        "did you mean `send_email`?",
+        "did you mean `smtp_server`?",
+        "somebody else has changed the record",
+    ];
+    for words in told {
+        assert!(errors.contains(words), "{words}: {errors}");
+    }
+    let drafts = between(&text, "# The draft comes due", "# nothing");
+    assert!(drafts.contains("to grace@example.org: sent"), "{drafts}");
+    assert!(drafts.contains("arrived at grace@example.org, from alice@example.com: Subject: Reminder"), "{drafts}");
+}
+
+// R-I4
+#[test]
+fn a_changed_row_is_there_for_the_next_session_and_not_for_the_running_one() {
+    let home = Home::new();
+    let text = printed(&home);
+    let change = between(&text, "# A row changes", "# Errors");
+    let running = between(change, "the running session has:", "the next session has:");
+    let next = between(change, "the next session has:", "# nothing");
+    assert!(running.contains("send_email") && running.contains("takes 30 minutes"), "{change}");
+    assert!(!next.contains("send_email") && next.contains("takes 45 minutes"), "{change}");
+}
+
+#[test]
+fn the_second_tour_of_a_database_is_as_good_as_the_first() {
+    let home = Home::new();
+    let (first, second) = (printed(&home), printed(&home));
+    let lines = |text: &str| text.lines().filter(|line| line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(lines(&first), lines(&second));
+    assert!(second.contains("arrived at grace@example.org"), "{second}");
+}

@@ -1,0 +1,98 @@
+//! The agents of the first run, and where their servers are.
+
+use super::calendar;
+use super::email::server::{self, Mailbox};
+use super::worker::{Failure, Worker};
+use serde_json::{Value, json};
+use std::env;
+use tool_core::agents::{AgentToolStore, RecordWrite};
+
+/// Where the agents' servers are: as the environment says, or inside this example.
+pub(crate) struct Addresses {
+    /// Settings of the calendar that say where it is.
+    calendar: Value,
+    calendar_secrets: Value,
+    /// The same of the mail server.
+    email: Value,
+    email_secrets: Value,
+}
+
+impl Addresses {
+    pub(crate) async fn find() -> Result<(Self, Option<Mailbox>), Failure> {
+        let set = |name| env::var(name).ok().filter(|value| !value.is_empty());
+        let base_url = match set("GOOGLE_CALENDAR_BASE_URL") {
+            Some(base_url) => base_url,
+            None => calendar::server::start(calendar::server::router()).await?,
+        };
+        // The stand-ins take any token and any password.
+        let token = set("GOOGLE_CALENDAR_TOKEN").unwrap_or_else(|| "local".to_owned());
+        let (email, mailbox) = match set("SMTP_SERVER") {
+            Some(host) => {
+                let port: u16 =
+                    set("SMTP_PORT").map_or(Ok(587), |port| port.parse()).map_err(|_| "SMTP_PORT: no port")?;
+                let security = set("SMTP_SECURITY").unwrap_or_else(|| "starttls".to_owned());
+                (json!({"smtp_server": host, "smtp_port": port, "security": security}), None)
+            }
+            None => {
+                let (address, mailbox) = server::start().await?;
+                let host = address.ip().to_string();
+                (json!({"smtp_server": host, "smtp_port": address.port(), "security": "none"}), Some(mailbox))
+            }
+        };
+        let mut email_secrets = json!({"password": set("SMTP_PASSWORD").unwrap_or_else(|| "local".to_owned())});
+        if let Some(user) = set("SMTP_USER") {
+            email_secrets["user_name"] = user.into();
+        }
+        let (calendar, calendar_secrets) = (json!({"base_url": base_url}), json!({"access_token": token}));
+        Ok((Self { calendar, calendar_secrets, email, email_secrets }, mailbox))
+    }
+}
+
+/// The agents of the first run.
+pub(crate) async fn plant(worker: &Worker, addresses: &Addresses) -> Result<(), Failure> {
+    let agents = &worker.agents;
+    let calendar = |own: Value| merged(&addresses.calendar, &own);
+    let email = |from: &str| merged(&addresses.email, &json!({"from_email": from}));
+
+    let alice = agents.add("alice", "google_calendar").config(calendar(json!({"calendar_id": "primary"})));
+    alice.secrets(addresses.calendar_secrets.clone()).save().await?;
+    let alice = agents.add("alice", "email").config(email("alice@example.com"));
+    alice.secrets(addresses.email_secrets.clone()).save().await?;
+
+    // Bob reads his calendar and makes no events; his e-mail is switched off.
+    let bob = agents.add("bob", "google_calendar").config(calendar(json!({"calendar_id": "primary"})));
+    bob.secrets(addresses.calendar_secrets.clone()).disable_action("create_event").save().await?;
+    let bob = agents.add("bob", "email").config(email("bob@example.com"));
+    bob.secrets(addresses.email_secrets.clone()).enabled(false).save().await?;
+
+    // Carol has a toolset that this program does not link: another program wrote that row.
+    let carol = agents.add("carol", "email").config(email("carol@example.com"));
+    carol.secrets(addresses.email_secrets.clone()).save().await?;
+    worker.store.write(&RecordWrite::new("carol", "crm", json!({"region": "north"}))).await?;
+    Ok(())
+}
+
+/// Records of those agents that name a server on this machine are given the one of this run: it has another port.
+pub(crate) async fn point(worker: &Worker, addresses: &Addresses) -> Result<(), Failure> {
+    for agent in ["alice", "bob", "carol"] {
+        for record in worker.agents.list(agent).await?.tools {
+            let here = |member: &str| record.config[member].as_str().is_some_and(|host| host.contains("127.0.0.1"));
+            let address = match record.tool.as_str() {
+                "google_calendar" if here("base_url") => &addresses.calendar,
+                "email" if here("smtp_server") => &addresses.email,
+                _ => continue,
+            };
+            let config = merged(&record.config, address);
+            if config != record.config {
+                worker.agents.edit(&record).config(config).save().await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The members of both; those of the second where both have one.
+pub(crate) fn merged(first: &Value, second: &Value) -> Value {
+    let members = [first, second].into_iter().filter_map(Value::as_object).flatten();
+    members.map(|(name, value)| (name.clone(), value.clone())).collect::<serde_json::Map<_, _>>().into()
+}

@@ -1,0 +1,132 @@
+//! Calls from standard input, a line each, and their answers on standard output.
+
+use super::outbox::Outbox;
+use super::worker::{Failure, Worker};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::io::{self, BufRead, Write};
+use tokio::sync::mpsc;
+use tool_core::jiff::Timestamp;
+use tool_core::{CancellationToken, Session, ToolCall, ToolResponse};
+
+/// A line: a call, or a word of the host.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    agent: String,
+    /// Given back with the answer.
+    id: Option<String>,
+    name: Option<String>,
+    arguments: Option<Box<RawValue>>,
+    approve: Option<String>,
+    deny: Option<String>,
+    #[serde(default)]
+    next_turn: bool,
+    #[serde(default)]
+    end: bool,
+}
+
+/// Serves until standard input ends, or the process is told to.
+pub(crate) async fn run(worker: &Worker) -> Result<(), Failure> {
+    worker.point_to_stand_ins().await?;
+    let (outbox, lost) = Outbox::open(worker).await?;
+    for draft in lost {
+        eprintln!(
+            "draft {} of {} may have been sent when the worker ended; it is not sent again",
+            draft.id, draft.agent
+        );
+    }
+    let stop = CancellationToken::new();
+    let sending = tokio::spawn({
+        let stop = stop.clone();
+        async move { outbox.run(stop).await }
+    });
+    let served = tokio::select! {
+        served = answer_lines(worker) => served,
+        _ = tokio::signal::ctrl_c() => Ok(()),
+    };
+    stop.cancel();
+    sending.await?;
+    served
+}
+
+async fn answer_lines(worker: &Worker) -> Result<(), Failure> {
+    let mut sessions = HashMap::new();
+    let mut lines = lines();
+    while let Some(line) = lines.recv().await {
+        let answer = match serde_json::from_str(&line) {
+            Ok(line) => serve(worker, &mut sessions, line).await,
+            Err(error) => json!({"error": format!("not understood: {error}")}),
+        };
+        writeln!(io::stdout(), "{answer}")?;
+    }
+    for session in sessions.into_values() {
+        session.end().await;
+    }
+    Ok(())
+}
+
+/// The lines of standard input. On a thread of its own, which may wait for one when the process ends.
+fn lines() -> mpsc::Receiver<String> {
+    let (lines, receiver) = mpsc::channel(1);
+    std::thread::spawn(move || {
+        let read = io::stdin().lock().lines().map_while(Result::ok);
+        read.filter(|line| !line.trim().is_empty()).try_for_each(|line| lines.blocking_send(line))
+    });
+    receiver
+}
+
+async fn serve(worker: &Worker, sessions: &mut HashMap<String, Session>, line: Line) -> Value {
+    let (agent, id) = (line.agent.clone(), line.id.clone());
+    let mut answer = match respond(worker, sessions, line).await {
+        Ok(Some(response)) => json!({"agent": agent, "response": response}),
+        Ok(None) => json!({"agent": agent, "done": true}),
+        Err(error) => json!({"agent": agent, "error": error.to_string()}),
+    };
+    if let Some(id) = id {
+        answer["id"] = id.into();
+    }
+    answer
+}
+
+async fn respond(
+    worker: &Worker,
+    sessions: &mut HashMap<String, Session>,
+    line: Line,
+) -> Result<Option<ToolResponse>, Failure> {
+    if line.end {
+        if let Some(session) = sessions.remove(&line.agent) {
+            session.end().await;
+        }
+        return Ok(None);
+    }
+    // One that was idle for too long has ended by itself.
+    if sessions.get(&line.agent).is_some_and(|session| session.state().ended) {
+        sessions.remove(&line.agent);
+    }
+    if !sessions.contains_key(&line.agent) {
+        let id = format!("serve-{}-{}", line.agent, Timestamp::now().as_nanosecond());
+        sessions.insert(line.agent.clone(), worker.session(&line.agent, &id).await?);
+    }
+    let session = sessions.get(&line.agent).ok_or("no session")?;
+    match line {
+        Line { name: Some(name), arguments, id, approve: None, deny: None, next_turn: false, .. } => {
+            let arguments = arguments.unwrap_or_default();
+            let id = id.unwrap_or_else(|| Timestamp::now().as_nanosecond().to_string());
+            Ok(Some(session.call(ToolCall::new(id, name, arguments)).await))
+        }
+        Line { name: None, arguments: None, approve: Some(token), deny: None, next_turn: false, .. } => {
+            Ok(Some(session.approve(&token).await))
+        }
+        Line { name: None, arguments: None, approve: None, deny: Some(token), next_turn: false, .. } => {
+            Ok(Some(session.deny(&token).await))
+        }
+        Line { name: None, arguments: None, approve: None, deny: None, next_turn: true, .. } => {
+            session.next_turn().await;
+            Ok(None)
+        }
+        _ => Err("a line has one of `name`, `approve`, `deny`, `next_turn` and `end`".into()),
+    }
+}

@@ -1,0 +1,75 @@
+//! The authorisation server that `OIDC_ISSUER` names.
+
+use crate::browser::Browser;
+use std::env;
+use std::io::Write;
+use std::sync::Once;
+use tool_adapters::oauth2::{OAuth2Client, OAuth2Clients};
+use tool_core::SecretDocument;
+use tool_core::agents::{Agents, IntoAgentToolStore, Keyring};
+use tool_core::serde_json::{self, Value, json};
+
+/// Where it sends browsers: nobody listens there, and our browser does not go.
+pub(crate) const REDIRECT: &str = "http://127.0.0.1:9/callback";
+const SECRET: &str = "the secret of the client, 32 bytes";
+
+/// The server, where there is one to test with. In continuous integration there has to be.
+pub(crate) fn issuer() -> Option<String> {
+    static SAID: Once = Once::new();
+    let issuer = env::var("OIDC_ISSUER").ok().filter(|issuer| !issuer.is_empty());
+    if issuer.is_none() {
+        let says = "OIDC_ISSUER is not set: OAuth 2 was not tried against a real authorisation server";
+        assert!(env::var("CI").map_or(true, |ci| ci != "true"), "{says}");
+        // Past the harness, which shows only what failed.
+        SAID.call_once(|| _ = writeln!(std::io::stderr(), "{says}"));
+    }
+    issuer
+}
+
+pub(crate) fn keys() -> Keyring {
+    Keyring::parse(&format!("test:{}", "5a".repeat(32))).expect("a key")
+}
+
+/// The clients of a program that is registered under this id.
+pub(crate) fn clients(id: &str) -> OAuth2Clients {
+    let client = OAuth2Client::new(id, REDIRECT);
+    let client = match id {
+        "agents-public" => client,
+        "agents-body" => client.secret(SECRET).secret_in_body(),
+        _ => client.secret(SECRET),
+    };
+    let issuer = issuer().unwrap_or_default();
+    OAuth2Clients::new().client("oidc-provider", client.issuer(issuer))
+}
+
+pub(crate) fn agents(store: impl IntoAgentToolStore, clients: &OAuth2Clients) -> Agents {
+    Agents::builder(store).keys(keys()).oauth2(clients.clone()).build().expect("sound")
+}
+
+/// A record that waits for its grant.
+pub(crate) async fn record(agents: &Agents, agent: &str, tool: &str) {
+    agents.add(agent, tool).config(json!({})).save().await.expect("added");
+}
+
+/// The whole way, as a person goes it.
+pub(crate) async fn connect(clients: &OAuth2Clients, agents: &Agents, agent: &str, tool: &str) {
+    record(agents, agent, tool).await;
+    let begun = clients.begin(agents, agent, tool).await.expect("begun");
+    let callback = Browser::new().agree(&begun.url).await;
+    let record = clients.complete(agents, agent, callback).await.expect("connected");
+    assert_eq!((record.agent.as_str(), record.tool.as_str(), record.secrets.is_some()), (agent, tool, true));
+}
+
+/// The secrets in a record.
+pub(crate) async fn secrets(agents: &Agents, agent: &str, tool: &str) -> Value {
+    let sealed = agents.record(agent, tool).await.expect("there").secrets.expect("connected");
+    let opened: SecretDocument = keys().open(agent, tool, &sealed).expect("opens");
+    serde_json::from_str(opened.expose()).expect("JSON")
+}
+
+/// How often the server did what.
+pub(crate) async fn counted(what: &str) -> u64 {
+    let url = format!("{}/counters", issuer().expect("the server"));
+    let counters: Value = reqwest::get(url).await.expect("answers").json().await.expect("JSON");
+    counters[what].as_u64().expect("a number")
+}

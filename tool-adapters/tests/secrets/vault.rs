@@ -1,0 +1,95 @@
+//! A toolset full of secrets, which fails in every way that tells of them.
+
+use std::fmt;
+use tool_core::schemars::JsonSchema;
+use tool_core::serde::Deserialize;
+use tool_core::{AccessToken, Auth, Configure, Secret, ToolError, toolset};
+
+/// What a person sets: how it fails.
+#[derive(Deserialize, JsonSchema)]
+#[serde(crate = "tool_core::serde")]
+#[schemars(crate = "tool_core::schemars")]
+pub(crate) struct Config {
+    /// When and how it fails; `fine` otherwise
+    way: String,
+}
+
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(crate = "tool_core::serde")]
+#[schemars(crate = "tool_core::schemars")]
+pub(crate) struct Secrets {
+    api_key: Secret,
+    /// A plain text, as careless toolsets have it
+    password: String,
+    access_token: AccessToken,
+}
+
+pub(crate) struct Vault {
+    way: String,
+    secrets: Secrets,
+}
+
+/// An error of another crate that repeats what it was given.
+#[derive(Debug)]
+struct Foreign(String);
+
+impl fmt::Display for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot log in with {}", self.0)
+    }
+}
+
+impl std::error::Error for Foreign {}
+
+impl Configure for Vault {
+    type Config = Config;
+    type Secrets = Secrets;
+
+    async fn configure(config: Config, secrets: Secrets) -> Result<Self, ToolError> {
+        let told = format!("no login with {} and {}", secrets.api_key.expose(), secrets.password);
+        match config.way.as_str() {
+            "fails" => Err(ToolError::auth(told)),
+            "fails internally" => Err(ToolError::internal(told)),
+            "panics" => panic!("provoked: {told}"),
+            _ => Ok(Self { way: config.way, secrets }),
+        }
+    }
+}
+
+/// Keeps things.
+#[toolset(name = "vault", auth = Auth::oauth2("provider", ["all"], "https://a.example/auth", "https://a.example/token"))]
+impl Vault {
+    #[setup]
+    async fn open(&self) -> Result<(), ToolError> {
+        match self.way.as_str() {
+            "setup fails" => Err(ToolError::transient(format!("refused {}", self.secrets.password))),
+            "setup panics" => panic!("provoked: {}", self.secrets.password),
+            _ => Ok(()),
+        }
+    }
+
+    /// Use the secrets.
+    #[tool(category = "action")]
+    async fn open_door(&self, #[arg(default)] password: String) -> Result<usize, ToolError> {
+        Ok(self.secrets.access_token.get().await?.expose().len() + password.len())
+    }
+
+    /// Break with all that the toolset has in the error.
+    #[tool]
+    fn break_door(&self) -> Result<u8, Foreign> {
+        let Secrets { api_key, access_token, .. } = &self.secrets;
+        Err(Foreign(format!("{api_key:?} {access_token:?}")))
+    }
+
+    /// Panic with it.
+    #[tool]
+    async fn blow_up(&self) -> u8 {
+        panic!("provoked: {:?}", self.secrets.api_key)
+    }
+
+    /// Wait for a person.
+    #[tool(confirm)]
+    fn ask(&self) -> u8 {
+        1
+    }
+}

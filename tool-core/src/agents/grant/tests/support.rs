@@ -1,0 +1,237 @@
+//! A provider, a store that fails when it is told to, and records with a grant.
+
+use super::super::{Grant, source};
+use crate::Timestamp;
+use crate::agents::{
+    AgentRecords, AgentStoreError, AgentSummary, AgentToolStore, AgentTools, Agents, Keyring, MemoryAgentToolStore,
+    RecordWrite, RefreshError, SealedRow, SealedSecrets, SecretsWrite, TokenRefresher, Tokens,
+};
+use crate::configure::{OAuth2, Secret, SecretDocument};
+use crate::runtime::Operation;
+use serde_json::{Value, json};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// What the provider does next.
+#[derive(Clone, Default)]
+pub(super) enum Does {
+    #[default]
+    Refresh,
+    Fail(RefreshError),
+    /// Fails with the refresh token in what it says.
+    Leak,
+    Panic,
+    Hang,
+}
+
+/// Gives `access-1` and `refresh-1`, then `access-2` ..; each refresh token is good once.
+#[derive(Default)]
+pub(super) struct Provider {
+    pub(super) refreshes: AtomicU32,
+    pub(super) does: Mutex<Does>,
+    /// Holds every answer back until it is notified.
+    pub(super) held_back: AtomicBool,
+    pub(super) let_go: Notify,
+    pub(super) asked: Notify,
+    used: Mutex<Vec<String>>,
+}
+
+#[derive(Clone)]
+pub(super) struct Asked(pub(super) Arc<Provider>);
+
+impl TokenRefresher for Asked {
+    fn refresh<'a>(
+        &'a self,
+        grant: &'a OAuth2,
+        refresh: &'a Secret,
+    ) -> Pin<Box<dyn Future<Output = Result<Tokens, RefreshError>> + Send + 'a>> {
+        assert_eq!(grant.provider, "test");
+        let provider = &self.0;
+        let n = provider.refreshes.fetch_add(1, Ordering::SeqCst) + 1;
+        let does = provider.does.lock().expect("sound").clone();
+        assert!(!matches!(does, Does::Panic), "provoked with {}", refresh.expose());
+        let again = || {
+            let mut used = provider.used.lock().expect("sound");
+            let again = used.iter().any(|used| used == refresh.expose());
+            used.push(refresh.expose().to_owned());
+            again
+        };
+        Box::pin(async move {
+            provider.asked.notify_one();
+            if provider.held_back.load(Ordering::SeqCst) {
+                provider.let_go.notified().await;
+            }
+            match does {
+                Does::Hang => std::future::pending().await,
+                Does::Fail(error) => Err(error),
+                Does::Leak => Err(RefreshError::Refused(format!("no client for {}", refresh.expose()))),
+                Does::Refresh | Does::Panic if again() => Err(RefreshError::Revoked("used twice".into())),
+                Does::Refresh | Does::Panic => {
+                    let mut tokens = Tokens::new(format!("access-{n}"));
+                    tokens.refresh = Some(format!("refresh-{n}").into());
+                    tokens.expires_at = Some(within(3600));
+                    Ok(tokens)
+                }
+            }
+        })
+    }
+}
+
+/// A store that can be taken down, and whose answers to `replace_secrets` can be lost.
+#[derive(Default)]
+pub(super) struct Store {
+    pub(super) inner: MemoryAgentToolStore,
+    pub(super) down: AtomicBool,
+    pub(super) writes_down: AtomicBool,
+    pub(super) answers_lost: AtomicBool,
+}
+
+impl Store {
+    fn up<'a, T: 'a>(
+        &self,
+        operation: impl FnOnce() -> Operation<'a, Result<T, AgentStoreError>>,
+    ) -> Operation<'a, Result<T, AgentStoreError>> {
+        match self.down.load(Ordering::SeqCst) {
+            true => Operation::Ready(Err(AgentStoreError::down("provoked"))),
+            false => operation(),
+        }
+    }
+}
+
+impl AgentToolStore for Store {
+    fn version<'a>(&'a self, agent: &'a str) -> Operation<'a, Result<u64, AgentStoreError>> {
+        self.up(|| self.inner.version(agent))
+    }
+    fn load<'a>(&'a self, agent: &'a str) -> Operation<'a, Result<AgentRecords, AgentStoreError>> {
+        self.up(|| self.inner.load(agent))
+    }
+    fn get<'a>(&'a self, agent: &'a str, tool: &'a str) -> Operation<'a, Result<Option<AgentTools>, AgentStoreError>> {
+        self.up(|| self.inner.get(agent, tool))
+    }
+    fn write<'a>(&'a self, write: &'a RecordWrite) -> Operation<'a, Result<u64, AgentStoreError>> {
+        self.up(|| self.inner.write(write))
+    }
+    fn remove<'a>(&'a self, agent: &'a str, tool: &'a str, version: u64) -> Operation<'a, Result<(), AgentStoreError>> {
+        self.up(|| self.inner.remove(agent, tool, version))
+    }
+    fn agents<'a>(
+        &'a self,
+        after: Option<&'a str>,
+        limit: u32,
+    ) -> Operation<'a, Result<Vec<AgentSummary>, AgentStoreError>> {
+        self.up(|| self.inner.agents(after, limit))
+    }
+    fn sealed_under_others<'a>(
+        &'a self,
+        key: &'a str,
+        after: Option<(&'a str, &'a str)>,
+        limit: u32,
+    ) -> Operation<'a, Result<Vec<SealedRow>, AgentStoreError>> {
+        self.up(|| self.inner.sealed_under_others(key, after, limit))
+    }
+    fn replace_secrets<'a>(
+        &'a self,
+        agent: &'a str,
+        tool: &'a str,
+        from: &'a SealedSecrets,
+        to: &'a SealedSecrets,
+    ) -> Operation<'a, Result<bool, AgentStoreError>> {
+        if self.writes_down.load(Ordering::SeqCst) {
+            return Operation::Ready(Err(AgentStoreError::down("provoked")));
+        }
+        let done = self.up(|| self.inner.replace_secrets(agent, tool, from, to));
+        match self.answers_lost.swap(false, Ordering::SeqCst) {
+            true => Operation::Ready(Err(AgentStoreError::down("provoked"))),
+            false => done,
+        }
+    }
+    fn lease<'a>(
+        &'a self,
+        agent: &'a str,
+        tool: &'a str,
+        holder: &'a str,
+        lasts: Duration,
+    ) -> Operation<'a, Result<bool, AgentStoreError>> {
+        self.up(|| self.inner.lease(agent, tool, holder, lasts))
+    }
+    fn release<'a>(
+        &'a self,
+        agent: &'a str,
+        tool: &'a str,
+        holder: &'a str,
+    ) -> Operation<'a, Result<(), AgentStoreError>> {
+        self.up(|| self.inner.release(agent, tool, holder))
+    }
+}
+
+/// A store with a record of `alice`'s calendar, a provider, and keys.
+pub(super) struct World {
+    pub(super) provider: Arc<Provider>,
+    pub(super) store: Arc<Store>,
+    pub(super) keys: Keyring,
+}
+
+impl World {
+    /// The record's token expires in so many seconds.
+    pub(super) async fn new(expires_in: i64) -> Self {
+        let secrets = json!({"access_token": "access-0", "refresh_token": "refresh-0", "own": "else",
+            "expires_at": within(expires_in).to_string(), "scope": "read"});
+        Self::with(secrets).await
+    }
+
+    pub(super) async fn with(secrets: Value) -> Self {
+        let keys = Keyring::parse(&format!("one:{}\ntwo:{}", "1f".repeat(32), "2f".repeat(32))).expect("keys");
+        let world = Self { provider: Arc::default(), store: Arc::default(), keys };
+        let mut write = RecordWrite::new("alice", "calendar", json!({}));
+        let sealed = world.keys.seal("alice", "calendar", &SecretDocument::from_value(secrets)).expect("sealed");
+        write.secrets = SecretsWrite::Set(sealed);
+        world.store.write(&write).await.expect("written");
+        world
+    }
+
+    /// Agents such as another process would have.
+    pub(super) fn agents(&self) -> Agents {
+        let builder = Agents::builder(Arc::clone(&self.store)).keys(self.keys.clone());
+        builder.oauth2(Asked(Arc::clone(&self.provider))).build().expect("sound")
+    }
+
+    pub(super) async fn record(&self) -> AgentTools {
+        self.store.inner.get("alice", "calendar").await.expect("up").expect("there")
+    }
+
+    /// The secrets in the record.
+    pub(super) async fn secrets(&self) -> SecretDocument {
+        let sealed = self.record().await.secrets.expect("sealed");
+        self.keys.open("alice", "calendar", &sealed).expect("opens")
+    }
+
+    /// One member of them.
+    pub(super) async fn secret(&self, name: &str) -> Option<String> {
+        self.secrets().await.with_value(|value| value[name].as_str().map(str::to_owned)).expect("JSON")
+    }
+
+    pub(super) async fn grant(&self, agents: &Agents) -> Arc<Grant> {
+        let grant = OAuth2 { provider: "test".into(), ..OAuth2::default() };
+        source(&agents.0, "alice", "calendar", &grant, &self.secrets().await).expect("a grant")
+    }
+
+    pub(super) fn refreshes(&self) -> u32 {
+        self.provider.refreshes.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn does(&self, does: Does) {
+        *self.provider.does.lock().expect("sound") = does;
+    }
+}
+
+/// So many seconds from now, or ago.
+pub(super) fn within(seconds: i64) -> Timestamp {
+    Timestamp(jiff::Timestamp::now() + jiff::SignedDuration::from_secs(seconds))
+}
+
+pub(super) fn exposed(token: Result<Secret, crate::ToolError>) -> String {
+    token.map(|token| token.expose().to_owned()).expect("a token")
+}
