@@ -83,3 +83,8 @@ otel-phoenix:
 bench-trace:
     cargo bench -p tests --bench trace
     python3 tests/benches/trace_off.py
+
+# Eight writers and eight readers on each store of agents, in one process and in eight, and writers that are killed.
+# PostgreSQL where POSTGRES_URL names a server: `.ci/postgres start FOLDER` makes one and prints its URL.
+soak-agents seconds="60":
+    SOAK_SECONDS={{seconds}} cargo test --release -p tool-adapters --test agents -- --nocapture --test-threads 1 soak:: killed::

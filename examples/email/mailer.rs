@@ -100,9 +100,9 @@ impl Mailer {
 
 /// What the server is told of the letter, where it is not all ASCII.
 fn extensions(connection: &AsyncSmtpConnection, letter: &Letter) -> Result<Vec<MailParameter>, EmailError> {
-    let takes = |extension, what| match connection.server_info().supports_feature(extension) {
-        true => Ok(()),
-        false => Err(EmailError::Refused(format!("the mail server takes no {what} but in ASCII"))),
+    let takes = |extension, what| {
+        let refused = || EmailError::Refused(format!("the mail server takes no {what} but in ASCII"));
+        connection.server_info().supports_feature(extension).then_some(()).ok_or_else(refused)
     };
     let mut parameters = Vec::new();
     if ![&letter.from, &letter.to].into_iter().all(|address| AsRef::<str>::as_ref(address).is_ascii()) {

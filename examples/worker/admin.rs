@@ -5,6 +5,7 @@ use super::conversation::say;
 use super::worker::{Failure, Worker};
 use serde_json::{json, to_string_pretty};
 use std::io::{self, Write};
+use tool_core::agents::RecordDraft;
 
 pub(crate) async fn run(worker: &Worker, command: Command) -> Result<(), Failure> {
     let agents = &worker.agents;
@@ -18,9 +19,10 @@ pub(crate) async fn run(worker: &Worker, command: Command) -> Result<(), Failure
             Ok(())
         }
         Command::Switch { agent, tool, action: Some(action), on } => {
-            let record = match on {
-                true => agents.enable_action(&agent, &tool, &action).await?,
-                false => agents.disable_action(&agent, &tool, &action).await?,
+            let record = if on {
+                agents.enable_action(&agent, &tool, &action).await?
+            } else {
+                agents.disable_action(&agent, &tool, &action).await?
             };
             say!("{}", json!(record));
             Ok(())
@@ -86,7 +88,7 @@ async fn set(worker: &Worker, agent: &str, tool: &str, change: Change) -> Result
     if let Some(wanted) = change.disabled_actions {
         let had = known.map(|record| record.disabled_actions.clone()).unwrap_or_default();
         write = had.difference(&wanted).fold(write, |write, action| write.enable_action(action));
-        write = wanted.iter().fold(write, |write, action| write.disable_action(action));
+        write = wanted.into_iter().fold(write, RecordDraft::disable_action);
     }
     say!("{}", json!(write.save().await?));
     Ok(())

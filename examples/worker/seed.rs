@@ -26,18 +26,14 @@ impl Addresses {
         };
         // The stand-ins take any token and any password.
         let token = set("GOOGLE_CALENDAR_TOKEN").unwrap_or_else(|| "local".to_owned());
-        let (email, mailbox) = match set("SMTP_SERVER") {
-            Some(host) => {
-                let port: u16 =
-                    set("SMTP_PORT").map_or(Ok(587), |port| port.parse()).map_err(|_| "SMTP_PORT: no port")?;
-                let security = set("SMTP_SECURITY").unwrap_or_else(|| "starttls".to_owned());
-                (json!({"smtp_server": host, "smtp_port": port, "security": security}), None)
-            }
-            None => {
-                let (address, mailbox) = server::start().await?;
-                let host = address.ip().to_string();
-                (json!({"smtp_server": host, "smtp_port": address.port(), "security": "none"}), Some(mailbox))
-            }
+        let (email, mailbox) = if let Some(host) = set("SMTP_SERVER") {
+            let port: u16 = set("SMTP_PORT").map_or(Ok(587), |port| port.parse()).map_err(|_| "SMTP_PORT: no port")?;
+            let security = set("SMTP_SECURITY").unwrap_or_else(|| "starttls".to_owned());
+            (json!({"smtp_server": host, "smtp_port": port, "security": security}), None)
+        } else {
+            let (address, mailbox) = server::start().await?;
+            let host = address.ip().to_string();
+            (json!({"smtp_server": host, "smtp_port": address.port(), "security": "none"}), Some(mailbox))
         };
         let mut email_secrets = json!({"password": set("SMTP_PASSWORD").unwrap_or_else(|| "local".to_owned())});
         if let Some(user) = set("SMTP_USER") {

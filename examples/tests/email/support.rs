@@ -53,6 +53,7 @@ impl Server {
             while let Some(message) = next() {
                 ARRIVED.lock().unwrap_or_else(PoisonError::into_inner).push(message);
             }
+            server.wait()
         });
         Some(Self { ports: ready["ports"].clone(), certificate: ready["certificate"].as_str().unwrap().to_owned() })
     }

@@ -13,8 +13,8 @@ fn program() -> &'static PathBuf {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let build = ["build", "--quiet", "--package", "examples", "--example", "worker"];
-        let built = Command::new(env!("CARGO")).args(build).current_dir(env!("CARGO_MANIFEST_DIR")).status();
-        assert!(built.unwrap().success());
+        let status = Command::new(env!("CARGO")).args(build).current_dir(env!("CARGO_MANIFEST_DIR")).status();
+        assert!(status.unwrap().success());
         let test = std::env::current_exe().unwrap();
         test.ancestors().nth(2).unwrap().join("examples/worker")
     })
@@ -110,7 +110,8 @@ impl Serving {
     }
 
     /// A call of alice's, which a person agrees to where one has to.
-    pub(crate) fn call(&mut self, name: &str, arguments: Value) -> Value {
+    pub(crate) fn call(&mut self, name: &str, arguments: impl Into<Value>) -> Value {
+        let arguments: Value = arguments.into();
         let answer = self.ask(&json!({"agent": "alice", "name": name, "arguments": arguments}));
         match &answer["response"]["meta"]["confirmation"]["token"] {
             Value::String(token) => self.ask(&json!({"agent": "alice", "approve": token}))["response"].clone(),

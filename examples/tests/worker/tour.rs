@@ -39,7 +39,7 @@ fn the_tour_shows_forms_agents_changes_errors_and_drafts() {
         "no toolset of that name",
         "did you mean `send_email`?",
         "did you mean `smtp_server`?",
-        "somebody else has changed the record",
+        "has version",
     ];
     for words in told {
         assert!(errors.contains(words), "{words}: {errors}");

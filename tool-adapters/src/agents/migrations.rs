@@ -1,10 +1,12 @@
 //! The tables, and bringing a database up to them.
 
-use sqlx::SqlSafeStr;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
+use sqlx::{Error, SqlSafeStr};
 
 /// Where it is noted what a database has. Not sqlx's own table, which the program's migrations have.
 const NOTED_IN: &str = "_tool_agents_migrations";
+
+pub(super) const DONE: &str = "SELECT version, checksum FROM _tool_agents_migrations ORDER BY version";
 
 #[cfg(feature = "postgres")]
 pub(super) const POSTGRES: &[(i64, &str, &str)] = &[(1, "agents", include_str!("migrations/postgres/0001_agents.sql"))];
@@ -20,4 +22,12 @@ pub(super) fn migrator(all: &'static [(i64, &'static str, &'static str)]) -> Mig
     let mut migrator = Migrator::with_migrations(migrations.collect());
     migrator.dangerous_set_table_name(NOTED_IN);
     migrator
+}
+
+/// Whether a database has all of it. Then there is nothing to lock, and no right to make tables is needed. Where it is not
+/// known, the migrator looks, and says what is wrong.
+pub(super) fn are_done(migrator: &Migrator, noted: Result<Vec<(i64, Vec<u8>)>, Error>) -> bool {
+    let Ok(noted) = noted else { return false };
+    let noted = noted.iter().map(|(version, checksum)| (*version, &**checksum));
+    noted.eq(migrator.iter().map(|migration| (migration.version, &*migration.checksum)))
 }

@@ -12,7 +12,8 @@ use tool_core::agents::AgentToolStore;
 
 /// As an operator would, with SQLite itself.
 async fn is_sound(file: &Path) -> bool {
-    let mut connection: SqliteConnection = SqliteConnectOptions::new().filename(file).connect().await.expect("it opens");
+    let mut connection: SqliteConnection =
+        SqliteConnectOptions::new().filename(file).connect().await.expect("it opens");
     let rows = sqlx::query("PRAGMA integrity_check").fetch_all(&mut connection).await.expect("it is checked");
     rows.iter().all(|row| row.try_get::<&str, _>(0).is_ok_and(|line| line == "ok")) && rows.len() == 1
 }

@@ -1,6 +1,6 @@
 //! The server that `POSTGRES_URL` names, and a schema on it for each test.
 
-use sqlx::postgres::{PgConnection, PgPool};
+use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection, Executor};
 use std::io::Write;
 use std::sync::Once;
@@ -46,7 +46,7 @@ impl Schema {
     /// Its URL, for this process and others.
     pub(crate) fn url(&self) -> String {
         let divider = if self.server.contains('?') { '&' } else { '?' };
-        format!("{}{divider}options=-csearch_path%3D{}", self.server, self.name)
+        format!("{}{divider}options=-csearch_path%3D{1}&application_name={1}", self.server, self.name)
     }
 
     pub(crate) async fn store(&self) -> PostgresStore {
@@ -58,8 +58,8 @@ impl Schema {
         run(&self.url(), sql.to_owned()).await
     }
 
-    pub(crate) async fn pool(&self) -> PgPool {
-        PgPool::connect(&self.url()).await.expect("the server answers")
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 }
 

@@ -70,7 +70,8 @@ impl Dice {
 
 /// A record that says the same number in each of its columns.
 fn saying(mut write: RecordWrite, count: u64) -> RecordWrite {
-    write.config = json!({ "count": count, "again": count, "text": "x".repeat(usize::try_from(count % 700).unwrap_or(0)) });
+    write.config =
+        json!({ "count": count, "again": count, "text": "x".repeat(usize::try_from(count % 700).unwrap_or(0)) });
     write.disabled_actions = [format!("action-{count}")].into();
     write.enabled = count.is_multiple_of(2);
     write.secrets = SecretsWrite::Set(SealedSecrets::new("key", format!("{count}:0")));
@@ -143,7 +144,8 @@ pub(crate) async fn reader(store: Arc<dyn AgentToolStore>, seed: u64, stop: Arc<
     let (mut tally, mut dice) = (Tally::default(), Dice(seed));
     let (mut last, mut seen) = ([0; 3], HashMap::new());
     while !stop.load(Ordering::Relaxed) {
-        tokio::task::yield_now().await;
+        // Many that do nothing but read leave no processor to whoever has the file locked.
+        tokio::time::sleep(Duration::from_millis(1)).await;
         let (number, agent) = dice.pick(AGENTS);
         let began = Instant::now();
         let loaded = store.load(agent).await.expect("the store loads");
@@ -205,7 +207,7 @@ pub(crate) fn report(name: &str, lasts: Duration, mut tally: Tally) {
         times.get(times.len() * of / 100).copied().unwrap_or(0)
     };
     println!(
-        "{name}: {} s; {} writes and removals, {} conflicts, {} sealed anew, {} loads; write p50 {} us, p99 {} us; load p50 {} us, p99 {} us",
+        "{name}: {} s; {} writes and removals, {} conflicts, {} sealed anew, {} loads; write p50 {} us, p99 {} us, longest {} us; load p50 {} us, p99 {} us",
         lasts.as_secs(),
         tally.writes(),
         tally.conflicts,
@@ -213,6 +215,7 @@ pub(crate) fn report(name: &str, lasts: Duration, mut tally: Tally) {
         tally.loads,
         part(&mut tally.writing, 50),
         part(&mut tally.writing, 99),
+        tally.writing.last().copied().unwrap_or(0),
         part(&mut tally.loading, 50),
         part(&mut tally.loading, 99),
     );

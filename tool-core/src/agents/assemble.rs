@@ -2,9 +2,10 @@
 
 use super::loaded::{LoadedAgent, Piece, State};
 use super::{AgentError, AgentErrorKind, Shared};
-use crate::context::{Kept, ToolContext};
+use crate::context::{Kept, RegistryErrors, ToolContext};
 use crate::response::ToolError;
-use crate::tool::normalised;
+use crate::runtime::companions;
+use crate::tool::{FunctionTool, Tool, normalised};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -35,7 +36,7 @@ pub(super) fn assemble(
     LoadedAgent { agent: Arc::clone(agent), version, tools, failures, pieces, made, retry_at }
 }
 
-fn context(shared: &Shared, agent: &Arc<str>, pieces: &[Piece]) -> Result<ToolContext, crate::RegistryErrors> {
+fn context(shared: &Shared, agent: &Arc<str>, pieces: &[Piece]) -> Result<ToolContext, RegistryErrors> {
     let live = || pieces.iter().filter_map(|piece| piece.live());
     let instances = live().map(|live| Arc::clone(&live.instance)).collect::<Vec<_>>();
     let base = shared.base.parts().checked().agent(Arc::clone(agent));
@@ -45,26 +46,38 @@ fn context(shared: &Shared, agent: &Arc<str>, pieces: &[Piece]) -> Result<ToolCo
 
 /// Of two that have a name in common the first keeps its tools, and the other is left out.
 fn leave_out_collisions(shared: &Shared, pieces: &mut [Piece]) {
-    let mut taken: HashMap<String, String> = HashMap::new();
-    let tools = |piece: &Piece| piece.live().map(|live| Arc::clone(&live.toolset).tools()).unwrap_or_default();
-    let of_base = shared.base.function_tools().iter().map(|tool| (normalised(tool.name()), "every agent".to_owned()));
-    taken.extend(of_base);
+    let base = shared.base.function_tools();
+    let mut taken = HashMap::new();
+    taken.extend(base.iter().map(|tool| (normalised(tool.name()), "every agent".to_owned())));
+    if pieces.iter().flat_map(offered).chain(base.iter().cloned()).any(|tool| tool.definition().flags().cancellable) {
+        // The runtime puts its own beside them.
+        taken.extend(companions().iter().map(|tool| (normalised(tool.name()), "the runtime".to_owned())));
+    }
     for piece in pieces {
-        let names = tools(piece).into_iter().filter(crate::tool::Tool::is_function_tool);
-        let names = names.map(|tool| tool.id().to_owned()).collect::<Vec<_>>();
-        let collisions = names.iter().filter_map(|name| {
-            let owner = taken.get(&normalised(name))?;
-            Some(format!("`{}` is a tool of {owner}", name.escape_debug()))
+        let tools = offered(piece);
+        let collisions = tools.iter().filter_map(|tool| {
+            let owner = taken.get(&normalised(tool.name()))?;
+            Some(format!("`{}` is a tool of {owner}", tool.name().escape_debug()))
         });
         let collisions = collisions.collect::<Vec<_>>();
         if collisions.is_empty() {
             let owner = format!("toolset `{}`", piece.tool.escape_debug());
-            taken.extend(names.iter().map(|name| (normalised(name), owner.clone())));
+            taken.extend(tools.iter().map(|tool| (normalised(tool.name()), owner.clone())));
         } else {
             let why = format!("{}; give one of them a `prefix`, or disable the action", collisions.join(", "));
             piece.state = State::Failed(AgentErrorKind::Collision(why));
         }
     }
+}
+
+/// The function tools of a piece that works.
+fn offered(piece: &Piece) -> Vec<FunctionTool> {
+    let tools = piece.live().map(|live| Arc::clone(&live.toolset).tools()).unwrap_or_default();
+    let functions = tools.into_iter().filter_map(|tool| match tool {
+        Tool::Function(tool) => Some(tool),
+        Tool::Provider(_) | Tool::Toolset(_) => None,
+    });
+    functions.collect()
 }
 
 /// Whether the same instances work in both, so that their context is the same.

@@ -50,7 +50,12 @@ impl Slots {
 
     /// The slot of an agent, which is made where there is none.
     pub(super) fn slot(&self, agent: &str) -> Arc<Slot> {
-        self.0.entry_by_ref(agent).or_default().into_value()
+        let entry = self.0.entry_by_ref(agent).or_default();
+        if entry.is_fresh() {
+            // Otherwise those for whom there is no room stay until somebody comes by who has the time.
+            self.0.run_pending_tasks();
+        }
+        entry.into_value()
     }
 
     /// Lets go of all of them.

@@ -31,12 +31,11 @@ pub(super) async fn load(shared: &Arc<Shared>, agent: &Arc<str>) -> Result<Arc<L
     }
     let begun = known.as_ref().map_or(0, |slot| slot.begun());
     let version = asked(agent, async { shared.store.version(agent).await }).await?;
-    if let Some(slot) = &known
-        && let Some(loaded) = slot.loaded()
-        && loaded.version == version
-        && !loaded.is_due(settings.retry_failed)
-    {
-        slot.checked();
+    let up_to_date = |slot: &Slot| {
+        let loaded = slot.loaded().filter(|loaded| loaded.version == version && !loaded.is_due(settings.retry_failed));
+        loaded.inspect(|_| slot.checked())
+    };
+    if let Some(loaded) = known.as_deref().and_then(up_to_date) {
         return Ok(loaded);
     }
     if version == 0 && known.is_none() {
@@ -45,7 +44,7 @@ pub(super) async fn load(shared: &Arc<Shared>, agent: &Arc<str>) -> Result<Arc<L
     }
     let slot = known.unwrap_or_else(|| shared.slots.slot(agent));
     let turn = Arc::clone(&slot.loading).lock_owned().await;
-    if let Some(outcome) = slot.since(begun) {
+    if let Some(outcome) = slot.since(begun).or_else(|| up_to_date(&slot).map(Ok)) {
         return outcome;
     }
     // In a task of its own: whoever stops waiting leaves nothing half done.

@@ -4,6 +4,7 @@
 //! that is kept elsewhere. [`Agents`] is what a program has one of: it writes records, checked against the toolset's
 //! schemas, and gives each agent an [`AgentExecutor`], which makes the agent's tools of them.
 //!
+#![doc = include_str!("../docs/agents.md")]
 #![doc = include_str!("../docs/secrets.md")]
 
 mod action;

@@ -7,11 +7,10 @@ use super::{AgentErrorKind, AgentTools, Shared};
 use crate::configure::{Auth, ConfigureError, Configured, SecretDocument, TokenSource, ToolsetFactory};
 use crate::context::ToolContext;
 use crate::response::{ErrorKind, ToolError};
-use crate::tool::Toolset;
+use crate::tool::{Toolset, why_it_ended};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
-use tokio::task::JoinError;
 use tokio::time::timeout;
 
 /// Opens the secrets of a record, configures its toolset and sets it up. In a task of its own, where a panic ends, so
@@ -31,7 +30,7 @@ pub(super) async fn open(shared: Arc<Shared>, agent: Arc<str>, record: AgentTool
     };
     let scrub = Arc::new(Scrub { secrets, grant });
     let working = opened(Arc::clone(&shared), Arc::clone(factory), agent, record, Arc::clone(&scrub));
-    tokio::spawn(working).await.unwrap_or_else(|panic| Err(broke(&panic, &scrub)))
+    tokio::spawn(working).await.unwrap_or_else(|panic| Err(scrub.failed(ToolError::internal(why_it_ended(panic)))))
 }
 
 async fn opened(
@@ -95,8 +94,4 @@ async fn configured(
 
 fn late(what: &str, within: Duration) -> ToolError {
     ToolError::new(ErrorKind::Timeout, format!("{what} took longer than {within:?}"), true)
-}
-
-fn broke(panic: &JoinError, scrub: &Scrub) -> AgentErrorKind {
-    scrub.failed(ToolError::internal(format!("it panicked: {panic}")))
 }

@@ -31,7 +31,7 @@ pub(super) fn check(key: &[u8; KEY], id: &str) -> Check {
 }
 
 /// `[form][check][nonce][sealed]`, which opens only with the same `belongs`.
-pub(super) fn seal(key: &[u8; KEY], check: &Check, belongs: &[&str], secret: &[u8]) -> Result<Vec<u8>, KeyError> {
+pub(super) fn seal(key: &[u8; KEY], check: Check, belongs: &[&str], secret: &[u8]) -> Result<Vec<u8>, KeyError> {
     let nonce = random::<NONCE>()?;
     let payload = Payload { msg: secret, aad: &associated(belongs) };
     let sealed = XChaCha20Poly1305::new(key.into()).encrypt(&XNonce::from(*nonce), payload);

@@ -22,14 +22,14 @@ impl<'a> Trials<'a> {
     }
 
     /// Pays for looking at the value once for each branch.
-    fn pay(&mut self, value: &Value, branches: usize) -> bool {
+    pub(super) fn pay(&mut self, value: &Value, branches: usize) -> bool {
         let cost = size(value).saturating_mul(branches);
         let left = self.fuel.checked_sub(cost);
         self.fuel = left.unwrap_or(0);
         left.is_some()
     }
 
-    fn accepts(&mut self, branch: &'a Value, value: &Value) -> bool {
+    pub(super) fn accepts(&mut self, branch: &'a Value, value: &Value) -> bool {
         let root = self.root;
         let compiled =
             self.compiled.entry(std::ptr::from_ref(branch).addr()).or_insert_with(|| standalone(branch, root));

@@ -1,12 +1,15 @@
 //! Defaults of a schema, put where the value leaves them out.
 
-use super::branches::standalone;
+use super::branches::Trials;
 use super::view::{Types, View};
 use serde_json::{Map, Value};
 
-/// How deep defaults are filled in. A default may hold an object whose schema has defaults again, so there has to be an
-/// end.
+/// How deep defaults are filled in, and how many.
 const DEPTH: usize = 32;
+const DEFAULTS: usize = 10_000;
+/// How often a default brings along an object in which defaults are filled in again. Where a schema leads back to itself
+/// that would have no end, and whatever is made here has to be validated.
+const WITHIN: u8 = 4;
 
 /// Fills in what the schema has a default for and the value leaves out, in the objects that are there and in those that
 /// a default brings along. Of several shapes, that of the one that the value has; none where that is not clear.
@@ -16,51 +19,81 @@ pub(crate) fn fill(value: &mut Value, root: &Value) {
 
 /// The same by a schema inside of `root`.
 pub(super) fn fill_as(value: &mut Value, schema: &Value, root: &Value) {
-    walk(value, &[schema], root, DEPTH);
+    Filler { root, left: DEFAULTS, within: 0, trials: Trials::new(root) }.walk(value, &[schema], DEPTH);
 }
 
-fn walk(value: &mut Value, schemas: &[&Value], root: &Value, depth: usize) {
-    let Some(depth) = depth.checked_sub(1).filter(|_| !schemas.is_empty()) else { return };
-    let view = View::of(schemas, root);
-    match value {
-        Value::Object(members) => {
-            for name in view.names() {
-                if !members.contains_key(name)
-                    && let Some(default) = View::of(&view.declared(name), root).find("default")
-                {
-                    members.insert(name.to_owned(), default.clone());
+struct Filler<'a> {
+    root: &'a Value,
+    /// How many defaults may still be filled in.
+    left: usize,
+    /// How many defaults the value that is looked at stands in.
+    within: u8,
+    trials: Trials<'a>,
+}
+
+impl<'a> Filler<'a> {
+    fn walk(&mut self, value: &mut Value, schemas: &[&'a Value], depth: usize) {
+        let Some(depth) = depth.checked_sub(1).filter(|_| !schemas.is_empty()) else { return };
+        let view = View::of(schemas, self.root);
+        match value {
+            Value::Object(members) => {
+                let missing = self.insert(members, &view);
+                for (name, member) in members {
+                    let inserted = u8::from(missing.contains(&name.as_str()));
+                    self.within += inserted;
+                    self.walk(member, &view.property(name), depth);
+                    self.within -= inserted;
                 }
             }
-            for (name, member) in members {
-                walk(member, &view.property(name), root, depth);
+            Value::Array(items) => {
+                for (position, item) in items.iter_mut().enumerate() {
+                    self.walk(item, &view.item(position), depth);
+                }
             }
+            _ => return,
         }
-        Value::Array(items) => {
-            for (position, item) in items.iter_mut().enumerate() {
-                walk(item, &view.item(position), root, depth);
-            }
+        for branches in view.choices() {
+            self.choose(value, branches, depth);
         }
-        _ => return,
     }
-    for branches in view.choices() {
-        choose(value, branches, root, depth);
-    }
-}
 
-/// Fills in by the branch that the value is of.
-fn choose(value: &mut Value, branches: &[Value], root: &Value, depth: usize) {
-    let possible = branches.iter().filter(|branch| may_be(value, branch, root)).collect::<Vec<_>>();
-    if let [only] = possible.as_slice() {
-        return walk(value, &[only], root, depth);
+    /// Puts in what is missing, and gives the names.
+    fn insert(&mut self, members: &mut Map<String, Value>, view: &View<'a>) -> Vec<&'a str> {
+        let mut missing = Vec::new();
+        for name in view.names().into_iter().filter(|_| self.within < WITHIN) {
+            if !members.contains_key(name)
+                && let Some(default) = View::of(&view.declared(name), self.root).find("default")
+            {
+                let Some(left) = self.left.checked_sub(1) else { break };
+                self.left = left;
+                members.insert(name.to_owned(), default.clone());
+                missing.push(name);
+            }
+        }
+        missing
     }
-    let filled = possible.into_iter().filter_map(|branch| {
-        let mut filled = value.clone();
-        walk(&mut filled, &[branch], root, depth);
-        standalone(branch, root)?.is_valid(&filled).then_some(filled)
-    });
-    // A second one, and it is not clear which was meant.
-    if let [only] = &mut filled.take(2).collect::<Vec<_>>()[..] {
-        *value = only.take();
+
+    /// Fills in by the branch that the value is of.
+    fn choose(&mut self, value: &mut Value, branches: &'a [Value], depth: usize) {
+        let possible = branches.iter().filter(|branch| may_be(value, branch, self.root)).collect::<Vec<_>>();
+        if !self.trials.pay(value, possible.len()) {
+            return;
+        }
+        if let [only] = possible.as_slice() {
+            return self.walk(value, &[only], depth);
+        }
+        let mut found = None;
+        for branch in possible {
+            let mut filled = value.clone();
+            self.walk(&mut filled, &[branch], depth);
+            if self.trials.accepts(branch, &filled) && found.replace(filled).is_some() {
+                // A second one, so it is not clear which was meant.
+                return;
+            }
+        }
+        if let Some(filled) = found {
+            *value = filled;
+        }
     }
 }
 

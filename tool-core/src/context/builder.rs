@@ -61,18 +61,21 @@ impl ToolContextBuilder {
     }
 
     /// Keeps something for as long as the context is used, and every context that is made of it.
+    #[cfg(feature = "agents")]
     pub(crate) fn keep(mut self, kept: Kept) -> Self {
         self.parts.keep = Keep::Held(kept);
         self
     }
 
     /// Says whose tools they are.
+    #[cfg(feature = "agents")]
     pub(crate) fn agent(mut self, agent: Arc<str>) -> Self {
         self.parts.agent = Some(agent);
         self
     }
 
     /// Says that each tool was checked by itself already: only their names are compared.
+    #[cfg(feature = "agents")]
     pub(crate) fn checked(mut self) -> Self {
         self.parts.checked = true;
         self

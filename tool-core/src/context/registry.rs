@@ -102,11 +102,15 @@ fn linked() -> impl Iterator<Item = Linked> {
     })
 }
 
+/// A factory, and where its toolset stands.
+#[cfg(feature = "agents")]
+type LinkedToolset = (Arc<dyn ToolsetFactory>, Source);
+
 /// The factories of all toolsets that can be made of settings, or need none, with their places; and parts without a
 /// toolset.
 #[cfg(feature = "agents")]
-pub(crate) fn linked_factories() -> (Vec<(Arc<dyn ToolsetFactory>, Source)>, Vec<RegistryError>) {
-    let mut factories = Vec::<(Arc<dyn ToolsetFactory>, Source)>::new();
+pub(crate) fn linked_factories() -> (Vec<LinkedToolset>, Vec<RegistryError>) {
+    let mut factories = Vec::<LinkedToolset>::new();
     let mut owners = Vec::new();
     for linked in linked() {
         let discovery = (linked.discovery)();

@@ -10,6 +10,12 @@ use std::sync::{Arc, LazyLock};
 /// The two, the same ones everywhere: who hands on the tools of a session hands on these too.
 static COMPANIONS: LazyLock<[FunctionTool; 2]> = LazyLock::new(|| [cancel_call(), list_running_calls()]);
 
+/// The two themselves.
+#[cfg(feature = "agents")]
+pub(crate) fn companions() -> &'static [FunctionTool] {
+    &*COMPANIONS
+}
+
 /// The same tools and the two, which come last.
 pub(super) fn added(tools: &ToolContext) -> Result<ToolContext, RegistryErrors> {
     COMPANIONS.iter().fold(tools.parts(), ToolContextBuilder::with).build()

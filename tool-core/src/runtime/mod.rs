@@ -21,6 +21,8 @@ mod token;
 mod toolbox;
 
 pub use builder::{IntoStore, RuntimeBuilder};
+#[cfg(feature = "agents")]
+pub(crate) use companions::companions;
 pub use handle::Runtime;
 pub use hook::{Hook, HookFuture, HookedCall, Next};
 pub use journal::{Journal, JournalEntry, JournalError, Recovered};

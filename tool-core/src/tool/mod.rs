@@ -25,4 +25,6 @@ pub use toolset::{LifecycleFuture, Tool, ToolKind, Toolset};
 pub(crate) use body::Definition;
 pub(crate) use function::Handler;
 pub(crate) use lifecycle::each;
+#[cfg(feature = "agents")]
+pub(crate) use lifecycle::why_it_ended;
 pub(crate) use names::{check_name, check_raw_name, normalised};

@@ -7,7 +7,7 @@ use crate::agents::migrations;
 use crate::agents::row::{Columns, Texts, unreadable};
 use sqlx::postgres::{PgArguments, PgPool, PgRow};
 use sqlx::query::Query;
-use sqlx::{Error, Postgres, Row, query};
+use sqlx::{Error, Postgres, Row, query, query_as};
 use tool_core::agents::{AgentStoreError, Expected, RecordWrite, SecretsWrite, UnreadableRow};
 
 /// How often a change is tried that the server undid.
@@ -34,8 +34,10 @@ impl PostgresStore {
     /// The store in the database of a pool, whose options say how long it waits, and whether connections are asked first
     /// if they are alive.
     pub async fn from_pool(pool: PgPool) -> Result<Self, AgentStoreError> {
-        let migrated = migrations::migrator(migrations::POSTGRES).run(&pool).await;
-        migrated.map_err(|error| down(&error.into()))?;
+        let migrator = migrations::migrator(migrations::POSTGRES);
+        if !migrations::are_done(&migrator, query_as(migrations::DONE).fetch_all(&pool).await) {
+            migrator.run(&pool).await.map_err(|error| down(&error.into()))?;
+        }
         Ok(Self { pool })
     }
 

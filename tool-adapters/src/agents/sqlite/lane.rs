@@ -1,18 +1,19 @@
 //! Connections to the database, and who has them.
 
 use super::file::{File, Identity};
+use crate::agents::migrations;
 use sqlx::migrate::Migrator;
 use sqlx::pool::PoolConnection;
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection, SqlitePool, SqliteRow};
-use sqlx::{ConnectOptions, Connection, Error, Sqlite};
+use sqlx::{ConnectOptions, Connection, Error, Sqlite, query_as};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 /// How long it takes until it is an error that no connection is free, or that another process has locked the file.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long SQLite waits by itself. It looks ever more rarely whether the file is free, so that who has waited long is
 /// overtaken for ever by others; who asks anew is not.
@@ -86,10 +87,15 @@ impl Lane {
         }
     }
 
-    /// The migrator locks nothing, so that two processes would make the tables at once.
+    /// The migrator locks nothing, so that two processes would make the tables at once. Where there is nothing to do,
+    /// nobody is kept waiting.
     async fn migrate_once(&self, migrator: &Migrator) -> Result<(), Error> {
         let mut held = self.take().await?;
-        let mut transaction = held.connection()?.begin_with("BEGIN IMMEDIATE").await?;
+        let connection = held.connection()?;
+        if migrations::are_done(migrator, query_as(migrations::DONE).fetch_all(&mut *connection).await) {
+            return Ok(());
+        }
+        let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
         migrator.run_direct(None, &mut *transaction, false).await?;
         transaction.commit().await
     }

@@ -27,10 +27,11 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::time::timeout;
 
 /// How long before it expires a token is refreshed, unless it lives shorter than twice that.
 const BEFORE: Duration = Duration::from_mins(1);
-/// How long a caller waits for a refresh while the old token is still good.
+/// How long callers wait for a refresh while the old token is still good, from its beginning on.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The grant of a record, which keeps its access token good.
@@ -101,14 +102,22 @@ impl Grant {
 
     /// Refreshed, or read anew where somebody else has refreshed it; or the old one, as long as it is good.
     async fn refreshed(&self, held: &Held) -> Result<Secret, ToolError> {
-        let outcome = refresh::outcome(&self.of, held);
-        let outcome = match held.left() {
-            None => outcome.await,
-            Some(left) => match tokio::time::timeout(left.min(PATIENCE), outcome).await {
-                Ok(outcome) => outcome,
-                // It goes on, and the next who asks has the new one.
-                Err(_) => return Ok(held.tokens.access.clone()),
-            },
+        let old = || Ok(held.tokens.access.clone());
+        if held.left().is_some() && self.of.rests() {
+            return old();
+        }
+        let running = refresh::joined(&self.of, held);
+        let outcome = match (running, held.left()) {
+            (Err(failed), _) => Err(failed),
+            (Ok(running), None) => running.outcome().await,
+            (Ok(running), Some(left)) => {
+                let patience = PATIENCE.saturating_sub(running.since.elapsed());
+                match timeout(left.min(patience), running.outcome()).await {
+                    Ok(outcome) => outcome,
+                    // It goes on, and who asks after its end has the new one.
+                    Err(_) => return old(),
+                }
+            }
         };
         match outcome {
             Ok(new) => {
@@ -116,7 +125,7 @@ impl Grant {
                 *self.held.lock().unwrap_or_else(PoisonError::into_inner) = new;
                 Ok(access)
             }
-            Err(failed) if held.left().is_some() && !failed.lost => Ok(held.tokens.access.clone()),
+            Err(failed) if held.left().is_some() && !failed.lost => old(),
             Err(failed) => Err(failed.error),
         }
     }

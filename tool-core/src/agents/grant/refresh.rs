@@ -24,6 +24,9 @@ const OTHERS: Duration = Duration::from_secs(40);
 /// Between two looks at what the other one does, at first and at most.
 const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
 
+/// How long a failed refresh is not tried again while the old token is good.
+const REST: Duration = Duration::from_secs(10);
+
 /// Why there is no new token.
 #[derive(Clone)]
 pub(super) struct Failed {
@@ -35,10 +38,19 @@ pub(super) struct Failed {
 type Outcome = Result<Held, Failed>;
 type Seen = watch::Receiver<Option<Outcome>>;
 
+/// A refresh that is under way.
+#[derive(Clone)]
+pub(super) struct Running {
+    pub(super) since: Instant,
+    seen: Seen,
+}
+
 /// The refreshes of this process that are under way, by agent and toolset.
 #[derive(Default)]
 pub(in crate::agents) struct Refreshes {
-    running: Mutex<HashMap<Key, Seen>>,
+    running: Mutex<HashMap<Key, Running>>,
+    /// When the last refresh failed, of those that failed last.
+    failed: Mutex<HashMap<Key, Instant>>,
     /// Tokens that the store did not take yet, each with the refresh token that it was had for.
     unsaved: Mutex<HashMap<Key, (Secret, Tokens)>>,
 }
@@ -46,8 +58,25 @@ pub(in crate::agents) struct Refreshes {
 type Key = (String, String);
 
 impl Refreshes {
-    fn running(&self) -> MutexGuard<'_, HashMap<Key, Seen>> {
+    fn running(&self) -> MutexGuard<'_, HashMap<Key, Running>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn failed(&self) -> MutexGuard<'_, HashMap<Key, Instant>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers how a refresh went.
+    fn note(&self, key: Key, outcome: &Outcome) {
+        let mut failed = self.failed();
+        match outcome {
+            Err(why) if !why.lost => _ = failed.insert(key, Instant::now()),
+            _ => _ = failed.remove(&key),
+        }
+        // Those that nobody asks for any more.
+        if failed.len() > 10_000 {
+            failed.retain(|_, at| at.elapsed() < REST);
+        }
     }
 
     pub(super) fn unsaved(&self) -> MutexGuard<'_, HashMap<Key, (Secret, Tokens)>> {
@@ -64,36 +93,45 @@ impl Drop for Listed {
     }
 }
 
-/// What comes of the refresh that is under way, or of one that begins now.
-pub(super) async fn outcome(of: &Arc<Of>, known: &Held) -> Outcome {
-    let mut seen = joined(of, known)?;
-    let outcome = seen.wait_for(Option::is_some).await.ok().and_then(|outcome| outcome.clone());
-    // Its runtime was shut down.
-    outcome.unwrap_or_else(|| Err(transient("the refresh of the token was broken off")))
+impl Running {
+    /// What comes of it.
+    pub(super) async fn outcome(mut self) -> Outcome {
+        let outcome = self.seen.wait_for(Option::is_some).await.ok().and_then(|outcome| outcome.clone());
+        // Its runtime was shut down.
+        outcome.unwrap_or_else(|| Err(transient("the refresh of the token was broken off")))
+    }
 }
 
-fn joined(of: &Arc<Of>, known: &Held) -> Result<Seen, Failed> {
-    let mut running = of.refreshes.running();
-    if let Some(seen) = running.get(&of.key()) {
-        return Ok(seen.clone());
+/// The refresh that is under way, or one that begins now.
+pub(super) fn joined(of: &Arc<Of>, known: &Held) -> Result<Running, Failed> {
+    let mut all = of.refreshes.running();
+    if let Some(running) = all.get(&of.key()) {
+        return Ok(running.clone());
     }
     let Ok(runtime) = tokio::runtime::Handle::try_current() else {
         return Err(transient("a token is refreshed on a tokio runtime, and there is none"));
     };
     let (tell, seen) = watch::channel(None);
-    running.insert(of.key(), seen.clone());
-    drop(running);
+    let running = Running { since: Instant::now(), seen };
+    all.insert(of.key(), running.clone());
+    drop(all);
     let (listed, of, known) = (Listed(Arc::clone(of)), Arc::clone(of), known.clone());
     runtime.spawn(async move {
         let outcome = of.refresh(&known).await;
+        of.refreshes.note(of.key(), &outcome);
         // Off the list first: whoever asks after it was told begins another.
         drop(listed);
         tell.send_replace(Some(outcome));
     });
-    Ok(seen)
+    Ok(running)
 }
 
 impl Of {
+    /// Whether the last refresh has just failed.
+    pub(super) fn rests(&self) -> bool {
+        self.refreshes.failed().get(&self.key()).is_some_and(|at| at.elapsed() < REST)
+    }
+
     pub(super) fn key(&self) -> Key {
         (self.agent.clone(), self.tool.clone())
     }

@@ -80,7 +80,7 @@ impl Keyring {
         if text.len() > MOST {
             return Err(KeyError::TooLong { bytes: text.len(), most: MOST });
         }
-        let bytes = seal::seal(key.bytes.expose_secret(), &key.check, &key.of(belongs), text.as_bytes())?;
+        let bytes = seal::seal(key.bytes.expose_secret(), key.check, &key.of(belongs), text.as_bytes())?;
         Ok(SealedSecrets { key: key.id.clone(), bytes })
     }
 

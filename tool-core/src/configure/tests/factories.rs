@@ -66,7 +66,7 @@ struct Plain;
 impl Plain {
     /// Count to one.
     #[tool]
-    fn factories_one(&self) -> u32 {
+    fn factories_one() -> u32 {
         1
     }
 }
@@ -85,7 +85,7 @@ impl Default for Broken {
 impl Broken {
     /// Break again.
     #[tool]
-    fn factories_break(&self) {}
+    fn factories_break() {}
 }
 
 /// A grant whose tokens are numbered.
@@ -158,7 +158,7 @@ fn a_toolset_that_does_not_want_to_be_found_is_not() {
 // DESIGN 6: errors are told all at once
 #[tokio::test]
 async fn settings_and_secrets_that_do_not_fit_are_told_together() {
-    let refused = shop(json!({"currency": 7}), json!({"pin": 7})).await.err().expect("refused");
+    let refused = shop(json!({"currency": 7}), json!({"pin": 7})).await.expect_err("refused");
     assert!(matches!(&refused, ConfigureError::Both { config, secrets } if config.len() == 1 && secrets.len() == 1));
     assert_eq!(
         refused.to_string(),

@@ -32,24 +32,33 @@ fn object(members: std::collections::BTreeMap<&str, Value>) -> Value {
 
 /// Schemas with defaults at all places, some of which their own schema refuses, and rules that a default may break.
 fn schema() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![
+    let reference = Just(json!({"$ref": "#/$defs/shared"}));
+    // What is shared does not lead back to itself: a validator may take for ever over such a schema.
+    (object_schema(inner(prop_oneof![leaf(), reference].boxed())), inner(leaf().boxed())).prop_map(
+        |(mut root, shared)| {
+            root["$defs"] = json!({"shared": shared});
+            root
+        },
+    )
+}
+
+fn leaf() -> impl Strategy<Value = Value> {
+    prop_oneof![
         Just(json!({})),
         prop::sample::select(vec!["integer", "string", "boolean", "null", "object", "array"])
             .prop_map(|kind| json!({"type": kind})),
         scalar().prop_map(|value| json!({"const": value})),
-        Just(json!({"$ref": "#/$defs/shared"})),
-    ];
-    let inner = leaf.prop_recursive(4, 32, 4, |inner| {
+    ]
+}
+
+fn inner(leaf: BoxedStrategy<Value>) -> impl Strategy<Value = Value> + Clone + 'static {
+    leaf.prop_recursive(3, 24, 3, |inner| {
         prop_oneof![
             object_schema(inner.clone()),
             inner.clone().prop_map(|items| json!({"type": "array", "items": items})),
             (prop::sample::select(vec!["anyOf", "oneOf", "allOf"]), prop::collection::vec(inner, 1..4))
                 .prop_map(|(keyword, branches)| json!({keyword: branches})),
         ]
-    });
-    (object_schema(inner.clone()), inner).prop_map(|(mut root, shared)| {
-        root["$defs"] = json!({"shared": shared});
-        root
     })
 }
 
@@ -104,9 +113,28 @@ fn is_open(schema: &Value) -> bool {
     schema.get("additionalProperties").is_some_and(|rest| rest != &json!(false))
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+// THREATS: denial of service; a schema that leads back to itself in several ways is no endless work
+#[test]
+fn filling_in_comes_to_an_end_where_schemas_lead_back_to_themselves() {
+    let again = json!({"$ref": "#/$defs/node"});
+    let with_default = json!({"$ref": "#/$defs/node", "default": {}});
+    let nodes = [
+        json!({"anyOf": [again, again, {"type": "object"}]}),
+        json!({"oneOf": [again, again]}),
+        json!({"allOf": [again, again]}),
+        json!({"type": "object", "properties": {"a": with_default, "b": with_default, "c": with_default}}),
+        json!({"type": "object", "properties": {"a": {"anyOf": [again, again], "default": {}}, "b": with_default}}),
+    ];
+    for node in nodes {
+        let schema = json!({"type": "object", "properties": {"root": again}, "$defs": {"node": node}});
+        let mut filled = json!({"root": {"a": {"b": {}}}});
+        crate::arguments::fill(&mut filled, &schema);
+        assert!(holds(&filled, &json!({"root": {"a": {"b": {}}}})), "{node}");
+        assert!(filled.to_string().len() < 1_000_000, "{node}");
+    }
+}
 
+proptest! {
     // DESIGN 6
     #[test]
     fn settings_that_fit_fit_with_their_defaults_too(schema in schema(), given in value()) {

@@ -1,0 +1,184 @@
+//! Rows that somebody changes by hand: with `sqlite3`, with `psql`, from another program.
+
+use crate::server::Schema;
+use serde_json::json;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{AssertSqlSafe, ConnectOptions, Executor};
+use std::sync::Arc;
+use tempfile::TempDir;
+use tool_adapters::agents::SqliteStore;
+use tool_core::agents::{AgentStoreError, AgentToolStore, RecordWrite};
+use tool_core::testing::agents::driver::{Driver, conflict, sealed};
+
+/// A database, and somebody beside the store.
+pub(crate) enum Database {
+    Sqlite(TempDir),
+    Postgres(Schema),
+}
+
+impl Database {
+    /// Both, where there is a server.
+    pub(crate) async fn all() -> Vec<Self> {
+        let server = Schema::on_server().await.map(Self::Postgres);
+        [Self::sqlite()].into_iter().chain(server).collect()
+    }
+
+    pub(crate) fn sqlite() -> Self {
+        Self::Sqlite(tempfile::tempdir().expect("a folder"))
+    }
+
+    pub(crate) async fn driver(&self) -> Driver {
+        let store: Arc<dyn AgentToolStore> = match self {
+            Self::Sqlite(place) => Arc::new(SqliteStore::open(place.path().join("agents.db")).await.expect("it opens")),
+            Self::Postgres(schema) => Arc::new(schema.store().await),
+        };
+        Driver(store)
+    }
+
+    /// What a person types.
+    pub(crate) async fn by_hand(&self, sql: &str) -> Result<(), sqlx::Error> {
+        match self {
+            Self::Sqlite(place) => {
+                let options = SqliteConnectOptions::new().filename(place.path().join("agents.db"));
+                let mut connection: SqliteConnection = options.foreign_keys(false).connect().await?;
+                connection.execute(AssertSqlSafe(sql.to_owned())).await.map(drop)
+            }
+            Self::Postgres(schema) => schema.by_hand(sql).await,
+        }
+    }
+}
+
+/// What a person may change of a record, and its `version`, which is no one's to change.
+const CHANGES: [&str; 6] = [
+    "enabled = NOT enabled",
+    "disabled_actions = '[\"send\"]'",
+    "config = '{\"port\": 1}'",
+    "secrets_key = 'key-2'",
+    "enabled = NOT enabled, config = '{}', secrets_key = NULL, secrets = NULL",
+    "version = 1",
+];
+
+#[tokio::test]
+async fn a_record_that_is_changed_by_hand_gets_a_new_version_and_its_agent_too() {
+    for database in Database::all().await {
+        let driver = database.driver().await;
+        driver.add("alice", "calendar").await;
+        let mut version = driver.add_sealed("alice", "email", &sealed(1)).await;
+        for change in CHANGES {
+            let read = driver.get("alice", "email").await;
+            let sql = format!("UPDATE agent_tools SET {change} WHERE agent_id = 'alice' AND tool = 'email'");
+            database.by_hand(&sql).await.expect("it is changed");
+            version += 1;
+            let loaded = driver.load("alice").await;
+            let versions: Vec<_> = loaded.tools.iter().map(|record| record.version).collect();
+            assert_eq!((loaded.version, versions), (version, vec![1, version]), "{change}");
+            // Whoever read it before does not undo it unawares.
+            assert_eq!(driver.0.write(&RecordWrite::of(&read)).await, conflict(version), "{change}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn records_that_are_made_moved_or_deleted_by_hand_are_told_by_versions() {
+    for database in Database::all().await {
+        let driver = database.driver().await;
+        let insert = "INSERT INTO agent_tools (agent_id, tool, config) VALUES ('alice', 'email', '{\"port\": 25}')";
+        database.by_hand(insert).await.expect("it is made");
+        let made = driver.get("alice", "email").await;
+        assert_eq!((made.version, made.enabled, made.config), (1, true, json!({"port": 25})));
+
+        database.by_hand("UPDATE agent_tools SET agent_id = 'bob'").await.expect("it is moved");
+        assert_eq!((driver.version("alice").await, driver.load("alice").await.tools.len()), (2, 0));
+        assert_eq!((driver.version("bob").await, driver.get("bob", "email").await.version), (1, 1));
+
+        driver.add("bob", "drive").await;
+        database.by_hand("UPDATE agent_tools SET enabled = NOT enabled").await.expect("all are changed");
+        let mut versions: Vec<_> = driver.load("bob").await.tools.iter().map(|record| record.version).collect();
+        versions.sort_unstable();
+        assert_eq!((driver.version("bob").await, versions), (4, vec![3, 4]));
+
+        database.by_hand("DELETE FROM agent_tools").await.expect("all are deleted");
+        assert_eq!((driver.version("bob").await, driver.load("bob").await.tools.len()), (6, 0));
+        assert_eq!(driver.add("bob", "email").await, 7);
+    }
+}
+
+#[tokio::test]
+async fn what_is_put_in_the_place_of_a_record_has_a_new_version() {
+    for database in Database::all().await {
+        let driver = database.driver().await;
+        driver.add("alice", "email").await;
+        let put = "INSERT INTO agent_tools (agent_id, tool, config) VALUES ('alice', 'email', '{\"port\": 1}')
+            ON CONFLICT (agent_id, tool) DO UPDATE SET config = excluded.config";
+        database.by_hand(put).await.expect("it is put");
+        let first = driver.get("alice", "email").await;
+        assert_eq!((first.version, &first.config), (driver.version("alice").await, &json!({"port": 1})));
+        assert!(first.version > 1);
+        let Database::Sqlite(_) = &database else { continue };
+        for recursive in ["OFF", "ON"] {
+            let before = driver.version("alice").await;
+            let replace = "INSERT OR REPLACE INTO agent_tools (agent_id, tool) VALUES ('alice', 'email')";
+            let sql = format!("PRAGMA recursive_triggers = {recursive}; {replace}");
+            database.by_hand(&sql).await.expect("it is replaced");
+            let record = driver.get("alice", "email").await;
+            assert!(record.version > before && record.version == driver.version("alice").await);
+        }
+    }
+}
+
+#[tokio::test]
+async fn versions_do_not_go_back_by_hand_either() {
+    for database in Database::all().await {
+        let driver = database.driver().await;
+        driver.add("alice", "email").await;
+        driver.set("alice", "email", json!({})).await;
+        database.by_hand("UPDATE agents SET version = 1").await.expect_err("it goes up only");
+        database.by_hand("DELETE FROM agents").await.expect_err("there are records");
+        assert_eq!((driver.version("alice").await, driver.get("alice", "email").await.version), (2, 2));
+    }
+}
+
+#[tokio::test]
+async fn a_row_that_is_no_record_is_told_and_the_others_work() {
+    let both = ["config = '[\"hunter2\"]'", "config = '\"hunter2\"'", "disabled_actions = '{\"hunter2\": 1}'"];
+    // PostgreSQL takes no text that is no JSON.
+    let sqlite =
+        ["config = '{\"hunter2\": '", "config = ''", "disabled_actions = 'hunter2'", "config = CAST(x'ff' AS TEXT)"];
+    for database in Database::all().await {
+        let driver = database.driver().await;
+        driver.add("alice", "calendar").await;
+        driver.add("alice", "email").await;
+        let more = if matches!(database, Database::Sqlite(_)) { &sqlite[..] } else { &[] };
+        for change in both.iter().chain(more) {
+            let sql = format!("UPDATE agent_tools SET {change} WHERE tool = 'email'");
+            database.by_hand(&sql).await.expect("it is changed");
+            let loaded = driver.0.load("alice").await.expect("the store loads");
+            assert_eq!(loaded.tools, [driver.get("alice", "calendar").await], "{change}");
+            let [row] = &*loaded.unreadable else { panic!("{change}: {:?}", loaded.unreadable) };
+            assert!(row.tool == "email" && row.why.contains(change.split(' ').next().expect("a column")), "{row:?}");
+            let error = driver.0.get("alice", "email").await.expect_err("it is no record");
+            assert_eq!(error, AgentStoreError::Unreadable(row.why.clone()));
+            assert!(!format!("{row:?} {error} {error:?}").contains("hunter2"), "{row:?} {error}");
+            database
+                .by_hand("UPDATE agent_tools SET config = '{}', disabled_actions = '[]'")
+                .await
+                .expect("it is mended");
+            assert_eq!(driver.load("alice").await.tools.len(), 2);
+        }
+    }
+}
+
+#[tokio::test]
+async fn in_postgres_a_change_from_another_search_path_and_a_truncation_are_told() {
+    let Some(schema) = Schema::on_server().await else { return };
+    let driver = Driver(Arc::new(schema.store().await));
+    driver.add("alice", "email").await;
+    let name = schema.name();
+    schema
+        .by_hand(&format!("SET search_path TO pg_catalog; UPDATE {name}.agent_tools SET enabled = false"))
+        .await
+        .expect("changed");
+    assert_eq!((driver.version("alice").await, driver.get("alice", "email").await.version), (2, 2));
+    schema.by_hand("TRUNCATE agent_tools").await.expect("emptied");
+    assert_eq!((driver.version("alice").await, driver.load("alice").await.tools.len()), (3, 0));
+}

@@ -1,0 +1,137 @@
+//! Actions that a person has to agree to. R-C1, R-C2
+
+use crate::support::{Probe, agents, builder, give, kind, settle, touch};
+use std::time::Duration;
+use tool_core::agents::{Agents, MemoryAgentToolStore};
+use tool_core::{Confirm, ErrorKind, Policy, Runtime, ToolContext, ToolResponse};
+
+fn careful() -> Probe {
+    Probe::new("mail", ["send"]).options(|tool| tool.confirm(Confirm::Always))
+}
+
+async fn asked(agents: &Agents) -> (ToolResponse, String) {
+    let response = agents.executor("alice").run_tool_action("mail", "send", "{}").await.expect("an answer");
+    assert_eq!(kind(&response), Some(ErrorKind::ConfirmationRequired));
+    let token = response.meta().confirmation().expect("a token").token.clone();
+    (response, token)
+}
+
+async fn open(agents: &Agents) -> u64 {
+    agents.runtime().sessions().await.expect("a count")
+}
+
+// R-C1
+#[tokio::test]
+async fn an_approved_action_runs_once_and_its_session_ends() {
+    let mail = careful();
+    let agents = agents([&mail]);
+    give(&agents, "alice", "mail").await;
+    let (_, token) = asked(&agents).await;
+    assert_eq!((mail.called.get(), open(&agents).await), (0, 1));
+    let alice = agents.executor("alice");
+    assert!(alice.approve(&token).await.is_ok());
+    assert_eq!((mail.called.get(), open(&agents).await), (1, 0));
+    assert_eq!(kind(&alice.approve(&token).await), Some(ErrorKind::NotFound));
+    assert_eq!(mail.called.get(), 1);
+}
+
+// R-C1
+#[tokio::test]
+async fn a_denied_action_does_not_run_and_its_session_ends() {
+    let mail = careful();
+    let agents = agents([&mail]);
+    give(&agents, "alice", "mail").await;
+    let (_, token) = asked(&agents).await;
+    let alice = agents.executor("alice");
+    assert_eq!(kind(&alice.deny(&token).await), Some(ErrorKind::Denied));
+    assert_eq!(kind(&alice.approve(&token).await), Some(ErrorKind::NotFound));
+    assert_eq!((mail.called.get(), open(&agents).await), (0, 0));
+}
+
+// R-C1
+#[tokio::test(start_paused = true)]
+async fn what_nobody_decides_on_ends_when_its_token_does() {
+    let mail = careful();
+    let nothing = ToolContext::builder().build().expect("nothing");
+    let policy = Policy::text().confirmation_lifetime(Duration::from_secs(60));
+    let runtime = Runtime::builder(nothing).policy(policy).build().expect("sound");
+    let agents = builder(MemoryAgentToolStore::new(), [&mail]).runtime(runtime).build().expect("sound");
+    give(&agents, "alice", "mail").await;
+    let (_, token) = asked(&agents).await;
+    tokio::time::sleep(Duration::from_secs(59)).await;
+    assert_eq!(open(&agents).await, 1);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    settle().await;
+    assert_eq!(open(&agents).await, 0);
+    assert_eq!(kind(&agents.executor("alice").approve(&token).await), Some(ErrorKind::NotFound));
+    assert_eq!(mail.called.get(), 0);
+}
+
+// R-C2
+#[tokio::test]
+async fn a_token_is_of_no_use_to_another_agent_and_a_forged_one_leaves_the_call_waiting() {
+    let mail = careful();
+    let agents = agents([&mail]);
+    give(&agents, "alice", "mail").await;
+    let (_, token) = asked(&agents).await;
+    assert_eq!(kind(&agents.executor("bob").approve(&token).await), Some(ErrorKind::NotFound));
+    let last = if token.ends_with('0') { "1" } else { "0" };
+    let forged = format!("{}{last}", &token[..token.len() - 1]);
+    let alice = agents.executor("alice");
+    for wrong in [forged.as_str(), "", "x", &token[1..]] {
+        assert_eq!(kind(&alice.approve(wrong).await), Some(ErrorKind::NotFound));
+        assert_eq!(kind(&alice.deny(wrong).await), Some(ErrorKind::NotFound));
+    }
+    assert!(alice.approve(&token).await.is_ok());
+    assert_eq!(mail.called.get(), 1);
+}
+
+// R-C2: 64 redemptions at once, one run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_many_who_approve_at_once_one_runs_it() {
+    let mail = careful();
+    let agents = agents([&mail]);
+    give(&agents, "alice", "mail").await;
+    let (_, token) = asked(&agents).await;
+    let approvals = (0..64).map(|_| {
+        let (alice, token) = (agents.executor("alice"), token.clone());
+        tokio::spawn(async move { alice.approve(&token).await.is_ok() })
+    });
+    let mut ran = 0;
+    for approval in approvals.collect::<Vec<_>>() {
+        ran += u32::from(approval.await.expect("no panic"));
+    }
+    assert_eq!((ran, mail.called.get()), (1, 1));
+}
+
+// R-I4: with the tools that it was asked with.
+#[tokio::test]
+async fn a_change_of_the_record_does_not_touch_a_call_that_waits() {
+    let mail = careful();
+    let agents = agents([&mail]);
+    give(&agents, "alice", "mail").await;
+    let (_, token) = asked(&agents).await;
+    touch(&agents, "alice", "mail").await;
+    agents.executor("alice").load().await.expect("loaded");
+    settle().await;
+    assert_eq!(mail.counts(), (2, 2, 0));
+    assert!(agents.executor("alice").approve(&token).await.is_ok());
+    settle().await;
+    assert_eq!(mail.counts(), (2, 2, 1));
+}
+
+#[tokio::test]
+async fn close_ends_the_calls_that_wait() {
+    let mail = careful();
+    let agents = agents([&mail]);
+    give(&agents, "alice", "mail").await;
+    let (response, token) = asked(&agents).await;
+    agents.close().await;
+    assert_eq!((open(&agents).await, mail.counts()), (0, (1, 1, 1)));
+    assert_eq!(kind(&agents.executor("alice").approve(&token).await), Some(ErrorKind::NotFound));
+    // THREATS: the token is for the host alone.
+    assert!(
+        !format!("{:?}", response.for_model(tool_core::ResultForm::default())).contains(&token)
+            && !format!("{agents:?}").contains(&token)
+    );
+}

@@ -1,0 +1,24 @@
+//! What agents promise, seen as a user sees it: through the public API alone.
+#![allow(clippy::unused_self, clippy::needless_pass_by_value, reason = "tools as their authors write them")]
+
+mod support;
+#[path = "../runtime/support_log.rs"]
+#[allow(dead_code, reason = "the runtime's tests use all of it")]
+mod support_log;
+mod support_store;
+
+mod actions;
+mod approvals;
+mod cancelled;
+mod collisions;
+mod failures;
+mod grants;
+mod hidden;
+mod lifecycle;
+mod loading;
+mod panics;
+mod races;
+mod retries;
+mod session_tools;
+mod sessions;
+mod store_down;

@@ -1,0 +1,59 @@
+//! Failures are tried again: after a while, and at once when a record changes.
+
+use crate::support::{Plan, Probe, agents, builder, failed, give, load, names, touch};
+use crate::support_store::Line;
+use std::time::Duration;
+
+#[tokio::test(start_paused = true)]
+async fn what_failed_is_tried_again_after_half_a_minute_and_the_others_are_left_alone() {
+    let (mail, chat) = (Probe::new("mail", ["send"]), Probe::new("chat", ["post"]));
+    mail.plan(Plan::DoesNotOpen);
+    let agents = agents([&mail, &chat]);
+    give(&agents, "alice", "mail").await;
+    give(&agents, "alice", "chat").await;
+    load(&agents, "alice").await;
+    mail.plan(Plan::Works);
+    tokio::time::advance(Duration::from_secs(29)).await;
+    assert_eq!((failed(&load(&agents, "alice").await).len(), mail.configured.get()), (1, 1));
+    tokio::time::advance(Duration::from_secs(2)).await;
+    assert_eq!(names(&load(&agents, "alice").await), ["post", "send"]);
+    assert_eq!((chat.counts(), mail.counts()), ((1, 1, 0), (2, 1, 0)));
+}
+
+#[tokio::test]
+async fn what_failed_is_tried_again_at_once_when_any_of_the_agents_records_changes() {
+    let (mail, chat) = (Probe::new("mail", ["send"]), Probe::new("chat", ["post"]));
+    mail.plan(Plan::DoesNotOpen);
+    let agents = agents([&mail, &chat]);
+    give(&agents, "alice", "mail").await;
+    give(&agents, "alice", "chat").await;
+    load(&agents, "alice").await;
+    mail.plan(Plan::Works);
+    touch(&agents, "alice", "chat").await;
+    assert_eq!(names(&load(&agents, "alice").await), ["post", "send"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn how_long_to_wait_is_a_setting() {
+    let mail = Probe::new("mail", ["send"]);
+    mail.plan(Plan::RefusesSettings);
+    let agents = builder(Line::default(), [&mail]).retry_failed(Duration::ZERO).build().expect("sound");
+    give(&agents, "alice", "mail").await;
+    for tries in 1..4 {
+        assert_eq!((failed(&load(&agents, "alice").await).len(), mail.configured.get()), (1, tries));
+    }
+}
+
+// What is tried again in vain does not make the agent's tools anew.
+#[tokio::test(start_paused = true)]
+async fn a_retry_in_vain_leaves_the_context_as_it_is() {
+    let (mail, chat) = (Probe::new("mail", ["send"]), Probe::new("chat", ["post"]));
+    mail.plan(Plan::DoesNotOpen);
+    let agents = agents([&mail, &chat]);
+    give(&agents, "alice", "mail").await;
+    give(&agents, "alice", "chat").await;
+    let memo = load(&agents, "alice").await.tools().memo::<u8>();
+    tokio::time::advance(Duration::from_secs(60)).await;
+    let again = load(&agents, "alice").await;
+    assert!(mail.configured.get() == 2 && std::sync::Arc::ptr_eq(&memo, &again.tools().memo::<u8>()));
+}

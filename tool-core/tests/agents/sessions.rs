@@ -1,0 +1,102 @@
+//! Sessions of agents.
+
+use crate::support::{Probe, agents, builder, give, touch};
+use std::sync::Arc;
+use tool_core::agents::MemoryAgentToolStore;
+use tool_core::runtime::OpenError;
+use tool_core::{Mode, RunContext, Runtime, Secret, ToolCall, ToolContext, tool};
+
+/// Who is asking.
+#[tool]
+fn whoami(ctx: &RunContext) -> String {
+    ctx.user_data::<String>().cloned().unwrap_or_default()
+}
+
+// R-I4
+#[tokio::test]
+async fn a_session_keeps_the_tools_that_it_began_with_and_the_next_has_the_new_ones() {
+    let mail = Probe::new("mail", ["send", "find"]);
+    let agents = agents([&mail]);
+    give(&agents, "alice", "mail").await;
+    let alice = agents.executor("alice");
+    let old = alice.session("old", Mode::Text).await.expect("loaded").await.expect("open");
+    agents.disable_action("alice", "mail", "find").await.expect("written");
+    let new = alice.session("new", Mode::Text).await.expect("loaded").await.expect("open");
+    assert!(old.tools().has_tool("find") && !new.tools().has_tool("find"));
+    assert!(old.call(ToolCall::new("c", "find", "{}")).await.is_ok());
+    assert!(!new.call(ToolCall::new("c", "find", "{}")).await.is_ok());
+}
+
+// R-I4
+#[tokio::test]
+async fn who_joins_an_agents_session_gets_the_tools_that_it_began_with() {
+    let mail = Probe::new("mail", ["send", "find"]);
+    let agents = agents([&mail]);
+    give(&agents, "alice", "mail").await;
+    let alice = agents.executor("alice");
+    let _first = alice.session("s", Mode::Text).await.expect("loaded").await.expect("open");
+    agents.disable_action("alice", "mail", "find").await.expect("written");
+    let joined = alice.session("s", Mode::Text).await.expect("loaded").await.expect("open");
+    assert!(joined.tools().has_tool("find"));
+}
+
+// THREATS: settings and secrets of one agent are not for another.
+#[tokio::test]
+async fn no_agent_joins_the_session_of_another() {
+    let mail = Probe::new("mail", ["send"]);
+    let agents = agents([&mail]);
+    give(&agents, "alice", "mail").await;
+    let _alice = agents.executor("alice").session("s", Mode::Text).await.expect("loaded").await.expect("open");
+    let bob = agents.executor("bob").session("s", Mode::Text).await.expect("loaded").await;
+    assert!(matches!(bob.expect_err("alice has it"), OpenError::OtherAgent { .. }));
+    let outside = agents.runtime().session("t", Mode::Text).await.expect("open");
+    let bob = agents.executor("bob").session("t", Mode::Text).await.expect("loaded").await;
+    assert!(bob.expect_err("nobody's").to_string().contains("another agent"));
+    outside.end().await;
+    assert!(agents.executor("bob").session("t", Mode::Text).await.expect("loaded").await.is_ok());
+}
+
+#[tokio::test]
+async fn what_each_session_is_given_is_there_for_tools_and_actions() {
+    let agents = builder(MemoryAgentToolStore::new(), [&Probe::new("mail", ["send"])])
+        .with(whoami)
+        .each_session(|open| open.user_data("the host".to_owned()).principal("user:7"))
+        .build()
+        .expect("sound");
+    let session = agents.executor("alice").session("s", Mode::Text).await.expect("loaded").await.expect("open");
+    assert_eq!(session.call(ToolCall::new("c", "whoami", "{}")).await.data_json(), Some(r#""the host""#));
+    assert!(matches!(agents.runtime().session("s", Mode::Text).await, Err(OpenError::OtherPrincipal { .. })));
+}
+
+// R-M1: tools of one name are counted together, whoever's they are.
+#[tokio::test]
+async fn calls_of_all_agents_are_counted_by_the_tools_name() {
+    let mail = Probe::new("mail", ["send"]);
+    let runtime = Runtime::builder(ToolContext::builder().build().expect("nothing")).build().expect("sound");
+    let agents = builder(MemoryAgentToolStore::new(), [&mail]).runtime(runtime.clone()).build().expect("sound");
+    for agent in ["alice", "bob"] {
+        give(&agents, agent, "mail").await;
+        let alice = agents.executor(agent);
+        let session = alice.session(agent, Mode::Text).await.expect("loaded").await.expect("open");
+        session.call(ToolCall::new("c", "send", "{}")).await;
+        touch(&agents, agent, "mail").await;
+        let session = alice.session(format!("{agent}-2"), Mode::Text).await.expect("loaded").await.expect("open");
+        session.call(ToolCall::new("c", "send", "{}")).await;
+    }
+    assert_eq!(runtime.metrics().tools["send"].calls, 4);
+    assert_eq!(runtime.tally("send").expect("a tally").calls, 4);
+    agents.close().await;
+    assert_eq!(runtime.metrics().tools["send"].calls, 4, "it never goes backwards");
+}
+
+#[tokio::test]
+async fn agents_and_executors_show_no_secrets_and_are_cheap_to_clone() {
+    let mail = Probe::new("mail", ["send"]);
+    let agents = agents([&mail]);
+    let secret = Secret::from("canary-5b1c");
+    agents.add("alice", "mail").save().await.expect("written");
+    let shown =
+        format!("{agents:?} {:?} {:?} {secret:?}", agents.executor("alice"), agents.executor("alice").load().await);
+    assert!(shown.contains("alice") && shown.contains("mail") && !shown.contains("canary"), "{shown}");
+    assert_eq!(agents.executor(Arc::<str>::from("alice")).agent(), agents.executor("alice".to_owned()).clone().agent());
+}

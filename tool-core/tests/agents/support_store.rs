@@ -1,0 +1,99 @@
+//! A store that can be told to fail, and to be slow.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tool_core::agents::{
+    AgentRecords, AgentStoreError, AgentSummary, AgentToolStore, AgentTools, MemoryAgentToolStore, RecordWrite,
+    SealedRow, SealedSecrets, UnreadableRow,
+};
+use tool_core::runtime::Operation;
+
+/// A store in memory behind a line that breaks. Clones share it.
+#[derive(Clone, Default)]
+pub(crate) struct Line(Arc<Wire>);
+
+#[derive(Default)]
+struct Wire {
+    store: MemoryAgentToolStore,
+    down: AtomicBool,
+    hangs: AtomicBool,
+    panics: AtomicBool,
+    versions: AtomicU32,
+    loads: AtomicU32,
+    unreadable: Mutex<Vec<UnreadableRow>>,
+}
+
+impl Line {
+    pub(crate) fn down(&self, down: bool) {
+        self.0.down.store(down, Ordering::SeqCst);
+    }
+
+    pub(crate) fn hangs(&self, hangs: bool) {
+        self.0.hangs.store(hangs, Ordering::SeqCst);
+    }
+
+    pub(crate) fn panics(&self, panics: bool) {
+        self.0.panics.store(panics, Ordering::SeqCst);
+    }
+
+    /// How often it was asked for a version, and for records.
+    pub(crate) fn asked(&self) -> (u32, u32) {
+        (self.0.versions.load(Ordering::SeqCst), self.0.loads.load(Ordering::SeqCst))
+    }
+
+    /// A row that somebody spoilt.
+    pub(crate) fn spoil(&self, tool: &str, why: &str) {
+        self.0.unreadable.lock().expect("no panic").push(UnreadableRow::new(tool, why));
+    }
+
+    async fn pass<T>(&self, operation: Operation<'_, Result<T, AgentStoreError>>) -> Result<T, AgentStoreError>
+    where
+        T: Unpin,
+    {
+        tokio::task::yield_now().await;
+        assert!(!self.0.panics.load(Ordering::SeqCst), "boom");
+        if self.0.hangs.load(Ordering::SeqCst) {
+            tokio::time::sleep(Duration::from_hours(1)).await;
+        }
+        if self.0.down.load(Ordering::SeqCst) {
+            return Err(AgentStoreError::down("connection refused, password=hunter2"));
+        }
+        operation.await
+    }
+}
+
+macro_rules! passed {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+        $(fn $name<'a>(&'a self, $($argument: $type),*) -> Operation<'a, Result<$result, AgentStoreError>> {
+            Operation::later(async move { self.pass(self.0.store.$name($($argument),*)).await })
+        })*
+    };
+}
+
+impl AgentToolStore for Line {
+    fn version<'a>(&'a self, agent: &'a str) -> Operation<'a, Result<u64, AgentStoreError>> {
+        self.0.versions.fetch_add(1, Ordering::SeqCst);
+        Operation::later(async move { self.pass(self.0.store.version(agent)).await })
+    }
+
+    fn load<'a>(&'a self, agent: &'a str) -> Operation<'a, Result<AgentRecords, AgentStoreError>> {
+        self.0.loads.fetch_add(1, Ordering::SeqCst);
+        Operation::later(async move {
+            let mut records = self.pass(self.0.store.load(agent)).await?;
+            records.unreadable.clone_from(&self.0.unreadable.lock().expect("no panic"));
+            Ok(records)
+        })
+    }
+
+    passed! {
+        get(agent: &'a str, tool: &'a str) -> Option<AgentTools>;
+        write(write: &'a RecordWrite) -> u64;
+        remove(agent: &'a str, tool: &'a str, version: u64) -> ();
+        agents(after: Option<&'a str>, limit: u32) -> Vec<AgentSummary>;
+        sealed_under_others(key: &'a str, after: Option<(&'a str, &'a str)>, limit: u32) -> Vec<SealedRow>;
+        replace_secrets(agent: &'a str, tool: &'a str, from: &'a SealedSecrets, to: &'a SealedSecrets) -> bool;
+        lease(agent: &'a str, tool: &'a str, holder: &'a str, lasts: Duration) -> bool;
+        release(agent: &'a str, tool: &'a str, holder: &'a str) -> ();
+    }
+}
