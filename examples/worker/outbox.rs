@@ -58,7 +58,7 @@ impl Outbox {
     }
 
     async fn send(&self, draft: &Kept) -> Result<ToolResponse, AgentError> {
-        let executor = self.agents.executor(draft.agent.as_str());
+        let executor = self.agents.executor(&draft.agent);
         let arguments = json!({"to": draft.recipient, "subject": draft.subject, "body": draft.body});
         let response = executor.run_tool_action("email", "send_email", arguments).await?;
         // A person agreed when it was scheduled.

@@ -85,7 +85,7 @@ async fn of_store(name: &str, store: impl IntoAgentToolStore, bar: Option<Durati
     show("  loaded for the first time", cold, bar);
     show("  one record written, then loaded", changed, None);
     show("  loaded again, and a session opened and ended", sessions, None);
-    println!("  the very first of the process: {:?}", cold.first);
+    println!("  the first of them: {:?}", cold.first);
     Ok(warm.median <= WARM && bar.is_none_or(|bar| cold.median <= bar))
 }
 

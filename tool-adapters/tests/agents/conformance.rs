@@ -12,8 +12,8 @@ use tool_core::testing::agents::AgentStoreUnderTest;
 struct Sqlite(TempDir);
 
 impl Sqlite {
-    fn in_file() -> Option<Self> {
-        Some(Self(tempfile::tempdir().expect("a folder")))
+    fn in_file() -> Self {
+        Self(tempfile::tempdir().expect("a folder"))
     }
 }
 
@@ -59,7 +59,7 @@ impl AgentStoreUnderTest for Schema {
 
 mod sqlite {
     use super::Sqlite;
-    tool_core::agent_store_conformance!(Sqlite::in_file());
+    tool_core::agent_store_conformance!(Some(Sqlite::in_file()));
 }
 
 mod sqlite_in_memory {

@@ -159,7 +159,7 @@ async fn no_error_shows_the_password_of_an_address() {
         "postgres://t:hunter2@h/d?sslmode=hunter2",
     ];
     for url in wrong {
-        let error = PostgresStore::connect(url).await.err().expect("there is no server");
+        let error = PostgresStore::connect(url).await.expect_err("there is no server");
         assert!(matches!(error, AgentStoreError::Down(_)));
         assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
     }

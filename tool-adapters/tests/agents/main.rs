@@ -4,6 +4,7 @@ mod conformance;
 mod faults;
 mod hand;
 mod killed;
+mod opening;
 mod part;
 mod server;
 mod soak;

@@ -142,7 +142,7 @@ fn told(records: &AgentRecords) -> Vec<(String, u64, u64)> {
 /// Loads, and checks that what it sees was there, until told to stop.
 pub(crate) async fn reader(store: Arc<dyn AgentToolStore>, seed: u64, stop: Arc<AtomicBool>) -> Tally {
     let (mut tally, mut dice) = (Tally::default(), Dice(seed));
-    let (mut last, mut seen) = ([0; 3], HashMap::new());
+    let (mut last, mut states) = ([0; 3], HashMap::new());
     while !stop.load(Ordering::Relaxed) {
         // Many that do nothing but read leave no processor to whoever has the file locked.
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -160,10 +160,10 @@ pub(crate) async fn reader(store: Arc<dyn AgentToolStore>, seed: u64, stop: Arc<
         assert!(versions.len() == loaded.tools.len() && versions.last() <= Some(&loaded.version), "{loaded:?}");
         // One version is one state: the same records in the same versions, saying the same.
         let now = told(&loaded);
-        let before = seen.entry((number, loaded.version)).or_insert_with(|| now.clone());
+        let before = states.entry((number, loaded.version)).or_insert_with(|| now.clone());
         assert_eq!(*before, now, "two states of {agent} in version {}", loaded.version);
-        if seen.len() > 10_000 {
-            seen.clear();
+        if states.len() > 10_000 {
+            states.clear();
         }
     }
     tally

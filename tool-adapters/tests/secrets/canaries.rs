@@ -1,21 +1,17 @@
 //! THREATS "secrets in errors, traces, logs": canaries in every secret of a record, and every sink looked through.
 
 use crate::sinks::{Canaries, Log, Sinks};
+use crate::vault::Careless;
 use std::path::Path;
-use std::pin::Pin;
 use std::sync::Once;
 use tool_adapters::agents::SqliteStore;
 use tool_adapters::journal::FileJournal;
 use tool_adapters::oauth2::{Callback, OAuth2Client, OAuth2Clients, OAuth2Error};
 use tool_adapters::{Provider, declare, manifest};
-use tool_core::agents::{
-    AgentToolStore, Agents, Keyring, RefreshError, SealedRow, SecretsWrite, TokenRefresher, Tokens,
-};
+use tool_core::agents::{AgentToolStore, Agents, Keyring, SealedRow, SecretsWrite, Tokens};
 use tool_core::serde_json::{self, json};
 use tool_core::trace::Collector;
-use tool_core::{
-    AccessToken, Mode, OAuth2, ResultForm, Runtime, Secret, SecretDocument, ToolCall, ToolContext, ToolResponse, jiff,
-};
+use tool_core::{AccessToken, Mode, ResultForm, Runtime, Secret, SecretDocument, ToolCall, ToolContext, ToolResponse};
 
 const API_KEY: &str = "Zebra7Quokka-api";
 const PASSWORD: &str = "Yak\"5\\Walrus pass";
@@ -59,28 +55,6 @@ fn quiet() {
     });
 }
 
-/// Fails with all that it knows in what it says, and gives new tokens the next time.
-struct Careless(std::sync::atomic::AtomicBool);
-
-impl TokenRefresher for Careless {
-    fn refresh<'a>(
-        &'a self,
-        _: &'a OAuth2,
-        refresh: &'a Secret,
-    ) -> Pin<Box<dyn Future<Output = Result<Tokens, RefreshError>> + Send + 'a>> {
-        let first = !self.0.swap(true, std::sync::atomic::Ordering::SeqCst);
-        Box::pin(async move {
-            if first {
-                return Err(RefreshError::Transient(format!("POST /token refresh_token={}", refresh.expose())));
-            }
-            let mut tokens = Tokens::new(REFRESHED);
-            tokens.expires_at =
-                Some((jiff::Timestamp::now() + jiff::SignedDuration::from_secs(3600)).into());
-            Ok(tokens)
-        })
-    }
-}
-
 fn secrets() -> serde_json::Value {
     json!({"api_key": API_KEY, "password": PASSWORD, "access_token": ACCESS, "refresh_token": REFRESH,
         "expires_at": "2020-01-01T00:00:00Z"})
@@ -93,7 +67,7 @@ async fn agents(folder: &Path) -> (Agents, SqliteStore) {
     let runtime = Runtime::builder(ToolContext::builder().build().expect("sound"));
     let runtime = runtime.journal(FileJournal::open(folder.join("calls.journal")).expect("opens"));
     let agents = Agents::builder(store.clone()).keys(keys()).runtime(runtime.build().expect("sound"));
-    let agents = agents.oauth2(Careless(false.into())).build().expect("sound");
+    let agents = agents.oauth2(Careless::new(REFRESHED)).build().expect("sound");
     for way in WAYS {
         let draft = agents.add(way, "vault").config(json!({"way": way})).secrets(secrets());
         draft.save().await.expect("saved");

@@ -1,9 +1,12 @@
 //! A toolset full of secrets, which fails in every way that tells of them.
 
 use std::fmt;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tool_core::agents::{RefreshError, TokenRefresher, Tokens};
 use tool_core::schemars::JsonSchema;
 use tool_core::serde::Deserialize;
-use tool_core::{AccessToken, Auth, Configure, Secret, ToolError, toolset};
+use tool_core::{AccessToken, Auth, Configure, OAuth2, Secret, ToolError, jiff, toolset};
 
 /// What a person sets: how it fails.
 #[derive(Deserialize, JsonSchema)]
@@ -91,5 +94,35 @@ impl Vault {
     #[tool(confirm)]
     fn ask(&self) -> u8 {
         1
+    }
+}
+
+/// Fails with all that it knows in what it says, and gives new tokens the next time.
+pub(crate) struct Careless {
+    failed: AtomicBool,
+    gives: &'static str,
+}
+
+impl Careless {
+    pub(crate) fn new(gives: &'static str) -> Self {
+        Self { failed: AtomicBool::new(false), gives }
+    }
+}
+
+impl TokenRefresher for Careless {
+    fn refresh<'a>(
+        &'a self,
+        _: &'a OAuth2,
+        refresh: &'a Secret,
+    ) -> Pin<Box<dyn Future<Output = Result<Tokens, RefreshError>> + Send + 'a>> {
+        let first = !self.failed.swap(true, Ordering::SeqCst);
+        Box::pin(async move {
+            if first {
+                return Err(RefreshError::Transient(format!("POST /token refresh_token={}", refresh.expose())));
+            }
+            let mut tokens = Tokens::new(self.gives);
+            tokens.expires_at = Some((jiff::Timestamp::now() + jiff::SignedDuration::from_secs(3600)).into());
+            Ok(tokens)
+        })
     }
 }

@@ -34,14 +34,13 @@ impl Drop for Instance {
         let (agent, tool) = (Arc::clone(&self.agent), std::mem::take(&mut self.tool));
         let close = async move {
             let (agent, tool) = (agent.escape_debug(), tool.escape_debug());
-            match timeout(within, opened.close()).await {
-                Ok(failures) => {
-                    for failure in failures {
-                        let error = Redaction::new().text(scrub.error(failure.error).message());
-                        tracing::error!(%agent, toolset = %tool, %error, "a toolset did not close");
-                    }
-                }
-                Err(_) => tracing::error!(%agent, toolset = %tool, ?within, "a toolset did not close in time"),
+            let Ok(failures) = timeout(within, opened.close()).await else {
+                tracing::error!(%agent, toolset = %tool, ?within, "a toolset did not close in time");
+                return;
+            };
+            for failure in failures {
+                let error = Redaction::new().text(scrub.error(failure.error).message());
+                tracing::error!(%agent, toolset = %tool, %error, "a toolset did not close");
             }
         };
         self.closing.spawn_on(close, &self.runtime);

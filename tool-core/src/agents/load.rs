@@ -79,18 +79,16 @@ async fn asked<T>(agent: &str, operation: impl Future<Output = Result<T, AgentSt
 
 /// Makes the agent of its records as they are now.
 async fn anew(shared: &Arc<Shared>, agent: &Arc<str>, slot: &Slot) -> Result<Arc<LoadedAgent>, AgentError> {
-    let AgentRecords { version, tools, unreadable } = asked(agent, async { shared.store.load(agent).await }).await?;
     let before = slot.loaded();
     let before = before.as_deref();
-    let now = Instant::now();
+    // Before the records are read, so that the new tokens are among them.
+    let outdated = outdated(shared, before).await;
+    let AgentRecords { version, tools, unreadable } = asked(agent, async { shared.store.load(agent).await }).await?;
     let changed = before.is_none_or(|before| before.version != version);
-    let retry = changed || before.and_then(|before| before.retry_at).is_some_and(|at| at <= now);
-    let mut had = HashMap::new();
-    for piece in before.into_iter().flat_map(|before| &before.pieces) {
-        if stays(shared, before, piece, changed, retry, now).await {
-            had.insert(piece.tool.as_str(), piece);
-        }
-    }
+    let retry = changed || before.and_then(|before| before.retry_at).is_some_and(|at| at <= Instant::now());
+    let had = before.into_iter().flat_map(|before| &before.pieces);
+    let had = had.filter(|piece| !outdated.contains(&piece.tool.as_str()) && stays(piece, changed, retry));
+    let had = had.map(|piece| (piece.tool.as_str(), piece)).collect::<HashMap<_, _>>();
     let pieces = tools.into_iter().map(|record| {
         let same = had.get(record.tool.as_str()).copied().filter(|piece| piece.version == record.version).cloned();
         async move {
@@ -113,39 +111,43 @@ async fn anew(shared: &Arc<Shared>, agent: &Arc<str>, slot: &Slot) -> Result<Arc
     Ok(Arc::new(loaded))
 }
 
+/// The toolsets that hold a copy of a token in whose place there is another now, or nothing good.
+async fn outdated<'a>(shared: &Shared, before: Option<&'a LoadedAgent>) -> Vec<&'a str> {
+    let (now, mut outdated) = (Instant::now(), Vec::new());
+    let Some(before) = before else { return outdated };
+    for piece in &before.pieces {
+        let copied = piece.live().and_then(|live| live.copied.as_ref());
+        if let Some(grant) = copied.filter(|_| before.is_stale(piece, shared.settings.retry_failed, now)) {
+            let expires = grant.expires_at();
+            // What it has may be good a little longer where there is no new one yet.
+            if grant.token().await.is_err() || grant.expires_at() != expires {
+                outdated.push(piece.tool.as_str());
+            }
+        }
+    }
+    outdated
+}
+
 /// Whether a piece may stay as it is where its record has not changed.
-async fn stays(
-    shared: &Shared,
-    before: Option<&LoadedAgent>,
-    piece: &Piece,
-    changed: bool,
-    retry: bool,
-    now: Instant,
-) -> bool {
+fn stays(piece: &Piece, changed: bool, retry: bool) -> bool {
     match &piece.state {
         State::Disabled => true,
         State::Failed(AgentErrorKind::Collision(_)) => !changed,
         State::Failed(_) => !retry,
-        State::Live(live) if retry && !live.failures.is_empty() => false,
-        State::Live(live) => {
-            let stale = before.is_some_and(|before| before.is_stale(piece, shared.settings.retry_failed, now));
-            let Some(grant) = live.copied.as_ref().filter(|_| stale) else { return true };
-            let expires = grant.expires_at();
-            // What it has may be good a little longer where there is no new one yet.
-            grant.token().await.is_ok() && grant.expires_at() == expires
-        }
+        State::Live(live) => !retry || live.failures.is_empty(),
     }
 }
 
 async fn piece(shared: &Arc<Shared>, agent: &Arc<str>, record: AgentTools) -> Piece {
     let (tool, version, enabled) = (record.tool.clone(), record.version, record.enabled);
     let disabled_actions = record.disabled_actions.clone();
-    let state = match enabled {
-        false => State::Disabled,
-        true => match open(Arc::clone(shared), Arc::clone(agent), record).await {
+    let state = if enabled {
+        match open(Arc::clone(shared), Arc::clone(agent), record).await {
             Ok(live) => State::Live(Arc::new(live)),
             Err(kind) => State::Failed(kind),
-        },
+        }
+    } else {
+        State::Disabled
     };
     Piece { tool, version, disabled_actions, state }
 }

@@ -103,8 +103,8 @@ impl Agents {
     }
 
     /// One agent. Nothing is asked of the store before something is wanted of it.
-    pub fn executor(&self, agent: impl Into<Arc<str>>) -> AgentExecutor {
-        AgentExecutor { shared: Arc::clone(&self.0), agent: agent.into() }
+    pub fn executor(&self, agent: impl AsRef<str>) -> AgentExecutor {
+        AgentExecutor { shared: Arc::clone(&self.0), agent: agent.as_ref().into() }
     }
 
     /// What governs the agents' sessions.

@@ -210,7 +210,10 @@ impl fmt::Display for AgentStoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Conflict { found: Some(found) } => {
-                write!(f, "somebody else has added or changed the record, which has version {found} now; read it and edit that")
+                write!(
+                    f,
+                    "somebody else has added or changed the record, which has version {found} now; read it and edit that"
+                )
             }
             Self::Conflict { found: None } => f.write_str("there is no such record any more"),
             Self::InvalidId => f.write_str("an id has 1 to 512 bytes and no control characters"),

@@ -67,6 +67,7 @@ impl SecretDocument {
     }
 
     /// Does something with them as a value, which is wiped.
+    #[cfg(feature = "agents")]
     pub(crate) fn with_value<R>(&self, look: impl FnOnce(&Value) -> R) -> Option<R> {
         self.parsed().map(|value| look(&value))
     }

@@ -53,7 +53,7 @@ async fn a_denied_action_does_not_run_and_its_session_ends() {
 async fn what_nobody_decides_on_ends_when_its_token_does() {
     let mail = careful();
     let nothing = ToolContext::builder().build().expect("nothing");
-    let policy = Policy::text().confirmation_lifetime(Duration::from_secs(60));
+    let policy = Policy::text().confirmation_lifetime(Duration::from_mins(1));
     let runtime = Runtime::builder(nothing).policy(policy).build().expect("sound");
     let agents = builder(MemoryAgentToolStore::new(), [&mail]).runtime(runtime).build().expect("sound");
     give(&agents, "alice", "mail").await;

@@ -1,8 +1,9 @@
 //! Toolsets that hold the token of a grant.
 
-use crate::support::{Probe, agents, builder, failed, load};
+use crate::support::{Probe, agents, builder, failed, load, settle};
 use serde_json::json;
 use std::pin::Pin;
+use std::time::Duration;
 use tool_core::agents::{
     AgentErrorKind, AgentToolStore, MemoryAgentToolStore, RecordWrite, RefreshError, TokenRefresher, Tokens,
 };
@@ -52,7 +53,11 @@ async fn connected(
     provider: Provider,
     seconds: i64,
 ) -> tool_core::Agents {
-    let agents = builder(std::sync::Arc::clone(store), [probe]).oauth2(provider).build().expect("sound");
+    let agents = builder(std::sync::Arc::clone(store), [probe])
+        .oauth2(provider)
+        .retry_failed(Duration::ZERO)
+        .build()
+        .expect("sound");
     agents.add("alice", "calendar").enabled(false).save().await.expect("written");
     let mut tokens = Tokens::new("canary-first");
     (tokens.refresh, tokens.expires_at) = (Some("canary-refresh".into()), Some(in_seconds(seconds)));
@@ -90,11 +95,12 @@ async fn a_copied_token_that_expires_while_it_is_loaded_is_replaced_at_the_next_
     load(&agents, "alice").await;
     assert_eq!(calendar.counts(), (1, 1, 0));
     // It is refreshed a minute before it expires.
-    tokio::time::sleep(std::time::Duration::from_millis(4_200)).await;
-    let agents_later = builder(std::sync::Arc::clone(&store), [&calendar]).build().expect("sound");
-    drop(agents_later);
-    let loaded = load(&agents, "alice").await;
-    assert!(loaded.failures().is_empty(), "{loaded:?}");
+    tokio::time::sleep(Duration::from_millis(4_200)).await;
+    assert!(load(&agents, "alice").await.failures().is_empty());
+    settle().await;
+    assert_eq!(calendar.counts(), (2, 2, 1));
+    load(&agents, "alice").await;
+    assert_eq!(calendar.counts(), (2, 2, 1));
 }
 
 #[tokio::test]

@@ -53,7 +53,7 @@ async fn a_retry_in_vain_leaves_the_context_as_it_is() {
     give(&agents, "alice", "mail").await;
     give(&agents, "alice", "chat").await;
     let memo = load(&agents, "alice").await.tools().memo::<u8>();
-    tokio::time::advance(Duration::from_secs(60)).await;
+    tokio::time::advance(Duration::from_mins(1)).await;
     let again = load(&agents, "alice").await;
     assert!(mail.configured.get() == 2 && std::sync::Arc::ptr_eq(&memo, &again.tools().memo::<u8>()));
 }

@@ -98,5 +98,8 @@ async fn agents_and_executors_show_no_secrets_and_are_cheap_to_clone() {
     let shown =
         format!("{agents:?} {:?} {:?} {secret:?}", agents.executor("alice"), agents.executor("alice").load().await);
     assert!(shown.contains("alice") && shown.contains("mail") && !shown.contains("canary"), "{shown}");
-    assert_eq!(agents.executor(Arc::<str>::from("alice")).agent(), agents.executor("alice".to_owned()).clone().agent());
+    assert_eq!(
+        agents.executor(Arc::<str>::from("alice")).agent(),
+        agents.executor(String::from("alice")).clone().agent()
+    );
 }

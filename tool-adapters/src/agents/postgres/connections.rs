@@ -36,13 +36,11 @@ pub(super) async fn ask<T>(
     mut connection: PoolConnection<Postgres>,
     asks: impl AsyncFnOnce(&mut PgConnection) -> Result<T, Error>,
 ) -> Result<T, Error> {
-    match timeout(ANSWER, asks(&mut connection)).await {
-        Ok(answer) => answer,
-        Err(_) => {
-            drop(connection.detach());
-            Err(Error::Io(std::io::ErrorKind::TimedOut.into()))
-        }
+    if let Ok(answer) = timeout(ANSWER, asks(&mut connection)).await {
+        return answer;
     }
+    drop(connection.detach());
+    Err(Error::Io(std::io::ErrorKind::TimedOut.into()))
 }
 
 /// A connection that has just answered, for when one has not: there may be more that a restart of the server broke.
@@ -71,5 +69,6 @@ pub(super) fn is_lost(error: &Error) -> bool {
 
 /// Whether the server undid it, so that others could go on: two that wait for each other.
 pub(super) fn is_undone(error: &Error) -> bool {
-    error.as_database_error().and_then(|error| error.code()).is_some_and(|code| matches!(&*code, "40001" | "40P01"))
+    let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
+    code.is_some_and(|code| matches!(&*code, "40001" | "40P01"))
 }

@@ -24,7 +24,7 @@ pub(super) type Asked<'q> = Query<'q, Sqlite, SqliteArguments>;
 
 /// Where connections come from.
 pub(super) enum Lane {
-    Own(Own),
+    Own(Box<Own>),
     /// The program's pool.
     Pool(SqlitePool),
 }
@@ -48,6 +48,7 @@ struct Open {
 }
 
 /// A connection for as long as it is used.
+#[allow(clippy::large_enum_variant)] // it lies on the stack of one question
 enum Held<'a> {
     Own { lane: &'a Own, open: Option<Open>, _place: SemaphorePermit<'a> },
     Pool(PoolConnection<Sqlite>),
@@ -55,7 +56,7 @@ enum Held<'a> {
 
 impl Lane {
     pub(super) fn new(options: SqliteConnectOptions, file: Option<File>, connections: usize) -> Self {
-        Self::Own(Own { options, file, places: Semaphore::new(connections), idle: Mutex::default() })
+        Self::Own(Box::new(Own { options, file, places: Semaphore::new(connections), idle: Mutex::default() }))
     }
 
     /// Asks, and again for as long as another process has locked the file. All that comes back is taken: what is written

@@ -19,6 +19,17 @@ const READERS: usize = 4;
 ///
 /// A write is on the disk when it is done. The file and those beside it (`-wal`, `-shm`) are readable by their owner
 /// only; a file that is already there keeps its rights. Cheap to clone.
+///
+/// ```
+/// use tool_adapters::agents::SqliteStore;
+/// use tool_core::agents::{Agents, Keyring};
+///
+/// # async fn agents() -> Result<Agents, Box<dyn std::error::Error>> {
+/// let store = SqliteStore::open("agents.db").await?;
+/// let agents = Agents::builder(store).keys(Keyring::from_env("TOOL_SECRETS_KEYS")?).build()?;
+/// # Ok(agents)
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct SqliteStore(Arc<Lanes>);
 

@@ -1,0 +1,68 @@
+//! Stores are opened by many at once, beside a program's own tables, and over its own connections.
+
+use crate::hand::Database;
+use crate::server::Schema;
+use serde_json::json;
+use sqlx::SqlSafeStr;
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+use std::sync::Arc;
+use tokio::task::JoinSet;
+use tool_adapters::agents::{PostgresStore, SqliteStore};
+use tool_core::agents::AgentToolStore;
+use tool_core::testing::agents::driver::Driver;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_that_open_a_new_store_at_once_share_it() {
+    for database in Database::all().await {
+        let (database, mut racers) = (Arc::new(database), JoinSet::new());
+        for number in 0..8 {
+            let database = Arc::clone(&database);
+            racers.spawn(async move { database.driver().await.add("alice", &format!("tool-{number}")).await });
+        }
+        let mut versions = racers.join_all().await;
+        versions.sort_unstable();
+        assert_eq!(versions, (1..=8).collect::<Vec<_>>());
+    }
+}
+
+/// A program's migrations, with numbers of its own.
+fn migrator() -> Migrator {
+    let sql = "CREATE TABLE customers (name text)".into_sql_str();
+    Migrator::with_migrations(vec![Migration::new(1, "customers".into(), MigrationType::Simple, sql, false)])
+}
+
+#[tokio::test]
+async fn a_programs_own_migrations_and_connections_go_with_the_stores() {
+    let place = tempfile::tempdir().expect("a folder");
+    let url = format!("sqlite:{}?mode=rwc", place.path().join("program.db").display());
+    let pool = sqlx::SqlitePool::connect(&url).await.expect("it opens");
+    for _ in 0..2 {
+        migrator().run(&pool).await.expect("its tables are made");
+        check(SqliteStore::from_pool(pool.clone()).await.expect("it opens")).await;
+    }
+    let Some(schema) = Schema::on_server().await else { return };
+    let pool = sqlx::PgPool::connect(&schema.url()).await.expect("the server answers");
+    for _ in 0..2 {
+        migrator().run(&pool).await.expect("its tables are made");
+        check(PostgresStore::from_pool(pool.clone()).await.expect("it opens")).await;
+    }
+}
+
+async fn check(store: impl AgentToolStore) {
+    let driver = Driver(Arc::new(store));
+    let version = driver.add("alice", "email").await;
+    assert_eq!(driver.set("alice", "email", json!({"port": 1})).await, version + 1);
+    assert_eq!(driver.load("alice").await.tools, [driver.get("alice", "email").await]);
+    driver.remove("alice", "email").await;
+    assert_eq!(driver.version("alice").await, version + 2);
+}
+
+#[tokio::test]
+async fn each_store_in_memory_is_one_of_its_own() {
+    let (one, other) = (
+        SqliteStore::open_in_memory().await.expect("it opens"),
+        SqliteStore::open_in_memory().await.expect("it opens"),
+    );
+    check(one.clone()).await;
+    assert_eq!((one.version("alice").await, other.version("alice").await), (Ok(3), Ok(0)));
+}
