@@ -78,7 +78,7 @@ async fn token(uri: Uri, body: Bytes) -> Response<Body> {
         "huge" => answer(200, "application/json", format!(r#"{{"access_token": "{}"}}"#, "s".repeat(1 << 20))),
         "endless" => {
             let chunks =
-                futures_util::stream::repeat_with(|| Ok::<_, std::io::Error>(Bytes::from_static(&[b' '; 65536])));
+                futures_util::stream::repeat_with(|| Ok::<_, std::io::Error>(Bytes::from_static(&[b' '; 16384])));
             answer(200, "application/json", Body::from_stream(chunks))
         }
         "redirect" => Response::builder().status(307).header("location", "/stolen").body(Body::empty()).expect("made"),

@@ -122,7 +122,7 @@ impl Configure for Plain {
 impl Plain {
     /// Answer.
     #[tool]
-    fn answer(&self) -> u8 {
+    fn answer() -> u8 {
         42
     }
 }

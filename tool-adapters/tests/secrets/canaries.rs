@@ -1,6 +1,6 @@
 //! THREATS "secrets in errors, traces, logs": canaries in every secret of a record, and every sink looked through.
 
-use crate::sinks::{Canaries, Log, Sinks};
+use crate::sinks::{Canaries, Log, Sinks, hex};
 use crate::vault::Careless;
 use std::path::Path;
 use std::sync::Once;
@@ -36,7 +36,7 @@ fn canaries() -> Canaries {
 }
 
 fn line(id: &str, key: &[u8]) -> String {
-    format!("{id}:{}", key.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+    format!("{id}:{}", hex(key))
 }
 
 fn keys() -> Keyring {
@@ -263,7 +263,7 @@ async fn a_secret_that_is_planted_is_found_in_every_form() {
     let canaries = canaries();
     for (planted, expected) in [
         (format!("a line of a log with {API_KEY} in it"), "the API key"),
-        (format!("{:?}", PASSWORD), "the password"),
+        (format!("{PASSWORD:?}"), "the password"),
         (json!({"text": PASSWORD}).to_string(), "the password"),
         (line("new", &KEY), "the key"),
         (line("new", &KEY).to_uppercase(), "the key"),

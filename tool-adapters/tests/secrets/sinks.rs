@@ -33,8 +33,8 @@ impl Canaries {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    tool_core::__shared::hex(bytes)
 }
 
 /// What the sinks got.

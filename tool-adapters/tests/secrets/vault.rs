@@ -63,6 +63,7 @@ impl Configure for Vault {
 #[toolset(name = "vault", auth = Auth::oauth2("provider", ["all"], "https://a.example/auth", "https://a.example/token"))]
 impl Vault {
     #[setup]
+    #[allow(clippy::unused_async)] // what a lifecycle method looks like
     async fn open(&self) -> Result<(), ToolError> {
         match self.way.as_str() {
             "setup fails" => Err(ToolError::transient(format!("refused {}", self.secrets.password))),
@@ -92,8 +93,8 @@ impl Vault {
 
     /// Wait for a person.
     #[tool(confirm)]
-    fn ask(&self) -> u8 {
-        1
+    fn ask(&self) -> usize {
+        self.way.len()
     }
 }
 

@@ -6,7 +6,7 @@ mod support;
 
 use super::{Grant, TokenSource};
 use crate::agents::Tokens;
-use crate::configure::{AccessToken, SecretDocument};
+use crate::configure::{AccessToken, Secret, SecretDocument};
 use serde_json::json;
 use std::sync::Arc;
 use support::{World, exposed, within};
@@ -90,7 +90,7 @@ async fn tokens_go_into_secrets_and_come_out_of_them() {
     let secrets = tokens.put_into(&document(json!({"own": [1], "access_token": "old", "scope": "old"}))).expect("put");
     let found = Tokens::of(&secrets).expect("tokens");
     assert_eq!(
-        (found.access.expose(), found.refresh.as_ref().map(|r| r.expose()), found.scope),
+        (found.access.expose(), found.refresh.as_ref().map(Secret::expose), found.scope),
         ("a", Some("r"), None)
     );
     assert_eq!(found.expires_at, tokens.expires_at);

@@ -94,10 +94,10 @@ impl Store {
         &self,
         operation: impl FnOnce() -> Operation<'a, Result<T, AgentStoreError>>,
     ) -> Operation<'a, Result<T, AgentStoreError>> {
-        match self.down.load(Ordering::SeqCst) {
-            true => Operation::Ready(Err(AgentStoreError::down("provoked"))),
-            false => operation(),
+        if self.down.load(Ordering::SeqCst) {
+            return Operation::Ready(Err(AgentStoreError::down("provoked")));
         }
+        operation()
     }
 }
 
@@ -143,10 +143,10 @@ impl AgentToolStore for Store {
             return Operation::Ready(Err(AgentStoreError::down("provoked")));
         }
         let done = self.up(|| self.inner.replace_secrets(agent, tool, from, to));
-        match self.answers_lost.swap(false, Ordering::SeqCst) {
-            true => Operation::Ready(Err(AgentStoreError::down("provoked"))),
-            false => done,
+        if self.answers_lost.swap(false, Ordering::SeqCst) {
+            return Operation::Ready(Err(AgentStoreError::down("provoked")));
         }
+        done
     }
     fn lease<'a>(
         &'a self,
