@@ -1,6 +1,8 @@
 //! What can go wrong on the way to a mail server, and how it is told.
 
 use super::mailer::Login;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use lettre::transport::smtp::Error as SmtpError;
 use std::error::Error;
 use std::fmt;
@@ -70,7 +72,7 @@ pub(crate) fn failed(step: Step, error: &SmtpError, login: Option<&Login>) -> Em
     let why = cause(error);
     let Some(code) = error.status() else { return no_answer(step, error, &why) };
     // A server that repeats the password in its answer is not quoted.
-    let quoted = !login.is_some_and(|login| why.contains(login.password.expose()));
+    let quoted = !login.is_some_and(|login| repeats(&why, login));
     let said = if quoted { format!("{code} {}", truncate(&plain(&why), 300)) } else { code.to_string() };
     let told = format!("{}: {said}", step.refused());
     match code.to_string().as_str() {
@@ -80,6 +82,15 @@ pub(crate) fn failed(step: Step, error: &SmtpError, login: Option<&Login>) -> Em
         _ if step == Step::Login => EmailError::Denied(told),
         _ => EmailError::Refused(told),
     }
+}
+
+/// Whether the password stands there, as it is or as it was sent.
+fn repeats(said: &str, Login { user_name, password }: &Login) -> bool {
+    let password = password.expose();
+    // AUTH PLAIN and AUTH LOGIN.
+    let sent = [format!("\0{user_name}\0{password}"), password.to_owned()];
+    let sent = sent.map(|sent| STANDARD_NO_PAD.encode(sent));
+    [password].into_iter().chain(sent.iter().map(String::as_str)).any(|form| said.contains(form))
 }
 
 /// What it means that a step was not done in time.
@@ -138,4 +149,19 @@ fn cause(error: &SmtpError) -> String {
 /// On one line.
 fn plain(said: &str) -> String {
     said.split(char::is_control).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // THREATS: secrets in errors
+    #[test]
+    fn a_server_that_echoes_a_login_as_it_was_sent_is_not_quoted() {
+        let login = Login { user_name: "ada".into(), password: "canary-7c1f".into() };
+        for said in ["no canary-7c1f", "AUTH PLAIN AGFkYQBjYW5hcnktN2MxZg==", "Y2FuYXJ5LTdjMWY="] {
+            assert!(repeats(said, &login), "{said}");
+        }
+        assert!(!repeats("5.7.8 the password is wrong", &login));
+    }
 }

@@ -6,9 +6,10 @@ use serde_json::json;
 use std::env;
 use std::fmt;
 use std::time::Duration;
+use tokio::sync::Mutex;
 use tool_core::agents::{AgentErrorKind, Agents};
 use tool_core::jiff::{SignedDuration, Timestamp};
-use tool_core::{AgentError, CancellationToken, ToolResponse};
+use tool_core::{AgentError, CancellationToken, ErrorKind, ToolResponse};
 
 /// How often a draft is tried; with the waits between, it takes more than an hour.
 const ATTEMPTS: i64 = 8;
@@ -20,6 +21,8 @@ pub(crate) struct Outbox {
     claim: String,
     /// The wait before the second attempt; each one after it is twice as long.
     wait: SignedDuration,
+    /// What was sent and is not written down yet.
+    unsettled: Mutex<Vec<Told>>,
 }
 
 /// What became of a draft.
@@ -32,29 +35,40 @@ impl Outbox {
         let wait = env::var("WORKER_RETRY_SECONDS").ok().map_or(Ok(30), |seconds| seconds.parse());
         let wait = SignedDuration::from_secs(wait.map_err(|_| "WORKER_RETRY_SECONDS: no number of seconds")?);
         let lost = worker.drafts.recover(&claim).await?;
-        Ok((Self { agents: worker.agents.clone(), drafts: worker.drafts.clone(), claim, wait }, lost))
+        let (agents, drafts) = (worker.agents.clone(), worker.drafts.clone());
+        Ok((Self { agents, drafts, claim, wait, unsettled: Mutex::default() }, lost))
     }
 
-    /// Sends what is due until it is told to stop; what it has begun, it ends.
+    /// Sends what is due until it is told to stop; the draft that it has begun, it ends.
     pub(crate) async fn run(&self, stop: CancellationToken) {
+        let tick = || async {
+            let sent = self.send_due(&stop, |told| eprintln!("{told}")).await;
+            sent.inspect_err(|error| eprintln!("the drafts cannot be read or written: {error}"))
+        };
         while !stop.is_cancelled() {
-            match self.send_due().await {
-                Ok(told) => told.iter().for_each(|told| eprintln!("{told}")),
-                Err(error) => eprintln!("the drafts cannot be read: {error}"),
-            }
+            let _ = tick().await;
             let _ = tokio::time::timeout(Duration::from_millis(500), stop.cancelled()).await;
         }
+        // Nothing is sent any more; what could not be written down is tried once again.
+        let _ = tick().await;
     }
 
-    /// Sends what is due now.
-    pub(crate) async fn send_due(&self) -> sqlx::Result<Vec<Told>> {
-        let mut told = Vec::new();
-        while let Some(draft) = self.drafts.take(&self.claim, Timestamp::now()).await? {
+    /// Sends what is due now, draft by draft until it is told to stop, and tells what became of each.
+    pub(crate) async fn send_due(&self, stop: &CancellationToken, mut tell: impl FnMut(&Told)) -> sqlx::Result<()> {
+        let mut unsettled = self.unsettled.lock().await;
+        loop {
+            while let Some(told) = unsettled.last() {
+                self.drafts.settle(&told.0, &self.claim, &told.1).await?;
+                tell(told);
+                unsettled.pop();
+            }
+            if stop.is_cancelled() {
+                return Ok(());
+            }
+            let Some(draft) = self.drafts.take(&self.claim, Timestamp::now()).await? else { return Ok(()) };
             let outcome = self.outcome(&draft, self.send(&draft).await);
-            self.drafts.settle(&draft, &self.claim, &outcome).await?;
-            told.push(Told(draft, outcome));
+            unsettled.push(Told(draft, outcome));
         }
-        Ok(told)
     }
 
     async fn send(&self, draft: &Kept) -> Result<ToolResponse, AgentError> {
@@ -71,7 +85,8 @@ impl Outbox {
     fn outcome(&self, draft: &Kept, response: Result<ToolResponse, AgentError>) -> Outcome {
         let response = match response {
             Ok(response) => response,
-            Err(AgentError { kind: AgentErrorKind::StoreDown(why), .. }) => return self.again(draft, why),
+            // Nothing was sent.
+            Err(error) if passes(&error.kind) => return self.again(draft, error.to_string()),
             Err(error) => return Outcome::Failed(error.to_string()),
         };
         match response.error() {
@@ -89,6 +104,15 @@ impl Outbox {
             Some(due) => Outcome::Again { due, why },
             None => Outcome::Failed(format!("given up after {} attempts: {why}", draft.attempts)),
         }
+    }
+}
+
+/// Whether the same call may work later, without anybody changing a record.
+fn passes(kind: &AgentErrorKind) -> bool {
+    match kind {
+        AgentErrorKind::StoreDown(_) | AgentErrorKind::NoSession(_) => true,
+        AgentErrorKind::Failed(error) => matches!(error.kind(), ErrorKind::Transient | ErrorKind::RateLimit),
+        _ => false,
     }
 }
 

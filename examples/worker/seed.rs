@@ -4,8 +4,13 @@ use super::calendar;
 use super::email::server::{self, Mailbox};
 use super::worker::{Failure, Worker};
 use serde_json::{Value, json};
+use sqlx::ConnectOptions;
+use sqlx::sqlite::SqliteConnectOptions;
 use std::env;
-use tool_core::agents::{AgentToolStore, RecordWrite};
+use std::path::Path;
+use std::time::Duration;
+use tool_core::AgentError;
+use tool_core::agents::{AgentErrorKind, AgentStoreError, AgentToolStore, AgentTools, RecordWrite};
 
 /// Where the agents' servers are: as the environment says, or inside this example.
 pub(crate) struct Addresses {
@@ -44,28 +49,44 @@ impl Addresses {
     }
 }
 
-/// The agents of the first run.
-pub(crate) async fn plant(worker: &Worker, addresses: &Addresses) -> Result<(), Failure> {
-    let agents = &worker.agents;
-    let calendar = |own: Value| merged(&addresses.calendar, &own);
-    let email = |from: &str| merged(&addresses.email, &json!({"from_email": from}));
-
-    let alice = agents.add("alice", "google_calendar").config(calendar(json!({"calendar_id": "primary"})));
-    alice.secrets(addresses.calendar_secrets.clone()).save().await?;
-    let alice = agents.add("alice", "email").config(email("alice@example.com"));
-    alice.secrets(addresses.email_secrets.clone()).save().await?;
-
+/// Makes the agents of the first run, those that an earlier one was killed before it made too. False where all were made
+/// once: what a person removed since stays removed.
+pub(crate) async fn plant(worker: &Worker, db: &Path) -> Result<bool, Failure> {
+    let mut marks = SqliteConnectOptions::new().filename(db).busy_timeout(Duration::from_secs(10)).connect().await?;
+    sqlx::query("CREATE TABLE IF NOT EXISTS worker_seeded (done INTEGER PRIMARY KEY)").execute(&mut marks).await?;
+    if sqlx::query("SELECT done FROM worker_seeded").fetch_optional(&mut marks).await?.is_some() {
+        return Ok(false);
+    }
+    let (agents, addresses) = (&worker.agents, &worker.addresses);
+    let calendar = |agent| {
+        let config = merged(&addresses.calendar, &json!({"calendar_id": "primary"}));
+        agents.add(agent, "google_calendar").config(config).secrets(addresses.calendar_secrets.clone())
+    };
+    let email = |agent| {
+        let config = merged(&addresses.email, &json!({"from_email": format!("{agent}@example.com")}));
+        agents.add(agent, "email").config(config).secrets(addresses.email_secrets.clone())
+    };
+    absent(calendar("alice").save().await)?;
+    absent(email("alice").save().await)?;
     // Bob reads his calendar and makes no events; his e-mail is switched off.
-    let bob = agents.add("bob", "google_calendar").config(calendar(json!({"calendar_id": "primary"})));
-    bob.secrets(addresses.calendar_secrets.clone()).disable_action("create_event").save().await?;
-    let bob = agents.add("bob", "email").config(email("bob@example.com"));
-    bob.secrets(addresses.email_secrets.clone()).enabled(false).save().await?;
-
+    absent(calendar("bob").disable_action("create_event").save().await)?;
+    absent(email("bob").enabled(false).save().await)?;
     // Carol has a toolset that this program does not link: another program wrote that row.
-    let carol = agents.add("carol", "email").config(email("carol@example.com"));
-    carol.secrets(addresses.email_secrets.clone()).save().await?;
-    worker.store.write(&RecordWrite::new("carol", "crm", json!({"region": "north"}))).await?;
-    Ok(())
+    absent(email("carol").save().await)?;
+    match worker.store.write(&RecordWrite::new("carol", "crm", json!({"region": "north"}))).await {
+        Ok(_) | Err(AgentStoreError::Conflict { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
+    sqlx::query("INSERT OR IGNORE INTO worker_seeded VALUES (1)").execute(&mut marks).await?;
+    Ok(true)
+}
+
+/// A record that is there already stays as it is: a run that was killed made it, or one at the same time.
+fn absent(added: Result<AgentTools, AgentError>) -> Result<(), AgentError> {
+    match added {
+        Ok(_) | Err(AgentError { kind: AgentErrorKind::Conflict { .. }, .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Records of those agents that name a server on this machine are given the one of this run: it has another port.

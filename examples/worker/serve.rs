@@ -43,27 +43,38 @@ pub(crate) async fn run(worker: &Worker) -> Result<(), Failure> {
         let stop = stop.clone();
         async move { outbox.run(stop).await }
     });
+    let mut sessions = HashMap::new();
     let served = tokio::select! {
-        served = answer_lines(worker) => served,
+        served = answer_lines(worker, &mut sessions) => served,
         _ = tokio::signal::ctrl_c() => Ok(()),
     };
     stop.cancel();
-    sending.await?;
+    let abort = sending.abort_handle();
+    let ended = async {
+        for session in sessions.into_values() {
+            session.end().await;
+        }
+        sending.await
+    };
+    tokio::select! {
+        ended = ended => ended?,
+        // Who cannot wait for the draft that is being sent: the next worker says that it may have gone out.
+        _ = tokio::signal::ctrl_c() => {
+            abort.abort();
+            return Err("interrupted while it ended".into());
+        }
+    }
     served
 }
 
-async fn answer_lines(worker: &Worker) -> Result<(), Failure> {
-    let mut sessions = HashMap::new();
+async fn answer_lines(worker: &Worker, sessions: &mut HashMap<String, Session>) -> Result<(), Failure> {
     let mut lines = lines();
     while let Some(line) = lines.recv().await {
         let answer = match serde_json::from_str(&line) {
-            Ok(line) => serve(worker, &mut sessions, line).await,
+            Ok(line) => serve(worker, sessions, line).await,
             Err(error) => json!({"error": format!("not understood: {error}")}),
         };
         writeln!(io::stdout(), "{answer}")?;
-    }
-    for session in sessions.into_values() {
-        session.end().await;
     }
     Ok(())
 }

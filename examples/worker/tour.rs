@@ -7,8 +7,8 @@ use super::{errors, seed};
 use serde_json::json;
 use std::io::{self, Write};
 use std::time::Duration;
-use tool_core::ToolCall;
 use tool_core::jiff::{Timestamp, ToSpan};
+use tool_core::{CancellationToken, ToolCall};
 
 pub(crate) async fn run(worker: &Worker) -> Result<(), Failure> {
     worker.point_to_stand_ins().await?;
@@ -96,11 +96,11 @@ async fn change(worker: &Worker) -> Result<(), Failure> {
 }
 
 async fn deliver(worker: &Worker, outbox: &Outbox) -> Result<(), Failure> {
-    let mut sent = outbox.send_due().await?;
+    let mut sent = Vec::new();
     // It is due a second after it was scheduled.
     while sent.is_empty() {
+        outbox.send_due(&CancellationToken::new(), |told| sent.push(told.to_string())).await?;
         tokio::time::sleep(Duration::from_millis(100)).await;
-        sent = outbox.send_due().await?;
     }
     for told in sent {
         say!("{told}");

@@ -21,7 +21,7 @@ pub(crate) struct Worker {
     pub(crate) clients: OAuth2Clients,
     /// What the mail server inside the example took, where that is the one.
     pub(crate) mailbox: Option<Mailbox>,
-    addresses: Addresses,
+    pub(crate) addresses: Addresses,
 }
 
 impl Worker {
@@ -34,8 +34,7 @@ impl Worker {
         let agents = agents.oauth2(clients.clone()).each_session(move |open| open.user_data(shared.clone())).build()?;
         let (addresses, mailbox) = Addresses::find().await?;
         let worker = Self { agents, store, drafts, clients, mailbox, addresses };
-        if worker.agents.agents(None, 1).await?.is_empty() {
-            seed::plant(&worker, &worker.addresses).await?;
+        if seed::plant(&worker, db).await? {
             eprintln!("made the database {}, with the agents alice, bob and carol", db.display());
         } else {
             eprintln!("the database {} is there already", db.display());

@@ -105,6 +105,24 @@ fn a_draft_that_was_being_sent_at_a_kill_is_unknown_and_not_sent_twice() {
     assert!(ends.recv_timeout(Duration::ZERO).is_err());
 }
 
+#[cfg(unix)]
+#[test]
+fn an_interrupt_waits_for_the_draft_that_is_sent_and_a_second_one_does_not() {
+    let (port, ends) = silent_at_the_end();
+    let home = Home::with_mail_at(port);
+    let mut serving = home.serve();
+    serving.call("schedule_draft", draft("grace@example.org"));
+    serving.call("schedule_draft", draft("ada@example.org"));
+    let _held = ends.recv().unwrap();
+    serving.interrupt();
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(serving.is_running());
+    serving.interrupt();
+    assert!(!serving.ended_well());
+    // The second draft was not begun.
+    assert_eq!(states(&home), ["sending", "waiting"]);
+}
+
 #[test]
 fn a_draft_of_an_agent_that_may_no_longer_send_fails_and_says_why() {
     let home = Home::with_mail_at(9);

@@ -2,7 +2,8 @@
 
 use crate::support::Home;
 use serde_json::{Value, json};
-use tool_core::agents::Keyring;
+use tool_adapters::agents::SqliteStore;
+use tool_core::agents::{AgentToolStore, Keyring, RecordWrite};
 
 fn names(records: &[Value]) -> Vec<String> {
     records.iter().map(|record| format!("{}/{}", record["agent"], record["tool"]).replace('"', "")).collect()
@@ -26,6 +27,45 @@ fn the_first_run_makes_agents_and_the_second_leaves_them() {
     let said = String::from_utf8_lossy(&second.stderr);
     assert!(said.contains("is there already") && said.contains("no toolset of that name is registered"), "{said}");
     assert_eq!(home.json(&["list"])[0]["enabled"], false);
+}
+
+#[tokio::test]
+async fn what_a_person_removed_does_not_come_back() {
+    let home = Home::new();
+    let records = home.json(&["list"]);
+    let store = SqliteStore::open(home.database()).await.unwrap();
+    for record in &records {
+        let (agent, tool) = (record["agent"].as_str().unwrap(), record["tool"].as_str().unwrap());
+        let version = store.get(agent, tool).await.unwrap().unwrap().version;
+        store.remove(agent, tool, version).await.unwrap();
+    }
+    assert_eq!(home.json(&["list"]), Vec::<Value>::new());
+}
+
+#[tokio::test]
+async fn a_first_run_that_was_killed_half_way_is_ended_by_the_next() {
+    let home = Home::new();
+    // What it had made before it was killed.
+    let store = SqliteStore::open(home.database()).await.unwrap();
+    store.write(&RecordWrite::new("alice", "google_calendar", json!({"calendar_id": "hers"}))).await.unwrap();
+    drop(store);
+    let records = home.json(&["list"]);
+    let expected =
+        ["alice/email", "alice/google_calendar", "bob/email", "bob/google_calendar", "carol/crm", "carol/email"];
+    assert_eq!(names(&records), expected);
+    assert_eq!(records[1]["config"]["calendar_id"], "hers", "{records:?}");
+}
+
+#[test]
+fn first_runs_at_once_all_work() {
+    let home = Home::new();
+    std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..4).map(|_| scope.spawn(|| home.json(&["list"]))).collect();
+        for run in runs {
+            run.join().unwrap();
+        }
+    });
+    assert_eq!(home.json(&["list"]).len(), 6);
 }
 
 #[cfg(unix)]

@@ -133,6 +133,24 @@ impl Serving {
         self.errors.iter().collect::<Vec<_>>().join("\n") + &rest
     }
 
+    /// Ctrl-C.
+    #[cfg(unix)]
+    pub(crate) fn interrupt(&self) {
+        let status = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
+        assert!(status.unwrap().success());
+    }
+
+    /// Whether it ended well, once it did.
+    #[cfg(unix)]
+    pub(crate) fn ended_well(&mut self) -> bool {
+        self.child.wait().unwrap().success()
+    }
+
+    #[cfg(unix)]
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
     /// Ends it as nobody should.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();

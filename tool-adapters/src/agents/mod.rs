@@ -1,6 +1,6 @@
 //! The records of agents in a database: [`SqliteStore`] in a file, without a server; [`PostgresStore`] on a server.
 //!
-//! Both make their tables themselves, `agents` and `agent_tools`, and note it in a table of their own, so that they go
+//! Both make their tables themselves, `tool_agents` and `tool_agent_records`, and note it in a table of their own, so that they go
 //! with what a program has in the same database. The tables may be read and changed by hand and by other programs: a
 //! changed row gets a new version, and agents that are loaded next have it.
 

@@ -24,7 +24,7 @@ enum Kind {
 pub(super) struct Parsed {
     code: Option<Secret>,
     pub(super) state: Secret,
-    issuer: Option<String>,
+    pub(super) issuer: Option<String>,
     error: Option<String>,
     description: Option<String>,
 }
@@ -32,7 +32,6 @@ pub(super) struct Parsed {
 /// An answer that is no refusal.
 pub(super) struct Answered {
     pub(super) code: Secret,
-    pub(super) issuer: Option<String>,
 }
 
 impl Callback {
@@ -100,7 +99,7 @@ impl Parsed {
             return Err(OAuth2Error::denied(&error, self.description.as_deref()));
         }
         match self.code.filter(|code| !code.is_empty()) {
-            Some(code) => Ok(Answered { code, issuer: self.issuer }),
+            Some(code) => Ok(Answered { code }),
             None => Err(OAuth2Error::Callback("there is no `code` in it".into())),
         }
     }

@@ -1,3 +1,6 @@
+//! Tokens that people grant to toolsets: where a person agrees, how the code that comes back becomes tokens, and how those
+//! are kept good. Through the [`oauth2`](https://docs.rs/oauth2) crate, with PKCE (S256) always.
+//!
 #![doc = include_str!("oauth2.md")]
 
 mod callback;
@@ -87,12 +90,12 @@ impl OAuth2Clients {
         callback: impl Into<Callback>,
     ) -> Result<AgentTools, OAuth2Error> {
         let callback = callback.into().parsed()?;
-        let state = state::opened(agents, agent, callback.state.expose(), &self.0.used);
-        let callback = callback.answered()?;
-        let state = state?;
+        // Whoever sends a browser here may write anything beside a state that is none: nobody is told of it.
+        let state = state::opened(agents, agent, callback.state.expose(), &self.0.used)?;
         let grant = grant_of(agents, &state.tool)?;
         let client = self.of(&grant)?;
         client.check_issuer(callback.issuer.as_deref())?;
+        let callback = callback.answered()?;
         let tokens = exchange::code(client, &grant, &self.0.http, callback.code, state.verifier).await?;
         Ok(agents.connect(agent, &state.tool, tokens).await?)
     }

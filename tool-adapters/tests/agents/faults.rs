@@ -39,9 +39,9 @@ async fn a_file_that_is_none_of_sqlite_is_told() {
 async fn tables_of_another_program_or_of_a_newer_version_are_told() {
     for database in Database::all().await {
         if let Database::Postgres(schema) = &database {
-            schema.by_hand("CREATE TABLE agents (name text)").await.expect("made");
+            schema.by_hand("CREATE TABLE tool_agents (name text)").await.expect("made");
             down(PostgresStore::connect(&schema.url()).await, "already exists");
-            schema.by_hand("DROP TABLE agents").await.expect("dropped");
+            schema.by_hand("DROP TABLE tool_agents").await.expect("dropped");
         }
         database.driver().await.add("alice", "email").await;
         let newer = "INSERT INTO _tool_agents_migrations (version, description, success, checksum, execution_time)

@@ -66,7 +66,7 @@ async fn a_record_that_is_changed_by_hand_gets_a_new_version_and_its_agent_too()
         let mut version = driver.add_sealed("alice", "email", &sealed(1)).await;
         for change in CHANGES {
             let read = driver.get("alice", "email").await;
-            let sql = format!("UPDATE agent_tools SET {change} WHERE agent_id = 'alice' AND tool = 'email'");
+            let sql = format!("UPDATE tool_agent_records SET {change} WHERE agent_id = 'alice' AND tool = 'email'");
             database.by_hand(&sql).await.expect("it is changed");
             version += 1;
             let loaded = driver.load("alice").await;
@@ -82,22 +82,23 @@ async fn a_record_that_is_changed_by_hand_gets_a_new_version_and_its_agent_too()
 async fn records_that_are_made_moved_or_deleted_by_hand_are_told_by_versions() {
     for database in Database::all().await {
         let driver = database.driver().await;
-        let insert = "INSERT INTO agent_tools (agent_id, tool, config) VALUES ('alice', 'email', '{\"port\": 25}')";
+        let insert =
+            "INSERT INTO tool_agent_records (agent_id, tool, config) VALUES ('alice', 'email', '{\"port\": 25}')";
         database.by_hand(insert).await.expect("it is made");
         let made = driver.get("alice", "email").await;
         assert_eq!((made.version, made.enabled, made.config), (1, true, json!({"port": 25})));
 
-        database.by_hand("UPDATE agent_tools SET agent_id = 'bob'").await.expect("it is moved");
+        database.by_hand("UPDATE tool_agent_records SET agent_id = 'bob'").await.expect("it is moved");
         assert_eq!((driver.version("alice").await, driver.load("alice").await.tools.len()), (2, 0));
         assert_eq!((driver.version("bob").await, driver.get("bob", "email").await.version), (1, 1));
 
         driver.add("bob", "drive").await;
-        database.by_hand("UPDATE agent_tools SET enabled = NOT enabled").await.expect("all are changed");
+        database.by_hand("UPDATE tool_agent_records SET enabled = NOT enabled").await.expect("all are changed");
         let mut versions: Vec<_> = driver.load("bob").await.tools.iter().map(|record| record.version).collect();
         versions.sort_unstable();
         assert_eq!((driver.version("bob").await, versions), (4, vec![3, 4]));
 
-        database.by_hand("DELETE FROM agent_tools").await.expect("all are deleted");
+        database.by_hand("DELETE FROM tool_agent_records").await.expect("all are deleted");
         assert_eq!((driver.version("bob").await, driver.load("bob").await.tools.len()), (6, 0));
         assert_eq!(driver.add("bob", "email").await, 7);
     }
@@ -108,7 +109,7 @@ async fn what_is_put_in_the_place_of_a_record_has_a_new_version() {
     for database in Database::all().await {
         let driver = database.driver().await;
         driver.add("alice", "email").await;
-        let put = "INSERT INTO agent_tools (agent_id, tool, config) VALUES ('alice', 'email', '{\"port\": 1}')
+        let put = "INSERT INTO tool_agent_records (agent_id, tool, config) VALUES ('alice', 'email', '{\"port\": 1}')
             ON CONFLICT (agent_id, tool) DO UPDATE SET config = excluded.config";
         database.by_hand(put).await.expect("it is put");
         let first = driver.get("alice", "email").await;
@@ -117,7 +118,7 @@ async fn what_is_put_in_the_place_of_a_record_has_a_new_version() {
         let Database::Sqlite(_) = &database else { continue };
         for recursive in ["OFF", "ON"] {
             let before = driver.version("alice").await;
-            let replace = "INSERT OR REPLACE INTO agent_tools (agent_id, tool) VALUES ('alice', 'email')";
+            let replace = "INSERT OR REPLACE INTO tool_agent_records (agent_id, tool) VALUES ('alice', 'email')";
             let sql = format!("PRAGMA recursive_triggers = {recursive}; {replace}");
             database.by_hand(&sql).await.expect("it is replaced");
             let record = driver.get("alice", "email").await;
@@ -132,9 +133,20 @@ async fn versions_do_not_go_back_by_hand_either() {
         let driver = database.driver().await;
         driver.add("alice", "email").await;
         driver.set("alice", "email", json!({})).await;
-        database.by_hand("UPDATE agents SET version = 1").await.expect_err("it goes up only");
-        database.by_hand("DELETE FROM agents").await.expect_err("there are records");
+        database.by_hand("UPDATE tool_agents SET version = 1").await.expect_err("it goes up only");
+        database.by_hand("DELETE FROM tool_agents").await.expect_err("there are records");
         assert_eq!((driver.version("alice").await, driver.get("alice", "email").await.version), (2, 2));
+        // Nor where nothing but the version is left of an agent.
+        driver.remove("alice", "email").await;
+        let version = driver.version("alice").await;
+        database.by_hand("DELETE FROM tool_agents").await.expect_err("it would begin at 1 again");
+        database.by_hand("UPDATE tool_agents SET agent_id = 'bob'").await.expect_err("alice would begin at 1 again");
+        let other = match database {
+            Database::Sqlite(_) => "INSERT OR REPLACE INTO tool_agents (agent_id, version) VALUES ('alice', 1)",
+            Database::Postgres(_) => "TRUNCATE tool_agents CASCADE",
+        };
+        database.by_hand(other).await.expect_err("it would begin at 1 again");
+        assert_eq!(driver.add("alice", "email").await, version + 1);
     }
 }
 
@@ -150,7 +162,7 @@ async fn a_row_that_is_no_record_is_told_and_the_others_work() {
         driver.add("alice", "email").await;
         let more = if matches!(database, Database::Sqlite(_)) { &sqlite[..] } else { &[] };
         for change in both.iter().chain(more) {
-            let sql = format!("UPDATE agent_tools SET {change} WHERE tool = 'email'");
+            let sql = format!("UPDATE tool_agent_records SET {change} WHERE tool = 'email'");
             database.by_hand(&sql).await.expect("it is changed");
             let loaded = driver.0.load("alice").await.expect("the store loads");
             assert_eq!(loaded.tools, [driver.get("alice", "calendar").await], "{change}");
@@ -160,7 +172,7 @@ async fn a_row_that_is_no_record_is_told_and_the_others_work() {
             assert_eq!(error, AgentStoreError::Unreadable(row.why.clone()));
             assert!(!format!("{row:?} {error} {error:?}").contains("hunter2"), "{row:?} {error}");
             database
-                .by_hand("UPDATE agent_tools SET config = '{}', disabled_actions = '[]'")
+                .by_hand("UPDATE tool_agent_records SET config = '{}', disabled_actions = '[]'")
                 .await
                 .expect("it is mended");
             assert_eq!(driver.load("alice").await.tools.len(), 2);
@@ -175,10 +187,10 @@ async fn in_postgres_a_change_from_another_search_path_and_a_truncation_are_told
     driver.add("alice", "email").await;
     let name = schema.name();
     schema
-        .by_hand(&format!("SET search_path TO pg_catalog; UPDATE {name}.agent_tools SET enabled = false"))
+        .by_hand(&format!("SET search_path TO pg_catalog; UPDATE {name}.tool_agent_records SET enabled = false"))
         .await
         .expect("changed");
     assert_eq!((driver.version("alice").await, driver.get("alice", "email").await.version), (2, 2));
-    schema.by_hand("TRUNCATE agent_tools").await.expect("emptied");
+    schema.by_hand("TRUNCATE tool_agent_records").await.expect("emptied");
     assert_eq!((driver.version("alice").await, driver.load("alice").await.tools.len()), (3, 0));
 }

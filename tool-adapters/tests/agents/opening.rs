@@ -25,26 +25,32 @@ async fn many_that_open_a_new_store_at_once_share_it() {
     }
 }
 
-/// A program's migrations, with numbers of its own.
+/// A program's migrations, with numbers of its own. Its tables have the names that one thinks of first.
 fn migrator() -> Migrator {
-    let sql = "CREATE TABLE customers (name text)".into_sql_str();
-    Migrator::with_migrations(vec![Migration::new(1, "customers".into(), MigrationType::Simple, sql, false)])
+    let sql = "CREATE TABLE agents (name text); CREATE TABLE agent_tools (name text)".into_sql_str();
+    Migrator::with_migrations(vec![Migration::new(1, "agents".into(), MigrationType::Simple, sql, false)])
 }
 
 #[tokio::test]
-async fn a_programs_own_migrations_and_connections_go_with_the_stores() {
+async fn a_programs_own_tables_called_agents_and_its_migrations_go_with_the_stores() {
+    const PUT: &str = "INSERT INTO agents VALUES ('ada'); INSERT INTO agent_tools VALUES ('drill')";
+    const COUNT: &str = "SELECT count(*) FROM agents, agent_tools";
     let place = tempfile::tempdir().expect("a folder");
     let url = format!("sqlite:{}?mode=rwc", place.path().join("program.db").display());
     let pool = sqlx::SqlitePool::connect(&url).await.expect("it opens");
-    for _ in 0..2 {
+    for rows in [1, 4] {
         migrator().run(&pool).await.expect("its tables are made");
         check(SqliteStore::from_pool(pool.clone()).await.expect("it opens")).await;
+        sqlx::raw_sql(PUT).execute(&pool).await.expect("its tables are its own");
+        assert_eq!(sqlx::query_scalar::<_, i64>(COUNT).fetch_one(&pool).await.expect("they are"), rows);
     }
     let Some(schema) = Schema::on_server().await else { return };
     let pool = sqlx::PgPool::connect(&schema.url()).await.expect("the server answers");
-    for _ in 0..2 {
+    for rows in [1, 4] {
         migrator().run(&pool).await.expect("its tables are made");
         check(PostgresStore::from_pool(pool.clone()).await.expect("it opens")).await;
+        sqlx::raw_sql(PUT).execute(&pool).await.expect("its tables are its own");
+        assert_eq!(sqlx::query_scalar::<_, i64>(COUNT).fetch_one(&pool).await.expect("they are"), rows);
     }
 }
 

@@ -165,6 +165,32 @@ async fn a_refusal_is_told_in_the_providers_words_made_harmless() {
     let query = format!("error=access_denied&error_description=no%1b[2J+way&state={}", begun.state.expose());
     let error = clients.complete(&agents, "alice", query).await.expect_err("denied");
     assert_eq!(error.to_string(), "the provider said no: access_denied (no\\u{1b}[2J way)");
-    let long = clients.complete(&agents, "alice", format!("error={}", "e".repeat(5000))).await.expect_err("denied");
+    let (clients, agents, begun) = self::begun().await;
+    let query = format!("error={}&state={}", "e".repeat(5000), begun.state.expose());
+    let long = clients.complete(&agents, "alice", query).await.expect_err("denied");
     assert!(long.to_string().len() < 300);
+}
+
+// Anybody can send a browser here with words of his own.
+#[tokio::test]
+async fn a_refusal_without_a_state_that_was_made_here_is_not_told_in_its_own_words() {
+    let (clients, agents, begun) = begun().await;
+    for state in [String::new(), "&state=made.up".into(), format!("&state={}x", begun.state.expose())] {
+        let query = format!("error=access_denied&error_description=call+0900+123{state}");
+        let error = clients.complete(&agents, "alice", query).await.expect_err("no state");
+        assert_eq!(error, OAuth2Error::ForgedState);
+    }
+}
+
+// RFC 9207: an error names its issuer too.
+#[tokio::test]
+async fn a_refusal_of_another_issuer_is_not_told_in_its_own_words() {
+    let client = OAuth2Client::new("id", "http://127.0.0.1:9/callback").issuer("https://right.example");
+    let clients = OAuth2Clients::new().client("misbehaving", client);
+    let agents = agents(MemoryAgentToolStore::new(), &clients);
+    record(&agents, "alice", "edge").await;
+    let begun = clients.begin(&agents, "alice", "edge").await.expect("begun");
+    let query = format!("error=access_denied&iss=https://wrong.example&state={}", begun.state.expose());
+    let error = clients.complete(&agents, "alice", query).await.expect_err("another's");
+    assert!(!matches!(error, OAuth2Error::Denied { .. }), "{error:?}");
 }

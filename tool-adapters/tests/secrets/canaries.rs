@@ -43,6 +43,8 @@ fn keys() -> Keyring {
     Keyring::parse(&format!("{}\n{}", line("new", &KEY), line("old", &OLD_KEY))).expect("keys")
 }
 
+/// The one sink that is not looked through: the process's panic hook, which has a panic's own words before anybody can
+/// catch them. docs/secrets.md says so.
 fn quiet() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -61,6 +63,8 @@ fn secrets() -> serde_json::Value {
 }
 
 const WAYS: [&str; 7] = ["fine", "fails", "fails internally", "panics", "setup fails", "setup panics", "also fine"];
+
+const ACTIONS: [&str; 6] = ["open_door", "break_door", "tell_all", "blow_up", "blow_up_at_once", "ask"];
 
 async fn agents(folder: &Path) -> (Agents, SqliteStore) {
     let store = SqliteStore::open(folder.join("agents.db")).await.expect("opens");
@@ -125,14 +129,14 @@ async fn calls(agents: &Agents, sinks: &mut Sinks) {
         sinks.debug("executors", &executor);
         sinks.debug("agents that are loaded", &loaded);
         sinks.debug("tool contexts", loaded.tools());
-        for action in ["open_door", "break_door", "blow_up", "ask", "nothing"] {
+        for action in ACTIONS.into_iter().chain(["nothing"]) {
             match executor.run_tool_action("vault", action, "{}").await {
                 Ok(response) => told(&response, sinks),
                 Err(error) => sinks.error("actions", &error),
             }
         }
         let session = executor.session(way, Mode::Text).await.expect("loads").await.expect("opens");
-        for action in ["open_door", "break_door", "blow_up", "ask"] {
+        for action in ACTIONS {
             let arguments = json!({"password": PASSWORD}).to_string();
             let response = session
                 .call(ToolCall::new(action, action, if action == "open_door" { &arguments } else { "{}" }))

@@ -1,5 +1,7 @@
 //! A toolset full of secrets, which fails in every way that tells of them.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -81,14 +83,29 @@ impl Vault {
     /// Break with all that the toolset has in the error.
     #[tool]
     fn break_door(&self) -> Result<u8, Foreign> {
-        let Secrets { api_key, access_token, .. } = &self.secrets;
-        Err(Foreign(format!("{api_key:?} {access_token:?}")))
+        let Secrets { api_key, password, access_token } = &self.secrets;
+        Err(Foreign(format!("{api_key:?} {access_token:?} {} {password}", api_key.expose())))
+    }
+
+    /// Tell the model all of it.
+    #[tool]
+    async fn tell_all(&self) -> Result<u8, ToolError> {
+        let Secrets { api_key, password, access_token } = &self.secrets;
+        let basic = STANDARD.encode(format!("ada:{}", api_key.expose()));
+        let (api_key, token) = (api_key.expose(), access_token.get().await?);
+        Err(ToolError::auth(format!("no door for {api_key}, {password:?}, {} and Basic {basic}", token.expose())))
     }
 
     /// Panic with it.
     #[tool]
     async fn blow_up(&self) -> u8 {
-        panic!("provoked: {:?}", self.secrets.api_key)
+        panic!("provoked: {:?} {}", self.secrets.api_key, self.secrets.api_key.expose())
+    }
+
+    /// Panic with it before anything is waited for.
+    #[tool]
+    fn blow_up_at_once(&self) -> u8 {
+        panic!("provoked: {}", self.secrets.password)
     }
 
     /// Wait for a person.

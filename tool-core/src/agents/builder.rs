@@ -140,6 +140,7 @@ impl AgentsBuilder {
             slots: Slots::new(self.cached),
             waiting: Waiting::default(),
             tasks: TaskTracker::new(),
+            closing: tokio::sync::Mutex::default(),
         })))
     }
 }

@@ -70,10 +70,17 @@ impl Live {
         let opened = &instance.opened;
         let actions = opened.function_tools().iter().map(|tool| tool.name().to_owned()).collect();
         let tools = opened.flatten().filter(|tool| !(tool.is_function_tool() && disabled.contains(tool.id())));
+        let scrubbed = |tool| match tool {
+            Tool::Function(tool) => {
+                let scrub = Arc::clone(&instance.scrub);
+                Tool::Function(tool.scrubbed_by(Arc::new(move |error| scrub.error(error))))
+            }
+            other => other,
+        };
         let toolset = Arc::new(Offered {
             id: instance.tool.clone(),
             of: opened.toolsets().first().cloned(),
-            tools: tools.collect(),
+            tools: tools.map(scrubbed).collect(),
         });
         Self { instance, toolset, actions, failures, copied }
     }

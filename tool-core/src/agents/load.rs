@@ -14,6 +14,8 @@ use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::OwnedMutexGuard;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 use tracing::Instrument;
 
@@ -43,26 +45,56 @@ pub(super) async fn load(shared: &Arc<Shared>, agent: &Arc<str>) -> Result<Arc<L
         return Ok(Arc::new(assemble(shared, agent, 0, Vec::new(), None)));
     }
     let slot = known.unwrap_or_else(|| shared.slots.slot(agent));
+    if let Some(loaded) = slot.loaded().filter(|loaded| loaded.version == version && loaded.works()) {
+        // What works need not wait for what does not, which may take its time to fail again.
+        slot.checked();
+        if let Ok(turn) = Arc::clone(&slot.loading).try_lock_owned()
+            && up_to_date(&slot).is_none()
+        {
+            drop(begin(shared, agent, &slot, turn, Retry::Failed));
+        }
+        return Ok(loaded);
+    }
     let turn = Arc::clone(&slot.loading).lock_owned().await;
     if let Some(outcome) = slot.since(begun).or_else(|| up_to_date(&slot).map(Ok)) {
         return outcome;
     }
-    // In a task of its own: whoever stops waiting leaves nothing half done.
-    let (to_load, agent_id) = (Arc::clone(shared), Arc::clone(agent));
+    begin(shared, agent, &slot, turn, Retry::Tokens).await.unwrap_or_else(|_| {
+        let stopped = ToolError::internal("the tokio runtime stopped while it was loaded");
+        Err(AgentError::new(agent, "", AgentErrorKind::Failed(stopped)))
+    })
+}
+
+/// What a load tries again of what has not changed.
+#[derive(Clone, Copy, PartialEq)]
+enum Retry {
+    /// Tokens that are no longer good.
+    Tokens,
+    /// What failed too, which may take long: nobody waits for it.
+    Failed,
+}
+
+type Outcome = Result<Arc<LoadedAgent>, AgentError>;
+
+/// Begins a load in a task of its own: whoever stops waiting leaves nothing half done.
+fn begin(
+    shared: &Arc<Shared>,
+    agent: &Arc<str>,
+    slot: &Arc<Slot>,
+    turn: OwnedMutexGuard<()>,
+    retry: Retry,
+) -> JoinHandle<Outcome> {
+    let (to_load, agent_id, slot) = (Arc::clone(shared), Arc::clone(agent), Arc::clone(slot));
+    slot.begin();
     let loading = async move {
         let _turn = turn;
-        slot.begin();
-        let outcome = AssertUnwindSafe(anew(&to_load, &agent_id, &slot)).catch_unwind().await;
+        let outcome = AssertUnwindSafe(anew(&to_load, &agent_id, &slot, retry)).catch_unwind().await;
         let broke = || AgentErrorKind::Failed(ToolError::internal("loading it panicked"));
         let outcome = outcome.unwrap_or_else(|_| Err(AgentError::new(&agent_id, "", broke())));
         slot.end(&outcome);
         outcome
     };
-    let loading = shared.tasks.spawn(loading.in_current_span());
-    loading.await.unwrap_or_else(|_| {
-        let stopped = ToolError::internal("the tokio runtime stopped while it was loaded");
-        Err(AgentError::new(agent, "", AgentErrorKind::Failed(stopped)))
-    })
+    shared.tasks.spawn(loading.in_current_span())
 }
 
 /// Asks the store, but not for long.
@@ -78,14 +110,15 @@ async fn asked<T>(agent: &str, operation: impl Future<Output = Result<T, AgentSt
 }
 
 /// Makes the agent of its records as they are now.
-async fn anew(shared: &Arc<Shared>, agent: &Arc<str>, slot: &Slot) -> Result<Arc<LoadedAgent>, AgentError> {
+async fn anew(shared: &Arc<Shared>, agent: &Arc<str>, slot: &Slot, retry: Retry) -> Outcome {
     let before = slot.loaded();
     let before = before.as_deref();
     // Before the records are read, so that the new tokens are among them.
     let outdated = outdated(shared, before).await;
     let AgentRecords { version, tools, unreadable } = asked(agent, async { shared.store.load(agent).await }).await?;
     let changed = before.is_none_or(|before| before.version != version);
-    let retry = changed || before.and_then(|before| before.retry_at).is_some_and(|at| at <= Instant::now());
+    let due = before.and_then(|before| before.retry_at).filter(|at| *at <= Instant::now());
+    let retry = changed || (retry == Retry::Failed && due.is_some());
     let had = before.into_iter().flat_map(|before| &before.pieces);
     let had = had.filter(|piece| !outdated.contains(&piece.tool.as_str()) && stays(piece, changed, retry));
     let had = had.map(|piece| (piece.tool.as_str(), piece)).collect::<HashMap<_, _>>();
@@ -106,26 +139,27 @@ async fn anew(shared: &Arc<Shared>, agent: &Arc<str>, slot: &Slot) -> Result<Arc
         state: State::Failed(AgentErrorKind::Unreadable(row.why)),
     }));
     pieces.sort_by(|a, b| a.tool.cmp(&b.tool));
-    let loaded = assemble(shared, agent, version, pieces, before);
+    let mut loaded = assemble(shared, agent, version, pieces, before);
+    if let (Some(due), false) = (due, retry) {
+        loaded.retry_at = loaded.retry_at.and(Some(due));
+    }
     tell(&loaded, before);
     Ok(Arc::new(loaded))
 }
 
 /// The toolsets that hold a copy of a token in whose place there is another now, or nothing good.
 async fn outdated<'a>(shared: &Shared, before: Option<&'a LoadedAgent>) -> Vec<&'a str> {
-    let (now, mut outdated) = (Instant::now(), Vec::new());
-    let Some(before) = before else { return outdated };
-    for piece in &before.pieces {
-        let copied = piece.live().and_then(|live| live.copied.as_ref());
-        if let Some(grant) = copied.filter(|_| before.is_stale(piece, shared.settings.retry_failed, now)) {
+    let Some(before) = before else { return Vec::new() };
+    let (now, settings) = (Instant::now(), &shared.settings);
+    let asked =
+        before.pieces.iter().filter(|piece| before.is_stale(piece, settings.retry_failed, now)).map(async |piece| {
+            let grant = piece.live().and_then(|live| live.copied.as_ref())?;
             let expires = grant.expires_at();
+            let refreshed = timeout(settings.setup_within, grant.token()).await.is_ok_and(|token| token.is_ok());
             // What it has may be good a little longer where there is no new one yet.
-            if grant.token().await.is_err() || grant.expires_at() != expires {
-                outdated.push(piece.tool.as_str());
-            }
-        }
-    }
-    outdated
+            (!refreshed || grant.expires_at() != expires).then_some(piece.tool.as_str())
+        });
+    join_all(asked).await.into_iter().flatten().collect()
 }
 
 /// Whether a piece may stay as it is where its record has not changed.

@@ -55,7 +55,9 @@ impl LoadedAgent {
 
     /// The tools: those that every agent has, then those of the agent's toolsets, by the toolsets' names.
     ///
-    /// The toolsets stay open for as long as this context is held, or one that was made of it.
+    /// The toolsets stay open for as long as this context is held, or one that was made of it; in a session, until it
+    /// ends. A session holds them for itself alone: a clone of [`Session::tools`](crate::Session::tools) does not keep
+    /// them open any longer.
     pub fn tools(&self) -> &ToolContext {
         &self.tools
     }
@@ -75,6 +77,12 @@ impl LoadedAgent {
     pub(super) fn is_due(&self, retry: Duration) -> bool {
         let now = Instant::now();
         self.retry_at.is_some_and(|at| at <= now) || self.pieces.iter().any(|piece| self.is_stale(piece, retry, now))
+    }
+
+    /// Whether what is in it can be used: no toolset has a copy of a token that has expired.
+    pub(super) fn works(&self) -> bool {
+        let mut copied = self.pieces.iter().filter_map(|piece| piece.live()?.copied.as_deref());
+        !copied.any(has_expired)
     }
 
     /// Whether a toolset has a copy of a token that is no longer good, or was last refreshed in vain a while ago.

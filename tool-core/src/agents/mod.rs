@@ -78,6 +78,8 @@ struct Shared {
     waiting: Waiting,
     /// Agents that are being loaded, toolsets that are being closed.
     tasks: TaskTracker,
+    /// Held by the one who waits for them: whoever opened the tracker again would leave another waiting for ever.
+    closing: tokio::sync::Mutex<()>,
 }
 
 /// What is done with each session before it opens.
@@ -120,6 +122,7 @@ impl Agents {
     pub async fn close(&self) {
         self.0.waiting.clear().await;
         self.0.slots.clear();
+        let _alone = self.0.closing.lock().await;
         self.0.tasks.close();
         self.0.tasks.wait().await;
         self.0.tasks.reopen();

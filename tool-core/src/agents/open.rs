@@ -82,14 +82,17 @@ async fn configured(
     let Scrub { secrets, grant } = scrub;
     let Some(grant) = grant else { return Ok((configure(secrets.clone()).await?, None)) };
     let with_grant = |secrets: SecretDocument| secrets.with_grant(Arc::clone(grant) as Arc<dyn TokenSource>);
-    let mut toolset = configure(with_grant(secrets.clone())).await?;
-    if !grant.taken() && grant.is_due() {
-        // It has a copy of a token that is no longer good, or not for long.
-        grant.token().await.map_err(ConfigureError::Failed)?;
-        toolset = configure(with_grant(grant.document(secrets))).await?;
+    let mut configured = configure(with_grant(secrets.clone())).await;
+    // Other settings would not fit with another token either.
+    let judged = matches!(configured, Ok(_) | Err(ConfigureError::Failed(_)));
+    if judged && !grant.taken() && grant.is_due() {
+        // It has a copy of a token that is no longer good, or not for long; or was refused for it, where it tried it.
+        let refreshed = timeout(within, grant.token()).await;
+        refreshed.unwrap_or_else(|_| Err(late("the refresh of its token", within))).map_err(ConfigureError::Failed)?;
+        configured = configure(with_grant(grant.document(secrets))).await;
     }
     let copied = (!grant.taken()).then(|| Arc::clone(grant));
-    Ok((toolset, copied))
+    Ok((configured?, copied))
 }
 
 fn late(what: &str, within: Duration) -> ToolError {

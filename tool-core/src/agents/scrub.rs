@@ -1,7 +1,7 @@
 //! Taking a record's secrets out of what its toolset says.
 
-use super::AgentErrorKind;
 use super::grant::Grant;
+use super::{AgentErrorKind, Tokens};
 use crate::arguments::Problem;
 use crate::configure::{ConfigureError, SecretDocument};
 use crate::response::ToolError;
@@ -16,11 +16,9 @@ pub(super) struct Scrub {
 impl Scrub {
     /// The error without them.
     pub(super) fn error(&self, error: ToolError) -> ToolError {
-        let error = self.secrets.scrubbed(error);
-        match &self.grant {
-            Some(grant) => grant.document(&self.secrets).scrubbed(error),
-            None => error,
-        }
+        let Some(grant) = &self.grant else { return self.secrets.scrubbed(error) };
+        let error = Tokens::without_plain(&self.secrets).scrubbed(error);
+        Tokens::without_plain(&grant.document(&self.secrets)).scrubbed(error)
     }
 
     /// Why a toolset failed.

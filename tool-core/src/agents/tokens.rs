@@ -66,6 +66,16 @@ impl Tokens {
         Some(SecretDocument::from_value(Value::Object(members)))
     }
 
+    /// The secrets without what is none: when a token expires and what it is for may be told, in words that stand in
+    /// other sentences too.
+    pub(super) fn without_plain(secrets: &SecretDocument) -> SecretDocument {
+        let Some(Value::Object(mut members)) = secrets.with_value(Clone::clone) else { return secrets.clone() };
+        for name in [EXPIRES, SCOPE] {
+            set(&mut members, name, None);
+        }
+        SecretDocument::from_value(Value::Object(members))
+    }
+
     /// What a refresh leaves out stays what it was.
     pub(super) fn after(mut self, before: &Self) -> Self {
         self.refresh = self.refresh.filter(|token| !token.is_empty()).or_else(|| before.refresh.clone());

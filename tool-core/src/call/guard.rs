@@ -16,7 +16,7 @@ use std::task::{Context, Poll};
 #[inline]
 pub(crate) fn start<'a>(tool: &'a FunctionTool, call: Call<'a>) -> Started<'a> {
     let started = catch_unwind(AssertUnwindSafe(|| tool.0.handler.start(call)));
-    started.unwrap_or_else(|panic| Ok(Invocation::Done(panicked(tool.name(), panic))))
+    started.unwrap_or_else(|panic| Ok(Invocation::Done(panicked(tool, panic))))
 }
 
 /// Drives a tool to its end.
@@ -25,13 +25,13 @@ pub(crate) async fn settle<'a>(tool: &'a FunctionTool, mut invocation: Invocatio
     loop {
         match invocation {
             Invocation::Done(outcome) => return outcome,
-            Invocation::Later(future) => invocation = Guarded { tool: tool.name(), future: Some(future) }.await,
+            Invocation::Later(future) => invocation = Guarded { tool, future: Some(future) }.await,
         }
     }
 }
 
 struct Guarded<'a> {
-    tool: &'a str,
+    tool: &'a FunctionTool,
     future: Option<Pin<Box<dyn Future<Output = Invocation<'a>> + Send + 'a>>>,
 }
 
@@ -75,7 +75,7 @@ impl<'a> Future for Guarded<'a> {
 
 /// The outcome of a panic. Its text goes to the log only.
 #[cold]
-fn panicked(tool: &str, panic: Box<dyn Any + Send>) -> Outcome {
+fn panicked(tool: &FunctionTool, panic: Box<dyn Any + Send>) -> Outcome {
     let text = match panic.downcast::<String>() {
         Ok(text) => *text,
         Err(other) => match other.downcast::<&'static str>() {
@@ -87,8 +87,8 @@ fn panicked(tool: &str, panic: Box<dyn Any + Send>) -> Outcome {
             }
         },
     };
-    let text = Redaction::new().text(&text);
-    tracing::error!(tool = %tool.escape_debug(), panic = %text, "tool panicked");
+    let text = Redaction::new().text(tool.scrubbed(ToolError::internal(text)).message());
+    tracing::error!(tool = %tool.name().escape_debug(), panic = %text, "tool panicked");
     crate::trace::caught_panic();
     Err(ToolError::new(ErrorKind::Internal, MASKED, false).unexpected())
 }

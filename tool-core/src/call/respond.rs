@@ -108,7 +108,7 @@ impl Answer<'_> {
     #[cold]
     pub(crate) fn fail(self, error: ToolError) -> ToolResponse {
         let harmless = self.tool.definition().body.harmless();
-        let body = error.into_body(self.tool.name(), harmless);
+        let body = self.tool.scrubbed(error).into_body(self.tool.name(), harmless);
         let mut response = ToolResponse { body: Err(Box::new(body)), form: Form::Data, slim: self.slim() };
         self.intents(&mut response);
         response

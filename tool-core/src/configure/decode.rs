@@ -10,7 +10,7 @@ use serde_path_to_error::{Error, Path, Segment};
 /// The problem names the place, and says what the type says, without the texts that stand there.
 pub(super) fn settings<T: DeserializeOwned>(value: &Value) -> Result<T, Vec<Problem>> {
     read(value).map_err(|error| {
-        let why = Hidden::of(value, 1).removed_from(&error.inner().to_string());
+        let why = Hidden::of_settings(value).removed_from(&error.inner().to_string());
         vec![Problem::refused(pointer(error.path()), &why)]
     })
 }

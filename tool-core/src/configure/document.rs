@@ -17,9 +17,6 @@ pub struct SecretDocument {
     grant: Option<Arc<dyn TokenSource>>,
 }
 
-/// The characters from which on a secret text is taken out of messages: shorter ones stand in any sentence.
-const TELLING: usize = 4;
-
 impl SecretDocument {
     /// No secrets: `{}`.
     pub fn none() -> Self {
@@ -52,7 +49,7 @@ impl SecretDocument {
     /// A toolset's error without the secrets that its message may quote.
     pub(crate) fn scrubbed(&self, error: ToolError) -> ToolError {
         let Some(value) = self.parsed() else { return error };
-        let hidden = Hidden::of(&value, TELLING);
+        let hidden = Hidden::of_secrets(&value);
         error.reworded(|message| hidden.removed_from(&message))
     }
 

@@ -164,6 +164,14 @@ impl ToolsetMetadata {
         told(self.problems_of_secrets(&mut value, Unknown::Refused, self.takes_grant()))
     }
 
+    /// Every problem of secrets that are in a record and stay there. Names that the schema no longer has a place for do
+    /// no harm.
+    #[cfg(feature = "agents")]
+    pub(crate) fn check_kept_secrets(&self, secrets: &SecretDocument) -> Result<(), Vec<Problem>> {
+        let Some(mut value) = secrets.parsed() else { return Err(vec![no_json()]) };
+        told(self.problems_of_secrets(&mut value, Unknown::Ignored, self.takes_grant()))
+    }
+
     /// Reads settings that were stored: checked again, with their defaults filled in. Names that the schema no longer has
     /// a place for are left out.
     pub fn read_config<T: DeserializeOwned>(&self, config: &Value) -> Result<T, Vec<Problem>> {

@@ -1,22 +1,39 @@
 //! Values taken out of a message that may quote them.
 
 use serde_json::Value;
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 /// Texts that no message may show. Wiped when they go.
 pub(super) struct Hidden(Vec<String>);
 
 impl Hidden {
-    /// The texts and numbers of a value that have so many characters or more, as they stand there, as `{:?}` and JSON
-    /// write them, and as they stand in a URL.
-    pub(super) fn of(value: &Value, characters: usize) -> Self {
-        let mut texts = Vec::new();
-        collect(value, &mut |text| {
-            if text.chars().count() >= characters {
-                texts.extend([text.to_owned(), text.escape_debug().to_string(), percent_encoded(text)]);
+    /// The texts of settings: as they stand there, as `{:?}` and JSON write them, and as they stand in a URL. Numbers may
+    /// be shown.
+    pub(super) fn of_settings(settings: &Value) -> Self {
+        let mut forms = Vec::new();
+        collect(settings, &mut |text, is_text| {
+            if is_text {
+                forms.extend(plain_forms(text));
             }
         });
-        // The longest first, so that what is left of one does not show the rest of another.
+        Self::new(forms)
+    }
+
+    /// The texts and numbers of secrets that are long enough to tell something: shorter ones stand in any sentence. In
+    /// base64 too, by themselves and amid other text (`user:password`).
+    pub(super) fn of_secrets(secrets: &Value) -> Self {
+        let mut forms = Vec::new();
+        collect(secrets, &mut |text, _| {
+            if text.chars().count() >= TELLING {
+                forms.extend(plain_forms(text));
+                forms.extend(base64_forms(text));
+            }
+        });
+        Self::new(forms)
+    }
+
+    /// The longest first, so that what is left of one does not show the rest of another.
+    fn new(mut texts: Vec<String>) -> Self {
         texts.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         texts.dedup();
         Self(texts)
@@ -34,13 +51,17 @@ impl Hidden {
 }
 
 const MARK: &str = "[hidden]";
+/// The characters from which on a secret is taken out of messages.
+const TELLING: usize = 4;
 
-fn collect(value: &Value, found: &mut dyn FnMut(&str)) {
+/// The texts and numbers in a value, and which is a text.
+fn collect(value: &Value, found: &mut dyn FnMut(&str, bool)) {
     match value {
-        Value::String(text) => found(text),
+        Value::String(text) => found(text, true),
         Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
         Value::Object(members) => members.values().for_each(|member| collect(member, found)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        Value::Number(number) => found(&Zeroizing::new(number.to_string()), false),
+        Value::Null | Value::Bool(_) => {}
     }
 }
 
@@ -57,6 +78,10 @@ fn word_removed(message: &str, word: &str) -> String {
     shown
 }
 
+fn plain_forms(text: &str) -> [String; 3] {
+    [text.to_owned(), text.escape_debug().to_string(), percent_encoded(text)]
+}
+
 /// As it stands in the query or the user name of a URL.
 fn percent_encoded(text: &str) -> String {
     let encoded = |byte: u8| match byte {
@@ -64,6 +89,36 @@ fn percent_encoded(text: &str) -> String {
         other => format!("%{other:02X}"),
     };
     text.bytes().map(encoded).collect()
+}
+
+/// What stands in base64 wherever the text begins in what is encoded, in both alphabets. The characters that it shares
+/// with its neighbours are left out, and so are forms so short that they stand in other words.
+fn base64_forms(text: &str) -> Vec<String> {
+    let mut forms = Vec::new();
+    for before in 0..3_usize {
+        let mut bytes = Zeroizing::new(vec![0; before]);
+        bytes.extend_from_slice(text.as_bytes());
+        // At its end it may end what is encoded, or not.
+        let (first, bits) = ((before * 8).div_ceil(6), bytes.len() * 8);
+        for (alphabet, end) in [(STANDARD, 0), (STANDARD, 5), (URL, 0), (URL, 5)] {
+            forms.push(base64(&bytes, alphabet).take((bits + end) / 6).skip(first).collect::<String>());
+        }
+    }
+    forms.retain(|form| form.len() >= SHORTEST_BASE64);
+    forms
+}
+
+const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+const SHORTEST_BASE64: usize = 5;
+
+/// Without padding.
+fn base64<'a>(bytes: &'a [u8], alphabet: &'a [u8; 64]) -> impl Iterator<Item = char> + 'a {
+    bytes.chunks(3).flat_map(move |chunk| {
+        let bits = (0..3).fold(0_u32, |bits, at| bits << 8 | u32::from(chunk.get(at).copied().unwrap_or(0)));
+        let letter = move |at: usize| alphabet.get((bits >> (18 - 6 * at)) as usize & 63).map_or('A', |&it| it.into());
+        (0..=chunk.len()).map(letter)
+    })
 }
 
 impl Drop for Hidden {

@@ -1,10 +1,12 @@
 //! Putting a tool context together by hand.
 
 use super::freeze::Parts;
+#[cfg(feature = "agents")]
 use super::keep::{Keep, Kept};
 use super::{RegistryError, RegistryErrors, ToolContext};
 use crate::arguments::Coercions;
 use crate::tool::{FunctionTool, IntoTool, Tool};
+#[cfg(feature = "agents")]
 use std::sync::Arc;
 
 /// Makes a [`ToolContext`]. Nothing is checked before [`build`](Self::build), which tells every problem at once.

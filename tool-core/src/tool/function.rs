@@ -4,7 +4,7 @@ use super::{Definition, ToolDefinition};
 use crate::__private::{Call, Place, Started, ToolFacts, ToolSpec, Wrapper};
 use crate::call::Arguments;
 use crate::call::{self, Settings};
-use crate::response::ToolResponse;
+use crate::response::{ToolError, ToolResponse};
 use crate::run::RunContext;
 use serde_json::Value;
 use std::fmt;
@@ -19,6 +19,8 @@ pub(crate) struct Inner {
     pub(crate) definition: ToolDefinition,
     pub(crate) handler: Arc<dyn Handler>,
     pub(crate) visible: Option<Arc<Visible>>,
+    /// What its errors and panics go through before anybody sees them.
+    scrub: Option<Arc<Scrub>>,
     /// Where it comes from, for a tool that is as the macro made it.
     origin: Option<Origin>,
 }
@@ -36,6 +38,9 @@ struct Origin {
 
 /// Decides whether a run may see a tool.
 pub(crate) type Visible = dyn Fn(&RunContext) -> bool + Send + Sync;
+
+/// Takes out of an error what nobody may see.
+pub(crate) type Scrub = dyn Fn(ToolError) -> ToolError + Send + Sync;
 
 /// What starts a call.
 pub(crate) trait Handler: Send + Sync {
@@ -79,11 +84,11 @@ impl FunctionTool {
         let definition = ToolDefinition::of_facts(facts, defaults, prefix);
         let Place { file, line, path } = facts.place;
         let origin = Origin { instance, name: facts.name, file, line, path };
-        Self(Arc::new(Inner { definition, handler, visible: None, origin: Some(origin) }))
+        Self(Arc::new(Inner { definition, handler, visible: None, scrub: None, origin: Some(origin) }))
     }
 
     pub(crate) fn from_parts(definition: ToolDefinition, handler: Arc<dyn Handler>) -> Self {
-        Self(Arc::new(Inner { definition, handler, visible: None, origin: None }))
+        Self(Arc::new(Inner { definition, handler, visible: None, scrub: None, origin: None }))
     }
 
     /// What the model and the runtime know of it.
@@ -148,7 +153,25 @@ impl FunctionTool {
     }
 
     fn with(&self, definition: ToolDefinition, visible: Option<Arc<Visible>>) -> Self {
-        Self(Arc::new(Inner { definition, handler: Arc::clone(&self.0.handler), visible, origin: None }))
+        let (handler, scrub) = (Arc::clone(&self.0.handler), self.0.scrub.clone());
+        Self(Arc::new(Inner { definition, handler, visible, scrub, origin: None }))
+    }
+
+    /// The same tool, whose errors go through `scrub`. It stays the same instance.
+    #[cfg(feature = "agents")]
+    pub(crate) fn scrubbed_by(&self, scrub: Arc<Scrub>) -> Self {
+        let Inner { definition, handler, visible, origin, .. } = &*self.0;
+        let (definition, handler, visible) = (definition.clone(), Arc::clone(handler), visible.clone());
+        Self(Arc::new(Inner { definition, handler, visible, scrub: Some(scrub), origin: *origin }))
+    }
+
+    /// An error of it as it may be shown.
+    #[cold]
+    pub(crate) fn scrubbed(&self, error: ToolError) -> ToolError {
+        match &self.0.scrub {
+            Some(scrub) => scrub(error),
+            None => error,
+        }
     }
 
     /// Calls it outside any tool context, with the default limits.

@@ -2,6 +2,7 @@
 
 use crate::support::{Probe, agents, builder, give, kind, settle, touch};
 use std::time::Duration;
+use tokio::task::JoinHandle;
 use tool_core::agents::{Agents, MemoryAgentToolStore};
 use tool_core::{Confirm, ErrorKind, Policy, Runtime, ToolContext, ToolResponse};
 
@@ -10,10 +11,22 @@ fn careful() -> Probe {
 }
 
 async fn asked(agents: &Agents) -> (ToolResponse, String) {
-    let response = agents.executor("alice").run_tool_action("mail", "send", "{}").await.expect("an answer");
+    asked_for(agents, "{}").await
+}
+
+async fn asked_for(agents: &Agents, arguments: &str) -> (ToolResponse, String) {
+    let response = agents.executor("alice").run_tool_action("mail", "send", arguments).await.expect("an answer");
     assert_eq!(kind(&response), Some(ErrorKind::ConfirmationRequired));
     let token = response.meta().confirmation().expect("a token").token.clone();
     (response, token)
+}
+
+/// Agents whose tokens live for a minute.
+fn short_lived(mail: &Probe) -> Agents {
+    let nothing = ToolContext::builder().build().expect("nothing");
+    let policy = Policy::text().confirmation_lifetime(Duration::from_mins(1));
+    let runtime = Runtime::builder(nothing).policy(policy).build().expect("sound");
+    builder(MemoryAgentToolStore::new(), [mail]).runtime(runtime).build().expect("sound")
 }
 
 async fn open(agents: &Agents) -> u64 {
@@ -52,10 +65,7 @@ async fn a_denied_action_does_not_run_and_its_session_ends() {
 #[tokio::test(start_paused = true)]
 async fn what_nobody_decides_on_ends_when_its_token_does() {
     let mail = careful();
-    let nothing = ToolContext::builder().build().expect("nothing");
-    let policy = Policy::text().confirmation_lifetime(Duration::from_mins(1));
-    let runtime = Runtime::builder(nothing).policy(policy).build().expect("sound");
-    let agents = builder(MemoryAgentToolStore::new(), [&mail]).runtime(runtime).build().expect("sound");
+    let agents = short_lived(&mail);
     give(&agents, "alice", "mail").await;
     let (_, token) = asked(&agents).await;
     tokio::time::sleep(Duration::from_secs(59)).await;
@@ -65,6 +75,59 @@ async fn what_nobody_decides_on_ends_when_its_token_does() {
     assert_eq!(open(&agents).await, 0);
     assert_eq!(kind(&agents.executor("alice").approve(&token).await), Some(ErrorKind::NotFound));
     assert_eq!(mail.called.get(), 0);
+}
+
+/// Approves a call that takes a while, and waits until it runs.
+async fn running(agents: &Agents, mail: &Probe, token: &str) -> JoinHandle<ToolResponse> {
+    let (alice, token) = (agents.executor("alice"), token.to_owned());
+    let approved = tokio::spawn(async move { alice.approve(&token).await });
+    settle().await;
+    assert_eq!(mail.called.get(), 1);
+    approved
+}
+
+// R-C1: a double click, a webhook that is sent again.
+#[tokio::test(start_paused = true)]
+async fn a_second_word_on_an_action_that_runs_does_not_cancel_it() {
+    let mail = careful();
+    let agents = agents([&mail]);
+    give(&agents, "alice", "mail").await;
+    let (_, token) = asked_for(&agents, r#"{"seconds": 5}"#).await;
+    let approved = running(&agents, &mail, &token).await;
+    let alice = agents.executor("alice");
+    let id_alone = format!("{}x", &token[..token.len() - 1]);
+    for word in [&token, &id_alone] {
+        assert_eq!(kind(&alice.approve(word).await), Some(ErrorKind::NotFound));
+        assert_eq!(kind(&alice.deny(word).await), Some(ErrorKind::NotFound));
+    }
+    agents.close().await;
+    let response = approved.await.expect("no panic");
+    assert!(response.is_ok(), "{response:?}");
+    assert_eq!((mail.called.get(), open(&agents).await), (1, 0));
+}
+
+// R-C1
+#[tokio::test(start_paused = true)]
+async fn an_action_that_is_approved_just_before_its_token_expires_runs_to_its_end() {
+    let mail = careful();
+    let agents = short_lived(&mail);
+    give(&agents, "alice", "mail").await;
+    let (_, token) = asked_for(&agents, r#"{"seconds": 5}"#).await;
+    tokio::time::sleep(Duration::from_secs(58)).await;
+    let response = running(&agents, &mail, &token).await.await.expect("no panic");
+    assert!(response.is_ok(), "{response:?}");
+    assert_eq!((mail.called.get(), open(&agents).await), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_approval_that_nobody_waits_for_leaves_no_session_open() {
+    let mail = careful();
+    let agents = agents([&mail]);
+    give(&agents, "alice", "mail").await;
+    let (_, token) = asked_for(&agents, r#"{"seconds": 5}"#).await;
+    running(&agents, &mail, &token).await.abort();
+    settle().await;
+    assert_eq!(open(&agents).await, 0);
 }
 
 // R-C2

@@ -1,8 +1,10 @@
 //! Toolsets that hold the token of a grant.
 
-use crate::support::{Probe, agents, builder, failed, load, settle};
+use crate::support::{Plan, Probe, agents, builder, failed, load, settle};
 use serde_json::json;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tool_core::agents::{
     AgentErrorKind, AgentToolStore, MemoryAgentToolStore, RecordWrite, RefreshError, TokenRefresher, Tokens,
@@ -19,7 +21,30 @@ struct Secrets {
 }
 
 /// Gives a token of an hour, or nothing any more.
-struct Provider(Result<&'static str, ()>);
+#[derive(Clone)]
+struct Provider {
+    token: Option<&'static str>,
+    down: Arc<AtomicBool>,
+}
+
+impl Provider {
+    fn gives(token: &'static str) -> Self {
+        Self { token: Some(token), down: Arc::default() }
+    }
+
+    fn revokes() -> Self {
+        Self { token: None, down: Arc::default() }
+    }
+
+    fn answer(&self) -> Result<Tokens, RefreshError> {
+        if self.down.load(Ordering::SeqCst) {
+            return Err(RefreshError::Transient("no answer".into()));
+        }
+        let mut tokens = Tokens::new(self.token.ok_or_else(|| RefreshError::Revoked("taken back".into()))?);
+        tokens.expires_at = Some(in_seconds(3_600));
+        Ok(tokens)
+    }
+}
 
 impl TokenRefresher for Provider {
     fn refresh<'a>(
@@ -27,12 +52,7 @@ impl TokenRefresher for Provider {
         _: &'a OAuth2,
         _: &'a Secret,
     ) -> Pin<Box<dyn Future<Output = Result<Tokens, RefreshError>> + Send + 'a>> {
-        let answer = self.0.map_err(|()| RefreshError::Revoked("taken back".into())).map(|token| {
-            let mut tokens = Tokens::new(token);
-            tokens.expires_at = Some(in_seconds(3_600));
-            tokens
-        });
-        Box::pin(std::future::ready(answer))
+        Box::pin(std::future::ready(self.answer()))
     }
 }
 
@@ -48,16 +68,13 @@ fn calendar() -> Probe {
 }
 
 async fn connected(
-    store: &std::sync::Arc<MemoryAgentToolStore>,
+    store: &Arc<MemoryAgentToolStore>,
     probe: &Probe,
     provider: Provider,
     seconds: i64,
 ) -> tool_core::Agents {
-    let agents = builder(std::sync::Arc::clone(store), [probe])
-        .oauth2(provider)
-        .retry_failed(Duration::ZERO)
-        .build()
-        .expect("sound");
+    let agents =
+        builder(Arc::clone(store), [probe]).oauth2(provider).retry_failed(Duration::ZERO).build().expect("sound");
     agents.add("alice", "calendar").enabled(false).save().await.expect("written");
     let mut tokens = Tokens::new("canary-first");
     (tokens.refresh, tokens.expires_at) = (Some("canary-refresh".into()), Some(in_seconds(seconds)));
@@ -68,18 +85,18 @@ async fn connected(
 
 #[tokio::test]
 async fn a_copied_token_that_is_good_is_used_as_it_is() {
-    let (store, calendar) = (std::sync::Arc::default(), calendar());
-    let agents = connected(&store, &calendar, Provider(Ok("canary-second")), 3_600).await;
+    let (store, calendar) = (Arc::default(), calendar());
+    let agents = connected(&store, &calendar, Provider::gives("canary-second"), 3_600).await;
     let first = load(&agents, "alice").await;
-    assert!(first.failures().is_empty() && std::sync::Arc::ptr_eq(&first, &load(&agents, "alice").await));
+    assert!(first.failures().is_empty() && Arc::ptr_eq(&first, &load(&agents, "alice").await));
     assert_eq!(calendar.counts(), (1, 1, 0));
 }
 
 // A copy cannot follow its grant, so the toolset is made of the new token.
 #[tokio::test]
 async fn a_copied_token_that_has_expired_is_refreshed_before_the_toolset_is_opened() {
-    let (store, calendar) = (std::sync::Arc::default(), calendar());
-    let agents = connected(&store, &calendar, Provider(Ok("canary-second")), -10).await;
+    let (store, calendar) = (Arc::default(), calendar());
+    let agents = connected(&store, &calendar, Provider::gives("canary-second"), -10).await;
     let loaded = load(&agents, "alice").await;
     assert!(loaded.failures().is_empty(), "{loaded:?}");
     assert_eq!(calendar.counts(), (2, 1, 0));
@@ -88,25 +105,44 @@ async fn a_copied_token_that_has_expired_is_refreshed_before_the_toolset_is_open
     assert_eq!(store.version("alice").await.expect("up"), version, "a refresh changes no version");
 }
 
+// Which may be how a toolset finds out whether its token is good.
 #[tokio::test]
-async fn a_copied_token_that_expires_while_it_is_loaded_is_replaced_at_the_next_load() {
-    let (store, calendar) = (std::sync::Arc::default(), calendar());
-    let agents = connected(&store, &calendar, Provider(Ok("canary-second")), 63).await;
+async fn a_toolset_that_tries_its_copied_token_and_refuses_it_gets_a_refreshed_one() {
+    let (store, calendar) = (Arc::default(), calendar());
+    calendar.plan(Plan::RefusesFirstToken);
+    let agents = connected(&store, &calendar, Provider::gives("canary-second"), -10).await;
+    let loaded = load(&agents, "alice").await;
+    assert!(loaded.failures().is_empty(), "{loaded:?}");
+    assert_eq!(calendar.counts(), (2, 1, 0));
+}
+
+// It is refreshed a minute before it expires, and is good until then.
+#[tokio::test(start_paused = true)]
+async fn a_copied_token_that_could_not_be_refreshed_in_time_is_replaced_at_a_later_load() {
+    let (store, calendar) = (Arc::default(), calendar());
+    let provider = Provider::gives("canary-second");
+    provider.down.store(true, Ordering::SeqCst);
+    let agents = connected(&store, &calendar, provider.clone(), 55).await;
+    assert!(load(&agents, "alice").await.failures().is_empty());
+    assert_eq!(calendar.counts(), (2, 1, 0));
+    provider.down.store(false, Ordering::SeqCst);
+    // A refresh that failed is not tried again at once.
+    tokio::time::advance(Duration::from_secs(11)).await;
+    // The old one is still good, so nobody waits for the new one.
     load(&agents, "alice").await;
-    assert_eq!(calendar.counts(), (1, 1, 0));
-    // It is refreshed a minute before it expires.
-    tokio::time::sleep(Duration::from_millis(4_200)).await;
+    settle().await;
     assert!(load(&agents, "alice").await.failures().is_empty());
     settle().await;
-    assert_eq!(calendar.counts(), (2, 2, 1));
+    assert_eq!(calendar.counts(), (3, 2, 1));
     load(&agents, "alice").await;
-    assert_eq!(calendar.counts(), (2, 2, 1));
+    settle().await;
+    assert_eq!(calendar.counts(), (3, 2, 1));
 }
 
 #[tokio::test]
 async fn a_grant_that_was_taken_back_is_told_as_such_and_shows_no_token() {
-    let (store, calendar) = (std::sync::Arc::default(), calendar());
-    let agents = connected(&store, &calendar, Provider(Err(())), -10).await;
+    let (store, calendar) = (Arc::default(), calendar());
+    let agents = connected(&store, &calendar, Provider::revokes(), -10).await;
     let loaded = load(&agents, "alice").await;
     let [("calendar", AgentErrorKind::Failed(error))] = failed(&loaded)[..] else { panic!("{loaded:?}") };
     assert_eq!(error.kind(), tool_core::ErrorKind::Auth);

@@ -11,6 +11,7 @@ mod actions;
 mod approvals;
 mod cancelled;
 mod collisions;
+mod enabling;
 mod failures;
 mod grants;
 mod hidden;

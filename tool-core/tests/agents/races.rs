@@ -95,3 +95,15 @@ async fn eight_who_load_while_one_writes_a_thousand_times_see_every_toolset_open
         assert!(configured > 1 && configured == opened && opened == closed, "{:?}", probe.counts());
     }
 }
+
+// Whoever is done first opens the list of what is waited for again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_who_close_at_once_neither_waits_for_ever() {
+    let agents = agents([]);
+    for _ in 0..20_000 {
+        let closing = [agents.clone(), agents.clone()].map(|agents| tokio::spawn(async move { agents.close().await }));
+        for closed in closing {
+            closed.await.expect("no panic");
+        }
+    }
+}

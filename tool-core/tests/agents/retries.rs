@@ -1,8 +1,43 @@
 //! Failures are tried again: after a while, and at once when a record changes.
 
-use crate::support::{Plan, Probe, agents, builder, failed, give, load, names, touch};
+use crate::support::{Plan, Probe, agents, builder, failed, give, load, names, settle, touch};
 use crate::support_store::Line;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::Instant;
+use tool_core::agents::{Agents, LoadedAgent};
+
+/// Loads an agent, and again when what is tried anew has come to its end.
+async fn retried(agents: &Agents) -> Arc<LoadedAgent> {
+    load(agents, "alice").await;
+    settle().await;
+    load(agents, "alice").await
+}
+
+// It takes half a minute to fail, and would take it from each load.
+#[tokio::test(start_paused = true)]
+async fn a_toolset_that_hangs_holds_up_no_load_when_it_is_tried_again() {
+    let (mail, chat) = (Probe::new("mail", ["send"]), Probe::new("chat", ["post"]));
+    mail.plan(Plan::HangsWhileConfigured);
+    let agents = agents([&mail, &chat]);
+    give(&agents, "alice", "mail").await;
+    give(&agents, "alice", "chat").await;
+    load(&agents, "alice").await;
+    for tries in 2..5 {
+        tokio::time::advance(Duration::from_secs(31)).await;
+        let began = Instant::now();
+        for _ in 0..3 {
+            assert_eq!(names(&load(&agents, "alice").await), ["post"]);
+            assert!(agents.executor("alice").run_tool_action("chat", "post", "{}").await.is_ok());
+        }
+        settle().await;
+        assert_eq!((began.elapsed(), mail.configured.get()), (Duration::ZERO, tries));
+        tokio::time::sleep(Duration::from_secs(31)).await;
+    }
+    mail.plan(Plan::Works);
+    tokio::time::advance(Duration::from_secs(31)).await;
+    assert_eq!(names(&retried(&agents).await), ["post", "send"]);
+}
 
 #[tokio::test(start_paused = true)]
 async fn what_failed_is_tried_again_after_half_a_minute_and_the_others_are_left_alone() {
@@ -16,7 +51,7 @@ async fn what_failed_is_tried_again_after_half_a_minute_and_the_others_are_left_
     tokio::time::advance(Duration::from_secs(29)).await;
     assert_eq!((failed(&load(&agents, "alice").await).len(), mail.configured.get()), (1, 1));
     tokio::time::advance(Duration::from_secs(2)).await;
-    assert_eq!(names(&load(&agents, "alice").await), ["post", "send"]);
+    assert_eq!(names(&retried(&agents).await), ["post", "send"]);
     assert_eq!((chat.counts(), mail.counts()), ((1, 1, 0), (2, 1, 0)));
 }
 
@@ -40,7 +75,9 @@ async fn how_long_to_wait_is_a_setting() {
     let agents = builder(Line::default(), [&mail]).retry_failed(Duration::ZERO).build().expect("sound");
     give(&agents, "alice", "mail").await;
     for tries in 1..4 {
-        assert_eq!((failed(&load(&agents, "alice").await).len(), mail.configured.get()), (1, tries));
+        let loaded = load(&agents, "alice").await;
+        settle().await;
+        assert_eq!((failed(&loaded).len(), mail.configured.get()), (1, tries));
     }
 }
 
@@ -54,6 +91,6 @@ async fn a_retry_in_vain_leaves_the_context_as_it_is() {
     give(&agents, "alice", "chat").await;
     let memo = load(&agents, "alice").await.tools().memo::<u8>();
     tokio::time::advance(Duration::from_mins(1)).await;
-    let again = load(&agents, "alice").await;
-    assert!(mail.configured.get() == 2 && std::sync::Arc::ptr_eq(&memo, &again.tools().memo::<u8>()));
+    let again = retried(&agents).await;
+    assert!(mail.configured.get() == 2 && Arc::ptr_eq(&memo, &again.tools().memo::<u8>()));
 }

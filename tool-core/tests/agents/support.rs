@@ -17,6 +17,8 @@ pub(crate) enum Plan {
     #[default]
     Works,
     RefusesSettings,
+    /// Tries the token that it is given, which is the first one where it holds `canary-first`.
+    RefusesFirstToken,
     PanicsWhileConfigured,
     HangsWhileConfigured,
     DoesNotOpen,
@@ -99,6 +101,9 @@ impl Probe {
         let secret = secrets.expose().to_owned();
         match plan {
             Plan::RefusesSettings => Err(ConfigureError::Failed(ToolError::auth(format!("refused {secret}")))),
+            Plan::RefusesFirstToken if secret.contains("canary-first") => {
+                Err(ConfigureError::Failed(ToolError::auth("the token is no longer good")))
+            }
             Plan::PanicsWhileConfigured => panic!("boom with {secret}"),
             Plan::HangsWhileConfigured => std::future::pending().await,
             _ => Ok(Arc::new(Made::new(self.clone(), plan, config, secret)) as Arc<dyn Toolset>),
@@ -165,9 +170,12 @@ impl Made {
     }
 }
 
-/// The settings that its instance was made of; what `nested` names is called first.
+/// The settings that its instance was made of, after so many `seconds`; what `nested` names is called first.
 async fn answer(known: &Known, arguments: Value, ctx: &RunContext) -> Result<Value, ToolError> {
     known.called.add();
+    if let Some(seconds) = arguments["seconds"].as_u64() {
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+    }
     match arguments["nested"].as_str() {
         Some(nested) => {
             let inner = ctx.call(nested, "{}").await;

@@ -1,49 +1,50 @@
 //! What is asked of PostgreSQL. Each is one statement, so that it is done in whole or not at all, in one round trip.
 //! Changes of an agent wait for one another: the trigger locks the row of the agent.
 
-pub(super) const VERSION: &str = "SELECT version FROM agents WHERE agent_id = $1";
+pub(super) const VERSION: &str = "SELECT version FROM tool_agents WHERE agent_id = $1";
 
 pub(super) const LOAD: &str = "
-SELECT agents.version, tool, enabled, disabled_actions::text, config::text, secrets_key, secrets, agent_tools.version
-FROM agents LEFT JOIN agent_tools USING (agent_id) WHERE agent_id = $1 ORDER BY tool";
+SELECT tool_agents.version, tool, enabled, disabled_actions::text, config::text, secrets_key, secrets,
+    tool_agent_records.version
+FROM tool_agents LEFT JOIN tool_agent_records USING (agent_id) WHERE agent_id = $1 ORDER BY tool";
 
 pub(super) const GET: &str = "
 SELECT 0::bigint, tool, enabled, disabled_actions::text, config::text, secrets_key, secrets, version
-FROM agent_tools WHERE agent_id = $1 AND tool = $2";
+FROM tool_agent_records WHERE agent_id = $1 AND tool = $2";
 
 /// One that is there already is looked for first, as the trigger runs before the index says so.
 pub(super) const INSERT: &str = "
-INSERT INTO agent_tools (agent_id, tool, enabled, disabled_actions, config, secrets_key, secrets)
+INSERT INTO tool_agent_records (agent_id, tool, enabled, disabled_actions, config, secrets_key, secrets)
 SELECT $1, $2, $3, $4::json, $5::json, $6, $7
-WHERE NOT EXISTS (SELECT 1 FROM agent_tools WHERE agent_id = $1 AND tool = $2)
+WHERE NOT EXISTS (SELECT 1 FROM tool_agent_records WHERE agent_id = $1 AND tool = $2)
 RETURNING version";
 
 pub(super) const UPDATE: &str = "
-UPDATE agent_tools SET enabled = $3, disabled_actions = $4::json, config = $5::json,
+UPDATE tool_agent_records SET enabled = $3, disabled_actions = $4::json, config = $5::json,
     secrets_key = CASE WHEN $9 THEN secrets_key ELSE $6 END, secrets = CASE WHEN $9 THEN secrets ELSE $7 END
 WHERE agent_id = $1 AND tool = $2 AND version = $8
 RETURNING version";
 
-pub(super) const FOUND: &str = "SELECT version FROM agent_tools WHERE agent_id = $1 AND tool = $2";
+pub(super) const FOUND: &str = "SELECT version FROM tool_agent_records WHERE agent_id = $1 AND tool = $2";
 
-pub(super) const REMOVE: &str = "DELETE FROM agent_tools WHERE agent_id = $1 AND tool = $2 AND version = $3";
+pub(super) const REMOVE: &str = "DELETE FROM tool_agent_records WHERE agent_id = $1 AND tool = $2 AND version = $3";
 
 pub(super) const AGENTS: &str = "
-SELECT agent_id, agents.version, count(*) FROM agents JOIN agent_tools USING (agent_id)
+SELECT agent_id, tool_agents.version, count(*) FROM tool_agents JOIN tool_agent_records USING (agent_id)
 WHERE $1::text IS NULL OR agent_id > $1 GROUP BY agent_id ORDER BY agent_id LIMIT $2";
 
 pub(super) const SEALED: &str = "
-SELECT agent_id, tool, secrets_key, secrets FROM agent_tools
+SELECT agent_id, tool, secrets_key, secrets FROM tool_agent_records
 WHERE secrets_key <> $1 AND ($2::text IS NULL OR (agent_id, tool) > ($2, $3)) ORDER BY agent_id, tool LIMIT $4";
 
 pub(super) const REPLACE_SECRETS: &str = "
-UPDATE agent_tools SET secrets_key = $5, secrets = $6, quiet = quiet + 1
+UPDATE tool_agent_records SET secrets_key = $5, secrets = $6, quiet = quiet + 1
 WHERE agent_id = $1 AND tool = $2 AND secrets_key = $3 AND secrets = $4";
 
 pub(super) const LEASE: &str = "
-UPDATE agent_tools SET lease_holder = $3, lease_until = clock_timestamp() + $4 * interval '1 millisecond'
+UPDATE tool_agent_records SET lease_holder = $3, lease_until = clock_timestamp() + $4 * interval '1 millisecond'
 WHERE agent_id = $1 AND tool = $2
     AND (lease_holder IS NULL OR lease_holder = $3 OR lease_until <= clock_timestamp())";
 
 pub(super) const RELEASE: &str = "
-UPDATE agent_tools SET lease_holder = NULL, lease_until = NULL WHERE agent_id = $1 AND tool = $2 AND lease_holder = $3";
+UPDATE tool_agent_records SET lease_holder = NULL, lease_until = NULL WHERE agent_id = $1 AND tool = $2 AND lease_holder = $3";

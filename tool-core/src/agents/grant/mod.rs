@@ -7,7 +7,8 @@
 //! A refresh runs in a task of its own, so that a caller who goes away loses no token. What can be lost: a provider that
 //! gives a new refresh token with each refresh has taken back the old one when it answers, and a process that is killed
 //! between that answer and the write has lost the new one. Nothing is done between the two but sealing; still, whoever
-//! is struck has to connect again. A store that is down in that moment is asked again until it is there.
+//! is struck has to connect again. A store that is down in that moment is asked again until it is there, and the program's
+//! end waits for that a few tries long.
 
 mod held;
 mod refresh;
@@ -28,6 +29,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::timeout;
+use tokio_util::task::TaskTracker;
 
 /// How long before it expires a token is refreshed, unless it lives shorter than twice that.
 const BEFORE: Duration = Duration::from_mins(1);
@@ -50,6 +52,8 @@ struct Of {
     keys: Keyring,
     refresher: Option<Arc<dyn TokenRefresher>>,
     refreshes: Arc<Refreshes>,
+    /// What has to be done before the program ends.
+    tasks: TaskTracker,
 }
 
 /// The grant whose tokens are among these secrets of a record; nothing where there are none.
@@ -68,6 +72,7 @@ pub(super) fn source(
         keys: shared.keys.clone(),
         refresher: shared.refresher.clone(),
         refreshes: Arc::clone(&shared.refreshes),
+        tasks: shared.tasks.clone(),
     };
     let held = Mutex::new(Held::found(Tokens::of(secrets)?));
     Some(Arc::new(Grant { of: Arc::new(of), held, taken: AtomicBool::new(false) }))

@@ -3,6 +3,7 @@
 use super::Of;
 use super::held::Held;
 use super::row::Row;
+use super::save::Unsaved;
 use crate::agents::{RefreshError, Tokens};
 use crate::configure::Secret;
 use crate::redact::Redaction;
@@ -10,15 +11,18 @@ use crate::response::ToolError;
 use futures_util::FutureExt;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
 /// How long a provider may take.
 const PROVIDER: Duration = Duration::from_secs(20);
-/// How long nobody else refreshes: longer than the provider may take and the store needs.
-const LEASE: Duration = Duration::from_secs(30);
+/// How long the store may take for one thing that is asked of it.
+pub(super) const STORE: Duration = Duration::from_secs(5);
+/// How long nobody else refreshes: longer than the provider and a write may take. It is taken anew before the provider
+/// is asked, and when a write fails.
+pub(super) const LEASE: Duration = Duration::from_secs(30);
 /// How long to wait for another process that refreshes: longer than its lease, should it have been killed.
 const OTHERS: Duration = Duration::from_secs(40);
 /// Between two looks at what the other one does, at first and at most.
@@ -51,11 +55,13 @@ pub(in crate::agents) struct Refreshes {
     running: Mutex<HashMap<Key, Running>>,
     /// When the last refresh failed, of those that failed last.
     failed: Mutex<HashMap<Key, Instant>>,
-    /// Tokens that the store did not take yet, each with the refresh token that it was had for.
-    unsaved: Mutex<HashMap<Key, (Secret, Tokens)>>,
+    /// Tokens that the store did not take yet.
+    unsaved: Mutex<HashMap<Key, Unsaved>>,
+    /// What no other process calls itself.
+    holder: OnceLock<String>,
 }
 
-type Key = (String, String);
+pub(super) type Key = (String, String);
 
 impl Refreshes {
     fn running(&self) -> MutexGuard<'_, HashMap<Key, Running>> {
@@ -79,8 +85,17 @@ impl Refreshes {
         }
     }
 
-    pub(super) fn unsaved(&self) -> MutexGuard<'_, HashMap<Key, (Secret, Tokens)>> {
+    pub(super) fn unsaved(&self) -> MutexGuard<'_, HashMap<Key, Unsaved>> {
         self.unsaved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn holder(&self) -> Result<&str, Failed> {
+        if self.holder.get().is_none() {
+            let mut bytes = [0; 16];
+            getrandom::fill(&mut bytes).map_err(|_| transient("the system gave no random bytes"))?;
+            _ = self.holder.set(crate::text::hex(&bytes));
+        }
+        Ok(self.holder.get().map_or("", String::as_str))
     }
 }
 
@@ -116,13 +131,15 @@ pub(super) fn joined(of: &Arc<Of>, known: &Held) -> Result<Running, Failed> {
     all.insert(of.key(), running.clone());
     drop(all);
     let (listed, of, known) = (Listed(Arc::clone(of)), Arc::clone(of), known.clone());
-    runtime.spawn(async move {
+    let tasks = of.tasks.clone();
+    let refresh = async move {
         let outcome = of.refresh(&known).await;
         of.refreshes.note(of.key(), &outcome);
         // Off the list first: whoever asks after it was told begins another.
         drop(listed);
         tell.send_replace(Some(outcome));
-    });
+    };
+    tasks.spawn_on(refresh, &runtime);
     Ok(running)
 }
 
@@ -138,26 +155,35 @@ impl Of {
 
     /// New tokens: those in the record, where somebody has put new ones there, or else the provider's.
     async fn refresh(self: &Arc<Self>, known: &Held) -> Outcome {
-        let holder = holder()?;
         let (until, mut look) = (Instant::now() + OTHERS, LOOK.0);
         loop {
             let row = self.row().await?;
             if let Some(found) = self.answer_without_provider(&row, known)? {
                 return Ok(found);
             }
-            let leased = self.store.lease(&self.agent, &self.tool, &holder, LEASE).await;
-            if leased.map_err(|error| self.failed(error))? {
-                let outcome = self.refresh_alone(known).await;
-                // Where this fails, the lease ends by itself.
-                _ = self.store.release(&self.agent, &self.tool, &holder).await;
+            if self.leased().await?
+                && let Some(outcome) = self.refresh_alone(known).await
+            {
+                // Nobody else may use the refresh token that still stands in the record.
+                if !self.refreshes.unsaved().contains_key(&self.key()) {
+                    // Where this fails, the lease ends by itself.
+                    let released = self.store.release(&self.agent, &self.tool, self.refreshes.holder()?);
+                    _ = timeout(STORE, released).await;
+                }
                 return outcome;
             }
-            if Instant::now() >= until {
+            if Instant::now() >= until || self.tasks.is_closed() {
                 return Err(transient("another process refreshes the token, and does not get done"));
             }
             sleep(look).await;
             look = (look * 2).min(LOOK.1);
         }
+    }
+
+    /// Whether nobody else refreshes from now on, for as long as a lease lasts.
+    pub(super) async fn leased(&self) -> Result<bool, Failed> {
+        let leased = self.store.lease(&self.agent, &self.tool, self.refreshes.holder()?, LEASE);
+        timeout(STORE, leased).await.map_err(|_| slow())?.map_err(|error| self.failed(error))
     }
 
     /// What needs no provider: tokens that are new, or nothing to refresh with.
@@ -169,26 +195,34 @@ impl Of {
             let found = Held::fresh(row.tokens.clone());
             return match found.left() {
                 Some(_) => Ok(Some(found)),
-                None => Err(self.lost("its token has expired, and there is none to refresh it with")),
+                None => Err(self.person("its token has expired, and there is none to refresh it with")),
             };
         }
         Ok(None)
     }
 
-    /// Asks the provider, while nobody else does. The record is read again: somebody may just have finished.
-    async fn refresh_alone(self: &Arc<Self>, known: &Held) -> Outcome {
-        let row = self.row().await?;
-        if let Some(found) = self.answer_without_provider(&row, known)? {
-            return Ok(found);
-        }
-        let Some(used) = row.tokens.refresh.clone() else { return Err(self.lost("it has no refresh token")) };
-        match self.ask(&used).await {
-            Ok(new) => {
-                let new = new.after(&row.tokens);
-                self.save(row, used, new).await
+    /// Asks the provider, while nobody else does. The record is read again: somebody may just have finished. Nothing
+    /// where the lease has gone to another meanwhile.
+    async fn refresh_alone(self: &Arc<Self>, known: &Held) -> Option<Outcome> {
+        let asked = async {
+            let row = self.row().await?;
+            if let Some(found) = self.answer_without_provider(&row, known)? {
+                return Ok(Some(found));
             }
-            Err(error) => self.told(&row, &used, error).await,
-        }
+            let Some(used) = row.tokens.refresh.clone() else { return Err(self.person("it has no refresh token")) };
+            if !self.leased().await? {
+                return Ok(None);
+            }
+            let held = match self.ask(&used).await {
+                Ok(new) => {
+                    let new = new.after(&row.tokens);
+                    self.save(row, used, new).await
+                }
+                Err(error) => self.told(&row, &used, error).await,
+            };
+            held.map(Some)
+        };
+        asked.await.transpose()
     }
 
     /// The provider's answer, which comes in time and without a panic.
@@ -220,7 +254,8 @@ impl Of {
                 if other && found.left().is_some() {
                     return Ok(found);
                 }
-                Err(self.lost(&format!("the grant is no longer good ({})", clean(&why))))
+                let failed = self.person(&format!("the grant is no longer good ({})", clean(&why)));
+                Err(Failed { lost: true, ..failed })
             }
         }
     }
@@ -230,11 +265,8 @@ pub(super) fn transient(why: &str) -> Failed {
     Failed { error: ToolError::transient(why), lost: false }
 }
 
-/// What no other process calls itself.
-fn holder() -> Result<String, Failed> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|_| transient("the system gave no random bytes"))?;
-    Ok(crate::text::hex(&bytes))
+pub(super) fn slow() -> Failed {
+    transient("the store does not answer in time")
 }
 
 /// A text without the tokens, should whoever wrote it have put one in.

@@ -1,7 +1,7 @@
 //! What has to be right about a record before it is written.
 
 use crate::actions::Action;
-use crate::agents::{AgentErrorKind, RecordWrite};
+use crate::agents::{AgentErrorKind, AgentTools, Agents, RecordWrite};
 use crate::arguments::nearest;
 use crate::configure::{SecretDocument, ToolsetFactory};
 use std::collections::BTreeSet;
@@ -11,10 +11,16 @@ use std::sync::Arc;
 pub(super) enum Given<'a> {
     /// These.
     Secrets(&'a SecretDocument),
-    /// Those that are sealed in it, which were checked when they were given.
-    Kept,
+    /// Those that are sealed in it, as far as they can be opened here: whoever loads the others judges them.
+    Kept(Option<&'a SecretDocument>),
     /// None.
     None,
+}
+
+/// The secrets that stay in a record, opened where there is a key: some may be missing in one that was not enabled when
+/// they were given, or before a grant was put among them.
+pub(super) fn kept(agents: &Agents, record: &AgentTools) -> Option<SecretDocument> {
+    agents.0.keys.open(&record.agent, &record.tool, record.secrets.as_ref()?).ok()
 }
 
 /// A write, and what it is held to.
@@ -47,7 +53,8 @@ impl Checked<'_> {
                 self.factory.metadata().check_secrets(secrets)
             }
             Given::None if self.write.enabled => self.factory.metadata().check_secrets(&SecretDocument::none()),
-            Given::Secrets(_) | Given::None | Given::Kept => Ok(()),
+            Given::Kept(Some(secrets)) if self.write.enabled => self.factory.metadata().check_kept_secrets(secrets),
+            Given::Secrets(_) | Given::None | Given::Kept(_) => Ok(()),
         };
         checked.err().map(AgentErrorKind::InvalidSecrets)
     }

@@ -1,6 +1,6 @@
 //! A record that is about to be written.
 
-use super::check::{Checked, Given};
+use super::check::{self, Checked, Given};
 use super::{check_ids, nothing};
 use crate::agents::{AgentError, AgentTools, Agents, Expected, RecordWrite, SealedSecrets, SecretsWrite};
 use crate::configure::SecretDocument;
@@ -71,15 +71,16 @@ impl RecordDraft {
     /// is nothing to seal with; `Conflict` where the record was changed, removed, or added by somebody else.
     ///
     /// A record that is enabled has the secrets that its toolset cannot do without. Add one that is not enabled where they
-    /// come later; a grant may always come later.
+    /// come later; a grant may always come later. Secrets that stay are judged too, where there is a key to open them.
     pub async fn save(self) -> Result<AgentTools, AgentError> {
         let Self { agents, mut write, secrets, before } = self;
         check_ids(&write.agent, Some(&write.tool))?;
         let factory = agents.registered(&write.agent, &write.tool)?;
         let kept = before.as_ref().and_then(|record| record.secrets.as_ref());
+        let opened = before.as_ref().filter(|_| secrets.is_none()).and_then(|record| check::kept(&agents, record));
         let given = match (&secrets, kept) {
             (Some(secrets), _) => Given::Secrets(secrets),
-            (None, Some(_)) => Given::Kept,
+            (None, Some(_)) => Given::Kept(opened.as_ref()),
             (None, None) => Given::None,
         };
         let known = before.as_ref().map(|record| &record.disabled_actions);

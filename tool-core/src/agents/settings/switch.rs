@@ -1,6 +1,6 @@
 //! Switching a toolset, or one of its actions, on and off, whoever else writes at the same time.
 
-use super::check::{Checked, Given, unknown_action};
+use super::check::{Checked, Given, kept, unknown_action};
 use super::draft::written;
 use crate::agents::{AgentError, AgentErrorKind, AgentTools, Agents, RecordWrite};
 
@@ -9,13 +9,16 @@ const TRIES: u32 = 100;
 
 impl Agents {
     /// Gives an agent a toolset that it has a record of. The record is checked as when it is saved: a toolset that lacks
-    /// settings or secrets would not work. Nothing is written where it is enabled already.
+    /// settings or secrets would not work. Secrets are judged where there is a key to open them. Nothing is written where
+    /// it is enabled already.
     pub async fn enable(&self, agent: &str, tool: &str) -> Result<AgentTools, AgentError> {
         let change = |record: &AgentTools| self.enabled(record);
         self.change(agent, tool, change).await
     }
 
-    /// Takes it away and keeps the record. That works whatever is wrong with the toolset or its settings.
+    /// Takes it away and keeps the record. That works whatever is wrong with the toolset, its settings or its secrets; not
+    /// with a row that holds no record at all (`Unreadable`), which the agent does not have the toolset of, and which is
+    /// put right or removed in the database.
     pub async fn disable(&self, agent: &str, tool: &str) -> Result<AgentTools, AgentError> {
         let change = |record: &AgentTools| Ok(record.enabled.then(|| AgentTools { enabled: false, ..record.clone() }));
         self.change(agent, tool, change).await
@@ -76,7 +79,8 @@ impl Agents {
         }
         let factory = self.registered(&record.agent, &record.tool)?;
         let changed = AgentTools { enabled: true, ..record.clone() };
-        let given = if record.secrets.is_some() { Given::Kept } else { Given::None };
+        let opened = kept(self, record);
+        let given = if record.secrets.is_some() { Given::Kept(opened.as_ref()) } else { Given::None };
         let checked =
             Checked { factory, write: &RecordWrite::of(&changed), given, known: Some(&record.disabled_actions) };
         checked.outcome().map_err(|kind| AgentError::new(&record.agent, &record.tool, kind))?;

@@ -43,9 +43,14 @@ impl super::Session {
         unanswerable(nothing_waits())
     }
 
-    /// Whether a call waits under this id, as far as the store can tell.
+    /// Whether a call waits under this id. A store that does not answer has not said that none does.
     pub(crate) async fn waits(&self, id: &str) -> bool {
-        self.0.store(self.0.record.pending(id)).await.is_ok_and(|pending| pending.is_some())
+        self.0.store(self.0.record.pending(id)).await.map_or(true, |pending| pending.is_some())
+    }
+
+    /// Whether a call waits under this very token, or the answer where none does.
+    pub(crate) async fn awaits(&self, token: &str) -> Result<(), ToolResponse> {
+        waiting(&self.0, token).await.map(drop).map_err(unanswerable)
     }
 }
 

@@ -104,6 +104,16 @@ async fn a_record_that_is_gone_has_no_token_left() {
     assert_eq!((error.kind(), world.refreshes()), (ErrorKind::Auth, 0));
 }
 
+// Running sessions keep what they have
+#[tokio::test]
+async fn a_record_that_is_removed_takes_no_token_away_that_is_still_good() {
+    let world = World::new(30).await;
+    let (agents, record) = (world.agents(), world.record().await);
+    let grant = world.grant(&agents).await;
+    agents.remove(&record).await.expect("removed");
+    assert_eq!((exposed(grant.token().await), world.refreshes()), ("access-0".to_owned(), 0));
+}
+
 #[tokio::test]
 async fn a_token_that_was_used_up_by_another_process_is_read_again() {
     let world = World::new(-1).await;
@@ -118,21 +128,6 @@ async fn a_token_that_was_used_up_by_another_process_is_read_again() {
     world.agents().connect("alice", "calendar", tokens).await.expect("connected");
     world.provider.let_go.notify_one();
     assert_eq!(token.await.expect("sound"), "theirs");
-}
-
-#[tokio::test(start_paused = true)]
-async fn tokens_that_the_store_does_not_take_are_used_and_stored_later() {
-    let world = World::new(-1).await;
-    world.store.writes_down.store(true, Ordering::SeqCst);
-    let agents = world.agents();
-    let (grant, other) = (world.grant(&agents).await, world.grant(&agents).await);
-    assert_eq!(exposed(grant.token().await), "access-1");
-    assert_eq!(world.secret("access_token").await.as_deref(), Some("access-0"));
-    // Another grant of this process does not use the old refresh token up again.
-    assert_eq!((exposed(other.token().await), world.refreshes()), ("access-1".to_owned(), 1));
-    world.store.writes_down.store(false, Ordering::SeqCst);
-    tokio::time::sleep(Duration::from_mins(1)).await;
-    assert_eq!(world.secret("refresh_token").await.as_deref(), Some("refresh-1"));
 }
 
 #[tokio::test]

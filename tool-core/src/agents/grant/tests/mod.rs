@@ -1,11 +1,13 @@
 //! THREATS "secrets": a token that is good whenever it is asked for, and refreshed by one at a time.
 
+mod ends;
 mod failures;
 mod once;
 mod support;
 
 use super::{Grant, TokenSource};
 use crate::agents::Tokens;
+use crate::agents::scrub::Scrub;
 use crate::configure::{AccessToken, Secret, SecretDocument};
 use serde_json::json;
 use std::sync::Arc;
@@ -99,6 +101,17 @@ async fn tokens_go_into_secrets_and_come_out_of_them() {
     let seconds = document(json!({"access_token": "a", "expires_at": 1_800_000_000}));
     assert_eq!(Tokens::of(&seconds).and_then(|found| found.expires_at).map(|at| at.as_second()), Some(1_800_000_000));
     assert!(tokens.put_into(&SecretDocument::from_json("[]".into())).is_none());
+}
+
+// THREATS: secrets in errors
+#[tokio::test]
+async fn the_tokens_of_a_grant_are_taken_out_of_errors_and_its_scope_is_not() {
+    let world = World::new(10).await;
+    let (grant, secrets) = (world.grant(&world.agents()).await, world.secrets().await);
+    grant.token().await.expect("refreshed");
+    let scrub = Scrub { secrets, grant: Some(grant) };
+    let error = scrub.error(crate::ToolError::auth("access-0, refresh-0, access-1, else: may not read"));
+    assert_eq!(error.message(), "[hidden], [hidden], [hidden], [hidden]: may not read");
 }
 
 // The 3

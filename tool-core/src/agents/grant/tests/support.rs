@@ -37,6 +37,8 @@ pub(super) struct Provider {
     pub(super) let_go: Notify,
     pub(super) asked: Notify,
     used: Mutex<Vec<String>>,
+    /// Its tokens have expired as they come.
+    pub(super) gives_expired: AtomicBool,
 }
 
 #[derive(Clone)]
@@ -72,7 +74,8 @@ impl TokenRefresher for Asked {
                 Does::Refresh | Does::Panic => {
                     let mut tokens = Tokens::new(format!("access-{n}"));
                     tokens.refresh = Some(format!("refresh-{n}").into());
-                    tokens.expires_at = Some(within(3600));
+                    let expired = provider.gives_expired.load(Ordering::SeqCst);
+                    tokens.expires_at = Some(within(if expired { 0 } else { 3600 }));
                     Ok(tokens)
                 }
             }
@@ -87,6 +90,11 @@ pub(super) struct Store {
     pub(super) down: AtomicBool,
     pub(super) writes_down: AtomicBool,
     pub(super) answers_lost: AtomicBool,
+    pub(super) reads_hang: AtomicBool,
+    /// How often a lease was asked for.
+    pub(super) leases: AtomicU32,
+    /// Which of these went to another process; none where it is 0.
+    pub(super) lost_lease: AtomicU32,
 }
 
 impl Store {
@@ -109,6 +117,9 @@ impl AgentToolStore for Store {
         self.up(|| self.inner.load(agent))
     }
     fn get<'a>(&'a self, agent: &'a str, tool: &'a str) -> Operation<'a, Result<Option<AgentTools>, AgentStoreError>> {
+        if self.reads_hang.load(Ordering::SeqCst) {
+            return Operation::later(std::future::pending());
+        }
         self.up(|| self.inner.get(agent, tool))
     }
     fn write<'a>(&'a self, write: &'a RecordWrite) -> Operation<'a, Result<u64, AgentStoreError>> {
@@ -155,6 +166,10 @@ impl AgentToolStore for Store {
         holder: &'a str,
         lasts: Duration,
     ) -> Operation<'a, Result<bool, AgentStoreError>> {
+        let n = self.leases.fetch_add(1, Ordering::SeqCst) + 1;
+        if n == self.lost_lease.load(Ordering::SeqCst) {
+            return Operation::Ready(Ok(false));
+        }
         self.up(|| self.inner.lease(agent, tool, holder, lasts))
     }
     fn release<'a>(
