@@ -7,7 +7,7 @@ impl Shelf {
     /// Look something up.
     #[tool]
     async fn look_up(&self, what: String) -> usize {
-        self.count(wath).await
+        self.number_of(wath).await
     }
 }
 
