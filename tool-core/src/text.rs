@@ -1,5 +1,7 @@
 //! Text for people and models: cut where it is too long, and its first sentence.
 
+use std::any::Any;
+
 /// The first `limit` characters of `text`, and `...` where there was more.
 ///
 /// Characters are Unicode scalars, so nothing is cut in the middle of one. What fits is given back as it is. For long
@@ -62,6 +64,17 @@ fn sentence_end(text: &str) -> usize {
         }
     }
     text.len()
+}
+
+/// The text of a panic, as it is.
+pub(crate) fn of_panic(panic: Box<dyn Any + Send>) -> String {
+    let text = panic.downcast::<String>().map(|text| *text);
+    let text = text.or_else(|other| other.downcast::<&'static str>().map(|text| (*text).to_owned()));
+    text.unwrap_or_else(|other| {
+        // Dropping an unknown payload may panic again.
+        std::mem::forget(other);
+        "a value that is no text".to_owned()
+    })
 }
 
 /// Bytes as lower-case hexadecimal digits.

@@ -4,6 +4,7 @@
 //! with what a program has in the same database. The tables may be read and changed by hand and by other programs: a
 //! changed row gets a new version, and agents that are loaded next have it.
 
+mod columns;
 mod failure;
 mod migrations;
 #[cfg(feature = "postgres")]

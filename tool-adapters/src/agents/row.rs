@@ -36,17 +36,6 @@ impl Columns {
     }
 }
 
-/// A row of which a column cannot be read at all.
-pub(super) fn unreadable(tool: &str, error: &sqlx::Error) -> UnreadableRow {
-    const NAMES: [&str; 8] =
-        ["version", "tool", "enabled", "disabled_actions", "config", "secrets_key", "secrets", "version"];
-    let name = match error {
-        sqlx::Error::ColumnDecode { index, .. } => index.parse::<usize>().ok().and_then(|index| NAMES.get(index)),
-        _ => None,
-    };
-    UnreadableRow::new(tool, format!("`{}` holds something else than it should", name.unwrap_or(&"a column")))
-}
-
 fn actions(text: &str) -> Result<BTreeSet<String>, String> {
     let wrong = |why| format!("`disabled_actions` is no JSON array of names: {why}");
     serde_json::from_str(text).map_err(|error| wrong(place(&error)))

@@ -1,6 +1,6 @@
 //! Tokens that expire: one refresh, whoever asks.
 
-use crate::provider::{agents, clients, connect, counted, issuer, secrets};
+use crate::provider::{agents, clients, connect, connected_shortly, counted, issuer, secrets};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
@@ -20,9 +20,7 @@ async fn sixty_four_tasks_have_an_expired_token_refreshed_once() {
         return;
     }
     let _turn = COUNTING.lock().await;
-    let clients = clients("agents-short");
-    let agents = agents(MemoryAgentToolStore::new(), &clients);
-    connect(&clients, &agents, "alice", "calendar").await;
+    let (_, agents) = connected_shortly("calendar").await;
     let tools = agents.executor("alice").tools().await.expect("loads");
     let first = secrets(&agents, "alice", "calendar").await;
     for round in 0..2 {
@@ -50,9 +48,7 @@ async fn a_running_session_goes_on_with_refreshed_tokens() {
         return;
     }
     let _turn = COUNTING.lock().await;
-    let clients = clients("agents-short");
-    let agents = agents(MemoryAgentToolStore::new(), &clients);
-    connect(&clients, &agents, "alice", "calendar").await;
+    let (_, agents) = connected_shortly("calendar").await;
     let session = agents.executor("alice").session("s-1", Mode::Text).await.expect("loads").await.expect("opens");
     for n in 0..2 {
         let response = session.call(ToolCall::new(format!("c-{n}"), "events", "{}")).await;
@@ -70,9 +66,7 @@ async fn a_toolset_with_a_copy_of_its_token_is_built_anew_when_that_expires() {
         return;
     }
     let _turn = COUNTING.lock().await;
-    let clients = clients("agents-short");
-    let agents = agents(MemoryAgentToolStore::new(), &clients);
-    connect(&clients, &agents, "alice", "copied_calendar").await;
+    let (_, agents) = connected_shortly("copied_calendar").await;
     let alice = agents.executor("alice");
     for n in 0..2 {
         let response = alice.run_tool_action("copied_calendar", "copied_events", "{}").await.expect("runs");
@@ -113,10 +107,7 @@ async fn a_grant_that_was_taken_back_is_told_as_one_to_connect_again() {
         return;
     }
     let _turn = COUNTING.lock().await;
-    let store = Arc::new(MemoryAgentToolStore::new());
-    let clients = clients("agents-short");
-    let agents = agents(store, &clients);
-    connect(&clients, &agents, "alice", "calendar").await;
+    let (clients, agents) = connected_shortly("calendar").await;
     let old = secrets(&agents, "alice", "calendar").await["refresh_token"].as_str().expect("a token").to_owned();
     let alice = agents.executor("alice");
     tokio::time::sleep(EXPIRED).await;

@@ -1,7 +1,7 @@
 //! The whole way: a person agrees, a code becomes tokens, the service takes them.
 
 use crate::browser::Browser;
-use crate::provider::{agents, clients, connect, counted, issuer, record, secrets};
+use crate::provider::{agents, clients, connect, counted, issuer, record, recorded, secrets};
 use tool_adapters::oauth2::{Callback, OAuth2Error};
 use tool_core::agents::MemoryAgentToolStore;
 use tool_core::{AgentErrorKind, Timestamp, jiff};
@@ -32,12 +32,7 @@ async fn a_person_agrees_and_the_service_takes_the_token() {
 // A code is good once, and so is the state that it comes with.
 #[tokio::test]
 async fn an_answer_is_taken_once() {
-    if issuer().is_none() {
-        return;
-    }
-    let clients = clients("agents");
-    let agents = agents(MemoryAgentToolStore::new(), &clients);
-    record(&agents, "alice", "calendar").await;
+    let Some((clients, agents)) = recorded().await else { return };
     let begun = clients.begin(&agents, "alice", "calendar").await.expect("begun");
     let callback = Browser::new().agree(&begun.url).await;
     clients.complete(&agents, "alice", callback.as_str()).await.expect("connected");
@@ -64,12 +59,7 @@ async fn any_process_completes_what_another_began() {
 
 #[tokio::test]
 async fn a_person_who_does_not_agree_is_told_as_that() {
-    if issuer().is_none() {
-        return;
-    }
-    let clients = clients("agents");
-    let agents = agents(MemoryAgentToolStore::new(), &clients);
-    record(&agents, "alice", "calendar").await;
+    let Some((clients, agents)) = recorded().await else { return };
     let begun = clients.begin(&agents, "alice", "calendar").await.expect("begun");
     let callback = Browser::new().cancel(&begun.url).await;
     let error = clients.complete(&agents, "alice", callback).await.expect_err("denied");
@@ -80,12 +70,7 @@ async fn a_person_who_does_not_agree_is_told_as_that() {
 // PKCE: a stolen code is worth nothing without the verifier.
 #[tokio::test]
 async fn a_code_does_not_go_with_the_verifier_of_another_authorisation() {
-    if issuer().is_none() {
-        return;
-    }
-    let clients = clients("agents");
-    let agents = agents(MemoryAgentToolStore::new(), &clients);
-    record(&agents, "alice", "calendar").await;
+    let Some((clients, agents)) = recorded().await else { return };
     let theirs = clients.begin(&agents, "alice", "calendar").await.expect("begun");
     let mine = clients.begin(&agents, "alice", "calendar").await.expect("begun");
     let callback = Browser::new().agree(&theirs.url).await;
@@ -105,12 +90,7 @@ async fn a_code_does_not_go_with_the_verifier_of_another_authorisation() {
 
 #[tokio::test]
 async fn a_client_that_the_provider_does_not_know_is_told_as_that() {
-    if issuer().is_none() {
-        return;
-    }
-    let right = clients("agents");
-    let agents = agents(MemoryAgentToolStore::new(), &right);
-    record(&agents, "alice", "calendar").await;
+    let Some((right, agents)) = recorded().await else { return };
     let begun = right.begin(&agents, "alice", "calendar").await.expect("begun");
     let callback = Browser::new().agree(&begun.url).await;
     let wrong = tool_adapters::oauth2::OAuth2Client::new("agents", crate::provider::REDIRECT).secret("hunter2");

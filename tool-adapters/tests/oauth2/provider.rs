@@ -6,7 +6,7 @@ use std::io::Write;
 use std::sync::Once;
 use tool_adapters::oauth2::{OAuth2Client, OAuth2Clients};
 use tool_core::SecretDocument;
-use tool_core::agents::{Agents, IntoAgentToolStore, Keyring};
+use tool_core::agents::{Agents, IntoAgentToolStore, Keyring, MemoryAgentToolStore};
 use tool_core::serde_json::{self, Value, json};
 
 /// Where it sends browsers: nobody listens there, and our browser does not go.
@@ -58,6 +58,23 @@ pub(crate) async fn connect(clients: &OAuth2Clients, agents: &Agents, agent: &st
     let callback = Browser::new().agree(&begun.url).await;
     let record = clients.complete(agents, agent, callback).await.expect("connected");
     assert_eq!((record.agent.as_str(), record.tool.as_str(), record.secrets.is_some()), (agent, tool, true));
+}
+
+/// A program and a record that waits for its grant; nothing where there is no server.
+pub(crate) async fn recorded() -> Option<(OAuth2Clients, Agents)> {
+    issuer()?;
+    let clients = clients("agents");
+    let agents = agents(MemoryAgentToolStore::new(), &clients);
+    record(&agents, "alice", "calendar").await;
+    Some((clients, agents))
+}
+
+/// A program whose tokens are short-lived, and a grant for this toolset.
+pub(crate) async fn connected_shortly(tool: &str) -> (OAuth2Clients, Agents) {
+    let clients = clients("agents-short");
+    let agents = agents(MemoryAgentToolStore::new(), &clients);
+    connect(&clients, &agents, "alice", tool).await;
+    (clients, agents)
 }
 
 /// The secrets in a record.

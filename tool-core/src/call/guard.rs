@@ -3,6 +3,7 @@
 use crate::__private::{Call, Invocation, Outcome, Rejected, Started};
 use crate::redact::Redaction;
 use crate::response::{ErrorKind, MASKED, ToolError};
+use crate::text;
 use crate::tool::FunctionTool;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -76,18 +77,8 @@ impl<'a> Future for Guarded<'a> {
 /// The outcome of a panic. Its text goes to the log only.
 #[cold]
 fn panicked(tool: &FunctionTool, panic: Box<dyn Any + Send>) -> Outcome {
-    let text = match panic.downcast::<String>() {
-        Ok(text) => *text,
-        Err(other) => match other.downcast::<&'static str>() {
-            Ok(text) => (*text).to_owned(),
-            Err(other) => {
-                // Dropping an unknown payload may panic again.
-                std::mem::forget(other);
-                "a value that is no text".to_owned()
-            }
-        },
-    };
-    let text = Redaction::new().text(tool.scrubbed(ToolError::internal(text)).message());
+    let error = tool.scrubbed(ToolError::internal(text::of_panic(panic)));
+    let text = Redaction::new().text(error.message());
     tracing::error!(tool = %tool.name().escape_debug(), panic = %text, "tool panicked");
     crate::trace::caught_panic();
     Err(ToolError::new(ErrorKind::Internal, MASKED, false).unexpected())

@@ -1,6 +1,8 @@
 //! A name and a password.
 
 use super::Secret;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fmt;
@@ -34,7 +36,7 @@ impl BasicAuth {
     /// The value of an HTTP `Authorization` header (RFC 7617).
     pub fn authorization(&self) -> Secret {
         let both = Zeroizing::new(format!("{}:{}", self.username, self.password.expose()));
-        Secret::from(format!("Basic {}", *Zeroizing::new(base64(both.as_bytes()))))
+        Secret::from(format!("Basic {}", *Zeroizing::new(STANDARD.encode(both.as_bytes()))))
     }
 }
 
@@ -42,19 +44,4 @@ impl fmt::Debug for BasicAuth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[secret]")
     }
-}
-
-/// Base64 with padding (RFC 4648).
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for (place, shift) in [18, 12, 6, 0].into_iter().enumerate() {
-            let digit = DIGITS.get((bits >> shift & 63) as usize).copied().unwrap_or(b'=');
-            text.push(char::from(if place <= chunk.len() { digit } else { b'=' }));
-        }
-    }
-    text
 }

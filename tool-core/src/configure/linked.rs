@@ -4,10 +4,10 @@ use super::{Configure, ConfigureError, Configured, SecretDocument, ToolsetFactor
 use crate::__private::{Linked, ToolsetFacts};
 use crate::actions::{self, Action};
 use crate::response::ToolError;
+use crate::text;
 use crate::tool::Toolset;
 use futures_util::FutureExt;
 use serde_json::Value;
-use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ impl ToolsetFactory for LinkedFactory {
             // `AssertUnwindSafe`: what a panic leaves behind is dropped with the toolset that was not made.
             let made = AssertUnwindSafe(self.made(config, &secrets)).catch_unwind().await;
             let made = made.unwrap_or_else(|panic| {
-                let why = format!("it panicked: {}", text_of(panic));
+                let why = format!("it panicked: {}", text::of_panic(panic));
                 Err(ConfigureError::Failed(ToolError::internal(why)))
             });
             made.map_err(|error| match error {
@@ -105,15 +105,5 @@ fn configured<'a, T: Configure + Toolset>(
         };
         let toolset = T::configure(config, secrets).await.map_err(ConfigureError::Failed)?;
         Ok(Arc::new(toolset) as Arc<dyn Toolset>)
-    })
-}
-
-fn text_of(panic: Box<dyn Any + Send>) -> String {
-    let text = panic.downcast::<String>().map(|text| *text);
-    let text = text.or_else(|other| other.downcast::<&str>().map(|text| (*text).to_owned()));
-    text.unwrap_or_else(|other| {
-        // Dropping an unknown payload may panic again.
-        std::mem::forget(other);
-        "a value that is no text".to_owned()
     })
 }

@@ -1,5 +1,7 @@
 //! Values taken out of a message that may quote them.
 
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use serde_json::Value;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -100,26 +102,17 @@ fn base64_forms(text: &str) -> Vec<String> {
         bytes.extend_from_slice(text.as_bytes());
         // At its end it may end what is encoded, or not.
         let (first, bits) = ((before * 8).div_ceil(6), bytes.len() * 8);
-        for (alphabet, end) in [(STANDARD, 0), (STANDARD, 5), (URL, 0), (URL, 5)] {
-            forms.push(base64(&bytes, alphabet).take((bits + end) / 6).skip(first).collect::<String>());
+        for alphabet in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
+            let encoded = Zeroizing::new(alphabet.encode(&*bytes));
+            let ends = [bits / 6, bits.div_ceil(6)];
+            forms.extend(ends.iter().filter_map(|end| encoded.get(first..*end)).map(str::to_owned));
         }
     }
     forms.retain(|form| form.len() >= SHORTEST_BASE64);
     forms
 }
 
-const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-const URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 const SHORTEST_BASE64: usize = 5;
-
-/// Without padding.
-fn base64<'a>(bytes: &'a [u8], alphabet: &'a [u8; 64]) -> impl Iterator<Item = char> + 'a {
-    bytes.chunks(3).flat_map(move |chunk| {
-        let bits = (0..3).fold(0_u32, |bits, at| bits << 8 | u32::from(chunk.get(at).copied().unwrap_or(0)));
-        let letter = move |at: usize| alphabet.get((bits >> (18 - 6 * at)) as usize & 63).map_or('A', |&it| it.into());
-        (0..=chunk.len()).map(letter)
-    })
-}
 
 impl Drop for Hidden {
     fn drop(&mut self) {

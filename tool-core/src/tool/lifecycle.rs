@@ -2,6 +2,7 @@
 
 use super::Toolset;
 use crate::response::ToolError;
+use crate::text;
 use std::sync::Arc;
 use tokio::task::{JoinError, JoinSet};
 
@@ -30,13 +31,6 @@ where
 pub(crate) fn why_it_ended(error: JoinError) -> String {
     match error.try_into_panic() {
         Err(cancelled) => format!("it did not end: {cancelled}"),
-        Ok(panic) => {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-            let text = format!("it panicked: {}", text.unwrap_or("a value that is no text"));
-            // Dropping an unknown payload may panic again.
-            std::mem::forget(panic);
-            text
-        }
+        Ok(panic) => format!("it panicked: {}", text::of_panic(panic)),
     }
 }

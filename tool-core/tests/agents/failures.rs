@@ -1,6 +1,6 @@
 //! Everything that may be wrong with a record, by the means by which it comes about: the others work, and the row stays.
 
-use crate::support::{Plan, Probe, agents, builder, failed, give, keys, load, names};
+use crate::support::{Plan, Probe, agents, builder, failed, give, keys, load, mail_and_chat, names};
 use crate::support_store::Line;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -205,11 +205,7 @@ async fn a_toolset_that_refuses_or_does_not_open_leaves_the_others_working() {
 #[tokio::test(start_paused = true)]
 async fn a_toolset_that_hangs_is_given_up_and_closed_if_it_was_being_opened() {
     for (plan, closed) in [(Plan::HangsWhileConfigured, 0), (Plan::HangsWhileOpened, 1)] {
-        let (mail, chat) = (Probe::new("mail", ["send"]), Probe::new("chat", ["post"]));
-        mail.plan(plan);
-        let agents = agents([&mail, &chat]);
-        give(&agents, "alice", "mail").await;
-        give(&agents, "alice", "chat").await;
+        let (mail, chat, agents) = mail_and_chat(plan).await;
         let loaded = load(&agents, "alice").await;
         assert_eq!(names(&loaded), ["post"]);
         assert!(loaded.failures()[0].to_string().contains("longer than 30s"), "{}", loaded.failures()[0]);

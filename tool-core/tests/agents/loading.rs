@@ -1,6 +1,6 @@
 //! What a load makes anew, and what it keeps.
 
-use crate::support::{Probe, agents, builder, give, load, names, raw, touch};
+use crate::support::{Plan, Probe, agents, builder, give, load, mail_and_chat, names, raw, touch};
 use crate::support_store::Line;
 use serde_json::json;
 use std::sync::Arc;
@@ -35,10 +35,7 @@ async fn what_has_not_changed_is_not_made_again() {
 
 #[tokio::test]
 async fn of_several_toolsets_only_the_one_that_changed_is_configured_anew() {
-    let (mail, chat) = (Probe::new("mail", ["send"]), Probe::new("chat", ["post"]));
-    let agents = agents([&mail, &chat]);
-    give(&agents, "alice", "mail").await;
-    give(&agents, "alice", "chat").await;
+    let (mail, chat, agents) = mail_and_chat(Plan::Works).await;
     let before = load(&agents, "alice").await;
     touch(&agents, "alice", "mail").await;
     let after = load(&agents, "alice").await;

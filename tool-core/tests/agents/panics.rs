@@ -1,6 +1,6 @@
 //! Panics of toolsets and stores: they end where they began.
 
-use crate::support::{Plan, Probe, agents, builder, failed, give, load, names};
+use crate::support::{Plan, Probe, builder, failed, give, load, mail_and_chat, names};
 use crate::support_store::Line;
 use tool_core::ErrorKind;
 use tool_core::agents::AgentErrorKind;
@@ -8,11 +8,7 @@ use tool_core::agents::AgentErrorKind;
 #[tokio::test]
 async fn a_toolset_that_panics_is_left_out_and_the_others_work() {
     for plan in [Plan::PanicsWhileConfigured, Plan::PanicsWhileOpened] {
-        let (mail, chat) = (Probe::new("mail", ["send"]), Probe::new("chat", ["post"]));
-        mail.plan(plan);
-        let agents = agents([&mail, &chat]);
-        give(&agents, "alice", "mail").await;
-        give(&agents, "alice", "chat").await;
+        let (_, _, agents) = mail_and_chat(plan).await;
         let loaded = load(&agents, "alice").await;
         assert_eq!(names(&loaded), ["post"]);
         let [("mail", AgentErrorKind::Failed(error))] = failed(&loaded)[..] else { panic!("{loaded:?}") };

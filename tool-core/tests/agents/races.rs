@@ -1,6 +1,6 @@
 //! Many who load at once, and those who write meanwhile.
 
-use crate::support::{Probe, agents, builder, give, load, touch};
+use crate::support::{Plan, Probe, agents, builder, give, load, mail_and_chat, touch};
 use crate::support_store::Line;
 use serde_json::json;
 use std::sync::Arc;
@@ -52,10 +52,7 @@ async fn those_who_wait_for_a_load_that_fails_get_its_error() {
 // R-I4, L6
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn eight_who_load_while_one_writes_a_thousand_times_see_every_toolset_opened_and_closed_once() {
-    let (mail, chat) = (Probe::new("mail", ["send"]), Probe::new("chat", ["post"]));
-    let agents = agents([&mail, &chat]);
-    give(&agents, "alice", "mail").await;
-    give(&agents, "alice", "chat").await;
+    let (mail, chat, agents) = mail_and_chat(Plan::Works).await;
     let done = Arc::new(AtomicBool::new(false));
     let readers = (0..8).map(|reader| {
         let (agents, done) = (agents.clone(), Arc::clone(&done));

@@ -1,6 +1,6 @@
 //! Failures are tried again: after a while, and at once when a record changes.
 
-use crate::support::{Plan, Probe, agents, builder, failed, give, load, names, settle, touch};
+use crate::support::{Plan, Probe, builder, failed, give, load, mail_and_chat, names, settle, touch};
 use crate::support_store::Line;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,11 +17,7 @@ async fn retried(agents: &Agents) -> Arc<LoadedAgent> {
 // It takes half a minute to fail, and would take it from each load.
 #[tokio::test(start_paused = true)]
 async fn a_toolset_that_hangs_holds_up_no_load_when_it_is_tried_again() {
-    let (mail, chat) = (Probe::new("mail", ["send"]), Probe::new("chat", ["post"]));
-    mail.plan(Plan::HangsWhileConfigured);
-    let agents = agents([&mail, &chat]);
-    give(&agents, "alice", "mail").await;
-    give(&agents, "alice", "chat").await;
+    let (mail, _, agents) = mail_and_chat(Plan::HangsWhileConfigured).await;
     load(&agents, "alice").await;
     for tries in 2..5 {
         tokio::time::advance(Duration::from_secs(31)).await;
@@ -41,11 +37,7 @@ async fn a_toolset_that_hangs_holds_up_no_load_when_it_is_tried_again() {
 
 #[tokio::test(start_paused = true)]
 async fn what_failed_is_tried_again_after_half_a_minute_and_the_others_are_left_alone() {
-    let (mail, chat) = (Probe::new("mail", ["send"]), Probe::new("chat", ["post"]));
-    mail.plan(Plan::DoesNotOpen);
-    let agents = agents([&mail, &chat]);
-    give(&agents, "alice", "mail").await;
-    give(&agents, "alice", "chat").await;
+    let (mail, chat, agents) = mail_and_chat(Plan::DoesNotOpen).await;
     load(&agents, "alice").await;
     mail.plan(Plan::Works);
     tokio::time::advance(Duration::from_secs(29)).await;
@@ -57,11 +49,7 @@ async fn what_failed_is_tried_again_after_half_a_minute_and_the_others_are_left_
 
 #[tokio::test]
 async fn what_failed_is_tried_again_at_once_when_any_of_the_agents_records_changes() {
-    let (mail, chat) = (Probe::new("mail", ["send"]), Probe::new("chat", ["post"]));
-    mail.plan(Plan::DoesNotOpen);
-    let agents = agents([&mail, &chat]);
-    give(&agents, "alice", "mail").await;
-    give(&agents, "alice", "chat").await;
+    let (mail, _, agents) = mail_and_chat(Plan::DoesNotOpen).await;
     load(&agents, "alice").await;
     mail.plan(Plan::Works);
     touch(&agents, "alice", "chat").await;
@@ -84,11 +72,7 @@ async fn how_long_to_wait_is_a_setting() {
 // What is tried again in vain does not make the agent's tools anew.
 #[tokio::test(start_paused = true)]
 async fn a_retry_in_vain_leaves_the_context_as_it_is() {
-    let (mail, chat) = (Probe::new("mail", ["send"]), Probe::new("chat", ["post"]));
-    mail.plan(Plan::DoesNotOpen);
-    let agents = agents([&mail, &chat]);
-    give(&agents, "alice", "mail").await;
-    give(&agents, "alice", "chat").await;
+    let (mail, _, agents) = mail_and_chat(Plan::DoesNotOpen).await;
     let memo = load(&agents, "alice").await.tools().memo::<u8>();
     tokio::time::advance(Duration::from_mins(1)).await;
     let again = retried(&agents).await;

@@ -253,6 +253,16 @@ pub(crate) fn builder<const N: usize>(
 }
 
 /// Gives an agent a toolset.
+/// Two toolsets, of which the first does as planned, and agents of whom Alice has both.
+pub(crate) async fn mail_and_chat(plan: Plan) -> (Probe, Probe, Agents) {
+    let (mail, chat) = (Probe::new("mail", ["send"]), Probe::new("chat", ["post"]));
+    mail.plan(plan);
+    let agents = agents([&mail, &chat]);
+    give(&agents, "alice", "mail").await;
+    give(&agents, "alice", "chat").await;
+    (mail, chat, agents)
+}
+
 pub(crate) async fn give(agents: &Agents, agent: &str, tool: &str) {
     agents.add(agent, tool).save().await.expect("written");
 }

@@ -1,8 +1,8 @@
 //! What is asked of the store.
 
 use super::sql;
-use super::store::{PostgresStore, columns, number, text};
-use crate::agents::failure::down;
+use super::store::{PostgresStore, record};
+use crate::agents::columns::{number, sealed, text};
 use crate::agents::row::{Texts, milliseconds, records};
 use sqlx::{Row, ValueRef, query};
 use std::time::Duration;
@@ -26,14 +26,14 @@ impl AgentToolStore for PostgresStore {
             let Some(first) = rows.first() else { return Ok(AgentRecords::default()) };
             // An agent whose records were all removed has a version still, and no toolset beside it.
             let there = rows.iter().filter(|row| row.try_get_raw(1).is_ok_and(|tool| !tool.is_null()));
-            Ok(records(agent, number(first, 0)?, there.map(columns)))
+            Ok(records(agent, number(first, 0)?, there.map(record)))
         })
     }
 
     fn get<'a>(&'a self, agent: &'a str, tool: &'a str) -> Operation<'a, Result<Option<AgentTools>, AgentStoreError>> {
         Operation::later(async move {
             let rows = self.read(|| query(sql::GET).bind(id(agent)).bind(id(tool))).await?;
-            let record = rows.first().map(|row| columns(row).and_then(|columns| columns.into_record(agent)));
+            let record = rows.first().map(|row| record(row).and_then(|columns| columns.into_record(agent)));
             record.transpose().map_err(|row| AgentStoreError::Unreadable(row.why))
         })
     }
@@ -91,12 +91,7 @@ impl AgentToolStore for PostgresStore {
             let tool = tool.flatten().map(before_nul);
             let rows =
                 self.read(|| query(sql::SEALED).bind(id(key)).bind(agent).bind(tool).bind(i64::from(limit))).await?;
-            let line = |row: &_| {
-                let secrets =
-                    SealedSecrets::new(text(row, 2)?, row.try_get::<Vec<u8>, _>(3).map_err(|error| down(&error))?);
-                Ok(SealedRow::new(text(row, 0)?, text(row, 1)?, secrets))
-            };
-            rows.iter().map(line).collect()
+            rows.iter().map(sealed).collect()
         })
     }
 

@@ -2,13 +2,14 @@
 
 use super::connections::{alive, ask, connect, is_lost, is_undone};
 use super::sql;
+use crate::agents::columns;
 use crate::agents::failure::down;
 use crate::agents::migrations;
-use crate::agents::row::{Columns, Texts, unreadable};
+use crate::agents::row::{Columns, Texts};
 use sqlx::postgres::{PgArguments, PgPool, PgRow};
 use sqlx::query::Query;
 use sqlx::{Error, Postgres, Row, query, query_as};
-use tool_core::agents::{AgentStoreError, Expected, RecordWrite, SecretsWrite, UnreadableRow};
+use tool_core::agents::{AgentStoreError, Expected, RecordWrite, UnreadableRow};
 
 /// How often a change is tried that the server undid.
 const TRIES: u32 = 5;
@@ -72,7 +73,7 @@ impl PostgresStore {
 
     pub(super) async fn found(&self, agent: &str, tool: &str) -> Result<Option<u64>, AgentStoreError> {
         let rows = self.read(|| query(sql::FOUND).bind(agent).bind(tool)).await?;
-        rows.first().map(|row| number(row, 0)).transpose()
+        rows.first().map(|row| columns::number(row, 0)).transpose()
     }
 
     /// The new version; `None` where the record is not what the writer expects.
@@ -85,50 +86,18 @@ impl PostgresStore {
                 // Another writer was first by a moment.
                 Err(Error::Database(error)) if error.is_unique_violation() => return Ok(None),
                 Err(error) => return Err(down(&error)),
-                Ok(rows) => return rows.first().map(|row| number(row, 0)).transpose(),
+                Ok(rows) => return rows.first().map(|row| columns::number(row, 0)).transpose(),
             }
         }
     }
 }
 
 fn change<'q>(write: &'q RecordWrite, texts: &'q Texts) -> Asked<'q> {
-    let secrets = match &write.secrets {
-        SecretsWrite::Set(sealed) => Some((sealed.key(), sealed.bytes())),
-        SecretsWrite::Keep | SecretsWrite::Clear => None,
-    };
     let sql = if write.expected == Expected::Absent { sql::INSERT } else { sql::UPDATE };
-    let query = query(sql).bind(&*write.agent).bind(&*write.tool).bind(write.enabled);
-    let query = query.bind(&*texts.disabled_actions).bind(&*texts.config);
-    let query = query.bind(secrets.map(|(key, _)| key)).bind(secrets.map(|(_, bytes)| bytes));
-    match write.expected {
-        Expected::Absent => query,
-        Expected::Version(version) => {
-            query.bind(i64::try_from(version).unwrap_or(-1)).bind(write.secrets == SecretsWrite::Keep)
-        }
-    }
+    columns::bound(query(sql), write, texts)
 }
 
-pub(super) fn number(row: &PgRow, column: usize) -> Result<u64, AgentStoreError> {
-    let number: i64 = row.try_get(column).map_err(|error| down(&error))?;
-    u64::try_from(number).map_err(|_| AgentStoreError::Unreadable("a version of it is negative".into()))
-}
-
-pub(super) fn text(row: &PgRow, column: usize) -> Result<String, AgentStoreError> {
-    row.try_get(column).map_err(|error| down(&error))
-}
-
-pub(super) fn columns(row: &PgRow) -> Result<Columns, UnreadableRow> {
+pub(super) fn record(row: &PgRow) -> Result<Columns, UnreadableRow> {
     let tool: String = row.try_get(1).unwrap_or_default();
-    let read = || -> Result<Columns, Error> {
-        Ok(Columns {
-            tool: tool.clone(),
-            enabled: row.try_get(2)?,
-            disabled_actions: row.try_get(3)?,
-            config: row.try_get(4)?,
-            secrets_key: row.try_get(5)?,
-            secrets: row.try_get(6)?,
-            version: row.try_get(7)?,
-        })
-    };
-    read().map_err(|error| unreadable(&tool, &error))
+    columns::read(row, tool)
 }

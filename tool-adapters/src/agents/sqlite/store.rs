@@ -3,14 +3,15 @@
 use super::file::File;
 use super::lane::{Asked, Lane, SLICE};
 use super::sql;
+use crate::agents::columns;
 use crate::agents::failure::down;
 use crate::agents::migrations;
-use crate::agents::row::{Columns, Texts, unreadable};
+use crate::agents::row::{Columns, Texts};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqliteRow, SqliteSynchronous};
-use sqlx::{ConnectOptions, Error, Row, query};
+use sqlx::{ConnectOptions, Row, query};
 use std::path::Path;
 use std::sync::Arc;
-use tool_core::agents::{AgentStoreError, Expected, RecordWrite, SecretsWrite, UnreadableRow};
+use tool_core::agents::{AgentStoreError, Expected, RecordWrite, UnreadableRow};
 
 /// Connections that read. SQLite has one that writes at a time, so there is one.
 const READERS: usize = 4;
@@ -84,59 +85,27 @@ impl SqliteStore {
 
     pub(super) async fn found(&self, agent: &str, tool: &str) -> Result<Option<u64>, AgentStoreError> {
         let rows = self.read(|| query(sql::FOUND).bind(agent).bind(tool)).await?;
-        rows.first().map(|row| number(row, 0)).transpose()
+        rows.first().map(|row| columns::number(row, 0)).transpose()
     }
 
     /// The new version; `None` where the record is not what the writer expects.
     pub(super) async fn write_once(&self, write: &RecordWrite, texts: &Texts) -> Result<Option<u64>, AgentStoreError> {
         let rows = self.change(|| change(write, texts)).await?;
-        rows.first().map(|row| number(row, 0)).transpose()
+        rows.first().map(|row| columns::number(row, 0)).transpose()
     }
 }
 
 fn change<'q>(write: &'q RecordWrite, texts: &'q Texts) -> Asked<'q> {
-    let secrets = match &write.secrets {
-        SecretsWrite::Set(sealed) => Some((sealed.key(), sealed.bytes())),
-        SecretsWrite::Keep | SecretsWrite::Clear => None,
-    };
     let sql = if write.expected == Expected::Absent { sql::INSERT } else { sql::UPDATE };
-    let query = query(sql).bind(&*write.agent).bind(&*write.tool).bind(write.enabled);
-    let query = query.bind(&*texts.disabled_actions).bind(&*texts.config);
-    let query = query.bind(secrets.map(|(key, _)| key)).bind(secrets.map(|(_, bytes)| bytes));
-    match write.expected {
-        Expected::Absent => query,
-        Expected::Version(version) => {
-            query.bind(i64::try_from(version).unwrap_or(-1)).bind(write.secrets == SecretsWrite::Keep)
-        }
-    }
+    columns::bound(query(sql), write, texts)
 }
 
 fn options() -> SqliteConnectOptions {
     SqliteConnectOptions::new().busy_timeout(SLICE).disable_statement_logging()
 }
 
-pub(super) fn number(row: &SqliteRow, column: usize) -> Result<u64, AgentStoreError> {
-    let number: i64 = row.try_get(column).map_err(|error| down(&error))?;
-    u64::try_from(number).map_err(|_| AgentStoreError::Unreadable("a version of it is negative".into()))
-}
-
-pub(super) fn columns(row: &SqliteRow) -> Result<Columns, UnreadableRow> {
+pub(super) fn record(row: &SqliteRow) -> Result<Columns, UnreadableRow> {
     // Text that is none can be put there by hand.
     let tool = row.try_get::<&[u8], _>(1).map(|tool| String::from_utf8_lossy(tool).into_owned()).unwrap_or_default();
-    let read = || -> Result<Columns, Error> {
-        Ok(Columns {
-            tool: tool.clone(),
-            enabled: row.try_get(2)?,
-            disabled_actions: row.try_get(3)?,
-            config: row.try_get(4)?,
-            secrets_key: row.try_get(5)?,
-            secrets: row.try_get(6)?,
-            version: row.try_get(7)?,
-        })
-    };
-    read().map_err(|error| unreadable(&tool, &error))
-}
-
-pub(super) fn text(row: &SqliteRow, column: usize) -> Result<String, AgentStoreError> {
-    row.try_get(column).map_err(|error| down(&error))
+    columns::read(row, tool)
 }
