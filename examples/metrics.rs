@@ -13,7 +13,7 @@ use tool_core::{Category, Mode, Policy, Runtime, Session, ToolCall, ToolContext,
 #[tool(category = "retrieval")]
 async fn search(query: String) -> Vec<String> {
     // A service behind it takes its price.
-    trace::spend("search service", Cost::micros(250));
+    trace::record_cost("search service", Cost::micros(250));
     (1..=query.len()).map(|n| format!("{query}, result {n}")).collect()
 }
 

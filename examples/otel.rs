@@ -9,7 +9,7 @@ use std::error::Error;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use tool_adapters::otel::Otel;
-use tool_core::trace::{self, Collector, Cost, DistributedContext, ModelUse, Usage};
+use tool_core::trace::{self, Collector, Cost, DistributedContext, ModelUsage, TokenUsage};
 use tool_core::{Mode, Policy, Runtime, ToolCall, ToolContext, ToolError, agent, tool};
 
 /// Prints under which ids the span around it is exported.
@@ -18,7 +18,7 @@ fn told(span: &str) {
 }
 
 /// Asks a model; its answer is a recorded one.
-async fn ask(model: &'static str, answer: ModelUse) {
+async fn ask(model: &'static str, answer: ModelUsage) {
     let asking = async {
         told(&format!("chat {model}"));
         trace::record(answer.provider("openai"));
@@ -30,8 +30,8 @@ async fn ask(model: &'static str, answer: ModelUse) {
 #[tool]
 async fn search(query: String, token: String) -> Vec<String> {
     told("execute_tool search");
-    let usage = Usage { input: 60, output: 12, ..Usage::default() };
-    ask("gpt-5-nano", ModelUse::new("gpt-5-nano", usage).response_id("resp_2")).await;
+    let usage = TokenUsage { input: 60, output: 12, ..TokenUsage::default() };
+    ask("gpt-5-nano", ModelUsage::new("gpt-5-nano", usage).response_id("resp_2")).await;
     // A secret is hidden by the name of its argument.
     if token.is_empty() { Vec::new() } else { vec![format!("{query} 3000")] }
 }
@@ -68,8 +68,8 @@ async fn plan() -> Result<(), Box<dyn Error>> {
     told("invoke_agent planner");
     let tools = ToolContext::builder().with(search).with(stock).with(refund).build()?;
     let session = Runtime::builder(tools).policy(Policy::text()).build()?.session("s-1", Mode::Text).await?;
-    let usage = Usage { input: 900, cached: 600, cache_written: 100, output: 80, reasoning: 50 };
-    let answer = ModelUse::new("gpt-5-mini-2025-08-07", usage).response_id("resp_1").tool_call("call_1", "search");
+    let usage = TokenUsage { input: 900, cached: 600, cache_written: 100, output: 80, reasoning: 50 };
+    let answer = ModelUsage::new("gpt-5-mini-2025-08-07", usage).response_id("resp_1").tool_call("call_1", "search");
     ask("gpt-5-mini", answer).await;
     let call = |id: &str, name: &str, arguments| ToolCall::new(id, name, arguments);
     let calls = vec![
@@ -96,7 +96,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let context = DistributedContext::from_trusted_pairs(std::env::vars());
         let look_up = async {
             told("invoke_agent stock");
-            trace::spend("shelf scan", Cost::micros(150));
+            trace::record_cost("shelf scan", Cost::micros(150));
         };
         tokio.block_on(trace::import(context, trace::agent("stock", look_up)));
     } else {

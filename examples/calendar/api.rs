@@ -6,7 +6,8 @@ use reqwest::{Client, RequestBuilder, Url};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::time::Duration;
-use tool_core::{AccessToken, Timestamp, ToolError};
+use tool_core::tool::AccessToken;
+use tool_core::{Timestamp, ToolError};
 
 /// The client of one calendar.
 pub(crate) struct Api {

@@ -4,7 +4,8 @@ use super::api::Api;
 use super::toolset::GoogleCalendar;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tool_core::{AccessToken, Configure, ToolError};
+use tool_core::tool::AccessToken;
+use tool_core::{Configure, ToolError};
 
 /// The settings. Doc comments become the descriptions of a settings form.
 #[derive(Deserialize, JsonSchema)]

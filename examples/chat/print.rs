@@ -3,7 +3,7 @@
 use std::io::Write;
 use tool_adapters::protocol::Event;
 use tool_core::ToolResponse;
-use tool_core::runtime::{Hook, HookFuture, HookedCall, Reply};
+use tool_core::session::{Hook, HookFuture, HookedCall, Reply};
 
 /// A piece of an answer.
 pub(crate) fn piece(event: &Event) {

@@ -3,8 +3,9 @@
 use crate::script::{Scene, Step, Turn};
 use std::error::Error;
 use std::sync::Arc;
-use tool_core::runtime::{AuditEntry, StateChange, StoreError};
-use tool_core::{Intent, Mode, Runtime, Session, SessionState, ToolCall, ToolContext, ToolResponse};
+use tool_core::session::SessionState;
+use tool_core::session::{AuditEntry, StateChange, StoreError};
+use tool_core::{Intent, Mode, Runtime, Session, ToolCall, ToolContext, ToolResponse};
 
 /// What became of a scene.
 pub(crate) struct PlayedScene {

@@ -3,7 +3,9 @@
 use crate::play::{PlayedScene, PlayedStep, PlayedTurn};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use tool_core::{Form, Intent, SessionState, ToolResponse};
+use tool_core::call::OutputKind;
+use tool_core::session::SessionState;
+use tool_core::{Intent, ToolResponse};
 
 /// All scenes, and at the end how many calls ran and what stopped the others.
 pub(crate) fn write(out: &mut impl Write, scenes: &[PlayedScene]) -> io::Result<()> {
@@ -68,7 +70,7 @@ fn write_turn(out: &mut impl Write, turn: &PlayedTurn) -> io::Result<()> {
 /// What came of it in a line, then the whole envelope.
 fn write_response(out: &mut impl Write, response: &ToolResponse) -> io::Result<()> {
     match response.error() {
-        None if response.form() == Form::Stop => writeln!(out, "    ok, and no reply is wanted")?,
+        None if response.form() == OutputKind::Stop => writeln!(out, "    ok, and no reply is wanted")?,
         None => writeln!(out, "    ok, {} characters", response.meta().size_chars())?,
         // A message may have several lines.
         Some(error) => writeln!(out, "    {}: {}", error.kind, error.message.replace('\n', "\n      "))?,

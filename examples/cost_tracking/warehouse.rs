@@ -62,7 +62,7 @@ async fn stock(headers: HeaderMap, Query(query): Query<HashMap<String, String>>)
     // Trusted: it listens to this machine alone, so the customer's name is our own.
     let context = received_from_trusted(&headers);
     let look_up = async {
-        trace::spend("shelf scan", Cost::micros(150));
+        trace::record_cost("shelf scan", Cost::micros(150));
         Json(json!({"product": query.get("product"), "in_stock": 12}))
     };
     trace::import(context, trace::agent("warehouse", look_up)).await

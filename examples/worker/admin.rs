@@ -5,7 +5,7 @@ use super::conversation::say;
 use super::worker::{Failure, Worker};
 use serde_json::{json, to_string_pretty};
 use std::io::{self, Write};
-use tool_core::agents::RecordDraft;
+use tool_core::agents::RecordBuilder;
 
 pub(crate) async fn run(worker: &Worker, command: Command) -> Result<(), Failure> {
     let agents = &worker.agents;
@@ -88,7 +88,7 @@ async fn set(worker: &Worker, agent: &str, tool: &str, change: Change) -> Result
     if let Some(wanted) = change.disabled_actions {
         let had = known.map(|record| record.disabled_actions.clone()).unwrap_or_default();
         write = had.difference(&wanted).fold(write, |write, action| write.enable_action(action));
-        write = wanted.into_iter().fold(write, RecordDraft::disable_action);
+        write = wanted.into_iter().fold(write, RecordBuilder::disable_action);
     }
     say!("{}", json!(write.save().await?));
     Ok(())

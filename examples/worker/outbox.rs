@@ -7,9 +7,10 @@ use std::env;
 use std::fmt;
 use std::time::Duration;
 use tokio::sync::Mutex;
+use tool_core::agents::AgentError;
 use tool_core::agents::{AgentErrorKind, Agents};
 use tool_core::jiff::{SignedDuration, Timestamp};
-use tool_core::{AgentError, CancellationToken, ErrorKind, ToolResponse};
+use tool_core::{CancellationToken, ErrorKind, ToolResponse};
 
 /// How often a draft is tried; with the waits between, it takes more than an hour.
 const ATTEMPTS: i64 = 8;

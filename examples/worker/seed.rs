@@ -9,7 +9,7 @@ use sqlx::sqlite::SqliteConnectOptions;
 use std::env;
 use std::path::Path;
 use std::time::Duration;
-use tool_core::AgentError;
+use tool_core::agents::AgentError;
 use tool_core::agents::{AgentErrorKind, AgentStoreError, AgentToolStore, AgentTools, RecordWrite};
 
 /// Where the agents' servers are: as the environment says, or inside this example.

@@ -2,7 +2,9 @@
 
 use crate::support::{block_on, call, data, tools};
 use serde_json::json;
-use tool_core::{Arguments, Coercions, ErrorKind, RunContext, ToolContext, ToolResponse, tool};
+use tool_core::arguments::Coercions;
+use tool_core::call::Arguments;
+use tool_core::{ErrorKind, RunContext, ToolContext, ToolResponse, tool};
 
 /// Plan something.
 #[tool]

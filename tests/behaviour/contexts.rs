@@ -3,9 +3,9 @@
 use crate::support::tools;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use tool_core::tool::{ProviderId, ToolKind};
 use tool_core::{
-    FunctionTool, ProviderId, ProviderTool, RawTool, RunContext, Tool, ToolContext, ToolError, ToolKind, Toolset, tool,
-    toolset,
+    FunctionTool, ProviderTool, RawTool, RunContext, Tool, ToolContext, ToolError, Toolset, tool, toolset,
 };
 
 /// One.

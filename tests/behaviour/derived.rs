@@ -3,7 +3,8 @@
 use crate::support::{block_on, data, failure};
 use serde_json::json;
 use std::sync::Arc;
-use tool_core::{ErrorKind, Mode, RunContext, ToolContext, Toolset, ToolsetExt, combined, toolset};
+use tool_core::tool::merge_toolsets;
+use tool_core::{ErrorKind, Mode, RunContext, ToolContext, Toolset, ToolsetExt, toolset};
 
 struct Shop;
 
@@ -52,7 +53,7 @@ fn renamed_and_prefixed_tools_run_under_their_new_names() {
 // DESIGN 4
 #[test]
 fn combined_toolsets_are_one_with_an_id_of_its_own() {
-    let tools = built(combined("both", [Arc::new(Shop) as Arc<dyn Toolset>, Arc::new(Shop.prefixed("other"))]));
+    let tools = built(merge_toolsets("both", [Arc::new(Shop) as Arc<dyn Toolset>, Arc::new(Shop.prefixed("other"))]));
     assert_eq!(names(&tools), ["list", "buy", "other_list", "other_buy"]);
     assert_eq!(tools.toolsets()[0].id(), "both");
 }

@@ -6,7 +6,9 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::fmt;
 use std::sync::Mutex;
-use tool_core::{ErrorKind, IntoToolError, ToolError, schemars::JsonSchema, toolset};
+use tool_core::call::IntoToolError;
+use tool_core::schemars::JsonSchema;
+use tool_core::{ErrorKind, ToolError, toolset};
 
 struct Store<T>(Mutex<Vec<T>>);
 

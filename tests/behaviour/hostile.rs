@@ -96,7 +96,10 @@ fn complaint() -> Result<(), String> {
 fn no_form_of_answer_escapes_the_size_cap() {
     let small = ToolContext::builder().with(parts).max_output_bytes(100).build().expect("sound");
     let response = call(&small, "parts", "{}");
-    assert!(response.meta().truncated().is_some() && response.form() == tool_core::Form::Data, "{response}");
+    assert!(
+        response.meta().truncated().is_some() && response.form() == tool_core::call::OutputKind::Data,
+        "{response}"
+    );
     let tools = ToolContext::builder().with(output).with(complaint).build().expect("sound");
     let response = call(&tools, "output", "{}");
     assert!(response.meta().truncated().is_some_and(|cut| cut.limit == 1 << 20), "{:?}", response.meta().truncated());

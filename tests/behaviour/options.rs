@@ -2,7 +2,9 @@
 
 use crate::support::tools;
 use std::time::Duration;
-use tool_core::{Category, Confirm, DuplicateScope, Flags, Mode, Modes, OnDuplicate, ToolContext, tool, toolset};
+use tool_core::call::Modes;
+use tool_core::tool::{Confirm, DuplicateScope, OnDuplicate, ToolAnnotations};
+use tool_core::{Category, Mode, ToolContext, tool, toolset};
 
 /// Everything.
 #[tool(
@@ -44,7 +46,7 @@ fn every_option_is_stored_in_the_definition() {
     assert_eq!((tool.on_duplicate(), tool.duplicate_scope()), (OnDuplicate::Replace, DuplicateScope::NameAndArgs));
     assert_eq!((tool.max_output(), tool.max_calls()), (Some(1500), Some(3)));
     assert!(matches!(tool.confirm(), Confirm::Always));
-    let all = Flags {
+    let all = ToolAnnotations {
         idempotent: true,
         destructive: true,
         open_world: true,
@@ -61,7 +63,10 @@ fn every_option_is_stored_in_the_definition() {
 fn without_options_a_tool_is_a_utility_for_both_modes_that_allows_duplicates() {
     let tools = tools(bare);
     let tool = tools.function_tool("bare").expect("there").definition();
-    assert_eq!((tool.category(), tool.modes(), tool.flags()), (Category::Utility, Modes::BOTH, Flags::default()));
+    assert_eq!(
+        (tool.category(), tool.modes(), tool.flags()),
+        (Category::Utility, Modes::BOTH, ToolAnnotations::default())
+    );
     assert_eq!((tool.on_duplicate(), tool.duplicate_scope()), (OnDuplicate::Allow, DuplicateScope::Name));
     assert!(matches!(tool.confirm(), Confirm::Never));
     assert_eq!((tool.timeout(), tool.max_output(), tool.max_calls()), (None, None, None));

@@ -4,7 +4,8 @@ use crate::support::{call, data, failure};
 use serde_json::json;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use tool_core::{Content, ErrorKind, Form, Intent, RunContext, ToolContext, ToolError, ToolOutput, tool};
+use tool_core::call::OutputKind;
+use tool_core::{Content, ErrorKind, Intent, RunContext, ToolContext, ToolError, ToolOutput, tool};
 
 type Fallible<T> = Result<T, ToolError>;
 
@@ -126,7 +127,7 @@ fn plain_data_is_serialised() {
 #[test]
 fn unit_is_null_and_marked_as_unit() {
     let response = call(&all(), "nothing", "{}");
-    assert_eq!((response.data_json(), response.form()), (Some("null"), Form::Unit));
+    assert_eq!((response.data_json(), response.form()), (Some("null"), OutputKind::Unit));
 }
 
 // DESIGN 3
@@ -151,10 +152,10 @@ fn a_tool_output_carries_intents_and_meta() {
 #[test]
 fn content_parts_and_stops_keep_their_form() {
     let response = call(&all(), "image", "{}");
-    assert_eq!(response.form(), Form::Content);
+    assert_eq!(response.form(), OutputKind::Content);
     let parts = response.data::<Vec<Content>>().expect("parts");
     assert_eq!(parts[1], Content::image("AAAA", "image/png"));
-    assert_eq!(call(&all(), "stop", "{}").form(), Form::Stop);
+    assert_eq!(call(&all(), "stop", "{}").form(), OutputKind::Stop);
 }
 
 // DESIGN 3

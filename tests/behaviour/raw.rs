@@ -98,8 +98,8 @@ fn a_raw_schema_is_shown_as_it_was_given() {
 // L2, L3
 #[test]
 fn a_raw_tool_takes_the_options_that_the_macro_gives_others() {
-    use tool_core::{Confirm, DuplicateScope, Flags, OnDuplicate};
-    let flags = Flags { destructive: true, open_world: true, ..Flags::default() };
+    use tool_core::tool::{Confirm, DuplicateScope, OnDuplicate, ToolAnnotations};
+    let flags = ToolAnnotations { destructive: true, open_world: true, ..ToolAnnotations::default() };
     let tool = FunctionTool::raw(declared("n", numbers()), echo)
         .title("A number")
         .confirm(Confirm::Always)
@@ -116,7 +116,8 @@ fn a_raw_tool_takes_the_options_that_the_macro_gives_others() {
 
 #[test]
 fn what_reads_stays_idempotent_whatever_its_flags_say() {
-    use tool_core::{Category, Flags};
+    use tool_core::Category;
+    use tool_core::tool::ToolAnnotations;
     let tool = FunctionTool::raw(declared("n", numbers()), echo).category(Category::Retrieval);
-    assert!(tool.flags(Flags::default()).definition().flags().idempotent);
+    assert!(tool.flags(ToolAnnotations::default()).definition().flags().idempotent);
 }

@@ -3,9 +3,10 @@
 use crate::support::{block_on, call, tools};
 use serde_json::json;
 use std::sync::Arc;
+use tool_core::call::SessionStateHandle;
 use tool_core::{
-    CancellationToken, ErrorKind, FromRunContext, Intent, Mode, Progress, RunContext, State, ToolContext, ToolError,
-    UserData, tool,
+    CancellationToken, ErrorKind, FromRunContext, Intent, Mode, Progress, RunContext, ToolContext, ToolError, UserData,
+    tool,
 };
 
 struct Caller(String);
@@ -28,7 +29,7 @@ async fn take(
     before: u8,
     #[context] caller: Caller,
     #[context] number: UserData<u64>,
-    #[context] state: State,
+    #[context] state: SessionStateHandle,
     #[context] token: CancellationToken,
     #[context] progress: Progress,
     after: u8,

@@ -4,8 +4,9 @@ use serde_json::Value;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
+use tool_core::tool::IntoTool;
 use tool_core::trace::{Collector, SpanRecord, SpanStatus};
-use tool_core::{ErrorKind, IntoTool, RunContext, ToolContext, ToolResponse};
+use tool_core::{ErrorKind, RunContext, ToolContext, ToolResponse};
 
 /// Runs a future to its end.
 pub fn block_on<F: Future>(future: F) -> F::Output {

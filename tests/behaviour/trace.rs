@@ -175,7 +175,7 @@ fn a_tool_under_another_name_has_one_span_too() {
         Tool::Function(tool) => tool,
         _ => panic!("no function"),
     };
-    let renamed: FunctionTool = tool(tool_core::IntoTool::into_tool(tool_c).expect("a tool")).renamed("other");
+    let renamed: FunctionTool = tool(tool_core::tool::IntoTool::into_tool(tool_c).expect("a tool")).renamed("other");
     let tools = ToolContext::builder().with(renamed).with(shelves().prefixed("own")).build().expect("sound");
     let ctx = RunContext::detached();
     let found = traced(async {
@@ -206,7 +206,7 @@ fn tools_that_run_at_the_same_time_share_their_parent() {
 #[agent("worker")]
 async fn works() {
     let alone = tokio::spawn(tool_b("alone".into()));
-    let inherits = tokio::spawn(trace::inherit(tool_b("inherits".into())));
+    let inherits = tokio::spawn(trace::in_current_span(tool_b("inherits".into())));
     let _ = tokio::join!(alone, inherits);
 }
 
@@ -220,12 +220,12 @@ fn a_task_that_is_spawned_belongs_where_it_inherits_from() {
 /// Puts a section around every call.
 struct Around;
 
-impl tool_core::runtime::Hook for Around {
+impl tool_core::session::Hook for Around {
     fn around<'a>(
         &'a self,
-        _: &'a tool_core::runtime::HookedCall<'a>,
-        next: tool_core::runtime::Next<'a>,
-    ) -> tool_core::runtime::HookFuture<'a, tool_core::ToolResponse> {
+        _: &'a tool_core::session::HookedCall<'a>,
+        next: tool_core::session::Next<'a>,
+    ) -> tool_core::session::HookFuture<'a, tool_core::ToolResponse> {
         Box::pin(trace::section("watched", next.run()))
     }
 }

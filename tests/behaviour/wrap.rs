@@ -2,8 +2,9 @@
 
 use crate::support::{block_on, paths};
 use serde_json::json;
+use tool_core::tool::IntoTool;
 use tool_core::trace::{self, Collector, SpanStatus};
-use tool_core::{FunctionTool, IntoTool, RunContext, Tool, ToolContext, tool, wrap_tool};
+use tool_core::{FunctionTool, RunContext, Tool, ToolContext, tool, wrap_tool};
 
 const OK: SpanStatus = SpanStatus::Ok;
 
@@ -227,7 +228,7 @@ fn a_wrapper_goes_where_its_callable_goes() {
     }
     let collector = Collector::new();
     let wrapped = needs_both(wrap_tool!(later_may_fail));
-    let work = async move { tokio::spawn(trace::inherit(async move { wrapped(false).await })).await };
+    let work = async move { tokio::spawn(trace::in_current_span(async move { wrapped(false).await })).await };
     assert_eq!(block_on(collector.run(work)).expect("joined"), Ok(1));
     // As an argument that wants a function.
     let one = wrap_tool!(one);

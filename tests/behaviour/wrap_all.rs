@@ -2,8 +2,9 @@
 
 use crate::support::{block_on, paths};
 use std::collections::{BTreeMap, HashMap};
+use tool_core::tool::IntoTool;
 use tool_core::trace::Collector;
-use tool_core::{FunctionTool, IntoTool, Tool, tool, wrap_all, wrap_tool};
+use tool_core::{FunctionTool, Tool, tool, wrap_all, wrap_tool};
 
 fn one(a: u8) -> u8 {
     a

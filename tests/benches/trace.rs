@@ -58,7 +58,7 @@ fn main() -> ExitCode {
             (
                 "push and pop",
                 200.0,
-                trace::in_scope(SpanKind::Agent, "a", || repeated(&mut || now(trace::inherit(async {})))),
+                trace::in_scope(SpanKind::Agent, "a", || repeated(&mut || now(trace::in_current_span(async {})))),
             ),
         ]
     });

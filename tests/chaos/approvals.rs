@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::task::JoinSet;
-use tool_core::runtime::PendingCall;
+use tool_core::session::PendingCall;
 use tool_core::{ErrorKind, Mode, Runtime, Session, ToolContext, toolset};
 
 #[derive(Clone, Default)]

@@ -3,10 +3,11 @@
 use crate::logs::captured;
 use crate::support::{block_on, call, kind, open_policy, quiet};
 use serde_json::{Value, json};
-use tool_core::runtime::{Hook, HookFuture, HookedCall, Journal, JournalEntry, JournalError, Operation, Recovered};
+use tool_core::call::ResultForm;
+use tool_core::session::{Hook, HookFuture, HookedCall, Journal, JournalEntry, JournalError, Operation, Recovered};
 use tool_core::{
-    Category, ErrorKind, FunctionTool, Mode, RawTool, ResultForm, RunContext, Runtime, Session, ToolCall, ToolContext,
-    ToolError, ToolResponse, tool, toolset,
+    Category, ErrorKind, FunctionTool, Mode, RawTool, RunContext, Runtime, Session, ToolCall, ToolContext, ToolError,
+    ToolResponse, tool, toolset,
 };
 
 const CANARY: &str = "canary";
@@ -147,7 +148,7 @@ fn what_breaks_inside_a_tool_is_not_told_to_the_model() {
 fn no_refusal_but_validation_repeats_the_values_of_arguments_and_no_log_does() {
     let logged = captured(|| {
         block_on(async {
-            let policy = open_policy().empty_results(Some(2)).category_budget(Category::Action, Some(0));
+            let policy = open_policy().max_empty_results(Some(2)).category_budget(Category::Action, Some(0));
             let runtime = Runtime::builder(leaky()).policy(policy.max_calls(Some(8))).build().expect("sound");
             let session = opened(&runtime).await;
             let mut kinds = Vec::new();
@@ -236,7 +237,7 @@ impl Hook for Fault {
         Box::pin(async move { if fails { Err(ToolError::internal("canary of a hook")) } else { Ok(()) } })
     }
 
-    fn around<'a>(&'a self, _: &'a HookedCall<'a>, next: tool_core::runtime::Next<'a>) -> HookFuture<'a, ToolResponse> {
+    fn around<'a>(&'a self, _: &'a HookedCall<'a>, next: tool_core::session::Next<'a>) -> HookFuture<'a, ToolResponse> {
         assert!(*self != Self::PanicAround, "provoked canary");
         next.run()
     }

@@ -49,7 +49,7 @@ async fn hostile_session() -> Session {
 }
 
 /// Makes the call, and sees that the session goes on.
-async fn made(session: &Session, tool: &str, arguments: impl Into<tool_core::Arguments<'_>>) -> ToolResponse {
+async fn made(session: &Session, tool: &str, arguments: impl Into<tool_core::call::Arguments<'_>>) -> ToolResponse {
     let response = session.call(ToolCall::new("c", tool, arguments)).await;
     assert!(serde_json::from_str::<serde_json::Value>(&response.to_json()).is_ok(), "an envelope that can be read");
     let next = session.call(call("next", "int", json!({"n": 1}))).await;
@@ -57,7 +57,7 @@ async fn made(session: &Session, tool: &str, arguments: impl Into<tool_core::Arg
     response
 }
 
-async fn refused(session: &Session, tool: &str, arguments: impl Into<tool_core::Arguments<'_>>) {
+async fn refused(session: &Session, tool: &str, arguments: impl Into<tool_core::call::Arguments<'_>>) {
     let response = made(session, tool, arguments).await;
     assert_eq!(kind(&response), ErrorKind::Validation, "{response}");
     let error = response.error().expect("refused");

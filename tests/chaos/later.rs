@@ -4,9 +4,9 @@ use crate::support::pause;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
-use tool_core::SessionState;
-use tool_core::runtime::{
-    Admission, AuditEntry, Journal, JournalEntry, JournalError, MemoryStore, OpenError, Opening, Operation,
+use tool_core::session::SessionState;
+use tool_core::session::{
+    Admission, AuditEntry, Journal, JournalEntry, JournalError, MemoryStore, OpenError, OpenRequest, Operation,
     PendingCall, Recovered, SessionRecord, SessionStore, Settlement, StateChange, StoreError, Verdict,
 };
 
@@ -89,7 +89,7 @@ impl Waits {
 }
 
 impl SessionStore for LaterStore {
-    fn open<'a>(&'a self, opening: &'a Opening) -> Operation<'a, Result<Arc<dyn SessionRecord>, OpenError>> {
+    fn open<'a>(&'a self, opening: &'a OpenRequest) -> Operation<'a, Result<Arc<dyn SessionRecord>, OpenError>> {
         self.waits.around(async {
             let inner = self.inner.open(opening).await?;
             Ok(Arc::new(LaterRecord {

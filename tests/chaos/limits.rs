@@ -5,7 +5,7 @@ use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::task::JoinSet;
-use tool_core::runtime::OpenError;
+use tool_core::session::OpenError;
 use tool_core::{Category, ErrorKind, Mode, Policy, ToolContext, toolset};
 
 #[derive(Clone, Default)]

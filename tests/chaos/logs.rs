@@ -5,7 +5,7 @@ use crate::support::{block_on, call, open_policy, pause, quiet};
 use serde_json::json;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-use tool_core::runtime::{Hook, HookFuture, HookedCall, Journal, JournalEntry, JournalError, Operation, Recovered};
+use tool_core::session::{Hook, HookFuture, HookedCall, Journal, JournalEntry, JournalError, Operation, Recovered};
 use tool_core::{ErrorKind, Intent, Mode, RunContext, Runtime, Session, ToolCall, ToolError, toolset};
 use tracing_subscriber::fmt::MakeWriter;
 

@@ -6,9 +6,8 @@ use std::pin::Pin;
 use std::process::Command;
 use std::sync::Once;
 use std::task::{Context, Poll};
-use tool_core::{
-    ErrorKind, IntoTool, Mode, Policy, RegistryErrors, Runtime, Session, ToolCall, ToolContext, ToolResponse,
-};
+use tool_core::tool::IntoTool;
+use tool_core::{ErrorKind, Mode, Policy, RegistryErrors, Runtime, Session, ToolCall, ToolContext, ToolResponse};
 
 /// Runs a future to its end on one thread.
 pub fn block_on<F: Future>(future: F) -> F::Output {
@@ -28,7 +27,7 @@ pub fn tools<M>(tool: impl IntoTool<M>) -> ToolContext {
 
 /// No budget and no count of empty results: repeated calls alone are refused.
 pub fn open_policy() -> Policy {
-    Policy::text().category_budget(tool_core::Category::Retrieval, None).empty_results(None)
+    Policy::text().category_budget(tool_core::Category::Retrieval, None).max_empty_results(None)
 }
 
 pub fn runtime(tools: ToolContext, policy: Policy) -> Result<Runtime, RegistryErrors> {

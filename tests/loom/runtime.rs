@@ -9,14 +9,14 @@ pub mod sync {
 }
 
 pub mod policy {
-    pub use tool_core::runtime::Limits;
+    pub use tool_core::session::Limits;
 }
 
 pub mod state {
-    pub use tool_core::runtime::{AuditEntry, StateChange};
+    pub use tool_core::session::{AuditEntry, StateChange};
 }
 
 pub mod store {
     pub use super::admission::{Admission, BudgetLimit, Charge, Refusal, Settlement};
-    pub use tool_core::runtime::PendingCall;
+    pub use tool_core::session::PendingCall;
 }

@@ -5,7 +5,9 @@ use serde_json::Value;
 use std::cell::LazyCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
-use tool_core::{Arguments, Coercions, ErrorKind, RunContext, ToolContext, ToolResponse};
+use tool_core::arguments::Coercions;
+use tool_core::call::Arguments;
+use tool_core::{ErrorKind, RunContext, ToolContext, ToolResponse};
 
 /// Every tool, twice: with all coercions and with none.
 pub(crate) struct Tools {

@@ -7,7 +7,8 @@ use crate::tape::Tape;
 use proptest::prelude::*;
 use serde_json::Value;
 use std::time::{Duration, Instant};
-use tool_core::{Arguments, ErrorKind};
+use tool_core::ErrorKind;
+use tool_core::call::Arguments;
 
 /// Tools that read in different ways: nothing, anything, many types, lent text, buffered, by the validator.
 const READERS: &[&str] =

@@ -5,7 +5,7 @@
 mod counting;
 
 use std::hint::black_box;
-use tool_core::trace::{self, Collector, ModelUse, SpanKind, SpanStatus, Usage};
+use tool_core::trace::{self, Collector, ModelUsage, SpanKind, SpanStatus, TokenUsage};
 use tool_core::{RunContext, ToolContext, ToolError, tool};
 
 /// As many as a collector keeps.
@@ -80,7 +80,7 @@ fn a_span_of_a_trace_that_others_share_takes_its_record_alone() {
 fn what_a_model_used_takes_as_much_again_and_no_room_for_more() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     let ask = |collector: &Collector, number: i64| {
-        let used = ModelUse::new("gpt-5-mini", Usage { input: 5, ..Usage::default() });
+        let used = ModelUsage::new("gpt-5-mini", TokenUsage { input: 5, ..TokenUsage::default() });
         let used = used.provider("openai").response_id(format!("resp_{number}"));
         runtime.block_on(collector.run(trace::llm("gpt-5-mini", async { trace::record(used) })));
     };

@@ -5,7 +5,7 @@ use crate::provider::Provider;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use tool_core::ToolContext;
-use tool_core::manifest::{Manifest, ManifestErrors};
+use tool_core::describe::{Manifest, ManifestErrors};
 
 /// Builds the manifest of a context, and fills `providerSchemas` with the declaration of each tool, by the provider's
 /// [key](schema_key). A provider that refuses a tool has none for it. They are no part of the version.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
-use tool_core::ProviderId;
+use tool_core::tool::ProviderId;
 
 /// A provider's interface: one form of declarations, one protocol.
 ///

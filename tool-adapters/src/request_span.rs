@@ -2,7 +2,7 @@
 
 use reqwest::{Method, Url};
 use std::borrow::Cow;
-use tool_core::Redaction;
+use tool_core::trace::Redaction;
 use tool_core::trace::{SpanHandle, SpanKind};
 
 /// Opens it for somebody who has asked for spans of requests.

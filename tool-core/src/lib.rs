@@ -28,7 +28,6 @@
 //! - **Testing them**: [`testing`].
 
 #[doc(hidden)]
-#[path = "private/mod.rs"]
 pub mod __private;
 #[doc(hidden)]
 #[path = "shared.rs"]
@@ -37,54 +36,31 @@ pub mod __shared;
 #[cfg(test)]
 extern crate self as tool_core;
 
-pub mod actions;
 #[cfg(feature = "agents")]
 pub mod agents;
-mod arguments;
-mod call;
-mod canonical;
-mod compare;
-mod configure;
-mod context;
-mod guide;
+pub mod arguments;
+pub mod call;
+pub mod describe;
 mod json;
-pub mod manifest;
-mod name;
-mod pointer;
-mod redact;
-mod response;
-mod run;
-pub mod runtime;
+pub mod registry;
 mod schema;
+pub mod session;
 pub mod testing;
 pub mod text;
-mod timestamp;
-mod tool;
+pub mod tool;
 pub mod trace;
 
 #[cfg(feature = "agents")]
-pub use agents::{AgentError, AgentErrorKind, AgentToolStore, AgentTools, Agents};
-pub use arguments::{Coercions, Problem};
-pub use call::{Arguments, ToolCall};
-pub use compare::Fingerprint;
-pub use configure::{
-    AccessToken, Auth, BasicAuth, Configure, ConfigureError, Configured, OAuth2, Secret, SecretDocument, TokenSource,
-    ToolsetFactory, ToolsetMetadata,
+pub use agents::Agents;
+pub use call::{
+    CancellationToken, Content, ErrorKind, FromRunContext, Intent, Mode, Progress, RunContext, ToolCall, ToolError,
+    ToolOutput, ToolResponse, UserData,
 };
-pub use context::{Registry, RegistryError, RegistryErrors, SetupFailure, ToolContext, ToolContextBuilder};
-pub use guide::{Guide, GuideExample};
-pub use redact::Redaction;
-pub use response::{
-    Confirmation, Content, ErrorBody, ErrorKind, Form, Intent, IntoToolError, IntoToolOutput, Meta, ModelResult,
-    ResultForm, SCHEMA_VERSION, SizeUnit, ToolError, ToolOutput, ToolResponse, Truncated,
-};
-pub use run::{CancellationToken, FromRunContext, Progress, RunContext, RunContextBuilder, State, Update, UserData};
-pub use runtime::{Policy, Runtime, Session, SessionId, SessionState, SessionStore};
-pub use timestamp::Timestamp;
+pub use registry::{Registry, RegistryErrors, ToolContext};
+pub use schema::timestamp::Timestamp;
+pub use session::{Policy, Runtime, Session, SessionId};
 pub use tool::{
-    Category, Confirm, Derived, DuplicateScope, Flags, FunctionTool, IntoTool, LifecycleFuture, Mode, Modes,
-    OnDuplicate, ProviderId, ProviderTool, RawHandler, RawStateHandler, RawTool, Source, Tool, ToolDefinition,
-    ToolKind, Toolset, ToolsetExt, combined,
+    Auth, Category, Configure, FunctionTool, ProviderTool, RawTool, Secret, Tool, ToolDefinition, Toolset, ToolsetExt,
 };
 
 #[doc = include_str!("docs/tool_error.md")]

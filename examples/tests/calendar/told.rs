@@ -2,7 +2,8 @@
 
 use crate::support::{Calendar, configured};
 use serde_json::{Value, json};
-use tool_core::{Auth, ToolContext, ToolsetMetadata};
+use tool_core::tool::ToolsetMetadata;
+use tool_core::{Auth, ToolContext};
 
 async fn parameters(tool: &str) -> Value {
     Calendar::new().await.tools.function_tool(tool).unwrap().definition().parameters().clone()

@@ -1,8 +1,10 @@
 //! What the model and the runtime are told of the tools.
 
 use crate::tools::tools;
-use tool_core::manifest::Manifest;
-use tool_core::{Category, Confirm, Modes, ToolContext, ToolDefinition};
+use tool_core::call::Modes;
+use tool_core::describe::Manifest;
+use tool_core::tool::Confirm;
+use tool_core::{Category, ToolContext, ToolDefinition};
 
 fn definition(tools: &ToolContext, name: &str) -> ToolDefinition {
     tools.function_tool(name).unwrap().definition().clone()

@@ -10,7 +10,8 @@ use std::process::{Command, Stdio};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 use tool_core::agents::AgentId;
-use tool_core::{Configure, ErrorBody, RunContext, ToolContext, ToolError, ToolResponse};
+use tool_core::call::ErrorBody;
+use tool_core::{Configure, RunContext, ToolContext, ToolError, ToolResponse};
 
 pub(crate) const PASSWORD: &str = "correct horse äöü";
 

@@ -2,7 +2,8 @@
 
 use crate::support::{Mail, configured};
 use serde_json::json;
-use tool_core::{Auth, ToolContext, ToolsetMetadata};
+use tool_core::tool::ToolsetMetadata;
+use tool_core::{Auth, ToolContext};
 
 fn metadata() -> ToolsetMetadata {
     let tools = ToolContext::discover().unwrap();

@@ -5,7 +5,8 @@ use super::toolsets::{DoorSecrets, DriveSecrets};
 use serde_json::json;
 use std::pin::Pin;
 use std::sync::Arc;
-use tool_core::{AccessToken, Auth, BasicAuth, ErrorKind, Secret, SecretDocument, TokenSource, ToolError};
+use tool_core::tool::{AccessToken, BasicAuth, SecretDocument, TokenSource};
+use tool_core::{Auth, ErrorKind, Secret, ToolError};
 
 struct Source;
 

@@ -2,7 +2,8 @@
 
 use super::{agents, kind};
 use serde_json::{Map, Value, json};
-use tool_core::{Problem, SecretDocument, ToolsetMetadata};
+use tool_core::arguments::Problem;
+use tool_core::tool::{SecretDocument, ToolsetMetadata};
 
 const CANARY: &str = "canary-4711-%?\"'\\";
 

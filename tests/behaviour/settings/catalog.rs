@@ -2,11 +2,10 @@
 
 use serde_json::{Value, json};
 use std::pin::Pin;
-use tool_core::actions::Action;
 use tool_core::agents::{Agents, MemoryAgentToolStore};
-use tool_core::{
-    Auth, ConfigureError, Configured, RegistryErrors, SecretDocument, ToolError, ToolsetFactory, ToolsetMetadata,
-};
+use tool_core::describe::Action;
+use tool_core::tool::{ConfigureError, Configured, SecretDocument, ToolsetFactory, ToolsetMetadata};
+use tool_core::{Auth, RegistryErrors, ToolError};
 
 /// A toolset that is known at run time.
 struct ByHand(ToolsetMetadata);

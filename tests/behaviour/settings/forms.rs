@@ -2,7 +2,7 @@
 
 use super::agents;
 use serde_json::json;
-use tool_core::ToolsetMetadata;
+use tool_core::tool::ToolsetMetadata;
 
 // DESIGN 6
 #[test]

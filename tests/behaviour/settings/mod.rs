@@ -13,8 +13,9 @@ mod writes;
 
 use serde_json::Value;
 use std::sync::Arc;
+use tool_core::agents::{AgentError, AgentErrorKind};
 use tool_core::agents::{Agents, Keyring, MemoryAgentToolStore};
-use tool_core::{AgentError, AgentErrorKind, Problem};
+use tool_core::arguments::Problem;
 
 /// Agents whose records are in memory, and the store itself.
 fn agents() -> (Agents, Arc<MemoryAgentToolStore>) {

@@ -3,7 +3,7 @@
 use super::{agents, kind};
 use serde_json::json;
 use std::collections::BTreeSet;
-use tool_core::AgentErrorKind;
+use tool_core::agents::AgentErrorKind;
 
 // DESIGN 6: two writers never lose an update.
 #[tokio::test]

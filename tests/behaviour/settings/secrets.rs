@@ -3,7 +3,8 @@
 use super::toolsets::{DoorSecrets, DriveSecrets, PostSecrets};
 use super::{agents, kind, lines};
 use serde_json::{Value, json};
-use tool_core::{AgentErrorKind, SecretDocument, ToolsetMetadata};
+use tool_core::agents::AgentErrorKind;
+use tool_core::tool::{SecretDocument, ToolsetMetadata};
 
 fn wrong(tool: &str, secrets: &SecretDocument) -> Vec<String> {
     let (agents, _) = agents();

@@ -2,7 +2,7 @@
 
 use super::{agents, kind};
 use serde_json::json;
-use tool_core::AgentErrorKind;
+use tool_core::agents::AgentErrorKind;
 use tool_core::agents::{AgentToolStore, RecordWrite};
 
 // DESIGN 6

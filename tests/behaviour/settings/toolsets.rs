@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::HashMap;
-use tool_core::{AccessToken, Auth, BasicAuth, Configure, Secret, ToolError, toolset};
+use tool_core::tool::{AccessToken, BasicAuth};
+use tool_core::{Auth, Configure, Secret, ToolError, toolset};
 
 /// Sends letters.
 pub struct Post {

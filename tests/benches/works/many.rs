@@ -37,7 +37,7 @@ pub(crate) fn list(tools: &ToolContext) -> usize {
     bytes
 }
 
-fn build(builder: tool_core::ToolContextBuilder) -> ToolContext {
+fn build(builder: tool_core::registry::ToolContextBuilder) -> ToolContext {
     match builder.build() {
         Ok(tools) => tools,
         Err(errors) => panic!("{errors}"),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
-use tool_core::runtime::{Hook, HookFuture, HookedCall, Next};
+use tool_core::session::{Hook, HookFuture, HookedCall, Next};
 use tool_core::{
     CancellationToken, Intent, Mode, Policy, RunContext, Runtime, Session, ToolError, ToolOutput, ToolResponse, toolset,
 };
@@ -130,7 +130,7 @@ pub struct World {
 /// `governed`: with hooks and a journal.
 pub async fn world(store: LaterStore, governed: bool) -> World {
     let waiting = Waiting::default();
-    let policy = Policy::text().max_calls(Some(BUDGET)).empty_results(None).repeated_calls(None);
+    let policy = Policy::text().max_calls(Some(BUDGET)).max_empty_results(None).repeated_calls(None);
     let builder = Runtime::builder(tools(waiting.clone())).policy(policy).store(store);
     let builder = if governed { builder.hook(Slow).journal(LaterJournal) } else { builder };
     let runtime = builder.build().expect("sound");

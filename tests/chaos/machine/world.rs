@@ -5,7 +5,7 @@ use crate::support::{call, tools};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tool_core::runtime::StateChange;
+use tool_core::session::StateChange;
 use tool_core::{
     Category, Intent, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolError, ToolResponse, toolset,
 };

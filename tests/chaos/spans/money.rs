@@ -6,7 +6,7 @@ use super::watch::node_of;
 use super::world::{Node, Spot, Went, customer, price, remote};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use tool_core::trace::{Report, SpanKind, SpanRecord, Spent, Sum};
+use tool_core::trace::{CostEntry, CostSummary, Report, SpanKind, SpanRecord};
 
 /// Something that counts, and the span that it stands on; none for a root of its own.
 type Payer<'a> = (&'a SpanRecord, Option<u32>);
@@ -23,7 +23,7 @@ fn rank(kind: SpanKind) -> u8 {
     }
 }
 
-fn number_of(spent: &Spent) -> u32 {
+fn number_of(spent: &CostEntry) -> u32 {
     let paid = || spent.cost.and_then(|cost| u32::try_from(cost.picodollars()).ok());
     let number = match spent.used.tool_calls.first() {
         Some((number, _)) => number.parse().ok(),
@@ -146,8 +146,8 @@ fn named(spot: &Spot) -> String {
 
 /// The totals are the sums over the spans.
 fn totals(found: &mut Found, collector: usize, report: &Report) {
-    let mut all = [Sum::default(); 3];
-    let mut lists: [BTreeMap<String, Sum>; 4] = Default::default();
+    let mut all = [CostSummary::default(); 3];
+    let mut lists: [BTreeMap<String, CostSummary>; 4] = Default::default();
     for span in report.spans() {
         let node = node_of(span).and_then(|node| found.nodes.get(&node)).cloned();
         let nearest = |kind| node.iter().flat_map(Node::chain).find(|node| node.kind == kind).map(|node| node.name);
@@ -186,7 +186,7 @@ fn totals(found: &mut Found, collector: usize, report: &Report) {
     found.hold(parts == totals.total.cost, || format!("collector {collector}: tracked and untracked are {parts}"));
 }
 
-fn add(sum: &mut Sum, spent: &Spent) {
+fn add(sum: &mut CostSummary, spent: &CostEntry) {
     sum.cost += spent.cost.unwrap_or_default();
     sum.usage += spent.used.usage;
     sum.uses += 1;

@@ -8,7 +8,7 @@ use super::watch::{Failed, Unless, Watched, Work, fate, mark};
 use super::world::{Env, Node, Spot};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use tool_core::trace::{self, Cost, ModelUse, SpanHandle, SpanKind, SpanStatus, Usage};
+use tool_core::trace::{self, Cost, ModelUsage, SpanHandle, SpanKind, SpanStatus, TokenUsage};
 use tool_core::{RunContext, ToolCall};
 
 pub fn steps(steps: Vec<Step>, env: Env) -> Work {
@@ -217,7 +217,7 @@ fn handle(node: u32, kind: SpanKind, fails: bool, body: Vec<Step>, env: Env) -> 
 async fn spawn(takes: Takes, wait: Wait, mut part: Vec<Step>, env: &Env) {
     let token = env.tree.token();
     let work: Work = match takes {
-        Takes::Inherits => Box::pin(trace::inherit(steps_made_inside(part, env.clone()))),
+        Takes::Inherits => Box::pin(trace::in_current_span(steps_made_inside(part, env.clone()))),
         Takes::Nothing => steps_made_inside(part, env.outside()),
         Takes::Made => match part.pop() {
             Some(Step::Span(opened)) if opened.kind != SpanKind::Tool && opened.how == How::Future => {
@@ -249,7 +249,7 @@ async fn blocking(inherits: bool, part: Vec<Step>, env: &Env) {
         drop(token);
     };
     let task = if inherits {
-        tokio::task::spawn_blocking(trace::inherit_sync(work))
+        tokio::task::spawn_blocking(trace::in_current_span_sync(work))
     } else {
         tokio::task::spawn_blocking(work)
     };
@@ -268,8 +268,8 @@ fn used(of: Use, env: &Env) {
     let place = Spot::here(of, env);
     // The same response is of the same model, and has the same tokens.
     let which = of.response.unwrap_or(of.number);
-    let usage = Usage { input: u64::from(which), output: 1, ..Usage::default() };
-    let model = ModelUse::new(MODELS[which as usize % MODELS.len()], usage).tool_call(of.number.to_string(), "work");
+    let usage = TokenUsage { input: u64::from(which), output: 1, ..TokenUsage::default() };
+    let model = ModelUsage::new(MODELS[which as usize % MODELS.len()], usage).tool_call(of.number.to_string(), "work");
     let model = match of.response {
         Some(id) => model.response_id(format!("response {id}")),
         None => model,
@@ -277,7 +277,7 @@ fn used(of: Use, env: &Env) {
     match of.told {
         Word::Told => trace::record(model),
         Word::Seen => trace::observe(model),
-        Word::Paid => trace::spend("search", Cost::pico(u64::from(of.number))),
+        Word::Paid => trace::record_cost("search", Cost::pico(u64::from(of.number))),
     }
     env.tree.log.lock().expect("no panic holds it").push(Arc::new(place.after()));
 }

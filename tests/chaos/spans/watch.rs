@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::task::{Context, Poll};
-use tool_core::trace::{Around, SpanRecord, SpanSink, SpanStatus};
+use tool_core::trace::{ParentSpan, SpanRecord, SpanSink, SpanStatus};
 
 /// The future of some steps; what they come to is whether they fail.
 pub type Work = Pin<Box<dyn Future<Output = Result<(), Failed>> + Send>>;
@@ -133,7 +133,7 @@ impl SpanSink for Closed {
         }
     }
 
-    fn ended_in(&self, span: &SpanRecord, _around: &Around<'_>) {
+    fn ended_in(&self, span: &SpanRecord, _around: &ParentSpan<'_>) {
         self.ended(span);
     }
 }

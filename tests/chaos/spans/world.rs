@@ -5,7 +5,7 @@ use super::watch::fate;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use tokio::sync::mpsc::UnboundedSender;
-use tool_core::trace::{Collector, Cost, DistributedContext, ModelUse, Pricing, SpanId, SpanKind, TraceId};
+use tool_core::trace::{Collector, Cost, DistributedContext, ModelUsage, Pricing, SpanId, SpanKind, TraceId};
 use tool_core::{Session, ToolContext};
 
 /// The collector of the process, and those that trees share.
@@ -15,7 +15,7 @@ const COLLECTORS: usize = 64;
 struct Prices;
 
 impl Pricing for Prices {
-    fn price(&self, used: &ModelUse) -> Option<Cost> {
+    fn price(&self, used: &ModelUsage) -> Option<Cost> {
         price(&used.model, used.usage.input)
     }
 }

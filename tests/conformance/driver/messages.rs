@@ -9,8 +9,9 @@ use serde_json::{Map, Value, json};
 use std::error::Error;
 use tool_adapters::protocol::{Event, Protocol, Request};
 use tool_adapters::{DeclareOptions, Provider, declare_with, protocol};
-use tool_core::runtime::{Message, Native, ToolChoice};
-use tool_core::{Content, Mode, ResultForm, Runtime, ToolCall, ToolContext, ToolError, ToolOutput, ToolResponse, tool};
+use tool_core::call::ResultForm;
+use tool_core::session::{Message, RawTurn, ToolChoice};
+use tool_core::{Content, Mode, Runtime, ToolCall, ToolContext, ToolError, ToolOutput, ToolResponse, tool};
 
 /// Answer as the arguments say.
 #[allow(clippy::needless_pass_by_value, reason = "a tool as its author writes it")]
@@ -78,7 +79,7 @@ fn result(response: &ToolResponse) -> Message {
 
 /// A protocol that has read what asks for the calls, and the items of it.
 #[allow(clippy::type_complexity, reason = "a pair that one caller takes apart")]
-fn listen(command: &Value) -> Result<(Box<dyn Protocol>, Option<Native>), Box<dyn Error>> {
+fn listen(command: &Value) -> Result<(Box<dyn Protocol>, Option<RawTurn>), Box<dyn Error>> {
     let provider = provider(command)?;
     let mut protocol = protocol(provider);
     let mut events: Vec<Event> = list(&command["asked"]).iter().flat_map(|event| protocol.push_event(event)).collect();
@@ -89,7 +90,7 @@ fn listen(command: &Value) -> Result<(Box<dyn Protocol>, Option<Native>), Box<dy
     });
     let items = items.collect::<Vec<_>>();
     let whose = if provider == Provider::GeminiJsonSchema { Provider::Gemini } else { provider };
-    let native = (!items.is_empty()).then(|| Native { provider: whose.id(), items });
+    let native = (!items.is_empty()).then(|| RawTurn { provider: whose.id(), items });
     Ok((protocol, native))
 }
 

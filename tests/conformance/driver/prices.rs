@@ -5,15 +5,20 @@ use crate::{list, text};
 use serde_json::{Value, json};
 use std::time::{Duration, UNIX_EPOCH};
 use tool_adapters::prices::PriceTable;
-use tool_core::trace::{Cost, ModelUse, Usage};
+use tool_core::trace::{Cost, ModelUsage, TokenUsage};
 
 pub(crate) fn price(command: &Value) -> Value {
     let table = PriceTable::builtin();
     let costs = list(&command["uses"]).iter().map(|one| {
         let count = |at: usize| one[at].as_u64().unwrap_or_default();
-        let usage =
-            Usage { input: count(3), cached: count(4), cache_written: count(5), output: count(6), reasoning: count(7) };
-        let mut used = ModelUse::new(text(&one[1]).to_owned(), usage);
+        let usage = TokenUsage {
+            input: count(3),
+            cached: count(4),
+            cache_written: count(5),
+            output: count(6),
+            reasoning: count(7),
+        };
+        let mut used = ModelUsage::new(text(&one[1]).to_owned(), usage);
         if let Some(provider) = one[0].as_str() {
             used = used.provider(provider.to_owned());
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 use tool_core::trace::{
-    self, Collector, Cost, DistributedContext, ModelUse, Pricing, SpanId, SpanKind, TraceId, Usage,
+    self, Collector, Cost, DistributedContext, ModelUsage, Pricing, SpanId, SpanKind, TokenUsage, TraceId,
 };
 use tool_core::{RunContext, ToolContext, ToolError, tool};
 
@@ -13,15 +13,15 @@ use tool_core::{RunContext, ToolContext, ToolError, tool};
 struct Prices;
 
 impl Pricing for Prices {
-    fn price(&self, used: &ModelUse) -> Option<Cost> {
+    fn price(&self, used: &ModelUsage) -> Option<Cost> {
         (used.model == "gpt-5-mini").then(|| Cost::per_million(1_000_000_000_000, used.usage.total()))
     }
 }
 
-async fn asked(model: &'static str, millis: u64, usage: Usage) {
+async fn asked(model: &'static str, millis: u64, usage: TokenUsage) {
     trace::llm(model, async {
         sleep(Duration::from_millis(millis)).await;
-        trace::record(ModelUse::new(model, usage).provider("openai").tool_call("call_1", "summarise"));
+        trace::record(ModelUsage::new(model, usage).provider("openai").tool_call("call_1", "summarise"));
     })
     .await;
 }
@@ -29,7 +29,7 @@ async fn asked(model: &'static str, millis: u64, usage: Usage) {
 /// Summarise a text.
 #[tool]
 async fn summarise(text: String) -> String {
-    let usage = Usage { input: 1_200, cached: 800, output: 180, reasoning: 64, ..Usage::default() };
+    let usage = TokenUsage { input: 1_200, cached: 800, output: 180, reasoning: 64, ..TokenUsage::default() };
     asked("gpt-5-mini", 60, usage).await;
     text
 }
@@ -38,7 +38,7 @@ async fn summarise(text: String) -> String {
 #[tool]
 async fn geocode(place: String) -> Result<String, ToolError> {
     trace::http("GET maps.example", sleep(Duration::from_millis(25))).await;
-    trace::spend("geocoder", Cost::micros(5_000));
+    trace::record_cost("geocoder", Cost::micros(5_000));
     if place == "Atlantis" { Err(ToolError::permanent("there is no Atlantis")) } else { Ok(place) }
 }
 
@@ -58,7 +58,7 @@ async fn broken() -> u8 {
 /// An agent whose tools run at once, and end in every way.
 async fn plan(tools: &ToolContext) {
     let ctx = RunContext::detached();
-    asked("gpt-5-mini", 40, Usage { input: 2_400, cached: 2_000, output: 60, ..Usage::default() }).await;
+    asked("gpt-5-mini", 40, TokenUsage { input: 2_400, cached: 2_000, output: 60, ..TokenUsage::default() }).await;
     tokio::join!(
         tools.call("summarise", r#"{"text":"a"}"#, &ctx),
         trace::section("places", async {
@@ -68,7 +68,7 @@ async fn plan(tools: &ToolContext) {
         async { timeout(Duration::from_millis(30), tools.call("count", "{}", &ctx)).await.is_err() },
         tools.call("broken", "{}", &ctx),
     );
-    asked("local", 10, Usage { input: 300, output: 20, ..Usage::default() }).await;
+    asked("local", 10, TokenUsage { input: 300, output: 20, ..TokenUsage::default() }).await;
 }
 
 async fn real(collector: Collector) -> Result<trace::Report, Box<dyn Error>> {
@@ -77,7 +77,8 @@ async fn real(collector: Collector) -> Result<trace::Report, Box<dyn Error>> {
     let work = async {
         trace::import(context, async { trace::agent("planner", plan(&tools)).await }).await;
         // Nobody asked for this one.
-        let seen = async { trace::observe(ModelUse::new("gpt-5-mini", Usage { input: 10, ..Usage::default() })) };
+        let seen =
+            async { trace::observe(ModelUsage::new("gpt-5-mini", TokenUsage { input: 10, ..TokenUsage::default() })) };
         trace::http("POST api.example", seen).await;
     };
     collector.run(work).await;
@@ -98,7 +99,7 @@ async fn hostile(collector: Collector) -> trace::Report {
     let work = async {
         for name in NAMES {
             trace::agent(name, async {
-                trace::record(ModelUse::new(name, Usage { input: 1, ..Usage::default() }));
+                trace::record(ModelUsage::new(name, TokenUsage { input: 1, ..TokenUsage::default() }));
                 trace::section(name.repeat(60), trace::llm(name, trace::http(name, async {}))).await;
             })
             .await;
@@ -113,7 +114,7 @@ fn many(collector: &Collector) -> trace::Report {
         for agent in 0..100 {
             trace::in_scope(SpanKind::Agent, format!("agent {agent}"), || {
                 for _ in 0..99 {
-                    trace::in_scope(SpanKind::Tool, "search", || trace::spend("search", Cost::micros(7)));
+                    trace::in_scope(SpanKind::Tool, "search", || trace::record_cost("search", Cost::micros(7)));
                 }
             });
         }
@@ -126,7 +127,7 @@ fn deep(collector: &Collector) -> trace::Report {
         if depth > 0 {
             trace::in_scope(SpanKind::Section, "deeper", || down(depth - 1));
         } else {
-            trace::spend("search", Cost::micros(7));
+            trace::record_cost("search", Cost::micros(7));
         }
     }
     collector.run_sync(|| trace::in_scope(SpanKind::Agent, "diver", || down(999)));

@@ -10,7 +10,7 @@ pub(crate) mod structs;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
-use tool_core::ToolContextBuilder;
+use tool_core::registry::ToolContextBuilder;
 
 /// Brings a value into the one form in which it is compared.
 pub(crate) type Loosen = fn(&mut Value);
@@ -74,7 +74,7 @@ macro_rules! listed {
             }),*]
         }
 
-        pub(crate) fn tools(tools: tool_core::ToolContextBuilder) -> tool_core::ToolContextBuilder {
+        pub(crate) fn tools(tools: tool_core::registry::ToolContextBuilder) -> tool_core::registry::ToolContextBuilder {
             tools$(.with($name))*
         }
     };

@@ -185,6 +185,6 @@ pub(crate) fn cases() -> Vec<super::Case> {
     all
 }
 
-pub(crate) fn tools(tools: tool_core::ToolContextBuilder) -> tool_core::ToolContextBuilder {
+pub(crate) fn tools(tools: tool_core::registry::ToolContextBuilder) -> tool_core::registry::ToolContextBuilder {
     listing::tools(tools).with(Calendar { minutes: 30 })
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use tokio::sync::watch;
 use tool_core::__shared::cancelled;
-use tool_core::runtime::{AboutModel, Model, ModelRequest, ModelStep};
+use tool_core::session::{Model, ModelInfo, ModelRequest, ModelStep};
 use tool_core::{Session, ToolError};
 
 /// Interrupts a conversation from elsewhere: the user has spoken, or closed the window. Cheap to clone.
@@ -66,7 +66,7 @@ impl<M: Model> Model for Interruptible<'_, M> {
         }
     }
 
-    fn about(&self) -> AboutModel {
+    fn about(&self) -> ModelInfo {
         self.model.about()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 #[cfg(feature = "http")]
-use tool_core::Redaction;
+use tool_core::trace::Redaction;
 
 /// A key. No `Debug`, error or log has it.
 #[derive(Clone, PartialEq, Eq)]

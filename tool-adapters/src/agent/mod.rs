@@ -53,7 +53,7 @@
 //!
 //! ```
 //! # use tool_adapters::agent::AgentLoop;
-//! # use tool_core::runtime::{Model, Reply};
+//! # use tool_core::session::{Model, Reply};
 //! # async fn agree<M: Model>(agent: &mut AgentLoop<M>, mut reply: Reply) -> Reply {
 //! loop {
 //!     let asked = reply.confirmations().cloned().collect::<Vec<_>>();
@@ -89,7 +89,7 @@ pub(crate) use note::{Word, note};
 pub(crate) use note::{call_id, later};
 
 use std::borrow::Cow;
-use tool_core::runtime::{History, Message, Model, Reply, Turn};
+use tool_core::session::{History, Message, Model, Reply, Turn};
 use tool_core::trace::{SpanHandle, SpanKind};
 use tool_core::{ErrorKind, Session, ToolError, ToolResponse};
 

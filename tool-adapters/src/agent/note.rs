@@ -1,6 +1,7 @@
 //! What came of a call after its id had its result, in words that go into the history.
 
-use tool_core::{ResultForm, ToolResponse};
+use tool_core::ToolResponse;
+use tool_core::call::ResultForm;
 
 /// What became of a call that waited for a person.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@ use super::AgentLoop;
 use expect_test::expect;
 use serde_json::json;
 use std::time::Duration;
-use tool_core::runtime::{Message, Model, ModelRequest, ModelStep};
+use tool_core::session::{Message, Model, ModelRequest, ModelStep};
 use tool_core::testing::ScriptedModel;
 use tool_core::{
     ErrorKind, Intent, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolContext, ToolError, tool,

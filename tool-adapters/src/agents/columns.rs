@@ -5,7 +5,7 @@ use super::row::{Columns, Texts};
 use sqlx::query::Query;
 use sqlx::{ColumnIndex, Database, Decode, Encode, Error, Row, Type};
 use tool_core::agents::{
-    AgentStoreError, Expected, RecordWrite, SealedRow, SealedSecrets, SecretsWrite, UnreadableRow,
+    AgentStoreError, Precondition, RecordWrite, SealedRow, SealedSecrets, SecretsWrite, UnreadableRow,
 };
 
 /// A version, or how many there are.
@@ -99,8 +99,8 @@ where
     let query = query.bind(&*texts.disabled_actions).bind(&*texts.config);
     let query = query.bind(secrets.map(|(key, _)| key)).bind(secrets.map(|(_, bytes)| bytes));
     match write.expected {
-        Expected::Absent => query,
-        Expected::Version(version) => {
+        Precondition::Absent => query,
+        Precondition::Version(version) => {
             query.bind(i64::try_from(version).unwrap_or(-1)).bind(write.secrets == SecretsWrite::Keep)
         }
     }

@@ -11,7 +11,8 @@ use crate::plain::plain;
 use crate::provider::Provider;
 use serde::Serialize;
 use serde_json::Value;
-use tool_core::{Category, Confirm, Mode, ProviderTool, ToolContext, ToolDefinition};
+use tool_core::tool::Confirm;
+use tool_core::{Category, Mode, ProviderTool, ToolContext, ToolDefinition};
 
 /// A tool, as `list` prints it; `--tools` takes it again.
 #[derive(Serialize)]
@@ -90,7 +91,7 @@ pub(super) fn list(tools: &ToolContext, io: &mut Io<'_>) -> Result<Status, Stop>
 pub(super) fn manifest(tools: &ToolContext, wanted: &Manifest, io: &mut Io<'_>) -> Result<Status, Stop> {
     let manifest = manifest::build(tools).map_err(|problems| Stop::Refused(problems.to_string()))?;
     if let Some(path) = &wanted.check {
-        let written = tool_core::manifest::Manifest::read(path).map_err(|error| Stop::Usage(error.to_string()))?;
+        let written = tool_core::describe::Manifest::read(path).map_err(|error| Stop::Usage(error.to_string()))?;
         let drift = manifest.drift_from(&written);
         if !drift.is_empty() {
             let lines = drift.iter().map(ToString::to_string).collect::<Vec<_>>();

@@ -40,7 +40,8 @@ use crate::convert::{ConvertError, Declared, declared_to, items};
 use crate::{Declarations, Provider};
 use ::genai::chat;
 use serde_json::{Map, Value};
-use tool_core::{ResultForm, ToolCall, ToolResponse};
+use tool_core::call::ResultForm;
+use tool_core::{ToolCall, ToolResponse};
 
 /// The providers whose declarations `genai` sends as they are.
 const FORMS: &[Provider] = &[

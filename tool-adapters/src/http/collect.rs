@@ -7,7 +7,7 @@ use crate::agent::{ApiKey, logged};
 use crate::protocol::{Event, Finish, ProtocolError};
 use crate::{Declarations, Provider};
 use serde_json::Value;
-use tool_core::runtime::{ModelStep, Native};
+use tool_core::session::{ModelStep, RawTurn};
 use tool_core::{ToolCall, ToolError};
 
 /// What an answer has said so far.
@@ -175,7 +175,7 @@ impl<'a> Collected<'a> {
             Provider::GeminiJsonSchema => Provider::Gemini,
             provider => provider,
         };
-        let native = (!self.items.is_empty()).then(|| Native { provider: provider.id(), items: self.items });
+        let native = (!self.items.is_empty()).then(|| RawTurn { provider: provider.id(), items: self.items });
         ModelStep {
             text: Some(self.text).filter(|text| !text.is_empty()),
             calls: calls.collect(),

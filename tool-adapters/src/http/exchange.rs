@@ -11,7 +11,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Method, Response};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout_at};
-use tool_core::runtime::{Model, ModelStep};
+use tool_core::session::{Model, ModelStep};
 use tool_core::{ToolError, trace};
 
 /// The bytes of an error's body that are read.

@@ -71,7 +71,7 @@ use serde_json::{Map, Value};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tool_core::runtime::{AboutModel, Model, ModelRequest, ModelStep};
+use tool_core::session::{Model, ModelInfo, ModelRequest, ModelStep};
 use tool_core::{ProviderTool, ToolError};
 
 pub use build::client_builder;
@@ -90,7 +90,7 @@ pub struct HttpModel {
     protocol: Option<Box<dyn Protocol>>,
     declared: Option<Declared>,
     /// What price tables know of it, once somebody has asked.
-    about: OnceLock<AboutModel>,
+    about: OnceLock<ModelInfo>,
     listener: Option<Listener>,
 }
 
@@ -170,7 +170,7 @@ impl Model for HttpModel {
         self.ask(body.to_string(), &declarations).await
     }
 
-    fn about(&self) -> AboutModel {
+    fn about(&self) -> ModelInfo {
         self.about.get_or_init(|| about(self.provider, &self.model, &self.place.base(self.provider))).clone()
     }
 }

@@ -2,27 +2,28 @@
 //! until nobody listened any longer.
 
 use std::borrow::Cow;
-use tool_core::runtime::{AboutModel, Usage};
-use tool_core::trace::{self, ModelUse};
+use tool_core::session::ModelInfo;
+use tool_core::trace::TokenUsage;
+use tool_core::trace::{self, ModelUsage};
 
 /// Tells what it knows to the span around it when it is dropped, as something seen: whoever asked may tell it better.
 pub(super) struct Seen {
-    about: AboutModel,
+    about: ModelInfo,
     /// Whether nobody is told.
     unseen: bool,
     model: Option<String>,
     response_id: Option<String>,
-    usage: Usage,
+    usage: TokenUsage,
 }
 
 impl Seen {
-    pub(super) fn new(about: AboutModel) -> Self {
-        Self { about, unseen: false, model: None, response_id: None, usage: Usage::default() }
+    pub(super) fn new(about: ModelInfo) -> Self {
+        Self { about, unseen: false, model: None, response_id: None, usage: TokenUsage::default() }
     }
 
     /// For a request without a span: who is paid for the model is then not asked either.
     pub(super) fn unseen(model: &str) -> Self {
-        let about = AboutModel { model: model.to_owned().into(), provider: None };
+        let about = ModelInfo { model: model.to_owned().into(), provider: None };
         let mut seen = Self::new(about);
         seen.unseen = true;
         seen
@@ -33,11 +34,11 @@ impl Seen {
         self.model = model.or(self.model.take());
     }
 
-    pub(super) fn usage(&mut self, usage: Usage) {
+    pub(super) fn usage(&mut self, usage: TokenUsage) {
         self.usage = usage;
     }
 
-    pub(super) fn used(&self) -> Usage {
+    pub(super) fn used(&self) -> TokenUsage {
         self.usage
     }
 
@@ -57,7 +58,7 @@ impl Drop for Seen {
             return;
         }
         let model = self.model.take().map_or_else(|| std::mem::take(&mut self.about.model), Cow::Owned);
-        let mut used = ModelUse::new(model, self.usage);
+        let mut used = ModelUsage::new(model, self.usage);
         (used.provider, used.response_id) = (self.about.provider.take(), self.response_id.take());
         trace::observe(used);
     }

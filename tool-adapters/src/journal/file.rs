@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
-use tool_core::runtime::JournalError;
+use tool_core::session::JournalError;
 
 const META: TableDefinition<&str, u64> = TableDefinition::new("journal_meta");
 /// The version of the tables; another one is not read as this one.

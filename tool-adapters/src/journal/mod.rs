@@ -9,7 +9,7 @@ use rows::Request;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tool_core::runtime::{Journal, JournalEntry, JournalError, Operation, Recovered};
+use tool_core::session::{Journal, JournalEntry, JournalError, Operation, Recovered};
 use writer::Writer;
 
 /// For how long calls are kept unless told.

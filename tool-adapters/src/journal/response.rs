@@ -1,8 +1,8 @@
 //! The responses that are kept: whole, or in short where they are long.
 
 use std::borrow::Cow;
-use tool_core::runtime::JournalError;
 use tool_core::serde_json::{self, Map, Value, json};
+use tool_core::session::JournalError;
 
 /// The bytes of the longest response that is kept whole.
 pub(super) const LIMIT: usize = 64 << 10;

@@ -1,8 +1,8 @@
 //! What the file holds, and what is done to it in one transaction.
 
 use redb::{ReadableTable, Table, TableDefinition, TableError, WriteTransaction};
-use tool_core::runtime::{JournalEntry, JournalError, Recovered};
 use tool_core::serde_json;
+use tool_core::session::{JournalEntry, JournalError, Recovered};
 
 /// A call: session, call id, and the number of the process (its run). As parts of a key they never run into each other,
 /// whatever characters they hold.

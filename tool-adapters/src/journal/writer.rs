@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::oneshot;
-use tool_core::runtime::{JournalError, Recovered};
+use tool_core::session::{JournalError, Recovered};
 
 /// For how long what need not be on the disk at once may not be.
 const FLUSH: Duration = Duration::from_millis(20);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tool_core::__shared::PrometheusText;
-use tool_core::trace::{Sum, Totals};
+use tool_core::trace::{CostSummary, Totals};
 
 pub(super) fn prometheus(totals: &Totals) -> String {
     let mut text = PrometheusText::default();
@@ -36,7 +36,7 @@ pub(super) fn prometheus(totals: &Totals) -> String {
     text.0
 }
 
-fn tokens(text: &mut PrometheusText, models: &BTreeMap<String, Sum>) {
+fn tokens(text: &mut PrometheusText, models: &BTreeMap<String, CostSummary>) {
     let name = "tool_model_tokens_total";
     text.family(name, "counter", "Tokens that a model has read and written; those of the cache are part of the input.");
     for (model, sum) in models {
@@ -50,8 +50,8 @@ fn tokens(text: &mut PrometheusText, models: &BTreeMap<String, Sum>) {
 
 /// The same in JSON, in dollars.
 pub(super) fn json(totals: &Totals) -> Value {
-    let sum = |sum: &Sum| json!({"dollars": sum.cost.dollars(), "usage": sum.usage, "uses": sum.uses, "unpriced": sum.unpriced});
-    let named = |sums: &BTreeMap<String, Sum>| {
+    let sum = |sum: &CostSummary| json!({"dollars": sum.cost.dollars(), "usage": sum.usage, "uses": sum.uses, "unpriced": sum.unpriced});
+    let named = |sums: &BTreeMap<String, CostSummary>| {
         sums.iter().map(|(name, of)| (name.clone(), sum(of))).collect::<serde_json::Map<_, _>>()
     };
     json!({

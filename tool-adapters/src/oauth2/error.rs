@@ -1,8 +1,10 @@
 //! What can be wrong with a grant.
 
 use std::fmt;
+use tool_core::agents::AgentError;
 use tool_core::agents::RefreshError;
-use tool_core::{AgentError, Redaction, text::truncate};
+use tool_core::text::truncate;
+use tool_core::trace::Redaction;
 
 /// How much of a provider's own words is shown.
 const WORDS: usize = 200;

@@ -10,7 +10,8 @@ use oauth2::{
 };
 use std::time::Duration;
 use tool_core::agents::Tokens;
-use tool_core::{OAuth2, Secret, Timestamp, jiff};
+use tool_core::tool::OAuth2;
+use tool_core::{Secret, Timestamp, jiff};
 
 type Client = BasicClient<EndpointSet, EndpointNotSet, EndpointNotSet, EndpointNotSet, EndpointSet>;
 

@@ -23,8 +23,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
+use tool_core::agents::AgentTools;
 use tool_core::agents::{Agents, RefreshError, TokenRefresher, Tokens};
-use tool_core::{AgentTools, Auth, OAuth2, Secret, Timestamp};
+use tool_core::tool::OAuth2;
+use tool_core::{Auth, Secret, Timestamp};
 
 /// The clients of a program, by provider: begins and completes grants, and refreshes their tokens. Cheap to clone: one
 /// goes to [`Agents::builder`], another to whatever answers the browser.

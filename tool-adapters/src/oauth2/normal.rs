@@ -2,7 +2,7 @@
 
 use oauth2::http::StatusCode;
 use serde_json::{Value, json};
-use tool_core::SecretDocument;
+use tool_core::tool::SecretDocument;
 
 /// An answer as RFC 6749 wants it. Some providers tell errors with status 200 (GitHub), success with 201, leave the
 /// type of the token out, or write its lifetime as a text (Microsoft's older endpoint) or a fraction. What is no JSON

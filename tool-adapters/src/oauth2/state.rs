@@ -9,9 +9,10 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tool_core::__shared::{open_text, seal_text};
+use tool_core::agents::{AgentError, AgentErrorKind};
 use tool_core::agents::{Agents, KeyError, SealedSecrets};
 use tool_core::jiff;
-use tool_core::{AgentError, AgentErrorKind, Secret, Timestamp};
+use tool_core::{Secret, Timestamp};
 use zeroize::Zeroizing;
 
 /// How long a person may take.

@@ -26,7 +26,7 @@ use crate::protocol::{Event, Protocol, protocol};
 use frames::Frames;
 use serde::Deserialize;
 use std::borrow::Cow;
-use tool_core::trace::{ModelUse, Usage};
+use tool_core::trace::{ModelUsage, TokenUsage};
 
 /// So many calls of a response are told.
 const MOST_CALLS: usize = 256;
@@ -49,12 +49,12 @@ pub struct Observer {
 struct Seen {
     response_id: Option<String>,
     model: Option<String>,
-    usage: Option<Usage>,
+    usage: Option<TokenUsage>,
     calls: Vec<(String, String)>,
 }
 
 /// What a whole response says of itself; `None` where it says nothing, as the answer to a request that was refused.
-pub fn observed(provider: Provider, response: &[u8]) -> Option<ModelUse> {
+pub fn observed(provider: Provider, response: &[u8]) -> Option<ModelUsage> {
     let mut observer = Observer::new(provider);
     observer.push(response);
     observer.finish()
@@ -119,14 +119,14 @@ impl Observer {
     }
 
     /// The response is over, or was given up: what it said of itself.
-    pub fn finish(mut self) -> Option<ModelUse> {
+    pub fn finish(mut self) -> Option<ModelUsage> {
         self.seen.take(self.protocol.finish());
         let Seen { response_id, model, usage, calls } = self.seen;
         if usage.is_none() && response_id.is_none() && calls.is_empty() {
             return None;
         }
         let model = model.or(self.asked).unwrap_or_default();
-        let mut used = ModelUse::new(model, usage.unwrap_or_default());
+        let mut used = ModelUsage::new(model, usage.unwrap_or_default());
         used.provider = self.billed_by;
         used.response_id = response_id;
         used.tool_calls = calls;

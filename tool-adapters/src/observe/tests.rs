@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 
 /// What is seen of a response, which is the same wherever it is cut.
-fn seen(observer: impl Fn() -> Observer, response: &[u8]) -> Option<ModelUse> {
+fn seen(observer: impl Fn() -> Observer, response: &[u8]) -> Option<ModelUsage> {
     let read = |chunks: &mut dyn Iterator<Item = &[u8]>| {
         let mut observer = observer();
         chunks.for_each(|chunk| observer.push(chunk));
@@ -19,8 +19,8 @@ fn seen(observer: impl Fn() -> Observer, response: &[u8]) -> Option<ModelUse> {
     whole
 }
 
-fn usage(input: u64, output: u64) -> Usage {
-    Usage { input, output, ..Usage::default() }
+fn usage(input: u64, output: u64) -> TokenUsage {
+    TokenUsage { input, output, ..TokenUsage::default() }
 }
 
 // S8
@@ -31,31 +31,34 @@ fn every_providers_stream_is_read_wherever_it_is_cut() {
             Provider::OpenAiChat,
             "data: {\"id\":\"r\",\"model\":\"gpt-5\",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"c\",\"function\":{\"name\":\"add\",\"arguments\":\"{}\"}}]}}]}\n\n\
              data: {\"id\":\"r\",\"model\":\"gpt-5\",\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":2}}\n\ndata: [DONE]\n\n",
-            ModelUse::new("gpt-5", usage(9, 2)).response_id("r").tool_call("c", "add"),
+            ModelUsage::new("gpt-5", usage(9, 2)).response_id("r").tool_call("c", "add"),
         ),
         (
             Provider::OpenAiResponses,
             "data: {\"type\":\"response.created\",\"response\":{\"id\":\"r\",\"model\":\"gpt-5\"}}\n\n\
              data: {\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{\"type\":\"function_call\",\"id\":\"f\",\"call_id\":\"c\",\"name\":\"add\",\"arguments\":\"{}\"}}\n\n\
              data: {\"type\":\"response.completed\",\"response\":{\"id\":\"r\",\"model\":\"gpt-5\",\"status\":\"completed\",\"output\":[],\"usage\":{\"input_tokens\":9,\"output_tokens\":2}}}\n\n",
-            ModelUse::new("gpt-5", usage(9, 2)).response_id("r").tool_call("c", "add"),
+            ModelUsage::new("gpt-5", usage(9, 2)).response_id("r").tool_call("c", "add"),
         ),
         (
             Provider::Anthropic,
             "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"r\",\"model\":\"claude-opus-4-5\",\"content\":[],\"usage\":{\"input_tokens\":9,\"output_tokens\":1}}}\n\n\
              data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"id\":\"c\",\"name\":\"add\",\"input\":{}}}\n\n\
              data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"tool_use\"},\"usage\":{\"output_tokens\":2}}\n\ndata: {\"type\":\"message_stop\"}\n\n",
-            ModelUse::new("claude-opus-4-5", usage(9, 2)).provider("anthropic").response_id("r").tool_call("c", "add"),
+            ModelUsage::new("claude-opus-4-5", usage(9, 2))
+                .provider("anthropic")
+                .response_id("r")
+                .tool_call("c", "add"),
         ),
         (
             Provider::Gemini,
             "data: {\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"id\":\"c\",\"name\":\"add\",\"args\":{}}}]},\"finishReason\":\"STOP\"}],\"responseId\":\"r\",\"modelVersion\":\"gemini-3-pro\",\"usageMetadata\":{\"promptTokenCount\":9,\"candidatesTokenCount\":2}}\n\n",
-            ModelUse::new("gemini-3-pro", usage(9, 2)).provider("google").response_id("r").tool_call("c", "add"),
+            ModelUsage::new("gemini-3-pro", usage(9, 2)).provider("google").response_id("r").tool_call("c", "add"),
         ),
         (
             Provider::Mistral,
             "{\"id\":\"r\",\"model\":\"mistral-large-latest\",\"choices\":[{\"index\":0,\"message\":{\"tool_calls\":[{\"id\":\"c\",\"function\":{\"name\":\"add\",\"arguments\":{}}}]},\"finish_reason\":\"tool_calls\"}],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":2}}",
-            ModelUse::new("mistral-large-latest", usage(9, 2))
+            ModelUsage::new("mistral-large-latest", usage(9, 2))
                 .provider("mistral")
                 .response_id("r")
                 .tool_call("c", "add"),
@@ -64,18 +67,18 @@ fn every_providers_stream_is_read_wherever_it_is_cut() {
             Provider::Cohere,
             "data: {\"type\":\"message-start\",\"id\":\"r\"}\n\ndata: {\"type\":\"tool-call-start\",\"index\":0,\"delta\":{\"message\":{\"tool_calls\":{\"id\":\"c\",\"function\":{\"name\":\"add\",\"arguments\":\"{}\"}}}}}\n\n\
              data: {\"type\":\"message-end\",\"delta\":{\"finish_reason\":\"TOOL_CALL\",\"usage\":{\"billed_units\":{\"input_tokens\":9,\"output_tokens\":2}}}}\n\n",
-            ModelUse::new("", usage(9, 2)).provider("cohere").response_id("r").tool_call("c", "add"),
+            ModelUsage::new("", usage(9, 2)).provider("cohere").response_id("r").tool_call("c", "add"),
         ),
         (
             Provider::Ollama,
             "{\"model\":\"llama3.2\",\"message\":{\"content\":\"\",\"tool_calls\":[{\"id\":\"c\",\"function\":{\"name\":\"add\",\"arguments\":{}}}]}}\n\
              {\"model\":\"llama3.2\",\"done\":true,\"prompt_eval_count\":9,\"eval_count\":2}\n",
-            ModelUse::new("llama3.2", usage(9, 2)).provider("ollama").tool_call("c", "add"),
+            ModelUsage::new("llama3.2", usage(9, 2)).provider("ollama").tool_call("c", "add"),
         ),
         (
             Provider::OpenAiRealtime,
             "{\"type\":\"session.created\",\"session\":{\"model\":\"gpt-realtime\"}}\n{\"type\":\"response.done\",\"response\":{\"id\":\"r\",\"status\":\"completed\",\"output\":[{\"type\":\"function_call\",\"id\":\"f\",\"call_id\":\"c\",\"name\":\"add\",\"arguments\":\"{}\"}],\"usage\":{\"input_tokens\":9,\"output_tokens\":2}}}\n",
-            ModelUse::new("gpt-realtime", usage(9, 2)).provider("openai").response_id("r").tool_call("c", "add"),
+            ModelUsage::new("gpt-realtime", usage(9, 2)).provider("openai").response_id("r").tool_call("c", "add"),
         ),
     ];
     for (provider, stream, expected) in cases {
@@ -118,7 +121,7 @@ fn bedrock() -> Vec<u8> {
 fn bedrocks_binary_stream_is_read_wherever_it_is_cut() {
     let url = "https://bedrock-runtime.us-east-1.amazonaws.com/model/anthropic.claude-sonnet-4-5-20250929-v1%3A0/converse-stream";
     let observer = || Observer::for_url("POST", url).expect("a model's address");
-    let expected = ModelUse::new("anthropic.claude-sonnet-4-5-20250929-v1:0", usage(9, 2)).provider("aws");
+    let expected = ModelUsage::new("anthropic.claude-sonnet-4-5-20250929-v1:0", usage(9, 2)).provider("aws");
     assert_eq!(seen(observer, &bedrock()), Some(expected.tool_call("c", "add")));
 }
 
@@ -148,7 +151,7 @@ fn the_requests_model_stands_in_for_one_that_the_response_does_not_say() {
         observer.finish()
     };
     let asked = br#"{"model":"command-a-03-2025","messages":[]}"#;
-    let expected = ModelUse::new("command-a-03-2025", usage(9, 2)).provider("cohere").response_id("r");
+    let expected = ModelUsage::new("command-a-03-2025", usage(9, 2)).provider("cohere").response_id("r");
     assert_eq!(used(&[asked]), Some(expected.clone()));
     // A body that is none changes nothing.
     assert_eq!(used(&[asked, b"model=x"]), Some(expected));

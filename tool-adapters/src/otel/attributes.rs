@@ -3,7 +3,7 @@
 use super::names;
 use crate::plain::plain;
 use opentelemetry::{Array, KeyValue, StringValue, Value};
-use tool_core::trace::{Around, SpanKind, SpanRecord, SpanStatus, Spent, Usage};
+use tool_core::trace::{CostEntry, ParentSpan, SpanKind, SpanRecord, SpanStatus, TokenUsage};
 
 /// Attributes in the order in which they came; a later one takes the place of an earlier one of the same name.
 pub(super) struct Attributes(Vec<KeyValue>);
@@ -39,19 +39,19 @@ pub(super) fn error_type(span: &SpanRecord) -> Option<&'static str> {
 }
 
 /// What a model used, the latest; of what is no model there is none.
-fn latest(span: &SpanRecord) -> Option<&Spent> {
+fn latest(span: &SpanRecord) -> Option<&CostEntry> {
     span.spent().iter().rev().find(|spent| !spent.used.usage.is_empty() || spent.used.response_id.is_some())
 }
 
 /// The provider of a question's model: as it was told with the use, or when it was asked.
-pub(super) fn provider(span: &SpanRecord, spent: Option<&Spent>) -> String {
+pub(super) fn provider(span: &SpanRecord, spent: Option<&CostEntry>) -> String {
     let asked = || span.attributes().find(|(key, _)| *key == names::PROVIDER).and_then(|(_, value)| value.as_str());
     let told = spent.and_then(|spent| spent.used.provider.as_deref());
     plain(told.or_else(asked).map_or(names::OTHER, names::provider)).into_owned()
 }
 
 /// All attributes of a span.
-pub(super) fn of_span(span: &SpanRecord, around: &Around<'_>, content: bool) -> Vec<KeyValue> {
+pub(super) fn of_span(span: &SpanRecord, around: &ParentSpan<'_>, content: bool) -> Vec<KeyValue> {
     let mut attributes = Attributes(Vec::with_capacity(12));
     of_kind(span, around, &mut attributes);
     for (key, value) in span.attributes() {
@@ -71,7 +71,7 @@ pub(super) fn of_span(span: &SpanRecord, around: &Around<'_>, content: bool) -> 
     attributes.0
 }
 
-fn of_kind(span: &SpanRecord, around: &Around<'_>, attributes: &mut Attributes) {
+fn of_kind(span: &SpanRecord, around: &ParentSpan<'_>, attributes: &mut Attributes) {
     match span.kind() {
         SpanKind::Agent => {
             attributes.put(names::OPERATION, "invoke_agent");
@@ -107,7 +107,7 @@ fn of_answer(span: &SpanRecord, attributes: &mut Attributes) {
 
 /// What was used and spent in the span itself: each token and each cent stands on one span.
 fn of_spending(span: &SpanRecord, attributes: &mut Attributes) {
-    let usage = span.spent().iter().fold(Usage::default(), |sum, spent| sum + spent.used.usage);
+    let usage = span.spent().iter().fold(TokenUsage::default(), |sum, spent| sum + spent.used.usage);
     if !usage.is_empty() {
         attributes.count(names::INPUT_TOKENS, usage.input);
         attributes.count(names::OUTPUT_TOKENS, usage.output);

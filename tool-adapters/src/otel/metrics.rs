@@ -5,7 +5,7 @@ use super::names;
 use crate::plain::plain;
 use opentelemetry::metrics::{Histogram, Meter};
 use opentelemetry::{KeyValue, Value};
-use tool_core::trace::{Around, SpanKind, SpanRecord, Spent};
+use tool_core::trace::{CostEntry, ParentSpan, SpanKind, SpanRecord};
 
 /// Where the buckets of durations end, in seconds: each at twice the one before.
 const SECONDS: [f64; 14] = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
@@ -52,7 +52,7 @@ impl Instruments {
     }
 
     /// Counts a span that has ended.
-    pub(super) fn record(&self, span: &SpanRecord, around: &Around<'_>) {
+    pub(super) fn record(&self, span: &SpanRecord, around: &ParentSpan<'_>) {
         let seconds = span.duration().as_secs_f64();
         match span.kind() {
             SpanKind::Tool => self.tool.record(seconds, &of_tool(span, around)),
@@ -82,14 +82,14 @@ fn with_error(span: &SpanRecord, mut attributes: Vec<KeyValue>) -> Vec<KeyValue>
     attributes
 }
 
-fn of_tool(span: &SpanRecord, around: &Around<'_>) -> Vec<KeyValue> {
+fn of_tool(span: &SpanRecord, around: &ParentSpan<'_>) -> Vec<KeyValue> {
     let mut attributes = vec![text(names::TOOL, span.name()), KeyValue::new(names::TOOL_TYPE, "function")];
     attributes.extend(around.agent().map(|agent| text(names::AGENT, agent)));
     with_error(span, attributes)
 }
 
 /// Which model: of a span that asks one, or that paid for what somebody else asked.
-fn of_model(span: &SpanRecord, spent: Option<&Spent>) -> Vec<KeyValue> {
+fn of_model(span: &SpanRecord, spent: Option<&CostEntry>) -> Vec<KeyValue> {
     let mut attributes =
         vec![KeyValue::new(names::OPERATION, "chat"), KeyValue::new(names::PROVIDER, provider(span, spent))];
     if span.kind() == SpanKind::Llm {

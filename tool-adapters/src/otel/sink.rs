@@ -10,7 +10,7 @@ use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::metrics::SdkMeterProvider;
 use opentelemetry_sdk::trace::{BatchSpanProcessor, SpanProcessor};
 use std::sync::Arc;
-use tool_core::trace::{Around, SpanRecord, SpanSink};
+use tool_core::trace::{ParentSpan, SpanRecord, SpanSink};
 
 /// Sends spans and metrics to OpenTelemetry. Cheap to clone: give a clone to
 /// [`CollectorBuilder::sink`](tool_core::trace::CollectorBuilder::sink), and keep one for the [`shutdown`](Self::shutdown).
@@ -100,10 +100,10 @@ impl Sending {
 
 impl SpanSink for Otel {
     fn ended(&self, span: &SpanRecord) {
-        self.ended_in(span, &Around::nothing());
+        self.ended_in(span, &ParentSpan::nothing());
     }
 
-    fn ended_in(&self, span: &SpanRecord, around: &Around<'_>) {
+    fn ended_in(&self, span: &SpanRecord, around: &ParentSpan<'_>) {
         let inner = &*self.0;
         inner.instruments.record(span, around);
         if !(span.is_sampled() || inner.unsampled) || !inner.queue.admits() {

@@ -6,10 +6,10 @@ use opentelemetry::InstrumentationScope;
 use opentelemetry::trace::{SpanContext, SpanId, SpanKind as Kind, Status, TraceFlags, TraceId, TraceState};
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 use std::borrow::Cow;
-use tool_core::trace::{Around, SpanKind, SpanRecord};
+use tool_core::trace::{ParentSpan, SpanKind, SpanRecord};
 
 /// With arguments and results only where `content` is to be sent.
-pub(super) fn of(span: &SpanRecord, around: &Around<'_>, content: bool, scope: &InstrumentationScope) -> SpanData {
+pub(super) fn of(span: &SpanRecord, around: &ParentSpan<'_>, content: bool, scope: &InstrumentationScope) -> SpanData {
     let start_time = span.started();
     SpanData {
         span_context: context(span),

@@ -2,17 +2,17 @@
 //!
 //! ```
 //! use tool_adapters::prices::{Price, PriceTable};
-//! use tool_core::trace::{Cost, ModelUse, Pricing, Usage};
+//! use tool_core::trace::{Cost, ModelUsage, Pricing, TokenUsage};
 //!
 //! let table = PriceTable::builtin();
 //! assert!(table.source().is_some_and(|source| source.starts_with("genai-prices ")));
-//! let used = ModelUse::new("gpt-4o-2024-08-06", Usage { input: 1_000, cached: 400, output: 50, ..Usage::default() });
+//! let used = ModelUsage::new("gpt-4o-2024-08-06", TokenUsage { input: 1_000, cached: 400, output: 50, ..Usage::default() });
 //! // 600 tokens at 2.50 dollars a million, 400 at 1.25, and 50 at 10.
 //! assert_eq!(table.price(&used), Some(Cost::micros(2_500)));
 //!
 //! // A model of one's own, or another price than the one that is published.
 //! let table = table.with("our-gateway", "our-model", Price::new(Cost::micros(100_000), Cost::micros(400_000)));
-//! let used = ModelUse::new("our-model", Usage { input: 1_000, ..Usage::default() }).provider("our-gateway");
+//! let used = ModelUsage::new("our-model", TokenUsage { input: 1_000, ..Usage::default() }).provider("our-gateway");
 //! assert_eq!(table.price(&used), Some(Cost::micros(100)));
 //! ```
 //!
@@ -47,7 +47,7 @@ use layer::{Layer, Model};
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 use tool_core::__private::inventory;
-use tool_core::trace::{Cost, DefaultPricing, ModelUse, Pricing};
+use tool_core::trace::{Cost, DefaultPricing, ModelUsage, Pricing};
 
 /// Prices of models, by provider and name.
 #[derive(Clone, Debug, Default)]
@@ -144,7 +144,7 @@ impl PriceTable {
     }
 
     /// What was used cost at a time; `None` where no price is known, or nothing of what was used.
-    pub fn cost_at(&self, used: &ModelUse, time: SystemTime) -> Option<Cost> {
+    pub fn cost_at(&self, used: &ModelUsage, time: SystemTime) -> Option<Cost> {
         if used.usage.is_empty() {
             return None;
         }
@@ -184,7 +184,7 @@ impl PriceTable {
 }
 
 impl Pricing for PriceTable {
-    fn price(&self, used: &ModelUse) -> Option<Cost> {
+    fn price(&self, used: &ModelUsage) -> Option<Cost> {
         self.cost_at(used, SystemTime::now())
     }
 }
@@ -193,7 +193,7 @@ impl Pricing for PriceTable {
 struct Builtin;
 
 impl Pricing for Builtin {
-    fn price(&self, used: &ModelUse) -> Option<Cost> {
+    fn price(&self, used: &ModelUsage) -> Option<Cost> {
         PriceTable::builtin().price(used)
     }
 }

@@ -1,6 +1,6 @@
 //! The price of a model, and what it makes of tokens.
 
-use tool_core::trace::{Cost, Usage};
+use tool_core::trace::{Cost, TokenUsage};
 
 /// What a million tokens of each kind cost. A kind without a price of its own costs what the kind does that it belongs
 /// to: what is read from the cache or written to it is input, reasoning is output.
@@ -22,13 +22,13 @@ pub struct Rates {
 ///
 /// ```
 /// use tool_adapters::prices::{Price, Rates};
-/// use tool_core::trace::{Cost, Usage};
+/// use tool_core::trace::{Cost, TokenUsage};
 ///
 /// // 1.25 dollars for a million tokens read, 10 for a million written; twice that for what reads more than 200,000.
 /// let dollars = |cents: u64| Cost::micros(cents * 10_000);
 /// let twice = Rates { input: Some(dollars(250)), output: Some(dollars(2_000)), ..Rates::default() };
 /// let price = Price::new(dollars(125), dollars(1_000)).above(200_000, twice);
-/// let usage = |input| Usage { input, output: 1_000, ..Usage::default() };
+/// let usage = |input| TokenUsage { input, output: 1_000, ..Usage::default() };
 /// assert_eq!(price.cost(usage(200_000)), Some(Cost::micros(260_000)));
 /// assert_eq!(price.cost(usage(200_001)), Some(Cost::pico(520_002_500_000)));
 /// ```
@@ -105,7 +105,7 @@ impl Price {
     }
 
     /// What a response costs that used this; `None` where tokens of a kind were used that has no price.
-    pub fn cost(&self, usage: Usage) -> Option<Cost> {
+    pub fn cost(&self, usage: TokenUsage) -> Option<Cost> {
         let rate = |of: fn(&Rates) -> Option<Cost>| {
             let tiers = self.tiers.iter().rev().filter(|(above, _)| usage.input > *above);
             tiers.map(|(_, rates)| of(rates)).find(Option::is_some).unwrap_or_else(|| of(&self.rates))

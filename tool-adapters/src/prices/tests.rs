@@ -4,7 +4,7 @@ use super::*;
 use crate::prices::when::day;
 use proptest::prelude::*;
 use std::time::{Duration, UNIX_EPOCH};
-use tool_core::trace::{self, Collector, Usage};
+use tool_core::trace::{self, Collector, TokenUsage};
 
 const MICRO: u64 = 1_000_000;
 
@@ -12,13 +12,13 @@ fn dollars(cents: u64) -> Cost {
     Cost::micros(cents * 10_000)
 }
 
-fn used(provider: &str, model: &str, usage: Usage) -> ModelUse {
-    let used = ModelUse::new(model.to_owned(), usage);
+fn used(provider: &str, model: &str, usage: TokenUsage) -> ModelUsage {
+    let used = ModelUsage::new(model.to_owned(), usage);
     if provider.is_empty() { used } else { used.provider(provider.to_owned()) }
 }
 
-fn tokens(input: u64, output: u64) -> Usage {
-    Usage { input, output, ..Usage::default() }
+fn tokens(input: u64, output: u64) -> TokenUsage {
+    TokenUsage { input, output, ..TokenUsage::default() }
 }
 
 fn read_table(text: &str) -> PriceTable {
@@ -104,7 +104,7 @@ fn what_has_no_price_is_unknown_and_not_free() {
     let builtin = PriceTable::builtin();
     assert_eq!(builtin.price(&used("openai", "whisper-1", tokens(10, 10))), None);
     // Nobody knows what it used.
-    assert_eq!(builtin.price(&used("openai", "gpt-4o", Usage::default())), None);
+    assert_eq!(builtin.price(&used("openai", "gpt-4o", TokenUsage::default())), None);
     let table = of(r#"{"input": 1}"#);
     assert_eq!(table.price(&used("p", "m", tokens(3, 0))), Some(Cost::pico(3 * MICRO)));
     assert_eq!(table.price(&used("p", "m", tokens(3, 1))), None);
@@ -114,7 +114,7 @@ fn what_has_no_price_is_unknown_and_not_free() {
 
 #[test]
 fn each_kind_of_token_has_its_price_and_counts_once() {
-    let usage = Usage { input: 100, cached: 60, cache_written: 30, output: 40, reasoning: 25 };
+    let usage = TokenUsage { input: 100, cached: 60, cache_written: 30, output: 40, reasoning: 25 };
     let cost = |price: &str| of(price).price(&used("p", "m", usage)).map(|cost| cost.picodollars() / MICRO);
     assert_eq!(cost(r#"{"input": 2, "output": 10}"#), Some(200 + 400));
     assert_eq!(cost(r#"{"input": 2, "cached": 0.5, "output": 10}"#), Some(80 + 30 + 400));
@@ -122,7 +122,7 @@ fn each_kind_of_token_has_its_price_and_counts_once() {
     assert_eq!(cost(r#"{"input": 2, "output": 10, "reasoning": 20}"#), Some(200 + 150 + 500));
     assert_eq!(cost(r#"{"input": 2, "output": 10, "request": 0.005}"#), Some(600 + 5_000));
     // A provider that counts more of a part than of all.
-    let usage = Usage { input: 10, cached: 60, output: 1, reasoning: 9, ..Usage::default() };
+    let usage = TokenUsage { input: 10, cached: 60, output: 1, reasoning: 9, ..TokenUsage::default() };
     let table = of(r#"{"input": 2, "cached": 0.5, "output": 10}"#);
     assert_eq!(table.price(&used("p", "m", usage)), Some(Cost::pico(40 * MICRO)));
 }
@@ -132,7 +132,7 @@ fn a_tier_holds_for_all_tokens_of_what_reads_more_than_its_number() {
     let table = of(r#"{"input": 1, "cached": 0.1, "output": 5, "tiers": [
         {"above": 1000, "input": 4}, {"above": 200, "input": 2, "output": 10}]}"#);
     let cost = |input, cached| {
-        let usage = Usage { input, cached, output: 10, ..Usage::default() };
+        let usage = TokenUsage { input, cached, output: 10, ..TokenUsage::default() };
         table.price(&used("p", "m", usage)).map(Cost::picodollars)
     };
     assert_eq!(cost(200, 0), Some((200 + 50) * MICRO));
@@ -257,9 +257,9 @@ proptest! {
         let table = PriceTable::default().with("p", "m", price.clone());
         let collector = Collector::builder().pricing(table).build();
         for (input, output, cached, reasoning) in uses {
-            let usage = Usage { input, output, cached: input * cached / 100, reasoning: output * reasoning / 100, ..Usage::default() };
+            let usage = TokenUsage { input, output, cached: input * cached / 100, reasoning: output * reasoning / 100, ..TokenUsage::default() };
             let cost = price.cost(usage).expect("both have prices");
-            let more = Usage { input: input + 1, output: output + 1, ..usage };
+            let more = TokenUsage { input: input + 1, output: output + 1, ..usage };
             prop_assert!(price.cost(more).expect("a price") >= cost, "{:?}", price);
             collector.run_sync(|| trace::in_scope(trace::SpanKind::Section, "s", || trace::record(used("p", "m", usage))));
             if !usage.is_empty() {

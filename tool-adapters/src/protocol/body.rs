@@ -4,7 +4,7 @@ use super::Request;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use tool_core::ToolCall;
-use tool_core::runtime::ToolChoice;
+use tool_core::session::ToolChoice;
 
 /// The tools, as a value.
 pub(super) fn tools(request: &Request<'_>) -> Value {

@@ -10,7 +10,8 @@ use crate::Provider;
 use serde::Deserialize;
 use serde_json::Value;
 use std::borrow::Cow;
-use tool_core::{ModelResult, ResultForm, ToolResponse};
+use tool_core::ToolResponse;
+use tool_core::call::{ModelResult, ResultForm};
 
 /// What differs between the providers; [`Framed`] does the rest.
 pub(super) trait Codec: Default + Send {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::fmt;
 use tool_core::ToolCall;
-use tool_core::runtime::Usage;
+use tool_core::trace::TokenUsage;
 
 /// Something that a model has said or done, in the order in which it came.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,10 +41,10 @@ pub enum Event {
     /// The provider has withdrawn calls: their ids.
     Cancelled(Vec<String>),
     /// An item of the message in the provider's own form, in order: what it ran itself, a signed thought, and the texts
-    /// and calls between them. For [`Native`](tool_core::runtime::Native).
+    /// and calls between them. For [`Native`](tool_core::session::RawTurn).
     Item(Value),
     /// What was used so far; a later one takes the place of an earlier one.
-    Usage(Usage),
+    Usage(TokenUsage),
     /// The user has begun to speak, or the provider stopped what it was saying: live protocols only.
     Interrupted,
     /// Sound that the model says, in base64: live protocols only.

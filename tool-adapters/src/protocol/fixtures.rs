@@ -7,8 +7,9 @@ use crate::{Declarations, DeclareOptions, Provider, declare_tools};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::{Map, Value, json};
-use tool_core::runtime::{Message, Native, ToolChoice};
-use tool_core::{ModelResult, ToolCall, ToolContext, ToolResponse, tool};
+use tool_core::call::ModelResult;
+use tool_core::session::{Message, RawTurn, ToolChoice};
+use tool_core::{ToolCall, ToolContext, ToolResponse, tool};
 
 /// The events of a stream, which are the same wherever it is cut.
 pub(super) fn read(provider: Provider, stream: &str) -> Vec<Event> {
@@ -207,7 +208,7 @@ pub(super) fn user(text: &str) -> Message {
     Message::User(text.to_owned())
 }
 
-pub(super) fn assistant(text: &str, calls: &[(&str, &str)], native: Option<Native>) -> Message {
+pub(super) fn assistant(text: &str, calls: &[(&str, &str)], native: Option<RawTurn>) -> Message {
     let calls = calls.iter().map(|(id, arguments)| ToolCall::new(id, "look", *arguments)).collect();
     Message::Assistant { text: Some(text.to_owned()).filter(|text| !text.is_empty()), calls, native }
 }
@@ -220,7 +221,8 @@ pub(super) fn result(id: &str, text: &str, is_error: bool) -> Message {
 /// A conversation with what protocols stumble over: it begins with the model, has empty texts, an id that most do not
 /// take, arguments that are no object, two results of a step, a step of another provider, and two users in a row.
 pub(super) fn history() -> Vec<Message> {
-    let foreign = Native { provider: tool_core::ProviderId::from_static("elsewhere"), items: vec![json!({"x": 1})] };
+    let foreign =
+        RawTurn { provider: tool_core::tool::ProviderId::from_static("elsewhere"), items: vec![json!({"x": 1})] };
     vec![
         assistant("Hello.", &[], None),
         user("Look around."),
@@ -234,8 +236,8 @@ pub(super) fn history() -> Vec<Message> {
 }
 
 /// The native step of what was read.
-pub(super) fn native(provider: Provider, events: &[Event]) -> Native {
-    Native { provider: provider.id(), items: items(events) }
+pub(super) fn native(provider: Provider, events: &[Event]) -> RawTurn {
+    RawTurn { provider: provider.id(), items: items(events) }
 }
 
 /// A value as text to compare: keys in order, a line for what fits into one.

@@ -39,7 +39,8 @@ pub use request::Request;
 
 use crate::Provider;
 use serde_json::Value;
-use tool_core::{ResultForm, ToolResponse};
+use tool_core::ToolResponse;
+use tool_core::call::ResultForm;
 
 /// What reads a provider's messages and writes ours. Pure: bytes in, events out; it goes on wherever a chunk was cut.
 ///

@@ -2,7 +2,7 @@
 
 use crate::Declarations;
 use serde_json::{Map, Value};
-use tool_core::runtime::{Message, ToolChoice};
+use tool_core::session::{Message, ToolChoice};
 
 /// A request to a model.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,7 @@
 //! Results, as providers take them that know text only.
 
-use tool_core::{Content, ModelResult};
+use tool_core::Content;
+use tool_core::call::ModelResult;
 
 /// A result as texts: one for each part, or the whole. What is no text is named, never left out in silence.
 pub(super) fn texts(result: &ModelResult) -> Vec<String> {

@@ -6,7 +6,7 @@ use crate::{DeclareOptions, Provider, declare_tools};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
-use tool_core::runtime::{Message, Native, ToolChoice};
+use tool_core::session::{Message, RawTurn, ToolChoice};
 use tool_core::{FunctionTool, RawTool, RunContext, ToolCall, ToolContext, ToolError, ToolResponse};
 
 /// The events of a message that comes in chunks.
@@ -164,15 +164,16 @@ pub(super) fn encoded(provider: Provider, message: &str, ids: [&str; 5]) -> Stri
 
 /// A conversation: two calls, one of which failed, then one of a tool that shows parts, of which `native` is the form
 /// of the provider, and one step in the form of a foreign one.
-pub(super) fn history(native: Option<Native>) -> Vec<Message> {
+pub(super) fn history(native: Option<RawTurn>) -> Vec<Message> {
     let call = |id: &str, name: &str, arguments: &str| ToolCall::new(id, name, arguments);
     let result = |response: &ToolResponse| Message::Result {
         call_id: response.meta().call_id().unwrap_or_default().to_owned(),
         tool: "add".to_owned(),
-        result: response.for_model(tool_core::ResultForm::Plain),
+        result: response.for_model(tool_core::call::ResultForm::Plain),
     };
     let told = responses(["call_1", "call 2 ä", "", "abcDEF123", ""]);
-    let foreign = Native { provider: tool_core::ProviderId::new("elsewhere"), items: vec![json!({"canary": 1})] };
+    let foreign =
+        RawTurn { provider: tool_core::tool::ProviderId::new("elsewhere"), items: vec![json!({"canary": 1})] };
     vec![
         Message::User("What is 1 + 2?".into()),
         Message::Assistant {

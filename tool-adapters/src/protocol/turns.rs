@@ -4,8 +4,10 @@ use super::Request;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
-use tool_core::runtime::{Message, Native};
-use tool_core::{ModelResult, ProviderId, ToolCall};
+use tool_core::ToolCall;
+use tool_core::call::ModelResult;
+use tool_core::session::{Message, RawTurn};
+use tool_core::tool::ProviderId;
 
 /// What the user says where a conversation has to begin with one and does not.
 const OPENING: &str = "The conversation begins.";
@@ -117,7 +119,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn assistant<W: Words>(&mut self, text: &str, calls: &'a [ToolCall], native: Option<&Native>) {
+    fn assistant<W: Words>(&mut self, text: &str, calls: &'a [ToolCall], native: Option<&RawTurn>) {
         let own = native.filter(|native| native.provider == W::NATIVE);
         let own = own.filter(|native| native.items.iter().filter_map(W::call_id).count() == calls.len());
         let content = match own {

@@ -41,7 +41,7 @@ macro_rules! provider_tools {
                 $id
             }
 
-            fn config(&self, provider: &tool_core::ProviderId) -> Option<serde_json::Value> {
+            fn config(&self, provider: &tool_core::tool::ProviderId) -> Option<serde_json::Value> {
                 let takes = [$($crate::Provider::$provider),+].iter().any(|taker| taker.name() == provider.as_str());
                 // All of it is data that has a JSON form.
                 takes.then(|| serde_json::to_value(self).ok()).flatten()

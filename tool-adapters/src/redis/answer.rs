@@ -1,7 +1,7 @@
 //! What a script has decided, in the words of the core.
 
 use tool_core::Category;
-use tool_core::runtime::{BudgetLimit, Charge, Refusal, StoreError, Verdict};
+use tool_core::session::{BudgetLimit, Charge, Refusal, StoreError, Verdict};
 
 /// A script's answer.
 pub(super) struct Answer {

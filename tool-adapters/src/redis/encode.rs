@@ -3,9 +3,9 @@
 //! A field a piece, so that a change needs to know nothing of the rest; values are JSON texts that come back as they were.
 
 use std::time::Duration;
-use tool_core::runtime::{SessionState, StateChange, StoreError};
 use tool_core::serde::Serialize;
 use tool_core::serde_json;
+use tool_core::session::{SessionState, StateChange, StoreError};
 
 const AUDIO: &str = "audio";
 const TRANSCRIPT: &str = "transcript";

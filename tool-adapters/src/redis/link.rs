@@ -4,7 +4,7 @@ use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use redis::{Client, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, ScriptInvocation};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use tool_core::runtime::StoreError;
+use tool_core::session::StoreError;
 
 pub(super) struct Link {
     client: Client,

@@ -4,8 +4,8 @@ use super::encode;
 use redis::{FromRedisValue, ParsingError, Value};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use tool_core::runtime::{AuditEntry, SessionState, StoreError};
 use tool_core::serde_json;
+use tool_core::session::{AuditEntry, SessionState, StoreError};
 
 /// What a script tells of a session beside its answer.
 pub(super) struct News {

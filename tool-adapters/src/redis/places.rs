@@ -8,7 +8,7 @@ use super::keys::{self, Keys};
 use super::link::Link;
 use super::scripts;
 use std::time::Duration;
-use tool_core::runtime::StoreError;
+use tool_core::session::StoreError;
 
 use super::encode::milliseconds;
 

@@ -10,11 +10,11 @@ use super::scripts;
 use redis::{Script, ScriptInvocation};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tool_core::runtime::{
+use tool_core::serde_json;
+use tool_core::session::{
     Admission, AuditEntry, Charge, Operation, PendingCall, SessionRecord, SessionState, Settlement, StateChange,
     StoreError, Verdict,
 };
-use tool_core::serde_json;
 
 pub(super) struct RedisRecord {
     link: Arc<Link>,

@@ -10,7 +10,7 @@ use super::scripts;
 use std::fmt;
 use std::sync::Arc;
 use tool_core::Mode;
-use tool_core::runtime::{OpenError, Opening, Operation, SessionRecord, SessionStore, StoreError};
+use tool_core::session::{OpenError, OpenRequest, Operation, SessionRecord, SessionStore, StoreError};
 
 /// Keeps sessions in Redis (7.0 or later), so that their limits hold across processes.
 ///
@@ -20,7 +20,7 @@ use tool_core::runtime::{OpenError, Opening, Operation, SessionRecord, SessionSt
 /// ```no_run
 /// use tool_adapters::redis::RedisStore;
 ///
-/// # async fn open() -> Result<(), tool_core::runtime::StoreError> {
+/// # async fn open() -> Result<(), tool_core::session::StoreError> {
 /// let store = RedisStore::connect("redis://127.0.0.1/").await?.prefix("support");
 /// # Ok(())
 /// # }
@@ -59,7 +59,7 @@ impl RedisStore {
         Self { places: Arc::new(Places::new(prefix)), ..self }
     }
 
-    async fn join_or_make(&self, opening: &Opening) -> Result<Arc<dyn SessionRecord>, OpenError> {
+    async fn join_or_make(&self, opening: &OpenRequest) -> Result<Arc<dyn SessionRecord>, OpenError> {
         if let Some(open) = self.script(opening, "").await? {
             return Ok(open);
         }
@@ -81,7 +81,7 @@ impl RedisStore {
     }
 
     /// Joins a session; where there is none, and an incarnation for it, opens it.
-    async fn script(&self, opening: &Opening, incarnation: &str) -> Result<Option<Arc<RedisRecord>>, OpenError> {
+    async fn script(&self, opening: &OpenRequest, incarnation: &str) -> Result<Option<Arc<RedisRecord>>, OpenError> {
         let keys = Keys::new(self.places.prefix(), opening.id.as_str());
         let mut call = scripts::OPEN.key(keys.all());
         call.arg(incarnation).arg("").arg(0).arg(opening.mode.as_str()).arg(&*opening.version);
@@ -112,7 +112,7 @@ fn incarnation() -> Result<String, StoreError> {
 }
 
 impl SessionStore for RedisStore {
-    fn open<'a>(&'a self, opening: &'a Opening) -> Operation<'a, Result<Arc<dyn SessionRecord>, OpenError>> {
+    fn open<'a>(&'a self, opening: &'a OpenRequest) -> Operation<'a, Result<Arc<dyn SessionRecord>, OpenError>> {
         Operation::later(self.join_or_make(opening))
     }
 

@@ -2,7 +2,8 @@
 
 use ::rig_core::message::{ImageMediaType, MimeType, ToolResultContent};
 use ::rig_core::tool::{ToolErrorKind, ToolExecutionError, ToolOutput};
-use tool_core::{Content, ErrorBody, ErrorKind, ResultForm, ToolResponse};
+use tool_core::call::{ErrorBody, ResultForm};
+use tool_core::{Content, ErrorKind, ToolResponse};
 
 pub(super) fn of(response: &ToolResponse) -> Result<ToolOutput, ToolExecutionError> {
     let shown = response.for_model(ResultForm::Plain);

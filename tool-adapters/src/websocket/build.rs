@@ -32,7 +32,7 @@ pub struct LiveModel {
 #[derive(Debug)]
 pub struct Updates(pub(super) mpsc::UnboundedReceiver<ToolResponse>);
 
-/// What a session's [`on_update`](tool_core::runtime::Open::on_update) is given, and what goes to
+/// What a session's [`on_update`](tool_core::session::SessionBuilder::on_update) is given, and what goes to
 /// [`LiveModel::updates`].
 pub fn updates() -> (impl Fn(ToolResponse) + Send + Sync + 'static, Updates) {
     // As many as tools tell: a session's calls, and what they say, are bounded there.

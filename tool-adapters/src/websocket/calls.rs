@@ -3,7 +3,7 @@
 use crate::agent::Word;
 use std::collections::VecDeque;
 use tokio::task::JoinSet;
-use tool_core::runtime::Turn;
+use tool_core::session::Turn;
 use tool_core::trace::SpanHandle;
 use tool_core::{Session, ToolCall, ToolResponse};
 

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
-use tool_core::runtime::ToolChoice;
+use tool_core::session::ToolChoice;
 use tool_core::{Session, ToolDefinition};
 
 /// A connection that has held for longer was a good one: attempts are counted anew.

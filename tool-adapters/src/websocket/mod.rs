@@ -80,7 +80,7 @@ use driver::Driver;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
-use tool_core::runtime::Turn;
+use tool_core::session::Turn;
 use tool_core::{Session, ToolError, ToolResponse};
 
 /// A live conversation: see the [module](self). Ends when it is dropped.

@@ -13,7 +13,7 @@ use futures_util::StreamExt;
 use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
 use tokio_tungstenite::tungstenite::Error;
-use tool_core::runtime::Turn;
+use tool_core::session::Turn;
 use tool_core::{ToolCall, ToolResponse};
 
 /// The messages that may wait for the socket before the host has to.

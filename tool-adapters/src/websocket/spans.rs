@@ -8,8 +8,9 @@ use crate::protocol::{Event, Finish};
 use std::borrow::Cow;
 use std::sync::LazyLock;
 use tool_core::ToolError;
-use tool_core::runtime::{AboutModel, Usage};
-use tool_core::trace::{self, ModelUse, SpanHandle, SpanKind};
+use tool_core::session::ModelInfo;
+use tool_core::trace::TokenUsage;
+use tool_core::trace::{self, ModelUsage, SpanHandle, SpanKind};
 
 pub(super) struct Spans {
     /// Closed before the span that it is in.
@@ -19,7 +20,7 @@ pub(super) struct Spans {
 
 struct Responses {
     /// Asked of price tables once, and only where there is a span.
-    about: LazyLock<AboutModel, Box<dyn FnOnce() -> AboutModel + Send>>,
+    about: LazyLock<ModelInfo, Box<dyn FnOnce() -> ModelInfo + Send>>,
     model: Cow<'static, str>,
     /// Whether an interruption means that the response is stopped. OpenAI says so at its end, or goes on.
     stops: bool,
@@ -31,7 +32,7 @@ struct Responses {
 /// What the model says, until it has said it all.
 struct Response {
     span: SpanHandle,
-    used: ModelUse,
+    used: ModelUsage,
     told: bool,
     stopped: bool,
     ended: Option<Ended>,
@@ -106,8 +107,8 @@ impl Spans {
 }
 
 impl Responses {
-    fn used(&self, usage: Usage) -> ModelUse {
-        let mut used = ModelUse::new(self.about.model.clone(), usage);
+    fn used(&self, usage: TokenUsage) -> ModelUsage {
+        let mut used = ModelUsage::new(self.about.model.clone(), usage);
         used.provider.clone_from(&self.about.provider);
         used
     }
@@ -116,7 +117,7 @@ impl Responses {
         let Self { about, model, open, .. } = self;
         open.get_or_insert_with(|| {
             let span = agent.run(|| SpanHandle::open_if_wanted(SpanKind::Llm, model.clone()));
-            let mut used = ModelUse::new(model.clone(), Usage::default());
+            let mut used = ModelUsage::new(model.clone(), TokenUsage::default());
             if span.is_open() {
                 used.provider.clone_from(&about.provider);
             }
@@ -124,7 +125,7 @@ impl Responses {
         })
     }
 
-    fn usage(&mut self, usage: Usage, agent: &SpanHandle) {
+    fn usage(&mut self, usage: TokenUsage, agent: &SpanHandle) {
         if let Some(response) = &mut self.open {
             (response.used.usage, response.told) = (usage, true);
         } else if !self.told {

@@ -51,7 +51,7 @@ async fn count_until_killed(store: &dyn AgentToolStore) {
         // Large, so that a write is many pages.
         write.config = json!({ "count": count, "text": count.to_string().repeat(5000) });
         let version = store.write(&write).await.expect("the store writes");
-        write.expected = tool_core::agents::Expected::Version(version);
+        write.expected = tool_core::agents::Precondition::Version(version);
         say(count);
     }
 }

@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use tokio::time::timeout;
 use tool_adapters::Provider;
 use tool_adapters::reqwest_middleware::TraceMiddleware;
-use tool_core::trace::{self, Cost, ModelUse, SpanStatus, Usage};
+use tool_core::trace::{self, Cost, ModelUsage, SpanStatus, TokenUsage};
 
 fn client() -> ClientWithMiddleware {
     ClientBuilder::new(reqwest::Client::new()).with(TraceMiddleware::new()).build()
@@ -182,7 +182,7 @@ async fn what_a_providers_answer_says_of_its_use_counts_for_the_span_around_the_
     let totals = collector.report().totals().clone();
     assert_eq!((totals.tracked.uses, totals.tracked.cost), (1, Cost::micros(15)));
     let [spent] = span(&collector, "agent:a").spent().to_vec().try_into().expect("one");
-    let trace::Spent { used, observed, .. } = spent;
+    let trace::CostEntry { used, observed, .. } = spent;
     assert_eq!((&*used.model, used.provider.as_deref(), observed), ("m", Some("anthropic"), true));
 
     // The same response once more, with nobody around it: it is not another use.
@@ -207,8 +207,8 @@ async fn what_the_question_is_told_beats_what_is_seen_of_it_whichever_comes_firs
     for told_first in [true, false] {
         let server = Server::start([hello()]).await;
         let collector = collector();
-        let usage = Usage { input: 100, output: 1, ..Usage::default() };
-        let told = || trace::record(ModelUse::new("the-model", usage).response_id("m"));
+        let usage = TokenUsage { input: 100, output: 1, ..TokenUsage::default() };
+        let told = || trace::record(ModelUsage::new("the-model", usage).response_id("m"));
         let question = trace::llm("the-model", async {
             let answer = ask(&server).await;
             if told_first {

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use tool_adapters::Provider;
 use tool_adapters::agent::{AgentLoop, Retry};
 use tool_adapters::http::HttpModel;
-use tool_core::runtime::{Message, Model, ModelRequest, ToolChoice};
+use tool_core::session::{Message, Model, ModelRequest, ToolChoice};
 use tool_core::testing::ScriptedModel;
 use tool_core::trace::{self, Collector, Cost};
 use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};

@@ -7,7 +7,7 @@ use serde_json::json;
 use tool_adapters::Provider;
 use tool_adapters::agent::AgentLoop;
 use tool_core::ErrorKind;
-use tool_core::runtime::Usage;
+use tool_core::trace::TokenUsage;
 
 const CHAT: Provider = Provider::OpenAiChat;
 
@@ -24,7 +24,7 @@ async fn a_stream_is_read_however_it_is_cut() {
         let reply = agent.say("1 + 2?").await;
         assert_eq!(reply.text.as_deref(), Some("It is 3 – naïvely. 👍"), "{piece}: {reply:?}");
         assert_eq!(runs.count(), 1);
-        assert_eq!(reply.usage, Usage { input: 10, output: 5, ..Usage::default() });
+        assert_eq!(reply.usage, TokenUsage { input: 10, output: 5, ..TokenUsage::default() });
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tool_adapters::journal::FileJournal;
-use tool_core::runtime::Journal;
+use tool_core::session::Journal;
 
 const ROLE: &str = "JOURNAL_TEST_ROLE";
 const FILE: &str = "JOURNAL_TEST_FILE";

@@ -3,7 +3,7 @@
 use crate::support::{Place, entry, harmless, recovered};
 use std::fs;
 use tool_adapters::journal::FileJournal;
-use tool_core::runtime::Journal;
+use tool_core::session::Journal;
 
 /// What opening says of a file that it must leave as it is.
 fn refused(place: &Place, bytes: &[u8]) -> String {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use tempfile::TempDir;
 use tool_adapters::journal::FileJournal;
-use tool_core::runtime::{Journal, JournalEntry};
+use tool_core::session::{Journal, JournalEntry};
 use tool_core::{Timestamp, jiff};
 
 /// A folder that goes when the test ends, and the journal's path in it.

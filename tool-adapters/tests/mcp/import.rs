@@ -14,7 +14,8 @@ use tokio::io::split;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tool_adapters::mcp::{Import, ImportError, Imported, Why};
-use tool_core::{Category, ErrorKind, Form, Mode, RunContext, Runtime, Session, ToolCall, ToolContext};
+use tool_core::call::OutputKind;
+use tool_core::{Category, ErrorKind, Mode, RunContext, Runtime, Session, ToolCall, ToolContext};
 
 /// A server that lists what it is told to.
 #[derive(Clone, Default)]
@@ -131,7 +132,7 @@ async fn results_come_back_as_what_they_are() {
     let tools = ToolContext::builder().with(imported(&["draws", "structured", "fails", "refuses"]).await).build();
     let (tools, ctx) = (tools.expect("tools"), RunContext::detached());
     let drawn = tools.call("draws", json!({}), &ctx).await;
-    assert_eq!(drawn.form(), Form::Content);
+    assert_eq!(drawn.form(), OutputKind::Content);
     assert_eq!(
         drawn.data::<Value>().expect("parts"),
         json!([{"type": "text", "text": "a dot"}, {"type": "image", "data": "AA==", "mimeType": "image/png"}])

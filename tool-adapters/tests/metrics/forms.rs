@@ -3,7 +3,7 @@
 use super::support::{Answer, ask, request, runtime, serving};
 use serde_json::{Value, json};
 use tool_adapters::metrics::{self, MetricsRouter};
-use tool_core::trace::{self, Collector, Cost, ModelUse, Pricing, Usage};
+use tool_core::trace::{self, Collector, Cost, ModelUsage, Pricing, TokenUsage};
 
 async fn get(router: MetricsRouter, path: &str, accept: &str) -> Answer {
     let address = serving(router).await;
@@ -41,7 +41,7 @@ async fn prometheus_has_its_text_and_who_asks_for_json_has_the_document() {
 struct Prices;
 
 impl Pricing for Prices {
-    fn price(&self, used: &ModelUse) -> Option<Cost> {
+    fn price(&self, used: &ModelUsage) -> Option<Cost> {
         (used.model != "new").then(|| Cost::micros(used.usage.input * 1_000_000))
     }
 }
@@ -49,11 +49,12 @@ impl Pricing for Prices {
 #[tokio::test]
 async fn what_the_spans_of_a_collector_have_cost_stands_beside_it() {
     let collector = Collector::builder().pricing(Prices).build();
-    let use_of = |model: &'static str, input| ModelUse::new(model, Usage { input, output: 1, ..Usage::default() });
+    let use_of =
+        |model: &'static str, input| ModelUsage::new(model, TokenUsage { input, output: 1, ..TokenUsage::default() });
     let asking = trace::agent("pl\"an", async {
         trace::record(use_of("big", 2));
         trace::record(use_of("new", 3));
-        trace::spend("maps", Cost::micros(5));
+        trace::record_cost("maps", Cost::micros(5));
     });
     collector.run(asking).await;
     collector.run(async { trace::record(use_of("big", 1)) }).await;

@@ -3,8 +3,9 @@
 use crate::misbehaving::{self, STOLEN};
 use std::sync::atomic::Ordering;
 use tool_adapters::oauth2::{OAuth2Client, OAuth2Clients};
+use tool_core::Secret;
 use tool_core::agents::{RefreshError, TokenRefresher, Tokens};
-use tool_core::{OAuth2, Secret};
+use tool_core::tool::OAuth2;
 
 const REDIRECT: &str = "http://127.0.0.1:9/callback";
 

@@ -3,8 +3,9 @@
 use crate::browser::Browser;
 use crate::provider::{agents, clients, connect, counted, issuer, record, recorded, secrets};
 use tool_adapters::oauth2::{Callback, OAuth2Error};
+use tool_core::agents::AgentErrorKind;
 use tool_core::agents::MemoryAgentToolStore;
-use tool_core::{AgentErrorKind, Timestamp, jiff};
+use tool_core::{Timestamp, jiff};
 
 // The 3
 #[tokio::test]

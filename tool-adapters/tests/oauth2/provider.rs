@@ -5,9 +5,9 @@ use std::env;
 use std::io::Write;
 use std::sync::Once;
 use tool_adapters::oauth2::{OAuth2Client, OAuth2Clients};
-use tool_core::SecretDocument;
 use tool_core::agents::{Agents, IntoAgentToolStore, Keyring, MemoryAgentToolStore};
 use tool_core::serde_json::{self, Value, json};
+use tool_core::tool::SecretDocument;
 
 /// Where it sends browsers: nobody listens there, and our browser does not go.
 pub(crate) const REDIRECT: &str = "http://127.0.0.1:9/callback";

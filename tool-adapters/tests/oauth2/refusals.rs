@@ -2,8 +2,9 @@
 
 use crate::misbehaving;
 use tool_adapters::oauth2::{OAuth2Client, OAuth2Clients};
+use tool_core::Secret;
 use tool_core::agents::{RefreshError, TokenRefresher};
-use tool_core::{OAuth2, Secret};
+use tool_core::tool::OAuth2;
 
 async fn refused(client: OAuth2Client, change: impl FnOnce(&mut OAuth2)) -> String {
     let (auth_url, token_url) = (misbehaving::auth_url(), misbehaving::token_url());

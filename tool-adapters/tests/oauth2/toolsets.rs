@@ -3,7 +3,8 @@
 use crate::{misbehaving, provider};
 use tool_core::schemars::JsonSchema;
 use tool_core::serde::Deserialize;
-use tool_core::{AccessToken, Auth, Configure, ToolError, toolset};
+use tool_core::tool::AccessToken;
+use tool_core::{Auth, Configure, ToolError, toolset};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(crate = "tool_core::serde")]

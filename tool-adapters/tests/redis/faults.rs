@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tool_adapters::redis::RedisStore;
 use tool_core::Mode;
-use tool_core::runtime::SessionStore;
+use tool_core::session::SessionStore;
 use tool_core::testing::store::StoreUnderTest;
 use tool_core::testing::store::driver::{Ask, open, opening};
 

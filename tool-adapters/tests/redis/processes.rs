@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use tokio::task::JoinSet;
 use tool_core::Mode;
-use tool_core::runtime::{BudgetLimit, Refusal, StateChange, Verdict};
+use tool_core::session::{BudgetLimit, Refusal, StateChange, Verdict};
 use tool_core::testing::store::StoreUnderTest;
 use tool_core::testing::store::driver::{Ask, HOUR, Session, entry, open, opening, settlement, waiting};
 

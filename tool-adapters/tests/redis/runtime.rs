@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use tool_adapters::redis::RedisStore;
-use tool_core::runtime::{Policy, Runtime, Session};
+use tool_core::session::{Policy, Runtime, Session};
 use tool_core::{Category, ErrorKind, Intent, Mode, ToolCall, ToolContext, ToolOutput, UserData, tool};
 
 #[derive(Default)]

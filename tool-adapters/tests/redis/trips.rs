@@ -7,7 +7,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use tokio::sync::Mutex;
 use tool_core::Mode;
-use tool_core::runtime::{Charge, StateChange};
+use tool_core::session::{Charge, StateChange};
 use tool_core::testing::store::StoreUnderTest;
 use tool_core::testing::store::driver::{Ask, HOUR, entry, open, opening, settlement, waiting};
 

@@ -9,9 +9,11 @@ use tool_adapters::journal::FileJournal;
 use tool_adapters::oauth2::{Callback, OAuth2Client, OAuth2Clients, OAuth2Error};
 use tool_adapters::{Provider, declare, manifest};
 use tool_core::agents::{AgentToolStore, Agents, Keyring, SealedRow, SecretsWrite, Tokens};
+use tool_core::call::ResultForm;
 use tool_core::serde_json::{self, json};
+use tool_core::tool::{AccessToken, SecretDocument};
 use tool_core::trace::Collector;
-use tool_core::{AccessToken, Mode, ResultForm, Runtime, Secret, SecretDocument, ToolCall, ToolContext, ToolResponse};
+use tool_core::{Mode, Runtime, Secret, ToolCall, ToolContext, ToolResponse};
 
 const API_KEY: &str = "Zebra7Quokka-api";
 const PASSWORD: &str = "Yak\"5\\Walrus pass";

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use tool_adapters::agents::SqliteStore;
-use tool_core::SecretDocument;
 use tool_core::agents::{AgentToolStore, Agents, Keyring, RecordWrite, SecretsWrite};
 use tool_core::serde_json::json;
+use tool_core::tool::SecretDocument;
 
 const FILE: &str = "TOOL_ADAPTERS_ROTATES";
 const ACTIVE: &str = "TOOL_ADAPTERS_ACTIVE_KEY";

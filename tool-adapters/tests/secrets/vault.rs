@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tool_core::agents::{RefreshError, TokenRefresher, Tokens};
 use tool_core::schemars::JsonSchema;
 use tool_core::serde::Deserialize;
-use tool_core::{AccessToken, Auth, Configure, OAuth2, Secret, ToolError, jiff, toolset};
+use tool_core::tool::{AccessToken, OAuth2};
+use tool_core::{Auth, Configure, Secret, ToolError, jiff, toolset};
 
 /// What a person sets: how it fails.
 #[derive(Deserialize, JsonSchema)]

@@ -1,13 +1,13 @@
 //! What a collector has, as texts; prices.
 
 use std::collections::BTreeMap;
-use tool_core::trace::{Collector, Cost, ModelUse, Pricing, SpanRecord, SpanStatus};
+use tool_core::trace::{Collector, Cost, ModelUsage, Pricing, SpanRecord, SpanStatus};
 
 /// A micro-dollar a token, of every model.
 pub(crate) struct AMicroAToken;
 
 impl Pricing for AMicroAToken {
-    fn price(&self, used: &ModelUse) -> Option<Cost> {
+    fn price(&self, used: &ModelUsage) -> Option<Cost> {
         Some(Cost::micros(used.usage.total()))
     }
 }

@@ -1,11 +1,12 @@
 //! What can be wrong with an agent's tools.
 
-use super::{AgentStoreError, KeyError};
-use crate::arguments::Problem;
-use crate::configure::ConfigureError;
-use crate::redact::Redaction;
-use crate::response::{ErrorKind, IntoToolError, ToolError};
-use crate::runtime::OpenError;
+use crate::agents::keys::KeyError;
+use crate::agents::store::AgentStoreError;
+use crate::arguments::problem::Problem;
+use crate::call::error::{ErrorKind, IntoToolError, ToolError};
+use crate::session::store::OpenError;
+use crate::tool::configure::ConfigureError;
+use crate::trace::redaction::Redaction;
 use std::fmt;
 
 /// What is wrong with a toolset of an agent. No text of it shows a secret. A7
@@ -85,11 +86,11 @@ pub enum AgentErrorKind {
 }
 
 impl AgentError {
-    pub(super) fn new(agent: &str, tool: &str, kind: AgentErrorKind) -> Self {
+    pub(crate) fn new(agent: &str, tool: &str, kind: AgentErrorKind) -> Self {
         Self { agent: agent.to_owned(), tool: tool.to_owned(), kind }
     }
 
-    pub(super) fn of_store(agent: &str, tool: &str, error: AgentStoreError) -> Self {
+    pub(crate) fn of_store(agent: &str, tool: &str, error: AgentStoreError) -> Self {
         Self::new(agent, tool, error.into())
     }
 }

@@ -1,19 +1,29 @@
 //! Loading an agent: what the store has of it becomes tools, as far as it has changed.
 
-use super::assemble::{assemble, internal};
-use super::cache::Slot;
-use super::loaded::{LoadedAgent, Piece, State};
-use super::open::open;
-use super::{AgentError, AgentErrorKind, AgentRecords, AgentStoreError, AgentTools, Shared};
-use crate::configure::TokenSource;
-use crate::redact::Redaction;
-use crate::response::ToolError;
+use crate::agents::error::{AgentError, AgentErrorKind};
+use crate::agents::grant::Grant;
+use crate::agents::loaded::{Instance, Live, LoadedAgent, Piece, State, assemble, internal};
+use crate::agents::record::{AgentRecords, AgentTools};
+use crate::agents::scrub::Scrub;
+use crate::agents::store::AgentStoreError;
+use crate::agents::{Shared, grant};
+use crate::call::error::{ErrorKind, ToolError};
+use crate::registry::ToolContext;
+use crate::tool::auth::Auth;
+use crate::tool::configure::access_token::TokenSource;
+use crate::tool::configure::secret::SecretDocument;
+use crate::tool::configure::{ConfigureError, Configured, ToolsetFactory};
+use crate::tool::toolset::{Toolset, why_it_ended};
+use crate::trace::redaction::Redaction;
 use futures_util::FutureExt;
 use futures_util::future::join_all;
+use moka::policy::EvictionPolicy;
+use moka::sync::Cache;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::sync::OwnedMutexGuard;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
@@ -23,7 +33,7 @@ use tracing::Instrument;
 const STORE: Duration = Duration::from_secs(5);
 
 /// The agent as its records are now: what is there, where they have not changed.
-pub(super) async fn load(shared: &Arc<Shared>, agent: &Arc<str>) -> Result<Arc<LoadedAgent>, AgentError> {
+pub(crate) async fn load(shared: &Arc<Shared>, agent: &Arc<str>) -> Result<Arc<LoadedAgent>, AgentError> {
     let known = shared.slots.find(agent);
     let settings = &shared.settings;
     if let Some(loaded) = known.as_ref().and_then(|slot| slot.checked_within(settings.recheck_after))
@@ -194,5 +204,220 @@ fn tell(loaded: &LoadedAgent, before: Option<&LoadedAgent>) {
         let why = internal(&failure.kind).map_or_else(|| failure.kind.to_string(), |error| error.message().to_owned());
         let error = Redaction::new().text(&why);
         tracing::warn!(%agent, %toolset, %error, "an agent's toolset does not work, and is left out");
+    }
+}
+
+// ---- From one record to a toolset that works, or why there is none.
+
+/// Opens the secrets of a record, configures its toolset and sets it up. In a task of its own, where a panic ends, so
+/// that what was opened comes to somebody who closes it, whoever waits.
+pub(crate) async fn open(shared: Arc<Shared>, agent: Arc<str>, record: AgentTools) -> Result<Live, AgentErrorKind> {
+    let tool = record.tool.as_str();
+    let Some(factory) = shared.catalog.get(tool) else {
+        return Err(AgentErrorKind::NotRegistered { nearest: shared.catalog.nearest(tool) });
+    };
+    let secrets = match &record.secrets {
+        Some(sealed) => shared.keys.open(&agent, tool, sealed)?,
+        None => SecretDocument::none(),
+    };
+    let grant = match &factory.metadata().auth {
+        Auth::OAuth2(grant) => grant::source(&shared, &agent, tool, grant, &secrets),
+        _ => None,
+    };
+    let scrub = Arc::new(Scrub { secrets, grant });
+    let working = opened(Arc::clone(&shared), Arc::clone(factory), agent, record, Arc::clone(&scrub));
+    tokio::spawn(working).await.unwrap_or_else(|panic| Err(scrub.failed(ToolError::internal(why_it_ended(panic)))))
+}
+
+async fn opened(
+    shared: Arc<Shared>,
+    factory: Arc<dyn ToolsetFactory>,
+    agent: Arc<str>,
+    record: AgentTools,
+    scrub: Arc<Scrub>,
+) -> Result<Live, AgentErrorKind> {
+    let within = shared.settings.setup_within;
+    let configured = configured(&*factory, &record, &scrub, within).await;
+    let (toolset, copied) = configured.map_err(|error| scrub.told(error))?;
+    let alone = ToolContext::builder().with(toolset).build();
+    let alone = alone.map_err(|errors| scrub.failed(ToolError::permanent(errors.to_string())))?;
+    let instance = |opened: ToolContext| Instance {
+        agent,
+        tool: record.tool.clone(),
+        opened,
+        scrub: Arc::clone(&scrub),
+        within,
+        runtime: Handle::current(),
+        closing: shared.tasks.clone(),
+    };
+    let Ok((open, failures)) = timeout(within, alone.setup()).await else {
+        // Nobody knows how far it came: it is closed as it is dropped.
+        drop(instance(alone));
+        return Err(scrub.failed(late("its setup", within)));
+    };
+    let mut failures = failures.into_iter().map(|failure| scrub.failed(failure.error));
+    if open.toolsets().is_empty() {
+        let unknown = || scrub.failed(ToolError::internal("it did not open"));
+        return Err(failures.next().unwrap_or_else(unknown));
+    }
+    let failures = failures.collect();
+    Ok(Live::new(Arc::new(instance(open)), &record.disabled_actions, failures, copied))
+}
+
+/// The toolset of these settings, and its grant where it copied the token.
+async fn configured(
+    factory: &dyn ToolsetFactory,
+    record: &AgentTools,
+    scrub: &Scrub,
+    within: Duration,
+) -> Result<(Arc<dyn Toolset>, Option<Arc<Grant>>), ConfigureError> {
+    let configure = async |secrets: SecretDocument| -> Configured {
+        let configuring = factory.configure(record.config.clone(), secrets);
+        timeout(within, configuring).await.unwrap_or_else(|_| Err(ConfigureError::Failed(late("`configure`", within))))
+    };
+    let Scrub { secrets, grant } = scrub;
+    let Some(grant) = grant else { return Ok((configure(secrets.clone()).await?, None)) };
+    let with_grant = |secrets: SecretDocument| secrets.with_grant(Arc::clone(grant) as Arc<dyn TokenSource>);
+    let mut configured = configure(with_grant(secrets.clone())).await;
+    // Other settings would not fit with another token either.
+    let judged = matches!(configured, Ok(_) | Err(ConfigureError::Failed(_)));
+    if judged && !grant.taken() && grant.is_due() {
+        // It has a copy of a token that is no longer good, or not for long; or was refused for it, where it tried it.
+        let refreshed = timeout(within, grant.token()).await;
+        refreshed.unwrap_or_else(|_| Err(late("the refresh of its token", within))).map_err(ConfigureError::Failed)?;
+        configured = configure(with_grant(grant.document(secrets))).await;
+    }
+    let copied = (!grant.taken()).then(|| Arc::clone(grant));
+    Ok((configured?, copied))
+}
+
+fn late(what: &str, within: Duration) -> ToolError {
+    ToolError::new(ErrorKind::Timeout, format!("{what} took longer than {within:?}"), true)
+}
+
+// ---- What was loaded, for as long as there is room: an agent a slot.
+
+/// The agents that were loaded and used last.
+pub(crate) struct Slots(Cache<String, Arc<Slot>>);
+
+/// What is known of one agent.
+#[derive(Default)]
+pub(crate) struct Slot {
+    /// Held by the one who loads it.
+    pub(crate) loading: Arc<tokio::sync::Mutex<()>>,
+    held: Mutex<Held>,
+}
+
+#[derive(Default)]
+struct Held {
+    loaded: Option<Arc<LoadedAgent>>,
+    /// When the store was last asked for the version.
+    checked: Option<Instant>,
+    /// Loads that have begun.
+    begun: u64,
+    /// Why the last one failed, where it did.
+    failed: Option<AgentError>,
+    /// Whether there was no more room for it, so that nothing may be put into it.
+    gone: bool,
+}
+
+impl Slots {
+    /// For so many agents.
+    pub(crate) fn new(agents: u64) -> Self {
+        let cache = Cache::builder()
+            .max_capacity(agents)
+            // Otherwise an agent that is asked for the first time may be thrown out at once, and is loaded at each call.
+            .eviction_policy(EvictionPolicy::lru())
+            // Now, and not when the cache gets round to dropping it: toolsets wait for it to be closed.
+            .eviction_listener(|_, slot: Arc<Slot>, _| slot.let_go());
+        Self(cache.build())
+    }
+
+    pub(crate) fn find(&self, agent: &str) -> Option<Arc<Slot>> {
+        self.0.get(agent)
+    }
+
+    /// The slot of an agent, which is made where there is none.
+    pub(crate) fn slot(&self, agent: &str) -> Arc<Slot> {
+        let entry = self.0.entry_by_ref(agent).or_default();
+        if entry.is_fresh() {
+            // Otherwise those for whom there is no room stay until somebody comes by who has the time.
+            self.0.run_pending_tasks();
+        }
+        entry.into_value()
+    }
+
+    /// Lets go of all of them.
+    pub(crate) fn clear(&self) {
+        self.0.iter().for_each(|(_, slot)| slot.let_go());
+        self.0.invalidate_all();
+        self.0.run_pending_tasks();
+    }
+}
+
+impl Slot {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn loaded(&self) -> Option<Arc<LoadedAgent>> {
+        self.held().loaded.clone()
+    }
+
+    /// What is there, if the store was asked no longer ago than this.
+    pub(crate) fn checked_within(&self, time: Duration) -> Option<Arc<LoadedAgent>> {
+        let held = self.held();
+        let recent = held.checked.is_some_and(|at| at.elapsed() < time);
+        held.loaded.clone().filter(|_| recent)
+    }
+
+    /// The store still has the version that is there.
+    pub(crate) fn checked(&self) {
+        self.held().checked = Some(Instant::now());
+    }
+
+    /// How many loads have begun: what a later one brings was asked for after this.
+    pub(crate) fn begun(&self) -> u64 {
+        self.held().begun
+    }
+
+    /// What a load brought that has begun since.
+    pub(crate) fn since(&self, begun: u64) -> Option<Result<Arc<LoadedAgent>, AgentError>> {
+        let held = self.held();
+        if held.begun == begun {
+            return None;
+        }
+        held.failed.clone().map(Err).or_else(|| held.loaded.clone().map(Ok))
+    }
+
+    /// A load begins.
+    pub(crate) fn begin(&self) {
+        self.held().begun += 1;
+    }
+
+    /// A load has ended.
+    pub(crate) fn end(&self, outcome: &Result<Arc<LoadedAgent>, AgentError>) {
+        let mut held = self.held();
+        let before = match outcome {
+            Ok(loaded) => {
+                (held.failed, held.checked) = (None, Some(Instant::now()));
+                if held.gone { None } else { held.loaded.replace(Arc::clone(loaded)) }
+            }
+            Err(error) => {
+                held.failed = Some(error.clone());
+                None
+            }
+        };
+        // What goes with it is closed, and nobody should wait for that.
+        drop(held);
+        drop(before);
+    }
+
+    fn let_go(&self) {
+        let mut held = self.held();
+        held.gone = true;
+        let before = held.loaded.take();
+        drop(held);
+        drop(before);
     }
 }

@@ -1,11 +1,9 @@
 //! The records of agents in memory.
 
-use super::store::Expected;
-use super::{
-    AgentRecords, AgentStoreError, AgentSummary, AgentToolStore, AgentTools, RecordWrite, SealedRow, SealedSecrets,
-    SecretsWrite,
-};
-use crate::runtime::Operation;
+use crate::agents::keys::SealedSecrets;
+use crate::agents::record::{AgentRecords, AgentSummary, AgentTools};
+use crate::agents::store::{AgentStoreError, AgentToolStore, Precondition, RecordWrite, SealedRow, SecretsWrite};
+use crate::session::store::Operation;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -51,8 +49,8 @@ impl MemoryAgentToolStore {
         let known = agents.get(&write.agent).and_then(|agent| agent.tools.get(&write.tool));
         let found = known.map(|row| row.record.version);
         match (write.expected, found) {
-            (Expected::Absent, None) => {}
-            (Expected::Version(expected), Some(found)) if expected == found => {}
+            (Precondition::Absent, None) => {}
+            (Precondition::Version(expected), Some(found)) if expected == found => {}
             _ => return Err(AgentStoreError::Conflict { found }),
         }
         let agent = agents.entry(write.agent.clone()).or_default();

@@ -1,9 +1,11 @@
 //! What a store holds: which toolsets an agent has, and how they are set.
 
-use super::SealedSecrets;
+use crate::agents::keys::SealedSecrets;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
 
 /// One toolset of one agent, as a store holds it.
 ///
@@ -44,7 +46,7 @@ impl AgentTools {
 }
 
 /// Whether a text can be the id of an agent or the name of a toolset.
-pub(super) fn is_id(text: &str) -> bool {
+pub(crate) fn is_id(text: &str) -> bool {
     (1..=512).contains(&text.len()) && !text.contains(char::is_control)
 }
 
@@ -103,5 +105,41 @@ impl AgentSummary {
     /// A line of a list, for stores.
     pub fn new(agent: impl Into<String>, version: u64, tools: u64) -> Self {
         Self { agent: agent.into(), version, tools }
+    }
+}
+
+// ---- Whom a toolset works for.
+
+/// The agent that a session is of: user data of every session that agents open, for toolsets that keep something of each
+/// agent's.
+///
+/// ```
+/// use tool_core::agents::AgentId;
+/// use tool_core::{UserData, tool};
+///
+/// /// Remember something.
+/// #[tool]
+/// fn remember(#[context] agent: UserData<AgentId>, what: &str) -> String {
+///     format!("{} will remember {what}", agent.as_str())
+/// }
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct AgentId(Arc<str>);
+
+impl AgentId {
+    /// An agent's id, for run contexts that are made by hand.
+    pub fn new(agent: impl Into<Arc<str>>) -> Self {
+        Self(agent.into())
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for AgentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }

@@ -1,9 +1,9 @@
 //! Sealing under a new key what was sealed under an old one.
 
-#[cfg(test)]
-mod tests;
-
-use super::{AgentError, AgentErrorKind, AgentStoreError, Agents, KeyError, SealedRow, SealedSecrets};
+use crate::agents::Agents;
+use crate::agents::error::{AgentError, AgentErrorKind};
+use crate::agents::keys::{KeyError, SealedSecrets};
+use crate::agents::store::{AgentStoreError, SealedRow};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::sync::watch;

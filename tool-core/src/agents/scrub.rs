@@ -1,33 +1,35 @@
 //! Taking a record's secrets out of what its toolset says.
 
-use super::grant::Grant;
-use super::{AgentErrorKind, Tokens};
-use crate::arguments::Problem;
-use crate::configure::{ConfigureError, SecretDocument};
-use crate::response::ToolError;
+use crate::agents::error::AgentErrorKind;
+use crate::agents::grant::Grant;
+use crate::agents::tokens::Tokens;
+use crate::arguments::problem::Problem;
+use crate::call::error::ToolError;
+use crate::tool::configure::ConfigureError;
+use crate::tool::configure::secret::SecretDocument;
 use std::sync::Arc;
 
 /// The secrets of a record, and the grant whose tokens take the place of some of them.
-pub(super) struct Scrub {
-    pub(super) secrets: SecretDocument,
-    pub(super) grant: Option<Arc<Grant>>,
+pub(crate) struct Scrub {
+    pub(crate) secrets: SecretDocument,
+    pub(crate) grant: Option<Arc<Grant>>,
 }
 
 impl Scrub {
     /// The error without them.
-    pub(super) fn error(&self, error: ToolError) -> ToolError {
+    pub(crate) fn error(&self, error: ToolError) -> ToolError {
         let Some(grant) = &self.grant else { return self.secrets.scrubbed(error) };
         let error = Tokens::without_plain(&self.secrets).scrubbed(error);
         Tokens::without_plain(&grant.document(&self.secrets)).scrubbed(error)
     }
 
     /// Why a toolset failed.
-    pub(super) fn failed(&self, error: ToolError) -> AgentErrorKind {
+    pub(crate) fn failed(&self, error: ToolError) -> AgentErrorKind {
         AgentErrorKind::Failed(self.error(error))
     }
 
     /// Why a toolset was not configured.
-    pub(super) fn told(&self, error: ConfigureError) -> AgentErrorKind {
+    pub(crate) fn told(&self, error: ConfigureError) -> AgentErrorKind {
         let clean = |problems: Vec<Problem>| problems.into_iter().map(|problem| self.problem(problem)).collect();
         AgentErrorKind::from(match error {
             ConfigureError::Config(problems) => ConfigureError::Config(clean(problems)),

@@ -1,9 +1,9 @@
 //! Where the records of agents are kept.
 
-use super::record::is_id;
-use super::{AgentRecords, AgentSummary, AgentTools, SealedSecrets};
-use crate::redact::Redaction;
-use crate::runtime::Operation;
+use crate::agents::keys::SealedSecrets;
+use crate::agents::record::{AgentRecords, AgentSummary, AgentTools, is_id};
+use crate::session::store::Operation;
+use crate::trace::redaction::Redaction;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -86,7 +86,7 @@ pub struct RecordWrite {
     /// The toolset's name.
     pub tool: String,
     /// What has to be there.
-    pub expected: Expected,
+    pub expected: Precondition,
     /// Whether the agent has it.
     pub enabled: bool,
     /// Actions that the agent does not have.
@@ -99,7 +99,7 @@ pub struct RecordWrite {
 
 /// What has to be there for a write to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expected {
+pub enum Precondition {
     /// No record.
     Absent,
     /// The record in this version.
@@ -121,7 +121,7 @@ impl RecordWrite {
     /// A write of what a record holds; its version is what has to be there, and its secrets stay.
     pub fn of(record: &AgentTools) -> Self {
         let AgentTools { agent, tool, enabled, disabled_actions, config, version, .. } = record.clone();
-        let (expected, secrets) = (Expected::Version(version), SecretsWrite::Keep);
+        let (expected, secrets) = (Precondition::Version(version), SecretsWrite::Keep);
         Self { agent, tool, expected, enabled, disabled_actions, config, secrets }
     }
 
@@ -149,7 +149,7 @@ impl RecordWrite {
     /// A write of a record that is not there yet.
     pub fn new(agent: impl Into<String>, tool: impl Into<String>, config: Value) -> Self {
         let record = AgentTools { config, ..AgentTools::new(agent, tool, 0) };
-        Self { expected: Expected::Absent, ..Self::of(&record) }
+        Self { expected: Precondition::Absent, ..Self::of(&record) }
     }
 }
 

@@ -1,7 +1,8 @@
 //! The tokens of OAuth 2 grants, as they stand in a toolset's secrets, and who refreshes them.
 
-use crate::Timestamp;
-use crate::configure::{OAuth2, Secret, SecretDocument};
+use crate::schema::timestamp::Timestamp;
+use crate::tool::auth::OAuth2;
+use crate::tool::configure::secret::{Secret, SecretDocument};
 use serde_json::{Map, Value};
 use std::fmt;
 use std::pin::Pin;
@@ -68,7 +69,7 @@ impl Tokens {
 
     /// The secrets without what is none: when a token expires and what it is for may be told, in words that stand in
     /// other sentences too.
-    pub(super) fn without_plain(secrets: &SecretDocument) -> SecretDocument {
+    pub(crate) fn without_plain(secrets: &SecretDocument) -> SecretDocument {
         let Some(Value::Object(mut members)) = secrets.with_value(Clone::clone) else { return secrets.clone() };
         for name in [EXPIRES, SCOPE] {
             set(&mut members, name, None);
@@ -77,7 +78,7 @@ impl Tokens {
     }
 
     /// What a refresh leaves out stays what it was.
-    pub(super) fn after(mut self, before: &Self) -> Self {
+    pub(crate) fn after(mut self, before: &Self) -> Self {
         self.refresh = self.refresh.filter(|token| !token.is_empty()).or_else(|| before.refresh.clone());
         self.scope = self.scope.or_else(|| before.scope.clone());
         self

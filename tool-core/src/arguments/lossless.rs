@@ -1,12 +1,12 @@
 //! Texts that are exactly a number, a boolean or a structure of JSON.
 
-use crate::json;
+use crate::json::value;
 use crate::schema::numbers;
 use serde_json::{Number, Value};
 
 /// The whole number that the text spells, however it spells it: `5`, `5.0`, `1e2`. Nothing where the value would
 /// change by being held.
-pub(super) fn integer(text: &str) -> Option<Number> {
+pub(crate) fn integer(text: &str) -> Option<Number> {
     let spelled = Spelled::read(text)?;
     let digits = spelled.whole_digits()?;
     let value: i128 = digits.parse().ok()?;
@@ -20,7 +20,7 @@ pub(super) fn integer(text: &str) -> Option<Number> {
 
 /// The number that the text spells, just as if the quotes were not there. Digits alone are a whole number, which is
 /// held exactly or not at all; with a point or an exponent it is a float, and rounded like any.
-pub(super) fn number(text: &str) -> Option<Number> {
+pub(crate) fn number(text: &str) -> Option<Number> {
     let spelled = Spelled::read(text)?;
     let is_plain = spelled.fraction.is_empty() && spelled.exponent == 0;
     if !spelled.is_negative_zero() {
@@ -39,16 +39,16 @@ pub(super) fn number(text: &str) -> Option<Number> {
 }
 
 /// The array or object that the text spells.
-pub(super) fn structure(text: &str) -> Option<Value> {
+pub(crate) fn structure(text: &str) -> Option<Value> {
     if !text.trim_start().starts_with(['[', '{']) {
         return None;
     }
-    let parsed = json::parse(text).ok()?;
+    let parsed = value::parse(text).ok()?;
     (parsed.duplicates.is_empty() && parsed.rounded.is_empty()).then_some(parsed.value)
 }
 
 /// How many containers lie inside one another.
-pub(super) fn depth(value: &Value) -> usize {
+pub(crate) fn depth(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
         Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),

@@ -6,39 +6,24 @@
 //! Accepted arguments are told apart by `fingerprint`, and written in one form for all that are equal by
 //! `canonical_text`.
 
-mod branches;
-mod coerce;
-mod defaults;
-mod exact;
-mod known;
-mod lossless;
-mod nearest;
-mod prepare;
-mod problem;
-mod read;
-mod report;
-mod shapes;
-#[cfg(feature = "agents")]
-mod soundness;
-mod subject;
-mod validate;
-mod validator;
-mod view;
-mod words;
+pub(crate) mod borrowed;
+pub(crate) mod coerce;
+pub(crate) mod defaults;
+pub(crate) mod digest;
+pub(crate) mod equality;
+pub(crate) mod fields;
+pub(crate) mod limits;
+pub(crate) mod lossless;
+pub(crate) mod prepare;
+pub(crate) mod problem;
+pub(crate) mod rest;
+pub(crate) mod validate;
+pub(crate) mod view;
+pub(crate) mod words;
 
 #[cfg(test)]
 mod tests;
 
-pub use coerce::Coercions;
-pub(crate) use coerce::coerce;
-pub(crate) use defaults::fill;
-pub(crate) use nearest::nearest;
-pub(crate) use prepare::{CONFIRM_DUPLICATE, Prepared, prepare};
-pub use problem::Problem;
-pub(crate) use read::{Caps, open};
-pub(crate) use report::report;
-#[cfg(feature = "agents")]
-pub(crate) use soundness::{may_be_object, wrong_defaults};
-pub(crate) use subject::Subject;
-pub(crate) use validate::{unknown_name, validate, validate_as};
-pub(crate) use validator::Validator;
+pub use crate::arguments::coerce::Coercions;
+pub use crate::arguments::equality::Fingerprint;
+pub use crate::arguments::problem::Problem;

@@ -1,24 +1,26 @@
 //! All that a schema says about one value: its own keywords, those behind `$ref` and those in `allOf`.
 
+use crate::arguments::problem::nearest;
+use crate::arguments::words;
 use crate::schema::walk;
 use serde_json::{Map, Value};
 
 /// A set of JSON types.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Types(u8);
+pub(crate) struct Types(u8);
 
 impl Types {
-    pub(super) const BOOLEAN: Self = Self(1);
-    pub(super) const INTEGER: Self = Self(2);
+    pub(crate) const BOOLEAN: Self = Self(1);
+    pub(crate) const INTEGER: Self = Self(2);
     /// Every integer is a number, but a number need not be an integer.
-    pub(super) const FRACTION: Self = Self(4);
-    pub(super) const STRING: Self = Self(8);
-    pub(super) const ARRAY: Self = Self(16);
-    pub(super) const OBJECT: Self = Self(32);
+    pub(crate) const FRACTION: Self = Self(4);
+    pub(crate) const STRING: Self = Self(8);
+    pub(crate) const ARRAY: Self = Self(16);
+    pub(crate) const OBJECT: Self = Self(32);
     const NULL: Self = Self(64);
     const ALL: Self = Self(127);
 
-    pub(super) fn has(self, other: Self) -> bool {
+    pub(crate) fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
@@ -52,12 +54,12 @@ impl Types {
 }
 
 /// The schemas that a value must all satisfy.
-pub(super) struct View<'a> {
+pub(crate) struct View<'a> {
     parts: Vec<&'a Map<String, Value>>,
 }
 
 impl<'a> View<'a> {
-    pub(super) fn of(schemas: &[&'a Value], root: &'a Value) -> Self {
+    pub(crate) fn of(schemas: &[&'a Value], root: &'a Value) -> Self {
         let mut view = Self { parts: Vec::new() };
         for schema in schemas {
             view.add(schema, root);
@@ -80,7 +82,7 @@ impl<'a> View<'a> {
     }
 
     /// The types that are left, choices aside: a choice is made by trying it.
-    pub(super) fn types(&self) -> Types {
+    pub(crate) fn types(&self) -> Types {
         let mut left = Types::ALL.0;
         for part in &self.parts {
             left &= match part.get("type") {
@@ -99,13 +101,13 @@ impl<'a> View<'a> {
     }
 
     /// Whether the property has to be there.
-    pub(super) fn requires(&self, name: &str) -> bool {
+    pub(crate) fn requires(&self, name: &str) -> bool {
         let lists = self.parts.iter().filter_map(|part| part.get("required")?.as_array());
         lists.flatten().any(|required| required == name)
     }
 
     /// The names of the declared properties, once each.
-    pub(super) fn names(&self) -> Vec<&'a str> {
+    pub(crate) fn names(&self) -> Vec<&'a str> {
         let mut names = Vec::new();
         for name in self.parts.iter().filter_map(|part| part.get("properties")?.as_object()).flat_map(Map::keys) {
             if !names.contains(&name.as_str()) {
@@ -116,22 +118,22 @@ impl<'a> View<'a> {
     }
 
     /// What the first of them that has the keyword says under it.
-    pub(super) fn find(&self, keyword: &str) -> Option<&'a Value> {
+    pub(crate) fn find(&self, keyword: &str) -> Option<&'a Value> {
         self.parts.iter().find_map(|part| part.get(keyword))
     }
 
     /// What is declared for the property by its name.
-    pub(super) fn declared(&self, name: &str) -> Vec<&'a Value> {
+    pub(crate) fn declared(&self, name: &str) -> Vec<&'a Value> {
         self.parts.iter().filter_map(|part| part.get("properties")?.get(name)).collect()
     }
 
     /// What holds for the value of the property, declared or not.
-    pub(super) fn property(&self, name: &str) -> Vec<&'a Value> {
+    pub(crate) fn property(&self, name: &str) -> Vec<&'a Value> {
         self.parts.iter().filter_map(|part| property_in(part, name)).collect()
     }
 
     /// What holds for an item of an array.
-    pub(super) fn item(&self, position: usize) -> Vec<&'a Value> {
+    pub(crate) fn item(&self, position: usize) -> Vec<&'a Value> {
         let of_part = |part: &&'a Map<String, Value>| {
             let first = part.get("prefixItems").and_then(Value::as_array);
             first.and_then(|first| first.get(position)).or_else(|| part.get("items"))
@@ -140,7 +142,7 @@ impl<'a> View<'a> {
     }
 
     /// The choices: lists of branches.
-    pub(super) fn choices(&self) -> Vec<&'a [Value]> {
+    pub(crate) fn choices(&self) -> Vec<&'a [Value]> {
         let of_part = |part: &&'a Map<String, Value>| {
             let map: &'a Map<String, Value> = part;
             ["anyOf", "oneOf"].into_iter().filter_map(move |keyword| map.get(keyword)?.as_array().map(Vec::as_slice))
@@ -159,5 +161,68 @@ fn property_in<'a>(part: &'a Map<String, Value>, name: &str) -> Option<&'a Value
         // With one pattern and nothing else allowed, whatever is accepted at all is what the pattern says.
         Some(patterns) if patterns.len() == 1 && rest == Some(&Value::Bool(false)) => patterns.values().next(),
         Some(_) => None,
+    }
+}
+
+// ---- The names that an object's schema knows.
+
+/// The property names that the schema knows, in its branches too.
+pub(crate) fn names<'a>(schema: &'a Value, root: &'a Value) -> Vec<&'a str> {
+    let mut known = Vec::new();
+    in_place(schema, root, 8, &mut |map| {
+        for name in map.get("properties").and_then(Value::as_object).into_iter().flat_map(|all| all.keys()) {
+            if !known.contains(&name.as_str()) {
+                known.push(name);
+            }
+        }
+    });
+    known
+}
+
+/// What to do about a name that is not among these.
+pub(crate) fn hint(name: &str, known: &[&str]) -> String {
+    match nearest(name, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if known.is_empty() => "there are none".to_owned(),
+        None => {
+            let listed: Vec<String> =
+                known.iter().take(20).map(|name| format!("`{}`", words::shortened(name, 60))).collect();
+            format!("known: {}", listed.join(", "))
+        }
+    }
+}
+
+/// Whether the schema has a place for a property of that name. JSON Schema lets everything pass that a schema does not
+/// speak of; here only a schema does that says so (`additionalProperties`), or says nothing at all.
+pub(crate) fn takes(schema: &Value, name: &str) -> bool {
+    let root = schema;
+    let Some(map) = walk::follow(root, schema).as_object() else { return schema != &Value::Bool(false) };
+    let mut taken = !map.keys().any(|keyword| !walk::is_annotation(keyword));
+    in_place(schema, root, 8, &mut |map| {
+        let open = |keyword: &str| map.get(keyword).is_some_and(|rest| rest != &Value::Bool(false));
+        let declared = map.get("properties").is_some_and(|all| all.get(name).is_some());
+        let patterns = map.get("patternProperties").and_then(Value::as_object).is_some_and(|all| !all.is_empty());
+        taken |= declared || patterns || open("additionalProperties") || open("unevaluatedProperties");
+    });
+    taken
+}
+
+/// Shows `visit` every schema that speaks of the same value.
+fn in_place<'a>(schema: &'a Value, root: &'a Value, depth: usize, visit: &mut dyn FnMut(&'a Map<String, Value>)) {
+    let (Some(map), Some(depth)) = (schema.as_object(), depth.checked_sub(1)) else { return };
+    visit(map);
+    if let Some(target) = map.get("$ref").and_then(Value::as_str).and_then(|name| walk::resolve(root, name)) {
+        in_place(target, root, depth, visit);
+    }
+    for keyword in ["allOf", "anyOf", "oneOf"] {
+        for branch in map.get(keyword).and_then(Value::as_array).into_iter().flatten() {
+            in_place(branch, root, depth, visit);
+        }
+    }
+    for branch in ["if", "then", "else"].iter().filter_map(|keyword| map.get(*keyword)) {
+        in_place(branch, root, depth, visit);
+    }
+    for branch in map.get("dependentSchemas").and_then(Value::as_object).into_iter().flat_map(|all| all.values()) {
+        in_place(branch, root, depth, visit);
     }
 }

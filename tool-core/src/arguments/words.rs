@@ -1,18 +1,19 @@
 //! Schemas and values in a few words.
 
-use crate::schema::{ASSERTED_FORMATS, walk};
+use crate::schema::normalize::ASSERTED_FORMATS;
+use crate::schema::walk;
 use serde_json::{Map, Value};
 
 /// How long a value is shown, in characters.
 const SHOWN: usize = 60;
 
 /// A value, shortened at a character.
-pub(super) fn value(value: &Value) -> String {
+pub(crate) fn value_in_words(value: &Value) -> String {
     shortened(&value.to_string(), SHOWN)
 }
 
 /// A text cut to `limit` characters.
-pub(super) fn shortened(text: &str, limit: usize) -> String {
+pub(crate) fn shortened(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         None => text.to_owned(),
         Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
@@ -20,7 +21,7 @@ pub(super) fn shortened(text: &str, limit: usize) -> String {
 }
 
 /// What the schema wants, with its article: "an integer from 5 to 480".
-pub(super) fn schema(schema: &Value, root: &Value) -> String {
+pub(crate) fn schema(schema: &Value, root: &Value) -> String {
     words(schema, root, 3)
 }
 
@@ -28,7 +29,7 @@ fn words(schema: &Value, root: &Value, depth: usize) -> String {
     let Some(map) = walk::follow(root, schema).as_object() else { return "a value".to_owned() };
     let Some(depth) = depth.checked_sub(1) else { return "a value".to_owned() };
     if let Some(value) = map.get("const") {
-        return self::value(value);
+        return value_in_words(value);
     }
     if let Some(values) = map.get("enum").and_then(Value::as_array) {
         return one_of(values);
@@ -47,7 +48,7 @@ fn words(schema: &Value, root: &Value, depth: usize) -> String {
 }
 
 /// Different words joined by "or"; beyond four they tell no more than that there is a choice.
-pub(super) fn alternatives(words: impl Iterator<Item = String>) -> String {
+pub(crate) fn alternatives(words: impl Iterator<Item = String>) -> String {
     let mut distinct: Vec<String> = Vec::new();
     for word in words {
         if !distinct.contains(&word) {
@@ -63,8 +64,8 @@ pub(super) fn alternatives(words: impl Iterator<Item = String>) -> String {
 }
 
 /// `one of "a", "b"`, or the only value there is.
-pub(super) fn one_of(values: &[Value]) -> String {
-    let shown: Vec<String> = values.iter().take(20).map(value).collect();
+pub(crate) fn one_of(values: &[Value]) -> String {
+    let shown: Vec<String> = values.iter().take(20).map(value_in_words).collect();
     let more = values.len().saturating_sub(20);
     match (shown.as_slice(), more) {
         ([only], 0) => only.clone(),
@@ -119,7 +120,7 @@ fn text(map: &Map<String, Value>) -> String {
 }
 
 /// What a format means, with an example where its name does not say it.
-pub(super) fn format(name: &str) -> String {
+pub(crate) fn format(name: &str) -> String {
     match name {
         "date-time" => "a date and time by RFC 3339, such as \"2026-01-31T09:00:00Z\"".to_owned(),
         "date" => "a date, such as \"2026-01-31\"".to_owned(),
@@ -150,7 +151,7 @@ fn range(map: &Map<String, Value>) -> String {
 }
 
 /// `1 item`, `3 items`.
-pub(super) fn counted(count: u64, noun: &str) -> String {
+pub(crate) fn counted(count: u64, noun: &str) -> String {
     match (count, noun) {
         (1, _) => format!("1 {noun}"),
         (_, "property") => format!("{count} properties"),

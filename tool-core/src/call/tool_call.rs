@@ -1,7 +1,9 @@
 //! A call, as a provider's protocol reads it off a model's message.
 
-use super::Arguments;
-use crate::run::Update;
+use crate::call::progress::ProgressUpdate;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -33,7 +35,7 @@ struct Rare {
 
 /// Who hears of a call's updates at once.
 #[derive(Clone)]
-pub(crate) struct Heard(pub(crate) Arc<dyn Fn(&Update) + Send + Sync>);
+pub(crate) struct Heard(pub(crate) Arc<dyn Fn(&ProgressUpdate) + Send + Sync>);
 
 impl fmt::Debug for Heard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -55,8 +57,8 @@ impl ToolCall {
     /// are kept with replacement characters, which no JSON outside a text has.
     pub fn new<'a>(id: impl AsRef<str>, name: impl Into<String>, arguments: impl Into<Arguments<'a>>) -> Self {
         let arguments = match arguments.into().0 {
-            super::arguments::Form::Text(text) => text.into_owned(),
-            super::arguments::Form::Bytes(bytes) => match String::from_utf8(bytes.into_owned()) {
+            Form::Text(text) => text.into_owned(),
+            Form::Bytes(bytes) => match String::from_utf8(bytes.into_owned()) {
                 Ok(text) => text,
                 // Marked, so that a replacement inside a text cannot make the whole acceptable.
                 Err(error) => format!("\u{FFFD}{}", String::from_utf8_lossy(error.as_bytes())),
@@ -121,7 +123,7 @@ impl ToolCall {
     /// # }
     /// ```
     #[must_use]
-    pub fn on_update(mut self, shown: impl Fn(&Update) + Send + Sync + 'static) -> Self {
+    pub fn on_update(mut self, shown: impl Fn(&ProgressUpdate) + Send + Sync + 'static) -> Self {
         self.rare.get_or_insert_default().heard = Some(Heard(Arc::new(shown)));
         self
     }
@@ -167,4 +169,60 @@ impl ToolCall {
     pub(crate) fn shared_id(&self) -> &Arc<str> {
         &self.id
     }
+}
+
+// ---- The arguments of a call, as they come.
+
+/// The arguments of a call: JSON text, in whatever form the caller holds it.
+#[derive(Clone, Debug)]
+pub struct Arguments<'a>(pub(crate) Form<'a>);
+
+#[derive(Clone, Debug)]
+pub(crate) enum Form<'a> {
+    Text(Cow<'a, str>),
+    Bytes(Cow<'a, [u8]>),
+}
+
+impl Arguments<'_> {
+    /// The text, or where it stops being UTF-8.
+    pub(crate) fn text(&self) -> Result<&str, usize> {
+        match &self.0 {
+            Form::Text(text) => Ok(text),
+            Form::Bytes(bytes) => std::str::from_utf8(bytes).map_err(|error| error.valid_up_to()),
+        }
+    }
+
+    /// The same without borrowing.
+    pub fn into_owned(self) -> Arguments<'static> {
+        Arguments(match self.0 {
+            Form::Text(text) => Form::Text(text.into_owned().into()),
+            Form::Bytes(bytes) => Form::Bytes(bytes.into_owned().into()),
+        })
+    }
+}
+
+macro_rules! from {
+    ($($(#[$doc:meta])* $type:ty, $value:ident => $form:expr;)*) => {
+        $($(#[$doc])*
+        impl<'a> From<$type> for Arguments<'a> {
+            fn from($value: $type) -> Self {
+                Self($form)
+            }
+        })*
+    };
+}
+
+from! {
+    &'a str, text => Form::Text(text.into());
+    &'a String, text => Form::Text(text.as_str().into());
+    String, text => Form::Text(text.into());
+    Cow<'a, str>, text => Form::Text(text);
+    &'a [u8], bytes => Form::Bytes(bytes.into());
+    &'a Vec<u8>, bytes => Form::Bytes(bytes.as_slice().into());
+    Vec<u8>, bytes => Form::Bytes(bytes.into());
+    &'a RawValue, raw => Form::Text(raw.get().into());
+    &'a Box<RawValue>, raw => Form::Text(raw.get().into());
+    Box<RawValue>, raw => Form::Text(String::from(Box::<str>::from(raw)).into());
+    Value, value => Form::Text(value.to_string().into());
+    &'a Value, value => Form::Text(value.to_string().into());
 }

@@ -1,36 +1,35 @@
 //! The cursor over the text: white space, punctuation, depth, and the parts that generated code drives.
 
+use crate::json::deserializer::Object;
+use crate::json::error::Error;
+use crate::json::keys::{Names, Seen};
+use crate::json::number::Number;
+use serde::de;
+use serde::de::{Error as _, Unexpected};
 use std::borrow::Cow;
 
-use serde::de::{self, Error as _, Unexpected};
-
-use super::error::Error;
-use super::keys::Seen;
-use super::names::Names;
-use super::number::Number;
-
 /// Objects and arrays may lie this deep in one another.
-pub(super) const MAX_DEPTH: u8 = 128;
+pub(crate) const MAX_DEPTH: u8 = 128;
 
 /// A key of an object: borrowed from the text unless it holds an escape.
 pub type Key<'de> = Cow<'de, str>;
 
 /// A strict decoder over one JSON text.
 pub struct Decoder<'de> {
-    pub(super) text: &'de str,
+    pub(crate) text: &'de str,
     /// The next byte to read. Outside a token it always lies on a character's boundary.
-    pub(super) at: usize,
+    pub(crate) at: usize,
     /// How many more containers may open.
-    pub(super) depth: u8,
-    pub(super) buffered: bool,
+    pub(crate) depth: u8,
+    pub(crate) buffered: bool,
     /// Set when a value is ignored, for the struct that holds it to remember the key; see `access`.
-    pub(super) ignored: bool,
+    pub(crate) ignored: bool,
     /// Keys of the open objects whose duplicates nobody else would find. Made at the first such key.
-    pub(super) seen: Option<Box<Seen<'de>>>,
+    pub(crate) seen: Option<Box<Seen<'de>>>,
     /// What is published, where that is to be compared; see `names`.
-    pub(super) names: Option<&'de Names>,
+    pub(crate) names: Option<&'de Names>,
     /// The fields of the last struct that was found to be published as it is.
-    pub(super) known: &'static [&'static str],
+    pub(crate) known: &'static [&'static str],
 }
 
 impl<'de> Decoder<'de> {
@@ -92,7 +91,7 @@ impl<'de> Decoder<'de> {
     /// Reads again the key of an entry that began (with its comma, if any) at a place: to say where a value
     /// failed, without keeping every key until then.
     #[cold]
-    pub(super) fn key_at(text: &'de str, place: usize) -> Option<Key<'de>> {
+    pub(crate) fn key_at(text: &'de str, place: usize) -> Option<Key<'de>> {
         let mut reader = Decoder::new(text);
         reader.at = place;
         let first = reader.peek() != b',';
@@ -118,13 +117,13 @@ impl<'de> Decoder<'de> {
 
     /// The byte at a place, or 0 at the end of the text. (A NUL of the text is no token either.)
     #[inline]
-    pub(super) fn byte(&self, at: usize) -> u8 {
+    pub(crate) fn byte(&self, at: usize) -> u8 {
         self.text.as_bytes().get(at).copied().unwrap_or(0)
     }
 
     /// Skips white space and looks at the byte after it; 0 at the end.
     #[inline]
-    pub(super) fn peek(&mut self) -> u8 {
+    pub(crate) fn peek(&mut self) -> u8 {
         let byte = self.byte(self.at);
         if byte > b' ' { byte } else { self.peek_after_space() }
     }
@@ -138,7 +137,7 @@ impl<'de> Decoder<'de> {
 
     /// Enters the container whose bracket is the next byte.
     #[inline]
-    pub(super) fn open(&mut self) -> Result<(), Error> {
+    pub(crate) fn open(&mut self) -> Result<(), Error> {
         match self.depth.checked_sub(1) {
             Some(depth) => {
                 self.depth = depth;
@@ -150,7 +149,7 @@ impl<'de> Decoder<'de> {
     }
 
     #[inline]
-    pub(super) fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.at += 1;
         // Cannot pass the limit: each closing follows one opening.
         self.depth = self.depth.saturating_add(1);
@@ -158,7 +157,7 @@ impl<'de> Decoder<'de> {
 
     /// Goes to the next element of an array; false at its end.
     #[inline]
-    pub(super) fn next_element(&mut self, first: bool) -> Result<bool, Error> {
+    pub(crate) fn next_element(&mut self, first: bool) -> Result<bool, Error> {
         match self.peek() {
             b']' => {
                 self.close();
@@ -174,7 +173,7 @@ impl<'de> Decoder<'de> {
     }
 
     /// Goes to the opening quote of an object's next key; false at its end.
-    pub(super) fn next_entry(&mut self, first: bool) -> Result<bool, Error> {
+    pub(crate) fn next_entry(&mut self, first: bool) -> Result<bool, Error> {
         let mut byte = self.peek();
         if byte == b'}' {
             self.close();
@@ -192,7 +191,7 @@ impl<'de> Decoder<'de> {
 
     /// Consumes `true`, `false` or `null`.
     #[inline]
-    pub(super) fn literal(&mut self, word: &'static str) -> Result<(), Error> {
+    pub(crate) fn literal(&mut self, word: &'static str) -> Result<(), Error> {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
         if !rest.starts_with(word.as_bytes()) {
             return Err(self.syntax("expected a value"));
@@ -202,7 +201,7 @@ impl<'de> Decoder<'de> {
     }
 
     #[inline]
-    pub(super) fn slice(&self, start: usize, end: usize) -> Result<&'de str, Error> {
+    pub(crate) fn slice(&self, start: usize, end: usize) -> Result<&'de str, Error> {
         match self.text.get(start..end) {
             Some(part) => Ok(part),
             None => Err(Error::syntax("text cut inside a character", start)),
@@ -211,14 +210,14 @@ impl<'de> Decoder<'de> {
 
     /// The text breaks the grammar at the cursor.
     #[cold]
-    pub(super) fn syntax(&self, message: &'static str) -> Error {
+    pub(crate) fn syntax(&self, message: &'static str) -> Error {
         let ended = self.at >= self.text.len();
         Error::syntax(if ended { "unexpected end of the text" } else { message }, self.at.min(self.text.len()))
     }
 
     /// The next value is not of the wanted kind, if it is a value at all.
     #[cold]
-    pub(super) fn unexpected(&mut self, wanted: &dyn de::Expected) -> Error {
+    pub(crate) fn unexpected(&mut self, wanted: &dyn de::Expected) -> Error {
         self.describe(wanted).unwrap_or_else(|syntax| syntax)
     }
 
@@ -238,5 +237,41 @@ impl<'de> Decoder<'de> {
             },
             _ => self.syntax("expected a value"),
         })
+    }
+}
+
+// ---- Values that nobody reads: held to the grammar, and to unique keys, all the same.
+
+impl Decoder<'_> {
+    /// Checks one value and goes past it. Recursion is bounded by the depth that `open` allows.
+    pub(crate) fn check(&mut self) -> Result<(), Error> {
+        match self.peek() {
+            b'"' => self.check_string(),
+            b'{' => self.check_object(),
+            b'[' => self.check_array(),
+            b't' => self.literal("true"),
+            b'f' => self.literal("false"),
+            b'n' => self.literal("null"),
+            b'-' | b'0'..=b'9' => self.check_number(),
+            _ => Err(self.syntax("expected a value")),
+        }
+    }
+
+    fn check_array(&mut self) -> Result<(), Error> {
+        self.open()?;
+        let mut index = 0;
+        while self.next_element(index == 0)? {
+            self.check().map_err(|error| error.under_index(index))?;
+            index += 1;
+        }
+        Ok(())
+    }
+
+    fn check_object(&mut self) -> Result<(), Error> {
+        let mut object = Object::open(self, true)?;
+        while object.next_unique()?.is_some() {
+            object.check_value()?;
+        }
+        Ok(())
     }
 }

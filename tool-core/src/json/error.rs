@@ -1,9 +1,8 @@
 //! Why decoding failed, and where.
 
+use serde::de;
 use std::borrow::Cow;
 use std::fmt;
-
-use serde::de;
 
 /// Why a text could not be decoded. One pointer wide, because every step of the decoder returns it.
 pub struct Error(Box<Inner>);
@@ -19,13 +18,13 @@ struct Inner {
 impl Error {
     /// The text breaks the grammar (or a limit) at this byte.
     #[cold]
-    pub(super) fn syntax(message: &'static str, offset: usize) -> Self {
+    pub(crate) fn syntax(message: &'static str, offset: usize) -> Self {
         Self(Box::new(Inner { message: Cow::Borrowed(message), path: String::new(), offset: Some(offset) }))
     }
 
     /// The same key twice in one object; the path leads to the key.
     #[cold]
-    pub(super) fn duplicate(key: &str) -> Self {
+    pub(crate) fn duplicate(key: &str) -> Self {
         <Self as de::Error>::custom(format_args!("duplicate key `{key}`")).under(key)
     }
 
@@ -63,7 +62,7 @@ impl Error {
 }
 
 /// `/` and the key as a token of a JSON pointer (RFC 6901).
-pub(super) fn pointer_token(key: &str) -> String {
+pub(crate) fn pointer_token(key: &str) -> String {
     let mut token = String::with_capacity(key.len() + 1);
     token.push('/');
     for part in key.chars() {

@@ -1,28 +1,26 @@
 //! Keys: what has been seen of them, and how a map's key type reads them.
 
-use std::collections::HashSet;
-
-use serde::Deserializer;
+use crate::json::decoder::{Decoder, Key};
+use crate::json::deserializer::Unit;
+use crate::json::error::Error;
 use serde::de::{Error as _, Unexpected, Visitor};
-use serde::forward_to_deserialize_any;
-
-use super::decoder::{Decoder, Key};
-use super::enums::Unit;
-use super::error::Error;
+use serde::{Deserializer, forward_to_deserialize_any};
+use std::collections::HashSet;
+use std::ptr;
 
 /// Up to this many keys of one object are compared one by one.
 const FEW: usize = 16;
 
 /// The remembered keys of all open objects: the first few of each on one stack, the others in one set under
 /// the place of their object. (The set's hasher is seeded: keys come from outside.)
-pub(super) struct Seen<'de> {
+pub(crate) struct Seen<'de> {
     few: Vec<Key<'de>>,
     many: Option<HashSet<(usize, Key<'de>)>>,
 }
 
 /// One object's part of [`Seen`].
 #[derive(Clone, Copy)]
-pub(super) struct Scope {
+pub(crate) struct Scope {
     /// The place of the object's brace.
     place: usize,
     /// Where its keys begin on the stack.
@@ -32,12 +30,12 @@ pub(super) struct Scope {
 impl Scope {
     /// The part of the object whose brace is the next byte.
     #[inline]
-    pub(super) fn new(decoder: &Decoder<'_>) -> Self {
+    pub(crate) fn new(decoder: &Decoder<'_>) -> Self {
         Self { place: decoder.at, base: decoder.seen.as_ref().map_or(0, |seen| seen.few.len()) }
     }
 
     /// Remembers a key; false if it was there already.
-    pub(super) fn insert<'de>(self, decoder: &mut Decoder<'de>, key: Key<'de>) -> bool {
+    pub(crate) fn insert<'de>(self, decoder: &mut Decoder<'de>, key: Key<'de>) -> bool {
         let seen = decoder.seen.get_or_insert_with(|| Box::new(Seen { few: Vec::with_capacity(FEW), many: None }));
         let own = seen.few.get(self.base..).unwrap_or_default();
         if own.contains(&key) {
@@ -51,7 +49,7 @@ impl Scope {
     }
 
     /// The object has ended.
-    pub(super) fn close(self, decoder: &mut Decoder<'_>) {
+    pub(crate) fn close(self, decoder: &mut Decoder<'_>) {
         if let Some(seen) = &mut decoder.seen {
             seen.few.truncate(self.base);
         }
@@ -59,7 +57,7 @@ impl Scope {
 }
 
 /// A key that a map's key type, or a struct's field names, read.
-pub(super) struct MapKey<'de>(pub(super) Key<'de>);
+pub(crate) struct MapKey<'de>(pub(crate) Key<'de>);
 
 impl MapKey<'_> {
     /// The key as an integer: digits, with a `-` before them where the type is signed. No leading zeros and no `-0`:
@@ -166,5 +164,84 @@ impl<'de> Deserializer<'de> for MapKey<'de> {
 
     forward_to_deserialize_any! {
         char str string unit unit_struct seq tuple tuple_struct map struct identifier ignored_any
+    }
+}
+
+// ---- The names that a tool publishes, to compare with those that its types know.
+//
+// A type may know more: `#[serde(alias)]` on a field or a variant of a nested type is in no schema. Serde hands the
+// decoder every name that a type knows, so a type with names of its own is noticed, and the validator asked.
+
+/// The names in one schema.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Names {
+    /// The parameters.
+    pub(crate) parameters: Vec<Box<str>>,
+    /// Of each object with properties their names.
+    pub(crate) fields: Vec<Vec<Box<str>>>,
+    /// Of each `enum` its texts.
+    pub(crate) variants: Vec<Vec<Box<str>>>,
+    /// The types that are published as an `enum`. A struct around a text may say so too, and takes any text.
+    pub(crate) enums: Vec<Box<str>>,
+    /// Whether there are objects without named properties. A tool without any reads only structs that flatten others
+    /// as maps, and those say nothing of the names that they know.
+    pub(crate) maps: bool,
+}
+
+impl Names {
+    /// Whether every name is that of a parameter.
+    pub(crate) fn are_parameters(&self, names: &[&str]) -> bool {
+        names.iter().all(|name| self.parameters.iter().any(|known| **known == **name))
+    }
+}
+
+/// Whether the names are just those of one of the sets.
+fn among(sets: &[Vec<Box<str>>], names: &[&str]) -> bool {
+    let same = |set: &Vec<Box<str>>| {
+        set.len() == names.len() && names.iter().all(|name| set.iter().any(|known| **known == **name))
+    };
+    names.is_empty() || sets.iter().any(same)
+}
+
+impl<'de> Decoder<'de> {
+    /// Compares what it reads with what is published.
+    #[inline]
+    pub(crate) fn compare_with(&mut self, names: &'de Names) {
+        self.names = Some(names);
+    }
+
+    /// A struct comes next, with these names for its fields.
+    #[inline]
+    pub(crate) fn struct_of(&mut self, fields: &'static [&'static str]) {
+        // A list of structs asks once.
+        if !ptr::eq(fields, self.known) {
+            self.compare_fields(fields);
+        }
+    }
+
+    fn compare_fields(&mut self, fields: &'static [&'static str]) {
+        match self.names {
+            Some(names) if !among(&names.fields, fields) => self.buffered = true,
+            _ => self.known = fields,
+        }
+    }
+
+    /// A map comes next, or a struct that flattens another.
+    #[inline]
+    pub(crate) fn map_or_flattened(&mut self) {
+        self.buffered |= self.names.is_some_and(|names| !names.maps);
+    }
+
+    /// A struct around one value comes next.
+    #[inline]
+    pub(crate) fn newtype_of(&mut self, name: &str) {
+        self.buffered |= self.names.is_some_and(|names| names.enums.iter().any(|known| **known == *name));
+    }
+
+    /// A variant named by text comes next. One that is in no list is caught by `#[serde(other)]`.
+    #[inline]
+    pub(crate) fn variant_of(&mut self, variants: &[&str], name: &str) {
+        let published = |names: &Names| variants.contains(&name) && among(&names.variants, variants);
+        self.buffered |= self.names.is_some_and(|names| !published(names));
     }
 }

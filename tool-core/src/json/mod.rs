@@ -14,25 +14,16 @@
 //! - `value`: the tolerant parse of the failure path, which tells every problem at once
 //! - `error`: one pointer wide, with a JSON pointer to the place
 
-mod access;
-mod check;
-mod de;
-mod decoder;
-mod enums;
-mod error;
-mod keys;
-mod names;
-mod number;
-mod string;
-mod tokens;
-mod value;
+pub(crate) mod decoder;
+pub(crate) mod deserializer;
+pub(crate) mod error;
+pub(crate) mod escape;
+pub(crate) mod keys;
+pub(crate) mod number;
+pub(crate) mod string;
+pub(crate) mod tokens;
+pub(crate) mod value;
+pub(crate) mod writer;
 
 #[cfg(test)]
 mod tests;
-
-pub use decoder::{Decoder, Key};
-pub use error::Error;
-pub(crate) use names::Names;
-pub(crate) use string::special;
-pub(crate) use tokens::{Token, Tokens};
-pub(crate) use value::parse;

@@ -1,7 +1,7 @@
 //! Numbers: plain integers are exact, everything else is an `f64`, as in `serde_json::Value`.
 
-use super::decoder::Decoder;
-use super::error::Error;
+use crate::json::decoder::Decoder;
+use crate::json::error::Error;
 
 /// 2^63, 2^64 and 2^127, all exact as floats.
 const TWO_63: f64 = 9_223_372_036_854_775_808.0;
@@ -14,7 +14,7 @@ const POWERS: [f64; 18] =
 
 /// A number as its text has it.
 #[derive(Clone, Copy)]
-pub(super) enum Number {
+pub(crate) enum Number {
     Unsigned(u64),
     /// Below zero.
     Signed(i64),
@@ -25,14 +25,14 @@ pub(super) enum Number {
 }
 
 /// An integer of up to 64 bits, or what the text holds in its place.
-pub(super) enum Integer {
+pub(crate) enum Integer {
     Unsigned(u64),
     Signed(i64),
     Fraction(f64),
 }
 
 /// An integer of up to 128 bits.
-pub(super) enum Wide {
+pub(crate) enum Wide {
     Unsigned(u128),
     Signed(i128),
 }
@@ -49,7 +49,7 @@ impl<'de> Decoder<'de> {
     /// Reads an integer that is not negative and of up to 19 digits (so that it cannot overflow). Stays where
     /// it is for any other value, sound or not.
     #[inline]
-    pub(super) fn small_integer(&mut self) -> Option<u64> {
+    pub(crate) fn small_integer(&mut self) -> Option<u64> {
         let (value, end) = self.digit_run(self.at, 0);
         let count = end - self.at;
         let zero_led = count > 1 && self.byte(self.at) == b'0';
@@ -74,7 +74,7 @@ impl<'de> Decoder<'de> {
     }
 
     /// Reads the number that begins at the next byte.
-    pub(super) fn number(&mut self) -> Result<Number, Error> {
+    pub(crate) fn number(&mut self) -> Result<Number, Error> {
         if let Some(value) = self.small_integer() {
             return Ok(Number::Unsigned(value));
         }
@@ -142,7 +142,7 @@ impl<'de> Decoder<'de> {
     }
 
     /// Reads an integer of up to 64 bits. `5.0` and `1e2` are integers, by their value as `f64`.
-    pub(super) fn integer(&mut self) -> Result<Integer, Error> {
+    pub(crate) fn integer(&mut self) -> Result<Integer, Error> {
         let start = self.at;
         let float = match self.number()? {
             Number::Unsigned(value) => return Ok(Integer::Unsigned(value)),
@@ -157,7 +157,7 @@ impl<'de> Decoder<'de> {
     }
 
     /// Reads an integer of up to 128 bits; `None` for a fraction.
-    pub(super) fn wide_integer(&mut self) -> Result<Option<Wide>, Error> {
+    pub(crate) fn wide_integer(&mut self) -> Result<Option<Wide>, Error> {
         let start = self.at;
         let token = self.number_token()?;
         let wide = if token.plain && token.text != "-0" {
@@ -173,7 +173,7 @@ impl<'de> Decoder<'de> {
     }
 
     /// Checks the number that begins at the next byte.
-    pub(super) fn check_number(&mut self) -> Result<(), Error> {
+    pub(crate) fn check_number(&mut self) -> Result<(), Error> {
         let start = self.at;
         let token = self.number_token()?;
         // Without an exponent it takes more digits than this to pass the largest `f64`.

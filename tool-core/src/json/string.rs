@@ -1,7 +1,7 @@
 //! Strings: found eight bytes at a time, borrowed where they hold no escape.
 
-use super::decoder::{Decoder, Key};
-use super::error::Error;
+use crate::json::decoder::{Decoder, Key};
+use crate::json::error::Error;
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = ONES << 7;
@@ -34,7 +34,7 @@ fn run_end(bytes: &[u8], at: usize) -> usize {
 impl<'de> Decoder<'de> {
     /// Reads the string whose opening quote is the next byte.
     #[inline]
-    pub(super) fn string(&mut self) -> Result<Key<'de>, Error> {
+    pub(crate) fn string(&mut self) -> Result<Key<'de>, Error> {
         match self.plain() {
             Some(text) => Ok(Key::Borrowed(text)),
             None => self.escaped().map(Key::Owned),
@@ -43,7 +43,7 @@ impl<'de> Decoder<'de> {
 
     /// As [`Decoder::string`], if the string is well formed and holds no escape; otherwise stays where it is.
     /// Apart from [`Decoder::escaped`] so that the common result fits two registers.
-    pub(super) fn plain(&mut self) -> Option<&'de str> {
+    pub(crate) fn plain(&mut self) -> Option<&'de str> {
         let start = self.at + 1;
         let end = run_end(self.text.as_bytes(), start);
         if self.byte(end) != b'"' {
@@ -55,7 +55,7 @@ impl<'de> Decoder<'de> {
 
     /// Goes to the next key of an object and reads it with its `:`, in the form that most texts have: no escape,
     /// and at most one space, after the comma. Stays where it is for anything else.
-    pub(super) fn plain_key(&mut self, first: bool) -> Option<&'de str> {
+    pub(crate) fn plain_key(&mut self, first: bool) -> Option<&'de str> {
         let mut at = self.at;
         if !first {
             if self.byte(at) != b',' {
@@ -78,7 +78,7 @@ impl<'de> Decoder<'de> {
 
     /// As [`Decoder::string`], for a string that holds an escape or is malformed.
     #[cold]
-    pub(super) fn escaped(&mut self) -> Result<String, Error> {
+    pub(crate) fn escaped(&mut self) -> Result<String, Error> {
         let mut text = String::new();
         self.runs(|run, escape| {
             text.push_str(run);
@@ -89,7 +89,7 @@ impl<'de> Decoder<'de> {
 
     /// Checks the string whose opening quote is the next byte.
     #[inline]
-    pub(super) fn check_string(&mut self) -> Result<(), Error> {
+    pub(crate) fn check_string(&mut self) -> Result<(), Error> {
         match self.plain() {
             Some(_) => Ok(()),
             None => self.runs(|_, _| ()),

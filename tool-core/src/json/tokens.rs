@@ -1,8 +1,8 @@
 //! The text as a row of tokens, for those who write it out again with something changed. Held to the grammar as it is
 //! read, except that keys may repeat: what is shown is what was sent.
 
-use super::decoder::{Decoder, Key};
-use super::error::Error;
+use crate::json::decoder::{Decoder, Key};
+use crate::json::error::Error;
 
 /// A piece of the text.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,12 +1,10 @@
 //! The tolerant parse of the failure path: a value even where keys repeat, so that every problem can be told.
 
-use std::fmt;
-
+use crate::json::decoder::Decoder;
+use crate::json::error::{Error, pointer_token};
+use crate::json::number::Number;
 use serde_json::{Map, Value};
-
-use super::decoder::Decoder;
-use super::error::{Error, pointer_token};
-use super::number::Number;
+use std::fmt;
 
 /// A text as a value, and what the value does not show.
 #[derive(Debug)]

@@ -1,13 +1,13 @@
 //! The limits of `#[arg]`, as keywords of the parameter's schema.
 
-use super::normalize::{ASSERTED_FORMATS, push_all_of};
-use super::numbers::{compare, lower_maximum, raise_minimum, tighten_count, whole};
-use super::{nullable, walk};
-use crate::__private::{Constraint, Literal, Number, Range};
+use crate::schema::normalize::{ASSERTED_FORMATS, push_all_of};
+use crate::schema::numbers::{compare, lower_maximum, raise_minimum, tighten_count, whole};
+use crate::schema::parameter::{Constraint, Literal, Number, Range};
+use crate::schema::{nullable, walk};
 use serde_json::{Map, Value, json};
 
 /// Merges the limits into the schema, and says which of them cannot hold.
-pub(super) fn apply(schema: &mut Value, constraints: &[Constraint], root: &Value) -> Vec<String> {
+pub(crate) fn apply(schema: &mut Value, constraints: &[Constraint], root: &Value) -> Vec<String> {
     let mut problems = Vec::new();
     for constraint in constraints {
         let target = match constraint {

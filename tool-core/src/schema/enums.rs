@@ -13,7 +13,7 @@ struct Variant {
 }
 
 /// Turns a choice among texts into `{"type": "string", "enum": [...]}`, where it is nothing else.
-pub(super) fn flatten(map: &mut Map<String, Value>) {
+pub(crate) fn flatten(map: &mut Map<String, Value>) {
     for keyword in ["oneOf", "anyOf"] {
         if map.contains_key("enum") || map.contains_key("const") {
             return;
@@ -35,12 +35,12 @@ pub(super) fn flatten(map: &mut Map<String, Value>) {
 }
 
 /// Whether the schema is a choice among texts: what an enum without data looks like before it is made flat.
-pub(super) fn is_choice_of_texts(map: &Map<String, Value>) -> bool {
+pub(crate) fn is_choice_of_texts(map: &Map<String, Value>) -> bool {
     map.get("oneOf").and_then(Value::as_array).is_some_and(|list| variants(list).is_some())
 }
 
 /// Adds a paragraph to a description.
-pub(super) fn append_description(map: &mut Map<String, Value>, text: &str) {
+pub(crate) fn append_description(map: &mut Map<String, Value>, text: &str) {
     let joined = match map.get("description").and_then(Value::as_str) {
         Some(there) if !there.is_empty() => format!("{there}\n\n{text}"),
         _ => text.to_owned(),

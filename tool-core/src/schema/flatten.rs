@@ -1,10 +1,10 @@
 //! A parameter whose type's own properties stand among the tool's.
 
-use super::{ParameterInput, Root, nullable, walk};
-use serde_json::{Map, Value};
+use crate::schema::{ParameterInput, Root, nullable, walk};
+use serde_json::{Map, Value, json};
 
 /// Merges the parameter's type into the root, and says why where it cannot.
-pub(super) fn merge(root: &mut Root, parameter: &ParameterInput<'_>, schema: &Value, definitions: &Value) {
+pub(crate) fn merge(root: &mut Root, parameter: &ParameterInput<'_>, schema: &Value, definitions: &Value) {
     let mut own = schema.clone();
     let may_be_absent = parameter.optional || parameter.default.is_some();
     if may_be_absent {
@@ -109,4 +109,31 @@ fn open(schema: &mut Value, root: &Value) {
 fn texts(list: Option<&Value>) -> Vec<String> {
     let list = list.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+// ---- Further names of a parameter, published as properties of their own.
+
+/// Publishes the aliases of a parameter whose property has the given schema.
+pub(crate) fn publish(root: &mut Root, parameter: &ParameterInput<'_>, schema: &Value, required: bool) {
+    for alias in parameter.aliases {
+        let mut same = if *schema == Value::Bool(true) { json!({}) } else { schema.clone() };
+        if let Some(map) = same.as_object_mut() {
+            // The default is the parameter's, and would otherwise be said twice.
+            map.remove("default");
+            map.remove("examples");
+            map.insert("description".to_owned(), format!("alias of `{}`", parameter.name).into());
+        }
+        root.property(parameter.name, (*alias).to_owned(), same);
+    }
+    let names: Vec<&str> = std::iter::once(parameter.name).chain(parameter.aliases.iter().copied()).collect();
+    if required {
+        let any: Vec<Value> = names.iter().map(|name| json!({"required": [name]})).collect();
+        root.rules.push(json!({"anyOf": any}));
+    }
+    // Two names of one parameter are the same key twice.
+    for (position, first) in names.iter().enumerate() {
+        for second in names.iter().skip(position + 1) {
+            root.rules.push(json!({"not": {"required": [first, second]}}));
+        }
+    }
 }

@@ -3,30 +3,26 @@
 //! One schema is published and enforced. It is assembled from what schemars says of each parameter's type, brought
 //! into one form, and merged with what the signature and `#[arg]` add.
 
-mod aliases;
-mod check;
-mod constraints;
-mod enums;
-mod example;
-mod flatten;
-mod integers;
-mod names;
-mod normalize;
-mod nullable;
+pub(crate) mod canonical;
+pub(crate) mod constraints;
+pub(crate) mod enums;
+pub(crate) mod example;
+pub(crate) mod flatten;
+pub(crate) mod normalize;
+pub(crate) mod nullable;
 pub(crate) mod numbers;
-mod pattern;
-mod proof;
-mod text;
+pub(crate) mod parameter;
+pub(crate) mod proof;
+pub(crate) mod timestamp;
+pub(crate) mod validator;
 pub(crate) mod walk;
 
 #[cfg(test)]
 mod tests;
 
-use crate::__private::Constraint;
-use crate::json::Names;
-pub(crate) use example::minimal_example;
-pub(crate) use normalize::ASSERTED_FORMATS;
-pub(crate) use nullable::{Null, Nulls, allows_null};
+use crate::json::keys::Names;
+use crate::schema::nullable::{Null, Nulls, allows_null};
+use crate::schema::parameter::Constraint;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -52,6 +48,9 @@ pub(crate) struct ParameterInput<'a> {
     /// Whether the type's properties stand among the tool's own.
     pub(crate) flatten: bool,
 }
+
+/// Checks the default and the examples of a parameter against its schema and `$defs`. Returns one line for each problem.
+pub(crate) type CheckValues = fn(&ParameterInput<'_>, &Value, &Map<String, Value>) -> Vec<String>;
 
 /// The schema of a tool's arguments, as it is published and enforced.
 #[derive(Clone, Debug)]
@@ -84,7 +83,7 @@ fn settings() -> SchemaSettings {
 
 /// The root while it is put together.
 #[derive(Default)]
-struct Root {
+pub(crate) struct Root {
     properties: Vec<(String, Value)>,
     required: Vec<String>,
     /// What a property without a name of its own must be; unknown names are refused where there is nothing.
@@ -115,6 +114,7 @@ impl Root {
 pub(crate) fn canonical(
     parameters: Vec<ParameterInput<'_>>,
     mut definitions: Map<String, Value>,
+    check: CheckValues,
 ) -> Result<Canonical, Vec<String>> {
     let mut needs_validator =
         proof::needs_validator(parameters.iter().map(|parameter| &parameter.schema), &definitions);
@@ -123,7 +123,8 @@ pub(crate) fn canonical(
     definitions.values_mut().for_each(normalize::normalize);
     let named = json!({ "$defs": definitions });
     let mut root = Root::default();
-    let nulls = parameters.into_iter().map(|parameter| add(&mut root, parameter, &named, &definitions)).collect();
+    let nulls =
+        parameters.into_iter().map(|parameter| add(&mut root, parameter, &named, &definitions, check)).collect();
     if !root.problems.is_empty() {
         return Err(root.problems);
     }
@@ -132,13 +133,19 @@ pub(crate) fn canonical(
     let used: Vec<&Value> =
         root.properties.iter().map(|(_, schema)| schema).chain(&root.unions).chain(&root.additional).collect();
     normalize::prune(&used, &mut definitions);
-    let (value, text) = text::write(root, definitions);
-    let known = names::of(&value);
+    let (value, text) = write(root, definitions);
+    let known = normalize::of(&value);
     Ok(Canonical { value, text, needs_validator, nulls, names: known })
 }
 
 /// Adds one parameter to the root and says what `null` means for it.
-fn add(root: &mut Root, mut parameter: ParameterInput<'_>, named: &Value, definitions: &Map<String, Value>) -> Null {
+fn add(
+    root: &mut Root,
+    mut parameter: ParameterInput<'_>,
+    named: &Value,
+    definitions: &Map<String, Value>,
+    check: CheckValues,
+) -> Null {
     let mut schema = std::mem::take(&mut parameter.schema);
     normalize::normalize(&mut schema);
     if parameter.flatten {
@@ -152,7 +159,7 @@ fn add(root: &mut Root, mut parameter: ParameterInput<'_>, named: &Value, defini
     for problem in constraints::apply(&mut schema, parameter.constraints, named) {
         root.problem(parameter.name, problem);
     }
-    for problem in check::values(&parameter, &schema, definitions) {
+    for problem in check(&parameter, &schema, definitions) {
         root.problem(parameter.name, problem);
     }
     let null = match (allows_null(&schema, named), required) {
@@ -166,7 +173,7 @@ fn add(root: &mut Root, mut parameter: ParameterInput<'_>, named: &Value, defini
     }
     root.property(parameter.name, parameter.name.to_owned(), schema.clone());
     if !parameter.aliases.is_empty() {
-        aliases::publish(root, &parameter, &schema, required);
+        flatten::publish(root, &parameter, &schema, required);
     }
     null
 }
@@ -207,4 +214,73 @@ pub(crate) fn canonical_value(mut schema: Value) -> Value {
         }
     }
     schema
+}
+
+// ---- The root of a tool's schema, as text and as a value.
+//
+// The text lists the parameters in the order of the signature, because models read in that order; a map of
+// `serde_json` would sort them.
+
+/// Writes the root. `Err` only where a value cannot be written as JSON, which no schema that was read as JSON is.
+pub(crate) fn write(root: Root, definitions: Map<String, Value>) -> (Value, String) {
+    let (mut value, mut text) = open(root.properties, root.required);
+    let closes = if root.unions.is_empty() { "additionalProperties" } else { "unevaluatedProperties" };
+    let empty = value.pointer("/properties").and_then(Value::as_object).is_none_or(Map::is_empty);
+    let mut rest: Vec<(&str, Value)> = Vec::new();
+    match root.additional {
+        Some(schema) => rest.push((closes, schema)),
+        // A tool without parameters says no more than that it takes an object.
+        None if empty && root.unions.is_empty() => {}
+        None => rest.push((closes, Value::Bool(false))),
+    }
+    if !root.dependent.is_empty() {
+        rest.push(("dependentRequired", root.dependent.into()));
+    }
+    let all: Vec<Value> = root.unions.into_iter().chain(root.rules).collect();
+    if !all.is_empty() {
+        rest.push(("allOf", all.into()));
+    }
+    if !definitions.is_empty() {
+        rest.push(("$defs", definitions.into()));
+    }
+    for (keyword, schema) in rest {
+        push_member(&mut text, keyword, &schema);
+        if let Some(map) = value.as_object_mut() {
+            map.insert(keyword.to_owned(), schema);
+        }
+    }
+    text.push('}');
+    (value, text)
+}
+
+/// Everything up to and with `required`; the text is left open.
+fn open(properties: Vec<(String, Value)>, required: Vec<String>) -> (Value, String) {
+    let mut text = String::from(r#"{"type":"object","properties":{"#);
+    let mut map = Map::new();
+    for (name, schema) in properties {
+        if !map.is_empty() {
+            text.push(',');
+        }
+        text.push_str(&Value::String(name.clone()).to_string());
+        text.push(':');
+        text.push_str(&schema.to_string());
+        map.insert(name, schema);
+    }
+    text.push('}');
+    let mut value = json!({"type": "object", "properties": map});
+    if !required.is_empty() {
+        let required = Value::from(required);
+        push_member(&mut text, "required", &required);
+        if let Some(map) = value.as_object_mut() {
+            map.insert("required".to_owned(), required);
+        }
+    }
+    (value, text)
+}
+
+fn push_member(text: &mut String, keyword: &str, value: &Value) {
+    text.push_str(",\"");
+    text.push_str(keyword);
+    text.push_str("\":");
+    text.push_str(&value.to_string());
 }

@@ -1,7 +1,8 @@
 //! One form for what schemars and raw schemas say in several.
 
-use super::{enums, integers, walk};
-use crate::pointer::percent_decoded;
+use crate::json::keys::Names;
+use crate::schema::walk::percent_decoded;
+use crate::schema::{enums, numbers, walk};
 use serde_json::{Map, Value, json};
 
 /// The formats that are checked; any other is a note to the reader.
@@ -12,13 +13,13 @@ pub(crate) const ASSERTED_FORMATS: &[&str] =
 pub(crate) const PROVEN: &str = "x-proven";
 
 /// Brings a schema and all that stand inside it into the canonical form.
-pub(super) fn normalize(schema: &mut Value) {
+pub(crate) fn normalize(schema: &mut Value) {
     let Some(map) = schema.as_object_mut() else { return };
     for noise in ["$schema", "title", PROVEN] {
         map.remove(noise);
     }
     walk::for_each_child_mut(map, &mut normalize);
-    integers::publish_bounds(map);
+    numbers::publish_bounds(map);
     single_keys(map);
     split_ip(map);
     enums::flatten(map);
@@ -49,7 +50,7 @@ fn split_ip(map: &mut Map<String, Value>) {
 }
 
 /// Adds a schema that must hold as well.
-pub(super) fn push_all_of(map: &mut Map<String, Value>, schema: Value) {
+pub(crate) fn push_all_of(map: &mut Map<String, Value>, schema: Value) {
     let list = map.entry("allOf").or_insert_with(|| Value::Array(Vec::new()));
     if let Some(list) = list.as_array_mut() {
         list.push(schema);
@@ -57,7 +58,7 @@ pub(super) fn push_all_of(map: &mut Map<String, Value>, schema: Value) {
 }
 
 /// Keeps the definitions that something still refers to, directly or through another definition.
-pub(super) fn prune(used_by: &[&Value], definitions: &mut Map<String, Value>) {
+pub(crate) fn prune(used_by: &[&Value], definitions: &mut Map<String, Value>) {
     let mut used = Vec::new();
     for schema in used_by {
         collect(schema, &mut used);
@@ -83,8 +84,37 @@ fn collect(schema: &Value, used: &mut Vec<String>) {
 }
 
 /// The name in `#/$defs/Name`, read back from its pointer form.
-pub(super) fn definition_name(reference: &str) -> Option<String> {
+pub(crate) fn definition_name(reference: &str) -> Option<String> {
     let rest = reference.strip_prefix("#/$defs/")?;
     let first = rest.split('/').next().unwrap_or(rest);
     Some(percent_decoded(first)?.replace("~1", "/").replace("~0", "~"))
+}
+
+// ---- The names that a schema publishes, gathered for the decoder.
+
+/// Every name in the schema of a tool.
+pub(crate) fn of(schema: &Value) -> Names {
+    let mut names = Names { parameters: properties(schema).unwrap_or_default(), ..Names::default() };
+    gather(schema, &mut names);
+    let definitions = schema.get("$defs").and_then(Value::as_object).into_iter().flatten();
+    let enums = definitions.filter(|(_, definition)| definition.get("enum").is_some());
+    names.enums = enums.map(|(name, _)| name.as_str().into()).collect();
+    names
+}
+
+fn gather(schema: &Value, names: &mut Names) {
+    let Some(map) = schema.as_object() else { return };
+    match properties(schema) {
+        Some(fields) => names.fields.push(fields),
+        None => names.maps |= map.get("type").is_some_and(|kind| kind == "object" || kind.is_array()),
+    }
+    if let Some(values) = map.get("enum").and_then(Value::as_array) {
+        names.variants.push(values.iter().filter_map(Value::as_str).map(Box::from).collect());
+    }
+    walk::for_each_child(map, &mut |child| gather(child, names));
+}
+
+fn properties(schema: &Value) -> Option<Vec<Box<str>>> {
+    let named = schema.get("properties")?.as_object()?;
+    Some(named.keys().map(|name| name.as_str().into()).collect())
 }

@@ -1,6 +1,6 @@
 //! What `null` means for a schema.
 
-use super::walk;
+use crate::schema::walk;
 use serde_json::{Map, Value};
 
 /// What `null` means for a parameter.
@@ -18,7 +18,7 @@ pub(crate) enum Null {
 pub(crate) type Nulls = Vec<Null>;
 
 /// Takes out the `null` that `Option<T>` adds to the schema of `T`.
-pub(super) fn strip_null(schema: &mut Value) {
+pub(crate) fn strip_null(schema: &mut Value) {
     let Some(map) = schema.as_object_mut() else { return };
     strip_from_type(map);
     strip_from_enum(map);
@@ -66,7 +66,7 @@ fn strip_branch(map: &mut Map<String, Value>, keyword: &str) {
 }
 
 /// Whether the schema takes `null` and nothing else.
-pub(super) fn is_null_only(schema: &Value) -> bool {
+pub(crate) fn is_null_only(schema: &Value) -> bool {
     schema.as_object().is_some_and(|map| {
         map.get("type").is_some_and(|kind| kind == "null")
             && map.keys().all(|keyword| keyword == "type" || walk::is_annotation(keyword))

@@ -3,13 +3,13 @@
 //! Decoding into the type is all the checking that most tools need. This finds the others, on the schema as schemars
 //! wrote it, by a list of what is known to be upheld: whatever is not on the list needs the validator.
 
-use super::normalize::{ASSERTED_FORMATS, PROVEN, definition_name};
-use super::{enums, integers, nullable, walk};
+use crate::schema::normalize::{ASSERTED_FORMATS, PROVEN, definition_name};
+use crate::schema::{enums, nullable, numbers, walk};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 
 /// Whether decoding alone may accept what one of the schemas refuses.
-pub(super) fn needs_validator<'a>(
+pub(crate) fn needs_validator<'a>(
     schemas: impl IntoIterator<Item = &'a Value>,
     definitions: &'a Map<String, Value>,
 ) -> bool {
@@ -18,7 +18,7 @@ pub(super) fn needs_validator<'a>(
 }
 
 /// Whether the type rounds numbers before its limits see them: `f32`, and lists of it.
-pub(super) fn rounds(schema: &Value) -> bool {
+pub(crate) fn rounds(schema: &Value) -> bool {
     let Some(map) = schema.as_object() else { return false };
     let mut found = map.get("format").is_some_and(|format| format == "float");
     walk::for_each_child(map, &mut |child| found |= rounds(child));
@@ -103,11 +103,11 @@ fn is_plain_type(value: &Value) -> bool {
 
 fn proves_format(map: &Map<String, Value>, format: &str) -> bool {
     if is_number_format(format) {
-        return integers::bounds_are_the_types_own(map, format);
+        return numbers::bounds_are_the_types_own(map, format);
     }
     format != "ip" && !ASSERTED_FORMATS.contains(&format)
 }
 
 fn is_number_format(format: &str) -> bool {
-    integers::width(format).is_some()
+    numbers::width(format).is_some()
 }

@@ -1,8 +1,9 @@
 //! Whether the tools are there that should be.
 
-use crate::arguments::nearest;
-use crate::tool::ToolDefinition;
-use crate::{Registry, ToolContext};
+use crate::arguments::problem::nearest;
+use crate::registry::ToolContext;
+use crate::registry::discovery::Registry;
+use crate::tool::definition::ToolDefinition;
 
 /// Asserts that the function tools of a context are just these, in any order.
 ///

@@ -1,10 +1,11 @@
 //! Calls tools as a model would, and remembers what was called.
 
-use crate::ToolContext;
-use crate::call::Arguments;
-use crate::canonical::canonical;
-use crate::response::{ErrorBody, ToolResponse};
-use crate::run::RunContext;
+use crate::call::context::RunContext;
+use crate::call::error::ErrorBody;
+use crate::call::response::ToolResponse;
+use crate::call::tool_call::Arguments;
+use crate::registry::ToolContext;
+use crate::schema::canonical::canonical;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::panic::Location;

@@ -4,14 +4,14 @@
 
 #[cfg(feature = "agents")]
 pub mod agents;
-mod assertions;
-mod client;
-mod scripted;
+pub(crate) mod assertions;
+pub(crate) mod client;
+pub(crate) mod scripted;
 pub mod store;
 
 #[cfg(test)]
 mod tests;
 
-pub use assertions::{assert_linked, assert_tools};
-pub use client::{Client, RecordedCall};
-pub use scripted::{RecordedRequest, ScriptedModel};
+pub use crate::testing::assertions::{assert_linked, assert_tools};
+pub use crate::testing::client::{Client, RecordedCall};
+pub use crate::testing::scripted::{RecordedRequest, ScriptedModel};

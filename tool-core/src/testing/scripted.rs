@@ -1,8 +1,9 @@
 //! A model that plays a script.
 
-use crate::call::ToolCall;
-use crate::response::ToolError;
-use crate::runtime::{Message, Model, ModelRequest, ModelStep, ToolChoice};
+use crate::call::error::ToolError;
+use crate::call::tool_call::ToolCall;
+use crate::session::agent_loop::history::Message;
+use crate::session::agent_loop::model::{Model, ModelRequest, ModelStep, ToolChoice};
 use std::collections::VecDeque;
 
 /// A model that plays a script, step by step, and remembers what it was asked.
@@ -10,7 +11,7 @@ use std::collections::VecDeque;
 /// ```
 /// use serde_json::json;
 /// use tool_core::ToolCall;
-/// use tool_core::runtime::{Model, ModelRequest, ToolChoice};
+/// use tool_core::session::{Model, ModelRequest, ToolChoice};
 /// use tool_core::testing::ScriptedModel;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -138,7 +139,8 @@ fn told(step: &Result<ModelStep, ToolError>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::panic::AssertUnwindSafe;
+    use std::panic::catch_unwind;
 
     fn request(tool_choice: ToolChoice) -> ModelRequest<'static> {
         ModelRequest { instructions: "Be kind.", history: &[], tools: &[], provider_tools: &[], tool_choice }

@@ -1,9 +1,14 @@
 //! What the helpers say where a test fails.
 
-use super::*;
-use crate::{ErrorKind, Mode, RunContext, ToolContext, tool};
+use crate::call::context::RunContext;
+use crate::call::error::ErrorKind;
+use crate::call::mode::Mode;
+use crate::registry::ToolContext;
+use crate::testing::assertions::{assert_linked, assert_tools};
+use crate::testing::client::Client;
 use serde_json::json;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use tool_macros::tool;
 
 /// Say hello.
 #[tool(name = "greet_in_testing_tests")]

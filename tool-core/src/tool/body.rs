@@ -1,12 +1,20 @@
 //! The part of a definition that does not depend on the tool's name: how it is assembled, and its validators.
 
-use super::{Category, Confirm, DuplicateScope, Flags, Modes, OnDuplicate};
-use crate::__private::{Constraint, DefaultValue, Parameter, Place, ToolFacts};
-use crate::arguments::{CONFIRM_DUPLICATE, Validator};
-use crate::compare::Parameters;
-use crate::guide::Guide;
-use crate::json::Names;
-use crate::schema::{self, Canonical, Null, ParameterInput};
+use crate::arguments::digest::Parameters;
+use crate::arguments::prepare::CONFIRM_DUPLICATE;
+use crate::arguments::validate::check_values;
+use crate::call::mode::Modes;
+use crate::json::keys::Names;
+use crate::schema;
+use crate::schema::nullable::Null;
+use crate::schema::parameter::{Constraint, DefaultValue, Parameter};
+use crate::schema::validator::Validator;
+use crate::schema::{Canonical, ParameterInput};
+use crate::tool::guide::Guide;
+use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations};
+use crate::tool::spec;
+use crate::tool::spec::{Place, ToolFacts};
+use crate::trace::body;
 use schemars::SchemaGenerator;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -21,7 +29,7 @@ pub(crate) struct Definition {
     pub(crate) modes: Modes,
     pub(crate) confirm: Confirm,
     pub(crate) timeout: Option<Duration>,
-    pub(crate) flags: Flags,
+    pub(crate) flags: ToolAnnotations,
     pub(crate) on_duplicate: OnDuplicate,
     pub(crate) duplicate_scope: DuplicateScope,
     pub(crate) max_output: Option<usize>,
@@ -76,7 +84,7 @@ impl Definition {
             guide: spec.guide.map(Guide::parse),
             returns: spec.returns,
             place: spec.place,
-            site: crate::trace::site::id_of(spec.place.path),
+            site: body::id_of(spec.place.path),
             schema,
             order: spec.parameters.iter().filter(|row| !row.flatten).map(|row| row.name).collect(),
             rows: spec.parameters,
@@ -102,7 +110,7 @@ impl Definition {
             modes: Modes::BOTH,
             confirm: Confirm::Never,
             timeout: None,
-            flags: Flags::default(),
+            flags: ToolAnnotations::default(),
             on_duplicate: OnDuplicate::Allow,
             duplicate_scope: DuplicateScope::Name,
             max_output: None,
@@ -178,7 +186,10 @@ impl Definition {
     /// What calls of it are compared by, made at first use.
     #[inline]
     pub(crate) fn parameters(&self) -> &Parameters {
-        self.parameters.get_or_init(|| Parameters::of(self))
+        self.parameters.get_or_init(|| match self.raw {
+            true => Parameters::published(&self.schema.value),
+            false => Parameters::declared(self.rows, &self.schema),
+        })
     }
 
     /// The compiled schema of the result, where there is one.
@@ -198,7 +209,7 @@ impl Definition {
 }
 
 fn empty_schema() -> Canonical {
-    schema::canonical(Vec::new(), serde_json::Map::new()).unwrap_or_else(|_| Canonical {
+    schema::canonical(Vec::new(), serde_json::Map::new(), check_values).unwrap_or_else(|_| Canonical {
         value: Value::Null,
         text: String::new(),
         needs_validator: true,
@@ -213,10 +224,10 @@ fn canonical(spec: &ToolFacts, defaults: &[(usize, Value)]) -> Result<Canonical,
     let rows = spec.parameters.iter().enumerate();
     let mut inputs: Vec<_> = rows.map(|(index, row)| input(row, own(index), &mut generator)).collect();
     if spec.on_duplicate != OnDuplicate::Confirm {
-        return schema::canonical(inputs, generator.take_definitions(true));
+        return schema::canonical(inputs, generator.take_definitions(true), check_values);
     }
     inputs.push(confirm_duplicate());
-    let schema = schema::canonical(inputs, generator.take_definitions(true))?;
+    let schema = schema::canonical(inputs, generator.take_definitions(true), check_values)?;
     match schema.value.get("additionalProperties") {
         Some(Value::Bool(false)) => Ok(schema),
         // It would not come to the runtime.
@@ -261,7 +272,7 @@ fn input<'a>(row: &'a Parameter, own: Option<Value>, generator: &mut SchemaGener
     }
 }
 
-fn output_schema(make: crate::__private::OutputSchema) -> Option<Value> {
+fn output_schema(make: spec::OutputSchema) -> Option<Value> {
     let mut generator = schema::output_generator();
     let mut value = make(&mut generator)?.to_value();
     let definitions = generator.take_definitions(true);

@@ -1,9 +1,11 @@
 //! What is known of a tool: what the model reads, and what the runtime goes by.
 
-use super::{Category, Confirm, Definition, DuplicateScope, Flags, Modes, OnDuplicate};
-use crate::__private::ToolFacts;
-use crate::guide::Guide;
-use crate::name::Name;
+use crate::call::mode::Modes;
+use crate::text::Name;
+use crate::tool::body::Definition;
+use crate::tool::guide::Guide;
+use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations};
+use crate::tool::spec::ToolFacts;
 use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
@@ -20,14 +22,14 @@ pub struct ToolDefinition {
 
 /// Where a tool stands in the source, as `file:line`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct SourceLocation {
     /// As the compiler names the file.
     pub file: &'static str,
     /// Counted from 1.
     pub line: u32,
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.file, self.line)
     }
@@ -88,7 +90,7 @@ impl ToolDefinition {
     }
 
     /// Its yes-or-no options.
-    pub fn flags(&self) -> Flags {
+    pub fn flags(&self) -> ToolAnnotations {
         self.body.flags
     }
 
@@ -133,8 +135,8 @@ impl ToolDefinition {
     }
 
     /// Where it stands in the source; for a raw tool, where it was made.
-    pub fn source(&self) -> Source {
-        Source { file: self.body.place.file, line: self.body.place.line }
+    pub fn source(&self) -> SourceLocation {
+        SourceLocation { file: self.body.place.file, line: self.body.place.line }
     }
 
     /// The Rust path of the method, empty for a raw tool.
@@ -167,4 +169,36 @@ impl fmt::Debug for ToolDefinition {
             .field("source", &self.source())
             .finish_non_exhaustive()
     }
+}
+
+// ---- Names of tools: which are allowed, and which collide.
+
+/// What is wrong with a macro tool's name, if anything: `^[A-Za-z_][A-Za-z0-9_-]{0,63}$`.
+pub(crate) fn check_name(name: &str) -> Option<String> {
+    let mut bytes = name.bytes();
+    let first = bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
+    let rest = bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+    (!first || !rest || name.len() > 64).then(|| {
+        format!(
+            "invalid tool name `{}`: names are 1-64 of `A-Z a-z 0-9 _ -` and begin with a letter or `_`",
+            name.escape_debug()
+        )
+    })
+}
+
+/// What is wrong with a raw tool's name, if anything: `^[A-Za-z0-9_.:/-]{1,128}$`.
+pub(crate) fn check_raw_name(name: &str) -> Option<String> {
+    let sound = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.:/-".contains(&byte));
+    (!sound || name.is_empty() || name.len() > 128)
+        .then(|| format!("invalid raw tool name `{}`: names are 1-128 of `A-Z a-z 0-9 _ . : / -`", name.escape_debug()))
+}
+
+/// The form in which two names are the same to a provider or to a reader.
+pub(crate) fn normalised(name: &str) -> String {
+    name.chars()
+        .map(|c| match c {
+            '-' | '.' | ':' | '/' | ' ' => '_',
+            other => other.to_ascii_lowercase(),
+        })
+        .collect()
 }

@@ -1,14 +1,13 @@
 //! Toolsets made of others: with other names, with fewer tools, together, or visible to some runs only.
 
-use super::function::Visible;
-use super::lifecycle::each;
-use super::toolset::LifecycleFuture;
-use super::{FunctionTool, Tool, ToolDefinition, Toolset};
-use crate::run::RunContext;
+use crate::call::context::RunContext;
+use crate::tool::definition::ToolDefinition;
+use crate::tool::function::{FunctionTool, Visible};
+use crate::tool::toolset::{LifecycleFuture, Tool, Toolset, each};
 use std::sync::Arc;
 
 /// A toolset whose tools were made of another's. Its `setup` and `close` are the other's.
-pub struct Derived {
+pub struct MappedToolset {
     id: String,
     description: String,
     title: Option<String>,
@@ -17,7 +16,7 @@ pub struct Derived {
     inner: Vec<Arc<dyn Toolset>>,
 }
 
-impl Toolset for Derived {
+impl Toolset for MappedToolset {
     fn id(&self) -> &str {
         &self.id
     }
@@ -83,17 +82,17 @@ impl Toolset for Derived {
 /// ```
 pub trait ToolsetExt: Toolset + Sized {
     /// Every function tool's name behind `prefix` and an underscore.
-    fn prefixed(self, prefix: &str) -> Derived {
+    fn prefixed(self, prefix: &str) -> MappedToolset {
         derive(self, |tool| Some(tool.renamed(format!("{prefix}_{}", tool.name()))))
     }
 
     /// Only the function tools that `keep` holds of.
-    fn filtered(self, keep: impl Fn(&ToolDefinition) -> bool) -> Derived {
+    fn filtered(self, keep: impl Fn(&ToolDefinition) -> bool) -> MappedToolset {
         derive(self, |tool| keep(tool.definition()).then_some(tool))
     }
 
     /// Other names for some function tools: `rename` gives the new name, or `None` to keep the old one.
-    fn renamed(self, rename: impl Fn(&str) -> Option<String>) -> Derived {
+    fn renamed(self, rename: impl Fn(&str) -> Option<String>) -> MappedToolset {
         derive(self, |tool| match rename(tool.name()) {
             Some(name) => Some(tool.renamed(name)),
             None => Some(tool),
@@ -101,7 +100,7 @@ pub trait ToolsetExt: Toolset + Sized {
     }
 
     /// Function tools that only some runs may see and call, as `visible` decides at each.
-    fn dynamic(self, visible: impl Fn(&RunContext) -> bool + Send + Sync + 'static) -> Derived {
+    fn dynamic(self, visible: impl Fn(&RunContext) -> bool + Send + Sync + 'static) -> MappedToolset {
         let visible: Arc<Visible> = Arc::new(visible);
         derive(self, |tool| Some(tool.visible_where(Arc::clone(&visible))))
     }
@@ -111,12 +110,12 @@ impl<T: Toolset> ToolsetExt for T {}
 
 /// Several toolsets as one, with an id of its own. They are opened and closed one by one, and one that does not open
 /// leaves the others working.
-pub fn combined(id: impl Into<String>, toolsets: impl IntoIterator<Item = Arc<dyn Toolset>>) -> Derived {
+pub fn merge_toolsets(id: impl Into<String>, toolsets: impl IntoIterator<Item = Arc<dyn Toolset>>) -> MappedToolset {
     let tools = toolsets.into_iter().map(Tool::Toolset).collect();
-    Derived { id: id.into(), description: String::new(), title: None, tools, inner: Vec::new() }
+    MappedToolset { id: id.into(), description: String::new(), title: None, tools, inner: Vec::new() }
 }
 
-fn derive<T: Toolset>(toolset: T, change: impl Fn(FunctionTool) -> Option<FunctionTool>) -> Derived {
+fn derive<T: Toolset>(toolset: T, change: impl Fn(FunctionTool) -> Option<FunctionTool>) -> MappedToolset {
     let id = toolset.id().to_owned();
     let description = toolset.description().to_owned();
     let title = toolset.title().map(str::to_owned);
@@ -126,7 +125,7 @@ fn derive<T: Toolset>(toolset: T, change: impl Fn(FunctionTool) -> Option<Functi
         Tool::Function(tool) => change(tool).map(Tool::Function),
         other => Some(other),
     });
-    Derived { id, description, title, tools: changed.collect(), inner }
+    MappedToolset { id, description, title, tools: changed.collect(), inner }
 }
 
 /// The tools of a toolset, those of nested ones in their place; and all those toolsets.

@@ -1,11 +1,15 @@
 //! Function tools: what the macro makes of a method, and what is made at run time.
 
-use super::{Definition, ToolDefinition};
-use crate::__private::{Call, Place, Started, ToolFacts, ToolSpec, Wrapper};
-use crate::call::Arguments;
-use crate::call::{self, Settings};
-use crate::response::{ToolError, ToolResponse};
-use crate::run::RunContext;
+use crate::call::context::RunContext;
+use crate::call::error::ToolError;
+use crate::call::response::ToolResponse;
+use crate::call::tool_call::Arguments;
+use crate::tool::body::Definition;
+use crate::tool::definition::ToolDefinition;
+use crate::tool::dispatch;
+use crate::tool::dispatch::Settings;
+use crate::tool::invocation::{Call, Started};
+use crate::tool::spec::{Place, ToolFacts, ToolSpec, Wrapper};
 use serde_json::Value;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -177,7 +181,7 @@ impl FunctionTool {
     /// Calls it outside any tool context, with the default limits.
     pub async fn call(&self, arguments: impl Into<Arguments<'_>>, ctx: &RunContext) -> ToolResponse {
         let arguments = arguments.into();
-        call::run(self, &arguments, ctx, &Settings::DEFAULT).await
+        dispatch::run(self, &arguments, ctx, &Settings::DEFAULT).await
     }
 }
 

@@ -1,30 +1,41 @@
 //! Tools: function tools, provider tools and toolsets, and what is known of each.
 
-mod body;
-mod definition;
-mod derived;
-mod function;
-mod into_tool;
-mod lifecycle;
-mod names;
-mod options;
-mod provider;
-mod raw;
-mod set;
-mod toolset;
+pub(crate) mod action;
+pub(crate) mod action_facts;
+pub(crate) mod auth;
+pub(crate) mod body;
+pub(crate) mod configure;
+pub(crate) mod definition;
+pub(crate) mod derived;
+pub(crate) mod dispatch;
+pub(crate) mod function;
+pub(crate) mod guide;
+pub(crate) mod invocation;
+pub(crate) mod options;
+pub(crate) mod provider;
+pub(crate) mod raw;
+pub(crate) mod registration;
+pub(crate) mod returns;
+pub(crate) mod spec;
+pub(crate) mod toolset;
+pub(crate) mod wrap;
+pub(crate) mod wrap_all;
 
-pub use definition::{Source, ToolDefinition};
-pub use derived::{Derived, ToolsetExt, combined};
-pub use function::FunctionTool;
-pub use into_tool::IntoTool;
-pub use options::{Category, Confirm, DuplicateScope, Flags, Mode, Modes, OnDuplicate};
-pub use provider::{ProviderId, ProviderTool};
-pub use raw::{RawHandler, RawStateHandler, RawTool};
-pub use toolset::{LifecycleFuture, Tool, ToolKind, Toolset};
+#[cfg(test)]
+mod tests;
 
-pub(crate) use body::Definition;
-pub(crate) use function::Handler;
-pub(crate) use lifecycle::each;
-#[cfg(feature = "agents")]
-pub(crate) use lifecycle::why_it_ended;
-pub(crate) use names::{check_name, check_raw_name, normalised};
+pub use crate::tool::action::{Action, ActionParameter, ParameterType};
+pub use crate::tool::auth::{Auth, OAuth2};
+pub use crate::tool::configure::access_token::{AccessToken, TokenSource};
+pub use crate::tool::configure::metadata::ToolsetMetadata;
+pub use crate::tool::configure::secret::{BasicAuth, Secret, SecretDocument};
+pub use crate::tool::configure::{Configure, ConfigureError, Configured, ToolsetFactory};
+pub use crate::tool::definition::{SourceLocation, ToolDefinition};
+pub use crate::tool::derived::{MappedToolset, ToolsetExt, merge_toolsets};
+pub use crate::tool::function::FunctionTool;
+pub use crate::tool::guide::{Guide, GuideExample};
+pub use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations};
+pub use crate::tool::provider::{ProviderId, ProviderTool};
+pub use crate::tool::raw::{RawHandler, RawStateHandler, RawTool};
+pub use crate::tool::toolset::{IntoTool, LifecycleFuture, Tool, ToolKind, Toolset};
+pub use crate::tool::wrap::{Callable, Wrapped};

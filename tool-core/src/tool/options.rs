@@ -26,60 +26,6 @@ impl Category {
     }
 }
 
-/// How the conversation is held.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Mode {
-    /// Spoken.
-    Voice,
-    /// Written.
-    #[default]
-    Text,
-}
-
-impl Mode {
-    /// The word that stands in the attribute.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Voice => "voice",
-            Self::Text => "text",
-        }
-    }
-}
-
-/// The set of modes in which a tool may be called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Modes(u8);
-
-impl Modes {
-    /// Voice only.
-    pub const VOICE: Self = Self(1);
-    /// Text only.
-    pub const TEXT: Self = Self(2);
-    /// Voice and text: the default.
-    pub const BOTH: Self = Self(3);
-
-    /// Whether a call in `mode` is allowed.
-    pub const fn contains(self, mode: Mode) -> bool {
-        let bit = match mode {
-            Mode::Voice => 1,
-            Mode::Text => 2,
-        };
-        self.0 & bit != 0
-    }
-
-    /// The modes in the set, voice first.
-    pub fn iter(self) -> impl Iterator<Item = Mode> {
-        [Mode::Voice, Mode::Text].into_iter().filter(move |mode| self.contains(*mode))
-    }
-}
-
-impl Default for Modes {
-    fn default() -> Self {
-        Self::BOTH
-    }
-}
-
 /// What happens to a call of a tool while another call of it runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -121,7 +67,7 @@ pub enum Confirm {
 /// Yes-or-no options of a tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools)] // each is an option of its own in the attribute
-pub struct Flags {
+pub struct ToolAnnotations {
     /// Calling it twice with the same arguments does no more than calling it once.
     pub idempotent: bool,
     /// It may destroy what it works on.

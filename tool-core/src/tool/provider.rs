@@ -35,7 +35,8 @@ impl fmt::Display for ProviderId {
 ///
 /// ```
 /// use serde_json::{Value, json};
-/// use tool_core::{ProviderId, ProviderTool};
+/// use tool_core::tool::ProviderId;
+/// use tool_core::ProviderTool;
 ///
 /// struct WebSearch { max_uses: u32 }
 ///

@@ -1,14 +1,23 @@
 //! Raw tools: the schema is given at run time and the arguments are handed over as JSON.
 
-use super::{Definition, FunctionTool, Handler, ToolDefinition, names};
-use crate::__private::{Call, Invocation, Place, Rejected, Started, later};
-use crate::json;
-use crate::response::{Form, ToolError, ToolOutput, encode_tree};
-use crate::run::RunContext;
+use crate::call::context::RunContext;
+use crate::call::error::ToolError;
+use crate::call::mode::Modes;
+use crate::call::output::{OutputKind, ToolOutput, encode_tree};
+use crate::json::{error, value};
+use crate::tool::body::Definition;
+use crate::tool::definition;
+use crate::tool::definition::ToolDefinition;
+use crate::tool::function::{FunctionTool, Handler};
+use crate::tool::guide::Guide;
+use crate::tool::invocation::{Call, Invocation, Rejected, Started, later};
+use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations};
+use crate::tool::spec::Place;
 use serde::de::Error as _;
 use serde_json::Value;
 use std::panic::Location;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The declaration of a raw tool.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,7 +116,7 @@ impl<S: Send + Sync, F: for<'a> RawStateHandler<'a, S, ToolOutput>> Handler for 
         Ok(later(async move {
             Invocation::Done(answer.await.and_then(|output| {
                 // Only data is what a schema speaks of.
-                let data = output.data_json().ok().filter(|_| output.form == Form::Data);
+                let data = output.data_json().ok().filter(|_| output.form == OutputKind::Data);
                 let data = data.and_then(|text| serde_json::from_str(text).ok());
                 match data.and_then(|data| output_problem(call.0.tool, &data)) {
                     None => Ok(output),
@@ -141,13 +150,13 @@ fn output_problem(tool: &Definition, value: &Value) -> Option<ToolError> {
 
 /// The arguments as an object. What is more amiss than that, the slow path finds and tells.
 fn arguments(call: Call<'_>) -> Result<Value, Rejected> {
-    let parsed = json::parse(call.0.text).map_err(|_| json::Error::custom("not JSON"))?;
+    let parsed = value::parse(call.0.text).map_err(|_| error::Error::custom("not JSON"))?;
     let sound = parsed.value.is_object() && parsed.duplicates.is_empty();
     if sound && (call.0.validated || call.0.tool.validator().is_valid(&parsed.value)) {
         call.pass()?;
         return Ok(parsed.value);
     }
-    Err(json::Error::custom("not the object that the schema wants").into())
+    Err(error::Error::custom("not the object that the schema wants").into())
 }
 
 impl FunctionTool {
@@ -239,7 +248,97 @@ fn make(declared: RawTool, handler: Arc<dyn Handler>) -> FunctionTool {
     let here = Location::caller();
     let place = Place { file: here.file(), line: here.line(), path: "" };
     let mut body = Definition::of_raw(declared.description, declared.parameters, place);
-    body.problems.extend(names::check_raw_name(&declared.name));
+    body.problems.extend(definition::check_raw_name(&declared.name));
     let definition = ToolDefinition { name: declared.name.into(), body: Arc::new(body) };
     FunctionTool::from_parts(definition, handler)
+}
+
+// ---- The options of a tool that is made at run time, as the macro's attributes set them for others.
+
+/// Options, for raw tools above all. Each call gives another instance.
+impl FunctionTool {
+    /// What the tool is for.
+    #[must_use]
+    pub fn category(&self, category: Category) -> Self {
+        self.changed(|definition| {
+            definition.category = category;
+            definition.flags.idempotent |= category == Category::Retrieval;
+        })
+    }
+
+    /// Where the tool may be called.
+    #[must_use]
+    pub fn modes(&self, modes: Modes) -> Self {
+        self.changed(|definition| definition.modes = modes)
+    }
+
+    /// How long a call may take.
+    #[must_use]
+    pub fn timeout(&self, timeout: Duration) -> Self {
+        self.changed(|definition| definition.timeout = Some(timeout))
+    }
+
+    /// The Unicode scalars that a result may have.
+    #[must_use]
+    pub fn max_output(&self, scalars: usize) -> Self {
+        self.changed(|definition| definition.max_output = Some(scalars))
+    }
+
+    /// The JSON Schema of the result. A raw tool's results are held to it.
+    #[must_use]
+    pub fn output_schema(&self, schema: Value) -> Self {
+        self.changed(|definition| definition.output = Some(schema))
+    }
+
+    /// A name for people.
+    #[must_use]
+    pub fn title(&self, title: impl Into<String>) -> Self {
+        self.changed(|definition| definition.title = Some(title.into().into()))
+    }
+
+    /// Whether a call waits for a person's word.
+    #[must_use]
+    pub fn confirm(&self, confirm: Confirm) -> Self {
+        self.changed(|definition| definition.confirm = confirm)
+    }
+
+    /// Its yes-or-no options, all at once. What reads is idempotent whatever they say.
+    ///
+    /// ```
+    /// use tool_core::tool::ToolAnnotations;
+    /// use tool_core::FunctionTool;
+    ///
+    /// fn deletes(tool: &FunctionTool) -> FunctionTool {
+    ///     tool.flags(ToolAnnotations { destructive: true, open_world: true, ..tool.definition().flags() })
+    /// }
+    /// ```
+    #[must_use]
+    pub fn flags(&self, flags: ToolAnnotations) -> Self {
+        self.changed(|definition| {
+            definition.flags = flags;
+            definition.flags.idempotent |= definition.category == Category::Retrieval;
+        })
+    }
+
+    /// What happens to a call while another runs, and which calls count as another.
+    #[must_use]
+    pub fn on_duplicate(&self, what: OnDuplicate, scope: DuplicateScope) -> Self {
+        self.changed(|definition| {
+            definition.on_duplicate = what;
+            definition.duplicate_scope = scope;
+        })
+    }
+
+    /// The calls a turn may make of it.
+    #[must_use]
+    pub fn max_calls(&self, calls: u32) -> Self {
+        self.changed(|definition| definition.max_calls = Some(calls))
+    }
+
+    /// The guide, in markdown.
+    #[must_use]
+    pub fn guide(&self, markdown: &str) -> Self {
+        let guide = Guide::parse(markdown);
+        self.changed(|definition| definition.guide = Some(guide))
+    }
 }

@@ -1,11 +1,16 @@
 //! Toolsets, and what a tool context is made of.
 
-use super::{FunctionTool, ProviderTool};
-use crate::__private::{MainToolsetBlock, specs_of};
-use crate::response::ToolError;
+use crate::call::error::ToolError;
+use crate::text;
+use crate::tool::function::FunctionTool;
+use crate::tool::provider::ProviderTool;
+use crate::tool::registration::{Registration, specs_of};
+use crate::tool::spec::MainToolsetBlock;
+use std::any::{TypeId, type_name};
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
+use tokio::task::{JoinError, JoinSet};
 
 /// What `setup` and `close` return.
 pub type LifecycleFuture<'a> = Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send + 'a>>;
@@ -172,5 +177,131 @@ impl fmt::Debug for Tool {
         })
         .field(&self.id())
         .finish()
+    }
+}
+
+// ---- What a tool context can be given.
+
+/// Anything that `ToolContext::builder().with(..)` takes: a toolset value, a `#[tool]` fn by its name, a provider tool, a
+/// tool.
+///
+/// A fn may have up to 16 parameters here; one with more is found by `discover`. The marker `M` tells the kinds apart; it
+/// is always inferred.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a tool",
+    note = "`with` takes a value of a type with `#[toolset]`, the name of a fn with `#[tool]`, a `FunctionTool`, a `Tool`, or an `Arc` of a toolset"
+)]
+pub trait IntoTool<M> {
+    /// The tool, or what is wrong with it.
+    fn into_tool(self) -> Result<Tool, String>;
+}
+
+/// Marks a toolset given by value.
+pub struct ByValue;
+/// Marks a toolset that is shared.
+pub struct ByArc;
+/// Marks a provider tool given by value.
+pub struct AsProvider;
+/// Marks what is a tool already.
+pub struct AsIs;
+
+impl<T: Toolset> IntoTool<ByValue> for T {
+    fn into_tool(self) -> Result<Tool, String> {
+        Ok(Tool::Toolset(Arc::new(self)))
+    }
+}
+
+impl<T: ProviderTool> IntoTool<AsProvider> for T {
+    fn into_tool(self) -> Result<Tool, String> {
+        Ok(Tool::Provider(Arc::new(self)))
+    }
+}
+
+impl<T: Toolset> IntoTool<ByArc> for Arc<T> {
+    fn into_tool(self) -> Result<Tool, String> {
+        Ok(Tool::Toolset(self))
+    }
+}
+
+impl IntoTool<AsIs> for Arc<dyn Toolset> {
+    fn into_tool(self) -> Result<Tool, String> {
+        Ok(Tool::Toolset(self))
+    }
+}
+
+impl IntoTool<AsIs> for Arc<dyn ProviderTool> {
+    fn into_tool(self) -> Result<Tool, String> {
+        Ok(Tool::Provider(self))
+    }
+}
+
+impl IntoTool<AsIs> for Tool {
+    fn into_tool(self) -> Result<Tool, String> {
+        Ok(self)
+    }
+}
+
+impl IntoTool<AsIs> for FunctionTool {
+    fn into_tool(self) -> Result<Tool, String> {
+        Ok(Tool::Function(self))
+    }
+}
+
+impl IntoTool<AsIs> for &FunctionTool {
+    fn into_tool(self) -> Result<Tool, String> {
+        Ok(Tool::Function(self.clone()))
+    }
+}
+
+/// A fn is found by the type of its own item, so that `#[tool]` leaks no handle beside it.
+macro_rules! fns {
+    ($(($($argument:ident)*))*) => {
+        $(impl<F, $($argument,)* R> IntoTool<fn($($argument),*) -> R> for F
+        where
+            F: Fn($($argument),*) -> R + 'static,
+        {
+            fn into_tool(self) -> Result<Tool, String> {
+                Registration::function_of(TypeId::of::<F>()).map(Tool::Function).ok_or_else(|| {
+                    format!("`{}` is not a tool: put `#[tool]` on it", type_name::<F>())
+                })
+            }
+        })*
+    };
+}
+
+fns! {
+    () (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E G) (A B C D E G H) (A B C D E G H I) (A B C D E G H I J)
+    (A B C D E G H I J K) (A B C D E G H I J K L) (A B C D E G H I J K L N) (A B C D E G H I J K L N O)
+    (A B C D E G H I J K L N O P) (A B C D E G H I J K L N O P Q) (A B C D E G H I J K L N O P Q S)
+}
+
+// ---- Opening and closing several toolsets at the same time.
+
+/// Does the work on all of them, whatever some say. The results stand in the order of the toolsets; a panic is one.
+pub(crate) async fn each<F>(
+    toolsets: &[Arc<dyn Toolset>],
+    work: impl Fn(Arc<dyn Toolset>) -> F,
+) -> Vec<Result<(), ToolError>>
+where
+    F: Future<Output = Result<(), ToolError>> + Send + 'static,
+{
+    let mut tasks = JoinSet::new();
+    let ids = toolsets.iter().map(|toolset| tasks.spawn(work(Arc::clone(toolset))).id()).collect::<Vec<_>>();
+    let mut results = vec![Ok(()); ids.len()];
+    while let Some(ended) = tasks.join_next_with_id().await {
+        let (id, result) = ended.unwrap_or_else(|error| (error.id(), Err(ToolError::internal(why_it_ended(error)))));
+        if let Some((_, slot)) = ids.iter().zip(&mut results).find(|(known, _)| **known == id) {
+            *slot = result;
+        }
+    }
+    results
+}
+
+/// What a task says that did not come to its end: the text of its panic as it is, without the quotes and escapes in
+/// which whoever takes secrets out of it would not know them.
+pub(crate) fn why_it_ended(error: JoinError) -> String {
+    match error.try_into_panic() {
+        Err(cancelled) => format!("it did not end: {cancelled}"),
+        Ok(panic) => format!("it panicked: {}", text::of_panic(panic)),
     }
 }

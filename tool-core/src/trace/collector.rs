@@ -1,25 +1,25 @@
 //! Where spans go when they have ended.
 
-use super::kind::SpanKind;
-use super::paid::Seen;
-use super::record::SpanRecord;
-use super::scope::{Scope, Trace};
-use super::spend::ModelUse;
-use super::totals::Totals;
-use super::{Cost, current};
-use crate::redact::Redaction;
+use crate::trace;
+use crate::trace::cost::Cost;
+use crate::trace::record::{SpanKind, SpanRecord};
+use crate::trace::redaction::Redaction;
+use crate::trace::scope::{Scope, Trace};
+use crate::trace::totals::Totals;
+use crate::trace::usage::{ModelUsage, Seen};
+use crate::trace::{instrumented, scope};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How many spans are kept, unless told otherwise. S10
-pub(super) const KEPT: usize = 10_000;
+pub(crate) const KEPT: usize = 10_000;
 
 /// What a model's use costs: a price table.
 pub trait Pricing: Send + Sync {
     /// The cost, or `None` where it knows no price.
-    fn price(&self, used: &ModelUse) -> Option<Cost>;
+    fn price(&self, used: &ModelUsage) -> Option<Cost>;
 }
 
 /// Sees every span that ends, such as an exporter. What it does must be quick; if it panics, nothing else happens. S5
@@ -28,16 +28,16 @@ pub trait SpanSink: Send + Sync {
     fn ended(&self, span: &SpanRecord);
 
     /// The same, for a sink that wants to know what the span stood in.
-    fn ended_in(&self, span: &SpanRecord, around: &Around<'_>) {
+    fn ended_in(&self, span: &SpanRecord, around: &ParentSpan<'_>) {
         let _ = around;
         self.ended(span);
     }
 }
 
 /// What a span stood in.
-pub struct Around<'a>(Option<&'a Arc<Scope>>);
+pub struct ParentSpan<'a>(Option<&'a Arc<Scope>>);
 
-impl Around<'_> {
+impl ParentSpan<'_> {
     /// Of a span that stood in nothing.
     pub fn nothing() -> Self {
         Self(None)
@@ -70,23 +70,23 @@ inventory::collect!(DefaultPricing);
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Collector(pub(super) Arc<Inner>);
+pub struct Collector(pub(crate) Arc<Inner>);
 
-pub(super) struct Inner {
+pub(crate) struct Inner {
     most: usize,
     pricing: Option<Arc<dyn Pricing>>,
-    pub(super) sinks: Vec<Arc<dyn SpanSink>>,
-    pub(super) content: bool,
+    pub(crate) sinks: Vec<Arc<dyn SpanSink>>,
+    pub(crate) content: bool,
     redaction: Redaction,
     kept: Mutex<Kept>,
 }
 
 #[derive(Default)]
-pub(super) struct Kept {
-    pub(super) spans: VecDeque<SpanRecord>,
-    pub(super) dropped: u64,
-    pub(super) totals: Totals,
-    pub(super) seen: Seen,
+pub(crate) struct Kept {
+    pub(crate) spans: VecDeque<SpanRecord>,
+    pub(crate) dropped: u64,
+    pub(crate) totals: Totals,
+    pub(crate) seen: Seen,
 }
 
 impl Kept {
@@ -168,20 +168,20 @@ impl Collector {
 
     /// Runs `work` with this collector: the spans that it opens, and those of the tasks which inherit from it, go here
     /// and nowhere else.
-    pub fn run<F: Future>(&self, work: F) -> super::Inside<F> {
-        super::Inside::new(self.anchor(), work)
+    pub fn run<F: Future>(&self, work: F) -> instrumented::WithSpan<F> {
+        instrumented::WithSpan::new(self.anchor(), work)
     }
 
     /// The same for work that is no future.
     pub fn run_sync<T>(&self, work: impl FnOnce() -> T) -> T {
         let root = self.anchor();
-        let _inside = current::enter(&root);
+        let _inside = scope::enter(&root);
         work()
     }
 
     /// What the spans hang from that go to this collector.
-    pub(super) fn anchor(&self) -> Arc<Scope> {
-        Arc::new(Scope::new(Arc::new(Trace::to(self.clone())), None, None, super::no_name()))
+    pub(crate) fn anchor(&self) -> Arc<Scope> {
+        Arc::new(Scope::new(Arc::new(Trace::to(self.clone())), None, None, trace::no_name()))
     }
 
     /// Makes this the collector of the process: of whatever is not run with one of its own. From here on calls outside
@@ -206,12 +206,12 @@ impl Collector {
         self.kept().totals.clone()
     }
 
-    pub(super) fn kept(&self) -> MutexGuard<'_, Kept> {
+    pub(crate) fn kept(&self) -> MutexGuard<'_, Kept> {
         self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What a use costs. S5: a table that panics knows no price.
-    pub(super) fn price(&self, used: &ModelUse) -> Option<Cost> {
+    pub(crate) fn price(&self, used: &ModelUsage) -> Option<Cost> {
         let prices = self.0.pricing.as_ref()?;
         catch_unwind(AssertUnwindSafe(|| prices.price(used))).unwrap_or_else(|_| {
             tracing::error!("a price table panicked");
@@ -220,10 +220,10 @@ impl Collector {
     }
 
     /// Takes a span that has ended. Its scope says in whose name it spent.
-    pub(super) fn take(&self, span: SpanRecord, scope: &Arc<Scope>) {
+    pub(crate) fn take(&self, span: SpanRecord, scope: &Arc<Scope>) {
         for sink in &self.0.sinks {
             // S5: telemetry that fails does not fail the tool.
-            if catch_unwind(AssertUnwindSafe(|| sink.ended_in(&span, &Around(Some(scope))))).is_err() {
+            if catch_unwind(AssertUnwindSafe(|| sink.ended_in(&span, &ParentSpan(Some(scope))))).is_err() {
                 tracing::error!("a sink of spans panicked");
             }
         }
@@ -263,27 +263,27 @@ fn process_wide() -> MutexGuard<'static, Option<Collector>> {
 }
 
 /// The collector of the process, made at its first use.
-pub(super) fn of_process() -> Collector {
+pub(crate) fn of_process() -> Collector {
     process_wide().get_or_insert_default().clone()
 }
 
 /// The collector at a place: of the span there, or else the process's.
-pub(super) fn at(scope: Option<&Arc<Scope>>) -> Collector {
+pub(crate) fn at(scope: Option<&Arc<Scope>>) -> Collector {
     scope.map_or_else(of_process, |scope| scope.trace.collector.clone())
 }
 
 /// Whether calls outside any span open one: somebody has started or installed the process's collector.
 #[inline]
-pub(super) fn is_started() -> bool {
+pub(crate) fn is_started() -> bool {
     STARTED.load(Ordering::Relaxed)
 }
 
-pub(super) fn start() -> Collector {
+pub(crate) fn start() -> Collector {
     let collector = of_process();
     STARTED.store(true, Ordering::Relaxed);
     collector
 }
 
-pub(super) fn stop() {
+pub(crate) fn stop() {
     STARTED.store(false, Ordering::Relaxed);
 }

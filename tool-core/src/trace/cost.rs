@@ -130,3 +130,60 @@ mod tests {
         assert_eq!(Cost::per_million(u64::MAX, u64::MAX), Cost::pico(u64::MAX));
     }
 }
+
+// ---- Tokens, as providers count them.
+
+/// The tokens that a model has read and written, as its provider counts them.
+///
+/// ```
+/// use tool_core::trace::TokenUsage;
+///
+/// let step = TokenUsage { input: 900, cached: 800, output: 40, reasoning: 25, ..Usage::default() };
+/// assert_eq!((step + step).total(), 1_880);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TokenUsage {
+    /// Tokens read, those of the cache among them.
+    pub input: u64,
+    /// Those of the input that came from the provider's cache.
+    pub cached: u64,
+    /// Those of the input that were written to the provider's cache, where that has a price of its own.
+    #[serde(default)]
+    pub cache_written: u64,
+    /// Tokens written, those of the reasoning among them.
+    pub output: u64,
+    /// Those of the output that were spent on reasoning, where the provider tells.
+    pub reasoning: u64,
+}
+
+impl TokenUsage {
+    /// Tokens read and written.
+    pub const fn total(self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
+
+    /// Whether nothing was used.
+    pub fn is_empty(self) -> bool {
+        self == Self::default()
+    }
+}
+
+impl Add for TokenUsage {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            cached: self.cached.saturating_add(other.cached),
+            cache_written: self.cache_written.saturating_add(other.cache_written),
+            output: self.output.saturating_add(other.output),
+            reasoning: self.reasoning.saturating_add(other.reasoning),
+        }
+    }
+}
+
+impl AddAssign for TokenUsage {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}

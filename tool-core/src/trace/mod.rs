@@ -18,56 +18,44 @@
 //! # }
 //! ```
 
-mod attributes;
-mod call;
-mod collector;
-mod cost;
-mod current;
-mod distributed;
-mod handle;
-mod ids;
-mod in_span;
-mod kind;
-mod log;
-mod paid;
-mod record;
-mod report;
-mod scope;
-pub(crate) mod site;
-mod span;
-mod spend;
-mod totals;
-mod usage;
-mod w3c;
-pub(crate) mod wrap;
+pub(crate) mod attributes;
+pub(crate) mod body;
+pub(crate) mod collector;
+pub(crate) mod cost;
+pub(crate) mod ids;
+pub(crate) mod instrumented;
+pub(crate) mod propagation;
+pub(crate) mod record;
+pub(crate) mod redaction;
+pub(crate) mod redaction_json;
+pub(crate) mod redaction_patterns;
+pub(crate) mod report;
+pub(crate) mod scope;
+pub(crate) mod span;
+pub(crate) mod totals;
+pub(crate) mod usage;
 
 #[cfg(test)]
 mod tests;
 
-pub use collector::{Around, Collector, CollectorBuilder, DefaultPricing, Pricing, SpanSink};
-pub use cost::Cost;
-pub use distributed::DistributedContext;
-pub use handle::SpanHandle;
-pub use ids::{ParseIdError, SpanId, TraceId};
-pub use in_span::{InSpan, Inside};
-pub use kind::{SpanKind, SpanStatus};
-pub use record::{SpanError, SpanRecord};
-pub use report::{NodeState, Report, SpanNode};
-pub use spend::{ModelUse, Spent};
-pub use totals::{Sum, Totals};
-pub use usage::Usage;
-pub use wrap::{Callable, Wrapped};
-
-#[doc(inline)]
-pub use crate::{wrap_all, wrap_tool};
-
-pub(crate) use call::{keep_arguments, keep_result, of_call, of_question};
-pub(crate) use current::{current, enter, is_inside};
+use crate::text::Name;
+pub use crate::trace::collector::{Collector, CollectorBuilder, DefaultPricing, ParentSpan, Pricing, SpanSink};
+pub use crate::trace::cost::{Cost, TokenUsage};
+pub use crate::trace::ids::{ParseIdError, SpanId, TraceId};
+pub use crate::trace::instrumented::{Instrumented, WithSpan};
+pub use crate::trace::propagation::DistributedContext;
 #[doc(hidden)]
-pub use record::End;
-pub(crate) use span::{Opening, is_wanted, open};
-
-use crate::name::Name;
+pub use crate::trace::record::End;
+pub use crate::trace::record::{SpanError, SpanKind, SpanRecord, SpanStatus};
+pub use crate::trace::redaction::Redaction;
+pub use crate::trace::report::Report;
+pub use crate::trace::report::tree::{NodeState, SpanNode};
+use crate::trace::scope::{current, enter};
+pub use crate::trace::span::SpanHandle;
+use crate::trace::span::{Opening, open};
+pub use crate::trace::totals::{CostSummary, Totals};
+pub use crate::trace::usage::{CostEntry, ModelUsage};
+#[doc(inline)]
 use std::borrow::Cow;
 
 /// The tool that runs here panicked and was caught: its span is to say so.
@@ -83,55 +71,67 @@ fn no_name() -> Name {
 }
 
 /// Runs `work` as an agent. Where no span is around it and no collector was told of, it goes to the process's own.
-pub fn agent<F: Future>(name: impl Into<Cow<'static, str>>, work: F) -> InSpan<F> {
+pub fn agent<F: Future>(name: impl Into<Cow<'static, str>>, work: F) -> Instrumented<F> {
     plain(SpanKind::Agent, name, work)
 }
 
 /// The same for work that may fail: its error is recorded, and returned as it is. S5
-pub fn try_agent<T, E, F: Future<Output = Result<T, E>>>(name: impl Into<Cow<'static, str>>, work: F) -> InSpan<F> {
+pub fn try_agent<T, E, F: Future<Output = Result<T, E>>>(
+    name: impl Into<Cow<'static, str>>,
+    work: F,
+) -> Instrumented<F> {
     fallible(SpanKind::Agent, name, work)
 }
 
 /// Gives a part of the work a name of its own.
-pub fn section<F: Future>(name: impl Into<Cow<'static, str>>, work: F) -> InSpan<F> {
+pub fn section<F: Future>(name: impl Into<Cow<'static, str>>, work: F) -> Instrumented<F> {
     plain(SpanKind::Section, name, work)
 }
 
 /// The same for work that may fail.
-pub fn try_section<T, E, F: Future<Output = Result<T, E>>>(name: impl Into<Cow<'static, str>>, work: F) -> InSpan<F> {
+pub fn try_section<T, E, F: Future<Output = Result<T, E>>>(
+    name: impl Into<Cow<'static, str>>,
+    work: F,
+) -> Instrumented<F> {
     fallible(SpanKind::Section, name, work)
 }
 
 /// Runs `work` as a question to `model`. What it uses is told from inside, by [`record`].
-pub fn llm<F: Future>(model: impl Into<Cow<'static, str>>, work: F) -> InSpan<F> {
+pub fn llm<F: Future>(model: impl Into<Cow<'static, str>>, work: F) -> Instrumented<F> {
     plain(SpanKind::Llm, model, work)
 }
 
 /// The same for work that may fail.
-pub fn try_llm<T, E, F: Future<Output = Result<T, E>>>(model: impl Into<Cow<'static, str>>, work: F) -> InSpan<F> {
+pub fn try_llm<T, E, F: Future<Output = Result<T, E>>>(
+    model: impl Into<Cow<'static, str>>,
+    work: F,
+) -> Instrumented<F> {
     fallible(SpanKind::Llm, model, work)
 }
 
 /// Runs `work` as an HTTP request; `name` is its method and host.
-pub fn http<F: Future>(name: impl Into<Cow<'static, str>>, work: F) -> InSpan<F> {
+pub fn http<F: Future>(name: impl Into<Cow<'static, str>>, work: F) -> Instrumented<F> {
     plain(SpanKind::Http, name, work)
 }
 
 /// The same for work that may fail.
-pub fn try_http<T, E, F: Future<Output = Result<T, E>>>(name: impl Into<Cow<'static, str>>, work: F) -> InSpan<F> {
+pub fn try_http<T, E, F: Future<Output = Result<T, E>>>(
+    name: impl Into<Cow<'static, str>>,
+    work: F,
+) -> Instrumented<F> {
     fallible(SpanKind::Http, name, work)
 }
 
-fn plain<F: Future>(kind: SpanKind, name: impl Into<Cow<'static, str>>, work: F) -> InSpan<F> {
-    InSpan::new(kind, name.into().into(), work, |_| End::default())
+fn plain<F: Future>(kind: SpanKind, name: impl Into<Cow<'static, str>>, work: F) -> Instrumented<F> {
+    Instrumented::new(kind, name.into().into(), work, |_| End::default())
 }
 
 fn fallible<T, E, F: Future<Output = Result<T, E>>>(
     kind: SpanKind,
     name: impl Into<Cow<'static, str>>,
     work: F,
-) -> InSpan<F> {
-    InSpan::new(kind, name.into().into(), work, end_of)
+) -> Instrumented<F> {
+    Instrumented::new(kind, name.into().into(), work, end_of)
 }
 
 /// How a span ends with a result: an error is told by its type, as its text may hold what is nobody's to see.
@@ -155,19 +155,19 @@ pub fn in_scope<T>(kind: SpanKind, name: impl Into<Cow<'static, str>>, work: imp
 }
 
 /// Tells what a model used. It counts for the nearest agent, tool or llm span that goes on; with none it is untracked.
-pub fn record(used: ModelUse) {
-    spend::record(used);
+pub fn record(used: ModelUsage) {
+    usage::record(used);
 }
 
 /// Tells what was seen of a model's response on its way through HTTP. It counts unless the llm span around it was told
 /// by [`record`].
-pub fn observe(used: ModelUse) {
-    spend::observe(used);
+pub fn observe(used: ModelUsage) {
+    usage::observe(used);
 }
 
 /// Tells what something other than a model has cost: a search, a geocoder.
-pub fn spend(what: impl Into<Cow<'static, str>>, cost: Cost) {
-    spend::spend(what, cost);
+pub fn record_cost(what: impl Into<Cow<'static, str>>, cost: Cost) {
+    usage::record_cost(what, cost);
 }
 
 /// Says something of the span that the thread is in, under a name of OpenTelemetry's. A later value takes the place of an
@@ -185,12 +185,12 @@ pub async fn attributed<F: Future>(attributes: Vec<(&'static str, serde_json::Va
 
 /// The future `work`, inside the span that the thread is in now wherever it runs: for `tokio::spawn`, `JoinSet` and the
 /// like. A task that is spawned without it has no part in the trace.
-pub fn inherit<F: Future>(work: F) -> Inside<F> {
-    Inside::here(work)
+pub fn in_current_span<F: Future>(work: F) -> WithSpan<F> {
+    WithSpan::here(work)
 }
 
 /// The closure `work`, inside the span that the thread is in now wherever it runs: for `spawn_blocking` and threads.
-pub fn inherit_sync<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
+pub fn in_current_span_sync<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     let scope = current();
     move || {
         let _inside = scope.as_ref().map(enter);
@@ -221,10 +221,10 @@ pub fn report() -> Report {
 
 /// The context of the span that the thread is in, for another process. S9
 pub fn export() -> DistributedContext {
-    distributed::export()
+    propagation::export()
 }
 
 /// Runs `work` under a context that [`export`] gave elsewhere. S9
-pub fn import<F: Future>(context: impl std::borrow::Borrow<DistributedContext>, work: F) -> Inside<F> {
-    distributed::import(context.borrow(), work)
+pub fn import<F: Future>(context: impl std::borrow::Borrow<DistributedContext>, work: F) -> WithSpan<F> {
+    propagation::import(context.borrow(), work)
 }

@@ -1,12 +1,13 @@
 //! A span that has ended, as the collector keeps it.
 
-use super::cost::Cost;
-use super::ids::{SpanId, TraceId};
-use super::kind::{SpanKind, SpanStatus};
-use super::scope::{Baggage, Own, Scope};
-use super::spend::Spent;
-use crate::name::Name;
+use crate::text::Name;
+use crate::trace::cost::Cost;
+use crate::trace::ids::{SpanId, TraceId};
+use crate::trace::scope::{Baggage, Own, Scope};
+use crate::trace::usage::CostEntry;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -14,24 +15,24 @@ use std::time::{Duration, Instant, SystemTime};
 #[derive(Clone)]
 pub struct SpanRecord {
     /// Not all that its trace has: that has the collector, which would hold itself.
-    pub(super) trace: TraceId,
-    pub(super) baggage: Arc<Baggage>,
-    pub(super) id: SpanId,
-    pub(super) parent: Option<SpanId>,
-    pub(super) name: Name,
-    pub(super) start: u64,
-    pub(super) nanos: u64,
-    pub(super) call_id: Option<Arc<str>>,
-    pub(super) error: Option<Box<SpanError>>,
-    pub(super) own: Option<Arc<Own>>,
-    pub(super) kind: SpanKind,
-    pub(super) status: SpanStatus,
-    pub(super) under: Under,
+    pub(crate) trace: TraceId,
+    pub(crate) baggage: Arc<Baggage>,
+    pub(crate) id: SpanId,
+    pub(crate) parent: Option<SpanId>,
+    pub(crate) name: Name,
+    pub(crate) start: u64,
+    pub(crate) nanos: u64,
+    pub(crate) call_id: Option<Arc<str>>,
+    pub(crate) error: Option<Box<SpanError>>,
+    pub(crate) own: Option<Arc<Own>>,
+    pub(crate) kind: SpanKind,
+    pub(crate) status: SpanStatus,
+    pub(crate) under: Under,
 }
 
 /// What was known of a span's parent when the span ended: where the parent is not kept, this says why.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Under {
+pub(crate) enum Under {
     /// It was open, so that it is kept only later.
     #[default]
     Open,
@@ -71,12 +72,12 @@ fn began() -> &'static (Instant, SystemTime) {
 
 /// In nanoseconds since the process began to trace.
 #[inline]
-pub(super) fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     u64::try_from(began().0.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// When [`now`] was 0, by the wall clock.
-pub(super) fn epoch() -> SystemTime {
+pub(crate) fn epoch() -> SystemTime {
     began().1
 }
 
@@ -101,13 +102,13 @@ impl From<SpanError> for End {
 
 impl SpanRecord {
     /// The record of a scope that is closed with this; `None` where it is no span.
-    pub(super) fn of(scope: &Scope, end: End, call_id: Option<Arc<str>>) -> Option<Self> {
+    pub(crate) fn of(scope: &Scope, end: End, call_id: Option<Arc<str>>) -> Option<Self> {
         let own = scope.take().map(|own| Arc::new(*own));
         Some(Self { call_id, error: end.error, own, status: end.status, ..Self::so_far(scope)? })
     }
 
     /// The record of a scope that goes on, as it stands; `None` where it is no span.
-    pub(super) fn of_running(scope: &Scope) -> Option<Self> {
+    pub(crate) fn of_running(scope: &Scope) -> Option<Self> {
         let own = Some(Arc::new(scope.copy()?));
         Some(Self { own, ..Self::so_far(scope)? })
     }
@@ -188,7 +189,7 @@ impl SpanRecord {
     }
 
     /// What was used and spent in it, and not in a span inside it.
-    pub fn spent(&self) -> &[Spent] {
+    pub fn spent(&self) -> &[CostEntry] {
         self.own.as_ref().map_or(&[], |own| &own.spent)
     }
 
@@ -232,8 +233,8 @@ impl SpanRecord {
     }
 }
 
-impl std::fmt::Debug for SpanRecord {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for SpanRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SpanRecord")
             .field("trace", &self.trace_id())
             .field("id", &self.id)
@@ -250,7 +251,7 @@ mod tests {
 
     struct Held(#[allow(dead_code)] Arc<()>); // for its drop
 
-    impl crate::trace::SpanSink for Held {
+    impl crate::trace::collector::SpanSink for Held {
         fn ended(&self, _: &SpanRecord) {}
     }
 
@@ -258,7 +259,7 @@ mod tests {
     #[test]
     fn a_collector_that_nobody_holds_is_gone_with_its_spans() {
         let held = Arc::new(());
-        let collector = crate::trace::Collector::builder().sink(Held(Arc::clone(&held))).build();
+        let collector = crate::trace::collector::Collector::builder().sink(Held(Arc::clone(&held))).build();
         collector.run_sync(|| crate::trace::in_scope(SpanKind::Section, "part", || ()));
         drop(collector);
         assert_eq!(Arc::strong_count(&held), 1);
@@ -267,5 +268,80 @@ mod tests {
     #[test]
     fn a_record_leaves_room_for_its_details_in_256_bytes() {
         assert!(size_of::<SpanRecord>() <= 128, "{}", size_of::<SpanRecord>());
+    }
+}
+
+// ---- What a span stands for, and how it ended.
+
+/// What a span stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum SpanKind {
+    /// An agent at work.
+    Agent,
+    /// A call of a tool.
+    Tool,
+    /// A question to a model.
+    Llm,
+    /// A part of the work that somebody gave a name.
+    Section,
+    /// An HTTP request.
+    Http,
+}
+
+impl SpanKind {
+    /// Its name, as in `tool:search`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Tool => "tool",
+            Self::Llm => "llm",
+            Self::Section => "section",
+            Self::Http => "http",
+        }
+    }
+
+    /// Whose cost is whose: spans of rank 1 come first. S6
+    pub(crate) const fn rank(self) -> u8 {
+        match self {
+            Self::Agent | Self::Tool | Self::Llm => 1,
+            Self::Section => 2,
+            Self::Http => 3,
+        }
+    }
+}
+
+impl fmt::Display for SpanKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// How a span ended. S1
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum SpanStatus {
+    /// As it should.
+    #[default]
+    Ok,
+    /// With an error.
+    Error,
+    /// With a panic.
+    Panicked,
+    /// Its future was dropped before it was done.
+    Cancelled,
+}
+
+impl SpanStatus {
+    /// Its name in lower case.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Error => "error",
+            Self::Panicked => "panicked",
+            Self::Cancelled => "cancelled",
+        }
     }
 }

@@ -1,12 +1,15 @@
 //! An open span, and what all spans of one trace share.
 
-use super::collector::Collector;
-use super::ids::{SpanId, TraceId};
-use super::kind::SpanKind;
-use super::spend::Spent;
-use crate::name::Name;
+use crate::text::Name;
+use crate::trace;
+use crate::trace::collector;
+use crate::trace::collector::Collector;
+use crate::trace::ids::{SpanId, TraceId};
+use crate::trace::record::SpanKind;
+use crate::trace::usage::CostEntry;
 use serde_json::Value;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What all spans of a trace share.
@@ -22,12 +25,12 @@ pub(crate) struct Trace {
 
 impl Trace {
     /// The trace at a place; outside of any span one that has not begun, of the process's collector.
-    pub(super) fn at(scope: Option<&Arc<Scope>>) -> Arc<Self> {
-        scope.map_or_else(|| Arc::new(Self::to(super::collector::of_process())), |scope| Arc::clone(&scope.trace))
+    pub(crate) fn at(scope: Option<&Arc<Scope>>) -> Arc<Self> {
+        scope.map_or_else(|| Arc::new(Self::to(collector::of_process())), |scope| Arc::clone(&scope.trace))
     }
 
     /// A trace that has not begun.
-    pub(super) fn to(collector: Collector) -> Self {
+    pub(crate) fn to(collector: Collector) -> Self {
         Self { id: None, collector, baggage: Arc::default() }
     }
 }
@@ -53,9 +56,9 @@ pub(crate) struct Scope {
     /// In nanoseconds since the process began to trace.
     pub(crate) start: u64,
     own: Mutex<Option<Box<Own>>>,
-    pub(super) log: Option<Box<tracing::Span>>,
+    pub(crate) log: Option<Box<tracing::Span>>,
     /// Which fn a call was dispatched to, so that the fn does not open a second span. 0 is none.
-    pub(super) site: u32,
+    pub(crate) site: u32,
     pub(crate) kind: Option<SpanKind>,
     flags: AtomicU8,
 }
@@ -69,7 +72,7 @@ const TOLD_BY_ID: u8 = 32;
 
 /// What was said of a question's use.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Told {
+pub(crate) enum Told {
     Nothing,
     /// Of responses that have ids.
     ById,
@@ -80,12 +83,12 @@ pub(super) enum Told {
 /// What few spans have.
 #[derive(Clone, Default)]
 pub(crate) struct Own {
-    pub(crate) spent: Vec<Spent>,
+    pub(crate) spent: Vec<CostEntry>,
     pub(crate) attributes: Vec<(&'static str, Value)>,
 }
 
 impl Scope {
-    pub(super) fn new(trace: Arc<Trace>, parent: Option<Arc<Self>>, kind: Option<SpanKind>, name: Name) -> Self {
+    pub(crate) fn new(trace: Arc<Trace>, parent: Option<Arc<Self>>, kind: Option<SpanKind>, name: Name) -> Self {
         Self {
             trace,
             parent,
@@ -101,9 +104,9 @@ impl Scope {
     }
 
     /// A place of its own where `here` is: what is opened in it belongs to the span there.
-    pub(super) fn place(trace: Arc<Trace>, here: Option<Arc<Self>>) -> Self {
+    pub(crate) fn place(trace: Arc<Trace>, here: Option<Arc<Self>>) -> Self {
         let id = here.as_ref().and_then(|scope| scope.id);
-        let mut place = Self::new(trace, here, None, super::no_name());
+        let mut place = Self::new(trace, here, None, trace::no_name());
         place.id = id;
         place
     }
@@ -124,13 +127,13 @@ impl Scope {
     }
 
     /// What it has of its own so far; `None` once it is closed.
-    pub(super) fn copy(&self) -> Option<Own> {
+    pub(crate) fn copy(&self) -> Option<Own> {
         let own = self.own();
         (!self.is_closed()).then(|| own.as_deref().cloned().unwrap_or_default())
     }
 
     /// Closes it: from here on nothing is added.
-    pub(super) fn take(&self) -> Option<Box<Own>> {
+    pub(crate) fn take(&self) -> Option<Box<Own>> {
         let mut own = self.own();
         self.flags.fetch_or(CLOSED, Ordering::Relaxed);
         own.take()
@@ -147,17 +150,17 @@ impl Scope {
 
     /// Whether the body of the fn at `site` is what this span was opened for. Says so once. S2
     #[inline]
-    pub(super) fn claim(&self, site: u32) -> bool {
+    pub(crate) fn claim(&self, site: u32) -> bool {
         self.site == site && self.flags.fetch_or(CLAIMED, Ordering::Relaxed) & CLAIMED == 0
     }
 
     /// Somebody has said what the model used: what is seen of that request does not count any more. S6
-    pub(super) fn is_told(&self, by_id: bool) {
+    pub(crate) fn is_told(&self, by_id: bool) {
         self.flags.fetch_or(if by_id { TOLD_BY_ID } else { EXPLICIT }, Ordering::Relaxed);
     }
 
     /// What was said of its question so far.
-    pub(super) fn told(&self) -> Told {
+    pub(crate) fn told(&self) -> Told {
         match self.flags.load(Ordering::Relaxed) & (EXPLICIT | TOLD_BY_ID) {
             0 => Told::Nothing,
             TOLD_BY_ID => Told::ById,
@@ -166,20 +169,20 @@ impl Scope {
     }
 
     /// The tool that it stands for panicked, and was caught.
-    pub(super) fn panicked(&self) {
+    pub(crate) fn panicked(&self) {
         self.flags.fetch_or(PANICKED, Ordering::Relaxed);
     }
 
-    pub(super) fn has_panicked(&self) -> bool {
+    pub(crate) fn has_panicked(&self) -> bool {
         self.flags.load(Ordering::Relaxed) & PANICKED != 0
     }
 
     /// It is a place that has attributes for the spans which are opened in it.
-    pub(super) fn gives(&self) {
+    pub(crate) fn gives(&self) {
         self.flags.fetch_or(GIVES, Ordering::Relaxed);
     }
 
-    pub(super) fn has_to_give(&self) -> bool {
+    pub(crate) fn has_to_give(&self) -> bool {
         self.flags.load(Ordering::Relaxed) & GIVES != 0
     }
 }
@@ -202,5 +205,63 @@ mod tests {
     #[test]
     fn an_entry_of_the_stack_takes_at_most_a_hundred_bytes() {
         assert!(size_of::<Scope>() <= 100, "{}", size_of::<Scope>());
+    }
+}
+
+// ---- Which span a thread is in at this moment. A future carries its own, and puts it here whenever it is polled.
+
+thread_local! {
+    static CURRENT: Cell<Option<Arc<Scope>>> = const { Cell::new(None) };
+}
+
+/// Whether any span was ever opened: until then nobody looks further.
+static EVER: AtomicBool = AtomicBool::new(false);
+
+/// The scope that the thread is in.
+#[inline]
+pub(crate) fn current() -> Option<Arc<Scope>> {
+    if !cfg!(feature = "trace") || !EVER.load(Ordering::Relaxed) {
+        return None;
+    }
+    // A thread that ends has none.
+    CURRENT
+        .try_with(|cell| {
+            let scope = cell.take();
+            cell.set(scope.clone());
+            scope
+        })
+        .ok()
+        .flatten()
+}
+
+/// Whether the thread is in a scope.
+#[inline]
+pub(crate) fn is_inside() -> bool {
+    current().is_some()
+}
+
+/// The thread is in a scope until this is dropped.
+pub(crate) struct Entered<'a> {
+    before: Option<Arc<Scope>>,
+    _log: Option<tracing::span::Entered<'a>>,
+}
+
+/// Enters a scope. To be left in the order of entering.
+#[inline]
+pub(crate) fn enter(scope: &Arc<Scope>) -> Entered<'_> {
+    if !EVER.load(Ordering::Relaxed) {
+        EVER.store(true, Ordering::Relaxed);
+    }
+    let log = scope.log.as_deref().map(tracing::Span::enter);
+    let before = CURRENT.try_with(|cell| cell.replace(Some(Arc::clone(scope)))).ok().flatten();
+    Entered { before, _log: log }
+}
+
+impl Drop for Entered<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        let before = self.before.take();
+        // What was there is dropped after the cell has its value again: its drop may look.
+        let _left = CURRENT.try_with(|cell| cell.replace(before));
     }
 }

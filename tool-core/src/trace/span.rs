@@ -1,13 +1,15 @@
 //! Opening a span, and closing it on every exit. S1
 
-use super::collector;
-use super::current::{self, Entered};
-use super::ids::{SpanId, TraceId};
-use super::kind::{SpanKind, SpanStatus};
-use super::log;
-use super::record::{End, SpanRecord, now};
-use super::scope::{Scope, Trace};
-use crate::name::Name;
+use crate::text::Name;
+use crate::trace::ids::{SpanId, TraceId};
+use crate::trace::instrumented::WithSpan;
+use crate::trace::propagation::DistributedContext;
+use crate::trace::record::{End, SpanError, SpanKind, SpanRecord, SpanStatus, now};
+use crate::trace::scope::{Entered, Scope, Trace};
+use crate::trace::{attributes, collector, propagation, scope};
+use serde_json::Value;
+use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
@@ -32,8 +34,7 @@ impl Opening<'_> {
 /// Whether calls have spans at this place: it is inside of one, the process collects, or the log has an ear for it.
 #[inline]
 pub(crate) fn is_wanted() -> bool {
-    cfg!(feature = "trace")
-        && (collector::is_started() || LevelFilter::current() >= Level::INFO || current::is_inside())
+    cfg!(feature = "trace") && (collector::is_started() || LevelFilter::current() >= Level::INFO || scope::is_inside())
 }
 
 /// The bytes of a call's id; a longer one is not kept.
@@ -47,17 +48,17 @@ pub(crate) struct Span {
 
 /// Opens a span in the scope that the thread is in, or else in the process's collector.
 pub(crate) fn open(opening: Opening<'_>) -> Option<Span> {
-    cfg!(feature = "trace").then(|| open_in(current::current(), opening))
+    cfg!(feature = "trace").then(|| open_in(scope::current(), opening))
 }
 
-pub(super) fn open_in(parent: Option<Arc<Scope>>, opening: Opening<'_>) -> Span {
+pub(crate) fn open_in(parent: Option<Arc<Scope>>, opening: Opening<'_>) -> Span {
     let trace = begun(Trace::at(parent.as_ref()));
-    let log = log::span(&opening, parent.as_deref());
+    let log = attributes::span(&opening, parent.as_deref());
     let mut scope = Scope::new(trace, parent, Some(opening.kind), opening.name);
     scope.id = Some(SpanId::random());
     scope.log = log;
     scope.site = opening.site;
-    super::attributes::inherit(&scope);
+    attributes::inherit_from(&scope);
     scope.start = now();
     // A model makes up what it likes.
     let call_id = opening.call_id.filter(|id| id.len() <= CALL_ID).cloned();
@@ -74,12 +75,12 @@ fn begun(trace: Arc<Trace>) -> Arc<Trace> {
 
 impl Span {
     /// The span of a scope that [`Self::into_scope`] gave away: one word, where a future has to carry it.
-    pub(super) fn of(scope: Arc<Scope>) -> Self {
+    pub(crate) fn of(scope: Arc<Scope>) -> Self {
         Self { scope: Some(scope), call_id: None }
     }
 
     /// Its scope, which goes on. A span with the id of a call is not to be taken apart: the id would be lost.
-    pub(super) fn into_scope(mut self) -> Option<Arc<Scope>> {
+    pub(crate) fn into_scope(mut self) -> Option<Arc<Scope>> {
         self.scope.take()
     }
 
@@ -90,7 +91,7 @@ impl Span {
 
     #[inline]
     pub(crate) fn enter(&self) -> Option<Entered<'_>> {
-        self.scope().map(current::enter)
+        self.scope().map(scope::enter)
     }
 
     /// Closes it.
@@ -98,10 +99,10 @@ impl Span {
         self.end(end);
     }
 
-    pub(super) fn end(&mut self, end: End) {
+    pub(crate) fn end(&mut self, end: End) {
         let Some(scope) = self.scope.take() else { return };
         let end = if scope.has_panicked() { End { status: SpanStatus::Panicked, ..end } } else { end };
-        log::ended(&scope, &end);
+        attributes::ended(&scope, &end);
         let Some(record) = SpanRecord::of(&scope, end, self.call_id.take()) else { return };
         scope.trace.collector.take(record, &scope);
     }
@@ -116,7 +117,7 @@ impl Drop for Span {
 /// Runs work that is no future in a span, if there is one, and gives the span back. The work is called at one place only,
 /// so that it is compiled once.
 #[inline]
-pub(super) fn run<T>(span: Option<Span>, work: impl FnOnce() -> T) -> (T, Option<Span>) {
+pub(crate) fn run<T>(span: Option<Span>, work: impl FnOnce() -> T) -> (T, Option<Span>) {
     let mut unless = UnlessDone(span);
     let value = {
         let _inside = unless.0.as_ref().and_then(Span::enter);
@@ -127,7 +128,7 @@ pub(super) fn run<T>(span: Option<Span>, work: impl FnOnce() -> T) -> (T, Option
 
 /// The same to its end.
 #[inline]
-pub(super) fn run_to_end<T>(span: Option<Span>, work: impl FnOnce() -> T, ends: impl FnOnce(&T) -> End) -> T {
+pub(crate) fn run_to_end<T>(span: Option<Span>, work: impl FnOnce() -> T, ends: impl FnOnce(&T) -> End) -> T {
     let (value, span) = run(span, work);
     if let Some(span) = span {
         span.close(ends(&value));
@@ -144,5 +145,117 @@ impl Drop for UnlessDone {
         if let Some(span) = self.0.take() {
             span.close(SpanStatus::Panicked.into());
         }
+    }
+}
+
+// ---- A span that no single future holds: of a conversation, of a response whose body is read elsewhere. S1
+
+/// A span that is open for as long as this lives, in whatever tasks the work goes on: [`end`](Self::end) and
+/// [`fail`](Self::fail) close it; dropped before that, it is closed as cancelled.
+///
+/// ```
+/// use tool_core::trace::{self, Collector, SpanHandle, SpanKind, SpanStatus};
+///
+/// let collector = Collector::new();
+/// collector.run_sync(|| {
+///     let conversation = SpanHandle::open(SpanKind::Agent, "clerk");
+///     let task = std::thread::scope(|threads| {
+///         threads.spawn(|| conversation.run(|| trace::in_scope(SpanKind::Section, "order", || ()))).join()
+///     });
+///     task.expect("no panic");
+///     conversation.end();
+/// });
+/// let report = collector.report();
+/// let found = report.spans().iter().map(|span| (span.label(), span.status())).collect::<Vec<_>>();
+/// assert_eq!(found, [("section:order".into(), SpanStatus::Ok), ("agent:clerk".into(), SpanStatus::Ok)]);
+/// ```
+#[must_use = "a span whose handle is dropped is closed as cancelled"]
+pub struct SpanHandle(Option<Span>);
+
+impl SpanHandle {
+    /// Opens a span in the one that the thread is in. Where none is around it and no collector was told of, it goes to
+    /// the process's own.
+    pub fn open(kind: SpanKind, name: impl Into<Cow<'static, str>>) -> Self {
+        Self(open(Opening::new(kind, name.into())))
+    }
+
+    /// The same for a library's own work, of which nobody has asked for a span: opens one where calls of tools have
+    /// theirs, which is inside of another span, once the process collects ([`start`](super::start)), or where the log
+    /// has an ear for it. Elsewhere the handle stands for nothing, and does nothing.
+    ///
+    /// ```
+    /// use tool_core::trace::{Collector, SpanHandle, SpanKind};
+    ///
+    /// assert!(!SpanHandle::open_if_wanted(SpanKind::Http, "GET example.org").is_open());
+    /// Collector::new().run_sync(|| assert!(SpanHandle::open_if_wanted(SpanKind::Http, "GET example.org").is_open()));
+    /// ```
+    pub fn open_if_wanted(kind: SpanKind, name: impl Into<Cow<'static, str>>) -> Self {
+        if is_wanted() { Self::open(kind, name) } else { Self(None) }
+    }
+
+    /// Whether there is a span: what only it is told need not be found out where there is none.
+    pub fn is_open(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Runs work that is no future inside it.
+    pub fn run<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _inside = self.0.as_ref().and_then(Span::enter);
+        work()
+    }
+
+    /// The future `work`, inside this span wherever it is polled. The span does not end with it.
+    pub fn inside<F: Future>(&self, work: F) -> WithSpan<F> {
+        match self.0.as_ref().and_then(Span::scope) {
+            Some(scope) => WithSpan::new(scope.clone(), work),
+            None => WithSpan::here(work),
+        }
+    }
+
+    /// What else is to be known of it, under a name of OpenTelemetry's: see [`attribute`](super::attribute).
+    pub fn attribute(&self, key: &'static str, value: impl Into<Value>) {
+        if let Some(scope) = self.0.as_ref().and_then(Span::scope) {
+            attributes::add(scope, key, value.into());
+        }
+    }
+
+    /// Its context, for another process. S9
+    pub fn context(&self) -> DistributedContext {
+        self.run(propagation::export)
+    }
+
+    /// Closes it: the work is done.
+    pub fn end(mut self) {
+        self.close(SpanStatus::Ok.into());
+    }
+
+    /// Closes it with an error of this kind, one of few.
+    pub fn fail(mut self, kind: &'static str) {
+        self.close(SpanError { kind, message: None }.into());
+    }
+
+    /// Closes it with this error, or as cancelled where that is what it says. An internal one's text is not told.
+    pub fn fail_with(mut self, error: impl Into<End>) {
+        self.close(error.into());
+    }
+
+    fn close(&mut self, end: End) {
+        if let Some(span) = self.0.take() {
+            span.close(end);
+        }
+    }
+}
+
+impl Drop for SpanHandle {
+    fn drop(&mut self) {
+        if self.0.is_some() && std::thread::panicking() {
+            self.close(SpanStatus::Panicked.into());
+        }
+    }
+}
+
+impl fmt::Debug for SpanHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SpanHandle").field("open", &self.0.is_some()).finish()
     }
 }

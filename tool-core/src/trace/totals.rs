@@ -1,11 +1,9 @@
 //! What all spans have used and spent, those too that are no longer kept. Each use counts once. S7
 
-use super::cost::Cost;
-use super::kind::SpanKind;
-use super::record::SpanRecord;
-use super::scope::Scope;
-use super::spend::{Spent, is_untracked};
-use super::usage::Usage;
+use crate::trace::cost::{Cost, TokenUsage};
+use crate::trace::record::{SpanKind, SpanRecord};
+use crate::trace::scope::Scope;
+use crate::trace::usage::{CostEntry, is_untracked};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,25 +11,25 @@ use std::sync::Arc;
 /// What was used and spent in one name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Sum {
+pub struct CostSummary {
     /// What it cost, where prices are known.
     pub cost: Cost,
     /// The tokens.
-    pub usage: Usage,
+    pub usage: TokenUsage,
     /// How often something was used or spent.
     pub uses: u64,
     /// Those among them of which no price is known.
     pub unpriced: u64,
 }
 
-impl Sum {
+impl CostSummary {
     /// What was used and spent at once.
-    pub(super) fn of(spent: &Spent) -> Self {
+    pub(crate) fn of(spent: &CostEntry) -> Self {
         let unpriced = if spent.cost.is_none() { spent.times } else { 0 };
         Self { cost: spent.cost.unwrap_or_default(), usage: spent.used.usage, uses: spent.times, unpriced }
     }
 
-    pub(super) fn add(&mut self, other: Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         self.cost += other.cost;
         self.usage += other.usage;
         self.uses += other.uses;
@@ -44,28 +42,28 @@ impl Sum {
 #[non_exhaustive]
 pub struct Totals {
     /// Of everything: `tracked` and `untracked` together.
-    pub total: Sum,
+    pub total: CostSummary,
     /// What has an agent, a tool or a model's question around it.
-    pub tracked: Sum,
+    pub tracked: CostSummary,
     /// What has none.
-    pub untracked: Sum,
+    pub untracked: CostSummary,
     /// By the nearest agent.
-    pub agents: BTreeMap<String, Sum>,
+    pub agents: BTreeMap<String, CostSummary>,
     /// By the nearest tool.
-    pub tools: BTreeMap<String, Sum>,
+    pub tools: BTreeMap<String, CostSummary>,
     /// By model; what is no model, by its own name.
-    pub models: BTreeMap<String, Sum>,
+    pub models: BTreeMap<String, CostSummary>,
     /// By run.
-    pub runs: BTreeMap<String, Sum>,
+    pub runs: BTreeMap<String, CostSummary>,
     /// By customer.
-    pub customers: BTreeMap<String, Sum>,
+    pub customers: BTreeMap<String, CostSummary>,
 }
 
 /// How many names each list has; the rest share one.
 const NAMES: usize = 1_000;
 const OTHERS: &str = "(others)";
 
-fn add_to(names: &mut BTreeMap<String, Sum>, name: &str, sum: Sum) {
+fn add_to(names: &mut BTreeMap<String, CostSummary>, name: &str, sum: CostSummary) {
     if let Some(known) = names.get_mut(name) {
         return known.add(sum);
     }
@@ -75,7 +73,7 @@ fn add_to(names: &mut BTreeMap<String, Sum>, name: &str, sum: Sum) {
 
 impl Totals {
     /// Adds what a span has of its own.
-    pub(super) fn add(&mut self, span: &SpanRecord, scope: &Arc<Scope>) {
+    pub(crate) fn add(&mut self, span: &SpanRecord, scope: &Arc<Scope>) {
         let nearest = |kind| {
             let named = scope.chain().find(|scope| scope.kind == Some(kind));
             named.map(|scope| scope.name.to_string())
@@ -83,7 +81,7 @@ impl Totals {
         let (agent, tool) = (nearest(SpanKind::Agent), nearest(SpanKind::Tool));
         let untracked = is_untracked(scope);
         for spent in span.spent() {
-            let sum = Sum::of(spent);
+            let sum = CostSummary::of(spent);
             self.total.add(sum);
             if untracked { &mut self.untracked } else { &mut self.tracked }.add(sum);
             add_to(&mut self.models, &spent.used.model, sum);

@@ -2,8 +2,10 @@
 
 use crate::support::{Plan, Probe, agents, builder, give, kind, settle};
 use serde_json::json;
+use tool_core::agents::AgentError;
 use tool_core::agents::{AgentErrorKind, Agents, MemoryAgentToolStore};
-use tool_core::{AgentError, Category, ErrorKind, IntoToolError, Modes, Policy, Runtime, ToolContext};
+use tool_core::call::{IntoToolError, Modes};
+use tool_core::{Category, ErrorKind, Policy, Runtime, ToolContext};
 
 async fn refused(agents: &Agents, tool: &str, action: &str) -> AgentError {
     agents.executor("alice").run_tool_action(tool, action, "{}").await.expect_err("it must not run")

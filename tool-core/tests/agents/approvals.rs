@@ -4,7 +4,8 @@ use crate::support::{Probe, agents, builder, give, kind, settle, touch};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tool_core::agents::{Agents, MemoryAgentToolStore};
-use tool_core::{Confirm, ErrorKind, Policy, Runtime, ToolContext, ToolResponse};
+use tool_core::tool::Confirm;
+use tool_core::{ErrorKind, Policy, Runtime, ToolContext, ToolResponse};
 
 fn careful() -> Probe {
     Probe::new("mail", ["send"]).options(|tool| tool.confirm(Confirm::Always))
@@ -194,7 +195,7 @@ async fn close_ends_the_calls_that_wait() {
     assert_eq!(kind(&agents.executor("alice").approve(&token).await), Some(ErrorKind::NotFound));
     // THREATS: the token is for the host alone.
     assert!(
-        !format!("{:?}", response.for_model(tool_core::ResultForm::default())).contains(&token)
+        !format!("{:?}", response.for_model(tool_core::call::ResultForm::default())).contains(&token)
             && !format!("{agents:?}").contains(&token)
     );
 }

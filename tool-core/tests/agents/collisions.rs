@@ -90,7 +90,7 @@ async fn a_collision_is_looked_at_again_only_when_a_record_changes() {
 async fn a_toolset_that_has_a_tool_of_the_runtimes_name_does_not_take_the_sessions_from_the_others() {
     let cancellable = |tool: tool_core::FunctionTool| {
         let flags = tool.definition().flags();
-        tool.flags(tool_core::Flags { cancellable: true, ..flags })
+        tool.flags(tool_core::tool::ToolAnnotations { cancellable: true, ..flags })
     };
     let chat = Probe::new("chat", ["post"]).options(cancellable);
     let mail = Probe::new("mail", ["cancel_call"]);

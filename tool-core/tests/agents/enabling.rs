@@ -4,8 +4,10 @@ use crate::support::{Probe, builder, failed, load};
 use serde_json::json;
 use std::sync::Arc;
 use tool_core::agents::{AgentErrorKind, Agents, Keyring, MemoryAgentToolStore, Tokens};
-use tool_core::{Auth, Secret, ToolsetMetadata};
-use tool_core::{schemars::JsonSchema, serde::Deserialize};
+use tool_core::schemars::JsonSchema;
+use tool_core::serde::Deserialize;
+use tool_core::tool::ToolsetMetadata;
+use tool_core::{Auth, Secret};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(crate = "tool_core::serde")]
@@ -30,7 +32,7 @@ async fn connected(store: &Arc<MemoryAgentToolStore>, calendar: &Probe) -> Agent
     agents
 }
 
-fn lacks_its_key(error: &tool_core::AgentError) -> bool {
+fn lacks_its_key(error: &tool_core::agents::AgentError) -> bool {
     matches!(&error.kind, AgentErrorKind::InvalidSecrets(problems) if problems.len() == 1)
         && error.to_string().contains("signing_key")
         && !error.to_string().contains("canary")

@@ -8,8 +8,11 @@ use tool_core::agents::{
     AgentErrorKind, AgentToolStore, AgentTools, Agents, Keyring, MemoryAgentToolStore, RecordWrite, SealedSecrets,
     SecretsWrite,
 };
-use tool_core::{Configure, ErrorKind, FunctionTool, RawTool, RunContext, Secret, SecretDocument, ToolError};
-use tool_core::{schemars::JsonSchema, serde::Deserialize, toolset};
+use tool_core::schemars::JsonSchema;
+use tool_core::serde::Deserialize;
+use tool_core::tool::SecretDocument;
+use tool_core::toolset;
+use tool_core::{Configure, ErrorKind, FunctionTool, RawTool, RunContext, Secret, ToolError};
 
 struct Shop;
 

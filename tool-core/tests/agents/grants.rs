@@ -9,8 +9,11 @@ use std::time::Duration;
 use tool_core::agents::{
     AgentErrorKind, AgentToolStore, MemoryAgentToolStore, RecordWrite, RefreshError, TokenRefresher, Tokens,
 };
-use tool_core::{Auth, OAuth2, Secret, Timestamp, ToolsetMetadata};
-use tool_core::{jiff, schemars::JsonSchema, serde::Deserialize};
+use tool_core::jiff;
+use tool_core::schemars::JsonSchema;
+use tool_core::serde::Deserialize;
+use tool_core::tool::{OAuth2, ToolsetMetadata};
+use tool_core::{Auth, Secret, Timestamp};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(crate = "tool_core::serde")]

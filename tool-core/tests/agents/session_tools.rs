@@ -2,10 +2,10 @@
 
 use crate::support::{Counter, kind, raw};
 use serde_json::{Value, json};
-use tool_core::runtime::OpenError;
+use tool_core::session::OpenError;
+use tool_core::tool::{Confirm, ToolAnnotations};
 use tool_core::{
-    Confirm, ErrorKind, Flags, FunctionTool, Mode, Policy, RawTool, RunContext, Runtime, Session, ToolCall,
-    ToolContext, ToolError,
+    ErrorKind, FunctionTool, Mode, Policy, RawTool, RunContext, Runtime, Session, ToolCall, ToolContext, ToolError,
 };
 
 fn tools(tools: impl IntoIterator<Item = FunctionTool>) -> ToolContext {
@@ -33,7 +33,7 @@ fn calls(name: &str, other: &'static str) -> FunctionTool {
 }
 
 fn cancellable(tool: &FunctionTool) -> FunctionTool {
-    tool.flags(Flags { cancellable: true, ..tool.definition().flags() })
+    tool.flags(ToolAnnotations { cancellable: true, ..tool.definition().flags() })
 }
 
 // R-I4

@@ -3,7 +3,7 @@
 use crate::support::{Probe, agents, builder, give, touch};
 use std::sync::Arc;
 use tool_core::agents::MemoryAgentToolStore;
-use tool_core::runtime::OpenError;
+use tool_core::session::OpenError;
 use tool_core::{Mode, RunContext, Runtime, Secret, ToolCall, ToolContext, tool};
 
 /// Who is asking.

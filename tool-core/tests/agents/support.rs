@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tool_core::agents::{AgentErrorKind, Agents, AgentsBuilder, Keyring, LoadedAgent, MemoryAgentToolStore};
-use tool_core::{
-    ConfigureError, Configured, FunctionTool, LifecycleFuture, RawTool, RunContext, SecretDocument, Tool, ToolError,
-    ToolResponse, Toolset, ToolsetFactory, ToolsetMetadata, actions::Action,
-};
+use tool_core::describe::Action;
+use tool_core::tool::{ConfigureError, Configured, LifecycleFuture, SecretDocument, ToolsetFactory, ToolsetMetadata};
+use tool_core::{FunctionTool, RawTool, RunContext, Tool, ToolError, ToolResponse, Toolset};
 
 /// What a toolset does where it is told to misbehave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

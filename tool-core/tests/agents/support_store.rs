@@ -7,7 +7,7 @@ use tool_core::agents::{
     AgentRecords, AgentStoreError, AgentSummary, AgentToolStore, AgentTools, MemoryAgentToolStore, RecordWrite,
     SealedRow, SealedSecrets, UnreadableRow,
 };
-use tool_core::runtime::Operation;
+use tool_core::session::Operation;
 
 /// A store in memory behind a line that breaks. Clones share it.
 #[derive(Clone, Default)]

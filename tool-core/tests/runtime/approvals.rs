@@ -4,7 +4,7 @@ use crate::support::{Counter, asked, call, kind, message, open, runtime, text, t
 use futures_util::future::join_all;
 use serde_json::json;
 use std::sync::Arc;
-use tool_core::runtime::MemoryStore;
+use tool_core::session::MemoryStore;
 use tool_core::{ErrorKind, Mode, Policy, Runtime, Session, ToolContext, ToolResponse, tool, toolset};
 
 #[derive(Clone, Default)]

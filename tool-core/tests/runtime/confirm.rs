@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tool_core::call::ResultForm;
 use tool_core::{
-    Category, ErrorKind, Mode, Policy, ResultForm, RunContext, Session, ToolCall, ToolContext, ToolResponse, tool,
-    toolset,
+    Category, ErrorKind, Mode, Policy, RunContext, Session, ToolCall, ToolContext, ToolResponse, tool, toolset,
 };
 
 #[derive(Clone, Default)]

@@ -6,7 +6,7 @@ use crate::support::{Counter, call, open, text, tools};
 use crate::support_b::{Log, answer, begin, ms};
 use serde_json::{Value, json};
 use std::time::Duration;
-use tool_core::runtime::StateChange;
+use tool_core::session::StateChange;
 use tool_core::{CancellationToken, Intent, Mode, Policy, RunContext, Runtime, ToolCall, ToolOutput, toolset};
 
 /// Whom the session speaks with.

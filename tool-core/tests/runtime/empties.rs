@@ -100,7 +100,7 @@ async fn after_two_empty_results_a_search_does_not_run() {
 // R-L2
 #[tokio::test]
 async fn the_policy_says_how_many_empty_results_there_may_be() {
-    let session = text(kb().0, policy().empty_results(Some(3))).await;
+    let session = text(kb().0, policy().max_empty_results(Some(3))).await;
     for n in 0..3 {
         assert!(call(&session, "kb_search", json!({"n": n, "answer": []})).await.is_ok());
     }

@@ -2,7 +2,7 @@
 
 use crate::support::{call, kind, runtime, tools};
 use serde_json::json;
-use tool_core::runtime::OpenError;
+use tool_core::session::OpenError;
 use tool_core::{ErrorKind, Mode, Policy, Runtime, Session, ToolCall, tool};
 use tower::limit::ConcurrencyLimitLayer;
 

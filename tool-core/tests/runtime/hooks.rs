@@ -6,7 +6,7 @@ use crate::support::{call, kind, message, tools};
 use crate::support_b::{Log, answer, begin, ms};
 use serde_json::json;
 use std::time::Duration;
-use tool_core::runtime::{Hook, HookFuture, HookedCall, Next};
+use tool_core::session::{Hook, HookFuture, HookedCall, Next};
 use tool_core::{ErrorKind, Mode, Policy, Runtime, Session, ToolError, ToolResponse, toolset};
 
 #[derive(Clone, Default)]

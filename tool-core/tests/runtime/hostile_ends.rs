@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak, mpsc};
 use std::time::Duration;
 use tokio::time::timeout;
-use tool_core::runtime::StateChange;
+use tool_core::session::StateChange;
 use tool_core::{ErrorKind, Mode, Policy, RunContext, Runtime, Session, tool};
 
 /// Stay as it is.

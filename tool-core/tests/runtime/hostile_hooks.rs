@@ -7,7 +7,7 @@ use std::future::pending;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
-use tool_core::runtime::{Hook, HookFuture, HookedCall, Next};
+use tool_core::session::{Hook, HookFuture, HookedCall, Next};
 use tool_core::{
     ErrorKind, FromRunContext, Mode, Policy, RunContext, Runtime, Session, ToolContext, ToolError, ToolResponse, tool,
 };

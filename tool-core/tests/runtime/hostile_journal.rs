@@ -7,7 +7,7 @@ use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
-use tool_core::runtime::{Journal, JournalEntry, JournalError, Operation, Recovered, StateChange};
+use tool_core::session::{Journal, JournalEntry, JournalError, Operation, Recovered, StateChange};
 use tool_core::{ErrorKind, Intent, Mode, Policy, Runtime, Session, ToolCall, ToolOutput, ToolResponse, toolset};
 
 const STORE: Duration = Duration::from_millis(500);
@@ -148,7 +148,7 @@ async fn the_intents_of_an_answer_of_an_earlier_process_are_not_carried_out_agai
 // R-I1
 #[tokio::test]
 async fn the_intents_of_a_reused_result_are_not_carried_out_again() {
-    let policy = Policy::text().reuse_results(Some(Duration::from_secs(100)));
+    let policy = Policy::text().result_cache_ttl(Some(Duration::from_secs(100)));
     let runtime = Runtime::builder(tools![Bank::default()]).policy(policy).build().expect("a runtime");
     let session = runtime.session("s", Mode::Voice).await.expect("a session");
     session.call(asked("settle", json!({}))).await;

@@ -7,7 +7,7 @@ use serde_json::json;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::timeout;
-use tool_core::runtime::RuntimeBuilder;
+use tool_core::session::RuntimeBuilder;
 use tool_core::{ErrorKind, Mode, Policy, RunContext, Runtime, ToolCall, ToolResponse, toolset};
 use tower::BoxError;
 use tower::layer::layer_fn;

@@ -2,7 +2,7 @@
 
 use crate::support::{call, kind, tools, voice};
 use serde_json::json;
-use tool_core::runtime::{History, StateChange};
+use tool_core::session::{History, StateChange};
 use tool_core::testing::ScriptedModel;
 use tool_core::{ErrorKind, Policy, RunContext, Session, ToolsetExt, toolset};
 

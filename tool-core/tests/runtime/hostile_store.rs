@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::time::timeout;
-use tool_core::runtime::{
-    Admission, AuditEntry, MemoryStore, OpenError, Opening, Operation, PendingCall, SessionRecord, SessionState,
+use tool_core::session::{
+    Admission, AuditEntry, MemoryStore, OpenError, OpenRequest, Operation, PendingCall, SessionRecord, SessionState,
     SessionStore, Settlement, StateChange, StoreError, Verdict,
 };
 use tool_core::{Category, ErrorKind, Intent, Mode, Policy, Runtime, Session, ToolOutput, toolset};
@@ -41,7 +41,7 @@ impl Manners {
 struct OddRecord(Arc<dyn SessionRecord>, Arc<Manners>);
 
 impl SessionStore for Odd {
-    fn open<'a>(&'a self, opening: &'a Opening) -> Operation<'a, Result<Arc<dyn SessionRecord>, OpenError>> {
+    fn open<'a>(&'a self, opening: &'a OpenRequest) -> Operation<'a, Result<Arc<dyn SessionRecord>, OpenError>> {
         Operation::later(async move {
             let record = self.inner.open(opening).await?;
             Ok(Arc::new(OddRecord(record, Arc::clone(&self.manners))) as Arc<dyn SessionRecord>)

@@ -113,7 +113,7 @@ async fn a_session_is_told_of_the_tools_that_it_began_with() {
 }
 
 async fn reusing(lifetime: u64) -> Session {
-    text(library(), Policy::text().reuse_results(Some(Duration::from_secs(lifetime)))).await
+    text(library(), Policy::text().result_cache_ttl(Some(Duration::from_secs(lifetime)))).await
 }
 
 #[tokio::test(start_paused = true)]
@@ -137,7 +137,7 @@ async fn the_result_of_an_idempotent_tool_answers_equal_calls_and_says_whose_it_
 
 #[tokio::test(start_paused = true)]
 async fn other_arguments_and_other_sessions_get_results_of_their_own() {
-    let runtime = crate::support::runtime(library(), Policy::text().reuse_results(Some(Duration::from_mins(1))));
+    let runtime = crate::support::runtime(library(), Policy::text().result_cache_ttl(Some(Duration::from_mins(1))));
     let (one, two) = (open(&runtime, "one", Mode::Text).await, open(&runtime, "two", Mode::Text).await);
     assert_eq!(call(&one, "print", json!({})).await.data_json(), Some("1"));
     assert_eq!(call(&two, "print", json!({})).await.data_json(), Some("2"));

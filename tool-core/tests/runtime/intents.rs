@@ -3,10 +3,10 @@
 use crate::support::{asked, call, kind, text, tools, voice};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tool_core::runtime::StateChange;
-use tool_core::{
-    ErrorKind, Intent, Mode, Policy, RunContext, Session, SessionState, State, ToolContext, ToolOutput, tool,
-};
+use tool_core::call::SessionStateHandle;
+use tool_core::session::SessionState;
+use tool_core::session::StateChange;
+use tool_core::{ErrorKind, Intent, Mode, Policy, RunContext, Session, ToolContext, ToolOutput, tool};
 
 /// The intent of a name.
 fn intent(name: &str) -> Intent {
@@ -44,7 +44,7 @@ fn emit_and_fail(ctx: &RunContext, how: &str) -> Result<(), String> {
 
 /// Read what the session remembers.
 #[tool(name = "read")]
-fn read(ctx: &RunContext, #[context] state: State, key: &str) -> Value {
+fn read(ctx: &RunContext, #[context] state: SessionStateHandle, key: &str) -> Value {
     assert_eq!(ctx.state().get(key), state.get(key));
     state.get(key).cloned().unwrap_or_default()
 }

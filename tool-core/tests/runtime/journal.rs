@@ -5,7 +5,7 @@ use crate::support_b::{answer, begin, ms};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use tool_core::runtime::{Journal, JournalEntry, JournalError, Operation, Recovered};
+use tool_core::session::{Journal, JournalEntry, JournalError, Operation, Recovered};
 use tool_core::{ErrorKind, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolResponse, toolset};
 
 /// Keeps calls in memory, and what was asked of it. A clone is the same paper in the hands of the next process.

@@ -26,7 +26,7 @@ fn idle() -> u8 {
 
 /// Nothing is refused.
 pub(crate) fn free() -> Policy {
-    Policy::text().category_budget(Category::Retrieval, None).repeated_calls(None).empty_results(None)
+    Policy::text().category_budget(Category::Retrieval, None).repeated_calls(None).max_empty_results(None)
 }
 
 /// The value of the nearest rank.

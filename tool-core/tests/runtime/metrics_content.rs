@@ -2,8 +2,9 @@
 
 use super::support::{call, text, tools};
 use serde_json::json;
+use tool_core::trace::Redaction;
 use tool_core::trace::{Collector, SpanRecord};
-use tool_core::{Policy, Redaction, RunContext, ToolCall, ToolError, tool};
+use tool_core::{Policy, RunContext, ToolCall, ToolError, tool};
 
 /// Sign in.
 #[tool]

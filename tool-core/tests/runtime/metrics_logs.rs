@@ -6,8 +6,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 use serde_json::json;
 use std::time::Duration;
-use tool_core::runtime::{ContextMetrics, History, Model, ModelRequest, ModelStep, Usage};
-use tool_core::{ErrorKind, Mode, Policy, Redaction, RunContext, ToolCall, ToolError, tool};
+use tool_core::session::{ContextMetrics, History, Model, ModelRequest, ModelStep};
+use tool_core::trace::Redaction;
+use tool_core::trace::TokenUsage;
+use tool_core::{ErrorKind, Mode, Policy, RunContext, ToolCall, ToolError, tool};
 use tracing::Level;
 
 /// Say so many letters, later.
@@ -189,7 +191,7 @@ struct Reads(Vec<u64>);
 
 impl Model for Reads {
     async fn step(&mut self, _: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
-        let usage = Usage { input: self.0.remove(0), ..Usage::default() };
+        let usage = TokenUsage { input: self.0.remove(0), ..TokenUsage::default() };
         let over = self.0.is_empty();
         let step = if over { ModelStep::says("done") } else { ModelStep::calls([ToolCall::new("", "fail", "{}")]) };
         Ok(ModelStep { usage, ..step })

@@ -3,8 +3,9 @@
 use super::support::{call, open, runtime, text, tools};
 use serde_json::{Value, json};
 use std::time::Duration;
-use tool_core::runtime::SessionMetrics;
-use tool_core::{Mode, Policy, Redaction, RunContext, ToolCall, ToolError, tool};
+use tool_core::session::SessionMetrics;
+use tool_core::trace::Redaction;
+use tool_core::{Mode, Policy, RunContext, ToolCall, ToolError, tool};
 
 /// Sign in.
 #[tool]

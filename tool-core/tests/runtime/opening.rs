@@ -6,7 +6,7 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::advance;
-use tool_core::runtime::{MemoryStore, OpenError};
+use tool_core::session::{MemoryStore, OpenError};
 use tool_core::{ErrorKind, Mode, Policy, Runtime, Session, tool};
 
 /// Say hello.

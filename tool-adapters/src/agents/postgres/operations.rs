@@ -7,10 +7,10 @@ use crate::agents::row::{Texts, milliseconds, records};
 use sqlx::{Row, ValueRef, query};
 use std::time::Duration;
 use tool_core::agents::{
-    AgentRecords, AgentStoreError, AgentSummary, AgentToolStore, AgentTools, Expected, RecordWrite, SealedRow,
+    AgentRecords, AgentStoreError, AgentSummary, AgentToolStore, AgentTools, Precondition, RecordWrite, SealedRow,
     SealedSecrets,
 };
-use tool_core::runtime::Operation;
+use tool_core::session::Operation;
 
 impl AgentToolStore for PostgresStore {
     fn version<'a>(&'a self, agent: &'a str) -> Operation<'a, Result<u64, AgentStoreError>> {
@@ -48,7 +48,7 @@ impl AgentToolStore for PostgresStore {
                 }
                 let found = self.found(&write.agent, &write.tool).await?;
                 // What was in the way has just gone.
-                if found.is_none() && write.expected == Expected::Absent {
+                if found.is_none() && write.expected == Precondition::Absent {
                     continue;
                 }
                 return Err(AgentStoreError::Conflict { found });

@@ -9,7 +9,7 @@ use crate::agents::row::{Columns, Texts};
 use sqlx::postgres::{PgArguments, PgPool, PgRow};
 use sqlx::query::Query;
 use sqlx::{Error, Postgres, Row, query, query_as};
-use tool_core::agents::{AgentStoreError, Expected, RecordWrite, UnreadableRow};
+use tool_core::agents::{AgentStoreError, Precondition, RecordWrite, UnreadableRow};
 
 /// How often a change is tried that the server undid.
 const TRIES: u32 = 5;
@@ -93,7 +93,7 @@ impl PostgresStore {
 }
 
 fn change<'q>(write: &'q RecordWrite, texts: &'q Texts) -> Asked<'q> {
-    let sql = if write.expected == Expected::Absent { sql::INSERT } else { sql::UPDATE };
+    let sql = if write.expected == Precondition::Absent { sql::INSERT } else { sql::UPDATE };
     columns::bound(query(sql), write, texts)
 }
 

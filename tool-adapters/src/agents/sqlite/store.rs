@@ -11,7 +11,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqliteRo
 use sqlx::{ConnectOptions, Row, query};
 use std::path::Path;
 use std::sync::Arc;
-use tool_core::agents::{AgentStoreError, Expected, RecordWrite, UnreadableRow};
+use tool_core::agents::{AgentStoreError, Precondition, RecordWrite, UnreadableRow};
 
 /// Connections that read. SQLite has one that writes at a time, so there is one.
 const READERS: usize = 4;
@@ -96,7 +96,7 @@ impl SqliteStore {
 }
 
 fn change<'q>(write: &'q RecordWrite, texts: &'q Texts) -> Asked<'q> {
-    let sql = if write.expected == Expected::Absent { sql::INSERT } else { sql::UPDATE };
+    let sql = if write.expected == Precondition::Absent { sql::INSERT } else { sql::UPDATE };
     columns::bound(query(sql), write, texts)
 }
 

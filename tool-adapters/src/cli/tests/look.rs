@@ -78,7 +78,7 @@ async fn the_manifest_tells_what_each_provider_is_told() {
 // R-F2
 #[tokio::test]
 async fn provider_schemas_are_no_part_of_the_version() {
-    let alone = tool_core::manifest::Manifest::build(&tools()).expect("sound").version;
+    let alone = tool_core::describe::Manifest::build(&tools()).expect("sound").version;
     assert_eq!(piped(&["manifest"]).await.json()["version"], alone);
 }
 

@@ -6,7 +6,8 @@ use crate::dialect::strict::tests::checker::problems;
 use crate::{Declarations, DeclareOptions, Provider};
 use serde_json::{Map, Value, json};
 use std::path::Path;
-use tool_core::{Category, Flags, FunctionTool};
+use tool_core::tool::ToolAnnotations;
+use tool_core::{Category, FunctionTool};
 
 fn tools() -> Vec<FunctionTool> {
     let event = json!({"type": "object", "additionalProperties": false, "required": ["title", "start_time"], "properties": {
@@ -27,7 +28,7 @@ fn tools() -> Vec<FunctionTool> {
     let tree = json!({"type": "object", "properties": {"tree": {"$ref": "#/$defs/Tree"}}, "required": ["tree"], "$defs": {
         "Tree": {"type": "object", "properties": {"name": {"type": "string"}, "children": {"type": "array", "items": {"$ref": "#/$defs/Tree"}}}, "required": ["name"]}}});
     let labels = json!({"type": "object", "properties": {"labels": {"type": "object", "additionalProperties": {"type": "string"}}, "anything": true}});
-    let deletes = Flags { destructive: true, open_world: true, ..Flags::default() };
+    let deletes = ToolAnnotations { destructive: true, open_world: true, ..ToolAnnotations::default() };
     vec![
         raw("create_event", "Create an event in the calendar.", event)
             .title("Create an event")

@@ -4,7 +4,8 @@ use super::support::{declared, echo, hosted, json_of};
 use crate::{DeclareOptions, Provider};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tool_core::{ProviderId, ProviderTool};
+use tool_core::ProviderTool;
+use tool_core::tool::ProviderId;
 
 const MIXES: DeclareOptions = DeclareOptions { strict: false, only_single_type: false, model_mixes: true };
 const ONE_KIND: DeclareOptions = DeclareOptions { strict: false, only_single_type: true, model_mixes: true };

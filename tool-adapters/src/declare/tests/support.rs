@@ -3,7 +3,8 @@
 use crate::{Declarations, DeclareOptions, Provider, declare_tools};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tool_core::{FunctionTool, ProviderId, ProviderTool, RawTool, RunContext, ToolDefinition, ToolError};
+use tool_core::tool::ProviderId;
+use tool_core::{FunctionTool, ProviderTool, RawTool, RunContext, ToolDefinition, ToolError};
 
 async fn nothing(_: Value, _: &RunContext) -> Result<Value, ToolError> {
     Ok(Value::Null)

@@ -21,7 +21,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tool_core::{FunctionTool, LifecycleFuture, Tool, Toolset};
+use tool_core::tool::LifecycleFuture;
+use tool_core::{FunctionTool, Tool, Toolset};
 
 /// Says how a server is reached and how its tools are taken; [`connect`](Self::connect) does it.
 ///
@@ -135,7 +136,8 @@ impl Import {
     ///
     /// ```
     /// use tool_adapters::mcp::Import;
-    /// use tool_core::{Category, Confirm};
+    /// use tool_core::Category;
+    /// use tool_core::tool::Confirm;
     ///
     /// let import = Import::url("http://127.0.0.1:8931/mcp").each(|tool| match tool.definition().category() {
     ///     Category::Retrieval => tool,

@@ -6,7 +6,8 @@ use rmcp::model::{CallToolRequestParams, CallToolResponse, Tool, ToolAnnotations
 use rmcp::service::ServiceError;
 use serde_json::Value;
 use std::sync::Arc;
-use tool_core::{Category, Flags, FunctionTool, RawTool, RunContext, ToolContext, ToolError, ToolOutput};
+use tool_core::tool;
+use tool_core::{Category, FunctionTool, RawTool, RunContext, ToolContext, ToolError, ToolOutput};
 
 /// What a call needs.
 struct Called {
@@ -52,11 +53,11 @@ pub(super) fn made(remote: &Arc<Remote>, declared: &Tool, prefix: Option<&str>) 
 /// What the server says of its tool, with the protocol's own defaults: the worst.
 fn described(tool: &FunctionTool, said: &ToolAnnotations) -> FunctionTool {
     let reads = said.read_only_hint == Some(true);
-    let flags = Flags {
+    let flags = tool::ToolAnnotations {
         idempotent: said.is_idempotent(),
         destructive: !reads && said.is_destructive(),
         open_world: said.open_world_hint != Some(false),
-        ..Flags::default()
+        ..tool::ToolAnnotations::default()
     };
     tool.category(if reads { Category::Retrieval } else { Category::Action }).flags(flags)
 }

@@ -3,7 +3,8 @@
 use crate::declare::output;
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
 use serde_json::Value;
-use tool_core::{Content, Form, ResultForm, ToolResponse};
+use tool_core::call::{OutputKind, ResultForm};
+use tool_core::{Content, ToolResponse};
 
 /// `promised`: the schema of the tool's results, where it has one.
 pub(super) fn of(response: &ToolResponse, promised: Option<&Value>) -> CallToolResult {
@@ -16,7 +17,7 @@ pub(super) fn of(response: &ToolResponse, promised: Option<&Value>) -> CallToolR
         None if result.text.is_empty() => Vec::new(),
         None => vec![ContentBlock::text(result.text)],
     };
-    let Some(schema) = promised.filter(|_| response.form() == Form::Data) else {
+    let Some(schema) = promised.filter(|_| response.form() == OutputKind::Data) else {
         return CallToolResult::success(content);
     };
     match whole(response) {

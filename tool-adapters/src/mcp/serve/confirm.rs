@@ -17,7 +17,8 @@ use rmcp::{ErrorData, RoleServer};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 use tokio::time::Instant;
-use tool_core::{Confirmation, Session, ToolResponse};
+use tool_core::call::Confirmation;
+use tool_core::{Session, ToolResponse};
 
 /// The name under which the question is asked.
 const QUESTION: &str = "confirm";

@@ -30,7 +30,7 @@ use confirm::Waiting;
 use settings::{Settings, Shared};
 use std::sync::Arc;
 use std::time::Duration;
-use tool_core::runtime::Open;
+use tool_core::session::SessionBuilder;
 use tool_core::{Category, Policy, RegistryErrors, Runtime, ToolContext};
 
 /// Serves the tools of a runtime over the Model Context Protocol. Cheap to clone.
@@ -78,7 +78,7 @@ impl Server {
     /// and the caps on sessions and calls at once stay.
     pub fn policy() -> Policy {
         let policy = Policy::text().category_budget(Category::Retrieval, None);
-        policy.repeated_calls(None).empty_results(None)
+        policy.repeated_calls(None).max_empty_results(None)
     }
 
     fn with(mut self, change: impl FnOnce(&mut Settings)) -> Self {
@@ -170,7 +170,7 @@ impl Server {
     ///     server.session(move |open, _| open.user_data_shared(pool.clone()))
     /// }
     /// ```
-    pub fn session(self, open: impl Fn(Open, &Client) -> Open + Send + Sync + 'static) -> Self {
+    pub fn session(self, open: impl Fn(SessionBuilder, &Client) -> SessionBuilder + Send + Sync + 'static) -> Self {
         self.with(|settings| settings.open = Some(Arc::new(open)))
     }
 

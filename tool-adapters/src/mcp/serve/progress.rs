@@ -4,7 +4,8 @@ use rmcp::RoleServer;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::Peer;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
-use tool_core::{ToolCall, Update};
+use tool_core::ToolCall;
+use tool_core::call::ProgressUpdate;
 
 /// The updates that may wait to be sent; a tool that says more meanwhile is not held up, and the rest is left out.
 const WAITING: usize = 256;
@@ -13,14 +14,14 @@ const WAITING: usize = 256;
 pub(super) struct Teller {
     token: Option<ProgressToken>,
     peer: Peer<RoleServer>,
-    updates: Receiver<Update>,
+    updates: Receiver<ProgressUpdate>,
     last: f64,
 }
 
 impl Teller {
     /// Has the call speak to it.
     pub(super) fn of(call: ToolCall, token: Option<ProgressToken>, peer: Peer<RoleServer>) -> (ToolCall, Self) {
-        let (said, updates): (Sender<Update>, _) = channel(WAITING);
+        let (said, updates): (Sender<ProgressUpdate>, _) = channel(WAITING);
         let call = match token {
             Some(_) => call.on_update(move |update| _ = said.try_send(update.clone())),
             None => call,
@@ -43,7 +44,7 @@ impl Teller {
         }
     }
 
-    async fn tell(&mut self, update: Update) {
+    async fn tell(&mut self, update: ProgressUpdate) {
         let Some(token) = &self.token else { return };
         // In hundredths. The protocol wants each greater than the last, also where a tool does not count.
         let reached = update.fraction.map_or(f64::MIN, |fraction| fraction * 100.0);

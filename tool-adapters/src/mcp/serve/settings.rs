@@ -7,7 +7,7 @@ use rmcp::model::ProtocolVersion;
 use rmcp::service::RequestContext;
 use std::sync::Arc;
 use std::time::Duration;
-use tool_core::runtime::Open;
+use tool_core::session::SessionBuilder;
 use tool_core::{CancellationToken, Runtime};
 
 /// Who opens a session.
@@ -23,7 +23,7 @@ pub struct Client {
 }
 
 pub(super) type Principal = dyn Fn(&Parts) -> Option<String> + Send + Sync;
-pub(super) type Opener = dyn Fn(Open, &Client) -> Open + Send + Sync;
+pub(super) type Opener = dyn Fn(SessionBuilder, &Client) -> SessionBuilder + Send + Sync;
 
 #[derive(Clone)]
 pub(super) struct Settings {

@@ -9,7 +9,7 @@ use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tool_core::trace::{self, Collector, ModelUse, Usage};
+use tool_core::trace::{self, Collector, ModelUsage, TokenUsage};
 use tool_core::{RunContext, ToolContext, ToolError, tool};
 
 /// Looks something up.
@@ -79,8 +79,8 @@ async fn durations_and_tokens_are_counted_by_tool_and_by_model() {
     let tools = ToolContext::builder().with(look_up).build().expect("tools");
     let ctx = RunContext::detached();
     let ask = || {
-        let usage = Usage { input: 100, output: 7, ..Usage::default() };
-        trace::llm("gpt-5", async move { trace::record(ModelUse::new("gpt-5-1", usage).provider("openai")) })
+        let usage = TokenUsage { input: 100, output: 7, ..TokenUsage::default() };
+        trace::llm("gpt-5", async move { trace::record(ModelUsage::new("gpt-5-1", usage).provider("openai")) })
     };
     let work = trace::agent("planner", async {
         tokio::join!(ask(), ask());

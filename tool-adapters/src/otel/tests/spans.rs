@@ -4,7 +4,7 @@ use super::{Kept, named, text, value};
 use crate::otel::Otel;
 use opentelemetry::Value;
 use opentelemetry::trace::{SpanId, SpanKind, Status};
-use tool_core::trace::{self, Collector, Cost, DistributedContext, ModelUse, Usage};
+use tool_core::trace::{self, Collector, Cost, DistributedContext, ModelUsage, TokenUsage};
 use tool_core::{RunContext, ToolCall, ToolContext, ToolError, tool};
 
 /// Looks something up.
@@ -14,7 +14,7 @@ async fn look_up(what: String) -> Result<String, ToolError> {
         return Err(ToolError::permanent("nothing\nto look up"));
     }
     trace::http("GET example.com", async { trace::attribute("http.response.status_code", 200) }).await;
-    trace::spend("index", Cost::micros(30));
+    trace::record_cost("index", Cost::micros(30));
     Ok(what)
 }
 
@@ -56,9 +56,9 @@ async fn names_kinds_and_attributes_are_those_of_the_conventions() {
     let ctx = RunContext::detached();
     let tools = tools();
     let work = trace::agent("planner", async {
-        let used = ModelUse::new(
+        let used = ModelUsage::new(
             "gpt-5-mini-2025-08-07",
-            Usage { input: 900, cached: 800, output: 40, reasoning: 25, cache_written: 0 },
+            TokenUsage { input: 900, cached: 800, output: 40, reasoning: 25, cache_written: 0 },
         );
         trace::llm("gpt-5-mini", async {
             trace::record(used.provider("openai").response_id("r1").tool_call("c1", "look_up"));

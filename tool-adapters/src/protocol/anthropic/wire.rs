@@ -93,11 +93,11 @@ impl Counts {
         self.output_tokens_details.0 = later.output_tokens_details.0.or(self.output_tokens_details.0);
     }
 
-    pub(super) fn usage(&self) -> tool_core::runtime::Usage {
+    pub(super) fn usage(&self) -> tool_core::trace::TokenUsage {
         let count = |count: Option<Count>| count.unwrap_or_default().0;
         let cached = count(self.cache_read_input_tokens);
         let written = count(self.cache_creation_input_tokens);
-        tool_core::runtime::Usage {
+        tool_core::trace::TokenUsage {
             input: count(self.input_tokens).saturating_add(cached).saturating_add(written),
             cached,
             output: count(self.output_tokens),

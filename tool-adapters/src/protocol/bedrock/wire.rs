@@ -189,9 +189,9 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    pub(super) fn usage(self) -> tool_core::runtime::Usage {
+    pub(super) fn usage(self) -> tool_core::trace::TokenUsage {
         let (cached, written) = (self.cache_read_input_tokens.0, self.cache_write_input_tokens.0);
-        tool_core::runtime::Usage {
+        tool_core::trace::TokenUsage {
             input: self.input_tokens.0.saturating_add(cached).saturating_add(written),
             cached,
             output: self.output_tokens.0,

@@ -7,8 +7,10 @@ use crate::protocol::{Request, body, ids, results};
 use crate::provider::Provider;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
-use tool_core::runtime::ToolChoice;
-use tool_core::{Content, ModelResult, ProviderId};
+use tool_core::Content;
+use tool_core::call::ModelResult;
+use tool_core::session::ToolChoice;
+use tool_core::tool::ProviderId;
 
 struct Blocks;
 

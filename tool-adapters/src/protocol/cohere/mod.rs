@@ -10,8 +10,9 @@ use super::codec::{Answer, Codec, Framed, Out};
 use super::{Request, results};
 use crate::Provider;
 use serde_json::{Map, Value, json};
-use tool_core::runtime::{Message, Native};
-use tool_core::{Content, ModelResult, ToolCall};
+use tool_core::call::ModelResult;
+use tool_core::session::{Message, RawTurn};
+use tool_core::{Content, ToolCall};
 
 /// The protocol.
 pub(super) type Cohere = Framed<CohereCodec>;
@@ -63,7 +64,7 @@ fn told(message: &Message, request: &Request<'_>) -> Option<Value> {
 
 /// What the model said. Its plan goes back with it; its citations do not, as they point into a text that may have been
 /// changed.
-fn assistant(text: Option<&str>, calls: &[ToolCall], native: Option<&Native>, request: &Request<'_>) -> Option<Value> {
+fn assistant(text: Option<&str>, calls: &[ToolCall], native: Option<&RawTurn>, request: &Request<'_>) -> Option<Value> {
     let mut message = json!({"role": "assistant"});
     if let Some(text) = text {
         message["content"] = text.into();

@@ -219,15 +219,15 @@ impl Tokens {
 
 impl Usage {
     /// What is billed, where that is said: the tokens of the provider's own instructions are not.
-    fn usage(&self) -> tool_core::runtime::Usage {
+    fn usage(&self) -> tool_core::trace::TokenUsage {
         let counts = self.billed_units.as_ref().filter(|billed| !billed.is_nothing()).or(self.tokens.as_ref());
         let counts = counts.copied().unwrap_or_default();
-        tool_core::runtime::Usage {
+        tool_core::trace::TokenUsage {
             input: counts.input_tokens.0,
             // Of those that are not billed some may be cached too.
             cached: self.cached_tokens.0.min(counts.input_tokens.0),
             output: counts.output_tokens.0,
-            ..tool_core::runtime::Usage::default()
+            ..tool_core::trace::TokenUsage::default()
         }
     }
 }

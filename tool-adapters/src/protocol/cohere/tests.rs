@@ -4,7 +4,7 @@ use crate::Provider::Cohere;
 use crate::protocol::testing::{asked, encoded, events, history, nothing, read, summary};
 use expect_test::expect;
 use serde_json::json;
-use tool_core::runtime::{Native, ToolChoice};
+use tool_core::session::{RawTurn, ToolChoice};
 
 fn named(events: &[&str]) -> String {
     let event = |event: &&str| {
@@ -118,7 +118,7 @@ fn results_are_encoded() {
 #[test]
 fn a_request_says_what_was_said_and_planned() {
     let native =
-        Native { provider: Cohere.id(), items: vec![json!({"citations": []}), json!({"tool_plan": "I will."})] };
+        RawTurn { provider: Cohere.id(), items: vec![json!({"citations": []}), json!({"tool_plan": "I will."})] };
     expect![[r##"
         model: "some-model"
         messages: [

@@ -3,7 +3,8 @@
 use crate::protocol::results;
 use crate::protocol::turns::exact;
 use serde_json::{Map, Value, json};
-use tool_core::{Content, ModelResult};
+use tool_core::Content;
+use tool_core::call::ModelResult;
 
 /// The largest whole number that Gemini keeps: its objects hold doubles.
 const MOST: u64 = 1 << 53;

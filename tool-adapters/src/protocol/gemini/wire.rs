@@ -111,14 +111,14 @@ pub(in crate::protocol) struct Counts {
 }
 
 impl Counts {
-    pub(in crate::protocol) fn usage(self) -> tool_core::runtime::Usage {
+    pub(in crate::protocol) fn usage(self) -> tool_core::trace::TokenUsage {
         let said = self.candidates_token_count.0.max(self.response_token_count.0);
-        tool_core::runtime::Usage {
+        tool_core::trace::TokenUsage {
             input: self.prompt_token_count.0.saturating_add(self.tool_use_prompt_token_count.0),
             cached: self.cached_content_token_count.0,
             output: said.saturating_add(self.thoughts_token_count.0),
             reasoning: self.thoughts_token_count.0,
-            ..tool_core::runtime::Usage::default()
+            ..tool_core::trace::TokenUsage::default()
         }
     }
 }

@@ -8,8 +8,9 @@ use crate::protocol::{Request, body};
 use crate::provider::Provider;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
-use tool_core::runtime::ToolChoice;
-use tool_core::{ModelResult, ProviderId};
+use tool_core::call::ModelResult;
+use tool_core::session::ToolChoice;
+use tool_core::tool::ProviderId;
 
 /// What stands in the place of the signature of a call that no model of this provider made: newer ones refuse the
 /// first call of a step without.

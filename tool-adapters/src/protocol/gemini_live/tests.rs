@@ -5,7 +5,7 @@ use crate::protocol::fixtures::*;
 use crate::protocol::{Event, ProtocolError, protocol};
 use expect_test::expect;
 use serde_json::{Value, json};
-use tool_core::runtime::ToolChoice;
+use tool_core::session::ToolChoice;
 
 /// A session: speech, a call, one that is withdrawn, an interruption.
 fn session() -> Vec<Value> {

@@ -20,7 +20,8 @@ use super::{Protocol, Request, body};
 use crate::Provider;
 use known::Known;
 use serde_json::{Map, Value, json};
-use tool_core::{ErrorKind, ResultForm, ToolResponse};
+use tool_core::call::ResultForm;
+use tool_core::{ErrorKind, ToolResponse};
 
 /// JSON-RPC's "invalid params", with which MCP says that there is no such tool.
 const UNKNOWN_TOOL: i32 = -32602;

@@ -5,8 +5,8 @@ use crate::protocol::fixtures::*;
 use crate::protocol::{Event, ProtocolError, protocol};
 use expect_test::expect;
 use serde_json::{Value, json};
-use tool_core::ResultForm;
-use tool_core::runtime::ToolChoice;
+use tool_core::call::ResultForm;
+use tool_core::session::ToolChoice;
 
 fn request_of(id: &Value, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})

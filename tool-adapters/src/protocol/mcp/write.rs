@@ -2,7 +2,8 @@
 
 use crate::protocol::results;
 use serde_json::{Map, Value, json};
-use tool_core::{Content, ModelResult};
+use tool_core::Content;
+use tool_core::call::ModelResult;
 
 /// The result of `tools/call`. Data that is an object is told as structured content too.
 pub(super) fn result(result: &ModelResult) -> Value {

@@ -10,8 +10,8 @@ use super::turns::GO_ON;
 use super::{Request, ids, results};
 use crate::Provider;
 use serde_json::{Map, Value, json};
-use tool_core::ModelResult;
-use tool_core::runtime::Message;
+use tool_core::call::ModelResult;
+use tool_core::session::Message;
 
 /// The protocol.
 pub(super) type Mistral = Framed<MistralCodec>;

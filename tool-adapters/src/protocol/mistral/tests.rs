@@ -3,7 +3,7 @@
 use crate::Provider::Mistral;
 use crate::protocol::testing::{asked, encoded, history, nothing, read, sse};
 use expect_test::expect;
-use tool_core::runtime::{Message, ToolChoice};
+use tool_core::session::{Message, ToolChoice};
 
 #[test]
 fn a_stream_with_thoughts_and_calls_is_read() {

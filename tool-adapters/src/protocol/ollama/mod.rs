@@ -16,8 +16,10 @@ use super::{Request, results};
 use crate::Provider;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use tool_core::runtime::{Message, ToolChoice, Usage};
-use tool_core::{Content, ModelResult};
+use tool_core::Content;
+use tool_core::call::ModelResult;
+use tool_core::session::{Message, ToolChoice};
+use tool_core::trace::TokenUsage;
 
 /// The protocol.
 pub(super) type Ollama = Framed<OllamaCodec>;
@@ -84,7 +86,7 @@ impl Codec for OllamaCodec {
         }
         if line.is_last() {
             let (input, output) = (line.prompt_eval_count.0, line.eval_count.0);
-            out.push(Event::Usage(Usage { input, output, ..Usage::default() }));
+            out.push(Event::Usage(TokenUsage { input, output, ..TokenUsage::default() }));
             let finish = match line.done_reason.or_empty() {
                 "stop" | "" if self.count > 0 => Finish::ToolCalls,
                 "stop" | "" => Finish::Stop,

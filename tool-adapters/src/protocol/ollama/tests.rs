@@ -5,7 +5,7 @@ use crate::protocol::event::{Event, ProtocolError};
 use crate::protocol::testing::{asked, encoded, events, history, nothing, read};
 use expect_test::expect;
 use serde_json::json;
-use tool_core::runtime::ToolChoice;
+use tool_core::session::ToolChoice;
 
 #[test]
 fn lines_with_thoughts_and_calls_are_read() {

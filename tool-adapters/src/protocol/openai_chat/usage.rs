@@ -38,7 +38,7 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    pub(super) fn usage(&self) -> tool_core::runtime::Usage {
+    pub(super) fn usage(&self) -> tool_core::trace::TokenUsage {
         let none = Tokens::default();
         let read = self.prompt_tokens_details.as_ref().unwrap_or(&none);
         let written = self.completion_tokens_details.as_ref().unwrap_or(&none);
@@ -50,7 +50,7 @@ impl Usage {
             self.cache_read_input_tokens,
         ];
         let reasoning = written.reasoning_tokens.0.max(self.reasoning_tokens.0);
-        tool_core::runtime::Usage {
+        tool_core::trace::TokenUsage {
             input: self.prompt_tokens.0,
             cached: cached.map(|count| count.0).into_iter().max().unwrap_or(0),
             cache_written: read.cache_write_tokens.0.max(self.cache_creation_input_tokens.0),

@@ -4,8 +4,9 @@ use crate::protocol::body::{add_tools, finished, function_call, system};
 use crate::protocol::codec::Answer;
 use crate::protocol::{Request, ids, results};
 use serde_json::{Map, Value, json};
-use tool_core::runtime::Message;
-use tool_core::{ModelResult, ToolCall};
+use tool_core::ToolCall;
+use tool_core::call::ModelResult;
+use tool_core::session::Message;
 
 /// The messages that answer calls.
 pub(super) fn encode(answers: &[Answer<'_>]) -> Value {

@@ -10,7 +10,7 @@ use super::codec::{Answer, Codec, Framed, Out};
 use super::{Request, ids, results};
 use crate::Provider;
 use serde_json::{Map, Value, json};
-use tool_core::runtime::ToolChoice;
+use tool_core::session::ToolChoice;
 
 /// The protocol.
 pub(super) type OpenAiRealtime = Framed<Realtime>;

@@ -5,7 +5,7 @@ use crate::protocol::protocol;
 use crate::protocol::testing::{asked, calls, encoded, events, nothing, read, responses, summary};
 use expect_test::expect;
 use serde_json::json;
-use tool_core::runtime::ToolChoice;
+use tool_core::session::ToolChoice;
 
 const ADDED: &str = r#"{"type":"response.output_item.added","event_id":"e3","response_id":"r1","output_index":0,"item":{"id":"item_1","object":"realtime.item","type":"function_call","status":"in_progress","name":"add","call_id":"call_a","arguments":""}}"#;
 const FIRST: &str = r#"{"type":"response.function_call_arguments.delta","event_id":"e4","response_id":"r1","item_id":"item_1","output_index":0,"call_id":"call_a","delta":"{\"a\":"}"#;

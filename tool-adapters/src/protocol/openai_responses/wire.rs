@@ -137,9 +137,9 @@ pub(in crate::protocol) struct Tokens {
 }
 
 impl Usage {
-    pub(in crate::protocol) fn usage(&self) -> tool_core::runtime::Usage {
+    pub(in crate::protocol) fn usage(&self) -> tool_core::trace::TokenUsage {
         let of_input = |count: fn(&Tokens) -> Count| self.input_tokens_details.as_ref().map_or(0, |it| count(it).0);
-        tool_core::runtime::Usage {
+        tool_core::trace::TokenUsage {
             input: self.input_tokens.0,
             cached: of_input(|details| details.cached_tokens),
             output: self.output_tokens.0,

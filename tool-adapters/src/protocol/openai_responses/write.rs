@@ -8,8 +8,9 @@ use crate::protocol::codec::Answer;
 use crate::protocol::{Request, ids, results};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
-use tool_core::runtime::{Message, Native};
-use tool_core::{Content, ModelResult, ToolCall};
+use tool_core::call::ModelResult;
+use tool_core::session::{Message, RawTurn};
+use tool_core::{Content, ToolCall};
 
 /// The items that answer calls.
 pub(super) fn encode(answers: &[Answer<'_>]) -> Value {
@@ -66,7 +67,7 @@ type Echo = (Vec<Value>, Vec<(String, &'static str)>);
 
 /// The items as they came, with the arguments of the history, and the ids of their calls; `None` where they are not
 /// the history's calls one for one.
-fn echo(native: &Native, calls: &[ToolCall], request: &Request<'_>) -> Option<Echo> {
+fn echo(native: &RawTurn, calls: &[ToolCall], request: &Request<'_>) -> Option<Echo> {
     let (mut items, mut ids) = (native.items.clone(), Vec::new());
     let mut left = calls.iter();
     for item in &mut items {

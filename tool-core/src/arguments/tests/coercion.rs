@@ -1,9 +1,8 @@
 //! The coercions of DESIGN section 5, and nothing else.
-
 #![expect(clippy::needless_pass_by_value, reason = "literals read better without a `&`")]
 
-use super::super::{Coercions, coerce};
-use super::coerced;
+use crate::arguments::coerce::{Coercions, coerce};
+use crate::arguments::tests::coerced;
 use serde_json::{Value, json};
 
 fn one(schema: Value) -> Value {

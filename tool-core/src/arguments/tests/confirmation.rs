@@ -1,11 +1,13 @@
 //! `on_duplicate = "confirm"`: one parameter more, which the tool never sees. L17
-
 #![allow(clippy::unused_self, clippy::needless_pass_by_value, reason = "tools as their authors write them")]
 
-use super::super::{Caps, Coercions, prepare};
-use crate::{RunContext, ToolContext, toolset};
+use crate::arguments::coerce::Coercions;
+use crate::arguments::prepare::{Caps, prepare};
+use crate::call::context::RunContext;
+use crate::registry::ToolContext;
 use serde_json::json;
 use std::collections::BTreeMap;
+use tool_macros::toolset;
 
 struct Shop;
 

@@ -1,7 +1,10 @@
 //! What holds of coercion for any schema and any value.
 
-use super::super::{Caps, Coercions, Validator, coerce, prepare, validate};
-use crate::schema::minimal_example;
+use crate::arguments::coerce::{Coercions, coerce};
+use crate::arguments::prepare::{Caps, prepare};
+use crate::arguments::validate::validate;
+use crate::schema::example::minimal_example;
+use crate::schema::validator::Validator;
 use proptest::prelude::*;
 use proptest::strategy::Union;
 use serde_json::{Map, Value, json};

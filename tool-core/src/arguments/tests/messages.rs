@@ -1,9 +1,8 @@
 //! What a model reads about its mistakes.
-
 #![expect(clippy::needless_pass_by_value, reason = "literals read better without a `&`")]
 
-use super::super::{Problem, report};
-use super::{event, problems};
+use crate::arguments::problem::{Problem, report};
+use crate::arguments::tests::{event, problems};
 use serde_json::json;
 
 const START: &str = "2026-01-31T09:00:00Z";

@@ -1,13 +1,20 @@
 //! What arguments are put right, and what is said of the rest.
 
-mod coercion;
-mod confirmation;
-mod laws;
-mod messages;
-mod preparation;
-mod spelling;
+pub(crate) mod coercion;
+pub(crate) mod confirmation;
+pub(crate) mod laws;
+pub(crate) mod messages;
+pub(crate) mod preparation;
+pub(crate) mod spelling;
 
-use super::{Caps, Coercions, Prepared, Problem, Validator, coerce, prepare, validate};
+#[cfg(test)]
+mod equality;
+
+use crate::arguments::coerce::{Coercions, coerce};
+use crate::arguments::prepare::{Caps, Prepared, prepare};
+use crate::arguments::problem::Problem;
+use crate::arguments::validate::validate;
+use crate::schema::validator::Validator;
 use serde_json::{Value, json};
 
 /// The value after coercion, and what was done.

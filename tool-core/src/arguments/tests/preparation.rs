@@ -1,7 +1,9 @@
 //! From the text that a model sent to arguments that a tool takes.
 
-use super::super::{Caps, Coercions, Validator, prepare};
-use super::{event, prepared};
+use crate::arguments::coerce::Coercions;
+use crate::arguments::prepare::{Caps, prepare};
+use crate::arguments::tests::{event, prepared};
+use crate::schema::validator::Validator;
 use serde_json::json;
 
 fn told(text: &str) -> Vec<String> {

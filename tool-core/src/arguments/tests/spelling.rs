@@ -1,6 +1,6 @@
 //! Which name was probably meant.
 
-use super::super::nearest;
+use crate::arguments::problem::nearest;
 
 const KNOWN: [&str; 4] = ["title", "start_time", "duration_minutes", "end"];
 

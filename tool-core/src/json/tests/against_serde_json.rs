@@ -1,15 +1,13 @@
 //! The differential property: both decoders agree, but for the rules that make this one strict.
 
-use std::collections::HashMap;
-use std::fmt::Debug;
-
+use crate::json::tests::decode;
+use crate::json::value::parse;
 use proptest::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use super::super::parse;
-use super::decode;
+use std::collections::HashMap;
+use std::fmt::Debug;
 
 #[derive(Serialize, Deserialize, Debug)]
 struct Nested {

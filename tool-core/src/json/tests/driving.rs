@@ -1,8 +1,8 @@
 //! The parts that generated argument structs drive without a visitor.
 
+use crate::json::decoder::Decoder;
+use crate::json::error::Error;
 use serde::Deserialize;
-
-use super::super::{Decoder, Error};
 
 /// Reads `{"n": integer, ...}` as generated code does, keeping the text of other values.
 fn drive(text: &str) -> Result<(Option<u32>, Vec<&str>), Error> {

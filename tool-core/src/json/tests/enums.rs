@@ -1,8 +1,7 @@
 //! Enums: text for a unit variant, an object of one entry for any other.
 
+use crate::json::tests::{path_of, refuses, takes};
 use serde::Deserialize;
-
-use super::{path_of, refuses, takes};
 
 #[derive(Deserialize, PartialEq, Debug)]
 enum Shape {

@@ -1,13 +1,11 @@
 //! Keys: never twice, and read by the map's key type.
 
-use std::collections::{BTreeMap, HashMap};
-
+use crate::json::decoder::Decoder;
+use crate::json::tests::{decode, path_of, refuses, takes};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
-
-use super::super::Decoder;
-use super::{decode, path_of, refuses, takes};
+use std::collections::{BTreeMap, HashMap};
 
 #[derive(Deserialize, Debug)]
 #[allow(dead_code)]

@@ -1,19 +1,22 @@
 //! What the decoder takes and what it refuses, rule by rule; then the grammar at large; then against `serde_json`.
 
+pub(crate) mod against_serde_json;
+pub(crate) mod driving;
+pub(crate) mod enums;
+pub(crate) mod keys;
+pub(crate) mod names;
+pub(crate) mod numbers;
+pub(crate) mod shapes;
+pub(crate) mod strings;
+pub(crate) mod suite;
+pub(crate) mod value;
+
+#[cfg(test)]
+mod writer;
+
+use crate::json::decoder::Decoder;
+use crate::json::error::Error;
 use serde::de::DeserializeOwned;
-
-use super::{Decoder, Error};
-
-mod against_serde_json;
-mod driving;
-mod enums;
-mod keys;
-mod names;
-mod numbers;
-mod shapes;
-mod strings;
-mod suite;
-mod value;
 
 /// Decodes the whole text.
 fn decode<T: DeserializeOwned>(text: &str) -> Result<T, Error> {

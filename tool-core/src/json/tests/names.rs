@@ -1,10 +1,9 @@
 //! What a type knows against what its tool publishes.
 
-use std::collections::BTreeMap;
-
+use crate::json::decoder::Decoder;
+use crate::json::keys::Names;
 use serde::Deserialize;
-
-use super::super::{Decoder, Names};
+use std::collections::BTreeMap;
 
 #[derive(Deserialize)]
 #[allow(dead_code)]

@@ -1,8 +1,7 @@
 //! Numbers: exact where the text is an integer, by their value as `f64` elsewhere.
 
+use crate::json::tests::{decode, refuses, takes};
 use serde_json::Value;
-
-use super::{decode, refuses, takes};
 
 #[test]
 fn an_integral_float_is_an_integer() {

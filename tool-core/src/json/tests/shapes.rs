@@ -1,13 +1,12 @@
 //! Each kind of Rust type is read from its one kind of JSON value, to its exact end.
 
-use std::collections::BTreeMap;
-
+use crate::json::decoder::Decoder;
+use crate::json::error::Error;
+use crate::json::tests::{decode, path_of, refuses, takes};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
-
-use super::super::{Decoder, Error};
-use super::{decode, path_of, refuses, takes};
+use std::collections::BTreeMap;
 
 #[derive(Deserialize, PartialEq, Debug)]
 struct Point {

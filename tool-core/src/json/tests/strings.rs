@@ -1,10 +1,9 @@
 //! Strings: borrowed without escapes, and no half characters.
 
+use crate::json::decoder::{Decoder, Key};
+use crate::json::tests::{decode, refuses, takes};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-
-use super::super::{Decoder, Key};
-use super::{decode, refuses, takes};
 
 #[test]
 fn text_without_an_escape_is_borrowed() {

@@ -1,10 +1,10 @@
 //! The grammar at large, in the manner of `JSONTestSuite`: what every reader of a text must take or refuse alike.
 
+use crate::json::decoder::Decoder;
+use crate::json::tests::decode;
+use crate::json::value::parse;
 use serde::de::IgnoredAny;
 use serde_json::Value;
-
-use super::super::{Decoder, parse};
-use super::decode;
 
 const TAKEN: &[&str] = &[
     "{\"a\":1, \"b\" :2,\t\"c\": 3,  \"d\"\n:\n4 , \"e\":5}",

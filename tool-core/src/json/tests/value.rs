@@ -1,8 +1,7 @@
 //! The tolerant parse of the failure path.
 
+use crate::json::value::parse;
 use serde_json::{Value, json};
-
-use super::super::parse;
 
 #[test]
 fn every_repeated_key_is_told_and_the_last_wins() {

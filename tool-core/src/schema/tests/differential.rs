@@ -1,11 +1,11 @@
 //! What is published is what is decoded: wherever a type is said to uphold its schema, the two accept the same texts.
 
-use super::built;
-use super::types::{Closed, Color, Keywords, Level, Named, Paging, Point, Tree, Window};
-use crate::__private::Parameter;
-use crate::arguments::Validator;
-use crate::json::Decoder;
-use crate::schema::minimal_example;
+use crate::json::decoder::Decoder;
+use crate::schema::example::minimal_example;
+use crate::schema::parameter::Parameter;
+use crate::schema::tests::built;
+use crate::schema::tests::types::{Closed, Color, Keywords, Level, Named, Paging, Point, Tree, Window};
+use crate::schema::validator::Validator;
 use proptest::prelude::*;
 use schemars::JsonSchema;
 use serde::Deserialize;

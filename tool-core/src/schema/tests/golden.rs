@@ -1,12 +1,14 @@
 //! Whole schemas, beside this folder in `golden/`. `UPDATE=1 cargo test` writes them anew.
 
-use super::types::{
+use crate::arguments::validate;
+use crate::schema::example::minimal_example;
+use crate::schema::parameter::{Constraint, Number, Parameter, Range};
+use crate::schema::tests::types::{
     Adjacent, Closed, Color, Everything, External, Inline, Keywords, Level, Named, Paging, Point, Shape, Tree,
     Untagged, Validated, Window,
 };
-use super::{build, built};
-use crate::__private::{Constraint, Number, Parameter, Range};
-use crate::schema::{canonical_value, minimal_example, output_generator};
+use crate::schema::tests::{build, built};
+use crate::schema::{canonical_value, output_generator, validator};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -92,7 +94,7 @@ fn the_minimal_example_of_every_schema_is_valid() {
     for (name, parameters) in tools() {
         let schema = built(&parameters).value;
         let example = minimal_example(&schema, &schema);
-        let problems = crate::arguments::validate(&crate::arguments::Validator::new(schema), &example);
+        let problems = validate::validate(&validator::Validator::new(schema), &example);
         assert_eq!(problems, [], "{name}: {example}");
     }
 }

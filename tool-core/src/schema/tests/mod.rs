@@ -1,16 +1,19 @@
 //! What the canonical schema of a tool is.
 
-mod differential;
-mod example;
-mod golden;
-mod nulls;
-mod problems;
-mod proof;
-mod rules;
-mod types;
+pub(crate) mod differential;
+pub(crate) mod example;
+pub(crate) mod golden;
+pub(crate) mod nulls;
+pub(crate) mod problems;
+pub(crate) mod proof;
+pub(crate) mod rules;
+pub(crate) mod types;
 
-use super::{Canonical, ParameterInput, canonical, generator};
-use crate::__private::{DefaultValue, Parameter};
+#[cfg(test)]
+mod canonical_json;
+
+use crate::schema::parameter::{DefaultValue, Parameter};
+use crate::schema::{Canonical, ParameterInput, canonical, generator};
 use serde_json::Value;
 
 /// The schema of a tool with these parameters, as the runtime builds it from the table.
@@ -28,7 +31,7 @@ fn build(parameters: &[Parameter]) -> Result<Canonical, Vec<String>> {
         flatten: parameter.flatten,
     });
     let inputs: Vec<_> = inputs.collect();
-    canonical(inputs, generator.take_definitions(false))
+    canonical(inputs, generator.take_definitions(false), crate::arguments::validate::check_values)
 }
 
 fn default(default: DefaultValue) -> Option<Value> {

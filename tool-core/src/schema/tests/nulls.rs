@@ -1,9 +1,9 @@
 //! What `null` means for a parameter.
 
-use super::types::{Color, Point};
-use super::{built, property};
-use crate::__private::Parameter;
-use crate::schema::Null;
+use crate::schema::nullable::Null;
+use crate::schema::parameter::Parameter;
+use crate::schema::tests::types::{Color, Point};
+use crate::schema::tests::{built, property};
 use serde_json::{Value, json};
 
 fn null(parameter: Parameter) -> Null {

@@ -1,8 +1,8 @@
 //! What a tool cannot be built from.
 
-use super::build;
-use super::types::Paging;
-use crate::__private::{Constraint, Literal, Number, Parameter, Range};
+use crate::schema::parameter::{Constraint, Literal, Number, Parameter, Range};
+use crate::schema::tests::types::Paging;
+use crate::schema::tests::{build, types};
 use serde_json::json;
 
 fn problems(parameters: &[Parameter]) -> Vec<String> {
@@ -55,6 +55,6 @@ fn all_problems_are_told_at_once() {
 #[test]
 fn one_of_must_name_a_value_that_the_type_has() {
     const CHOICE: &[Constraint] = &[Constraint::OneOf(&[Literal::Str("blue")])];
-    let found = problems(&[Parameter::new::<super::types::Inline>("x", "").constraints(CHOICE)]);
+    let found = problems(&[Parameter::new::<types::Inline>("x", "").constraints(CHOICE)]);
     assert_eq!(found, ["parameter `x`: no value of `one_of` is one that its type has"]);
 }

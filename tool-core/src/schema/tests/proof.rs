@@ -1,11 +1,12 @@
 //! Which tools need the validator, because decoding alone would accept more than is published.
 
-use super::built;
-use super::types::{
+use crate::schema::parameter;
+use crate::schema::parameter::{Constraint, Parameter};
+use crate::schema::tests::built;
+use crate::schema::tests::types::{
     Adjacent, Closed, Color, Everything, External, Inline, Level, Named, Paging, Point, Shape, Tree, Untagged,
     Validated, Window,
 };
-use crate::__private::{Constraint, Parameter};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use std::collections::{BTreeSet, HashMap};
@@ -32,11 +33,8 @@ fn types_that_uphold_their_schema_need_none() {
 // An `f32` has been rounded before its limit sees it.
 #[test]
 fn limits_on_what_is_rounded_need_it() {
-    const LIMITS: &[Constraint] = &[Constraint::Range(crate::__private::Range {
-        min: None,
-        max: Some(crate::__private::Number::Int(1)),
-        exclusive: false,
-    })];
+    const LIMITS: &[Constraint] =
+        &[Constraint::Range(parameter::Range { min: None, max: Some(parameter::Number::Int(1)), exclusive: false })];
     fn limited<T: JsonSchema + for<'de> Deserialize<'de>>() -> bool {
         built(&[Parameter::new::<T>("x", "").constraints(LIMITS)]).needs_validator
     }

@@ -1,9 +1,9 @@
 //! One rule of the canonical form each.
 
-use super::types::{Level, Paging, Point, Tree};
-use super::{built, property};
-use crate::__private::{Constraint, Literal, Number, Parameter, Range};
 use crate::schema::canonical_value;
+use crate::schema::parameter::{Constraint, Literal, Number, Parameter, Range};
+use crate::schema::tests::types::{Level, Paging, Point, Tree};
+use crate::schema::tests::{built, property};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 

@@ -1,5 +1,4 @@
 //! Types of all the forms that schemars knows.
-
 #![allow(dead_code, reason = "only their schemas are looked at")]
 
 use schemars::JsonSchema;
@@ -7,15 +6,15 @@ use serde::Deserialize;
 use std::collections::{BTreeSet, HashMap};
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Point {
+pub(crate) struct Point {
     /// To the right
-    pub(super) x: i32,
+    pub(crate) x: i32,
     y: i32,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Closed {
+pub(crate) struct Closed {
     id: u64,
     note: Option<String>,
     #[serde(default)]
@@ -25,7 +24,7 @@ pub(super) struct Closed {
 /// How loud
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Level {
+pub(crate) enum Level {
     /// Hardly heard
     Low,
     /// Over two lines
@@ -36,14 +35,14 @@ pub(super) enum Level {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Color {
+pub(crate) enum Color {
     Red,
     Green,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(inline)]
-pub(super) enum Inline {
+pub(crate) enum Inline {
     /// The first
     A,
     /// The second
@@ -52,13 +51,13 @@ pub(super) enum Inline {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Shape {
+pub(crate) enum Shape {
     Circle { radius: f64 },
     Square { side: f64, color: Option<Color> },
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) enum External {
+pub(crate) enum External {
     Nothing,
     Text(String),
     Place { lat: f32, lon: f32 },
@@ -66,31 +65,31 @@ pub(super) enum External {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(tag = "kind", content = "value")]
-pub(super) enum Adjacent {
+pub(crate) enum Adjacent {
     Number(i64),
     Flag(bool),
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub(super) enum Untagged {
+pub(crate) enum Untagged {
     Count(u8),
     Flag(bool),
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Tree {
+pub(crate) struct Tree {
     value: i64,
     children: Vec<Tree>,
     parent: Option<Box<Tree>>,
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Named(String);
+pub(crate) struct Named(String);
 
 /// A struct whose fields have the names of keywords.
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Keywords {
+pub(crate) struct Keywords {
     title: String,
     r#type: String,
     #[serde(rename = "$ref")]
@@ -102,7 +101,7 @@ pub(super) struct Keywords {
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Validated {
+pub(crate) struct Validated {
     #[schemars(length(min = 1), regex(pattern = "^[a-z]+$"))]
     slug: String,
     #[schemars(range(min = 1, max = 10))]
@@ -110,7 +109,7 @@ pub(super) struct Validated {
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Paging {
+pub(crate) struct Paging {
     /// How many at once
     #[serde(default = "ten")]
     limit: u32,
@@ -122,13 +121,13 @@ fn ten() -> u32 {
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Window {
+pub(crate) struct Window {
     from: String,
     to: String,
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Everything {
+pub(crate) struct Everything {
     bytes: (i8, u8, i16, u16),
     words: (i32, u32, i64, u64, i128, u128, isize, usize),
     floats: [f32; 2],

@@ -1,9 +1,9 @@
 //! What is kept comes back as it was given, to the last digit.
 
-use super::AgentStoreUnderTest;
-use super::driver::Driver;
-use super::lists::ODD;
-use crate::agents::RecordWrite;
+use crate::agents::store::RecordWrite;
+use crate::testing::agents::AgentStoreUnderTest;
+use crate::testing::agents::driver::Driver;
+use crate::testing::agents::lists::ODD;
 use serde_json::{Value, json};
 
 /// Writes the settings as new and as changed ones, and reads them. What is equal as text is equal.

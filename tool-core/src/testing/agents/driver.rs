@@ -2,9 +2,10 @@
 //!
 //! All of it panics where the store fails.
 
-use crate::agents::{
-    AgentRecords, AgentStoreError, AgentToolStore, AgentTools, Expected, RecordWrite, SealedSecrets, SecretsWrite,
-};
+use crate::agents::keys::SealedSecrets;
+use crate::agents::record::{AgentRecords, AgentTools};
+use crate::agents::store::{AgentStoreError, AgentToolStore, Precondition, RecordWrite, SecretsWrite};
+use crate::testing::agents;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ pub struct Driver(pub Arc<dyn AgentToolStore>);
 
 impl Driver {
     /// A handle of the store.
-    pub async fn of(store: &impl super::AgentStoreUnderTest) -> Self {
+    pub async fn of(store: &impl agents::AgentStoreUnderTest) -> Self {
         Self(store.handle().await)
     }
 
@@ -100,6 +101,6 @@ pub fn conflict<T>(found: impl Into<Option<u64>>) -> Result<T, AgentStoreError> 
 
 /// A write that expects another version.
 pub fn expecting(mut write: RecordWrite, version: u64) -> RecordWrite {
-    write.expected = Expected::Version(version);
+    write.expected = Precondition::Version(version);
     write
 }

@@ -1,7 +1,7 @@
 //! One at a time may refresh a token.
 
-use super::AgentStoreUnderTest;
-use super::driver::{Driver, sealed};
+use crate::testing::agents::AgentStoreUnderTest;
+use crate::testing::agents::driver::{Driver, sealed};
 use serde_json::json;
 use std::time::Duration;
 

@@ -1,11 +1,12 @@
 //! Lists are sorted and come in pages, alike on all stores.
 
-use super::AgentStoreUnderTest;
-use super::driver::{Driver, sealed};
-use crate::agents::{AgentSummary, SealedSecrets};
+use crate::agents::keys::SealedSecrets;
+use crate::agents::record::AgentSummary;
+use crate::testing::agents::AgentStoreUnderTest;
+use crate::testing::agents::driver::{Driver, sealed};
 
 /// Letters, marks, what databases have a meaning for, and what a collation sorts otherwise.
-pub(super) const ODD: [&str; 24] = [
+pub(crate) const ODD: [&str; 24] = [
     "A", "a", "B", "b", "a b", "a-b", "a_b", "aB", "%", "_", "'", "\"", "\\", ";--", "ä", "a\u{308}", "é", "ß", "ss",
     "Ω", "中文", "\u{200d}", "\u{ffff}", "😀",
 ];

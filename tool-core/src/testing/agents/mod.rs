@@ -31,8 +31,6 @@
 //! }
 //! # fn main() {}
 //! ```
-
-// Each of the cases panics where the store does something else; that is what they are for.
 #![allow(clippy::missing_panics_doc)]
 
 pub mod contents;
@@ -48,9 +46,11 @@ pub mod writes;
 #[cfg(test)]
 mod tests;
 
-use crate::agents::AgentToolStore;
+use crate::agents::store::AgentToolStore;
 use std::sync::Arc;
 use std::time::Duration;
+
+// Each of the cases panics where the store does something else; that is what they are for.
 
 /// A store to test, which no other test uses: it begins without records.
 pub trait AgentStoreUnderTest: Send + Sync {

@@ -1,8 +1,8 @@
 //! Many at once, and nothing is lost or seen in halves.
 
-use super::AgentStoreUnderTest;
-use super::driver::{Driver, sealed};
-use crate::agents::{AgentStoreError, RecordWrite};
+use crate::agents::store::{AgentStoreError, RecordWrite};
+use crate::testing::agents::AgentStoreUnderTest;
+use crate::testing::agents::driver::{Driver, sealed};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

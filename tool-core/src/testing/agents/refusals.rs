@@ -1,8 +1,10 @@
 //! What no store keeps, so that what one keeps, all do.
 
-use super::AgentStoreUnderTest;
-use super::driver::{Driver, conflict, sealed};
-use crate::agents::{AgentRecords, AgentStoreError, RecordWrite, SealedSecrets, SecretsWrite};
+use crate::agents::keys::SealedSecrets;
+use crate::agents::record::AgentRecords;
+use crate::agents::store::{AgentStoreError, RecordWrite, SecretsWrite};
+use crate::testing::agents::AgentStoreUnderTest;
+use crate::testing::agents::driver::{Driver, conflict, sealed};
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -1,8 +1,9 @@
 //! Secrets are kept as they were sealed, and sealed anew without a new version.
 
-use super::AgentStoreUnderTest;
-use super::driver::{Driver, sealed};
-use crate::agents::{RecordWrite, SealedSecrets, SecretsWrite};
+use crate::agents::keys::SealedSecrets;
+use crate::agents::store::{RecordWrite, SecretsWrite};
+use crate::testing::agents::AgentStoreUnderTest;
+use crate::testing::agents::driver::{Driver, sealed};
 use serde_json::json;
 
 /// Whatever else is written.

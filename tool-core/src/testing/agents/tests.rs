@@ -1,7 +1,8 @@
 //! The store in memory, held to what every store has to do.
 
-use super::AgentStoreUnderTest;
-use crate::agents::{AgentToolStore, MemoryAgentToolStore};
+use crate::agents::memory::MemoryAgentToolStore;
+use crate::agents::store::AgentToolStore;
+use crate::testing::agents::AgentStoreUnderTest;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,8 +1,9 @@
 //! Versions tell what was changed, and never come back.
 
-use super::AgentStoreUnderTest;
-use super::driver::{Driver, conflict, expecting};
-use crate::agents::{AgentRecords, RecordWrite};
+use crate::agents::record::AgentRecords;
+use crate::agents::store::RecordWrite;
+use crate::testing::agents::AgentStoreUnderTest;
+use crate::testing::agents::driver::{Driver, conflict, expecting};
 use serde_json::json;
 use std::collections::BTreeSet;
 

@@ -1,8 +1,9 @@
 //! Records are written, read and removed, and nobody's work is lost.
 
-use super::AgentStoreUnderTest;
-use super::driver::{Driver, conflict, expecting, sealed};
-use crate::agents::{AgentRecords, RecordWrite, SecretsWrite};
+use crate::agents::record::AgentRecords;
+use crate::agents::store::{RecordWrite, SecretsWrite};
+use crate::testing::agents::AgentStoreUnderTest;
+use crate::testing::agents::driver::{Driver, conflict, expecting, sealed};
 use serde_json::json;
 
 fn write() -> RecordWrite {

@@ -1,8 +1,8 @@
 //! Calls that wait for a person. R-C1, R-C2, R-C3
 
-use super::StoreUnderTest;
-use super::driver::{HOUR, open, opening, text, waiting};
-use crate::tool::Mode;
+use crate::call::mode::Mode;
+use crate::testing::store::StoreUnderTest;
+use crate::testing::store::driver::{HOUR, open, opening, text, waiting};
 use tokio::task::JoinSet;
 
 /// Reading it leaves it where it is.

@@ -1,9 +1,10 @@
 //! Budgets: what passes a limit, and what a refusal says. R-B2
 
-use super::StoreUnderTest;
-use super::driver::{Ask, race, settled, text};
-use crate::runtime::{BudgetLimit, Limits, Refusal, Settlement, Verdict};
-use crate::tool::Category;
+use crate::session::policy::Limits;
+use crate::session::store::admission::{BudgetLimit, Refusal, Settlement, Verdict};
+use crate::testing::store::StoreUnderTest;
+use crate::testing::store::driver::{Ask, race, settled, text};
+use crate::tool::options::Category;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::task::JoinSet;

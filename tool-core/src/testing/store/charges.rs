@@ -1,8 +1,8 @@
 //! What a call is charged for, and what is given back.
 
-use super::StoreUnderTest;
-use super::driver::{Ask, settled, text};
-use crate::runtime::{BudgetLimit, Charge, Refusal, Settlement, Verdict};
+use crate::session::store::admission::{BudgetLimit, Charge, Refusal, Settlement, Verdict};
+use crate::testing::store::StoreUnderTest;
+use crate::testing::store::driver::{Ask, settled, text};
 
 /// One call in all, and no third attempt.
 fn tight() -> Ask {

@@ -2,15 +2,17 @@
 //!
 //! All of it panics where the store fails.
 
-use super::StoreUnderTest;
-use crate::compare::Fingerprint;
-use crate::response::Intent;
-use crate::runtime::{
-    Admission, AuditEntry, Charge, Limits, OpenError, Opening, PendingCall, Policy, SessionRecord, SessionStore,
-    Settlement, StateChange, Verdict,
-};
-use crate::timestamp::Timestamp;
-use crate::tool::{Category, Mode};
+use crate::arguments::equality::Fingerprint;
+use crate::call::intent::Intent;
+use crate::call::mode::Mode;
+use crate::schema::timestamp::Timestamp;
+use crate::session::approvals::PendingCall;
+use crate::session::policy::{Limits, Policy};
+use crate::session::state::{AuditEntry, StateChange};
+use crate::session::store::admission::{Admission, Charge, Settlement, Verdict};
+use crate::session::store::{OpenError, OpenRequest, SessionRecord, SessionStore};
+use crate::testing::store::StoreUnderTest;
+use crate::tool::options::Category;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -19,12 +21,12 @@ use tokio::task::JoinSet;
 pub const HOUR: Duration = Duration::from_hours(1);
 
 /// What a session is opened with; the cases change what they are about.
-pub fn opening(id: &str, mode: Mode) -> Opening {
-    Opening { id: id.into(), mode, version: "1.0.00000000".into(), idle: HOUR, max_sessions: 1000, history: 5 }
+pub fn opening(id: &str, mode: Mode) -> OpenRequest {
+    OpenRequest { id: id.into(), mode, version: "1.0.00000000".into(), idle: HOUR, max_sessions: 1000, history: 5 }
 }
 
 /// Opens a session, or joins it.
-pub async fn open(store: &Arc<dyn SessionStore>, opening: &Opening) -> Result<Session, OpenError> {
+pub async fn open(store: &Arc<dyn SessionStore>, opening: &OpenRequest) -> Result<Session, OpenError> {
     store.open(opening).await.map(Session)
 }
 
@@ -192,7 +194,7 @@ impl Ask {
 }
 
 fn open_limits() -> Limits {
-    let open = Policy::text().repeated_calls(None).empty_results(None).category_budget(Category::Retrieval, None);
+    let open = Policy::text().repeated_calls(None).max_empty_results(None).category_budget(Category::Retrieval, None);
     open.limits().clone()
 }
 

@@ -1,9 +1,9 @@
 //! Loops: attempts that repeat, and results that are empty. R-L1, R-L2
 
-use super::StoreUnderTest;
-use super::driver::{Ask, race, settled, text};
-use crate::runtime::{BudgetLimit, Refusal, Settlement, Verdict};
-use crate::tool::Category;
+use crate::session::store::admission::{BudgetLimit, Refusal, Settlement, Verdict};
+use crate::testing::store::StoreUnderTest;
+use crate::testing::store::driver::{Ask, race, settled, text};
+use crate::tool::options::Category;
 
 fn thrice() -> Ask {
     Ask::within(|limits| limits.repeated = Some(3))

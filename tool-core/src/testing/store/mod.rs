@@ -6,7 +6,7 @@
 //! ```
 //! use std::sync::Arc;
 //! use std::time::Duration;
-//! use tool_core::runtime::{MemoryStore, SessionStore};
+//! use tool_core::session::{MemoryStore, SessionStore};
 //! use tool_core::testing::store::StoreUnderTest;
 //!
 //! struct Memory(Arc<MemoryStore>);
@@ -31,8 +31,6 @@
 //! }
 //! # fn main() {}
 //! ```
-
-// Each of the cases panics where the store does something else; that is what they are for.
 #![allow(clippy::missing_panics_doc)]
 
 pub mod approvals;
@@ -48,9 +46,11 @@ pub mod turns;
 #[cfg(test)]
 mod tests;
 
-use crate::runtime::SessionStore;
+use crate::session::store::SessionStore;
 use std::sync::Arc;
 use std::time::Duration;
+
+// Each of the cases panics where the store does something else; that is what they are for.
 
 /// A store to test, which no other test uses: it begins without sessions.
 pub trait StoreUnderTest: Send + Sync {

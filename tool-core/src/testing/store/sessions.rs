@@ -1,15 +1,17 @@
 //! Sessions: joined, ended, and as many as there may be. R-I3
 
-use super::StoreUnderTest;
-use super::driver::{Ask, HOUR, Session, entry, open, opening, session, settled, text, waiting};
-use crate::runtime::{OpenError, Opening, SessionState, SessionStore, Settlement, StateChange, Verdict};
-use crate::tool::Mode;
+use crate::call::mode::Mode;
+use crate::session::state::{SessionState, StateChange};
+use crate::session::store::admission::{Settlement, Verdict};
+use crate::session::store::{OpenError, OpenRequest, SessionStore};
+use crate::testing::store::StoreUnderTest;
+use crate::testing::store::driver::{Ask, HOUR, Session, entry, open, opening, session, settled, text, waiting};
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
 /// At a cap of `max_sessions`.
 async fn capped(store: &Arc<dyn SessionStore>, id: &str, max_sessions: u64) -> Result<Session, OpenError> {
-    open(store, &Opening { max_sessions, ..opening(id, Mode::Text) }).await
+    open(store, &OpenRequest { max_sessions, ..opening(id, Mode::Text) }).await
 }
 
 /// The budget of a session is one, whoever asks.

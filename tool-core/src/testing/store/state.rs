@@ -1,9 +1,10 @@
 //! A session's state and its audit log. R-I1, R-I2
 
-use super::StoreUnderTest;
-use super::driver::{HOUR, entry, session, settled, text, waiting};
-use crate::runtime::{SessionState, Settlement, StateChange};
-use crate::tool::Mode;
+use crate::call::mode::Mode;
+use crate::session::state::{SessionState, StateChange};
+use crate::session::store::admission::Settlement;
+use crate::testing::store::StoreUnderTest;
+use crate::testing::store::driver::{HOUR, entry, session, settled, text, waiting};
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 

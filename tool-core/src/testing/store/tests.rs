@@ -1,7 +1,8 @@
 //! The store in memory, held to what every store has to do.
 
-use super::StoreUnderTest;
-use crate::runtime::{MemoryStore, SessionStore};
+use crate::session::store::SessionStore;
+use crate::session::store::memory::MemoryStore;
+use crate::testing::store::StoreUnderTest;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,17 +1,18 @@
 //! What ends by itself, by the store's time. R-I3, R-C1
 
-use super::StoreUnderTest;
-use super::driver::{Ask, HOUR, Session, open, opening, text, waiting};
-use crate::runtime::{OpenError, Opening, SessionState, SessionStore};
-use crate::tool::Mode;
+use crate::call::mode::Mode;
+use crate::session::state::SessionState;
+use crate::session::store::{OpenError, OpenRequest, SessionStore};
+use crate::testing::store::StoreUnderTest;
+use crate::testing::store::driver::{Ask, HOUR, Session, open, opening, text, waiting};
 use std::sync::Arc;
 
 /// A session that is over after four ticks without use.
-fn brief<T: StoreUnderTest>(_: &T, id: &str) -> Opening {
-    Opening { idle: T::TICK * 4, max_sessions: 2, ..opening(id, Mode::Text) }
+fn brief<T: StoreUnderTest>(_: &T, id: &str) -> OpenRequest {
+    OpenRequest { idle: T::TICK * 4, max_sessions: 2, ..opening(id, Mode::Text) }
 }
 
-async fn opened(handle: &Arc<dyn SessionStore>, opening: &Opening) -> Session {
+async fn opened(handle: &Arc<dyn SessionStore>, opening: &OpenRequest) -> Session {
     open(handle, opening).await.expect("there is room")
 }
 

@@ -1,8 +1,8 @@
 //! Turns: what begins anew with each.
 
-use super::StoreUnderTest;
-use super::driver::{Ask, settled, text};
-use crate::runtime::{Settlement, Verdict};
+use crate::session::store::admission::{Settlement, Verdict};
+use crate::testing::store::StoreUnderTest;
+use crate::testing::store::driver::{Ask, settled, text};
 use std::collections::HashMap;
 use tokio::task::JoinSet;
 

@@ -1,16 +1,14 @@
 //! The report as JSON. Spans are a flat list, each before those inside of it, as a tree of JSON objects thousands deep is
 //! more than most parsers take.
 
-use super::words;
-use super::{NodeState, Report, SpanNode};
-use crate::timestamp::Timestamp;
-use crate::trace::cost::Cost;
+use crate::schema::timestamp::Timestamp;
+use crate::trace::cost::{Cost, TokenUsage};
 use crate::trace::ids::{SpanId, TraceId};
-use crate::trace::kind::SpanKind;
-use crate::trace::record::SpanRecord;
-use crate::trace::spend::Spent;
-use crate::trace::totals::{Sum, Totals};
-use crate::trace::usage::Usage;
+use crate::trace::record::{SpanKind, SpanRecord};
+use crate::trace::report::tree::{NodeState, SpanNode};
+use crate::trace::report::{Report, words};
+use crate::trace::totals::{CostSummary, Totals};
+use crate::trace::usage::CostEntry;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -178,7 +176,7 @@ struct SpentForm<'r> {
     response_id: Option<&'r str>,
     observed: bool,
     cost: Option<CostForm>,
-    usage: Usage,
+    usage: TokenUsage,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<ToolCallForm<'r>>,
 }
@@ -190,7 +188,7 @@ struct ToolCallForm<'r> {
 }
 
 impl<'r> SpentForm<'r> {
-    fn new(spent: &'r Spent) -> Self {
+    fn new(spent: &'r CostEntry) -> Self {
         let used = &spent.used;
         Self {
             model: &used.model,
@@ -225,7 +223,7 @@ struct CostForm {
 #[derive(Serialize)]
 struct SumForm {
     cost: CostForm,
-    usage: Usage,
+    usage: TokenUsage,
     uses: u64,
     unpriced: u64,
 }
@@ -243,11 +241,11 @@ fn cost(cost: Cost) -> CostForm {
     CostForm { dollars: words::dollars(cost), picodollars: cost.picodollars() }
 }
 
-fn sum(sum: Sum) -> SumForm {
+fn sum(sum: CostSummary) -> SumForm {
     SumForm { cost: cost(sum.cost), usage: sum.usage, uses: sum.uses, unpriced: sum.unpriced }
 }
 
-fn named(names: &BTreeMap<String, Sum>) -> BTreeMap<&str, SumForm> {
+fn named(names: &BTreeMap<String, CostSummary>) -> BTreeMap<&str, SumForm> {
     names.iter().map(|(name, of)| (name.as_str(), sum(*of))).collect()
 }
 

@@ -1,27 +1,22 @@
 //! What a collector has: the tree of spans, what it cost, and what was dropped.
 
-mod html;
-mod json;
-mod node;
-mod outline;
-mod text;
-mod tree;
-mod words;
+pub(crate) mod html;
+pub(crate) mod json;
+pub(crate) mod text;
+pub(crate) mod timeline;
+pub(crate) mod tree;
+pub(crate) mod words;
 
-#[cfg(test)]
-mod tests;
-
-pub use node::{NodeState, SpanNode};
-
-use super::collector::Collector;
-use super::current::current;
-use super::ids::SpanId;
-use super::record::{self, SpanRecord};
-use super::scope::Scope;
-use super::totals::Totals;
+use crate::trace::collector::Collector;
+use crate::trace::ids::SpanId;
+use crate::trace::record;
+use crate::trace::record::{SpanKind, SpanRecord};
+use crate::trace::report::tree::{SpanNode, Tree};
+use crate::trace::scope::{Scope, current};
+use crate::trace::totals::Totals;
+use std::fmt::Write;
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
-use tree::Tree;
 
 /// What a collector had when it was asked: spans as a tree, and what they cost.
 ///
@@ -48,13 +43,13 @@ use tree::Tree;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Report {
-    spans: Vec<SpanRecord>,
-    running: Vec<SpanRecord>,
-    dropped: u64,
-    totals: Totals,
+    pub(crate) spans: Vec<SpanRecord>,
+    pub(crate) running: Vec<SpanRecord>,
+    pub(crate) dropped: u64,
+    pub(crate) totals: Totals,
     /// When the clock of the spans stood at 0.
-    epoch: SystemTime,
-    tree: OnceLock<Tree>,
+    pub(crate) epoch: SystemTime,
+    pub(crate) tree: OnceLock<Tree>,
 }
 
 impl Default for Report {
@@ -144,5 +139,58 @@ impl Collector {
             report.running.push(span);
         }
         report
+    }
+}
+
+// ---- The tree on one line.
+
+impl Report {
+    /// The tree on one line, without figures: `agent:planner > llm, tool:A > llm, tool:B > http`. S2
+    ///
+    /// `>` stands before what is inside of a span. A comma stands before the next span inside of the *root*: above,
+    /// `agent:planner` has `llm`, `tool:A` and `tool:B` inside of it. Further down, spans have what is inside of them in
+    /// parentheses where it is more than one: `agent:planner > tool:A > (llm, http), tool:B`. A semicolon stands before
+    /// the next root. Siblings stand in the order in which they started.
+    ///
+    /// Agents, tools and sections have kind and name; what is asked of a model or a server is `llm` or `http` alone. A
+    /// name with anything but letters, digits and `_ - . / :` in it stands in quotes. `dropped`, `open` and `remote`
+    /// stand for spans that the report does not have, as [`NodeState`](super::NodeState) names them.
+    pub fn outline(&self) -> String {
+        let mut line = String::new();
+        // Where the list that each is in ends, and whether it is in parentheses.
+        let mut lists: Vec<(usize, bool)> = Vec::new();
+        for node in self.nodes() {
+            while let Some((_, in_parentheses)) = lists.pop_if(|(end, _)| *end <= node.at()) {
+                line.push_str(if in_parentheses { ")" } else { "" });
+            }
+            match node.parent() {
+                None => line.push_str(if line.is_empty() { "" } else { "; " }),
+                Some(parent) if parent.at() + 1 < node.at() => line.push_str(", "),
+                Some(parent) => {
+                    let several = parent.depth() > 0 && node.end() < parent.end();
+                    line.push_str(if several { " > (" } else { " > " });
+                    lists.push((parent.end(), several));
+                }
+            }
+            push_label(&mut line, node);
+        }
+        line.extend(lists.into_iter().filter(|(_, in_parentheses)| *in_parentheses).map(|_| ')'));
+        line
+    }
+}
+
+fn push_label(line: &mut String, node: SpanNode<'_>) {
+    let Some(span) = node.span() else { return line.push_str(node.state().as_str()) };
+    line.push_str(span.kind().as_str());
+    if matches!(span.kind(), SpanKind::Llm | SpanKind::Http) {
+        return;
+    }
+    line.push(':');
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':');
+    if !span.name().is_empty() && span.name().chars().all(is_plain) {
+        line.push_str(span.name());
+    } else {
+        // Text takes what is written to it.
+        let _ = write!(line, "{:?}", span.name());
     }
 }

@@ -1,10 +1,12 @@
 //! The report for a terminal.
 
-use super::words::{self, shown};
-use super::{Report, SpanNode};
-use crate::trace::totals::{Sum, Totals};
+use crate::trace::report::tree::SpanNode;
+use crate::trace::report::words::shown;
+use crate::trace::report::{Report, tree, words};
+use crate::trace::totals::{CostSummary, Totals};
 use std::collections::BTreeMap;
-use std::fmt::{self, Formatter};
+use std::fmt;
+use std::fmt::Formatter;
 
 /// How far the tree is indented: deeper spans stand below each other and say how deep they are.
 const DEEPEST: usize = 24;
@@ -82,7 +84,7 @@ fn row(node: SpanNode<'_>, label: String, pens: &Pens) -> Row {
     let span = node.span();
     let mut rest = Vec::new();
     rest.extend(words::tokens(node.own().usage));
-    if span.is_some() && node.state() == super::NodeState::Running {
+    if span.is_some() && node.state() == tree::NodeState::Running {
         rest.push("running".to_owned());
     }
     if let Some(ending) = span.and_then(words::ending) {
@@ -98,13 +100,13 @@ fn row(node: SpanNode<'_>, label: String, pens: &Pens) -> Row {
 }
 
 /// A cost with a place for the `+`, so that those without one stand below each other.
-fn cost(sum: Sum) -> String {
+fn cost(sum: CostSummary) -> String {
     let text = words::cost(sum);
     if text.ends_with('+') { text } else { text + " " }
 }
 
 /// A line of the totals; a title has no sum.
-type Line = (String, Option<Sum>);
+type Line = (String, Option<CostSummary>);
 
 fn write_totals(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     let lines = totals(report.totals());
@@ -120,7 +122,7 @@ fn write_totals(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
         let line = format!("{name}{:blank$}  {cost:>11} {uses:>9}  {}", "", tokens.unwrap_or_default());
         writeln!(f, "{}", line.trim_end())?;
     }
-    let Sum { unpriced, uses, .. } = report.totals().total;
+    let CostSummary { unpriced, uses, .. } = report.totals().total;
     if unpriced > 0 {
         writeln!(f, "{} of {} without a known price (+)", words::grouped(unpriced), words::counted(uses, "use"))?;
     }
@@ -142,7 +144,7 @@ fn totals(totals: &Totals) -> Vec<Line> {
 }
 
 /// The names that cost most, under their title.
-fn push_names(lines: &mut Vec<Line>, title: &str, names: &BTreeMap<String, Sum>) {
+fn push_names(lines: &mut Vec<Line>, title: &str, names: &BTreeMap<String, CostSummary>) {
     if names.is_empty() {
         return;
     }

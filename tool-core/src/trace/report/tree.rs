@@ -1,31 +1,32 @@
 //! The spans of a report as a tree, in one vector: each node before those inside of it. Neither building nor reading it
 //! recurses, as a trace may be thousands of spans deep.
 
-use super::NodeState;
 use crate::trace::ids::{SpanId, TraceId};
 use crate::trace::record::{SpanRecord, Under};
-use crate::trace::totals::Sum;
+use crate::trace::report::Report;
+use crate::trace::totals::CostSummary;
+use serde::Serialize;
 use std::collections::HashMap;
 
 /// Ids of spans are unique in their trace only.
 type Id = (TraceId, SpanId);
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tree(Vec<Place>);
+pub(crate) struct Tree(Vec<Place>);
 
 /// A node.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
-    pub(super) id: Id,
-    pub(super) state: NodeState,
+pub(crate) struct Place {
+    pub(crate) id: Id,
+    pub(crate) state: NodeState,
     /// Where the span is, among those that have ended or those that run.
-    pub(super) span: usize,
-    pub(super) parent: Option<usize>,
-    pub(super) depth: usize,
+    pub(crate) span: usize,
+    pub(crate) parent: Option<usize>,
+    pub(crate) depth: usize,
     /// The first node after it that is not inside of it.
-    pub(super) end: usize,
-    pub(super) own: Sum,
-    pub(super) total: Sum,
+    pub(crate) end: usize,
+    pub(crate) own: CostSummary,
+    pub(crate) total: CostSummary,
 }
 
 /// A span before it has its place, or what stands for one that is not there.
@@ -35,21 +36,21 @@ struct Found {
     span: usize,
     parent: Option<usize>,
     start: u64,
-    own: Sum,
+    own: CostSummary,
 }
 
 impl Found {
     fn new(span: &SpanRecord, state: NodeState, at: usize) -> Self {
-        let mut own = Sum::default();
+        let mut own = CostSummary::default();
         for spent in span.spent() {
-            own.add(Sum::of(spent));
+            own.add(CostSummary::of(spent));
         }
         Self { id: (span.trace_id(), span.span_id()), state, span: at, parent: None, start: span.start, own }
     }
 
     /// In the place of the parent of `span`, which is not there.
     fn missing(id: Id, span: &SpanRecord) -> Self {
-        Self { id, state: state_of(span.under), span: 0, parent: None, start: span.start, own: Sum::default() }
+        Self { id, state: state_of(span.under), span: 0, parent: None, start: span.start, own: CostSummary::default() }
     }
 }
 
@@ -62,7 +63,7 @@ fn state_of(missing: Under) -> NodeState {
 }
 
 impl Tree {
-    pub(super) fn new(ended: &[SpanRecord], running: &[SpanRecord]) -> Self {
+    pub(crate) fn new(ended: &[SpanRecord], running: &[SpanRecord]) -> Self {
         let mut found = Vec::with_capacity(ended.len() + running.len());
         found.extend(ended.iter().enumerate().map(|(at, span)| Found::new(span, NodeState::Ended, at)));
         found.extend(running.iter().enumerate().map(|(at, span)| Found::new(span, NodeState::Running, at)));
@@ -72,11 +73,11 @@ impl Tree {
         tree
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    pub(super) fn get(&self, at: usize) -> Option<&Place> {
+    pub(crate) fn get(&self, at: usize) -> Option<&Place> {
         self.0.get(at)
     }
 
@@ -142,5 +143,132 @@ fn find_parents<'a>(found: &mut Vec<Found>, spans: impl Iterator<Item = &'a Span
         if let Some(child) = found.get_mut(at) {
             child.parent = Some(parent);
         }
+    }
+}
+
+// ---- A node of the tree, as a report shows it.
+
+/// What a node of a report's tree is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum NodeState {
+    /// A span that has ended.
+    Ended,
+    /// A span around the place where the report was made.
+    Running,
+    /// In the place of a span that goes on elsewhere: what is inside of it has ended before it.
+    Open,
+    /// In the place of a span that is not kept any more. S10
+    Dropped,
+    /// In the place of a span of another process. S9
+    Remote,
+}
+
+impl NodeState {
+    /// Its name in lower case.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ended => "ended",
+            Self::Running => "running",
+            Self::Open => "open",
+            Self::Dropped => "dropped",
+            Self::Remote => "remote",
+        }
+    }
+
+    /// Whether nothing but the id is known of the span.
+    pub const fn is_missing(self) -> bool {
+        matches!(self, Self::Open | Self::Dropped | Self::Remote)
+    }
+}
+
+/// A node of a report's tree: a span, or what stands in the place of one that the report does not have.
+#[derive(Clone, Copy)]
+pub struct SpanNode<'r> {
+    report: &'r Report,
+    place: &'r Place,
+    at: usize,
+}
+
+impl<'r> SpanNode<'r> {
+    pub(crate) fn new(report: &'r Report, at: usize) -> Option<Self> {
+        Some(Self { report, place: report.tree().get(at)?, at })
+    }
+
+    /// The nodes from `at` to `end` that have none of them above.
+    pub(crate) fn siblings(report: &'r Report, at: usize, end: usize) -> impl Iterator<Item = Self> {
+        let node = move |at| Self::new(report, at).filter(|_| at < end);
+        std::iter::successors(node(at), move |before| node(before.end()))
+    }
+
+    /// Its place among all nodes.
+    pub(crate) fn at(self) -> usize {
+        self.at
+    }
+
+    /// The first node after it that is not inside of it.
+    pub(crate) fn end(self) -> usize {
+        self.place.end
+    }
+
+    /// What it is.
+    pub fn state(self) -> NodeState {
+        self.place.state
+    }
+
+    /// The span; `None` for what [stands in the place](NodeState::is_missing) of one.
+    pub fn span(self) -> Option<&'r SpanRecord> {
+        match self.place.state {
+            NodeState::Ended => self.report.spans.get(self.place.span),
+            NodeState::Running => self.report.running.get(self.place.span),
+            NodeState::Open | NodeState::Dropped | NodeState::Remote => None,
+        }
+    }
+
+    /// The id of its span, also where the span is not there.
+    pub fn span_id(self) -> SpanId {
+        self.place.id.1
+    }
+
+    /// The id of its trace.
+    pub fn trace_id(self) -> TraceId {
+        self.place.id.0
+    }
+
+    /// Kind and name, `tool:search`, or `(dropped)` and the like for a span that is not there.
+    pub fn label(self) -> String {
+        self.span().map_or_else(|| format!("({})", self.state().as_str()), SpanRecord::label)
+    }
+
+    /// How many nodes are above it.
+    pub fn depth(self) -> usize {
+        self.place.depth
+    }
+
+    /// The node that it is directly inside of.
+    pub fn parent(self) -> Option<Self> {
+        Self::new(self.report, self.place.parent?)
+    }
+
+    /// What is directly inside of it, in the order in which it started.
+    pub fn children(self) -> impl Iterator<Item = Self> {
+        Self::siblings(self.report, self.at + 1, self.end())
+    }
+
+    /// What was used and spent in it, and not in a span inside of it.
+    pub fn own(self) -> CostSummary {
+        self.place.own
+    }
+
+    /// What was used and spent in it and in all that is inside of it: each use once. S7
+    pub fn total(self) -> CostSummary {
+        self.place.total
+    }
+}
+
+impl std::fmt::Debug for SpanNode<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SpanNode").field("label", &self.label()).field("state", &self.state()).finish_non_exhaustive()
     }
 }

@@ -1,15 +1,13 @@
 //! Names, durations and amounts in words, as the terminal and the page show them.
 
-use crate::trace::cost::Cost;
-use crate::trace::kind::SpanStatus;
-use crate::trace::record::SpanRecord;
-use crate::trace::totals::{Sum, Totals};
-use crate::trace::usage::Usage;
+use crate::trace::cost::{Cost, TokenUsage};
+use crate::trace::record::{SpanRecord, SpanStatus};
+use crate::trace::totals::{CostSummary, Totals};
 use std::collections::BTreeMap;
 
 /// A name that somebody made up, safe to show: nothing in it moves the cursor, turns the direction of writing or hides.
 /// What is longer than `most` characters is cut.
-pub(super) fn shown(name: &str, most: usize) -> String {
+pub(crate) fn shown(name: &str, most: usize) -> String {
     let mut text = String::with_capacity(name.len().min(most * 4));
     for (count, c) in name.chars().enumerate() {
         if count == most {
@@ -32,7 +30,7 @@ fn is_hidden(c: char) -> bool {
 }
 
 /// How long, in three digits: `12.3 ms`. From ten minutes on in minutes and seconds, `12 min 05 s`.
-pub(super) fn duration(nanos: u64) -> String {
+pub(crate) fn duration(nanos: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s")];
     if nanos < 1_000 {
         return format!("{nanos} ns");
@@ -56,7 +54,7 @@ pub(super) fn duration(nanos: u64) -> String {
 }
 
 /// A number with its thousands apart: `12,345`.
-pub(super) fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -69,17 +67,17 @@ pub(super) fn grouped(number: u64) -> String {
 }
 
 /// `1 span`, `12 spans`.
-pub(super) fn counted(number: u64, what: &str) -> String {
+pub(crate) fn counted(number: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
 /// An amount in dollars, exactly: `0.000185`.
-pub(super) fn dollars(cost: Cost) -> String {
+pub(crate) fn dollars(cost: Cost) -> String {
     cost.decimal().trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// What a sum costs, with a `+` where some of it has no known price.
-pub(super) fn cost(sum: Sum) -> String {
+pub(crate) fn cost(sum: CostSummary) -> String {
     match sum.unpriced {
         0 => sum.cost.to_string(),
         unpriced if unpriced == sum.uses => "no price".to_owned(),
@@ -88,18 +86,21 @@ pub(super) fn cost(sum: Sum) -> String {
 }
 
 /// The lists of totals, with their titles.
-pub(super) fn lists(totals: &Totals) -> [(&'static str, &BTreeMap<String, Sum>); 5] {
+pub(crate) fn lists(totals: &Totals) -> [(&'static str, &BTreeMap<String, CostSummary>); 5] {
     let Totals { agents, tools, models, runs, customers, .. } = totals;
     [("agents", agents), ("tools", tools), ("models", models), ("runs", runs), ("customers", customers)]
 }
 
 /// The names of a list: those that cost most, and how many more there are, with their sum.
 #[allow(clippy::type_complexity)] // what it says
-pub(super) fn by_cost(names: &BTreeMap<String, Sum>, most: usize) -> (Vec<(&str, Sum)>, Option<(u64, Sum)>) {
+pub(crate) fn by_cost(
+    names: &BTreeMap<String, CostSummary>,
+    most: usize,
+) -> (Vec<(&str, CostSummary)>, Option<(u64, CostSummary)>) {
     let mut all = names.iter().map(|(name, sum)| (name.as_str(), *sum)).collect::<Vec<_>>();
     all.sort_by_key(|(_, sum)| std::cmp::Reverse((sum.cost, sum.usage.total())));
     let rest = all.split_off(most.min(all.len()));
-    let mut others = (0, Sum::default());
+    let mut others = (0, CostSummary::default());
     for (_, sum) in rest {
         others.0 += 1;
         others.1.add(sum);
@@ -108,7 +109,7 @@ pub(super) fn by_cost(names: &BTreeMap<String, Sum>, most: usize) -> (Vec<(&str,
 }
 
 /// Tokens, where there are any: `1,200 in (800 cached), 80 out (25 reasoning)`.
-pub(super) fn tokens(usage: Usage) -> Option<String> {
+pub(crate) fn tokens(usage: TokenUsage) -> Option<String> {
     if usage.is_empty() {
         return None;
     }
@@ -123,7 +124,7 @@ pub(super) fn tokens(usage: Usage) -> Option<String> {
 }
 
 /// How a span ended, where that is worth a word: `error TIMEOUT`.
-pub(super) fn ending(span: &SpanRecord) -> Option<String> {
+pub(crate) fn ending(span: &SpanRecord) -> Option<String> {
     const MOST: usize = 60;
     let status = span.status().as_str();
     match (span.status(), span.error()) {

@@ -1,9 +1,15 @@
 //! On which span stands what was used, where several ask at once and some are over.
 
-use crate::trace::{self, Collector, Cost, DistributedContext, ModelUse, Pricing, SpanId, SpanKind, TraceId, Usage};
+use crate::trace;
+use crate::trace::collector::{Collector, Pricing};
+use crate::trace::cost::{Cost, TokenUsage};
+use crate::trace::ids::{SpanId, TraceId};
+use crate::trace::propagation::DistributedContext;
+use crate::trace::record::SpanKind;
+use crate::trace::usage::ModelUsage;
 
-fn used(input: u64) -> ModelUse {
-    ModelUse::new("m", Usage { input, ..Usage::default() })
+fn used(input: u64) -> ModelUsage {
+    ModelUsage::new("m", TokenUsage { input, ..TokenUsage::default() })
 }
 
 /// The tokens that count.
@@ -16,9 +22,9 @@ fn tokens(collector: &Collector) -> u64 {
 async fn what_else_a_question_costs_does_not_take_the_place_of_what_was_seen_of_it() {
     let collector = Collector::new();
     let work = trace::llm("m", async {
-        trace::spend("search", Cost::micros(1));
+        trace::record_cost("search", Cost::micros(1));
         trace::http("POST host", async { trace::observe(used(7)) }).await;
-        trace::spend("search", Cost::micros(2));
+        trace::record_cost("search", Cost::micros(2));
     });
     collector.run(work).await;
     assert_eq!(tokens(&collector), 7);
@@ -28,7 +34,7 @@ async fn what_else_a_question_costs_does_not_take_the_place_of_what_was_seen_of_
 // S6: it pays for them, but it did not ask.
 #[tokio::test]
 async fn what_the_tasks_of_a_tool_that_is_over_use_counts_beside_the_question_that_pays_for_it() {
-    let of_a_tool = |work: fn()| trace::in_scope(SpanKind::Tool, "t", || trace::inherit_sync(work));
+    let of_a_tool = |work: fn()| trace::in_scope(SpanKind::Tool, "t", || trace::in_current_span_sync(work));
     let collector = Collector::new();
     let work = async {
         trace::observe(used(1));
@@ -54,7 +60,7 @@ async fn what_no_span_pays_is_for_the_customer_and_under_the_span_that_were_impo
     let context = DistributedContext::new().parent(TraceId::random(), SpanId::random()).customer_id("acme");
     collector.run(async { trace::import(&context, async { trace::record(used(1)) }).await }).await;
     let late = async {
-        let work = trace::agent("a", async { trace::inherit_sync(|| trace::record(used(2))) });
+        let work = trace::agent("a", async { trace::in_current_span_sync(|| trace::record(used(2))) });
         (work.await)();
     };
     collector.run(async { trace::import(DistributedContext::new().customer_id("acme"), late).await }).await;
@@ -73,9 +79,9 @@ fn of_what_is_told_and_seen_at_once_only_what_is_told_counts() {
         let collector = Collector::new();
         let ask = || {
             std::thread::scope(|threads| {
-                threads.spawn(trace::inherit_sync(|| trace::observe(used(1))));
-                threads.spawn(trace::inherit_sync(|| trace::record(used(10))));
-                threads.spawn(trace::inherit_sync(|| trace::observe(used(100).response_id("r"))));
+                threads.spawn(trace::in_current_span_sync(|| trace::observe(used(1))));
+                threads.spawn(trace::in_current_span_sync(|| trace::record(used(10))));
+                threads.spawn(trace::in_current_span_sync(|| trace::observe(used(100).response_id("r"))));
             });
         };
         collector.run_sync(|| trace::in_scope(SpanKind::Llm, "m", ask));
@@ -86,7 +92,7 @@ fn of_what_is_told_and_seen_at_once_only_what_is_told_counts() {
 struct Broken;
 
 impl Pricing for Broken {
-    fn price(&self, _: &ModelUse) -> Option<Cost> {
+    fn price(&self, _: &ModelUsage) -> Option<Cost> {
         panic!("no table")
     }
 }

@@ -6,8 +6,8 @@ use crate::protocol::fixtures::*;
 use crate::protocol::{Request, protocol};
 use expect_test::expect;
 use serde_json::json;
-use tool_core::ResultForm;
-use tool_core::runtime::ToolChoice;
+use tool_core::call::ResultForm;
+use tool_core::session::ToolChoice;
 
 // L18
 #[test]

@@ -6,7 +6,7 @@ use crate::protocol::fixtures::*;
 use crate::protocol::{Event, Finish, ProtocolError, protocol};
 use expect_test::expect;
 use serde_json::{Value, json};
-use tool_core::runtime::Usage;
+use tool_core::trace::TokenUsage;
 
 #[test]
 fn a_stream_is_read_the_same_wherever_it_is_cut() {
@@ -163,5 +163,5 @@ fn a_call_in_pieces_is_an_error() {
 fn what_was_used_is_counted_with_thoughts_and_tools() {
     let events = read(Gemini, &sse(&step()));
     let usage = events.iter().rev().find_map(|event| if let Event::Usage(usage) = event { Some(*usage) } else { None });
-    assert_eq!(usage, Some(Usage { input: 107, cached: 80, output: 25, reasoning: 5, ..Usage::default() }));
+    assert_eq!(usage, Some(TokenUsage { input: 107, cached: 80, output: 25, reasoning: 5, ..TokenUsage::default() }));
 }

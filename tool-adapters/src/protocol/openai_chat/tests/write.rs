@@ -5,7 +5,7 @@ use crate::protocol::testing::{asked, encoded, history, nothing};
 use expect_test::expect;
 use serde_json::json;
 use tool_core::ToolCall;
-use tool_core::runtime::{Message, ToolChoice};
+use tool_core::session::{Message, ToolChoice};
 
 // L18, R-C1
 #[test]

@@ -4,7 +4,7 @@ use crate::Provider::OpenAiResponses;
 use crate::protocol::testing::{asked, encoded, history, nothing};
 use expect_test::expect;
 use serde_json::{Value, json};
-use tool_core::runtime::{Native, ToolChoice};
+use tool_core::session::{RawTurn, ToolChoice};
 
 // L18, R-C1
 #[test]
@@ -20,9 +20,9 @@ fn results_are_encoded_with_their_images_and_files() {
         ]"##]].assert_eq(&encoded(OpenAiResponses, answer, ["a", "b", "c", "d", "e"]));
 }
 
-fn native(items: Value) -> Native {
+fn native(items: Value) -> RawTurn {
     let Value::Array(items) = items else { panic!("items") };
-    Native { provider: OpenAiResponses.id(), items }
+    RawTurn { provider: OpenAiResponses.id(), items }
 }
 
 #[test]

@@ -1,0 +1,165 @@
+//! THREATS "secrets": a token that is good whenever it is asked for, and refreshed by one at a time.
+
+pub(crate) mod ends;
+pub(crate) mod failures;
+pub(crate) mod once;
+pub(crate) mod support;
+
+use crate::agents::grant;
+use crate::agents::grant::Grant;
+use crate::agents::scrub::Scrub;
+use crate::agents::tests::grant::support::{World, exposed, within};
+use crate::agents::tokens::Tokens;
+use crate::call::error::ToolError;
+use crate::tool::auth;
+use crate::tool::configure::access_token::{AccessToken, TokenSource};
+use crate::tool::configure::secret::{Secret, SecretDocument};
+use serde_json::json;
+use std::sync::Arc;
+
+fn document(value: serde_json::Value) -> SecretDocument {
+    SecretDocument::from_value(value)
+}
+
+#[tokio::test]
+async fn a_token_is_refreshed_a_minute_before_it_expires_and_not_earlier() {
+    for (expires_in, expected) in [(3600, "access-0"), (90, "access-0"), (59, "access-1"), (-10, "access-1")] {
+        let world = World::new(expires_in).await;
+        let grant = world.grant(&world.agents()).await;
+        assert_eq!(grant.is_due(), expected == "access-1");
+        assert_eq!(exposed(grant.token().await), expected, "{expires_in} s");
+        // And is good from then on.
+        assert_eq!(exposed(grant.token().await), expected);
+        assert_eq!(world.refreshes(), u32::from(expected == "access-1"));
+    }
+}
+
+#[tokio::test]
+async fn a_token_without_an_end_is_good() {
+    let world = World::with(json!({"access_token": "a", "refresh_token": "r"})).await;
+    let grant = world.grant(&world.agents()).await;
+    assert_eq!((exposed(grant.token().await), grant.expires_at()), ("a".into(), None));
+    assert_eq!(world.refreshes(), 0);
+}
+
+#[tokio::test]
+async fn a_refresh_token_alone_is_a_grant() {
+    let world = World::with(json!({"refresh_token": "r"})).await;
+    let grant = world.grant(&world.agents()).await;
+    assert_eq!(exposed(grant.token().await), "access-1");
+}
+
+#[tokio::test]
+async fn what_is_refreshed_stands_in_the_record_then_and_all_else_stays() {
+    let world = World::new(10).await;
+    let (before, grant) = (world.record().await, world.grant(&world.agents()).await);
+    grant.token().await.expect("a token");
+    let after = world.record().await;
+    assert_eq!(after.version, before.version);
+    let told = [world.secret("access_token").await, world.secret("refresh_token").await, world.secret("own").await];
+    assert_eq!(told.map(Option::unwrap), ["access-1", "refresh-1", "else"]);
+    // What the provider does not repeat still holds.
+    assert_eq!(world.secret("scope").await.as_deref(), Some("read"));
+    let found = Tokens::of(&world.secrets().await).expect("tokens");
+    assert_eq!(found.expires_at, grant.expires_at());
+    // What a toolset is built of that holds a copy of the token.
+    let built = grant.document(&document(json!({"access_token": "access-0", "own": "else"})));
+    assert_eq!(Tokens::of(&built).expect("tokens").access.expose(), "access-1");
+}
+
+#[tokio::test]
+async fn a_grant_knows_whether_somebody_follows_it() {
+    let world = World::new(3600).await;
+    let grant = world.grant(&world.agents()).await;
+    let secrets = world.secrets().await.with_grant(Arc::clone(&grant) as Arc<dyn TokenSource>);
+    let copied = secrets.with_value(|value| value["access_token"].to_string());
+    assert!(copied.is_some() && !grant.taken());
+    let token = AccessToken::live(Arc::clone(&grant) as Arc<dyn TokenSource>);
+    assert_eq!(exposed(token.get().await), "access-0");
+}
+
+#[tokio::test]
+async fn secrets_without_tokens_are_no_grant() {
+    let world = World::new(3600).await;
+    let agents = world.agents();
+    for secrets in ["{}", "[]", r#"{"access_token": ""}"#, r#"{"access_token": 7}"#, "no JSON"] {
+        let secrets = SecretDocument::from_json(secrets.into());
+        let grant: Option<Arc<Grant>> = grant::source(&agents.0, "a", "t", &auth::OAuth2::default(), &secrets);
+        assert!(grant.is_none());
+    }
+}
+
+#[tokio::test]
+async fn tokens_go_into_secrets_and_come_out_of_them() {
+    let mut tokens = Tokens::new("a");
+    (tokens.refresh, tokens.expires_at) = (Some("r".into()), Some(within(60)));
+    let secrets = tokens.put_into(&document(json!({"own": [1], "access_token": "old", "scope": "old"}))).expect("put");
+    let found = Tokens::of(&secrets).expect("tokens");
+    assert_eq!(
+        (found.access.expose(), found.refresh.as_ref().map(Secret::expose), found.scope),
+        ("a", Some("r"), None)
+    );
+    assert_eq!(found.expires_at, tokens.expires_at);
+    assert!(secrets.expose().starts_with(r#"{"own":[1],"access_token":"a""#));
+    // As other programs write it.
+    let seconds = document(json!({"access_token": "a", "expires_at": 1_800_000_000}));
+    assert_eq!(Tokens::of(&seconds).and_then(|found| found.expires_at).map(|at| at.as_second()), Some(1_800_000_000));
+    assert!(tokens.put_into(&SecretDocument::from_json("[]".into())).is_none());
+}
+
+// THREATS: secrets in errors
+#[tokio::test]
+async fn the_tokens_of_a_grant_are_taken_out_of_errors_and_its_scope_is_not() {
+    let world = World::new(10).await;
+    let (grant, secrets) = (world.grant(&world.agents()).await, world.secrets().await);
+    grant.token().await.expect("refreshed");
+    let scrub = Scrub { secrets, grant: Some(grant) };
+    let error = scrub.error(ToolError::auth("access-0, refresh-0, access-1, else: may not read"));
+    assert_eq!(error.message(), "[hidden], [hidden], [hidden], [hidden]: may not read");
+}
+
+// The issue's 3
+#[tokio::test]
+async fn connecting_puts_tokens_beside_the_other_secrets_and_is_a_new_version() {
+    let world = World::new(-10).await;
+    let agents = world.agents();
+    let before = world.record().await;
+    let after = agents.connect("alice", "calendar", Tokens::new("granted")).await.expect("connected");
+    assert!(after.version > before.version);
+    assert_eq!(after, world.record().await);
+    assert_eq!(world.secret("access_token").await.as_deref(), Some("granted"));
+    assert_eq!(world.secret("own").await.as_deref(), Some("else"));
+    // Nothing of the earlier grant is mixed with it.
+    assert_eq!((world.secret("refresh_token").await, world.secret("scope").await), (None, None));
+    let error = agents.connect("bob", "calendar", Tokens::new("granted")).await.expect_err("no record");
+    assert_eq!(error.kind, crate::agents::error::AgentErrorKind::NotConfigured);
+}
+
+// Optimistic versions: nobody's work is lost
+#[tokio::test(flavor = "multi_thread")]
+async fn connecting_and_refreshing_at_once_lose_neither_secrets_nor_tokens() {
+    let world = Arc::new(World::new(10).await);
+    let tasks = (0..16).map(|n| {
+        let world = Arc::clone(&world);
+        tokio::spawn(async move {
+            let agents = world.agents();
+            if n % 2 == 0 {
+                let mut tokens = Tokens::new(format!("granted-{n}"));
+                (tokens.refresh, tokens.expires_at) = (Some(format!("of-{n}").into()), Some(within(3600)));
+                agents.connect("alice", "calendar", tokens).await.expect("connected");
+            } else {
+                let grant = world.grant(&agents).await;
+                _ = grant.token().await.expect("a token");
+            }
+        })
+    });
+    for task in tasks.collect::<Vec<_>>() {
+        task.await.expect("sound");
+    }
+    assert_eq!(world.secret("own").await.as_deref(), Some("else"));
+    let access = world.secret("access_token").await.expect("a token");
+    let refresh = world.secret("refresh_token").await.expect("a token");
+    // Of one and the same grant.
+    assert_eq!(access.replace("granted", "of").replace("access", "refresh"), refresh);
+    assert!(access.starts_with("granted"), "{access}");
+}

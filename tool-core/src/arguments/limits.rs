@@ -1,0 +1,235 @@
+//! The limits of `#[arg]`, checked on typed fields. What they refuse is reported by the schema afterwards.
+
+use crate::arguments::borrowed::Text;
+use crate::schema::parameter::{Constraint, Literal, Number, Parameter, Range};
+use jsonschema::Validator;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::num::{NonZeroI32, NonZeroI64, NonZeroU8, NonZeroU16, NonZeroU32, NonZeroU64};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+
+macro_rules! checks {
+    ($($(#[$doc:meta])* $name:ident, $trait:ident::$method:ident, $message:literal, $note:literal, ($($pattern:tt)*) => ($($argument:expr),*);)*) => {
+        $(
+            $(#[$doc])*
+            #[diagnostic::on_unimplemented(message = $message, note = $note)]
+            pub trait $trait {
+                /// Whether the value keeps within the limit.
+                fn $method(&self, limit: &Constraint) -> bool;
+            }
+
+            $(#[$doc])*
+            #[inline]
+            #[must_use]
+            pub fn $name<T: $trait + ?Sized>(value: &T, parameter: &Parameter) -> bool {
+                parameter.constraints.iter().all(|limit| !matches!(limit, $($pattern)*) || value.$method(limit))
+            }
+
+            impl<T: $trait> $trait for Option<T> {
+                #[inline]
+                fn $method(&self, limit: &Constraint) -> bool {
+                    self.as_ref().is_none_or(|value| value.$method(limit))
+                }
+            }
+
+            impl<T: $trait> $trait for Box<T> {
+                #[inline]
+                fn $method(&self, limit: &Constraint) -> bool {
+                    (**self).$method(limit)
+                }
+            }
+        )*
+    };
+}
+
+checks! {
+    /// `range(..)`
+    in_range, Ranged::within, "`range` needs a number, and `{Self}` is none", "`range` takes integers and floats, and lists of them", (Constraint::Range(_)) => ();
+    /// `length(..)`
+    has_length, Long::long, "`length` needs a text, and `{Self}` is none", "`length` takes `String` and `&str`, and lists of them; `items` counts a list", (Constraint::Length(..)) => ();
+    /// `items(..)`
+    has_items, Counted::counted, "`items` needs a list, and `{Self}` is none", "`items` takes `Vec<T>`, `&[T]` and the other collections", (Constraint::Items(..)) => ();
+    /// `pattern = ".."`
+    matches_pattern, Patterned::matches, "`pattern` needs a text, and `{Self}` is none", "`pattern` takes `String` and `&str`, and lists of them", (Constraint::Pattern(_)) => ();
+    /// `one_of(..)`
+    is_one_of, Chosen::chosen, "`one_of` needs a text or a number, and `{Self}` is neither", "`one_of` takes `String`, `&str` and numbers, and lists of them", (Constraint::OneOf(_)) => ();
+    /// `format = ".."`
+    has_format, Formatted::formatted, "`format` needs a text, and `{Self}` is none", "`format` takes `String` and `&str`, and lists of them", (Constraint::Format(_)) => ();
+}
+
+macro_rules! numbers {
+    ($($value:ident: $($type:ty)* => $number:expr;)*) => {
+        $($(impl Ranged for $type {
+            #[inline]
+            fn within(&self, limit: &Constraint) -> bool {
+                let $value = self;
+                !matches!(limit, Constraint::Range(range) if !range.holds($number))
+            }
+        }
+
+        impl Chosen for $type {
+            fn chosen(&self, limit: &Constraint) -> bool {
+                let $value = self;
+                !matches!(limit, Constraint::OneOf(all) if !contains_number(all, $number))
+            }
+        })*)*
+    };
+}
+
+numbers! {
+    value: i8 i16 i32 i64 u8 u16 u32 u64 => Number::Int((*value).into());
+    value: i128 => Number::Int(*value);
+    // No bound that an attribute can hold lies beyond.
+    value: u128 => Number::Int(i128::try_from(*value).unwrap_or(i128::MAX));
+    value: usize isize => Number::Int(*value as i128);
+    value: NonZeroU8 NonZeroU16 NonZeroU32 NonZeroU64 NonZeroI32 NonZeroI64 => Number::Int(value.get().into());
+    value: f64 => Number::Float(*value);
+}
+
+// An `f32` has been rounded, perhaps over a bound, and no longer says which number was sent. So the bounds are rounded
+// alike, and nothing that they let in is refused here; the validator looks at the number itself (`schema::proof`).
+impl Ranged for f32 {
+    fn within(&self, limit: &Constraint) -> bool {
+        let Constraint::Range(range) = limit else { return true };
+        range.min.is_none_or(|min| *self >= min.rounded()) && range.max.is_none_or(|max| *self <= max.rounded())
+    }
+}
+
+impl Chosen for f32 {
+    fn chosen(&self, limit: &Constraint) -> bool {
+        let is = |one: &Literal| matches!(one, Literal::Number(known) if known.rounded().partial_cmp(self) == Some(Ordering::Equal));
+        !matches!(limit, Constraint::OneOf(all) if !all.iter().any(is))
+    }
+}
+
+fn contains_number(all: &[Literal], value: Number) -> bool {
+    all.iter().any(|one| matches!(one, Literal::Number(known) if known.compare(value) == Some(Ordering::Equal)))
+}
+
+fn contains_text(all: &[Literal], text: &str) -> bool {
+    all.iter().any(|one| matches!(one, Literal::Str(known) if *known == text))
+}
+
+impl Number {
+    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)] // to be rounded is what it is for
+    fn rounded(self) -> f32 {
+        match self {
+            Self::Int(value) => value as f64 as f32,
+            Self::Float(value) => value as f32,
+        }
+    }
+
+    #[inline]
+    #[allow(clippy::cast_precision_loss)] // a bound that mixes integers and floats is compared as the schema's is
+    fn compare(self, other: Self) -> Option<Ordering> {
+        match (self, other) {
+            (Self::Int(a), Self::Int(b)) => Some(a.cmp(&b)),
+            (Self::Float(a), Self::Float(b)) => a.partial_cmp(&b),
+            (Self::Int(a), Self::Float(b)) => (a as f64).partial_cmp(&b),
+            (Self::Float(a), Self::Int(b)) => a.partial_cmp(&(b as f64)),
+        }
+    }
+}
+
+impl Range {
+    #[inline]
+    fn holds(&self, value: Number) -> bool {
+        let low = self.min.is_none_or(|min| matches!(value.compare(min), Some(Ordering::Greater | Ordering::Equal)));
+        let high = self.max.is_none_or(|max| match value.compare(max) {
+            Some(Ordering::Less) => true,
+            Some(Ordering::Equal) => !self.exclusive,
+            _ => false,
+        });
+        low && high
+    }
+}
+
+#[inline]
+fn counts(count: usize, min: Option<u64>, max: Option<u64>) -> bool {
+    let count = count as u64;
+    min.is_none_or(|min| count >= min) && max.is_none_or(|max| count <= max)
+}
+
+macro_rules! texts {
+    ($($(<$lifetime:lifetime>)? $type:ty),*) => {
+        $(impl Long for $type {
+            fn long(&self, limit: &Constraint) -> bool {
+                !matches!(limit, Constraint::Length(min, max) if !counts(self.chars().count(), *min, *max))
+            }
+        }
+
+        impl Chosen for $type {
+            fn chosen(&self, limit: &Constraint) -> bool {
+                let text: &str = self;
+                !matches!(limit, Constraint::OneOf(all) if !contains_text(all, text))
+            }
+        }
+
+        impl Patterned for $type {
+            fn matches(&self, limit: &Constraint) -> bool {
+                let text: &str = self;
+                !matches!(limit, Constraint::Pattern(pattern) if !holds("pattern", pattern, text))
+            }
+        }
+
+        impl Formatted for $type {
+            fn formatted(&self, limit: &Constraint) -> bool {
+                let text: &str = self;
+                !matches!(limit, Constraint::Format(format) if !holds("format", format, text))
+            }
+        })*
+    };
+}
+
+texts!(String, str, &str, Text<'_>, Cow<'_, str>, Box<str>, Arc<str>);
+
+macro_rules! lists {
+    ($($type:ty, [$($generics:tt)*];)*) => {
+        $(
+            lists!(@each $type, [$($generics)*], Ranged::within, Long::long, Patterned::matches);
+            lists!(@each $type, [$($generics)*], Chosen::chosen, Formatted::formatted);
+
+            impl<T, $($generics)*> Counted for $type {
+                fn counted(&self, limit: &Constraint) -> bool {
+                    !matches!(limit, Constraint::Items(min, max) if !counts(self.len(), *min, *max))
+                }
+            }
+        )*
+    };
+    (@each $type:ty, $generics:tt, $($trait:ident::$method:ident),*) => {
+        $(lists!(@one $type, $generics, $trait::$method);)*
+    };
+    (@one $type:ty, [$($generics:tt)*], $trait:ident::$method:ident) => {
+        impl<T: $trait, $($generics)*> $trait for $type {
+            fn $method(&self, limit: &Constraint) -> bool {
+                self.iter().all(|value| value.$method(limit))
+            }
+        }
+    };
+}
+
+lists! {
+    Vec<T>, [];
+    [T; N], [const N: usize];
+    VecDeque<T>, [];
+    BTreeSet<T>, [];
+    HashSet<T, S>, [S];
+}
+
+/// Whether a text satisfies one keyword, by the rules of the validator that holds the schema too.
+fn holds(keyword: &'static str, argument: &'static str, text: &str) -> bool {
+    type Cache = RwLock<HashMap<(&'static str, &'static str), Option<Arc<Validator>>>>;
+    static CACHE: LazyLock<Cache> = LazyLock::new(Cache::default);
+
+    let key = (keyword, argument);
+    let known = CACHE.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+    let validator = known.unwrap_or_else(|| {
+        let schema = json!({ keyword: argument });
+        let made = jsonschema::options().should_validate_formats(true).build(&schema).ok().map(Arc::new);
+        CACHE.write().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(made).clone()
+    });
+    // A pattern that does not compile was reported when the tool was bound; nothing satisfies it.
+    validator.is_some_and(|validator| validator.is_valid(&Value::from(text)))
+}

@@ -1,0 +1,57 @@
+//! The mode of a conversation: voice or text.
+
+use serde::{Deserialize, Serialize};
+
+/// How the conversation is held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Spoken.
+    Voice,
+    /// Written.
+    #[default]
+    Text,
+}
+
+impl Mode {
+    /// The word that stands in the attribute.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Voice => "voice",
+            Self::Text => "text",
+        }
+    }
+}
+
+/// The set of modes in which a tool may be called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Modes(u8);
+
+impl Modes {
+    /// Voice only.
+    pub const VOICE: Self = Self(1);
+    /// Text only.
+    pub const TEXT: Self = Self(2);
+    /// Voice and text: the default.
+    pub const BOTH: Self = Self(3);
+
+    /// Whether a call in `mode` is allowed.
+    pub const fn contains(self, mode: Mode) -> bool {
+        let bit = match mode {
+            Mode::Voice => 1,
+            Mode::Text => 2,
+        };
+        self.0 & bit != 0
+    }
+
+    /// The modes in the set, voice first.
+    pub fn iter(self) -> impl Iterator<Item = Mode> {
+        [Mode::Voice, Mode::Text].into_iter().filter(move |mode| self.contains(*mode))
+    }
+}
+
+impl Default for Modes {
+    fn default() -> Self {
+        Self::BOTH
+    }
+}

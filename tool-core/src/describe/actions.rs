@@ -1,0 +1,122 @@
+//! Actions: the same tools described as plain data, for a user interface that does not read JSON Schema.
+//!
+//! ```
+//! use tool_core::describe::ParameterType;
+//! use tool_core::{ToolContext, tool, toolset};
+//!
+//! struct Calendar;
+//!
+//! /// Appointments.
+//! #[toolset(name = "calendar")]
+//! impl Calendar {
+//!     /// List events.
+//!     #[tool]
+//!     fn list_events(&self, #[arg(default = 10, range(1..=50))] max_results: u32) -> Vec<String> {
+//!         Vec::with_capacity(max_results as usize)
+//!     }
+//! }
+//!
+//! let tools = ToolContext::builder().with(Calendar).build()?;
+//! let calendar = &tools.actions()[0];
+//! assert_eq!((calendar.name.as_str(), calendar.title.as_str()), ("calendar", "Calendar"));
+//!
+//! let parameter = &calendar.actions[0].parameters[0];
+//! assert_eq!((parameter.kind, parameter.required), (ParameterType::Integer, false));
+//! assert_eq!(parameter.max, Some(50.into()));
+//! # Ok::<(), tool_core::RegistryErrors>(())
+//! ```
+
+use crate::registry::ToolContext;
+use crate::registry::discovery::{Registry, functions, linked};
+use crate::tool::action::{Action, of_type};
+use crate::tool::configure::metadata::ToolsetMetadata;
+use crate::tool::definition::ToolDefinition;
+use crate::tool::function::FunctionTool;
+use crate::tool::registration::function_tool;
+use crate::tool::toolset::Tool;
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+// ---- The actions of everything that is linked in, and of a context, by toolset.
+
+/// A toolset and what it can do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ToolsetActions {
+    /// The toolset's id; `functions` for the tools that stand in none.
+    pub name: String,
+    /// A name for people.
+    pub title: String,
+    /// What it is for; may be empty.
+    pub description: String,
+    /// What it can do, in the order in which it is offered to a model.
+    pub actions: Vec<Action>,
+}
+
+/// Where tools that stand in no toolset are listed.
+const FUNCTIONS: &str = "functions";
+
+impl ToolsetActions {
+    pub(crate) fn new(toolset: ToolsetMetadata, actions: Vec<Action>) -> Self {
+        Self { name: toolset.name, title: toolset.title, description: toolset.description, actions }
+    }
+
+    /// Tools that stand in no toolset; nothing where there are none.
+    pub(crate) fn of_functions<'a>(tools: impl Iterator<Item = &'a ToolDefinition>) -> Option<Self> {
+        let actions = tools.map(Action::of).collect::<Vec<_>>();
+        (!actions.is_empty()).then(|| Self::new(ToolsetMetadata::new(FUNCTIONS, ""), actions))
+    }
+}
+
+impl ToolContext {
+    /// The function tools as plain data, by toolset. Tools that stand in none come last, under `functions`.
+    pub fn actions(&self) -> Vec<ToolsetActions> {
+        let mut listed = HashSet::new();
+        let mut all = Vec::new();
+        for toolset in self.toolsets() {
+            let nested = Arc::clone(toolset).tools();
+            let names = nested.iter().filter(|tool| matches!(tool, Tool::Function(_))).map(Tool::id);
+            let tools = names.filter_map(|name| self.function_tool(name)).collect::<Vec<_>>();
+            listed.extend(tools.iter().map(|tool| tool.name()));
+            if !tools.is_empty() {
+                let actions = tools.into_iter().map(|tool| Action::of(tool.definition())).collect();
+                let metadata = ToolsetMetadata::new(toolset.id(), toolset.description());
+                let metadata = toolset.title().map(|title| metadata.clone().titled(title)).unwrap_or(metadata);
+                all.push(ToolsetActions::new(metadata, actions));
+            }
+        }
+        let rest = self.function_tools().iter().filter(|tool| !listed.contains(tool.name()));
+        all.extend(ToolsetActions::of_functions(rest.map(FunctionTool::definition)));
+        all
+    }
+}
+
+impl Registry {
+    /// Every toolset's tools as plain data, sorted by the toolset's name, of those too that have to be configured. Free
+    /// fns come last, under `functions`. A default that an instance decides is left out.
+    ///
+    /// ```standalone_crate
+    /// use tool_core::{Registry, tool};
+    ///
+    /// /// Add two numbers.
+    /// #[tool]
+    /// fn add(a: i64, b: i64) -> i64 {
+    ///     a + b
+    /// }
+    ///
+    /// let toolsets = Registry::discover()?.actions();
+    /// assert_eq!((toolsets[0].name.as_str(), toolsets[0].actions[0].name.as_str()), ("functions", "add"));
+    /// # Ok::<(), tool_core::RegistryErrors>(())
+    /// ```
+    pub fn actions(&self) -> Vec<ToolsetActions> {
+        let described = linked().map(|linked| ToolsetActions::new(linked.metadata(), of_type(&linked)));
+        let mut all = described.collect::<Vec<_>>();
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut functions = functions().map(function_tool).collect::<Vec<_>>();
+        functions.sort_by(|a, b| a.name().cmp(b.name()));
+        all.extend(ToolsetActions::of_functions(functions.iter().map(FunctionTool::definition)));
+        all
+    }
+}

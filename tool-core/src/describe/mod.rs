@@ -1,0 +1,13 @@
+//! The tools described as data.
+
+pub(crate) mod actions;
+pub(crate) mod manifest;
+
+#[cfg(test)]
+mod tests;
+
+pub use crate::describe::actions::ToolsetActions;
+pub use crate::describe::manifest::{
+    Manifest, ManifestConfirm, ManifestError, ManifestErrors, ManifestTool, assert_manifest_version, check_manifest,
+};
+pub use crate::tool::action::{Action, ActionParameter, ParameterType};

@@ -1,0 +1,307 @@
+//! R-F1 to R-F3: what stands in the manifest, what its version depends on, and what keeps it from being built.
+
+use crate::call::context::RunContext;
+use crate::call::error::ToolError;
+use crate::call::mode::Modes;
+use crate::describe::manifest;
+use crate::describe::manifest::{Manifest, assert_manifest_version, check_manifest, version};
+use crate::registry::{ToolContext, builder};
+use crate::schema::timestamp::Timestamp;
+use crate::tool::function::FunctionTool;
+use crate::tool::guide::Guide;
+use crate::tool::options;
+use crate::tool::options::Category;
+use crate::tool::raw::RawTool;
+use serde_json::{Map, Value, json};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use tool_macros::toolset;
+
+async fn echo(arguments: Value, _: &RunContext) -> Result<Value, ToolError> {
+    Ok(arguments)
+}
+
+fn raw(name: &str, description: &str, parameters: Value) -> FunctionTool {
+    FunctionTool::raw(RawTool { name: name.into(), description: description.into(), parameters }, echo)
+}
+
+fn schema() -> Value {
+    json!({"type": "object", "properties": {"query": {"type": "string", "maxLength": 80}}, "required": ["query"]})
+}
+
+fn search() -> FunctionTool {
+    raw("search", "Search the base. Fast.", schema())
+}
+
+fn context(tools: impl IntoIterator<Item = FunctionTool>) -> ToolContext {
+    tools.into_iter().fold(ToolContext::builder(), builder::ToolContextBuilder::with).build().expect("sound tools")
+}
+
+fn version_of(tool: FunctionTool) -> String {
+    Manifest::build(&context([tool])).expect("sound").version
+}
+
+fn guided(tool: &FunctionTool, guide: &str) -> FunctionTool {
+    tool.changed(|definition| definition.guide = Some(Guide::parse(guide)))
+}
+
+fn problems(tools: impl IntoIterator<Item = FunctionTool>) -> Vec<String> {
+    let errors = Manifest::build(&context(tools)).expect_err("problems");
+    errors.to_string().lines().map(str::to_owned).collect()
+}
+
+struct Clock;
+
+/// The time of day.
+#[toolset(name = "clock_of_manifest_tests")]
+impl Clock {
+    /// Tell the time. To the second.
+    ///
+    /// # Returns
+    /// the time
+    #[tool(name = "tell_time_for_manifest", category = "retrieval", timeout = "2s", max_calls = 3)]
+    fn tell(#[arg(default = "UTC")] zone: String) -> String {
+        zone
+    }
+}
+
+fn clock() -> Manifest {
+    Manifest::build(&ToolContext::builder().with(Clock).build().expect("sound")).expect("sound")
+}
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tool-core-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder");
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+// R-F1
+#[test]
+fn a_tool_is_described_by_all_that_is_known_of_it() {
+    let value = serde_json::to_value(clock()).expect("JSON");
+    let tool = &value["tools"][0];
+    assert_eq!(tool["toolId"], "tell_time_for_manifest");
+    assert_eq!(tool["category"], "retrieval");
+    assert_eq!(tool["summary"], "Tell the time.");
+    assert_eq!(tool["documentation"], "Tell the time. To the second.");
+    assert_eq!(tool["returns"], "the time");
+    assert_eq!(tool["jsonSchema"]["properties"]["zone"]["default"], "UTC");
+    assert_eq!(tool["outputSchema"], json!({"type": "string"}));
+    assert_eq!(tool["providerSchemas"], json!({}));
+    assert!(tool["handlerPath"].as_str().is_some_and(|path| path.ends_with("manifest::tests::Clock::tell")), "{tool}");
+    assert!(tool["source"].as_str().is_some_and(|source| source.contains("tests.rs:")), "{tool}");
+    assert_eq!((&tool["modes"], &tool["confirm"]), (&json!(["voice", "text"]), &json!("never")));
+    assert_eq!((&tool["flags"], &tool["timeoutMs"]), (&json!(["idempotent"]), &json!(2000)));
+    assert_eq!(tool["maxCalls"], 3);
+}
+
+// R-F1
+#[test]
+fn commit_and_time_are_told_and_can_be_set() {
+    let built: Timestamp = "2026-11-20T10:00:00Z".parse().expect("a time");
+    let manifest = clock().with_git_commit(Some("0123456789abcdef")).with_build_timestamp(built);
+    let value = serde_json::to_value(&manifest).expect("JSON");
+    assert_eq!((&value["gitCommit"], &value["buildTimestamp"]), (&json!("01234567"), &json!("2026-11-20T10:00:00Z")));
+    assert_eq!(serde_json::to_value(manifest.with_git_commit(None)).expect("JSON")["gitCommit"], Value::Null);
+}
+
+// R-F1
+#[test]
+fn a_commit_that_git_tells_has_8_hexadecimal_digits() {
+    let commit = clock().git_commit;
+    assert!(commit.is_none_or(|commit| commit.len() == 8 && commit.bytes().all(|byte| byte.is_ascii_hexdigit())));
+}
+
+// R-F1
+#[test]
+fn tools_are_sorted_whatever_their_order_in_the_context() {
+    let ids = |tools| Manifest::build(&context(tools)).expect("sound").tools.into_iter().map(|tool| tool.tool_id);
+    let tools = || ["b", "a", "c"].map(|name| raw(name, "Something.", schema()));
+    assert!(ids(tools()).eq(["a", "b", "c"]));
+}
+
+// R-F1
+#[test]
+fn a_guide_is_the_documentation_and_gives_the_summary() {
+    let guide = "# Search\n\nFinds things. Use it.\n\n## Watch Out\n\nSlow.\n";
+    let manifest = Manifest::build(&context([guided(&search(), guide)])).expect("sound");
+    let tool = manifest.tool("search").expect("it");
+    assert_eq!((tool.summary.as_str(), tool.documentation.as_str()), ("Finds things. Use it.", guide));
+    assert_eq!(tool.description, "Search the base. Fast.");
+}
+
+// R-F2
+#[test]
+fn the_version_is_1_0_and_8_hexadecimal_digits_and_the_same_on_any_machine() {
+    assert_eq!(version_of(search()), "1.0.96fd61c3");
+}
+
+// R-F2
+#[test]
+fn the_order_of_tools_and_the_spelling_of_numbers_change_no_version() {
+    let tools = || [search(), raw("other", "Another.", schema())];
+    let version = |tools: Vec<FunctionTool>| Manifest::build(&context(tools)).expect("sound").version;
+    assert_eq!(version(tools().into()), version(tools().into_iter().rev().collect()));
+    let floating = json!({"required": ["query"], "properties": {"query": {"maxLength": 80.0, "type": "string"}}, "type": "object"});
+    assert_eq!(version_of(raw("search", "Search the base. Fast.", floating)), version_of(search()));
+}
+
+// R-F2
+#[test]
+fn commit_time_and_provider_schemas_change_no_version() {
+    let tools = context([search()]);
+    let manifest = Manifest::build(&tools).expect("sound");
+    let other = manifest
+        .clone()
+        .with_git_commit(Some("ffffffff"))
+        .with_build_timestamp("2020-01-01T00:00:00Z".parse().expect("a time"))
+        .with_provider_schemas(&tools, |tool| Map::from_iter([("openai".to_owned(), tool.parameters().clone())]));
+    assert_eq!(version(&other.tools), manifest.version);
+    assert_eq!(other.tools[0].provider_schemas["openai"], schema());
+}
+
+// R-F2
+#[test]
+fn a_change_of_schema_description_guide_or_option_changes_the_version() {
+    let guide = "# S\n\nSummary.\n";
+    let versions = [
+        search(),
+        raw("search", "Search the base. Fast", schema()),
+        raw("find", "Search the base. Fast.", schema()),
+        raw("search", "Search the base. Fast.", json!({"type": "object"})),
+        guided(&search(), guide),
+        guided(&search(), &format!("{guide}\nMore.\n")),
+        search().category(Category::Action),
+        search().modes(Modes::VOICE),
+        search().timeout(std::time::Duration::from_secs(1)),
+        search().max_output(10),
+        search().output_schema(json!({"type": "string"})),
+        search().changed(|definition| definition.max_calls = Some(1)),
+        search().changed(|definition| definition.flags.sequential = true),
+        search().changed(|definition| definition.confirm = options::Confirm::Always),
+    ]
+    .map(version_of);
+    let distinct = versions.iter().collect::<std::collections::HashSet<_>>();
+    assert_eq!(distinct.len(), versions.len(), "{versions:?}");
+}
+
+// R-F3
+#[test]
+fn every_problem_of_every_tool_is_told_one_a_line() {
+    let bad_example = "# S\n\nSummary.\n\n## Examples\n\n```json\n{\"query\": 1}\n```\n\n```json\nnope\n```\n";
+    let told = problems([
+        raw("silent", " ", schema()),
+        guided(&search(), bad_example),
+        guided(&raw("empty_guide", "Something.", schema()), "\n"),
+    ]);
+    assert_eq!(told.len(), 4, "{told:#?}");
+    assert!(told[0].starts_with("tool `silent`: it has no description"), "{told:#?}");
+    assert!(told[1].starts_with("tool `search`: guide line 8: example: `/query`: expected a string"), "{told:#?}");
+    assert!(told[2].starts_with("tool `search`: guide line 12: the example is not JSON"), "{told:#?}");
+    assert_eq!(told[3], "tool `empty_guide`: its guide is empty");
+}
+
+// R-F3
+#[test]
+fn a_schema_that_the_meta_schema_refuses_is_a_problem() {
+    let broken = raw("broken", "Something.", json!({"type": "object", "properties": {"a": {"type": "text"}}}));
+    let told = manifest::problems(broken.definition());
+    assert_eq!(told.len(), 1);
+    assert!(told[0].to_string().contains("no JSON Schema of draft 2020-12 at `/properties/a/type`"), "{}", told[0]);
+}
+
+// R-F3: what passed for a schema under an older draft does not
+#[test]
+fn a_schema_is_held_to_draft_2020_12_whatever_it_names() {
+    let old = json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
+        "properties": {"pair": {"items": [{"type": "string"}]}}});
+    assert_eq!(manifest::problems(raw("old", "Something.", old).definition()).len(), 1);
+}
+
+#[test]
+fn what_is_written_is_read_again() {
+    let folder = Folder::new("round");
+    let path = folder.0.join("tool_registry.json");
+    let manifest = clock();
+    manifest.write(&path).expect("written");
+    assert_eq!(Manifest::read(&path).expect("read"), manifest);
+    assert!(std::fs::read_to_string(&path).expect("text").ends_with("}\n"));
+}
+
+#[test]
+fn a_file_that_is_not_there_or_no_manifest_is_named() {
+    let folder = Folder::new("absent");
+    let (absent, broken) = (folder.0.join("absent.json"), folder.0.join("broken.json"));
+    std::fs::write(&broken, "{}").expect("written");
+    for path in [absent, broken] {
+        let error = check_manifest(&context([search()]), &path).expect_err("no manifest").to_string();
+        assert!(error.starts_with(&path.display().to_string()), "{error}");
+    }
+}
+
+#[test]
+fn tools_that_are_as_they_were_written_pass() {
+    let folder = Folder::new("same");
+    let path = folder.0.join("tool_registry.json");
+    Manifest::build(&context([search()])).expect("sound").with_git_commit(None).write(&path).expect("written");
+    check_manifest(&context([search()]), &path).expect("no drift");
+}
+
+#[test]
+fn a_drift_names_the_tools_that_were_added_removed_and_changed_and_where() {
+    let folder = Folder::new("drift");
+    let path = folder.0.join("tool_registry.json");
+    let gone = raw("gone", "Something.", schema());
+    Manifest::build(&context([gone, search()])).expect("sound").write(&path).expect("written");
+
+    let narrower =
+        json!({"type": "object", "properties": {"query": {"type": "string", "maxLength": 40}}, "required": ["query"]});
+    let now = context([
+        raw("fresh", "Something.", schema()),
+        raw("search", "Search the base. Fast.", narrower).max_output(9),
+    ]);
+    let told = check_manifest(&now, &path).expect_err("drift").to_string();
+    let expected = "tool `fresh`: added\ntool `gone`: removed\n\
+        tool `search`: changed: `jsonSchema/properties/query/maxLength` is 40, and was 80; `maxOutput` is 9, and was absent";
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn provider_schemas_drift_only_where_they_are_known() {
+    let tools = context([search()]);
+    let plain = Manifest::build(&tools).expect("sound");
+    let filled = |text: &str| {
+        plain.clone().with_provider_schemas(&tools, |_| Map::from_iter([("openai".to_owned(), text.into())]))
+    };
+    assert!(plain.drift_from(&filled("a")).is_empty());
+    assert_eq!(filled("b").drift_from(&filled("a")).len(), 1);
+}
+
+#[test]
+fn a_version_that_was_edited_by_hand_is_told() {
+    let plain = Manifest::build(&context([search()])).expect("sound");
+    let edited = Manifest { version: "1.0.00000000".to_owned(), ..plain.clone() };
+    assert!(plain.drift_from(&edited)[0].to_string().contains("by its content it is 1.0."));
+}
+
+// R-F3
+#[test]
+fn a_pinned_version_holds_or_the_test_is_told_the_new_one() {
+    let tools = context([search()]);
+    let version = version_of(search());
+    assert_manifest_version(&tools, &version);
+    let panic = catch_unwind(AssertUnwindSafe(|| assert_manifest_version(&tools, "1.0.00000000")))
+        .expect_err("another version");
+    let message = panic.downcast_ref::<String>().expect("a message");
+    assert!(message.contains(&version) && message.contains("write the new version"), "{message}");
+}

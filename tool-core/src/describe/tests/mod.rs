@@ -1,0 +1,6 @@
+//! Tests.
+
+#[cfg(test)]
+mod actions;
+#[cfg(test)]
+mod manifest;

@@ -1,0 +1,178 @@
+//! An instant as RFC 3339 text.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+/// An instant, written as RFC 3339 text such as `2026-11-20T09:30:00+01:00`. Derefs to [`jiff::Timestamp`].
+///
+/// Its schema is `{"type":"string","format":"date-time"}`, and it accepts what that asserts: no date alone, no blank
+/// instead of the `T`, no time zone name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(pub jiff::Timestamp);
+
+impl std::ops::Deref for Timestamp {
+    type Target = jiff::Timestamp;
+
+    fn deref(&self) -> &jiff::Timestamp {
+        &self.0
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for Timestamp {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        parse(text).ok_or_else(|| format!("`{}` is no RFC 3339 date and time", text.escape_debug()))
+    }
+}
+
+/// `2026-11-20T09:30:00.5+01:00`, in just the form of RFC 3339: `jiff` takes more than that.
+fn parse(text: &str) -> Option<Timestamp> {
+    let bytes = text.as_bytes();
+    let punctuated = [(4, b'-'), (7, b'-'), (13, b':'), (16, b':')];
+    let sound = punctuated.iter().all(|(at, byte)| bytes.get(*at) == Some(byte))
+        && bytes.get(10).is_some_and(|byte| byte.eq_ignore_ascii_case(&b'T'));
+    let (digits, offset) = ending(bytes.get(19..)?).filter(|_| sound)?;
+    // A leap second is the last of a day in UTC; `jiff` takes one anywhere.
+    let minutes = two_digits(bytes.get(11..13)?)? * 60 + two_digits(bytes.get(14..16)?)?;
+    if bytes.get(17..19) == Some(b"60") && (minutes - offset).rem_euclid(24 * 60) != 24 * 60 - 1 {
+        return None;
+    }
+    // RFC 3339 allows any number of digits, and an instant holds nanoseconds: the rest is cut off.
+    let instant = match digits.checked_sub(NANOSECONDS).filter(|more| *more > 0) {
+        None => text.parse(),
+        Some(more) => {
+            let end = 20 + NANOSECONDS;
+            format!("{}{}", text.get(..end)?, text.get(end + more..)?).parse()
+        }
+    };
+    instant.ok().map(Timestamp)
+}
+
+/// The digits of a fraction of a second that `jiff` reads.
+const NANOSECONDS: usize = 9;
+
+/// What follows the seconds: the number of digits of a fraction, and the minutes of `Z` or `+hh:mm`, which `jiff` takes
+/// up to 25 hours of.
+fn ending(rest: &[u8]) -> Option<(usize, i32)> {
+    let (digits, rest) = match rest.strip_prefix(b".") {
+        Some(fraction) => {
+            let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            (digits, fraction.get(digits..).filter(|_| digits > 0)?)
+        }
+        None => (0, rest),
+    };
+    let (sign, hours, minutes) = match rest {
+        [b'Z' | b'z'] => return Some((digits, 0)),
+        [b'+', h1, h2, b':', m1, m2] => (1, [*h1, *h2], [*m1, *m2]),
+        [b'-', h1, h2, b':', m1, m2] => (-1, [*h1, *h2], [*m1, *m2]),
+        _ => return None,
+    };
+    let hours = two_digits(&hours).filter(|hours| *hours < 24)?;
+    let minutes = two_digits(&minutes).filter(|minutes| *minutes < 60)?;
+    Some((digits, sign * (hours * 60 + minutes)))
+}
+
+fn two_digits(bytes: &[u8]) -> Option<i32> {
+    bytes.iter().try_fold(0, |number, byte| byte.is_ascii_digit().then(|| number * 10 + i32::from(byte - b'0')))
+}
+
+impl From<jiff::Timestamp> for Timestamp {
+    fn from(instant: jiff::Timestamp) -> Self {
+        Self(instant)
+    }
+}
+
+impl From<Timestamp> for jiff::Timestamp {
+    fn from(timestamp: Timestamp) -> Self {
+        timestamp.0
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+
+        impl de::Visitor<'_> for Visitor {
+            type Value = Timestamp;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an RFC 3339 date and time")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Timestamp, E> {
+                parse(text).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
+            }
+        }
+
+        deserializer.deserialize_str(Visitor)
+    }
+}
+
+impl JsonSchema for Timestamp {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Timestamp".into()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        "tool_core::Timestamp".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "format": "date-time", "x-proven": true})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::schema::timestamp::Timestamp;
+
+    fn read(text: &str) -> Option<String> {
+        text.parse::<Timestamp>().ok().map(|instant| instant.to_string())
+    }
+
+    #[test]
+    fn any_number_of_digits_of_a_second_is_read_and_cut_to_nanoseconds() {
+        let instant = Some("2026-11-20T08:30:00.123456789Z".to_owned());
+        assert_eq!(read("2026-11-20T08:30:00.123456789Z"), instant);
+        assert_eq!(read("2026-11-20T08:30:00.1234567891234Z"), instant);
+        assert_eq!(read("2026-11-20T09:30:00.1234567899999+01:00"), instant);
+        assert_eq!(read("2026-11-20T08:30:00.Z"), None);
+    }
+
+    #[test]
+    fn offsets_are_those_of_rfc_3339() {
+        assert!(read("2026-11-20T09:30:00+23:59").is_some());
+        for text in ["+24:00", "+25:00", "-24:00", "+01:60", "+1:00", "+0100", "Z[UTC]", ""] {
+            assert_eq!(read(&format!("2026-11-20T09:30:00{text}")), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_leap_second_is_the_last_of_a_day_in_utc() {
+        assert!(read("2016-12-31T23:59:60Z").is_some());
+        assert!(read("2017-01-01T00:59:60+01:00").is_some());
+        assert_eq!(read("2016-12-31T22:59:60Z"), None);
+        assert_eq!(read("2016-12-31T23:59:60+01:00"), None);
+        assert_eq!(read("2016-12-31T23:59:61Z"), None);
+    }
+}

@@ -1,0 +1,75 @@
+//! What stands in the history afterwards.
+
+use crate::call::model_result::ResultForm;
+use crate::call::tool_call::ToolCall;
+use crate::session::agent_loop::history::{History, Message};
+use crate::session::agent_loop::model::ModelStep;
+use crate::session::tests::agent_loop::{ECHO, ask, bare, called, results, say};
+use crate::testing::scripted::ScriptedModel;
+
+// L22
+#[test]
+fn each_call_of_a_step_has_one_result_in_the_order_of_the_calls() {
+    let step = ModelStep {
+        text: Some("let me see".into()),
+        calls: vec![say("1", "a"), say("2", ""), say("3", "c")],
+        ..ModelStep::default()
+    };
+    let (mut model, mut history) = (ScriptedModel::new().then(step).says("done"), History::new());
+    let reply = ask(&bare(), &mut model, &mut history);
+    assert_eq!(results(&history), [("1", r#""a""#, false), ("2", "nothing to say", true), ("3", r#""c""#, false)]);
+    let ids = reply.responses.iter().map(|response| response.meta().call_id()).collect::<Vec<_>>();
+    assert_eq!(ids, [Some("1"), Some("2"), Some("3")]);
+    assert_eq!(model.requests()[1].history, history.messages()[..5], "the model reads all results");
+    assert!(matches!(&history.messages()[1], Message::Assistant { text: Some(text), .. } if text == "let me see"));
+}
+
+// L22
+#[test]
+fn calls_without_an_id_are_given_ids_that_nothing_else_has() {
+    let script = ScriptedModel::new().calls([say("", "a"), say("call_1", "b"), say("", "c")]).calls([say("", "d")]);
+    let (mut model, mut history) = (script.says("done"), History::new());
+    let session = bare();
+    _ = ask(&session, &mut model, &mut history);
+    let ids = called(&history).iter().map(|call| call.id()).collect::<Vec<_>>();
+    let distinct = ids.iter().collect::<std::collections::BTreeSet<_>>();
+    assert!(distinct.len() == 4 && !ids.contains(&""), "{ids:?}");
+    assert_eq!(results(&history).iter().map(|result| result.0).collect::<Vec<_>>(), ids);
+    assert_eq!(*session.asked.lock().expect("unpoisoned"), ids, "the session reads the same ids");
+}
+
+// L22
+#[test]
+fn an_id_that_comes_twice_in_a_step_is_one_call() {
+    let (mut model, mut history) =
+        (ScriptedModel::new().calls([say("1", "a"), say("1", "b")]).says("done"), History::new());
+    _ = ask(&bare(), &mut model, &mut history);
+    assert_eq!(called(&history).len(), 1);
+    assert_eq!(results(&history), [("1", r#""a""#, false)]);
+}
+
+// L18
+#[test]
+fn results_go_in_as_the_history_is_told() {
+    let mut history = History::new().result_form(ResultForm::Envelope);
+    let mut model = ScriptedModel::new().calls([say("1", "a")]).says("done");
+    let reply = ask(&bare(), &mut model, &mut history);
+    assert_eq!(results(&history), [("1", &*reply.responses[0].to_json(), false)]);
+}
+
+// L29
+#[test]
+fn calls_go_back_in_their_canonical_form_and_are_made_as_they_were_sent() {
+    let (mut model, mut history) = (ScriptedModel::new().calls([say("1", "a")]).says("done"), History::new());
+    _ = ask(&bare(), &mut model, &mut history);
+    assert_eq!(called(&history)[0].arguments(), r#"{"text":"a"} "#);
+}
+
+// L29
+#[test]
+fn what_was_refused_for_its_text_or_its_name_stands_in_the_history_as_it_was_sent() {
+    let calls = [ToolCall::new("1", ECHO, r#"{"txt":"a"}"#), ToolCall::new("2", "absent", "{")];
+    let (mut model, mut history) = (ScriptedModel::new().calls(calls.clone()).says("done"), History::new());
+    _ = ask(&bare(), &mut model, &mut history);
+    assert_eq!(called(&history), [&calls[0], &calls[1]]);
+}

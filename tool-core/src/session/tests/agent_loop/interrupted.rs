@@ -1,0 +1,164 @@
+//! Replies that nobody waits for to the end.
+
+use crate::call::error::{ErrorKind, ToolError};
+use crate::call::meta::Slim;
+use crate::call::model_result::ResultForm;
+use crate::call::output::OutputKind;
+use crate::call::response::ToolResponse;
+use crate::call::tool_call::ToolCall;
+use crate::session::agent_loop::history::{History, Message};
+use crate::session::agent_loop::model::{Model, ModelRequest, ModelStep, ToolChoice};
+use crate::session::agent_loop::{Caller, Sink, Start, reply};
+use crate::session::tests::agent_loop::{BREAK_IN, Bare, ECHO, PEEK, WAIT, ask, bare, finished, poll, results, say};
+use crate::testing::scripted::ScriptedModel;
+use crate::tool::definition::ToolDefinition;
+use crate::tool::provider::ProviderTool;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Starts a reply and drops it where it waits.
+fn drop_midway(calls: impl IntoIterator<Item = ToolCall>, history: &mut History) {
+    let (session, mut model) = (bare(), ScriptedModel::new().calls(calls));
+    let mut work = Box::pin(reply(&session, &mut model, history, "hello".into(), Start::Asked(ToolChoice::Auto)));
+    assert!(poll(work.as_mut()).is_pending());
+}
+
+// L22
+#[test]
+fn a_reply_that_is_dropped_keeps_what_ended_and_tells_that_the_rest_was_cancelled() {
+    let mut history = History::new();
+    drop_midway([ToolCall::new("1", WAIT, "{}"), say("2", "a"), ToolCall::new("3", WAIT, "{}")], &mut history);
+    let found = results(&history);
+    assert_eq!(found.iter().map(|result| result.0).collect::<Vec<_>>(), ["1", "2", "3"]);
+    assert_eq!(found[1], ("2", r#""a""#, false));
+    for (_, text, is_error) in [found[0], found[2]] {
+        assert!(is_error && text.contains("was cancelled") && text.contains("may have taken effect"), "{text}");
+    }
+}
+
+// R-E3
+#[test]
+fn a_tool_that_only_reads_cannot_have_taken_effect() {
+    let mut history = History::new().result_form(ResultForm::Envelope);
+    drop_midway([ToolCall::new("1", PEEK, "{}"), ToolCall::new("2", WAIT, "{}")], &mut history);
+    let effects = results(&history).into_iter().map(|(id, text, _)| {
+        let envelope = serde_json::from_str::<ToolResponse>(text).expect("an envelope");
+        assert_eq!(envelope.meta().call_id(), Some(id));
+        let error = envelope.error().expect("an error").clone();
+        (error.kind, error.partial_side_effects)
+    });
+    assert_eq!(effects.collect::<Vec<_>>(), [(ErrorKind::Cancelled, false), (ErrorKind::Cancelled, true)]);
+}
+
+// L22
+#[test]
+fn after_an_interrupted_reply_the_next_one_reads_a_whole_history() {
+    let mut history = History::new();
+    drop_midway([ToolCall::new("1", WAIT, "{}")], &mut history);
+    let mut model = ScriptedModel::new().says("where were we?");
+    _ = ask(&bare(), &mut model, &mut history);
+    let read = &model.requests()[0].history;
+    assert!(matches!(&read[1..], [Message::Assistant { .. }, Message::Result { .. }, Message::User(_)]), "{read:?}");
+}
+
+// L22
+#[test]
+fn an_interruption_ends_the_reply_after_the_step_in_which_it_came() {
+    let (mut model, mut history) =
+        (ScriptedModel::new().calls([ToolCall::new("1", BREAK_IN, "{}"), say("2", "a")]), History::new());
+    let reply = ask(&bare(), &mut model, &mut history);
+    assert!(reply.interrupted && reply.text.is_none() && reply.responses.len() == 2, "{reply:?}");
+    assert_eq!(results(&history).iter().map(|result| result.0).collect::<Vec<_>>(), ["1", "2"]);
+    model.assert_done();
+}
+
+/// A model during whose answer the user speaks, and which then answers or fails.
+struct Slow<'a>(&'a Bare, bool);
+
+impl Model for Slow<'_> {
+    async fn step(&mut self, _: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
+        self.0.interruptions.fetch_add(1, Ordering::Relaxed);
+        if self.1 { Ok(ModelStep::calls([say("1", "a")])) } else { Err(ToolError::transient("gone")) }
+    }
+}
+
+// L22
+#[test]
+fn what_a_model_says_to_a_turn_that_was_interrupted_meanwhile_is_dropped() {
+    for answers in [true, false] {
+        let (session, mut history) = (bare(), History::new());
+        let mut model = Slow(&session, answers);
+        let work = reply(&session, &mut model, &mut history, "hello".into(), Start::Asked(ToolChoice::Auto));
+        let reply = finished(work);
+        assert!(reply.interrupted && reply.responses.is_empty() && reply.error.is_none());
+        assert_eq!(history.messages(), [Message::User("hello".into())]);
+    }
+}
+
+/// A model that never answers.
+struct Silent;
+
+impl Model for Silent {
+    async fn step(&mut self, _: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
+        std::future::pending().await
+    }
+}
+
+// L22
+#[test]
+fn a_reply_that_is_dropped_while_the_model_thinks_leaves_the_question() {
+    let (session, mut model, mut history) = (bare(), Silent, History::new());
+    let mut work = Box::pin(reply(&session, &mut model, &mut history, "hello".into(), Start::Asked(ToolChoice::Auto)));
+    assert!(poll(work.as_mut()).is_pending());
+    drop(work);
+    assert_eq!(history.messages(), [Message::User("hello".into())]);
+}
+
+/// A session that breaks.
+struct Broken;
+
+impl Caller for Broken {
+    fn instructions(&self) -> String {
+        String::new()
+    }
+
+    fn tools(&self, _: Start) -> Vec<ToolDefinition> {
+        Vec::new()
+    }
+
+    fn provider_tools(&self) -> &[Arc<dyn ProviderTool>] {
+        &[]
+    }
+
+    fn max_tool_steps(&self) -> u32 {
+        3
+    }
+
+    fn interruptions(&self) -> u64 {
+        0
+    }
+
+    fn canonical(&self, call: &ToolCall) -> String {
+        call.arguments().to_owned()
+    }
+
+    async fn run(&self, _: Vec<ToolCall>, sink: Sink<'_>) {
+        let slim = Slim { tool: ECHO.into(), call_id: Some("2".into()), duration: Duration::ZERO, rare: None };
+        sink(ToolResponse { body: Ok("1".into()), form: OutputKind::Data, slim });
+        panic!("broken");
+    }
+}
+
+// L22
+#[test]
+fn a_panic_on_the_way_leaves_a_whole_history_too() {
+    let (mut model, mut history) = (ScriptedModel::new().calls([say("1", "a"), say("2", "b")]), History::new());
+    let work = AssertUnwindSafe(|| {
+        _ = finished(reply(&Broken, &mut model, &mut history, "hello".into(), Start::Asked(ToolChoice::Auto)));
+    });
+    assert!(catch_unwind(work).is_err());
+    let found = results(&history);
+    assert!(found[0].2 && found[1] == ("2", "1", false), "{found:?}");
+}

@@ -1,0 +1,84 @@
+//! What a provider's own form of a step adds: it is kept with the step, and its usage summed.
+
+use crate::session::agent_loop::history::{History, Message, RawTurn};
+use crate::session::agent_loop::model::ModelStep;
+use crate::session::tests::agent_loop::{Bare, ask, bare, called, results, say};
+use crate::testing::scripted::ScriptedModel;
+use crate::tool::provider::ProviderId;
+use crate::trace::cost::TokenUsage;
+use serde_json::json;
+
+fn native(items: usize) -> RawTurn {
+    RawTurn { provider: ProviderId::from_static("somebody"), items: vec![json!({"signed": "yes"}); items] }
+}
+
+fn natives(history: &History) -> Vec<bool> {
+    let told = history.messages().iter().filter_map(|message| match message {
+        Message::Assistant { native, .. } => Some(native.is_some()),
+        _ => None,
+    });
+    told.collect()
+}
+
+// L22
+#[test]
+fn a_step_is_kept_as_its_provider_sent_it() {
+    let step = ModelStep { native: Some(native(1)), ..ModelStep::calls([say("1", "a")]) };
+    let last = ModelStep { native: Some(native(1)), ..ModelStep::says("done") };
+    let (mut model, mut history) = (ScriptedModel::new().then(step).then(last), History::new());
+    _ = ask(&bare(), &mut model, &mut history);
+    assert_eq!(natives(&history), [true, true]);
+}
+
+// L22
+#[test]
+fn a_step_that_says_nothing_in_words_is_kept_for_its_provider() {
+    let silent = ModelStep { native: Some(native(1)), ..ModelStep::default() };
+    let (mut model, mut history) = (ScriptedModel::new().then(silent), History::new());
+    assert_eq!(ask(&bare(), &mut model, &mut history).text, None);
+    assert_eq!(natives(&history), [true]);
+}
+
+// L22: the items would show calls that have no result.
+#[test]
+fn a_step_whose_calls_are_ignored_loses_its_providers_form() {
+    let session = Bare { steps: 0, ..bare() };
+    let stubborn =
+        ModelStep { text: Some("fine".into()), native: Some(native(2)), ..ModelStep::calls([say("1", "a")]) };
+    let (mut model, mut history) = (ScriptedModel::new().then(stubborn), History::new());
+    _ = ask(&session, &mut model, &mut history);
+    assert_eq!(natives(&history), [false]);
+}
+
+// L22: an item for each call is what the form promises.
+#[test]
+fn a_step_with_two_calls_under_one_id_loses_its_providers_form() {
+    let step = ModelStep { native: Some(native(2)), ..ModelStep::calls([say("1", "a"), say("1", "b")]) };
+    let (mut model, mut history) = (ScriptedModel::new().then(step).says("done"), History::new());
+    _ = ask(&bare(), &mut model, &mut history);
+    assert_eq!(natives(&history), [false, false]);
+}
+
+// L22
+#[test]
+fn a_call_whose_id_an_earlier_step_used_is_given_another() {
+    let script = ScriptedModel::new().calls([say("1", "a")]).calls([say("1", "b"), say("2", "c")]).says("done");
+    let (mut model, mut history) = (script, History::new());
+    let reply = ask(&bare(), &mut model, &mut history);
+    let ids = called(&history).iter().map(|call| call.id().to_owned()).collect::<Vec<_>>();
+    assert_eq!((ids.len(), &*ids[0], &*ids[2]), (3, "1", "2"));
+    assert!(!["1", "2"].contains(&&*ids[1]), "{ids:?}");
+    assert_eq!(results(&history).iter().map(|result| result.0).collect::<Vec<_>>(), ids);
+    assert_eq!(reply.responses.len(), 3);
+}
+
+#[test]
+fn the_usage_of_all_steps_is_summed() {
+    let used = TokenUsage { input: 10, cached: 4, output: 3, reasoning: 1, ..TokenUsage::default() };
+    let step = ModelStep { usage: used, ..ModelStep::calls([say("1", "a")]) };
+    let last = ModelStep { usage: used, ..ModelStep::says("done") };
+    let (mut model, mut history) = (ScriptedModel::new().then(step).then(last), History::new());
+    let usage = ask(&bare(), &mut model, &mut history).usage;
+    assert_eq!(usage, TokenUsage { input: 20, cached: 8, output: 6, reasoning: 2, ..TokenUsage::default() });
+    assert_eq!(usage.total(), 26);
+}

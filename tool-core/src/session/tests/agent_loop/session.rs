@@ -1,0 +1,171 @@
+//! The loop over a real session.
+
+use crate::call::error::ErrorKind;
+use crate::call::mode::Mode;
+use crate::call::model_result::ResultForm;
+use crate::call::tool_call::ToolCall;
+use crate::registry::ToolContext;
+use crate::session::agent_loop::history::History;
+use crate::session::agent_loop::model::ToolChoice;
+use crate::session::policy::Policy;
+use crate::session::runtime::Runtime;
+use crate::session::session::Session;
+use crate::session::tests::agent_loop::{ECHO, HUSH, WAIT, called, echo, hush, poll, results, say, wait};
+use crate::testing::scripted::ScriptedModel;
+use std::sync::Arc;
+use tokio::sync::Barrier;
+use tool_macros::tool;
+
+/// Meets the other call of this.
+struct Meeting(Arc<Barrier>);
+
+#[tool_macros::toolset(name = "meeting_in_reply_tests")]
+impl Meeting {
+    /// Wait for somebody.
+    #[tool(name = "meet_in_reply_tests")]
+    async fn meet(&self, name: String) -> String {
+        self.0.wait().await;
+        name
+    }
+}
+
+/// Delete everything.
+#[tool(name = "wipe_in_reply_tests", confirm)]
+fn wipe(#[arg(default = 7)] days: u32) -> u32 {
+    days
+}
+
+/// Speak.
+#[tool(name = "speak_in_reply_tests", modes("voice"))]
+fn speak() {}
+
+const MEET: &str = "meet_in_reply_tests";
+const WIPE: &str = "wipe_in_reply_tests";
+const SPEAK: &str = "speak_in_reply_tests";
+
+async fn session(policy: Policy) -> Session {
+    let meeting = Meeting(Arc::new(Barrier::new(2)));
+    let tools = ToolContext::builder().with(echo).with(hush).with(wait).with(wipe).with(speak).with(meeting);
+    let runtime = Runtime::builder(tools.build().expect("sound")).policy(policy).build().expect("sound");
+    runtime.session("s", Mode::Text).await.expect("a session")
+}
+
+fn meet(id: &str, name: &str) -> ToolCall {
+    ToolCall::new(id, MEET, serde_json::json!({"name": name}))
+}
+
+// L22
+#[tokio::test]
+async fn the_calls_of_a_step_run_side_by_side() {
+    let session = session(Policy::text()).await;
+    let (mut model, mut history) =
+        (ScriptedModel::new().calls([meet("1", "Ada"), meet("2", "Bob")]).says("they met"), History::new());
+    let reply = session.reply(&mut model, &mut history, "hello").await;
+    assert_eq!(reply.text.as_deref(), Some("they met"));
+    assert_eq!(results(&history), [("1", r#""Ada""#, false), ("2", r#""Bob""#, false)]);
+}
+
+// L21
+#[tokio::test]
+async fn the_policy_says_how_many_steps_there_may_be() {
+    let session = session(Policy::text().max_tool_steps(1)).await;
+    let (mut model, mut history) = (ScriptedModel::new().calls([say("1", "a")]).says("done"), History::new());
+    let reply = session.reply(&mut model, &mut history, "hello").await;
+    assert_eq!((reply.text.as_deref(), model.requests()[1].tool_choice), (Some("done"), ToolChoice::None));
+}
+
+// L18
+#[tokio::test]
+async fn a_stop_in_a_session_ends_the_reply() {
+    let session = session(Policy::text()).await;
+    let (mut model, mut history) = (ScriptedModel::new().calls([ToolCall::new("1", HUSH, "{}")]), History::new());
+    assert_eq!(session.reply(&mut model, &mut history, "hello").await.text, None);
+    assert_eq!(results(&history), [("1", "", false)]);
+}
+
+// L22
+#[tokio::test]
+async fn a_dropped_reply_keeps_what_ended_in_the_session() {
+    let session = session(Policy::text()).await;
+    let calls = [ToolCall::new("1", WAIT, "{}"), say("2", "a"), ToolCall::new("", WAIT, "{}")];
+    let (mut model, mut history) = (ScriptedModel::new().calls(calls), History::new());
+    {
+        let mut work = Box::pin(session.reply(&mut model, &mut history, "hello"));
+        assert!(poll(work.as_mut()).is_pending());
+    }
+    let found = results(&history);
+    assert_eq!(found.iter().map(|result| result.2).collect::<Vec<_>>(), [true, false, true], "{found:?}");
+    assert_eq!(found[1], ("2", r#""a""#, false));
+    assert_eq!(called(&history).iter().map(|call| call.id()).collect::<Vec<_>>(), ["1", "2", found[2].0]);
+}
+
+// L22
+#[tokio::test]
+async fn an_interrupted_session_ends_the_reply_with_each_call_answered() {
+    let session = session(Policy::text()).await;
+    let (mut model, mut history) =
+        (ScriptedModel::new().calls([ToolCall::new("1", WAIT, "{}"), say("2", "a")]), History::new());
+    let mut work = Box::pin(session.reply(&mut model, &mut history, "hello"));
+    assert!(poll(work.as_mut()).is_pending());
+    assert_eq!(session.interrupt(), 1);
+    let reply = work.await;
+    assert!(reply.interrupted && reply.text.is_none());
+    let kinds = reply.responses.iter().map(|response| response.error().map(|error| error.kind)).collect::<Vec<_>>();
+    assert_eq!(kinds, [Some(ErrorKind::Cancelled), None]);
+    assert_eq!(results(&history).iter().map(|result| result.0).collect::<Vec<_>>(), ["1", "2"]);
+}
+
+// L22
+#[tokio::test]
+async fn two_calls_under_one_id_have_one_answer() {
+    let session = session(Policy::text()).await;
+    let (mut model, mut history) =
+        (ScriptedModel::new().calls([say("1", "a"), say("1", "b")]).says("done"), History::new());
+    let reply = session.reply(&mut model, &mut history, "hello").await;
+    assert_eq!(results(&history), [("1", r#""a""#, false)]);
+    assert_eq!(called(&history), [&say("1", "a")]);
+    assert!(reply.responses[0].meta().warnings()[0].contains("under the same id"), "{}", reply.responses[0]);
+}
+
+// L29
+#[tokio::test]
+async fn the_history_has_the_arguments_with_their_defaults() {
+    let session = session(Policy::text()).await;
+    let (mut model, mut history) =
+        (ScriptedModel::new().calls([ToolCall::new("1", WIPE, r#"{ "days": null }"#)]).says("?"), History::new());
+    _ = session.reply(&mut model, &mut history, "hello").await;
+    assert_eq!(called(&history)[0].arguments(), r#"{"days":7}"#);
+}
+
+// R-C1
+#[tokio::test]
+async fn what_has_to_be_approved_is_for_the_host_alone() {
+    let session = session(Policy::text()).await;
+    let mut history = History::new().result_form(ResultForm::Envelope);
+    let mut model = ScriptedModel::new().calls([ToolCall::new("1", WIPE, "{}")]).says("May I?");
+    let reply = session.reply(&mut model, &mut history, "hello").await;
+    let token = reply.responses[0].meta().confirmation().expect("asks").token.clone();
+    assert!(!format!("{history:?}").contains(&token) && !format!("{model:?}").contains(&token));
+    assert_eq!(session.approve(&token).await.data_json(), Some("7"));
+}
+
+// R-B3
+#[tokio::test]
+async fn tools_of_another_mode_are_not_shown() {
+    let session = session(Policy::text()).await;
+    let (mut model, mut history) = (ScriptedModel::new().says("hi"), History::new());
+    _ = session.reply(&mut model, &mut history, "hello").await;
+    let request = &model.requests()[0];
+    assert!(request.tools.iter().any(|name| name == ECHO) && !request.tools.iter().any(|name| name == SPEAK));
+    assert!(request.instructions.contains(ECHO));
+}
+
+#[tokio::test]
+async fn a_reply_may_run_on_any_thread() {
+    let session = session(Policy::text()).await;
+    let reply = tokio::spawn(async move {
+        let (mut model, mut history) = (ScriptedModel::new().says("hi"), History::new());
+        session.reply(&mut model, &mut history, "hello").await
+    });
+    assert_eq!(reply.await.expect("it ends").text.as_deref(), Some("hi"));
+}

@@ -1,0 +1,256 @@
+//! No token is worth anything but for the call it was given for.
+
+use crate::call::mode::Mode;
+use crate::session::approvals::{ID, PendingCall, Signer, TOKEN, fresh_id};
+use std::collections::HashSet;
+
+const KEY: [u8; 32] = [7; 32];
+
+fn pending() -> PendingCall {
+    PendingCall {
+        id: "0123456789abcdef0123456789abcdef".to_owned(),
+        principal: "ada@example.com".to_owned(),
+        session: "session-1".to_owned(),
+        mode: Mode::Text,
+        version: "1.0.89abcdef".to_owned(),
+        call_id: "call_1".to_owned(),
+        tool: "delete_event".to_owned(),
+        arguments: r#"{"event_id":"evt_1","notify":true}"#.to_owned(),
+        expires_at: 1_795_000_000_000,
+    }
+}
+
+type Text = fn(&mut PendingCall) -> &mut String;
+
+const TEXTS: [Text; 7] = [
+    |call| &mut call.id,
+    |call| &mut call.principal,
+    |call| &mut call.session,
+    |call| &mut call.version,
+    |call| &mut call.call_id,
+    |call| &mut call.tool,
+    |call| &mut call.arguments,
+];
+
+/// A generator with a known seed, so that a failure comes again.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        // xorshift64*
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        usize::try_from(self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33).unwrap() % sides
+    }
+}
+
+// R-C2
+#[test]
+fn a_token_proves_its_own_call() {
+    let signer = Signer::new(KEY);
+    let token = signer.sign(&pending());
+    assert_eq!(token.len(), TOKEN);
+    assert!(token.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.'), "{token}");
+    assert_eq!(Signer::id_of(&token), Some(pending().id.as_str()));
+    assert!(signer.verify(&token, &pending()));
+}
+
+// R-C3
+#[test]
+fn another_process_with_the_same_key_takes_the_token() {
+    let stored = serde_json::to_string(&pending()).unwrap();
+    let token = Signer::new(KEY).sign(&pending());
+    assert!(Signer::new(KEY).verify(&token, &serde_json::from_str(&stored).unwrap()));
+}
+
+// R-C2
+#[test]
+fn the_proof_is_the_one_that_other_implementations_of_hmac_sha256_give() {
+    // Python: hmac.new(b'\x07' * 32, b''.join(len(t).to_bytes(8, 'big') + t for t in texts) + expires_at, 'sha256')
+    let token = Signer::new(KEY).sign(&pending());
+    assert_eq!(token.split_once('.').unwrap().1, "e2f8bcc6ce43e1d8a888d7c0707dcd5bc1e9ea3e379c13af0cc30caed7e65742");
+}
+
+// R-C2
+#[test]
+fn another_key_proves_nothing() {
+    let token = Signer::new(KEY).sign(&pending());
+    let mut other = KEY;
+    other[31] ^= 1;
+    assert!(!Signer::new(other).verify(&token, &pending()));
+    assert!(!Signer::random().verify(&token, &pending()));
+    assert!(!Signer::random().verify(&Signer::random().sign(&pending()), &pending()));
+}
+
+// R-C2
+#[test]
+fn no_byte_of_a_token_can_be_another() {
+    let signer = Signer::new(KEY);
+    let token = signer.sign(&pending());
+    for at in 0..token.len() {
+        for other in 0..=255_u8 {
+            let mut bytes = token.clone().into_bytes();
+            if bytes[at] == other {
+                continue;
+            }
+            bytes[at] = other;
+            // Bytes over 127 alone are no text: such a token comes in as the text that replaces them, or not at all.
+            let mutant = String::from_utf8_lossy(&bytes).into_owned();
+            assert!(!signer.verify(&mutant, &pending()), "byte {at} as {other}");
+        }
+    }
+}
+
+// R-C2
+#[test]
+fn no_field_of_the_call_can_be_another() {
+    let signer = Signer::new(KEY);
+    let token = signer.sign(&pending());
+    for (which, text) in TEXTS.iter().enumerate() {
+        for other in ["", "x", "0123456789abcdef0123456789abcdee"] {
+            let mut call = pending();
+            other.clone_into(text(&mut call));
+            assert!(!signer.verify(&token, &call), "text {which} as {other:?}");
+        }
+    }
+    assert!(!signer.verify(&token, &PendingCall { mode: Mode::Voice, ..pending() }));
+    for bit in 0..64 {
+        let call = PendingCall { expires_at: pending().expires_at ^ 1 << bit, ..pending() };
+        assert!(!signer.verify(&token, &call), "bit {bit} of the expiry");
+    }
+}
+
+// R-C2
+#[test]
+fn no_two_fields_of_the_call_can_change_places() {
+    let signer = Signer::new(KEY);
+    let token = signer.sign(&pending());
+    for (which, one) in TEXTS.iter().enumerate() {
+        for other in &TEXTS[which + 1..] {
+            let mut call = pending();
+            let text = std::mem::take(one(&mut call));
+            let text = std::mem::replace(other(&mut call), text);
+            *one(&mut call) = text;
+            assert!(!signer.verify(&token, &call), "{call:?}");
+        }
+    }
+}
+
+// R-C2
+#[test]
+fn no_character_can_move_from_a_field_to_the_next() {
+    let signer = Signer::new(KEY);
+    let token = signer.sign(&pending());
+    for (left, right) in TEXTS.iter().zip(&TEXTS[1..]) {
+        let mut call = pending();
+        let moved = left(&mut call).pop().unwrap();
+        right(&mut call).insert(0, moved);
+        assert!(!signer.verify(&token, &call), "{call:?}");
+
+        let mut call = pending();
+        let moved = right(&mut call).remove(0);
+        left(&mut call).push(moved);
+        assert!(!signer.verify(&token, &call), "{call:?}");
+    }
+}
+
+// R-C2
+#[test]
+fn of_10_000_mutants_none_is_verified() {
+    let signer = Signer::new(KEY);
+    let token = signer.sign(&pending());
+    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let mut mutants = 0;
+    while mutants < 10_000 {
+        let (mut text, mut call) = (token.clone(), pending());
+        if dice.roll(2) == 0 {
+            mutate(&mut text, &mut dice);
+        } else {
+            mutate(TEXTS[dice.roll(TEXTS.len())](&mut call), &mut dice);
+        }
+        if text != token || call != pending() {
+            mutants += 1;
+            assert!(!signer.verify(&text, &call), "{text} for {call:?}");
+        }
+    }
+}
+
+/// One to three times: a character replaced, inserted, taken out or doubled, or the end cut off.
+fn mutate(text: &mut String, dice: &mut Dice) {
+    let mut characters: Vec<char> = text.chars().collect();
+    for _ in 0..=dice.roll(3) {
+        let at = dice.roll(characters.len() + 1);
+        let any = ['0', '1', '9', 'a', 'f', 'A', '.', '"', ' ', '\0', 'é'][dice.roll(11)];
+        match dice.roll(5) {
+            0 => characters.insert(at, any),
+            1 => characters.truncate(at),
+            _ if at == characters.len() => characters.push(any),
+            2 => _ = characters.remove(at),
+            3 => characters.insert(at, characters[at]),
+            _ => characters[at] = any,
+        }
+    }
+    *text = characters.into_iter().collect();
+}
+
+// R-C2
+#[test]
+fn a_text_that_no_signer_writes_has_no_id() {
+    let token = Signer::new(KEY).sign(&pending());
+    let zeros = "0".repeat(TOKEN);
+    let texts = [
+        String::new(),
+        ".".to_owned(),
+        ".".repeat(TOKEN),
+        zeros.clone(),
+        "é".repeat(TOKEN / 2),
+        token.to_uppercase(),
+        token.replace('.', "-"),
+        format!("{token}\n"),
+        format!(" {token}"),
+        token[1..].to_owned(),
+        format!("{}.{}", &zeros[..ID - 1], &zeros[..=2 * 32]),
+        format!("{}é.{}", &zeros[..ID - 2], &zeros[..2 * 32]),
+    ];
+    for text in texts {
+        assert_eq!(Signer::id_of(&text), None, "{text:?}");
+        assert!(!Signer::new(KEY).verify(&text, &pending()), "{text:?}");
+    }
+}
+
+// R-C2
+#[test]
+fn a_huge_text_is_refused_by_its_length_alone() {
+    let huge = "0".repeat(64 << 20);
+    let began = std::time::Instant::now();
+    for _ in 0..1_000 {
+        assert_eq!(Signer::id_of(&huge), None);
+    }
+    // Looking at each character a thousand times would take seconds.
+    assert!(began.elapsed().as_millis() < 500);
+}
+
+// R-C2
+#[test]
+fn a_call_whose_id_is_none_gets_a_token_that_is_worth_nothing() {
+    let signer = Signer::new(KEY);
+    for id in ["", "call-1", "0123456789ABCDEF0123456789ABCDEF"] {
+        let call = PendingCall { id: id.to_owned(), ..pending() };
+        assert!(!signer.verify(&signer.sign(&call), &call), "{id}");
+    }
+}
+
+#[test]
+fn the_key_is_not_printed() {
+    assert_eq!(format!("{:?}", Signer::new(KEY)), "Signer(..)");
+}
+
+#[test]
+fn ids_are_hexadecimal_and_differ() {
+    let ids: HashSet<_> = (0..1_000).map(|_| fresh_id()).collect();
+    assert_eq!(ids.len(), 1_000);
+    for id in ids {
+        assert!(id.len() == ID && id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')), "{id}");
+    }
+}

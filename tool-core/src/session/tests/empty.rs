@@ -1,0 +1,139 @@
+//! What counts as a result without anything in it.
+
+use crate::session::pipeline::empty::is_empty;
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+#[track_caller]
+fn all(expected: bool, texts: &[&str]) {
+    for text in texts {
+        assert_eq!(is_empty(text), expected, "{text}");
+    }
+}
+
+// R-L2
+#[test]
+fn nothing_blank_text_and_collections_without_items_are_empty() {
+    all(
+        true,
+        &[
+            "null",
+            " null\n",
+            "[]",
+            "{}",
+            "[ ]",
+            "{\n}",
+            "\"\"",
+            "\"  \"",
+            r#""\n\t \u00a0\u2003""#,
+            "\"\u{3000}\"",
+            "",
+            " ",
+        ],
+    );
+}
+
+// R-L2
+#[test]
+fn any_other_value_is_not_empty() {
+    all(
+        false,
+        &[
+            "0",
+            "false",
+            "true",
+            "1",
+            "\"a\"",
+            "\" a \"",
+            "[null]",
+            "[[]]",
+            "[{}]",
+            "[0]",
+            r#""\\n""#,
+            r#""\u0041""#,
+            r#""\ud83d\ude00""#,
+            r#""\b""#,
+        ],
+    );
+}
+
+// R-L2
+#[test]
+fn an_object_is_empty_if_all_its_collections_are_and_nothing_else_speaks() {
+    all(
+        true,
+        &[
+            r#"{"items":[]}"#,
+            r#"{"items":[],"groups":{}}"#,
+            r#"{"items":[],"total":0,"next":null,"more":false,"note":" "}"#,
+            r#"{ "total" : 0.0 , "items" : [ ] }"#,
+            r#"{"a":-0,"b":0e5,"c":-0.00E+7,"d":{}}"#,
+            r#"{"a\"]}":[]}"#,
+            r#"{"\\":[]}"#,
+        ],
+    );
+}
+
+// R-L2
+#[test]
+fn an_object_with_something_in_it_is_not_empty() {
+    all(
+        false,
+        &[
+            r#"{"available":true,"conflicts":[]}"#,
+            r#"{"items":[1]}"#,
+            r#"{"items":[],"others":[null]}"#,
+            r#"{"items":[],"nested":{"items":[]}}"#,
+            r#"{"items":[],"total":1}"#,
+            r#"{"items":[],"total":0.01}"#,
+            r#"{"items":[],"total":10}"#,
+            r#"{"items":[],"note":"none found"}"#,
+            r#"{"[]":1}"#,
+        ],
+    );
+}
+
+// R-L2
+#[test]
+fn an_object_without_collections_is_not_empty() {
+    all(false, &[r#"{"total":0}"#, r#"{"found":false,"value":null}"#, r#"{"note":""}"#]);
+}
+
+#[test]
+fn what_is_no_json_is_not_empty_and_breaks_nothing() {
+    all(
+        false,
+        &[
+            "{",
+            "[",
+            "\"",
+            "{\"a\"",
+            "{\"a\":",
+            "{\"a\":[",
+            "{\"a\":[]",
+            "{\"a\":[],",
+            "{\"a\":[],}",
+            "nul",
+            "[]]",
+            "{}x",
+            "\"\\u12",
+            "{\"a\":}",
+            "{\"a\\",
+            "\"\\uéé\"",
+        ],
+    );
+}
+
+#[test]
+fn a_long_result_is_answered_by_its_beginning() {
+    let long = json!({"a": [], "items": vec!["text"; 1 << 20]}).to_string();
+    let began = Instant::now();
+    for _ in 0..1000 {
+        assert!(!is_empty(&long));
+    }
+    assert!(began.elapsed() < Duration::from_secs(1));
+    // Nothing in a long text is looked at twice.
+    let blank = json!({"a": [], "text": " ".repeat(1 << 20), "none": vec![(); 0]}).to_string();
+    assert!(is_empty(&blank));
+    assert!(is_empty(&format!("{{\"{}\":[]}}", "\\\\".repeat(1 << 19))));
+}

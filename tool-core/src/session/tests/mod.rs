@@ -1,0 +1,10 @@
+//! Tests.
+
+#[cfg(test)]
+mod agent_loop;
+#[cfg(test)]
+mod approvals;
+#[cfg(test)]
+mod empty;
+#[cfg(test)]
+mod journal;

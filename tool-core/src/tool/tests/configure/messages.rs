@@ -1,0 +1,71 @@
+//! Values taken out of messages.
+
+use crate::call::error::ToolError;
+use crate::tool::configure::metadata::ToolsetMetadata;
+use crate::tool::configure::scrub::Hidden;
+use crate::tool::configure::secret::SecretDocument;
+use serde_json::json;
+
+fn scrubbed(secrets: serde_json::Value, message: &str) -> String {
+    SecretDocument::from(secrets).scrubbed(ToolError::auth(message)).message().to_owned()
+}
+
+// THREATS: secrets in errors
+#[test]
+fn secrets_of_four_characters_and_more_are_taken_out_of_messages() {
+    let secrets = json!({"a": "hunter2", "b": ["pass"], "c": {"d": "abc"}, "e": ""});
+    assert_eq!(scrubbed(secrets, "hunter2, hunter22, xpassx, abc"), "[hidden], [hidden]2, x[hidden]x, abc");
+}
+
+// THREATS: secrets in errors
+#[test]
+fn numbers_of_four_digits_and_more_are_taken_out_of_messages() {
+    let secrets = json!({"pin": 48151, "old": [-2342.5], "n": 123});
+    assert_eq!(scrubbed(secrets, "pin 48151, not -2342.5, 123"), "pin [hidden], not [hidden], 123");
+}
+
+// THREATS: secrets in errors
+#[test]
+fn secrets_in_base64_are_taken_out_of_messages() {
+    let secrets = json!({"password": "hunter2>>", "pin": 481_516});
+    for (sent, left) in [
+        // By itself, in both alphabets.
+        ("aHVudGVyMj4+", "[hidden]"),
+        ("aHVudGVyMj4-", "[hidden]"),
+        ("NDgxNTE2", "[hidden]"),
+        // `a:hunter2>>`, `al:hunter2>>`, `ali:hunter2>>`
+        ("YTpodW50ZXIyPj4=", "YTp[hidden]="),
+        ("YWw6aHVudGVyMj4+", "YWw6[hidden]"),
+        ("YWxpOmh1bnRlcjI+Pg==", "YWxpOm[hidden]=="),
+        // `hunter2>>!`
+        ("aHVudGVyMj4+IQ==", "[hidden]IQ=="),
+    ] {
+        assert_eq!(scrubbed(secrets.clone(), &format!("sent {sent}.")), format!("sent {left}."));
+    }
+}
+
+// THREATS: secrets in errors
+#[test]
+fn of_secrets_that_hold_one_another_the_longest_goes_first() {
+    assert_eq!(scrubbed(json!({"a": "1234", "b": "123456"}), "got 123456 and 1234"), "got [hidden] and [hidden]");
+}
+
+// THREATS: secrets in errors
+#[test]
+fn short_texts_of_settings_are_hidden_where_they_are_words() {
+    let hidden = Hidden::of_settings(&json!({"a": "to", "b": ["x"], "c": "é", "d": 7}));
+    assert_eq!(hidden.removed_from("tom to x, ex \"x\" to 7"), "tom [hidden] [hidden], ex \"[hidden]\" [hidden] 7");
+    assert_eq!(hidden.removed_from("café é"), "café [hidden]");
+}
+
+// DESIGN 6
+#[test]
+fn what_was_compiled_for_one_schema_is_not_used_for_another() {
+    let mut form = ToolsetMetadata::new("form", "");
+    assert!(form.check_config(&json!({"a": 1})).is_err());
+    form.config_schema = Some(json!({"type": "object", "properties": {"a": {"type": "integer"}}}));
+    assert!(form.check_config(&json!({"a": 1})).is_ok());
+    let copy = form.clone();
+    form.config_schema = Some(json!({"type": "object", "properties": {"a": {"type": "string"}}}));
+    assert!(form.check_config(&json!({"a": 1})).is_err() && copy.check_config(&json!({"a": 1})).is_ok());
+}

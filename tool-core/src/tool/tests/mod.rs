@@ -1,0 +1,6 @@
+//! Tests.
+
+#[cfg(test)]
+mod configure;
+#[cfg(test)]
+mod guide;

@@ -1,0 +1,282 @@
+//! What is hidden, and what is not.
+
+use crate::text;
+use crate::trace::redaction::Redaction;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn shown(value: &Value) -> Value {
+    let text = Redaction::new().json(&value.to_string());
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+// THREATS: arguments
+#[test]
+fn the_value_of_a_key_that_names_a_secret_is_hidden_however_it_is_spelled() {
+    let keys = [
+        "password",
+        "Password",
+        "PASSWD",
+        "user_password",
+        "newPassword",
+        "password_confirmation",
+        "password2",
+        "secret",
+        "client_secret",
+        "clientSecret",
+        "secrets",
+        "token",
+        "access-token",
+        "refreshToken",
+        "id token",
+        "api_key",
+        "apiKey",
+        "X-Api-Key",
+        "apikeys",
+        "authorization",
+        "Proxy-Authorization",
+        "credential",
+        "credentials",
+        "private_key",
+        "aws_secret_access_key",
+        "cookie",
+        "Set-Cookie",
+        "cookies",
+        "session",
+        "session_id",
+        "ssn",
+        "card_number",
+        "creditCardNumber",
+        "cvv",
+        "pin",
+        "auth",
+        "pass\u{77}ord",
+        "AccountKey",
+        "Ocp-Apim-Subscription-Key",
+        "X-Amz-Credential",
+        "X-Amz-Signature",
+        "sig",
+        "passphrase",
+    ];
+    for key in keys {
+        for value in [json!("canary"), json!(["canary"]), json!({"a": {"b": "canary"}}), json!(42), json!(null)] {
+            // Of many, a number says how many.
+            if key.ends_with('s') && key != "pass" && value.is_number() {
+                continue;
+            }
+            let object = json!({"before": 1, (key): value, "after": [true]});
+            assert_eq!(shown(&object), json!({"before": 1, (key): "[redacted]", "after": [true]}), "{key}");
+        }
+    }
+}
+
+#[test]
+fn what_only_sounds_like_a_secret_is_shown() {
+    let value = json!({
+        "tokenizer": "bpe", "max_tokens": 100, "author": "Ann", "compass": "north", "pinned": true, "panel": "left",
+        "sessions_per_day": 3, "key": "color", "cookie_policy": "strict", "laptop": "old", "secretary": "Bob",
+        "text": "the bearer of this letter, a task-force, sk-learn and basic training",
+    });
+    assert_eq!(shown(&value), value);
+}
+
+#[test]
+fn texts_that_look_like_keys_are_hidden_wherever_they_stand() {
+    let jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl";
+    let pem = "-----BEGIN RSA PRIVATE KEY-----\ncanary\ncanary==\n-----END RSA PRIVATE KEY-----";
+    let texts = [
+        ("sk-canary12345678", "[redacted]"),
+        ("use sk-proj-canary-1234_5678 now", "use [redacted] now"),
+        ("Bearer canary.canary+/=", "Bearer [redacted]"),
+        ("authorization: bearer canary1234, then", "authorization: [redacted]"),
+        ("Basic Y2FuYXJ5OmNhbmFyeQ==", "Basic [redacted]"),
+        (jwt, "[redacted]"),
+        (pem, "[redacted]"),
+        ("a -----BEGIN PRIVATE KEY-----\ncanary", "a [redacted]"),
+        ("ghp_canarycanarycanary", "[redacted]"),
+        ("AKIAIOSFODNN7CANARY", "[redacted]"),
+        ("https://ann:canary@example.org/x", "https://ann:[redacted]@example.org/x"),
+        ("https://example.org/?a=1&api_key=canary&b=2", "https://example.org/?a=1&api_key=[redacted]&b=2"),
+        ("password=canary and more", "password=[redacted] and more"),
+        ("the password: \"ca\\\"nary\" is", "the password: \"[redacted]\" is"),
+        ("{\\\"password\\\": \\\"canary\\\", \\\"a\\\": 1}", "{\\\"password\\\": \\\"[redacted]\\\", \\\"a\\\": 1}"),
+        ("Cookie: a=canary; b=canary", "Cookie: [redacted]"),
+        ("token: Bearer canary1234 x", "token: [redacted] x"),
+        ("password=", "password="),
+        ("gsk_canary12345678", "[redacted]"),
+        ("with xai-canary12345678.", "with [redacted]"),
+        (
+            "AccountName=a;AccountKey=canary+/==;EndpointSuffix=b",
+            "AccountName=a;AccountKey=[redacted];EndpointSuffix=b",
+        ),
+        ("https://blob.example/a?sv=1&sig=canary%3D&se=2", "https://blob.example/a?sv=1&sig=[redacted]&se=2"),
+        (
+            "/a?X-Amz-Credential=canary%2Fs3&X-Amz-Date=1&X-Amz-Signature=canary",
+            "/a?X-Amz-Credential=[redacted]&X-Amz-Date=1&X-Amz-Signature=[redacted]",
+        ),
+        ("/a?subscription-key=canary", "/a?subscription-key=[redacted]"),
+    ];
+    for (text, expected) in texts {
+        assert_eq!(shown(&json!([text])), json!([expected]), "{text}");
+        if !text.contains('\n') {
+            assert_eq!(Redaction::new().text(text), expected);
+        }
+        let key = shown(&json!({ (text): "x" }));
+        assert!(key.get(expected).is_some(), "as a key: {key}");
+    }
+}
+
+// THREATS: arguments
+#[test]
+fn the_value_beside_the_name_of_a_secret_is_hidden_in_either_order() {
+    for name in ["name", "key", "Header"] {
+        for value in [json!("canary"), json!(["canary"]), json!({"a": [{"b": "canary"}]}), json!(7), json!(null)] {
+            let text = format!(
+                r#"[{{"{name}":"X-Api-Key","a":1,"value":{value}}},{{"value":{value},"a":[1],"{name}":"token"}},8]"#
+            );
+            let expected = format!(
+                r#"[{{"{name}":"X-Api-Key","a":1,"value":"[redacted]"}},{{"value":"[redacted]","a":[1],"{name}":"token"}},8]"#
+            );
+            assert_eq!(Redaction::new().json(&text), expected);
+        }
+    }
+    let redaction = Redaction::new().key("diagnosis");
+    let several = r#"{"value":"canary","value":{"value":"x"},"name":"a","key":"diagnosis","value":"canary"}"#;
+    let hidden = r#"{"value":"[redacted]","value":"[redacted]","name":"a","key":"diagnosis","value":"[redacted]"}"#;
+    assert_eq!(redaction.json(several), hidden);
+    // Nothing of it is shown where the text is cut before the name either.
+    let late = format!(r#"{{"value":"canary{}","name":"Authorization"}}"#, "x".repeat(1_000));
+    assert_eq!(Redaction::new().json_up_to(&late, 30), r#"{"value":"[redacted]","name":"..."#);
+}
+
+#[test]
+fn the_value_beside_another_name_is_shown() {
+    let value = json!([
+        {"name": "Accept", "value": "text/html"}, {"value": 100, "key": "max_tokens"}, {"key": "max_tokens", "value": 7},
+        {"name": "token", "price": 3}, {"name": {"key": "token"}, "value": "shown"}, {"name": ["token"], "value": "shown"},
+    ]);
+    assert_eq!(shown(&value), value);
+}
+
+// THREATS: the arguments may be encoded twice, L28
+#[test]
+fn json_within_a_text_is_looked_through_too() {
+    let inner = json!({"password": "canary", "n": [1]}).to_string();
+    let twice = json!(inner).to_string();
+    let redaction = Redaction::new();
+    assert_eq!(redaction.json(&twice), json!(json!({"password": "[redacted]", "n": [1]}).to_string()).to_string());
+    let deeper = json!({"body": twice}).to_string();
+    assert!(!redaction.json(&deeper).contains("canary"), "{}", redaction.json(&deeper));
+    // Broken inside: the words alone are left to go by.
+    assert!(!redaction.json(&json!("{\"password\": \"canary\"").to_string()).contains("canary"));
+    // Deeper than anybody looks.
+    let deepest = (0..9).fold(inner, |text, _| json!(text).to_string());
+    assert!(!redaction.json(&deepest).contains("canary"), "{}", redaction.json(&deepest));
+}
+
+#[test]
+fn what_is_not_json_is_replaced_whole() {
+    let redaction = Redaction::new();
+    assert_eq!(redaction.json("{\"password\": "), "[13 characters that are not JSON]");
+    assert_eq!(redaction.json("höchstgeheim"), "[12 characters that are not JSON]");
+    assert_eq!(redaction.json(""), "[0 characters that are not JSON]");
+    let deep = "[".repeat(100_000);
+    assert_eq!(redaction.json(&deep), "[100000 characters that are not JSON]");
+}
+
+#[test]
+fn numbers_stay_as_they_are_written() {
+    let text = r#"{"a":9007199254740993,"b":1.0,"c":1e40,"d":123456789012345678901234567890}"#;
+    assert_eq!(Redaction::new().json(text), text);
+}
+
+// THREATS: redacted before truncation
+#[test]
+fn what_is_cut_was_hidden_before() {
+    let text = json!({"a": "x".repeat(20), "password": "canary".repeat(100), "b": "é".repeat(1_000)}).to_string();
+    let whole = Redaction::new().json(&text);
+    for characters in 0..whole.chars().count() {
+        let cut = Redaction::new().json_up_to(&text, characters);
+        assert_eq!(cut, text::truncate(&whole, characters));
+    }
+    assert_eq!(Redaction::new().json_up_to(&text, whole.chars().count()), whole);
+    // What lies behind the cut need not be sound, as nothing of it is shown.
+    let broken = format!("[1,2,3,\"{}\", {{\"password\" \"canary\"", "x".repeat(100));
+    assert_eq!(Redaction::new().json_up_to(&broken, 7), "[1,2,3,...");
+}
+
+#[test]
+fn own_keys_pointers_and_rules_are_added() {
+    let redaction = Redaction::new().key("Diagnosis").key("--").pointer("/people/*/born").pointer("/a~1b/0");
+    let redaction = redaction.rule(|pointer, text| pointer == "/people/1/name" || text == "1e3");
+    let text =
+        r#"{"people":[{"name":"Ann","born":1990,"first_diagnosis":{"x":1}},{"name":"Bob"}],"a/b":[7,8],"n":1e3}"#;
+    assert_eq!(
+        redaction.json(text),
+        r#"{"people":[{"name":"Ann","born":"[redacted]","first_diagnosis":"[redacted]"},{"name":"[redacted]"}],"a/b":["[redacted]",8],"n":"[redacted]"}"#
+    );
+    assert_eq!(redaction.text("diagnosis=flu"), "diagnosis=[redacted]");
+    assert_ne!(redaction, Redaction::new());
+    assert_eq!(redaction, redaction.clone());
+    assert_eq!(Redaction::new().key("a").pointer("/b"), Redaction::new().key("A").pointer("/b"));
+    assert!(format!("{redaction:?}").contains("diagnosis"));
+    assert_eq!(Redaction::none().json(r#"{ "password": "x" }"#), r#"{"password":"x"}"#);
+}
+
+// THREATS: control characters
+#[test]
+fn nothing_comes_out_that_nobody_sees() {
+    let redaction = Redaction::new();
+    let text = json!({"a\u{9b}": "\n\u{1b}[31m\u{7f}\u{202e}\u{200b}\u{e0001}"}).to_string();
+    let shown = redaction.json(&text);
+    assert_eq!(shown, "{\"a\\u009b\":\"\\n\\u001b[31m\\u007f\\u202e\\u200b\\udb40\\udc01\"}");
+    assert_eq!(
+        serde_json::from_str::<Value>(&shown).expect("sound"),
+        serde_json::from_str::<Value>(&text).expect("sound")
+    );
+    assert_eq!(redaction.text("a\n\u{1b}b\u{9b}"), "a\\n\\u{1b}b\\u{9b}");
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        ".{0,12}".prop_map(Value::from),
+        Just(Value::from("x-api-key")),
+    ];
+    leaf.prop_recursive(4, 32, 4, |inner| {
+        let words = ["password", "name", "value", "value"].map(str::to_owned);
+        let key = prop_oneof!["[a-z]{0,3}", prop::sample::select(words.to_vec()), ".{0,3}"];
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::hash_map(key, inner, 0..4).prop_map(|members| members.into_iter().collect()),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn without_rules_json_stays_what_it_was(value in any_json()) {
+        let text = Redaction::none().json(&value.to_string());
+        prop_assert_eq!(serde_json::from_str::<Value>(&text).expect("sound"), value);
+        prop_assert!(!text.contains(char::is_control));
+    }
+
+    #[test]
+    fn what_is_shown_is_json_and_shown_again_the_same(value in any_json()) {
+        let text = Redaction::new().json(&value.to_string());
+        prop_assert!(serde_json::from_str::<Value>(&text).is_ok(), "{}", text);
+        prop_assert_eq!(Redaction::new().json(&text), text);
+    }
+
+    #[test]
+    fn no_text_whatever_breaks_it(text in ".{0,200}", characters in 0..300_usize) {
+        let redaction = Redaction::new();
+        prop_assert!(!redaction.text(&text).contains(char::is_control));
+        prop_assert!(redaction.json_up_to(&text, characters).chars().count() <= characters.max(60) + 3);
+        _ = redaction.text(&format!("password={text}"));
+        _ = redaction.text(&format!("\"password\": \"{text}"));
+        _ = redaction.text(&format!("://{text}@"));
+    }
+}

@@ -1,0 +1,150 @@
+//! Reports of spans with fixed ids and times.
+
+use crate::trace::collector::Collector;
+use crate::trace::cost::{Cost, TokenUsage};
+use crate::trace::ids::{SpanId, TraceId};
+use crate::trace::record::{SpanError, SpanKind, SpanRecord, SpanStatus};
+use crate::trace::report::Report;
+use crate::trace::scope::{Baggage, Own, Scope, Trace};
+use crate::trace::usage::{CostEntry, ModelUsage};
+use std::num::{NonZeroU64, NonZeroU128};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, UNIX_EPOCH};
+
+pub(crate) const MICRO: u64 = 1_000;
+
+/// Spans that hang from each other, each told when it ends.
+pub(crate) struct Fixture {
+    trace: Arc<Trace>,
+    report: Report,
+}
+
+pub(crate) fn id(number: u64) -> SpanId {
+    SpanId(NonZeroU64::new(number).expect("not 0"))
+}
+
+/// A span that is open.
+pub(crate) fn open(fixture: &Fixture, parent: Option<&Arc<Scope>>, number: u64, label: &str, from: u64) -> Arc<Scope> {
+    let (kind, name) = label.split_once(':').expect("kind:name");
+    let kinds = [SpanKind::Agent, SpanKind::Tool, SpanKind::Llm, SpanKind::Section, SpanKind::Http];
+    let kind = kinds.into_iter().find(|known| known.as_str() == kind);
+    let mut scope = Scope::new(Arc::clone(&fixture.trace), parent.cloned(), Some(kind.expect("a kind")), name.into());
+    (scope.id, scope.start) = (Some(id(number)), from * MICRO);
+    Arc::new(scope)
+}
+
+/// A place that stands for a span of another process.
+pub(crate) fn remote(fixture: &Fixture, number: u64) -> Arc<Scope> {
+    let mut scope = Scope::new(Arc::clone(&fixture.trace), None, None, "".into());
+    scope.id = Some(id(number));
+    Arc::new(scope)
+}
+
+impl Fixture {
+    pub(crate) fn new() -> Self {
+        let text = |text: &str| Some(Arc::from(text));
+        let baggage = Baggage { run_id: text("run-7"), customer_id: text("acme"), ..Baggage::default() };
+        let trace = Trace {
+            id: NonZeroU128::new(0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736).map(TraceId),
+            baggage: Arc::new(baggage),
+            collector: Collector::new(),
+        };
+        let epoch = UNIX_EPOCH + Duration::from_hours(490_896);
+        Self { trace: Arc::new(trace), report: Report { epoch, ..Report::default() } }
+    }
+
+    /// A span ends, after so many microseconds.
+    pub(crate) fn end(&mut self, scope: &Arc<Scope>, took: u64, status: SpanStatus, spent: Vec<CostEntry>) {
+        let own = (!spent.is_empty()).then(|| Arc::new(Own { spent, ..Own::default() }));
+        let span = SpanRecord { nanos: took * MICRO, status, own, ..SpanRecord::of_running(scope).expect("a span") };
+        scope.take();
+        self.report.totals.add(&span, scope);
+        self.report.spans.push(span);
+    }
+
+    /// The span that ended last failed.
+    pub(crate) fn failed(&mut self, kind: &'static str, message: &str) {
+        let span = self.report.spans.last_mut().expect("a span");
+        (span.status, span.call_id) = (SpanStatus::Error, Some("call_2".into()));
+        span.error = Some(Box::new(SpanError { kind, message: Some(message.into()) }));
+    }
+
+    /// A span that goes on, around the place of the report.
+    pub(crate) fn runs(&mut self, scope: &Arc<Scope>, so_far: u64) {
+        let span = SpanRecord { nanos: so_far * MICRO, ..SpanRecord::of_running(scope).expect("a span") };
+        self.report.running.push(span);
+    }
+
+    /// The oldest spans are not kept any more.
+    pub(crate) fn drop(&mut self, spans: usize) {
+        self.report.spans.drain(..spans);
+        self.report.dropped += spans as u64;
+    }
+
+    pub(crate) fn report(self) -> Report {
+        Report { tree: OnceLock::new(), ..self.report }
+    }
+}
+
+pub(crate) fn used(model: &'static str, id: &str, usage: TokenUsage, cost: Option<Cost>) -> CostEntry {
+    let used = ModelUsage::new(model, usage).provider("openai").response_id(id).tool_call("call_1", "A");
+    CostEntry { used, cost, observed: false, times: 1, asked: false }
+}
+
+pub(crate) fn paid(what: &'static str, cost: Cost) -> CostEntry {
+    CostEntry {
+        used: ModelUsage::new(what, TokenUsage::default()),
+        cost: Some(cost),
+        observed: false,
+        times: 1,
+        asked: false,
+    }
+}
+
+/// The tree of the documents: `agent:planner > llm, tool:A > llm, tool:B > http`, and some of what can go wrong in it.
+pub(crate) fn planner() -> Report {
+    let mut fixture = Fixture::new();
+    let agent = open(&fixture, None, 1, "agent:planner", 0);
+    let llm = open(&fixture, Some(&agent), 2, "llm:gpt-5-mini", 1_000);
+    let asked = TokenUsage { input: 1_200, cached: 800, cache_written: 0, output: 80, reasoning: 25 };
+    fixture.end(
+        &llm,
+        412_345,
+        SpanStatus::Ok,
+        vec![used("gpt-5-mini", "resp_1", asked, Some(Cost::pico(185_100_000)))],
+    );
+    let first = open(&fixture, Some(&agent), 3, "tool:A", 420_000);
+    let second = open(&fixture, Some(&agent), 4, "tool:B", 420_500);
+    let http = open(&fixture, Some(&second), 5, "http:GET example.com", 421_000);
+    fixture.end(&http, 80_000, SpanStatus::Cancelled, Vec::new());
+    fixture.end(&second, 90_000, SpanStatus::Error, vec![paid("geocoder", Cost::micros(5_000))]);
+    fixture.failed("TIMEOUT", "took longer than 90 ms <script>alert(1)</script>");
+    let inner = open(&fixture, Some(&first), 6, "llm:local", 430_000);
+    let free = TokenUsage { input: 300, output: 12, ..TokenUsage::default() };
+    fixture.end(&inner, 200_000, SpanStatus::Ok, vec![used("local", "resp_2", free, None)]);
+    fixture.end(&first, 500_000, SpanStatus::Ok, Vec::new());
+    fixture.end(&agent, 1_000_000, SpanStatus::Ok, Vec::new());
+    let alone = open(&fixture, None, 7, "http:POST other", 1_100_000);
+    fixture.end(&alone, 50_000, SpanStatus::Panicked, vec![paid("search", Cost::micros(2_500_000))]);
+    fixture.report()
+}
+
+/// A report made inside of an agent, under a span of another process, after the oldest spans went, with names that
+/// somebody chose to do harm.
+pub(crate) fn hostile() -> Report {
+    let mut fixture = Fixture::new();
+    let before = open(&fixture, None, 1, "agent:forgotten", 0);
+    let task = open(&fixture, Some(&before), 2, "tool:late", 10);
+    fixture.end(&before, 20, SpanStatus::Ok, vec![paid("lost", Cost::micros(1))]);
+    fixture.end(&task, 5_000, SpanStatus::Ok, vec![paid("kept", Cost::micros(2))]);
+    let far = remote(&fixture, 0xfa);
+    let here = open(&fixture, Some(&far), 3, "agent:<script>document.title='owned'</script>", 100);
+    let llm = open(&fixture, Some(&here), 4, "llm:\"><img src=x onerror=alert(1)>", 200);
+    fixture.end(&llm, 700, SpanStatus::Ok, vec![paid("x\u{202e}gpj.exe", Cost::pico(1))]);
+    let elsewhere = open(&fixture, Some(&far), 5, "agent:elsewhere", 150);
+    let section = open(&fixture, Some(&elsewhere), 6, "section:a\u{1b}[2J\u{7}\r\nb > c, d", 160);
+    fixture.end(&section, 10, SpanStatus::Ok, Vec::new());
+    fixture.runs(&here, 1_900);
+    fixture.drop(1);
+    fixture.report()
+}
