@@ -5,7 +5,7 @@
 
 use std::error::Error;
 use std::net::SocketAddr;
-use tool_adapters::metrics;
+use tool_adapters::telemetry::prometheus;
 use tool_core::trace::{self, Collector, Cost};
 use tool_core::{Category, Mode, Policy, Runtime, Session, ToolCall, ToolContext, tool};
 
@@ -52,7 +52,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // What a session has done, without the passwords.
     println!("{}", serde_json::to_string_pretty(&session.metrics())?);
 
-    let bound = metrics::router(&runtime).collector(&collector).bind(address).await?;
+    let bound = prometheus::router(&runtime).collector(&collector).bind(address).await?;
     eprintln!("http://{}/metrics", bound.address()?);
     bound.serve().await?;
     Ok(())

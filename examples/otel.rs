@@ -8,7 +8,7 @@ use serde_json::json;
 use std::error::Error;
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use tool_adapters::otel::Otel;
+use tool_adapters::telemetry::otel::Otel;
 use tool_core::trace::{self, Collector, Cost, DistributedContext, ModelUsage, TokenUsage};
 use tool_core::{Mode, Policy, Runtime, ToolCall, ToolContext, ToolError, agent, tool};
 

@@ -9,9 +9,11 @@ use std::env;
 use std::error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
-use tool_adapters::check::Severity;
-use tool_adapters::provider_tools::{anthropic, gemini, openai};
-use tool_adapters::{DeclareOptions, Provider, check_for, declare_with};
+use tool_adapters::providers::anthropic::tools as anthropic;
+use tool_adapters::providers::gemini::tools as gemini;
+use tool_adapters::providers::lint::Severity;
+use tool_adapters::providers::openai_responses::tools as openai;
+use tool_adapters::{DeclareOptions, Provider, declare_with, lint_for};
 use tool_core::{FunctionTool, RawTool, RunContext, ToolContext, ToolError, tool};
 
 /// Find trains between two towns.
@@ -109,6 +111,6 @@ fn run(as_json: bool, strict: bool) -> Result<(), Box<dyn Error>> {
         let declared = declare_with(provider, &tools, options);
         writeln!(out, "{provider}: {}\n", declared.json())?;
     }
-    let check = check_for(&tools, &Provider::ALL, options).keep(|finding| finding.severity > Severity::Note);
+    let check = lint_for(&tools, &Provider::ALL, options).keep(|finding| finding.severity > Severity::Note);
     Ok(write!(out, "{check}")?)
 }

@@ -13,7 +13,7 @@ use std::io::{self, BufRead};
 use std::process::ExitCode;
 use tool_adapters::Provider;
 use tool_adapters::agent::AgentLoop;
-use tool_adapters::http::HttpModel;
+use tool_adapters::transport::http::HttpModel;
 use tool_core::{Mode, Policy, Runtime, ToolContext};
 
 const USAGE: &str = "\

@@ -1,7 +1,7 @@
 //! The conversation, as it is printed while it goes on.
 
 use std::io::Write;
-use tool_adapters::protocol::Event;
+use tool_adapters::providers::Event;
 use tool_core::ToolResponse;
 use tool_core::session::{Hook, HookFuture, HookedCall, Reply};
 

@@ -3,7 +3,7 @@
 use crate::shop::Question;
 use serde_json::json;
 use std::error::Error;
-use tool_adapters::protocol::Event;
+use tool_adapters::providers::Event;
 use tool_adapters::{Provider, protocol};
 use tool_core::{Session, ToolCall, ToolResponse, agent};
 

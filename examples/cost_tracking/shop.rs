@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use tool_adapters::reqwest_middleware::TraceMiddleware;
-use tool_adapters::{Provider, observe};
+use tool_adapters::Provider;
+use tool_adapters::interop::reqwest::TraceMiddleware;
+use tool_adapters::telemetry::observer;
 use tool_core::trace::{self, Cost};
 use tool_core::{RunContext, ToolError, toolset};
 
@@ -62,7 +63,7 @@ impl Question {
         trace::try_llm(self.model, async move {
             let answer = reqwest::Client::new().post(self.url).json(&self.body).send().await?;
             let bytes = answer.error_for_status()?.bytes().await?.to_vec();
-            if let Some(used) = observe::observed(self.provider, &bytes) {
+            if let Some(used) = observer::observed(self.provider, &bytes) {
                 trace::record(used);
             }
             Ok(bytes)

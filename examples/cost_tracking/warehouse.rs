@@ -11,7 +11,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
-use tool_adapters::reqwest_middleware::received_from_trusted;
+use tool_adapters::interop::reqwest::received_from_trusted;
 use tool_core::trace::{self, Cost};
 
 /// The process, as the one that started it sees it.

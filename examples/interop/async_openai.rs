@@ -9,7 +9,7 @@ use async_openai::types::chat::{
     ChatCompletionRequestAssistantMessageArgs, ChatCompletionRequestMessage, ChatCompletionRequestUserMessageArgs,
     CreateChatCompletionRequestArgs,
 };
-use tool_adapters::async_openai::{chat_calls, chat_results, chat_tools};
+use tool_adapters::interop::async_openai::{chat_calls, chat_results, chat_tools};
 use tool_adapters::{DeclareOptions, Provider, declare_with};
 
 #[tokio::main]

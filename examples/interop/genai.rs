@@ -7,7 +7,7 @@ use genai::adapter::AdapterKind;
 use genai::chat::{ChatMessage, ChatRequest};
 use genai::resolver::{AuthData, Endpoint, ServiceTargetResolver};
 use genai::{Client, ModelIden, ServiceTarget};
-use tool_adapters::genai::{calls, results, tools};
+use tool_adapters::interop::genai::{calls, results, tools};
 use tool_adapters::{Provider, declare};
 
 #[tokio::main]

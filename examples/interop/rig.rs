@@ -5,7 +5,8 @@ mod server;
 
 use rig_agent::AgentBuilder;
 use rig_core::providers::openai::OpenAIConfig;
-use tool_adapters::{Provider, rig};
+use tool_adapters::Provider;
+use tool_adapters::interop::rig;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {

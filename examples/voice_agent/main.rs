@@ -11,9 +11,9 @@ use std::error::Error;
 use std::process::ExitCode;
 use std::time::Duration;
 use tool_adapters::Provider;
-use tool_adapters::agent::Retry;
-use tool_adapters::protocol::Event;
-use tool_adapters::websocket::{LiveEvent, LiveLoop, LiveModel, updates};
+use tool_adapters::agent::RetryPolicy;
+use tool_adapters::providers::Event;
+use tool_adapters::transport::websocket::{LiveEvent, LiveLoop, LiveModel, updates};
 use tool_core::{Mode, Runtime, ToolContext, ToolResponse};
 
 #[tokio::main]
@@ -35,7 +35,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
         Ok(name) => LiveModel::new(Provider::GeminiLive, name),
         Err(_) => LiveModel::new(Provider::GeminiLive, "local").base_url(server::start().await?),
     };
-    let retry = Retry { longest: Duration::from_millis(200), ..Retry::default() };
+    let retry = RetryPolicy { longest: Duration::from_millis(200), ..RetryPolicy::default() };
     let mut live = LiveLoop::start(session, model.updates(updates).retry(retry));
 
     // Where there is a microphone, its sound goes in here, for as long as the conversation lasts.

@@ -7,8 +7,8 @@ use super::seed::{self, Addresses};
 use std::env;
 use std::error::Error;
 use std::path::Path;
-use tool_adapters::agents::SqliteStore;
 use tool_adapters::oauth2::{OAuth2Client, OAuth2Clients};
+use tool_adapters::stores::SqliteStore;
 use tool_core::agents::{AgentExecutor, Agents};
 use tool_core::{Mode, Session};
 

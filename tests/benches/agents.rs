@@ -5,7 +5,7 @@ mod agent_tools;
 use agent_tools::{NAMES, secrets, settings};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use tool_adapters::agents::SqliteStore;
+use tool_adapters::stores::SqliteStore;
 use tool_core::Mode;
 use tool_core::agents::{Agents, IntoAgentToolStore, Keyring, MemoryAgentToolStore};
 

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::Instant;
-use tool_adapters::protocol::{Event, Protocol};
+use tool_adapters::providers::{Event, Protocol};
 use tool_adapters::{Provider, protocol};
 use tool_core::{RunContext, ToolCall, ToolContext};
 use works::callgrind;

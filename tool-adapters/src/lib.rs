@@ -5,58 +5,21 @@
 
 #[cfg(any(feature = "http", feature = "websocket"))]
 pub mod agent;
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
-pub mod agents;
-#[cfg(feature = "async-openai")]
-pub mod async_openai;
-pub mod check;
 #[cfg(feature = "cli")]
 pub mod cli;
-#[cfg(any(feature = "async-openai", feature = "genai", feature = "rig"))]
-mod convert;
-pub mod declare;
-mod dialect;
-#[cfg(feature = "genai")]
-pub mod genai;
-#[cfg(feature = "http")]
-pub mod http;
-#[cfg(feature = "journal")]
-pub mod journal;
-pub mod manifest;
+pub mod interop;
 #[cfg(feature = "mcp")]
 pub mod mcp;
-#[cfg(feature = "metrics")]
-pub mod metrics;
-#[cfg(any(feature = "mcp", feature = "metrics"))]
-mod names;
 #[cfg(feature = "oauth2")]
 pub mod oauth2;
-pub mod observe;
-#[cfg(feature = "otel")]
-pub mod otel;
-#[cfg(any(feature = "cli", feature = "otel"))]
-mod plain;
-pub mod prices;
-pub mod protocol;
-mod provider;
-pub mod provider_tools;
-#[cfg(feature = "redis")]
-pub mod redis;
-pub mod report;
-#[cfg(any(feature = "http", feature = "reqwest-middleware"))]
-mod request_span;
-#[cfg(feature = "reqwest-middleware")]
-pub mod reqwest_middleware;
-#[cfg(feature = "rig")]
-pub mod rig;
-mod schema;
-#[cfg(feature = "websocket")]
-pub mod websocket;
+pub mod providers;
+pub mod stores;
+pub mod telemetry;
+pub mod transport;
 
-pub use check::{Check, check, check_for};
 #[cfg(any(feature = "async-openai", feature = "genai"))]
-pub use convert::ConvertError;
-pub use declare::{Declarations, DeclareOptions, declare, declare_tools, declare_with};
-pub use protocol::{Protocol, protocol};
-pub use provider::{Provider, UnknownProvider};
-pub use report::Report;
+pub use interop::ConvertError;
+pub use providers::{
+    Declarations, DeclareOptions, LintReport, Protocol, Provider, Report, UnknownProvider, declare, declare_tools,
+    declare_with, lint, lint_for, protocol,
+};

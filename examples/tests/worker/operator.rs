@@ -2,7 +2,7 @@
 
 use crate::support::Home;
 use serde_json::{Value, json};
-use tool_adapters::agents::SqliteStore;
+use tool_adapters::stores::SqliteStore;
 use tool_core::agents::{AgentToolStore, Keyring, RecordWrite};
 
 fn names(records: &[Value]) -> Vec<String> {

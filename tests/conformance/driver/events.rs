@@ -4,7 +4,7 @@
 use crate::{Answer, list, provider, text};
 use serde_json::{Value, json};
 use tool_adapters::protocol;
-use tool_adapters::protocol::Event;
+use tool_adapters::providers::Event;
 
 pub(crate) fn parse(command: &Value) -> Answer {
     let mut protocol = protocol(provider(command)?);

@@ -7,7 +7,7 @@
 use crate::{Answer, list, provider, text};
 use serde_json::{Map, Value, json};
 use std::error::Error;
-use tool_adapters::protocol::{Event, Protocol, Request};
+use tool_adapters::providers::{Event, Protocol, Request};
 use tool_adapters::{DeclareOptions, Provider, declare_with, protocol};
 use tool_core::call::ResultForm;
 use tool_core::session::{Message, RawTurn, ToolChoice};

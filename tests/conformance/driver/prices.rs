@@ -4,7 +4,7 @@
 use crate::{list, text};
 use serde_json::{Value, json};
 use std::time::{Duration, UNIX_EPOCH};
-use tool_adapters::prices::PriceTable;
+use tool_adapters::telemetry::prices::PriceTable;
 use tool_core::trace::{Cost, ModelUsage, TokenUsage};
 
 pub(crate) fn price(command: &Value) -> Value {

@@ -9,13 +9,13 @@ use tool_core::{Session, ToolError};
 
 /// Interrupts a conversation from elsewhere: the user has spoken, or closed the window. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Interrupter {
+pub struct InterruptHandle {
     session: Session,
     count: Arc<watch::Sender<u64>>,
 }
 
-impl Interrupter {
-    pub(super) fn new(session: Session) -> Self {
+impl InterruptHandle {
+    pub(crate) fn new(session: Session) -> Self {
         Self { session, count: Arc::new(watch::Sender::new(0)) }
     }
 
@@ -28,12 +28,12 @@ impl Interrupter {
         calls
     }
 
-    pub(super) fn session(&self) -> &Session {
+    pub(crate) fn session(&self) -> &Session {
         &self.session
     }
 
     /// `instructions` stand before those of the tools.
-    pub(super) fn listen<'a, M>(&self, model: &'a mut M, instructions: &'a str) -> Interruptible<'a, M> {
+    pub(crate) fn listen<'a, M>(&self, model: &'a mut M, instructions: &'a str) -> Interruptible<'a, M> {
         let count = self.count.subscribe();
         let before = *count.borrow();
         Interruptible { model, instructions, count, before }
@@ -41,7 +41,7 @@ impl Interrupter {
 }
 
 /// A model whose step ends when somebody interrupts.
-pub(super) struct Interruptible<'a, M> {
+pub(crate) struct Interruptible<'a, M> {
     model: &'a mut M,
     instructions: &'a str,
     count: watch::Receiver<u64>,
@@ -49,7 +49,7 @@ pub(super) struct Interruptible<'a, M> {
 }
 
 impl<M> Interruptible<'_, M> {
-    pub(super) fn was_interrupted(&self) -> bool {
+    pub(crate) fn was_interrupted(&self) -> bool {
         *self.count.borrow() != self.before
     }
 }

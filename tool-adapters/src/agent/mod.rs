@@ -68,28 +68,26 @@
 //! # }
 //! ```
 
-mod about;
 mod interrupt;
-mod key;
-mod note;
-mod retry;
+pub(crate) mod notes;
 
 #[cfg(test)]
 mod tests;
 
-pub use interrupt::Interrupter;
-pub use retry::Retry;
+pub use crate::agent::interrupt::InterruptHandle;
+pub use crate::transport::RetryPolicy;
 
-pub(crate) use about::about;
-pub(crate) use key::{ApiKey, Defaults, address, told};
-#[cfg(feature = "http")]
-pub(crate) use key::{logged, setting};
-pub(crate) use note::{Word, note};
+use crate::agent::notes::{Word, note};
 #[cfg(feature = "websocket")]
-pub(crate) use note::{call_id, later};
-
+use crate::agent::notes::{call_id, later};
+use crate::providers::provider::Provider;
+use crate::telemetry::observer::default_biller;
+use crate::telemetry::prices;
+use crate::transport::api_key::{ApiKey, Defaults, address, told};
+#[cfg(feature = "http")]
+use crate::transport::api_key::{logged, setting};
 use std::borrow::Cow;
-use tool_core::session::{History, Message, Model, Reply, Turn};
+use tool_core::session::{History, Message, Model, ModelInfo, Reply, Turn};
 use tool_core::trace::{SpanHandle, SpanKind};
 use tool_core::{ErrorKind, Session, ToolError, ToolResponse};
 
@@ -103,7 +101,7 @@ pub struct AgentLoop<M> {
     name: Option<Cow<'static, str>>,
     instructions: String,
     history: History,
-    interrupter: Interrupter,
+    interrupter: InterruptHandle,
     /// Whether a turn is open that has to be ended before the next one.
     open: bool,
     /// Whether the session is over.
@@ -123,7 +121,7 @@ impl<M: Model> AgentLoop<M> {
             name: None,
             instructions: String::new(),
             history,
-            interrupter: Interrupter::new(session),
+            interrupter: InterruptHandle::new(session),
             open: false,
             ended: false,
         }
@@ -234,7 +232,7 @@ impl<M: Model> AgentLoop<M> {
     }
 
     /// What interrupts a reply from another task.
-    pub fn interrupter(&self) -> Interrupter {
+    pub fn interrupter(&self) -> InterruptHandle {
         self.interrupter.clone()
     }
 
@@ -295,4 +293,13 @@ fn closed(span: SpanHandle, reply: Reply) -> Reply {
         None => span.end(),
     }
     reply
+}
+
+// ---- Which model it is, for spans and price tables.
+
+/// Under the name that price tables have for who is paid: whose `address` it is, or else whose protocol. Many speak as
+/// `OpenAI` does, and at an address that nobody knows the model's name has to tell.
+pub(crate) fn about(provider: Provider, model: &str, address: &str) -> ModelInfo {
+    let paid = prices::biller(address).or_else(|| default_biller(provider));
+    ModelInfo { model: model.to_owned().into(), provider: paid.map(Into::into) }
 }

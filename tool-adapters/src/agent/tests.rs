@@ -1,6 +1,6 @@
 //! The loop, with models that play a script.
 
-use super::AgentLoop;
+use crate::agent::AgentLoop;
 use expect_test::expect;
 use serde_json::json;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! The arguments, as clap reads them.
 
-use crate::provider::Provider;
+use crate::providers::provider::Provider;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::SocketAddr;
@@ -9,21 +9,21 @@ use std::path::PathBuf;
 /// Tools for language models: list, declare, call, check and serve them.
 #[derive(Parser)]
 #[command(name = "tools", after_help = "Exit status: 0, 1 (refused), 2 (usage).")]
-pub(super) struct Cli {
+pub(crate) struct Cli {
     /// Print JSON, on a terminal too.
     #[arg(long, global = true)]
-    pub(super) json: bool,
+    pub(crate) json: bool,
 
     /// Take these declarations instead of the linked tools: [{name, description, inputSchema}].
     #[arg(long, global = true, value_name = "FILE")]
-    pub(super) tools: Option<PathBuf>,
+    pub(crate) tools: Option<PathBuf>,
 
     #[command(subcommand)]
-    pub(super) command: Command,
+    pub(crate) command: Command,
 }
 
 #[derive(Subcommand)]
-pub(super) enum Command {
+pub(crate) enum Command {
     /// List the tools.
     List,
     /// Print what a provider is told of the tools.
@@ -40,75 +40,75 @@ pub(super) enum Command {
 
 #[derive(Args)]
 #[allow(clippy::struct_excessive_bools)] // each is a flag of its own
-pub(super) struct Schema {
+pub(crate) struct Schema {
     /// The provider.
     #[arg(long, value_name = "NAME", value_parser = provider())]
-    pub(super) provider: Provider,
+    pub(crate) provider: Provider,
     /// Declare tools strict where they can be.
     #[arg(long)]
-    pub(super) strict: bool,
+    pub(crate) strict: bool,
     /// Print {declarations, settings, report}.
     #[arg(long)]
-    pub(super) report: bool,
+    pub(crate) report: bool,
     /// Gemini: the model takes function tools and provider tools in one request.
     #[arg(long)]
-    pub(super) model_mixes: bool,
+    pub(crate) model_mixes: bool,
     /// Gemini Live: with any function tool, no provider tools.
     #[arg(long)]
-    pub(super) only_single_type: bool,
+    pub(crate) only_single_type: bool,
 }
 
 #[derive(Args)]
-pub(super) struct Call {
+pub(crate) struct Call {
     /// The tool.
     #[arg(required_unless_present = "batch")]
-    pub(super) name: Option<String>,
+    pub(crate) name: Option<String>,
     /// The arguments: JSON, @FILE, or - for standard input; none unless told.
     #[arg(long, value_name = "JSON", allow_hyphen_values = true, conflicts_with = "batch")]
-    pub(super) args: Option<String>,
+    pub(crate) args: Option<String>,
     /// Make the calls of a file, or of standard input (-): lines of {name, arguments}.
     #[arg(long, value_name = "FILE", conflicts_with = "name")]
-    pub(super) batch: Option<PathBuf>,
+    pub(crate) batch: Option<PathBuf>,
     /// Agree to a call that waits for a person.
     #[arg(long)]
-    pub(super) approve: bool,
+    pub(crate) approve: bool,
 }
 
 #[derive(Args)]
-pub(super) struct Manifest {
+pub(crate) struct Manifest {
     /// Tell in what the tools differ from this file.
     #[arg(long, value_name = "FILE")]
-    pub(super) check: Option<PathBuf>,
+    pub(crate) check: Option<PathBuf>,
 }
 
 #[derive(Args)]
-pub(super) struct Check {
+pub(crate) struct Check {
     /// Only this provider; several times for several. All unless told.
     #[arg(long, value_name = "NAME", value_parser = provider())]
-    pub(super) provider: Vec<Provider>,
+    pub(crate) provider: Vec<Provider>,
     /// As they are declared with --strict.
     #[arg(long)]
-    pub(super) strict: bool,
+    pub(crate) strict: bool,
     /// Show, in the table, also what is only rewritten.
     #[arg(long)]
-    pub(super) notes: bool,
+    pub(crate) notes: bool,
 }
 
 #[derive(Args)]
-pub(super) struct Serve {
+pub(crate) struct Serve {
     /// Over the Model Context Protocol, by this transport.
     #[arg(long, value_name = "TRANSPORT")]
-    pub(super) mcp: Transport,
+    pub(crate) mcp: Transport,
     /// Where to listen, for http.
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8000")]
-    pub(super) address: SocketAddr,
+    pub(crate) address: SocketAddr,
     /// For http: a name under which the server is reached, in place of the loopback ones; several times for several.
     #[arg(long, value_name = "NAME")]
-    pub(super) allow_host: Vec<String>,
+    pub(crate) allow_host: Vec<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Transport {
+pub(crate) enum Transport {
     /// Standard input and output.
     Stdio,
     /// Streamable HTTP.

@@ -1,6 +1,6 @@
 //! Declarations in a file, as tools that echo what they are called with.
 
-use super::status::Stop;
+use crate::cli::Stop;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,7 +8,7 @@ use tool_core::{FunctionTool, RawTool, RunContext, ToolContext, ToolError};
 
 /// What the tools are read for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(crate) enum Purpose {
     /// To be declared: with the schemas of their results.
     Look,
     /// To be called: there are no results, so nothing is known of them.
@@ -16,7 +16,7 @@ pub(super) enum Purpose {
 }
 
 /// Reads a file of declarations; every problem of it is told.
-pub(super) fn read(path: &Path, purpose: Purpose) -> Result<ToolContext, Stop> {
+pub(crate) fn read(path: &Path, purpose: Purpose) -> Result<ToolContext, Stop> {
     let text = std::fs::read(path).map_err(|error| Stop::file(path, error))?;
     let entries = entries(&text).map_err(|problem| Stop::file(path, problem))?;
     let mut problems = Vec::new();
@@ -99,4 +99,32 @@ fn text(entry: &mut Map<String, Value>, key: &str, problems: &mut Vec<String>) -
 
 async fn echo(arguments: Value, _: &RunContext) -> Result<Value, ToolError> {
     Ok(arguments)
+}
+
+// ---- Where the tools come from.
+
+/// The tools of a command line that names no file.
+pub(crate) enum Source {
+    /// All that are linked in and need no configuration.
+    Linked,
+    /// These.
+    Given(ToolContext),
+}
+
+impl Source {
+    /// The tools to look at: those of the file, where one is named.
+    pub(crate) fn tools(&self, declared: Option<&Path>) -> Result<ToolContext, Stop> {
+        match declared {
+            Some(path) => read(path, Purpose::Look),
+            None => self.own(),
+        }
+    }
+
+    /// The tools that there are without a file.
+    pub(crate) fn own(&self) -> Result<ToolContext, Stop> {
+        match self {
+            Self::Linked => ToolContext::discover().map_err(|problems| Stop::Refused(problems.to_string())),
+            Self::Given(tools) => Ok(tools.clone()),
+        }
+    }
 }

@@ -1,30 +1,25 @@
 //! The command line of a set of tools: list them, see what a provider is told, call them, check them, serve them.
 #![doc = include_str!("cli.md")]
 
-mod arguments;
-mod batch;
-mod call;
-mod declared;
-mod inspect;
-mod output;
-mod schema;
-mod serve;
-mod source;
-mod status;
-mod table;
+pub(crate) mod arguments;
+pub(crate) mod call;
+pub(crate) mod declared;
+pub(crate) mod inspect;
+pub(crate) mod output;
 
 #[cfg(test)]
 mod tests;
 
-pub use output::Io;
-pub use status::Status;
-
-use arguments::{Cli, Command};
+use crate::cli::arguments::{Cli, Command};
+use crate::cli::declared::Source;
+pub use crate::cli::output::Io;
 use clap::Parser;
 use clap::error::ErrorKind;
-use source::Source;
 use std::ffi::OsString;
+use std::fmt::Display;
+use std::io;
 use std::io::{BufReader, BufWriter, IsTerminal, stderr, stdin, stdout};
+use std::path::Path;
 use std::process::ExitCode;
 use tool_core::ToolContext;
 
@@ -117,16 +112,16 @@ where
     }
 }
 
-async fn command(cli: Cli, source: &Source, io: &mut Io<'_>) -> Result<Status, status::Stop> {
+async fn command(cli: Cli, source: &Source, io: &mut Io<'_>) -> Result<Status, Stop> {
     io.terminal &= !cli.json;
     let declared = cli.tools.as_deref();
     match cli.command {
         Command::List => inspect::list(&source.tools(declared)?, io),
-        Command::Schema(wanted) => schema::run(&source.tools(declared)?, &wanted, declared.is_some(), io),
-        Command::Call(wanted) => call::run(source, declared, &wanted, io).await,
+        Command::Schema(wanted) => inspect::run_schema(&source.tools(declared)?, &wanted, declared.is_some(), io),
+        Command::Call(wanted) => call::run_call(source, declared, &wanted, io).await,
         Command::Manifest(wanted) => inspect::manifest(&source.tools(declared)?, &wanted, io),
         Command::Check(wanted) => inspect::check(&source.tools(declared)?, &wanted, io),
-        Command::Serve(wanted) => serve::run(source.tools(declared)?, &wanted, io).await,
+        Command::Serve(wanted) => inspect::run_serve(source.tools(declared)?, &wanted, io).await,
     }
 }
 
@@ -141,4 +136,66 @@ fn told(error: &clap::Error, io: &mut Io<'_>) -> Status {
     }
     io.remark(text.trim_end());
     Status::Usage
+}
+
+// ---- How a command ends.
+
+/// How a command line ended; its number is the exit status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[must_use]
+pub enum Status {
+    /// All was done.
+    Done = 0,
+    /// Something was refused: a call failed, a provider does not take a tool, a manifest drifted.
+    Refused = 1,
+    /// The arguments, or the files that they name, are not what they have to be.
+    Usage = 2,
+}
+
+impl From<Status> for ExitCode {
+    fn from(status: Status) -> Self {
+        Self::from(status as u8)
+    }
+}
+
+/// Why a command stops before its end.
+pub(crate) enum Stop {
+    /// Something was refused; what it was.
+    Refused(String),
+    /// The arguments or their files are wrong; how.
+    Usage(String),
+    /// Nobody reads the output any more, or it cannot be written.
+    Output(io::Error),
+}
+
+impl Stop {
+    /// A file that was named and cannot be read.
+    pub(crate) fn file(path: &Path, problem: impl Display) -> Self {
+        Self::Usage(format!("{}: {problem}", path.display()))
+    }
+
+    pub(crate) fn tell(self, io: &mut Io<'_>) -> Status {
+        match self {
+            Self::Refused(message) => {
+                io.complain(&message);
+                Status::Refused
+            }
+            Self::Usage(message) => {
+                io.complain(&message);
+                Status::Usage
+            }
+            // Whoever closed it, such as `head`, has what it wants.
+            Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Status::Done,
+            Self::Output(error) => {
+                io.complain(&format!("the output cannot be written: {error}"));
+                Status::Refused
+            }
+        }
+    }
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
 }

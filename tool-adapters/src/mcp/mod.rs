@@ -1,9 +1,9 @@
 //! The Model Context Protocol: tools served to any client, and a server's tools imported.
 #![doc = include_str!("mcp.md")]
 
-mod import;
-mod serve;
-mod sole;
+mod client;
+mod server;
+pub(crate) mod strict;
 
-pub use import::{Import, ImportError, Imported, PinError, Pins, Quarantined, Why};
-pub use serve::{Bound, Client, Server};
+pub use crate::mcp::client::{ImportError, Imported, McpClient, PinError, Pins, QuarantineReason, Quarantined};
+pub use crate::mcp::server::{BoundServer, Client, Server};

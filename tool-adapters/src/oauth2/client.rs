@@ -1,7 +1,7 @@
 //! A client as it is registered at a provider.
 
-use super::OAuth2Error;
-use super::place;
+use crate::oauth2::error;
+use crate::oauth2::error::OAuth2Error;
 use std::fmt;
 use tool_core::Secret;
 
@@ -31,11 +31,11 @@ const OURS: [&str; 8] = [
 /// ```
 #[derive(Clone)]
 pub struct OAuth2Client {
-    pub(super) id: String,
-    pub(super) secret: Option<Secret>,
-    pub(super) secret_in_body: bool,
-    pub(super) redirect_url: String,
-    pub(super) params: Vec<(String, String)>,
+    pub(crate) id: String,
+    pub(crate) secret: Option<Secret>,
+    pub(crate) secret_in_body: bool,
+    pub(crate) redirect_url: String,
+    pub(crate) params: Vec<(String, String)>,
     issuer: Option<String>,
 }
 
@@ -53,7 +53,7 @@ impl OAuth2Client {
         Self::from_variables(prefix, |name| std::env::var(name).ok())
     }
 
-    pub(super) fn from_variables(prefix: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Self, OAuth2Error> {
+    pub(crate) fn from_variables(prefix: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Self, OAuth2Error> {
         let name = |name: &str| format!("{prefix}_{name}");
         let read = |suffix: &str| variable(&name(suffix)).filter(|value| !value.trim().is_empty());
         let needed = [read("CLIENT_ID"), read("REDIRECT_URL")];
@@ -101,7 +101,7 @@ impl OAuth2Client {
         self
     }
 
-    pub(super) fn check_issuer(&self, told: Option<&str>) -> Result<(), OAuth2Error> {
+    pub(crate) fn check_issuer(&self, told: Option<&str>) -> Result<(), OAuth2Error> {
         match &self.issuer {
             Some(issuer) if told != Some(issuer) => {
                 Err(OAuth2Error::Callback(format!("it is not of the issuer `{}`", issuer.escape_debug())))
@@ -111,11 +111,11 @@ impl OAuth2Client {
     }
 
     /// What is wrong with how it is set up.
-    pub(super) fn check(&self) -> Result<(), OAuth2Error> {
+    pub(crate) fn check(&self) -> Result<(), OAuth2Error> {
         if self.id.is_empty() {
             return Err(OAuth2Error::Client("its id is empty".into()));
         }
-        place::check("redirect URL", &self.redirect_url, true)?;
+        error::check("redirect URL", &self.redirect_url, true)?;
         match self.params.iter().find(|(name, _)| OURS.contains(&name.as_str())) {
             Some((name, _)) => Err(OAuth2Error::Client(format!("the parameter `{name}` cannot be chosen"))),
             None => Ok(()),

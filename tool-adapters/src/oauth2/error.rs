@@ -1,9 +1,12 @@
 //! What can be wrong with a grant.
 
+use oauth2::http::StatusCode;
+use oauth2::url::{Host, Url};
+use serde_json::{Value, json};
 use std::fmt;
-use tool_core::agents::AgentError;
-use tool_core::agents::RefreshError;
+use tool_core::agents::{AgentError, RefreshError};
 use tool_core::text::truncate;
+use tool_core::tool::SecretDocument;
 use tool_core::trace::Redaction;
 
 /// How much of a provider's own words is shown.
@@ -53,11 +56,11 @@ pub enum OAuth2Error {
 }
 
 impl OAuth2Error {
-    pub(super) fn denied(error: &str, description: Option<&str>) -> Self {
+    pub(crate) fn denied(error: &str, description: Option<&str>) -> Self {
         Self::Denied { error: shown(error), description: description.map(shown) }
     }
 
-    pub(super) fn of_refresh(self) -> RefreshError {
+    pub(crate) fn of_refresh(self) -> RefreshError {
         match self {
             Self::Revoked(why) => RefreshError::Revoked(why),
             Self::Transient(why) => RefreshError::Transient(why),
@@ -68,7 +71,7 @@ impl OAuth2Error {
 }
 
 /// Somebody else's words, short and without what looks like a secret.
-pub(super) fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     truncate(&Redaction::new().text(text), WORDS)
 }
 
@@ -106,3 +109,68 @@ impl fmt::Display for OAuth2Error {
 }
 
 impl std::error::Error for OAuth2Error {}
+
+// ---- Answers of token endpoints in the standard's form, as providers have their own ways.
+
+/// An answer as RFC 6749 wants it. Some providers tell errors with status 200 (GitHub), success with 201, leave the
+/// type of the token out, or write its lifetime as a text (Microsoft's older endpoint) or a fraction. What is no JSON
+/// object stays as it is.
+pub(crate) fn answer(status: StatusCode, body: &[u8]) -> (StatusCode, Vec<u8>) {
+    let Ok(Value::Object(mut members)) = serde_json::from_slice::<Value>(body) else {
+        return (status, body.to_vec());
+    };
+    let has_token = members.get("access_token").is_some_and(|token| !token.is_null());
+    let status = match status {
+        success if success.is_success() && has_token => StatusCode::OK,
+        success if success.is_success() && members.contains_key("error") => StatusCode::BAD_REQUEST,
+        other => other,
+    };
+    if has_token {
+        members.entry("token_type").or_insert_with(|| json!("bearer"));
+        if let Some(lifetime) = members.get_mut("expires_in") {
+            *lifetime = seconds(lifetime).map_or(Value::Null, Value::from);
+        }
+        // Without it, `null` for a refresh token that there is none of would be no text.
+        members.retain(|_, value| !value.is_null());
+    }
+    // Wipes what it is made of.
+    (status, SecretDocument::from_value(Value::Object(members)).expose().into())
+}
+
+fn seconds(lifetime: &Value) -> Option<u64> {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // floored; what is out of range is cut to it
+    let whole = |number: f64| (number.is_finite() && number >= 0.0).then_some(number as u64);
+    lifetime.as_u64().or_else(|| lifetime.as_f64().and_then(whole)).or_else(|| lifetime.as_str()?.trim().parse().ok())
+}
+
+// ---- URLs that tokens and codes may go to.
+
+/// Encrypted, unless it is this machine. A redirect URL may be an app's own scheme too.
+pub(crate) fn check(what: &str, url: &str, own_scheme: bool) -> Result<(), OAuth2Error> {
+    let shown = url.escape_debug();
+    let wrong = |why: &str| Err(OAuth2Error::Client(format!("the {what} `{shown}` {why}")));
+    let Ok(parsed) = Url::parse(url) else { return wrong("is no URL") };
+    if !parsed.username().is_empty() || parsed.password().is_some() {
+        // Not shown: there is a password in it.
+        return Err(OAuth2Error::Client(format!("the {what} holds a name or a password")));
+    }
+    if parsed.fragment().is_some() {
+        return wrong("has a fragment, which no server would see");
+    }
+    match parsed.scheme() {
+        "https" => Ok(()),
+        "http" if is_loopback(&parsed) => Ok(()),
+        "http" => wrong("is not encrypted; use https"),
+        _ if own_scheme => Ok(()),
+        _ => wrong("is not https"),
+    }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}

@@ -1,13 +1,17 @@
 //! The requests of a grant, through the `oauth2` crate.
 
-use super::error::shown;
-use super::http::{self, Failure, Http};
-use super::{Authorization, OAuth2Client, OAuth2Error, place};
+use crate::oauth2::client::OAuth2Client;
+use crate::oauth2::error::{OAuth2Error, shown};
+use crate::oauth2::{Authorization, error};
 use oauth2::basic::{BasicClient, BasicErrorResponse, BasicErrorResponseType, BasicTokenResponse};
+use oauth2::http::{Response, StatusCode};
 use oauth2::{
-    AuthType, AuthUrl, AuthorizationCode, ClientId, ClientSecret, CsrfToken, EndpointNotSet, EndpointSet,
-    PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, RefreshToken, RequestTokenError, Scope, TokenResponse, TokenUrl,
+    AuthType, AuthUrl, AuthorizationCode, ClientId, ClientSecret, CsrfToken, EndpointNotSet, EndpointSet, HttpRequest,
+    HttpResponse, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, RefreshToken, RequestTokenError, Scope,
+    TokenResponse, TokenUrl,
 };
+use std::fmt;
+use std::sync::OnceLock;
 use std::time::Duration;
 use tool_core::agents::Tokens;
 use tool_core::tool::OAuth2;
@@ -18,8 +22,8 @@ type Client = BasicClient<EndpointSet, EndpointNotSet, EndpointNotSet, EndpointN
 /// The crate's client for a grant, or what is set up wrongly.
 fn client(client: &OAuth2Client, grant: &OAuth2) -> Result<Client, OAuth2Error> {
     client.check()?;
-    place::check("authorisation URL", &grant.auth_url, false)?;
-    place::check("token URL", &grant.token_url, false)?;
+    error::check("authorisation URL", &grant.auth_url, false)?;
+    error::check("token URL", &grant.token_url, false)?;
     let wrong = |what: &str| OAuth2Error::Client(format!("the {what} URL is no URL"));
     let auth = AuthUrl::new(grant.auth_url.clone()).map_err(|_| wrong("authorisation"))?;
     let token = TokenUrl::new(grant.token_url.clone()).map_err(|_| wrong("token"))?;
@@ -34,7 +38,7 @@ fn client(client: &OAuth2Client, grant: &OAuth2) -> Result<Client, OAuth2Error> 
 }
 
 /// The page where a person agrees, with a state that is made of the PKCE verifier.
-pub(super) fn authorization(
+pub(crate) fn authorization(
     registered: &OAuth2Client,
     grant: &OAuth2,
     state: impl FnOnce(&str) -> Result<(Secret, Timestamp), OAuth2Error>,
@@ -50,7 +54,7 @@ pub(super) fn authorization(
 }
 
 /// The tokens for a code.
-pub(super) async fn code(
+pub(crate) async fn code(
     registered: &OAuth2Client,
     grant: &OAuth2,
     http: &Http,
@@ -62,12 +66,12 @@ pub(super) async fn code(
     let request = client.exchange_code(AuthorizationCode::new(code.expose().to_owned()));
     let request = request.set_pkce_verifier(PkceCodeVerifier::new(verifier.expose().to_owned()));
     let http = http.client().map_err(transient)?;
-    let answer = request.request_async(&|request| http::send(http.clone(), request)).await;
+    let answer = request.request_async(&|request| send(http.clone(), request)).await;
     tokens(answer, asked, &[Some(&code), Some(&verifier), registered.secret.as_ref()])
 }
 
 /// The tokens for a refresh token.
-pub(super) async fn refresh(
+pub(crate) async fn refresh(
     registered: &OAuth2Client,
     grant: &OAuth2,
     http: &Http,
@@ -77,7 +81,7 @@ pub(super) async fn refresh(
     let asked = jiff::Timestamp::now();
     let token = RefreshToken::new(refresh.expose().to_owned());
     let (http, request) = (http.client().map_err(transient)?, client.exchange_refresh_token(&token));
-    let answer = request.request_async(&|request| http::send(http.clone(), request)).await;
+    let answer = request.request_async(&|request| send(http.clone(), request)).await;
     tokens(answer, asked, &[Some(refresh), registered.secret.as_ref()])
 }
 
@@ -138,3 +142,96 @@ fn told_error(told: &BasicErrorResponse, secrets: &[Option<&Secret>]) -> OAuth2E
         _ => OAuth2Error::Refused(words),
     }
 }
+
+// ---- The way to a token endpoint.
+
+/// For the whole exchange: less than a refresh may take.
+const TIMEOUT: Duration = Duration::from_secs(15);
+const CONNECT: Duration = Duration::from_secs(5);
+/// A longer answer is none of tokens.
+const MOST: usize = 256 * 1024;
+
+/// A client made at its first use, which follows no redirect: codes, tokens and secrets would go along.
+#[derive(Default)]
+pub(crate) struct Http(OnceLock<reqwest::Client>);
+
+/// Why there is no answer.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Failure {
+    /// Nobody answers, or not in time.
+    Unreachable(String),
+    /// The server failed, or wants to be left alone for now.
+    Busy(StatusCode),
+    /// The server sends elsewhere.
+    Redirected,
+    TooLong,
+}
+
+impl Http {
+    /// The client.
+    pub(crate) fn client(&self) -> Result<reqwest::Client, Failure> {
+        if let Some(client) = self.0.get() {
+            return Ok(client.clone());
+        }
+        let builder = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
+        let client = builder.timeout(TIMEOUT).connect_timeout(CONNECT).build();
+        let client = client.map_err(|error| Failure::Unreachable(words(&error)))?;
+        Ok(self.0.get_or_init(|| client).clone())
+    }
+}
+
+/// Sends a request of the crate's.
+pub(crate) async fn send(client: reqwest::Client, request: HttpRequest) -> Result<HttpResponse, Failure> {
+    let (parts, body) = request.into_parts();
+    let sent = client.request(parts.method, parts.uri.to_string()).headers(parts.headers).body(body).send().await;
+    let mut response = sent.map_err(unreachable)?;
+    let status = response.status();
+    if status.is_redirection() {
+        return Err(Failure::Redirected);
+    }
+    if status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429) {
+        return Err(Failure::Busy(status));
+    }
+    let mut body = zeroize::Zeroizing::new(Vec::with_capacity(4096));
+    while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
+        if body.len() + chunk.len() > MOST {
+            return Err(Failure::TooLong);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    let (status, body) = error::answer(status, &body);
+    let mut answer = Response::new(body);
+    *answer.status_mut() = status;
+    Ok(answer)
+}
+
+#[allow(clippy::needless_pass_by_value)] // for `map_err`
+fn unreachable(error: reqwest::Error) -> Failure {
+    Failure::Unreachable(words(&error))
+}
+
+/// What went wrong, without the URL, whose query may hold anything.
+fn words(error: &reqwest::Error) -> String {
+    let what = match error {
+        error if error.is_timeout() => "it did not answer in time",
+        error if error.is_connect() => "no connection to it",
+        error if error.is_builder() => "the request could not be made",
+        _ => "the connection broke",
+    };
+    what.to_owned()
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreachable(why) => f.write_str(why),
+            Self::Busy(status) => write!(f, "it answered with status {}", status.as_u16()),
+            Self::Redirected => {
+                f.write_str("it redirects, which is not followed; put its own URL into the toolset's grant")
+            }
+            Self::TooLong => write!(f, "its answer is longer than {MOST} bytes"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}

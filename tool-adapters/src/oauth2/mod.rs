@@ -3,28 +3,22 @@
 //!
 #![doc = include_str!("oauth2.md")]
 
-mod callback;
-mod client;
-mod error;
-mod exchange;
-mod http;
-mod normal;
-mod place;
-mod state;
+pub(crate) mod callback;
+pub(crate) mod client;
+pub(crate) mod error;
+pub(crate) mod exchange;
 
 #[cfg(test)]
 mod tests;
 
-pub use callback::Callback;
-pub use client::OAuth2Client;
-pub use error::OAuth2Error;
-
+pub use crate::oauth2::callback::Callback;
+pub use crate::oauth2::client::OAuth2Client;
+pub use crate::oauth2::error::OAuth2Error;
 use std::collections::HashMap;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use tool_core::agents::AgentTools;
-use tool_core::agents::{Agents, RefreshError, TokenRefresher, Tokens};
+use tool_core::agents::{AgentTools, Agents, RefreshError, TokenRefresher, Tokens};
 use tool_core::tool::OAuth2;
 use tool_core::{Auth, Secret, Timestamp};
 
@@ -37,8 +31,8 @@ pub struct OAuth2Clients(Arc<Shared>);
 struct Shared {
     /// By the provider's name, or its token URL.
     clients: HashMap<String, OAuth2Client>,
-    http: http::Http,
-    used: state::Used,
+    http: exchange::Http,
+    used: callback::Used,
 }
 
 /// Where to send a person to agree.
@@ -77,7 +71,7 @@ impl OAuth2Clients {
         let client = self.of(&grant)?;
         // A person who has agreed is not to be told then that there is no such record.
         agents.record(agent, tool).await?;
-        exchange::authorization(client, &grant, |verifier| state::sealed(agents, agent, tool, verifier))
+        exchange::authorization(client, &grant, |verifier| callback::sealed(agents, agent, tool, verifier))
     }
 
     /// Completes the grant that the browser comes back with, and puts its tokens among the record's secrets.
@@ -93,7 +87,7 @@ impl OAuth2Clients {
     ) -> Result<AgentTools, OAuth2Error> {
         let callback = callback.into().parsed()?;
         // Whoever sends a browser here may write anything beside a state that is none: nobody is told of it.
-        let state = state::opened(agents, agent, callback.state.expose(), &self.0.used)?;
+        let state = callback::opened(agents, agent, callback.state.expose(), &self.0.used)?;
         let grant = grant_of(agents, &state.tool)?;
         let client = self.of(&grant)?;
         client.check_issuer(callback.issuer.as_deref())?;

@@ -1,7 +1,7 @@
 //! The pure parts.
 
-use super::OAuth2Client;
-use super::normal::answer;
+use crate::oauth2::client::OAuth2Client;
+use crate::oauth2::error::answer;
 use oauth2::http::StatusCode;
 use tool_core::Secret;
 

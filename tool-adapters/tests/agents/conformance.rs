@@ -4,7 +4,7 @@ use crate::server::Schema;
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
-use tool_adapters::agents::SqliteStore;
+use tool_adapters::stores::SqliteStore;
 use tool_core::agents::AgentToolStore;
 use tool_core::testing::agents::AgentStoreUnderTest;
 

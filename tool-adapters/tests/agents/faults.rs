@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
-use tool_adapters::agents::{PostgresStore, SqliteStore};
+use tool_adapters::stores::{PostgresStore, SqliteStore};
 use tool_core::agents::{AgentStoreError, AgentToolStore, RecordWrite};
 use tool_core::testing::agents::driver::Driver;
 

@@ -6,7 +6,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Executor};
 use std::sync::Arc;
 use tempfile::TempDir;
-use tool_adapters::agents::SqliteStore;
+use tool_adapters::stores::SqliteStore;
 use tool_core::agents::{AgentStoreError, AgentToolStore, RecordWrite};
 use tool_core::testing::agents::driver::{Driver, conflict, sealed};
 

@@ -7,7 +7,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Row};
 use std::path::Path;
 use std::time::Instant;
-use tool_adapters::agents::SqliteStore;
+use tool_adapters::stores::SqliteStore;
 use tool_core::agents::AgentToolStore;
 
 /// As an operator would, with SQLite itself.

@@ -7,7 +7,7 @@ use sqlx::SqlSafeStr;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use std::sync::Arc;
 use tokio::task::JoinSet;
-use tool_adapters::agents::{PostgresStore, SqliteStore};
+use tool_adapters::stores::{PostgresStore, SqliteStore};
 use tool_core::agents::AgentToolStore;
 use tool_core::testing::agents::driver::Driver;
 

@@ -6,7 +6,7 @@ use serde_json::json;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
-use tool_adapters::agents::{PostgresStore, SqliteStore};
+use tool_adapters::stores::{PostgresStore, SqliteStore};
 use tool_core::agents::{AgentToolStore, RecordWrite};
 
 const PART: &str = "AGENTS_TEST_PART";

@@ -7,7 +7,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use std::{env, process, thread};
-use tool_adapters::agents::PostgresStore;
+use tool_adapters::stores::PostgresStore;
 
 /// The server, where there is one to test with. In continuous integration there has to be.
 pub(crate) fn url() -> Option<String> {

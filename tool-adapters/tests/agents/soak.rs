@@ -6,7 +6,7 @@ use crate::server::Schema;
 use crate::work::{Tally, adds_up, report, run};
 use std::sync::Arc;
 use std::time::Duration;
-use tool_adapters::agents::{PostgresStore, SqliteStore};
+use tool_adapters::stores::{PostgresStore, SqliteStore};
 use tool_core::agents::{AgentToolStore, MemoryAgentToolStore};
 
 /// How many of each.

@@ -5,7 +5,7 @@ use crate::server::{Answer, Server};
 use crate::support::{chat, model, session};
 use tool_adapters::Provider;
 use tool_adapters::agent::AgentLoop;
-use tool_adapters::http::HttpModel;
+use tool_adapters::transport::http::HttpModel;
 use tool_core::{ErrorKind, ToolError};
 
 async fn error_of(answer: Answer) -> (ToolError, usize) {

@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 use tool_adapters::Provider;
-use tool_adapters::reqwest_middleware::TraceMiddleware;
+use tool_adapters::interop::reqwest::TraceMiddleware;
 use tool_core::trace::{self, Cost, ModelUsage, SpanStatus, TokenUsage};
 
 fn client() -> ClientWithMiddleware {

@@ -5,7 +5,7 @@ use crate::other;
 use crate::spans_support::{collector, span, tree};
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
-use tool_adapters::reqwest_middleware::{TraceMiddleware, received, received_from_trusted};
+use tool_adapters::interop::reqwest::{TraceMiddleware, received, received_from_trusted};
 use tool_core::trace::{self, DistributedContext};
 
 async fn stock(headers: http::HeaderMap) -> String {

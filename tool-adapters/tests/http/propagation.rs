@@ -5,7 +5,7 @@ use crate::spans_support::{collector, span};
 use http::{HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware};
-use tool_adapters::reqwest_middleware::{TraceMiddleware, received, received_from_trusted};
+use tool_adapters::interop::reqwest::{TraceMiddleware, received, received_from_trusted};
 use tool_core::trace::{self, Collector, DistributedContext, SpanId, TraceId};
 
 /// Host and port of a server.

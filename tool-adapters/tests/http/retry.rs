@@ -5,8 +5,8 @@ use crate::server::{Answer, Server};
 use crate::support::{chat, model, quick, session};
 use std::time::{Duration, Instant};
 use tool_adapters::Provider;
-use tool_adapters::agent::{AgentLoop, Retry};
-use tool_adapters::http::{HttpModel, Timeouts};
+use tool_adapters::agent::{AgentLoop, RetryPolicy};
+use tool_adapters::transport::http::{HttpModel, Timeouts};
 use tool_core::ErrorKind;
 
 fn hello() -> Answer {
@@ -52,7 +52,7 @@ async fn after_the_last_attempt_the_providers_error_is_the_replys() {
     let server = Server::start((0..9).map(|_| error(503, &[]))).await;
     let (session, _) = session().await;
     let mut agent =
-        AgentLoop::new(session, model(Provider::OpenAiChat, &server).retry(Retry { attempts: 2, ..quick() }));
+        AgentLoop::new(session, model(Provider::OpenAiChat, &server).retry(RetryPolicy { attempts: 2, ..quick() }));
     let error = agent.say("Hi").await.error.expect("fails");
     assert_eq!((error.kind(), error.message()), (ErrorKind::Transient, "the provider answered 503: busy"));
     assert_eq!(server.requests().len(), 2);
@@ -81,7 +81,7 @@ async fn a_server_without_tls_is_an_error_of_an_https_address() {
     let (session, _) = session().await;
     let url = server.url.replace("http://", "https://");
     let timeouts = Timeouts { connect: Duration::from_millis(200), ..Timeouts::default() };
-    let model = HttpModel::new(Provider::OpenAiChat, "m").base_url(url).retry(Retry::never()).timeouts(timeouts);
+    let model = HttpModel::new(Provider::OpenAiChat, "m").base_url(url).retry(RetryPolicy::never()).timeouts(timeouts);
     let error = AgentLoop::new(session, model).say("Hi").await.error.expect("fails");
     assert_eq!(error.kind(), ErrorKind::Transient, "{error}");
 }

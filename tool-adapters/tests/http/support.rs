@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 use tool_adapters::Provider;
-use tool_adapters::agent::{AgentLoop, Retry};
-use tool_adapters::http::HttpModel;
-use tool_adapters::protocol::Event;
+use tool_adapters::agent::{AgentLoop, RetryPolicy};
+use tool_adapters::providers::Event;
+use tool_adapters::transport::http::HttpModel;
 use tool_core::trace::SpanRecord;
 use tool_core::{Mode, Policy, RunContext, Runtime, Session, ToolContext, tool};
 
@@ -41,8 +41,8 @@ impl Runs {
 }
 
 /// Tries again at once.
-pub(crate) fn quick() -> Retry {
-    Retry { first: Duration::from_millis(1), longest: Duration::from_millis(2), ..Retry::default() }
+pub(crate) fn quick() -> RetryPolicy {
+    RetryPolicy { first: Duration::from_millis(1), longest: Duration::from_millis(2), ..RetryPolicy::default() }
 }
 
 pub(crate) fn model(provider: Provider, server: &Server) -> HttpModel {

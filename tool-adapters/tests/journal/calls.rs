@@ -2,7 +2,7 @@
 
 use crate::support::{Place, calls, entry, harmless, recovered};
 use std::time::Duration;
-use tool_adapters::journal::FileJournal;
+use tool_adapters::stores::FileJournal;
 use tool_core::session::Journal;
 use tool_core::{ToolResponse, jiff, serde_json};
 

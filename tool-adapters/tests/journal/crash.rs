@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use tool_adapters::journal::FileJournal;
+use tool_adapters::stores::FileJournal;
 use tool_core::session::Journal;
 
 const ROLE: &str = "JOURNAL_TEST_ROLE";

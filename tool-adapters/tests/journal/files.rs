@@ -2,7 +2,7 @@
 
 use crate::support::{Place, entry, harmless, recovered};
 use std::fs;
-use tool_adapters::journal::FileJournal;
+use tool_adapters::stores::FileJournal;
 use tool_core::session::Journal;
 
 /// What opening says of a file that it must leave as it is.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use tempfile::TempDir;
-use tool_adapters::journal::FileJournal;
+use tool_adapters::stores::FileJournal;
 use tool_core::session::{Journal, JournalEntry};
 use tool_core::{Timestamp, jiff};
 

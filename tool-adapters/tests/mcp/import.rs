@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::io::split;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use tool_adapters::mcp::{Import, ImportError, Imported, Why};
+use tool_adapters::mcp::{ImportError, Imported, McpClient, QuarantineReason};
 use tool_core::call::OutputKind;
 use tool_core::{Category, ErrorKind, Mode, RunContext, Runtime, Session, ToolCall, ToolContext};
 
@@ -83,7 +83,7 @@ impl Fake {
     }
 
     /// An import of it, to be connected, and the server's end.
-    pub(crate) fn import(&self) -> (Import, Serving) {
+    pub(crate) fn import(&self) -> (McpClient, Serving) {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let (fake, (tell, peer)) = (self.clone(), oneshot::channel());
         let task = tokio::spawn(async move {
@@ -92,7 +92,7 @@ impl Fake {
             _ = running.waiting().await;
         });
         let (from, to) = split(ours);
-        (Import::streams("fake", from, to), Serving { task, peer })
+        (McpClient::streams("fake", from, to), Serving { task, peer })
     }
 }
 
@@ -112,7 +112,7 @@ async fn our_own_server_is_imported_and_its_tools_work() {
     let (from, to) = split(theirs);
     tokio::spawn(async move { server().serve_streams(from, to).await });
     let (from, to) = split(ours);
-    let imported = Import::streams("ours", from, to).prefix("ours").connect().await.expect("an import");
+    let imported = McpClient::streams("ours", from, to).prefix("ours").connect().await.expect("an import");
     assert!(imported.quarantined().is_empty());
     let tools = ToolContext::builder().with(imported).build().expect("tools");
     assert!(tools.has_tool("ours_add") && !tools.has_tool("ours_hum"));
@@ -194,7 +194,7 @@ async fn what_cannot_be_a_tool_is_left_out_and_the_rest_works() {
     let held = imported.quarantined();
     let names = held.iter().map(|held| &*held.tool).collect::<Vec<_>>();
     assert_eq!(names, ["bad name", "bad_0", "bad_1", "bad_2", "twice"]);
-    assert_eq!(held.last().map(|held| held.why.clone()), Some(Why::Twice));
+    assert_eq!(held.last().map(|held| held.why.clone()), Some(QuarantineReason::Twice));
     let tools = ToolContext::builder().with(imported).build().expect("tools");
     assert_eq!(tools.definitions().map(|tool| tool.name().to_owned()).collect::<Vec<_>>(), ["good"]);
 }
@@ -209,10 +209,10 @@ async fn ten_thousand_tools_are_imported() {
 
 #[tokio::test]
 async fn what_is_no_server_is_an_error() {
-    let nothing = Import::command(std::process::Command::new("/nowhere/at/all")).connect().await;
+    let nothing = McpClient::command(std::process::Command::new("/nowhere/at/all")).connect().await;
     assert!(matches!(nothing, Err(ImportError::Start(_))), "{nothing:?}");
     let (from, to) = split(tokio::io::duplex(64).0);
-    let gone = Import::streams("gone", from, to).timeout(Duration::from_secs(2)).connect().await;
+    let gone = McpClient::streams("gone", from, to).timeout(Duration::from_secs(2)).connect().await;
     assert!(matches!(gone, Err(ImportError::Protocol(_) | ImportError::Timeout)), "{gone:?}");
 }
 

@@ -3,7 +3,7 @@
 use super::import::{Fake, declared, session};
 use serde_json::{Value, json};
 use std::time::Duration;
-use tool_adapters::mcp::{Imported, Pins, Why};
+use tool_adapters::mcp::{Imported, Pins, QuarantineReason};
 use tool_core::{ToolCall, ToolContext};
 
 fn whole() -> Value {
@@ -82,7 +82,7 @@ async fn a_change_of_any_member_is_caught() {
         let imported = import(&fake, &pins).await;
         let held = imported.quarantined();
         assert_eq!(held.len(), 1, "{what}");
-        assert!(matches!(&held[0].why, Why::Changed(members) if !members.is_empty()), "{what}: {held:?}");
+        assert!(matches!(&held[0].why, QuarantineReason::Changed(members) if !members.is_empty()), "{what}: {held:?}");
         let tools = ToolContext::builder().with(imported).build().expect("tools");
         assert!(!tools.has_tool("tool") && tools.has_tool("other"), "{what}");
     }
@@ -111,7 +111,7 @@ async fn pins_are_kept_in_a_file_and_forgotten_on_request() {
     fake.listed.lock().expect("no panic")[0]["description"] = "Another.".into();
     let pins = Pins::file(&path).expect("readable");
     let imported = import(&fake, &pins).await;
-    assert_eq!(imported.quarantined()[0].why, Why::Changed(vec!["description"]));
+    assert_eq!(imported.quarantined()[0].why, QuarantineReason::Changed(vec!["description"]));
     assert!(pins.forget("fake", "tool").expect("written"));
     assert!(import(&fake, &Pins::file(&path).expect("readable")).await.quarantined().is_empty());
     std::fs::write(&path, "{").expect("written");
@@ -124,7 +124,7 @@ async fn locked_takes_only_what_is_pinned() {
     import(&fake, &pins).await;
     fake.listed.lock().expect("no panic").push(declared("new"));
     let locked = fake.import().0.pins(pins.clone()).locked().connect().await.expect("an import");
-    assert_eq!(locked.quarantined()[0].why, Why::NotPinned);
+    assert_eq!(locked.quarantined()[0].why, QuarantineReason::NotPinned);
     assert!(import(&fake, &pins).await.quarantined().is_empty());
 }
 

@@ -5,7 +5,7 @@ use super::other;
 use super::spans_support::{collector, span};
 use super::support::tools;
 use serde_json::json;
-use tool_adapters::mcp::{Import, Server};
+use tool_adapters::mcp::{McpClient, Server};
 use tool_core::trace::{self, DistributedContext};
 use tool_core::{Mode, Runtime, ToolCall, ToolContext};
 
@@ -24,7 +24,7 @@ async fn a_tool_that_another_process_serves_has_its_span_in_the_span_of_the_call
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("spans");
     let command = other::command("processes::serves_on_standard_streams", &file);
-    let imported = Import::command(command).name("other").prefix("other").connect().await.expect("an import");
+    let imported = McpClient::command(command).name("other").prefix("other").connect().await.expect("an import");
     let runtime = Runtime::builder(ToolContext::builder().with(imported).build().expect("tools")).build();
     let session = runtime.expect("a runtime").session("s", Mode::Text).await.expect("a session");
     let collector = collector();

@@ -9,7 +9,7 @@ use rmcp::{ErrorData, ServerHandler, ServiceExt};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use tokio::io::split;
-use tool_adapters::mcp::{Import, Server};
+use tool_adapters::mcp::{McpClient, Server};
 use tool_core::trace::{self, DistributedContext, SpanId, SpanRecord, SpanStatus, TraceId};
 use tool_core::{RunContext, ToolContext};
 
@@ -44,12 +44,12 @@ impl ServerHandler for Keeps {
 }
 
 impl Keeps {
-    async fn tools(&self, change: impl Fn(Import) -> Import) -> ToolContext {
+    async fn tools(&self, change: impl Fn(McpClient) -> McpClient) -> ToolContext {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let keeps = self.clone();
         tokio::spawn(async move { keeps.serve(theirs).await.expect("a client").waiting().await });
         let (from, to) = split(ours);
-        let imported = change(Import::streams("keeps", from, to)).connect().await.expect("an import");
+        let imported = change(McpClient::streams("keeps", from, to)).connect().await.expect("an import");
         ToolContext::builder().with(imported).build().expect("tools")
     }
 
@@ -88,7 +88,7 @@ async fn a_call_inside_a_span_tells_the_server_which_and_its_span_says_which_req
 #[tokio::test]
 async fn a_server_that_is_not_to_know_for_whom_is_told_the_span_alone() {
     let (keeps, collector) = (Keeps::default(), collector());
-    let tools = keeps.tools(Import::without_baggage).await;
+    let tools = keeps.tools(McpClient::without_baggage).await;
     let context = DistributedContext::new().customer_id("canary");
     collector.run(trace::import(context, note(&tools))).await;
     let told = keeps.last();
@@ -170,7 +170,7 @@ async fn over_http_a_clients_span_and_the_servers_are_one_trace_with_the_session
     let bound = server.bind(([127, 0, 0, 1], 0).into()).await.expect("an address");
     let url = bound.url().expect("an address");
     let serving = tokio::spawn(bound.serve());
-    let imported = Import::url(url).connect().await.expect("an import");
+    let imported = McpClient::url(url).connect().await.expect("an import");
     let tools = ToolContext::builder().with(imported).build().expect("tools");
     let (collector, ctx) = (collector(), RunContext::detached());
     let call = tools.call("sum", json!({"a": 1, "b": 2}), &ctx);

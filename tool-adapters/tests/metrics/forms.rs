@@ -2,7 +2,7 @@
 
 use super::support::{Answer, ask, request, runtime, serving};
 use serde_json::{Value, json};
-use tool_adapters::metrics::{self, MetricsRouter};
+use tool_adapters::telemetry::prometheus::{self, MetricsRouter};
 use tool_core::trace::{self, Collector, Cost, ModelUsage, Pricing, TokenUsage};
 
 async fn get(router: MetricsRouter, path: &str, accept: &str) -> Answer {
@@ -21,14 +21,14 @@ fn json(answer: &Answer) -> Value {
 async fn prometheus_has_its_text_and_who_asks_for_json_has_the_document() {
     let runtime = runtime().await;
     for accept in ["*/*", "text/plain;version=0.0.4;q=0.5,*/*;q=0.1", "text/html"] {
-        let answer = get(metrics::router(&runtime), "/metrics", accept).await;
+        let answer = get(prometheus::router(&runtime), "/metrics", accept).await;
         assert!(answer.head.contains("content-type: text/plain; version=0.0.4; charset=utf-8"), "{}", answer.head);
         assert!(answer.body.contains("tool_calls_total{tool=\"echo\"} 1\n"), "{}", answer.body);
         assert!(answer.body.contains("tool_calls_total{tool=\"unknown\"} 1\n"), "{}", answer.body);
     }
     for (path, accept) in [("/metrics", "application/json"), ("/metrics.json", "*/*"), ("/metrics.json", "text/plain")]
     {
-        let answer = get(metrics::router(&runtime), path, accept).await;
+        let answer = get(prometheus::router(&runtime), path, accept).await;
         let document = json(&answer);
         assert_eq!(document["responseSizes"]["echo"], json!({"p50": 7, "p95": 7, "p99": 7}));
         assert_eq!(document["calls"], json!({"echo": 1, "unknown": 1}));
@@ -59,7 +59,7 @@ async fn what_the_spans_of_a_collector_have_cost_stands_beside_it() {
     collector.run(asking).await;
     collector.run(async { trace::record(use_of("big", 1)) }).await;
     let runtime = runtime().await;
-    let text = get(metrics::router(&runtime).collector(&collector), "/metrics", "*/*").await.body;
+    let text = get(prometheus::router(&runtime).collector(&collector), "/metrics", "*/*").await.body;
     for line in [
         "tool_cost_dollars_total{tracked=\"true\"} 2.000005000000",
         "tool_cost_dollars_total{tracked=\"false\"} 1.000000000000",
@@ -71,7 +71,7 @@ async fn what_the_spans_of_a_collector_have_cost_stands_beside_it() {
     ] {
         assert!(text.lines().any(|known| known == line), "{line}\n{text}");
     }
-    let document = json(&get(metrics::router(&runtime).collector(&collector), "/metrics.json", "*/*").await);
+    let document = json(&get(prometheus::router(&runtime).collector(&collector), "/metrics.json", "*/*").await);
     assert_eq!(document["cost"]["total"]["dollars"], json!(3.000_005));
     assert_eq!(document["cost"]["models"]["big"]["usage"]["input"], 3);
 }

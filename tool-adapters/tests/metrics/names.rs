@@ -1,7 +1,7 @@
 //! Who may ask: `Host` by `Origin` by method (RUSTSEC-2026-0189), and that nothing is told to the others.
 
 use super::support::{ask, request, runtime, serving};
-use tool_adapters::metrics;
+use tool_adapters::telemetry::prometheus;
 
 const METHODS: [&str; 8] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"];
 const PATHS: [&str; 2] = ["/metrics", "/metrics.json"];
@@ -27,7 +27,7 @@ const ORIGINS: [(Option<&str>, bool); 7] = [
 // THREATS: DNS rebinding, CSRF
 #[tokio::test]
 async fn only_known_hosts_and_origins_are_told_and_only_by_get() {
-    let address = serving(metrics::router(&runtime().await)).await;
+    let address = serving(prometheus::router(&runtime().await)).await;
     let mut looked_at = 0;
     for (host, host_known) in hosts(address.port()) {
         for (origin, origin_known) in ORIGINS {
@@ -59,7 +59,7 @@ async fn only_known_hosts_and_origins_are_told_and_only_by_get() {
 // THREATS: DNS rebinding
 #[tokio::test]
 async fn a_second_host_or_another_in_the_address_is_refused() {
-    let address = serving(metrics::router(&runtime().await)).await;
+    let address = serving(prometheus::router(&runtime().await)).await;
     for (target, more) in [
         ("/metrics", &["host: localhost", "host: evil.example"][..]),
         ("/metrics", &["host: localhost", "origin: http://localhost:1", "origin: http://evil.example"]),
@@ -76,7 +76,7 @@ async fn a_second_host_or_another_in_the_address_is_refused() {
 #[tokio::test]
 async fn names_of_ones_own_take_the_place_of_the_local_ones() {
     let router =
-        metrics::router(&runtime().await).allow_hosts(["metrics.example"]).allow_origins(["https://app.example"]);
+        prometheus::router(&runtime().await).allow_hosts(["metrics.example"]).allow_origins(["https://app.example"]);
     let address = serving(router).await;
     let status = async |host: &str, origin: &str| {
         let (host, origin) = (format!("host: {host}"), format!("origin: {origin}"));
@@ -92,15 +92,15 @@ async fn names_of_ones_own_take_the_place_of_the_local_ones() {
 async fn an_address_that_others_can_reach_needs_names() {
     let runtime = runtime().await;
     let everywhere = || ([0, 0, 0, 0], 0).into();
-    let error = metrics::router(&runtime).bind(everywhere()).await.expect_err("refused");
+    let error = prometheus::router(&runtime).bind(everywhere()).await.expect_err("refused");
     assert!(error.to_string().contains("allow_hosts"), "{error}");
-    metrics::router(&runtime).allow_hosts(["metrics.example"]).bind(everywhere()).await.expect("with names it is");
+    prometheus::router(&runtime).allow_hosts(["metrics.example"]).bind(everywhere()).await.expect("with names it is");
 }
 
 #[tokio::test]
 async fn it_is_a_part_of_an_applications_own_router() {
     let own = axum::Router::new().route("/", axum::routing::get(async || "mine"));
-    let app = own.merge(metrics::router(&runtime().await));
+    let app = own.merge(prometheus::router(&runtime().await));
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.expect("an address");
     let address = listener.local_addr().expect("an address");
     tokio::spawn(async move { axum::serve(listener, app).await });

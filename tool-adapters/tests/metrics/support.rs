@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tool_adapters::metrics::MetricsRouter;
+use tool_adapters::telemetry::prometheus::MetricsRouter;
 use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
 
 /// Say it again.

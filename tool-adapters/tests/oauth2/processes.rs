@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
-use tool_adapters::agents::SqliteStore;
+use tool_adapters::stores::SqliteStore;
 
 const FILE: &str = "TOOL_ADAPTERS_CALLS_WITH_A_GRANT";
 /// What the other process says to this one begins with it, as the test harness talks on the same stream.

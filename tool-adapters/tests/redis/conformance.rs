@@ -3,7 +3,7 @@
 use crate::server;
 use std::sync::Arc;
 use std::time::Duration;
-use tool_adapters::redis::RedisStore;
+use tool_adapters::stores::RedisStore;
 use tool_core::session::SessionStore;
 use tool_core::testing::store::StoreUnderTest;
 

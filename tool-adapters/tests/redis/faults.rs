@@ -5,7 +5,7 @@ use crate::relay::Relay;
 use crate::server;
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
-use tool_adapters::redis::RedisStore;
+use tool_adapters::stores::RedisStore;
 use tool_core::Mode;
 use tool_core::session::SessionStore;
 use tool_core::testing::store::StoreUnderTest;

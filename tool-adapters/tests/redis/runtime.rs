@@ -7,7 +7,7 @@ use crate::relay::Relay;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
-use tool_adapters::redis::RedisStore;
+use tool_adapters::stores::RedisStore;
 use tool_core::session::{Policy, Runtime, Session};
 use tool_core::{Category, ErrorKind, Intent, Mode, ToolCall, ToolContext, ToolOutput, UserData, tool};
 

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use tool_adapters::agents::SqliteStore;
+use tool_adapters::stores::SqliteStore;
 use tool_core::agents::{AgentToolStore, Agents, Keyring, RecordWrite, SecretsWrite};
 use tool_core::serde_json::json;
 use tool_core::tool::SecretDocument;

@@ -6,8 +6,8 @@ use serde_json::json;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tool_adapters::Provider;
-use tool_adapters::protocol::Event;
-use tool_adapters::websocket::LiveEvent;
+use tool_adapters::providers::Event;
+use tool_adapters::transport::websocket::LiveEvent;
 use tool_core::ErrorKind;
 
 const GEMINI: Provider = Provider::GeminiLive;

@@ -5,8 +5,8 @@ use crate::support::{answer, call, gemini, model, said, talk_with, turn_complete
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 use tool_adapters::Provider;
-use tool_adapters::protocol::{Event, ProtocolError};
-use tool_adapters::websocket::LiveEvent;
+use tool_adapters::providers::{Event, ProtocolError};
+use tool_adapters::transport::websocket::LiveEvent;
 use tool_core::ErrorKind;
 
 #[tokio::test]

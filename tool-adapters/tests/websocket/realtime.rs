@@ -4,8 +4,8 @@ use crate::peer::{Peer, Server};
 use crate::support::{Talk, model, talk_with};
 use serde_json::{Value, json};
 use tool_adapters::Provider;
-use tool_adapters::protocol::Event;
-use tool_adapters::websocket::LiveEvent;
+use tool_adapters::providers::Event;
+use tool_adapters::transport::websocket::LiveEvent;
 
 async fn begun(server: &Server) -> (Talk, Peer) {
     let talk = talk_with(model(Provider::OpenAiRealtime, server)).await;

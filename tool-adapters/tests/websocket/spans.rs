@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::timeout;
 use tool_adapters::Provider;
-use tool_adapters::protocol::Event;
-use tool_adapters::websocket::LiveEvent;
+use tool_adapters::providers::Event;
+use tool_adapters::transport::websocket::LiveEvent;
 use tool_core::trace::{self, Collector, Cost, SpanStatus};
 
 /// A conversation inside an agent's span of the host's.

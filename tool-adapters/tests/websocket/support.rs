@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tool_adapters::Provider;
-use tool_adapters::agent::Retry;
-use tool_adapters::websocket::{LiveEvent, LiveLoop, LiveModel, updates};
+use tool_adapters::agent::RetryPolicy;
+use tool_adapters::transport::websocket::{LiveEvent, LiveLoop, LiveModel, updates};
 use tool_core::{Mode, Policy, RunContext, Runtime, Session, ToolContext, tool};
 
 /// What the tools share with the test.
@@ -67,8 +67,12 @@ impl Desk {
 }
 
 pub(crate) fn model(provider: Provider, server: &Server) -> LiveModel {
-    let retry =
-        Retry { first: Duration::from_millis(1), longest: Duration::from_millis(2), attempts: 3, ..Retry::default() };
+    let retry = RetryPolicy {
+        first: Duration::from_millis(1),
+        longest: Duration::from_millis(2),
+        attempts: 3,
+        ..RetryPolicy::default()
+    };
     LiveModel::new(provider, "the-model").base_url(server.url()).api_key("sk-canary").retry(retry)
 }
 

@@ -1,11 +1,11 @@
 //! `call --batch`: an envelope a line.
 
-use super::{file, path, piped, run_with, tools};
-use crate::cli::Status;
+use crate::cli::tests::{file, path, piped, run_with, tools};
+use crate::cli::{Status, tests};
 use serde_json::json;
 use std::fmt::Write;
 
-async fn batch(input: &str) -> super::Ran {
+async fn batch(input: &str) -> tests::Ran {
     run_with(&tools(), &["call", "--batch", "-"], input, false).await
 }
 

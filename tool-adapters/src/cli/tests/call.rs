@@ -1,7 +1,7 @@
 //! `call`: one call.
 
-use super::{file, path, piped, run_with, shown, tools};
 use crate::cli::Status;
+use crate::cli::tests::{file, path, piped, run_with, shown, tools};
 
 #[tokio::test]
 async fn a_call_prints_its_envelope() {

@@ -1,7 +1,7 @@
 //! `--tools FILE`.
 
-use super::{file, path, piped};
 use crate::cli::Status;
+use crate::cli::tests::{file, path, piped};
 use expect_test::expect;
 use serde_json::{Value, json};
 

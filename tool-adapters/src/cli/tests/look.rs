@@ -1,8 +1,9 @@
 //! `list`, `schema`, `manifest`, `check`: piped and on a terminal.
 
-use super::{file, path, piped, run_with, shown, tools};
-use crate::cli::Status;
-use crate::{Provider, declare};
+use crate::cli::tests::{file, path, piped, run_with, shown, tools};
+use crate::cli::{Status, tests};
+use crate::providers::declare::declare;
+use crate::providers::provider::Provider;
 use expect_test::expect;
 use serde_json::{Value, json};
 
@@ -123,6 +124,6 @@ async fn check_tells_the_cost_for_each_provider_asked_for() {
 async fn nothing_is_printed_that_a_terminal_would_obey() {
     let tools = json!([{"name": "a", "description": "Red \u{1b}[31m and\u{7}", "inputSchema": {"type": "object"}}]);
     let file = file(tools.to_string());
-    let ran = run_with(&super::tools(), &["list", "--tools", path(&file)], "", true).await;
+    let ran = run_with(&tests::tools(), &["list", "--tools", path(&file)], "", true).await;
     assert!(!ran.output.contains(['\u{1b}', '\u{7}']), "{}", ran.output);
 }

@@ -1,12 +1,13 @@
 //! The command line, run in-process; the real binary is the example `tools`.
 
-mod batch;
-mod call;
-mod declared;
-mod look;
-mod usage;
+pub(crate) mod batch;
+pub(crate) mod call;
+pub(crate) mod declared;
+pub(crate) mod look;
+pub(crate) mod usage;
 
-use super::{Io, Status, run};
+use crate::cli::output::Io;
+use crate::cli::{Status, run};
 use serde_json::Value;
 use tool_core::{FunctionTool, RawTool, RunContext, ToolContext, ToolError, tool};
 
@@ -29,29 +30,29 @@ fn command_line_delete(id: u32) -> String {
     format!("deleted {id}")
 }
 
-pub(super) fn tools() -> ToolContext {
+pub(crate) fn tools() -> ToolContext {
     ToolContext::builder().with(command_line_add).with(command_line_delete).build().expect("sound tools")
 }
 
 /// What a command line came to.
-pub(super) struct Ran {
-    pub(super) status: Status,
-    pub(super) output: String,
-    pub(super) errors: String,
+pub(crate) struct Ran {
+    pub(crate) status: Status,
+    pub(crate) output: String,
+    pub(crate) errors: String,
 }
 
 impl Ran {
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.output).unwrap_or_else(|error| panic!("{error}: {}", self.output))
     }
 
     /// The lines of the output, each of them JSON.
-    pub(super) fn lines(&self) -> Vec<Value> {
+    pub(crate) fn lines(&self) -> Vec<Value> {
         self.output.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
     }
 }
 
-pub(super) async fn run_with(tools: &ToolContext, arguments: &[&str], input: &str, terminal: bool) -> Ran {
+pub(crate) async fn run_with(tools: &ToolContext, arguments: &[&str], input: &str, terminal: bool) -> Ran {
     let (mut output, mut errors) = (Vec::new(), Vec::new());
     let mut io = Io { input: &mut input.as_bytes(), output: &mut output, errors: &mut errors, terminal };
     let status = run([&["tools"], arguments].concat(), tools, &mut io).await;
@@ -60,17 +61,17 @@ pub(super) async fn run_with(tools: &ToolContext, arguments: &[&str], input: &st
 }
 
 /// Piped.
-pub(super) async fn piped(arguments: &[&str]) -> Ran {
+pub(crate) async fn piped(arguments: &[&str]) -> Ran {
     run_with(&tools(), arguments, "", false).await
 }
 
 /// On a terminal.
-pub(super) async fn shown(arguments: &[&str]) -> Ran {
+pub(crate) async fn shown(arguments: &[&str]) -> Ran {
     run_with(&tools(), arguments, "", true).await
 }
 
 /// A tool that a provider refuses.
-pub(super) fn refused() -> ToolContext {
+pub(crate) fn refused() -> ToolContext {
     async fn nothing(_: Value, _: &RunContext) -> Result<Value, ToolError> {
         Ok(Value::Null)
     }
@@ -80,12 +81,12 @@ pub(super) fn refused() -> ToolContext {
 }
 
 /// A file of its own, with this text.
-pub(super) fn file(text: impl AsRef<[u8]>) -> tempfile::NamedTempFile {
+pub(crate) fn file(text: impl AsRef<[u8]>) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(file.path(), text).expect("written");
     file
 }
 
-pub(super) fn path(file: &tempfile::NamedTempFile) -> &str {
+pub(crate) fn path(file: &tempfile::NamedTempFile) -> &str {
     file.path().to_str().expect("UTF-8")
 }

@@ -1,8 +1,10 @@
 //! Exit statuses, help, and what is wrong with the arguments.
 
-use super::{piped, refused, run_with, shown, tools};
-use crate::cli::{Io, Status, run};
-use std::io::{self, Write};
+use crate::cli::output::Io;
+use crate::cli::tests::{piped, refused, run_with, shown, tools};
+use crate::cli::{Status, run};
+use std::io;
+use std::io::Write;
 
 #[tokio::test]
 async fn mistakes_in_the_arguments_end_with_2_and_say_so_on_standard_error() {

@@ -1,6 +1,7 @@
 //! What a journal keeps, and what an entry looks like in it.
 
-use crate::session::journal::{Journal, JournalEntry, JournalError, MemoryJournal};
+use crate::session::journal::{Journal, JournalEntry, JournalError};
+use crate::session::tests::memory_journal::MemoryJournal;
 use serde_json::json;
 
 fn entry(session: &str, call_id: &str) -> JournalEntry {

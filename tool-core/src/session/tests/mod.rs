@@ -8,3 +8,5 @@ mod approvals;
 mod empty;
 #[cfg(test)]
 mod journal;
+#[cfg(test)]
+mod memory_journal;

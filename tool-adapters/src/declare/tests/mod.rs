@@ -1,8 +1,0 @@
-//! Declarations: names, forms, budgets of a request.
-
-mod golden;
-mod mixing;
-mod names;
-mod output;
-mod request;
-mod support;

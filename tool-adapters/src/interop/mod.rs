@@ -1,0 +1,18 @@
+//! Interop.
+
+#[cfg(feature = "async-openai")]
+pub mod async_openai;
+#[cfg(any(feature = "async-openai", feature = "genai", feature = "rig"))]
+mod convert;
+#[cfg(feature = "genai")]
+pub mod genai;
+#[cfg(feature = "reqwest-middleware")]
+pub mod reqwest;
+#[cfg(feature = "rig")]
+pub mod rig;
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(any(feature = "async-openai", feature = "genai"))]
+pub use crate::interop::convert::ConvertError;

@@ -1,0 +1,84 @@
+//! Held against async-openai's own types.
+
+use crate::interop::async_openai::{
+    chat_calls, chat_results, chat_tools, response_calls, response_results, response_tools, results, tools,
+};
+use crate::interop::tests::convert::{session, tools as desk};
+use crate::providers::declare::{DeclareOptions, declare, declare_with};
+use crate::providers::provider::Provider;
+use async_openai::types::chat::ChatCompletionResponseMessage;
+use async_openai::types::responses::{FunctionCallOutput, InputItem, Item, OutputItem};
+use serde_json::{Value, json};
+use tool_core::ToolCall;
+
+const STRICT: DeclareOptions = DeclareOptions { strict: true, only_single_type: false, model_mixes: false };
+
+fn message(calls: &Value) -> ChatCompletionResponseMessage {
+    serde_json::from_value(json!({"role": "assistant", "tool_calls": calls})).expect("a message")
+}
+
+fn function(id: &str, arguments: &str) -> Value {
+    json!({"id": id, "type": "function", "function": {"name": "book", "arguments": arguments}})
+}
+
+#[test]
+fn the_tools_of_a_chat_completions_request_say_what_the_declarations_say() {
+    for options in [DeclareOptions::default(), STRICT] {
+        let declared = declare_with(Provider::OpenAiChat, &desk(), options);
+        let written = serde_json::to_value(chat_tools(&declared).expect("tools")).expect("JSON");
+        assert_eq!(written, serde_json::from_str::<Value>(declared.json().get()).expect("JSON"));
+    }
+}
+
+#[test]
+fn the_tools_of_a_responses_request_say_what_the_declarations_say() {
+    for options in [DeclareOptions::default(), STRICT] {
+        let declared = declare_with(Provider::OpenAiResponses, &desk(), options);
+        let written = serde_json::to_value(response_tools(&declared).expect("tools")).expect("JSON");
+        assert_eq!(written, serde_json::from_str::<Value>(declared.json().get()).expect("JSON"));
+    }
+}
+
+#[test]
+fn declarations_to_another_provider_are_refused_with_what_to_do() {
+    let error = chat_tools(&declare(Provider::Anthropic, &desk())).expect_err("not in that form").to_string();
+    assert_eq!(error, "the tools are declared to anthropic; declare them to openai-chat");
+}
+
+// L18
+#[tokio::test]
+async fn calls_come_in_and_answers_go_out_under_their_ids() {
+    let session = session().await;
+    let declared = declare_with(Provider::OpenAiChat, session.tools(), STRICT);
+    let asked = [function("a", r#"{"guests": 2, "name": "Ada"}"#), function("b", r#"{"guests": 2, "name": null}"#)];
+    let calls = chat_calls(&declared, &message(&json!(asked)));
+    assert_eq!(calls.iter().map(ToolCall::id).collect::<Vec<_>>(), ["a", "b"]);
+    let results = chat_results(&session.call_all(calls).await).expect("messages");
+    let results = serde_json::to_value(results).expect("JSON");
+    assert_eq!((&results[0]["role"], &results[0]["tool_call_id"]), (&json!("tool"), &json!("a")));
+    assert_eq!(results[0]["content"], json!(r#""2 for Ada""#));
+    assert_eq!(results[1]["content"], json!("the book is open elsewhere"));
+}
+
+#[tokio::test]
+async fn arguments_that_are_no_json_are_answered_not_lost() {
+    let session = session().await;
+    let declared = declare(Provider::OpenAiChat, session.tools());
+    let calls = chat_calls(&declared, &message(&json!([function("a", "{\"guests\": ")])));
+    let answer = session.call(calls[0].clone()).await;
+    assert!(answer.error().expect("an error").message.contains("JSON"), "{answer:?}");
+}
+
+#[tokio::test]
+async fn calls_of_responses_are_answered_under_their_call_ids() {
+    let session = session().await;
+    let declared = declare(Provider::OpenAiResponses, session.tools());
+    let output: Vec<OutputItem> = serde_json::from_value(json!([
+        {"type": "function_call", "id": "fc_1", "call_id": "a", "name": "book", "arguments": "{\"guests\":2,\"name\":\"Ada\"}"},
+    ]))
+    .expect("items");
+    let results = response_results(&session.call_all(response_calls(&declared, &output)).await).expect("items");
+    let [InputItem::Item(Item::FunctionCallOutput(result))] = results.as_slice() else { panic!("{results:?}") };
+    assert_eq!(result.call_id.as_deref(), Some("a"));
+    assert_eq!(result.output, FunctionCallOutput::Text(r#""2 for Ada""#.to_owned()));
+}

@@ -1,0 +1,63 @@
+//! Held against genai's own types.
+
+use crate::interop::genai;
+use crate::interop::genai::{FORMS, calls, results, tools};
+use crate::interop::tests::convert::{session, tools as desk};
+use crate::providers::declare::{DeclareOptions, declare, declare_with};
+use crate::providers::provider::Provider;
+use ::genai::chat;
+use serde_json::{Value, json};
+
+#[allow(clippy::needless_pass_by_value, reason = "reads better where it is called")]
+fn asked(arguments: Value) -> chat::ToolCall {
+    serde_json::from_value(json!({"call_id": "c1", "fn_name": "book", "fn_arguments": arguments})).expect("a call")
+}
+
+#[test]
+fn every_form_that_it_sends_gives_the_same_tools() {
+    for provider in FORMS {
+        let tools = tools(&declare(*provider, &desk())).expect("tools");
+        let names = tools.iter().map(|tool| tool.name.to_string()).collect::<Vec<_>>();
+        assert_eq!(names, ["book", "break_down", "show"], "{provider}");
+        let schema = tools[0].schema.as_ref().expect("a schema");
+        assert_eq!(schema["properties"]["guests"]["type"], "integer", "{provider}");
+        assert_eq!(tools[0].description.as_deref(), Some("Book a table."), "{provider}");
+    }
+}
+
+#[test]
+fn forms_that_it_would_misread_are_refused_with_what_to_do() {
+    let error = tools(&declare(Provider::Gemini, &desk())).expect_err("not in that form").to_string();
+    assert!(error.starts_with("the tools are declared to gemini; declare them to "), "{error}");
+    assert!(error.contains("gemini-json-schema"), "{error}");
+}
+
+#[test]
+fn strictness_goes_along() {
+    let options = DeclareOptions { strict: true, ..DeclareOptions::default() };
+    let tools = tools(&declare_with(Provider::OpenAiResponses, &desk(), options)).expect("tools");
+    assert_eq!(tools[0].strict, Some(true));
+    assert_eq!(genai::tools(&declare(Provider::OpenAiResponses, &desk())).expect("tools")[0].strict, Some(false));
+}
+
+// L18
+#[tokio::test]
+async fn a_call_comes_in_and_its_answer_goes_out_under_its_id() {
+    let session = session().await;
+    let declared = declare(Provider::Anthropic, session.tools());
+    let calls = calls(&declared, &[asked(json!({"guests": 2, "name": "Ada"})), asked(json!({"guests": 2}))]);
+    assert_eq!((calls[0].id(), calls[0].name()), ("c1", "book"));
+    let answers = [session.call(calls[0].clone()).await, session.call(calls[1].clone()).await];
+    let results = results(&declared, &answers);
+    assert_eq!((results[0].call_id.as_str(), results[0].content.as_str()), ("c1", r#""2 for Ada""#));
+    assert_eq!(results[0].fn_name.as_deref(), Some("book"));
+    assert_eq!(results[1].content, "the book is open elsewhere");
+}
+
+#[test]
+fn arguments_that_are_no_json_stay_what_they_were() {
+    let declared = declare(Provider::OpenAiChat, &desk());
+    let text = |arguments| calls(&declared, &[asked(arguments)])[0].arguments().to_owned();
+    assert_eq!(text(json!("{\"guests\": ")), "{\"guests\": ");
+    assert_eq!(text(Value::Null), "{}");
+}

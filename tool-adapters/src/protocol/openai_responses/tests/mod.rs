@@ -1,4 +1,0 @@
-//! Responses: items, their deltas, and what goes back.
-
-mod read;
-mod write;

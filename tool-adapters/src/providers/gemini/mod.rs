@@ -1,0 +1,57 @@
+//! Gemini's generateContent, with `parameters` and with `parametersJsonSchema`: the conversation is the same.
+//!
+//! Every part is an item, with its thought signature. What the provider ran itself (`executableCode`, `toolCall` and
+//! their results) is no call of ours. Calls that came without an id are answered without one. A stream is over when its
+//! bytes are: `Event::Finished` comes from `finish`.
+
+pub(crate) mod read;
+pub mod tools;
+pub(crate) mod wire;
+pub(crate) mod write;
+
+#[cfg(test)]
+mod tests;
+
+use crate::providers::codec::{Answer, Codec, Out};
+use crate::providers::event::Request;
+use crate::providers::gemini::read::{Form, call, read as read_parts};
+use crate::providers::gemini::wire::{Call, Content, Counts};
+use crate::providers::gemini::write::{function_response, instruction};
+use crate::providers::provider::Provider;
+use serde_json::Value;
+
+/// Reads and writes what generateContent does.
+#[derive(Debug, Default)]
+pub(crate) struct Gemini {
+    reader: read::Reader,
+    json_schema: bool,
+}
+
+impl Gemini {
+    /// For tools that are declared as JSON Schema.
+    pub(crate) fn json_schema() -> Self {
+        Self { json_schema: true, ..Self::default() }
+    }
+}
+
+impl Codec for Gemini {
+    fn provider(&self) -> Provider {
+        if self.json_schema { Provider::GeminiJsonSchema } else { Provider::Gemini }
+    }
+
+    fn read(&mut self, _name: &str, text: &str, out: &mut Out<'_>) {
+        self.reader.read(text, out);
+    }
+
+    fn finish(&mut self, out: &mut Out<'_>) {
+        self.reader.finish(out);
+    }
+
+    fn encode(&self, answers: &[Answer<'_>]) -> Value {
+        write::results(answers)
+    }
+
+    fn request(&self, request: &Request<'_>) -> Value {
+        write::request(request)
+    }
+}

@@ -1,0 +1,187 @@
+//! Calls put together from deltas, however the provider numbers them.
+
+use crate::providers::event::{Event, ProtocolError};
+use crate::providers::openai_chat::tests::{delta, end, stream};
+use crate::providers::protocol::protocol;
+use crate::providers::provider::Provider::OpenAiChat;
+use crate::providers::tests::streams::{calls, events, read, responses, sse, summary};
+use expect_test::expect;
+use serde_json::json;
+use std::fmt::Write as _;
+use std::time::Instant;
+
+#[test]
+fn calls_that_share_the_index_0_are_told_apart() {
+    let of = |entries: &[&str]| {
+        let deltas = entries.iter().map(|entry| format!("{{\"tool_calls\":[{entry}]}}")).collect::<Vec<_>>();
+        let events =
+            events(OpenAiChat, [stream(&deltas.iter().map(String::as_str).collect::<Vec<_>>(), "stop").as_bytes()]);
+        calls(&events)
+            .iter()
+            .map(|call| format!("{} {} {}", call.id(), call.name(), call.arguments()))
+            .collect::<Vec<_>>()
+    };
+    // A new id.
+    assert_eq!(
+        of(&[
+            r#"{"index":0,"id":"x","function":{"name":"f","arguments":""}}"#,
+            r#"{"index":0,"function":{"arguments":"{\"a\":1}"}}"#,
+            r#"{"index":0,"id":"y","function":{"name":"f","arguments":"{\"a\""}}"#,
+            r#"{"index":0,"function":{"arguments":":2}"}}"#,
+        ]),
+        [r#"x f {"a":1}"#, r#"y f {"a":2}"#]
+    );
+    // A whole object, without ids; without an index; in one chunk.
+    for index in [r#""index":0,"#, ""] {
+        let call = |name: &str| format!(r#"{{{index}"function":{{"name":"{name}","arguments":"{{}}"}}}}"#);
+        assert_eq!(of(&[&call("f"), &call("f"), &call("g")]), ["call_0 f {}", "call_1 f {}", "call_2 g {}"]);
+        assert_eq!(of(&[&[call("f"), call("g")].join(",")]), ["call_0 f {}", "call_1 g {}"]);
+    }
+    // An id that a server makes up for each piece begins nothing.
+    assert_eq!(
+        of(&[
+            r#"{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\""}}"#,
+            r#"{"index":0,"id":"y","function":{"name":null,"arguments":":1}"}}"#,
+        ]),
+        [r#"x f {"a":1}"#]
+    );
+    // A name that comes with each piece, or in pieces, is one name.
+    assert_eq!(
+        of(&[
+            r#"{"index":0,"id":"x","function":{"name":"f","arguments":""}}"#,
+            r#"{"index":0,"id":"x","function":{"name":"f","arguments":"{"}}"#,
+            r#"{"index":0,"id":"x","function":{"name":"f","arguments":"}"}}"#,
+            r#"{"index":1,"id":"y","function":{"name":"get_"}}"#,
+            r#"{"index":1,"function":{"name":"time","arguments":"{}"}}"#,
+        ]),
+        ["x f {}", "y get_time {}"]
+    );
+}
+
+#[test]
+fn arguments_that_are_no_json_or_no_text_pass_through() {
+    let answer = |arguments: &str| {
+        json!({"choices": [{"message": {"tool_calls": [{"id": "a", "function": {"name": "f"}}]}}]})
+            .to_string()
+            .replace(r#""name":"f""#, &format!(r#""name":"f","arguments":{arguments}"#))
+    };
+    for (sent, told) in [
+        (r#""{\"a\": oops""#, r#"{"a": oops"#),
+        (r#"{"b": 1e400, "a": 123456789012345678901}"#, r#"{"b": 1e400, "a": 123456789012345678901}"#),
+        ("null", ""),
+        ("[1]", "[1]"),
+    ] {
+        let events = events(OpenAiChat, [answer(sent).as_bytes()]);
+        assert_eq!(calls(&events)[0].arguments(), told, "{}", summary(&events));
+    }
+}
+
+#[test]
+fn an_id_that_comes_twice_is_told_and_answered_under_the_providers() {
+    let call = r#"{"id":"same","function":{"name":"f","arguments":"{}"}}"#;
+    let answer =
+        format!(r#"{{"choices":[{{"message":{{"tool_calls":[{call},{call}]}},"finish_reason":"tool_calls"}}]}}"#);
+    expect![[r"
+        error: two calls have the id `same`
+        call: same f {}
+        call: same_2 f {}
+        finished: ToolCalls"]]
+    .assert_eq(&read(OpenAiChat, &answer));
+    let mut protocol = protocol(OpenAiChat);
+    protocol.push(answer.as_bytes());
+    let sent = protocol.encode(&responses(["same_2", "other", "", "", ""])[..2]);
+    assert_eq!((&sent[0]["tool_call_id"], &sent[1]["tool_call_id"]), (&json!("same"), &json!("other")));
+}
+
+#[test]
+fn a_later_message_may_use_an_id_again() {
+    let answer = r#"{"choices":[{"message":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}}]}"#;
+    let mut protocol = protocol(OpenAiChat);
+    let first = [protocol.push(answer.as_bytes()), protocol.finish()].concat();
+    let second = [protocol.push(answer.as_bytes()), protocol.finish()].concat();
+    assert_eq!((calls(&first)[0].id(), calls(&second)[0].id()), ("a", "a_2"));
+}
+
+#[test]
+fn an_event_that_comes_twice_or_late_makes_no_second_call() {
+    let whole = r#"{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{\"a\":1}"}}]}"#;
+    let twice = stream(&[whole, whole], "tool_calls");
+    let late =
+        stream(&[whole], "tool_calls").replace("data: [DONE]", &format!("data: {}\n\ndata: [DONE]", delta(whole)));
+    for stream in [twice, late] {
+        let events = events(OpenAiChat, [stream.as_bytes()]);
+        assert_eq!(calls(&events).len(), 1, "{}", summary(&events));
+    }
+}
+
+#[test]
+fn pieces_that_come_before_their_beginning_are_kept_for_it() {
+    let stream = stream(
+        &[
+            r#"{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\":1}"}}]}"#,
+            r#"{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":""}}]}"#,
+            r#"{"tool_calls":[{"index":3,"function":{"arguments":"{}"}}]}"#,
+        ],
+        "tool_calls",
+    );
+    expect![[r#"
+        response: Some("c") None
+        call: x f {"a":1}
+        error: a part of a call came that was not begun: 3
+        usage: 90 64 0 40 25
+        finished: ToolCalls"#]]
+    .assert_eq(&summary(&events(OpenAiChat, [stream.as_bytes()])));
+}
+
+#[test]
+fn a_call_that_was_cut_off_is_told_after_the_error() {
+    for (reason, arguments) in [(Some("length"), r#"{\"a\":1"#), (None, r#"{\"a\":1"#), (None, "")] {
+        let call =
+            format!(r#"{{"tool_calls":[{{"index":0,"id":"x","function":{{"name":"f","arguments":"{arguments}"}}}}]}}"#);
+        let stream = sse([delta(&call)].iter().chain(&reason.map(end)).map(String::as_str));
+        let events = events(OpenAiChat, [stream.as_bytes()]);
+        let error = Event::Error(ProtocolError::Truncated { call_id: Some("x".into()) });
+        let at = events.iter().position(|event| *event == error).expect("an error");
+        let Event::Call(call) = &events[at + 1] else { panic!("{events:?}") };
+        // It does not run: its text is no JSON, and never empty, which would be `{}`.
+        assert!(serde_json::from_str::<serde_json::Value>(call.arguments()).is_err() && !call.arguments().is_empty());
+    }
+}
+
+#[test]
+fn ten_thousand_calls_are_read_in_linear_time() {
+    let of = |count: usize| {
+        let mut entries = String::new();
+        for at in 0..count {
+            let _ = write!(
+                entries,
+                r#"{{"tool_calls":[{{"index":{at},"id":"c{at}","function":{{"name":"f","arguments":"{{\"a\":"}}}}]}};"#
+            );
+            let _ = write!(entries, r#"{{"tool_calls":[{{"index":{at},"function":{{"arguments":"1}}"}}}}]}};"#);
+        }
+        let deltas = entries.split_terminator(';').collect::<Vec<_>>();
+        let stream = stream(&deltas, "tool_calls");
+        let began = Instant::now();
+        let events = events(OpenAiChat, stream.as_bytes().chunks(4096));
+        let took = began.elapsed();
+        assert_eq!(events.iter().filter(|event| matches!(event, Event::Call(_))).count(), count);
+        took
+    };
+    // The fastest of some: what else the machine does meanwhile is not the reader's.
+    let fastest = |count: usize| (0..3).map(|_| of(count)).min().expect("three");
+    let (few, many) = (fastest(1_000), fastest(10_000));
+    assert!(many < few * 60, "{few:?} for 1,000 and {many:?} for 10,000");
+}
+
+#[test]
+fn arguments_that_grow_too_large_are_told_and_the_call_is_answered() {
+    let piece = format!(r#"{{"tool_calls":[{{"index":0,"function":{{"arguments":"{}"}}}}]}}"#, "x".repeat(1 << 20));
+    let first = r#"{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{"}}]}"#;
+    let other = r#"{"tool_calls":[{"index":1,"id":"y","function":{"name":"f","arguments":"{}"}}]}"#;
+    let deltas = [vec![first], vec![piece.as_str(); 17], vec![other]].concat();
+    let events = events(OpenAiChat, [stream(&deltas, "tool_calls").as_bytes()]);
+    let errors = events.iter().filter(|event| matches!(event, Event::Error(_))).collect::<Vec<_>>();
+    assert_eq!(errors, [&Event::Error(ProtocolError::TooLarge { most: 16 << 20 })]);
+    let sizes = calls(&events).iter().map(|call| call.arguments().len()).collect::<Vec<_>>();
+    assert_eq!(sizes, [(15 << 20) + 1, 2]);
+}

@@ -1,0 +1,240 @@
+//! Which schemas say what a value is: through references, `allOf`, and the branch of a union that fits.
+
+use crate::providers::schema::document::{Document, Place};
+use crate::providers::schema::restore;
+use crate::providers::schema::restore::{DEEPEST, Kind, elements, kind, members, type_of};
+use crate::providers::schema::types::Types;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::collections::HashMap;
+use tool_core::__shared::child as join;
+
+/// References and `allOf` are followed so far.
+const FOLLOWED: usize = 64;
+
+/// How a value fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    Not,
+    /// With null for what is absent.
+    Strictly,
+    /// As it is.
+    Fully,
+}
+
+/// A view of a schema by the values that are held against it.
+pub(crate) struct Sight<'s, 't> {
+    document: Document<'s>,
+    /// By schema and value: unions inside unions would be tried over and over.
+    known: HashMap<(*const Value, *const u8), Fit>,
+    depth: usize,
+    text: std::marker::PhantomData<&'t str>,
+}
+
+impl<'s, 't> Sight<'s, 't> {
+    pub(crate) fn new(root: &'s Value) -> Self {
+        let text = std::marker::PhantomData;
+        Self { document: Document::new(root), known: HashMap::new(), depth: 0, text }
+    }
+
+    /// All that say what the value at a place is.
+    pub(crate) fn schemas(&mut self, place: Place<'s>, value: &'t RawValue) -> Vec<Place<'s>> {
+        let base = self.base(place);
+        match unions_of(&base) {
+            unions if unions.is_empty() => base,
+            unions => self.choose(base, unions, value).0,
+        }
+    }
+
+    /// Whether a null is there because the property had to be given: it need not be, and null is not among its values.
+    pub(crate) fn stands_for_absent(&self, schemas: &[Place<'s>], name: &str) -> bool {
+        let mut said = named(schemas, name).peekable();
+        said.peek().is_some() && !is_required(schemas, name) && !said.all(|place| self.takes_null(&place, 0))
+    }
+
+    /// A schema, and what it refers to and includes.
+    fn base(&self, place: Place<'s>) -> Vec<Place<'s>> {
+        let mut all = Vec::new();
+        let mut open = vec![place];
+        while let Some(place) = open.pop().filter(|_| all.len() < FOLLOWED) {
+            let target = place.schema.get("$ref").and_then(Value::as_str);
+            open.extend(target.and_then(|reference| self.document.resolve(&place.pointer, reference)));
+            open.extend(branches(&place, "allOf"));
+            all.push(place);
+        }
+        all
+    }
+
+    /// Takes of each union the branch that fits best; none where none fits.
+    fn choose(
+        &mut self,
+        base: Vec<Place<'s>>,
+        mut unions: Vec<Vec<Place<'s>>>,
+        value: &'t RawValue,
+    ) -> (Vec<Place<'s>>, Fit) {
+        let Some(union) = unions.pop() else {
+            let fit = self.fit_all(&base, value);
+            return (base, fit);
+        };
+        let mut best: Option<(Vec<Place<'s>>, Fit)> = None;
+        for branch in union.into_iter().filter(|_| base.len() < FOLLOWED) {
+            let inside = self.base(branch);
+            let mut rest = unions.clone();
+            rest.extend(unions_of(&inside));
+            let with = base.iter().chain(&inside).cloned().collect();
+            let found = self.choose(with, rest, value);
+            if best.as_ref().map_or(Fit::Not, |(_, fit)| *fit) < found.1 {
+                best = Some(found);
+            }
+            if matches!(best, Some((_, Fit::Fully))) {
+                break;
+            }
+        }
+        best.unwrap_or((base, Fit::Not))
+    }
+
+    fn fit(&mut self, place: Place<'s>, value: &'t RawValue) -> Fit {
+        let key = (std::ptr::from_ref(place.schema), value.get().as_ptr());
+        if let Some(fit) = self.known.get(&key) {
+            return *fit;
+        }
+        if self.depth >= DEEPEST {
+            return Fit::Not;
+        }
+        self.depth += 1;
+        let base = self.base(place);
+        let unions = unions_of(&base);
+        let (_, fit) = self.choose(base, unions, value);
+        self.depth -= 1;
+        self.known.insert(key, fit);
+        fit
+    }
+
+    fn fit_all(&mut self, schemas: &[Place<'s>], value: &'t RawValue) -> Fit {
+        if !schemas.iter().all(|place| takes(place.schema, value)) {
+            return Fit::Not;
+        }
+        match kind(value) {
+            Kind::Object => self.fit_members(schemas, value),
+            Kind::Array => self.fit_elements(schemas, value),
+            Kind::Scalar => Fit::Fully,
+        }
+    }
+
+    fn fit_members(&mut self, schemas: &[Place<'s>], value: &'t RawValue) -> Fit {
+        let members = members(value);
+        let given = |name: &str| members.iter().any(|(known, _)| known == name);
+        if !required(schemas).all(given) {
+            return Fit::Not;
+        }
+        let mut fit = Fit::Fully;
+        for (name, member) in members {
+            let mut places = named(schemas, &name).peekable();
+            // A strict object takes no others.
+            if places.peek().is_none() {
+                return Fit::Not;
+            }
+            if member.get() == "null" && self.stands_for_absent(schemas, &name) {
+                fit = fit.min(Fit::Strictly);
+                continue;
+            }
+            for place in places {
+                fit = fit.min(self.fit(place, member));
+            }
+            if fit == Fit::Not {
+                return fit;
+            }
+        }
+        fit
+    }
+
+    fn fit_elements(&mut self, schemas: &[Place<'s>], value: &'t RawValue) -> Fit {
+        let mut fit = Fit::Fully;
+        for (at, element) in elements(value).into_iter().enumerate() {
+            for place in schemas.iter().filter_map(|schema| restore::item(schema, at)) {
+                fit = fit.min(self.fit(place, element));
+            }
+            if fit == Fit::Not {
+                return fit;
+            }
+        }
+        fit
+    }
+
+    fn takes_null(&self, place: &Place<'s>, depth: usize) -> bool {
+        if let Value::Bool(answer) = place.schema {
+            return *answer;
+        }
+        // A chain of references that never says anything refuses nothing.
+        if depth > FOLLOWED {
+            return true;
+        }
+        let type_takes = place.schema.get("type").and_then(Types::of_keyword).is_none_or(|it| it.contains(Types::NULL));
+        let reference = place.schema.get("$ref").and_then(Value::as_str);
+        let target = reference.and_then(|reference| self.document.resolve(&place.pointer, reference));
+        let deeper = |place: Place<'s>| self.takes_null(&place, depth + 1);
+        let some = |keyword: &str| place.schema.get(keyword).is_none() || branches(place, keyword).any(deeper);
+        type_takes
+            && place.schema.get("enum").and_then(Value::as_array).is_none_or(|values| values.contains(&Value::Null))
+            && place.schema.get("const").is_none_or(Value::is_null)
+            && target.is_none_or(deeper)
+            && branches(place, "allOf").all(deeper)
+            && some("anyOf")
+            && some("oneOf")
+    }
+}
+
+/// Whether the type and the listed values of one schema leave the value.
+fn takes(schema: &Value, value: &RawValue) -> bool {
+    if *schema == Value::Bool(false) {
+        return false;
+    }
+    let types = schema.get("type").and_then(Types::of_keyword).unwrap_or(Types::ALL);
+    let listed = schema.get("enum").and_then(Value::as_array).map(Vec::as_slice);
+    let only = schema.get("const").map(std::slice::from_ref);
+    let parsed = || serde_json::from_str::<Value>(value.get()).ok();
+    types.meets(type_of(value))
+        && [listed, only]
+            .into_iter()
+            .flatten()
+            .all(|values| parsed().is_some_and(|it| values.iter().any(|one| same(one, &it))))
+}
+
+fn same(left: &Value, right: &Value) -> bool {
+    left == right || left.is_number() && left.as_f64() == right.as_f64()
+}
+
+/// The schemas of a property.
+pub(crate) fn named<'s>(schemas: &[Place<'s>], name: &str) -> impl Iterator<Item = Place<'s>> {
+    schemas.iter().filter_map(move |place| {
+        let schema = place.schema.get("properties")?.get(name)?;
+        Some(Place { schema, pointer: join(&join(&place.pointer, "properties"), name) })
+    })
+}
+
+fn required<'s>(schemas: &[Place<'s>]) -> impl Iterator<Item = &'s str> {
+    schemas.iter().filter_map(|place| place.schema.get("required")?.as_array()).flatten().filter_map(Value::as_str)
+}
+
+fn is_required(schemas: &[Place<'_>], name: &str) -> bool {
+    required(schemas).any(|required| required == name)
+}
+
+/// The unions among schemas, each as its branches. One that says only which properties are needed together is left
+/// out: it says nothing of what is inside them.
+fn unions_of<'s>(schemas: &[Place<'s>]) -> Vec<Vec<Place<'s>>> {
+    let all =
+        schemas.iter().flat_map(|place| ["anyOf", "oneOf"].map(|keyword| branches(place, keyword).collect::<Vec<_>>()));
+    let only_requires = |branch: &Place<'s>| {
+        branch.schema.as_object().is_some_and(|map| map.keys().all(|keyword| keyword == "required"))
+    };
+    all.filter(|union: &Vec<Place<'s>>| !union.iter().all(only_requires)).collect()
+}
+
+fn branches<'s>(place: &Place<'s>, keyword: &str) -> impl Iterator<Item = Place<'s>> {
+    let all = place.schema.get(keyword).and_then(Value::as_array);
+    // The pointer is made where there is something to point at.
+    let under = all.map(|_| join(&place.pointer, keyword)).unwrap_or_default();
+    let place = move |(at, schema): (usize, _)| Place { schema, pointer: join(&under, &at.to_string()) };
+    all.into_iter().flatten().enumerate().map(place)
+}

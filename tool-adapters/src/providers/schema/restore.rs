@@ -1,0 +1,217 @@
+//! Arguments of a strict declaration, as the tool's own schema has them.
+//!
+//! Everything is done on the text: what is not cut stays as the model wrote it, numbers of any size too.
+
+use crate::providers::schema::document::Place;
+use crate::providers::schema::fit::{Sight, named};
+use crate::providers::schema::types::Types;
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+use tool_core::__shared::child as join;
+
+/// The deepest that is looked into; the decoders of arguments go no further.
+pub(crate) const DEEPEST: usize = 128;
+
+/// `arguments` without the nulls that stand for absent properties: those of a property that is not required and whose
+/// schema does not accept null. What is not JSON stays as it is.
+pub(crate) fn restore<'a>(schema: &Value, arguments: &'a str) -> Cow<'a, str> {
+    if !arguments.contains("null") {
+        return Cow::Borrowed(arguments);
+    }
+    let Ok(value) = serde_json::from_str::<&RawValue>(arguments) else { return Cow::Borrowed(arguments) };
+    let mut restorer = Restorer { text: arguments, sight: Sight::new(schema), cuts: Vec::new() };
+    if may_hold_null(value) {
+        restorer.value(&[Place { schema, pointer: String::new() }], value, 0);
+    }
+    restorer.finish()
+}
+
+struct Restorer<'s, 't> {
+    text: &'t str,
+    sight: Sight<'s, 't>,
+    /// What goes, in order and apart.
+    cuts: Vec<Range<usize>>,
+}
+
+impl<'s, 't> Restorer<'s, 't> {
+    /// All that say what a value is decide together, so that nothing is cut twice.
+    fn value(&mut self, places: &[Place<'s>], value: &'t RawValue, depth: usize) {
+        let kind = kind(value);
+        if depth < DEEPEST {
+            let schemas = places.iter().flat_map(|place| self.sight.schemas(place.clone(), value)).collect::<Vec<_>>();
+            self.inside(&schemas, value, kind, depth);
+        }
+    }
+
+    fn inside(&mut self, schemas: &[Place<'s>], value: &'t RawValue, kind: Kind, depth: usize) {
+        if kind == Kind::Object {
+            self.object(schemas, value, depth);
+            return;
+        }
+        for (at, element) in elements(value).into_iter().enumerate() {
+            if may_hold_null(element) {
+                let places = schemas.iter().filter_map(|schema| item(schema, at)).collect::<Vec<_>>();
+                self.value(&places, element, depth + 1);
+            }
+        }
+    }
+
+    fn object(&mut self, schemas: &[Place<'s>], value: &'t RawValue, depth: usize) {
+        // Behind the brace, or what was kept or cut last.
+        let mut from = self.at(value) + 1;
+        let mut first = true;
+        for (name, member) in members(value) {
+            let end = self.at(member) + member.get().len();
+            if member.get() == "null" && self.sight.stands_for_absent(schemas, &name) {
+                // With the comma before it or, where nothing is before it, the one behind.
+                let until = if first { self.behind_comma(end) } else { end };
+                self.cuts.push(from..until);
+                from = until;
+                continue;
+            }
+            if may_hold_null(member) {
+                self.value(&named(schemas, &name).collect::<Vec<_>>(), member, depth + 1);
+            }
+            first = false;
+            from = end;
+        }
+    }
+
+    /// Where a part of the text begins.
+    fn at(&self, part: &RawValue) -> usize {
+        part.get().as_ptr().addr().saturating_sub(self.text.as_ptr().addr())
+    }
+
+    fn behind_comma(&self, end: usize) -> usize {
+        let rest = self.text.get(end..).unwrap_or_default();
+        let trimmed = rest.trim_start();
+        if trimmed.starts_with(',') { end + (rest.len() - trimmed.len()) + 1 } else { end }
+    }
+
+    fn finish(self) -> Cow<'t, str> {
+        if self.cuts.is_empty() {
+            return Cow::Borrowed(self.text);
+        }
+        let mut kept = String::with_capacity(self.text.len());
+        let mut from = 0;
+        for cut in self.cuts {
+            kept.push_str(self.text.get(from..cut.start).unwrap_or_default());
+            from = cut.end;
+        }
+        kept.push_str(self.text.get(from..).unwrap_or_default());
+        Cow::Owned(kept)
+    }
+}
+
+/// Whether there is something to look into.
+fn may_hold_null(value: &RawValue) -> bool {
+    kind(value) != Kind::Scalar && value.get().contains("null")
+}
+
+/// What a schema says of the element at an index.
+pub(crate) fn item<'s>(schema: &Place<'s>, at: usize) -> Option<Place<'s>> {
+    let under = |keyword: &str| Some((schema.schema.get(keyword)?, join(&schema.pointer, keyword)));
+    for (listed, rest) in [("prefixItems", "items"), ("items", "additionalItems")] {
+        let Some((Value::Array(places), pointer)) = under(listed) else { continue };
+        if let Some(place) = places.get(at) {
+            return Some(Place { schema: place, pointer: join(&pointer, &at.to_string()) });
+        }
+        return under(rest).map(|(schema, pointer)| Place { schema, pointer });
+    }
+    under("items").map(|(schema, pointer)| Place { schema, pointer })
+}
+
+// ---- JSON as text, one level at a time.
+
+/// What a value is, by its first letter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Object,
+    Array,
+    Scalar,
+}
+
+pub(crate) fn kind(value: &RawValue) -> Kind {
+    match value.get().as_bytes().first() {
+        Some(b'{') => Kind::Object,
+        Some(b'[') => Kind::Array,
+        _ => Kind::Scalar,
+    }
+}
+
+/// The type of a value. A number is whole where nothing of it stands behind the point.
+pub(crate) fn type_of(value: &RawValue) -> Types {
+    let text = value.get();
+    match text.as_bytes().first() {
+        Some(b'{') => Types::OBJECT,
+        Some(b'[') => Types::ARRAY,
+        Some(b'"') => Types::STRING,
+        Some(b't' | b'f') => Types::BOOLEAN,
+        Some(b'n') => Types::NULL,
+        _ if text.parse::<f64>().is_ok_and(|number| number.fract() != 0.0) => Types::NUMBER.without(Types::INTEGER),
+        _ => Types::INTEGER,
+    }
+}
+
+/// The elements of an array; none of what is no array.
+pub(crate) fn elements(value: &RawValue) -> Vec<&RawValue> {
+    serde_json::from_str(value.get()).unwrap_or_default()
+}
+
+/// The members of an object in their order; none of what is no object.
+pub(crate) fn members(value: &RawValue) -> Vec<(Cow<'_, str>, &RawValue)> {
+    serde_json::from_str::<Members<'_>>(value.get()).map(|members| members.0).unwrap_or_default()
+}
+
+struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct All;
+        impl<'de> Visitor<'de> for All {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some((Name(name), value)) = map.next_entry()? {
+                    members.push((name, value));
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(All)
+    }
+}
+
+/// Borrowed where it has no escapes.
+struct Name<'a>(Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Name<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl<'de> Visitor<'de> for Text {
+            type Value = Name<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a name")
+            }
+
+            fn visit_borrowed_str<E: Error>(self, name: &'de str) -> Result<Self::Value, E> {
+                Ok(Name(Cow::Borrowed(name)))
+            }
+
+            fn visit_str<E: Error>(self, name: &str) -> Result<Self::Value, E> {
+                Ok(Name(Cow::Owned(name.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(Text)
+    }
+}

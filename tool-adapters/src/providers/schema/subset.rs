@@ -1,0 +1,265 @@
+//! Schemas in a form that knows few keywords.
+
+use crate::providers::report::ChangeKind;
+use crate::providers::schema::document::is_annotation;
+use crate::providers::schema::facts::Facts;
+use crate::providers::schema::node::{Node, Own, Part, Reads, Union, types_of};
+use crate::providers::schema::rules::Subset;
+use crate::providers::schema::types::Types;
+use crate::providers::schema::walk::Walk;
+use crate::providers::schema::words::describe;
+use serde_json::{Map, Value};
+
+/// A schema as it is written. Without a type, a union, a reference or a list of values it accepts anything.
+pub(crate) type Written = Map<String, Value>;
+
+impl<'a> Walk<'a> {
+    /// Writes a node; nothing where it accepts nothing.
+    pub(crate) fn node(&mut self, subset: &Subset, node: Node<'a>) -> Option<Written> {
+        if node.0.is_empty() {
+            return Some(Written::new());
+        }
+        if self.is_spent() {
+            return self.stub(subset, &node);
+        }
+        if let Some(written) = self.reference(subset, &node) {
+            return Some(written);
+        }
+        let floor = self.active.len();
+        self.depth += 1;
+        self.nodes += 1;
+        let written = self.gather(node).and_then(|mut gathered| {
+            if gathered.unions.is_empty() {
+                let facts = self.facts(subset, &gathered.own, gathered.types);
+                return self.alternatives(subset, facts);
+            }
+            let union = gathered.unions.remove(0);
+            self.report_unions(&gathered.unions);
+            self.union(subset, &gathered.own, gathered.types, &union)
+        });
+        self.depth -= 1;
+        self.active.truncate(floor);
+        written
+    }
+
+    /// A union stands alone: what is said beside it is said in each of its branches.
+    fn union(&mut self, subset: &Subset, own: &[Own<'a>], types: Types, union: &Union<'a>) -> Option<Written> {
+        if let Some(("oneOf", pointer)) = &union.place {
+            self.log.add(pointer, "oneOf", ChangeKind::Weakened, "`anyOf`: more than one may fit");
+        }
+        self.report_shared(own);
+        let asserts =
+            |own: &&Own<'a>| own.reading(Reads::Assertions).keywords().any(|(keyword, _)| !is_structure(keyword));
+        let shared = own.iter().filter(|own| own.reads != Reads::Annotations).filter(asserts);
+        let mut beside: Vec<Part<'a>> = shared.map(|own| Part::Own(own.reading(Reads::Assertions))).collect();
+        if types != Types::ALL {
+            beside.push(Part::Types(types));
+        }
+        let branches = union.nodes.iter().cloned().map(|node| Node(beside.clone()).and(node));
+        let written: Vec<Written> = branches.filter_map(|branch| self.node(subset, branch)).collect();
+        let notes: Vec<Own<'a>> = own.iter().map(|own| own.reading(Reads::Annotations)).collect();
+        let facts = self.facts(subset, &notes, Types::ALL);
+        let joined = self.join(subset, written, facts);
+        if let (Some((keyword, pointer)), Some(false)) =
+            (&union.place, joined.as_ref().map(|it| it.contains_key("anyOf")))
+        {
+            self.log.add(pointer, keyword, ChangeKind::Rewritten, "one schema says it");
+        }
+        joined
+    }
+
+    /// Schemas of which one has to hold, as one schema; `facts` are what is said of all of them.
+    pub(crate) fn join(&mut self, subset: &Subset, branches: Vec<Written>, mut facts: Facts<'a>) -> Option<Written> {
+        let mut flat: Vec<Written> = Vec::with_capacity(branches.len());
+        for branch in branches {
+            match branch.get("anyOf") {
+                Some(Value::Array(inner)) if branch.len() == 1 => {
+                    for one in inner.iter().filter_map(Value::as_object) {
+                        push_new(&mut flat, one.clone());
+                    }
+                }
+                _ => push_new(&mut flat, branch),
+            }
+        }
+        let null = subset.typed && flat.iter().any(is_null) && flat.len() > 1;
+        if null {
+            flat.retain(|branch| !is_null(branch));
+        }
+        if flat.iter().any(is_anything) {
+            return Some(self.anything(subset, &flat, &mut facts));
+        }
+        if null && let Some(first) = flat.first_mut() {
+            insert_after_type(first, "nullable", Value::Bool(true));
+        }
+        match flat.len() {
+            0 => None,
+            1 => {
+                let mut only = flat.pop()?;
+                annotate(&mut only, &mut facts);
+                Some(only)
+            }
+            _ if subset.typed => {
+                self.tell_notes(&mut facts);
+                share_description(&mut flat, &facts);
+                Some(any_of(flat))
+            }
+            _ => {
+                let mut written = any_of(flat);
+                annotate(&mut written, &mut facts);
+                Some(written)
+            }
+        }
+    }
+
+    /// What accepts anything, with the descriptions of what it may be.
+    fn anything(&mut self, subset: &Subset, branches: &[Written], facts: &mut Facts<'a>) -> Written {
+        if subset.typed {
+            self.tell_notes(facts);
+        }
+        let mut written = Written::new();
+        annotate(&mut written, facts);
+        let inner = branches.iter().filter_map(|branch| branch.get("description")?.as_str());
+        let texts: Vec<&str> = written.get("description").and_then(Value::as_str).into_iter().chain(inner).collect();
+        if let Some(text) = describe(&texts, &[]) {
+            written.insert("description".to_owned(), text.into());
+        }
+        written
+    }
+
+    /// Tells annotations that have no place beside a union.
+    fn tell_notes(&mut self, facts: &mut Facts<'a>) {
+        for note in std::mem::take(&mut facts.notes) {
+            self.lose(facts, &note.pointer, note.source.0, note.source.1);
+        }
+    }
+
+    fn report_shared(&mut self, own: &[Own<'a>]) {
+        for own in own {
+            let assertions = own.reading(Reads::Assertions);
+            for (keyword, _) in assertions.keywords().filter(|(keyword, _)| !is_structure(keyword)) {
+                self.log.add(
+                    &own.pointer,
+                    keyword,
+                    ChangeKind::Rewritten,
+                    "said in each branch of the union beside it",
+                );
+            }
+        }
+    }
+
+    /// Unions beside the first are not enforced.
+    fn report_unions(&mut self, unions: &[Union<'a>]) {
+        for (keyword, pointer) in unions.iter().filter_map(|union| union.place.as_ref()) {
+            self.log.add(pointer, keyword, ChangeKind::Dropped, "of two unions in one schema, one is kept");
+        }
+    }
+
+    /// A reference that stays. What is said beside it stands around it, as the form has nothing beside references.
+    fn reference(&mut self, subset: &Subset, node: &Node<'a>) -> Option<Written> {
+        let [Part::Schema(place)] = node.0.as_slice() else { return None };
+        let map = place.schema.as_object().filter(|_| subset.references)?;
+        let reference = map.get("$ref")?.as_str()?;
+        let alone = !self.document.draft().reads_beside_references();
+        if map.keys().any(|keyword| keyword != "$ref" && !is_annotation(keyword) && !alone)
+            || self.closes_cycle(reference, &place.pointer)
+        {
+            return None;
+        }
+        let own = Own { map, pointer: place.pointer.clone(), reads: Reads::Annotations };
+        let new = self.refer(reference, &place.pointer)?;
+        let mut facts = self.facts(subset, std::slice::from_ref(&own), Types::ALL);
+        let written = Written::from_iter([("$ref".to_owned(), Value::from(new))]);
+        let mut around = Written::new();
+        annotate(&mut around, &mut facts);
+        if around.is_empty() {
+            return Some(written);
+        }
+        self.log.add(&place.pointer, "$ref", ChangeKind::Rewritten, "inside an `anyOf` of one");
+        around.insert("anyOf".to_owned(), Value::Array(vec![Value::Object(written)]));
+        Some(around)
+    }
+
+    /// A schema of which only the type is kept.
+    fn stub(&mut self, subset: &Subset, node: &Node<'a>) -> Option<Written> {
+        let mut types = Types::ALL;
+        for part in &node.0 {
+            match part {
+                Part::Types(one) => types = types & *one,
+                Part::Schema(place) => {
+                    self.report_spent(&place.pointer);
+                    types = types & types_of(place.schema);
+                }
+                Part::Own(own) => types = types & own.map.get("type").and_then(Types::of_keyword).unwrap_or(Types::ALL),
+                Part::Any(_) => {}
+            }
+        }
+        self.alternatives(subset, Facts::new(types))
+    }
+}
+
+/// Adds what is said of a whole schema to what is written of it.
+pub(crate) fn annotate(written: &mut Written, facts: &mut Facts<'_>) {
+    let mut texts: Vec<&str> = std::mem::take(&mut facts.descriptions);
+    let inner = written.get("description").and_then(Value::as_str).map(str::to_owned);
+    texts.extend(inner.as_deref());
+    if let Some(text) = describe(&texts, &facts.lost) {
+        insert_after_type(written, "description", text.into());
+    }
+    for note in facts.notes.drain(..) {
+        written.entry(note.keyword).or_insert(note.value);
+    }
+}
+
+/// Says it in each branch that has no description, and at least in the first.
+fn share_description(branches: &mut [Written], facts: &Facts<'_>) {
+    let Some(text) = describe(&facts.descriptions, &facts.lost) else { return };
+    let all_have = branches.iter().all(|branch| branch.contains_key("description"));
+    for (at, branch) in branches.iter_mut().enumerate() {
+        let own = branch.get("description").and_then(Value::as_str);
+        let joined = match own {
+            None => text.clone(),
+            Some(own) if all_have && at == 0 => format!("{text}\n{own}"),
+            Some(_) => continue,
+        };
+        insert_after_type(branch, "description", joined.into());
+    }
+}
+
+/// Inserts near the front, where maps have an order: a model reads it before what is inside.
+pub(crate) fn insert_after_type(written: &mut Written, keyword: &str, value: Value) {
+    let mut new = Some(value);
+    for (known, value) in std::mem::take(written) {
+        if known != "type"
+            && let Some(new) = new.take()
+        {
+            written.insert(keyword.to_owned(), new);
+        }
+        if known != keyword {
+            written.insert(known, value);
+        }
+    }
+    written.extend(new.map(|new| (keyword.to_owned(), new)));
+}
+
+fn push_new(branches: &mut Vec<Written>, branch: Written) {
+    if !branches.contains(&branch) {
+        branches.push(branch);
+    }
+}
+
+fn any_of(branches: Vec<Written>) -> Written {
+    Written::from_iter([("anyOf".to_owned(), branches.into_iter().map(Value::Object).collect())])
+}
+
+pub(crate) fn is_anything(written: &Written) -> bool {
+    written.keys().all(|keyword| is_annotation(keyword))
+}
+
+fn is_null(written: &Written) -> bool {
+    written.get("type").is_some_and(|name| name == "NULL")
+}
+
+/// Keywords that `gather` has dealt with.
+fn is_structure(keyword: &str) -> bool {
+    matches!(keyword, "$ref" | "$dynamicRef" | "allOf" | "anyOf" | "oneOf")
+}

@@ -1,0 +1,41 @@
+//! What a projection keeps, moves and loses.
+
+pub(crate) mod arbitrary;
+pub(crate) mod arrays;
+pub(crate) mod bounds;
+pub(crate) mod converters;
+pub(crate) mod drafts;
+pub(crate) mod keywords;
+pub(crate) mod oracle;
+pub(crate) mod real;
+pub(crate) mod roots;
+pub(crate) mod strictness;
+pub(crate) mod widening;
+
+#[cfg(test)]
+mod places;
+#[cfg(test)]
+mod restore;
+
+use crate::providers::provider::Provider;
+use crate::providers::report::ChangeKind;
+use crate::providers::schema::{Projection, project};
+use serde_json::{Value, json};
+
+/// A projection that is not refused.
+fn projected(provider: Provider, schema: &Value) -> Projection {
+    project(provider, schema, false).expect("the schema has a form")
+}
+
+/// What becomes of one parameter, as the provider reads it.
+fn parameter(provider: Provider, schema: &Value) -> Value {
+    let defs = json!({"text": {"type": "string", "description": "A text"}});
+    let root = json!({"type": "object", "properties": {"p": schema}, "$defs": defs});
+    projected(provider, &root).schema["properties"]["p"].clone()
+}
+
+/// What a keyword at a pointer is reported as.
+fn reported(projection: &Projection, pointer: &str, keyword: &str) -> Option<ChangeKind> {
+    let mut changes = projection.changes.iter();
+    changes.find(|change| change.pointer == pointer && change.keyword == keyword).map(|change| change.kind)
+}

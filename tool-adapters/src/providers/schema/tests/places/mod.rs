@@ -1,0 +1,4 @@
+//! References, places and types.
+
+pub(crate) mod document;
+pub(crate) mod types;

@@ -1,0 +1,37 @@
+//! Tools as real servers declare them.
+
+use crate::providers::provider::Provider;
+use crate::providers::schema::document::Document;
+use crate::providers::schema::tests::oracle::{Dice, read, validator};
+use crate::providers::schema::tests::projected;
+use serde_json::Value;
+use std::path::Path;
+
+#[test]
+fn the_tools_of_real_servers_have_a_form_with_each_provider() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/mcp_tools.json");
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        eprintln!("skipped: there is no {}", path.display());
+        return;
+    };
+    let servers: Value = serde_json::from_str(&text).expect("JSON");
+    let tools = servers.as_object().expect("servers").values().flat_map(|tools| tools.as_array().expect("tools"));
+    let mut checked = 0;
+    for (at, tool) in tools.enumerate() {
+        let schema = &tool["inputSchema"];
+        let accepts = validator(schema).expect("a schema");
+        let document = Document::new(schema);
+        let mut dice = Dice(at as u64);
+        let instances: Vec<Value> =
+            (0..50).map(|_| dice.instance(&document, schema, "", 0)).filter(|value| accepts.is_valid(value)).collect();
+        checked += instances.len();
+        for provider in Provider::ALL {
+            let read = read(provider, &projected(provider, schema).schema);
+            let projection = validator(&read).expect("a schema");
+            for instance in &instances {
+                assert!(projection.is_valid(instance), "{provider} {}: {instance}", tool["name"]);
+            }
+        }
+    }
+    assert!(checked > 1_000, "{checked} instances");
+}

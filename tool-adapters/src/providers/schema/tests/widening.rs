@@ -1,0 +1,78 @@
+//! A projection only ever widens.
+
+use crate::providers::provider::Provider;
+use crate::providers::report::Refusal;
+use crate::providers::schema::document::Document;
+use crate::providers::schema::project;
+use crate::providers::schema::tests::arbitrary::root;
+use crate::providers::schema::tests::oracle::{Dice, is_endless, read, validator, without_dead_references};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use serde_json::Value;
+
+/// Instances that the schema accepts.
+fn accepted(schema: &Value, seed: u64) -> Vec<Value> {
+    let live = without_dead_references(schema);
+    if is_endless(&live) {
+        return Vec::new();
+    }
+    let Some(validator) = validator(&live) else { return Vec::new() };
+    let document = Document::new(&live);
+    let mut dice = Dice(seed);
+    let mut all: Vec<Value> = (0..40).map(|_| dice.instance(&document, &live, "", 0)).collect();
+    all.push(serde_json::json!({}));
+    all.retain(|value| value.is_object() && validator.is_valid(value));
+    all
+}
+
+fn check(provider: Provider, schema: &Value, instances: &[Value]) -> Result<(), TestCaseError> {
+    let projection = match project(provider, schema, false) {
+        Ok(projection) => projection,
+        Err(Refusal::PropertyName { .. }) => return Ok(()),
+        Err(refusal) => {
+            prop_assert!(instances.is_empty(), "{provider}: {refusal}, of {schema}, which accepts {instances:?}");
+            return Ok(());
+        }
+    };
+    let read = read(provider, &projection.schema);
+    if provider == Provider::Mcp {
+        return Ok(());
+    }
+    let Some(validator) = validator(&read) else {
+        return Err(TestCaseError::fail(format!("{provider}: not a schema: {read}\nof {schema}")));
+    };
+    if is_endless(&read) {
+        return Ok(());
+    }
+    for instance in instances {
+        prop_assert!(validator.is_valid(instance), "{provider} refuses {instance}\nby {read}\nof {schema}");
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: std::env::var("CASES").ok().and_then(|it| it.parse().ok()).unwrap_or(300), failure_persistence: None, ..ProptestConfig::default() })]
+
+    // Issue 4: no valid instance is lost by a projection; L30: the schema is left as it is.
+    #[test]
+    fn what_a_schema_accepts_its_projections_accept(schema in root(), seed: u64) {
+        let before = schema.clone();
+        let instances = accepted(&schema, seed);
+        for provider in Provider::ALL {
+            check(provider, &schema, &instances)?;
+        }
+        prop_assert_eq!(before, schema);
+    }
+}
+
+// So that the test above is about something.
+#[test]
+fn enough_schemas_of_the_property_have_instances() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let found = (0..200).filter(|seed| {
+        let schema = root().new_tree(&mut runner).expect("a schema").current();
+        !accepted(&schema, *seed).is_empty()
+    });
+    let found = found.count();
+    assert!(found > 100, "{found} of 200");
+}

@@ -1,0 +1,164 @@
+//! Keywords in words, for the description of a schema whose form does not have them.
+
+use serde_json::Value;
+
+/// A schema in words may take this many bytes; a longer one is left out, and reported.
+const LONGEST: usize = 200;
+
+/// A keyword of a schema, and its value.
+pub(crate) type Lost<'a> = (&'a str, &'a Value);
+
+/// Whether a keyword can be said in words.
+pub(crate) fn can_say((keyword, value): Lost<'_>) -> bool {
+    say(keyword, value).is_some()
+}
+
+/// The words of what was lost, such as `5 to 480; default 30`.
+pub(crate) fn words(lost: &[Lost<'_>]) -> Option<String> {
+    let mut phrases: Vec<String> = Vec::new();
+    for (at, (keyword, value)) in lost.iter().enumerate() {
+        let phrase = match pair(keyword, value, lost) {
+            Pair::Whole(phrase) => Some(phrase),
+            Pair::Told => None,
+            Pair::Single => say(keyword, value),
+        };
+        let again = lost.iter().take(at).any(|(earlier, other)| earlier == keyword && other == value);
+        phrases.extend(phrase.filter(|phrase| !again && !phrases.contains(phrase)));
+    }
+    (!phrases.is_empty()).then(|| phrases.join("; "))
+}
+
+/// A description followed by words in parentheses.
+pub(crate) fn describe(descriptions: &[&str], lost: &[Lost<'_>]) -> Option<String> {
+    let mut text = String::new();
+    let mut told: Vec<&str> = Vec::new();
+    for description in descriptions.iter().filter(|it| !it.is_empty()) {
+        if told.contains(description) {
+            continue;
+        }
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(description);
+        told.push(description);
+    }
+    match words(lost) {
+        None if text.is_empty() => None,
+        None => Some(text),
+        Some(words) if text.is_empty() => Some(words),
+        Some(words) => Some(format!("{text} ({words})")),
+    }
+}
+
+enum Pair {
+    /// Both bounds in one phrase.
+    Whole(String),
+    /// The other bound has told it.
+    Told,
+    Single,
+}
+
+/// Two bounds of one thing are one phrase.
+fn pair(keyword: &str, value: &Value, lost: &[Lost<'_>]) -> Pair {
+    const PAIRS: [(&str, &str, &str); 4] = [
+        ("minimum", "maximum", ""),
+        ("minLength", "maxLength", " characters"),
+        ("minItems", "maxItems", " items"),
+        ("minProperties", "maxProperties", " properties"),
+    ];
+    let bound = |name: &str| {
+        let mut all = lost.iter().filter(|(keyword, _)| *keyword == name);
+        all.next().map(|(_, value)| *value).filter(|_| all.next().is_none())
+    };
+    for (low, high, what) in PAIRS {
+        if keyword == low
+            && let Some(most) = bound(high)
+            && bound(low).is_some()
+        {
+            let same = most == value;
+            return Pair::Whole(if same { format!("{value}{what}") } else { format!("{value} to {most}{what}") });
+        }
+        if keyword == high && bound(low).is_some() && bound(high).is_some() {
+            return Pair::Told;
+        }
+    }
+    Pair::Single
+}
+
+fn say(keyword: &str, value: &Value) -> Option<String> {
+    let text = || value.as_str();
+    Some(match keyword {
+        "minimum" => format!("at least {value}"),
+        "maximum" => format!("at most {value}"),
+        "exclusiveMinimum" => format!("more than {value}"),
+        "exclusiveMaximum" => format!("less than {value}"),
+        "multipleOf" => format!("a multiple of {value}"),
+        "minLength" => format!("at least {value} characters"),
+        "maxLength" => format!("at most {value} characters"),
+        "minItems" => format!("at least {value} items"),
+        "maxItems" => format!("at most {value} items"),
+        "minProperties" => format!("at least {value} properties"),
+        "maxProperties" => format!("at most {value} properties"),
+        "pattern" => format!("matches {}", text()?),
+        "format" => format!("format {}", text()?),
+        "title" => format!("title: {}", text()?),
+        "default" => format!("default {value}"),
+        "const" => format!("always {value}"),
+        "enum" => format!("one of {}", list(value)?),
+        "examples" => format!("for example {}", list(value)?),
+        "example" => format!("for example {value}"),
+        "uniqueItems" if *value == Value::Bool(true) => "no item twice".to_owned(),
+        "deprecated" if *value == Value::Bool(true) => "deprecated".to_owned(),
+        "readOnly" if *value == Value::Bool(true) => "read only".to_owned(),
+        "writeOnly" if *value == Value::Bool(true) => "write only".to_owned(),
+        "contentEncoding" => format!("encoded as {}", text()?),
+        "contentMediaType" => format!("content of type {}", text()?),
+        "propertyNames" => format!("property names fit {}", short(value)?),
+        "patternProperties" => format!("properties by pattern: {}", short(value)?),
+        "additionalProperties" if value.is_object() => format!("further properties fit {}", short(value)?),
+        "contains" => format!("some item fits {}", short(value)?),
+        "minContains" => format!("at least {value} such items"),
+        "maxContains" => format!("at most {value} such items"),
+        "prefixItems" | "items" if value.is_array() => format!("items in this order: {}", short(value)?),
+        "dependentRequired" => format!("properties that need others: {}", short(value)?),
+        "dependentSchemas" | "dependencies" => format!("where a property is given: {}", short(value)?),
+        "not" if together(value).is_some() => format!("not together: {}", together(value)?),
+        "not" => format!("does not fit {}", short(value)?),
+        "if" => format!("if it fits {}", short(value)?),
+        "then" => format!("then it fits {}", short(value)?),
+        "else" => format!("else it fits {}", short(value)?),
+        "anyOf" => forms(value, "or")?,
+        "oneOf" => forms(value, "or else")?,
+        _ => return None,
+    })
+}
+
+fn list(value: &Value) -> Option<String> {
+    let values = value.as_array().filter(|values| !values.is_empty())?;
+    Some(values.iter().map(Value::to_string).collect::<Vec<_>>().join(", "))
+}
+
+/// Small schemas are told as they are: models read JSON Schema. References would lead nowhere.
+fn short(value: &Value) -> Option<String> {
+    let text = value.to_string();
+    (text.len() <= LONGEST && !text.contains("\"$ref\"")).then_some(text)
+}
+
+/// The properties of a schema that only requires some.
+fn together(schema: &Value) -> Option<String> {
+    schema.as_object().filter(|map| map.len() == 1)?;
+    required(schema)
+}
+
+fn required(schema: &Value) -> Option<String> {
+    let names = schema.get("required")?.as_array().filter(|names| !names.is_empty())?;
+    let quoted = names.iter().map(|name| Some(format!("`{}`", name.as_str()?)));
+    Some(quoted.collect::<Option<Vec<_>>>()?.join(", "))
+}
+
+/// The properties that each branch of a union requires: ``needs `a` or `b`, `c` ``.
+fn forms(value: &Value, between: &str) -> Option<String> {
+    let branches = value.as_array()?.iter().map(required).collect::<Option<Vec<_>>>()?;
+    let text = branches.join(&format!(" {between} "));
+    (text.len() <= LONGEST && !branches.is_empty()).then(|| format!("needs {text}"))
+}

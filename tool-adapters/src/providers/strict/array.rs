@@ -1,0 +1,232 @@
+//! Arrays: one schema for all items.
+
+use crate::providers::report::{ChangeKind, NotStrict};
+use crate::providers::schema::document::Place;
+use crate::providers::schema::types::Types;
+use crate::providers::strict::node::{Facts, Keyword, joined};
+use crate::providers::strict::walk::{Own, Walk, Written};
+use serde_json::{Number, Value};
+use tool_core::__shared::child as join;
+
+/// What a node says of an array's items.
+struct Items<'a> {
+    /// By place.
+    first: Vec<Place<'a>>,
+    /// All others; nothing where there are none.
+    rest: Option<Place<'a>>,
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) fn array(
+        &mut self,
+        own: &[Own<'a>],
+        facts: &mut Facts<'a>,
+        written: &mut Written,
+    ) -> Result<(), NotStrict> {
+        let holder = own.first().map(|own| own.pointer.clone()).unwrap_or_default();
+        let most = of_type(facts, &["maxItems"]).into_iter().filter_map(|keyword| keyword.value.as_u64()).min();
+        let modern = self.document.draft().knows("prefixItems");
+        let items = items(own, facts, modern).ok_or_else(|| NotStrict::Untyped { pointer: join(&holder, "items") })?;
+        let places = items.first.len();
+        let follow = most.is_none_or(|most| usize::try_from(most).is_ok_and(|most| most > places));
+        let rest = items.rest.clone().filter(|_| follow || places == 0);
+        let all = items.first.into_iter().chain(rest.clone());
+        let mut branches: Vec<Written> = Vec::new();
+        for place in all {
+            if let Some(written) = self.node(place)?
+                && !branches.contains(&written)
+            {
+                branches.push(written);
+            }
+        }
+        let alike = joined(branches).ok_or_else(|| NotStrict::Untyped { pointer: join(&holder, "items") })?;
+        written.insert("items".to_owned(), alike.into());
+        for keyword in of_type(facts, &["minItems", "maxItems"]) {
+            let few = keyword.name == "minItems" && keyword.value.as_u64().is_some_and(|least| least <= 1);
+            self.keep(own, facts, written, keyword, self.form.lengths || few);
+        }
+        if places > 0 {
+            for keyword in
+                of_type(facts, &["prefixItems", "items"]).into_iter().filter(|keyword| keyword.value.is_array())
+            {
+                self.lose(facts, &holder, keyword);
+                self.log.add(
+                    &holder,
+                    keyword.name,
+                    ChangeKind::Weakened,
+                    "one schema for all items, whatever their places",
+                );
+            }
+            let closed = rest.is_none() && most.is_none() && self.form.lengths;
+            if closed {
+                written.insert("maxItems".to_owned(), places.into());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Nothing where an item may be anything.
+fn items<'a>(own: &[Own<'a>], facts: &Facts<'a>, modern: bool) -> Option<Items<'a>> {
+    let said = of_type(facts, &["prefixItems", "items"]);
+    let at = said.first()?.own;
+    let own = own.get(at)?;
+    let under = |keyword: &str| {
+        let schema = own.map.get(keyword).filter(|value| !value.is_array())?;
+        Some(Place { schema, pointer: join(&own.pointer, keyword) })
+    };
+    // Before draft 2020-12 `items` had the places, and `additionalItems` the rest.
+    let (listed, rest) = match own.map.get("items").is_some_and(Value::is_array) {
+        true => ("items", "additionalItems"),
+        false if modern => ("prefixItems", "items"),
+        false => ("", "items"),
+    };
+    let places = own.map.get(listed).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let pointer = join(&own.pointer, listed);
+    let first = places.iter().enumerate();
+    let first =
+        first.map(|(at, schema)| Place { schema, pointer: join(&pointer, &at.to_string()) }).collect::<Vec<_>>();
+    let most = own.map.get("maxItems").and_then(Value::as_u64).and_then(|most| usize::try_from(most).ok());
+    match under(rest) {
+        Some(rest) if *rest.schema == Value::Bool(false) => Some(Items { first, rest: None }),
+        Some(rest) => Some(Items { first, rest: Some(rest) }),
+        None if !first.is_empty() && most.is_some_and(|most| most <= first.len()) => Some(Items { first, rest: None }),
+        None => None,
+    }
+}
+
+// ---- Schemas written type by type.
+
+impl<'a> Walk<'a> {
+    /// Writes a node of which the types are known; nothing where there are none.
+    pub(crate) fn write_types(&mut self, own: &[Own<'a>], mut facts: Facts<'a>) -> Result<Option<Written>, NotStrict> {
+        if facts.types == Types::ALL {
+            let pointer = own.first().map(|own| own.pointer.clone()).unwrap_or_default();
+            return Err(NotStrict::Untyped { pointer });
+        }
+        for keyword in facts.rest.clone() {
+            let means = facts.types.meets(types_of(keyword.name));
+            if let (false, Some(own)) = (means, own.get(keyword.own)) {
+                self.log.add(
+                    &own.pointer,
+                    keyword.name,
+                    ChangeKind::Dropped,
+                    "it says nothing of a value of these types",
+                );
+            }
+        }
+        let mut branches = Vec::new();
+        for (name, types) in facts.types.each() {
+            let mut written = Written::from_iter([("type".to_owned(), Value::from(name))]);
+            match name {
+                "object" => self.object(own, &mut facts, &mut written)?,
+                "array" => self.array(own, &mut facts, &mut written)?,
+                "string" => self.string(own, &mut facts, &mut written),
+                "number" | "integer" => self.number(own, &mut facts, &mut written),
+                _ => {}
+            }
+            if name != "null" {
+                list_values(&facts, types, &mut written);
+            }
+            branches.push(written);
+        }
+        let Some(mut written) = joined(branches) else { return Ok(None) };
+        facts.describe(&mut written);
+        Ok(Some(written))
+    }
+
+    fn string(&mut self, own: &[Own<'a>], facts: &mut Facts<'a>, written: &mut Written) {
+        for keyword in of_type(facts, &["pattern", "format"]) {
+            let text = keyword.value.as_str().unwrap_or_default();
+            let known = match keyword.name {
+                "pattern" => (self.form.pattern)(text),
+                _ => self.form.formats.contains(&text),
+            };
+            self.keep(own, facts, written, keyword, known);
+        }
+    }
+
+    fn number(&mut self, own: &[Own<'a>], facts: &mut Facts<'a>, written: &mut Written) {
+        let bounds = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
+        for keyword in of_type(facts, &bounds) {
+            if keyword.value.is_number() {
+                let known = self.form.bounds && compiles(keyword.name, keyword.value);
+                self.keep(own, facts, written, keyword, known);
+            } else if let Some(own) = own.get(keyword.own) {
+                // Draft 4 has a boolean beside the bound.
+                self.log.add(&own.pointer, keyword.name, ChangeKind::Weakened, "the bound itself is taken too");
+            }
+        }
+    }
+
+    /// Writes a keyword, or has the description tell it.
+    pub(crate) fn keep(
+        &mut self,
+        own: &[Own<'a>],
+        facts: &mut Facts<'a>,
+        written: &mut Written,
+        keyword: Keyword<'a>,
+        known: bool,
+    ) {
+        let pointer = own.get(keyword.own).map(|own| own.pointer.as_str()).unwrap_or_default();
+        match written.get(keyword.name) {
+            None if known => {
+                written.insert(keyword.name.to_owned(), keyword.value.clone());
+            }
+            Some(there) if there == keyword.value => {}
+            _ => self.lose(facts, pointer, keyword),
+        }
+    }
+}
+
+/// Whether compilers of grammars take a number: each digit of a bound is a branch, and a multiple is counted in units of
+/// its last decimal.
+fn compiles(keyword: &str, value: &Value) -> bool {
+    /// The last of the integers that doubles have without gaps.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let Some(mut number) = value.as_f64() else { return false };
+    if keyword != "multipleOf" {
+        return number.abs() <= EXACT;
+    }
+    while number.fract() != 0.0 && number <= f64::from(u32::MAX) {
+        number *= 10.0;
+    }
+    number <= f64::from(u32::MAX)
+}
+
+/// The keywords that a type has, among those of a node.
+pub(crate) fn of_type<'a>(facts: &Facts<'a>, names: &[&str]) -> Vec<Keyword<'a>> {
+    facts.rest.iter().filter(|keyword| names.contains(&keyword.name)).copied().collect()
+}
+
+/// The values of a type.
+fn list_values(facts: &Facts<'_>, types: Types, written: &mut Written) {
+    let Some(values) = &facts.values else { return };
+    let mut values = values.iter().filter(|value| types.contains(Types::of_value(value))).copied().collect::<Vec<_>>();
+    values.dedup();
+    match values.as_slice() {
+        [only] if facts.constant => written.insert("const".to_owned(), (*only).clone()),
+        _ => written.insert("enum".to_owned(), values.into_iter().cloned().map(whole).collect()),
+    };
+}
+
+/// `5` for `5.0`, as models write it.
+fn whole(value: Value) -> Value {
+    match value.as_f64() {
+        #[allow(clippy::cast_possible_truncation)] // it is whole, and small enough
+        Some(float) if value.is_f64() && float.fract() == 0.0 && float.abs() < 9e15 => {
+            Number::from(float as i64).into()
+        }
+        _ => value,
+    }
+}
+
+/// The types that a keyword says something of.
+fn types_of(keyword: &str) -> Types {
+    match keyword {
+        "pattern" | "format" => Types::STRING,
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => Types::NUMBER,
+        "items" | "prefixItems" | "additionalItems" | "minItems" | "maxItems" => Types::ARRAY,
+        _ => Types::OBJECT,
+    }
+}

@@ -1,0 +1,62 @@
+//! Null for what may be left out.
+
+use crate::providers::strict::node::is_null;
+use crate::providers::strict::walk::Written;
+use serde_json::{Value, json};
+
+/// The schema that takes null besides. L27
+pub(crate) fn nullable(mut written: Written) -> Written {
+    if written.contains_key("$ref") {
+        return either(written);
+    }
+    if written.contains_key("anyOf") || has_type(&written) {
+        add_null(&mut written);
+        return written;
+    }
+    either(written)
+}
+
+/// The same in place, for a schema with a type or a union.
+pub(crate) fn add_null(written: &mut Written) {
+    match written.get_mut("anyOf") {
+        Some(Value::Array(branches)) => {
+            let nulls = |branch: &Value| branch.as_object().is_some_and(|map| is_null(map) || takes_null(map));
+            if !branches.iter().any(nulls) {
+                branches.push(json!({"type": "null"}));
+            }
+        }
+        _ => add_to_type(written),
+    }
+}
+
+fn add_to_type(written: &mut Written) {
+    match written.get_mut("type") {
+        Some(Value::Array(names)) if !names.iter().any(|name| name == "null") => names.push("null".into()),
+        Some(kind @ Value::String(_)) if *kind != "null" => {
+            let name = kind.take();
+            *kind = json!([name, "null"]);
+        }
+        _ => {}
+    }
+    if let Some(Value::Array(values)) = written.get_mut("enum")
+        && !values.contains(&Value::Null)
+    {
+        values.push(Value::Null);
+    }
+}
+
+fn has_type(written: &Written) -> bool {
+    written.contains_key("type") && !written.contains_key("const")
+}
+
+fn takes_null(written: &Written) -> bool {
+    written.get("type").and_then(Value::as_array).is_some_and(|names| names.iter().any(|name| name == "null"))
+}
+
+/// The description stands around both.
+fn either(mut written: Written) -> Written {
+    let description = written.remove("description");
+    let mut union = Written::from_iter([("anyOf".to_owned(), json!([written, {"type": "null"}]))]);
+    union.extend(description.map(|text| ("description".to_owned(), text)));
+    union
+}

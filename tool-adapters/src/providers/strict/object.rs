@@ -1,0 +1,155 @@
+//! Objects: closed, with what a strict form wants of their properties.
+
+use crate::providers::report::{ChangeKind, NotStrict};
+use crate::providers::schema::document::Place;
+use crate::providers::strict::array::of_type;
+use crate::providers::strict::node::Facts;
+use crate::providers::strict::nullable::nullable;
+use crate::providers::strict::walk::{Own, Reads, Walk, Written, is_union};
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
+use tool_core::__shared::child as join;
+
+impl<'a> Walk<'a> {
+    pub(crate) fn object(
+        &mut self,
+        own: &[Own<'a>],
+        facts: &mut Facts<'a>,
+        written: &mut Written,
+    ) -> Result<(), NotStrict> {
+        self.close(own, facts)?;
+        let properties = self.properties(own, facts);
+        let required = required(facts);
+        let mut named = Map::new();
+        let mut optional = false;
+        for (name, place) in &properties {
+            let needed = required.contains(name);
+            let Some(mut schema) = self.property(place.clone(), needed)? else { continue };
+            if !needed && self.form.all_required {
+                optional = true;
+                // A constant is never null. L27
+                if !schema.contains_key("const") {
+                    schema = nullable(schema);
+                } else if !self.always(place) {
+                    return Err(NotStrict::Keyword { pointer: place.pointer.clone(), keyword: "const".to_owned() });
+                }
+            }
+            named.insert((*name).to_owned(), schema.into());
+        }
+        if let Some(missing) = required.iter().find(|name| !named.contains_key(**name)) {
+            let holder = own.first().map(|own| own.pointer.as_str()).unwrap_or_default();
+            return Err(NotStrict::Untyped { pointer: join(&join(holder, "properties"), missing) });
+        }
+        if optional && let Some(own) = own.first() {
+            self.log.add(&own.pointer, "required", ChangeKind::Rewritten, "every property is; null stands for absent");
+        }
+        let required: Vec<Value> = if self.form.all_required {
+            named.keys().map(|name| name.as_str().into()).collect()
+        } else {
+            required.into_iter().map(Value::from).collect()
+        };
+        written.insert("properties".to_owned(), named.into());
+        if self.form.all_required || !required.is_empty() {
+            written.insert("required".to_owned(), required.into());
+        }
+        written.insert("additionalProperties".to_owned(), false.into());
+        Ok(())
+    }
+
+    fn property(&mut self, place: Place<'a>, needed: bool) -> Result<Option<Written>, NotStrict> {
+        let pointer = place.pointer.clone();
+        match self.node(place)? {
+            // What has no value cannot be given, and need not be.
+            None if needed => Err(NotStrict::Keyword { pointer, keyword: "false".to_owned() }),
+            written => Ok(written),
+        }
+    }
+
+    /// Whether a property that is a constant has it as its default too, so that to give it is to leave it out.
+    fn always(&self, place: &Place<'a>) -> bool {
+        let map = place.schema.as_object();
+        let target = map.and_then(|map| map.get("$ref")?.as_str());
+        let target = target.and_then(|reference| self.document.resolve(&place.pointer, reference));
+        let of = |keyword: &str| {
+            let there = map.and_then(|map| map.get(keyword));
+            there.or_else(|| target.as_ref().and_then(|target| target.schema.get(keyword)))
+        };
+        of("default").is_some_and(|default| of("const") == Some(default))
+    }
+
+    /// Sees to it that nothing is lost when the object takes no further properties.
+    fn close(&mut self, own: &[Own<'a>], facts: &Facts<'a>) -> Result<(), NotStrict> {
+        let says = |name: &str| of_type(facts, &[name]);
+        let pointer = |at: usize| own.get(at).map(|own| own.pointer.clone()).unwrap_or_default();
+        let first = || own.first().map(|own| own.pointer.clone()).unwrap_or_default();
+        if let Some(patterns) = says("patternProperties").first() {
+            return Err(NotStrict::OpenObject { pointer: pointer(patterns.own) });
+        }
+        let additional = says("additionalProperties").into_iter().chain(says("unevaluatedProperties"));
+        let additional = additional.collect::<Vec<_>>();
+        let closes = |name: &str| additional.iter().find(|it| it.name == name && *it.value == Value::Bool(false));
+        if closes("additionalProperties").is_some() {
+            return Ok(());
+        }
+        if let Some(keyword) = closes("unevaluatedProperties") {
+            if own.iter().any(names_elsewhere) || own.iter().map(unions_beside).sum::<usize>() > 1 {
+                return Err(NotStrict::OpenObject { pointer: pointer(keyword.own) });
+            }
+            if own.iter().any(|own| own.reads == Reads::Assertions) {
+                let detail = "each branch takes its own properties, not those of others besides";
+                self.log.add(&pointer(keyword.own), keyword.name, ChangeKind::Closed, detail);
+            }
+            return Ok(());
+        }
+        if let Some(open) = additional.first() {
+            return Err(NotStrict::OpenObject { pointer: pointer(open.own) });
+        }
+        let named = says("properties");
+        let some = named.iter().any(|named| named.value.as_object().is_some_and(|named| !named.is_empty()));
+        // A tool without parameters says no more than that. L26
+        let none_at_root = !named.is_empty() && first().is_empty();
+        if !some && !none_at_root {
+            return Err(NotStrict::OpenObject { pointer: first() });
+        }
+        self.log.add(&first(), "additionalProperties", ChangeKind::Closed, "an object that does not say takes none");
+        Ok(())
+    }
+
+    /// The properties of all schemas of the node, by name; the first that has one says what it is.
+    fn properties(&mut self, own: &[Own<'a>], facts: &Facts<'a>) -> BTreeMap<&'a str, Place<'a>> {
+        let mut all: BTreeMap<&str, Place<'_>> = BTreeMap::new();
+        for keyword in of_type(facts, &["properties"]) {
+            let holder = own.get(keyword.own).map(|own| own.pointer.as_str()).unwrap_or_default();
+            let under = join(holder, "properties");
+            for (name, schema) in keyword.value.as_object().into_iter().flatten() {
+                let place = Place { schema, pointer: join(&under, name) };
+                match all.get(name.as_str()) {
+                    Some(there) if there.schema == schema => {}
+                    Some(_) => {
+                        let detail = format!("two schemas say what `{}` is; one is kept", name.escape_debug());
+                        self.log.add(holder, "properties", ChangeKind::Weakened, detail);
+                    }
+                    None => {
+                        all.insert(name, place);
+                    }
+                }
+            }
+        }
+        all
+    }
+}
+
+fn required<'a>(facts: &Facts<'a>) -> BTreeSet<&'a str> {
+    let lists = of_type(facts, &["required"]).into_iter().filter_map(|keyword| keyword.value.as_array());
+    lists.flatten().filter_map(Value::as_str).collect()
+}
+
+/// Whether a schema takes properties by keywords that no strict form has.
+fn names_elsewhere(own: &Own<'_>) -> bool {
+    ["if", "then", "else", "dependentSchemas", "$dynamicRef"].iter().any(|keyword| own.map.contains_key(*keyword))
+}
+
+/// The unions that a schema of a branch has beside the one that the branch is of.
+fn unions_beside(own: &Own<'_>) -> usize {
+    if own.reads == Reads::Assertions { own.map.keys().filter(|keyword| is_union(keyword)).count() } else { 0 }
+}

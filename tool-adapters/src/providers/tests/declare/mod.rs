@@ -1,0 +1,8 @@
+//! Declarations: names, forms, budgets of a request.
+
+pub(crate) mod golden;
+pub(crate) mod mixing;
+pub(crate) mod names;
+pub(crate) mod output;
+pub(crate) mod request;
+pub(crate) mod support;

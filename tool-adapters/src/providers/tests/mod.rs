@@ -1,0 +1,16 @@
+//! Tests.
+
+#[cfg(test)]
+mod declare;
+#[cfg(test)]
+pub(crate) mod fixtures;
+#[cfg(test)]
+mod framing;
+#[cfg(test)]
+mod lint;
+#[cfg(test)]
+mod provider_tools;
+#[cfg(test)]
+pub(crate) mod streams;
+#[cfg(test)]
+mod usage;

@@ -1,4 +1,0 @@
-//! References, places and types.
-
-mod document;
-mod types;

@@ -1,0 +1,11 @@
+//! Telemetry.
+
+pub mod observer;
+#[cfg(feature = "otel")]
+pub mod otel;
+pub mod prices;
+#[cfg(feature = "metrics")]
+pub mod prometheus;
+
+#[cfg(test)]
+mod tests;

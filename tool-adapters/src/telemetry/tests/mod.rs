@@ -1,0 +1,4 @@
+//! Tests.
+
+#[cfg(test)]
+mod observer;

@@ -1,0 +1,17 @@
+//! Transports.
+
+#[cfg(any(feature = "http", feature = "websocket"))]
+pub(crate) mod api_key;
+#[cfg(any(feature = "mcp", feature = "metrics"))]
+pub(crate) mod host_check;
+#[cfg(feature = "http")]
+pub mod http;
+#[cfg(any(feature = "http", feature = "reqwest-middleware"))]
+pub(crate) mod request_span;
+#[cfg(any(feature = "http", feature = "websocket"))]
+pub(crate) mod retry;
+#[cfg(feature = "websocket")]
+pub mod websocket;
+
+#[cfg(any(feature = "http", feature = "websocket"))]
+pub use crate::transport::retry::RetryPolicy;
