@@ -7,11 +7,12 @@ _default:
 ci:
     .ci/run
 
-# Format, lints, docs.
+# Format, lints, docs, the size of the crates and the words of their docs.
 check:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets --all-features -- -D warnings
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --all-features
+    python3 tests/project/house.py
 
 # All tests: ui tests and doc tests included.
 test *args:

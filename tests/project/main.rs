@@ -1,10 +1,10 @@
-//! What holds for the project as a whole: who depends on whom, what a newcomer's crate needs, how large files grow.
+//! The project as a whole: its layers, its dependencies, and what a newcomer's crate needs.
 
 #![allow(unreachable_pub)] // a test's modules are nobody's interface
 
 mod dependencies;
-mod files;
 mod fresh_crate;
+mod modules;
 mod twins;
 
 use std::path::PathBuf;
