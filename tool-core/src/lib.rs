@@ -26,6 +26,14 @@
 //! - **Governing them**: [`Runtime`] and [`Session`]: budgets, modes, loops, confirmation, deadlines; see [`runtime`].
 //! - **Showing them**: [`ToolDefinition`], [`actions`], [`manifest`], [`Guide`].
 //! - **Testing them**: [`testing`].
+//!
+//! # Features
+//!
+//! | feature | default | what it adds |
+//! |---|---|---|
+//! | `trace` | yes | spans, token usage and cost; without it the same code compiles and opens no span |
+//! | `agents` | no | [`agents`]: toolsets, settings and sealed secrets from a database |
+//! | `testing` | no | [`testing`]: a client, a scripted model, assertions, conformance suites for stores; for `[dev-dependencies]` |
 
 #[doc(hidden)]
 pub mod __private;
@@ -45,6 +53,7 @@ mod json;
 pub mod registry;
 mod schema;
 pub mod session;
+#[cfg(feature = "testing")]
 pub mod testing;
 pub mod text;
 pub mod tool;
