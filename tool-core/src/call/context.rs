@@ -11,8 +11,8 @@ use crate::call::tool_call::{Arguments, ToolCall};
 use crate::text::Name;
 use crate::trace;
 use crate::trace::cost::Cost;
+use crate::trace::open_span;
 use crate::trace::record::SpanKind;
-use crate::trace::scope;
 use crate::trace::usage::ModelUsage;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -191,7 +191,7 @@ impl RunContext {
     /// Counts what is spent for this tool, also where nobody looked when it was called and it has no span.
     fn counted(&self, spend: impl FnOnce()) {
         match self.tool.as_deref() {
-            Some(tool) if !scope::is_inside() => trace::in_scope(SpanKind::Tool, tool.to_owned(), spend),
+            Some(tool) if !open_span::is_inside() => trace::in_scope(SpanKind::Tool, tool.to_owned(), spend),
             _ => spend(),
         }
     }

@@ -19,11 +19,11 @@ use crate::text::truncate;
 use crate::tool::function::FunctionTool;
 use crate::tool::invocation::{Call, Frame, Gate, Invocation, Outcome, Rejected, Started};
 use crate::trace::instrumented::Instrumented;
-use crate::trace::record::{End, SpanError, SpanKind, SpanStatus};
+use crate::trace::open_span::current;
+use crate::trace::record::{SpanEnd, SpanError, SpanKind, SpanStatus};
 use crate::trace::redaction::Redaction;
-use crate::trace::scope::current;
 use crate::trace::span;
-use crate::trace::span::{Opening, open};
+use crate::trace::span::{NewSpan, open_call};
 use crate::{text, trace};
 use std::any::Any;
 use std::borrow::Cow;
@@ -283,7 +283,7 @@ fn panicked(tool: &FunctionTool, panic: Box<dyn Any + Send>) -> Outcome {
     let error = tool.scrubbed(ToolError::internal(text::of_panic(panic)));
     let text = Redaction::new().text(error.message());
     tracing::error!(tool = %tool.name().escape_debug(), panic = %text, "tool panicked");
-    trace::caught_panic();
+    trace::mark_panicked();
     Err(ToolError::new(ErrorKind::Internal, MASKED, false).unexpected())
 }
 
@@ -454,9 +454,8 @@ pub(crate) async fn of_call(
     work: impl Future<Output = ToolResponse>,
 ) -> ToolResponse {
     let definition = tool.definition();
-    let opening = Opening { kind: SpanKind::Tool, name: definition.name.clone(), site: definition.body.site, call_id };
-    match open(opening) {
-        Some(span) => Instrumented::open(span, work, end_of).await,
+    match open_call(NewSpan::of_tool(definition.name.clone(), definition.body.site), call_id) {
+        Some(span) => Instrumented::with_span(Some(span), work, end_of).await,
         None => work.await,
     }
 }
@@ -466,8 +465,8 @@ pub(crate) fn of_question<T, F: Future<Output = Result<T, ToolError>>>(
     model: impl Into<Cow<'static, str>>,
     work: F,
 ) -> Instrumented<F> {
-    Instrumented::new(SpanKind::Llm, model.into().into(), work, |answer| {
-        answer.as_ref().err().map_or_else(End::default, End::from)
+    Instrumented::new(NewSpan::new(SpanKind::Llm, model.into()), work, |answer| {
+        answer.as_ref().err().map_or_else(SpanEnd::default, SpanEnd::from)
     })
 }
 
@@ -477,7 +476,7 @@ fn redaction() -> Redaction {
 }
 
 /// How work ended that failed. An internal error's text is for the log alone.
-impl From<&ToolError> for End {
+impl From<&ToolError> for SpanEnd {
     fn from(error: &ToolError) -> Self {
         let kind = error.kind();
         let status = if kind == ErrorKind::Cancelled { SpanStatus::Cancelled } else { SpanStatus::Error };
@@ -487,15 +486,15 @@ impl From<&ToolError> for End {
 }
 
 /// How a call ended, by its answer. That a person is asked, or said no, is an answer and not an error. R-C2
-fn end_of(response: &ToolResponse) -> End {
-    let Some(error) = response.error() else { return End::default() };
+fn end_of(response: &ToolResponse) -> SpanEnd {
+    let Some(error) = response.error() else { return SpanEnd::default() };
     let status = match error.kind {
-        ErrorKind::ConfirmationRequired | ErrorKind::Denied => return End::default(),
+        ErrorKind::ConfirmationRequired | ErrorKind::Denied => return SpanEnd::default(),
         ErrorKind::Cancelled => SpanStatus::Cancelled,
         _ => SpanStatus::Error,
     };
     let error = SpanError { kind: error.kind.as_str(), message: Some(message(response, error).into()) };
-    End { status, error: Some(Box::new(error)) }
+    SpanEnd { status, error: Some(Box::new(error)) }
 }
 
 /// What a span says of an error. The message that tells a model what is wrong with its arguments repeats them, so of

@@ -9,9 +9,8 @@ use crate::call::output::{IntoToolOutput, List, encode, encode_tree};
 use crate::tool::invocation;
 use crate::tool::invocation::{Call, Invocation, Outcome};
 use crate::trace::body::Opened;
-use crate::trace::end_of;
 use crate::trace::instrumented::Instrumented;
-use crate::trace::record::End;
+use crate::trace::record::SpanEnd;
 use futures_core::Stream;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -312,16 +311,16 @@ macro_rules! __output {
 impl IsResult {
     /// An error closes the span as one. S5
     #[inline]
-    pub fn ends<T, E>(self) -> fn(&Result<T, E>) -> End {
-        end_of
+    pub fn ends<T, E>(self) -> fn(&Result<T, E>) -> SpanEnd {
+        SpanEnd::of_result
     }
 }
 
 impl IsPlain {
     /// Always well.
     #[inline]
-    pub fn ends<T>(self) -> fn(&T) -> End {
-        |_| End::default()
+    pub fn ends<T>(self) -> fn(&T) -> SpanEnd {
+        |_| SpanEnd::default()
     }
 }
 
@@ -338,18 +337,18 @@ probe! {
 pub trait Boxed: Future + Sized {
     /// With the span around it.
     #[must_use]
-    fn inside(self, span: Opened, ends: fn(&Self::Output) -> End) -> Self;
+    fn inside(self, span: Opened, ends: fn(&Self::Output) -> SpanEnd) -> Self;
 }
 
 impl<'a, T: 'a> Boxed for Pin<Box<dyn Future<Output = T> + Send + 'a>> {
-    fn inside(self, span: Opened, ends: fn(&T) -> End) -> Self {
-        Box::pin(Instrumented::of(span.0, self, ends))
+    fn inside(self, span: Opened, ends: fn(&T) -> SpanEnd) -> Self {
+        Box::pin(Instrumented::with_span(span.0, self, ends))
     }
 }
 
 impl<'a, T: 'a> Boxed for Pin<Box<dyn Future<Output = T> + 'a>> {
-    fn inside(self, span: Opened, ends: fn(&T) -> End) -> Self {
-        Box::pin(Instrumented::of(span.0, self, ends))
+    fn inside(self, span: Opened, ends: fn(&T) -> SpanEnd) -> Self {
+        Box::pin(Instrumented::with_span(span.0, self, ends))
     }
 }
 
@@ -360,8 +359,8 @@ impl IsFuture {
     }
 
     /// The span goes on with it.
-    pub fn finish<F: Future>(self, future: F, span: Opened, ends: fn(&F::Output) -> End) -> Instrumented<F> {
-        Instrumented::of(span.0, future, ends)
+    pub fn finish<F: Future>(self, future: F, span: Opened, ends: fn(&F::Output) -> SpanEnd) -> Instrumented<F> {
+        Instrumented::with_span(span.0, future, ends)
     }
 }
 
@@ -372,7 +371,7 @@ impl IsBoxed {
     }
 
     /// The span goes on with it.
-    pub fn finish<F: Boxed>(self, future: F, span: Opened, ends: fn(&F::Output) -> End) -> F {
+    pub fn finish<F: Boxed>(self, future: F, span: Opened, ends: fn(&F::Output) -> SpanEnd) -> F {
         future.inside(span, ends)
     }
 }
@@ -385,7 +384,7 @@ impl IsOver {
 
     /// Closes the span.
     #[inline]
-    pub fn finish<T>(self, value: T, span: Opened, ends: fn(&T) -> End) -> T {
+    pub fn finish<T>(self, value: T, span: Opened, ends: fn(&T) -> SpanEnd) -> T {
         if let Some(span) = span.0 {
             span.close(ends(&value));
         }

@@ -8,9 +8,9 @@ use crate::text::Name;
 use crate::tool::registration::Registration;
 use crate::tool::wrap_all::{Signature, Wraps};
 use crate::trace::instrumented::Instrumented;
-use crate::trace::record::{End, SpanKind};
-use crate::trace::span::Opening;
-use crate::trace::{end_of, span};
+use crate::trace::record::SpanEnd;
+use crate::trace::span;
+use crate::trace::span::NewSpan;
 use std::any::{TypeId, type_name};
 use std::borrow::Cow;
 use std::fmt;
@@ -45,14 +45,13 @@ pub struct Spans {
 
 impl Spans {
     /// Runs work that is no future.
-    fn run<T>(&self, work: impl FnOnce() -> T, ends: fn(&T) -> End) -> T {
-        let opening = Opening { kind: SpanKind::Tool, name: self.name.clone(), site: self.site, call_id: None };
-        span::run_to_end(span::open(opening), work, ends)
+    fn run<T>(&self, work: impl FnOnce() -> T, ends: fn(&T) -> SpanEnd) -> T {
+        span::run_to_end(span::open(NewSpan::of_tool(self.name.clone(), self.site)), work, ends)
     }
 
     /// Puts a future into a span.
-    fn drive<F: Future>(&self, work: F, ends: fn(&F::Output) -> End) -> Instrumented<F> {
-        Instrumented::of_tool(self.name.clone(), self.site, work, ends)
+    fn drive<F: Future>(&self, work: F, ends: fn(&F::Output) -> SpanEnd) -> Instrumented<F> {
+        Instrumented::new(NewSpan::of_tool(self.name.clone(), self.site), work, ends)
     }
 }
 
@@ -178,7 +177,7 @@ impl<T> Runs<T> for Now {
     type Out = T;
 
     fn run(spans: &Spans, work: impl FnOnce() -> T) -> T {
-        spans.run(work, |_| End::default())
+        spans.run(work, |_| SpanEnd::default())
     }
 }
 
@@ -186,7 +185,7 @@ impl<T, E> Runs<Result<T, E>> for NowFallible {
     type Out = Result<T, E>;
 
     fn run(spans: &Spans, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-        spans.run(work, end_of)
+        spans.run(work, SpanEnd::of_result)
     }
 }
 
@@ -194,7 +193,7 @@ impl<F: Future> Runs<F> for Later {
     type Out = Instrumented<F>;
 
     fn run(spans: &Spans, work: impl FnOnce() -> F) -> Instrumented<F> {
-        spans.drive(work(), |_| End::default())
+        spans.drive(work(), |_| SpanEnd::default())
     }
 }
 
@@ -202,7 +201,7 @@ impl<T, E, F: Future<Output = Result<T, E>>> Runs<F> for LaterFallible {
     type Out = Instrumented<F>;
 
     fn run(spans: &Spans, work: impl FnOnce() -> F) -> Instrumented<F> {
-        spans.drive(work(), end_of)
+        spans.drive(work(), SpanEnd::of_result)
     }
 }
 

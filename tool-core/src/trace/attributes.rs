@@ -2,9 +2,9 @@
 
 use crate::text::truncate;
 use crate::trace::instrumented::WithSpan;
-use crate::trace::record::{End, SpanKind, SpanStatus};
-use crate::trace::scope::{Scope, Trace, current};
-use crate::trace::span::{Opening, is_wanted};
+use crate::trace::open_span::{OpenSpan, Trace, current};
+use crate::trace::record::{SpanEnd, SpanKind, SpanStatus};
+use crate::trace::span::{NewSpan, is_wanted};
 use serde_json::Value;
 use std::sync::Arc;
 use tracing::field::Empty;
@@ -24,7 +24,7 @@ pub(crate) fn attribute(key: &'static str, value: Value) {
 }
 
 /// Adds an attribute to a span that goes on. A later value takes the place of an earlier one.
-pub(crate) fn add(scope: &Scope, key: &'static str, value: Value) {
+pub(crate) fn add(scope: &OpenSpan, key: &'static str, value: Value) {
     if scope.is_active() {
         scope.change(|own| put(&mut own.attributes, key, value));
     }
@@ -57,14 +57,14 @@ pub(crate) fn attributed<F: Future>(attributes: Vec<(&'static str, Value)>, work
         return WithSpan::here(work);
     }
     let here = current();
-    let scope = Scope::place(Trace::at(here.as_ref()), here);
+    let scope = OpenSpan::place(Trace::at(here.as_ref()), here);
     scope.change(|own| attributes.into_iter().for_each(|(key, value)| put(&mut own.attributes, key, value)));
     scope.gives();
     WithSpan::new(Arc::new(scope), work)
 }
 
 /// What the place in which a span is opened has for it.
-pub(crate) fn inherit_from(span: &Scope) {
+pub(crate) fn inherit_from(span: &OpenSpan) {
     let Some(place) = span.parent.as_ref().filter(|parent| parent.has_to_give()) else { return };
     if let Some(attributes) = place.change(|own| own.attributes.clone()) {
         span.change(|own| own.attributes = attributes);
@@ -173,15 +173,15 @@ mod tests {
 // ---- Spans as `tracing` sees them, under the names that OpenTelemetry gives, so that log lines nest.
 
 /// The span of `tracing`, where somebody listens.
-pub(crate) fn span(opening: &Opening<'_>, parent: Option<&Scope>) -> Option<Box<Span>> {
+pub(crate) fn span(new: &NewSpan, call_id: Option<&Arc<str>>, parent: Option<&OpenSpan>) -> Option<Box<Span>> {
     if tracing::level_filters::LevelFilter::current() < tracing::Level::INFO {
         return None;
     }
     // The one that stands around it here may be another than the one that is current.
     let _inside = parent.and_then(|parent| parent.log.as_deref()).map(Span::enter);
     // What a model or a host made up is escaped.
-    let name = opening.name.escape_debug();
-    let span = match opening.kind {
+    let name = new.name.escape_debug();
+    let span = match new.kind {
         SpanKind::Agent => info_span!(
             target: "tool_core::trace", "invoke_agent", otel.name = %format_args!("invoke_agent {name}"),
             gen_ai.operation.name = "invoke_agent", gen_ai.agent.name = %name, status = Empty, error.type = Empty
@@ -189,7 +189,7 @@ pub(crate) fn span(opening: &Opening<'_>, parent: Option<&Scope>) -> Option<Box<
         SpanKind::Tool => info_span!(
             target: "tool_core::trace", "execute_tool", otel.name = %format_args!("execute_tool {name}"),
             gen_ai.operation.name = "execute_tool", gen_ai.tool.name = %name, gen_ai.tool.type = "function",
-            gen_ai.tool.call.id = opening.call_id.map(|id| tracing::field::display(id.escape_debug())),
+            gen_ai.tool.call.id = call_id.map(|id| tracing::field::display(id.escape_debug())),
             status = Empty, error.type = Empty
         ),
         SpanKind::Llm => info_span!(
@@ -208,7 +208,7 @@ pub(crate) fn span(opening: &Opening<'_>, parent: Option<&Scope>) -> Option<Box<
 }
 
 /// Says how it ended.
-pub(crate) fn ended(scope: &Scope, end: &End) {
+pub(crate) fn ended(scope: &OpenSpan, end: &SpanEnd) {
     let Some(span) = scope.log.as_deref() else { return };
     span.record("status", end.status.as_str());
     let kind = end.error.as_ref().map_or(end.status.as_str(), |error| error.kind);

@@ -1,9 +1,9 @@
 //! What the macros put around the bodies of tools and agents. S2, S11
 
 use crate::text::Name;
-use crate::trace::record::{End, SpanKind, SpanStatus};
-use crate::trace::scope::{Scope, current, enter};
-use crate::trace::span::{Opening, Span, is_wanted, open, run, run_to_end};
+use crate::trace::open_span::{OpenSpan, current, enter};
+use crate::trace::record::{SpanEnd, SpanKind, SpanStatus};
+use crate::trace::span::{NewSpan, SpanGuard, is_wanted, open, run, run_to_end};
 use pin_project_lite::pin_project;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -25,17 +25,17 @@ impl Site {
 
     /// The span of a call, unless dispatch has opened it for this very one.
     #[inline(never)]
-    fn begin(self) -> Option<Span> {
+    fn begin(self) -> Option<SpanGuard> {
         if self.is_dispatched() {
             return None;
         }
-        open(Opening::new(SpanKind::Tool, Name::Static(self.name)))
+        open(NewSpan::new(SpanKind::Tool, Name::Static(self.name)))
     }
 
     /// What stands between dispatch and the body may be a section that a hook opened, but no other work.
     fn is_dispatched(self) -> bool {
         let here = current();
-        for scope in here.iter().flat_map(Scope::chain) {
+        for scope in here.iter().flat_map(OpenSpan::chain) {
             if scope.claim(self.id) {
                 return true;
             }
@@ -60,20 +60,20 @@ pub(crate) const fn id_of(path: &str) -> u32 {
     if hash == 0 { 1 } else { hash }
 }
 
-fn begin_agent(name: &'static str) -> Option<Span> {
-    open(Opening::new(SpanKind::Agent, Name::Static(name)))
+fn begin_agent(name: &'static str) -> Option<SpanGuard> {
+    open(NewSpan::new(SpanKind::Agent, Name::Static(name)))
 }
 
 /// The body of a sync tool.
 #[inline]
-pub fn in_tool<T>(site: Site, body: impl FnOnce() -> T, ends: impl FnOnce(&T) -> End) -> T {
+pub fn in_tool<T>(site: Site, body: impl FnOnce() -> T, ends: impl FnOnce(&T) -> SpanEnd) -> T {
     let span = if is_wanted() { site.begin() } else { None };
     run_to_end(span, body, ends)
 }
 
 /// The body of an async tool. This is called when the tool's future is polled first.
 #[inline]
-pub fn in_tool_async<F: Future, E: Fn(&F::Output) -> End>(site: Site, body: F, ends: E) -> InBody<F, E> {
+pub fn in_tool_async<F: Future, E: Fn(&F::Output) -> SpanEnd>(site: Site, body: F, ends: E) -> InBody<F, E> {
     let span = if is_wanted() { site.begin() } else { None };
     InBody::new(span, body, ends)
 }
@@ -86,11 +86,11 @@ pub fn in_agent<T, R>(name: &'static str, body: impl FnOnce() -> T, finish: impl
 }
 
 /// The span of a body that has returned, if there is one.
-pub struct Opened(pub(crate) Option<Span>);
+pub struct Opened(pub(crate) Option<SpanGuard>);
 
 /// The body of an async agent.
 #[inline]
-pub fn in_agent_async<F: Future, E: Fn(&F::Output) -> End>(name: &'static str, body: F, ends: E) -> InBody<F, E> {
+pub fn in_agent_async<F: Future, E: Fn(&F::Output) -> SpanEnd>(name: &'static str, body: F, ends: E) -> InBody<F, E> {
     InBody::new(begin_agent(name), body, ends)
 }
 
@@ -108,7 +108,7 @@ pin_project! {
     pub struct InBody<F, E> {
         #[pin]
         body: Option<F>,
-        scope: Option<Arc<Scope>>,
+        scope: Option<Arc<OpenSpan>>,
         ends: E,
     }
 
@@ -116,7 +116,7 @@ pin_project! {
         fn drop(this: Pin<&mut Self>) {
             let mut this = this.project();
             if let Some(scope) = this.scope.take() {
-                let span = Span::of(scope);
+                let span = SpanGuard::of(scope);
                 // What the body holds is dropped inside its span.
                 let _inside = span.enter();
                 this.body.set(None);
@@ -127,23 +127,23 @@ pin_project! {
 
 impl<F, E> InBody<F, E> {
     #[inline]
-    fn new(span: Option<Span>, body: F, ends: E) -> Self {
-        Self { body: Some(body), scope: span.and_then(Span::into_scope), ends }
+    fn new(span: Option<SpanGuard>, body: F, ends: E) -> Self {
+        Self { body: Some(body), scope: span.and_then(SpanGuard::into_scope), ends }
     }
 }
 
 /// Closes the span as one that panicked where a poll does not come to its end.
-struct Polling<'a>(&'a mut Option<Arc<Scope>>, bool);
+struct Polling<'a>(&'a mut Option<Arc<OpenSpan>>, bool);
 
 impl Drop for Polling<'_> {
     fn drop(&mut self) {
         if let Some(scope) = self.0.take_if(|_| !self.1) {
-            Span::of(scope).close(SpanStatus::Panicked.into());
+            SpanGuard::of(scope).close(SpanStatus::Panicked.into());
         }
     }
 }
 
-impl<F: Future, E: Fn(&F::Output) -> End> Future for InBody<F, E> {
+impl<F: Future, E: Fn(&F::Output) -> SpanEnd> Future for InBody<F, E> {
     type Output = F::Output;
 
     #[inline]
@@ -164,7 +164,7 @@ impl<F: Future, E: Fn(&F::Output) -> End> Future for InBody<F, E> {
             value
         };
         if let Some(scope) = polling.0.take() {
-            Span::of(scope).close((this.ends)(&value));
+            SpanGuard::of(scope).close((this.ends)(&value));
         }
         Poll::Ready(value)
     }

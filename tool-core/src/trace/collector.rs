@@ -2,12 +2,12 @@
 
 use crate::trace;
 use crate::trace::cost::Cost;
+use crate::trace::open_span::{OpenSpan, Trace};
 use crate::trace::record::{SpanKind, SpanRecord};
 use crate::trace::redaction::Redaction;
-use crate::trace::scope::{Scope, Trace};
 use crate::trace::totals::Totals;
 use crate::trace::usage::{ModelUsage, Seen};
-use crate::trace::{instrumented, scope};
+use crate::trace::{instrumented, open_span};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,7 +35,7 @@ pub trait SpanSink: Send + Sync {
 }
 
 /// What a span stood in.
-pub struct ParentSpan<'a>(Option<&'a Arc<Scope>>);
+pub struct ParentSpan<'a>(Option<&'a Arc<OpenSpan>>);
 
 impl ParentSpan<'_> {
     /// Of a span that stood in nothing.
@@ -175,13 +175,13 @@ impl Collector {
     /// The same for work that is no future.
     pub fn run_sync<T>(&self, work: impl FnOnce() -> T) -> T {
         let root = self.anchor();
-        let _inside = scope::enter(&root);
+        let _inside = open_span::enter(&root);
         work()
     }
 
     /// What the spans hang from that go to this collector.
-    pub(crate) fn anchor(&self) -> Arc<Scope> {
-        Arc::new(Scope::new(Arc::new(Trace::to(self.clone())), None, None, trace::no_name()))
+    pub(crate) fn anchor(&self) -> Arc<OpenSpan> {
+        Arc::new(OpenSpan::new(Arc::new(Trace::to(self.clone())), None, None, trace::no_name()))
     }
 
     /// Makes this the collector of the process: of whatever is not run with one of its own. From here on calls outside
@@ -220,7 +220,7 @@ impl Collector {
     }
 
     /// Takes a span that has ended. Its scope says in whose name it spent.
-    pub(crate) fn take(&self, span: SpanRecord, scope: &Arc<Scope>) {
+    pub(crate) fn take(&self, span: SpanRecord, scope: &Arc<OpenSpan>) {
         for sink in &self.0.sinks {
             // S5: telemetry that fails does not fail the tool.
             if catch_unwind(AssertUnwindSafe(|| sink.ended_in(&span, &ParentSpan(Some(scope))))).is_err() {
@@ -268,7 +268,7 @@ pub(crate) fn of_process() -> Collector {
 }
 
 /// The collector at a place: of the span there, or else the process's.
-pub(crate) fn at(scope: Option<&Arc<Scope>>) -> Collector {
+pub(crate) fn at(scope: Option<&Arc<OpenSpan>>) -> Collector {
     scope.map_or_else(of_process, |scope| scope.trace.collector.clone())
 }
 

@@ -1,27 +1,24 @@
 //! Futures that carry a span: it is entered at every poll, and closed when the future is done, panics or is dropped.
 
-use crate::text::Name;
+use crate::trace::open_span::{OpenSpan, current, enter};
 use crate::trace::propagation::{DistributedContext, anchor};
-use crate::trace::record::{End, SpanKind, SpanStatus};
-use crate::trace::scope::{Scope, current, enter};
-use crate::trace::span::{Opening, Span, open_in};
+use crate::trace::record::{SpanEnd, SpanStatus};
+use crate::trace::span::{NewSpan, SpanGuard, open_in};
 use pin_project_lite::pin_project;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 /// How a span ended, by what its future came to.
-pub(crate) type Ends<T> = fn(&T) -> End;
+pub(crate) type Ends<T> = fn(&T) -> SpanEnd;
 
 enum State {
     /// Not polled yet. The scope in which it was made is the one that it belongs to.
     New {
-        parent: Option<Arc<Scope>>,
-        kind: SpanKind,
-        name: Name,
-        site: u32,
+        parent: Option<Arc<OpenSpan>>,
+        span: NewSpan,
     },
-    Open(Span),
+    Open(SpanGuard),
     /// No span is wanted, or it is over.
     Without,
 }
@@ -50,24 +47,13 @@ pin_project! {
 }
 
 impl<F: Future> Instrumented<F> {
-    pub(crate) fn new(kind: SpanKind, name: Name, future: F, ends: Ends<F::Output>) -> Self {
-        let state = State::New { parent: current(), kind, name, site: 0 };
+    pub(crate) fn new(span: NewSpan, future: F, ends: Ends<F::Output>) -> Self {
+        let state = State::New { parent: current(), span };
         Self { future: Some(future), state, ends }
     }
 
-    /// Of a call to a tool, whose body knows it by `site`.
-    pub(crate) fn of_tool(name: Name, site: u32, future: F, ends: Ends<F::Output>) -> Self {
-        let state = State::New { parent: current(), kind: SpanKind::Tool, name, site };
-        Self { future: Some(future), state, ends }
-    }
-
-    /// With a span that is open already.
-    pub(crate) fn open(span: Span, future: F, ends: Ends<F::Output>) -> Self {
-        Self::of(Some(span), future, ends)
-    }
-
-    /// The same, where there may be none.
-    pub(crate) fn of(span: Option<Span>, future: F, ends: Ends<F::Output>) -> Self {
+    /// Runs a future in a span that is open already, or in none.
+    pub(crate) fn with_span(span: Option<SpanGuard>, future: F, ends: Ends<F::Output>) -> Self {
         Self { future: Some(future), state: span.map_or(State::Without, State::Open), ends }
     }
 }
@@ -75,7 +61,7 @@ impl<F: Future> Instrumented<F> {
 /// The scope that a span belongs to: the span in which its future was made, or else whatever stands around its first
 /// poll. A span of the same work whose argument it was, and a collector, or a context of another process or for a
 /// customer, that was put around it since then are meant for it.
-fn parent_of(made: Option<Arc<Scope>>, around: Option<Arc<Scope>>) -> Option<Arc<Scope>> {
+fn parent_of(made: Option<Arc<OpenSpan>>, around: Option<Arc<OpenSpan>>) -> Option<Arc<OpenSpan>> {
     let (Some(made_in), Some(now_in)) = (&made, &around) else { return around.or(made) };
     let is_put_around = || now_in.kind.is_none() && !made_in.chain().any(|scope| Arc::ptr_eq(scope, now_in));
     let is_argument = || now_in.chain().any(|scope| Arc::ptr_eq(scope, made_in));
@@ -85,15 +71,13 @@ fn parent_of(made: Option<Arc<Scope>>, around: Option<Arc<Scope>>) -> Option<Arc
 impl State {
     /// Opens the span at the first poll.
     fn begin(&mut self) {
-        if let Self::New { parent, kind, name, site } = self {
-            let (parent, kind, name, site) = (parent.take(), *kind, name.clone(), *site);
-            let parent = parent_of(parent, current());
-            let opened = open_in(parent, Opening { kind, name, site, call_id: None });
-            *self = Self::Open(opened);
+        match std::mem::replace(self, Self::Without) {
+            Self::New { parent, span } => *self = Self::Open(open_in(parent_of(parent, current()), span, None)),
+            begun => *self = begun,
         }
     }
 
-    fn end(&mut self, end: End) {
+    fn end(&mut self, end: SpanEnd) {
         if let Self::Open(span) = std::mem::replace(self, Self::Without) {
             span.close(end);
         }
@@ -158,7 +142,7 @@ pin_project! {
     pub struct WithSpan<F> {
         #[pin]
         future: Option<F>,
-        scope: Option<Arc<Scope>>,
+        scope: Option<Arc<OpenSpan>>,
         imported: Option<Box<DistributedContext>>,
     }
 
@@ -172,7 +156,7 @@ pin_project! {
 }
 
 impl<F> WithSpan<F> {
-    pub(crate) fn new(scope: Arc<Scope>, future: F) -> Self {
+    pub(crate) fn new(scope: Arc<OpenSpan>, future: F) -> Self {
         Self { future: Some(future), scope: Some(scope), imported: None }
     }
 

@@ -24,13 +24,13 @@ pub(crate) mod collector;
 pub(crate) mod cost;
 pub(crate) mod ids;
 pub(crate) mod instrumented;
+pub(crate) mod open_span;
 pub(crate) mod propagation;
 pub(crate) mod record;
 pub(crate) mod redaction;
 pub(crate) mod redaction_json;
 pub(crate) mod redaction_patterns;
 pub(crate) mod report;
-pub(crate) mod scope;
 pub(crate) mod span;
 pub(crate) mod totals;
 pub(crate) mod usage;
@@ -43,26 +43,23 @@ pub use crate::trace::collector::{Collector, CollectorBuilder, DefaultPricing, P
 pub use crate::trace::cost::{Cost, TokenUsage};
 pub use crate::trace::ids::{ParseIdError, SpanId, TraceId};
 pub use crate::trace::instrumented::{Instrumented, WithSpan};
+use crate::trace::open_span::{current, enter};
 pub use crate::trace::propagation::DistributedContext;
-#[doc(hidden)]
-pub use crate::trace::record::End;
-pub use crate::trace::record::{SpanError, SpanKind, SpanRecord, SpanStatus};
+pub use crate::trace::record::{SpanEnd, SpanError, SpanKind, SpanRecord, SpanStatus};
 pub use crate::trace::redaction::Redaction;
 pub use crate::trace::report::Report;
 pub use crate::trace::report::tree::{NodeState, SpanNode};
-use crate::trace::scope::{current, enter};
 pub use crate::trace::span::SpanHandle;
-use crate::trace::span::{Opening, open};
+use crate::trace::span::{NewSpan, open};
 pub use crate::trace::totals::{CostSummary, Totals};
 pub use crate::trace::usage::{CostEntry, ModelUsage};
-#[doc(inline)]
 use std::borrow::Cow;
 
-/// The tool that runs here panicked and was caught: its span is to say so.
+/// Marks the span that the thread is in as panicked, for a tool whose panic was caught.
 #[cold]
-pub(crate) fn caught_panic() {
-    if let Some(scope) = current() {
-        scope.panicked();
+pub(crate) fn mark_panicked() {
+    if let Some(span) = current() {
+        span.panicked();
     }
 }
 
@@ -123,7 +120,7 @@ pub fn try_http<T, E, F: Future<Output = Result<T, E>>>(
 }
 
 fn plain<F: Future>(kind: SpanKind, name: impl Into<Cow<'static, str>>, work: F) -> Instrumented<F> {
-    Instrumented::new(kind, name.into().into(), work, |_| End::default())
+    Instrumented::new(NewSpan::new(kind, name.into()), work, |_| SpanEnd::default())
 }
 
 fn fallible<T, E, F: Future<Output = Result<T, E>>>(
@@ -131,27 +128,12 @@ fn fallible<T, E, F: Future<Output = Result<T, E>>>(
     name: impl Into<Cow<'static, str>>,
     work: F,
 ) -> Instrumented<F> {
-    Instrumented::new(kind, name.into().into(), work, end_of)
-}
-
-/// How a span ends with a result: an error is told by its type, as its text may hold what is nobody's to see.
-#[doc(hidden)]
-pub fn end_of<T, E>(result: &Result<T, E>) -> End {
-    match result {
-        Ok(_) => End::default(),
-        Err(_) => SpanError { kind: name_of::<E>(), message: None }.into(),
-    }
-}
-
-/// A type's name, where it says more than that there is a text.
-fn name_of<E>() -> &'static str {
-    let name = std::any::type_name::<E>();
-    if matches!(name, "alloc::string::String" | "&str" | "str") { "error" } else { name }
+    Instrumented::new(NewSpan::new(kind, name.into()), work, SpanEnd::of_result)
 }
 
 /// Runs work that is no future in a span. S1
 pub fn in_scope<T>(kind: SpanKind, name: impl Into<Cow<'static, str>>, work: impl FnOnce() -> T) -> T {
-    span::run_to_end(open(Opening::new(kind, name.into())), work, |_| End::default())
+    span::run_to_end(open(NewSpan::new(kind, name.into())), work, |_| SpanEnd::default())
 }
 
 /// Tells what a model used. It counts for the nearest agent, tool or llm span that goes on; with none it is untracked.

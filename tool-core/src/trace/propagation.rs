@@ -3,7 +3,7 @@
 use crate::trace;
 use crate::trace::ids::{SpanId, TraceId};
 use crate::trace::instrumented::WithSpan;
-use crate::trace::scope::{Baggage, Scope, Trace, current};
+use crate::trace::open_span::{Baggage, OpenSpan, Trace, current};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -154,18 +154,18 @@ pub(crate) fn import<F: Future>(context: &DistributedContext, work: F) -> WithSp
 }
 
 /// What the spans under an imported context hang from.
-pub(crate) fn anchor(context: &DistributedContext) -> Scope {
+pub(crate) fn anchor(context: &DistributedContext) -> OpenSpan {
     let here = current();
     let base = (*Trace::at(here.as_ref())).clone();
     let baggage = Arc::new(carried(context, &base.baggage));
     if let (Some(trace), Some(span)) = (context.trace_id, context.span_id) {
         let trace = Trace { id: Some(trace), collector: base.collector, baggage };
-        let mut scope = Scope::new(Arc::new(trace), None, None, trace::no_name());
+        let mut scope = OpenSpan::new(Arc::new(trace), None, None, trace::no_name());
         scope.id = Some(span);
         return scope;
     }
     // The same place, for somebody else.
-    Scope::place(Arc::new(Trace { baggage, ..base }), here)
+    OpenSpan::place(Arc::new(Trace { baggage, ..base }), here)
 }
 
 /// What goes on with the trace: what the context says, or else what was so before.

@@ -3,7 +3,7 @@
 use crate::text::Name;
 use crate::trace::cost::Cost;
 use crate::trace::ids::{SpanId, TraceId};
-use crate::trace::scope::{Baggage, Own, Scope};
+use crate::trace::open_span::{Baggage, OpenSpan, Own};
 use crate::trace::usage::CostEntry;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -43,7 +43,7 @@ pub(crate) enum Under {
 }
 
 impl Under {
-    fn of(parent: &Scope) -> Self {
+    fn of(parent: &OpenSpan) -> Self {
         let mut span = parent;
         // One without a kind stands for the span around it, or where there is none, for one of another process.
         while span.kind.is_none() {
@@ -83,18 +83,28 @@ pub(crate) fn epoch() -> SystemTime {
 
 /// What is known of a span only when it ends.
 #[derive(Debug, Default)]
-pub struct End {
+pub struct SpanEnd {
     pub(crate) status: SpanStatus,
     pub(crate) error: Option<Box<SpanError>>,
 }
 
-impl From<SpanStatus> for End {
+impl SpanEnd {
+    /// Returns the end of a span whose work returned `result`. An error is recorded by its type only, as its text may hold
+    /// secrets.
+    pub(crate) fn of_result<T, E>(result: &Result<T, E>) -> Self {
+        let name = std::any::type_name::<E>();
+        let kind = if matches!(name, "alloc::string::String" | "&str" | "str") { "error" } else { name };
+        if result.is_ok() { Self::default() } else { SpanError { kind, message: None }.into() }
+    }
+}
+
+impl From<SpanStatus> for SpanEnd {
     fn from(status: SpanStatus) -> Self {
         Self { status, error: None }
     }
 }
 
-impl From<SpanError> for End {
+impl From<SpanError> for SpanEnd {
     fn from(error: SpanError) -> Self {
         Self { status: SpanStatus::Error, error: Some(Box::new(error)) }
     }
@@ -102,18 +112,18 @@ impl From<SpanError> for End {
 
 impl SpanRecord {
     /// The record of a scope that is closed with this; `None` where it is no span.
-    pub(crate) fn of(scope: &Scope, end: End, call_id: Option<Arc<str>>) -> Option<Self> {
+    pub(crate) fn of(scope: &OpenSpan, end: SpanEnd, call_id: Option<Arc<str>>) -> Option<Self> {
         let own = scope.take().map(|own| Arc::new(*own));
         Some(Self { call_id, error: end.error, own, status: end.status, ..Self::so_far(scope)? })
     }
 
     /// The record of a scope that goes on, as it stands; `None` where it is no span.
-    pub(crate) fn of_running(scope: &Scope) -> Option<Self> {
+    pub(crate) fn of_running(scope: &OpenSpan) -> Option<Self> {
         let own = Some(Arc::new(scope.copy()?));
         Some(Self { own, ..Self::so_far(scope)? })
     }
 
-    fn so_far(scope: &Scope) -> Option<Self> {
+    fn so_far(scope: &OpenSpan) -> Option<Self> {
         let parent = scope.parent.as_deref();
         Some(Self {
             // A span is opened in a trace that has its id.

@@ -3,10 +3,10 @@
 use crate::text::Name;
 use crate::trace::ids::{SpanId, TraceId};
 use crate::trace::instrumented::WithSpan;
+use crate::trace::open_span::{EnterGuard, OpenSpan, Trace};
 use crate::trace::propagation::DistributedContext;
-use crate::trace::record::{End, SpanError, SpanKind, SpanRecord, SpanStatus, now};
-use crate::trace::scope::{Entered, Scope, Trace};
-use crate::trace::{attributes, collector, propagation, scope};
+use crate::trace::record::{SpanEnd, SpanError, SpanKind, SpanRecord, SpanStatus, now};
+use crate::trace::{attributes, collector, open_span, propagation};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
@@ -15,54 +15,64 @@ use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
 /// A span to be opened.
-pub(crate) struct Opening<'a> {
+pub(crate) struct NewSpan {
     pub(crate) kind: SpanKind,
     pub(crate) name: Name,
     /// Which fn is about to be called, for calls that are dispatched.
     pub(crate) site: u32,
-    /// The id of the call, for a tool that a model called.
-    pub(crate) call_id: Option<&'a Arc<str>>,
 }
 
-impl Opening<'_> {
-    /// Of what is no call that is dispatched.
+impl NewSpan {
+    /// A span of anything but a dispatched call.
     pub(crate) fn new(kind: SpanKind, name: impl Into<Name>) -> Self {
-        Self { kind, name: name.into(), site: 0, call_id: None }
+        Self { kind, name: name.into(), site: 0 }
+    }
+
+    /// The span of a call to the tool whose function is `site`.
+    pub(crate) fn of_tool(name: Name, site: u32) -> Self {
+        Self { kind: SpanKind::Tool, name, site }
     }
 }
 
 /// Whether calls have spans at this place: it is inside of one, the process collects, or the log has an ear for it.
 #[inline]
 pub(crate) fn is_wanted() -> bool {
-    cfg!(feature = "trace") && (collector::is_started() || LevelFilter::current() >= Level::INFO || scope::is_inside())
+    cfg!(feature = "trace")
+        && (collector::is_started() || LevelFilter::current() >= Level::INFO || open_span::is_inside())
 }
 
 /// The bytes of a call's id; a longer one is not kept.
 const CALL_ID: usize = 256;
 
 /// An open span. Dropped before it is closed, it is closed as cancelled.
-pub(crate) struct Span {
-    scope: Option<Arc<Scope>>,
+pub(crate) struct SpanGuard {
+    scope: Option<Arc<OpenSpan>>,
     call_id: Option<Arc<str>>,
 }
 
 /// Opens a span in the scope that the thread is in, or else in the process's collector.
-pub(crate) fn open(opening: Opening<'_>) -> Option<Span> {
-    cfg!(feature = "trace").then(|| open_in(scope::current(), opening))
+pub(crate) fn open(new: NewSpan) -> Option<SpanGuard> {
+    open_call(new, None)
 }
 
-pub(crate) fn open_in(parent: Option<Arc<Scope>>, opening: Opening<'_>) -> Span {
+/// Opens the span of a call that has an id.
+pub(crate) fn open_call(new: NewSpan, call_id: Option<&Arc<str>>) -> Option<SpanGuard> {
+    cfg!(feature = "trace").then(|| open_in(open_span::current(), new, call_id))
+}
+
+/// Opens a span inside `parent`.
+pub(crate) fn open_in(parent: Option<Arc<OpenSpan>>, new: NewSpan, call_id: Option<&Arc<str>>) -> SpanGuard {
     let trace = begun(Trace::at(parent.as_ref()));
-    let log = attributes::span(&opening, parent.as_deref());
-    let mut scope = Scope::new(trace, parent, Some(opening.kind), opening.name);
+    let log = attributes::span(&new, call_id, parent.as_deref());
+    let mut scope = OpenSpan::new(trace, parent, Some(new.kind), new.name);
     scope.id = Some(SpanId::random());
     scope.log = log;
-    scope.site = opening.site;
+    scope.site = new.site;
     attributes::inherit_from(&scope);
     scope.start = now();
     // A model makes up what it likes.
-    let call_id = opening.call_id.filter(|id| id.len() <= CALL_ID).cloned();
-    Span { scope: Some(Arc::new(scope)), call_id }
+    let call_id = call_id.filter(|id| id.len() <= CALL_ID).cloned();
+    SpanGuard { scope: Some(Arc::new(scope)), call_id }
 }
 
 /// The trace of a span that is opened in it: with an id from here on.
@@ -73,42 +83,42 @@ fn begun(trace: Arc<Trace>) -> Arc<Trace> {
     Arc::new(Trace { id: Some(TraceId::random()), ..(*trace).clone() })
 }
 
-impl Span {
+impl SpanGuard {
     /// The span of a scope that [`Self::into_scope`] gave away: one word, where a future has to carry it.
-    pub(crate) fn of(scope: Arc<Scope>) -> Self {
+    pub(crate) fn of(scope: Arc<OpenSpan>) -> Self {
         Self { scope: Some(scope), call_id: None }
     }
 
     /// Its scope, which goes on. A span with the id of a call is not to be taken apart: the id would be lost.
-    pub(crate) fn into_scope(mut self) -> Option<Arc<Scope>> {
+    pub(crate) fn into_scope(mut self) -> Option<Arc<OpenSpan>> {
         self.scope.take()
     }
 
     #[inline]
-    pub(crate) fn scope(&self) -> Option<&Arc<Scope>> {
+    pub(crate) fn scope(&self) -> Option<&Arc<OpenSpan>> {
         self.scope.as_ref()
     }
 
     #[inline]
-    pub(crate) fn enter(&self) -> Option<Entered<'_>> {
-        self.scope().map(scope::enter)
+    pub(crate) fn enter(&self) -> Option<EnterGuard<'_>> {
+        self.scope().map(open_span::enter)
     }
 
     /// Closes it.
-    pub(crate) fn close(mut self, end: End) {
+    pub(crate) fn close(mut self, end: SpanEnd) {
         self.end(end);
     }
 
-    pub(crate) fn end(&mut self, end: End) {
+    pub(crate) fn end(&mut self, end: SpanEnd) {
         let Some(scope) = self.scope.take() else { return };
-        let end = if scope.has_panicked() { End { status: SpanStatus::Panicked, ..end } } else { end };
+        let end = if scope.has_panicked() { SpanEnd { status: SpanStatus::Panicked, ..end } } else { end };
         attributes::ended(&scope, &end);
         let Some(record) = SpanRecord::of(&scope, end, self.call_id.take()) else { return };
         scope.trace.collector.take(record, &scope);
     }
 }
 
-impl Drop for Span {
+impl Drop for SpanGuard {
     fn drop(&mut self) {
         self.end(SpanStatus::Cancelled.into());
     }
@@ -117,10 +127,10 @@ impl Drop for Span {
 /// Runs work that is no future in a span, if there is one, and gives the span back. The work is called at one place only,
 /// so that it is compiled once.
 #[inline]
-pub(crate) fn run<T>(span: Option<Span>, work: impl FnOnce() -> T) -> (T, Option<Span>) {
+pub(crate) fn run<T>(span: Option<SpanGuard>, work: impl FnOnce() -> T) -> (T, Option<SpanGuard>) {
     let mut unless = UnlessDone(span);
     let value = {
-        let _inside = unless.0.as_ref().and_then(Span::enter);
+        let _inside = unless.0.as_ref().and_then(SpanGuard::enter);
         work()
     };
     (value, unless.0.take())
@@ -128,7 +138,7 @@ pub(crate) fn run<T>(span: Option<Span>, work: impl FnOnce() -> T) -> (T, Option
 
 /// The same to its end.
 #[inline]
-pub(crate) fn run_to_end<T>(span: Option<Span>, work: impl FnOnce() -> T, ends: impl FnOnce(&T) -> End) -> T {
+pub(crate) fn run_to_end<T>(span: Option<SpanGuard>, work: impl FnOnce() -> T, ends: impl FnOnce(&T) -> SpanEnd) -> T {
     let (value, span) = run(span, work);
     if let Some(span) = span {
         span.close(ends(&value));
@@ -137,7 +147,7 @@ pub(crate) fn run_to_end<T>(span: Option<Span>, work: impl FnOnce() -> T, ends: 
 }
 
 /// Closes the span as one that panicked where the work does not come to its end.
-struct UnlessDone(Option<Span>);
+struct UnlessDone(Option<SpanGuard>);
 
 impl Drop for UnlessDone {
     #[inline]
@@ -170,13 +180,13 @@ impl Drop for UnlessDone {
 /// assert_eq!(found, [("section:order".into(), SpanStatus::Ok), ("agent:clerk".into(), SpanStatus::Ok)]);
 /// ```
 #[must_use = "a span whose handle is dropped is closed as cancelled"]
-pub struct SpanHandle(Option<Span>);
+pub struct SpanHandle(Option<SpanGuard>);
 
 impl SpanHandle {
     /// Opens a span in the one that the thread is in. Where none is around it and no collector was told of, it goes to
     /// the process's own.
     pub fn open(kind: SpanKind, name: impl Into<Cow<'static, str>>) -> Self {
-        Self(open(Opening::new(kind, name.into())))
+        Self(open(NewSpan::new(kind, name.into())))
     }
 
     /// The same for a library's own work, of which nobody has asked for a span: opens one where calls of tools have
@@ -200,13 +210,13 @@ impl SpanHandle {
 
     /// Runs work that is no future inside it.
     pub fn run<T>(&self, work: impl FnOnce() -> T) -> T {
-        let _inside = self.0.as_ref().and_then(Span::enter);
+        let _inside = self.0.as_ref().and_then(SpanGuard::enter);
         work()
     }
 
     /// The future `work`, inside this span wherever it is polled. The span does not end with it.
     pub fn inside<F: Future>(&self, work: F) -> WithSpan<F> {
-        match self.0.as_ref().and_then(Span::scope) {
+        match self.0.as_ref().and_then(SpanGuard::scope) {
             Some(scope) => WithSpan::new(scope.clone(), work),
             None => WithSpan::here(work),
         }
@@ -214,7 +224,7 @@ impl SpanHandle {
 
     /// What else is to be known of it, under a name of OpenTelemetry's: see [`attribute`](super::attribute).
     pub fn attribute(&self, key: &'static str, value: impl Into<Value>) {
-        if let Some(scope) = self.0.as_ref().and_then(Span::scope) {
+        if let Some(scope) = self.0.as_ref().and_then(SpanGuard::scope) {
             attributes::add(scope, key, value.into());
         }
     }
@@ -235,11 +245,11 @@ impl SpanHandle {
     }
 
     /// Closes it with this error, or as cancelled where that is what it says. An internal one's text is not told.
-    pub fn fail_with(mut self, error: impl Into<End>) {
+    pub fn fail_with(mut self, error: impl Into<SpanEnd>) {
         self.close(error.into());
     }
 
-    fn close(&mut self, end: End) {
+    fn close(&mut self, end: SpanEnd) {
         if let Some(span) = self.0.take() {
             span.close(end);
         }

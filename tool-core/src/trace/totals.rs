@@ -1,8 +1,8 @@
 //! What all spans have used and spent, those too that are no longer kept. Each use counts once. S7
 
 use crate::trace::cost::{Cost, TokenUsage};
+use crate::trace::open_span::OpenSpan;
 use crate::trace::record::{SpanKind, SpanRecord};
-use crate::trace::scope::Scope;
 use crate::trace::usage::{CostEntry, is_untracked};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -73,7 +73,7 @@ fn add_to(names: &mut BTreeMap<String, CostSummary>, name: &str, sum: CostSummar
 
 impl Totals {
     /// Adds what a span has of its own.
-    pub(crate) fn add(&mut self, span: &SpanRecord, scope: &Arc<Scope>) {
+    pub(crate) fn add(&mut self, span: &SpanRecord, scope: &Arc<OpenSpan>) {
         let nearest = |kind| {
             let named = scope.chain().find(|scope| scope.kind == Some(kind));
             named.map(|scope| scope.name.to_string())

@@ -4,9 +4,9 @@ use crate::trace;
 use crate::trace::collector;
 use crate::trace::collector::Collector;
 use crate::trace::cost::{Cost, TokenUsage};
-use crate::trace::record::{End, SpanKind};
-use crate::trace::scope::{Own, Scope, Told, Trace, current};
-use crate::trace::span::{Opening, open_in};
+use crate::trace::open_span::{OpenSpan, Own, Told, Trace, current};
+use crate::trace::record::{SpanEnd, SpanKind};
+use crate::trace::span::{NewSpan, open_in};
 use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
@@ -141,14 +141,14 @@ pub(crate) fn record_cost(what: impl Into<Cow<'static, str>>, cost: Cost) {
 }
 
 /// The nearest span of the best rank, open or closed.
-fn nearest(scope: &Arc<Scope>) -> Option<&Arc<Scope>> {
+fn nearest(scope: &Arc<OpenSpan>) -> Option<&Arc<OpenSpan>> {
     scope.chain().find(|scope| scope.kind.is_some_and(|kind| kind.rank() == 1))
 }
 
 /// Where something is spent.
 struct Place {
     collector: Collector,
-    scope: Option<Arc<Scope>>,
+    scope: Option<Arc<OpenSpan>>,
 }
 
 impl Place {
@@ -162,17 +162,17 @@ impl Place {
         Some(Self { collector, scope })
     }
 
-    fn chain(&self) -> impl Iterator<Item = &Arc<Scope>> {
-        self.scope.iter().flat_map(Scope::chain)
+    fn chain(&self) -> impl Iterator<Item = &Arc<OpenSpan>> {
+        self.scope.iter().flat_map(OpenSpan::chain)
     }
 
     /// The llm span that asks, if one does.
-    fn llm(&self) -> Option<&Arc<Scope>> {
+    fn llm(&self) -> Option<&Arc<OpenSpan>> {
         self.scope.as_ref().and_then(nearest).filter(|scope| scope.kind == Some(SpanKind::Llm))
     }
 
     /// The spans that go on, the one that pays first: of the best rank, and of those the nearest. S6
-    fn payers(&self) -> Vec<&Arc<Scope>> {
+    fn payers(&self) -> Vec<&Arc<OpenSpan>> {
         let mut active = self.chain().filter(|scope| scope.is_active()).collect::<Vec<_>>();
         active.sort_by_key(|scope| scope.kind.map(SpanKind::rank));
         active
@@ -231,27 +231,27 @@ impl Place {
     /// for a customer, it has the place of a span that is opened here.
     fn new_root(&self, mut spent: CostEntry) {
         spent.observed = false;
-        let span = open_in(Some(self.root()), Opening::new(SpanKind::Http, spent.used.model.clone()));
+        let span = open_in(Some(self.root()), NewSpan::new(SpanKind::Http, spent.used.model.clone()), None);
         if let Some(scope) = span.scope() {
             scope.change(|own| own.pay(spent, false));
         }
-        span.close(End::default());
+        span.close(SpanEnd::default());
     }
 
     /// What a new root hangs from: the scope itself where nothing but places are around here, and else one in which no
     /// span was ever opened.
-    fn root(&self) -> Arc<Scope> {
+    fn root(&self) -> Arc<OpenSpan> {
         let Some(scope) = &self.scope else { return self.collector.anchor() };
         if scope.chain().all(|scope| scope.kind.is_none()) {
             return Arc::clone(scope);
         }
         let trace = Trace { id: None, ..(*scope.trace).clone() };
-        Arc::new(Scope::new(Arc::new(trace), None, None, trace::no_name()))
+        Arc::new(OpenSpan::new(Arc::new(trace), None, None, trace::no_name()))
     }
 }
 
 /// Whether nobody asked for it: it has no agent, tool or llm span around it. S7
-pub(crate) fn is_untracked(scope: &Arc<Scope>) -> bool {
+pub(crate) fn is_untracked(scope: &Arc<OpenSpan>) -> bool {
     nearest(scope).is_none()
 }
 

@@ -9,10 +9,10 @@ pub(crate) mod words;
 
 use crate::trace::collector::Collector;
 use crate::trace::ids::SpanId;
+use crate::trace::open_span::{OpenSpan, current};
 use crate::trace::record;
 use crate::trace::record::{SpanKind, SpanRecord};
 use crate::trace::report::tree::{SpanNode, Tree};
-use crate::trace::scope::{Scope, current};
 use crate::trace::totals::Totals;
 use std::fmt::Write;
 use std::sync::{Arc, OnceLock};
@@ -114,10 +114,10 @@ impl Report {
 }
 
 /// The spans of this collector around here, which go on: the outermost first.
-fn running(collector: &Collector, here: Option<&Arc<Scope>>) -> Vec<(SpanRecord, Arc<Scope>)> {
-    let is_ours = |scope: &&Arc<Scope>| Arc::ptr_eq(&scope.trace.collector.0, &collector.0);
-    let scopes = here.filter(is_ours).into_iter().flat_map(Scope::chain);
-    let snapshot = |scope: &Arc<Scope>| Some((SpanRecord::of_running(scope)?, Arc::clone(scope)));
+fn running(collector: &Collector, here: Option<&Arc<OpenSpan>>) -> Vec<(SpanRecord, Arc<OpenSpan>)> {
+    let is_ours = |scope: &&Arc<OpenSpan>| Arc::ptr_eq(&scope.trace.collector.0, &collector.0);
+    let scopes = here.filter(is_ours).into_iter().flat_map(OpenSpan::chain);
+    let snapshot = |scope: &Arc<OpenSpan>| Some((SpanRecord::of_running(scope)?, Arc::clone(scope)));
     let mut running = scopes.filter_map(snapshot).collect::<Vec<_>>();
     running.reverse();
     running

@@ -3,9 +3,9 @@
 use crate::trace::collector::Collector;
 use crate::trace::cost::{Cost, TokenUsage};
 use crate::trace::ids::{SpanId, TraceId};
+use crate::trace::open_span::{Baggage, OpenSpan, Own, Trace};
 use crate::trace::record::{SpanError, SpanKind, SpanRecord, SpanStatus};
 use crate::trace::report::Report;
-use crate::trace::scope::{Baggage, Own, Scope, Trace};
 use crate::trace::usage::{CostEntry, ModelUsage};
 use std::num::{NonZeroU64, NonZeroU128};
 use std::sync::{Arc, OnceLock};
@@ -24,18 +24,25 @@ pub(crate) fn id(number: u64) -> SpanId {
 }
 
 /// A span that is open.
-pub(crate) fn open(fixture: &Fixture, parent: Option<&Arc<Scope>>, number: u64, label: &str, from: u64) -> Arc<Scope> {
+pub(crate) fn open(
+    fixture: &Fixture,
+    parent: Option<&Arc<OpenSpan>>,
+    number: u64,
+    label: &str,
+    from: u64,
+) -> Arc<OpenSpan> {
     let (kind, name) = label.split_once(':').expect("kind:name");
     let kinds = [SpanKind::Agent, SpanKind::Tool, SpanKind::Llm, SpanKind::Section, SpanKind::Http];
     let kind = kinds.into_iter().find(|known| known.as_str() == kind);
-    let mut scope = Scope::new(Arc::clone(&fixture.trace), parent.cloned(), Some(kind.expect("a kind")), name.into());
+    let mut scope =
+        OpenSpan::new(Arc::clone(&fixture.trace), parent.cloned(), Some(kind.expect("a kind")), name.into());
     (scope.id, scope.start) = (Some(id(number)), from * MICRO);
     Arc::new(scope)
 }
 
 /// A place that stands for a span of another process.
-pub(crate) fn remote(fixture: &Fixture, number: u64) -> Arc<Scope> {
-    let mut scope = Scope::new(Arc::clone(&fixture.trace), None, None, "".into());
+pub(crate) fn remote(fixture: &Fixture, number: u64) -> Arc<OpenSpan> {
+    let mut scope = OpenSpan::new(Arc::clone(&fixture.trace), None, None, "".into());
     scope.id = Some(id(number));
     Arc::new(scope)
 }
@@ -54,7 +61,7 @@ impl Fixture {
     }
 
     /// A span ends, after so many microseconds.
-    pub(crate) fn end(&mut self, scope: &Arc<Scope>, took: u64, status: SpanStatus, spent: Vec<CostEntry>) {
+    pub(crate) fn end(&mut self, scope: &Arc<OpenSpan>, took: u64, status: SpanStatus, spent: Vec<CostEntry>) {
         let own = (!spent.is_empty()).then(|| Arc::new(Own { spent, ..Own::default() }));
         let span = SpanRecord { nanos: took * MICRO, status, own, ..SpanRecord::of_running(scope).expect("a span") };
         scope.take();
@@ -70,7 +77,7 @@ impl Fixture {
     }
 
     /// A span that goes on, around the place of the report.
-    pub(crate) fn runs(&mut self, scope: &Arc<Scope>, so_far: u64) {
+    pub(crate) fn runs(&mut self, scope: &Arc<OpenSpan>, so_far: u64) {
         let span = SpanRecord { nanos: so_far * MICRO, ..SpanRecord::of_running(scope).expect("a span") };
         self.report.running.push(span);
     }

@@ -1,17 +1,17 @@
 //! Trees that are deep, wide, and of every shape on one line.
 
 use crate::trace::cost::Cost;
+use crate::trace::open_span::OpenSpan;
 use crate::trace::record::SpanStatus;
 use crate::trace::report::Report;
 use crate::trace::report::tree::SpanNode;
-use crate::trace::scope::Scope;
 use crate::trace::tests::report::fixture::{Fixture, open, paid};
 use std::sync::Arc;
 
 /// A report of agents, tools and sections by their place in the tree: each line is indented by its depth.
 fn of(tree: &str) -> Report {
     let mut fixture = Fixture::new();
-    let mut open_now: Vec<Arc<Scope>> = Vec::new();
+    let mut open_now: Vec<Arc<OpenSpan>> = Vec::new();
     for (number, line) in tree.split('\n').enumerate() {
         let depth = line.len() - line.trim_start().len();
         while open_now.len() > depth {
@@ -30,7 +30,7 @@ fn of(tree: &str) -> Report {
 /// Spans one inside of the other.
 fn chain(depth: usize) -> Report {
     let mut fixture = Fixture::new();
-    let mut scopes: Vec<Arc<Scope>> = Vec::new();
+    let mut scopes: Vec<Arc<OpenSpan>> = Vec::new();
     for at in 0..depth as u64 {
         scopes.push(open(&fixture, scopes.last(), at + 1, "section:deep", at));
     }

@@ -25,7 +25,7 @@ pub(crate) struct Trace {
 
 impl Trace {
     /// The trace at a place; outside of any span one that has not begun, of the process's collector.
-    pub(crate) fn at(scope: Option<&Arc<Scope>>) -> Arc<Self> {
+    pub(crate) fn at(scope: Option<&Arc<OpenSpan>>) -> Arc<Self> {
         scope.map_or_else(|| Arc::new(Self::to(collector::of_process())), |scope| Arc::clone(&scope.trace))
     }
 
@@ -48,7 +48,7 @@ pub(crate) struct Baggage {
 /// One entry of the stack of open spans. Tasks share it, and it knows the one below it; at most 100 bytes. S12
 ///
 /// Without a kind it is no span, but the place that a tree hangs from: a collector's own, or a span of another process.
-pub(crate) struct Scope {
+pub(crate) struct OpenSpan {
     pub(crate) trace: Arc<Trace>,
     pub(crate) parent: Option<Arc<Self>>,
     pub(crate) name: Name,
@@ -87,7 +87,7 @@ pub(crate) struct Own {
     pub(crate) attributes: Vec<(&'static str, Value)>,
 }
 
-impl Scope {
+impl OpenSpan {
     pub(crate) fn new(trace: Arc<Trace>, parent: Option<Arc<Self>>, kind: Option<SpanKind>, name: Name) -> Self {
         Self {
             trace,
@@ -187,7 +187,7 @@ impl Scope {
     }
 }
 
-impl Drop for Scope {
+impl Drop for OpenSpan {
     /// Not one within the other: a chain may be long.
     fn drop(&mut self) {
         let mut next = self.parent.take();
@@ -204,14 +204,14 @@ mod tests {
     // S12
     #[test]
     fn an_entry_of_the_stack_takes_at_most_a_hundred_bytes() {
-        assert!(size_of::<Scope>() <= 100, "{}", size_of::<Scope>());
+        assert!(size_of::<OpenSpan>() <= 100, "{}", size_of::<OpenSpan>());
     }
 }
 
 // ---- Which span a thread is in at this moment. A future carries its own, and puts it here whenever it is polled.
 
 thread_local! {
-    static CURRENT: Cell<Option<Arc<Scope>>> = const { Cell::new(None) };
+    static CURRENT: Cell<Option<Arc<OpenSpan>>> = const { Cell::new(None) };
 }
 
 /// Whether any span was ever opened: until then nobody looks further.
@@ -219,7 +219,7 @@ static EVER: AtomicBool = AtomicBool::new(false);
 
 /// The scope that the thread is in.
 #[inline]
-pub(crate) fn current() -> Option<Arc<Scope>> {
+pub(crate) fn current() -> Option<Arc<OpenSpan>> {
     if !cfg!(feature = "trace") || !EVER.load(Ordering::Relaxed) {
         return None;
     }
@@ -241,23 +241,23 @@ pub(crate) fn is_inside() -> bool {
 }
 
 /// The thread is in a scope until this is dropped.
-pub(crate) struct Entered<'a> {
-    before: Option<Arc<Scope>>,
+pub(crate) struct EnterGuard<'a> {
+    before: Option<Arc<OpenSpan>>,
     _log: Option<tracing::span::Entered<'a>>,
 }
 
 /// Enters a scope. To be left in the order of entering.
 #[inline]
-pub(crate) fn enter(scope: &Arc<Scope>) -> Entered<'_> {
+pub(crate) fn enter(scope: &Arc<OpenSpan>) -> EnterGuard<'_> {
     if !EVER.load(Ordering::Relaxed) {
         EVER.store(true, Ordering::Relaxed);
     }
     let log = scope.log.as_deref().map(tracing::Span::enter);
     let before = CURRENT.try_with(|cell| cell.replace(Some(Arc::clone(scope)))).ok().flatten();
-    Entered { before, _log: log }
+    EnterGuard { before, _log: log }
 }
 
-impl Drop for Entered<'_> {
+impl Drop for EnterGuard<'_> {
     #[inline]
     fn drop(&mut self) {
         let before = self.before.take();
