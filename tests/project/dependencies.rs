@@ -40,10 +40,19 @@ fn outside_tests(folder: &Path) -> String {
         match path.file_stem().and_then(|name| name.to_str()) {
             Some("tests") => {}
             _ if path.is_dir() => text += &outside_tests(&path),
-            _ => text += &fs::read_to_string(&path).unwrap_or_default(),
+            _ => text += before_tests(&fs::read_to_string(&path).unwrap_or_default()),
         }
     }
     text
+}
+
+/// The lines before a file's own tests.
+fn before_tests(text: &str) -> &str {
+    let tests = text.match_indices("#[cfg(test)]\nmod ").find(|(at, start)| {
+        let name = text[at + start.len()..].lines().next().unwrap_or_default();
+        name.ends_with("tests {")
+    });
+    tests.map_or(text, |(at, _)| &text[..at])
 }
 
 // DESIGN 2: what translates for a provider is pure.

@@ -81,7 +81,6 @@ use crate::agent::notes::{Word, note};
 #[cfg(feature = "websocket")]
 use crate::agent::notes::{call_id, later};
 use crate::providers::provider::Provider;
-use crate::telemetry::observer::default_biller;
 use crate::telemetry::prices;
 use crate::transport::api_key::{ApiKey, Defaults, address, told};
 #[cfg(feature = "http")]
@@ -300,6 +299,6 @@ fn closed(span: SpanHandle, reply: Reply) -> Reply {
 /// Under the name that price tables have for who is paid: whose `address` it is, or else whose protocol. Many speak as
 /// `OpenAI` does, and at an address that nobody knows the model's name has to tell.
 pub(crate) fn about(provider: Provider, model: &str, address: &str) -> ModelInfo {
-    let paid = prices::biller(address).or_else(|| default_biller(provider));
+    let paid = prices::biller(address).or(provider.spec().biller);
     ModelInfo { model: model.to_owned().into(), provider: paid.map(Into::into) }
 }

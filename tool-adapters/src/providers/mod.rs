@@ -30,7 +30,9 @@ pub(crate) mod provider;
 pub mod provider_tools;
 pub mod report;
 pub(crate) mod schema;
+pub(crate) mod spec;
 pub(crate) mod strict;
+pub(crate) mod table;
 pub(crate) mod turns;
 pub(crate) mod unescape;
 

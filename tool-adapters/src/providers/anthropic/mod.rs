@@ -16,7 +16,40 @@ mod tests;
 use crate::providers::codec::{Answer, Codec, Out};
 use crate::providers::event::Request;
 use crate::providers::provider::Provider;
+use crate::providers::spec::{Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, UrlPath, segments};
 use serde_json::Value;
+
+/// The facts of Messages.
+pub(crate) const SPEC: ProviderSpec = ProviderSpec {
+    turn_id: "anthropic",
+    otel_name: "anthropic",
+    biller: Some("anthropic"),
+    endpoint: Endpoint::Http(HttpEndpoint {
+        server: Server {
+            base_url: "https://api.anthropic.com",
+            base_url_env: &["ANTHROPIC_BASE_URL"],
+            region_env: &[],
+            key_env: &["ANTHROPIC_API_KEY"],
+            key_header: ("x-api-key", ""),
+            key_required: true,
+        },
+        headers: &[("anthropic-version", "2023-06-01")],
+        path: |_, _| segments(&["v1", "messages"]),
+        stream_query: None,
+        streams: true,
+    }),
+    urls: Some(ModelUrls { domain: None, model: model_of_url }),
+    binary_frames: false,
+};
+
+/// Google serves the models under their names, as methods.
+fn model_of_url(path: &UrlPath<'_>) -> Option<Option<String>> {
+    if (path.parent, path.last) == ("v1", "messages") {
+        return Some(None);
+    }
+    let at_google = path.before.contains("/publishers/anthropic/");
+    path.model_of_method(&["rawPredict", "streamRawPredict"]).filter(|_| at_google).map(Some)
+}
 
 /// Reads and writes what Anthropic's Messages does.
 #[derive(Debug, Default)]

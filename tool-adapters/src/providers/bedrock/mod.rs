@@ -15,7 +15,36 @@ mod tests;
 use crate::providers::codec::{Answer, Codec, Out};
 use crate::providers::event::Request;
 use crate::providers::provider::Provider;
+use crate::providers::spec::{BEARER, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, UrlPath, segments};
 use serde_json::Value;
+
+/// The facts of Converse.
+pub(crate) const SPEC: ProviderSpec = ProviderSpec {
+    turn_id: "bedrock",
+    otel_name: "aws.bedrock",
+    biller: Some("aws"),
+    endpoint: Endpoint::Http(HttpEndpoint {
+        server: Server {
+            base_url: "https://bedrock-runtime.{region}.amazonaws.com",
+            base_url_env: &["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"],
+            region_env: &["AWS_REGION", "AWS_DEFAULT_REGION"],
+            key_env: &["AWS_BEARER_TOKEN_BEDROCK"],
+            key_header: BEARER,
+            key_required: true,
+        },
+        headers: &[],
+        path: |model, _| segments(&["model", model, "converse"]),
+        stream_query: None,
+        streams: false,
+    }),
+    urls: Some(ModelUrls { domain: None, model: model_of_url }),
+    binary_frames: true,
+};
+
+fn model_of_url(path: &UrlPath<'_>) -> Option<Option<String>> {
+    let converses = matches!(path.last, "converse" | "converse-stream");
+    path.segment_after("model").filter(|_| converses).map(Some)
+}
 
 /// Reads and writes what Converse does.
 #[derive(Debug, Default)]

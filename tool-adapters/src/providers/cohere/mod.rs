@@ -10,10 +10,34 @@ use crate::providers::body::{add_tools, finished, function_call, system};
 use crate::providers::codec::{Answer, Codec, Framed, Out};
 use crate::providers::event::Request;
 use crate::providers::provider::Provider;
+use crate::providers::spec::{BEARER, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, segments};
 use serde_json::{Map, Value, json};
 use tool_core::call::ModelResult;
 use tool_core::session::{Message, RawTurn};
 use tool_core::{Content, ToolCall};
+
+/// The facts of Cohere's chat.
+pub(crate) const SPEC: ProviderSpec = ProviderSpec {
+    turn_id: "cohere",
+    otel_name: "cohere",
+    biller: Some("cohere"),
+    endpoint: Endpoint::Http(HttpEndpoint {
+        server: Server {
+            base_url: "https://api.cohere.com",
+            base_url_env: &["CO_API_URL"],
+            region_env: &[],
+            key_env: &["CO_API_KEY", "COHERE_API_KEY"],
+            key_header: BEARER,
+            key_required: true,
+        },
+        headers: &[],
+        path: |_, _| segments(&["v2", "chat"]),
+        stream_query: None,
+        streams: true,
+    }),
+    urls: Some(ModelUrls { domain: None, model: |path| ((path.parent, path.last) == ("v2", "chat")).then_some(None) }),
+    binary_frames: false,
+};
 
 /// The protocol.
 pub(crate) type Cohere = Framed<CohereCodec>;

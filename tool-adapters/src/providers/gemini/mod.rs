@@ -18,7 +18,47 @@ use crate::providers::gemini::read::{Form, call, read as read_parts};
 use crate::providers::gemini::wire::{Call, Content, Counts};
 use crate::providers::gemini::write::{function_response, instruction};
 use crate::providers::provider::Provider;
+use crate::providers::spec::{Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server};
 use serde_json::Value;
+
+/// The facts of generateContent with `parameters`.
+pub(crate) const SPEC: ProviderSpec = ProviderSpec {
+    turn_id: "gemini",
+    otel_name: "gcp.gemini",
+    biller: Some("google"),
+    endpoint: Endpoint::Http(HttpEndpoint {
+        server: GOOGLE,
+        headers: &[],
+        path: path_of_model,
+        stream_query: Some(("alt", "sse")),
+        streams: true,
+    }),
+    urls: Some(ModelUrls {
+        domain: None,
+        model: |path| path.model_of_method(&["generateContent", "streamGenerateContent"]).map(Some),
+    }),
+    binary_frames: false,
+};
+
+/// The facts of generateContent with `parametersJsonSchema`.
+pub(crate) const JSON_SCHEMA_SPEC: ProviderSpec = ProviderSpec { urls: None, ..SPEC };
+
+/// Google's server for developers.
+pub(crate) const GOOGLE: Server = Server {
+    base_url: "https://generativelanguage.googleapis.com",
+    base_url_env: &["GOOGLE_GEMINI_BASE_URL"],
+    region_env: &[],
+    key_env: &["GOOGLE_API_KEY", "GEMINI_API_KEY"],
+    key_header: ("x-goog-api-key", ""),
+    key_required: true,
+};
+
+/// A model with a `/` is the full name of a resource, such as `tunedModels/x`.
+fn path_of_model(model: &str, stream: bool) -> Vec<String> {
+    let method = if stream { "streamGenerateContent" } else { "generateContent" };
+    let resource = if model.contains('/') { model.to_owned() } else { format!("models/{model}") };
+    format!("v1beta/{resource}:{method}").split('/').map(str::to_owned).collect()
+}
 
 /// Reads and writes what generateContent does.
 #[derive(Debug, Default)]

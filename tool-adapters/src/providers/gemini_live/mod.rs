@@ -11,6 +11,8 @@
 //!   the first answer. L24
 //! - Calls that the server has withdrawn are not answered.
 
+pub(crate) mod live;
+
 #[cfg(test)]
 mod tests;
 
@@ -19,14 +21,35 @@ use crate::providers::body::merged;
 use crate::providers::codec::{Answer, Codec, Out};
 use crate::providers::event::{Event, Finish, ProtocolError, Request, provider_error};
 use crate::providers::fields::{Json, Object, Objects, Text};
+use crate::providers::gemini::GOOGLE;
 use crate::providers::gemini::read::{Form, call, read};
 use crate::providers::gemini::wire::{Call, Content, Counts};
 use crate::providers::gemini::write::{function_response, instruction};
+use crate::providers::gemini_live::live::GeminiLiveMessages;
 use crate::providers::ids::Wire;
 use crate::providers::provider::Provider;
+use crate::providers::spec::{Endpoint, LiveEndpoint, ProviderSpec, Server};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
+
+/// The facts of Live.
+pub(crate) const SPEC: ProviderSpec = ProviderSpec {
+    turn_id: "gemini-live",
+    otel_name: "gcp.gemini",
+    biller: Some("google"),
+    endpoint: Endpoint::WebSocket(LiveEndpoint {
+        server: Server { base_url: "wss://generativelanguage.googleapis.com", ..GOOGLE },
+        path: "ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent",
+        model_query: None,
+        audio_rate: 16_000,
+        confirms_setup: true,
+        interruption_ends_response: true,
+        messages: &GeminiLiveMessages,
+    }),
+    urls: None,
+    binary_frames: false,
+};
 
 /// Reads and writes what Live does.
 #[derive(Debug, Default)]

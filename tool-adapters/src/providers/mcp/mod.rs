@@ -20,12 +20,23 @@ use crate::providers::framing::malformed;
 use crate::providers::ids::Wire;
 use crate::providers::protocol::Protocol;
 use crate::providers::provider::Provider;
+use crate::providers::spec::{Endpoint, ProviderSpec};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use tool_core::call::{ModelResult, ResultForm};
 use tool_core::{Content, ErrorKind, ToolCall, ToolResponse};
+
+/// The facts of the Model Context Protocol.
+pub(crate) const SPEC: ProviderSpec = ProviderSpec {
+    turn_id: "mcp",
+    otel_name: "mcp",
+    biller: None,
+    endpoint: Endpoint::ToolServer,
+    urls: None,
+    binary_frames: false,
+};
 
 /// JSON-RPC's "invalid params", with which MCP says that there is no such tool.
 const UNKNOWN_TOOL: i32 = -32602;

@@ -8,11 +8,39 @@ use crate::providers::codec::{Answer, Codec, Framed, Out};
 use crate::providers::event::Request;
 use crate::providers::openai_chat::read::Reader;
 use crate::providers::provider::Provider;
+use crate::providers::spec::{BEARER, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, segments};
 use crate::providers::turns::GO_ON;
 use crate::providers::{body, ids};
 use serde_json::{Map, Value, json};
 use tool_core::call::ModelResult;
 use tool_core::session::Message;
+
+/// The facts of Mistral's chat.
+pub(crate) const SPEC: ProviderSpec = ProviderSpec {
+    turn_id: "mistral",
+    otel_name: "mistral_ai",
+    biller: Some("mistral"),
+    endpoint: Endpoint::Http(HttpEndpoint {
+        server: Server {
+            base_url: "https://api.mistral.ai",
+            base_url_env: &["MISTRAL_BASE_URL"],
+            region_env: &[],
+            key_env: &["MISTRAL_API_KEY"],
+            key_header: BEARER,
+            key_required: true,
+        },
+        headers: &[],
+        path: |_, _| segments(&["v1", "chat", "completions"]),
+        stream_query: None,
+        streams: true,
+    }),
+    // The path is that of Chat Completions too.
+    urls: Some(ModelUrls {
+        domain: Some("mistral.ai"),
+        model: |path| ((path.parent, path.last) == ("chat", "completions")).then_some(None),
+    }),
+    binary_frames: false,
+};
 
 /// The protocol.
 pub(crate) type Mistral = Framed<MistralCodec>;

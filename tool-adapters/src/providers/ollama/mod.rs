@@ -12,12 +12,36 @@ use crate::providers::fields::{Count, Object, Objects, Text};
 use crate::providers::ids::Wire;
 use crate::providers::openai_chat::wire::Entry;
 use crate::providers::provider::Provider;
+use crate::providers::spec::{BEARER, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, segments};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tool_core::Content;
 use tool_core::call::ModelResult;
 use tool_core::session::{Message, ToolChoice};
 use tool_core::trace::TokenUsage;
+
+/// The facts of Ollama's chat.
+pub(crate) const SPEC: ProviderSpec = ProviderSpec {
+    turn_id: "ollama",
+    otel_name: "ollama",
+    biller: Some("ollama"),
+    endpoint: Endpoint::Http(HttpEndpoint {
+        server: Server {
+            base_url: "http://127.0.0.1:11434",
+            base_url_env: &["OLLAMA_HOST"],
+            region_env: &[],
+            key_env: &["OLLAMA_API_KEY"],
+            key_header: BEARER,
+            key_required: false,
+        },
+        headers: &[],
+        path: |_, _| segments(&["api", "chat"]),
+        stream_query: None,
+        streams: true,
+    }),
+    urls: Some(ModelUrls { domain: None, model: |path| ((path.parent, path.last) == ("api", "chat")).then_some(None) }),
+    binary_frames: false,
+};
 
 /// The protocol.
 pub(crate) type Ollama = Framed<OllamaCodec>;

@@ -1,5 +1,6 @@
 //! OpenAI's Realtime: the events of its WebSocket.
 
+pub(crate) mod live;
 pub(crate) mod read;
 
 #[cfg(test)]
@@ -8,10 +9,31 @@ mod tests;
 use crate::providers::body::{add_tools, finished};
 use crate::providers::codec::{Answer, Codec, Framed, Out};
 use crate::providers::event::Request;
+use crate::providers::openai_chat::OPENAI;
+use crate::providers::openai_realtime::live::RealtimeMessages;
 use crate::providers::provider::Provider;
+use crate::providers::spec::{Endpoint, LiveEndpoint, ProviderSpec, Server};
 use crate::providers::{body, ids};
 use serde_json::{Map, Value, json};
 use tool_core::session::ToolChoice;
+
+/// The facts of Realtime.
+pub(crate) const SPEC: ProviderSpec = ProviderSpec {
+    turn_id: "openai-realtime",
+    otel_name: "openai",
+    biller: Some("openai"),
+    endpoint: Endpoint::WebSocket(LiveEndpoint {
+        server: Server { base_url: "wss://api.openai.com/v1", ..OPENAI },
+        path: "realtime",
+        model_query: Some("model"),
+        audio_rate: 24_000,
+        confirms_setup: false,
+        interruption_ends_response: false,
+        messages: &RealtimeMessages,
+    }),
+    urls: None,
+    binary_frames: false,
+};
 
 /// The protocol.
 pub(crate) type OpenAiRealtime = Framed<Realtime>;

@@ -1,6 +1,7 @@
 //! The sink of a collector.
 
 use crate::cli::output::plain;
+use crate::providers::provider::Provider;
 use crate::telemetry::otel::guard::{Failing, Queue};
 use crate::telemetry::otel::metrics::Instruments;
 use crate::telemetry::otel::{OtelBuilder, OtelError};
@@ -378,14 +379,11 @@ pub(crate) const OTHER: &str = "_OTHER";
 /// A provider's name, from the one that price tables and our declarations know it by.
 pub(crate) fn provider_name(name: &str) -> &str {
     match name {
-        "aws" | "bedrock" => "aws.bedrock",
+        "aws" => "aws.bedrock",
         "azure" => "azure.ai.openai",
         "google" => "gcp.gen_ai",
-        "gemini" | "gemini-json-schema" | "gemini-live" => "gcp.gemini",
-        "mistral" => "mistral_ai",
         "moonshotai" => "moonshot_ai",
-        "openai-chat" | "openai-responses" | "openai-realtime" => "openai",
         "x-ai" => "x_ai",
-        name => name,
+        name => name.parse::<Provider>().map_or(name, |provider| provider.spec().otel_name),
     }
 }

@@ -9,6 +9,7 @@ use crate::transport::http::failure::{Again, Failure};
 use serde_json::Value;
 use std::borrow::Cow;
 use tool_core::session::{ModelInfo, ModelStep, RawTurn};
+use tool_core::tool::ProviderId;
 use tool_core::trace::{ModelUsage, TokenUsage};
 use tool_core::{ToolCall, ToolError, trace};
 
@@ -173,11 +174,8 @@ impl<'a> Collected<'a> {
             .calls
             .into_iter()
             .map(|call| if cut.iter().any(|id| id == call.id()) { unfinished(call) } else { call });
-        let provider = match self.provider {
-            Provider::GeminiJsonSchema => Provider::Gemini,
-            provider => provider,
-        };
-        let native = (!self.items.is_empty()).then(|| RawTurn { provider: provider.id(), items: self.items });
+        let provider = ProviderId::from_static(self.provider.spec().turn_id);
+        let native = (!self.items.is_empty()).then(|| RawTurn { provider, items: self.items });
         ModelStep {
             text: Some(self.text).filter(|text| !text.is_empty()),
             calls: calls.collect(),

@@ -1,9 +1,10 @@
 //! Where a provider is reached, and how it is told who asks.
 
 use crate::providers::provider::Provider;
+use crate::providers::spec::{Endpoint, HttpEndpoint, Server};
 use crate::transport::api_key::{ApiKey, Defaults, address, setting};
 use reqwest::Url;
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use tool_core::ToolError;
 
 /// What the user has said of it.
@@ -15,139 +16,71 @@ pub(crate) struct Place {
 }
 
 /// What is asked, and as whom.
-pub(crate) struct Endpoint {
+pub(crate) struct Target {
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) key: Option<ApiKey>,
 }
 
-/// What holds of a provider unless told otherwise.
-struct Host {
-    base: String,
-    /// The settings of the environment that people know from the provider's own libraries.
-    base_env: &'static [&'static str],
-    key_env: &'static [&'static str],
-    key_header: KeyHeader,
-}
-
-#[derive(Clone, Copy)]
-enum KeyHeader {
-    Bearer,
-    Named(&'static str),
-}
-
-impl Host {
-    fn new(base: &str, base_env: &'static [&'static str], key_env: &'static [&'static str]) -> Self {
-        Self { base: base.to_owned(), base_env, key_env, key_header: KeyHeader::Bearer }
-    }
-
-    fn key_in(self, header: &'static str) -> Self {
-        Self { key_header: KeyHeader::Named(header), ..self }
+fn http(provider: Provider) -> Result<HttpEndpoint, ToolError> {
+    match provider.spec().endpoint {
+        Endpoint::Http(http) => Ok(http),
+        Endpoint::WebSocket(_) => {
+            Err(ToolError::permanent(format!("{provider} speaks over a WebSocket: use the feature `websocket`")))
+        }
+        Endpoint::ToolServer => Err(ToolError::permanent(format!(
+            "{provider} is a protocol for tools and not a model: use the feature `{provider}`"
+        ))),
     }
 }
 
-fn host(provider: Provider) -> Result<Host, ToolError> {
-    Ok(match provider {
-        Provider::OpenAiChat | Provider::OpenAiResponses => {
-            Host::new("https://api.openai.com/v1", &["OPENAI_BASE_URL"], &["OPENAI_API_KEY"])
-        }
-        Provider::Anthropic => {
-            Host::new("https://api.anthropic.com", &["ANTHROPIC_BASE_URL"], &["ANTHROPIC_API_KEY"]).key_in("x-api-key")
-        }
-        Provider::Gemini | Provider::GeminiJsonSchema => Host::new(
-            "https://generativelanguage.googleapis.com",
-            &["GOOGLE_GEMINI_BASE_URL"],
-            &["GOOGLE_API_KEY", "GEMINI_API_KEY"],
-        )
-        .key_in("x-goog-api-key"),
-        Provider::Mistral => Host::new("https://api.mistral.ai", &["MISTRAL_BASE_URL"], &["MISTRAL_API_KEY"]),
-        Provider::Cohere => Host::new("https://api.cohere.com", &["CO_API_URL"], &["CO_API_KEY", "COHERE_API_KEY"]),
-        Provider::Ollama => Host::new("http://127.0.0.1:11434", &["OLLAMA_HOST"], &["OLLAMA_API_KEY"]),
-        Provider::Bedrock => {
-            Host::new(&bedrock(), &["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"], &["AWS_BEARER_TOKEN_BEDROCK"])
-        }
-        Provider::OpenAiRealtime | Provider::GeminiLive => {
-            return Err(ToolError::permanent(format!(
-                "{provider} speaks over a WebSocket: use the feature `websocket`"
-            )));
-        }
-        Provider::Mcp => {
-            return Err(ToolError::permanent("mcp is a protocol for tools and not a model: use the feature `mcp`"));
-        }
-    })
-}
-
-/// Empty where no region is set: then a base URL has to be.
-fn bedrock() -> String {
-    let region = setting(&["AWS_REGION", "AWS_DEFAULT_REGION"]).unwrap_or_default();
+/// The default base URL; empty where it needs a region and none is set.
+fn base_url(server: &Server) -> String {
+    if server.region_env.is_empty() {
+        return server.base_url.to_owned();
+    }
+    let region = setting(server.region_env).unwrap_or_default();
     if region.is_empty() || !region.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
         return String::new();
     }
-    format!("https://bedrock-runtime.{region}.amazonaws.com")
-}
-
-/// The path of a request, in parts that are escaped one by one.
-fn path(provider: Provider, model: &str, stream: bool) -> Vec<String> {
-    let parts = |fixed: &[&str]| fixed.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>();
-    match provider {
-        Provider::OpenAiResponses => parts(&["responses"]),
-        Provider::Anthropic => parts(&["v1", "messages"]),
-        Provider::Mistral => parts(&["v1", "chat", "completions"]),
-        Provider::Cohere => parts(&["v2", "chat"]),
-        Provider::Ollama => parts(&["api", "chat"]),
-        Provider::Bedrock => parts(&["model", model, "converse"]),
-        Provider::Gemini | Provider::GeminiJsonSchema => {
-            let method = if stream { "streamGenerateContent" } else { "generateContent" };
-            // Such as `tunedModels/x`: a resource's name in full.
-            let full = if model.contains('/') { model.to_owned() } else { format!("models/{model}") };
-            let mut parts = vec!["v1beta".to_owned()];
-            parts.extend(format!("{full}:{method}").split('/').map(str::to_owned));
-            parts
-        }
-        _ => parts(&["chat", "completions"]),
-    }
+    server.base_url.replace("{region}", &region)
 }
 
 impl Place {
     /// The base URL that is asked; empty where there is none.
     pub(crate) fn base(&self, provider: Provider) -> String {
-        let own = || host(provider).map(|host| setting(host.base_env).unwrap_or(host.base)).unwrap_or_default();
-        self.base_url.clone().unwrap_or_else(own)
+        let own = |http: HttpEndpoint| setting(http.server.base_url_env).unwrap_or_else(|| base_url(&http.server));
+        self.base_url.clone().unwrap_or_else(|| http(provider).map(own).unwrap_or_default())
     }
 
     /// Where to ask.
-    pub(crate) fn endpoint(&self, provider: Provider, model: &str, stream: bool) -> Result<Endpoint, ToolError> {
-        let host = host(provider)?;
-        let defaults = Defaults { base: &host.base, base_env: host.base_env, key_env: host.key_env };
+    pub(crate) fn endpoint(&self, provider: Provider, model: &str, stream: bool) -> Result<Target, ToolError> {
+        let http = http(provider)?;
+        let own = base_url(&http.server);
+        let defaults = Defaults { base: &own, base_env: http.server.base_url_env, key_env: http.server.key_env };
         let (base, key) = address(self.base_url.as_ref(), self.api_key.as_ref(), defaults);
         let mut url = parse(provider, &base)?;
-        if key.is_none() && base == host.base && self.headers.is_empty() && provider != Provider::Ollama {
-            let names = host.key_env.join(" or ");
+        if key.is_none() && base == own && self.headers.is_empty() && http.server.key_required {
+            let names = http.server.key_env.join(" or ");
             return Err(ToolError::auth(format!("{provider} wants a key: set {names}, or give one by `api_key`")));
         }
-        url.path_segments_mut()
-            .map_err(|()| not_a_base(provider))?
-            .pop_if_empty()
-            .extend(path(provider, model, stream));
-        if stream && matches!(provider, Provider::Gemini | Provider::GeminiJsonSchema) {
-            url.query_pairs_mut().append_pair("alt", "sse");
+        url.path_segments_mut().map_err(|()| not_a_base(provider))?.pop_if_empty().extend((http.path)(model, stream));
+        if let Some((name, value)) = http.stream_query.filter(|_| stream) {
+            url.query_pairs_mut().append_pair(name, value);
         }
-        Ok(Endpoint { url, headers: self.headers(provider, host.key_header, key.as_ref())?, key })
+        Ok(Target { url, headers: self.headers(&http, key.as_ref())?, key })
     }
 
-    fn headers(&self, provider: Provider, header: KeyHeader, key: Option<&ApiKey>) -> Result<HeaderMap, ToolError> {
+    fn headers(&self, http: &HttpEndpoint, key: Option<&ApiKey>) -> Result<HeaderMap, ToolError> {
         let mut headers = HeaderMap::new();
-        if provider == Provider::Anthropic {
-            headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+        for (name, value) in http.headers {
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
         }
         if let Some(key) = key {
-            let (name, text) = match header {
-                KeyHeader::Bearer => (AUTHORIZATION, format!("Bearer {}", key.expose())),
-                KeyHeader::Named(name) => (HeaderName::from_static(name), key.expose().to_owned()),
-            };
-            let value = secret(&text)
+            let (name, before) = http.server.key_header;
+            let value = secret(&format!("{before}{}", key.expose()))
                 .ok_or_else(|| ToolError::auth("the API key has characters that no header takes; look at it again"))?;
-            headers.insert(name, value);
+            headers.insert(HeaderName::from_static(name), value);
         }
         for (name, value) in &self.headers {
             let known = HeaderName::try_from(name.as_str()).ok().zip(secret(value));
@@ -186,7 +119,7 @@ fn not_a_base(provider: Provider) -> ToolError {
 mod tests {
     use super::*;
 
-    fn endpoint(provider: Provider, base: &str, model: &str, stream: bool) -> Endpoint {
+    fn endpoint(provider: Provider, base: &str, model: &str, stream: bool) -> Target {
         let place = Place {
             base_url: Some(base.to_owned()),
             api_key: Some(ApiKey::new("canary")),

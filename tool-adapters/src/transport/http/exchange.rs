@@ -4,7 +4,7 @@ use crate::providers::declare::Declarations;
 use crate::providers::protocol::{Protocol, protocol};
 use crate::transport::api_key::ApiKey;
 use crate::transport::http::collect::{Collected, Seen};
-use crate::transport::http::endpoint::Endpoint;
+use crate::transport::http::endpoint::Target;
 use crate::transport::http::failure::{Again, Failure};
 use crate::transport::http::{HttpModel, Listener, Settings};
 use crate::transport::{http, request_span};
@@ -92,7 +92,7 @@ impl Clock {
 }
 
 struct Attempt<'a> {
-    endpoint: &'a Endpoint,
+    endpoint: &'a Target,
     client: &'a Client,
     settings: &'a Settings,
     clock: Clock,

@@ -66,6 +66,7 @@ use crate::providers::declare::{Declarations, DeclareOptions, declare_tools};
 use crate::providers::event::{Event, Request};
 use crate::providers::protocol::{Protocol, protocol};
 use crate::providers::provider::Provider;
+use crate::providers::spec::{Endpoint, HttpEndpoint};
 use crate::transport::api_key::ApiKey;
 use crate::transport::http::endpoint::Place;
 use crate::transport::retry::RetryPolicy;
@@ -129,9 +130,10 @@ struct Declared {
 }
 
 impl HttpModel {
-    /// Bedrock streams in a form of its own, which is not supported.
+    /// Whether answers come in pieces: not where the provider streams in a form that is not supported.
     fn streams(&self) -> bool {
-        self.settings.stream && self.provider != Provider::Bedrock
+        let spec = self.provider.spec();
+        self.settings.stream && !matches!(spec.endpoint, Endpoint::Http(HttpEndpoint { streams: false, .. }))
     }
 
     /// The tools in the provider's form: made when they change.
@@ -157,13 +159,14 @@ impl HttpModel {
 impl Model for HttpModel {
     async fn step(&mut self, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
         let declarations = self.declare(&request);
+        let stream = self.streams();
         let body = self.protocol.get_or_insert_with(|| protocol(self.provider)).request(&Request {
             model: &self.model,
             instructions: request.instructions,
             history: request.history,
             declarations: &declarations,
             tool_choice: request.tool_choice,
-            stream: self.settings.stream && self.provider != Provider::Bedrock,
+            stream,
             max_tokens: self.settings.max_tokens,
             extra: &self.settings.extra,
         });

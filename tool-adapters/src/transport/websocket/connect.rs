@@ -1,6 +1,7 @@
 //! Opening a connection.
 
 use crate::providers::provider::Provider;
+use crate::providers::spec::{Endpoint, LiveEndpoint, LiveMessages, Server};
 use crate::transport::api_key;
 use crate::transport::api_key::{ApiKey, Defaults, told};
 use crate::transport::websocket::LiveModel;
@@ -22,7 +23,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::handshake::client::Request;
 use tokio_tungstenite::tungstenite::http::{HeaderName, HeaderValue};
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
-use tokio_tungstenite::tungstenite::{Bytes, Error, Message, http};
+use tokio_tungstenite::tungstenite::{Bytes, Error, Message};
 use tokio_tungstenite::{Connector, MaybeTlsStream, WebSocketStream, connect_async_tls_with_config};
 use tool_core::ToolError;
 
@@ -46,43 +47,26 @@ impl Lost {
     }
 }
 
-/// Where a provider is reached, and the header that has its key.
-struct Host {
-    defaults: Defaults<'static>,
-    key_header: HeaderName,
-    key_before: &'static str,
+/// Where a live provider is reached, and its messages.
+pub(crate) fn live(provider: Provider) -> Option<LiveEndpoint> {
+    match provider.spec().endpoint {
+        Endpoint::WebSocket(live) => Some(live),
+        _ => None,
+    }
 }
 
-fn host(provider: Provider) -> Result<Host, Lost> {
-    Ok(match provider {
-        Provider::OpenAiRealtime => Host {
-            defaults: Defaults {
-                base: "wss://api.openai.com/v1",
-                base_env: &["OPENAI_BASE_URL"],
-                key_env: &["OPENAI_API_KEY"],
-            },
-            key_header: http::header::AUTHORIZATION,
-            key_before: "Bearer ",
-        },
-        Provider::GeminiLive => Host {
-            defaults: Defaults {
-                base: "wss://generativelanguage.googleapis.com",
-                base_env: &["GOOGLE_GEMINI_BASE_URL"],
-                key_env: &["GOOGLE_API_KEY", "GEMINI_API_KEY"],
-            },
-            key_header: HeaderName::from_static("x-goog-api-key"),
-            key_before: "",
-        },
-        other => {
-            let message = format!("{other} does not speak over a WebSocket; openai-realtime and gemini-live do");
-            return Err(Lost::for_good(ToolError::permanent(message)));
-        }
+fn endpoint(provider: Provider) -> Result<LiveEndpoint, Lost> {
+    live(provider).ok_or_else(|| {
+        let others = Provider::ALL.into_iter().filter(|other| live(*other).is_some());
+        let others = others.map(Provider::name).collect::<Vec<_>>().join(" and ");
+        Lost::for_good(ToolError::permanent(format!("{provider} does not speak over a WebSocket; {others} do")))
     })
 }
 
 /// Connects, within the time that is given for it.
-pub(crate) async fn connect(model: &LiveModel) -> Result<Socket, Lost> {
-    let (request, key) = request(model)?;
+pub(crate) async fn connect(model: &LiveModel) -> Result<(Socket, LiveEndpoint), Lost> {
+    let live = endpoint(model.provider)?;
+    let (request, key) = request(model, &live)?;
     let no_tls = |error| Lost::for_good(ToolError::permanent(format!("TLS cannot be set up: {error}")));
     let connector = if request.uri().scheme_str() == Some("wss") {
         Connector::Rustls(client_config().map_err(no_tls)?)
@@ -94,7 +78,7 @@ pub(crate) async fn connect(model: &LiveModel) -> Result<Socket, Lost> {
     caps.max_frame_size = Some(model.max_message);
     let opening = connect_async_tls_with_config(request, Some(caps), true, Some(connector));
     match timeout(model.connect_timeout, opening).await {
-        Ok(Ok((socket, _))) => Ok(socket),
+        Ok(Ok((socket, _))) => Ok((socket, live)),
         Ok(Err(error)) => Err(refused(&error, key.as_ref())),
         Err(_) => Err(slow(model.connect_timeout)),
     }
@@ -104,21 +88,22 @@ pub(crate) fn slow(time: Duration) -> Lost {
     Lost::again(format!("the provider has not taken the connection within {time:?}"))
 }
 
-fn request(model: &LiveModel) -> Result<(Request, Option<ApiKey>), Lost> {
-    let host = host(model.provider)?;
-    let (base, key) = api_key::address(model.base_url.as_ref(), model.api_key.as_ref(), host.defaults);
+fn request(model: &LiveModel, live: &LiveEndpoint) -> Result<(Request, Option<ApiKey>), Lost> {
+    let Server { base_url, base_url_env, key_env, key_header: (key_header, key_before), .. } = live.server;
+    let defaults = Defaults { base: base_url, base_env: base_url_env, key_env };
+    let (base, key) = api_key::address(model.base_url.as_ref(), model.api_key.as_ref(), defaults);
     let wrong = || Lost::for_good(ToolError::permanent(format!("the base URL of {} is no address", model.provider)));
-    let mut request = address(model, base.trim()).into_client_request().map_err(|_| wrong())?;
+    let mut request = address(live, &model.model, base.trim()).into_client_request().map_err(|_| wrong())?;
     if !matches!(request.uri().scheme_str(), Some("ws" | "wss")) {
         return Err(wrong());
     }
     if let Some(key) = &key {
-        let value = HeaderValue::from_str(&format!("{}{}", host.key_before, key.expose()));
+        let value = HeaderValue::from_str(&format!("{key_before}{}", key.expose()));
         let mut value = value.map_err(|_| {
             Lost::for_good(ToolError::auth("the API key has characters that no header takes; look at it again"))
         })?;
         value.set_sensitive(true);
-        request.headers_mut().insert(host.key_header, value);
+        request.headers_mut().insert(HeaderName::from_static(key_header), value);
     }
     for (name, value) in &model.headers {
         let header = HeaderName::try_from(name.as_str()).ok().zip(HeaderValue::from_str(value).ok());
@@ -132,22 +117,17 @@ fn request(model: &LiveModel) -> Result<(Request, Option<ApiKey>), Lost> {
 }
 
 /// The base URL with the path behind it; its query stays.
-fn address(model: &LiveModel, base: &str) -> String {
+fn address(live: &LiveEndpoint, model: &str, base: &str) -> String {
     let (base, query) = base.split_once('?').unwrap_or((base, ""));
     // As the settings of the environment have it for HTTP.
     let base = match base.strip_prefix("http") {
         Some(rest) => format!("ws{rest}"),
         None => base.to_owned(),
     };
-    let (path, own) = match model.provider {
-        Provider::GeminiLive => {
-            ("ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent", String::new())
-        }
-        _ => ("realtime", format!("model={}", escaped(&model.model))),
-    };
+    let own = live.model_query.map_or_else(String::new, |name| format!("{name}={}", escaped(model)));
     let query = [query, &own].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("&");
     let mark = if query.is_empty() { "" } else { "?" };
-    format!("{}/{path}{mark}{query}", base.trim_end_matches('/'))
+    format!("{}/{}{mark}{query}", base.trim_end_matches('/'), live.path)
 }
 
 /// As a value in a query.
@@ -182,9 +162,13 @@ fn refused(error: &Error, key: Option<&ApiKey>) -> Lost {
 mod connect_tests {
     use super::*;
 
+    fn opening(model: &LiveModel) -> Result<(Request, Option<ApiKey>), Lost> {
+        request(model, &endpoint(model.provider)?)
+    }
+
     #[test]
     fn an_address_keeps_the_path_and_the_query_of_its_base() {
-        let at = |provider, base: &str| address(&LiveModel::new(provider, "gpt realtime&x"), base);
+        let at = |provider, base: &str| address(&live(provider).expect("live"), "gpt realtime&x", base);
         assert_eq!(
             at(Provider::OpenAiRealtime, "https://host/team/v1/?a=b"),
             "wss://host/team/v1/realtime?a=b&model=gpt%20realtime%26x"
@@ -198,7 +182,7 @@ mod connect_tests {
     #[test]
     fn the_key_is_in_a_header_that_nothing_shows() {
         let model = LiveModel::new(Provider::GeminiLive, "m").base_url("ws://host").api_key("canary");
-        let (request, _) = request(&model).expect("a request");
+        let (request, _) = opening(&model).expect("a request");
         assert_eq!(request.headers()["x-goog-api-key"], "canary");
         assert!(!format!("{request:?}{model:?}").contains("canary"));
     }
@@ -210,7 +194,7 @@ mod connect_tests {
             LiveModel::new(Provider::GeminiLive, "m").base_url("not an address"),
             LiveModel::new(Provider::OpenAiChat, "m").base_url("ws://host"),
         ] {
-            assert!(!request(&model).expect_err("refused").again);
+            assert!(!opening(&model).expect_err("refused").again);
         }
     }
 }
@@ -244,14 +228,16 @@ mod tls_tests {
 pub(crate) struct Link {
     pub(crate) out: Outgoing,
     pub(crate) incoming: SplitStream<Socket>,
+    pub(crate) messages: &'static dyn LiveMessages,
     /// Whether the provider takes more than the setup.
     pub(crate) ready: bool,
 }
 
 impl Link {
-    pub(crate) fn new(socket: Socket, ready: bool) -> Self {
+    pub(crate) fn new(socket: Socket, live: LiveEndpoint) -> Self {
         let (sink, incoming) = socket.split();
-        Self { out: Outgoing { sink, messages: VecDeque::new(), unsent: false }, incoming, ready }
+        let out = Outgoing { sink, messages: VecDeque::new(), unsent: false };
+        Self { out, incoming, messages: live.messages, ready: !live.confirms_setup }
     }
 
     /// Says good-bye, after what there is still to be said, and hears the provider out for a moment.

@@ -3,11 +3,11 @@
 use crate::providers::declare::{Declarations, declare_tools};
 use crate::providers::event::{Event, Request};
 use crate::providers::protocol::{Protocol, protocol};
-use crate::providers::provider::Provider;
+use crate::providers::spec::LiveEndpoint;
 use crate::transport::websocket::calls::Calls;
 use crate::transport::websocket::connect::{Link, Lost, Socket, connect, slow};
 use crate::transport::websocket::spans::Spans;
-use crate::transport::websocket::{Input, LiveEvent, LiveModel, words};
+use crate::transport::websocket::{Input, LiveEvent, LiveModel};
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -162,7 +162,7 @@ impl Driver {
             socket = connect(&self.model) => socket,
         };
         let mut link = match socket {
-            Ok(socket) => self.link(socket),
+            Ok((socket, live)) => self.link(socket, live),
             Err(lost) => return End::Lost(lost),
         };
         self.state.connecting = true;
@@ -174,9 +174,8 @@ impl Driver {
     }
 
     /// A connection on which the setup is on its way.
-    fn link(&self, socket: Socket) -> Link {
-        // Gemini takes nothing before it has said that the setup is done.
-        let mut link = Link::new(socket, self.model.provider != Provider::GeminiLive);
+    fn link(&self, socket: Socket, live: LiveEndpoint) -> Link {
+        let mut link = Link::new(socket, live);
         let session = self.calls.session();
         let setup = self.protocol.request(&Request {
             model: &self.model.model,
@@ -188,7 +187,7 @@ impl Driver {
             max_tokens: None,
             extra: &self.model.extra,
         });
-        link.out.json(&words::resumable(self.model.provider, setup, self.state.handle.as_deref()));
+        link.out.json(&live.messages.resumable(setup, self.state.handle.as_deref()));
         link
     }
 

@@ -66,7 +66,6 @@ pub(crate) mod connect;
 pub(crate) mod driver;
 pub(crate) mod serve;
 pub(crate) mod spans;
-pub(crate) mod words;
 
 use crate::agent::notes::Word;
 use crate::providers::declare::DeclareOptions;
@@ -74,6 +73,7 @@ use crate::providers::event::Event;
 use crate::providers::provider::Provider;
 use crate::transport::api_key::ApiKey;
 use crate::transport::retry::RetryPolicy;
+use crate::transport::websocket::connect::live;
 use crate::transport::websocket::driver::Driver;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -197,7 +197,7 @@ impl LiveModel {
     /// `wss://generativelanguage.googleapis.com` (`GOOGLE_GEMINI_BASE_URL`; `GOOGLE_API_KEY`, `GEMINI_API_KEY`), unless
     /// told otherwise. A key of the environment goes to no server that the program names.
     pub fn new(provider: Provider, model: impl Into<String>) -> Self {
-        let rate = if provider == Provider::OpenAiRealtime { 24_000 } else { 16_000 };
+        let rate = live(provider).map_or(16_000, |live| live.audio_rate);
         Self {
             provider,
             model: model.into(),

@@ -2,12 +2,14 @@
 
 use crate::agent::notes::{call_id, later, note};
 use crate::providers::event::{Event, ProtocolError};
+use crate::providers::spec::LiveMessage;
 use crate::transport::api_key::told;
 use crate::transport::websocket::calls::{Done, Told};
 use crate::transport::websocket::connect::{Incoming, Link, Lost, read};
 use crate::transport::websocket::driver::{Asked, Driver, End};
-use crate::transport::websocket::words::Words;
-use crate::transport::websocket::{Input, LiveEvent, words};
+use crate::transport::websocket::{Input, LiveEvent};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use futures_util::StreamExt;
 use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
@@ -84,7 +86,7 @@ impl Driver {
     }
 
     async fn tick(&mut self, link: &mut Link, alarm: Instant) -> Tick {
-        let Link { out, incoming, ready } = link;
+        let Link { out, incoming, ready, .. } = link;
         let ready = *ready;
         let room = out.len() < WAITING;
         let updates = &mut self.model.updates;
@@ -115,12 +117,14 @@ impl Driver {
             }
             return self.events.waiting.extend(events.into_iter().map(LiveEvent::Model));
         };
-        if words::is_set_up(&message) && !link.ready {
+        if link.messages.confirms_setup(&message) && !link.ready {
             link.ready = true;
             self.connected();
         }
-        self.state.speaking |= words::begins(&message);
-        words::keep_handle(&message, &mut self.state.handle);
+        self.state.speaking |= link.messages.begins_response(&message);
+        if let Some(handle) = link.messages.resumption_handle(&message) {
+            self.state.handle = handle;
+        }
         for event in self.protocol.push_event(&message) {
             self.event(event, link);
         }
@@ -183,7 +187,7 @@ impl Driver {
             },
             Done::Decided(response, word) => {
                 if let Some(note) = note(&response, word) {
-                    self.say(&words::text(self.model.provider, &note), Asked::Now, link);
+                    self.say(link.messages.text(&note), Asked::Now, link);
                 }
                 self.events.push(LiveEvent::Answered(response));
             }
@@ -195,7 +199,7 @@ impl Driver {
     /// Word of a call that goes on. Of one that the provider has withdrawn it wants to hear nothing.
     fn updated(&mut self, response: ToolResponse, link: &mut Link) {
         if !self.calls.was_withdrawn(call_id(&response)) {
-            self.say(&words::text(self.model.provider, &later(&response)), Asked::Now, link);
+            self.say(link.messages.text(&later(&response)), Asked::Now, link);
         }
         self.events.push(LiveEvent::Updated(response));
     }
@@ -207,33 +211,35 @@ impl Driver {
     }
 
     fn answer(&mut self, response: &ToolResponse, speak: bool, link: &mut Link) {
-        let words = words::results(self.protocol.encode(std::slice::from_ref(response)));
+        let results = link.messages.results(self.protocol.encode(std::slice::from_ref(response)));
         let asked = if speak { Asked::AfterCalls } else { Asked::No };
-        self.say(&words, asked, link);
+        self.say(results, asked, link);
     }
 
     fn host(&mut self, input: Input, link: &mut Link) {
-        let provider = self.model.provider;
         match input {
-            Input::Text(text) => self.say(&words::text(provider, &text), Asked::Now, link),
-            Input::Audio(sound) => self.say(&words::audio(provider, &sound, &self.model.audio_type), Asked::No, link),
-            Input::AudioEnd => self.say(&words::audio_end(provider), Asked::Now, link),
+            Input::Text(text) => self.say(link.messages.text(&text), Asked::Now, link),
+            Input::Audio(sound) => {
+                let audio = link.messages.audio(&BASE64_STANDARD.encode(sound), &self.model.audio_type);
+                self.say(audio, Asked::No, link);
+            }
+            Input::AudioEnd => self.say(link.messages.audio_end(), Asked::Now, link),
             Input::Raw(message) => link.out.json(&message),
             Input::Decide(token, word) => self.calls.decide(token, word, self.spans.agent()),
             Input::Interrupt => {
                 self.calls.interrupt();
-                if let Some(stop) = words::stop(provider).filter(|_| self.state.speaking) {
+                if let Some(stop) = link.messages.cancel_response().filter(|_| self.state.speaking) {
                     link.out.json(&stop);
                 }
             }
         }
     }
 
-    fn say(&mut self, words: &Words, asked: Asked, link: &mut Link) {
-        for message in &words.messages {
+    fn say(&mut self, message: LiveMessage, asked: Asked, link: &mut Link) {
+        for message in &message.messages {
             link.out.json(message);
         }
-        if words.asks {
+        if message.wants_response {
             self.state.asked = self.state.asked.max(asked);
         }
     }
@@ -248,7 +254,7 @@ impl Driver {
         };
         if now && !self.state.speaking {
             self.state.asked = Asked::No;
-            if let Some(answer) = words::answer(self.model.provider) {
+            if let Some(answer) = link.messages.request_response() {
                 link.out.json(&answer);
                 self.state.speaking = true;
             }

@@ -3,8 +3,8 @@
 
 use crate::agent::about;
 use crate::providers::event::{Event, Finish};
-use crate::providers::provider::Provider;
 use crate::transport::websocket::LiveModel;
+use crate::transport::websocket::connect::live;
 use std::borrow::Cow;
 use std::sync::LazyLock;
 use tool_core::session::ModelInfo;
@@ -51,7 +51,7 @@ impl Spans {
         let responses = Responses {
             about: LazyLock::new(Box::new(move || about(provider, &named, base.as_deref().unwrap_or_default()))),
             model: model.model.clone().into(),
-            stops: model.provider == Provider::GeminiLive,
+            stops: live(model.provider).is_some_and(|live| live.interruption_ends_response),
             open: None,
             told: false,
         };

@@ -1,0 +1,203 @@
+//! The facts of one provider, as data that the shared code reads.
+//!
+//! Each provider's folder has one [`ProviderSpec`] for each of its interfaces; the table of all of them is in `table.rs`.
+//! The endpoints are plain text: nothing here opens a connection.
+
+#![cfg_attr(not(all(feature = "http", feature = "websocket", feature = "otel")), allow(dead_code))] // read by transports and telemetry
+
+use serde_json::Value;
+use tool_core::__shared::percent_decoded;
+
+/// The facts of one provider.
+#[derive(Clone, Copy)]
+pub(crate) struct ProviderSpec {
+    /// The id under which the model's turns are kept in the provider's own form. Interfaces with the same conversation
+    /// share one.
+    pub(crate) turn_id: &'static str,
+    /// The value of OpenTelemetry's `gen_ai.provider.name`.
+    pub(crate) otel_name: &'static str,
+    /// The id of the company that bills requests, as price tables have it; `None` where the model's name decides.
+    pub(crate) biller: Option<&'static str>,
+    pub(crate) endpoint: Endpoint,
+    /// Recognises the requests of other clients by their URL; `None` for an interface without such requests.
+    pub(crate) urls: Option<ModelUrls>,
+    /// True if the provider streams in AWS's binary frames.
+    pub(crate) binary_frames: bool,
+}
+
+/// The way to reach a provider.
+#[derive(Clone, Copy)]
+pub(crate) enum Endpoint {
+    Http(HttpEndpoint),
+    WebSocket(LiveEndpoint),
+    /// A protocol for tools, without a model behind it.
+    ToolServer,
+}
+
+/// The server of a provider and the environment variables that its own libraries read.
+#[derive(Clone, Copy)]
+pub(crate) struct Server {
+    /// The default base URL. `{region}` stands for the first of `region_env` that is set.
+    pub(crate) base_url: &'static str,
+    pub(crate) base_url_env: &'static [&'static str],
+    pub(crate) region_env: &'static [&'static str],
+    pub(crate) key_env: &'static [&'static str],
+    /// The header of the key, in lower case, and the text before the key.
+    pub(crate) key_header: (&'static str, &'static str),
+    /// False if the default server answers without a key.
+    pub(crate) key_required: bool,
+}
+
+/// The key as a bearer token.
+pub(crate) const BEARER: (&str, &str) = ("authorization", "Bearer ");
+
+/// A model behind an HTTP API.
+#[derive(Clone, Copy)]
+pub(crate) struct HttpEndpoint {
+    pub(crate) server: Server,
+    /// Headers of every request.
+    pub(crate) headers: &'static [(&'static str, &'static str)],
+    /// Returns the segments of the path for a model, with or without streaming. The transport escapes each.
+    pub(crate) path: fn(model: &str, stream: bool) -> Vec<String>,
+    /// The query parameter of a streaming request.
+    pub(crate) stream_query: Option<(&'static str, &'static str)>,
+    /// False if the stream has a form that no transport reads, so that answers are asked for whole.
+    pub(crate) streams: bool,
+}
+
+/// A model behind a WebSocket.
+#[derive(Clone, Copy)]
+pub(crate) struct LiveEndpoint {
+    pub(crate) server: Server,
+    pub(crate) path: &'static str,
+    /// The query parameter that names the model; `None` if the setup message names it.
+    pub(crate) model_query: Option<&'static str>,
+    /// The default rate of input audio in Hz.
+    pub(crate) audio_rate: u32,
+    /// True if the provider takes nothing before it has confirmed the setup.
+    pub(crate) confirms_setup: bool,
+    /// True if an interruption ends the response. Otherwise the response's own end says so.
+    pub(crate) interruption_ends_response: bool,
+    pub(crate) messages: &'static dyn LiveMessages,
+}
+
+/// Writes and reads the messages of a live session that are not part of the conversation.
+pub(crate) trait LiveMessages: Sync {
+    /// Writes a text of the user.
+    fn text(&self, text: &str) -> LiveMessage;
+
+    /// Writes a piece of the user's audio, given in base64.
+    fn audio(&self, base64: &str, mime_type: &str) -> LiveMessage;
+
+    /// Writes the end of the user's audio.
+    fn audio_end(&self) -> LiveMessage;
+
+    /// Writes the message that stops the response, where there is one.
+    fn cancel_response(&self) -> Option<Value> {
+        None
+    }
+
+    /// Writes the message that makes the model answer, where it has to be asked.
+    fn request_response(&self) -> Option<Value> {
+        None
+    }
+
+    /// Splits the encoded results of calls into messages.
+    fn results(&self, encoded: Value) -> LiveMessage {
+        match encoded {
+            Value::Array(messages) => LiveMessage { messages, wants_response: false },
+            Value::Null => LiveMessage { messages: Vec::new(), wants_response: false },
+            message => message.into(),
+        }
+    }
+
+    /// Adds to the setup that the session can be resumed, or that it resumes the session of `handle`.
+    fn resumable(&self, setup: Value, _handle: Option<&str>) -> Value {
+        setup
+    }
+
+    /// Reads the handle for resuming the session: `Some(None)` if it cannot be resumed at the moment, `None` if the
+    /// message says nothing about it.
+    fn resumption_handle(&self, _message: &Value) -> Option<Option<String>> {
+        None
+    }
+
+    /// Returns true if the message confirms the setup.
+    fn confirms_setup(&self, _message: &Value) -> bool {
+        false
+    }
+
+    /// Returns true if the message begins a response.
+    fn begins_response(&self, _message: &Value) -> bool {
+        false
+    }
+}
+
+/// Messages to a live session.
+pub(crate) struct LiveMessage {
+    pub(crate) messages: Vec<Value>,
+    /// True if the provider answers only after [`LiveMessages::request_response`].
+    pub(crate) wants_response: bool,
+}
+
+impl From<Value> for LiveMessage {
+    fn from(message: Value) -> Self {
+        Self { messages: vec![message], wants_response: false }
+    }
+}
+
+impl LiveMessage {
+    /// A message that the provider answers only after [`LiveMessages::request_response`].
+    pub(crate) fn wanting_response(message: Value) -> Self {
+        Self { messages: vec![message], wants_response: true }
+    }
+}
+
+/// Recognises requests by their URL.
+#[derive(Clone, Copy)]
+pub(crate) struct ModelUrls {
+    /// The domain whose requests the provider claims before others with the same paths.
+    pub(crate) domain: Option<&'static str>,
+    /// Returns the model that the URL names (`Some(None)` if it names none), or `None` if the path is another API's.
+    pub(crate) model: fn(&UrlPath<'_>) -> Option<Option<String>>,
+}
+
+/// The path of a URL without its query, in the parts that tell APIs apart.
+pub(crate) struct UrlPath<'a> {
+    /// The path up to the last `/`.
+    pub(crate) before: &'a str,
+    /// The segment before the last.
+    pub(crate) parent: &'a str,
+    /// The last segment.
+    pub(crate) last: &'a str,
+}
+
+impl<'a> UrlPath<'a> {
+    /// Splits a path; `None` without a `/`.
+    pub(crate) fn new(path: &'a str) -> Option<Self> {
+        let (before, last) = path.rsplit_once('/')?;
+        Some(Self { before, parent: before.rsplit('/').next().unwrap_or_default(), last })
+    }
+
+    /// Returns the model of a last segment of the form `model:method`, for one of these methods.
+    pub(crate) fn model_of_method(&self, methods: &[&str]) -> Option<String> {
+        let (model, method) = self.last.rsplit_once(':')?;
+        methods.contains(&method).then(|| unescaped(model))
+    }
+
+    /// Returns the segment after a fixed one.
+    pub(crate) fn segment_after(&self, fixed: &str) -> Option<String> {
+        let (_, rest) = self.before.split_once(&format!("/{fixed}/"))?;
+        rest.split('/').next().map(unescaped)
+    }
+}
+
+/// Decodes a segment; one with an escape that is none stays as it is.
+fn unescaped(segment: &str) -> String {
+    percent_decoded(segment).unwrap_or_else(|| segment.to_owned())
+}
+
+/// Returns fixed segments of a path.
+pub(crate) fn segments(fixed: &[&str]) -> Vec<String> {
+    fixed.iter().map(|segment| (*segment).to_owned()).collect()
+}
