@@ -51,7 +51,7 @@ pub mod call;
 pub mod describe;
 mod json;
 pub mod registry;
-mod schema;
+pub mod schema;
 pub mod session;
 #[cfg(feature = "testing")]
 pub mod testing;

@@ -1,8 +1,6 @@
 //! Parts that `tool-adapters` shares with this crate. Not public: they change without notice.
 
-pub use crate::schema::walk::{LIST, NAMED, ONE, child, is_annotation, is_schema, percent_decoded};
 pub use crate::session::metrics::prometheus::PrometheusText;
-pub use crate::text::hex;
 
 use crate::call::error::{ErrorKind, ToolError};
 

@@ -82,8 +82,11 @@ pub(crate) fn of_panic(panic: Box<dyn Any + Send>) -> String {
     })
 }
 
-/// Bytes as lower-case hexadecimal digits.
-#[doc(hidden)]
+/// Encodes bytes as lower-case hexadecimal digits.
+///
+/// ```
+/// assert_eq!(tool_core::text::hex(&[0x0a, 0xff]), "0aff");
+/// ```
 pub fn hex(bytes: &[u8]) -> String {
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
     digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect()

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
-use tool_core::__shared::hex;
+use tool_core::text::hex;
 
 /// Our ids, and what the provider calls them; for as long as the protocol lives.
 #[derive(Debug, Default)]

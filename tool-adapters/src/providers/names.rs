@@ -4,7 +4,7 @@ use crate::providers::provider::Provider;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use tool_core::__shared::hex;
+use tool_core::text::hex;
 
 /// What a provider takes as a name.
 #[derive(Clone, Copy)]

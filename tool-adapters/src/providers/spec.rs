@@ -6,7 +6,7 @@
 #![cfg_attr(not(all(feature = "http", feature = "websocket", feature = "otel")), allow(dead_code))] // read by transports and telemetry
 
 use serde_json::Value;
-use tool_core::__shared::percent_decoded;
+use tool_core::schema::percent_decode;
 
 /// The facts of one provider.
 #[derive(Clone, Copy)]
@@ -194,7 +194,7 @@ impl<'a> UrlPath<'a> {
 
 /// Decodes a segment; one with an escape that is none stays as it is.
 fn unescaped(segment: &str) -> String {
-    percent_decoded(segment).unwrap_or_else(|| segment.to_owned())
+    percent_decode(segment).unwrap_or_else(|| segment.to_owned())
 }
 
 /// Returns fixed segments of a path.

@@ -34,7 +34,7 @@ impl Canaries {
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    tool_core::__shared::hex(bytes)
+    tool_core::text::hex(bytes)
 }
 
 /// What the sinks got.

@@ -4,7 +4,7 @@ use crate::arguments::view::{Types, View};
 use crate::arguments::{lossless, words};
 use crate::schema::nullable::allows_null;
 use crate::schema::validator::compile;
-use crate::schema::walk::child;
+use crate::schema::walk::join_pointer;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
@@ -102,7 +102,7 @@ impl<'a> Walker<'a> {
             self.drop_nulls(members, view, pointer);
         }
         for (name, member) in members.iter_mut() {
-            self.walk(member, &view.property(name), &child(pointer, name), depth + 1);
+            self.walk(member, &view.property(name), &join_pointer(pointer, name), depth + 1);
         }
     }
 
@@ -118,7 +118,7 @@ impl<'a> Walker<'a> {
             .collect();
         for name in absent {
             members.remove(&name);
-            self.notes.push(format!("{}: null to absent", shown(&child(pointer, &name))));
+            self.notes.push(format!("{}: null to absent", shown(&join_pointer(pointer, &name))));
         }
     }
 

@@ -4,7 +4,7 @@ use crate::arguments::coerce::{Trials, standalone};
 use crate::arguments::view::{Types, View};
 use crate::arguments::words;
 use crate::schema::walk;
-use crate::schema::walk::child;
+use crate::schema::walk::join_pointer;
 use serde_json::{Map, Value};
 
 /// How deep defaults are filled in, and how many.
@@ -160,15 +160,17 @@ fn each<'a>(schema: &'a Value, pointer: &str, visit: &mut dyn FnMut(&str, &'a Va
     let Some(map) = schema.as_object() else { return };
     visit(pointer, schema);
     for (keyword, inner) in map {
-        let pointer = child(pointer, keyword);
+        let pointer = join_pointer(pointer, keyword);
         let keyword = keyword.as_str();
         match inner {
-            Value::Object(_) if walk::ONE.contains(&keyword) => each(inner, &pointer, visit),
-            Value::Array(list) if walk::LIST.contains(&keyword) => {
-                list.iter().enumerate().for_each(|(at, inner)| each(inner, &child(&pointer, &at.to_string()), visit));
+            Value::Object(_) if walk::SCHEMA_KEYWORDS.contains(&keyword) => each(inner, &pointer, visit),
+            Value::Array(list) if walk::LIST_KEYWORDS.contains(&keyword) => {
+                list.iter()
+                    .enumerate()
+                    .for_each(|(at, inner)| each(inner, &join_pointer(&pointer, &at.to_string()), visit));
             }
-            Value::Object(named) if walk::NAMED.contains(&keyword) => {
-                named.iter().for_each(|(name, inner)| each(inner, &child(&pointer, name), visit));
+            Value::Object(named) if walk::MAP_KEYWORDS.contains(&keyword) => {
+                named.iter().for_each(|(name, inner)| each(inner, &join_pointer(&pointer, name), visit));
             }
             _ => {}
         }

@@ -10,7 +10,7 @@
 use crate::arguments::digest::{Keys, Parameters, Scanner, keys};
 use crate::json::value;
 use crate::schema::canonical::canonical;
-use crate::schema::walk::child;
+use crate::schema::walk::join_pointer;
 use crate::text::hex;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -220,7 +220,7 @@ fn fill(parameters: &Parameters, members: &mut Map<String, Value>, spelled: &mut
         for alias in parameter.aliases {
             let Some(value) = members.remove(*alias) else { continue };
             members.insert(parameter.name.clone(), value);
-            lead_from(&child("", alias), &child("", &parameter.name), spelled);
+            lead_from(&join_pointer("", alias), &join_pointer("", &parameter.name), spelled);
         }
         if parameter.null_is_absent && members.get(&parameter.name).is_some_and(Value::is_null) {
             members.remove(&parameter.name);
@@ -251,7 +251,7 @@ fn write(value: &Value, pointer: &str, spelled: &[(String, String)], out: &mut S
         (Value::Array(items), Some(_)) => {
             for (position, item) in items.iter().enumerate() {
                 out.push(if position == 0 { '[' } else { ',' });
-                write(item, &child(pointer, &position.to_string()), spelled, out);
+                write(item, &join_pointer(pointer, &position.to_string()), spelled, out);
             }
             out.push(']');
         }
@@ -262,7 +262,7 @@ fn write(value: &Value, pointer: &str, spelled: &[(String, String)], out: &mut S
                 out.push(if position == 0 { '{' } else { ',' });
                 out.push_str(&canonical(&Value::from(name.as_str())));
                 out.push(':');
-                write(member, &child(pointer, name), spelled, out);
+                write(member, &join_pointer(pointer, name), spelled, out);
             }
             out.push('}');
         }

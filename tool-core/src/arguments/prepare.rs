@@ -7,7 +7,7 @@ use crate::arguments::words;
 use crate::json::value;
 use crate::schema::numbers;
 use crate::schema::validator::Validator;
-use crate::schema::walk::child;
+use crate::schema::walk::join_pointer;
 use serde_json::{Map, Value};
 
 /// The parameter that a tool has beside its own where a duplicate of a running call is to be confirmed.
@@ -185,7 +185,7 @@ fn write(value: &Value, pointer: &str, spelled: &[(String, String)], out: &mut S
                 out.push_str(if position > 0 { "," } else { "" });
                 out.push_str(&Value::from(name.as_str()).to_string());
                 out.push(':');
-                write(member, &child(pointer, name), spelled, out);
+                write(member, &join_pointer(pointer, name), spelled, out);
             }
             out.push('}');
         }

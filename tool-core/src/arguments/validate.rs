@@ -4,7 +4,7 @@ use crate::arguments::problem::{Problem, nearest};
 use crate::arguments::{view, words};
 use crate::schema::ParameterInput;
 use crate::schema::validator::Validator;
-use crate::schema::walk::child;
+use crate::schema::walk::join_pointer;
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::{Map, Value, json};
@@ -64,7 +64,7 @@ impl<'a> Reporter<'a> {
             Kind::PropertyNames { error: inner } => {
                 let name = inner.instance().as_str().unwrap_or_default();
                 let got = format!("the name {} is not allowed", words::value_in_words(inner.instance()));
-                self.problems.push(Problem::new(child(at, name), "", got));
+                self.problems.push(Problem::new(join_pointer(at, name), "", got));
             }
             Kind::Not { schema } => self.refused(error, schema),
             kind => {
@@ -137,7 +137,7 @@ impl<'a> Reporter<'a> {
             let first = text.lines().next().unwrap_or_default();
             expected = format!("{expected} (\"{}\")", words::shortened(first, 80));
         }
-        self.problems.push(Problem::missing(child(at, name), expected));
+        self.problems.push(Problem::missing(join_pointer(at, name), expected));
     }
 
     fn unknown(&mut self, error: &ValidationError<'_>, name: &str) {
@@ -147,7 +147,7 @@ impl<'a> Reporter<'a> {
     fn unknown_in(&self, schema: &Value, at: &str, name: &str) -> Problem {
         let noun = if at.is_empty() { self.subject.noun() } else { "property" };
         let hint = view::hint(name, &view::names(schema, self.root));
-        Problem::new(child(at, &words::shortened(name, 60)), "", format!("unknown {noun}")).hint(hint)
+        Problem::new(join_pointer(at, &words::shortened(name, 60)), "", format!("unknown {noun}")).hint(hint)
     }
 
     /// `not` stands in our schemas for two names of one parameter given at once.
@@ -156,7 +156,7 @@ impl<'a> Reporter<'a> {
         let names = schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         if let [Value::String(first), Value::String(second)] = names {
             let got = format!("given together with `{first}`, which is the same parameter");
-            self.problems.push(Problem::new(child(at, second), "", got).hint("send one of them"));
+            self.problems.push(Problem::new(join_pointer(at, second), "", got).hint("send one of them"));
         } else {
             let expected = format!("anything but {}", words::schema(schema, self.root));
             self.problems.push(Problem::new(at, expected, self.subject.value(error.instance())));
@@ -240,7 +240,7 @@ fn missing_tag(at: &str, schemas: &[Value], branches: &Branches) -> Option<Probl
         if let Some(values) = schemas.iter().map(constant).collect::<Option<Vec<_>>>()
             && branches.iter().all(is_missing)
         {
-            return Some(Problem::missing(child(at, name), words::one_of(&values)));
+            return Some(Problem::missing(join_pointer(at, name), words::one_of(&values)));
         }
     }
     None

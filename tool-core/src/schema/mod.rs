@@ -5,6 +5,7 @@
 
 pub(crate) mod canonical;
 pub(crate) mod constraints;
+pub(crate) mod drafts;
 pub(crate) mod enums;
 pub(crate) mod example;
 pub(crate) mod flatten;
@@ -16,6 +17,9 @@ pub(crate) mod proof;
 pub(crate) mod timestamp;
 pub(crate) mod validator;
 pub(crate) mod walk;
+
+pub use drafts::to_draft_2020_12;
+pub use walk::{LIST_KEYWORDS, MAP_KEYWORDS, SCHEMA_KEYWORDS, is_annotation, is_schema, join_pointer, percent_decode};
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! One form for what schemars and raw schemas say in several.
 
 use crate::json::keys::Names;
-use crate::schema::walk::percent_decoded;
+use crate::schema::walk::percent_decode;
 use crate::schema::{enums, numbers, walk};
 use serde_json::{Map, Value, json};
 
@@ -87,7 +87,7 @@ fn collect(schema: &Value, used: &mut Vec<String>) {
 pub(crate) fn definition_name(reference: &str) -> Option<String> {
     let rest = reference.strip_prefix("#/$defs/")?;
     let first = rest.split('/').next().unwrap_or(rest);
-    Some(percent_decoded(first)?.replace("~1", "/").replace("~0", "~"))
+    Some(percent_decode(first)?.replace("~1", "/").replace("~0", "~"))
 }
 
 // ---- The names that a schema publishes, gathered for the decoder.

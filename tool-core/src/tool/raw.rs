@@ -5,6 +5,7 @@ use crate::call::error::ToolError;
 use crate::call::mode::Modes;
 use crate::call::output::{OutputKind, ToolOutput, encode_tree};
 use crate::json::{error, value};
+use crate::schema::to_draft_2020_12;
 use crate::tool::body::Definition;
 use crate::tool::definition;
 use crate::tool::definition::ToolDefinition;
@@ -247,7 +248,7 @@ impl FunctionTool {
 fn make(declared: RawTool, handler: Arc<dyn Handler>) -> FunctionTool {
     let here = Location::caller();
     let place = Place { file: here.file(), line: here.line(), path: "" };
-    let mut body = Definition::of_raw(declared.description, declared.parameters, place);
+    let mut body = Definition::of_raw(declared.description, to_draft_2020_12(&declared.parameters), place);
     body.problems.extend(definition::check_raw_name(&declared.name));
     let definition = ToolDefinition { name: declared.name.into(), body: Arc::new(body) };
     FunctionTool::from_parts(definition, handler)
@@ -287,7 +288,7 @@ impl FunctionTool {
     /// The JSON Schema of the result. A raw tool's results are held to it.
     #[must_use]
     pub fn output_schema(&self, schema: Value) -> Self {
-        self.changed(|definition| definition.output = Some(schema))
+        self.changed(|definition| definition.output = Some(to_draft_2020_12(&schema)))
     }
 
     /// A name for people.

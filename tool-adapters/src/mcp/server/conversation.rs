@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
-use tool_core::__shared::hex;
+use tool_core::text::hex;
 use tool_core::{Mode, Session};
 
 pub(crate) struct Conversation {

@@ -6,7 +6,7 @@ use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use tool_core::__shared::hex;
+use tool_core::text::hex;
 use tool_core::trace;
 use tool_core::trace::DistributedContext;
 

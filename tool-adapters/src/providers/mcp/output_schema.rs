@@ -5,7 +5,7 @@
 
 use crate::providers::schema::document::{Document, for_each_child};
 use serde_json::{Map, Value, json};
-use tool_core::__shared::{child as join, is_schema};
+use tool_core::schema::{is_schema, join_pointer as join};
 
 /// The member that a result stands in which is no object.
 const MEMBER: &str = "result";

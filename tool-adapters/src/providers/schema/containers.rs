@@ -8,7 +8,7 @@ use crate::providers::schema::subset::Written;
 use crate::providers::schema::walk::Walk;
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
-use tool_core::__shared::{child as join, is_schema};
+use tool_core::schema::{is_schema, join_pointer as join};
 
 impl<'a> Walk<'a> {
     /// Writes what is said of items.

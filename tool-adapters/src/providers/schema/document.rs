@@ -4,8 +4,8 @@ use crate::providers::schema::restore::restore;
 use crate::providers::schema::types::Types;
 use serde_json::{Map, Value};
 use std::cell::OnceCell;
-use tool_core::__shared::{LIST, NAMED, ONE, percent_decoded};
-pub(crate) use tool_core::__shared::{ONE as HOLDS_ONE, child as join, is_schema};
+use tool_core::schema::{LIST_KEYWORDS, MAP_KEYWORDS, SCHEMA_KEYWORDS, percent_decode};
+pub(crate) use tool_core::schema::{SCHEMA_KEYWORDS as HOLDS_ONE, is_schema, join_pointer as join};
 
 // ---- A schema as a whole: which draft it is of, and what its references lead to.
 
@@ -93,7 +93,7 @@ impl<'a> Document<'a> {
         let index = self.index.get_or_init(|| Index::of(self.root));
         let (resource, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let base = index.resource(from, resource)?;
-        let fragment = percent_decoded(fragment)?;
+        let fragment = percent_decode(fragment)?;
         if !fragment.is_empty() && !fragment.starts_with('/') {
             return index.anchor(&fragment, &base.pointer);
         }
@@ -165,15 +165,15 @@ impl<'a> Index<'a> {
 pub(crate) fn for_each_child<'a>(schema: &'a Map<String, Value>, pointer: &str, visit: &mut dyn FnMut(Child<'a>)) {
     for (keyword, value) in schema {
         let keyword = keyword.as_str();
-        if ONE.contains(&keyword) && is_schema(value) {
+        if SCHEMA_KEYWORDS.contains(&keyword) && is_schema(value) {
             visit(Child { keyword, name: None, schema: value, pointer: join(pointer, keyword) });
-        } else if LIST.contains(&keyword) {
+        } else if LIST_KEYWORDS.contains(&keyword) {
             let under = join(pointer, keyword);
             for (at, child) in value.as_array().into_iter().flatten().enumerate().filter(|(_, child)| is_schema(child))
             {
                 visit(Child { keyword, name: None, schema: child, pointer: join(&under, &at.to_string()) });
             }
-        } else if NAMED.contains(&keyword) {
+        } else if MAP_KEYWORDS.contains(&keyword) {
             let under = join(pointer, keyword);
             for (name, child) in value.as_object().into_iter().flatten().filter(|(_, child)| is_schema(child)) {
                 visit(Child { keyword, name: Some(name), schema: child, pointer: join(&under, name) });
@@ -193,5 +193,5 @@ pub(crate) struct Child<'a> {
 
 /// Whether the keyword says nothing about which values are accepted. Of what other people write, too.
 pub(crate) fn is_annotation(keyword: &str) -> bool {
-    tool_core::__shared::is_annotation(keyword) || matches!(keyword, "example" | "$dynamicAnchor" | "$vocabulary")
+    tool_core::schema::is_annotation(keyword) || matches!(keyword, "example" | "$dynamicAnchor" | "$vocabulary")
 }

@@ -7,7 +7,7 @@ use crate::providers::schema::types::Types;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
-use tool_core::__shared::child as join;
+use tool_core::schema::join_pointer as join;
 
 /// References and `allOf` are followed so far.
 const FOLLOWED: usize = 64;

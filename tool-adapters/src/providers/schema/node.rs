@@ -7,7 +7,7 @@ use crate::providers::schema::types::Types;
 use crate::providers::schema::walk::Walk;
 use serde_json::{Map, Number, Value};
 use std::cmp::Ordering;
-use tool_core::__shared::{child as join, is_schema};
+use tool_core::schema::{is_schema, join_pointer as join};
 
 /// What has to hold at one place: all of its parts. Without parts, anything does.
 #[derive(Clone, Debug, Default)]

@@ -6,7 +6,7 @@ use crate::providers::schema::node::not_found;
 use crate::providers::schema::walk::Walk;
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
-use tool_core::__shared::child as join;
+use tool_core::schema::join_pointer as join;
 
 /// The schemas that references lead to, by the cycle that they are in.
 ///

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
-use tool_core::__shared::child as join;
+use tool_core::schema::join_pointer as join;
 
 /// The deepest that is looked into; the decoders of arguments go no further.
 pub(crate) const DEEPEST: usize = 128;

@@ -4,7 +4,7 @@ use crate::providers::provider::Provider;
 use crate::providers::schema::document::Draft;
 use crate::providers::schema::types::Types;
 use serde_json::Value;
-use tool_core::__shared::{ONE as HOLDS_ONE, is_schema};
+use tool_core::schema::{SCHEMA_KEYWORDS as HOLDS_ONE, is_schema};
 
 /// The form of one provider.
 pub(crate) struct Rules {

@@ -7,7 +7,7 @@ use crate::providers::schema::node::Own;
 use crate::providers::schema::references::Definitions;
 use crate::providers::schema::rules::{Names, Rules};
 use serde_json::{Map, Value};
-use tool_core::__shared::child as join;
+use tool_core::schema::join_pointer as join;
 
 /// The deepest that schemas are written inside each other.
 pub(crate) const DEEPEST: usize = 64;

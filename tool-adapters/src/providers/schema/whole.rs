@@ -11,7 +11,7 @@ use crate::providers::schema::types::Types;
 use crate::providers::schema::walk::Walk;
 use crate::providers::schema::words::{Lost, can_say, describe};
 use serde_json::{Map, Value, json};
-use tool_core::__shared::{ONE as HOLDS_ONE, child as join, is_schema};
+use tool_core::schema::{SCHEMA_KEYWORDS as HOLDS_ONE, is_schema, join_pointer as join};
 
 impl<'a> Walk<'a> {
     /// A node that was merged from several schemas.

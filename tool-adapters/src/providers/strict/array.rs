@@ -6,7 +6,7 @@ use crate::providers::schema::types::Types;
 use crate::providers::strict::node::{Facts, Keyword, joined};
 use crate::providers::strict::walk::{Own, Walk, Written};
 use serde_json::{Number, Value};
-use tool_core::__shared::child as join;
+use tool_core::schema::join_pointer as join;
 
 /// What a node says of an array's items.
 struct Items<'a> {

@@ -8,7 +8,7 @@ use crate::providers::schema::words::{Lost, can_say, describe};
 use crate::providers::strict::nullable;
 use crate::providers::strict::walk::{Own, Reads, Walk, Written, is_plumbing, is_union};
 use serde_json::Value;
-use tool_core::__shared::child as join;
+use tool_core::schema::join_pointer as join;
 
 /// What the schemas of one node say together.
 pub(crate) struct Facts<'a> {

@@ -8,7 +8,7 @@ use crate::providers::strict::nullable::nullable;
 use crate::providers::strict::walk::{Own, Reads, Walk, Written, is_union};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
-use tool_core::__shared::child as join;
+use tool_core::schema::join_pointer as join;
 
 impl<'a> Walk<'a> {
     pub(crate) fn object(

@@ -6,7 +6,7 @@ use crate::providers::schema::document::{Document, Place, is_annotation};
 use crate::providers::strict::limits::Form;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
-use tool_core::__shared::child as join;
+use tool_core::schema::join_pointer as join;
 
 /// Schemas that may be written: references fan out, `a` twice `b`, `b` twice `c` ...
 const MOST: usize = 20_000;

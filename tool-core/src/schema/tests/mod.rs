@@ -1,6 +1,7 @@
 //! What the canonical schema of a tool is.
 
 pub(crate) mod differential;
+pub(crate) mod drafts;
 pub(crate) mod example;
 pub(crate) mod golden;
 pub(crate) mod nulls;

@@ -6,7 +6,7 @@ use crate::arguments::defaults::{may_be_object, wrong_defaults};
 use crate::arguments::problem::Problem;
 use crate::arguments::validate::{Subject, unknown_name, validate_as};
 use crate::schema::validator::Validator;
-use crate::schema::walk::child;
+use crate::schema::walk::join_pointer;
 use crate::tool::configure::scrub::Hidden;
 use crate::tool::configure::secret::wipe;
 use serde::de::DeserializeOwned;
@@ -162,8 +162,8 @@ fn read<T: DeserializeOwned>(value: &Value) -> Result<T, Error<serde_json::Error
 
 fn pointer(path: &Path) -> String {
     path.iter().fold(String::new(), |pointer, segment| match segment {
-        Segment::Seq { index } => child(&pointer, &index.to_string()),
-        Segment::Map { key } => child(&pointer, key),
+        Segment::Seq { index } => join_pointer(&pointer, &index.to_string()),
+        Segment::Map { key } => join_pointer(&pointer, key),
         // They stand for no place of their own, or for one that is not known.
         Segment::Enum { .. } | Segment::Unknown => pointer,
     })

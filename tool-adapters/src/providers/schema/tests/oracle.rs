@@ -4,7 +4,7 @@ use crate::providers::provider::Provider;
 use crate::providers::schema::document::{Document, for_each_child};
 use jsonschema::{Draft, Validator};
 use serde_json::{Map, Value, json};
-use tool_core::__shared::is_schema;
+use tool_core::schema::is_schema;
 
 /// The validator of a schema, whose references lead somewhere. Formats count, as they do for tools.
 pub(crate) fn validator(schema: &Value) -> Option<Validator> {
