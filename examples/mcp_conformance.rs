@@ -131,7 +131,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let builder = builder.with(test_embedded_resource).with(test_multiple_content_types).with(test_error_handling);
     let builder = builder.with(test_tool_with_progress).with(test_input_required_result_tampered_state);
     let builder = builder.with(test_input_required_result_elicitation).with(json_schema()).with(header());
-    let server = Server::of_tools(builder.build()?)?.name("conformance", "1.0.0");
+    let server = Server::from_tools(builder.build()?)?.name("conformance", "1.0.0");
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:0".to_owned());
     let bound = server.bind(address.parse()?).await?;
     println!("{}", bound.url()?);

@@ -60,7 +60,7 @@ async fn count_down(#[arg(range(1..=20))] from: u32, #[context] progress: Progre
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let tools = ToolContext::builder().with(Notes::default()).with(count_down).build()?;
-    let server = Server::of_tools(tools)?.name("notes", "1.0.0");
+    let server = Server::from_tools(tools)?.name("notes", "1.0.0");
     let arguments = std::env::args().skip(1).collect::<Vec<_>>();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [] => server.serve_stdio().await?,

@@ -1,9 +1,10 @@
-//! The Model Context Protocol: tools served to any client, and a server's tools imported.
+//! The Model Context Protocol: a server of tools, and a client that imports a server's tools.
 #![doc = include_str!("mcp.md")]
 
 mod client;
 mod server;
-pub(crate) mod strict;
 
-pub use crate::mcp::client::{ImportError, Imported, McpClient, PinError, Pins, QuarantineReason, Quarantined};
-pub use crate::mcp::server::{BoundServer, Client, Server};
+pub use crate::mcp::client::{
+    ImportError, ImportedToolset, McpClient, PinError, Pins, QuarantineReason, QuarantinedTool,
+};
+pub use crate::mcp::server::{BoundServer, ClientInfo, Server};

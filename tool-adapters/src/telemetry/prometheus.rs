@@ -18,7 +18,7 @@
 //! Other methods are answered 405. Every request needs a `Host` that is known, and an `Origin` that is known where it has
 //! one: those of this machine, unless told otherwise.
 
-use crate::transport::host_check::{Names, forbidden, may_bind};
+use crate::transport::host_check::{AllowedHosts, check_bind, forbidden};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, header};
@@ -87,7 +87,7 @@ impl MetricsRouter {
     /// Takes an address. One that is not this machine's own is refused unless [`allow_hosts`](Self::allow_hosts) says
     /// under which names it is reached.
     pub async fn bind(self, address: SocketAddr) -> io::Result<BoundServer> {
-        may_bind(address, self.hosts.is_some())?;
+        check_bind(address, self.hosts.is_some())?;
         Ok(BoundServer { listener: TcpListener::bind(address).await?, router: self.into() })
     }
 
@@ -100,7 +100,7 @@ impl MetricsRouter {
 impl From<MetricsRouter> for Router {
     fn from(router: MetricsRouter) -> Self {
         let MetricsRouter { sources, hosts, origins } = router;
-        let names = Arc::new(Names::of(hosts, origins));
+        let names = Arc::new(AllowedHosts::new(hosts, origins));
         Router::<Sources>::new()
             .route("/metrics", get(metrics))
             .route("/metrics.json", get(document))
@@ -138,10 +138,10 @@ impl BoundServer {
 }
 
 /// Who may ask is found out before the method and the path are.
-async fn check(State(names): State<Arc<Names>>, request: Request, next: Next) -> Response {
-    match names.refuses(request.uri(), request.headers()) {
-        Some(why) => forbidden(why),
-        None => next.run(request).await,
+async fn check(State(allowed): State<Arc<AllowedHosts>>, request: Request, next: Next) -> Response {
+    match allowed.check(request.uri(), request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(reason) => forbidden(reason),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Who may speak over HTTP: `Host` by `Origin` by method (RUSTSEC-2026-0189).
+//! The check of `Host` and `Origin` on every method (RUSTSEC-2026-0189).
 
 use super::support::server;
 use std::net::SocketAddr;
@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tool_adapters::mcp::Server;
 
-/// The status of a raw request: lines of the head, and a body.
+/// Sends a raw request and returns the status of its answer.
 async fn status(address: SocketAddr, head: &[String], body: &str) -> u16 {
     let mut stream = TcpStream::connect(address).await.expect("the server listens");
     let length = format!("content-length: {}", body.len());
@@ -76,9 +76,9 @@ fn origins(port: u16) -> Vec<(Option<String>, bool)> {
 }
 
 #[tokio::test]
-async fn only_known_hosts_and_origins_are_served_on_every_method() {
+async fn serves_known_hosts_and_origins_only_on_every_method() {
     let address = serving(&server()).await;
-    let mut looked_at = 0;
+    let mut checked = 0;
     for (host, host_known) in hosts(address.port()) {
         for (origin, origin_known) in origins(address.port()) {
             for method in METHODS {
@@ -87,21 +87,21 @@ async fn only_known_hosts_and_origins_are_served_on_every_method() {
                 let body = if method == "POST" { BEGIN } else { "" };
                 let status = status(address, &head(method, "/mcp", &more), body).await;
                 let refused = matches!(status, 400 | 403);
-                // A method of ours without a session is a bad request; what matters is that it is not forbidden.
+                // A known method without a session is a bad request, but not forbidden.
                 let expected = if host_known && origin_known { status != 403 } else { refused };
                 assert!(expected, "{method} host {host:?} origin {origin:?}: {status}");
                 if method == "POST" {
                     assert_eq!(status == 200, host_known && origin_known, "host {host:?} origin {origin:?}: {status}");
                 }
-                looked_at += 1;
+                checked += 1;
             }
         }
     }
-    assert_eq!(looked_at, 19 * 13 * 8);
+    assert_eq!(checked, 19 * 13 * 8);
 }
 
 #[tokio::test]
-async fn a_second_host_or_origin_or_another_in_the_address_is_refused() {
+async fn refuses_repeated_or_conflicting_hosts_and_origins() {
     let address = serving(&server()).await;
     let (local, evil) = ("host: localhost".to_owned(), "host: evil.example".to_owned());
     let twice = head("POST", "/mcp", &[local.clone(), evil]);
@@ -116,7 +116,7 @@ async fn a_second_host_or_origin_or_another_in_the_address_is_refused() {
 }
 
 #[tokio::test]
-async fn a_host_and_an_origin_of_ones_own_take_the_place_of_the_local_ones() {
+async fn allowed_hosts_and_origins_replace_the_loopback_names() {
     let server = server().allow_hosts(["tools.example:8443"]).allow_origins(["https://app.example"]);
     let address = serving(&server).await;
     let with = |host: &str, origin: &str| head("POST", "/mcp", &[format!("host: {host}"), format!("origin: {origin}")]);
@@ -133,14 +133,14 @@ async fn a_host_and_an_origin_of_ones_own_take_the_place_of_the_local_ones() {
 }
 
 #[tokio::test]
-async fn an_address_that_others_can_reach_needs_names() {
+async fn binding_a_public_address_needs_allowed_hosts() {
     let error = server().bind(([0, 0, 0, 0], 0).into()).await.expect_err("refused");
     assert!(error.to_string().contains("allow_hosts"), "{error}");
-    server().allow_hosts(["tools.example"]).bind(([0, 0, 0, 0], 0).into()).await.expect("with names it is");
+    server().allow_hosts(["tools.example"]).bind(([0, 0, 0, 0], 0).into()).await.expect("allowed");
 }
 
 #[tokio::test]
-async fn what_is_no_message_is_a_bad_request() {
+async fn answers_an_invalid_message_with_bad_request() {
     let address = serving(&server().max_message(4096)).await;
     let head = head("POST", "/mcp", &["host: localhost".to_owned()]);
     for body in ["{", "[]", "7", r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}"#] {

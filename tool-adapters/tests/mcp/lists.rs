@@ -1,6 +1,6 @@
-//! What is listed.
+//! Lists of tools.
 
-use super::support::{Lines, server, stateless};
+use super::support::{LineClient, server, stateless};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use tool_adapters::mcp::Server;
@@ -16,8 +16,8 @@ fn names(page: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_tool_is_listed_with_all_that_is_known_of_it() {
-    let mut client = Lines::begun(&server(), json!({})).await;
+async fn lists_schemas_titles_and_annotations() {
+    let mut client = LineClient::initialized(&server(), json!({})).await;
     let listed = client.request(json!(1), "tools/list", json!({})).await;
     let add = &listed["result"]["tools"][0];
     assert_eq!((add["name"].as_str(), add["title"].as_str()), (Some("add"), Some("Addition")));
@@ -28,15 +28,15 @@ async fn a_tool_is_listed_with_all_that_is_known_of_it() {
     );
     let erase = listed["result"]["tools"].as_array().expect("tools").iter().find(|tool| tool["name"] == "erase");
     let hints = &erase.expect("erase")["annotations"];
-    // What the author has not said is not promised.
+    // Annotations that the tool does not set are not sent.
     assert_eq!(hints, &json!({"readOnlyHint": false, "destructiveHint": true}));
     assert_eq!(listed["result"]["tools"][1]["outputSchema"]["type"], "object");
 }
 
 // R-B3
 #[tokio::test]
-async fn tools_of_another_mode_are_not_listed() {
-    let mut client = Lines::begun(&server(), json!({})).await;
+async fn does_not_list_tools_of_another_mode() {
+    let mut client = LineClient::initialized(&server(), json!({})).await;
     let listed = client.request(json!(1), "tools/list", json!({})).await;
     assert!(!names(&listed).contains(&"hum".to_owned()));
     assert_eq!(client.call("hum", json!({})).await["result"]["isError"], true);
@@ -46,7 +46,7 @@ struct Hidden(i64);
 
 #[toolset]
 impl Hidden {
-    /// Not for everybody.
+    /// A hidden tool.
     #[tool]
     fn secret(&self) -> i64 {
         self.0
@@ -54,17 +54,17 @@ impl Hidden {
 }
 
 #[tokio::test]
-async fn what_a_predicate_hides_is_neither_listed_nor_called() {
+async fn hides_tools_by_predicate_from_lists_and_calls() {
     let tools = ToolContext::builder().with(Hidden(42).dynamic(|_| false)).with(super::support::add).build();
-    let server = Server::of_tools(tools.expect("tools")).expect("a server");
-    let mut client = Lines::begun(&server, json!({})).await;
+    let server = Server::from_tools(tools.expect("tools")).expect("a server");
+    let mut client = LineClient::initialized(&server, json!({})).await;
     let listed = client.request(json!(1), "tools/list", json!({})).await;
     assert_eq!(names(&listed), ["add"]);
     assert_eq!(client.call("secret", json!({})).await["error"]["code"], -32602);
 }
 
 #[tokio::test]
-async fn ten_thousand_tools_are_listed_page_by_page() {
+async fn lists_ten_thousand_tools_in_pages() {
     let mut builder = ToolContext::builder();
     for at in 0..10_000 {
         let declared = RawTool {
@@ -74,8 +74,8 @@ async fn ten_thousand_tools_are_listed_page_by_page() {
         };
         builder = builder.with(FunctionTool::raw(declared, echo).validate(true));
     }
-    let server = Server::of_tools(builder.build().expect("tools")).expect("a server");
-    let mut client = Lines::begun(&server, json!({})).await;
+    let server = Server::from_tools(builder.build().expect("tools")).expect("a server");
+    let mut client = LineClient::initialized(&server, json!({})).await;
     let (mut seen, mut pages, mut params) = (HashSet::new(), 0, json!({}));
     loop {
         let page = client.request(json!(1), "tools/list", params).await;
@@ -94,8 +94,8 @@ async fn ten_thousand_tools_are_listed_page_by_page() {
 }
 
 #[tokio::test]
-async fn a_cursor_that_was_never_given_is_refused() {
-    let mut client = Lines::begun(&server(), json!({})).await;
+async fn refuses_an_unknown_cursor() {
+    let mut client = LineClient::initialized(&server(), json!({})).await;
     for cursor in ["", "-1", "1000000", "7.5", "18446744073709551616", "next"] {
         let answer = client.request(json!(1), "tools/list", json!({"cursor": cursor})).await;
         assert_eq!(answer["error"]["code"], -32602, "{cursor}: {answer}");
@@ -103,8 +103,8 @@ async fn a_cursor_that_was_never_given_is_refused() {
 }
 
 #[tokio::test]
-async fn the_newest_revision_is_served_without_a_beginning() {
-    let mut client = Lines::of(&server());
+async fn serves_the_newest_revision_without_initialize() {
+    let mut client = LineClient::connect(&server());
     let listed = client.request(json!(1), "tools/list", json!({"_meta": stateless(&json!({}))})).await;
     assert_eq!(listed["result"]["resultType"], "complete");
     assert_eq!(listed["result"]["cacheScope"], "private");

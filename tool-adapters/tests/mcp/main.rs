@@ -1,4 +1,4 @@
-//! The Model Context Protocol: what a server answers, to whom, and what an import trusts.
+//! The Model Context Protocol: a server over each transport, and a client with pins.
 #![cfg(feature = "mcp")]
 
 mod answers;

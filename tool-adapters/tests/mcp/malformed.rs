@@ -1,6 +1,6 @@
-//! Input that is no message: one typed answer each, and the next call works.
+//! Invalid messages: each gets one typed error, and the next call works.
 
-use super::support::{Lines, server};
+use super::support::{LineClient, server};
 use serde_json::json;
 
 fn corpus() -> Vec<(Vec<u8>, i64)> {
@@ -56,7 +56,7 @@ fn corpus() -> Vec<(Vec<u8>, i64)> {
     corpus
 }
 
-/// Names that look like another, and members that stand twice: another parser may take the other one.
+/// Members with similar names and duplicate members, of which another parser may read the other one.
 fn look_alikes() -> Vec<(&'static str, i64)> {
     let (invalid, params, method) = (-32600, -32602, -32601);
     vec![
@@ -84,7 +84,7 @@ fn look_alikes() -> Vec<(&'static str, i64)> {
     ]
 }
 
-async fn refused(client: &mut Lines, line: &[u8], code: i64) {
+async fn assert_refused(client: &mut LineClient, line: &[u8], code: i64) {
     client.send_text(line).await;
     let answer = client.receive().await;
     let shown = String::from_utf8_lossy(line.get(..line.len().min(120)).unwrap_or_default());
@@ -95,30 +95,30 @@ async fn refused(client: &mut Lines, line: &[u8], code: i64) {
 }
 
 #[tokio::test]
-async fn what_is_no_message_has_one_answer_and_the_next_call_works() {
-    let mut client = Lines::begun(&server(), json!({})).await;
+async fn answers_an_invalid_message_once_and_goes_on() {
+    let mut client = LineClient::initialized(&server(), json!({})).await;
     for (line, code) in corpus() {
-        refused(&mut client, &line, code).await;
+        assert_refused(&mut client, &line, code).await;
     }
 }
 
 #[tokio::test]
-async fn look_alikes_and_duplicates_are_refused() {
-    let mut client = Lines::begun(&server(), json!({})).await;
+async fn refuses_lookalike_and_duplicate_members() {
+    let mut client = LineClient::initialized(&server(), json!({})).await;
     for (line, code) in look_alikes() {
-        refused(&mut client, line.as_bytes(), code).await;
+        assert_refused(&mut client, line.as_bytes(), code).await;
     }
 }
 
 #[tokio::test]
-async fn what_comes_before_the_beginning_does_not_end_it() {
-    let mut client = Lines::of(&server());
+async fn skips_messages_before_initialize() {
+    let mut client = LineClient::connect(&server());
     client.send_text(b"nonsense").await;
     assert_eq!(client.receive().await["error"]["code"], -32700);
     client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
     client.send(&json!({"jsonrpc": "2.0", "id": 1, "result": {}})).await;
     client.send(&json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})).await;
-    assert_eq!(client.receive().await["error"]["code"], -32602, "nobody has said which revision");
+    assert_eq!(client.receive().await["error"]["code"], -32602, "the revision is not negotiated yet");
     let begin =
         json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}});
     let answer = client.request(json!(3), "initialize", begin).await;
@@ -126,12 +126,12 @@ async fn what_comes_before_the_beginning_does_not_end_it() {
 }
 
 #[tokio::test]
-async fn a_line_break_at_the_end_may_be_missing_and_empty_lines_are_nothing() {
-    let mut client = Lines::begun(&server(), json!({})).await;
+async fn skips_empty_lines_and_accepts_carriage_returns() {
+    let mut client = LineClient::initialized(&server(), json!({})).await;
     for line in ["", "\r", ""] {
         client.send_text(line.as_bytes()).await;
     }
     client.send_text(b"{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"ping\"}\r").await;
     assert_eq!(client.receive().await, json!({"jsonrpc": "2.0", "id": 5, "result": {}}));
-    assert_eq!(client.heard.iter().filter(|line| line.contains("error")).count(), 0);
+    assert_eq!(client.received.iter().filter(|line| line.contains("error")).count(), 0);
 }

@@ -1,4 +1,4 @@
-//! Two processes and one trace, over the standard streams of a server.
+//! One trace of two processes, over the standard streams of a server.
 #![cfg(unix)]
 
 use super::other;
@@ -9,18 +9,18 @@ use tool_adapters::mcp::{McpClient, Server};
 use tool_core::trace::{self, DistributedContext};
 use tool_core::{Mode, Runtime, ToolCall, ToolContext};
 
-/// The other process, where it is one: serves until its standard input ends.
+/// Serves until standard input ends, if this is the other process.
 #[tokio::test]
 async fn serves_on_standard_streams() {
     let Some(()) = other::plays() else { return };
-    let server = Server::of_tools(tools()).expect("a server").trust_baggage(true);
+    let server = Server::from_tools(tools()).expect("a server").trust_baggage(true);
     let output = tokio::fs::File::from_std(other::output());
     server.serve_streams(tokio::io::stdin(), output).await.expect("served");
 }
 
 // S9
 #[tokio::test]
-async fn a_tool_that_another_process_serves_has_its_span_in_the_span_of_the_call_here() {
+async fn joins_the_spans_of_two_processes() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("spans");
     let command = other::command("processes::serves_on_standard_streams", &file);
@@ -49,7 +49,7 @@ async fn a_tool_that_another_process_serves_has_its_span_in_the_span_of_the_call
     for span in &theirs {
         assert_eq!((&*span[0], &*span[1], &*span[4]), ("tool:add", &*agent.trace_id().to_string(), "acme"));
     }
-    // The transport is told too: the server is at the other end of a pipe.
+    // The span records the transport.
     let transport = calls[0].attributes().find(|(key, _)| *key == "network.transport");
     assert_eq!(transport.map(|(_, value)| value.clone()), Some(json!("pipe")));
 }

@@ -1,7 +1,7 @@
-//! Every answer goes to whoever asked (CVE-2026-25536): all clients use the same ids. `MCP_CLIENTS=1000 MCP_CALLS=100`
-//! makes it 100,000 calls.
+//! Answers go to the client that made the request, although all clients use the same ids (CVE-2026-25536).
+//! `MCP_CLIENTS=1000 MCP_CALLS=100` makes 100,000 calls.
 
-use super::support::{Lines, server};
+use super::support::{LineClient, server};
 use rmcp::ServiceExt;
 use rmcp::model::CallToolRequestParams;
 use rmcp::transport::StreamableHttpClientTransport;
@@ -10,20 +10,20 @@ use std::sync::Arc;
 use tokio::sync::{Barrier, Semaphore};
 use tokio::task::JoinSet;
 
-fn number(name: &str, unless: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(unless)
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn clients_over_http_that_use_the_same_ids_get_their_own_answers() {
-    let (clients, calls) = (number("MCP_CLIENTS", 30), number("MCP_CALLS", 10));
+async fn routes_answers_over_http_despite_equal_ids() {
+    let (clients, calls) = (setting("MCP_CLIENTS", 30), setting("MCP_CALLS", 10));
     let server = server();
     let bound = server.bind(([127, 0, 0, 1], 0).into()).await.expect("an address");
     let url = bound.url().expect("an address");
     let serving = tokio::spawn(bound.serve());
     let mut tasks = JoinSet::new();
-    // A client's own beginning is slow. Once all have begun they call side by side, as many at once as the system lets
-    // connect: each call is a connection of its own.
+    // Connecting is slow. Once all clients are connected they call concurrently. Each call opens a connection, so their
+    // number is limited.
     let calling = Arc::new(Semaphore::new(128));
     let (beginning, begun) =
         (Arc::new(Semaphore::new(8)), Arc::new(Barrier::new(usize::try_from(clients).expect("few"))));
@@ -32,7 +32,7 @@ async fn clients_over_http_that_use_the_same_ids_get_their_own_answers() {
         let calling = Arc::clone(&calling);
         tasks.spawn(async move {
             let turn = beginning.acquire().await.expect("open");
-            // Each counts its requests from 0.
+            // Each client counts its requests from 0.
             let transport = StreamableHttpClientTransport::from_uri(url);
             let peer = ().serve(transport).await.expect("a server");
             drop(turn);
@@ -59,14 +59,14 @@ async fn clients_over_http_that_use_the_same_ids_get_their_own_answers() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn clients_over_streams_that_use_the_same_ids_get_their_own_answers() {
-    let (clients, calls) = (number("MCP_CLIENTS", 50), number("MCP_CALLS", 20));
+async fn routes_answers_over_streams_despite_equal_ids() {
+    let (clients, calls) = (setting("MCP_CLIENTS", 50), setting("MCP_CALLS", 20));
     let server = server();
     let mut tasks = JoinSet::new();
     for client in 0..clients {
         let server = server.clone();
         tasks.spawn(async move {
-            let mut lines = Lines::begun(&server, json!({})).await;
+            let mut lines = LineClient::initialized(&server, json!({})).await;
             let mut misrouted = 0_u64;
             for call in 0..calls {
                 let answer = lines.call("add", json!({"a": client * 1_000_000, "b": call})).await;

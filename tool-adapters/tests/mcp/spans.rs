@@ -1,7 +1,7 @@
-//! A trace on its way through `_meta`: what a client says of its span, and what a server makes of it. S9
+//! Propagation of traces through `_meta`, as a client and as a server.
 
 use super::spans_support::{collector, span, tree};
-use super::support::{Lines, server};
+use super::support::{LineClient, server};
 use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ListToolsResult, PaginatedRequestParams};
 use rmcp::model::{ServerCapabilities, ServerConfig, Tool};
 use rmcp::service::{RequestContext, RoleServer};
@@ -13,11 +13,11 @@ use tool_adapters::mcp::{McpClient, Server};
 use tool_core::trace::{self, DistributedContext, SpanId, SpanRecord, SpanStatus, TraceId};
 use tool_core::{RunContext, ToolContext};
 
-/// A server that keeps the `_meta` of each call.
+/// A server that records the `_meta` of each call.
 #[derive(Clone, Default)]
-struct Keeps(Arc<Mutex<Vec<Value>>>);
+struct MetaRecorder(Arc<Mutex<Vec<Value>>>);
 
-impl ServerHandler for Keeps {
+impl ServerHandler for MetaRecorder {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
     }
@@ -43,13 +43,13 @@ impl ServerHandler for Keeps {
     }
 }
 
-impl Keeps {
+impl MetaRecorder {
     async fn tools(&self, change: impl Fn(McpClient) -> McpClient) -> ToolContext {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
-        let keeps = self.clone();
-        tokio::spawn(async move { keeps.serve(theirs).await.expect("a client").waiting().await });
+        let recorder = self.clone();
+        tokio::spawn(async move { recorder.serve(theirs).await.expect("a client").waiting().await });
         let (from, to) = split(ours);
-        let imported = change(McpClient::streams("keeps", from, to)).connect().await.expect("an import");
+        let imported = change(McpClient::streams("recorder", from, to)).connect().await.expect("an import");
         ToolContext::builder().with(imported).build().expect("tools")
     }
 
@@ -68,50 +68,50 @@ async fn note(tools: &ToolContext) {
 
 // S9
 #[tokio::test]
-async fn a_call_inside_a_span_tells_the_server_which_and_its_span_says_which_request_it_is() {
-    let (keeps, collector) = (Keeps::default(), collector());
-    let tools = keeps.tools(|import| import).await;
+async fn sends_the_span_and_records_the_request_on_it() {
+    let (recorder, collector) = (MetaRecorder::default(), collector());
+    let tools = recorder.tools(|import| import).await;
     let mut context =
         DistributedContext::new().customer_id("acme").run_id("7").parent(TraceId::random(), SpanId::random());
     context.tracestate = Some("vendor=1".to_owned());
     collector.run(trace::import(context.clone(), note(&tools))).await;
-    let (span, told) = (span(&collector, "tool:note"), keeps.last());
+    let (span, meta) = (span(&collector, "tool:note"), recorder.last());
     assert_eq!((Some(span.trace_id()), span.parent()), (context.trace_id, context.span_id));
-    assert_eq!(told["traceparent"], format!("00-{}-{}-01", span.trace_id(), span.span_id()));
-    assert_eq!((&told["tracestate"], &told["baggage"]), (&json!("vendor=1"), &json!("run_id=7,customer_id=acme")));
-    let known = json!({"mcp.method.name": "tools/call", "jsonrpc.request.id": told["id"],
+    assert_eq!(meta["traceparent"], format!("00-{}-{}-01", span.trace_id(), span.span_id()));
+    assert_eq!((&meta["tracestate"], &meta["baggage"]), (&json!("vendor=1"), &json!("run_id=7,customer_id=acme")));
+    let known = json!({"mcp.method.name": "tools/call", "jsonrpc.request.id": meta["id"],
         "mcp.protocol.version": "2025-11-25"});
     assert_eq!(attributes(&span), known);
 }
 
 // S9
 #[tokio::test]
-async fn a_server_that_is_not_to_know_for_whom_is_told_the_span_alone() {
-    let (keeps, collector) = (Keeps::default(), collector());
-    let tools = keeps.tools(McpClient::without_baggage).await;
+async fn sends_the_span_without_baggage_if_disabled() {
+    let (recorder, collector) = (MetaRecorder::default(), collector());
+    let tools = recorder.tools(McpClient::without_baggage).await;
     let context = DistributedContext::new().customer_id("canary");
     collector.run(trace::import(context, note(&tools))).await;
-    let told = keeps.last();
-    assert!(told["traceparent"].is_string() && !told.to_string().contains("canary"), "{told}");
+    let meta = recorder.last();
+    assert!(meta["traceparent"].is_string() && !meta.to_string().contains("canary"), "{meta}");
 }
 
 // S9
 #[tokio::test]
-async fn a_call_outside_any_span_tells_nothing() {
-    let keeps = Keeps::default();
-    note(&keeps.tools(|import| import).await).await;
-    let told = keeps.last();
-    assert!(["traceparent", "tracestate", "baggage"].iter().all(|name| told.get(name).is_none()), "{told}");
+async fn sends_no_trace_outside_a_span() {
+    let recorder = MetaRecorder::default();
+    note(&recorder.tools(|import| import).await).await;
+    let meta = recorder.last();
+    assert!(["traceparent", "tracestate", "baggage"].iter().all(|name| meta.get(name).is_none()), "{meta}");
 }
 
-/// The spans of a trace that the process's collector has, as a server's are.
+/// Returns the spans of a trace from the process's collector, which records the server's spans.
 fn spans_of(trace: TraceId) -> Vec<SpanRecord> {
     trace::collector().report().spans().iter().filter(|span| span.trace_id() == trace).cloned().collect()
 }
 
-/// Calls `add` under a span of another process; its spans at the server.
+/// Calls `add` with a remote parent span. Returns the spans of the server.
 async fn called_under(server: &Server, trace: TraceId, meta: &Value) -> Vec<SpanRecord> {
-    let mut client = Lines::begun(server, json!({})).await;
+    let mut client = LineClient::initialized(server, json!({})).await;
     let call = json!({"name": "add", "arguments": {"a": 1, "b": 2}, "_meta": meta});
     let answer = client.request(json!("r-1"), "tools/call", call).await;
     assert_eq!(answer["result"]["content"][0]["text"], "3", "{answer}");
@@ -120,12 +120,12 @@ async fn called_under(server: &Server, trace: TraceId, meta: &Value) -> Vec<Span
 
 // S9
 #[tokio::test]
-async fn a_served_call_is_a_child_of_the_clients_span_and_says_which_request_it_answers() {
+async fn serves_a_call_as_a_child_of_the_clients_span() {
     for (trusted, customer, run) in [(false, None, None), (true, Some("acme"), Some("7"))] {
         let (trace, parent) = (TraceId::random(), SpanId::random());
         let meta = json!({"traceparent": format!("00-{trace}-{parent}-01"), "tracestate": "vendor=1",
             "baggage": "customer_id=acme,run_id=7"});
-        // Anybody may say anything: for whom it is, only who is trusted.
+        // The baggage of an untrusted client is ignored.
         let server = if trusted { server().trust_baggage(true) } else { server() };
         let [span] = called_under(&server, trace, &meta).await.try_into().expect("one span");
         assert_eq!((span.label().as_str(), span.parent(), span.status()), ("tool:add", Some(parent), SpanStatus::Ok));
@@ -138,7 +138,7 @@ async fn a_served_call_is_a_child_of_the_clients_span_and_says_which_request_it_
 
 // S9
 #[tokio::test]
-async fn a_client_that_is_not_trusted_cannot_keep_its_calls_from_being_exported() {
+async fn ignores_the_sampling_of_an_untrusted_client() {
     for (trusted, sampled) in [(false, true), (true, false)] {
         let (trace, parent) = (TraceId::random(), SpanId::random());
         let meta = json!({"traceparent": format!("00-{trace}-{parent}-00")});
@@ -149,7 +149,7 @@ async fn a_client_that_is_not_trusted_cannot_keep_its_calls_from_being_exported(
 
 // S9
 #[tokio::test]
-async fn a_context_that_is_none_or_far_too_much_spoils_no_call() {
+async fn serves_calls_with_invalid_or_oversized_context() {
     let (trace, parent) = (TraceId::random(), SpanId::random());
     let flood = (0..1_000).map(|at| format!("k{at}={}", "v".repeat(100))).collect::<Vec<_>>().join(",");
     for (meta, spans) in [
@@ -165,7 +165,7 @@ async fn a_context_that_is_none_or_far_too_much_spoils_no_call() {
 
 // S9
 #[tokio::test]
-async fn over_http_a_clients_span_and_the_servers_are_one_trace_with_the_session_and_the_transport() {
+async fn joins_client_and_server_spans_over_http() {
     let server = server();
     let bound = server.bind(([127, 0, 0, 1], 0).into()).await.expect("an address");
     let url = bound.url().expect("an address");
@@ -180,7 +180,7 @@ async fn over_http_a_clients_span_and_the_servers_are_one_trace_with_the_session
     let [theirs] = spans_of(ours.trace_id()).try_into().expect("one span at the server");
     assert_eq!((theirs.label().as_str(), theirs.parent()), ("tool:sum", Some(ours.span_id())));
     let (ours, mut theirs) = (attributes(&ours), attributes(&theirs));
-    // Not the id itself: over HTTP it is what lets a client into the session.
+    // A hash, as the id itself gives access to the session.
     let id = theirs["mcp.session.id"].as_str().unwrap_or_default();
     assert!(id.len() == 16 && id.chars().all(|c| c.is_ascii_hexdigit()), "{theirs}");
     theirs.as_object_mut().expect("an object").remove("mcp.session.id");
@@ -191,9 +191,9 @@ async fn over_http_a_clients_span_and_the_servers_are_one_trace_with_the_session
 
 // S9
 #[tokio::test]
-async fn a_call_that_a_person_confirms_runs_in_the_clients_trace_too() {
+async fn runs_a_confirmed_call_in_the_clients_trace() {
     let (trace, parent) = (TraceId::random(), SpanId::random());
-    let mut client = Lines::begun(&server(), json!({"elicitation": {}})).await;
+    let mut client = LineClient::initialized(&server(), json!({"elicitation": {}})).await;
     let meta = json!({"traceparent": format!("00-{trace}-{parent}-01")});
     let call = json!({"name": "erase", "arguments": {"what": "all"}, "_meta": meta});
     client.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})).await;

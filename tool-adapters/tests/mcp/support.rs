@@ -1,4 +1,4 @@
-//! A server of a few tools, and a client that speaks in lines.
+//! A server of a few tools, and a client that writes and reads lines.
 
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub(crate) fn add(a: i64, b: i64) -> i64 {
     a + b
 }
 
-/// A sum, and how it was come by.
+/// A sum.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(crate = "tool_core::serde")]
 pub(crate) struct Sum {
@@ -23,7 +23,7 @@ pub(crate) struct Sum {
     pub(crate) sum: i64,
 }
 
-/// Add two numbers, and say so.
+/// Add two numbers and return a struct.
 #[tool]
 pub(crate) fn sum(a: i64, b: i64) -> Sum {
     Sum { sum: a + b }
@@ -41,7 +41,7 @@ pub(crate) fn fall() -> i64 {
     panic!("canary-of-a-panic")
 }
 
-/// Tell how it goes.
+/// Report progress.
 #[tool]
 pub(crate) async fn work(#[context] progress: Progress) -> String {
     progress.message("begun");
@@ -52,7 +52,7 @@ pub(crate) async fn work(#[context] progress: Progress) -> String {
     "done".to_owned()
 }
 
-/// Wait until somebody cancels it.
+/// Wait until the call is cancelled.
 #[tool(timeout = "60s")]
 pub(crate) async fn wait(#[context] cancelled: CancellationToken) -> String {
     cancelled.cancelled().await;
@@ -65,7 +65,7 @@ pub(crate) fn erase(what: &str) -> String {
     format!("erased {what}")
 }
 
-/// Only for those who speak.
+/// Hum, in voice sessions only.
 #[tool(modes("voice"))]
 pub(crate) fn hum() -> String {
     "hm".to_owned()
@@ -77,31 +77,31 @@ pub(crate) fn tools() -> ToolContext {
 }
 
 pub(crate) fn server() -> Server {
-    Server::of_tools(tools()).expect("a server")
+    Server::from_tools(tools()).expect("a server")
 }
 
-/// A client that has the lines in its hands.
-pub(crate) struct Lines {
+/// A client that sends and receives raw lines.
+pub(crate) struct LineClient {
     from: tokio::io::Lines<BufReader<ReadHalf<DuplexStream>>>,
     to: WriteHalf<DuplexStream>,
-    /// All that was ever received.
-    pub(crate) heard: Vec<String>,
+    /// Every line that was received.
+    pub(crate) received: Vec<String>,
 }
 
-impl Lines {
-    /// A client of a server that runs beside.
-    pub(crate) fn of(server: &Server) -> Self {
+impl LineClient {
+    /// Connects to a server that runs in a task.
+    pub(crate) fn connect(server: &Server) -> Self {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let (from, to) = split(theirs);
         let server = server.clone();
         tokio::spawn(async move { server.serve_streams(from, to).await });
         let (from, to) = split(ours);
-        Self { from: BufReader::new(from).lines(), to, heard: Vec::new() }
+        Self { from: BufReader::new(from).lines(), to, received: Vec::new() }
     }
 
-    /// One that has begun, with these capabilities.
-    pub(crate) async fn begun(server: &Server, capabilities: Value) -> Self {
-        let mut client = Self::of(server);
+    /// Connects and initializes with these capabilities.
+    pub(crate) async fn initialized(server: &Server, capabilities: Value) -> Self {
+        let mut client = Self::connect(server);
         let begin = json!({
             "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "test", "version": "1"}
         });
@@ -121,13 +121,13 @@ impl Lines {
 
     pub(crate) async fn receive(&mut self) -> Value {
         let line = timeout(Duration::from_secs(20), self.from.next_line()).await.expect("an answer in time");
-        let line = line.expect("the server writes").expect("the server is there");
+        let line = line.expect("the server writes").expect("the server is connected");
         let message = serde_json::from_str(&line).expect("only the protocol");
-        self.heard.push(line);
+        self.received.push(line);
         message
     }
 
-    /// Makes a request, and waits for its answer.
+    /// Sends a request and returns its answer.
     pub(crate) async fn request(&mut self, id: Value, method: &str, params: Value) -> Value {
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).await;
         loop {
@@ -143,7 +143,7 @@ impl Lines {
     }
 }
 
-/// What a request of revision 2026-07-28 carries.
+/// Returns the `_meta` of a request of revision 2026-07-28.
 pub(crate) fn stateless(capabilities: &Value) -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

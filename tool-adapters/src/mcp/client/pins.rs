@@ -1,5 +1,7 @@
-//! What each tool looked like when it was first trusted. A server may say one thing when it is looked at and another
-//! later, so a tool whose declaration has changed in any member is not run until somebody has looked again.
+//! Hashes of each tool's declaration at its first use.
+//!
+//! A server may change a declaration after a person has reviewed it. A tool whose declaration differs from its pin in any
+//! member is not run.
 
 use rmcp::model::Tool;
 use serde::{Deserialize, Serialize};
@@ -7,11 +9,12 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tool_core::text::hex;
 
-/// The members that are pinned. A model reads or a host goes by each of them.
+/// The members that are pinned: all that a model reads or the host acts on.
 const MEMBERS: [&str; 6] = ["name", "title", "description", "inputSchema", "outputSchema", "annotations"];
 
 /// A hash of each member of a declaration.
@@ -20,7 +23,7 @@ const MEMBERS: [&str; 6] = ["name", "title", "description", "inputSchema", "outp
 pub(crate) struct Fingerprint(BTreeMap<String, String>);
 
 impl Fingerprint {
-    pub(crate) fn of(tool: &Tool) -> Self {
+    pub(crate) fn new(tool: &Tool) -> Self {
         let declared = serde_json::to_value(tool).unwrap_or_default();
         let hash = |member: &&str| {
             let mut text = String::new();
@@ -30,13 +33,13 @@ impl Fingerprint {
         Self(MEMBERS.iter().map(|member| ((*member).to_owned(), hash(member))).collect())
     }
 
-    /// The members in which they differ.
-    pub(crate) fn differs(&self, other: &Self) -> Vec<&'static str> {
+    /// Returns the members that differ.
+    pub(crate) fn changed_members(&self, other: &Self) -> Vec<&'static str> {
         MEMBERS.into_iter().filter(|member| self.0.get(*member) != other.0.get(*member)).collect()
     }
 }
 
-/// One text for all values that are equal.
+/// Writes a value with sorted members, so that equal values have the same text.
 fn write_sorted(value: &Value, text: &mut String) {
     match value {
         Value::Object(members) => {
@@ -62,103 +65,124 @@ fn write_sorted(value: &Value, text: &mut String) {
     }
 }
 
-type Trusted = BTreeMap<String, BTreeMap<String, Fingerprint>>;
+/// Fingerprints by tool.
+pub(crate) type ToolPins = BTreeMap<String, Fingerprint>;
 
-#[derive(Default, Serialize, Deserialize)]
+type ServerPins = BTreeMap<String, ToolPins>;
+
+const VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct PinFile {
     version: u32,
-    /// By server, then by tool.
-    servers: Trusted,
+    servers: ServerPins,
 }
 
-/// What tools looked like when they were first trusted, in a file or in memory. A clone is the same.
+/// Pinned declarations of tools, in a file or in memory. Clones share the same pins.
 #[derive(Clone, Default)]
-pub struct Pins(Arc<Inner>);
+pub struct Pins(Arc<PinStore>);
 
 #[derive(Default)]
-struct Inner {
+struct PinStore {
     path: Option<PathBuf>,
-    trusted: Mutex<Trusted>,
+    servers: Mutex<ServerPins>,
 }
 
-/// Why pins could not be read or written.
-#[derive(Debug)]
+/// An error of reading or writing pins.
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub struct PinError {
-    path: PathBuf,
-    why: String,
+pub enum PinError {
+    /// The file could not be read or written.
+    #[error("failed to access the pins in {path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// The file has no valid pins.
+    #[error("invalid pins in {path}: {source}")]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// The error in its JSON.
+        source: serde_json::Error,
+    },
+    /// The file was written by another version of this library.
+    #[error("expected version {VERSION} of the pins in {path}, got {version}")]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: u32,
+    },
 }
-
-impl fmt::Display for PinError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the pins in {}: {}", self.path.display(), self.why)
-    }
-}
-
-impl std::error::Error for PinError {}
 
 impl Pins {
-    /// Pins that are forgotten with the process.
+    /// Creates pins that last as long as the process.
     pub fn memory() -> Self {
         Self::default()
     }
 
-    /// Pins in a file: one of JSON, to be read and kept under version control. It need not be there yet; one that is
-    /// there and cannot be read is an error, as otherwise everything would be trusted anew.
+    /// Opens pins in a JSON file, which is meant for version control. The first import creates a missing file.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the file exists and cannot be read. Ignoring it would trust every tool again.
     pub fn file(path: impl AsRef<Path>) -> Result<Self, PinError> {
         let path = path.as_ref().to_owned();
-        let failed = |why: String| PinError { path: path.clone(), why };
-        let trusted = match std::fs::read(&path) {
-            Ok(bytes) => {
-                let written = serde_json::from_slice::<Written>(&bytes).map_err(|error| failed(error.to_string()))?;
-                if written.version != 1 {
-                    return Err(failed(format!("version {} is not known here", written.version)));
-                }
-                written.servers
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Trusted::new(),
-            Err(error) => return Err(failed(error.to_string())),
+        let servers = match std::fs::read(&path) {
+            Ok(bytes) => match serde_json::from_slice::<PinFile>(&bytes) {
+                Ok(PinFile { version: VERSION, servers }) => servers,
+                Ok(PinFile { version, .. }) => return Err(PinError::Version { path, version }),
+                Err(source) => return Err(PinError::Invalid { path, source }),
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => ServerPins::new(),
+            Err(source) => return Err(PinError::Io { path, source }),
         };
-        Ok(Self(Arc::new(Inner { path: Some(path), trusted: Mutex::new(trusted) })))
+        Ok(Self(Arc::new(PinStore { path: Some(path), servers: Mutex::new(servers) })))
     }
 
-    /// Forgets what a tool looked like, so that the next import trusts it as it is then. Whether there was anything to
-    /// forget.
+    /// Removes the pin of a tool, so that the next import trusts its declaration again. Returns false if the tool was
+    /// not pinned.
     pub fn forget(&self, server: &str, tool: &str) -> Result<bool, PinError> {
-        let mut trusted = self.lock();
-        let known = trusted.get_mut(server).is_some_and(|tools| tools.remove(tool).is_some());
-        if known { self.write(&trusted).map(|()| true) } else { Ok(false) }
+        let mut servers = self.lock();
+        let removed = servers.get_mut(server).is_some_and(|tools| tools.remove(tool).is_some());
+        if removed {
+            self.write(&servers)?;
+        }
+        Ok(removed)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Trusted> {
-        self.0.trusted.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, ServerPins> {
+        self.0.servers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn of(&self, server: &str, tool: &str) -> Option<Fingerprint> {
+    pub(crate) fn get(&self, server: &str, tool: &str) -> Option<Fingerprint> {
         self.lock().get(server)?.get(tool).cloned()
     }
 
-    /// Trusts these tools as they are. Pins of others stay, so that one which goes and comes back is held against them.
-    pub(crate) fn trust(&self, server: &str, tools: &BTreeMap<String, Fingerprint>) -> Result<(), PinError> {
-        let mut trusted = self.lock();
-        let known = trusted.entry(server.to_owned()).or_default();
-        let before = known.len();
-        known.extend(tools.iter().map(|(tool, fingerprint)| (tool.clone(), fingerprint.clone())));
-        if known.len() == before { Ok(()) } else { self.write(&trusted) }
+    /// Pins these tools. Pins of other tools stay, so that a tool that disappears and returns is compared with its pin.
+    pub(crate) fn pin(&self, server: &str, tools: &ToolPins) -> Result<(), PinError> {
+        let mut servers = self.lock();
+        let pinned = servers.entry(server.to_owned()).or_default();
+        let before = pinned.len();
+        pinned.extend(tools.iter().map(|(tool, fingerprint)| (tool.clone(), fingerprint.clone())));
+        if pinned.len() == before { Ok(()) } else { self.write(&servers) }
     }
 
-    /// In one go, so that a reader finds the old pins or the new ones.
-    fn write(&self, trusted: &Trusted) -> Result<(), PinError> {
+    /// Replaces the file atomically.
+    fn write(&self, servers: &ServerPins) -> Result<(), PinError> {
         let Some(path) = &self.0.path else { return Ok(()) };
-        let failed = |error: std::io::Error| PinError { path: path.clone(), why: error.to_string() };
-        let written = Written { version: 1, servers: trusted.clone() };
-        let mut text = serde_json::to_vec_pretty(&written).map_err(|error| failed(error.into()))?;
+        let failed = |source: io::Error| PinError::Io { path: path.clone(), source };
+        let mut text = serde_json::to_vec_pretty(&PinFile { version: VERSION, servers: servers.clone() })
+            .map_err(|error| failed(error.into()))?;
         text.push(b'\n');
-        let mut beside = path.clone().into_os_string();
-        beside.push(format!(".{}", std::process::id()));
-        std::fs::write(&beside, text).map_err(failed)?;
-        std::fs::rename(&beside, path).map_err(failed)
+        let mut temporary = path.clone().into_os_string();
+        temporary.push(format!(".{}", std::process::id()));
+        std::fs::write(&temporary, text).map_err(failed)?;
+        std::fs::rename(&temporary, path).map_err(failed)
     }
 }
 

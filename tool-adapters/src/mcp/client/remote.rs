@@ -1,43 +1,149 @@
-//! The connection to a server, and what was found out about its tools.
+//! The connection to a server, and the check of its list against the pins.
 
-use crate::mcp::client::pins::{Fingerprint, Pins};
-use crate::mcp::client::{ImportError, QuarantineReason, Quarantined, Source};
-use rmcp::model::{ClientConfig, Implementation, PaginatedRequestParams, Tool};
-use rmcp::service::{NotificationContext, Peer, RunningService};
+use crate::mcp::client::pins::{Fingerprint, PinError, Pins, ToolPins};
+use rmcp::model::{ClientConfig, Implementation, PaginatedRequestParams, ProtocolVersion, Tool};
+use rmcp::service::{ClientLifecycleMode, ClientServiceExt, NotificationContext, Peer, RunningService};
+use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use rmcp::{ClientHandler, RoleClient};
 use std::collections::{BTreeMap, HashSet};
+use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
+use std::{fmt, io};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 use tokio::time::timeout;
+use tool_core::RegistryErrors;
 
-/// The tools that a list may have.
-const MOST: usize = 100_000;
+/// An error of importing a server's tools.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImportError {
+    /// The server's process could not be started.
+    #[error("failed to start the server: {0}")]
+    Start(#[source] io::Error),
+    /// The server broke the protocol or closed the connection.
+    #[error("the server does not follow the protocol: {0}")]
+    Protocol(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The server did not answer within [`McpClient::timeout`](super::McpClient::timeout).
+    #[error("the server did not answer in time")]
+    Timeout,
+    /// The server lists more than 100,000 tools, or its pages form a loop.
+    #[error("the server's list of tools has no end")]
+    EndlessList,
+    /// The pins could not be written.
+    #[error(transparent)]
+    Pins(#[from] PinError),
+}
 
-pub(crate) struct Rules {
+/// A tool of the server that is not offered, or no longer offered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QuarantinedTool {
+    /// The name that the server gives the tool.
+    pub name: String,
+    /// The reason.
+    pub reason: QuarantineReason,
+}
+
+/// The reason why a tool is not offered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum QuarantineReason {
+    /// These members of its declaration differ from its pin.
+    Changed(Vec<&'static str>),
+    /// It is not pinned, and [`pinned_only`](super::McpClient::pinned_only) is set.
+    NotPinned,
+    /// It was added after the import. Importing again makes it available.
+    Added,
+    /// The server lists the name more than once.
+    Duplicate,
+    /// It cannot be registered, such as for its name or its schema.
+    Invalid(RegistryErrors),
+}
+
+impl fmt::Display for QuarantinedTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tool = self.name.escape_debug();
+        match &self.reason {
+            QuarantineReason::Changed(members) => write!(
+                f,
+                "`{tool}` has changed since it was pinned, in {}: review it, and forget its pin to trust it again",
+                members.join(", ")
+            ),
+            QuarantineReason::NotPinned => write!(f, "`{tool}` is not pinned, and only pinned tools are imported"),
+            QuarantineReason::Added => write!(f, "`{tool}` was added after the import; import again to use it"),
+            QuarantineReason::Duplicate => write!(f, "`{tool}` is listed more than once"),
+            QuarantineReason::Invalid(errors) => write!(f, "`{tool}` cannot be registered: {errors}"),
+        }
+    }
+}
+
+/// The address of a server.
+pub(crate) enum ServerAddress {
+    Command(Command),
+    Url(String),
+    Streams(Box<dyn AsyncRead + Send + Unpin>, Box<dyn AsyncWrite + Send + Unpin>),
+}
+
+impl ServerAddress {
+    /// Returns OpenTelemetry's name of the transport, if it is known.
+    fn transport(&self) -> Option<&'static str> {
+        match self {
+            Self::Command(_) => Some("pipe"),
+            Self::Url(_) => Some("tcp"),
+            Self::Streams(..) => None,
+        }
+    }
+
+    async fn connect(self, changes: ListChanges, probe: bool) -> Result<RunningClient, ImportError> {
+        let lifecycle = if probe {
+            ClientLifecycleMode::Auto { preferred_versions: vec![ProtocolVersion::LATEST], legacy_version: None }
+        } else {
+            ClientLifecycleMode::Initialize
+        };
+        let connected = match self {
+            Self::Command(command) => {
+                let child = TokioChildProcess::new(tokio::process::Command::from(command));
+                changes.serve_with_lifecycle(child.map_err(ImportError::Start)?, lifecycle).await
+            }
+            Self::Url(url) => {
+                changes.serve_with_lifecycle(StreamableHttpClientTransport::from_uri(url), lifecycle).await
+            }
+            Self::Streams(input, output) => changes.serve_with_lifecycle((input, output), lifecycle).await,
+        };
+        connected.map_err(|error| ImportError::Protocol(error.into()))
+    }
+}
+
+pub(crate) struct RemoteOptions {
     pub(crate) name: String,
     pub(crate) pins: Pins,
-    pub(crate) locked: bool,
+    pub(crate) pinned_only: bool,
+    pub(crate) probe: bool,
     pub(crate) timeout: Duration,
-    /// Whether the server is told for whom a call is made.
+    /// Sends the baggage of the trace, which names the run and the customer.
     pub(crate) baggage: bool,
-    /// What carries the messages, where that is known.
+}
+
+type RunningClient = RunningService<RoleClient, ListChanges>;
+
+/// A connected server.
+pub(crate) struct RemoteServer {
+    pub(crate) options: RemoteOptions,
+    /// OpenTelemetry's name of the transport, if it is known.
     pub(crate) transport: Option<&'static str>,
+    pub(crate) peer: Peer<RoleClient>,
+    running: tokio::sync::Mutex<Option<RunningClient>>,
+    /// The declarations of the imported tools.
+    imported: Mutex<ToolPins>,
+    quarantine: Mutex<BTreeMap<String, QuarantineReason>>,
 }
 
-pub(crate) struct Remote {
-    rules: Rules,
-    peer: Peer<RoleClient>,
-    running: tokio::sync::Mutex<Option<RunningService<RoleClient, Listener>>>,
-    /// What the tools that are offered looked like when they were taken.
-    taken: Mutex<BTreeMap<String, Fingerprint>>,
-    held: Mutex<BTreeMap<String, QuarantineReason>>,
-}
+/// Handles notifications that the list has changed. The server gets no access to the user or a model.
+struct ListChanges(Arc<Notify>);
 
-/// Hears that the list has changed. It asks nothing of the user and runs no model for a server.
-pub(crate) struct Listener(Arc<Notify>);
-
-impl ClientHandler for Listener {
+impl ClientHandler for ListChanges {
     fn get_info(&self) -> ClientConfig {
         let mut info = ClientConfig::default();
         info.client_info = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
@@ -49,123 +155,125 @@ impl ClientHandler for Listener {
     }
 }
 
+impl Drop for ListChanges {
+    /// Wakes the task that watches the list, so that it ends with the connection.
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Remote {
-    /// Connects; gives the tools that can be trusted.
+impl RemoteServer {
+    const MAX_TOOLS: usize = 100_000;
+
+    /// Connects to a server. Returns it with the tools that agree with the pins.
     pub(crate) async fn connect(
-        source: Source,
-        rules: Rules,
-        probe: bool,
+        address: ServerAddress,
+        options: RemoteOptions,
     ) -> Result<(Arc<Self>, Vec<Tool>), ImportError> {
         let changed = Arc::new(Notify::new());
-        let connecting = source.connect(Listener(Arc::clone(&changed)), probe);
-        let running = timeout(rules.timeout, connecting).await.map_err(|_| ImportError::Timeout)??;
-        let peer = running.peer().clone();
-        let running = tokio::sync::Mutex::new(Some(running));
-        let remote = Arc::new(Self { rules, peer, running, taken: Mutex::default(), held: Mutex::default() });
-        let found = remote.list().await?;
-        let trusted = remote.take(found)?;
+        let transport = address.transport();
+        let connecting = address.connect(ListChanges(Arc::clone(&changed)), options.probe);
+        let running = timeout(options.timeout, connecting).await.map_err(|_| ImportError::Timeout)??;
+        let remote = Arc::new(Self {
+            options,
+            transport,
+            peer: running.peer().clone(),
+            running: tokio::sync::Mutex::new(Some(running)),
+            imported: Mutex::default(),
+            quarantine: Mutex::default(),
+        });
+        let listed = remote.list().await?;
+        let tools = remote.check(listed)?;
         tokio::spawn(watch(Arc::downgrade(&remote), changed));
-        Ok((remote, trusted))
+        Ok((remote, tools))
     }
 
     pub(crate) fn name(&self) -> &str {
-        &self.rules.name
+        &self.options.name
     }
 
-    pub(crate) fn timeout(&self) -> Duration {
-        self.rules.timeout
+    pub(crate) fn quarantine(&self, name: &str, reason: QuarantineReason) {
+        let tool = QuarantinedTool { name: name.to_owned(), reason };
+        tracing::warn!(server = %self.name().escape_debug(), %tool, "quarantined a tool");
+        lock(&self.quarantine).insert(tool.name, tool.reason);
     }
 
-    pub(crate) fn shares_baggage(&self) -> bool {
-        self.rules.baggage
+    pub(crate) fn all_quarantined(&self) -> Vec<QuarantinedTool> {
+        let tool = |(name, reason): (&String, &QuarantineReason)| QuarantinedTool {
+            name: name.clone(),
+            reason: reason.clone(),
+        };
+        lock(&self.quarantine).iter().map(tool).collect()
     }
 
-    pub(crate) fn transport(&self) -> Option<&'static str> {
-        self.rules.transport
+    pub(crate) fn quarantined(&self, name: &str) -> Option<QuarantinedTool> {
+        let reason = lock(&self.quarantine).get(name).cloned()?;
+        Some(QuarantinedTool { name: name.to_owned(), reason })
     }
 
-    pub(crate) fn peer(&self) -> &Peer<RoleClient> {
-        &self.peer
-    }
-
-    pub(crate) fn hold(&self, tool: &str, why: QuarantineReason) {
-        let held = Quarantined { tool: tool.to_owned(), why };
-        tracing::warn!(server = %self.name().escape_debug(), %held, "a tool is not offered");
-        lock(&self.held).insert(held.tool, held.why);
-    }
-
-    pub(crate) fn held(&self) -> Vec<Quarantined> {
-        lock(&self.held).iter().map(|(tool, why)| Quarantined { tool: tool.clone(), why: why.clone() }).collect()
-    }
-
-    /// Why a tool must not run.
-    pub(crate) fn why_held(&self, tool: &str) -> Option<Quarantined> {
-        lock(&self.held).get(tool).map(|why| Quarantined { tool: tool.to_owned(), why: why.clone() })
-    }
-
-    /// The whole list, all pages of it.
+    /// Returns all pages of the list.
     async fn list(&self) -> Result<Vec<Tool>, ImportError> {
         let listing = async {
-            let (mut tools, mut cursor, mut seen) = (Vec::new(), None, HashSet::new());
+            let (mut tools, mut cursor, mut cursors) = (Vec::new(), None, HashSet::new());
             loop {
                 let page = PaginatedRequestParams::default().with_cursor(cursor);
                 let page = self.peer.list_tools(Some(page)).await;
-                let page = page.map_err(|error| ImportError::Protocol(error.to_string()))?;
+                let page = page.map_err(|error| ImportError::Protocol(error.into()))?;
                 tools.extend(page.tools);
                 let Some(next) = page.next_cursor else { return Ok(tools) };
-                if tools.len() > MOST || !seen.insert(next.clone()) {
-                    return Err(ImportError::Endless);
+                if tools.len() > Self::MAX_TOOLS || !cursors.insert(next.clone()) {
+                    return Err(ImportError::EndlessList);
                 }
                 cursor = Some(next);
             }
         };
-        timeout(self.rules.timeout, listing).await.map_err(|_| ImportError::Timeout)?
+        timeout(self.options.timeout, listing).await.map_err(|_| ImportError::Timeout)?
     }
 
-    /// Of the tools found, those that are what they were, or are trusted as they are.
-    fn take(&self, found: Vec<Tool>) -> Result<Vec<Tool>, ImportError> {
-        let mut trusted = BTreeMap::new();
-        let (mut kept, mut twice) = (Vec::<Tool>::new(), HashSet::new());
-        for tool in found {
+    /// Pins new tools, quarantines those that differ from their pins, and returns the rest.
+    fn check(&self, listed: Vec<Tool>) -> Result<Vec<Tool>, ImportError> {
+        let (mut tools, mut fingerprints, mut duplicates) = (Vec::new(), ToolPins::new(), HashSet::new());
+        for tool in listed {
             let name = tool.name.to_string();
-            let fingerprint = Fingerprint::of(&tool);
-            match self.rules.pins.of(self.name(), &name) {
+            let fingerprint = Fingerprint::new(&tool);
+            match self.options.pins.get(self.name(), &name) {
                 Some(pinned) if pinned != fingerprint => {
-                    self.hold(&name, QuarantineReason::Changed(fingerprint.differs(&pinned)))
+                    self.quarantine(&name, QuarantineReason::Changed(fingerprint.changed_members(&pinned)));
                 }
-                None if self.rules.locked => self.hold(&name, QuarantineReason::NotPinned),
-                _ if trusted.insert(name.clone(), fingerprint).is_some() => {
-                    twice.insert(name);
+                None if self.options.pinned_only => self.quarantine(&name, QuarantineReason::NotPinned),
+                _ if fingerprints.insert(name.clone(), fingerprint).is_some() => {
+                    duplicates.insert(name);
                 }
-                _ => kept.push(tool),
+                _ => tools.push(tool),
             }
         }
-        // Which of the two was meant, nobody knows.
-        kept.retain(|tool| !twice.contains(&*tool.name));
-        trusted.retain(|name, _| !twice.contains(name));
-        for name in &twice {
-            self.hold(name, QuarantineReason::Twice);
+        tools.retain(|tool| !duplicates.contains(&*tool.name));
+        fingerprints.retain(|name, _| !duplicates.contains(name));
+        for name in &duplicates {
+            self.quarantine(name, QuarantineReason::Duplicate);
         }
-        self.rules.pins.trust(self.name(), &trusted).map_err(ImportError::Pins)?;
-        *lock(&self.taken) = trusted;
-        Ok(kept)
+        self.options.pins.pin(self.name(), &fingerprints)?;
+        *lock(&self.imported) = fingerprints;
+        Ok(tools)
     }
 
-    /// Looks at the list again: what has changed does not run any more.
+    /// Requests the list again and quarantines the tools that changed.
     pub(crate) async fn refresh(&self) -> Result<(), ImportError> {
-        let found = self.list().await?;
-        let taken = lock(&self.taken).clone();
-        for tool in found {
-            let fingerprint = Fingerprint::of(&tool);
-            match taken.get(&*tool.name) {
+        let listed = self.list().await?;
+        let imported = lock(&self.imported).clone();
+        for tool in listed {
+            let fingerprint = Fingerprint::new(&tool);
+            match imported.get(&*tool.name) {
                 Some(known) if *known == fingerprint => {}
-                Some(known) => self.hold(&tool.name, QuarantineReason::Changed(fingerprint.differs(known))),
-                None if self.why_held(&tool.name).is_some() => {}
-                None => self.hold(&tool.name, QuarantineReason::New),
+                Some(known) => {
+                    self.quarantine(&tool.name, QuarantineReason::Changed(fingerprint.changed_members(known)));
+                }
+                None if self.quarantined(&tool.name).is_some() => {}
+                None => self.quarantine(&tool.name, QuarantineReason::Added),
             }
         }
         Ok(())
@@ -175,25 +283,18 @@ impl Remote {
         if let Some(running) = self.running.lock().await.take()
             && let Err(error) = running.cancel().await
         {
-            tracing::debug!(%error, "the connection to a server did not close");
+            tracing::debug!(%error, "failed to close the connection to a server");
         }
     }
 }
 
-/// Looks at the list again whenever the server says that it has changed.
-async fn watch(remote: Weak<Remote>, changed: Arc<Notify>) {
+/// Refreshes the list when the server notifies that it has changed.
+async fn watch(remote: Weak<RemoteServer>, changed: Arc<Notify>) {
     loop {
         changed.notified().await;
         let Some(remote) = remote.upgrade() else { return };
         if let Err(error) = remote.refresh().await {
-            tracing::warn!(server = %remote.name().escape_debug(), %error, "the changed list could not be read");
+            tracing::warn!(server = %remote.name().escape_debug(), %error, "failed to refresh the list of tools");
         }
-    }
-}
-
-impl Drop for Listener {
-    /// The connection is gone: whoever waits for its changes goes too.
-    fn drop(&mut self) {
-        self.0.notify_one();
     }
 }

@@ -1,6 +1,6 @@
 //! One of the server's tools as a raw function tool.
 
-use crate::mcp::client::remote::Remote;
+use crate::mcp::client::remote::RemoteServer;
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam,
@@ -11,20 +11,25 @@ use serde_json::Value;
 use std::sync::Arc;
 use tool_core::text::truncate;
 use tool_core::{
-    Category, Content, FunctionTool, RawTool, RunContext, ToolContext, ToolError, ToolOutput, tool, trace,
+    Category, Content, FunctionTool, RawTool, RegistryErrors, RunContext, ToolContext, ToolError, ToolOutput, tool,
+    trace,
 };
 
-/// What a call needs.
-struct Called {
-    remote: Arc<Remote>,
-    /// As the server calls it.
+/// The state of an imported tool.
+struct RemoteTool {
+    remote: Arc<RemoteServer>,
+    /// The name that the server gives the tool.
     name: String,
-    reads: bool,
-    promised: bool,
+    read_only: bool,
+    has_output_schema: bool,
 }
 
-/// The tool, or why there is none of it.
-pub(crate) fn made(remote: &Arc<Remote>, declared: &Tool, prefix: Option<&str>) -> Result<FunctionTool, String> {
+/// Converts a declaration into a tool. Fails if it cannot be registered.
+pub(crate) fn import_tool(
+    remote: &Arc<RemoteServer>,
+    declared: &Tool,
+    prefix: Option<&str>,
+) -> Result<FunctionTool, RegistryErrors> {
     let annotations = declared.annotations.clone().unwrap_or_default();
     let name = match prefix {
         Some(prefix) => format!("{prefix}_{}", declared.name),
@@ -35,156 +40,146 @@ pub(crate) fn made(remote: &Arc<Remote>, declared: &Tool, prefix: Option<&str>) 
         description: declared.description.as_deref().unwrap_or_default().to_owned(),
         parameters: Value::Object((*declared.input_schema).clone()),
     };
-    let called = Called {
+    let state = RemoteTool {
         remote: Arc::clone(remote),
         name: declared.name.to_string(),
-        reads: annotations.read_only_hint == Some(true),
-        promised: declared.output_schema.is_some(),
+        read_only: annotations.read_only_hint == Some(true),
+        has_output_schema: declared.output_schema.is_some(),
     };
-    let tool = FunctionTool::raw_output_with(raw, called, async |called: &Called, arguments: Value, _: &RunContext| {
-        call(called, arguments).await
-    });
-    let mut tool = described(&tool.validate(true).timeout(remote.timeout()), &annotations);
+    let handler = async |tool: &RemoteTool, arguments: Value, _: &RunContext| tool.call(arguments).await;
+    let tool = FunctionTool::raw_output_with(raw, state, handler).validate(true).timeout(remote.options.timeout);
+    let mut tool = annotate(&tool, &annotations);
     if let Some(title) = declared.title.as_ref().or(annotations.title.as_ref()) {
         tool = tool.title(title);
     }
     if let Some(output) = &declared.output_schema {
         tool = tool.output_schema(Value::Object((**output).clone()));
     }
-    // By itself first: what is wrong with one must not keep the others out. References elsewhere are not followed.
-    ToolContext::builder().with(tool.clone()).build().map(|_| tool).map_err(|problems| problems.to_string())
+    // Registered alone first, so that an invalid tool does not keep the others out.
+    ToolContext::builder().with(tool.clone()).build().map(|_| tool)
 }
 
-/// What the server says of its tool, with the protocol's own defaults: the worst.
-fn described(tool: &FunctionTool, said: &ToolAnnotations) -> FunctionTool {
-    let reads = said.read_only_hint == Some(true);
-    let flags = tool::ToolAnnotations {
-        idempotent: said.is_idempotent(),
-        destructive: !reads && said.is_destructive(),
-        open_world: said.open_world_hint != Some(false),
+/// Sets the category and the annotations. Missing hints get the protocol's defaults, which assume the worst.
+fn annotate(tool: &FunctionTool, hints: &ToolAnnotations) -> FunctionTool {
+    let read_only = hints.read_only_hint == Some(true);
+    let annotations = tool::ToolAnnotations {
+        idempotent: hints.is_idempotent(),
+        destructive: !read_only && hints.is_destructive(),
+        open_world: hints.open_world_hint != Some(false),
         ..tool::ToolAnnotations::default()
     };
-    tool.category(if reads { Category::Retrieval } else { Category::Action }).flags(flags)
+    tool.category(if read_only { Category::Retrieval } else { Category::Action }).flags(annotations)
 }
 
-async fn call(called: &Called, arguments: Value) -> Result<ToolOutput, ToolError> {
-    if let Some(held) = called.remote.why_held(&called.name) {
-        return Err(ToolError::permanent(format!("it was not called: {held}")));
-    }
-    let mut request = CallToolRequestParams::new(called.name.clone());
-    if let Value::Object(arguments) = arguments {
-        request = request.with_arguments(arguments);
-    }
-    // Dropped half way, as when it is cancelled or late, it has the server told.
-    match send(&called.remote, request).await {
-        Ok(CallToolResponse::Complete(given)) => read(given, called.promised),
-        Ok(_) => Err(ToolError::permanent("the server wants more of its user than a call can give it")),
-        Err(error) => Err(failed(called, error)),
-    }
-}
-
-fn failed(called: &Called, error: ServiceError) -> ToolError {
-    match error {
-        ServiceError::McpError(error) => ToolError::permanent(said(&error.message)),
-        ServiceError::TransportSend(_) | ServiceError::TransportClosed => {
-            let gone = ToolError::transient("the server of this tool is gone, and may have done something before");
-            gone.partial_side_effects(!called.reads)
+impl RemoteTool {
+    async fn call(&self, arguments: Value) -> Result<ToolOutput, ToolError> {
+        if let Some(quarantined) = self.remote.quarantined(&self.name) {
+            return Err(ToolError::permanent(format!("the tool was not called: {quarantined}")));
         }
-        ServiceError::Timeout { .. } => {
-            ToolError::transient("the server of this tool did not answer in time").partial_side_effects(!called.reads)
+        let mut request = CallToolRequestParams::new(self.name.clone());
+        if let Value::Object(arguments) = arguments {
+            request = request.with_arguments(arguments);
         }
-        other => {
-            tracing::warn!(tool = %called.name.escape_debug(), error = %other, "a server's answer was none");
-            ToolError::permanent("the server of this tool gave no answer that can be read")
-                .partial_side_effects(!called.reads)
+        match self.send(request).await {
+            Ok(CallToolResponse::Complete(result)) => convert_result(result, self.has_output_schema),
+            Ok(_) => Err(ToolError::permanent("the server asks for user input, which a call cannot give")),
+            Err(error) => Err(self.convert_error(error)),
         }
     }
-}
 
-// ---- One `tools/call` request: it takes the trace along, its span knows it by its id, and it is taken back when nobody
-// waits for it any longer.
+    fn convert_error(&self, error: ServiceError) -> ToolError {
+        let error = match error {
+            ServiceError::McpError(error) => return ToolError::permanent(excerpt(&error.message)),
+            ServiceError::TransportSend(_) | ServiceError::TransportClosed => {
+                ToolError::transient("the connection to the tool's server is lost; the call may have had effects")
+            }
+            ServiceError::Timeout { .. } => ToolError::transient("the tool's server did not answer in time"),
+            error => {
+                tracing::warn!(tool = %self.name.escape_debug(), %error, "failed to read the answer of a server");
+                ToolError::permanent("the answer of the tool's server cannot be read")
+            }
+        };
+        error.partial_side_effects(!self.read_only)
+    }
 
-/// The baggage has the run and the customer.
-const BAGGAGE: &str = "baggage";
-
-pub(crate) async fn send(remote: &Remote, mut params: CallToolRequestParams) -> Result<CallToolResponse, ServiceError> {
-    for (name, value) in trace::export().to_pairs() {
-        if name != BAGGAGE || remote.shares_baggage() {
-            params.meta_or_default().insert(name.to_owned(), value.into());
+    /// Sends a `tools/call` request with the trace, and describes it on the span of the call. Dropping the future
+    /// notifies the server that the call is cancelled.
+    async fn send(&self, mut params: CallToolRequestParams) -> Result<CallToolResponse, ServiceError> {
+        for (name, value) in trace::export().to_pairs() {
+            if name != "baggage" || self.remote.options.baggage {
+                params.meta_or_default().insert(name.to_owned(), value.into());
+            }
+        }
+        let peer = &self.remote.peer;
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let sent = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
+        self.set_attributes(&sent.id);
+        let mut cancel = CancelOnDrop { peer, id: Some(sent.id.clone()) };
+        let answer = sent.await_response().await;
+        cancel.id = None;
+        match answer? {
+            ServerResult::CallToolResult(result) => Ok(CallToolResponse::Complete(result)),
+            ServerResult::InputRequiredResult(result) => Ok(CallToolResponse::InputRequired(result)),
+            ServerResult::CreateTaskResult(result) => Ok(CallToolResponse::Task(result)),
+            _ => Err(ServiceError::UnexpectedResponse),
         }
     }
-    let peer = remote.peer();
-    let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-    let sent = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
-    describe(remote, &sent.id);
-    let mut waiting = Waiting { peer, id: Some(sent.id.clone()) };
-    let answer = sent.await_response().await;
-    waiting.id = None;
-    match answer? {
-        ServerResult::CallToolResult(result) => Ok(CallToolResponse::Complete(result)),
-        ServerResult::InputRequiredResult(result) => Ok(CallToolResponse::InputRequired(result)),
-        ServerResult::CreateTaskResult(result) => Ok(CallToolResponse::Task(result)),
-        _ => Err(ServiceError::UnexpectedResponse),
+
+    fn set_attributes(&self, id: &RequestId) {
+        trace::attribute("mcp.method.name", "tools/call");
+        trace::attribute("jsonrpc.request.id", id.to_string());
+        if let Some(info) = self.remote.peer.peer_info() {
+            trace::attribute("mcp.protocol.version", info.protocol_version.as_str());
+        }
+        if let Some(transport) = self.remote.transport {
+            trace::attribute("network.transport", transport);
+        }
     }
 }
 
-/// Says on the span of the call what request it is, in place of a second span.
-fn describe(remote: &Remote, id: &RequestId) {
-    trace::attribute("mcp.method.name", "tools/call");
-    trace::attribute("jsonrpc.request.id", id.to_string());
-    if let Some(info) = remote.peer().peer_info() {
-        trace::attribute("mcp.protocol.version", info.protocol_version.as_str());
-    }
-    if let Some(transport) = remote.transport() {
-        trace::attribute("network.transport", transport);
-    }
-}
-
-/// Tells the server when it is dropped before there is an answer.
-struct Waiting<'a> {
+/// Notifies the server that a call is cancelled, unless its id was taken.
+struct CancelOnDrop<'a> {
     peer: &'a Peer<RoleClient>,
     id: Option<RequestId>,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         let Some(id) = self.id.take() else { return };
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let peer = self.peer.clone();
-            let why = Some("nobody waits for it any longer".to_owned());
+            let reason = Some("the caller no longer waits for the result".to_owned());
             runtime.spawn(async move {
-                if let Err(error) = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), why)).await {
-                    tracing::debug!(%error, "a server could not be told that a call is taken back");
+                if let Err(error) = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await {
+                    tracing::debug!(%error, "failed to notify a server of a cancelled call");
                 }
             });
         }
     }
 }
 
-// ---- What a call of a server's tool gives. All of it is data, whatever it says.
-
-/// The characters of a server's error that are passed on.
-const SAID: usize = 4_000;
-
-pub(crate) fn read(given: CallToolResult, promised: bool) -> Result<ToolOutput, ToolError> {
-    if given.is_error == Some(true) {
-        let texts = given.content.iter().filter_map(ContentBlock::as_text).map(|text| text.text.as_str());
+fn convert_result(result: CallToolResult, has_output_schema: bool) -> Result<ToolOutput, ToolError> {
+    if result.is_error == Some(true) {
+        let texts = result.content.iter().filter_map(ContentBlock::as_text).map(|text| text.text.as_str());
         let text = texts.collect::<Vec<_>>().join("\n");
-        return Err(ToolError::permanent(if text.is_empty() { "the tool failed".to_owned() } else { said(&text) }));
+        return Err(ToolError::permanent(if text.is_empty() { "the tool failed".to_owned() } else { excerpt(&text) }));
     }
-    match given.structured_content {
+    match result.structured_content {
         Some(data) => Ok(ToolOutput::new(data)),
-        None if promised => Err(ToolError::permanent("the server left out the result that its schema promises")),
-        None => Ok(ToolOutput::content(given.content.into_iter().map(part))),
+        None if has_output_schema => {
+            Err(ToolError::permanent("the server sent no structured result, although the tool has an output schema"))
+        }
+        None => Ok(ToolOutput::content(result.content.into_iter().map(content))),
     }
 }
 
-/// A server's words, in bounds.
-pub(crate) fn said(text: &str) -> String {
-    truncate(text, SAID)
+/// Returns the beginning of a text of the server.
+fn excerpt(text: &str) -> String {
+    truncate(text, 4_000)
 }
 
-fn part(block: ContentBlock) -> Content {
+fn content(block: ContentBlock) -> Content {
+    let unknown = || Content::text("[unknown kind of content]");
     match block {
         ContentBlock::Text(text) => Content::text(text.text),
         ContentBlock::Image(image) => Content::image(image.data, image.mime_type),
@@ -199,13 +194,8 @@ fn part(block: ContentBlock) -> Content {
                 Some(mime_type) if mime_type.starts_with("audio/") => Content::audio(blob, mime_type),
                 mime_type => Content::Resource { uri, mime_type, text: None },
             },
-            _ => unread(),
+            _ => unknown(),
         },
-        _ => unread(),
+        _ => unknown(),
     }
-}
-
-/// A part of a later revision.
-fn unread() -> Content {
-    Content::text("[a part of a kind that is not known here]")
 }

@@ -1,193 +1,142 @@
-//! Calls that wait for a person: the client's user is asked, and the session told what they say. R-C1
+//! Approval of calls by the client's user, through elicitation.
 //!
-//! Up to revision 2025-11-25 the client is sent an `elicitation/create` request. Since 2026-07-28 the call is answered
-//! `input_required` and made again with what the user says; what the client hands back is a random word and nothing
-//! else, looked up here, once. The token itself never leaves the process.
+//! Up to revision 2025-11-25 the client gets an `elicitation/create` request. From 2026-07-28 on the call is answered
+//! `input_required`, and the client repeats it with the user's answer and a random `requestState`. The approval token
+//! never leaves the process.
 
-use crate::mcp::server::connection::Connection;
-use crate::mcp::server::conversation::fresh;
-use crate::mcp::server::{connection, is_stateless, parts};
+use crate::mcp::server::result::complete;
+use crate::mcp::server::session::{ClientSession, random_id};
+use crate::mcp::server::state::{PendingCall, ServerState, http_parts, is_stateless};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitRequestParams,
-    ElicitResult, ElicitationAction, ElicitationSchema, InputRequest, InputRequests, InputRequiredResult, JsonObject,
+    ElicitResult, ElicitationAction, ElicitationSchema, InputRequest, InputRequests, InputRequiredResult,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeMap;
 use tokio::time::Instant;
 use tool_core::call::Confirmation;
 use tool_core::{Session, ToolResponse};
 
-/// The name under which the question is asked.
+/// The name of the question in `inputRequests`.
 const QUESTION: &str = "confirm";
 
-/// The calls that may wait at once.
-const MOST: usize = 10_000;
-
-/// The calls whose clients were sent away with a question, by the word that they bring back.
-#[derive(Default)]
-pub(crate) struct Waiting(Mutex<HashMap<String, Asked>>);
-
-struct Asked {
-    session: Session,
-    principal: Option<String>,
-    /// As it was called, to be compared with what comes back.
-    name: String,
-    arguments: Option<JsonObject>,
-    tool: String,
-    token: String,
-    summary: String,
-    until: Instant,
-    /// Whether the session ends with the question, because its connection has.
-    alone: bool,
-}
-
-impl Waiting {
-    /// Keeps a question under its word; gives it back where too many are kept already.
-    fn keep(&self, word: String, asked: Asked) -> Result<(), Box<Asked>> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        let late = all.extract_if(|_, asked| asked.until <= now).map(|(_, asked)| asked).collect::<Vec<_>>();
-        let full = all.len() >= MOST;
-        if !full {
-            all.insert(word, asked);
-            drop(all);
-            late.into_iter().for_each(Asked::over);
-            return Ok(());
-        }
-        drop(all);
-        late.into_iter().for_each(Asked::over);
-        Err(Box::new(asked))
-    }
-
-    fn take(&self, word: &str) -> Option<Asked> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(word)
-    }
-}
-
-impl Asked {
-    /// Nobody waits for it any more.
-    fn over(self) {
-        if let (true, Ok(runtime)) = (self.alone, tokio::runtime::Handle::try_current()) {
-            runtime.spawn(async move { self.session.end().await });
-        }
-    }
-}
-
-/// Asks the client's user, where the client can; otherwise nobody is asked, and the call is over.
-pub(crate) async fn ask(
-    connection: &Connection,
-    session: &Session,
-    request: &CallToolRequestParams,
-    tool: &str,
-    confirmation: &Confirmation,
+/// Asks the client's user to approve a call. Denies the call if the client does not support elicitation by form.
+pub(crate) async fn request(
+    state: &ServerState,
+    client: &ClientSession,
+    call: &CallToolRequestParams,
+    (session, tool, confirmation): (&Session, &str, &Confirmation),
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
-    let can_ask = context.client_capabilities().and_then(|can| can.elicitation).is_some_and(|elicitation| {
-        // Neither form nor URL said is a form.
+    let supports_form = context.client_capabilities().and_then(|can| can.elicitation).is_some_and(|elicitation| {
+        // A client that names neither form nor URL supports forms.
         elicitation.form.is_some() || elicitation.url.is_none()
     });
-    if !can_ask {
-        // What the session answers, that a person is being asked, would not be true.
-        session.deny(&confirmation.token).await;
-        return Ok(CallToolResponse::Complete(nobody_to_ask(tool)));
+    let token = &confirmation.token;
+    if !supports_form {
+        // The session's own answer says that the user is being asked, so it cannot be sent here.
+        session.deny(token).await;
+        return Ok(CallToolResponse::Complete(no_elicitation(tool)));
     }
+    let timeout = state.settings.confirm_timeout;
     if is_stateless(context) {
-        let asked = Asked {
+        let pending = PendingCall {
             session: session.clone(),
-            principal: connection.shared.client(context).principal,
-            name: request.name.to_string(),
-            arguments: request.arguments.clone(),
+            principal: state.client(context).principal,
+            name: call.name.to_string(),
+            arguments: call.arguments.clone(),
             tool: tool.to_owned(),
-            token: confirmation.token.clone(),
+            token: token.clone(),
             summary: confirmation.summary.clone(),
-            until: Instant::now() + connection.shared.settings.confirm_within,
-            alone: parts(context).is_some(),
+            expires: Instant::now() + timeout,
+            owns_session: http_parts(context).is_some(),
         };
-        return send_away(connection, asked);
+        return require_input(state, client, pending);
     }
-    let limit = Some(connection.shared.settings.confirm_within);
-    let asked = context.peer.create_elicitation_with_timeout(form(&confirmation.summary), limit);
-    let said = tokio::select! {
-        said = asked => said.map_err(|error| tracing::debug!(%error, "a client's user could not be asked")).ok(),
+    let answer = context.peer.create_elicitation_with_timeout(form(&confirmation.summary), Some(timeout));
+    let answer = tokio::select! {
+        answer = answer => answer.map_err(|error| tracing::debug!(%error, "failed to ask the client's user")).ok(),
         () = context.ct.cancelled() => None,
     };
-    let token = &confirmation.token;
-    let response = decide(session, token, said.map(|said| said.action)).await;
-    Ok(connection::complete(session, tool, &response))
+    let response = decide(session, token, answer.map(|answer| answer.action)).await;
+    Ok(complete(session, tool, &response))
 }
 
-/// A call comes back with what the user said.
+/// Continues a call that the client repeats with the user's answer.
 pub(crate) async fn resume(
-    connection: &Connection,
-    request: CallToolRequestParams,
+    state: &ServerState,
+    client: &ClientSession,
+    call: CallToolRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
-    let word = request.request_state.unwrap_or_default();
-    let asked = connection.shared.waiting.take(&word).ok_or_else(nothing_waits)?;
-    let same = asked.name == request.name
-        && asked.arguments.clone().unwrap_or_default() == request.arguments.unwrap_or_default()
-        && asked.principal == connection.shared.client(context).principal;
-    if !same || asked.until <= Instant::now() {
-        // Whoever brings another call has not been asked about it: nothing runs, not the first one either.
-        asked.session.deny(&asked.token).await;
-        asked.over();
-        return Err(nothing_waits());
+    let pending = state.pending.remove(&call.request_state.unwrap_or_default()).ok_or_else(no_pending_call)?;
+    let is_same = pending.name == call.name
+        && pending.arguments.clone().unwrap_or_default() == call.arguments.unwrap_or_default()
+        && pending.principal == state.client(context).principal;
+    if !is_same || pending.expires <= Instant::now() {
+        // The user was not asked about this call. Neither it nor the pending one may run.
+        pending.session.deny(&pending.token).await;
+        pending.release();
+        return Err(no_pending_call());
     }
-    let said = request.input_responses.and_then(|mut said| said.remove(QUESTION));
-    let Some(said) = said else { return send_away(connection, asked) };
-    let said = serde_json::from_value::<ElicitResult>(said)
-        .map_err(|_| ErrorData::invalid_params("`inputResponses.confirm` is no answer to an elicitation", None));
-    let action = said.as_ref().ok().map(|said| said.action.clone());
-    let response = decide(&asked.session, &asked.token, action).await;
-    let result = connection::complete(&asked.session, &asked.tool, &response);
-    asked.over();
-    said.map(|_| result)
+    let Some(answer) = call.input_responses.and_then(|mut answers| answers.remove(QUESTION)) else {
+        return require_input(state, client, pending);
+    };
+    let answer = serde_json::from_value::<ElicitResult>(answer)
+        .map_err(|_| ErrorData::invalid_params("expected `inputResponses.confirm` to be an elicitation result", None));
+    let action = answer.as_ref().ok().map(|answer| answer.action.clone());
+    let response = decide(&pending.session, &pending.token, action).await;
+    let result = complete(&pending.session, &pending.tool, &response);
+    pending.release();
+    answer.map(|_| result)
 }
 
-/// Only a plain yes is a yes.
-async fn decide(session: &Session, token: &str, said: Option<ElicitationAction>) -> ToolResponse {
-    match said {
+/// Approves the call if the user accepted. Denies it in all other cases.
+async fn decide(session: &Session, token: &str, action: Option<ElicitationAction>) -> ToolResponse {
+    match action {
         Some(ElicitationAction::Accept) => session.approve(token).await,
         _ => session.deny(token).await,
     }
 }
 
-/// Answers with the question, and a word to come back with.
-fn send_away(connection: &Connection, asked: Asked) -> Result<CallToolResponse, ErrorData> {
-    let (word, alone) = (fresh()?, asked.alone);
-    let question = InputRequest::Elicitation(ElicitRequest::new(form(&asked.summary)));
-    if let Err(asked) = connection.shared.waiting.keep(word.clone(), asked) {
-        asked.over();
-        return Err(ErrorData::internal_error("too many calls wait for a person; try again later", None));
+/// Answers `input_required`, with the question and a new `requestState`.
+fn require_input(
+    state: &ServerState,
+    client: &ClientSession,
+    pending: PendingCall,
+) -> Result<CallToolResponse, ErrorData> {
+    let (request_state, owns_session) = (random_id()?, pending.owns_session);
+    let question = InputRequest::Elicitation(ElicitRequest::new(form(&pending.summary)));
+    if let Err(pending) = state.pending.insert(request_state.clone(), pending) {
+        pending.release();
+        return Err(ErrorData::internal_error("too many calls wait for confirmation; try again later", None));
     }
-    if alone {
-        connection.conversation.hand_on();
+    if owns_session {
+        client.detach();
     }
     let questions = InputRequests::from([(QUESTION.to_owned(), question)]);
-    Ok(CallToolResponse::InputRequired(InputRequiredResult::new(Some(questions), Some(word))))
+    Ok(CallToolResponse::InputRequired(InputRequiredResult::new(Some(questions), Some(request_state))))
 }
 
-/// A form without fields: to accept it is the answer.
+/// Returns a form without fields. Accepting it is the approval.
 fn form(summary: &str) -> ElicitRequestParams {
     ElicitRequestParams::FormElicitationParams {
         meta: None,
-        message: format!("May this be done?\n\n{summary}"),
+        message: format!("Allow this call?\n\n{summary}"),
         requested_schema: ElicitationSchema::new(BTreeMap::new()),
     }
 }
 
-/// The client has not said that it can ask its user.
-fn nobody_to_ask(tool: &str) -> CallToolResult {
+fn no_elicitation(tool: &str) -> CallToolResult {
     let message = format!(
-        "`{tool}` runs only when a person approves it, and this client cannot ask one: it does not declare elicitation \
-         by form. Nobody was asked, and it was not run. Do not call it again; it needs a client that can ask its user."
+        "`{tool}` needs the user's approval, but this client cannot ask the user: it does not support elicitation by \
+         form. The user was not asked, and the tool was not run. Do not call it again with this client."
     );
     CallToolResult::error(vec![ContentBlock::text(message)])
 }
 
-fn nothing_waits() -> ErrorData {
-    let message = "no call waits under this `requestState`: it was used, has expired, or is for another call; make the call again without it";
+fn no_pending_call() -> ErrorData {
+    let message = "no call is pending under this `requestState`: it was used before, has expired, or belongs to another call; repeat the call without it";
     ErrorData::invalid_params(message, None)
 }

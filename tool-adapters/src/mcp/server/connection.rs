@@ -1,51 +1,115 @@
-//! What one connection is answered.
+//! The handler of one connection.
 
-use crate::mcp::server::conversation::Conversation;
-use crate::mcp::server::{Settings, Shared, confirm, is_stateless, list, spans};
-use crate::providers::mcp::output_schema;
+use crate::mcp::server::result::complete;
+use crate::mcp::server::session::ClientSession;
+use crate::mcp::server::state::{ServerState, Settings, http_parts, is_stateless};
+use crate::mcp::server::{confirm, list};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, ContentBlock,
-    CustomRequest, CustomResult, DiscoverResult, ErrorCode, Implementation, InitializeRequestParams, InitializeResult,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProgressNotificationParam, ProgressToken, Resource, ResourceContents, ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest, CustomResult,
+    DiscoverResult, ErrorCode, Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProgressNotificationParam, ProgressToken, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{Peer, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use std::pin::pin;
 use std::sync::Arc;
-use tokio::sync::mpsc::{Receiver, Sender, channel};
-use tool_core::call::{OutputKind, ProgressUpdate, ResultForm};
-use tool_core::{Content, ErrorKind, Session, ToolCall, ToolResponse};
-
-fn no_method(method: &str) -> ErrorData {
-    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method `{method}`"), None)
-}
+use tokio::sync::mpsc::{Receiver, channel};
+use tool_core::call::ProgressUpdate;
+use tool_core::text::hex;
+use tool_core::trace::{self, DistributedContext};
+use tool_core::{ErrorKind, Session, ToolCall, ToolResponse};
 
 /// The handler of a connection. Over HTTP without sessions a connection is one request.
 pub(crate) struct Connection {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) conversation: Conversation,
-    /// What carries the messages, where it is not HTTP and is known.
-    pub(crate) transport: Option<&'static str>,
+    pub(crate) session: ClientSession,
+    state: Arc<ServerState>,
+    /// OpenTelemetry's name of the transport. `None` for HTTP and for unknown streams.
+    transport: Option<&'static str>,
 }
 
 impl Connection {
-    pub(crate) fn new(shared: Arc<Shared>, transport: Option<&'static str>) -> Self {
-        Self { conversation: Conversation::new(Arc::clone(&shared)), shared, transport }
+    pub(crate) fn new(state: Arc<ServerState>, transport: Option<&'static str>) -> Self {
+        Self { session: ClientSession::new(Arc::clone(&state)), state, transport }
     }
 
     fn settings(&self) -> &Settings {
-        &self.shared.settings
+        &self.state.settings
+    }
+
+    async fn session(&self, context: &RequestContext<RoleServer>) -> Result<&Session, ErrorData> {
+        self.session.get(self.state.client(context)).await
     }
 
     async fn instructions(&self, context: &RequestContext<RoleServer>) -> Result<Option<String>, ErrorData> {
-        if let Some(told) = &self.settings().instructions {
-            return Ok(Some(told.clone()));
+        match &self.settings().instructions {
+            Some(text) => Ok(Some(text.clone())),
+            None => Ok(list::guides(self.session(context).await?)),
         }
-        let session = self.conversation.session(self.shared.client(context)).await?;
-        Ok(list::guides(session))
     }
+
+    async fn call(
+        &self,
+        request: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if request.request_state.is_some() {
+            return confirm::resume(&self.state, &self.session, request, context).await;
+        }
+        let session = self.session(context).await?;
+        let _running = self.session.begin_call(session).await;
+        let wire_name = &*request.name;
+        let tool = list::tool_name(session, wire_name).unwrap_or_else(|| wire_name.to_owned());
+        let arguments = Value::Object(request.arguments.clone().unwrap_or_default());
+        let call = ToolCall::new(self.session.next_call_id(), &tool, arguments);
+        let response = run(session, call, context).await;
+        if is_unknown_tool(session, &tool, &response) {
+            let message = response.error().map_or_else(String::new, |error| error.message.clone());
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        match response.meta().confirmation() {
+            Some(confirmation) => {
+                let waiting = (session, &*tool, confirmation);
+                confirm::request(&self.state, &self.session, &request, waiting, context).await
+            }
+            None => Ok(complete(session, &tool, &response)),
+        }
+    }
+
+    /// Returns the client's span as the parent of a call.
+    fn parent(&self, context: &RequestContext<RoleServer>) -> DistributedContext {
+        let pairs = context.meta.iter().filter_map(|(name, value)| Some((name, value.as_str()?)));
+        if self.settings().trust_baggage {
+            return DistributedContext::from_trusted_pairs(pairs);
+        }
+        let mut parent = DistributedContext::from_pairs(pairs);
+        // An untrusted client cannot hide its calls from exporters.
+        parent.sampled = None;
+        parent
+    }
+
+    /// Returns the attributes of a call's span.
+    fn attributes(&self, context: &RequestContext<RoleServer>) -> Vec<(&'static str, Value)> {
+        let mut attributes =
+            vec![("mcp.method.name", "tools/call".into()), ("jsonrpc.request.id", context.id.to_string().into())];
+        if let Some(version) = context.protocol_version() {
+            attributes.push(("mcp.protocol.version", version.as_str().into()));
+        }
+        let http = http_parts(context);
+        let session = http.and_then(|parts| parts.headers.get("mcp-session-id")?.to_str().ok());
+        // The id itself is a credential of the session, so the span gets a hash of it.
+        let hash = |id| hex(Sha256::digest(id).get(..8).unwrap_or_default());
+        attributes.extend(session.map(|id| ("mcp.session.id", hash(id).into())));
+        let transport = if http.is_some() { Some("tcp") } else { self.transport };
+        attributes.extend(transport.map(|transport| ("network.transport", transport.into())));
+        attributes
+    }
+}
+
+fn unknown_method(method: &str) -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{method}`"), None)
 }
 
 impl ServerHandler for Connection {
@@ -77,9 +141,24 @@ impl ServerHandler for Connection {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let session = self.conversation.session(self.shared.client(&context)).await?;
+        let session = self.session(&context).await?;
         let cursor = request.and_then(|request| request.cursor);
-        list::page(session, cursor.as_deref(), self.settings().page, is_stateless(&context))
+        list::page(session, cursor.as_deref(), self.settings().page_size, is_stateless(&context))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let call = trace::attributed(self.attributes(&context), self.call(request, &context));
+        // Boxed, as each connection's future would otherwise have the size of the largest call.
+        Box::pin(trace::import(self.parent(&context), call)).await
+    }
+
+    /// Returns the tool against which rmcp checks the headers of a request over HTTP.
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        list::find(&self.state.runtime.tools(), name)
     }
 
     async fn on_custom_request(
@@ -88,17 +167,17 @@ impl ServerHandler for Connection {
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method.chars().take(64).collect::<String>();
-        Err(no_method(&method.escape_debug().to_string()))
+        Err(unknown_method(&method.escape_debug().to_string()))
     }
 
-    // What is not served is not listed as empty either.
+    // rmcp's defaults return empty lists for the methods below.
 
     async fn list_prompts(
         &self,
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Err(no_method("prompts/list"))
+        Err(unknown_method("prompts/list"))
     }
 
     async fn list_resources(
@@ -106,7 +185,7 @@ impl ServerHandler for Connection {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Err(no_method("resources/list"))
+        Err(unknown_method("resources/list"))
     }
 
     async fn list_resource_templates(
@@ -114,7 +193,7 @@ impl ServerHandler for Connection {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Err(no_method("resources/templates/list"))
+        Err(unknown_method("resources/templates/list"))
     }
 
     async fn complete(
@@ -122,63 +201,14 @@ impl ServerHandler for Connection {
         _: CompleteRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        Err(no_method("completion/complete"))
-    }
-
-    /// What the headers of a request over HTTP are held against.
-    fn get_tool(&self, name: &str) -> Option<Tool> {
-        list::one(&self.shared.runtime.tools(), name)
-    }
-
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let answered = async {
-            if request.request_state.is_some() {
-                return confirm::resume(self, request, &context).await;
-            }
-            run(self, request, &context).await
-        };
-        // In a box: what all is done here would make each connection's future as large.
-        Box::pin(spans::of_call(self, &context, answered)).await
+        Err(unknown_method("completion/complete"))
     }
 }
 
-// ---- `tools/call`: one call, through the session.
-
-pub(crate) async fn run(
-    connection: &Connection,
-    request: CallToolRequestParams,
-    context: &RequestContext<RoleServer>,
-) -> Result<CallToolResponse, ErrorData> {
-    let session = connection.conversation.session(connection.shared.client(context)).await?;
-    let _under_way = connection.conversation.begin(session).await;
-    let wire = &*request.name;
-    let tool = list::named(session, wire).unwrap_or_else(|| wire.to_owned());
-    let arguments = serde_json::Value::Object(request.arguments.clone().unwrap_or_default());
-    let call = ToolCall::new(connection.conversation.call_id(), &tool, arguments);
-    let response = made(session, call, context).await;
-    if is_unknown(session, &tool, &response) {
-        let message = response.error().map_or_else(String::new, |error| error.message.clone());
-        return Err(ErrorData::invalid_params(message, None));
-    }
-    match response.meta().confirmation() {
-        Some(confirmation) => confirm::ask(connection, session, &request, &tool, confirmation, context).await,
-        None => Ok(complete(session, &tool, &response)),
-    }
-}
-
-/// The result of a call of `tool`.
-pub(crate) fn complete(session: &Session, tool: &str, response: &ToolResponse) -> CallToolResponse {
-    CallToolResponse::Complete(of(response, list::output(session.tools(), tool)))
-}
-
-/// Makes the call: its updates are told while it runs, and it is cancelled when the client says so.
-async fn made(session: &Session, call: ToolCall, context: &RequestContext<RoleServer>) -> ToolResponse {
+/// Runs a call, forwards its progress, and cancels it when the client does.
+async fn run(session: &Session, call: ToolCall, context: &RequestContext<RoleServer>) -> ToolResponse {
     let id = call.id().to_owned();
-    let (call, mut teller) = Teller::of(call, context.meta.get_progress_token(), context.peer.clone());
+    let (call, mut progress) = ProgressForwarder::attach(call, context.meta.get_progress_token(), context.peer.clone());
     let mut running = pin!(session.call(call));
     let mut cancelled = false;
     let response = loop {
@@ -189,124 +219,66 @@ async fn made(session: &Session, call: ToolCall, context: &RequestContext<RoleSe
                 cancelled = true;
                 session.cancel(&id);
             }
-            () = teller.next() => {}
+            () = progress.forward_next() => {}
         }
     };
-    teller.rest().await;
+    progress.forward_rest().await;
     response
 }
 
-/// Whether there is no such tool, which the protocol tells apart from a tool that does not find something. L19
-fn is_unknown(session: &Session, tool: &str, response: &ToolResponse) -> bool {
+/// Returns true if the tool does not exist. A tool's own "not found" error is a result, not a protocol error.
+fn is_unknown_tool(session: &Session, tool: &str, response: &ToolResponse) -> bool {
     response.error().is_some_and(|error| error.kind == ErrorKind::NotFound)
-        && !list::visible(session).iter().any(|known| known.name() == tool)
+        && !session.definitions().iter().any(|known| known.name() == tool)
 }
 
-// ---- A response as the protocol's result. L18
-
-/// `promised`: the schema of the tool's results, where it has one.
-pub(crate) fn of(response: &ToolResponse, promised: Option<&Value>) -> CallToolResult {
-    let result = response.for_model(ResultForm::Plain);
-    if result.is_error {
-        return CallToolResult::error(vec![ContentBlock::text(result.text)]);
-    }
-    let content = match result.content() {
-        Some(parts) => parts.into_iter().map(block).collect(),
-        None if result.text.is_empty() => Vec::new(),
-        None => vec![ContentBlock::text(result.text)],
-    };
-    let Some(schema) = promised.filter(|_| response.form() == OutputKind::Data) else {
-        return CallToolResult::success(content);
-    };
-    match whole(response) {
-        Some(data) => {
-            let mut result = CallToolResult::success(content);
-            result.structured_content = Some(output_schema::structured(schema, data));
-            result
-        }
-        // A client would refuse a result that is not what was promised; an error promises nothing.
-        None => CallToolResult::error(content),
-    }
-}
-
-/// The data, unless it was cut.
-fn whole(response: &ToolResponse) -> Option<Value> {
-    if response.meta().truncated().is_some() {
-        return None;
-    }
-    serde_json::from_str(response.data_json()?).ok()
-}
-
-fn block(part: Content) -> ContentBlock {
-    match part {
-        Content::Text { text } => ContentBlock::text(text),
-        Content::Image { data, mime_type } => ContentBlock::image(data, mime_type),
-        Content::Audio { data, mime_type } => ContentBlock::audio(data, mime_type),
-        Content::Resource { uri, mime_type, text: Some(text) } => {
-            ContentBlock::resource(ResourceContents::TextResourceContents { uri, mime_type, text, meta: None })
-        }
-        Content::Resource { uri, mime_type, text: None } => {
-            let name = uri.rsplit('/').find(|part| !part.is_empty()).unwrap_or(&uri).to_owned();
-            let mut link = Resource::new(uri, name);
-            link.mime_type = mime_type;
-            ContentBlock::resource_link(link)
-        }
-        // A part of a later version: what it is in JSON.
-        other => ContentBlock::text(serde_json::to_string(&other).unwrap_or_default()),
-    }
-}
-
-// ---- Updates of a running call as `notifications/progress`.
-
-/// The updates that may wait to be sent; a tool that says more meanwhile is not held up, and the rest is left out.
-const WAITING: usize = 256;
-
-/// Sends what a call says, where the client wants to know.
-pub(crate) struct Teller {
+/// Sends the updates of a call as `notifications/progress`, if the client sent a progress token.
+struct ProgressForwarder {
     token: Option<ProgressToken>,
     peer: Peer<RoleServer>,
     updates: Receiver<ProgressUpdate>,
     last: f64,
 }
 
-impl Teller {
-    /// Has the call speak to it.
-    pub(crate) fn of(call: ToolCall, token: Option<ProgressToken>, peer: Peer<RoleServer>) -> (ToolCall, Self) {
-        let (said, updates): (Sender<ProgressUpdate>, _) = channel(WAITING);
+impl ProgressForwarder {
+    /// The number of updates that may wait. Further updates are dropped, so that the tool is not held up.
+    const CAPACITY: usize = 256;
+
+    fn attach(call: ToolCall, token: Option<ProgressToken>, peer: Peer<RoleServer>) -> (ToolCall, Self) {
+        let (sender, updates) = channel::<ProgressUpdate>(Self::CAPACITY);
         let call = match token {
-            Some(_) => call.on_update(move |update| _ = said.try_send(update.clone())),
+            Some(_) => call.on_update(move |update| _ = sender.try_send(update.clone())),
             None => call,
         };
         (call, Self { token, peer, updates, last: -1.0 })
     }
 
-    /// Tells what is said next. Never returns where nobody wants to know.
-    pub(crate) async fn next(&mut self) {
+    /// Waits for the next update and sends it. Never returns if there is no progress token.
+    async fn forward_next(&mut self) {
         match self.updates.recv().await {
-            Some(update) => self.tell(update).await,
+            Some(update) => self.send(update).await,
             None => std::future::pending().await,
         }
     }
 
-    /// Tells what was said and has not been told, before the result is.
-    pub(crate) async fn rest(&mut self) {
+    async fn forward_rest(&mut self) {
         while let Ok(update) = self.updates.try_recv() {
-            self.tell(update).await;
+            self.send(update).await;
         }
     }
 
-    async fn tell(&mut self, update: ProgressUpdate) {
+    async fn send(&mut self, update: ProgressUpdate) {
         let Some(token) = &self.token else { return };
-        // In hundredths. The protocol wants each greater than the last, also where a tool does not count.
-        let reached = update.fraction.map_or(f64::MIN, |fraction| fraction * 100.0);
+        // In percent. The protocol requires increasing values, even if the tool gives no fraction.
+        let percent = update.fraction.map_or(f64::MIN, |fraction| fraction * 100.0);
         let step = if self.last < 0.0 { 1.0 } else { 0.01 };
-        self.last = if reached > self.last { reached } else { self.last + step };
-        let mut told = ProgressNotificationParam::new(token.clone(), self.last).with_message(update.message);
+        self.last = if percent > self.last { percent } else { self.last + step };
+        let mut params = ProgressNotificationParam::new(token.clone(), self.last).with_message(update.message);
         if update.fraction.is_some() {
-            told = told.with_total(100.0);
+            params = params.with_total(100.0);
         }
-        if let Err(error) = self.peer.notify_progress(told).await {
-            tracing::debug!(%error, "an update could not be sent");
+        if let Err(error) = self.peer.notify_progress(params).await {
+            tracing::debug!(%error, "failed to send a progress notification");
         }
     }
 }

@@ -1,17 +1,16 @@
-//! Serving over streamable HTTP.
+//! The streamable HTTP transport.
 
+use crate::mcp::server::builder::Server;
 use crate::mcp::server::connection::Connection;
-use crate::mcp::server::{Server, Settings};
-use crate::mcp::strict;
-use crate::mcp::strict::PARAMS;
-use crate::transport::host_check;
-use crate::transport::host_check::{Names, forbidden};
+use crate::mcp::server::strict;
+use crate::transport::host_check::{self, AllowedHosts};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use rmcp::model::ErrorCode;
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use std::io;
@@ -20,10 +19,10 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 
 impl Server {
-    /// The server as a router, to be merged into an application's own. It answers under its [`path`](Self::path).
+    /// Returns a router that serves under [`path`](Self::path), to be merged into an application's router.
     ///
-    /// The application's layers come first, and [`principal`](Self::principal) sees what they have found out. Call it
-    /// once: sessions belong to the router.
+    /// Layers of the application run first, and [`principal`](Self::principal) sees the extensions that they set. Call
+    /// this once: each router has its own sessions.
     ///
     /// ```
     /// # use tool_adapters::mcp::Server;
@@ -32,31 +31,35 @@ impl Server {
     /// }
     /// ```
     pub fn router(&self) -> Router {
-        let shared = self.shared();
+        let (state, settings) = (Arc::new(self.state.clone()), &self.state.settings);
         let mut sessions = SessionConfig::default();
-        sessions.keep_alive = Some(self.settings.idle);
+        sessions.keep_alive = Some(settings.idle_timeout);
         let mut manager = LocalSessionManager::default();
         manager.session_config = sessions;
-        // The guard has looked at both before, and more closely.
+        // `check_request` has a stricter check of both headers.
         let config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
             .disable_allowed_origins()
-            .with_max_request_body_bytes(self.settings.max_message)
-            .with_cancellation_token(self.settings.stop.child_token());
-        let factory = move || Ok(Connection::new(Arc::clone(&shared), None));
+            .with_max_request_body_bytes(settings.max_message)
+            .with_cancellation_token(settings.shutdown.child_token());
+        let factory = move || Ok(Connection::new(Arc::clone(&state), None));
         let service = StreamableHttpService::new(factory, Arc::new(manager), config);
-        let guard = Arc::new(Guard::of(&self.settings));
-        Router::new().route_service(&self.settings.path, service).layer(from_fn_with_state(guard, check))
+        let allowed = AllowedHosts::new(settings.hosts.clone(), settings.origins.clone());
+        let guard = Arc::new(RequestGuard { allowed, max_message: settings.max_message });
+        Router::new().route_service(&settings.path, service).layer(from_fn_with_state(guard, check_request))
     }
 
-    /// Takes an address. One that is not this machine's own is refused unless [`allow_hosts`](Self::allow_hosts) says
-    /// under which names it is reached.
+    /// Binds an address.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the address is not a loopback address and [`allow_hosts`](Self::allow_hosts) is not set.
     pub async fn bind(&self, address: SocketAddr) -> io::Result<BoundServer> {
-        host_check::may_bind(address, self.settings.hosts.is_some())?;
+        host_check::check_bind(address, self.state.settings.hosts.is_some())?;
         Ok(BoundServer { listener: TcpListener::bind(address).await?, server: self.clone() })
     }
 
-    /// Serves over HTTP until [`shutdown`](Self::shutdown): `bind` and `serve` in one.
+    /// Binds an address and serves until [`shutdown`](Self::shutdown).
     ///
     /// ```no_run
     /// # use tool_adapters::mcp::Server;
@@ -69,7 +72,7 @@ impl Server {
     }
 }
 
-/// A server that has its address and is about to serve.
+/// A server that is bound to an address, but does not serve yet.
 #[derive(Debug)]
 pub struct BoundServer {
     listener: TcpListener,
@@ -77,57 +80,47 @@ pub struct BoundServer {
 }
 
 impl BoundServer {
-    /// The address, with the port that the system gave where 0 was asked for.
+    /// Returns the address, with the port that the system chose if port 0 was requested.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Where clients find it.
+    /// Returns the URL for clients.
     pub fn url(&self) -> io::Result<String> {
-        Ok(format!("http://{}{}", self.address()?, self.server.settings.path))
+        Ok(format!("http://{}{}", self.address()?, self.server.state.settings.path))
     }
 
     /// Serves until [`Server::shutdown`].
     pub async fn serve(self) -> io::Result<()> {
-        let stop = self.server.settings.stop.clone();
+        let shutdown = self.server.state.settings.shutdown.clone();
         let router = self.server.router();
-        axum::serve(self.listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
+        axum::serve(self.listener, router).with_graceful_shutdown(shutdown.cancelled_owned()).await
     }
 }
 
-// ---- The MCP server's guard: who may speak, as for every server of ours, and in what form.
-
-/// What is let through.
-pub(crate) struct Guard {
-    names: Names,
+struct RequestGuard {
+    allowed: AllowedHosts,
     max_message: usize,
 }
 
-impl Guard {
-    pub(crate) fn of(settings: &Settings) -> Self {
-        let names = Names::of(settings.hosts.clone(), settings.origins.clone());
-        Self { names, max_message: settings.max_message }
-    }
-}
-
-/// The layer.
-pub(crate) async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
-    if let Some(why) = guard.names.refuses(request.uri(), request.headers()) {
-        return forbidden(why);
+/// Refuses requests with an unknown host or origin, and bodies that are not a valid message.
+async fn check_request(State(guard): State<Arc<RequestGuard>>, request: Request, next: Next) -> Response {
+    if let Err(reason) = guard.allowed.check(request.uri(), request.headers()) {
+        return host_check::forbidden(reason);
     }
     if request.method() != Method::POST {
         return next.run(request).await;
     }
     let (parts, body) = request.into_parts();
     let Ok(bytes) = to_bytes(body, guard.max_message).await else {
-        return (StatusCode::PAYLOAD_TOO_LARGE, format!("a message has at most {} bytes", guard.max_message))
-            .into_response();
+        return (StatusCode::PAYLOAD_TOO_LARGE, strict::too_long(guard.max_message)).into_response();
     };
-    match strict::read(&bytes) {
+    match strict::parse_message(&bytes) {
         Ok(_) => next.run(Request::from_parts(parts, Body::from(bytes))).await,
-        Err(refused) => {
-            let status = if refused.code == PARAMS { StatusCode::OK } else { StatusCode::BAD_REQUEST };
-            (status, [(header::CONTENT_TYPE, "application/json")], refused.to_json()).into_response()
+        Err(invalid) => {
+            let is_params = invalid.code == ErrorCode::INVALID_PARAMS;
+            let status = if is_params { StatusCode::OK } else { StatusCode::BAD_REQUEST };
+            (status, [(header::CONTENT_TYPE, "application/json")], invalid.to_json()).into_response()
         }
     }
 }

@@ -1,46 +1,52 @@
-//! Serving one client over standard input and output, or any pair of streams.
+//! The transport over standard input and output, or any pair of streams.
+//!
+//! Lines are framed by [`LinesCodec`]. rmcp's own stdio transport drops lines that are not JSON and lines that are too
+//! long, and accepts a byte order mark. Here each invalid line is answered with a JSON-RPC error.
 
-use crate::mcp::server::Server;
+use crate::mcp::server::builder::Server;
 use crate::mcp::server::connection::Connection;
-use crate::mcp::strict;
-use crate::mcp::strict::Refused;
+use crate::mcp::server::strict::{self, InvalidMessage};
+use futures_util::{SinkExt, StreamExt};
 use rmcp::RoleServer;
 use rmcp::service::{RxJsonRpcMessage, ServerInitializeError, TxJsonRpcMessage, serve_server_with_ct};
 use rmcp::transport::Transport;
+use std::future::ready;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
-use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
-use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio_util::bytes::BytesMut;
+use tokio_util::codec::{Decoder, FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 
 impl Server {
-    /// Serves the client that has started this process, until it closes standard input. Nothing else may write to
-    /// standard output; logs belong on standard error.
+    /// Serves the client that started this process, until it closes standard input. Nothing else may write to standard
+    /// output; logs belong on standard error.
     pub async fn serve_stdio(&self) -> io::Result<()> {
-        self.serve_pair(tokio::io::stdin(), tokio::io::stdout(), Some("pipe")).await
+        self.serve_lines(tokio::io::stdin(), tokio::io::stdout(), Some("pipe")).await
     }
 
-    /// The same over any two streams, such as a socket's halves.
+    /// Serves one client over two streams, such as the halves of a socket, until `input` ends.
     pub async fn serve_streams<R, W>(&self, input: R, output: W) -> io::Result<()>
     where
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        self.serve_pair(input, output, None).await
+        self.serve_lines(input, output, None).await
     }
 
-    async fn serve_pair<R, W>(&self, input: R, output: W, transport: Option<&'static str>) -> io::Result<()>
+    async fn serve_lines<R, W>(&self, input: R, output: W, transport: Option<&'static str>) -> io::Result<()>
     where
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let (lines, written) = Lines::new(BufReader::new(input), output, self.settings.max_message);
-        let connection = Arc::new(Connection::new(self.shared(), transport));
+        let lines = LineTransport::new(input, output, self.state.settings.max_message);
+        let connection = Arc::new(Connection::new(Arc::new(self.state.clone()), transport));
         let served = loop {
-            let stop = self.settings.stop.child_token();
-            match serve_server_with_ct(Arc::clone(&connection), lines.clone(), stop).await {
+            let shutdown = self.state.settings.shutdown.child_token();
+            match serve_server_with_ct(Arc::clone(&connection), lines.clone(), shutdown).await {
                 Ok(running) => break running.waiting().await.map(drop).map_err(io::Error::other),
-                // A message that is out of place at the beginning is passed over.
+                // A message that is out of order before `initialize` is skipped.
                 Err(
                     ServerInitializeError::ExpectedInitializeRequest(_) | ServerInitializeError::InitializeFailed(_),
                 ) => {}
@@ -48,148 +54,125 @@ impl Server {
                 Err(error) => break Err(io::Error::other(error)),
             }
         };
-        connection.conversation.end().await;
-        drop(lines);
-        written.await.map_err(io::Error::other)?;
+        connection.session.end().await;
         served
     }
 }
 
-// ---- Messages as lines of JSON over a pair of streams. What is no message is answered here, and the next line is read.
+type LineWriter<W> = Arc<Mutex<FramedWrite<W, LinesCodec>>>;
 
-/// The two streams. A clone goes on with them where another left off.
-pub(crate) struct Lines<R> {
-    reader: Arc<Mutex<Reader<R>>>,
-    out: Sender<Vec<u8>>,
+/// Messages as lines of JSON. A clone continues where the other left off.
+struct LineTransport<R, W> {
+    reader: Arc<Mutex<LineReader<R>>>,
+    writer: LineWriter<W>,
 }
 
-impl<R> Clone for Lines<R> {
+struct LineReader<R> {
+    messages: FramedRead<R, StrictCodec>,
+    /// The answer to an invalid line while it is written. It is kept here because `receive` may be cancelled.
+    answer: Option<Pin<Box<dyn Future<Output = io::Result<()>> + Send>>>,
+}
+
+impl<R, W> Clone for LineTransport<R, W> {
     fn clone(&self) -> Self {
-        Self { reader: Arc::clone(&self.reader), out: self.out.clone() }
+        Self { reader: Arc::clone(&self.reader), writer: Arc::clone(&self.writer) }
     }
 }
 
-struct Reader<R> {
-    stream: R,
-    most: usize,
-    /// The line so far. It stays where reading is given up half way.
-    line: Vec<u8>,
-    /// Whether the line is too long, and is passed over.
-    too_long: bool,
-    /// An answer that has yet to be written.
-    answer: Option<Vec<u8>>,
-    over: bool,
-}
-
-impl<R: AsyncBufRead + Unpin> Lines<R> {
-    /// Reads and writes lines of at most `most` bytes. Everything is written once all clones are gone and the task has
-    /// ended.
-    pub(crate) fn new<W>(stream: R, output: W, most: usize) -> (Self, tokio::task::JoinHandle<()>)
-    where
-        W: AsyncWrite + Unpin + Send + 'static,
-    {
-        let (out, lines) = channel(64);
-        let reader = Reader { stream, most, line: Vec::new(), too_long: false, answer: None, over: false };
-        (Self { reader: Arc::new(Mutex::new(reader)), out }, tokio::spawn(write(output, lines)))
+impl<R: AsyncRead, W: AsyncWrite> LineTransport<R, W> {
+    fn new(input: R, output: W, max_line: usize) -> Self {
+        let codec = StrictCodec(LinesCodec::new_with_max_length(max_line));
+        let reader = LineReader { messages: FramedRead::new(input, codec), answer: None };
+        let writer = FramedWrite::new(output, LinesCodec::new());
+        Self { reader: Arc::new(Mutex::new(reader)), writer: Arc::new(Mutex::new(writer)) }
     }
 }
 
-async fn write<W: AsyncWrite + Unpin>(mut output: W, mut lines: Receiver<Vec<u8>>) {
-    while let Some(line) = lines.recv().await {
-        let written = async {
-            output.write_all(&line).await?;
-            output.flush().await
-        };
-        if let Err(error) = written.await {
-            tracing::debug!(%error, "the client does not read any more");
-            return;
-        }
-    }
+async fn write_line<W: AsyncWrite + Unpin>(writer: LineWriter<W>, line: String) -> io::Result<()> {
+    writer.lock().await.send(line).await.map_err(|error| match error {
+        LinesCodecError::Io(error) => error,
+        error @ LinesCodecError::MaxLineLengthExceeded => io::Error::other(error),
+    })
 }
 
-impl<R: AsyncBufRead + Unpin> Reader<R> {
-    /// Whether there is another line, whole or passed over. May be given up and called again.
-    async fn next(&mut self) -> io::Result<bool> {
-        loop {
-            let read = self.stream.fill_buf().await?;
-            if read.is_empty() {
-                self.over = true;
-                return Ok(self.too_long || !self.line.is_empty());
-            }
-            let end = read.iter().position(|byte| *byte == b'\n');
-            let part = read.get(..end.unwrap_or(read.len())).unwrap_or_default();
-            if self.too_long || self.line.len() + part.len() > self.most {
-                self.too_long = true;
-                self.line.clear();
-            } else {
-                self.line.extend_from_slice(part);
-            }
-            let used = end.map_or(read.len(), |at| at + 1);
-            self.stream.consume(used);
-            if end.is_some() {
-                return Ok(true);
-            }
-        }
-    }
-
-    /// The line that was read, which is then over: a message, an answer to what is none, or nothing.
-    fn take(&mut self) -> Option<Result<RxJsonRpcMessage<RoleServer>, Refused>> {
-        if std::mem::take(&mut self.too_long) {
-            return Some(Err(Refused::invalid(format!("a message has at most {} bytes", self.most))));
-        }
-        let line = std::mem::take(&mut self.line);
-        let line = line.strip_suffix(b"\r").unwrap_or(&line);
-        (!line.is_empty()).then(|| strict::read(line))
-    }
-}
-
-impl<R: AsyncBufRead + Send + Unpin + 'static> Transport<RoleServer> for Lines<R> {
+impl<R, W> Transport<RoleServer> for LineTransport<R, W>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
     type Error = io::Error;
 
-    fn send(
-        &mut self,
-        message: TxJsonRpcMessage<RoleServer>,
-    ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
-        let out = self.out.clone();
-        async move {
-            let mut line = serde_json::to_vec(&message)?;
-            line.push(b'\n');
-            out.send(line).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
-        }
+    fn send(&mut self, message: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let writer = Arc::clone(&self.writer);
+        async move { write_line(writer, serde_json::to_string(&message)?).await }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         let mut reader = self.reader.lock().await;
         loop {
-            if reader.answer.is_some() {
-                let place = self.out.reserve().await.ok()?;
-                if let Some(answer) = reader.answer.take() {
-                    place.send(answer);
+            if let Some(answer) = &mut reader.answer {
+                let written = answer.await;
+                reader.answer = None;
+                written.inspect_err(|error| tracing::debug!(%error, "failed to answer an invalid message")).ok()?;
+            }
+            match reader.messages.next().await? {
+                Ok(Ok(message)) => return Some(message),
+                Ok(Err(invalid)) => {
+                    tracing::debug!(code = invalid.code.0, message = %invalid.message, "refused an invalid message");
+                    reader.answer = Some(Box::pin(write_line(Arc::clone(&self.writer), invalid.to_json())));
                 }
-            }
-            if reader.over {
-                return None;
-            }
-            match reader.next().await {
-                Ok(true) => {}
-                Ok(false) => return None,
                 Err(error) => {
-                    tracing::error!(%error, "the client's messages cannot be read any more");
+                    tracing::error!(%error, "failed to read from the client");
                     return None;
-                }
-            }
-            match reader.take() {
-                None => {}
-                Some(Ok(message)) => return Some(message),
-                Some(Err(refused)) => {
-                    tracing::debug!(code = refused.code, message = %refused.message, "not a message");
-                    reader.answer = Some((refused.to_json() + "\n").into_bytes());
                 }
             }
         }
     }
 
-    async fn close(&mut self) -> Result<(), io::Error> {
-        Ok(())
+    fn close(&mut self) -> impl Future<Output = io::Result<()>> + Send {
+        ready(Ok(()))
+    }
+}
+
+/// Decodes lines into messages, and invalid lines into their answers. Skips empty lines.
+struct StrictCodec(LinesCodec);
+
+type CheckedMessage = Result<RxJsonRpcMessage<RoleServer>, InvalidMessage>;
+
+impl StrictCodec {
+    /// Checks what the codec for lines returned. Returns `None` for an empty line.
+    fn check(&self, line: Result<String, LinesCodecError>) -> Option<CheckedMessage> {
+        match line {
+            Ok(line) if line.is_empty() => None,
+            Ok(line) => Some(strict::parse_message(line.as_bytes())),
+            Err(LinesCodecError::MaxLineLengthExceeded) => {
+                Some(Err(InvalidMessage::invalid_request(strict::too_long(self.0.max_length()))))
+            }
+            // The only error that a decoder of lines reports besides the length.
+            Err(LinesCodecError::Io(_)) => Some(Err(InvalidMessage::parse_error("the message is not valid UTF-8"))),
+        }
+    }
+}
+
+impl Decoder for StrictCodec {
+    type Item = CheckedMessage;
+    type Error = io::Error;
+
+    fn decode(&mut self, bytes: &mut BytesMut) -> io::Result<Option<CheckedMessage>> {
+        while let Some(line) = self.0.decode(bytes).transpose() {
+            if let Some(message) = self.check(line) {
+                return Ok(Some(message));
+            }
+        }
+        Ok(None)
+    }
+
+    fn decode_eof(&mut self, bytes: &mut BytesMut) -> io::Result<Option<CheckedMessage>> {
+        while let Some(line) = self.0.decode_eof(bytes).transpose() {
+            if let Some(message) = self.check(line) {
+                return Ok(Some(message));
+            }
+        }
+        Ok(None)
     }
 }
