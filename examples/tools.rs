@@ -3,7 +3,7 @@
 //! - `cargo run --example tools -- list`
 //! - `cargo run --example tools -- schema --provider anthropic --strict`
 //! - `cargo run --example tools -- call book --args '{"title": "Dentist", "start": "2026-11-20T09:30:00+01:00"}'`
-//! - `cargo run --example tools -- check`
+//! - `cargo run --example tools -- lint`
 //! - `cargo run --example tools -- serve --mcp stdio`
 //!
 //! With `--tools FILE` it works on declarations of other tools, such as those of an MCP server.

@@ -71,7 +71,7 @@ fn mistakes_end_with_2_and_leave_standard_output_alone() {
 
 #[test]
 fn nothing_is_refused_by_any_provider_and_the_manifest_is_sound() {
-    let output = tools(&["check"], "");
+    let output = tools(&["lint"], "");
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let manifest = json(&tools(&["manifest"], ""));
     assert_eq!(manifest["tools"].as_array().map(Vec::len), Some(4));

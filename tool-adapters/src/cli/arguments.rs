@@ -1,4 +1,4 @@
-//! The arguments, as clap reads them.
+//! The arguments of the command line.
 
 use crate::providers::provider::Provider;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -6,15 +6,15 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Tools for language models: list, declare, call, check and serve them.
+/// List, declare, call, lint and serve tools for language models.
 #[derive(Parser)]
-#[command(name = "tools", after_help = "Exit status: 0, 1 (refused), 2 (usage).")]
+#[command(name = "tools", after_help = "Exit status: 0 (success), 1 (failure), 2 (usage).")]
 pub(crate) struct Cli {
-    /// Print JSON, on a terminal too.
+    /// Print JSON even on a terminal.
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
-    /// Take these declarations instead of the linked tools: [{name, description, inputSchema}].
+    /// Use the declarations in this file instead of the linked tools: [{name, description, inputSchema}].
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) tools: Option<PathBuf>,
 
@@ -26,89 +26,90 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// List the tools.
     List,
-    /// Print what a provider is told of the tools.
-    Schema(Schema),
-    /// Call a tool, and print the envelope of its answer.
-    Call(Call),
-    /// Print the manifest, or compare it with one that was written.
-    Manifest(Manifest),
-    /// Tell what providers refuse, lose and rename, and what the declarations cost.
-    Check(Check),
+    /// Print the declarations for a provider.
+    Schema(SchemaOptions),
+    /// Call a tool and print the envelope of its response.
+    Call(CallOptions),
+    /// Print the manifest, or compare it with a file.
+    Manifest(ManifestOptions),
+    /// Report what providers refuse, drop and rename, and the size of the declarations.
+    #[command(alias = "check")]
+    Lint(LintOptions),
     /// Serve the tools to other programs.
-    Serve(Serve),
+    Serve(ServeOptions),
 }
 
 #[derive(Args)]
-#[allow(clippy::struct_excessive_bools)] // each is a flag of its own
-pub(crate) struct Schema {
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
+pub(crate) struct SchemaOptions {
     /// The provider.
     #[arg(long, value_name = "NAME", value_parser = provider())]
     pub(crate) provider: Provider,
-    /// Declare tools strict where they can be.
+    /// Declare tools as strict where the provider allows it.
     #[arg(long)]
     pub(crate) strict: bool,
     /// Print {declarations, settings, report}.
     #[arg(long)]
     pub(crate) report: bool,
-    /// Gemini: the model takes function tools and provider tools in one request.
+    /// Gemini: the model accepts function tools and provider tools in one request.
     #[arg(long)]
     pub(crate) model_mixes: bool,
-    /// Gemini Live: with any function tool, no provider tools.
+    /// Gemini Live: leave out provider tools if there is a function tool.
     #[arg(long)]
     pub(crate) only_single_type: bool,
 }
 
 #[derive(Args)]
-pub(crate) struct Call {
+pub(crate) struct CallOptions {
     /// The tool.
     #[arg(required_unless_present = "batch")]
     pub(crate) name: Option<String>,
-    /// The arguments: JSON, @FILE, or - for standard input; none unless told.
+    /// The arguments: JSON, @FILE, or - for standard input. Defaults to no arguments.
     #[arg(long, value_name = "JSON", allow_hyphen_values = true, conflicts_with = "batch")]
     pub(crate) args: Option<String>,
-    /// Make the calls of a file, or of standard input (-): lines of {name, arguments}.
+    /// Make the calls of a file, or of standard input (-): one {name, arguments} a line.
     #[arg(long, value_name = "FILE", conflicts_with = "name")]
     pub(crate) batch: Option<PathBuf>,
-    /// Agree to a call that waits for a person.
+    /// Approve calls that need confirmation.
     #[arg(long)]
     pub(crate) approve: bool,
 }
 
 #[derive(Args)]
-pub(crate) struct Manifest {
-    /// Tell in what the tools differ from this file.
+pub(crate) struct ManifestOptions {
+    /// Report how the tools differ from this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) check: Option<PathBuf>,
 }
 
 #[derive(Args)]
-pub(crate) struct Check {
-    /// Only this provider; several times for several. All unless told.
+pub(crate) struct LintOptions {
+    /// Lint for this provider. May be repeated. Defaults to all providers.
     #[arg(long, value_name = "NAME", value_parser = provider())]
     pub(crate) provider: Vec<Provider>,
-    /// As they are declared with --strict.
+    /// Lint the declarations of --strict.
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Show, in the table, also what is only rewritten.
+    /// Show notes about rewritten schemas in the table.
     #[arg(long)]
     pub(crate) notes: bool,
 }
 
 #[derive(Args)]
-pub(crate) struct Serve {
-    /// Over the Model Context Protocol, by this transport.
+pub(crate) struct ServeOptions {
+    /// Serve the Model Context Protocol over this transport.
     #[arg(long, value_name = "TRANSPORT")]
-    pub(crate) mcp: Transport,
-    /// Where to listen, for http.
+    pub(crate) mcp: ServeTransport,
+    /// The address to listen on, for http.
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8000")]
     pub(crate) address: SocketAddr,
-    /// For http: a name under which the server is reached, in place of the loopback ones; several times for several.
+    /// A host name of the server in place of the loopback names, for http. May be repeated.
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_host: Vec<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Transport {
+pub(crate) enum ServeTransport {
     /// Standard input and output.
     Stdio,
     /// Streamable HTTP.

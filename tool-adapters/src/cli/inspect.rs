@@ -1,29 +1,29 @@
-//! `list`, `manifest` and `check`: the tools, looked at.
+//! The commands that do not open the tools: `list`, `schema`, `manifest` and `lint`.
 
-use crate::cli::arguments::{Check, Manifest, Schema, Serve};
-use crate::cli::output::{Io, plain, table};
-use crate::cli::{Status, Stop, call};
+use crate::cli::arguments::{LintOptions, ManifestOptions, SchemaOptions};
+use crate::cli::output::{CommandError, CommandIo, CommandStatus, table};
 use crate::providers::declare::{Declarations, DeclareOptions, declare_with};
 use crate::providers::lint::{Severity, lint_for};
 use crate::providers::provider::Provider;
 use crate::providers::report::{Report, ToolReport};
+use crate::transport::sanitize::escape_control;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tool_core::tool::Confirm;
 use tool_core::{Category, Mode, ProviderTool, ToolContext, ToolDefinition};
 
-/// A tool, as `list` prints it; `--tools` takes it again.
+/// A tool in the output of `list`, which `--tools` accepts.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
-enum Listed<'a> {
-    Function(Function<'a>),
+enum ListedTool<'a> {
+    Function(ListedFunction<'a>),
     Provider { name: &'a str, providers: Vec<Provider> },
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Function<'a> {
+struct ListedFunction<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<&'a str>,
@@ -38,8 +38,8 @@ struct Function<'a> {
     source: String,
 }
 
-impl<'a> Function<'a> {
-    fn of(tool: &'a ToolDefinition) -> Self {
+impl<'a> ListedFunction<'a> {
+    fn new(tool: &'a ToolDefinition) -> Self {
         Self {
             name: tool.name(),
             title: tool.title(),
@@ -58,120 +58,128 @@ impl<'a> Function<'a> {
     }
 }
 
-/// The providers that take a provider tool.
-fn takers(tool: &dyn ProviderTool) -> Vec<Provider> {
+fn supporting_providers(tool: &dyn ProviderTool) -> Vec<Provider> {
     Provider::ALL.into_iter().filter(|provider| tool.config(&provider.id()).is_some()).collect()
 }
 
-pub(crate) fn list(tools: &ToolContext, io: &mut Io<'_>) -> Result<Status, Stop> {
+pub(crate) fn list(tools: &ToolContext, io: &mut CommandIo<'_>) -> Result<CommandStatus, CommandError> {
     for toolset in tools.unconfigured() {
-        io.remark(&format!("note: toolset `{}` is left out: it has to be configured", plain(&toolset.name)));
+        io.note(&format!("note: toolset `{}` is left out: it needs configuration", escape_control(&toolset.name)));
     }
     if !io.terminal {
-        let functions = tools.definitions().map(|tool| Listed::Function(Function::of(tool)));
+        let functions = tools.definitions().map(|tool| ListedTool::Function(ListedFunction::new(tool)));
         let others = tools.provider_tools().iter();
-        let others = others.map(|tool| Listed::Provider { name: tool.id(), providers: takers(&**tool) });
-        io.json(&functions.chain(others).collect::<Vec<_>>())?;
-        return Ok(Status::Done);
+        let others =
+            others.map(|tool| ListedTool::Provider { name: tool.id(), providers: supporting_providers(&**tool) });
+        io.print_json(&functions.chain(others).collect::<Vec<_>>())?;
+        return Ok(CommandStatus::Success);
     }
     let functions = tools.definitions().map(|tool| {
         let modes = tool.modes().iter().map(Mode::as_str).collect::<Vec<_>>().join(", ");
         [tool.name().to_owned(), tool.category().as_str().to_owned(), modes, tool.summary().into_owned()]
     });
     let others = tools.provider_tools().iter().map(|tool| {
-        let takers = takers(&**tool).into_iter().map(Provider::name).collect::<Vec<_>>().join(", ");
-        [tool.id().to_owned(), "provider".to_owned(), String::new(), format!("for {takers}")]
+        let providers = supporting_providers(&**tool).into_iter().map(Provider::name).collect::<Vec<_>>().join(", ");
+        [tool.id().to_owned(), "provider".to_owned(), String::new(), format!("for {providers}")]
     });
     let rows = functions.chain(others).collect::<Vec<_>>();
     io.print(&table(["TOOL", "CATEGORY", "MODES", "DESCRIPTION"], &rows))?;
-    Ok(Status::Done)
+    Ok(CommandStatus::Success)
 }
 
-pub(crate) fn manifest(tools: &ToolContext, wanted: &Manifest, io: &mut Io<'_>) -> Result<Status, Stop> {
-    let manifest = crate::providers::manifest::build(tools).map_err(|problems| Stop::Refused(problems.to_string()))?;
-    if let Some(path) = &wanted.check {
-        let written = tool_core::describe::Manifest::read(path).map_err(|error| Stop::Usage(error.to_string()))?;
+pub(crate) fn manifest(
+    tools: &ToolContext,
+    options: &ManifestOptions,
+    io: &mut CommandIo<'_>,
+) -> Result<CommandStatus, CommandError> {
+    let manifest = crate::providers::manifest::build(tools).map_err(CommandError::failure)?;
+    if let Some(path) = &options.check {
+        let written =
+            tool_core::describe::Manifest::read(path).map_err(|error| CommandError::Usage(error.to_string()))?;
         let drift = manifest.drift_from(&written);
         if !drift.is_empty() {
             let lines = drift.iter().map(ToString::to_string).collect::<Vec<_>>();
-            return Err(Stop::Refused(lines.join("\n")));
+            return Err(CommandError::Failure(lines.join("\n")));
         }
         if io.terminal {
-            io.line(&format!("{}: version {}, as the tools are", path.display(), manifest.version))?;
+            io.print_line(&format!("{} is up to date: version {}", path.display(), manifest.version))?;
         } else {
-            io.json(&serde_json::json!({"version": manifest.version}))?;
+            io.print_json(&serde_json::json!({"version": manifest.version}))?;
         }
     } else if io.terminal {
         let rows = manifest.tools.iter().map(|tool| {
             [tool.tool_id.clone(), tool.category.as_str().to_owned(), tool.handler_path.clone(), tool.source.clone()]
         });
         io.print(&table(["TOOL", "CATEGORY", "HANDLER", "SOURCE"], &rows.collect::<Vec<_>>()))?;
-        io.line(&format!("\nversion {}; --json prints the manifest", manifest.version))?;
+        io.print_line(&format!("\nversion {}; --json prints the manifest", manifest.version))?;
     } else {
         io.print(&manifest.to_json_pretty())?;
     }
-    Ok(Status::Done)
+    Ok(CommandStatus::Success)
 }
 
-pub(crate) fn check(tools: &ToolContext, wanted: &Check, io: &mut Io<'_>) -> Result<Status, Stop> {
-    let providers = if wanted.provider.is_empty() { &Provider::ALL[..] } else { &wanted.provider };
-    let options = DeclareOptions { strict: wanted.strict, ..DeclareOptions::default() };
-    let check = lint_for(tools, providers, options);
-    let status = if check.refuses_nothing() { Status::Done } else { Status::Refused };
+pub(crate) fn lint(
+    tools: &ToolContext,
+    options: &LintOptions,
+    io: &mut CommandIo<'_>,
+) -> Result<CommandStatus, CommandError> {
+    let providers = if options.provider.is_empty() { &Provider::ALL[..] } else { &options.provider };
+    let declare = DeclareOptions { strict: options.strict, ..DeclareOptions::default() };
+    let report = lint_for(tools, providers, declare);
+    let status = if report.refuses_nothing() { CommandStatus::Success } else { CommandStatus::Failure };
     if !io.terminal {
-        io.json(&check)?;
+        io.print_json(&report)?;
         return Ok(status);
     }
-    let notes = check.of(Severity::Note).len();
-    let shown = check.keep(|finding| wanted.notes || finding.severity > Severity::Note);
-    io.print(&shown.to_string())?;
-    if notes > 0 && !wanted.notes {
-        io.line(&format!("\n--notes shows {notes} notes."))?;
+    let notes = report.of(Severity::Note).len();
+    let visible = report.keep(|finding| options.notes || finding.severity > Severity::Note);
+    io.print(&visible.to_string())?;
+    if notes > 0 && !options.notes {
+        io.print_line(&format!("\n--notes shows {notes} notes."))?;
     }
     Ok(status)
 }
 
-// ---- `schema`: what a provider is told.
-
 #[derive(Serialize)]
-struct Reported<'a> {
+struct SchemaOutput<'a> {
     declarations: &'a RawValue,
     settings: &'a Map<String, Value>,
     report: &'a Report,
 }
 
-pub(crate) fn run_schema(
+/// Prints the declarations. `with_report` prints the report even without `--report`.
+pub(crate) fn schema(
     tools: &ToolContext,
-    wanted: &Schema,
-    reported: bool,
-    io: &mut Io<'_>,
-) -> Result<Status, Stop> {
-    let options = DeclareOptions {
-        strict: wanted.strict,
-        only_single_type: wanted.only_single_type,
-        model_mixes: wanted.model_mixes,
+    options: &SchemaOptions,
+    with_report: bool,
+    io: &mut CommandIo<'_>,
+) -> Result<CommandStatus, CommandError> {
+    let declare = DeclareOptions {
+        strict: options.strict,
+        only_single_type: options.only_single_type,
+        model_mixes: options.model_mixes,
     };
-    let declared = declare_with(wanted.provider, tools, options);
+    let declared = declare_with(options.provider, tools, declare);
     if io.terminal {
-        shown(&declared, io)?;
-    } else if reported || wanted.report {
+        print_declarations(&declared, io)?;
+    } else if with_report || options.report {
         let (declarations, settings, report) = (declared.json(), declared.settings(), declared.report());
-        io.json(&Reported { declarations, settings, report })?;
+        io.print_json(&SchemaOutput { declarations, settings, report })?;
     } else {
-        io.line(declared.json().get())?;
-        // Without a report nothing else would say it.
-        for (tool, reason) in refused(declared.report()) {
-            io.remark(&format!("warning: `{}` is not declared: {reason}", tool.tool.escape_debug()));
+        io.print_line(declared.json().get())?;
+        // The declarations alone do not show which tools are missing.
+        for (tool, reason) in refused_tools(declared.report()) {
+            io.note(&format!("warning: `{}` is not declared: {reason}", tool.tool.escape_debug()));
         }
     }
-    Ok(Status::Done)
+    Ok(CommandStatus::Success)
 }
 
-fn refused(report: &Report) -> impl Iterator<Item = (&ToolReport, String)> {
+fn refused_tools(report: &Report) -> impl Iterator<Item = (&ToolReport, String)> {
     report.tools.iter().filter_map(|tool| Some((tool, tool.refused.as_ref()?.to_string())))
 }
 
-fn shown(declared: &Declarations, io: &mut Io<'_>) -> Result<(), Stop> {
+fn print_declarations(declared: &Declarations, io: &mut CommandIo<'_>) -> Result<(), CommandError> {
     let report = declared.report();
     let rows = report.tools.iter().map(|tool| {
         let declared_as = tool.declared_as.as_deref().unwrap_or("(refused)").to_owned();
@@ -181,53 +189,17 @@ fn shown(declared: &Declarations, io: &mut Io<'_>) -> Result<(), Stop> {
     });
     let rows = rows.collect::<Vec<_>>();
     io.print(&table(["TOOL", "DECLARED AS", "STRICT", "TOKENS", "CHANGES"], &rows))?;
-    for (tool, reason) in refused(report) {
-        io.line(&format!("{} is refused: {reason}", tool.tool.escape_debug()))?;
+    for (tool, reason) in refused_tools(report) {
+        io.print_line(&format!("{} is refused: {reason}", tool.tool.escape_debug()))?;
     }
     for skipped in &report.skipped {
-        io.line(&format!("{} is left out: {}", skipped.id.escape_debug(), skipped.reason))?;
+        io.print_line(&format!("{} is skipped: {}", skipped.id.escape_debug(), skipped.reason))?;
     }
     for warning in &report.warnings {
-        io.line(warning)?;
+        io.print_line(warning)?;
     }
     for (name, value) in declared.settings() {
-        io.line(&format!("the request also says {name}: {value}"))?;
+        io.print_line(&format!("request setting {name}: {value}"))?;
     }
-    io.line("\n--json prints the declarations; `check` tells the changes.")
-}
-
-// ---- `serve`: the tools for other programs.
-
-#[cfg(feature = "mcp")]
-pub(crate) async fn run_serve(tools: ToolContext, wanted: &Serve, io: &mut Io<'_>) -> Result<Status, Stop> {
-    use crate::cli::arguments::Transport;
-    use crate::mcp::Server;
-
-    let tools = call::opened(tools, io).await;
-    let mut server = Server::of_tools(tools.clone()).map_err(|problems| Stop::Refused(problems.to_string()))?;
-    if !wanted.allow_host.is_empty() {
-        server = server.allow_hosts(&wanted.allow_host);
-    }
-    let ended = match wanted.mcp {
-        Transport::Stdio => server.serve_stdio().await,
-        Transport::Http => match server.bind(wanted.address).await {
-            Ok(bound) => {
-                // Whoever started it may wait for this line; standard output stays free.
-                io.remark(&format!("listening on {}", bound.url().unwrap_or_else(|_| wanted.address.to_string())));
-                bound.serve().await
-            }
-            Err(error) => return Err(Stop::Refused(format!("{}: {error}", wanted.address))),
-        },
-    };
-    tools.close().await;
-    ended.map_err(|error| Stop::Refused(error.to_string()))?;
-    Ok(Status::Done)
-}
-
-#[cfg(not(feature = "mcp"))]
-#[allow(clippy::unused_async)] // as with the feature
-pub(crate) async fn run_serve(_: ToolContext, _: &Serve, _: &mut Io<'_>) -> Result<Status, Stop> {
-    let message = "this program was built without the Model Context Protocol; \
-        turn on the feature `mcp` of `tool-adapters` in its Cargo.toml";
-    Err(Stop::Usage(message.to_owned()))
+    io.print_line("\n--json prints the declarations; `lint` lists the changes.")
 }

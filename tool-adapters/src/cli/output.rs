@@ -1,68 +1,112 @@
-//! The streams of a command.
+//! The streams of a command, and its status.
 
-use crate::cli::{Status, Stop};
+use crate::transport::sanitize::escape_control;
 use serde::Serialize;
-use std::borrow::Cow;
-use std::fmt::Write as _;
-use std::io::{BufRead, Write};
+use std::fmt::{Display, Write as _};
+use std::io::{self, BufRead, Write};
+use std::path::Path;
+use std::process::ExitCode;
 
-/// The streams of a command, and whether a person reads the output.
-pub struct Io<'a> {
-    /// What `-` stands for.
+/// The status of a command line. Its number is the exit status of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[must_use]
+pub enum CommandStatus {
+    /// The command succeeded.
+    Success = 0,
+    /// A call failed, a provider refuses a tool, or a manifest is out of date.
+    Failure = 1,
+    /// The arguments are invalid, or a file that they name.
+    Usage = 2,
+}
+
+impl From<CommandStatus> for ExitCode {
+    fn from(status: CommandStatus) -> Self {
+        Self::from(status as u8)
+    }
+}
+
+/// The error that stops a command.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CommandError {
+    #[error("{0}")]
+    Failure(String),
+    #[error("{0}")]
+    Usage(String),
+    #[error("failed to write the output: {0}")]
+    Output(#[from] io::Error),
+}
+
+impl CommandError {
+    pub(crate) fn failure(error: impl Display) -> Self {
+        Self::Failure(error.to_string())
+    }
+
+    /// Creates the error for an unreadable or invalid file.
+    pub(crate) fn file(path: &Path, problem: impl Display) -> Self {
+        Self::Usage(format!("{}: {problem}", path.display()))
+    }
+}
+
+/// The streams of a command.
+pub struct CommandIo<'a> {
+    /// The input that `-` reads.
     pub input: &'a mut dyn BufRead,
-    /// Where results go.
+    /// The stream for results.
     pub output: &'a mut dyn Write,
-    /// Where it is told what went wrong.
+    /// The stream for errors and notes.
     pub errors: &'a mut dyn Write,
-    /// Whether the output is a terminal: tables for people instead of JSON.
+    /// True if the output is a terminal, which gets tables instead of JSON.
     pub terminal: bool,
 }
 
-impl Io<'_> {
-    /// Text as it is.
-    pub(crate) fn print(&mut self, text: &str) -> Result<(), Stop> {
+impl CommandIo<'_> {
+    pub(crate) fn print(&mut self, text: &str) -> Result<(), CommandError> {
         Ok(self.output.write_all(text.as_bytes())?)
     }
 
-    /// A line.
-    pub(crate) fn line(&mut self, text: &str) -> Result<(), Stop> {
+    pub(crate) fn print_line(&mut self, text: &str) -> Result<(), CommandError> {
         self.print(text)?;
         self.print("\n")
     }
 
-    /// A value as a line of JSON.
-    pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), Stop> {
-        let text = serde_json::to_string(value).map_err(|error| Stop::Output(error.into()))?;
-        self.line(&text)
+    /// Prints a value as one line of JSON.
+    pub(crate) fn print_json(&mut self, value: &impl Serialize) -> Result<(), CommandError> {
+        let text = serde_json::to_string(value).map_err(io::Error::from)?;
+        self.print_line(&text)
     }
 
-    /// Tells what went wrong, a problem a line. Where that cannot be told, there is nobody to tell.
-    pub(crate) fn complain(&mut self, message: &str) {
-        for line in message.lines() {
-            self.remark(&format!("error: {}", plain(line)));
-        }
-    }
-
-    /// Tells something by the way.
-    pub(crate) fn remark(&mut self, message: &str) {
+    /// Writes a line to the error stream. Errors of that stream are ignored.
+    pub(crate) fn note(&mut self, message: &str) {
         let _ = writeln!(self.errors, "{message}").and_then(|()| self.errors.flush());
     }
 
-    /// Hands over what is still to be written.
-    pub(crate) fn finish(&mut self, status: Status) -> Status {
+    /// Writes each line of an error to the error stream.
+    pub(crate) fn fail(&mut self, error: &CommandError) -> CommandStatus {
+        let status = match error {
+            // A reader that closes the output early, such as `head`, has read enough.
+            CommandError::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => return CommandStatus::Success,
+            CommandError::Usage(_) => CommandStatus::Usage,
+            CommandError::Failure(_) | CommandError::Output(_) => CommandStatus::Failure,
+        };
+        for line in error.to_string().lines() {
+            self.note(&format!("error: {}", escape_control(line)));
+        }
+        status
+    }
+
+    /// Flushes the output.
+    pub(crate) fn finish(&mut self, status: CommandStatus) -> CommandStatus {
         match self.output.flush() {
             Ok(()) => status,
-            Err(error) => Stop::Output(error).tell(self).max(status),
+            Err(error) => self.fail(&error.into()).max(status),
         }
     }
 }
 
-// ---- Tables for a terminal.
-
-/// The rows under their headings, each column as wide as it has to be.
+/// Formats rows under their headings, with aligned columns.
 pub(crate) fn table<const N: usize>(headings: [&str; N], rows: &[[String; N]]) -> String {
     let rows = std::iter::once(headings.map(str::to_owned)).chain(rows.iter().cloned());
-    let rows = rows.map(|row| row.map(|cell| plain(&cell).into_owned())).collect::<Vec<_>>();
+    let rows = rows.map(|row| row.map(|cell| escape_control(&cell).into_owned())).collect::<Vec<_>>();
     let mut widths = [0; N];
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
@@ -73,29 +117,11 @@ pub(crate) fn table<const N: usize>(headings: [&str; N], rows: &[[String; N]]) -
     for row in &rows {
         let mut line = String::new();
         for (cell, width) in row.iter().zip(widths) {
-            // Writing to a string never fails.
+            // Writing to a string does not fail.
             let _ = write!(line, "{cell:width$}  ");
         }
         text.push_str(line.trim_end());
         text.push('\n');
     }
     text
-}
-
-// ---- Text without control characters, which a terminal or a backend would obey.
-
-/// The text, with its control characters escaped.
-pub(crate) fn plain(text: &str) -> Cow<'_, str> {
-    if !text.contains(char::is_control) {
-        return Cow::Borrowed(text);
-    }
-    let mut escaped = String::with_capacity(text.len() + 8);
-    for character in text.chars() {
-        if character.is_control() {
-            escaped.extend(character.escape_default());
-        } else {
-            escaped.push(character);
-        }
-    }
-    Cow::Owned(escaped)
 }

@@ -1,5 +1,6 @@
 //! A provider's key, which nothing shows.
 
+use crate::transport::sanitize::excerpt;
 use std::fmt;
 #[cfg(feature = "http")]
 use tool_core::trace::Redaction;
@@ -59,16 +60,9 @@ pub(crate) fn setting(names: &[&str]) -> Option<String> {
     names.iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.trim().is_empty()))
 }
 
-/// What a provider says, short and without control characters, for an error.
+/// Returns the beginning of a provider's text for an error, escaped and without the key.
 pub(crate) fn told(text: &str, key: Option<&ApiKey>) -> String {
-    const MOST: usize = 500;
-    let text = key.map_or_else(|| text.to_owned(), |key| key.hide(text));
-    let text = text.trim();
-    let mut short = text.chars().take(MOST).collect::<String>();
-    if short.len() < text.len() {
-        short.push('…');
-    }
-    short.chars().flat_map(|c| if c.is_control() { c.escape_debug().collect() } else { vec![c] }).collect()
+    excerpt(&key.map_or_else(|| text.to_owned(), |key| key.hide(text)))
 }
 
 /// The same for a log, which more people read: without anything else that looks like a secret.

@@ -10,6 +10,8 @@ pub mod http;
 pub(crate) mod request_span;
 #[cfg(any(feature = "http", feature = "websocket"))]
 pub(crate) mod retry;
+#[cfg(any(feature = "cli", feature = "http", feature = "otel", feature = "websocket"))]
+pub(crate) mod sanitize;
 #[cfg(feature = "websocket")]
 pub mod websocket;
 

@@ -1,50 +1,48 @@
-//! The span of one HTTP request, under the names that OpenTelemetry gives.
+//! The span of one HTTP request, with OpenTelemetry's attribute names.
 
 use reqwest::{Method, Url};
-use std::borrow::Cow;
 use tool_core::trace::{Redaction, SpanHandle, SpanKind};
 
-/// Opens it for somebody who has asked for spans of requests.
+/// The attribute for the status of the response.
+pub(crate) const STATUS_CODE: &str = "http.response.status_code";
+
+/// Opens the span of a request.
 #[cfg(feature = "reqwest-middleware")]
 pub(crate) fn open(method: &Method, url: &Url) -> SpanHandle {
-    told(SpanHandle::open(SpanKind::Http, name(method, url)), method, url)
+    with_attributes(SpanHandle::open(SpanKind::Http, name(method, url)), method, url)
 }
 
-/// Opens it for a request of the library's own.
+/// Opens the span of a request, if spans are collected.
 #[cfg(feature = "http")]
 pub(crate) fn open_if_wanted(method: &Method, url: &Url) -> SpanHandle {
-    told(SpanHandle::open_if_wanted(SpanKind::Http, name(method, url)), method, url)
+    with_attributes(SpanHandle::open_if_wanted(SpanKind::Http, name(method, url)), method, url)
 }
-
-/// The name under which an answer's status is told.
-pub(crate) const STATUS: &str = "http.response.status_code";
 
 fn name(method: &Method, url: &Url) -> String {
     format!("{method} {}", url.host_str().unwrap_or_default())
 }
 
-/// Of the address neither the query nor a password is told, nor what looks like a key in its path: Telegram's and
-/// Slack's stand there.
-fn told(span: SpanHandle, method: &Method, url: &Url) -> SpanHandle {
-    if !span.is_open() {
-        return span;
+/// Adds the attributes. The query and the password are left out, as are path segments that look like a key: Telegram and
+/// Slack put keys into the path.
+fn with_attributes(span: SpanHandle, method: &Method, url: &Url) -> SpanHandle {
+    if span.is_open() {
+        span.attribute("http.request.method", method.as_str());
+        span.attribute("server.address", url.host_str().unwrap_or_default());
+        if let Some(port) = url.port_or_known_default() {
+            span.attribute("server.port", port);
+        }
+        span.attribute("url.path", redacted_path(url.path()));
     }
-    span.attribute("http.request.method", method.as_str());
-    span.attribute("server.address", url.host_str().unwrap_or_default());
-    if let Some(port) = url.port_or_known_default() {
-        span.attribute("server.port", port);
-    }
-    span.attribute("url.path", shown(url.path()));
     span
 }
 
-/// What stands in the place of a segment that is not shown.
-const HIDDEN: &str = "{..}";
+/// Replaces a redacted path segment.
+const REDACTED: &str = "{..}";
 
-/// From so many characters on a segment is shown only where it is made of words.
+/// Segments of this length and longer are kept only if they are made of words.
 const LONG: usize = 20;
 
-/// What may follow a model's name behind a colon, at Google.
+/// Methods that follow a model's name and a colon in Google's APIs.
 const METHODS: [&str; 8] = [
     "batchEmbedContents",
     "countTokens",
@@ -56,30 +54,28 @@ const METHODS: [&str; 8] = [
     "streamRawPredict",
 ];
 
-fn shown(path: &str) -> String {
+fn redacted_path(path: &str) -> String {
     let redaction = Redaction::new();
-    let segments = path
-        .split('/')
-        .map(|segment| if is_shown(segment, &redaction) { Cow::Borrowed(segment) } else { Cow::Borrowed(HIDDEN) });
+    let segments = path.split('/').map(|segment| if is_public(segment, &redaction) { segment } else { REDACTED });
     segments.collect::<Vec<_>>().join("/")
 }
 
-fn is_shown(segment: &str, redaction: &Redaction) -> bool {
-    // As in `anthropic.claude-v2:1`.
+fn is_public(segment: &str, redaction: &Redaction) -> bool {
+    // Such as `anthropic.claude-v2:1`.
     let is_version = |text: &str| matches!(text.len(), 1 | 2) && text.bytes().all(|byte| byte.is_ascii_digit());
     let name = match segment.split_once(':') {
         Some((name, rest)) if METHODS.contains(&rest) => name,
-        Some((name, rest)) if is_version(rest) && is_of_words(name) => name,
+        Some((name, rest)) if is_version(rest) && is_made_of_words(name) => name,
         Some(_) => return false,
         None => segment,
     };
-    let is_encoded_colon = || name.to_ascii_lowercase().contains("%3a");
-    let is_short = name.len() < LONG && !is_encoded_colon();
-    (is_short || is_of_words(name)) && redaction.text(name) == name
+    let has_encoded_colon = || name.to_ascii_lowercase().contains("%3a");
+    let is_short = name.len() < LONG && !has_encoded_colon();
+    (is_short || is_made_of_words(name)) && redaction.text(name) == name
 }
 
-/// Whether a text is made of words and short numbers, as names are: `gpt-4o-2024-08-06`, `listAllMessages`.
-fn is_of_words(text: &str) -> bool {
+/// Returns true for a text of words and short numbers, such as `gpt-4o-2024-08-06` and `listAllMessages`.
+fn is_made_of_words(text: &str) -> bool {
     text.split(['-', '_', '.']).all(|part| {
         let starts = part.char_indices().filter(|(_, c)| c.is_ascii_uppercase()).map(|(at, _)| at);
         let mut bounds = starts.filter(|at| *at > 0).collect::<Vec<_>>();
@@ -111,7 +107,7 @@ mod tests {
 
     // THREATS: secrets in traces
     #[test]
-    fn what_looks_like_a_key_in_a_path_is_not_shown() {
+    fn redacts_path_segments_that_look_like_keys() {
         for (path, expected) in [
             ("/bot123456:AAcanaryCANARYcanary/sendMessage", "/{..}/sendMessage"),
             ("/bot123456%3AAAcanary/sendMessage", "/{..}/sendMessage"),
@@ -123,12 +119,12 @@ mod tests {
             ("/users/ann:canary", "/users/{..}"),
             ("/0123456789abcdef0123456789abcdef:predict", "/{..}"),
         ] {
-            assert_eq!(shown(path), expected);
+            assert_eq!(redacted_path(path), expected);
         }
     }
 
     #[test]
-    fn names_of_models_and_methods_stay_readable() {
+    fn keeps_names_of_models_and_methods() {
         for path in [
             "/",
             "/v1/chat/completions",
@@ -137,7 +133,7 @@ mod tests {
             "/model/anthropic.claude-3-5-sonnet-20241022-v2:0/converse",
             "/v1/deployments/text-embedding-3-small/listAllMessagesForThread",
         ] {
-            assert_eq!(shown(path), path);
+            assert_eq!(redacted_path(path), path);
         }
     }
 }

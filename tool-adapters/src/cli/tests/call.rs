@@ -1,18 +1,18 @@
-//! `call`: one call.
+//! `call` with one call.
 
-use crate::cli::Status;
-use crate::cli::tests::{file, path, piped, run_with, shown, tools};
+use crate::cli::CommandStatus;
+use crate::cli::tests::{file, on_terminal, path, piped, run_with, tools};
 
 #[tokio::test]
-async fn a_call_prints_its_envelope() {
+async fn prints_the_envelope_of_a_call() {
     let ran = piped(&["call", "command_line_add", "--args", r#"{"a": 40, "b": 2}"#]).await;
-    assert_eq!((ran.status, ran.errors.as_str()), (Status::Done, ""));
+    assert_eq!((ran.status, ran.errors.as_str()), (CommandStatus::Success, ""));
     assert_eq!(ran.json()["data"], 42);
     assert_eq!(ran.json()["meta"]["tool"], "command_line_add");
 }
 
 #[tokio::test]
-async fn arguments_come_from_a_file_or_from_standard_input() {
+async fn reads_arguments_from_a_file_or_standard_input() {
     let file = file(r#"{"a": 1}"#);
     let at = format!("@{}", path(&file));
     assert_eq!(piped(&["call", "command_line_add", "--args", &at]).await.json()["data"], 1);
@@ -21,7 +21,7 @@ async fn arguments_come_from_a_file_or_from_standard_input() {
 }
 
 #[tokio::test]
-async fn a_call_that_fails_ends_with_1_and_prints_its_envelope_all_the_same() {
+async fn prints_the_envelope_of_a_failed_call_and_exits_with_1() {
     for (name, arguments, kind) in [
         ("command_line_add", r#"{"a": 5000, "c": 1}"#, "VALIDATION"),
         ("command_line_add", "{", "VALIDATION"),
@@ -30,25 +30,25 @@ async fn a_call_that_fails_ends_with_1_and_prints_its_envelope_all_the_same() {
         ("command_line_delete", r#"{"id": 1}"#, "CONFIRMATION_REQUIRED"),
     ] {
         let ran = piped(&["call", name, "--args", arguments]).await;
-        assert_eq!(ran.status, Status::Refused);
+        assert_eq!(ran.status, CommandStatus::Failure);
         assert_eq!(ran.json()["error"]["type"], kind, "{}", ran.output);
     }
     assert_eq!(piped(&["call", "command_line_add"]).await.json()["error"]["type"], "VALIDATION");
 }
 
 #[tokio::test]
-async fn a_person_at_the_command_line_can_agree() {
+async fn approves_a_call_on_request() {
     let waiting = piped(&["call", "command_line_delete", "--args", r#"{"id": 1}"#]).await;
     assert!(waiting.errors.contains("--approve"), "{}", waiting.errors);
     let ran = piped(&["call", "command_line_delete", "--args", r#"{"id": 1}"#, "--approve"]).await;
-    assert_eq!((ran.status, &ran.json()["data"]), (Status::Done, &"deleted 1".into()));
+    assert_eq!((ran.status, &ran.json()["data"]), (CommandStatus::Success, &"deleted 1".into()));
 }
 
 #[tokio::test]
-async fn a_terminal_shows_the_outcome_and_the_data() {
-    let ran = shown(&["call", "command_line_add", "--args", r#"{"a": 40, "b": "2"}"#]).await;
+async fn prints_the_outcome_and_the_data_on_a_terminal() {
+    let ran = on_terminal(&["call", "command_line_add", "--args", r#"{"a": 40, "b": "2"}"#]).await;
     assert!(ran.output.starts_with("ok     in 0."), "{}", ran.output);
     assert!(ran.output.contains("\n42\n") && ran.output.contains("note   "), "{}", ran.output);
-    let ran = shown(&["call", "command_line_add", "--args", "{}"]).await;
+    let ran = on_terminal(&["call", "command_line_add", "--args", "{}"]).await;
     assert!(ran.output.starts_with("error  VALIDATION: "), "{}", ran.output);
 }

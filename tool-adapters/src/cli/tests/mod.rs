@@ -1,21 +1,20 @@
-//! The command line, run in-process; the real binary is the example `tools`.
+//! The command line, run in-process. The example `tools` is a real binary.
 
-pub(crate) mod batch;
-pub(crate) mod call;
-pub(crate) mod declared;
-pub(crate) mod look;
-pub(crate) mod usage;
+mod batch;
+mod call;
+mod declared;
+mod inspect;
+mod usage;
 
-use crate::cli::output::Io;
-use crate::cli::{Status, run};
+use crate::cli::{CommandIo, CommandStatus, run};
 use serde_json::Value;
 use tool_core::{FunctionTool, RawTool, RunContext, ToolContext, ToolError, tool};
 
 /// Add two numbers. Exactly.
 ///
 /// # Parameters
-/// - `a`: The one
-/// - `b`: The other
+/// - `a`: The first number
+/// - `b`: The second number
 #[tool(category = "retrieval")]
 fn command_line_add(#[arg(range(..=1000))] a: i64, #[arg(default)] b: i64) -> Result<i64, String> {
     a.checked_add(b).ok_or_else(|| "too large".to_owned())
@@ -24,7 +23,7 @@ fn command_line_add(#[arg(range(..=1000))] a: i64, #[arg(default)] b: i64) -> Re
 /// Delete a record.
 ///
 /// # Parameters
-/// - `id`: Which
+/// - `id`: The record
 #[tool(category = "action", confirm)]
 fn command_line_delete(id: u32) -> String {
     format!("deleted {id}")
@@ -34,44 +33,44 @@ pub(crate) fn tools() -> ToolContext {
     ToolContext::builder().with(command_line_add).with(command_line_delete).build().expect("sound tools")
 }
 
-/// What a command line came to.
-pub(crate) struct Ran {
-    pub(crate) status: Status,
+/// The outcome of a command line.
+pub(crate) struct Outcome {
+    pub(crate) status: CommandStatus,
     pub(crate) output: String,
     pub(crate) errors: String,
 }
 
-impl Ran {
+impl Outcome {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.output).unwrap_or_else(|error| panic!("{error}: {}", self.output))
     }
 
-    /// The lines of the output, each of them JSON.
+    /// Parses each line of the output.
     pub(crate) fn lines(&self) -> Vec<Value> {
         self.output.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
     }
 }
 
-pub(crate) async fn run_with(tools: &ToolContext, arguments: &[&str], input: &str, terminal: bool) -> Ran {
+pub(crate) async fn run_with(tools: &ToolContext, arguments: &[&str], input: &str, terminal: bool) -> Outcome {
     let (mut output, mut errors) = (Vec::new(), Vec::new());
-    let mut io = Io { input: &mut input.as_bytes(), output: &mut output, errors: &mut errors, terminal };
+    let mut io = CommandIo { input: &mut input.as_bytes(), output: &mut output, errors: &mut errors, terminal };
     let status = run([&["tools"], arguments].concat(), tools, &mut io).await;
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-    Ran { status, output: text(output), errors: text(errors) }
+    Outcome { status, output: text(output), errors: text(errors) }
 }
 
-/// Piped.
-pub(crate) async fn piped(arguments: &[&str]) -> Ran {
+/// Runs with piped output.
+pub(crate) async fn piped(arguments: &[&str]) -> Outcome {
     run_with(&tools(), arguments, "", false).await
 }
 
-/// On a terminal.
-pub(crate) async fn shown(arguments: &[&str]) -> Ran {
+/// Runs on a terminal.
+pub(crate) async fn on_terminal(arguments: &[&str]) -> Outcome {
     run_with(&tools(), arguments, "", true).await
 }
 
-/// A tool that a provider refuses.
-pub(crate) fn refused() -> ToolContext {
+/// Returns a tool that some providers refuse.
+pub(crate) fn refused_tool() -> ToolContext {
     async fn nothing(_: Value, _: &RunContext) -> Result<Value, ToolError> {
         Ok(Value::Null)
     }
@@ -80,7 +79,7 @@ pub(crate) fn refused() -> ToolContext {
     ToolContext::builder().with(FunctionTool::raw(declared, nothing)).build().expect("sound")
 }
 
-/// A file of its own, with this text.
+/// Creates a temporary file with this text.
 pub(crate) fn file(text: impl AsRef<[u8]>) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(file.path(), text).expect("written");

@@ -1,16 +1,15 @@
-//! Exit statuses, help, and what is wrong with the arguments.
+//! Exit statuses, help, and invalid arguments.
 
-use crate::cli::output::Io;
-use crate::cli::tests::{piped, refused, run_with, shown, tools};
-use crate::cli::{Status, run};
+use crate::cli::tests::{on_terminal, piped, refused_tool, run_with, tools};
+use crate::cli::{CommandIo, CommandStatus, run};
 use std::io;
 use std::io::Write;
 
 #[tokio::test]
-async fn mistakes_in_the_arguments_end_with_2_and_say_so_on_standard_error() {
-    for (arguments, told) in [
+async fn reports_invalid_arguments_and_exits_with_2() {
+    for (arguments, expected) in [
         (&[][..], "Usage: tools"),
-        (&["lst"], "similar subcommand exists: 'list'"),
+        (&["manifst"], "similar subcommand exists: 'manifest'"),
         (&["schema"], "--provider <NAME>"),
         (&["schema", "--provider", "openai"], "possible values: openai-chat, openai-responses, openai-realtime"),
         (&["call"], "<NAME>"),
@@ -22,44 +21,44 @@ async fn mistakes_in_the_arguments_end_with_2_and_say_so_on_standard_error() {
         (&["serve", "--mcp", "carrier-pigeon"], "possible values: stdio, http"),
     ] {
         let ran = piped(arguments).await;
-        assert_eq!((ran.status, ran.output.as_str()), (Status::Usage, ""), "{arguments:?}");
-        assert!(ran.errors.contains(told), "{arguments:?}: {}", ran.errors);
+        assert_eq!((ran.status, ran.output.as_str()), (CommandStatus::Usage, ""), "{arguments:?}");
+        assert!(ran.errors.contains(expected), "{arguments:?}: {}", ran.errors);
     }
 }
 
 #[tokio::test]
-async fn help_goes_to_standard_output_and_is_no_mistake() {
+async fn prints_help_to_standard_output_and_succeeds() {
     let ran = piped(&["--help"]).await;
-    assert_eq!((ran.status, ran.errors.as_str()), (Status::Done, ""));
-    for word in ["list", "schema", "call", "manifest", "check", "serve", "--tools <FILE>", "--json"] {
+    assert_eq!((ran.status, ran.errors.as_str()), (CommandStatus::Success, ""));
+    for word in ["list", "schema", "call", "manifest", "lint", "serve", "--tools <FILE>", "--json"] {
         assert!(ran.output.contains(word), "{word}: {}", ran.output);
     }
 }
 
 #[tokio::test]
-async fn json_on_a_terminal_is_what_a_pipe_gets() {
-    for arguments in [&["list"][..], &["schema", "--provider", "mcp"], &["check", "--provider", "mcp"]] {
-        let asked = shown(&[arguments, &["--json"]].concat()).await;
+async fn json_on_a_terminal_equals_piped_output() {
+    for arguments in [&["list"][..], &["schema", "--provider", "mcp"], &["lint", "--provider", "mcp"]] {
+        let asked = on_terminal(&[arguments, &["--json"]].concat()).await;
         assert_eq!(asked.output, piped(arguments).await.output);
     }
 }
 
 #[tokio::test]
-async fn a_tool_that_a_provider_refuses_ends_check_with_1() {
-    let ran = run_with(&refused(), &["check", "--provider", "mcp"], "", false).await;
-    assert_eq!(ran.status, Status::Done, "{}", ran.output);
-    let ran = run_with(&refused(), &["check"], "", true).await;
-    assert_eq!((ran.status, ran.errors.as_str()), (Status::Refused, ""));
+async fn lint_exits_with_1_if_a_provider_refuses_a_tool() {
+    let ran = run_with(&refused_tool(), &["lint", "--provider", "mcp"], "", false).await;
+    assert_eq!(ran.status, CommandStatus::Success, "{}", ran.output);
+    let ran = run_with(&refused_tool(), &["check"], "", true).await;
+    assert_eq!((ran.status, ran.errors.as_str()), (CommandStatus::Failure, ""));
     assert!(ran.output.starts_with("error: measure: it is not declared: the parameter `größe` at "), "{}", ran.output);
-    let ran = run_with(&refused(), &["schema", "--provider", "anthropic"], "", false).await;
-    assert_eq!((ran.status, ran.output.as_str()), (Status::Done, "[]\n"));
+    let ran = run_with(&refused_tool(), &["schema", "--provider", "anthropic"], "", false).await;
+    assert_eq!((ran.status, ran.output.as_str()), (CommandStatus::Success, "[]\n"));
     assert!(ran.errors.starts_with("warning: `measure` is not declared: "), "{}", ran.errors);
 }
 
-/// A reader that has gone away.
-struct Gone;
+/// A closed output.
+struct ClosedOutput;
 
-impl Write for Gone {
+impl Write for ClosedOutput {
     fn write(&mut self, _: &[u8]) -> io::Result<usize> {
         Err(io::ErrorKind::BrokenPipe.into())
     }
@@ -70,11 +69,12 @@ impl Write for Gone {
 }
 
 #[tokio::test]
-async fn a_reader_that_goes_away_is_no_mistake() {
+async fn succeeds_if_the_reader_closes_the_output() {
     for arguments in [&["tools", "list"][..], &["tools", "--help"], &["tools", "manifest"]] {
         let mut errors = Vec::new();
-        let mut io = Io { input: &mut io::empty(), output: &mut Gone, errors: &mut errors, terminal: false };
-        assert_eq!(run(arguments, &tools(), &mut io).await, Status::Done);
+        let mut io =
+            CommandIo { input: &mut io::empty(), output: &mut ClosedOutput, errors: &mut errors, terminal: false };
+        assert_eq!(run(arguments, &tools(), &mut io).await, CommandStatus::Success);
         assert!(errors.is_empty());
     }
 }

@@ -1,10 +1,10 @@
 //! The sink of a collector.
 
-use crate::cli::output::plain;
 use crate::providers::provider::Provider;
 use crate::telemetry::otel::guard::{Failing, Queue};
 use crate::telemetry::otel::metrics::Instruments;
 use crate::telemetry::otel::{OtelBuilder, OtelError};
+use crate::transport::sanitize::escape_control;
 use opentelemetry::metrics::MeterProvider;
 use opentelemetry::trace::{SpanContext, SpanId, SpanKind as Kind, Status, TraceFlags, TraceId, TraceState};
 use opentelemetry::{Array, InstrumentationScope, KeyValue, StringValue, Value};
@@ -168,7 +168,7 @@ fn kind(kind: SpanKind) -> Kind {
 }
 
 fn name(span: &SpanRecord) -> Cow<'static, str> {
-    let name = plain(span.name());
+    let name = escape_control(span.name());
     let named = match span.kind() {
         SpanKind::Agent => format!("invoke_agent {name}"),
         SpanKind::Tool => format!("execute_tool {name}"),
@@ -183,7 +183,7 @@ fn status(span: &SpanRecord) -> Status {
     let message = span.error().and_then(|error| error.message.as_deref());
     match error_type(span) {
         None => Status::Unset,
-        Some(kind) => Status::error(plain(message.unwrap_or(kind)).into_owned()),
+        Some(kind) => Status::error(escape_control(message.unwrap_or(kind)).into_owned()),
     }
 }
 
@@ -203,7 +203,7 @@ impl Attributes {
 
     fn text(&mut self, key: &'static str, text: Option<&str>) {
         if let Some(text) = text {
-            self.put(key, plain(text).into_owned());
+            self.put(key, escape_control(text).into_owned());
         }
     }
 
@@ -231,7 +231,7 @@ fn latest(span: &SpanRecord) -> Option<&CostEntry> {
 pub(crate) fn provider(span: &SpanRecord, spent: Option<&CostEntry>) -> String {
     let asked = || span.attributes().find(|(key, _)| *key == PROVIDER).and_then(|(_, value)| value.as_str());
     let told = spent.and_then(|spent| spent.used.provider.as_deref());
-    plain(told.or_else(asked).map_or(OTHER, provider_name)).into_owned()
+    escape_control(told.or_else(asked).map_or(OTHER, provider_name)).into_owned()
 }
 
 /// All attributes of a span.
@@ -284,7 +284,7 @@ fn of_answer(span: &SpanRecord, attributes: &mut Attributes) {
     attributes.text(RESPONSE_MODEL, Some(&used.model));
     attributes.text(RESPONSE_ID, used.response_id.as_deref());
     if !used.tool_calls.is_empty() {
-        let names = used.tool_calls.iter().map(|(_, tool)| StringValue::from(plain(tool).into_owned()));
+        let names = used.tool_calls.iter().map(|(_, tool)| StringValue::from(escape_control(tool).into_owned()));
         attributes.put(TOOL_CALLS, Value::Array(Array::String(names.collect())));
     }
 }
@@ -313,13 +313,13 @@ fn of_spending(span: &SpanRecord, attributes: &mut Attributes) {
 fn value_of(value: &serde_json::Value) -> Option<Value> {
     use serde_json::Value as Json;
     let texts = |items: &[Json]| {
-        let text = |item: &Json| item.as_str().map(|text| StringValue::from(plain(text).into_owned()));
+        let text = |item: &Json| item.as_str().map(|text| StringValue::from(escape_control(text).into_owned()));
         items.iter().map(text).collect::<Option<Vec<_>>>()
     };
     Some(match value {
         Json::Null => return None,
         Json::Bool(value) => (*value).into(),
-        Json::String(text) => plain(text).into_owned().into(),
+        Json::String(text) => escape_control(text).into_owned().into(),
         Json::Number(number) => match number.as_i64() {
             Some(whole) => whole.into(),
             None => number.as_f64()?.into(),

@@ -1,8 +1,8 @@
 //! The histograms.
 
-use crate::cli::output::plain;
 use crate::telemetry::otel::export;
 use crate::telemetry::otel::export::{error_type, provider};
+use crate::transport::sanitize::escape_control;
 use opentelemetry::metrics::{Histogram, Meter};
 use opentelemetry::{KeyValue, Value};
 use tool_core::trace::{CostEntry, ParentSpan, SpanKind, SpanRecord};
@@ -74,7 +74,7 @@ impl Instruments {
 }
 
 fn text(key: &'static str, text: &str) -> KeyValue {
-    KeyValue::new(key, Value::from(plain(text).into_owned()))
+    KeyValue::new(key, Value::from(escape_control(text).into_owned()))
 }
 
 fn with_error(span: &SpanRecord, mut attributes: Vec<KeyValue>) -> Vec<KeyValue> {

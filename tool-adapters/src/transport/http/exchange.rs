@@ -136,7 +136,7 @@ impl Attempt<'_> {
             .body(body.to_owned());
         let sent = self.clock.hold(request.send()).await?;
         let mut response = sent.map_err(|error| Failure::of_transport(&error, self.key()))?;
-        trace::attribute(request_span::STATUS, response.status().as_u16());
+        trace::attribute(request_span::STATUS_CODE, response.status().as_u16());
         if response.status().is_success() {
             return Ok(response);
         }

@@ -1,14 +1,14 @@
-//! `list`, `schema`, `manifest`, `check`: piped and on a terminal.
+//! `list`, `schema`, `manifest` and `lint`, piped and on a terminal.
 
-use crate::cli::tests::{file, path, piped, run_with, shown, tools};
-use crate::cli::{Status, tests};
+use crate::cli::tests::{file, on_terminal, path, piped, run_with, tools};
+use crate::cli::{CommandStatus, tests};
 use crate::providers::declare::declare;
 use crate::providers::provider::Provider;
 use expect_test::expect;
 use serde_json::{Value, json};
 
 #[tokio::test]
-async fn list_prints_what_tools_takes_again() {
+async fn list_prints_what_the_tools_option_accepts() {
     let listed = piped(&["list"]).await;
     let first = &listed.json()[0];
     assert_eq!((&first["name"], &first["kind"]), (&json!("command_line_add"), &json!("function")));
@@ -22,50 +22,50 @@ async fn list_prints_what_tools_takes_again() {
 }
 
 #[tokio::test]
-async fn list_is_a_table_on_a_terminal() {
+async fn list_prints_a_table_on_a_terminal() {
     let expected = expect![[r"
         TOOL                 CATEGORY   MODES        DESCRIPTION
         command_line_add     retrieval  voice, text  Add two numbers.
         command_line_delete  action     voice, text  Delete a record.
     "]];
-    expected.assert_eq(&shown(&["list"]).await.output);
+    expected.assert_eq(&on_terminal(&["list"]).await.output);
 }
 
 #[tokio::test]
-async fn schema_prints_the_declarations_and_nothing_else() {
+async fn schema_prints_only_the_declarations() {
     for provider in Provider::ALL {
         let ran = piped(&["schema", "--provider", provider.name()]).await;
-        assert_eq!(ran.status, Status::Done);
+        assert_eq!(ran.status, CommandStatus::Success);
         assert_eq!(ran.output.trim_end(), declare(provider, &tools()).json().get(), "{provider}");
     }
 }
 
 #[tokio::test]
-async fn schema_of_a_file_or_with_report_tells_what_became_of_the_tools() {
+async fn schema_prints_the_report_on_request_or_for_a_file() {
     let file = file(piped(&["list"]).await.output);
     for arguments in [
         &["schema", "--provider", "anthropic", "--report"][..],
         &["schema", "--provider", "anthropic", "--tools", path(&file)],
     ] {
-        let told = piped(arguments).await.json();
-        let members = told.as_object().expect("an object").keys().map(String::as_str).collect::<Vec<_>>();
+        let schema = piped(arguments).await.json();
+        let members = schema.as_object().expect("an object").keys().map(String::as_str).collect::<Vec<_>>();
         assert_eq!(members.len(), 3, "{members:?}");
-        assert_eq!(told["declarations"].as_array().map(Vec::len), Some(2));
-        assert_eq!(told["settings"], json!({}));
-        assert_eq!(told["report"]["tools"][1]["declaredAs"], "command_line_delete");
+        assert_eq!(schema["declarations"].as_array().map(Vec::len), Some(2));
+        assert_eq!(schema["settings"], json!({}));
+        assert_eq!(schema["report"]["tools"][1]["declaredAs"], "command_line_delete");
     }
 }
 
 #[tokio::test]
-async fn schema_is_a_table_on_a_terminal() {
-    let ran = shown(&["schema", "--provider", "mcp"]).await;
+async fn schema_prints_a_table_on_a_terminal() {
+    let ran = on_terminal(&["schema", "--provider", "mcp"]).await;
     assert!(ran.output.starts_with("TOOL                 DECLARED AS"), "{}", ran.output);
     assert!(ran.output.contains("command_line_add     command_line_add     no"), "{}", ran.output);
 }
 
 // R-F1
 #[tokio::test]
-async fn the_manifest_tells_what_each_provider_is_told() {
+async fn manifest_has_the_declarations_for_each_provider() {
     let manifest = piped(&["manifest"]).await.json();
     assert!(manifest["version"].as_str().is_some_and(|version| version.starts_with("1.0.")), "{manifest}");
     let schemas = manifest["tools"][0]["providerSchemas"].as_object().expect("an object");
@@ -78,50 +78,50 @@ async fn the_manifest_tells_what_each_provider_is_told() {
 
 // R-F2
 #[tokio::test]
-async fn provider_schemas_are_no_part_of_the_version() {
+async fn provider_schemas_do_not_change_the_version() {
     let alone = tool_core::describe::Manifest::build(&tools()).expect("sound").version;
     assert_eq!(piped(&["manifest"]).await.json()["version"], alone);
 }
 
 #[tokio::test]
-async fn a_manifest_that_was_written_is_checked() {
+async fn manifest_check_reports_the_drift() {
     let manifest = piped(&["manifest"]).await.output;
     let same = file(&manifest);
     let ran = piped(&["manifest", "--check", path(&same)]).await;
-    assert_eq!((ran.status, ran.errors.as_str()), (Status::Done, ""));
+    assert_eq!((ran.status, ran.errors.as_str()), (CommandStatus::Success, ""));
 
     let mut changed = serde_json::from_str::<Value>(&manifest).expect("JSON");
     changed["tools"][0]["jsonSchema"]["properties"]["a"]["maximum"] = json!(2000);
     changed["tools"].as_array_mut().expect("a list").pop();
     let changed = file(changed.to_string());
     let ran = piped(&["manifest", "--check", path(&changed)]).await;
-    assert_eq!((ran.status, ran.output.as_str()), (Status::Refused, ""));
+    assert_eq!((ran.status, ran.output.as_str()), (CommandStatus::Failure, ""));
     assert!(ran.errors.contains("error: tool `command_line_delete`: added"), "{}", ran.errors);
     assert!(ran.errors.contains("`jsonSchema/properties/a/maximum` is 1000, and was 2000"), "{}", ran.errors);
 }
 
 // R-F3
 #[tokio::test]
-async fn tools_that_are_not_fit_for_a_manifest_are_all_told() {
+async fn manifest_reports_all_unfit_tools() {
     let silent =
         json!([{"name": "a", "inputSchema": {"type": "object"}}, {"name": "b", "inputSchema": {"type": "object"}}]);
     let file = file(silent.to_string());
     let ran = piped(&["manifest", "--tools", path(&file)]).await;
-    assert_eq!((ran.status, ran.errors.lines().count()), (Status::Refused, 2), "{}", ran.errors);
+    assert_eq!((ran.status, ran.errors.lines().count()), (CommandStatus::Failure, 2), "{}", ran.errors);
 }
 
 #[tokio::test]
-async fn check_tells_the_cost_for_each_provider_asked_for() {
-    let told = piped(&["check", "--provider", "mcp", "--provider", "anthropic"]).await;
-    assert_eq!(told.status, Status::Done, "{}", told.errors);
-    let told = told.json();
-    assert_eq!(told["costs"].as_array().map(Vec::len), Some(2), "{told}");
-    assert_eq!(told["costs"][1]["provider"], "anthropic");
-    assert_eq!(told["costs"][0]["tools"][0]["tool"], "command_line_add");
+async fn lint_reports_the_cost_for_each_requested_provider() {
+    let linted = piped(&["lint", "--provider", "mcp", "--provider", "anthropic"]).await;
+    assert_eq!(linted.status, CommandStatus::Success, "{}", linted.errors);
+    let linted = linted.json();
+    assert_eq!(linted["costs"].as_array().map(Vec::len), Some(2), "{linted}");
+    assert_eq!(linted["costs"][1]["provider"], "anthropic");
+    assert_eq!(linted["costs"][0]["tools"][0]["tool"], "command_line_add");
 }
 
 #[tokio::test]
-async fn nothing_is_printed_that_a_terminal_would_obey() {
+async fn escapes_control_characters() {
     let tools = json!([{"name": "a", "description": "Red \u{1b}[31m and\u{7}", "inputSchema": {"type": "object"}}]);
     let file = file(tools.to_string());
     let ran = run_with(&tests::tools(), &["list", "--tools", path(&file)], "", true).await;
