@@ -1,7 +1,7 @@
-//! What the macros say to whoever makes a mistake, and what they must accept.
+//! The errors of the macros, and code that they must accept.
 //!
-//! One mistake a file, foldered by kind; beside each stands what the compiler prints. After a change of wording, look at
-//! the differences that `TRYBUILD=overwrite cargo test -p tests --test ui` makes.
+//! Each file has one mistake, and the output of the compiler beside it. After a change of wording, review
+//! the differences from `TRYBUILD=overwrite cargo test -p tests --test ui`.
 
 pub mod pass;
 
@@ -9,17 +9,17 @@ use std::fs;
 use std::io::{Write as _, stderr};
 use std::process::Command;
 
-/// The toolchain whose words the `.stderr` files hold.
+/// The toolchain of the `.stderr` files.
 const PINNED: &str = "1.95.";
 
-/// The folder of what must compile: modules of this test, where trybuild would build every dependency again to run them.
+/// The folder of code that must compile. Its files are modules of this test, as trybuild would rebuild every dependency.
 const PASS: &str = "pass";
 
 #[test]
-fn every_mistake_is_answered_with_its_fix() {
+fn compile_errors_match_the_expected_output() {
     if let Some(other) = another_toolchain() {
-        // Our own words are held by the tests of tool-macros; rustc's frame around them differs with every release.
-        // Written past the harness, which would keep the line of a test that passes to itself.
+        // The tests of tool-macros check the messages. The output of rustc around them differs with every release.
+        // The test harness would hide the output of a test that passes.
         let _ = writeln!(stderr(), "SKIPPED: the `.stderr` files are those of rustc {PINNED}x, and this is {other}");
         return;
     }
@@ -29,13 +29,13 @@ fn every_mistake_is_answered_with_its_fix() {
     }
 }
 
-/// The folders of mistakes.
+/// Returns the folders with mistakes.
 fn folders() -> impl Iterator<Item = String> {
     let entries = fs::read_dir("ui").into_iter().flatten().flatten().filter(|entry| entry.path().is_dir());
     entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| name != PASS)
 }
 
-/// The version of the compiler that will be used, where it is not the pinned one.
+/// Returns the version of the compiler, if it is not the pinned one.
 fn another_toolchain() -> Option<String> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let version = match Command::new(rustc).arg("--version").output() {

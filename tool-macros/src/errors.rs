@@ -1,4 +1,4 @@
-//! Mistakes are gathered, never thrown: a block reports all of its own at once.
+//! The errors of one macro call. They are collected, so that all of them are reported at once.
 
 use std::fmt::Display;
 
@@ -6,7 +6,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
 use syn::{Error, Result};
 
-/// Every mistake found so far.
+/// The errors found so far.
 #[derive(Default)]
 pub(crate) struct Errors(Option<Error>);
 
@@ -18,17 +18,17 @@ impl Errors {
         }
     }
 
-    /// A mistake under exactly these tokens.
+    /// Adds an error under exactly these tokens.
     pub(crate) fn report(&mut self, tokens: impl ToTokens, message: impl Display) {
         self.push(Error::new_spanned(tokens, message));
     }
 
-    /// A mistake under a single token.
+    /// Adds an error under a single token.
     pub(crate) fn report_at(&mut self, span: Span, message: impl Display) {
         self.push(Error::new(span, message));
     }
 
-    /// The value, or its error kept here.
+    /// Returns the value, or adds its error.
     pub(crate) fn take<T>(&mut self, result: Result<T>) -> Option<T> {
         result.map_err(|error| self.push(error)).ok()
     }
@@ -37,7 +37,7 @@ impl Errors {
         self.0.is_none()
     }
 
-    /// The `compile_error!`s of all mistakes; nothing where there is none.
+    /// Returns the `compile_error!`s, if there are errors.
     pub(crate) fn into_tokens(self) -> Option<TokenStream> {
         self.0.map(Error::into_compile_error)
     }

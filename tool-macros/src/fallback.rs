@@ -1,28 +1,30 @@
-//! What goes out beside the errors: the user's own item, so that the editor keeps working, and the impls that the rest
-//! of the crate counts on, so that one mistake is not reported as twenty.
+//! The output beside errors.
+//!
+//! It contains the user's own item, so that the editor keeps working, and the impls that other code needs, so that one
+//! mistake is not reported many times.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 
-use crate::attr::toolset::Part;
-use crate::expand::site::Site;
-use crate::input::Function;
-use crate::model::Toolset;
+use crate::attr::toolset::PartOption;
+use crate::expand::scope::ItemScope;
+use crate::input::FunctionItem;
+use crate::model::toolset::Toolset;
 
-/// The item could not be read at all.
-pub(crate) fn unread(errors: &TokenStream, item: &TokenStream) -> TokenStream {
+/// Prints an item that does not parse.
+pub(crate) fn unparsed(errors: &TokenStream, item: &TokenStream) -> TokenStream {
     quote!(#errors #item)
 }
 
-/// The block without our attributes, and a toolset without tools.
+/// Prints the block, and implements a toolset without tools.
 pub(crate) fn toolset(errors: &TokenStream, toolset: &Toolset) -> TokenStream {
     let block = toolset.block;
     let stub = stub(toolset);
     quote!(#errors #block #stub)
 }
 
-/// The function without our attributes.
-pub(crate) fn function(errors: &TokenStream, function: &Function) -> TokenStream {
+/// Prints the function.
+pub(crate) fn function(errors: &TokenStream, function: &FunctionItem) -> TokenStream {
     quote!(#errors #function)
 }
 
@@ -31,11 +33,11 @@ fn stub(toolset: &Toolset) -> Option<TokenStream> {
     if block.trait_.is_some() || toolset.block.borrows() {
         return None;
     }
-    let site = Site::of_block(toolset.block, toolset.options.krate.as_ref());
-    let (self_ty, generics, clause) = (&site.self_ty, site.declared(), site.where_clause());
+    let scope = ItemScope::of_block(toolset.block, toolset.options.krate.as_ref());
+    let (self_ty, generics, clause) = (&scope.self_ty, scope.declared(), scope.where_clause());
     let items = match &toolset.options.part {
-        Some(Part::Unnamed(_)) => return None,
-        Some(Part::Named(name)) => {
+        Some(PartOption::Unnamed(_)) => return None,
+        Some(PartOption::Named(name)) => {
             let function = quote::format_ident!("__tool_part_{name}", span = Span::mixed_site());
             quote_spanned! {Span::mixed_site()=>
                 impl<#generics> #self_ty #clause {
@@ -50,5 +52,5 @@ fn stub(toolset: &Toolset) -> Option<TokenStream> {
             }
         },
     };
-    Some(site.enclose(&TokenStream::new(), &items))
+    Some(scope.enclose(&TokenStream::new(), &items))
 }

@@ -1,13 +1,15 @@
 //! The macros of `tool-core`: `#[toolset]`, `#[tool]`, `#[agent]` and `#[derive(ToolError)]`.
 //!
-//! Use them through `tool_core`, where they are documented with examples; this crate is not a dependency of its own.
+//! Use the macros through `tool_core`, which documents them with examples. Do not depend on this crate.
 //!
-//! # How they work
+//! # Pipeline
 //!
-//! `driver` runs the pipeline. `input` is the grammar, where bodies stay raw tokens; `attr` reads options; `model` says
-//! what an item means; `check` holds one function per rule; `expand` makes tokens of the model, and `fallback` does where
-//! there were `errors`, which are all reported at once. Whatever does not depend on the tokens of a method is a function
-//! in `tool_core::__private`, so that the generated code stays small.
+//! `driver` runs the steps. `input` parses the user's item, leaves bodies as raw tokens, and `print` writes it again. `attr` parses options. `model`
+//! is the meaning of the item. `check` has one function for each rule. `expand` turns the model into tokens, and `fallback`
+//! prints the item if there are `errors`, which are all reported at once.
+//!
+//! Code that does not depend on the tokens of a method is a function in `tool_core::__private`, so that the generated code
+//! stays small.
 
 mod attr;
 mod check;
@@ -19,7 +21,9 @@ mod fallback;
 mod input;
 mod model;
 mod names;
+mod print;
 mod tokens;
+mod tool_error;
 
 #[cfg(test)]
 mod tests;
@@ -28,15 +32,15 @@ use proc_macro::TokenStream;
 
 /// Turns the `#[tool]` methods of an `impl` block into tools.
 ///
-/// Options: `name`, `title`, `description`, `prefix`, `auth`, `crate`, `discover`, `part`, `parts`. In the block `#[setup]`
-/// and `#[close]` mark the toolset's lifecycle; on parameters stand `#[arg(..)]` and `#[context]`. The methods stay what
-/// they were.
+/// Options: `name`, `title`, `description`, `prefix`, `auth`, `crate`, `discover`, `part`, `parts`. `#[setup]` and
+/// `#[close]` mark methods of the lifecycle. Parameters take `#[arg(..)]` and `#[context]`. The signatures of the methods
+/// do not change.
 #[proc_macro_attribute]
 pub fn toolset(args: TokenStream, item: TokenStream) -> TokenStream {
     driver::toolset(args.into(), &item.into()).into()
 }
 
-/// Turns a function into a tool: a free fn by itself, a method in a `#[toolset]` block.
+/// Turns a free function, or a method of a `#[toolset]` block, into a tool.
 ///
 /// Options: `name`, `title`, `description`, `category`, `modes`, `confirm`, `timeout`, `idempotent`, `destructive`,
 /// `open_world`, `ignore_on_enter`, `cancellable`, `on_duplicate`, `duplicate_scope`, `sequential`, `blocking`,
@@ -46,19 +50,19 @@ pub fn tool(args: TokenStream, item: TokenStream) -> TokenStream {
     driver::tool(args.into(), &item.into()).into()
 }
 
-/// Runs a function inside an agent's span: all of its body, set-up code too. The function stays what it was.
+/// Runs the body of a function inside the span of an agent. The signature does not change.
 ///
-/// Options: the name, which stands alone and is the function's where there is none; `crate`.
+/// Options: the name, given without a key, which defaults to the name of the function; `crate`.
 #[proc_macro_attribute]
 pub fn agent(args: TokenStream, item: TokenStream) -> TokenStream {
     driver::agent(args.into(), &item.into()).into()
 }
 
-/// Tells the model what went wrong: `Display` is shown, with the kind and flags that `#[tool_error(..)]` gives.
+/// Converts an error into a `ToolError`, whose message is the error's `Display`.
 ///
-/// Options, on the type for all variants or on one of them: `kind`, `retryable`, `partial_side_effects`; `crate` on the
-/// type. Without a kind an error is permanent; `internal` hides its text from the model.
+/// `#[tool_error(..)]` on the type applies to all variants, and on a variant to that one. Options: `kind` (defaults to
+/// `permanent`; `internal` hides the message from the model), `retryable`, `partial_side_effects`, and `crate` on the type.
 #[proc_macro_derive(ToolError, attributes(tool_error))]
 pub fn derive_tool_error(item: TokenStream) -> TokenStream {
-    driver::derive_tool_error(item.into()).into()
+    tool_error::derive(item.into()).into()
 }

@@ -1,10 +1,11 @@
-//! Questions asked of token streams, and words replaced in them. Types and expressions are looked at this way because
-//! they may hold macro calls, into which no syntax tree reaches.
+//! Searches and replacements in token streams.
+//!
+//! Types and expressions may contain macro calls, into which a syntax tree does not reach.
 
-use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 
-/// Whether some identifier among the tokens is `word`.
+/// Returns whether the tokens contain the identifier `word`.
 pub(crate) fn mentions(tokens: impl ToTokens, word: &str) -> bool {
     tokens.into_token_stream().into_iter().any(|tree| match tree {
         TokenTree::Ident(ident) => ident == word,
@@ -13,7 +14,7 @@ pub(crate) fn mentions(tokens: impl ToTokens, word: &str) -> bool {
     })
 }
 
-/// Whether there is a `&`, or a lifetime other than `'static`.
+/// Returns whether the tokens contain `&` or a lifetime other than `'static`.
 pub(crate) fn borrows(tokens: impl ToTokens) -> bool {
     let mut in_lifetime = false;
     tokens.into_token_stream().into_iter().any(|tree| {
@@ -30,7 +31,7 @@ pub(crate) fn borrows(tokens: impl ToTokens) -> bool {
     })
 }
 
-/// `Self` becomes the type: the generated items stand outside the `impl`.
+/// Replaces `Self` by the type, as generated items are outside the `impl`.
 pub(crate) fn without_self_type(tokens: impl ToTokens, self_ty: &TokenStream) -> TokenStream {
     let tokens = tokens.into_token_stream();
     if !mentions(&tokens, "Self") {
@@ -45,24 +46,27 @@ pub(crate) fn without_self_type(tokens: impl ToTokens, self_ty: &TokenStream) ->
                     trees.peek().is_some_and(|next| matches!(next, TokenTree::Punct(p) if p.as_char() == ':'));
                 replaced.extend(if is_prefix { quote!(<#self_ty>) } else { self_ty.clone() });
             }
-            TokenTree::Group(group) => replaced.extend([regrouped(&group, |inner| without_self_type(inner, self_ty))]),
+            TokenTree::Group(group) => {
+                let inner = without_self_type(group.stream(), self_ty);
+                replaced.extend([TokenTree::from(regrouped(&group, inner))]);
+            }
             other => replaced.extend([other]),
         }
     }
     replaced
 }
 
-/// `self` becomes the wrapper's own name for the instance.
+/// Replaces `self` by the name that the wrapper gives the instance.
 pub(crate) fn without_self_value(tokens: impl ToTokens, this: &Ident) -> TokenStream {
     let each = |tree| match tree {
         TokenTree::Ident(ident) if ident == "self" => TokenTree::Ident(this.clone()),
-        TokenTree::Group(group) => regrouped(&group, |inner| without_self_value(inner, this)),
+        TokenTree::Group(group) => regrouped(&group, without_self_value(group.stream(), this)).into(),
         other => other,
     };
     tokens.into_token_stream().into_iter().map(each).collect()
 }
 
-/// Every elided lifetime becomes `'static`: a schema is asked of a type, not of a borrow.
+/// Replaces elided lifetimes by `'static`, as a schema belongs to a type and not to a borrow.
 pub(crate) fn with_static_lifetimes(tokens: impl ToTokens) -> TokenStream {
     let mut trees = tokens.into_token_stream().into_iter().peekable();
     let mut replaced = TokenStream::new();
@@ -82,20 +86,42 @@ pub(crate) fn with_static_lifetimes(tokens: impl ToTokens) -> TokenStream {
                 });
                 replaced.extend(name);
             }
-            TokenTree::Group(group) => replaced.extend([regrouped(&group, with_static_lifetimes)]),
+            TokenTree::Group(group) => {
+                let inner = with_static_lifetimes(group.stream());
+                replaced.extend([TokenTree::from(regrouped(&group, inner))]);
+            }
             other => replaced.extend([other]),
         }
     }
     replaced
 }
 
-fn regrouped(group: &Group, change: impl FnOnce(TokenStream) -> TokenStream) -> TokenTree {
-    let mut changed = Group::new(group.delimiter(), change(group.stream()));
+/// Returns the group with other contents, at the same place.
+pub(crate) fn regrouped(group: &Group, inner: TokenStream) -> Group {
+    let mut changed = Group::new(group.delimiter(), inner);
     changed.set_span(group.span());
-    TokenTree::Group(changed)
+    changed
 }
 
-/// The tokens as text on one line, spaced as people write types.
+/// Returns the tokens of an item between its attributes and its braces, for an error about the whole item.
+pub(crate) fn head_of(mut trees: &[TokenTree]) -> TokenStream {
+    while let [TokenTree::Punct(_), TokenTree::Group(_), rest @ ..] = trees {
+        trees = rest;
+    }
+    let is_body = |tree: &&TokenTree| matches!(tree, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace);
+    trees.iter().take_while(|tree| !is_body(tree)).cloned().collect()
+}
+
+/// Returns the tokens, out of the invisible group that `$item:item` puts around them.
+pub(crate) fn flattened(item: TokenStream) -> Vec<TokenTree> {
+    let trees: Vec<TokenTree> = item.into_iter().collect();
+    match trees.as_slice() {
+        [TokenTree::Group(group)] if group.delimiter() == Delimiter::None => flattened(group.stream()),
+        _ => trees,
+    }
+}
+
+/// Writes the tokens on one line, spaced as people write types.
 pub(crate) fn compact(tokens: impl ToTokens) -> String {
     let spaced = tokens.into_token_stream().to_string().replace('\n', " ");
     let mut text = String::with_capacity(spaced.len());
@@ -115,13 +141,19 @@ pub(crate) fn compact(tokens: impl ToTokens) -> String {
     text
 }
 
-/// A span that points at the user's code and resolves like our own, so that neither lints nor names reach into it.
+/// Makes an identifier that no identifier of the user's can refer to.
+pub(crate) fn generated(name: &str) -> Ident {
+    Ident::new(name, Span::mixed_site())
+}
+
+/// Returns a span that points at the user's code and resolves like generated code, so that lints and names of the user's
+/// do not apply to it.
 pub(crate) fn located(tokens: impl ToTokens) -> Span {
     let first = tokens.into_token_stream().into_iter().next();
     first.map_or_else(Span::mixed_site, |tree| tree.span().resolved_at(Span::mixed_site()))
 }
 
-/// The tokens of a path, at another place.
+/// Moves the tokens of a path to another place.
 pub(crate) fn respanned(tokens: &TokenStream, place: Span) -> TokenStream {
     let each = tokens.clone().into_iter().map(|mut tree| {
         tree.set_span(place.resolved_at(tree.span()));
@@ -130,7 +162,7 @@ pub(crate) fn respanned(tokens: &TokenStream, place: Span) -> TokenStream {
     each.collect()
 }
 
-/// The line a token stands on, counted from 1; 0 where there is no compiler to ask.
+/// Returns the line of a token, counted from 1, or 0 outside of the compiler.
 pub(crate) fn line(span: Span) -> u32 {
     if proc_macro_available() { u32::try_from(span.unwrap().line()).unwrap_or_default() } else { 0 }
 }
@@ -138,4 +170,35 @@ pub(crate) fn line(span: Span) -> u32 {
 fn proc_macro_available() -> bool {
     extern crate proc_macro;
     proc_macro::is_available()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_borrows_in_nested_tokens() {
+        assert!(borrows(quote!(HashMap<&str, u8>)));
+        assert!(borrows(quote!(Cow<'a, str>)));
+        assert!(borrows(quote!(Vec<(u8, &T)>)));
+        assert!(!borrows(quote!(Cow<'static, str>)));
+        assert!(!borrows(quote!(HashMap<String, Vec<u8>>)));
+    }
+
+    #[test]
+    fn replaces_elided_lifetimes_by_static() {
+        assert_eq!(
+            compact(with_static_lifetimes(quote!(Result<&str, Cow<'_, [&'static u8]>>))),
+            "Result<&'static str, Cow<'static, [&'static u8]>>"
+        );
+    }
+
+    #[test]
+    fn replaces_self_by_the_type() {
+        let ty = quote!(Store<T>);
+        assert_eq!(
+            compact(without_self_type(quote!(vec![Self::NONE, f::<Self>()]), &ty)),
+            "vec![<Store<T>>::NONE, f::<Store<T>>()]"
+        );
+    }
 }

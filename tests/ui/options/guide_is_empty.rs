@@ -1,6 +1,6 @@
 use tool_core::tool;
 
-// An empty file that stands beside the manifest of every trybuild project.
+// An empty file beside the manifest of every trybuild project.
 /// Get the weather.
 #[tool(guide = ".lock")]
 fn weather() {}

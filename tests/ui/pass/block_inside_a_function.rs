@@ -1,11 +1,11 @@
-//! A block and a tool may stand in a function's body.
+//! A block and a tool in the body of a function.
 #![deny(warnings)]
-#![allow(clippy::all, clippy::pedantic)] // the lints of its author are another matter: see `strict_lints`
+#![allow(clippy::all, clippy::pedantic)] // `strict_lints` covers lints
 
 use tool_core::{ToolContext, Toolset as _, tool, toolset};
 
 #[test]
-fn a_block_and_a_tool_may_stand_in_a_function() {
+fn block_and_tool_can_be_inside_a_function() {
     #[derive(Default)]
     struct Counter;
 

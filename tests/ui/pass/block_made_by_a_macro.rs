@@ -1,6 +1,6 @@
-//! Blocks and tools that `macro_rules!` writes, with types, names and texts handed in.
+//! Blocks and tools that `macro_rules!` defines, with types, names and texts as arguments.
 #![deny(warnings)]
-#![allow(clippy::all, clippy::pedantic)] // the lints of its author are another matter: see `strict_lints`
+#![allow(clippy::all, clippy::pedantic)] // `strict_lints` covers lints
 
 use tool_core::{ToolContext, tool, toolset};
 
@@ -39,7 +39,7 @@ whole! {
 }
 
 #[test]
-fn macro_rules_may_write_blocks_and_tools() {
+fn macro_rules_can_define_blocks_and_tools() {
     let tools = ToolContext::builder().with(Sheep).with(Goats).with(add).build().expect("three tools");
     assert!(tools.has_tool("count_goats"));
 }

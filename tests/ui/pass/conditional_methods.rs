@@ -1,6 +1,6 @@
-//! A tool goes with its method, and conditional methods may share a name.
+//! Conditional methods remove their tools, and may share a name.
 #![deny(warnings)]
-#![allow(clippy::all, clippy::pedantic)] // the lints of its author are another matter: see `strict_lints`
+#![allow(clippy::all, clippy::pedantic)] // `strict_lints` covers lints
 
 use tool_core::{ToolContext, toolset};
 
@@ -37,7 +37,7 @@ impl Missing {
 }
 
 #[test]
-fn a_tool_goes_with_its_method() {
+fn cfg_removes_tool_and_method() {
     let tools = ToolContext::builder().with(Disk).build().expect("one tool");
     assert!(tools.has_tool("free") && !tools.has_tool("gone"));
 }

@@ -1,6 +1,6 @@
-//! Other items of the block, attributes and visibilities stay what they are.
+//! Other items, attributes and visibilities of a block are unchanged.
 #![deny(warnings)]
-#![allow(clippy::all, clippy::pedantic)] // the lints of its author are another matter: see `strict_lints`
+#![allow(clippy::all, clippy::pedantic)] // `strict_lints` covers lints
 
 use tool_core::{Progress, RunContext, ToolContext, ToolOutput, UserData, toolset};
 
@@ -60,7 +60,7 @@ impl Weather {
 const WHERE: &str = "Where the weather is asked for.";
 
 #[test]
-fn everything_else_of_a_block_stays_what_it_was() {
+fn other_items_of_a_block_are_unchanged() {
     let weather = Weather::new();
     assert_eq!(weather.place(), Weather::CITY);
     assert!(ToolContext::builder().with(weather).build().is_ok());

@@ -1,6 +1,6 @@
-//! `crate =` reaches the framework where it is re-exported.
+//! `crate =` with a re-export of the framework.
 #![deny(warnings)]
-#![allow(clippy::all, clippy::pedantic)] // the lints of its author are another matter: see `strict_lints`
+#![allow(clippy::all, clippy::pedantic)] // `strict_lints` covers lints
 
 mod facade {
     pub mod tools {
@@ -10,7 +10,7 @@ mod facade {
 
 use self::facade::tools::{ToolContext, ToolError, tool, toolset};
 
-// Whatever is called `tool_core` here is something else.
+// `tool_core` is another module here.
 mod tool_core_is_not_in_scope {
     #![allow(dead_code)]
     pub struct Nothing;
@@ -57,7 +57,7 @@ fn add(a: i64, b: i64) -> i64 {
 }
 
 #[test]
-fn crate_reaches_the_framework_where_it_is_exported_again() {
+fn crate_option_accepts_a_re_export() {
     let _ = tool_core_is_not_in_scope::Nothing;
     assert!(ToolContext::builder().with(Weather).with(add).build().is_ok());
 }

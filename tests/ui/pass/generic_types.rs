@@ -1,6 +1,6 @@
 //! Generic toolsets, with bounds, where clauses, constants and named parts.
 #![deny(warnings)]
-#![allow(clippy::all, clippy::pedantic)] // the lints of its author are another matter: see `strict_lints`
+#![allow(clippy::all, clippy::pedantic)] // `strict_lints` covers lints
 
 use tool_core::schemars::JsonSchema;
 use tool_core::serde::{Serialize, de::DeserializeOwned};
@@ -36,7 +36,7 @@ where
 }
 
 #[test]
-fn toolsets_may_be_generic_with_named_parts() {
+fn toolsets_can_be_generic_with_named_parts() {
     let tools = ToolContext::builder().with(Store { entries: [1_u8, 2] }).build().expect("two tools");
     assert!(tools.has_tool("find") && tools.has_tool("count"));
 }

@@ -1,4 +1,4 @@
-//! The names that generated code needs mean something else where the user's code stands.
+//! A scope that redefines the names that generated code uses.
 #![allow(dead_code, non_camel_case_types, unused_macros)]
 #![allow(clippy::all, clippy::pedantic)]
 
@@ -81,7 +81,7 @@ fn plan() -> i64 {
 }
 
 #[test]
-fn the_names_of_the_prelude_may_mean_something_else() {
+fn prelude_names_can_be_redefined() {
     let tools = ::tool_core::ToolContext::builder().with(Weather { days: 3 }).with(add).build();
     assert!(tools.is_ok());
     assert_eq!(plan(), 3);

@@ -1,6 +1,6 @@
-//! Code that is unusual and right. It compiles with this test, under the lints that each file names.
+//! Unusual code that is valid. It compiles with this test, under the lints that each file names.
 
-// The workspace's lints, which only `strict_lints` is to obey.
+// Only `strict_lints` is checked by the lints of the workspace.
 #![allow(missing_docs, unreachable_pub, unused_qualifications)]
 
 pub mod block_inside_a_function;

@@ -1,6 +1,6 @@
-//! Private types in nested modules, attributes by full path, and names that repeat from module to module.
+//! Private types in nested modules, attributes by full path, and names that repeat across modules.
 #![deny(warnings)]
-#![allow(clippy::all, clippy::pedantic)] // the lints of its author are another matter: see `strict_lints`
+#![allow(clippy::all, clippy::pedantic)] // `strict_lints` covers lints
 
 mod outer {
     pub mod inner {
@@ -43,7 +43,7 @@ mod elsewhere {
 }
 
 #[test]
-fn names_may_repeat_from_module_to_module() {
+fn names_can_repeat_across_modules() {
     let tools = tool_core::ToolContext::builder()
         .with(outer::secret())
         .with(outer::inner::keep)

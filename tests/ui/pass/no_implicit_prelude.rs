@@ -1,7 +1,7 @@
-//! Nothing of the prelude is there.
+//! A module without the prelude.
 #![no_implicit_prelude]
 #![deny(warnings)]
-#![allow(clippy::all, clippy::pedantic)] // the lints of its author are another matter: see `strict_lints`
+#![allow(clippy::all, clippy::pedantic)] // `strict_lints` covers lints
 
 use ::std::clone::Clone;
 use ::std::convert::From;

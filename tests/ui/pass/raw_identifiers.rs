@@ -1,6 +1,6 @@
-//! Rust's keywords are names like others to a model.
+//! Keywords of Rust as names for the model.
 #![deny(warnings)]
-#![allow(clippy::all, clippy::pedantic)] // the lints of its author are another matter: see `strict_lints`
+#![allow(clippy::all, clippy::pedantic)] // `strict_lints` covers lints
 
 use tool_core::{ToolContext, tool, toolset};
 
@@ -22,7 +22,7 @@ impl r#Match {
 }
 
 #[test]
-fn keywords_are_names_like_others() {
+fn raw_identifiers_are_valid_names() {
     let tools = ToolContext::builder().with(r#move).with(r#Match).build().expect("two tools");
     assert!(tools.has_tool("move") && tools.has_tool("match"));
     let parameters = tools.definitions().map(|tool| tool.parameters_json().to_owned()).collect::<String>();

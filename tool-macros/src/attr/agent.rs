@@ -1,20 +1,17 @@
-//! The options of `#[agent(...)]`: the name, which stands alone, and the path to tool-core.
+//! The options of `#[agent(..)]`: the name, which is given without a key, and `crate`.
 
 use proc_macro2::TokenStream;
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
 use syn::{Attribute, Error, Expr, ExprLit, Ident, Lit, Meta, Path, Result, Token};
 
-use super::toolset::crate_path;
-use super::{Grammar, from_call, ungrouped};
+use super::grammar::{AGENT, crate_path, from_call, ungrouped};
 use crate::errors::Errors;
 use crate::tokens::compact;
 
-pub(super) const GRAMMAR: Grammar = Grammar { shown: "#[agent]", known: &["crate"], repeatable: &[] };
-
 #[derive(Default)]
 pub(crate) struct AgentOptions {
-    /// A text, or an expression that gives one.
+    /// A string literal, or an expression of type `&'static str`.
     pub(crate) name: Option<Expr>,
     pub(crate) krate: Option<Path>,
 }
@@ -35,7 +32,7 @@ impl AgentOptions {
             },
             _ => attr.clone(),
         };
-        GRAMMAR.read(&rest, &mut Vec::new(), errors, |_, meta| {
+        AGENT.read(&rest, &mut Vec::new(), errors, |_, meta| {
             options.krate = Some(crate_path(meta)?);
             Ok(())
         });
@@ -44,38 +41,38 @@ impl AgentOptions {
     }
 }
 
-/// What stands before the options, and the options.
+/// Parses the name, and returns the tokens of the options after it.
 fn name_and_rest(input: ParseStream) -> Result<(Option<Expr>, TokenStream)> {
     if is_option(input) && input.fork().call(Ident::parse_any)? == "name" {
         let (key, _, name) = (input.call(Ident::parse_any)?, input.parse::<Token![=]>()?, input.parse::<Expr>()?);
-        let message = format!("an agent's name stands alone\nhelp: write `#[agent({})]`", compact(name));
+        let message = format!("the name of an agent is given without a key\nhelp: write `#[agent({})]`", compact(name));
         return Err(Error::new_spanned(key, message));
     }
     let name = if input.is_empty() || is_option(input) { None } else { Some(input.parse()?) };
     if name.is_some() && !input.is_empty() {
         input.parse::<Token![,]>().map_err(|error| {
-            Error::new(error.span(), "unexpected text after the name\nhelp: write a comma between name and options")
+            Error::new(error.span(), "expected `,` after the name\nhelp: separate the name and the options by a comma")
         })?;
     }
     Ok((name, input.parse()?))
 }
 
-/// Whether `key = ..` comes next.
+/// Returns whether `key = ..` comes next.
 fn is_option(input: ParseStream) -> bool {
     input.peek(Ident::peek_any) && input.peek2(Token![=]) && !input.peek2(Token![==])
 }
 
-/// What is no literal is for rustc to judge.
+/// Refuses a literal that is not a name. rustc checks other expressions.
 fn is_name(name: &Expr) -> Result<()> {
     let message = match ungrouped(name) {
         Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) if text.value().trim().is_empty() => {
-            "an agent needs a name\nhelp: write `#[agent(\"researcher\")]`, or `#[agent]` for the name of the function"
+            "the name of an agent cannot be empty\nhelp: write `#[agent(\"researcher\")]`, or `#[agent]` for the name of the function"
                 .to_owned()
         }
         Expr::Lit(ExprLit { lit: Lit::Str(_), .. }) => return Ok(()),
         Expr::Lit(other) => {
             format!(
-                "an agent cannot be called `{}`\nhelp: its name is a text: write `#[agent(\"researcher\")]`",
+                "invalid agent name `{}`\nhelp: write a string, as in `#[agent(\"researcher\")]`",
                 compact(other)
             )
         }
@@ -84,7 +81,8 @@ fn is_name(name: &Expr) -> Result<()> {
     Err(Error::new_spanned(name, message))
 }
 
-/// Whether the attribute is ours: `#[agent]`, or by a path through tool-core. Other crates have attributes of that name.
+/// Returns whether the attribute is `#[agent]` of tool-core. Other crates have attributes of that name too, so a path has
+/// to lead through tool-core.
 pub(crate) fn is_agent(attr: &Attribute, krate: Option<&Path>) -> bool {
     let segments = &attr.path().segments;
     let Some(first) = segments.first() else { return false };

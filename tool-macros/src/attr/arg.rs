@@ -1,4 +1,4 @@
-//! The options of `#[arg(...)]` on a parameter.
+//! The options of `#[arg(..)]` on a parameter.
 
 use syn::meta::ParseNestedMeta;
 use syn::parse::Parse;
@@ -6,28 +6,10 @@ use syn::punctuated::Punctuated;
 use syn::{Attribute, Error, Expr, Lit, LitStr, Path, Result, Token, token};
 
 use super::bounds::{Number, Range, Size};
-use super::{Grammar, choice, flag, has_value, ungrouped, value};
+use super::grammar::{ARG, choice, flag, has_value, ungrouped, value};
 use crate::errors::Errors;
 
-pub(super) const GRAMMAR: Grammar = Grammar {
-    shown: "#[arg]",
-    known: &[
-        "default",
-        "name",
-        "description",
-        "range",
-        "length",
-        "items",
-        "pattern",
-        "one_of",
-        "format",
-        "example",
-        "flatten",
-    ],
-    repeatable: &["example"],
-};
-
-/// The formats that are asserted, not merely published.
+/// The formats that are enforced.
 const FORMATS: &[&str] = &["date-time", "date", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
 
 #[derive(Default)]
@@ -39,14 +21,15 @@ pub(crate) struct ArgOptions {
     pub(crate) flatten: Option<Path>,
     pub(crate) examples: Vec<Expr>,
     pub(crate) constraints: Vec<Constraint>,
-    /// Every option that was written, with its place.
+    /// The path of every option that was given.
     pub(crate) written: Vec<Path>,
-    /// The same by name, for the next attribute.
+    /// The names of these options, for the next `#[arg]` on the parameter.
     seen: Vec<String>,
 }
 
+/// `default` or `default = ..`.
 pub(crate) enum DefaultOption {
-    /// `default` alone: the type's own.
+    /// The `Default` of the type.
     OfType,
     Value(Expr),
 }
@@ -62,7 +45,7 @@ pub(crate) enum Constraint {
 }
 
 impl Constraint {
-    /// The option's name.
+    /// Returns the name of the option.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Range(_) => "range",
@@ -75,7 +58,7 @@ impl Constraint {
     }
 }
 
-/// A literal in `one_of`, or a default that the macro can read.
+/// A literal in `one_of(..)`, or a default that is a literal.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Literal {
     Bool(bool),
@@ -102,7 +85,7 @@ impl Literal {
 impl ArgOptions {
     pub(crate) fn parse(&mut self, attr: &Attribute, errors: &mut Errors) {
         let mut seen = std::mem::take(&mut self.seen);
-        GRAMMAR.read(attr, &mut seen, errors, |key, meta| {
+        ARG.read(attr, &mut seen, errors, |key, meta| {
             self.written.push(meta.path.clone());
             self.one(key, meta)
         });
@@ -113,7 +96,7 @@ impl ArgOptions {
         match key {
             "default" if has_value(meta) => self.default = Some(DefaultOption::Value(value(meta, "30")?)),
             "default" if meta.input.peek(token::Paren) => {
-                let message = "`default` takes its value after `=`\nhelp: write `default = 30`, or `default` alone";
+                let message = "expected the value of `default` after `=`\nhelp: write `default = 30`, or `default` for the type's own default";
                 return Err(Error::new_spanned(&meta.path, message));
             }
             "default" => {
@@ -152,7 +135,7 @@ fn constraint(key: &str, meta: &ParseNestedMeta) -> Result<Constraint> {
 
 fn one_of(meta: &ParseNestedMeta) -> Result<Constraint> {
     if !meta.input.peek(token::Paren) {
-        let message = "`one_of` needs its values in parentheses\nhelp: write `one_of(\"asc\", \"desc\")`";
+        let message = "`one_of` needs a list in parentheses\nhelp: write `one_of(\"asc\", \"desc\")`";
         return Err(Error::new_spanned(&meta.path, message));
     }
     let content;
@@ -167,12 +150,12 @@ fn one_of(meta: &ParseNestedMeta) -> Result<Constraint> {
         match Literal::of(value) {
             Some(literal @ (Literal::Text(_) | Literal::Number(_))) if !known.contains(&literal) => known.push(literal),
             Some(Literal::Text(_) | Literal::Number(_)) => {
-                return Err(Error::new_spanned(value, "this value is listed twice\nhelp: remove one of them"));
+                return Err(Error::new_spanned(value, "duplicate value in `one_of`\nhelp: remove one of them"));
             }
             _ => {
                 return Err(Error::new_spanned(
                     value,
-                    "`one_of` takes text and number literals\nhelp: for anything richer, make the parameter an enum",
+                    "`one_of` takes string and number literals\nhelp: for other values, make the type an enum",
                 ));
             }
         }
@@ -180,27 +163,27 @@ fn one_of(meta: &ParseNestedMeta) -> Result<Constraint> {
     Ok(Constraint::OneOf(values))
 }
 
-/// The run time compiles the expression; here only what is plainly broken is refused.
+/// Refuses a regular expression that is plainly broken. The program compiles it at run time.
 fn pattern(text: LitStr) -> Result<Constraint> {
     let written = text.value();
     if written.is_empty() {
         return Err(Error::new_spanned(
             text,
-            "an empty `pattern` matches everything\nhelp: leave it out, or write an expression such as `\"^[a-z]+$\"`",
+            "an empty `pattern` matches every text\nhelp: remove it, or write an expression such as `\"^[a-z]+$\"`",
         ));
     }
     if let Some(problem) = unbalanced(&written) {
         return Err(Error::new_spanned(
             text,
             format!(
-                "invalid `pattern`: {problem}\nhelp: close it, or escape it as `\\\\(`; raw strings `r\"...\"` need one backslash only"
+                "invalid `pattern`: {problem}\nhelp: close the bracket, or escape it with a backslash, as in `r\"\\(\"`"
             ),
         ));
     }
     Ok(Constraint::Pattern(text))
 }
 
-/// The first bracket without its partner.
+/// Describes the first bracket without its partner.
 fn unbalanced(pattern: &str) -> Option<String> {
     let (mut open, mut in_class, mut escaped) = (0_usize, false, false);
     let mut class_is_new = false;
@@ -212,7 +195,7 @@ fn unbalanced(pattern: &str) -> Option<String> {
         let first_in_class = std::mem::replace(&mut class_is_new, false);
         match letter {
             '\\' => escaped = true,
-            // `[]a]` and `[^]a]` hold a bracket; `[^` is still the beginning.
+            // A class such as `[]a]` or `[^]a]` contains a bracket.
             '^' if first_in_class => class_is_new = true,
             ']' if in_class && !first_in_class => in_class = false,
             '[' if !in_class => (in_class, class_is_new) = (true, true),
@@ -225,7 +208,7 @@ fn unbalanced(pattern: &str) -> Option<String> {
         }
     }
     if escaped {
-        return Some("it ends in a backslash".to_owned());
+        return Some("trailing backslash".to_owned());
     }
     if in_class {
         return Some("`[` without `]`".to_owned());

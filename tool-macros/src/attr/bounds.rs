@@ -1,4 +1,4 @@
-//! Bounds of `range(..)`, `length(..)` and `items(..)`, and the literals they are made of.
+//! The bounds of `range(..)`, `length(..)` and `items(..)`.
 
 use std::cmp::Ordering;
 
@@ -7,7 +7,7 @@ use quote::ToTokens as _;
 use syn::meta::ParseNestedMeta;
 use syn::{Error, Expr, ExprLit, ExprRange, Lit, RangeLimits, Result, UnOp};
 
-use super::ungrouped;
+use super::grammar::ungrouped;
 
 /// A number in an attribute.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,7 +36,7 @@ impl Number {
         }
     }
 
-    /// Above 2^53 a float no longer tells neighbours apart, which is precise enough for a compile-time check.
+    /// Loses digits above 2^53, which is precise enough for a check at compile time.
     #[allow(clippy::cast_precision_loss)]
     fn as_float(self) -> f64 {
         match self {
@@ -55,7 +55,7 @@ impl PartialOrd for Number {
     }
 }
 
-/// `range(5..=480)`.
+/// The bounds of `range(5..=480)`.
 #[derive(Clone, Debug)]
 pub(crate) struct Range {
     pub(crate) min: Option<Number>,
@@ -79,24 +79,9 @@ impl Range {
             exclusive: is_half_open(range) && range.end.is_some(),
             written,
         };
-        parsed.refuse_nonsense()?;
+        let (min, max) = (parsed.min, parsed.max);
+        refuse_useless(min, max, parsed.exclusive && min.is_some() && min == max, &parsed.written)?;
         Ok(parsed)
-    }
-
-    fn refuse_nonsense(&self) -> Result<()> {
-        let (Some(min), Some(max)) = (self.min, self.max) else {
-            if self.min.is_none() && self.max.is_none() {
-                return Err(Error::new_spanned(
-                    &self.written,
-                    "this range limits nothing\nhelp: give it a lower or an upper bound",
-                ));
-            }
-            return Ok(());
-        };
-        if max < min || (self.exclusive && max <= min) {
-            return Err(empty(&self.written));
-        }
-        Ok(())
     }
 
     pub(crate) fn contains(&self, number: Number) -> bool {
@@ -105,7 +90,7 @@ impl Range {
     }
 }
 
-/// `length(1..=80)`, `length(..100)`, `length(8)`: inclusive, once read.
+/// The inclusive bounds of `length(1..=80)`, `length(..100)` or `length(8)`.
 #[derive(Clone, Debug)]
 pub(crate) struct Size {
     pub(crate) min: Option<u64>,
@@ -128,15 +113,7 @@ impl Size {
                 Self { min: exact, max: exact, written }
             }
         };
-        if size.min.is_none() && size.max.is_none() {
-            return Err(Error::new_spanned(
-                &size.written,
-                "this range limits nothing\nhelp: give it a lower or an upper bound",
-            ));
-        }
-        if size.min.zip(size.max).is_some_and(|(min, max)| min > max) {
-            return Err(empty(&size.written));
-        }
+        refuse_useless(size.min, size.max, false, &size.written)?;
         Ok(size)
     }
 
@@ -145,7 +122,15 @@ impl Size {
     }
 }
 
-/// The one expression in the parentheses, and its tokens as written.
+/// Refuses bounds that limit nothing, or that no value satisfies.
+fn refuse_useless<T: PartialOrd>(min: Option<T>, max: Option<T>, is_empty: bool, written: &TokenStream) -> Result<()> {
+    if min.is_none() && max.is_none() {
+        return Err(Error::new_spanned(written, "this range has no bounds\nhelp: add a lower or an upper bound"));
+    }
+    if is_empty || min.zip(max).is_some_and(|(min, max)| max < min) { Err(empty(written)) } else { Ok(()) }
+}
+
+/// Parses the one expression in the parentheses, and returns its tokens too.
 fn argument(meta: &ParseNestedMeta, example: &str) -> Result<(Expr, TokenStream)> {
     let key = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
     if !meta.input.peek(syn::token::Paren) {
@@ -162,7 +147,7 @@ fn argument(meta: &ParseNestedMeta, example: &str) -> Result<(Expr, TokenStream)
     if let Ok(expr) = expr {
         return Ok((expr, written));
     }
-    // Drained, or syn would complain about the rest a second time.
+    // syn would report tokens that are left over a second time.
     let _: TokenStream = content.parse()?;
     let place = if written.is_empty() { meta.path.to_token_stream() } else { written };
     Err(Error::new_spanned(place, format!("`{key}` takes one range\nhelp: write `{key}({example})`")))
@@ -173,14 +158,14 @@ fn is_half_open(range: &ExprRange) -> bool {
 }
 
 fn empty(written: &TokenStream) -> Error {
-    Error::new_spanned(written, "this range is empty: no value can satisfy it\nhelp: put the lower bound first")
+    Error::new_spanned(written, "this range is empty, so no value can satisfy it\nhelp: put the lower bound first")
 }
 
 fn bound(expr: Option<&Expr>) -> Result<Option<Number>> {
     let Some(expr) = expr else { return Ok(None) };
     let number = Number::of(expr);
     number.map(Some).ok_or_else(|| {
-        Error::new_spanned(expr, "the bounds of `range` must be number literals\nhelp: the schema is made at compile time; write the figure itself")
+        Error::new_spanned(expr, "the bounds of `range` must be number literals\nhelp: write the number itself, as the schema is built at compile time")
     })
 }
 
@@ -192,6 +177,6 @@ fn count(expr: Option<&Expr>) -> Result<Option<u64>> {
     }
     .map(Some)
     .ok_or_else(|| {
-        Error::new_spanned(expr, "a length is a whole number, `0` or more\nhelp: write `1..=80`, or `8` for exactly 8")
+        Error::new_spanned(expr, "the bounds of a length must be whole numbers that are not negative\nhelp: write `1..=80`, or `8` for exactly 8")
     })
 }

@@ -1,15 +1,17 @@
-//! `#[serde(..)]` and `#[schemars(..)]` on a parameter: the items that the macro handles itself. Whatever else they say
-//! is left to the two derives.
+//! `#[serde(..)]` and `#[schemars(..)]` on a parameter.
+//!
+//! The macro handles the common items itself and leaves the others to the two derives.
 
 use syn::meta::ParseNestedMeta;
 use syn::{Attribute, Error, Expr, ExprPath, LitStr, Path, Result, Token};
 
 use super::arg::{ArgOptions, DefaultOption};
-use super::is;
+use super::grammar::is;
 use crate::errors::Errors;
 use crate::names::suggestion;
 
-/// What serde knows on a field. Its derive stands on a struct of ours, whose name no error should show.
+/// The items that serde takes on a field. The macro refuses others itself: an error of the derive would name a generated
+/// struct.
 const SERDE: &[&str] = &[
     "rename",
     "alias",
@@ -31,7 +33,7 @@ pub(crate) fn is_foreign(attr: &Attribute) -> bool {
     is(attr, "serde") || is(attr, "schemars")
 }
 
-/// What the attributes said; `None` where the derives must read them. All or nothing: one item that is not understood here sends every attribute of the parameter to the derives.
+/// Reads the attributes of a parameter. Returns `None` if one item is left to the derives: then they read all of them.
 pub(crate) fn parse<'a>(attrs: impl Iterator<Item = &'a Attribute>, errors: &mut Errors) -> Option<ArgOptions> {
     let mut options = ArgOptions::default();
     let mut understood = true;
@@ -39,7 +41,7 @@ pub(crate) fn parse<'a>(attrs: impl Iterator<Item = &'a Attribute>, errors: &mut
         let parsed = attr.parse_nested_meta(|meta| {
             understood &= if is(attr, "serde") { serde(&mut options, &meta)? } else { schemars(&mut options, &meta)? };
             if !understood {
-                drain(&meta)?;
+                skip(&meta)?;
             }
             Ok(())
         });
@@ -80,10 +82,13 @@ fn schemars(options: &mut ArgOptions, meta: &ParseNestedMeta) -> Result<bool> {
     Ok(true)
 }
 
-/// `default = "path"` calls the path.
+/// Reads `default = "path"` as a call of the path.
 fn called(text: &LitStr) -> Result<DefaultOption> {
     let path: Path = text.parse().map_err(|_| {
-        Error::new_spanned(text, "`default` names a function\nhelp: write `default = \"path::to::function\"`")
+        Error::new_spanned(
+            text,
+            "`default` takes the path of a function\nhelp: write `default = \"path::to::function\"`",
+        )
     })?;
     let func = Box::new(Expr::Path(ExprPath { attrs: Vec::new(), qself: None, path }));
     let call = syn::ExprCall {
@@ -95,7 +100,7 @@ fn called(text: &LitStr) -> Result<DefaultOption> {
     Ok(DefaultOption::Value(Expr::Call(call)))
 }
 
-fn drain(meta: &ParseNestedMeta) -> Result<()> {
+fn skip(meta: &ParseNestedMeta) -> Result<()> {
     while !meta.input.is_empty() && !meta.input.peek(Token![,]) {
         meta.input.parse::<proc_macro2::TokenTree>()?;
     }

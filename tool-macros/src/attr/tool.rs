@@ -1,4 +1,4 @@
-//! The options of `#[tool(...)]`.
+//! The options of `#[tool(..)]`.
 
 use proc_macro2::{Ident, TokenStream};
 use syn::meta::ParseNestedMeta;
@@ -7,38 +7,9 @@ use syn::punctuated::Punctuated;
 use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Path, Result, Token, token};
 
 use super::bounds::Number;
-use super::toolset::crate_path;
-use super::{Grammar, choice, flag, has_value, refused, ungrouped, value};
+use super::grammar::{TOOL, choice, crate_path, flag, has_value, invalid_value, ungrouped, value};
 use crate::errors::Errors;
 use crate::tokens::compact;
-
-pub(super) const GRAMMAR: Grammar = Grammar {
-    shown: "#[tool]",
-    known: &[
-        "name",
-        "title",
-        "description",
-        "category",
-        "modes",
-        "confirm",
-        "timeout",
-        "idempotent",
-        "destructive",
-        "open_world",
-        "ignore_on_enter",
-        "cancellable",
-        "on_duplicate",
-        "duplicate_scope",
-        "sequential",
-        "blocking",
-        "max_output",
-        "max_calls",
-        "guide",
-        "args",
-        "crate",
-    ],
-    repeatable: &[],
-};
 
 #[derive(Default)]
 pub(crate) struct ToolOptions {
@@ -49,8 +20,8 @@ pub(crate) struct ToolOptions {
     pub(crate) modes: Option<Modes>,
     pub(crate) confirm: Option<Confirm>,
     pub(crate) timeout_ms: Option<u64>,
-    /// Options without a value, by name.
-    pub(crate) flags: Vec<Flag>,
+    /// The options that take no value.
+    pub(crate) flags: Vec<FlagOption>,
     pub(crate) on_duplicate: Option<&'static str>,
     pub(crate) duplicate_scope: Option<&'static str>,
     pub(crate) max_output: Option<usize>,
@@ -60,11 +31,13 @@ pub(crate) struct ToolOptions {
     pub(crate) krate: Option<Path>,
 }
 
-pub(crate) struct Flag {
+/// An option without a value.
+pub(crate) struct FlagOption {
     pub(crate) name: String,
     pub(crate) written: Path,
 }
 
+/// The modes in which a tool is offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Modes {
     Both,
@@ -72,6 +45,7 @@ pub(crate) enum Modes {
     Text,
 }
 
+/// When a call needs the approval of a person.
 pub(crate) enum Confirm {
     Always,
     Never,
@@ -81,7 +55,7 @@ pub(crate) enum Confirm {
 impl ToolOptions {
     pub(crate) fn parse(attr: &Attribute, errors: &mut Errors) -> Self {
         let mut options = Self::default();
-        GRAMMAR.read(attr, &mut Vec::new(), errors, |key, meta| options.one(key, meta));
+        TOOL.read(attr, &mut Vec::new(), errors, |key, meta| options.one(key, meta));
         options
     }
 
@@ -109,7 +83,7 @@ impl ToolOptions {
             "crate" => self.krate = Some(crate_path(meta)?),
             _ => {
                 flag(meta)?;
-                self.flags.push(Flag { name: key.to_owned(), written: meta.path.clone() });
+                self.flags.push(FlagOption { name: key.to_owned(), written: meta.path.clone() });
             }
         }
         Ok(())
@@ -123,7 +97,7 @@ fn chosen(meta: &ParseNestedMeta, key: &str, known: &[&'static str]) -> Result<&
     choice(&what, &written, known)
 }
 
-/// `modes("voice", "text")` or `modes = "voice"`.
+/// Parses `modes("voice", "text")` or `modes = "voice"`.
 fn modes(meta: &ParseNestedMeta) -> Result<Modes> {
     let mut found = Vec::new();
     if has_value(meta) {
@@ -145,7 +119,7 @@ fn modes(meta: &ParseNestedMeta) -> Result<Modes> {
         (false, true) => Ok(Modes::Text),
         (false, false) => Err(Error::new_spanned(
             &meta.path,
-            "`modes` names no mode\nhelp: write `modes(\"voice\")`, or leave it out",
+            "`modes` lists no mode\nhelp: write `modes(\"voice\")`, or remove `modes`",
         )),
     }
 }
@@ -153,16 +127,17 @@ fn modes(meta: &ParseNestedMeta) -> Result<Modes> {
 fn listed_modes(meta: &ParseNestedMeta) -> Result<Punctuated<LitStr, Token![,]>> {
     let help = "help: write `modes(\"voice\", \"text\")`";
     if !meta.input.peek(token::Paren) {
-        return Err(Error::new_spanned(&meta.path, format!("`modes` needs its modes in parentheses\n{help}")));
+        return Err(Error::new_spanned(&meta.path, format!("`modes` needs a list in parentheses\n{help}")));
     }
     let content;
     syn::parenthesized!(content in meta.input);
     let written: TokenStream = content.parse()?;
     let parsed = Punctuated::parse_terminated.parse2(written.clone());
-    parsed.map_err(|_| Error::new_spanned(&written, format!("`modes` cannot be `{}`\n{help}", compact(&written))))
+    parsed
+        .map_err(|_| Error::new_spanned(&written, format!("invalid list `{}` for `modes`\n{help}", compact(&written))))
 }
 
-/// `confirm`, `confirm = true`, `confirm = a_fn`.
+/// Parses `confirm`, `confirm = true` or `confirm = function`.
 fn confirm(meta: &ParseNestedMeta) -> Result<Confirm> {
     if !has_value(meta) {
         flag(meta)?;
@@ -173,14 +148,14 @@ fn confirm(meta: &ParseNestedMeta) -> Result<Confirm> {
         Expr::Lit(ExprLit { lit: Lit::Bool(always), .. }) if always.value => Ok(Confirm::Always),
         Expr::Lit(ExprLit { lit: Lit::Bool(_), .. }) => Ok(Confirm::Never),
         Expr::Lit(_) => {
-            let message = "`confirm` takes a function over the arguments\nhelp: write `confirm` alone, or `confirm = fn_name` where `fn fn_name(args: &Args) -> bool`";
+            let message = "`confirm` takes a function of the arguments\nhelp: write `confirm`, or `confirm = function` with `fn function(args: &Args) -> bool`";
             Err(Error::new_spanned(&expr, message))
         }
         _ => Ok(Confirm::When(expr)),
     }
 }
 
-/// `800ms`, `5s`, `2m`.
+/// Parses `800ms`, `5s` or `2m`.
 pub(crate) fn milliseconds(text: &LitStr) -> Result<u64> {
     let written = text.value();
     let digits = written.trim_end_matches(|c: char| !c.is_ascii_digit());
@@ -204,9 +179,9 @@ fn positive<N: TryFrom<i128>>(meta: &ParseNestedMeta, example: &str) -> Result<N
     match Number::of(&expr) {
         Some(Number::Int(0)) => Err(Error::new_spanned(
             expr,
-            "a limit of `0` would refuse every call\nhelp: leave the option out for no limit",
+            "a limit of `0` would refuse every call\nhelp: remove the option for no limit",
         )),
-        Some(Number::Int(number)) => N::try_from(number).map_err(|_| refused(meta, &expr, example)),
-        _ => Err(refused(meta, &expr, example)),
+        Some(Number::Int(number)) => N::try_from(number).map_err(|_| invalid_value(meta, &expr, example)),
+        _ => Err(invalid_value(meta, &expr, example)),
     }
 }

@@ -1,17 +1,18 @@
-//! Rules about parameters, beside their limits.
+//! The rules for parameters.
 
 use crate::errors::Errors;
-use crate::model::Tool;
-use crate::model::parameter::{Argument, Default};
+use crate::model::parameter::{Argument, DefaultValue};
+use crate::model::passing::PassingForm;
+use crate::model::toolset::Tool;
 use crate::names::nearest;
 use crate::tokens::mentions;
 use syn::ext::IdentExt as _;
 use syn::{FnArg, Pat};
 
-/// The run time keeps a bit for each.
-const MOST: usize = 128;
+/// The number of parameters that the decoder can track.
+const MAX_PARAMETERS: usize = 128;
 
-/// A name means one parameter, aliases included.
+/// Refuses names and aliases that are used twice.
 pub(super) fn unique_names(tool: &Tool, errors: &mut Errors) {
     let mut seen: Vec<String> = Vec::new();
     for argument in tool.arguments().filter(|argument| argument.flatten.is_none()) {
@@ -21,7 +22,7 @@ pub(super) fn unique_names(tool: &Tool, errors: &mut Errors) {
             if name.is_empty() {
                 errors.report_at(
                     span,
-                    "a parameter's name cannot be empty\nhelp: leave the option out to use the Rust name",
+                    "the name of a parameter cannot be empty\nhelp: remove `name` to use the Rust name",
                 );
             } else if seen.contains(&name) {
                 errors.report_at(span, format!("parameter name `{name}` is already used\nhelp: rename one of them"));
@@ -31,7 +32,7 @@ pub(super) fn unique_names(tool: &Tool, errors: &mut Errors) {
     }
 }
 
-/// An `# Arguments` list that names something else has gone stale.
+/// Refuses an `# Arguments` item for a parameter that does not exist.
 pub(super) fn described_exist(tool: &Tool, errors: &mut Errors) {
     let inputs = tool.function.sig.inputs.iter();
     let names: Vec<String> = inputs
@@ -50,26 +51,33 @@ pub(super) fn described_exist(tool: &Tool, errors: &mut Errors) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "remove the line, or rename it".to_owned(),
         };
-        let message = format!("`# Arguments` describes `{name}`, which is no parameter of `{function}`\nhelp: {help}");
+        let message =
+            format!("`# Arguments` describes `{name}`, which is not a parameter of `{function}`\nhelp: {help}");
         errors.report_at(item.span, message);
     }
 }
 
+/// Refuses more parameters than the decoder can track.
 pub(super) fn parameters_are_few(tool: &Tool, errors: &mut Errors) {
-    if let Some(argument) = tool.arguments().nth(MOST) {
-        errors.report(argument.ident, format!("a tool takes at most {MOST} parameters\nhelp: group them into structs"));
+    if let Some(argument) = tool.arguments().nth(MAX_PARAMETERS) {
+        errors.report(
+            argument.ident,
+            format!("a tool takes at most {MAX_PARAMETERS} parameters\nhelp: group them into structs"),
+        );
     }
 }
 
-/// `self` needs an instance, and one that lasts.
+/// Refuses `self` in a default without an instance, and in examples.
 pub(super) fn self_in_default(tool: &Tool, argument: &Argument, errors: &mut Errors) {
-    if let Default::Instance(expr) = &argument.default
+    if let DefaultValue::Instance(expr) = &argument.default
         && !tool.has_receiver()
     {
         let function = tool.function.plain_name();
         errors.report(
             expr,
-            format!("this default uses `self`, but `{function}` has none\nhelp: add `&self`, or use a constant"),
+            format!(
+                "this default uses `self`, but `{function}` does not take `self`\nhelp: add `&self`, or use a constant"
+            ),
         );
     }
     for example in argument.examples.iter().filter(|example| mentions(example, "self")) {
@@ -80,39 +88,39 @@ pub(super) fn self_in_default(tool: &Tool, argument: &Argument, errors: &mut Err
     }
 }
 
-/// A flattened parameter has no name of its own, so nothing can be said of it.
+/// Refuses other options on a flattened parameter.
 pub(super) fn flatten_stands_alone(argument: &Argument, errors: &mut Errors) {
     let Some(flatten) = &argument.flatten else { return };
     for path in argument.written.iter().filter(|path| !path.is_ident("flatten")) {
         let key = path.get_ident().map(ToString::to_string).unwrap_or_default();
         errors.report(
             path,
-            format!("`{key}` cannot be combined with `flatten`\nhelp: say it on the fields of the flattened type"),
+            format!("`{key}` cannot be combined with `flatten`\nhelp: move it to the fields of the flattened type"),
         );
     }
-    if matches!(argument.default, Default::OfType | Default::Computed(_)) && argument.option("default").is_none() {
+    if matches!(argument.default, DefaultValue::OfType | DefaultValue::Computed(_))
+        && argument.option("default").is_none()
+    {
         errors.report(
             flatten,
-            "`default` cannot be combined with `flatten`\nhelp: say it on the fields of the flattened type",
+            "`default` cannot be combined with `flatten`\nhelp: move it to the fields of the flattened type",
         );
     }
-    if argument.lend.borrows_text() {
-        errors.report(argument.ty, "a flattened parameter is a struct or a map\nhelp: remove `flatten`");
+    if argument.passing.form.borrows_text() {
+        errors.report(argument.ty, "`flatten` needs a struct or a map\nhelp: remove `flatten`");
     }
 }
 
-/// What only the derives understand, they must have to themselves.
+/// Refuses options beside attributes that are left to the derives.
 pub(super) fn derived_stands_alone(argument: &Argument, errors: &mut Errors) {
     if argument.derived.is_empty() {
         return;
     }
     for path in argument.written.iter().filter(|path| !path.is_ident("description") && !path.is_ident("name")) {
         let key = path.get_ident().map(ToString::to_string).unwrap_or_default();
-        errors.report(path, format!("`{key}` cannot be combined with this parameter's `#[serde]` or `#[schemars]` attributes\nhelp: say it in those attributes, or in a type of its own"));
+        errors.report(path, format!("`{key}` cannot be combined with this parameter's `#[serde]` or `#[schemars]` attributes\nhelp: use those attributes instead, or define a type for the parameter"));
     }
-    if argument.lend.borrows_text()
-        && !matches!(argument.lend, crate::model::lend::Lend::Str | crate::model::lend::Lend::OptionStr)
-    {
-        errors.report(argument.ty, "a parameter with such `#[serde]` or `#[schemars]` attributes cannot be lent in this form\nhelp: take `&str`, `String` or `Vec<String>`");
+    if argument.passing.form.borrows_text() && !matches!(argument.passing.form, PassingForm::Str) {
+        errors.report(argument.ty, "a parameter with these `#[serde]` or `#[schemars]` attributes cannot borrow in this form\nhelp: take `&str`, `String` or `Vec<String>`");
     }
 }

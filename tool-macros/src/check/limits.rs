@@ -1,21 +1,21 @@
-//! Rules about a parameter's limits: against its type, as far as a name tells it, and against its default.
+//! The rules for a parameter's limits, which have to suit its type and its default.
 
 use syn::Type;
 
 use crate::attr::arg::{Constraint, Literal};
 use crate::attr::bounds::Number;
 use crate::errors::Errors;
-use crate::model::lend::{argument_of, ungrouped};
-use crate::model::parameter::{Argument, Default};
+use crate::model::parameter::{Argument, DefaultValue};
+use crate::model::passing::{argument_of, ungrouped_type};
 use crate::tokens::compact;
 
-/// What the name of a type tells. Only a convenience: the trait bounds of the generated code decide.
+/// The kind of a type, by its name. It improves messages only: the trait bounds of the generated code decide.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Text,
     Number,
     Bool,
-    /// With what it holds.
+    /// A list and the kind of its elements.
     List(Element),
     Unknown,
 }
@@ -31,7 +31,7 @@ const NUMBERS: &[&str] =
     &["i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128", "usize", "f32", "f64"];
 
 fn kind(ty: &Type) -> Kind {
-    match ungrouped(ty) {
+    match ungrouped_type(ty) {
         Type::Reference(reference) => kind(&reference.elem),
         Type::Slice(slice) => Kind::List(element(&slice.elem)),
         Type::Array(array) => Kind::List(element(&array.elem)),
@@ -63,7 +63,7 @@ fn element(ty: &Type) -> Element {
     }
 }
 
-/// `range` on a text never holds, and so on. Limits on a list speak of its elements, `items` of the list.
+/// Refuses limits that do not suit the type. On a list, `items` limits the list and the others limit its elements.
 pub(super) fn fit_the_type(argument: &Argument, errors: &mut Errors) {
     let kind = kind(argument.ty);
     for constraint in &argument.constraints {
@@ -97,11 +97,11 @@ fn alternatives(kind: Kind) -> &'static str {
             "has `items`, and `range`, `one_of` for each element\nhelp: `items(..)` limits how many there are"
         }
         Kind::List(Element::Other) => "has `items`\nhelp: `items(..)` limits how many there are",
-        Kind::Bool | Kind::Unknown => "has two values, and no limits\nhelp: remove the option",
+        Kind::Bool | Kind::Unknown => "takes no limits\nhelp: remove the option",
     }
 }
 
-/// A text listed for a number could never be sent.
+/// Refuses literals in `one_of` that the type cannot have.
 fn one_of_fits(ty: &Type, kind: Kind, values: &[syn::Expr], errors: &mut Errors) {
     for value in values {
         let wanted = match (kind, Literal::of(value)) {
@@ -109,15 +109,15 @@ fn one_of_fits(ty: &Type, kind: Kind, values: &[syn::Expr], errors: &mut Errors)
             (Kind::Number | Kind::List(Element::Number), Some(Literal::Text(_))) => "a number",
             _ => continue,
         };
-        no_value_of(value, ty, wanted, errors);
+        not_valid_for(value, ty, wanted, errors);
     }
 }
 
-/// A literal of another kind than the type, as default or example.
+/// Refuses literals of another kind than the type as default or example.
 pub(super) fn admit_the_literals(argument: &Argument, errors: &mut Errors) {
     let kind = kind(argument.ty);
     let default = match &argument.default {
-        Default::Literal(expr, _) => Some(expr),
+        DefaultValue::Literal(expr, _) => Some(expr),
         _ => None,
     };
     for value in default.into_iter().chain(&argument.examples) {
@@ -128,18 +128,18 @@ pub(super) fn admit_the_literals(argument: &Argument, errors: &mut Errors) {
             (Kind::List(_), Some(_)) => "a list, such as `vec![..]`",
             _ => continue,
         };
-        no_value_of(value, argument.ty, wanted, errors);
+        not_valid_for(value, argument.ty, wanted, errors);
     }
 }
 
-fn no_value_of(value: &syn::Expr, ty: &Type, wanted: &str, errors: &mut Errors) {
+fn not_valid_for(value: &syn::Expr, ty: &Type, wanted: &str, errors: &mut Errors) {
     let (shown, ty) = (compact(value), compact(ty));
-    errors.report(value, format!("`{shown}` is no value of `{ty}`\nhelp: write {wanted}"));
+    errors.report(value, format!("`{shown}` is not a valid `{ty}`\nhelp: write {wanted}"));
 }
 
-/// A default that the model could not send itself.
+/// Refuses a default that its own limits refuse.
 pub(super) fn admit_the_default(argument: &Argument, errors: &mut Errors) {
-    let Default::Literal(expr, literal) = &argument.default else { return };
+    let DefaultValue::Literal(expr, literal) = &argument.default else { return };
     let shown = compact(expr);
     for constraint in &argument.constraints {
         match (constraint, literal) {
@@ -147,14 +147,16 @@ pub(super) fn admit_the_default(argument: &Argument, errors: &mut Errors) {
                 outside(&shown, &range.written, "", errors);
             }
             (Constraint::Length(size), Literal::Text(text)) if !size.contains(text.chars().count() as u64) => {
-                outside(&shown, &size.written, " by its length", errors);
+                outside(&shown, &size.written, ", by its length", errors);
             }
             (Constraint::OneOf(values), _) if !values.iter().any(|value| equal(value, literal)) => {
                 let all =
                     crate::names::listed(values.iter().map(compact).collect::<Vec<_>>().iter().map(String::as_str));
                 errors.report(
                     expr,
-                    format!("the default `{shown}` is not one of {all}\nhelp: change the default, or list it"),
+                    format!(
+                        "the default `{shown}` is not one of {all}\nhelp: change the default, or add it to `one_of`"
+                    ),
                 );
             }
             _ => {}
@@ -164,7 +166,10 @@ pub(super) fn admit_the_default(argument: &Argument, errors: &mut Errors) {
 
 fn outside(shown: &str, written: &proc_macro2::TokenStream, how: &str, errors: &mut Errors) {
     let range = compact(written);
-    errors.report(written, format!("the default `{shown}` lies outside `{range}`{how}\nhelp: change one of the two"));
+    errors.report(
+        written,
+        format!("the default `{shown}` lies outside `{range}`{how}\nhelp: change the default or the limit"),
+    );
 }
 
 fn equal(value: &syn::Expr, literal: &Literal) -> bool {

@@ -1,13 +1,15 @@
-//! Rules about signatures.
+//! The rules for signatures.
 
 use quote::ToTokens as _;
 use syn::{GenericParam, Receiver, ReceiverKind, Safety, Type};
 
+use crate::attr::agent::is_agent;
 use crate::errors::Errors;
-use crate::model::Tool;
+use crate::input::FunctionItem;
+use crate::model::toolset::Tool;
 use crate::tokens::mentions;
 
-/// `#[tool]` by itself is for free fns. Says whether this is one.
+/// Returns whether the function is free, and reports it if it is not.
 pub(super) fn is_free(tool: &Tool, errors: &mut Errors) -> bool {
     let sig = &tool.function.sig;
     let message =
@@ -20,12 +22,12 @@ pub(super) fn is_free(tool: &Tool, errors: &mut Errors) -> bool {
     if of_impl {
         errors.report(&sig.ident, message);
     } else if !tool.function.has_body() {
-        errors.report(&sig.ident, "a trait's method cannot be a tool\nhelp: put `#[toolset]` on an inherent `impl`, and call the trait's method from there");
+        errors.report(&sig.ident, "a method of a trait cannot be a tool\nhelp: put `#[toolset]` on an inherent `impl`, and call the trait's method from there");
     }
     !of_impl && tool.function.has_body()
 }
 
-/// Only `&self`: calls may run at the same time.
+/// Requires `&self`, as calls may run concurrently.
 pub(super) fn receiver_is_shared(tool: &Tool, errors: &mut Errors) {
     let Some(receiver) = tool.function.sig.receiver() else { return };
     if is_shared(receiver) {
@@ -33,13 +35,13 @@ pub(super) fn receiver_is_shared(tool: &Tool, errors: &mut Errors) {
     }
     let message = match &receiver.kind {
         ReceiverKind::Reference(_, Some(_), None) => {
-            "`#[tool]` methods take `&self` without a lifetime\nhelp: write `&self`; it is lent for the call"
+            "`#[tool]` methods take `&self` without a lifetime\nhelp: write `&self`"
         }
         ReceiverKind::Reference(..) => {
             "`#[tool]` methods take `&self`, because calls may run concurrently\nhelp: put the mutable state behind a `Mutex`"
         }
         _ => {
-            "`#[tool]` methods take `&self`, because the toolset serves many calls\nhelp: take `&self`; clone or share what the call has to own"
+            "`#[tool]` methods take `&self`, because the toolset serves many calls\nhelp: take `&self`, and clone the values that the call has to own"
         }
     };
     errors.report(bare(receiver), message);
@@ -55,17 +57,17 @@ pub(super) fn is_shared(receiver: &Receiver) -> bool {
     }
 }
 
-/// The receiver without its attributes.
+/// Returns the receiver without its attributes.
 fn bare(receiver: &Receiver) -> Receiver {
     Receiver { attrs: Vec::new(), ..receiver.clone() }
 }
 
-/// One tool, one schema.
+/// Refuses generic parameters, as a tool has one schema.
 pub(super) fn is_not_generic(tool: &Tool, errors: &mut Errors) {
     for param in &tool.function.sig.generics.params {
         let message = match param {
             GenericParam::Lifetime(_) => {
-                "`#[tool]` functions cannot have lifetime parameters\nhelp: leave them out: `&str` and its like are lent for the call"
+                "`#[tool]` functions cannot have lifetime parameters\nhelp: remove them and write `&str`, which lives as long as the call"
             }
             GenericParam::Type(_) => {
                 "`#[tool]` functions cannot be generic, because a tool has one schema\nhelp: name the type, or put the parameter on the toolset's type"
@@ -78,19 +80,48 @@ pub(super) fn is_not_generic(tool: &Tool, errors: &mut Errors) {
     }
 }
 
-/// What a wrapper can call: safe Rust, known at run time, with its parameters counted.
+/// Refuses functions that a wrapper cannot call.
 pub(super) fn is_plainly_callable(tool: &Tool, errors: &mut Errors) {
     let sig = &tool.function.sig;
     if let Some(constness) = &sig.constness {
         errors.report(constness, "`#[tool]` functions cannot be `const`\nhelp: call the `const fn` from a tool");
     }
     if let Safety::Unsafe(token) = &sig.safety {
-        errors.report(token, "`#[tool]` functions cannot be `unsafe`: a model is no caller that keeps promises\nhelp: check the conditions in a safe function, and call this one from there");
+        errors.report(token, "`#[tool]` functions cannot be `unsafe`, because a model cannot uphold their conditions\nhelp: check the conditions in a safe function, and call this function from it");
     }
     if let Some(abi) = &sig.abi {
         errors.report(abi, "`#[tool]` functions cannot be `extern`\nhelp: call the `extern fn` from a tool");
     }
     if let Some(variadic) = &sig.variadic {
         errors.report(variadic, "`#[tool]` functions cannot be variadic\nhelp: take a `Vec`");
+    }
+}
+
+/// Checks an agent.
+pub(crate) fn check_agent(function: &FunctionItem, errors: &mut Errors) {
+    has_a_body(function, errors);
+    is_not_const(function, errors);
+    is_one_agent(function, errors);
+}
+
+/// Requires a body, which the span surrounds.
+fn has_a_body(function: &FunctionItem, errors: &mut Errors) {
+    if !function.has_body() {
+        let message = "`#[agent]` functions need a body\nhelp: put the attribute on the implementations of this method";
+        errors.report(function.ident(), message);
+    }
+}
+
+/// Refuses a `const fn`, as a span opens at run time.
+fn is_not_const(function: &FunctionItem, errors: &mut Errors) {
+    if let Some(constness) = &function.sig.constness {
+        errors.report(constness, "`#[agent]` functions cannot be `const`\nhelp: call the `const fn` from an agent");
+    }
+}
+
+/// Refuses a second `#[agent]`.
+fn is_one_agent(function: &FunctionItem, errors: &mut Errors) {
+    for again in function.attrs.iter().filter(|attr| is_agent(attr, None)) {
+        errors.report(again, "duplicate `#[agent]` attribute\nhelp: remove one of them");
     }
 }

@@ -1,12 +1,14 @@
-//! How an argument struct reads its fields: a lean loop that only names them.
+//! The decoding of an argument struct, a loop that assigns fields.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 
-use super::args::{derived_ident, field, table_type};
-use super::{Unit, constraint, index, own, rows, value};
+use super::arguments::{derived_ident, field, table_type};
+use super::expansion::{ToolExpansion, unsuffixed};
+use super::parameters::{checker, row};
+use super::value;
 use crate::model::parameter::Argument;
-use crate::tokens::located;
+use crate::tokens::{generated, located};
 
 /// Expands to:
 ///
@@ -16,11 +18,11 @@ use crate::tokens::located;
 ///     fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> Result<Self, F::Error> { .. }
 /// }
 /// ```
-pub(crate) fn expand(unit: &Unit) -> TokenStream {
-    let (args, cfgs) = (&unit.args, unit.cfgs());
+pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
+    let (args, cfgs) = (&expansion.args, expansion.cfgs());
     let (generics, applied, clause) = (args.impl_generics(), args.applied(&quote!('__de)), args.where_clause());
-    let rows = unit.tool.arguments().enumerate().map(|(i, argument)| rows::row(unit, i, argument));
-    let (fields, body) = (own("fields"), body(unit));
+    let rows = expansion.tool.arguments().enumerate().map(|(i, argument)| row(expansion, i, argument));
+    let (fields, body) = (generated("fields"), body(expansion));
     let implementation = quote_spanned! {Span::mixed_site()=>
         #cfgs
         impl #generics __tool::ArgumentStruct<'__de> for #applied #clause {
@@ -28,17 +30,17 @@ pub(crate) fn expand(unit: &Unit) -> TokenStream {
             fn decode<F: __tool::Fields<'__de>>(#fields: &mut F) -> __Result<Self, F::Error> { #body }
         }
     };
-    let deserialize = needs_deserialize(unit).then(|| deserialize(unit));
+    let deserialize = needs_deserialize(expansion).then(|| deserialize(expansion));
     quote!(#implementation #deserialize)
 }
 
-fn needs_deserialize(unit: &Unit) -> bool {
-    unit.tool.options.args.is_some()
+fn needs_deserialize(expansion: &ToolExpansion) -> bool {
+    expansion.tool.options.args.is_some()
 }
 
 /// Expands to: `impl<'__de> __tool::serde::Deserialize<'__de> for CreateEventArgs<'__de> { .. }`
-fn deserialize(unit: &Unit) -> TokenStream {
-    let (args, cfgs) = (&unit.args, unit.cfgs());
+fn deserialize(expansion: &ToolExpansion) -> TokenStream {
+    let (args, cfgs) = (&expansion.args, expansion.cfgs());
     let (generics, applied, clause) = (args.impl_generics(), args.applied(&quote!('__de)), args.where_clause());
     quote_spanned! {Span::mixed_site()=>
         #cfgs
@@ -50,26 +52,26 @@ fn deserialize(unit: &Unit) -> TokenStream {
     }
 }
 
-fn body(unit: &Unit) -> TokenStream {
-    let site = Span::mixed_site();
-    let (fields, args) = (own("fields"), own("args"));
-    let (reading, rest_is_there) = (reading(unit), unit.tool.arguments().any(is_kept));
-    let values = unit.tool.arguments().enumerate().map(|(i, argument)| {
-        let (name, value) = (field(argument), field_value(unit, i, argument));
-        quote_spanned!(site=> #name: #value)
+fn body(expansion: &ToolExpansion) -> TokenStream {
+    let span = Span::mixed_site();
+    let (fields, args) = (generated("fields"), generated("args"));
+    let (reading, rest_is_there) = (reading(expansion), expansion.tool.arguments().any(is_kept));
+    let values = expansion.tool.arguments().enumerate().map(|(i, argument)| {
+        let (name, value) = (field(argument), field_value(expansion, i, argument));
+        quote_spanned!(span=> #name: #value)
     });
-    let marker = unit.args.generic.then(|| quote_spanned!(site=> __marker: ::core::marker::PhantomData));
+    let marker = expansion.args.generic.then(|| quote_spanned!(span=> __marker: ::core::marker::PhantomData));
     let built = values.chain(marker);
-    let built = quote_spanned!(site=> Self { #(#built),* });
-    let checks = checks(unit);
+    let built = quote_spanned!(span=> Self { #(#built),* });
+    let checks = checks(expansion);
     let finish = rest_is_there.then(|| {
-        let rest = own("rest");
-        quote_spanned!(site=> #fields.finish(#rest)?;)
+        let rest = generated("rest");
+        quote_spanned!(span=> #fields.finish(#rest)?;)
     });
     if checks.is_empty() && finish.is_none() {
-        return quote_spanned!(site=> #reading __Ok(#built));
+        return quote_spanned!(span=> #reading __Ok(#built));
     }
-    quote_spanned! {site=>
+    quote_spanned! {span=>
         #reading
         let #args = #built;
         #finish
@@ -78,20 +80,19 @@ fn body(unit: &Unit) -> TokenStream {
     }
 }
 
-/// The loop over the entries of the object.
-fn reading(unit: &Unit) -> TokenStream {
-    let site = Span::mixed_site();
-    let (fields, rest, found) = (own("fields"), own("rest"), own("index"));
-    let count = unit.tool.arguments().count();
+/// Writes the loop over the members of the object.
+fn reading(expansion: &ToolExpansion) -> TokenStream {
+    let span = Span::mixed_site();
+    let (fields, rest, found) = (generated("fields"), generated("rest"), generated("index"));
+    let count = expansion.tool.arguments().count();
     if count == 0 {
-        // An empty table: whatever comes is unknown, and that is an error.
-        return quote_spanned!(site=> #fields.next(Self::PARAMETERS)?;);
+        // Every member is unknown to an empty table, and therefore an error.
+        return quote_spanned!(span=> #fields.next(Self::PARAMETERS)?;);
     }
-    let named = || unit.tool.arguments().enumerate().filter(|(_, argument)| !is_kept(argument));
+    let named = || expansion.tool.arguments().enumerate().filter(|(_, argument)| !is_kept(argument));
     let slots: Vec<Ident> = named().map(|(i, _)| slot(i)).collect();
-    let first_kept = unit.tool.arguments().position(is_kept);
-    let none = slots.iter().map(|_| quote_spanned!(site=> __None));
-    let kept = first_kept.map(|i| (i, quote_spanned!(site=> #fields.keep(&mut #rest)?)));
+    let first_kept = expansion.tool.arguments().position(is_kept);
+    let kept = first_kept.map(|i| (i, quote_spanned!(span=> #fields.keep(&mut #rest)?)));
     let read = named().map(|(i, argument)| {
         let (slot, place) = (slot(i), located(argument.ty));
         (i, quote_spanned!(place=> #slot = __Some(#fields.value()?)))
@@ -100,16 +101,12 @@ fn reading(unit: &Unit) -> TokenStream {
     arms.sort_by_key(|(i, _)| *i);
     let last = arms.len().saturating_sub(1);
     let arms = arms.into_iter().enumerate().map(|(position, (i, action))| {
-        let pattern = index(i);
-        if position == last { quote_spanned!(site=> _ => #action) } else { quote_spanned!(site=> #pattern => #action) }
+        let pattern = unsuffixed(i);
+        if position == last { quote_spanned!(span=> _ => #action) } else { quote_spanned!(span=> #pattern => #action) }
     });
-    let declared = match slots.as_slice() {
-        [] => TokenStream::new(),
-        [one] => quote_spanned!(site=> let mut #one = __None;),
-        _ => quote_spanned!(site=> let (#(mut #slots),*) = (#(#none),*);),
-    };
-    let rest = first_kept.map(|_| quote_spanned!(site=> let mut #rest = __tool::Rest::new();));
-    quote_spanned! {site=>
+    let declared = quote_spanned!(span=> #(let mut #slots = __None;)*);
+    let rest = first_kept.map(|_| quote_spanned!(span=> let mut #rest = __tool::Rest::new();));
+    quote_spanned! {span=>
         #declared
         #rest
         while let __Some(#found) = #fields.next(Self::PARAMETERS)? {
@@ -122,39 +119,39 @@ fn slot(i: usize) -> Ident {
     format_ident!("f{i}", span = Span::mixed_site())
 }
 
-/// Whether its entries are kept for later: it is flattened, or only the derives can read it.
+/// Returns whether the members of the parameter are kept until the end: it is flattened, or left to the derives.
 fn is_kept(argument: &Argument) -> bool {
     argument.flatten.is_some() || !argument.derived.is_empty()
 }
 
 /// Expands to: `fields.required(f0, 0)?`
-fn field_value(unit: &Unit, i: usize, argument: &Argument) -> TokenStream {
-    let (site, place) = (Span::mixed_site(), located(argument.ty));
-    let (fields, rest) = (own("fields"), own("rest"));
+fn field_value(expansion: &ToolExpansion, i: usize, argument: &Argument) -> TokenStream {
+    let (span, place) = (Span::mixed_site(), located(argument.ty));
+    let (fields, rest) = (generated("fields"), generated("rest"));
     if !argument.derived.is_empty() {
-        let (ty, name) = (derived_ident(unit, i), field(argument));
-        return quote_spanned!(site=> #fields.flattened::<#ty>(&mut #rest)?.#name);
+        let (ty, name) = (derived_ident(expansion, i), field(argument));
+        return quote_spanned!(span=> #fields.flattened::<#ty>(&mut #rest)?.#name);
     }
     if argument.flatten.is_some() {
-        let ty = table_type(unit.site, argument);
+        let ty = table_type(expansion.scope, argument);
         return quote_spanned!(place=> #fields.flattened::<#ty>(&mut #rest)?);
     }
-    let (mut slot, number) = (slot(i), index(i));
+    let (mut slot, number) = (slot(i), unsuffixed(i));
     slot.set_span(place);
     let required = quote_spanned!(place=> #fields.required(#slot, #number)?);
-    value::or_default(unit, argument, &quote!(#slot), required)
+    value::or_default(expansion, argument, &quote!(#slot), required)
 }
 
 /// Expands to: `fields.check(2, __tool::in_range(&args.limit, &Self::PARAMETERS[2]))?;`, one per limit.
-fn checks(unit: &Unit) -> TokenStream {
-    let each = unit.tool.arguments().enumerate().flat_map(|(i, argument)| {
-        let (number, place) = (index(i), located(argument.ty));
+fn checks(expansion: &ToolExpansion) -> TokenStream {
+    let each = expansion.tool.arguments().enumerate().flat_map(|(i, argument)| {
+        let (number, place) = (unsuffixed(i), located(argument.ty));
         let mut name = field(argument);
         name.set_span(place);
-        // At the type's place too, so that an error about the value points there.
+        // An error about the value points at the type.
         let (fields, args) = (Ident::new("fields", place), Ident::new("args", place));
         argument.constraints.iter().map(move |limit| {
-            let checker = constraint::checker(limit);
+            let checker = checker(limit);
             quote_spanned!(place=> #fields.check(#number, __tool::#checker(&#args.#name, &Self::PARAMETERS[#number]))?;)
         })
     });

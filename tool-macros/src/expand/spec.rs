@@ -1,16 +1,17 @@
-//! The constant description of a tool: its entry in the table.
+//! The constant description of a tool.
 
 use proc_macro2::{Span, TokenStream};
-use quote::{ToTokens as _, quote, quote_spanned};
+use quote::{quote, quote_spanned};
 use syn::{ReturnType, Type};
 
-use super::{Unit, index, own, value, wrapper};
+use super::expansion::{ToolExpansion, text, unsuffixed};
+use super::{value, wrapper};
 use crate::attr::tool::{Confirm, Modes, ToolOptions};
-use crate::model::lend::ungrouped;
-use crate::model::parameter::Default;
-use crate::model::{Slot, Text};
+use crate::model::parameter::DefaultValue;
+use crate::model::passing::ungrouped_type;
+use crate::model::toolset::Parameter;
 use crate::names::camel_case;
-use crate::tokens::{compact, line, located, mentions, with_static_lifetimes, without_self_value};
+use crate::tokens::{compact, generated, line, located, mentions, with_static_lifetimes, without_self_value};
 
 /// Expands to:
 ///
@@ -19,57 +20,62 @@ use crate::tokens::{compact, line, located, mentions, with_static_lifetimes, wit
 ///     .at(file!(), 42, concat!(module_path!(), "::GoogleCalendar::create_event"))
 ///     .category(__tool::Category::Action)
 /// ```
-pub(crate) fn expand(unit: &Unit) -> TokenStream {
-    let site = Span::mixed_site();
-    let (name, cfgs, wrapper) = (&unit.tool.name.text, unit.cfgs(), wrapper::ident(unit));
-    let description = unit.tool.description.as_ref().map(|text| super::text(text, unit.site)).unwrap_or_default();
-    let (args, path) = (unit.args.applied(&quote!('_)), path(unit));
-    let place = place(line(unit.tool.ident().span()), &path);
-    let (options, output) = (options(unit), output(unit));
-    let (defaults, returns) = (instance_defaults(unit), &unit.tool.returns);
-    let returns = (!returns.is_empty()).then(|| quote_spanned!(site=> .returns(#returns)));
-    let uses_context = unit.tool.slots.iter().any(|slot| matches!(slot, Slot::Context(_)));
-    let uses_context = uses_context.then(|| quote_spanned!(site=> .uses_context()));
-    quote_spanned! {site=>
+pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
+    let span = Span::mixed_site();
+    let (name, cfgs, wrapper) = (&expansion.tool.name.text, expansion.cfgs(), wrapper::ident(expansion));
+    let description =
+        expansion.tool.description.as_ref().map(|description| text(description, expansion.scope)).unwrap_or_default();
+    let (args, path) = (expansion.args.applied(&quote!('_)), path(expansion));
+    let location = source_location(line(expansion.tool.ident().span()), &path);
+    let (options, output) = (options(expansion), output(expansion));
+    let (defaults, returns) = (instance_defaults(expansion), &expansion.tool.returns);
+    let returns = (!returns.is_empty()).then(|| quote_spanned!(span=> .returns(#returns)));
+    let uses_context = expansion.tool.parameters.iter().any(|slot| matches!(slot, Parameter::Context(_)));
+    let uses_context = uses_context.then(|| quote_spanned!(span=> .uses_context()));
+    quote_spanned! {span=>
         #cfgs
         __tool::ToolSpec::new(#name, #description, #wrapper, <#args as __tool::ArgumentStruct>::PARAMETERS)
-            #place #options #uses_context #defaults #returns #output
+            #location #options #uses_context #defaults #returns #output
     }
 }
 
-/// Under the module: by it dispatch and the body know one tool.
-pub(super) fn path(unit: &Unit) -> String {
-    let function = unit.tool.function.plain_name();
-    if unit.site.is_free() { format!("::{function}") } else { format!("::{}::{function}", compact(&unit.site.self_ty)) }
+/// Returns the path of the function in its module, by which dispatch and the body recognise the tool.
+pub(super) fn path(expansion: &ToolExpansion) -> String {
+    let function = expansion.tool.function.plain_name();
+    if expansion.scope.is_free() {
+        format!("::{function}")
+    } else {
+        format!("::{}::{function}", compact(&expansion.scope.self_ty))
+    }
 }
 
 /// Expands to: `.at(file!(), 42, concat!(module_path!(), "::GoogleCalendar"))`
-pub(crate) fn place(line: u32, path: &str) -> TokenStream {
+pub(super) fn source_location(line: u32, path: &str) -> TokenStream {
     let line = proc_macro2::Literal::u32_unsuffixed(line);
     quote_spanned!(Span::mixed_site()=> .at(file!(), #line, concat!(module_path!(), #path)))
 }
 
-fn options(unit: &Unit) -> TokenStream {
-    let options: &ToolOptions = &unit.tool.options;
+fn options(expansion: &ToolExpansion) -> TokenStream {
+    let options: &ToolOptions = &expansion.tool.options;
     let title = options.title.as_ref().map(|title| quote!(.title(#title)));
     let timeout = options.timeout_ms.map(proc_macro2::Literal::u64_unsuffixed).map(|ms| quote!(.timeout_ms(#ms)));
     let max_output = options.max_output.map(|most| {
-        let most = index(most);
+        let most = unsuffixed(most);
         quote!(.max_output(#most))
     });
     let max_calls = options.max_calls.map(proc_macro2::Literal::u32_unsuffixed).map(|most| quote!(.max_calls(#most)));
     let flags = options.flags.iter().map(|flag| {
-        let name = own(&flag.name);
+        let name = generated(&flag.name);
         quote!(.#name())
     });
-    let (choices, confirm) = (choices(options), confirm(unit));
+    let (choices, confirm) = (choices(options), confirm(expansion));
     let guide = options.guide.as_ref().map(|guide| {
         quote_spanned!(Span::mixed_site()=> .guide(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/", #guide))))
     });
     quote!(#title #choices #confirm #timeout #(#flags)* #max_output #max_calls #guide)
 }
 
-/// The options that are variants of an enum.
+/// Writes the options that are variants of an enum.
 fn choices(options: &ToolOptions) -> TokenStream {
     let chosen = [
         ("category", "Category", options.category),
@@ -77,11 +83,11 @@ fn choices(options: &ToolOptions) -> TokenStream {
         ("duplicate_scope", "DuplicateScope", options.duplicate_scope),
     ];
     let chosen = chosen.into_iter().filter_map(|(method, ty, choice)| {
-        let (method, ty, variant) = (own(method), own(ty), own(&camel_case(choice?)));
+        let (method, ty, variant) = (generated(method), generated(ty), generated(&camel_case(choice?)));
         Some(quote_spanned!(Span::mixed_site()=> .#method(__tool::#ty::#variant)))
     });
     let modes = options.modes.map(|modes| {
-        let modes = own(match modes {
+        let modes = generated(match modes {
             Modes::Both => "BOTH",
             Modes::Voice => "VOICE",
             Modes::Text => "TEXT",
@@ -91,53 +97,45 @@ fn choices(options: &ToolOptions) -> TokenStream {
     quote!(#(#chosen)* #modes)
 }
 
-fn confirm(unit: &Unit) -> Option<TokenStream> {
-    let site = Span::mixed_site();
-    let when = match unit.tool.options.confirm.as_ref()? {
-        Confirm::Always => quote_spanned!(site=> Always),
-        Confirm::Never => quote_spanned!(site=> Never),
+fn confirm(expansion: &ToolExpansion) -> Option<TokenStream> {
+    let span = Span::mixed_site();
+    let when = match expansion.tool.options.confirm.as_ref()? {
+        Confirm::Always => quote_spanned!(span=> Always),
+        Confirm::Never => quote_spanned!(span=> Never),
         Confirm::When(_) => {
-            let (name, generics) = (wrapper::confirm_ident(unit), unit.site.applied());
-            let turbofish = unit.site.is_generic().then(|| quote!(::<#generics>));
-            quote_spanned!(site=> When(#name #turbofish))
+            let (name, generics) = (wrapper::confirm_ident(expansion), expansion.scope.applied());
+            let turbofish = expansion.scope.is_generic().then(|| quote!(::<#generics>));
+            quote_spanned!(span=> When(#name #turbofish))
         }
     };
-    Some(quote_spanned!(site=> .confirm(__tool::Confirm::#when)))
+    Some(quote_spanned!(span=> .confirm(__tool::Confirm::#when)))
 }
 
 /// Expands to: `.instance_defaults(&[(2, |this| __tool::default_json::<u32>(&(this.minutes)))])`
-fn instance_defaults(unit: &Unit) -> Option<TokenStream> {
-    let this = own("this");
-    let each: Vec<TokenStream> = unit
+fn instance_defaults(expansion: &ToolExpansion) -> Option<TokenStream> {
+    let this = generated("this");
+    let each: Vec<TokenStream> = expansion
         .tool
         .arguments()
         .enumerate()
         .filter_map(|(i, argument)| {
-            let Default::Instance(expr) = &argument.default else { return None };
-            let expr = without_self_value(unit.site.without_self(expr), &this);
-            let (number, value) = (index(i), value::json(unit, argument, &expr));
+            let DefaultValue::Instance(expr) = &argument.default else { return None };
+            let expr = without_self_value(expansion.scope.without_self(expr), &this);
+            let (number, value) = (unsuffixed(i), value::json(expansion, argument, &expr));
             Some(quote_spanned!(Span::mixed_site()=> (#number, |#this| #value)))
         })
         .collect();
     (!each.is_empty()).then(|| quote!(.instance_defaults(&[#(#each),*])))
 }
 
-/// Expands to: `.output(|g| __tool::output!(g, Result<Event, CalendarError>))`; a type that cannot be named has no schema.
-fn output(unit: &Unit) -> Option<TokenStream> {
-    let ReturnType::Type(_, ty) = &unit.tool.function.sig.output else { return None };
-    let is_unit = matches!(ungrouped(ty), Type::Tuple(tuple) if tuple.elems.is_empty());
-    if is_unit || mentions(ty, "impl") || matches!(ungrouped(ty), Type::Never(_)) {
+/// Expands to: `.output(|g| __tool::output!(g, Result<Event, CalendarError>))`. A type that cannot be named has no schema.
+fn output(expansion: &ToolExpansion) -> Option<TokenStream> {
+    let ReturnType::Type(_, ty) = &expansion.tool.function.sig.output else { return None };
+    let is_unit = matches!(ungrouped_type(ty), Type::Tuple(tuple) if tuple.elems.is_empty());
+    if is_unit || mentions(ty, "impl") || matches!(ungrouped_type(ty), Type::Never(_)) {
         return None;
     }
-    let named = with_static_lifetimes(unit.site.without_self(ty));
-    let generator = own("g");
+    let named = with_static_lifetimes(expansion.scope.without_self(ty));
+    let generator = generated("g");
     Some(quote_spanned!(located(ty)=> .output(|#generator| __tool::output!(#generator, #named))))
-}
-
-/// A description for the toolset.
-pub(crate) fn toolset_text(text: &Text, site: &super::site::Site) -> TokenStream {
-    match text {
-        Text::Words(words) => words.to_token_stream(),
-        Text::Made(_) => super::text(text, site),
-    }
 }

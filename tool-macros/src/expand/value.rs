@@ -1,35 +1,42 @@
-//! Default and example values: as the struct stores them, as JSON, and as text.
+//! Defaults and examples: as stored values, as JSON, and as JSON text.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens as _, quote, quote_spanned};
 use syn::{Expr, Type};
 
-use super::Unit;
-use super::args::table_type;
+use super::arguments::table_type;
+use super::expansion::ToolExpansion;
 use crate::attr::arg::Literal;
-use crate::attr::ungrouped;
-use crate::model::lend::{Lend, argument_of, ungrouped as ungrouped_type};
-use crate::model::parameter::{Argument, Default};
-use crate::tokens::located;
+use crate::attr::grammar::ungrouped;
+use crate::model::parameter::{Argument, DefaultValue};
+use crate::model::passing::{ParamPassing, PassingForm, argument_of, ungrouped_type};
+use crate::tokens::{generated, located};
 
-/// What `f2` becomes when the parameter is absent; the instance's default is left to the wrapper.
+/// Writes the value of a field, with the default of an absent parameter. The wrapper adds defaults of the instance.
 ///
 /// Expands to: `f2.unwrap_or_else(|| -> u32 { 30 })`, `fields.required(f2, 2)?`
-pub(crate) fn or_default(unit: &Unit, argument: &Argument, found: &TokenStream, required: TokenStream) -> TokenStream {
+pub(crate) fn or_default(
+    expansion: &ToolExpansion,
+    argument: &Argument,
+    found: &TokenStream,
+    required: TokenStream,
+) -> TokenStream {
     let made = match &argument.default {
-        Default::None => return required,
-        Default::Instance(_) => return found.clone(),
-        Default::OfType => match argument.lend {
-            Lend::Str | Lend::Cow => quote_spanned!(Span::mixed_site()=> __tool::Text::from("")),
+        DefaultValue::None => return required,
+        DefaultValue::Instance(_) => return found.clone(),
+        DefaultValue::OfType => match argument.passing {
+            ParamPassing { form: PassingForm::Str | PassingForm::Cow, optional: false } => {
+                quote_spanned!(Span::mixed_site()=> __tool::Text::from(""))
+            }
             _ => return quote_spanned!(located(argument.ty)=> #found.unwrap_or_default()),
         },
-        Default::Literal(expr, literal) => stored(argument, &expr.to_token_stream(), Some(literal)),
-        Default::Computed(expr) => stored(argument, &unit.site.without_self(expr), None),
+        DefaultValue::Literal(expr, literal) => stored(argument, &expr.to_token_stream(), Some(literal)),
+        DefaultValue::Computed(expr) => stored(argument, &expansion.scope.without_self(expr), None),
     };
-    // With its type, so that a default of another one is blamed under itself.
-    let made = match argument.lend {
-        Lend::Owned(ty) | Lend::Ref(ty) => {
-            let ty = unit.site.without_self(ty);
+    // The annotation makes rustc report a default of another type under the default.
+    let made = match argument.passing {
+        ParamPassing { form: PassingForm::Owned(ty) | PassingForm::Ref(ty), optional: false } => {
+            let ty = expansion.scope.without_self(ty);
             quote_spanned!(Span::mixed_site()=> -> #ty { #made })
         }
         _ => made,
@@ -37,99 +44,113 @@ pub(crate) fn or_default(unit: &Unit, argument: &Argument, found: &TokenStream, 
     quote_spanned!(Span::mixed_site()=> #found.unwrap_or_else(|| #made))
 }
 
-/// The expression, made into what the struct stores.
-pub(crate) fn stored(argument: &Argument, expr: &TokenStream, literal: Option<&Literal>) -> TokenStream {
-    let site = Span::mixed_site();
-    let text = quote_spanned!(site=> __tool::Text::from);
-    match argument.lend {
-        Lend::Str => quote_spanned!(site=> #text(#expr)),
-        Lend::Cow => quote_spanned!(site=> #text(__String::from(#expr))),
-        Lend::OptionStr | Lend::OptionCow if literal.is_some() => quote_spanned!(site=> __Some(#text(#expr))),
-        Lend::OptionStr => quote_spanned!(site=> __Option::map(#expr, #text)),
-        Lend::OptionCow => {
-            quote_spanned!(site=> __Option::map(#expr, |text| #text(__String::from(text))))
+/// Converts the expression to the stored type.
+fn stored(argument: &Argument, expr: &TokenStream, literal: Option<&Literal>) -> TokenStream {
+    let span = Span::mixed_site();
+    match argument.passing.form {
+        PassingForm::Owned(_) | PassingForm::Ref(_) => owned(argument, expr, literal),
+        PassingForm::Str | PassingForm::StrSlice | PassingForm::StrVec => {
+            converted(argument, expr, literal, &|text| quote_spanned!(span=> __tool::Text::from(#text)))
         }
-        Lend::StrSlice | Lend::StrVec => {
-            quote_spanned!(site=> ::core::iter::Iterator::collect(::core::iter::Iterator::map(::core::iter::IntoIterator::into_iter(#expr), #text)))
+        PassingForm::Cow => {
+            converted(argument, expr, literal, &|text| quote_spanned!(span=> __tool::Text::from(__String::from(#text))))
         }
-        Lend::Slice(_) => quote_spanned!(site=> __Vec::from(#expr)),
-        Lend::OptionSlice(_) => quote_spanned!(site=> __Option::map(#expr, __Vec::from)),
-        Lend::Owned(_) | Lend::Ref(_) | Lend::OptionRef(_) => owned(argument, expr, literal),
+        PassingForm::Slice(_) => converted(argument, expr, literal, &|list| quote_spanned!(span=> __Vec::from(#list))),
     }
 }
 
-/// A text literal becomes whatever text type the parameter has, and a literal for an `Option` its content.
+/// Applies the conversion to the value in an `Option`, to each text of a list, or to the expression itself.
+fn converted(
+    argument: &Argument,
+    expr: &TokenStream,
+    literal: Option<&Literal>,
+    convert: &dyn Fn(&TokenStream) -> TokenStream,
+) -> TokenStream {
+    let (span, each) = (Span::mixed_site(), generated("value").to_token_stream());
+    let on_each = convert(&each);
+    match argument.passing {
+        ParamPassing { form: PassingForm::StrSlice | PassingForm::StrVec, .. } => quote_spanned! {span=>
+            ::core::iter::Iterator::collect(
+                ::core::iter::Iterator::map(::core::iter::IntoIterator::into_iter(#expr), |#each| #on_each)
+            )
+        },
+        ParamPassing { optional: true, .. } if literal.is_none() => {
+            quote_spanned!(span=> __Option::map(#expr, |#each| #on_each))
+        }
+        ParamPassing { optional, .. } => {
+            let value = convert(expr);
+            if optional { quote_spanned!(span=> __Some(#value)) } else { value }
+        }
+    }
+}
+
+/// Converts a string literal to the parameter's own text type, and a literal for an `Option` to its content.
 fn owned(argument: &Argument, expr: &TokenStream, literal: Option<&Literal>) -> TokenStream {
-    let site = Span::mixed_site();
+    let span = Span::mixed_site();
     let converted = match literal {
-        Some(Literal::Text(_)) => quote_spanned!(site=> ::core::convert::Into::into(#expr)),
+        Some(Literal::Text(_)) => quote_spanned!(span=> ::core::convert::Into::into(#expr)),
         _ => expr.clone(),
     };
-    let is_option = matches!(argument.lend, Lend::OptionRef(_)) || is_option(argument.ty);
-    if literal.is_some() && is_option { quote_spanned!(site=> __Some(#converted)) } else { converted }
+    let is_option = argument.passing.optional || is_option(argument.ty);
+    if literal.is_some() && is_option { quote_spanned!(span=> __Some(#converted)) } else { converted }
 }
 
 fn is_option(ty: &Type) -> bool {
     matches!(ungrouped_type(ty), Type::Path(path) if argument_of(&path.path, "Option").is_some())
 }
 
-/// The row's account of the default.
+/// Writes the default in the table of parameters.
 ///
 /// Expands to: `.default_literal("30")`, `.default_computed(|| __tool::default_json::<u32>(&(expr)))`,
 /// `.default_from_instance()`
-pub(crate) fn row(unit: &Unit, argument: &Argument) -> TokenStream {
-    let site = Span::mixed_site();
+pub(crate) fn table_entry(expansion: &ToolExpansion, argument: &Argument) -> TokenStream {
+    let span = Span::mixed_site();
     match &argument.default {
-        Default::None => TokenStream::new(),
-        Default::Instance(_) => quote_spanned!(site=> .default_from_instance()),
-        Default::Literal(expr, literal) => {
+        DefaultValue::None => TokenStream::new(),
+        DefaultValue::Instance(_) => quote_spanned!(span=> .default_from_instance()),
+        DefaultValue::Literal(expr, literal) => {
             let text = literal_json(expr, literal);
-            quote_spanned!(site=> .default_literal(#text))
+            quote_spanned!(span=> .default_literal(#text))
         }
-        Default::OfType => {
-            let ty = table_type(unit.site, argument);
+        DefaultValue::OfType => {
+            let ty = table_type(expansion.scope, argument);
             let default = quote_spanned!(located(argument.ty)=> <#ty as ::core::default::Default>::default());
-            quote_spanned!(site=> .default_computed(|| __tool::default_json::<#ty>(&#default)))
+            quote_spanned!(span=> .default_computed(|| __tool::default_json::<#ty>(&#default)))
         }
-        Default::Computed(expr) => {
-            let value = json(unit, argument, &unit.site.without_self(expr));
-            quote_spanned!(site=> .default_computed(|| #value))
+        DefaultValue::Computed(expr) => {
+            let value = json(expansion, argument, &expansion.scope.without_self(expr));
+            quote_spanned!(span=> .default_computed(|| #value))
         }
     }
 }
 
-/// An expression's JSON, by way of the parameter's own type.
+/// Writes the conversion of an expression to JSON, by the parameter's own type.
 ///
 /// Expands to: `__tool::default_json::<u32>(&(expr))`
-pub(crate) fn json(unit: &Unit, argument: &Argument, expr: &TokenStream) -> TokenStream {
-    let site = Span::mixed_site();
-    let string = quote_spanned!(site=> __String::from);
-    let value = match argument.lend {
-        Lend::Str | Lend::Cow => quote_spanned!(site=> #string(#expr)),
-        Lend::OptionStr | Lend::OptionCow => quote_spanned!(site=> __Option::map(#expr, #string)),
-        Lend::StrSlice | Lend::StrVec => {
-            quote_spanned!(site=> ::core::iter::Iterator::collect(::core::iter::Iterator::map(::core::iter::IntoIterator::into_iter(#expr), #string)))
-        }
-        _ => stored(argument, expr, None),
+pub(crate) fn json(expansion: &ToolExpansion, argument: &Argument, expr: &TokenStream) -> TokenStream {
+    let value = if argument.passing.form.borrows_text() {
+        converted(argument, expr, None, &|text| quote_spanned!(Span::mixed_site()=> __String::from(#text)))
+    } else {
+        stored(argument, expr, None)
     };
-    let (ty, located) = (table_type(unit.site, argument), located(argument.ty));
+    let (ty, located) = (table_type(expansion.scope, argument), located(argument.ty));
     quote_spanned!(located=> __tool::default_json::<#ty>(&(#value)))
 }
 
 /// Expands to: `.examples(&[|| __tool::default_json("Berlin")])`
-pub(crate) fn examples(unit: &Unit, argument: &Argument) -> Option<TokenStream> {
+pub(crate) fn examples(expansion: &ToolExpansion, argument: &Argument) -> Option<TokenStream> {
     let examples = argument.examples.iter().map(|expr| {
         let value = if Literal::of(expr).is_some() {
             quote_spanned!(Span::mixed_site()=> __tool::default_json(&#expr))
         } else {
-            json(unit, argument, &unit.site.without_self(expr))
+            json(expansion, argument, &expansion.scope.without_self(expr))
         };
         quote_spanned!(Span::mixed_site()=> || #value)
     });
     (!argument.examples.is_empty()).then(|| quote!(.examples(&[#(#examples),*])))
 }
 
-/// The literal as JSON text.
+/// Converts a literal to JSON text.
 pub(crate) fn literal_json(expr: &Expr, literal: &Literal) -> String {
     match literal {
         Literal::Bool(value) => value.to_string(),
@@ -138,7 +159,7 @@ pub(crate) fn literal_json(expr: &Expr, literal: &Literal) -> String {
     }
 }
 
-/// The digits as they were written, without what JSON does not know: suffix, underscores, a bare point, a radix.
+/// Converts a number to JSON. Suffixes, underscores, radixes and a trailing point are not JSON.
 fn number_json(expr: &Expr) -> String {
     match ungrouped(expr) {
         Expr::Unary(unary) => format!("-{}", number_json(&unary.expr)),

@@ -1,49 +1,52 @@
-//! The wrapper: decodes, takes the context, calls the method, answers. One thin function per tool.
+//! The wrapper of a tool: it decodes the arguments, takes the context, calls the method and converts the result.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 use syn::ReturnType;
 
-use super::args::field;
-use super::{Unit, own};
+use super::arguments::field;
+use super::expansion::ToolExpansion;
 use crate::attr::tool::Confirm;
-use crate::model::Slot;
-use crate::model::lend::Lend;
-use crate::model::parameter::{Argument, Default};
-use crate::tokens::located;
+use crate::model::parameter::{Argument, DefaultValue};
+use crate::model::passing::PassingForm;
+use crate::model::toolset::Parameter;
+use crate::tokens::{generated, located};
 
-/// `__tool_create_event`.
-pub(crate) fn ident(unit: &Unit) -> Ident {
-    format_ident!("__tool_{}", unit.tool.function.plain_name(), span = Span::mixed_site())
+/// Names the wrapper: `__tool_create_event`.
+pub(crate) fn ident(expansion: &ToolExpansion) -> Ident {
+    format_ident!("__tool_{}", expansion.tool.function.plain_name(), span = Span::mixed_site())
 }
 
-/// `__tool_confirm_create_event`.
-pub(crate) fn confirm_ident(unit: &Unit) -> Ident {
-    format_ident!("__tool_confirm_{}", unit.tool.function.plain_name(), span = Span::mixed_site())
+/// Names the function that decides about approval: `__tool_confirm_create_event`.
+pub(crate) fn confirm_ident(expansion: &ToolExpansion) -> Ident {
+    format_ident!("__tool_confirm_{}", expansion.tool.function.plain_name(), span = Span::mixed_site())
 }
 
 /// Expands to:
 ///
 /// ```text
-/// fn __tool_create_event<'a>(this: &'a GoogleCalendar, call: __tool::Call<'a>) -> __tool::Started<'a> {
+/// fn __tool_create_event<'a>(this: &'a GoogleCalendar, call: __tool::Invocation<'a>) -> __tool::HandlerResult<'a> {
 ///     let args = call.decode::<CreateEventArgs<'a>>()?;
-///     Ok(__tool::later(async move { __tool::respond!(call, GoogleCalendar::create_event(this, args.title).await) }))
+///     Ok(__tool::pending(async move { __tool::respond!(call, GoogleCalendar::create_event(this, args.title).await) }))
 /// }
 /// ```
-pub(crate) fn expand(unit: &Unit) -> TokenStream {
-    let site = Span::mixed_site();
-    let (name, cfgs, call) = (ident(unit), unit.cfgs(), own("call"));
-    let (self_ty, generics, clause) = (&unit.site.self_ty, unit.site.declared(), unit.site.where_clause());
-    let this = if unit.tool.has_receiver() { own("this").to_token_stream() } else { quote_spanned!(site=> _) };
-    let applied = unit.args.applied(&quote!('__a));
-    let binding = unit.tool.arguments().next().map(|_| {
-        let args = own("args");
-        quote_spanned!(site=> let #args =)
+pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
+    let span = Span::mixed_site();
+    let (name, cfgs, call) = (ident(expansion), expansion.cfgs(), generated("call"));
+    let (self_ty, generics, clause) =
+        (&expansion.scope.self_ty, expansion.scope.declared(), expansion.scope.where_clause());
+    let this =
+        if expansion.tool.has_receiver() { generated("this").to_token_stream() } else { quote_spanned!(span=> _) };
+    let applied = expansion.args.applied(&quote!('__a));
+    let binding = expansion.tool.arguments().next().map(|_| {
+        let args = generated("args");
+        quote_spanned!(span=> let #args =)
     });
-    let (contexts, frozen, answer, confirm) = (contexts(unit), frozen(unit), answer(unit), confirm(unit));
-    quote_spanned! {site=>
+    let (contexts, frozen, answer, confirm) =
+        (contexts(expansion), frozen(expansion), answer(expansion), confirm(expansion));
+    quote_spanned! {span=>
         #cfgs
-        fn #name<'__a, #generics>(#this: &'__a #self_ty, #call: __tool::Call<'__a>) -> __tool::Started<'__a> #clause {
+        fn #name<'__a, #generics>(#this: &'__a #self_ty, #call: __tool::Invocation<'__a>) -> __tool::HandlerResult<'__a> #clause {
             #binding #call.decode::<#applied>()?;
             #contexts
             #frozen
@@ -58,14 +61,14 @@ fn context_ident(position: usize) -> Ident {
 }
 
 /// Expands to: `let ctx0 = __tool::context::<&RunContext>(call)?;`
-fn contexts(unit: &Unit) -> TokenStream {
-    let call = own("call");
-    let each = unit.tool.slots.iter().enumerate().filter_map(|(position, slot)| match slot {
-        Slot::Context(ty) => {
-            let (name, place, ty) = (context_ident(position), located(ty), unit.site.without_self(ty));
+fn contexts(expansion: &ToolExpansion) -> TokenStream {
+    let call = generated("call");
+    let each = expansion.tool.parameters.iter().enumerate().filter_map(|(position, slot)| match slot {
+        Parameter::Context(ty) => {
+            let (name, place, ty) = (context_ident(position), located(ty), expansion.scope.without_self(ty));
             Some(quote_spanned!(place=> let #name = __tool::context::<#ty>(#call)?;))
         }
-        Slot::Argument(_) => None,
+        Parameter::Argument(_) => None,
     });
     quote!(#(#each)*)
 }
@@ -74,38 +77,44 @@ fn frozen_ident(index: usize) -> Ident {
     format_ident!("default{index}", span = Span::mixed_site())
 }
 
-/// Expands to: `let default2 = call.or_frozen(args.duration_minutes, 2)?;`
+/// Expands to: `let default2 = call.or_instance_default(args.duration_minutes, 2)?;`
 ///
-/// The default was evaluated when the tool was bound: what is published then is what is used.
-fn frozen(unit: &Unit) -> TokenStream {
-    let (args, call) = (own("args"), own("call"));
-    let each =
-        unit.tool.arguments().enumerate().filter(|(_, argument)| matches!(argument.default, Default::Instance(_)));
+/// The default was evaluated and published when the tool was bound.
+fn frozen(expansion: &ToolExpansion) -> TokenStream {
+    let (args, call) = (generated("args"), generated("call"));
+    let each = expansion
+        .tool
+        .arguments()
+        .enumerate()
+        .filter(|(_, argument)| matches!(argument.default, DefaultValue::Instance(_)));
     let each = each.map(|(index, argument)| {
         let (made, name) = (frozen_ident(index), field(argument));
-        quote_spanned!(Span::mixed_site()=> let #made = #call.or_frozen(#args.#name, #index)?;)
+        quote_spanned!(Span::mixed_site()=> let #made = #call.or_instance_default(#args.#name, #index)?;)
     });
     quote!(#(#each)*)
 }
 
-/// The call itself, made into an answer by the trait of what it returns.
-fn answer(unit: &Unit) -> TokenStream {
-    let function = &unit.tool.function.sig;
-    let (call, name) = (own("call"), &function.ident);
-    let this = unit.tool.has_receiver().then(|| own("this").to_token_stream());
-    let passed = unit.tool.slots.iter().enumerate().map(|(position, slot)| match slot {
-        Slot::Context(_) => context_ident(position).to_token_stream(),
-        Slot::Argument(argument) => {
-            let index =
-                unit.tool.arguments().position(|other| std::ptr::eq(other, &raw const **argument)).unwrap_or_default();
+/// Writes the call and the conversion of its result, which depends on the traits of the result.
+fn answer(expansion: &ToolExpansion) -> TokenStream {
+    let function = &expansion.tool.function.sig;
+    let (call, name) = (generated("call"), &function.ident);
+    let this = expansion.tool.has_receiver().then(|| generated("this").to_token_stream());
+    let passed = expansion.tool.parameters.iter().enumerate().map(|(position, slot)| match slot {
+        Parameter::Context(_) => context_ident(position).to_token_stream(),
+        Parameter::Argument(argument) => {
+            let index = expansion
+                .tool
+                .arguments()
+                .position(|other| std::ptr::eq(other, &raw const **argument))
+                .unwrap_or_default();
             pass(index, argument)
         }
     });
     let passed = this.into_iter().chain(passed);
-    let path = if unit.site.is_free() {
+    let path = if expansion.scope.is_free() {
         name.to_token_stream()
     } else {
-        let ty = unit.site.self_path();
+        let ty = expansion.scope.self_path();
         quote!(#ty::#name)
     };
     let returned = match &function.output {
@@ -116,40 +125,40 @@ fn answer(unit: &Unit) -> TokenStream {
     if function.asyncness.is_none() {
         return quote_spanned!(returned=> __Ok(__tool::respond!(#call, #called)));
     }
-    let future = own("future");
-    // Where nothing is lent the method's future is made at once: the arguments then live in it alone, and not a second
-    // time in the block around it.
-    let lends = unit.tool.arguments().any(|argument| argument.lend.borrows_args());
-    let (made, awaited) = if lends {
+    let future = generated("future");
+    // If the method borrows nothing, its future is made outside of the block. Otherwise the block would store the
+    // arguments a second time.
+    let borrows = expansion.tool.arguments().any(|argument| argument.passing.form.borrows_args());
+    let (made, awaited) = if borrows {
         (TokenStream::new(), called)
     } else {
         (quote_spanned!(located(name)=> let #future = #called;), future.to_token_stream())
     };
     let answered = quote_spanned!(returned=> __tool::respond!(#call, #awaited.await));
-    quote_spanned!(located(name)=> #made __Ok(__tool::later(async move { #answered })))
+    quote_spanned!(located(name)=> #made __Ok(__tool::pending(async move { #answered })))
 }
 
-/// The argument, lent in the form that the method takes.
+/// Writes the argument in the form that the method takes.
 fn pass(index: usize, argument: &Argument) -> TokenStream {
-    let site = Span::mixed_site();
-    let (args, name) = (own("args"), field(argument));
-    let place = if matches!(argument.default, Default::Instance(_)) {
+    let span = Span::mixed_site();
+    let (args, name) = (generated("args"), field(argument));
+    let place = if matches!(argument.default, DefaultValue::Instance(_)) {
         frozen_ident(index).to_token_stream()
     } else {
-        quote_spanned!(site=> #args.#name)
+        quote_spanned!(span=> #args.#name)
     };
-    match argument.lend {
-        Lend::Owned(_) => place,
-        Lend::Str | Lend::Slice(_) => quote_spanned!(site=> &*#place),
-        Lend::Ref(_) => quote_spanned!(site=> &#place),
-        Lend::OptionStr | Lend::OptionSlice(_) => quote_spanned!(site=> #place.as_deref()),
-        Lend::OptionRef(_) => quote_spanned!(site=> #place.as_ref()),
-        Lend::Cow => quote_spanned!(site=> #place.into_cow()),
-        Lend::OptionCow => quote_spanned!(site=> #place.map(__tool::Text::into_cow)),
-        Lend::StrVec => texts(&place),
-        Lend::StrSlice => {
+    match (argument.passing.form, argument.passing.optional) {
+        (PassingForm::Owned(_), _) => place,
+        (PassingForm::Str | PassingForm::Slice(_), false) => quote_spanned!(span=> &*#place),
+        (PassingForm::Str | PassingForm::Slice(_), true) => quote_spanned!(span=> #place.as_deref()),
+        (PassingForm::Ref(_), false) => quote_spanned!(span=> &#place),
+        (PassingForm::Ref(_), true) => quote_spanned!(span=> #place.as_ref()),
+        (PassingForm::Cow, false) => quote_spanned!(span=> #place.into_cow()),
+        (PassingForm::Cow, true) => quote_spanned!(span=> #place.map(__tool::Text::into_cow)),
+        (PassingForm::StrVec, _) => texts(&place),
+        (PassingForm::StrSlice, _) => {
             let texts = texts(&place);
-            quote_spanned!(site=> &*#texts)
+            quote_spanned!(span=> &*#texts)
         }
     }
 }
@@ -167,11 +176,12 @@ fn texts(place: &TokenStream) -> TokenStream {
 ///     __tool::decode_arguments::<CreateEventArgs<'_>>(text).map_or(true, |args| decide(&args))
 /// }
 /// ```
-fn confirm(unit: &Unit) -> Option<TokenStream> {
-    let Some(Confirm::When(expr)) = &unit.tool.options.confirm else { return None };
-    let (name, cfgs, applied) = (confirm_ident(unit), unit.cfgs(), unit.args.applied(&quote!('_)));
-    let (generics, clause, decide) = (unit.site.declared(), unit.site.where_clause(), unit.site.without_self(expr));
-    let generics = unit.site.is_generic().then(|| quote!(<#generics>));
+fn confirm(expansion: &ToolExpansion) -> Option<TokenStream> {
+    let Some(Confirm::When(expr)) = &expansion.tool.options.confirm else { return None };
+    let (name, cfgs, applied) = (confirm_ident(expansion), expansion.cfgs(), expansion.args.applied(&quote!('_)));
+    let (generics, clause, decide) =
+        (expansion.scope.declared(), expansion.scope.where_clause(), expansion.scope.without_self(expr));
+    let generics = expansion.scope.is_generic().then(|| quote!(<#generics>));
     Some(quote_spanned! {Span::mixed_site()=>
         #cfgs
         fn #name #generics(text: &str) -> bool #clause {

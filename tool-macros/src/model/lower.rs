@@ -1,30 +1,31 @@
-//! From syntax to model. What does not fit is reported and left out, so that the rest is still looked at.
+//! The step from syntax to model. A part that does not fit is reported and left out, so that the rest is still checked.
 
 use proc_macro2::Span;
 use syn::ext::IdentExt as _;
 use syn::{Attribute, FnArg, Meta, Pat, PatType, Path, Type};
 
-use super::lend::ungrouped;
-use super::parameter::{Argument, is_context, made};
-use super::{Agent, Name, Slot, Text, Tool, Toolset};
+use super::parameter::{Argument, ModelText, is_context, model_text};
+use super::passing::ungrouped_type;
+use super::toolset::{AgentAttribute, Parameter, SpannedName, Tool, Toolset};
 use crate::attr::agent::{AgentOptions, is_agent};
-use crate::attr::is;
+use crate::attr::grammar::is;
 use crate::attr::tool::ToolOptions;
 use crate::attr::toolset::ToolsetOptions;
-use crate::docs::{self, Described, Docs};
+use crate::docs::{self, DocArgument, DocComment};
 use crate::errors::Errors;
-use crate::input::{Block, Function, Member};
+use crate::input::{FunctionItem, ImplBlock, ImplMember};
 use crate::names::snake_case;
 use crate::tokens::compact;
 
-pub(crate) fn toolset<'a>(block: &'a Block, options: ToolsetOptions, errors: &mut Errors) -> Toolset<'a> {
+pub(crate) fn toolset<'a>(block: &'a ImplBlock, options: ToolsetOptions, errors: &mut Errors) -> Toolset<'a> {
     let docs = docs::read(&block.parsed.attrs);
     let name = toolset_name(block, &options);
-    let described = options.description.clone().map(made).or(docs.made.map(|expr| Text::Made(Box::new(expr))));
+    let described =
+        options.description.clone().map(model_text).or(docs.expr.map(|expr| ModelText::Expr(Box::new(expr))));
     let mut toolset = Toolset {
         block,
         name,
-        description: described.unwrap_or(Text::Words(docs.description)),
+        description: described.unwrap_or(ModelText::Literal(docs.description)),
         options,
         tools: Vec::new(),
         setup: Vec::new(),
@@ -32,19 +33,19 @@ pub(crate) fn toolset<'a>(block: &'a Block, options: ToolsetOptions, errors: &mu
     };
     for member in &block.members {
         match member {
-            Member::Function(function) => add_function(&mut toolset, function, errors),
-            Member::Broken(_, error) => errors.push(error.clone()),
-            Member::Other(_) => {}
+            ImplMember::FunctionItem(function) => add_function(&mut toolset, function, errors),
+            ImplMember::Broken(_, error) => errors.push(error.clone()),
+            ImplMember::Other(_) => {}
         }
     }
     toolset
 }
 
-fn add_function<'a>(toolset: &mut Toolset<'a>, function: &'a Function, errors: &mut Errors) {
-    let mut of_toolset = Vec::new();
+fn add_function<'a>(toolset: &mut Toolset<'a>, function: &'a FunctionItem, errors: &mut Errors) {
+    let mut tool_attrs = Vec::new();
     for attr in &function.attrs {
         match () {
-            () if is(attr, "tool") => of_toolset.push(attr),
+            () if is(attr, "tool") => tool_attrs.push(attr),
             () if is(attr, "setup") => {
                 takes_no_options(attr, "setup", errors);
                 toolset.setup.push(function);
@@ -55,51 +56,51 @@ fn add_function<'a>(toolset: &mut Toolset<'a>, function: &'a Function, errors: &
             }
             () if attr.path().is_ident("cfg_attr") && crate::tokens::mentions(&attr.meta, "tool") => {
                 let message =
-                    "`#[tool]` cannot stand inside `cfg_attr`\nhelp: write `#[tool]`, and `#[cfg(..)]` on the method";
+                    "`#[tool]` cannot be inside `cfg_attr`\nhelp: write `#[tool]`, and `#[cfg(..)]` on the method";
                 errors.report(attr, message);
             }
             () => {}
         }
     }
-    if let Some(again) = of_toolset.get(1) {
-        errors.report(again, "`#[tool]` is given twice\nhelp: merge the two");
+    if let Some(again) = tool_attrs.get(1) {
+        errors.report(again, "duplicate `#[tool]` attribute\nhelp: merge the options into one");
     }
-    if let Some(first) = of_toolset.first() {
+    if let Some(first) = tool_attrs.first() {
         let options = ToolOptions::parse(first, errors);
         let krate = toolset.options.krate.as_ref();
         toolset.tools.push(tool(function, options, krate, errors));
     }
 }
 
-/// The type's last segment, in snake case, where no name was given.
-fn toolset_name(block: &Block, options: &ToolsetOptions) -> Name {
+/// Returns the given name, or the last segment of the type in snake case.
+fn toolset_name(block: &ImplBlock, options: &ToolsetOptions) -> SpannedName {
     if let Some(literal) = &options.name {
-        return Name { text: literal.value(), span: literal.span() };
+        return SpannedName { text: literal.value(), span: literal.span() };
     }
-    let last = match ungrouped(&block.parsed.self_ty) {
+    let last = match ungrouped_type(&block.parsed.self_ty) {
         Type::Path(path) => path.path.segments.last().map(|last| &last.ident),
         _ => None,
     };
     match last {
-        Some(ident) => Name { text: snake_case(&ident.unraw().to_string()), span: ident.span() },
+        Some(ident) => SpannedName { text: snake_case(&ident.unraw().to_string()), span: ident.span() },
         // `check` refuses a type without a name.
-        None => Name { text: "toolset".to_owned(), span: Span::call_site() },
+        None => SpannedName { text: "toolset".to_owned(), span: Span::call_site() },
     }
 }
 
-/// `krate` is the path to tool-core, where one is given.
+/// `krate` is the path to tool-core, if one is given.
 pub(crate) fn tool<'a>(
-    function: &'a Function,
+    function: &'a FunctionItem,
     options: ToolOptions,
     krate: Option<&Path>,
     errors: &mut Errors,
 ) -> Tool<'a> {
     let mut docs = docs::read(&function.attrs);
     let name = match &options.name {
-        Some(literal) => Name { text: literal.value(), span: literal.span() },
-        None => Name { text: function.plain_name(), span: function.ident().span() },
+        Some(literal) => SpannedName { text: literal.value(), span: literal.span() },
+        None => SpannedName { text: function.plain_name(), span: function.ident().span() },
     };
-    let slots = slots(function, &docs.arguments, errors);
+    let parameters = parameters(function, &docs.arguments, errors);
     Tool {
         function,
         name,
@@ -107,48 +108,47 @@ pub(crate) fn tool<'a>(
         options,
         returns: docs.returns,
         described: docs.arguments,
-        slots,
+        parameters,
         agent: agent(function, krate, errors),
     }
 }
 
-fn agent<'a>(function: &'a Function, krate: Option<&Path>, errors: &mut Errors) -> Option<Agent<'a>> {
+fn agent<'a>(function: &'a FunctionItem, krate: Option<&Path>, errors: &mut Errors) -> Option<AgentAttribute<'a>> {
     let mut all = function.attrs.iter().filter(|attr| is_agent(attr, krate));
     let attr = all.next()?;
-    all.for_each(|again| errors.report(again, "`#[agent]` is given twice\nhelp: remove one of them"));
-    Some(Agent { attr, options: AgentOptions::parse(attr, errors) })
+    all.for_each(|again| errors.report(again, "duplicate `#[agent]` attribute\nhelp: remove one of them"));
+    Some(AgentAttribute { attr, options: AgentOptions::parse(attr, errors) })
 }
 
-fn description(options: &ToolOptions, docs: &mut Docs) -> Option<Text> {
-    let explicit = options.description.clone().map(made);
-    let words = std::mem::take(&mut docs.description);
+fn description(options: &ToolOptions, docs: &mut DocComment) -> Option<ModelText> {
+    let explicit = options.description.clone().map(model_text);
+    let text = std::mem::take(&mut docs.description);
     explicit
-        .or_else(|| docs.made.take().map(|expr| Text::Made(Box::new(expr))))
-        .or((!words.is_empty()).then_some(Text::Words(words)))
+        .or_else(|| docs.expr.take().map(|expr| ModelText::Expr(Box::new(expr))))
+        .or((!text.is_empty()).then_some(ModelText::Literal(text)))
 }
 
-fn slots<'a>(function: &'a Function, described: &[Described], errors: &mut Errors) -> Vec<Slot<'a>> {
-    let mut slots = Vec::new();
+fn parameters<'a>(function: &'a FunctionItem, described: &[DocArgument], errors: &mut Errors) -> Vec<Parameter<'a>> {
+    let mut parameters = Vec::new();
     for input in &function.sig.inputs {
         match input {
-            FnArg::Receiver(receiver) => inert_on_self(&receiver.attrs, errors),
+            FnArg::Receiver(receiver) => refuse_on_self(&receiver.attrs, errors),
             FnArg::Typed(typed) if is_context(typed) => {
+                refuse_cfg(&typed.attrs, errors);
                 context_options(typed, errors);
-                slots.push(Slot::Context(&typed.ty));
+                parameters.push(Parameter::Context(&typed.ty));
             }
             FnArg::Typed(typed) => {
-                slots.extend(argument(typed, described, errors).map(|argument| Slot::Argument(Box::new(argument))));
+                refuse_cfg(&typed.attrs, errors);
+                parameters
+                    .extend(argument(typed, described, errors).map(|argument| Parameter::Argument(Box::new(argument))));
             }
         }
     }
-    slots
+    parameters
 }
 
-fn argument<'a>(typed: &'a PatType, described: &[Described], errors: &mut Errors) -> Option<Argument<'a>> {
-    if let Some(cfg) = typed.attrs.iter().find(|attr| attr.path().is_ident("cfg") || attr.path().is_ident("cfg_attr")) {
-        errors
-            .report(cfg, "tool parameters cannot be conditional\nhelp: put `#[cfg(..)]` on two versions of the method");
-    }
+fn argument<'a>(typed: &'a PatType, described: &[DocArgument], errors: &mut Errors) -> Option<Argument<'a>> {
     match &*typed.pat {
         Pat::Ident(pat) if pat.by_ref.is_none() && pat.subpat.is_none() => {
             let name = pat.ident.unraw().to_string();
@@ -156,7 +156,7 @@ fn argument<'a>(typed: &'a PatType, described: &[Described], errors: &mut Errors
             Argument::lower(&pat.ident, typed, listed, errors)
         }
         Pat::Wild(pat) => {
-            errors.report(pat, "tool parameters need a name\nhelp: the model fills them in by it; write `_name` for one that is not used");
+            errors.report(pat, "tool parameters need a name, by which the model provides them\nhelp: write `_name` for a parameter that is not used");
             None
         }
         pattern => {
@@ -167,9 +167,9 @@ fn argument<'a>(typed: &'a PatType, described: &[Described], errors: &mut Errors
     }
 }
 
-/// A name for a parameter of that type, for the help line.
+/// Suggests a name for a parameter of this type.
 fn parameter_name(ty: &Type) -> String {
-    match ungrouped(ty) {
+    match ungrouped_type(ty) {
         Type::Path(path) => path.path.segments.last().map(|last| snake_case(&last.ident.to_string())),
         Type::Reference(reference) => Some(parameter_name(&reference.elem)),
         _ => None,
@@ -177,9 +177,17 @@ fn parameter_name(ty: &Type) -> String {
     .unwrap_or_else(|| "value".to_owned())
 }
 
-fn inert_on_self(attrs: &[Attribute], errors: &mut Errors) {
+fn refuse_cfg(attrs: &[Attribute], errors: &mut Errors) {
+    let message =
+        "tool parameters cannot have `#[cfg(..)]`\nhelp: write two versions of the function, each with `#[cfg(..)]`";
+    if let Some(cfg) = attrs.iter().find(|attr| attr.path().is_ident("cfg") || attr.path().is_ident("cfg_attr")) {
+        errors.report(cfg, message);
+    }
+}
+
+fn refuse_on_self(attrs: &[Attribute], errors: &mut Errors) {
     for attr in attrs.iter().filter(|attr| is(attr, "arg") || is(attr, "context")) {
-        errors.report(attr, "`self` is not a parameter that the model sees\nhelp: remove the attribute");
+        errors.report(attr, "`self` is not a tool parameter\nhelp: remove the attribute");
     }
 }
 
@@ -194,12 +202,6 @@ fn context_options(typed: &PatType, errors: &mut Errors) {
         takes_no_options(attr, "context", errors);
     }
     for attr in typed.attrs.iter().filter(|attr| is(attr, "arg")) {
-        errors.report(attr, "a context parameter is injected, so `#[arg]` says nothing about it\nhelp: remove `#[arg]`, or `#[context]` if the model is to fill it in");
-    }
-    for attr in typed.attrs.iter().filter(|attr| attr.path().is_ident("cfg")) {
-        errors.report(
-            attr,
-            "tool parameters cannot be conditional\nhelp: put `#[cfg(..)]` on two versions of the method",
-        );
+        errors.report(attr, "a context parameter takes no `#[arg]`, because the run provides it\nhelp: remove `#[arg]`, or remove `#[context]` if the model provides it");
     }
 }

@@ -1,42 +1,49 @@
-//! One parameter: its name, its words, its default and its limits.
+//! A parameter that the model provides: its name, description, default and limits.
 
 use proc_macro2::Ident;
 use syn::ext::IdentExt as _;
 use syn::{Attribute, Expr, Lit, LitStr, PatType, Path, Type};
 
-use super::Text;
-use super::lend::Lend;
+use super::passing::ParamPassing;
 use crate::attr::arg::{ArgOptions, Constraint, DefaultOption, Literal};
 use crate::attr::foreign;
-use crate::attr::{is, ungrouped};
+use crate::attr::grammar::{is, ungrouped};
 use crate::docs;
 use crate::errors::Errors;
 use crate::tokens::mentions;
 
-/// A parameter that the model fills in.
+/// A text that the model reads.
+pub(crate) enum ModelText {
+    Literal(String),
+    /// A constant expression, from `description = EXPR`.
+    Expr(Box<Expr>),
+}
+
+/// A parameter that the model provides.
 pub(crate) struct Argument<'a> {
     pub(crate) ident: &'a Ident,
     pub(crate) ty: &'a Type,
-    pub(crate) lend: Lend<'a>,
-    /// In JSON.
+    pub(crate) passing: ParamPassing<'a>,
+    /// The name in JSON.
     pub(crate) name: String,
     pub(crate) renamed: Option<LitStr>,
     pub(crate) aliases: Vec<LitStr>,
-    pub(crate) description: Option<Text>,
-    pub(crate) default: Default,
+    pub(crate) description: Option<ModelText>,
+    pub(crate) default: DefaultValue,
     pub(crate) constraints: Vec<Constraint>,
     pub(crate) examples: Vec<Expr>,
     pub(crate) flatten: Option<Path>,
-    /// `#[serde]` and `#[schemars]` attributes that only the derives understand.
+    /// The `#[serde]` and `#[schemars]` attributes that are left to the derives.
     pub(crate) derived: Vec<&'a Attribute>,
-    /// Every `#[arg]` option that was written.
+    /// The path of every `#[arg]` option that was given.
     pub(crate) written: Vec<Path>,
 }
 
-/// What stands in for an absent parameter.
-pub(crate) enum Default {
-    /// Nothing, unless the type itself has something (`Option`).
+/// The value of an absent parameter.
+pub(crate) enum DefaultValue {
+    /// The parameter is required, unless its type accepts absence (`Option`).
     None,
+    /// The `Default` of the type.
     OfType,
     Literal(Expr, Literal),
     Computed(Expr),
@@ -44,7 +51,7 @@ pub(crate) enum Default {
     Instance(Expr),
 }
 
-impl Default {
+impl DefaultValue {
     fn of(option: Option<DefaultOption>) -> Self {
         match option {
             None => Self::None,
@@ -59,7 +66,7 @@ impl Default {
 }
 
 impl<'a> Argument<'a> {
-    /// `None` where its type cannot be one; the mistake is in `errors` then.
+    /// Returns `None`, and reports it, if the type cannot be that of a parameter.
     pub(crate) fn lower(
         ident: &'a Ident,
         typed: &'a PatType,
@@ -71,17 +78,17 @@ impl<'a> Argument<'a> {
             options.parse(attr, errors);
         }
         let derived = merge_foreign(&mut options, &typed.attrs, errors);
-        let lend = errors.take(Lend::of(&typed.ty))?;
+        let passing = errors.take(ParamPassing::of(&typed.ty))?;
         let name = options.name.as_ref().map_or_else(|| ident.unraw().to_string(), LitStr::value);
         Some(Self {
             ident,
             ty: &typed.ty,
-            lend,
+            passing,
             name,
             renamed: options.name,
             aliases: options.aliases,
             description: description(options.description, &typed.attrs, described),
-            default: Default::of(options.default),
+            default: DefaultValue::of(options.default),
             constraints: options.constraints,
             examples: options.examples,
             flatten: options.flatten,
@@ -90,54 +97,54 @@ impl<'a> Argument<'a> {
         })
     }
 
-    /// The option as it was written in `#[arg]`.
+    /// Returns the path of an option that was given in `#[arg]`.
     pub(crate) fn option(&self, name: &str) -> Option<&Path> {
         self.written.iter().find(|path| path.is_ident(name))
     }
 }
 
-/// `#[arg]` wins over `#[serde]`, where both speak.
+/// Adds what `#[serde]` and `#[schemars]` say. `#[arg]` wins. Returns the attributes that are left to the derives.
 fn merge_foreign<'a>(options: &mut ArgOptions, attrs: &'a [Attribute], errors: &mut Errors) -> Vec<&'a Attribute> {
     let foreign = || attrs.iter().filter(|attr| foreign::is_foreign(attr));
-    let Some(said) = foreign::parse(foreign(), errors) else {
+    let Some(parsed) = foreign::parse(foreign(), errors) else {
         return foreign().collect();
     };
-    options.name = options.name.take().or(said.name);
-    options.description = options.description.take().or(said.description);
-    options.default = options.default.take().or(said.default);
-    options.flatten = options.flatten.take().or(said.flatten);
-    options.aliases.extend(said.aliases);
+    options.name = options.name.take().or(parsed.name);
+    options.description = options.description.take().or(parsed.description);
+    options.default = options.default.take().or(parsed.default);
+    options.flatten = options.flatten.take().or(parsed.flatten);
+    options.aliases.extend(parsed.aliases);
     Vec::new()
 }
 
-/// The attribute, else the parameter's own docs, else the function's list.
-pub(crate) fn description(explicit: Option<Expr>, attrs: &[Attribute], listed: Option<&str>) -> Option<Text> {
+/// Returns the description: from the attribute, else from the parameter's docs, else from the function's list.
+fn description(explicit: Option<Expr>, attrs: &[Attribute], listed: Option<&str>) -> Option<ModelText> {
     if let Some(expr) = explicit {
-        return Some(made(expr));
+        return Some(model_text(expr));
     }
-    let own = docs::text(attrs);
-    let words = if own.is_empty() { listed.unwrap_or_default().to_owned() } else { own };
-    (!words.is_empty()).then_some(Text::Words(words))
+    let documented = docs::text(attrs);
+    let text = if documented.is_empty() { listed.unwrap_or_default().to_owned() } else { documented };
+    (!text.is_empty()).then_some(ModelText::Literal(text))
 }
 
-/// A literal is as good as words; anything else stays an expression.
-pub(crate) fn made(expr: Expr) -> Text {
+/// Converts an expression, reading a string literal.
+pub(super) fn model_text(expr: Expr) -> ModelText {
     match ungrouped(&expr) {
         Expr::Lit(literal) => match &literal.lit {
-            Lit::Str(text) => Text::Words(text.value()),
-            _ => Text::Made(Box::new(expr)),
+            Lit::Str(text) => ModelText::Literal(text.value()),
+            _ => ModelText::Expr(Box::new(expr)),
         },
-        _ => Text::Made(Box::new(expr)),
+        _ => ModelText::Expr(Box::new(expr)),
     }
 }
 
-/// Whether a parameter is injected: it says so, or its type is `RunContext`.
-pub(crate) fn is_context(typed: &PatType) -> bool {
+/// Returns whether the run provides the parameter: it bears `#[context]`, or its type is `RunContext`.
+pub(super) fn is_context(typed: &PatType) -> bool {
     typed.attrs.iter().any(|attr| is(attr, "context")) || is_run_context(&typed.ty)
 }
 
 fn is_run_context(ty: &Type) -> bool {
-    match super::lend::ungrouped(ty) {
+    match super::passing::ungrouped_type(ty) {
         Type::Reference(reference) => is_run_context(&reference.elem),
         Type::Path(path) => path.path.segments.last().is_some_and(|segment| segment.ident == "RunContext"),
         _ => false,

@@ -10,22 +10,22 @@ impl GoogleCalendar {
         attendees: Option<Vec<String>>,
         description: Option<&str>,
     ) -> Result<Event, CalendarError> {
-        ::tool_core::__private::in_tool_async(
-                ::tool_core::__private::site!(
-                    "create_event", "::GoogleCalendar::create_event"
-                ),
-                async move {
-                    ::tool_core::__private::returns!(Result < Event, CalendarError >);
-                    self.insert(title).await
-                },
-                ::tool_core::__private::ends!(),
-            )
+        ::tool_core::__private::tool_span!(
+            "create_event", "::GoogleCalendar::create_event", Result < Event,
+            CalendarError >
+        )
+            .run_async(async move {
+                ::tool_core::__private::returns!(Result < Event, CalendarError >);
+                self.insert(title).await
+            })
             .await
     }
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{self as __tool, Parameter as __Row};
+    use ::tool_core::__private::{
+        self as __tool, Constraint as __Limit, Parameter as __Row,
+    };
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
@@ -42,26 +42,16 @@ const _: () = {
             __Row::new::<Timestamp>("start_time", "Start of the event, RFC 3339"),
             __Row::new::<u32>("duration_minutes", "Length in minutes")
                 .default_literal("30")
-                .constraints(
-                    &[
-                        __tool::Constraint::Range(__tool::Range {
-                            min: __Some(__tool::Number::Int(5)),
-                            max: __Some(__tool::Number::Int(480)),
-                            exclusive: false,
-                        }),
-                    ],
-                ),
+                .constraints(&[__Limit::integers(__Some(5), __Some(480), false)]),
             __Row::new::<Option<Vec<String>>>("attendees", "Addresses of the attendees"),
             __Row::new::<__Option<__String>>("description", "Text shown in the event"),
         ];
         fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            let (mut f0, mut f1, mut f2, mut f3, mut f4) = (
-                __None,
-                __None,
-                __None,
-                __None,
-                __None,
-            );
+            let mut f0 = __None;
+            let mut f1 = __None;
+            let mut f2 = __None;
+            let mut f3 = __None;
+            let mut f4 = __None;
             while let __Some(index) = fields.next(Self::PARAMETERS)? {
                 match index {
                     0 => f0 = __Some(fields.value()?),
@@ -88,12 +78,12 @@ const _: () = {
     }
     fn __tool_create_event<'__a>(
         this: &'__a GoogleCalendar,
-        call: __tool::Call<'__a>,
-    ) -> __tool::Started<'__a> {
+        call: __tool::Invocation<'__a>,
+    ) -> __tool::HandlerResult<'__a> {
         let args = call.decode::<CreateEventArgs<'__a>>()?;
         let ctx0 = __tool::context::<&RunContext>(call)?;
         __Ok(
-            __tool::later(async move {
+            __tool::pending(async move {
                 __tool::respond!(
                     call, GoogleCalendar::create_event(this, ctx0, args.title, args
                     .start_time, args.duration_minutes, args.attendees, args.description

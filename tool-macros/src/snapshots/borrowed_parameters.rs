@@ -12,15 +12,13 @@ fn lent(
     j: Vec<&str>,
     r#type: &str,
 ) {
-    ::tool_core::__private::in_tool(
-        ::tool_core::__private::site!("lent", "::lent"),
-        move || -> () {},
-        ::tool_core::__private::ends!(),
-    )
+    ::tool_core::__private::tool_span!("lent", "::lent", ()).run(move || -> () {})
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{self as __tool, Parameter as __Row};
+    use ::tool_core::__private::{
+        self as __tool, Constraint as __Limit, Parameter as __Row,
+    };
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
@@ -52,31 +50,17 @@ const _: () = {
             __Row::new::<__String>("type", ""),
         ];
         fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            let (
-                mut f0,
-                mut f1,
-                mut f2,
-                mut f3,
-                mut f4,
-                mut f5,
-                mut f6,
-                mut f7,
-                mut f8,
-                mut f9,
-                mut f10,
-            ) = (
-                __None,
-                __None,
-                __None,
-                __None,
-                __None,
-                __None,
-                __None,
-                __None,
-                __None,
-                __None,
-                __None,
-            );
+            let mut f0 = __None;
+            let mut f1 = __None;
+            let mut f2 = __None;
+            let mut f3 = __None;
+            let mut f4 = __None;
+            let mut f5 = __None;
+            let mut f6 = __None;
+            let mut f7 = __None;
+            let mut f8 = __None;
+            let mut f9 = __None;
+            let mut f10 = __None;
             while let __Some(index) = fields.next(Self::PARAMETERS)? {
                 match index {
                     0 => f0 = __Some(fields.value()?),
@@ -109,8 +93,8 @@ const _: () = {
     }
     fn __tool_lent<'__a>(
         _: &'__a (),
-        call: __tool::Call<'__a>,
-    ) -> __tool::Started<'__a> {
+        call: __tool::Invocation<'__a>,
+    ) -> __tool::HandlerResult<'__a> {
         let args = call.decode::<LentArgs<'__a>>()?;
         __Ok(
             __tool::respond!(

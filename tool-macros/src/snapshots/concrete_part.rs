@@ -1,16 +1,15 @@
 impl Calendar {
     /// Delete an event.
     fn delete(&self, id: u64) {
-        ::tool_core::__private::in_tool(
-            ::tool_core::__private::site!("delete", "::Calendar::delete"),
-            move || -> () {},
-            ::tool_core::__private::ends!(),
-        )
+        ::tool_core::__private::tool_span!("delete", "::Calendar::delete", ())
+            .run(move || -> () {})
     }
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{self as __tool, Parameter as __Row};
+    use ::tool_core::__private::{
+        self as __tool, Constraint as __Limit, Parameter as __Row,
+    };
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
@@ -33,8 +32,8 @@ const _: () = {
     }
     fn __tool_delete<'__a>(
         this: &'__a Calendar,
-        call: __tool::Call<'__a>,
-    ) -> __tool::Started<'__a> {
+        call: __tool::Invocation<'__a>,
+    ) -> __tool::HandlerResult<'__a> {
         let args = call.decode::<DeleteArgs>()?;
         __Ok(__tool::respond!(call, Calendar::delete(this, args.id)))
     }

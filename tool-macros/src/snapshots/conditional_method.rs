@@ -4,26 +4,22 @@ impl Clock {
     #[cfg(unix)]
     #[deprecated]
     fn now(&self, digits: u8) -> u64 {
-        ::tool_core::__private::in_tool(
-            ::tool_core::__private::site!("now", "::Clock::now"),
-            move || -> u64 { 0 },
-            ::tool_core::__private::ends!(),
-        )
+        ::tool_core::__private::tool_span!("now", "::Clock::now", u64)
+            .run(move || -> u64 { 0 })
     }
     /// Seconds since the epoch.
     #[cfg(windows)]
     fn now(&self) -> u64 {
-        ::tool_core::__private::in_tool(
-            ::tool_core::__private::site!("now", "::Clock::now"),
-            move || -> u64 { 0 },
-            ::tool_core::__private::ends!(),
-        )
+        ::tool_core::__private::tool_span!("now", "::Clock::now", u64)
+            .run(move || -> u64 { 0 })
     }
 }
 #[cfg(feature = "clock")]
 #[allow(deprecated, clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{self as __tool, Parameter as __Row};
+    use ::tool_core::__private::{
+        self as __tool, Constraint as __Limit, Parameter as __Row,
+    };
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
@@ -35,15 +31,7 @@ const _: () = {
     impl<'__de> __tool::ArgumentStruct<'__de> for NowArgs {
         const PARAMETERS: &'static [__Row] = &[
             __Row::new::<u8>("digits", "")
-                .constraints(
-                    &[
-                        __tool::Constraint::Range(__tool::Range {
-                            min: __Some(__tool::Number::Int(0)),
-                            max: __Some(__tool::Number::Int(9)),
-                            exclusive: false,
-                        }),
-                    ],
-                ),
+                .constraints(&[__Limit::integers(__Some(0), __Some(9), false)]),
         ];
         fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
             let mut f0 = __None;
@@ -62,8 +50,8 @@ const _: () = {
     #[cfg(unix)]
     fn __tool_now<'__a>(
         this: &'__a Clock,
-        call: __tool::Call<'__a>,
-    ) -> __tool::Started<'__a> {
+        call: __tool::Invocation<'__a>,
+    ) -> __tool::HandlerResult<'__a> {
         let args = call.decode::<NowArgs>()?;
         __Ok(__tool::respond!(call, Clock::now(this, args.digits)))
     }
@@ -80,8 +68,8 @@ const _: () = {
     #[cfg(windows)]
     fn __tool_now<'__a>(
         this: &'__a Clock,
-        call: __tool::Call<'__a>,
-    ) -> __tool::Started<'__a> {
+        call: __tool::Invocation<'__a>,
+    ) -> __tool::HandlerResult<'__a> {
         call.decode::<NowArgs>()?;
         __Ok(__tool::respond!(call, Clock::now(this)))
     }

@@ -1,16 +1,15 @@
 impl Bank {
     /// Close an account.
     fn close_account(&self, id: u64, other: CloseAccountArgs) {
-        crate::tools::__private::in_tool(
-            crate::tools::__private::site!("close_account", "::Bank::close_account"),
-            move || -> () {},
-            crate::tools::__private::ends!(),
-        )
+        crate::tools::__private::tool_span!("close_account", "::Bank::close_account", ())
+            .run(move || -> () {})
     }
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use crate::tools::__private::{self as __tool, Parameter as __Row};
+    use crate::tools::__private::{
+        self as __tool, Constraint as __Limit, Parameter as __Row,
+    };
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
@@ -24,7 +23,8 @@ const _: () = {
             __Row::new::<CloseAccountArgs>("other", ""),
         ];
         fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            let (mut f0, mut f1) = (__None, __None);
+            let mut f0 = __None;
+            let mut f1 = __None;
             while let __Some(index) = fields.next(Self::PARAMETERS)? {
                 match index {
                     0 => f0 = __Some(fields.value()?),
@@ -39,8 +39,8 @@ const _: () = {
     }
     fn __tool_close_account<'__a>(
         this: &'__a Bank,
-        call: __tool::Call<'__a>,
-    ) -> __tool::Started<'__a> {
+        call: __tool::Invocation<'__a>,
+    ) -> __tool::HandlerResult<'__a> {
         let args = call.decode::<__ToolCloseAccountArgs>()?;
         __Ok(__tool::respond!(call, Bank::close_account(this, args.id, args.other)))
     }

@@ -8,15 +8,13 @@ fn send(
     chance: f64,
     tries: u8,
 ) {
-    ::tool_core::__private::in_tool(
-        ::tool_core::__private::site!("send", "::send"),
-        move || -> () {},
-        ::tool_core::__private::ends!(),
-    )
+    ::tool_core::__private::tool_span!("send", "::send", ()).run(move || -> () {})
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{self as __tool, Parameter as __Row};
+    use ::tool_core::__private::{
+        self as __tool, Constraint as __Limit, Parameter as __Row,
+    };
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
@@ -34,8 +32,8 @@ const _: () = {
             __Row::new::<String>("to", "")
                 .constraints(
                     &[
-                        __tool::Constraint::Length(__Some(1), __Some(80)),
-                        __tool::Constraint::Pattern("^[a-z]+$"),
+                        __Limit::Length(__Some(1), __Some(80)),
+                        __Limit::Pattern("^[a-z]+$"),
                     ],
                 )
                 .examples(
@@ -45,19 +43,16 @@ const _: () = {
                     ],
                 ),
             __Row::new::<__String>("subject", "")
-                .constraints(&[__tool::Constraint::Length(__None, __Some(99))]),
+                .constraints(&[__Limit::Length(__None, __Some(99))]),
             __Row::new::<Vec<String>>("copies", "")
                 .constraints(
-                    &[
-                        __tool::Constraint::Items(__Some(1), __Some(3)),
-                        __tool::Constraint::Format("email"),
-                    ],
+                    &[__Limit::Items(__Some(1), __Some(3)), __Limit::Format("email")],
                 ),
             __Row::new::<String>("priority", "")
                 .default_literal("\"low\"")
                 .constraints(
                     &[
-                        __tool::Constraint::OneOf(
+                        __Limit::OneOf(
                             &[__tool::Literal::Str("low"), __tool::Literal::Str("high")],
                         ),
                     ],
@@ -65,7 +60,7 @@ const _: () = {
             __Row::new::<i32>("weight", "")
                 .constraints(
                     &[
-                        __tool::Constraint::OneOf(
+                        __Limit::OneOf(
                             &[
                                 __tool::Literal::Number(__tool::Number::Int(1)),
                                 __tool::Literal::Number(__tool::Number::Int(2)),
@@ -77,34 +72,24 @@ const _: () = {
             __Row::new::<f64>("chance", "")
                 .constraints(
                     &[
-                        __tool::Constraint::Range(__tool::Range {
-                            min: __Some(__tool::Number::Float(0.0)),
-                            max: __Some(__tool::Number::Float(1.0)),
-                            exclusive: true,
-                        }),
+                        __Limit::range(
+                            __Some(__tool::Number::Float(0.0)),
+                            __Some(__tool::Number::Float(1.0)),
+                            true,
+                        ),
                     ],
                 ),
             __Row::new::<u8>("tries", "")
-                .constraints(
-                    &[
-                        __tool::Constraint::Range(__tool::Range {
-                            min: __None,
-                            max: __Some(__tool::Number::Int(10)),
-                            exclusive: false,
-                        }),
-                    ],
-                ),
+                .constraints(&[__Limit::integers(__None, __Some(10), false)]),
         ];
         fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            let (mut f0, mut f1, mut f2, mut f3, mut f4, mut f5, mut f6) = (
-                __None,
-                __None,
-                __None,
-                __None,
-                __None,
-                __None,
-                __None,
-            );
+            let mut f0 = __None;
+            let mut f1 = __None;
+            let mut f2 = __None;
+            let mut f3 = __None;
+            let mut f4 = __None;
+            let mut f5 = __None;
+            let mut f6 = __None;
             while let __Some(index) = fields.next(Self::PARAMETERS)? {
                 match index {
                     0 => f0 = __Some(fields.value()?),
@@ -140,8 +125,8 @@ const _: () = {
     }
     fn __tool_send<'__a>(
         _: &'__a (),
-        call: __tool::Call<'__a>,
-    ) -> __tool::Started<'__a> {
+        call: __tool::Invocation<'__a>,
+    ) -> __tool::HandlerResult<'__a> {
         let args = call.decode::<SendArgs<'__a>>()?;
         __Ok(
             __tool::respond!(

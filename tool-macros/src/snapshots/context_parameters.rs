@@ -5,19 +5,18 @@ async fn look_up(
     query: String,
     cancel: Cancellation,
 ) -> Page {
-    ::tool_core::__private::in_tool_async(
-            ::tool_core::__private::site!("look_up", "::look_up"),
-            async move {
-                ::tool_core::__private::returns!(Page);
-                todo!()
-            },
-            ::tool_core::__private::ends!(),
-        )
+    ::tool_core::__private::tool_span!("look_up", "::look_up", Page)
+        .run_async(async move {
+            ::tool_core::__private::returns!(Page);
+            todo!()
+        })
         .await
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{self as __tool, Parameter as __Row};
+    use ::tool_core::__private::{
+        self as __tool, Constraint as __Limit, Parameter as __Row,
+    };
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
@@ -40,14 +39,14 @@ const _: () = {
     }
     fn __tool_look_up<'__a>(
         _: &'__a (),
-        call: __tool::Call<'__a>,
-    ) -> __tool::Started<'__a> {
+        call: __tool::Invocation<'__a>,
+    ) -> __tool::HandlerResult<'__a> {
         let args = call.decode::<LookUpArgs>()?;
         let ctx0 = __tool::context::<RunContext>(call)?;
         let ctx1 = __tool::context::<&User>(call)?;
         let ctx3 = __tool::context::<Cancellation>(call)?;
         let future = look_up(ctx0, ctx1, args.query, ctx3);
-        __Ok(__tool::later(async move { __tool::respond!(call, future. await) }))
+        __Ok(__tool::pending(async move { __tool::respond!(call, future. await) }))
     }
     static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new(
             "look_up",

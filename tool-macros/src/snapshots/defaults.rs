@@ -13,20 +13,19 @@ impl Search {
         tags: Vec<String>,
         depth: Option<u8>,
     ) -> Vec<Hit> {
-        ::tool_core::__private::in_tool_async(
-                ::tool_core::__private::site!("search", "::Search::search"),
-                async move {
-                    ::tool_core::__private::returns!(Vec < Hit >);
-                    todo!()
-                },
-                ::tool_core::__private::ends!(),
-            )
+        ::tool_core::__private::tool_span!("search", "::Search::search", Vec < Hit >)
+            .run_async(async move {
+                ::tool_core::__private::returns!(Vec < Hit >);
+                todo!()
+            })
             .await
     }
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{self as __tool, Parameter as __Row};
+    use ::tool_core::__private::{
+        self as __tool, Constraint as __Limit, Parameter as __Row,
+    };
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
@@ -58,17 +57,15 @@ const _: () = {
             __Row::new::<Option<u8>>("depth", "").default_literal("3"),
         ];
         fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            let (
-                mut f0,
-                mut f1,
-                mut f2,
-                mut f3,
-                mut f4,
-                mut f5,
-                mut f6,
-                mut f7,
-                mut f8,
-            ) = (__None, __None, __None, __None, __None, __None, __None, __None, __None);
+            let mut f0 = __None;
+            let mut f1 = __None;
+            let mut f2 = __None;
+            let mut f3 = __None;
+            let mut f4 = __None;
+            let mut f5 = __None;
+            let mut f6 = __None;
+            let mut f7 = __None;
+            let mut f8 = __None;
             while let __Some(index) = fields.next(Self::PARAMETERS)? {
                 match index {
                     0 => f0 = __Some(fields.value()?),
@@ -98,13 +95,13 @@ const _: () = {
     }
     fn __tool_search<'__a>(
         this: &'__a Search,
-        call: __tool::Call<'__a>,
-    ) -> __tool::Started<'__a> {
+        call: __tool::Invocation<'__a>,
+    ) -> __tool::HandlerResult<'__a> {
         let args = call.decode::<SearchArgs<'__a>>()?;
-        let default5 = call.or_frozen(args.pages, 5usize)?;
-        let default6 = call.or_frozen(args.region, 6usize)?;
+        let default5 = call.or_instance_default(args.pages, 5usize)?;
+        let default6 = call.or_instance_default(args.region, 6usize)?;
         __Ok(
-            __tool::later(async move {
+            __tool::pending(async move {
                 __tool::respond!(
                     call, Search::search(this, & * args.query, args.language, & * args
                     .scope, args.bias, args.limit, default5, & * default6, args.tags,

@@ -5,15 +5,14 @@ fn list(
     order: String,
     since: Option<Timestamp>,
 ) -> Vec<File> {
-    ::tool_core::__private::in_tool(
-        ::tool_core::__private::site!("list", "::list"),
-        move || -> Vec<File> { todo!() },
-        ::tool_core::__private::ends!(),
-    )
+    ::tool_core::__private::tool_span!("list", "::list", Vec < File >)
+        .run(move || -> Vec<File> { todo!() })
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{self as __tool, Parameter as __Row};
+    use ::tool_core::__private::{
+        self as __tool, Constraint as __Limit, Parameter as __Row,
+    };
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
@@ -39,7 +38,8 @@ const _: () = {
             __Row::flattened::<__ToolListParam3>("since"),
         ];
         fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            let (mut f0, mut f2) = (__None, __None);
+            let mut f0 = __None;
+            let mut f2 = __None;
             let mut rest = __tool::Rest::new();
             while let __Some(index) = fields.next(Self::PARAMETERS)? {
                 match index {
@@ -60,8 +60,8 @@ const _: () = {
     }
     fn __tool_list<'__a>(
         _: &'__a (),
-        call: __tool::Call<'__a>,
-    ) -> __tool::Started<'__a> {
+        call: __tool::Invocation<'__a>,
+    ) -> __tool::HandlerResult<'__a> {
         let args = call.decode::<ListArgs>()?;
         __Ok(
             __tool::respond!(

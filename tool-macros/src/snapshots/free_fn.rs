@@ -1,14 +1,12 @@
 /// Add two numbers.
 fn add(a: i64, b: i64) -> i64 {
-    ::tool_core::__private::in_tool(
-        ::tool_core::__private::site!("add", "::add"),
-        move || -> i64 { a + b },
-        ::tool_core::__private::ends!(),
-    )
+    ::tool_core::__private::tool_span!("add", "::add", i64).run(move || -> i64 { a + b })
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{self as __tool, Parameter as __Row};
+    use ::tool_core::__private::{
+        self as __tool, Constraint as __Limit, Parameter as __Row,
+    };
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
@@ -25,7 +23,8 @@ const _: () = {
                 >(&<i64 as ::core::default::Default>::default())),
         ];
         fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            let (mut f0, mut f1) = (__None, __None);
+            let mut f0 = __None;
+            let mut f1 = __None;
             while let __Some(index) = fields.next(Self::PARAMETERS)? {
                 match index {
                     0 => f0 = __Some(fields.value()?),
@@ -38,7 +37,10 @@ const _: () = {
             })
         }
     }
-    fn __tool_add<'__a>(_: &'__a (), call: __tool::Call<'__a>) -> __tool::Started<'__a> {
+    fn __tool_add<'__a>(
+        _: &'__a (),
+        call: __tool::Invocation<'__a>,
+    ) -> __tool::HandlerResult<'__a> {
         let args = call.decode::<AddArgs>()?;
         __Ok(__tool::respond!(call, add(args.a, args.b)))
     }

@@ -4,28 +4,26 @@ where
 {
     /// Put a record.
     async fn put(&self, record: T, key: T::Key) -> Result<(), T::Error> {
-        ::tool_core::__private::in_tool_async(
-                ::tool_core::__private::site!("put", "::Store<T, N>::put"),
-                async move {
-                    ::tool_core::__private::returns!(Result < (), T::Error >);
-                    todo!()
-                },
-                ::tool_core::__private::ends!(),
-            )
+        ::tool_core::__private::tool_span!(
+            "put", "::Store<T, N>::put", Result < (), T::Error >
+        )
+            .run_async(async move {
+                ::tool_core::__private::returns!(Result < (), T::Error >);
+                todo!()
+            })
             .await
     }
     /// Count the records.
     fn count(&self) -> usize {
-        ::tool_core::__private::in_tool(
-            ::tool_core::__private::site!("count", "::Store<T, N>::count"),
-            move || -> usize { N },
-            ::tool_core::__private::ends!(),
-        )
+        ::tool_core::__private::tool_span!("count", "::Store<T, N>::count", usize)
+            .run(move || -> usize { N })
     }
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{self as __tool, Parameter as __Row};
+    use ::tool_core::__private::{
+        self as __tool, Constraint as __Limit, Parameter as __Row,
+    };
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
@@ -48,7 +46,8 @@ const _: () = {
             __Row::new::<T::Key>("key", ""),
         ];
         fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            let (mut f0, mut f1) = (__None, __None);
+            let mut f0 = __None;
+            let mut f1 = __None;
             while let __Some(index) = fields.next(Self::PARAMETERS)? {
                 match index {
                     0 => f0 = __Some(fields.value()?),
@@ -64,14 +63,14 @@ const _: () = {
     }
     fn __tool_put<'__a, T: Record, const N: usize>(
         this: &'__a Store<T, N>,
-        call: __tool::Call<'__a>,
-    ) -> __tool::Started<'__a>
+        call: __tool::Invocation<'__a>,
+    ) -> __tool::HandlerResult<'__a>
     where
         T::Key: Send,
     {
         let args = call.decode::<PutArgs<T, N>>()?;
         let future = <Store<T, N>>::put(this, args.record, args.key);
-        __Ok(__tool::later(async move { __tool::respond!(call, future. await) }))
+        __Ok(__tool::pending(async move { __tool::respond!(call, future. await) }))
     }
     struct CountArgs {}
     impl<'__de> __tool::ArgumentStruct<'__de> for CountArgs {
@@ -83,8 +82,8 @@ const _: () = {
     }
     fn __tool_count<'__a, T: Record, const N: usize>(
         this: &'__a Store<T, N>,
-        call: __tool::Call<'__a>,
-    ) -> __tool::Started<'__a>
+        call: __tool::Invocation<'__a>,
+    ) -> __tool::HandlerResult<'__a>
     where
         T::Key: Send,
     {

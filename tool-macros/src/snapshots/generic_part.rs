@@ -4,16 +4,15 @@ where
 {
     /// Drop every record.
     fn clear(&self) -> Self {
-        ::tool_core::__private::in_tool(
-            ::tool_core::__private::site!("clear", "::Store<T, N>::clear"),
-            move || -> Self { todo!() },
-            ::tool_core::__private::ends!(),
-        )
+        ::tool_core::__private::tool_span!("clear", "::Store<T, N>::clear", Self)
+            .run(move || -> Self { todo!() })
     }
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{self as __tool, Parameter as __Row};
+    use ::tool_core::__private::{
+        self as __tool, Constraint as __Limit, Parameter as __Row,
+    };
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
@@ -27,8 +26,8 @@ const _: () = {
     }
     fn __tool_clear<'__a, T: Record, const N: usize>(
         this: &'__a Store<T, N>,
-        call: __tool::Call<'__a>,
-    ) -> __tool::Started<'__a>
+        call: __tool::Invocation<'__a>,
+    ) -> __tool::HandlerResult<'__a>
     where
         T::Key: Send,
     {

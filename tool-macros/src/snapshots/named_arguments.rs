@@ -1,14 +1,13 @@
 impl Bank {
     /// Move money.
     pub async fn transfer(&self, to: &str, amount: u64) -> Result<Receipt, BankError> {
-        ::tool_core::__private::in_tool_async(
-                ::tool_core::__private::site!("transfer", "::Bank::transfer"),
-                async move {
-                    ::tool_core::__private::returns!(Result < Receipt, BankError >);
-                    todo!()
-                },
-                ::tool_core::__private::ends!(),
-            )
+        ::tool_core::__private::tool_span!(
+            "transfer", "::Bank::transfer", Result < Receipt, BankError >
+        )
+            .run_async(async move {
+                ::tool_core::__private::returns!(Result < Receipt, BankError >);
+                todo!()
+            })
             .await
     }
 }
@@ -21,7 +20,9 @@ pub struct TransferArgs<'__de> {
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{self as __tool, Parameter as __Row};
+    use ::tool_core::__private::{
+        self as __tool, Constraint as __Limit, Parameter as __Row,
+    };
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
@@ -31,7 +32,8 @@ const _: () = {
             __Row::new::<u64>("amount", ""),
         ];
         fn decode<F: __tool::Fields<'__de>>(fields: &mut F) -> __Result<Self, F::Error> {
-            let (mut f0, mut f1) = (__None, __None);
+            let mut f0 = __None;
+            let mut f1 = __None;
             while let __Some(index) = fields.next(Self::PARAMETERS)? {
                 match index {
                     0 => f0 = __Some(fields.value()?),
@@ -53,11 +55,11 @@ const _: () = {
     }
     fn __tool_transfer<'__a>(
         this: &'__a Bank,
-        call: __tool::Call<'__a>,
-    ) -> __tool::Started<'__a> {
+        call: __tool::Invocation<'__a>,
+    ) -> __tool::HandlerResult<'__a> {
         let args = call.decode::<TransferArgs<'__a>>()?;
         __Ok(
-            __tool::later(async move {
+            __tool::pending(async move {
                 __tool::respond!(
                     call, Bank::transfer(this, & * args.to, args.amount). await
                 )

@@ -1,14 +1,12 @@
 /// Says that the service is there.
 fn ping() {
-    ::tool_core::__private::in_tool(
-        ::tool_core::__private::site!("ping", "::ping"),
-        move || -> () {},
-        ::tool_core::__private::ends!(),
-    )
+    ::tool_core::__private::tool_span!("ping", "::ping", ()).run(move || -> () {})
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{self as __tool, Parameter as __Row};
+    use ::tool_core::__private::{
+        self as __tool, Constraint as __Limit, Parameter as __Row,
+    };
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
@@ -22,8 +20,8 @@ const _: () = {
     }
     fn __tool_ping<'__a>(
         _: &'__a (),
-        call: __tool::Call<'__a>,
-    ) -> __tool::Started<'__a> {
+        call: __tool::Invocation<'__a>,
+    ) -> __tool::HandlerResult<'__a> {
         call.decode::<PingArgs>()?;
         __Ok(__tool::respond!(call, ping()))
     }

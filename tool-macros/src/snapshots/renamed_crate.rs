@@ -1,16 +1,13 @@
 impl Echo {
     /// Say it again.
     fn echo(&self, text: &str) -> String {
-        crate::__private::in_tool(
-            crate::__private::site!("echo", "::Echo::echo"),
-            move || -> String { text.to_owned() },
-            crate::__private::ends!(),
-        )
+        crate::__private::tool_span!("echo", "::Echo::echo", String)
+            .run(move || -> String { text.to_owned() })
     }
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use crate::__private::{self as __tool, Parameter as __Row};
+    use crate::__private::{self as __tool, Constraint as __Limit, Parameter as __Row};
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
@@ -33,8 +30,8 @@ const _: () = {
     }
     fn __tool_echo<'__a>(
         this: &'__a Echo,
-        call: __tool::Call<'__a>,
-    ) -> __tool::Started<'__a> {
+        call: __tool::Invocation<'__a>,
+    ) -> __tool::HandlerResult<'__a> {
         let args = call.decode::<EchoArgs<'__a>>()?;
         __Ok(__tool::respond!(call, Echo::echo(this, & * args.text)))
     }

@@ -10,20 +10,19 @@ impl Clock {
     ///
     /// The time, RFC 3339
     pub fn now(&self, mut zone: String) -> String {
-        ::tool_core::__private::in_tool(
-            ::tool_core::__private::site!("now", "::Clock::now"),
-            move || -> String {
+        ::tool_core::__private::tool_span!("now", "::Clock::now", String)
+            .run(move || -> String {
                 zone.push('x');
                 zone
-            },
-            ::tool_core::__private::ends!(),
-        )
+            })
     }
     pub const EPOCH: u64 = 0;
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{self as __tool, Parameter as __Row};
+    use ::tool_core::__private::{
+        self as __tool, Constraint as __Limit, Parameter as __Row,
+    };
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
@@ -48,8 +47,8 @@ const _: () = {
     }
     fn __tool_now<'__a>(
         this: &'__a Clock,
-        call: __tool::Call<'__a>,
-    ) -> __tool::Started<'__a> {
+        call: __tool::Invocation<'__a>,
+    ) -> __tool::HandlerResult<'__a> {
         let args = call.decode::<NowArgs>()?;
         __Ok(__tool::respond!(call, Clock::now(this, args.zone)))
     }

@@ -1,22 +1,16 @@
 impl Library {
     /// Find a book.
     async fn find(&self, title: String) -> Book {
-        ::tool_core::__private::in_tool_async(
-                ::tool_core::__private::site!("find", "::Library::find"),
-                async move {
-                    ::tool_core::__private::returns!(Book);
-                    ::tool_core::__private::in_agent_async(
-                            "librarian",
-                            async move {
-                                ::tool_core::__private::returns!(Book);
-                                self.shelf.get(title).await
-                            },
-                            ::tool_core::__private::ends!(),
-                        )
-                        .await
-                },
-                ::tool_core::__private::ends!(),
-            )
+        ::tool_core::__private::tool_span!("find", "::Library::find", Book)
+            .run_async(async move {
+                ::tool_core::__private::returns!(Book);
+                ::tool_core::__private::agent_span!("librarian", Book)
+                    .run_async(async move {
+                        ::tool_core::__private::returns!(Book);
+                        self.shelf.get(title).await
+                    })
+                    .await
+            })
             .await
     }
     #[agent("page")]
@@ -24,7 +18,9 @@ impl Library {
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{self as __tool, Parameter as __Row};
+    use ::tool_core::__private::{
+        self as __tool, Constraint as __Limit, Parameter as __Row,
+    };
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
@@ -47,11 +43,11 @@ const _: () = {
     }
     fn __tool_find<'__a>(
         this: &'__a Library,
-        call: __tool::Call<'__a>,
-    ) -> __tool::Started<'__a> {
+        call: __tool::Invocation<'__a>,
+    ) -> __tool::HandlerResult<'__a> {
         let args = call.decode::<FindArgs>()?;
         let future = Library::find(this, args.title);
-        __Ok(__tool::later(async move { __tool::respond!(call, future. await) }))
+        __Ok(__tool::pending(async move { __tool::respond!(call, future. await) }))
     }
     impl __tool::MainToolsetBlock for Library {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(

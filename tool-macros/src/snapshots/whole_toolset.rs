@@ -6,17 +6,16 @@ impl Mail {
     fn disconnect(&self) {}
     /// Read a mail.
     pub async fn read_one(&self, id: u64) -> impl Serialize {
-        ::tool_core::__private::in_tool_async(
-                ::tool_core::__private::site!("read", "::Mail::read_one"),
-                async move { id },
-                ::tool_core::__private::ends!(),
-            )
+        ::tool_core::__private::tool_span!("read", "::Mail::read_one")
+            .run_async(async move { id })
             .await
     }
 }
 #[allow(clippy::all, clippy::nursery, clippy::pedantic)]
 const _: () = {
-    use ::tool_core::__private::{self as __tool, Parameter as __Row};
+    use ::tool_core::__private::{
+        self as __tool, Constraint as __Limit, Parameter as __Row,
+    };
     use ::core::option::Option::{self as __Option, None as __None, Some as __Some};
     use ::core::result::Result::{self as __Result, Ok as __Ok};
     use ::std::{string::String as __String, vec::Vec as __Vec};
@@ -39,11 +38,11 @@ const _: () = {
     }
     fn __tool_read_one<'__a>(
         this: &'__a Mail,
-        call: __tool::Call<'__a>,
-    ) -> __tool::Started<'__a> {
+        call: __tool::Invocation<'__a>,
+    ) -> __tool::HandlerResult<'__a> {
         let args = call.decode::<ReadOneArgs>()?;
         let future = Mail::read_one(this, args.id);
-        __Ok(__tool::later(async move { __tool::respond!(call, future. await) }))
+        __Ok(__tool::pending(async move { __tool::respond!(call, future. await) }))
     }
     impl __tool::MainToolsetBlock for Mail {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(

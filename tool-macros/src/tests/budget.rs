@@ -1,16 +1,16 @@
-//! The expansion stays small.
+//! The size of an expansion.
 
 use super::{pretty, tokens};
 use crate::driver;
 
-const LINES: usize = 99;
+const LINES: usize = 90;
 
 fn lines(source: &str) -> usize {
     pretty(&driver::toolset(tokens(""), &tokens(source))).lines().count()
 }
 
 #[test]
-fn a_tool_of_five_parameters_adds_at_most_ninety_nine_lines() {
+fn a_tool_of_five_parameters_adds_at_most_90_lines() {
     let tool = r#"
         /// Create a new calendar event.
         #[tool(category = "action", confirm, timeout = "5s")]
@@ -29,7 +29,7 @@ fn a_tool_of_five_parameters_adds_at_most_ninety_nine_lines() {
             description: Option<&str>,
         ) -> Result<Event, CalendarError> { todo!() }"#;
     let other = "/// Ping.\n #[tool] fn ping(&self) {}";
-    // Minus what the user wrote: the doc line and nine of signature and body, as rustfmt has them.
+    // The user's own lines do not count: the doc comment, the signature and the body.
     let added = lines(&format!("impl Calendar {{ {other} {tool} }}")) - lines(&format!("impl Calendar {{ {other} }}"));
     let written = pretty(&tokens("impl Calendar { /// Create a new calendar event.\n async fn create_event( &self, ctx: &RunContext, title: String, start_time: Timestamp, duration_minutes: u32, attendees: Option<Vec<String>>, description: Option<&str>) -> Result<Event, CalendarError> { todo!() } }")).lines().count() - 2;
     println!("{} lines", added - written);

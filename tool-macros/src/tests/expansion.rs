@@ -1,9 +1,9 @@
-//! What the macros write, as golden files. `UPDATE_EXPECT=1 cargo test -p tool-macros` writes them anew.
+//! Expansions against golden files. `UPDATE_EXPECT=1 cargo test -p tool-macros` updates the files.
 
 use expect_test::expect_file;
 
-use super::{complaints, pretty, tokens};
-use crate::driver;
+use super::{errors_in, pretty, tokens};
+use crate::{driver, tool_error};
 
 macro_rules! expands {
     ($($(#[$doc:meta])* $name:ident: $macro:ident($args:literal) $source:literal;)*) => {$(
@@ -11,7 +11,7 @@ macro_rules! expands {
         #[test]
         fn $name() {
             let expanded = driver::$macro(tokens($args), &tokens($source));
-            assert_eq!(complaints(&expanded), Vec::<String>::new());
+            assert_eq!(errors_in(&expanded), Vec::<String>::new());
             expect_file![concat!("../snapshots/", stringify!($name), ".rs")].assert_eq(&pretty(&expanded));
         }
     )*};
@@ -62,15 +62,15 @@ expands! {
         /// Add two numbers.
         fn add(a: i64, #[arg(default)] b: i64) -> i64 { a + b }";
 
-    agent_of_a_future: agent(r#""researcher""#) r"
+    async_agent: agent(r#""researcher""#) r"
         /// Finds out.
         pub async fn research(&self, topic: &str) -> Result<Box<impl Display>, Error> { self.ask(topic).await }";
 
-    agent_that_waits_for_nobody: agent("NAME, crate = far::tool_core") r"
+    agent_that_is_not_async: agent("NAME, crate = far::tool_core") r"
         #[must_use]
         fn plan(mut steps: Vec<Step>) -> usize { #![allow(unused)] steps.sort(); steps.len() }";
 
-    agent_that_makes_a_future: agent("") r"
+    agent_that_returns_a_future: agent("") r"
         fn r#loop(&self) -> impl Future<Output = u8> { async { 1 } }";
 
     tool_that_is_an_agent: toolset("") r#"
@@ -229,7 +229,7 @@ expands! {
 
 #[test]
 fn derived_tool_error() {
-    let expanded = driver::derive_tool_error(tokens(
+    let expanded = tool_error::derive(tokens(
         r#"
         #[tool_error(kind = "transient", retryable)]
         pub enum CalendarError<T> where T: Debug {
@@ -240,13 +240,13 @@ fn derived_tool_error() {
             Broken(T),
         }"#,
     ));
-    assert_eq!(complaints(&expanded), Vec::<String>::new());
+    assert_eq!(errors_in(&expanded), Vec::<String>::new());
     expect_file!["../snapshots/derived_tool_error.rs"].assert_eq(&pretty(&expanded));
 }
 
 #[test]
 fn derived_tool_error_of_a_struct() {
-    let expanded = driver::derive_tool_error(tokens("#[tool_error(kind = \"auth\")] struct Expired;"));
-    assert_eq!(complaints(&expanded), Vec::<String>::new());
+    let expanded = tool_error::derive(tokens("#[tool_error(kind = \"auth\")] struct Expired;"));
+    assert_eq!(errors_in(&expanded), Vec::<String>::new());
     expect_file!["../snapshots/derived_tool_error_of_a_struct.rs"].assert_eq(&pretty(&expanded));
 }

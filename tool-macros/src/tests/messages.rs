@@ -1,9 +1,9 @@
-//! Every message, with the least code that brings it about. Spans are held by the ui tests.
+//! Every error message, with the shortest code that causes it. The ui tests check the places.
 
 use expect_test::expect_file;
 
-use super::{complaints, tokens};
-use crate::driver;
+use super::{errors_in, tokens};
+use crate::{driver, tool_error};
 
 #[derive(Clone, Copy)]
 enum Macro {
@@ -20,7 +20,7 @@ use Macro::{Agent, Derive, Tool, Toolset};
 
 /// Macro, its arguments, and the item.
 const CASES: &[(Macro, &str, &str)] = &[
-    // Where the macros may stand.
+    // Items that the macros can be applied to.
     (Tool, "", "/// D.\n fn get(&self) {}"),
     (Tool, "", "/// D.\n fn make() -> Self {}"),
     (Tool, "", "/// D.\n fn declared(a: u8);"),
@@ -198,21 +198,21 @@ fn run((name, args, source): (Macro, &str, &str)) -> (String, Vec<String>) {
         Tool => (driver::tool(args_tokens, &item), "tool"),
         Toolset => (driver::toolset(args_tokens, &item), "toolset"),
         Agent => (driver::agent(args_tokens, &item), "agent"),
-        Derive => (driver::derive_tool_error(item), "derive(ToolError)"),
+        Derive => (tool_error::derive(item), "derive(ToolError)"),
     };
     let attribute = if args.is_empty() { format!("#[{attribute}]") } else { format!("#[{attribute}({args})]") };
     let shown = source.replace("/// D.\n ", "/** D. */ ");
-    (format!("{attribute} {shown}"), complaints(&expanded))
+    (format!("{attribute} {shown}"), errors_in(&expanded))
 }
 
 #[test]
-fn every_message_is_worded_as_listed() {
+fn error_messages_match_the_golden_file() {
     let mut all = String::new();
     for case in CASES {
-        let (source, complaints) = run(*case);
-        assert!(!complaints.is_empty(), "no complaint about {source}");
+        let (source, messages) = run(*case);
+        assert!(!messages.is_empty(), "no error for {source}");
         all += &(source + "\n");
-        for line in complaints.iter().flat_map(|complaint| complaint.lines()) {
+        for line in messages.iter().flat_map(|message| message.lines()) {
             all.extend(["    ", line, "\n"]);
         }
         all.push('\n');
@@ -221,29 +221,29 @@ fn every_message_is_worded_as_listed() {
 }
 
 #[test]
-fn messages_begin_in_lower_case_and_never_say_illegal() {
+fn errors_begin_in_lower_case_without_final_stop() {
     for case in CASES {
-        let (source, complaints) = run(*case);
-        for complaint in complaints {
-            assert!(!complaint.starts_with(char::is_uppercase), "{source}: {complaint}");
-            assert!(!complaint.ends_with('.'), "{source}: {complaint}");
-            assert!(!complaint.contains("illegal"), "{source}: {complaint}");
+        let (source, messages) = run(*case);
+        for message in messages {
+            assert!(!message.starts_with(char::is_uppercase), "{source}: {message}");
+            assert!(!message.ends_with('.'), "{source}: {message}");
+            assert!(!message.contains("illegal"), "{source}: {message}");
         }
     }
 }
 
 #[test]
-fn every_message_tells_the_fix() {
+fn every_error_has_a_help_or_note_line() {
     for case in CASES {
-        let (source, complaints) = run(*case);
-        for complaint in complaints.iter().filter(|complaint| *complaint != "first used here") {
-            assert!(complaint.contains("\nhelp: ") || complaint.contains("\nnote: "), "{source}: {complaint}");
+        let (source, messages) = run(*case);
+        for message in messages.iter().filter(|message| *message != "first used here") {
+            assert!(message.contains("\nhelp: ") || message.contains("\nnote: "), "{source}: {message}");
         }
     }
 }
 
 #[test]
-fn all_mistakes_of_a_block_are_reported_at_once() {
+fn reports_all_errors_of_a_block_at_once() {
     let expanded = driver::toolset(
         tokens("nmae = \"x\""),
         &tokens(
@@ -254,11 +254,11 @@ fn all_mistakes_of_a_block_are_reported_at_once() {
             }",
         ),
     );
-    assert_eq!(complaints(&expanded).len(), 11, "{:#?}", complaints(&expanded));
+    assert_eq!(errors_in(&expanded).len(), 11, "{:#?}", errors_in(&expanded));
 }
 
 #[test]
-fn the_item_survives_its_mistakes_without_our_attributes() {
+fn prints_an_erroneous_item_without_macro_attributes() {
     let expanded = driver::toolset(
         tokens(""),
         &tokens(
@@ -272,11 +272,11 @@ fn the_item_survives_its_mistakes_without_our_attributes() {
 }
 
 #[test]
-fn half_typed_bodies_still_expand() {
+fn expands_half_typed_bodies() {
     let expanded = driver::agent(tokens(""), &tokens("async fn a(&self) { self. }"));
-    assert_eq!(complaints(&expanded), Vec::<String>::new());
+    assert_eq!(errors_in(&expanded), Vec::<String>::new());
     assert!(expanded.to_string().contains("self . }"));
     let expanded = driver::toolset(tokens(""), &tokens("impl W { /// D.\n #[tool] fn a(&self) { self. } }"));
-    assert_eq!(complaints(&expanded), Vec::<String>::new());
+    assert_eq!(errors_in(&expanded), Vec::<String>::new());
     assert!(expanded.to_string().contains("{ self . }"));
 }

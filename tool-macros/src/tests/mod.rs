@@ -1,14 +1,13 @@
-//! Expansions against golden files, and the parts of the pipeline by themselves.
+//! Expansions and error messages against golden files, and the parsing of options.
 
 mod budget;
 mod expansion;
 mod messages;
 mod options;
-mod words;
 
 use proc_macro2::TokenStream;
 
-/// The tokens as rustfmt would have them.
+/// Formats the tokens.
 fn pretty(tokens: &TokenStream) -> String {
     let file: syn::File = syn::parse2(tokens.clone()).unwrap_or_else(|error| panic!("{error}\n{tokens}"));
     prettyplease::unparse(&file)
@@ -18,8 +17,8 @@ fn tokens(source: &str) -> TokenStream {
     source.parse().expect("the source is made of tokens")
 }
 
-/// The messages of the `compile_error!`s in an expansion.
-fn complaints(expanded: &TokenStream) -> Vec<String> {
+/// Returns the messages of the `compile_error!`s in an expansion.
+fn errors_in(expanded: &TokenStream) -> Vec<String> {
     let mut found = Vec::new();
     let trees: Vec<_> = expanded.clone().into_iter().collect();
     for window in trees.windows(3) {

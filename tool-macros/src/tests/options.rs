@@ -1,12 +1,12 @@
-//! How options are read.
+//! The parsing of options.
 
 use syn::parse_quote;
 
-use super::{complaints, tokens};
+use super::{errors_in, tokens};
 use crate::attr::arg::{ArgOptions, Constraint, DefaultOption, Literal};
 use crate::attr::bounds::Number::{Float, Int};
 use crate::attr::tool::{Confirm, Modes, ToolOptions, milliseconds};
-use crate::attr::toolset::{Part, Prefix, ToolsetOptions};
+use crate::attr::toolset::{PartOption, PrefixOption, ToolsetOptions};
 use crate::errors::Errors;
 use crate::expand::value::literal_json;
 
@@ -20,7 +20,7 @@ fn tool(attr: &syn::Attribute) -> ToolOptions {
 fn arg(attr: &syn::Attribute) -> ArgOptions {
     let (mut errors, mut options) = (Errors::default(), ArgOptions::default());
     options.parse(attr, &mut errors);
-    assert_eq!(errors.into_tokens().map(|tokens| complaints(&tokens)), None);
+    assert_eq!(errors.into_tokens().map(|tokens| errors_in(&tokens)), None);
     options
 }
 
@@ -31,7 +31,7 @@ fn a_bare_attribute_has_no_options() {
 }
 
 #[test]
-fn every_tool_option_is_read() {
+fn reads_every_tool_option() {
     let options = tool(&parse_quote!(#[tool(
         name = "n", title = "t", description = DESCRIPTION, category = "action", modes("voice", "text"), confirm,
         timeout = "800ms", idempotent, destructive, open_world, ignore_on_enter, cancellable, on_duplicate = "reject",
@@ -48,31 +48,33 @@ fn every_tool_option_is_read() {
 }
 
 #[test]
-fn confirm_takes_a_function_or_a_switch() {
+fn confirm_takes_a_function_or_a_boolean() {
     assert!(matches!(tool(&parse_quote!(#[tool(confirm = needs_approval)])).confirm, Some(Confirm::When(_))));
     assert!(matches!(tool(&parse_quote!(#[tool(confirm = |args| args.amount > 3)])).confirm, Some(Confirm::When(_))));
     assert!(matches!(tool(&parse_quote!(#[tool(confirm = false)])).confirm, Some(Confirm::Never)));
 }
 
 #[test]
-fn timeouts_are_whole_milliseconds_seconds_or_minutes() {
+fn reads_timeouts_in_milliseconds_seconds_or_minutes() {
     let read = |text: &str| milliseconds(&syn::LitStr::new(text, proc_macro2::Span::call_site())).ok();
     assert_eq!(["800ms", "5s", "2m", "5 s"].map(read), [Some(800), Some(5_000), Some(120_000), Some(5_000)]);
     assert_eq!(["", "5", "s", "0s", "-5s", "1.5s", "5h", "99999999999999999999s"].map(read), [None; 8]);
 }
 
 #[test]
-fn toolset_options_know_bare_and_given_prefixes_and_parts() {
+fn reads_prefixes_and_parts_with_and_without_values() {
     let read = |attr: &syn::Attribute| ToolsetOptions::parse(attr, &mut Errors::default());
-    assert!(matches!(read(&parse_quote!(#[toolset(prefix)])).prefix, Some(Prefix::Name)));
-    assert!(matches!(read(&parse_quote!(#[toolset(prefix = "x")])).prefix, Some(Prefix::Text(_))));
-    assert!(matches!(read(&parse_quote!(#[toolset(part)])).part, Some(Part::Unnamed(_))));
-    assert!(matches!(read(&parse_quote!(#[toolset(part = admin)])).part, Some(Part::Named(name)) if name == "admin"));
+    assert!(matches!(read(&parse_quote!(#[toolset(prefix)])).prefix, Some(PrefixOption::Name)));
+    assert!(matches!(read(&parse_quote!(#[toolset(prefix = "x")])).prefix, Some(PrefixOption::Text(_))));
+    assert!(matches!(read(&parse_quote!(#[toolset(part)])).part, Some(PartOption::Unnamed(_))));
+    assert!(
+        matches!(read(&parse_quote!(#[toolset(part = admin)])).part, Some(PartOption::Named(name)) if name == "admin")
+    );
     assert_eq!(read(&parse_quote!(#[toolset(parts(admin, stats))])).parts.len(), 2);
 }
 
 #[test]
-fn ranges_have_any_bounds_and_any_sign() {
+fn reads_ranges_with_any_bounds_and_signs() {
     let range = |attr: &syn::Attribute| match arg(attr).constraints.pop() {
         Some(Constraint::Range(range)) => (range.min, range.max, range.exclusive),
         _ => panic!("a range"),
@@ -84,7 +86,7 @@ fn ranges_have_any_bounds_and_any_sign() {
 }
 
 #[test]
-fn lengths_are_inclusive_once_read() {
+fn reads_lengths_as_inclusive_bounds() {
     let size = |attr: &syn::Attribute| match arg(attr).constraints.pop() {
         Some(Constraint::Length(size) | Constraint::Items(size)) => (size.min, size.max),
         _ => panic!("a size"),
@@ -95,12 +97,12 @@ fn lengths_are_inclusive_once_read() {
 }
 
 #[test]
-fn examples_may_be_given_more_than_once() {
+fn reads_several_examples() {
     assert_eq!(arg(&parse_quote!(#[arg(example = 1, example = two())])).examples.len(), 2);
 }
 
 #[test]
-fn literal_defaults_become_json() {
+fn converts_literal_defaults_to_json() {
     let json = |attr: &syn::Attribute| match arg(attr).default {
         Some(DefaultOption::Value(expr)) => Literal::of(&expr).map(|literal| literal_json(&expr, &literal)),
         _ => None,
@@ -114,21 +116,21 @@ fn literal_defaults_become_json() {
 }
 
 #[test]
-fn patterns_with_brackets_in_classes_are_balanced() {
+fn accepts_patterns_with_brackets_in_classes() {
     for good in [r"^\(a\)[()\]]$", "[]a]", "[^]a(]", "(a|(b))", "a]"] {
         assert_eq!(arg(&parse_quote!(#[arg(pattern = #good)])).constraints.len(), 1, "{good}");
     }
 }
 
 #[test]
-fn an_unknown_option_does_not_hide_the_mistakes_after_it() {
+fn reports_errors_after_an_unknown_option() {
     let mut errors = Errors::default();
     ToolOptions::parse(&parse_quote!(#[tool(nam = f(1, 2), timeout = "soon", blu, category = 3)]), &mut errors);
-    assert_eq!(complaints(&errors.into_tokens().unwrap_or_default()).len(), 4);
+    assert_eq!(errors_in(&errors.into_tokens().unwrap_or_default()).len(), 4);
 }
 
 #[test]
-fn options_work_inside_the_groups_of_macro_rules() {
+fn reads_options_inside_macro_rules_groups() {
     let grouped = |tokens| proc_macro2::TokenTree::from(proc_macro2::Group::new(proc_macro2::Delimiter::None, tokens));
     let (number, text) = (grouped(tokens("5")), grouped(tokens("\"x\"")));
     let options = arg(&parse_quote!(#[arg(default = #number, name = #text, range(1..=#number))]));

@@ -1,0 +1,157 @@
+//! The definition of the argument struct, into which the JSON of a call decodes.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+
+use super::expansion::ToolExpansion;
+use super::scope::ItemScope;
+use crate::model::parameter::{Argument, DefaultValue, ModelText};
+use crate::model::passing::{ParamPassing, PassingForm};
+use crate::names::camel_case;
+use crate::tokens::located;
+
+/// Defines the private argument struct, and the structs of parameters that are left to the derives.
+pub(super) fn define_private(expansion: &ToolExpansion) -> TokenStream {
+    let definition = expansion.tool.options.args.is_none().then(|| define(expansion, &TokenStream::new()));
+    let derived = expansion.tool.arguments().enumerate().filter(|(_, argument)| !argument.derived.is_empty());
+    let derived = derived.map(|(index, argument)| derived_struct(expansion, index, argument));
+    quote!(#definition #(#derived)*)
+}
+
+/// Defines the argument struct beside the user's item, for `args = Name`.
+pub(super) fn define_public(expansion: &ToolExpansion) -> Option<TokenStream> {
+    expansion.tool.options.args.as_ref()?;
+    let (vis, name) = (&expansion.tool.function.vis, &expansion.tool.name.text);
+    let doc = format!("The arguments of the tool `{name}`.");
+    let definition = define(expansion, &quote!(#vis));
+    Some(quote_spanned!(Span::mixed_site()=> #[doc = #doc] #definition))
+}
+
+/// Expands to: `struct CreateEventArgs<'__de> { title: String, description: Option<__tool::Text<'__de>> }`
+fn define(expansion: &ToolExpansion, vis: &TokenStream) -> TokenStream {
+    let (args, is_public) = (&expansion.args, expansion.tool.options.args.is_some());
+    let (ident, generics, clause) = (&args.ident, args.declared(), args.where_clause());
+    let fields = expansion.tool.arguments().map(|argument| {
+        let doc = is_public.then(|| documentation(argument));
+        let (name, ty) = (field(argument), field_type(expansion, argument, is_public));
+        quote_spanned!(Span::mixed_site()=> #doc #vis #name: #ty)
+    });
+    let types = expansion.scope.type_names();
+    let marker = args.generic.then(|| {
+        quote_spanned!(Span::mixed_site()=> #[doc(hidden)] #vis __marker: ::core::marker::PhantomData<fn() -> (#types)>,)
+    });
+    let cfgs = expansion.cfgs();
+    quote_spanned!(Span::mixed_site()=> #cfgs #vis struct #ident #generics #clause { #(#fields,)* #marker })
+}
+
+/// Writes the docs of a public field.
+fn documentation(argument: &Argument) -> TokenStream {
+    match &argument.description {
+        Some(ModelText::Literal(words)) => quote!(#[doc = #words]),
+        Some(ModelText::Expr(expr)) => quote!(#[doc = #expr]),
+        None => {
+            let text = format!("`{}`", argument.name);
+            quote!(#[doc = #text])
+        }
+    }
+}
+
+/// Returns the name of the field, at the place of the parameter. Lints treat it as generated.
+pub(crate) fn field(argument: &Argument) -> Ident {
+    let mut ident = argument.ident.clone();
+    ident.set_span(located(argument.ident));
+    ident
+}
+
+/// The paths of the types that the macro adds: short inside the constant, in full beside the user's item.
+struct TypePaths {
+    option: TokenStream,
+    vec: TokenStream,
+    text: TokenStream,
+    place: Span,
+}
+
+impl TypePaths {
+    /// The place is the parameter's type, under which rustc reports errors.
+    fn inside(text: TokenStream, place: Span) -> Self {
+        Self { option: quote_spanned!(place=> __Option), vec: quote_spanned!(place=> __Vec), text, place }
+    }
+
+    fn outside(scope: &ItemScope) -> Self {
+        let (krate, span) = (&scope.krate, Span::mixed_site());
+        Self {
+            option: quote_spanned!(span=> ::core::option::Option),
+            vec: quote_spanned!(span=> ::std::vec::Vec),
+            text: quote_spanned!(span=> #krate::__private::Text<'__de>),
+            place: span,
+        }
+    }
+}
+
+/// Returns the type of the field. It is optional if the instance provides the default.
+fn field_type(expansion: &ToolExpansion, argument: &Argument, is_public: bool) -> TokenStream {
+    let span = Span::mixed_site();
+    let mut paths = if is_public {
+        TypePaths::outside(expansion.scope)
+    } else {
+        TypePaths::inside(quote_spanned!(span=> __tool::Text<'__de>), span)
+    };
+    if !argument.derived.is_empty() {
+        // A derive decodes it from entries that are kept, which it cannot borrow.
+        paths.text = quote_spanned!(span=> ::std::string::String);
+    }
+    let stored = stored_type(expansion.scope, argument.passing, &paths);
+    let option = &paths.option;
+    match argument.default {
+        DefaultValue::Instance(_) => quote_spanned!(span=> #option<#stored>),
+        _ => stored,
+    }
+}
+
+/// Returns the type whose schema is published, which is the stored type without borrows.
+pub(crate) fn table_type(scope: &ItemScope, argument: &Argument) -> TokenStream {
+    let place = located(argument.ty);
+    stored_type(scope, argument.passing, &TypePaths::inside(quote_spanned!(place=> __String), place))
+}
+
+fn stored_type(scope: &ItemScope, passing: ParamPassing, paths: &TypePaths) -> TokenStream {
+    let TypePaths { option, vec, text, place } = paths;
+    let place = *place;
+    let stored = match passing.form {
+        PassingForm::Owned(ty) | PassingForm::Ref(ty) => scope.without_self(ty),
+        PassingForm::Slice(ty) => {
+            let ty = scope.without_self(ty);
+            quote_spanned!(place=> #vec<#ty>)
+        }
+        PassingForm::Str | PassingForm::Cow => text.clone(),
+        PassingForm::StrSlice | PassingForm::StrVec => quote_spanned!(place=> #vec<#text>),
+    };
+    if passing.optional { quote_spanned!(place=> #option<#stored>) } else { stored }
+}
+
+/// Returns the name of the struct with one field for a parameter that is left to the derives.
+pub(crate) fn derived_ident(expansion: &ToolExpansion, index: usize) -> Ident {
+    let tool = camel_case(&expansion.tool.function.plain_name());
+    format_ident!("__Tool{tool}Param{index}", span = Span::mixed_site())
+}
+
+/// Expands to: `#[derive(Deserialize, JsonSchema)] struct __ToolSearchParam3 { #[serde(with = "..")] at: Timestamp }`
+fn derived_struct(expansion: &ToolExpansion, index: usize, argument: &Argument) -> TokenStream {
+    let krate = expansion.scope.krate.to_string().replace(' ', "");
+    let (serde, schemars) = (format!("{krate}::__private::serde"), format!("{krate}::__private::schemars"));
+    let (ident, ty, name) = (derived_ident(expansion, index), table_type(expansion.scope, argument), field(argument));
+    let (attrs, cfgs) = (&argument.derived, expansion.cfgs());
+    let doc = match &argument.description {
+        Some(ModelText::Literal(words)) => quote!(#[doc = #words]),
+        Some(ModelText::Expr(expr)) => quote!(#[schemars(description = #expr)]),
+        None => TokenStream::new(),
+    };
+    let rename = argument.renamed.as_ref().map(|name| quote!(#[serde(rename = #name)]));
+    quote_spanned! {Span::mixed_site()=>
+        #cfgs
+        #[derive(__tool::serde::Deserialize, __tool::schemars::JsonSchema)]
+        #[serde(crate = #serde)]
+        #[schemars(crate = #schemars)]
+        struct #ident { #doc #rename #(#attrs)* #name: #ty }
+    }
+}

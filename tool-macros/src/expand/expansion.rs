@@ -1,0 +1,123 @@
+//! The parts that every step of a tool's expansion shares.
+
+use proc_macro2::{Ident, Literal, Span, TokenStream};
+use quote::{quote, quote_spanned};
+
+use super::scope::ItemScope;
+use crate::attr::tool::Confirm;
+use crate::model::parameter::ModelText;
+use crate::model::toolset::Tool;
+use crate::names::camel_case;
+use crate::tokens::mentions;
+
+/// A tool that is being expanded.
+pub(crate) struct ToolExpansion<'a> {
+    pub(crate) tool: &'a Tool<'a>,
+    pub(crate) scope: &'a ItemScope<'a>,
+    pub(crate) args: ArgsType<'a>,
+}
+
+impl ToolExpansion<'_> {
+    /// Returns the conditions of the method, which every generated item repeats.
+    pub(crate) fn cfgs(&self) -> TokenStream {
+        let cfgs = self.tool.function.cfgs();
+        quote_spanned!(Span::mixed_site()=> #(#cfgs)*)
+    }
+}
+
+/// The argument struct of a tool, by name and generics.
+pub(crate) struct ArgsType<'a> {
+    pub(crate) ident: Ident,
+    /// A field borrows from the text of the arguments.
+    pub(crate) borrows: bool,
+    /// A field mentions the generics of the block.
+    pub(crate) generic: bool,
+    scope: &'a ItemScope<'a>,
+}
+
+impl<'a> ArgsType<'a> {
+    pub(crate) fn of(tool: &Tool, scope: &'a ItemScope<'a>, ident: Ident) -> Self {
+        let borrows =
+            tool.arguments().any(|argument| argument.derived.is_empty() && argument.passing.form.borrows_text());
+        let generic = tool.arguments().any(|argument| scope.is_mentioned_in(&scope.without_self(argument.ty)));
+        Self { ident, borrows, generic, scope }
+    }
+
+    /// The struct's name: `args = Name`, or CamelCase(fn) + `ArgsType`, out of the way of a type that the block mentions.
+    pub(crate) fn name(tool: &Tool, taken: &mut Vec<String>, is_mentioned: impl Fn(&str) -> bool) -> Ident {
+        if let Some(name) = &tool.options.args {
+            return name.clone();
+        }
+        let mut name = format!("{}Args", camel_case(&tool.function.plain_name()));
+        if is_mentioned(&name) {
+            name.insert_str(0, "__Tool");
+        }
+        // Conditional methods may share a name: at most one of them is there.
+        while taken.contains(&name) && !tool.function.is_conditional() {
+            name.push('_');
+        }
+        taken.push(name.clone());
+        generated(&name)
+    }
+
+    /// Writes the type: `CreateEventArgs<'a, T>`.
+    pub(crate) fn applied(&self, lifetime: &TokenStream) -> TokenStream {
+        let (ident, list) = (&self.ident, self.list(self.borrows.then_some(lifetime), &self.scope.applied()));
+        quote!(#ident #list)
+    }
+
+    /// Writes the generics of the definition: `<'__de, T: Bound>`.
+    pub(crate) fn declared(&self) -> TokenStream {
+        let de = quote!('__de);
+        self.list(self.borrows.then_some(&de), &self.scope.declared())
+    }
+
+    fn list(&self, lifetime: Option<&TokenStream>, generics: &TokenStream) -> TokenStream {
+        let generics = self.generic.then_some(generics);
+        match (lifetime, generics) {
+            (None, None) => TokenStream::new(),
+            (Some(lifetime), None) => quote!(<#lifetime>),
+            (lifetime, generics) => {
+                let lifetime = lifetime.into_iter();
+                quote!(<#(#lifetime,)* #generics>)
+            }
+        }
+    }
+
+    /// Writes the generics of an impl of a trait, which always declares `'__de`.
+    pub(crate) fn impl_generics(&self) -> TokenStream {
+        self.list(Some(&quote!('__de)), &self.scope.declared())
+    }
+
+    pub(crate) fn where_clause(&self) -> TokenStream {
+        if self.generic { self.scope.where_clause() } else { TokenStream::new() }
+    }
+}
+
+/// Returns whether the tool mentions the word outside of its body.
+pub(crate) fn tool_mentions(tool: &Tool, word: &str) -> bool {
+    let (attrs, sig, description) = (&tool.function.attrs, &tool.function.sig, &tool.options.description);
+    let confirm = match &tool.options.confirm {
+        Some(Confirm::When(expr)) => Some(expr),
+        _ => None,
+    };
+    mentions(quote!(#(#attrs)* #sig #description #confirm), word)
+}
+
+/// Makes an identifier that no identifier of the user's can refer to.
+pub(crate) fn generated(name: &str) -> Ident {
+    Ident::new(name, Span::mixed_site())
+}
+
+/// Writes an index without a type suffix.
+pub(crate) fn unsuffixed(index: usize) -> Literal {
+    Literal::usize_unsuffixed(index)
+}
+
+/// Writes a text for the model: a literal, or the user's constant expression.
+pub(crate) fn text(text: &ModelText, scope: &ItemScope) -> TokenStream {
+    match text {
+        ModelText::Literal(text) => quote_spanned!(Span::mixed_site()=> #text),
+        ModelText::Expr(expr) => scope.without_self(expr),
+    }
+}

@@ -1,0 +1,197 @@
+//! The items of a `#[toolset]` block or of a free `#[tool]` function.
+//!
+//! The user's item comes first, with spans around the bodies of its tools. One constant holds the generated items.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens as _, format_ident, quote, quote_spanned};
+use syn::Attribute;
+
+use super::expansion::{ArgsType, ToolExpansion, text, tool_mentions};
+use super::scope::ItemScope;
+use super::{arguments, body, decode, spec, wrapper};
+use crate::attr::toolset::{PartOption, PrefixOption};
+use crate::input::FunctionItem;
+use crate::model::toolset::{Tool, Toolset};
+use crate::tokens::{compact, generated, line, located, mentions};
+
+/// Expands to: the block, the public argument structs, `const _: () = { .. };`
+pub(crate) fn expand_toolset(toolset: &Toolset) -> TokenStream {
+    let scope = ItemScope::of_block(toolset.block, toolset.options.krate.as_ref());
+    let expansions = expansions(toolset, &scope);
+    let items = expansions.iter().map(items);
+    let public = expansions.iter().filter_map(arguments::define_public);
+    let specs: Vec<TokenStream> = expansions.iter().map(spec::expand).collect();
+    let registered = match &toolset.options.part {
+        None => main_block(toolset, &scope, &specs),
+        Some(PartOption::Named(name)) => named_part(name, &scope, &specs),
+        Some(PartOption::Unnamed(_)) => part(toolset, &scope, &specs),
+    };
+    let cfgs = cfgs(&toolset.block.parsed.attrs);
+    let constant = scope.enclose(&cfgs, &quote!(#(#items)* #registered));
+    let expansion_of =
+        |function: &FunctionItem| expansions.iter().find(|expansion| std::ptr::eq(expansion.tool.function, function));
+    let block = toolset.block.rewritten(|function| expansion_of(function).map(body::tool));
+    quote!(#block #(#cfgs #public)* #constant)
+}
+
+fn cfgs(attrs: &[Attribute]) -> TokenStream {
+    let cfgs = attrs.iter().filter(|attr| attr.path().is_ident("cfg"));
+    quote!(#(#cfgs)*)
+}
+
+fn expansions<'a>(toolset: &'a Toolset, scope: &'a ItemScope) -> Vec<ToolExpansion<'a>> {
+    let mut taken = Vec::new();
+    let is_mentioned = |name: &str| {
+        let (auth, description) = (&toolset.options.auth, &toolset.options.description);
+        mentions(&toolset.block.head, name)
+            || mentions(quote!(#auth #description), name)
+            || toolset.tools.iter().any(|tool| tool_mentions(tool, name))
+    };
+    let expand = |tool| {
+        let name = ArgsType::name(tool, &mut taken, is_mentioned);
+        ToolExpansion { tool, scope, args: ArgsType::of(tool, scope, name) }
+    };
+    toolset.tools.iter().map(expand).collect()
+}
+
+/// Expands to:
+///
+/// ```text
+/// impl __tool::MainToolsetBlock for GoogleCalendar {
+///     const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new("google_calendar", "..", &[..]).at(..);
+/// }
+/// __tool::inventory::submit! { __tool::Registration::toolset::<GoogleCalendar>(|| __tool::discovery!(GoogleCalendar)) }
+/// ```
+fn main_block(toolset: &Toolset, scope: &ItemScope, specs: &[TokenStream]) -> TokenStream {
+    let (self_ty, place) = (&scope.self_ty, located(&scope.self_ty));
+    let (name, description) = (&toolset.name.text, text(&toolset.description, scope));
+    let (at, options) = (place_of(toolset, scope), options(toolset, scope));
+    let (generics, clause) = (scope.declared(), scope.where_clause());
+    let generics = scope.is_generic().then(|| quote!(<#generics>));
+    let methods = quote_spanned! {place=>
+        impl #generics __tool::MainToolsetBlock for #self_ty #clause {
+            const TOOLSET: __tool::ToolsetSpec<Self> =
+                __tool::ToolsetSpec::new(#name, #description, &[#(#specs),*]) #at #options;
+        }
+    };
+    // A generic type has no single instantiation that discovery could find.
+    let registered = (!scope.is_generic()).then(|| {
+        quote_spanned! {place=>
+            __tool::inventory::submit! {
+                __tool::Registration::toolset::<#self_ty>(|| __tool::discovery!(#self_ty))
+            }
+        }
+    });
+    quote!(#methods #registered)
+}
+
+fn place_of(toolset: &Toolset, scope: &ItemScope) -> TokenStream {
+    let line = line(toolset.block.parsed.impl_token.span);
+    spec::source_location(line, &format!("::{}", compact(&scope.self_ty)))
+}
+
+fn options(toolset: &Toolset, scope: &ItemScope) -> TokenStream {
+    let options = &toolset.options;
+    let title = options.title.as_ref().map(|title| quote!(.title(#title)));
+    let prefix = options.prefix.as_ref().map(|prefix| match prefix {
+        PrefixOption::Name => toolset.name.text.to_token_stream(),
+        PrefixOption::Text(text) => text.to_token_stream(),
+    });
+    let prefix = prefix.map(|prefix| quote!(.prefix(#prefix)));
+    let auth = options.auth.as_ref().map(|auth| {
+        let auth = scope.without_self(auth);
+        quote!(.auth(|| #auth))
+    });
+    let undiscovered = options.discover.as_ref().filter(|discover| !discover.value).map(|_| quote!(.no_discovery()));
+    // An error about a missing part points at its name.
+    let parts = options.parts.iter().map(|name| {
+        let mut part = part_ident(name);
+        part.set_span(located(name));
+        part
+    });
+    let parts = (!options.parts.is_empty()).then(|| quote!(.parts(&[#(Self::#parts),*])));
+    let setup = toolset.setup.first().map(|function| lifecycle("setup", function, scope));
+    let close = toolset.close.first().map(|function| lifecycle("close", function, scope));
+    quote!(#title #prefix #auth #undiscovered #parts #setup #close)
+}
+
+/// Expands to: `.setup(|this| __tool::lifecycle(async move { __tool::outcome!(GoogleCalendar::setup(this).await) }))`
+fn lifecycle(method: &str, function: &FunctionItem, scope: &ItemScope) -> TokenStream {
+    let (method, this, path, name) = (generated(method), generated("this"), scope.self_path(), function.ident());
+    let awaited = function.sig.asyncness.map(|_| quote!(.await));
+    let outcome = quote_spanned!(located(name)=> __tool::outcome!(#path::#name(#this) #awaited));
+    quote_spanned!(located(name)=> .#method(|#this| __tool::lifecycle(async move { #outcome })))
+}
+
+fn part_ident(name: &Ident) -> Ident {
+    format_ident!("__tool_part_{name}", span = Span::mixed_site())
+}
+
+/// Expands to:
+///
+/// ```text
+/// impl<T> Store<T> {
+///     #[doc(hidden)] pub const fn __tool_part_admin() -> &'static [__tool::ToolSpec<Self>] { const { &[..] } }
+/// }
+/// ```
+fn named_part(name: &Ident, scope: &ItemScope, specs: &[TokenStream]) -> TokenStream {
+    let (self_ty, function) = (&scope.self_ty, part_ident(name));
+    let (generics, clause) = (scope.declared(), scope.where_clause());
+    let generics = scope.is_generic().then(|| quote!(<#generics>));
+    quote_spanned! {Span::mixed_site()=>
+        impl #generics #self_ty #clause {
+            #[doc(hidden)]
+            pub const fn #function() -> &'static [__tool::ToolSpec<Self>] { const { &[#(#specs),*] } }
+        }
+    }
+}
+
+/// Expands to:
+///
+/// ```text
+/// static __TOOL_PART: __tool::PartSpec<GoogleCalendar> = __tool::PartSpec::new(&[..]).at(..);
+/// __tool::inventory::submit! { __tool::Registration::part(&__TOOL_PART) }
+/// ```
+fn part(toolset: &Toolset, scope: &ItemScope, specs: &[TokenStream]) -> TokenStream {
+    let self_ty = &scope.self_ty;
+    let at = place_of(toolset, scope);
+    quote_spanned! {Span::mixed_site()=>
+        static __TOOL_PART: __tool::PartSpec<#self_ty> = __tool::PartSpec::new(&[#(#specs),*]) #at;
+        __tool::inventory::submit! { __tool::Registration::part(&__TOOL_PART) }
+    }
+}
+
+/// Expands to:
+///
+/// ```text
+/// fn add(..) { ::tool_core::__private::tool_span!(..).run(..) }
+/// const _: () = {
+///     ..
+///     static __TOOL_SPEC: __tool::ToolSpec<()> = __tool::ToolSpec::new(..);
+///     __tool::inventory::submit! { __tool::Registration::function(|| __tool::type_id_of(&add), &__TOOL_SPEC) }
+/// };
+/// ```
+pub(crate) fn expand_function(tool: &Tool) -> TokenStream {
+    let scope = ItemScope::free(tool.options.krate.as_ref(), tool.function);
+    let (function, name) = (tool.function, tool.ident());
+    let ident = ArgsType::name(tool, &mut Vec::new(), |name| tool_mentions(tool, name));
+    let expansion = ToolExpansion { tool, scope: &scope, args: ArgsType::of(tool, &scope, ident) };
+    let (items, public, spec) = (items(&expansion), arguments::define_public(&expansion), spec::expand(&expansion));
+    let items = quote_spanned! {Span::mixed_site()=>
+        #items
+        static __TOOL_SPEC: __tool::ToolSpec<()> = #spec;
+        __tool::inventory::submit! {
+            __tool::Registration::function(|| __tool::type_id_of(&#name), &__TOOL_SPEC)
+        }
+    };
+    let constant = scope.enclose(&TokenStream::new(), &items);
+    let function = function.rewritten(&body::tool(&expansion));
+    quote!(#function #public #constant)
+}
+
+/// Expands to: the argument struct, its `ArgumentStruct` impl, the wrapper.
+fn items(expansion: &ToolExpansion) -> TokenStream {
+    let structs = arguments::define_private(expansion);
+    let (decode, wrapper) = (decode::expand(expansion), wrapper::expand(expansion));
+    quote_spanned!(Span::mixed_site()=> #structs #decode #wrapper)
+}

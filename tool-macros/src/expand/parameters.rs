@@ -1,0 +1,119 @@
+//! The table of parameters, from which the program assembles schemas, and the checks of their limits.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens as _, quote, quote_spanned};
+
+use super::arguments::{derived_ident, table_type};
+use super::expansion::{ToolExpansion, text};
+use super::value;
+use crate::attr::arg::{Constraint, Literal};
+use crate::attr::bounds::{Number, Range, Size};
+use crate::model::parameter::Argument;
+use crate::tokens::{generated, located};
+
+/// Expands to: `__tool::Parameter::new::<u32>("limit", "How many").default_literal("10").constraints(&[..])`
+pub(crate) fn row(expansion: &ToolExpansion, index: usize, argument: &Argument) -> TokenStream {
+    let name = &argument.name;
+    let (span, place) = (Span::mixed_site(), located(argument.ty));
+    if !argument.derived.is_empty() {
+        let ty = derived_ident(expansion, index);
+        return quote_spanned!(place=> __Row::flattened::<#ty>(#name));
+    }
+    let ty = table_type(expansion.scope, argument);
+    if argument.flatten.is_some() {
+        return quote_spanned!(place=> __Row::flattened::<#ty>(#name));
+    }
+    let description = argument
+        .description
+        .as_ref()
+        .map_or_else(|| "".to_token_stream(), |model_text| text(model_text, expansion.scope));
+    let aliases = &argument.aliases;
+    let aliases = (!aliases.is_empty()).then(|| quote!(.aliases(&[#(#aliases),*])));
+    let limits = argument.constraints.iter().map(limit);
+    let limits = (!argument.constraints.is_empty()).then(|| quote_spanned!(span=> .constraints(&[#(#limits),*])));
+    let (default, examples) = (value::table_entry(expansion, argument), value::examples(expansion, argument));
+    quote_spanned!(place=> __Row::new::<#ty>(#name, #description) #aliases #default #limits #examples)
+}
+
+/// Returns the `__tool` function that checks the limit.
+pub(crate) fn checker(kind: &Constraint) -> Ident {
+    generated(match kind {
+        Constraint::Range(_) => "in_range",
+        Constraint::Length(_) => "has_length",
+        Constraint::Items(_) => "has_items",
+        Constraint::Pattern(_) => "matches_pattern",
+        Constraint::OneOf(_) => "is_one_of",
+        Constraint::Format(_) => "has_format",
+    })
+}
+
+/// Expands to: `__Limit::Length(Some(1), Some(80))`
+fn limit(kind: &Constraint) -> TokenStream {
+    let span = Span::mixed_site();
+    match kind {
+        Constraint::Range(range) => range_tokens(range),
+        Constraint::Length(limits) => sized("Length", limits),
+        Constraint::Items(limits) => sized("Items", limits),
+        Constraint::Pattern(text) => quote_spanned!(span=> __Limit::Pattern(#text)),
+        Constraint::Format(text) => quote_spanned!(span=> __Limit::Format(#text)),
+        Constraint::OneOf(values) => {
+            let values = values.iter().filter_map(Literal::of).map(|value| literal(&value));
+            quote_spanned!(span=> __Limit::OneOf(&[#(#values),*]))
+        }
+    }
+}
+
+fn literal(value: &Literal) -> TokenStream {
+    match value {
+        Literal::Text(text) => quote_spanned!(Span::mixed_site()=> __tool::Literal::Str(#text)),
+        Literal::Number(value) => {
+            let value = number(*value);
+            quote_spanned!(Span::mixed_site()=> __tool::Literal::Number(#value))
+        }
+        // The option was refused when it was parsed.
+        Literal::Bool(_) => TokenStream::new(),
+    }
+}
+
+/// Expands to: `__Limit::integers(__Some(5), __Some(480), false)`, or `__Limit::range(..)` where a bound is a float
+fn range_tokens(range: &Range) -> TokenStream {
+    let (span, exclusive) = (Span::mixed_site(), range.exclusive);
+    let whole = |bound: Option<Number>| match bound {
+        None => Some(None),
+        Some(Number::Int(value)) => Some(Some(proc_macro2::Literal::i128_unsuffixed(value).into_token_stream())),
+        Some(Number::Float(_)) => None,
+    };
+    if let (Some(min), Some(max)) = (whole(range.min), whole(range.max)) {
+        let (min, max) = (option(min), option(max));
+        return quote_spanned!(span=> __Limit::integers(#min, #max, #exclusive));
+    }
+    let (min, max) = (option(range.min.map(number)), option(range.max.map(number)));
+    quote_spanned!(span=> __Limit::range(#min, #max, #exclusive))
+}
+
+fn sized(name: &str, size: &Size) -> TokenStream {
+    let bound =
+        |bound: Option<u64>| option(bound.map(proc_macro2::Literal::u64_unsuffixed).map(|literal| quote!(#literal)));
+    let (variant, min, max) = (generated(name), bound(size.min), bound(size.max));
+    quote_spanned!(Span::mixed_site()=> __Limit::#variant(#min, #max))
+}
+
+fn number(number: Number) -> TokenStream {
+    match number {
+        Number::Int(value) => {
+            let value = proc_macro2::Literal::i128_unsuffixed(value);
+            quote_spanned!(Span::mixed_site()=> __tool::Number::Int(#value))
+        }
+        Number::Float(value) => {
+            let value = proc_macro2::Literal::f64_unsuffixed(value);
+            quote_spanned!(Span::mixed_site()=> __tool::Number::Float(#value))
+        }
+    }
+}
+
+fn option(value: Option<TokenStream>) -> TokenStream {
+    value.map_or_else(
+        || generated("__None").to_token_stream(),
+        |value| quote_spanned!(Span::mixed_site()=> __Some(#value)),
+    )
+}

@@ -1,0 +1,162 @@
+//! The storage of a parameter in the argument struct, and its passing to the method.
+
+use syn::{Error, GenericArgument, Path, PathArguments, Result, Type};
+
+use crate::tokens::{borrows, compact};
+
+/// The passing of a parameter from the argument struct to the method.
+#[derive(Clone, Copy)]
+pub(crate) struct ParamPassing<'a> {
+    pub(crate) form: PassingForm<'a>,
+    /// The form is inside an `Option`. An owned `Option` is passed as it is instead.
+    pub(crate) optional: bool,
+}
+
+/// The form in which a method takes a parameter, which decides how the parameter is stored.
+#[derive(Clone, Copy)]
+pub(crate) enum PassingForm<'a> {
+    /// Stored and passed as it is.
+    Owned(&'a Type),
+    /// `&T`
+    Ref(&'a Type),
+    /// `&[T]`
+    Slice(&'a Type),
+    /// `&str`
+    Str,
+    /// `Cow<'_, str>`
+    Cow,
+    /// `&[&str]`
+    StrSlice,
+    /// `Vec<&str>`
+    StrVec,
+}
+
+impl<'a> From<PassingForm<'a>> for ParamPassing<'a> {
+    fn from(form: PassingForm<'a>) -> Self {
+        Self { form, optional: false }
+    }
+}
+
+impl<'a> ParamPassing<'a> {
+    /// Chooses the passing of a parameter by its type.
+    pub(crate) fn of(ty: &'a Type) -> Result<Self> {
+        let passing = match ungrouped_type(ty) {
+            Type::Reference(reference) => {
+                if reference.mutability.is_some() {
+                    let message = "tool parameters cannot be `&mut`\nhelp: take the value itself and declare it `mut`";
+                    return Err(Error::new_spanned(ty, message));
+                }
+                if reference.lifetime.as_ref().is_some_and(|lifetime| lifetime.ident == "static") {
+                    let message = "tool parameters cannot be `&'static`, because arguments live only as long as the call\nhelp: remove the lifetime";
+                    return Err(Error::new_spanned(ty, message));
+                }
+                PassingForm::of_referent(&reference.elem).map(Self::from)
+            }
+            Type::Path(path) if path.qself.is_none() => Self::of_path(ty, &path.path),
+            Type::ImplTrait(_) => {
+                let message = "tool parameters cannot be `impl Trait`\nhelp: name the type, so that it has one schema";
+                return Err(Error::new_spanned(ty, message));
+            }
+            Type::TraitObject(_) | Type::Ptr(_) | Type::Never(_) => return Err(unusable(ty)),
+            _ => Some(PassingForm::Owned(ty).into()),
+        };
+        passing
+            .filter(|passing| passing.form.stored().is_none_or(|stored| !borrows(stored)))
+            .ok_or_else(|| not_borrowable(ty))
+    }
+
+    fn of_path(ty: &'a Type, path: &'a Path) -> Option<Self> {
+        if is_cow_str(path) {
+            return Some(PassingForm::Cow.into());
+        }
+        if argument_of(path, "Vec").is_some_and(is_ref_str) {
+            return Some(PassingForm::StrVec.into());
+        }
+        match argument_of(path, "Option").map(ungrouped_type) {
+            Some(Type::Reference(reference)) if reference.mutability.is_none() => {
+                let form = PassingForm::of_referent(&reference.elem)?;
+                (!matches!(form, PassingForm::StrSlice)).then_some(Self { form, optional: true })
+            }
+            Some(Type::Path(inner)) if is_cow_str(&inner.path) => Some(Self { form: PassingForm::Cow, optional: true }),
+            _ => Some(PassingForm::Owned(ty).into()),
+        }
+    }
+}
+
+impl<'a> PassingForm<'a> {
+    fn of_referent(elem: &'a Type) -> Option<Self> {
+        match ungrouped_type(elem) {
+            Type::Slice(slice) if is_ref_str(&slice.elem) => Some(Self::StrSlice),
+            Type::Slice(slice) => Some(Self::Slice(&slice.elem)),
+            Type::TraitObject(_) | Type::ImplTrait(_) => None,
+            other if is_str(other) => Some(Self::Str),
+            other => Some(Self::Ref(other)),
+        }
+    }
+
+    /// Returns the user's type that is stored, unless a text is stored.
+    pub(crate) fn stored(self) -> Option<&'a Type> {
+        match self {
+            Self::Owned(ty) | Self::Slice(ty) | Self::Ref(ty) => Some(ty),
+            Self::Str | Self::Cow | Self::StrSlice | Self::StrVec => None,
+        }
+    }
+
+    /// Returns whether the method borrows from the struct.
+    pub(crate) fn borrows_args(self) -> bool {
+        !matches!(self, Self::Owned(_) | Self::Cow)
+    }
+
+    /// Returns whether the struct borrows from the text of the arguments.
+    pub(crate) fn borrows_text(self) -> bool {
+        self.stored().is_none()
+    }
+}
+
+/// Returns the type inside parentheses and the invisible groups of `macro_rules!`.
+pub(crate) fn ungrouped_type(ty: &Type) -> &Type {
+    match ty {
+        Type::Group(group) => ungrouped_type(&group.elem),
+        Type::Paren(paren) => ungrouped_type(&paren.elem),
+        other => other,
+    }
+}
+
+/// Returns the `T` of `name<T>`, by the last segment of the path.
+pub(crate) fn argument_of<'a>(path: &'a Path, name: &str) -> Option<&'a Type> {
+    let segment = path.segments.last().filter(|segment| segment.ident == name)?;
+    let PathArguments::AngleBracketed(arguments) = &segment.arguments else { return None };
+    arguments.args.iter().find_map(|argument| match argument {
+        GenericArgument::Type(ty) => Some(ty),
+        _ => None,
+    })
+}
+
+fn is_str(ty: &Type) -> bool {
+    matches!(ungrouped_type(ty), Type::Path(path) if path.path.segments.last().is_some_and(|segment| segment.ident == "str"))
+}
+
+fn is_ref_str(ty: &Type) -> bool {
+    matches!(ungrouped_type(ty), Type::Reference(reference) if reference.mutability.is_none() && is_str(&reference.elem))
+}
+
+fn is_cow_str(path: &Path) -> bool {
+    let is_static = path.segments.last().is_some_and(|segment| crate::tokens::mentions(&segment.arguments, "static"));
+    argument_of(path, "Cow").is_some_and(is_str) && !is_static
+}
+
+fn unusable(ty: &Type) -> Error {
+    let shown = compact(ty);
+    let message = format!(
+        "`{shown}` cannot be a tool parameter\nhelp: take a type that implements `Deserialize` and `JsonSchema`; parameters are decoded from JSON"
+    );
+    Error::new_spanned(ty, message)
+}
+
+fn not_borrowable(ty: &Type) -> Error {
+    let shown = compact(ty);
+    let message = format!(
+        "`{shown}` cannot borrow from the arguments\nhelp: take an owned type; only `&str`, `&[T]`, `&T`, `Option` of these, `&[&str]`, `Vec<&str>` and `Cow<str>` can borrow\nhelp: if the run provides it, mark it `#[context]`"
+    );
+    Error::new_spanned(ty, message)
+}
