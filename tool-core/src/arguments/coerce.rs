@@ -1,38 +1,39 @@
-//! Slips that can be put right without losing anything, found by the schema.
+//! The correction of a model's mistakes, where the schema shows a correction that loses nothing.
 
-use crate::arguments::view::{Types, View};
-use crate::arguments::{lossless, words};
+use crate::arguments::lossless;
+use crate::arguments::view::{SchemaView, TypeSet};
 use crate::schema::nullable::allows_null;
 use crate::schema::validator::compile;
 use crate::schema::walk::join_pointer;
+use crate::text::truncate;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
-/// Which slips of a model are put right before its arguments are checked. All of them are, unless switched off.
+/// The mistakes of a model that are corrected before its arguments are checked. Defaults to [`Coercions::ALL`].
 ///
-/// None of them loses anything, none touches a value that the schema accepts, and each is reported in the call's
+/// A correction loses nothing, does not change a value that the schema accepts, and is reported in the call's
 /// `meta.coerced`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent switch")]
 #[non_exhaustive]
 pub struct Coercions {
-    /// No arguments, an empty text or `null` become `{}`.
+    /// Absent arguments, an empty text and `null` become `{}`.
     pub empty: bool,
-    /// Arguments that are a JSON text of an object become that object.
+    /// A JSON string that holds the JSON of an object becomes that object.
     pub double_encoded: bool,
-    /// `null` for a property that may be left out, but not be null, becomes its absence.
+    /// `null` for an optional property that does not accept `null` is removed.
     pub null_as_absent: bool,
-    /// A text that is exactly a number, `true` or `false` becomes that, where one is wanted and no text is.
+    /// A string that is exactly a number, `true` or `false` becomes that value, where one is expected and a string is not.
     pub text_as_scalar: bool,
-    /// A text that is the JSON of an array or object becomes that, where one is wanted and no text is.
+    /// A string that is the JSON of an array or object becomes that value, where one is expected and a string is not.
     pub text_as_json: bool,
 }
 
 impl Coercions {
-    /// All of them.
+    /// Every correction.
     pub const ALL: Self =
         Self { empty: true, double_encoded: true, null_as_absent: true, text_as_scalar: true, text_as_json: true };
-    /// None: arguments are accepted exactly where the schema accepts them.
+    /// No correction. Arguments are accepted exactly where the schema accepts them.
     pub const NONE: Self =
         Self { empty: false, double_encoded: false, null_as_absent: false, text_as_scalar: false, text_as_json: false };
 }
@@ -43,40 +44,41 @@ impl Default for Coercions {
     }
 }
 
-/// What one branch of a choice puts right may be what another keyword was waiting for; few schemas need a second pass.
+/// The most passes over a value. A correction inside one branch may allow another elsewhere; few schemas need a second
+/// pass.
 const PASSES: usize = 8;
-/// How deep schemas and values are followed. Beyond it nothing is put right, and the validator has the word.
+/// The depth to which schemas and values are followed. Nothing is corrected below it.
 const DEPTH: usize = 256;
-/// How deep arguments may be, also after a text in them has become a structure.
+/// The depth that arguments may have, also after a string in them has become an array or object.
 const VALUE_DEPTH: usize = 128;
 
-/// Puts right what can be and returns one line for each change: `/count: text to integer`.
+/// Corrects a value and returns one line for each change, such as `/count: text to integer`.
 pub(crate) fn coerce(value: &mut Value, schema: &Value, switches: Coercions) -> Vec<String> {
-    let mut walker = Walker { root: schema, switches, notes: Vec::new(), trials: Trials::new(schema) };
+    let mut coercer = Coercer { root: schema, switches, notes: Vec::new(), branches: BranchValidators::new(schema) };
     for _ in 0..PASSES {
-        let before = walker.notes.len();
-        walker.walk(value, &[schema], "", 0);
-        if walker.notes.len() == before {
+        let before = coercer.notes.len();
+        coercer.value(value, &[schema], "", 0);
+        if coercer.notes.len() == before {
             break;
         }
     }
-    walker.notes
+    coercer.notes
 }
 
-pub(crate) struct Walker<'a> {
+struct Coercer<'a> {
     root: &'a Value,
     switches: Coercions,
-    pub(crate) notes: Vec<String>,
-    pub(crate) trials: Trials<'a>,
+    notes: Vec<String>,
+    branches: BranchValidators<'a>,
 }
 
-impl<'a> Walker<'a> {
+impl<'a> Coercer<'a> {
     /// Corrects a value that must satisfy all of `schemas`.
-    pub(crate) fn walk(&mut self, value: &mut Value, schemas: &[&'a Value], pointer: &str, depth: usize) {
+    fn value(&mut self, value: &mut Value, schemas: &[&'a Value], pointer: &str, depth: usize) {
         if schemas.is_empty() || depth > DEPTH {
             return;
         }
-        let view = View::of(schemas, self.root);
+        let view = SchemaView::of(schemas, self.root);
         if let Value::String(text) = value
             && let Some((better, kind)) = self.read_text(text, view.types(), pointer)
         {
@@ -87,7 +89,7 @@ impl<'a> Walker<'a> {
             Value::Object(members) => self.object(members, &view, pointer, depth),
             Value::Array(items) => {
                 for (position, item) in items.iter_mut().enumerate() {
-                    self.walk(item, &view.item(position), &format!("{pointer}/{position}"), depth + 1);
+                    self.value(item, &view.item(position), &format!("{pointer}/{position}"), depth + 1);
                 }
             }
             _ => {}
@@ -97,23 +99,23 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn object(&mut self, members: &mut Map<String, Value>, view: &View<'a>, pointer: &str, depth: usize) {
+    fn object(&mut self, members: &mut Map<String, Value>, view: &SchemaView<'a>, pointer: &str, depth: usize) {
         if self.switches.null_as_absent {
             self.drop_nulls(members, view, pointer);
         }
         for (name, member) in members.iter_mut() {
-            self.walk(member, &view.property(name), &join_pointer(pointer, name), depth + 1);
+            self.value(member, &view.property(name), &join_pointer(pointer, name), depth + 1);
         }
     }
 
-    fn drop_nulls(&mut self, members: &mut Map<String, Value>, view: &View<'a>, pointer: &str) {
+    fn drop_nulls(&mut self, members: &mut Map<String, Value>, view: &SchemaView<'a>, pointer: &str) {
         let root = self.root;
-        let stands_for_absence = |name: &str| {
+        let means_absence = |name: &str| {
             !view.requires(name) && view.declared(name).into_iter().any(|schema| !allows_null(schema, root))
         };
         let absent: Vec<String> = members
             .iter()
-            .filter(|(name, value)| value.is_null() && stands_for_absence(name))
+            .filter(|(name, value)| value.is_null() && means_absence(name))
             .map(|(name, _)| name.clone())
             .collect();
         for name in absent {
@@ -122,87 +124,20 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// What the text stands for where no text is wanted.
-    fn read_text(&self, text: &str, types: Types, pointer: &str) -> Option<(Value, &'static str)> {
-        if types.has(Types::STRING) {
-            return None;
-        }
-        if self.switches.text_as_scalar {
-            if types.has(Types::BOOLEAN) && matches!(text, "true" | "false") {
-                return Some((Value::Bool(text == "true"), "boolean"));
-            }
-            if types.has(Types::FRACTION) {
-                if let Some(number) = lossless::number(text) {
-                    return Some((number.into(), "number"));
-                }
-            } else if types.has(Types::INTEGER)
-                && let Some(number) = lossless::integer(text)
-            {
-                return Some((number.into(), "integer"));
-            }
-        }
-        if self.switches.text_as_json && (types.has(Types::ARRAY) || types.has(Types::OBJECT)) {
-            let value = lossless::structure(text)?;
-            let (wanted, kind) = if value.is_array() { (Types::ARRAY, "array") } else { (Types::OBJECT, "object") };
-            let fits = lossless::depth(&value) + pointer.matches('/').count() < VALUE_DEPTH;
-            return (fits && types.has(wanted)).then_some((value, kind));
-        }
-        None
-    }
-}
-
-/// A pointer as notes show it.
-fn shown(pointer: &str) -> String {
-    if pointer.is_empty() { "arguments".to_owned() } else { words::shortened(pointer, 200) }
-}
-
-// ---- Choices among schemas: a branch is taken when it is the only one that a correction leads to.
-
-/// How many values may be looked at while trying branches. Nested choices multiply; honest arguments stay far below.
-const FUEL: usize = 100_000;
-
-/// Compiled branches, and what is left to spend on trying them.
-pub(crate) struct Trials<'a> {
-    root: &'a Value,
-    /// By the address of the branch in the schema, which does not move while it is borrowed.
-    compiled: HashMap<usize, Option<jsonschema::Validator>>,
-    fuel: usize,
-}
-
-impl<'a> Trials<'a> {
-    pub(crate) fn new(root: &'a Value) -> Self {
-        Self { root, compiled: HashMap::new(), fuel: FUEL }
-    }
-
-    /// Pays for looking at the value once for each branch.
-    pub(crate) fn pay(&mut self, value: &Value, branches: usize) -> bool {
-        let cost = size(value).saturating_mul(branches);
-        let left = self.fuel.checked_sub(cost);
-        self.fuel = left.unwrap_or(0);
-        left.is_some()
-    }
-
-    pub(crate) fn accepts(&mut self, branch: &'a Value, value: &Value) -> bool {
-        let root = self.root;
-        let compiled =
-            self.compiled.entry(std::ptr::from_ref(branch).addr()).or_insert_with(|| standalone(branch, root));
-        compiled.as_ref().is_some_and(|compiled| compiled.is_valid(value))
-    }
-}
-
-impl<'a> Walker<'a> {
-    /// Corrects the value towards one branch: only if none accepts it as it is, and one alone does when corrected.
-    pub(crate) fn choose(&mut self, value: &mut Value, branches: &'a [Value], pointer: &str, depth: usize) {
-        if !self.trials.pay(value, branches.len()) || branches.iter().any(|branch| self.trials.accepts(branch, value)) {
+    /// Corrects a value towards one branch, if no branch accepts it as it is and exactly one accepts it corrected.
+    fn choose(&mut self, value: &mut Value, branches: &'a [Value], pointer: &str, depth: usize) {
+        if !self.branches.spend(value, branches.len())
+            || branches.iter().any(|branch| self.branches.accepts(branch, value))
+        {
             return;
         }
         let mut found: Option<(Value, Vec<String>)> = None;
         for branch in branches {
             let mut copy = value.clone();
             let before = self.notes.len();
-            self.walk(&mut copy, &[branch], pointer, depth + 1);
+            self.value(&mut copy, &[branch], pointer, depth + 1);
             let notes = self.notes.split_off(before);
-            if notes.is_empty() || !self.trials.accepts(branch, &copy) {
+            if notes.is_empty() || !self.branches.accepts(branch, &copy) {
                 continue;
             }
             if found.is_some() {
@@ -215,20 +150,88 @@ impl<'a> Walker<'a> {
             self.notes.extend(notes);
         }
     }
+
+    /// Returns the value that a string spells, where a string is not expected, and the name of its type.
+    fn read_text(&self, text: &str, types: TypeSet, pointer: &str) -> Option<(Value, &'static str)> {
+        if types.has(TypeSet::STRING) {
+            return None;
+        }
+        if self.switches.text_as_scalar {
+            if types.has(TypeSet::BOOLEAN) && matches!(text, "true" | "false") {
+                return Some((Value::Bool(text == "true"), "boolean"));
+            }
+            if types.has(TypeSet::FRACTION) {
+                if let Some(number) = lossless::number(text) {
+                    return Some((number.into(), "number"));
+                }
+            } else if types.has(TypeSet::INTEGER)
+                && let Some(number) = lossless::integer(text)
+            {
+                return Some((number.into(), "integer"));
+            }
+        }
+        if self.switches.text_as_json && (types.has(TypeSet::ARRAY) || types.has(TypeSet::OBJECT)) {
+            let value = lossless::structure(text)?;
+            let (wanted, kind) = if value.is_array() { (TypeSet::ARRAY, "array") } else { (TypeSet::OBJECT, "object") };
+            let fits = lossless::depth(&value) + pointer.matches('/').count() < VALUE_DEPTH;
+            return (fits && types.has(wanted)).then_some((value, kind));
+        }
+        None
+    }
 }
 
-/// A branch as a schema of its own, with the definitions that it may refer to.
-pub(crate) fn standalone(branch: &Value, root: &Value) -> Option<jsonschema::Validator> {
+/// Returns a pointer as the notes show it.
+fn shown(pointer: &str) -> String {
+    if pointer.is_empty() { "arguments".to_owned() } else { truncate(pointer, 200) }
+}
+
+/// The number of values that may be validated against branches. Nested choices multiply; ordinary arguments need far
+/// fewer.
+const BRANCH_BUDGET: usize = 100_000;
+
+/// The compiled branches of `anyOf` and `oneOf`, and the budget for trying them.
+pub(crate) struct BranchValidators<'a> {
+    root: &'a Value,
+    /// By the address of the branch in the schema, which does not move while it is borrowed.
+    compiled: HashMap<usize, Option<jsonschema::Validator>>,
+    budget: usize,
+}
+
+impl<'a> BranchValidators<'a> {
+    pub(crate) fn new(root: &'a Value) -> Self {
+        Self { root, compiled: HashMap::new(), budget: BRANCH_BUDGET }
+    }
+
+    /// Spends the cost of validating a value against some branches. Returns false if the budget is exceeded.
+    pub(crate) fn spend(&mut self, value: &Value, branches: usize) -> bool {
+        let cost = size(value).saturating_mul(branches);
+        let left = self.budget.checked_sub(cost);
+        self.budget = left.unwrap_or(0);
+        left.is_some()
+    }
+
+    /// Returns true if a branch accepts the value.
+    pub(crate) fn accepts(&mut self, branch: &'a Value, value: &Value) -> bool {
+        let root = self.root;
+        let compiled =
+            self.compiled.entry(std::ptr::from_ref(branch).addr()).or_insert_with(|| compile_branch(branch, root));
+        compiled.as_ref().is_some_and(|compiled| compiled.is_valid(value))
+    }
+}
+
+/// Compiles a subschema by itself, with the definitions that it may refer to.
+pub(crate) fn compile_branch(branch: &Value, root: &Value) -> Option<jsonschema::Validator> {
     let mut schema = Map::new();
     for definitions in ["$defs", "definitions"] {
-        if let Some(there) = root.get(definitions) {
-            schema.insert(definitions.to_owned(), there.clone());
+        if let Some(value) = root.get(definitions) {
+            schema.insert(definitions.to_owned(), value.clone());
         }
     }
     schema.insert("allOf".to_owned(), Value::Array(vec![branch.clone()]));
     compile(&Value::Object(schema)).ok()
 }
 
+/// Returns the number of values in a value.
 fn size(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(size).sum::<usize>(),

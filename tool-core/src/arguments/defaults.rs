@@ -1,56 +1,57 @@
-//! Defaults of a schema, put where the value leaves them out.
+//! The defaults of a schema, filled in where a value leaves them out.
 
-use crate::arguments::coerce::{Trials, standalone};
-use crate::arguments::view::{Types, View};
-use crate::arguments::words;
+use crate::arguments::coerce::{BranchValidators, compile_branch};
+use crate::arguments::view::{SchemaView, TypeSet};
+use crate::arguments::wording::describe_value;
 use crate::schema::walk;
 use crate::schema::walk::join_pointer;
 use serde_json::{Map, Value};
 
-/// How deep defaults are filled in, and how many.
+/// The depth to which defaults are filled in.
 const DEPTH: usize = 32;
+/// The number of defaults that are filled in.
 const DEFAULTS: usize = 10_000;
-/// How often a default brings along an object in which defaults are filled in again. Where a schema leads back to itself
-/// that would have no end, and whatever is made here has to be validated.
-const WITHIN: u8 = 4;
+/// The number of defaults inside one another that are filled in. Without a limit, a recursive schema would have no end.
+const NESTED_DEFAULTS: u8 = 4;
 
-/// Fills in what the schema has a default for and the value leaves out, in the objects that are there and in those that
-/// a default brings along. Of several shapes, that of the one that the value has; none where that is not clear.
+/// Fills in the defaults of absent properties, also in objects that are defaults themselves. Of several branches, those of
+/// the one that the value matches are filled in; none are if that is not clear.
 pub(crate) fn fill(value: &mut Value, root: &Value) {
-    fill_as(value, root, root);
+    fill_by(value, root, root);
 }
 
-/// The same by a schema inside of `root`.
-pub(crate) fn fill_as(value: &mut Value, schema: &Value, root: &Value) {
-    Filler { root, left: DEFAULTS, within: 0, trials: Trials::new(root) }.walk(value, &[schema], DEPTH);
+/// Fills in the defaults of a subschema of `root`.
+fn fill_by(value: &mut Value, schema: &Value, root: &Value) {
+    let mut filler = DefaultFiller { root, left: DEFAULTS, nested: 0, branches: BranchValidators::new(root) };
+    filler.value(value, &[schema], DEPTH);
 }
 
-struct Filler<'a> {
+struct DefaultFiller<'a> {
     root: &'a Value,
-    /// How many defaults may still be filled in.
+    /// The number of defaults that may still be filled in.
     left: usize,
-    /// How many defaults the value that is looked at stands in.
-    within: u8,
-    trials: Trials<'a>,
+    /// The number of defaults around the current value.
+    nested: u8,
+    branches: BranchValidators<'a>,
 }
 
-impl<'a> Filler<'a> {
-    fn walk(&mut self, value: &mut Value, schemas: &[&'a Value], depth: usize) {
+impl<'a> DefaultFiller<'a> {
+    fn value(&mut self, value: &mut Value, schemas: &[&'a Value], depth: usize) {
         let Some(depth) = depth.checked_sub(1).filter(|_| !schemas.is_empty()) else { return };
-        let view = View::of(schemas, self.root);
+        let view = SchemaView::of(schemas, self.root);
         match value {
             Value::Object(members) => {
                 let missing = self.insert(members, &view);
                 for (name, member) in members {
                     let inserted = u8::from(missing.contains(&name.as_str()));
-                    self.within += inserted;
-                    self.walk(member, &view.property(name), depth);
-                    self.within -= inserted;
+                    self.nested += inserted;
+                    self.value(member, &view.property(name), depth);
+                    self.nested -= inserted;
                 }
             }
             Value::Array(items) => {
                 for (position, item) in items.iter_mut().enumerate() {
-                    self.walk(item, &view.item(position), depth);
+                    self.value(item, &view.item(position), depth);
                 }
             }
             _ => return,
@@ -60,12 +61,12 @@ impl<'a> Filler<'a> {
         }
     }
 
-    /// Puts in what is missing, and gives the names.
-    fn insert(&mut self, members: &mut Map<String, Value>, view: &View<'a>) -> Vec<&'a str> {
+    /// Inserts the defaults of absent properties and returns their names.
+    fn insert(&mut self, members: &mut Map<String, Value>, view: &SchemaView<'a>) -> Vec<&'a str> {
         let mut missing = Vec::new();
-        for name in view.names().into_iter().filter(|_| self.within < WITHIN) {
+        for name in view.names().into_iter().filter(|_| self.nested < NESTED_DEFAULTS) {
             if !members.contains_key(name)
-                && let Some(default) = View::of(&view.declared(name), self.root).find("default")
+                && let Some(default) = SchemaView::of(&view.declared(name), self.root).find("default")
             {
                 let Some(left) = self.left.checked_sub(1) else { break };
                 self.left = left;
@@ -76,21 +77,21 @@ impl<'a> Filler<'a> {
         missing
     }
 
-    /// Fills in by the branch that the value is of.
+    /// Fills in the defaults of the branch that the value matches.
     fn choose(&mut self, value: &mut Value, branches: &'a [Value], depth: usize) {
-        let possible = branches.iter().filter(|branch| may_be(value, branch, self.root)).collect::<Vec<_>>();
-        if !self.trials.pay(value, possible.len()) {
+        let possible = branches.iter().filter(|branch| may_match(value, branch, self.root)).collect::<Vec<_>>();
+        if !self.branches.spend(value, possible.len()) {
             return;
         }
         if let [only] = possible.as_slice() {
-            return self.walk(value, &[only], depth);
+            return self.value(value, &[only], depth);
         }
         let mut found = None;
         for branch in possible {
             let mut filled = value.clone();
-            self.walk(&mut filled, &[branch], depth);
-            if self.trials.accepts(branch, &filled) && found.replace(filled).is_some() {
-                // A second one, so it is not clear which was meant.
+            self.value(&mut filled, &[branch], depth);
+            if self.branches.accepts(branch, &filled) && found.replace(filled).is_some() {
+                // Two branches match, so it is not clear which one was meant.
                 return;
             }
         }
@@ -100,77 +101,72 @@ impl<'a> Filler<'a> {
     }
 }
 
-/// Whether the value can be of the branch at all: by its type, by the constants that tell shapes apart, and by what the
-/// branch cannot do without.
-fn may_be(value: &Value, branch: &Value, root: &Value) -> bool {
-    let view = View::of(&[branch], root);
+/// Returns true if a value may match a branch, by its type, the constants of tagged branches and the required properties.
+fn may_match(value: &Value, branch: &Value, root: &Value) -> bool {
+    let view = SchemaView::of(&[branch], root);
     match value {
-        Value::Object(members) => view.types().has(Types::OBJECT) && !is_other(members, &view, root),
-        Value::Array(_) => view.types().has(Types::ARRAY),
+        Value::Object(members) => view.types().has(TypeSet::OBJECT) && !contradicts(members, &view, root),
+        Value::Array(_) => view.types().has(TypeSet::ARRAY),
         _ => false,
     }
 }
 
-fn is_other(members: &Map<String, Value>, view: &View<'_>, root: &Value) -> bool {
+/// Returns true if an object has another tag than the branch, or lacks a required property without a default.
+fn contradicts(members: &Map<String, Value>, view: &SchemaView<'_>, root: &Value) -> bool {
     view.names().into_iter().any(|name| {
-        let declared = View::of(&view.declared(name), root);
+        let declared = SchemaView::of(&view.declared(name), root);
         match members.get(name) {
-            Some(there) => declared.find("const").is_some_and(|tag| tag != there),
+            Some(member) => declared.find("const").is_some_and(|tag| tag != member),
             None => view.requires(name) && declared.find("default").is_none(),
         }
     })
 }
 
-// ---- What is wrong with a schema that a form is made of.
-
-/// Whether the schema has room for objects.
+/// Returns true if a schema may accept an object.
 pub(crate) fn may_be_object(root: &Value) -> bool {
-    may_be_an_object(root, root, 8)
+    may_accept_object(root, root, 8)
 }
 
-fn may_be_an_object(schema: &Value, root: &Value, depth: usize) -> bool {
+fn may_accept_object(schema: &Value, root: &Value, depth: usize) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return true };
-    let view = View::of(&[schema], root);
+    let view = SchemaView::of(&[schema], root);
     let choices = view.choices();
     schema != &Value::Bool(false)
-        && view.types().has(Types::OBJECT)
-        && choices.iter().all(|branches| branches.iter().any(|branch| may_be_an_object(branch, root, depth)))
+        && view.types().has(TypeSet::OBJECT)
+        && choices.iter().all(|branches| branches.iter().any(|branch| may_accept_object(branch, root, depth)))
 }
 
-/// Defaults that the schema itself refuses, each with its place.
+/// Returns one line for each default that its own schema refuses.
 pub(crate) fn wrong_defaults(root: &Value) -> Vec<String> {
     let mut wrong = Vec::new();
-    each(root, "", &mut |pointer, schema| {
+    for_each_schema(root, "", &mut |pointer, schema| {
         let Some(default) = schema.get("default") else { return };
         let mut filled = default.clone();
-        fill_as(&mut filled, schema, root);
-        let accepts = |value: &Value| standalone(schema, root).is_some_and(|schema| schema.is_valid(value));
+        fill_by(&mut filled, schema, root);
+        let accepts = |value: &Value| compile_branch(schema, root).is_some_and(|schema| schema.is_valid(value));
         if !accepts(default) && !accepts(&filled) {
-            wrong.push(format!(
-                "`{pointer}` has the default {}, which is not accepted there",
-                words::value_in_words(default)
-            ));
+            wrong.push(format!("`{pointer}` has the default {}, which is not accepted there", describe_value(default)));
         }
     });
     wrong
 }
 
-/// Shows `visit` every schema in the schema, with its pointer.
-fn each<'a>(schema: &'a Value, pointer: &str, visit: &mut dyn FnMut(&str, &'a Value)) {
+/// Calls `visit` with each subschema and its pointer.
+fn for_each_schema<'a>(schema: &'a Value, pointer: &str, visit: &mut dyn FnMut(&str, &'a Value)) {
     let Some(map) = schema.as_object() else { return };
     visit(pointer, schema);
     for (keyword, inner) in map {
         let pointer = join_pointer(pointer, keyword);
         let keyword = keyword.as_str();
         match inner {
-            Value::Object(_) if walk::SCHEMA_KEYWORDS.contains(&keyword) => each(inner, &pointer, visit),
+            Value::Object(_) if walk::SCHEMA_KEYWORDS.contains(&keyword) => for_each_schema(inner, &pointer, visit),
             Value::Array(list) if walk::LIST_KEYWORDS.contains(&keyword) => {
                 list.iter()
                     .enumerate()
-                    .for_each(|(at, inner)| each(inner, &join_pointer(&pointer, &at.to_string()), visit));
+                    .for_each(|(at, inner)| for_each_schema(inner, &join_pointer(&pointer, &at.to_string()), visit));
             }
             Value::Object(named) if walk::MAP_KEYWORDS.contains(&keyword) => {
-                named.iter().for_each(|(name, inner)| each(inner, &join_pointer(&pointer, name), visit));
+                named.iter().for_each(|(name, inner)| for_each_schema(inner, &join_pointer(&pointer, name), visit));
             }
             _ => {}
         }

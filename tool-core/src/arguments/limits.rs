@@ -1,6 +1,6 @@
-//! The limits of `#[arg]`, checked on typed fields. What they refuse is reported by the schema afterwards.
+//! The constraints of `#[arg]`, checked on typed fields. The validator reports what they refuse.
 
-use crate::arguments::borrowed::Text;
+use crate::arguments::fields::BorrowedText;
 use crate::schema::parameter::{Constraint, Literal, Number, Parameter, Range};
 use jsonschema::Validator;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ macro_rules! checks {
             $(#[$doc])*
             #[diagnostic::on_unimplemented(message = $message, note = $note)]
             pub trait $trait {
-                /// Whether the value keeps within the limit.
+                /// Returns true if the value satisfies the constraint.
                 fn $method(&self, limit: &Constraint) -> bool;
             }
 
@@ -45,17 +45,17 @@ macro_rules! checks {
 }
 
 checks! {
-    /// `range(..)`
+    /// Checks `range(..)`.
     in_range, Ranged::within, "`range` needs a number, and `{Self}` is none", "`range` takes integers and floats, and lists of them", (Constraint::Range(_)) => ();
-    /// `length(..)`
+    /// Checks `length(..)`.
     has_length, Long::long, "`length` needs a text, and `{Self}` is none", "`length` takes `String` and `&str`, and lists of them; `items` counts a list", (Constraint::Length(..)) => ();
-    /// `items(..)`
+    /// Checks `items(..)`.
     has_items, Counted::counted, "`items` needs a list, and `{Self}` is none", "`items` takes `Vec<T>`, `&[T]` and the other collections", (Constraint::Items(..)) => ();
-    /// `pattern = ".."`
+    /// Checks `pattern = ".."`.
     matches_pattern, Patterned::matches, "`pattern` needs a text, and `{Self}` is none", "`pattern` takes `String` and `&str`, and lists of them", (Constraint::Pattern(_)) => ();
-    /// `one_of(..)`
+    /// Checks `one_of(..)`.
     is_one_of, Chosen::chosen, "`one_of` needs a text or a number, and `{Self}` is neither", "`one_of` takes `String`, `&str` and numbers, and lists of them", (Constraint::OneOf(_)) => ();
-    /// `format = ".."`
+    /// Checks `format = ".."`.
     has_format, Formatted::formatted, "`format` needs a text, and `{Self}` is none", "`format` takes `String` and `&str`, and lists of them", (Constraint::Format(_)) => ();
 }
 
@@ -81,15 +81,15 @@ macro_rules! numbers {
 numbers! {
     value: i8 i16 i32 i64 u8 u16 u32 u64 => Number::Int((*value).into());
     value: i128 => Number::Int(*value);
-    // No bound that an attribute can hold lies beyond.
+    // No bound of an attribute is larger than `i128::MAX`.
     value: u128 => Number::Int(i128::try_from(*value).unwrap_or(i128::MAX));
     value: usize isize => Number::Int(*value as i128);
     value: NonZeroU8 NonZeroU16 NonZeroU32 NonZeroU64 NonZeroI32 NonZeroI64 => Number::Int(value.get().into());
     value: f64 => Number::Float(*value);
 }
 
-// An `f32` has been rounded, perhaps over a bound, and no longer says which number was sent. So the bounds are rounded
-// alike, and nothing that they let in is refused here; the validator looks at the number itself (`schema::proof`).
+// An `f32` has been rounded, perhaps beyond a bound, so the bounds are rounded in the same way, and nothing within them is
+// refused here. The validator then checks the number that was sent.
 impl Ranged for f32 {
     fn within(&self, limit: &Constraint) -> bool {
         let Constraint::Range(range) = limit else { return true };
@@ -113,7 +113,7 @@ fn contains_text(all: &[Literal], text: &str) -> bool {
 }
 
 impl Number {
-    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)] // to be rounded is what it is for
+    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)] // rounding is the purpose
     fn rounded(self) -> f32 {
         match self {
             Self::Int(value) => value as f64 as f32,
@@ -183,7 +183,7 @@ macro_rules! texts {
     };
 }
 
-texts!(String, str, &str, Text<'_>, Cow<'_, str>, Box<str>, Arc<str>);
+texts!(String, str, &str, BorrowedText<'_>, Cow<'_, str>, Box<str>, Arc<str>);
 
 macro_rules! lists {
     ($($type:ty, [$($generics:tt)*];)*) => {
@@ -218,7 +218,7 @@ lists! {
     HashSet<T, S>, [S];
 }
 
-/// Whether a text satisfies one keyword, by the rules of the validator that holds the schema too.
+/// Returns true if a text satisfies one keyword, by the rules of the validator.
 fn holds(keyword: &'static str, argument: &'static str, text: &str) -> bool {
     type Cache = RwLock<HashMap<(&'static str, &'static str), Option<Arc<Validator>>>>;
     static CACHE: LazyLock<Cache> = LazyLock::new(Cache::default);
@@ -230,6 +230,6 @@ fn holds(keyword: &'static str, argument: &'static str, text: &str) -> bool {
         let made = jsonschema::options().should_validate_formats(true).build(&schema).ok().map(Arc::new);
         CACHE.write().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(made).clone()
     });
-    // A pattern that does not compile was reported when the tool was bound; nothing satisfies it.
+    // No text satisfies a pattern that does not compile. It was reported when the tool was made.
     validator.is_some_and(|validator| validator.is_valid(&Value::from(text)))
 }

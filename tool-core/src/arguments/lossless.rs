@@ -1,29 +1,29 @@
-//! Texts that are exactly a number, a boolean or a structure of JSON.
+//! Strings that are exactly a JSON number, array or object.
 
+use crate::json::number::{exact, number_end, whole};
 use crate::json::value;
-use crate::schema::numbers;
 use serde_json::{Number, Value};
 
-/// The whole number that the text spells, however it spells it: `5`, `5.0`, `1e2`. Nothing where the value would
-/// change by being held.
+/// Returns the integer that the text spells in any way: `5`, `5.0`, `1e2`. Returns `None` if a JSON number would not hold
+/// it exactly.
 pub(crate) fn integer(text: &str) -> Option<Number> {
-    let spelled = Spelled::read(text)?;
-    let digits = spelled.whole_digits()?;
+    let number = NumberText::read(text)?;
+    let digits = number.whole_digits()?;
     let value: i128 = digits.parse().ok()?;
-    let value = if spelled.negative { -value } else { value };
-    match numbers::whole(value) {
-        // Beyond 64 bits a float holds it, where it holds it exactly.
-        Value::Number(number) if numbers::exact(&number) == Some(value) => Some(number),
+    let value = if number.negative { -value } else { value };
+    match whole(value) {
+        // A number beyond 64 bits is a float, which may hold it exactly.
+        Value::Number(number) if exact(&number) == Some(value) => Some(number),
         _ => None,
     }
 }
 
-/// The number that the text spells, just as if the quotes were not there. Digits alone are a whole number, which is
-/// held exactly or not at all; with a point or an exponent it is a float, and rounded like any.
+/// Returns the number that the text spells, as if it had no quotes. Plain digits must be held exactly. A number with a
+/// point or an exponent is a float and rounded like any other.
 pub(crate) fn number(text: &str) -> Option<Number> {
-    let spelled = Spelled::read(text)?;
-    let is_plain = spelled.fraction.is_empty() && spelled.exponent == 0;
-    if !spelled.is_negative_zero() {
+    let number = NumberText::read(text)?;
+    let is_plain = number.fraction.is_empty() && number.exponent == 0;
+    if !number.is_negative_zero() {
         match integer(text) {
             None if is_plain => return None,
             None => {}
@@ -32,13 +32,13 @@ pub(crate) fn number(text: &str) -> Option<Number> {
     }
     let value: f64 = text.parse().ok()?;
     // A number too small for a float would become zero.
-    if value == 0.0 && !spelled.is_zero() {
+    if value == 0.0 && !number.is_zero() {
         return None;
     }
     Number::from_f64(value)
 }
 
-/// The array or object that the text spells.
+/// Returns the array or object whose JSON the text is.
 pub(crate) fn structure(text: &str) -> Option<Value> {
     if !text.trim_start().starts_with(['[', '{']) {
         return None;
@@ -47,7 +47,7 @@ pub(crate) fn structure(text: &str) -> Option<Value> {
     (parsed.duplicates.is_empty() && parsed.rounded.is_empty()).then_some(parsed.value)
 }
 
-/// How many containers lie inside one another.
+/// Returns the depth of the nested arrays and objects.
 pub(crate) fn depth(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
@@ -56,30 +56,23 @@ pub(crate) fn depth(value: &Value) -> usize {
     }
 }
 
-/// A number by the grammar of JSON, taken apart.
-struct Spelled<'a> {
+/// The parts of a JSON number.
+struct NumberText<'a> {
     negative: bool,
     integer: &'a str,
     fraction: &'a str,
     exponent: i64,
 }
 
-impl<'a> Spelled<'a> {
+impl<'a> NumberText<'a> {
     fn read(text: &'a str) -> Option<Self> {
+        number_end(text, 0).ok().filter(|end| *end == text.len())?;
         let (negative, rest) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
-        let (integer, rest) = digits(rest);
-        if integer.is_empty() || (integer.len() > 1 && integer.starts_with('0')) {
-            return None;
-        }
-        let (fraction, rest) = match rest.strip_prefix('.') {
-            None => ("", rest),
-            Some(rest) => Some(digits(rest)).filter(|(fraction, _)| !fraction.is_empty())?,
-        };
-        let exponent = match rest.strip_prefix(['e', 'E']) {
-            None => Some(0).filter(|_| rest.is_empty()),
-            Some(rest) => exponent(rest),
-        }?;
-        Some(Self { negative, integer, fraction, exponent })
+        let (mantissa, exponent) = rest.split_once(['e', 'E']).unwrap_or((rest, "0"));
+        let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        // A longer exponent is beyond any number that can be held.
+        let beyond = if exponent.starts_with('-') { -1 << 40 } else { 1 << 40 };
+        Some(Self { negative, integer, fraction, exponent: exponent.parse().unwrap_or(beyond) })
     }
 
     fn is_zero(&self) -> bool {
@@ -90,7 +83,7 @@ impl<'a> Spelled<'a> {
         self.negative && self.is_zero()
     }
 
-    /// The digits of the value where it is whole and of a length that some integer has.
+    /// Returns the digits of the value if it is an integer of at most 40 digits.
     fn whole_digits(&self) -> Option<String> {
         if self.is_zero() {
             return Some("0".to_owned());
@@ -113,20 +106,4 @@ impl<'a> Spelled<'a> {
         let digits = digits.trim_start_matches('0');
         (!digits.is_empty() && digits.len() <= 40).then(|| digits.to_owned())
     }
-}
-
-fn digits(text: &str) -> (&str, &str) {
-    let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
-    text.split_at_checked(end).unwrap_or((text, ""))
-}
-
-fn exponent(text: &str) -> Option<i64> {
-    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let (number, rest) = digits(unsigned);
-    if number.is_empty() || !rest.is_empty() {
-        return None;
-    }
-    // Whatever needs more than a few digits is beyond any number that can be held.
-    let value: i64 = number.parse().unwrap_or(1 << 40);
-    Some(if text.starts_with('-') { -value } else { value })
 }

@@ -1,29 +1,26 @@
-//! Arguments that did not decode at once: what can be put right without loss, and what is wrong with the rest.
+//! The arguments of a call: decoded, corrected, validated, and compared.
 //!
-//! Arguments that decode never come here. These do: the text is read into a value, known slips are corrected by the
-//! schema, the schema is enforced, and every problem is reported in words that a model can act on.
-//!
-//! Accepted arguments are told apart by `fingerprint`, and written in one form for all that are equal by
-//! `canonical_text`.
+//! Arguments that decode into a tool's types go no further. Others are parsed into a value, known mistakes of models are
+//! corrected by the schema ([`Coercions`]), the schema is enforced, and all problems are reported in words that a model can
+//! act on ([`Problem`]). Accepted arguments have an identity ([`Fingerprint`]) and a canonical text.
 
-pub(crate) mod borrowed;
 pub(crate) mod coerce;
 pub(crate) mod defaults;
-pub(crate) mod digest;
 pub(crate) mod equality;
 pub(crate) mod fields;
+pub(crate) mod fingerprint;
+pub(crate) mod flatten;
 pub(crate) mod limits;
 pub(crate) mod lossless;
 pub(crate) mod prepare;
 pub(crate) mod problem;
-pub(crate) mod rest;
 pub(crate) mod validate;
 pub(crate) mod view;
-pub(crate) mod words;
+pub(crate) mod wording;
 
 #[cfg(test)]
 mod tests;
 
-pub use crate::arguments::coerce::Coercions;
-pub use crate::arguments::equality::Fingerprint;
-pub use crate::arguments::problem::Problem;
+pub use coerce::Coercions;
+pub use fingerprint::Fingerprint;
+pub use problem::Problem;

@@ -1,22 +1,22 @@
-//! One thing that is wrong with the arguments.
+//! The problems of arguments, and the answer that reports them to a model.
 
 use serde_json::Value;
 use std::fmt;
 use std::fmt::Write as _;
 
-/// One thing that is wrong with the arguments of a call, in words for the model.
+/// One problem of the arguments of a call, worded for a model.
 ///
 /// Displayed as one line: `` `/duration_minutes`: expected a number of at least 5, got 3 ``.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct Problem {
-    /// Where: a JSON pointer into the arguments, empty for the arguments as a whole.
+    /// A JSON pointer into the arguments; empty for the arguments as a whole.
     pub pointer: String,
-    /// What would be right there; empty where nothing is, as for an unknown parameter.
+    /// The expected value; empty if no value is accepted there, as for an unknown parameter.
     pub expected: String,
-    /// What is there instead, shortened.
+    /// The value that was sent, shortened.
     pub got: String,
-    /// What to do about it, where that is known.
+    /// The way to fix it, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
@@ -26,22 +26,22 @@ impl Problem {
         Self { pointer: pointer.into(), expected: expected.into(), got: got.into(), hint: None }
     }
 
-    /// A property that has to be there.
+    /// Reports an absent required property.
     pub(crate) fn missing(pointer: impl Into<String>, expected: impl Into<String>) -> Self {
         Self::new(pointer, expected, MISSING)
     }
 
-    /// What a type refuses by rules of its own.
-    pub(crate) fn refused(pointer: impl Into<String>, why: &str) -> Self {
-        Self::new(pointer, "", format!("refused: {why}"))
+    /// Reports a value that a Rust type refuses although the schema accepts it.
+    pub(crate) fn refused(pointer: impl Into<String>, reason: &str) -> Self {
+        Self::new(pointer, "", format!("refused: {reason}"))
     }
 
-    /// The line as it stands under a heading that says what it is about.
+    /// Returns the line for a list of settings, which names its subject itself.
     pub(crate) fn in_settings(&self) -> String {
         if self.pointer.is_empty() { self.text() } else { self.to_string() }
     }
 
-    /// Whether it says that nothing stands at this place.
+    /// Returns true if the problem is that the value at this place is missing.
     pub(crate) fn is_missing(&self, pointer: &str) -> bool {
         self.pointer == pointer && self.got == MISSING
     }
@@ -51,7 +51,7 @@ impl Problem {
         self
     }
 
-    /// The line without its place.
+    /// Returns the line without its place.
     pub(crate) fn text(&self) -> String {
         let mut text = match (self.expected.as_str(), self.got.as_str()) {
             ("", got) => got.to_owned(),
@@ -77,12 +77,12 @@ impl fmt::Display for Problem {
     }
 }
 
-// ---- The answer to a model whose arguments do not fit.
+impl std::error::Error for Problem {}
 
-/// How many problems are listed.
+/// The number of problems that an answer lists.
 const LISTED: usize = 20;
 
-/// The message: every problem, and arguments that would have been accepted, where some are known.
+/// Returns the answer to a model: the problems, and an example of valid arguments if one is known.
 pub(crate) fn report(tool: &str, problems: &[Problem], example: Option<&Value>) -> String {
     let mut text = format!("invalid arguments for `{tool}`:");
     for problem in problems.iter().take(LISTED) {
@@ -98,15 +98,13 @@ pub(crate) fn report(tool: &str, problems: &[Problem], example: Option<&Value>) 
     text
 }
 
-// ---- The name that was probably meant.
-
-/// The known name nearest to `name`: equal but for case and separators, a beginning of one another, or a few letters
-/// off. Of equally near ones the first.
+/// Returns the known name that was probably meant: one that differs in case or separators, is the beginning or the end of
+/// `name` or the other way round, or is a few letters off. Returns the first of several equally near names.
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let wanted = plain(name);
+    let letters = letters_of(name);
     let mut best: Option<(usize, &'a str)> = None;
     for candidate in known {
-        let Some(distance) = distance(&wanted, &plain(candidate)) else { continue };
+        let Some(distance) = distance(&letters, &letters_of(candidate)) else { continue };
         if best.is_none_or(|(least, _)| distance < least) {
             best = Some((distance, candidate));
         }
@@ -114,12 +112,12 @@ pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
     best.map(|(_, name)| name)
 }
 
-fn plain(name: &str) -> Vec<char> {
-    // A name of a thousand letters is nobody's slip, and comparing it would cost its square.
+fn letters_of(name: &str) -> Vec<char> {
+    // The comparison is quadratic, so the length of a name is bounded.
     name.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).take(80).collect()
 }
 
-/// How far apart the names are, or nothing where they are too far to suggest.
+/// Returns the distance between two names, or `None` if they are too far apart for a suggestion.
 fn distance(left: &[char], right: &[char]) -> Option<usize> {
     if left.is_empty() || right.is_empty() {
         return None;
@@ -129,11 +127,11 @@ fn distance(left: &[char], right: &[char]) -> Option<usize> {
     if edits <= 1.max(long.len() / 3) && edits < short.len() {
         return Some(edits);
     }
-    // `start` for `start_time`: worse than any slip of the pen, better than nothing.
+    // A shortened name such as `start` for `start_time` counts as farther than a typing error.
     (short.len() >= 3 && (long.starts_with(short) || long.ends_with(short))).then_some(edits.max(4))
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours.
+/// Counts insertions, deletions, replacements and swaps of neighbours.
 fn edits(left: &[char], right: &[char]) -> usize {
     let mut before_last: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=right.len()).collect();

@@ -1,21 +1,25 @@
-//! What the validator found, in words for a model.
+//! Validation by the schema, with its errors worded for a model.
 
 use crate::arguments::problem::{Problem, nearest};
-use crate::arguments::{view, words};
-use crate::schema::ParameterInput;
+use crate::arguments::view::{accepts_property, property_names};
+use crate::arguments::wording::{
+    count_noun, describe_choice, describe_format, describe_schema, describe_value, join_alternatives,
+};
+use crate::schema::parameter::ResolvedParameter;
 use crate::schema::validator::Validator;
 use crate::schema::walk::join_pointer;
+use crate::text::truncate;
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::{Map, Value, json};
 
-/// Every problem of the value, sorted by place. None where the schema accepts it.
+/// Returns all problems of the arguments, sorted by place.
 pub(crate) fn validate(validator: &Validator, value: &Value) -> Vec<Problem> {
-    validate_as(Subject::Arguments, validator, value)
+    validate_as(ValidationSubject::Arguments, validator, value)
 }
 
-/// The same of something else than arguments, with its values shown as far as they may be.
-pub(crate) fn validate_as(subject: Subject, validator: &Validator, value: &Value) -> Vec<Problem> {
+/// Returns all problems of a value, with as much of its content as the subject may show.
+pub(crate) fn validate_as(subject: ValidationSubject, validator: &Validator, value: &Value) -> Vec<Problem> {
     let compiled = match validator.compiled() {
         Ok(compiled) => compiled,
         Err(reason) => return vec![Problem::new("", "", format!("{} does not compile: {reason}", subject.schema()))],
@@ -23,7 +27,7 @@ pub(crate) fn validate_as(subject: Subject, validator: &Validator, value: &Value
     if compiled.is_valid(value) {
         return Vec::new();
     }
-    let mut reporter = Reporter { root: validator.schema(), subject, problems: Vec::new() };
+    let mut reporter = ProblemReporter { root: validator.schema(), subject, problems: Vec::new() };
     for error in compiled.iter_errors(value) {
         reporter.error(&error);
     }
@@ -32,20 +36,20 @@ pub(crate) fn validate_as(subject: Subject, validator: &Validator, value: &Value
     reporter.problems
 }
 
-/// The problem with a top-level name that the schema has no place for; nothing where it has one.
-pub(crate) fn unknown_name(subject: Subject, schema: &Value, name: &str) -> Option<Problem> {
-    let reporter = Reporter { root: schema, subject, problems: Vec::new() };
-    (!view::takes(schema, name)).then(|| reporter.unknown_in(schema, "", name))
+/// Returns the problem with a top-level name that the schema does not accept.
+pub(crate) fn unknown_name(subject: ValidationSubject, schema: &Value, name: &str) -> Option<Problem> {
+    let reporter = ProblemReporter { root: schema, subject, problems: Vec::new() };
+    (!accepts_property(schema, name)).then(|| reporter.unknown_in(schema, "", name))
 }
 
-pub(crate) struct Reporter<'a> {
-    pub(crate) root: &'a Value,
-    pub(crate) subject: Subject,
-    pub(crate) problems: Vec<Problem>,
+struct ProblemReporter<'a> {
+    root: &'a Value,
+    subject: ValidationSubject,
+    problems: Vec<Problem>,
 }
 
-impl<'a> Reporter<'a> {
-    pub(crate) fn error(&mut self, error: &ValidationError<'_>) {
+impl<'a> ProblemReporter<'a> {
+    fn error(&mut self, error: &ValidationError<'_>) {
         let at = error.instance_path().as_str();
         match error.kind() {
             Kind::Required { property } => self.missing(error, property.as_str().unwrap_or_default()),
@@ -54,72 +58,68 @@ impl<'a> Reporter<'a> {
                     self.unknown(error, name);
                 }
             }
-            Kind::AnyOf { context } | Kind::OneOfNotValid { context } => report(self, error, context),
+            Kind::AnyOf { context } | Kind::OneOfNotValid { context } => self.choice(error, context),
             Kind::Enum { options } => {
                 let values = options.as_array().map(Vec::as_slice).unwrap_or_default();
-                let problem = Problem::new(at, words::one_of(values), self.subject.value(error.instance()));
+                let problem = Problem::new(at, describe_choice(values), self.subject.value(error.instance()));
                 let guessed = if self.subject.may_guess() { error.instance() } else { &Value::Null };
                 self.problems.push(with_nearest(problem, guessed, values));
             }
             Kind::PropertyNames { error: inner } => {
                 let name = inner.instance().as_str().unwrap_or_default();
-                let got = format!("the name {} is not allowed", words::value_in_words(inner.instance()));
+                let got = format!("the name {} is not allowed", describe_value(inner.instance()));
                 self.problems.push(Problem::new(join_pointer(at, name), "", got));
             }
             Kind::Not { schema } => self.refused(error, schema),
             kind => {
-                let (expected, got) = self.plain(error, kind);
+                let (expected, got) = self.expectation(error, kind);
                 self.problems.push(Problem::new(at, expected, got));
             }
         }
     }
 
-    /// Where one place of the arguments breaks one simple rule: what was expected, and what is there.
-    fn plain(&self, error: &ValidationError<'_>, kind: &Kind) -> (String, String) {
+    /// Returns the expected and the actual value for an error of one keyword at one place.
+    fn expectation(&self, error: &ValidationError<'_>, kind: &Kind) -> (String, String) {
         let instance = error.instance();
         let value = self.subject.value(instance);
         let characters = |limit| self.subject.counted(instance, "character", limit);
         let items = |limit| self.subject.counted(instance, "item", limit);
         match kind {
-            Kind::Type { .. } => (words::schema(self.schema_of(error), self.root), value),
+            Kind::Type { .. } => (describe_schema(self.schema_of(error), self.root), value),
             Kind::Minimum { limit } => (format!("a number of at least {limit}"), value),
             Kind::Maximum { limit } => (format!("a number of at most {limit}"), value),
             Kind::ExclusiveMinimum { limit } => (format!("a number above {limit}"), value),
             Kind::ExclusiveMaximum { limit } => (format!("a number below {limit}"), value),
             Kind::MultipleOf { multiple_of } => (format!("a multiple of {multiple_of}"), value),
-            Kind::MinLength { limit } => {
-                (format!("at least {}", words::counted(*limit, "character")), characters(*limit))
-            }
-            Kind::MaxLength { limit } => {
-                (format!("at most {}", words::counted(*limit, "character")), characters(*limit))
-            }
-            Kind::MinItems { limit } => (format!("at least {}", words::counted(*limit, "item")), items(*limit)),
-            Kind::MaxItems { limit } => (format!("at most {}", words::counted(*limit, "item")), items(*limit)),
-            Kind::MinProperties { limit } => (format!("at least {}", words::counted(*limit, "property")), value),
-            Kind::MaxProperties { limit } => (format!("at most {}", words::counted(*limit, "property")), value),
+            Kind::MinLength { limit } => (format!("at least {}", count_noun(*limit, "character")), characters(*limit)),
+            Kind::MaxLength { limit } => (format!("at most {}", count_noun(*limit, "character")), characters(*limit)),
+            Kind::MinItems { limit } => (format!("at least {}", count_noun(*limit, "item")), items(*limit)),
+            Kind::MaxItems { limit } => (format!("at most {}", count_noun(*limit, "item")), items(*limit)),
+            Kind::MinProperties { limit } => (format!("at least {}", count_noun(*limit, "property")), value),
+            Kind::MaxProperties { limit } => (format!("at most {}", count_noun(*limit, "property")), value),
             Kind::AdditionalItems { limit } => {
                 let limit = u64::try_from(*limit).unwrap_or(u64::MAX);
-                (format!("at most {}", words::counted(limit, "item")), items(limit))
+                (format!("at most {}", count_noun(limit, "item")), items(limit))
             }
             Kind::UnevaluatedItems { .. } => ("no further items".to_owned(), value),
-            Kind::UniqueItems => ("items that all differ".to_owned(), value),
-            Kind::Contains => ("an array with the items that its schema asks for".to_owned(), value),
-            Kind::Constant { expected_value } => (words::value_in_words(expected_value), value),
-            Kind::Format { format } => (words::format(format), value),
+            Kind::UniqueItems => ("unique items".to_owned(), value),
+            Kind::Contains => ("an array with an item that `contains` asks for".to_owned(), value),
+            Kind::Constant { expected_value } => (describe_value(expected_value), value),
+            Kind::Format { format } => (describe_format(format), value),
             Kind::Pattern { pattern } => (format!("a string that matches `{pattern}`"), value),
             Kind::BacktrackLimitExceeded { .. } | Kind::RegexEngineFailure { .. } => {
-                ("a string that its pattern can be tried on".to_owned(), value)
+                ("a string short enough for its pattern".to_owned(), value)
             }
-            Kind::FalseSchema => ("nothing here".to_owned(), value),
+            Kind::FalseSchema => ("no value here".to_owned(), value),
             Kind::OneOfMultipleValid { .. } => {
-                ("a value of exactly one shape".to_owned(), format!("{value}, which has several"))
+                ("a value of exactly one form".to_owned(), format!("{value}, which fits several"))
             }
-            other => (format!("a value that holds to `{}`", other.keyword()), value),
+            other => (format!("a value that satisfies `{}`", other.keyword()), value),
         }
     }
 
-    /// The schema whose keyword failed.
-    pub(crate) fn schema_of(&self, error: &ValidationError<'_>) -> &'a Value {
+    /// Returns the schema with the keyword that failed.
+    fn schema_of(&self, error: &ValidationError<'_>) -> &'a Value {
         let path = error.schema_path().as_str();
         let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
         self.root.pointer(parent).unwrap_or(&Value::Bool(true))
@@ -129,13 +129,13 @@ impl<'a> Reporter<'a> {
         self.missing_in(self.schema_of(error), error.instance_path().as_str(), name);
     }
 
-    pub(crate) fn missing_in(&mut self, schema: &'a Value, at: &str, name: &str) {
+    fn missing_in(&mut self, schema: &'a Value, at: &str, name: &str) {
         let property = schema.pointer("/properties").or_else(|| self.root.pointer("/properties"));
         let property = property.and_then(|all| all.get(name)).unwrap_or(&Value::Bool(true));
-        let mut expected = words::schema(property, self.root);
+        let mut expected = describe_schema(property, self.root);
         if let Some(text) = property.get("description").and_then(Value::as_str) {
             let first = text.lines().next().unwrap_or_default();
-            expected = format!("{expected} (\"{}\")", words::shortened(first, 80));
+            expected = format!("{expected} (\"{}\")", truncate(first, 80));
         }
         self.problems.push(Problem::missing(join_pointer(at, name), expected));
     }
@@ -146,11 +146,11 @@ impl<'a> Reporter<'a> {
 
     fn unknown_in(&self, schema: &Value, at: &str, name: &str) -> Problem {
         let noun = if at.is_empty() { self.subject.noun() } else { "property" };
-        let hint = view::hint(name, &view::names(schema, self.root));
-        Problem::new(join_pointer(at, &words::shortened(name, 60)), "", format!("unknown {noun}")).hint(hint)
+        let hint = hint_for(name, &property_names(schema, self.root));
+        Problem::new(join_pointer(at, &truncate(name, 60)), "", format!("unknown {noun}")).hint(hint)
     }
 
-    /// `not` stands in our schemas for two names of one parameter given at once.
+    /// Reports a failed `not`. In a tool's own schema that is two names of one parameter given together.
     fn refused(&mut self, error: &ValidationError<'_>, schema: &Value) {
         let at = error.instance_path().as_str();
         let names = schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -158,9 +158,32 @@ impl<'a> Reporter<'a> {
             let got = format!("given together with `{first}`, which is the same parameter");
             self.problems.push(Problem::new(join_pointer(at, second), "", got).hint("send one of them"));
         } else {
-            let expected = format!("anything but {}", words::schema(schema, self.root));
+            let expected = format!("anything but {}", describe_schema(schema, self.root));
             self.problems.push(Problem::new(at, expected, self.subject.value(error.instance())));
         }
+    }
+
+    /// Reports a failed choice by the branch that was probably meant, or else by the alternatives.
+    fn choice(&mut self, error: &ValidationError<'_>, branches: &BranchErrors) {
+        let at = error.instance_path().as_str();
+        let schemas = self.root.pointer(error.schema_path().as_str()).and_then(Value::as_array);
+        let schemas = schemas.map(Vec::as_slice).unwrap_or_default();
+        if let Some(name) = first_required_name(schemas) {
+            self.missing_in(&Value::Null, at, name);
+            return;
+        }
+        if let Some(problem) = wrong_tag(self.subject, at, branches).or_else(|| missing_tag(at, schemas, branches)) {
+            self.problems.push(problem);
+            return;
+        }
+        let meant: Vec<_> =
+            branches.iter().filter(|errors| !errors.iter().any(|error| rules_out_branch(at, error))).collect();
+        if let [only] = meant.as_slice() {
+            only.iter().for_each(|error| self.error(error));
+            return;
+        }
+        let expected = join_alternatives(schemas.iter().map(|schema| describe_schema(schema, self.root)));
+        self.problems.push(Problem::new(at, expected, self.subject.value(error.instance())));
     }
 }
 
@@ -172,35 +195,23 @@ fn with_nearest(problem: Problem, instance: &Value, options: &[Value]) -> Proble
     }
 }
 
-// ---- A value that fits none of several shapes: which of them was meant, and what is wrong by that one.
-
-type Branches = [Vec<ValidationError<'static>>];
-
-/// Reports a failed choice by the branch that the value comes nearest to, or by naming what there is to choose from.
-pub(crate) fn report(reporter: &mut Reporter<'_>, error: &ValidationError<'_>, branches: &Branches) {
-    let at = error.instance_path().as_str();
-    let schemas = reporter.root.pointer(error.schema_path().as_str()).and_then(Value::as_array);
-    let schemas = schemas.map(Vec::as_slice).unwrap_or_default();
-    if let Some(name) = first_of_required_names(schemas) {
-        reporter.missing_in(&Value::Null, at, name);
-        return;
+/// Returns the hint for an unknown name: the nearest known one, or those that there are.
+fn hint_for(name: &str, known: &[&str]) -> String {
+    match nearest(name, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if known.is_empty() => "there are none".to_owned(),
+        None => {
+            let listed: Vec<String> = known.iter().take(20).map(|name| format!("`{}`", truncate(name, 60))).collect();
+            format!("known: {}", listed.join(", "))
+        }
     }
-    if let Some(problem) = wrong_tag(reporter.subject, at, branches).or_else(|| missing_tag(at, schemas, branches)) {
-        reporter.problems.push(problem);
-        return;
-    }
-    let meant: Vec<_> =
-        branches.iter().filter(|errors| !errors.iter().any(|error| is_other_shape(at, error))).collect();
-    if let [only] = meant.as_slice() {
-        only.iter().for_each(|error| reporter.error(error));
-        return;
-    }
-    let expected = words::alternatives(schemas.iter().map(|schema| words::schema(schema, reporter.root)));
-    reporter.problems.push(Problem::new(at, expected, reporter.subject.value(error.instance())));
 }
 
-/// A parameter with aliases is required by `anyOf: [{required: [name]}, {required: [alias]}]`.
-fn first_of_required_names(schemas: &[Value]) -> Option<&str> {
+/// The errors of each branch of a choice.
+type BranchErrors = [Vec<ValidationError<'static>>];
+
+/// Returns the name of a required parameter with aliases: `anyOf: [{required: [name]}, {required: [alias]}]`.
+fn first_required_name(schemas: &[Value]) -> Option<&str> {
     let single = |schema: &'_ Value| {
         let map = schema.as_object()?;
         let list = map.get("required")?.as_array()?;
@@ -210,8 +221,8 @@ fn first_of_required_names(schemas: &[Value]) -> Option<&str> {
     schemas.first()?.pointer("/required/0")?.as_str()
 }
 
-/// All branches name a constant for the same property, and the value has another.
-fn wrong_tag(subject: Subject, at: &str, branches: &Branches) -> Option<Problem> {
+/// Reports a wrong tag: all branches have a constant for the same property, and the value has another one.
+fn wrong_tag(subject: ValidationSubject, at: &str, branches: &BranchErrors) -> Option<Problem> {
     let tag = |errors: &Vec<ValidationError<'static>>| {
         errors.iter().find_map(|error| match error.kind() {
             Kind::Constant { expected_value } if is_child(at, error.instance_path().as_str()) => Some((
@@ -226,11 +237,11 @@ fn wrong_tag(subject: Subject, at: &str, branches: &Branches) -> Option<Problem>
     let (place, _, got) = tags.first()?;
     let values: Vec<Value> =
         tags.iter().filter(|(other, ..)| other == place).map(|(_, value, _)| value.clone()).collect();
-    (values.len() == tags.len()).then(|| Problem::new(place, words::one_of(&values), got))
+    (values.len() == tags.len()).then(|| Problem::new(place, describe_choice(&values), got))
 }
 
-/// All branches name a constant for the same property, and the value does not have it.
-fn missing_tag(at: &str, schemas: &[Value], branches: &Branches) -> Option<Problem> {
+/// Reports a missing tag: all branches have a constant for the same property, and the value lacks the property.
+fn missing_tag(at: &str, schemas: &[Value], branches: &BranchErrors) -> Option<Problem> {
     let constants = schemas.first()?.get("properties")?.as_object()?;
     for name in constants.keys() {
         let constant = |schema: &Value| schema.get("properties")?.get(name)?.get("const").cloned();
@@ -240,14 +251,14 @@ fn missing_tag(at: &str, schemas: &[Value], branches: &Branches) -> Option<Probl
         if let Some(values) = schemas.iter().map(constant).collect::<Option<Vec<_>>>()
             && branches.iter().all(is_missing)
         {
-            return Some(Problem::missing(join_pointer(at, name), words::one_of(&values)));
+            return Some(Problem::missing(join_pointer(at, name), describe_choice(&values)));
         }
     }
     None
 }
 
-/// Whether the error says that the branch is about another shape altogether.
-fn is_other_shape(at: &str, error: &ValidationError<'_>) -> bool {
+/// Returns true for an error by which the branch is certainly not the one that was meant.
+fn rules_out_branch(at: &str, error: &ValidationError<'_>) -> bool {
     let place = error.instance_path().as_str();
     match error.kind() {
         Kind::Type { .. } | Kind::Enum { .. } | Kind::Required { .. } | Kind::AdditionalProperties { .. } => {
@@ -262,21 +273,19 @@ fn is_child(at: &str, place: &str) -> bool {
     place.strip_prefix(at).and_then(|rest| rest.strip_prefix('/')).is_some_and(|rest| !rest.contains('/'))
 }
 
-// ---- What is being checked, which decides how much of it a problem may show.
-
-/// What is being checked.
+/// The kind of value that is validated. It decides how much of the value a problem may show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Subject {
-    /// The arguments of a call, which go back to the model that sent them.
+pub(crate) enum ValidationSubject {
+    /// The arguments of a call. Problems go to the model that sent them, and show everything.
     Arguments,
-    /// Settings, which end up in logs: of texts only kind and length are shown.
+    /// Settings. Problems go to logs, and show only the type and the length of strings and arrays.
     Settings,
-    /// Secrets: only kinds are.
+    /// Secrets. Problems show only types.
     Secrets,
 }
 
-impl Subject {
-    /// What its schema is called.
+impl ValidationSubject {
+    /// Returns the name of the schema.
     pub(crate) fn schema(self) -> &'static str {
         match self {
             Self::Arguments => "the tool's schema",
@@ -285,8 +294,8 @@ impl Subject {
         }
     }
 
-    /// What a top-level property is called.
-    pub(crate) fn noun(self) -> &'static str {
+    /// Returns the name of a top-level property.
+    fn noun(self) -> &'static str {
         match self {
             Self::Arguments => "parameter",
             Self::Settings => "setting",
@@ -294,19 +303,19 @@ impl Subject {
         }
     }
 
-    /// A value, as far as it may be shown.
+    /// Describes a value as far as it may be shown.
     pub(crate) fn value(self, value: &Value) -> String {
         match (self, value) {
             (Self::Arguments, _) | (_, Value::Null) | (Self::Settings, Value::Bool(_) | Value::Number(_)) => {
-                words::value_in_words(value)
+                describe_value(value)
             }
             (Self::Settings, Value::String(text)) => {
-                format!("a text of {}", words::counted(count(text.chars().count()), "character"))
+                format!("a string of {}", count_noun(count(text.chars().count()), "character"))
             }
             (Self::Settings, Value::Array(items)) => {
-                format!("an array of {}", words::counted(count(items.len()), "item"))
+                format!("an array of {}", count_noun(count(items.len()), "item"))
             }
-            (_, Value::String(_)) => "a text".to_owned(),
+            (_, Value::String(_)) => "a string".to_owned(),
             (_, Value::Bool(_)) => "a boolean".to_owned(),
             (_, Value::Number(_)) => "a number".to_owned(),
             (_, Value::Array(_)) => "an array".to_owned(),
@@ -314,8 +323,8 @@ impl Subject {
         }
     }
 
-    /// How much of something there is, or which side of the limit that is.
-    pub(crate) fn counted(self, value: &Value, noun: &str, limit: u64) -> String {
+    /// Describes a count, or for secrets on which side of the limit it is.
+    fn counted(self, value: &Value, noun: &str, limit: u64) -> String {
         let found = match value {
             Value::String(text) => text.chars().count(),
             Value::Array(items) => items.len(),
@@ -323,12 +332,12 @@ impl Subject {
         };
         match self {
             Self::Secrets => if count(found) < limit { "fewer" } else { "more" }.to_owned(),
-            Self::Arguments | Self::Settings => words::counted(count(found), noun),
+            Self::Arguments | Self::Settings => count_noun(count(found), noun),
         }
     }
 
-    /// Whether a hint may tell which allowed value comes near to what is there.
-    pub(crate) fn may_guess(self) -> bool {
+    /// Returns true if a hint may name an allowed value near the given one.
+    fn may_guess(self) -> bool {
         self != Self::Secrets
     }
 }
@@ -337,9 +346,9 @@ fn count(found: usize) -> u64 {
     u64::try_from(found).unwrap_or(u64::MAX)
 }
 
-/// What is wrong with the default and the examples of one parameter.
+/// Returns one line for each problem with the default and the examples of a parameter.
 pub(crate) fn check_values(
-    parameter: &ParameterInput<'_>,
+    parameter: &ResolvedParameter<'_>,
     schema: &Value,
     definitions: &Map<String, Value>,
 ) -> Vec<String> {

@@ -1,18 +1,16 @@
-//! All that a schema says about one value: its own keywords, those behind `$ref` and those in `allOf`.
+//! The keywords of a schema that apply to one value: its own, those behind `$ref`, and those in `allOf`.
 
-use crate::arguments::problem::nearest;
-use crate::arguments::words;
 use crate::schema::walk;
 use serde_json::{Map, Value};
 
 /// A set of JSON types.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Types(u8);
+pub(crate) struct TypeSet(u8);
 
-impl Types {
+impl TypeSet {
     pub(crate) const BOOLEAN: Self = Self(1);
     pub(crate) const INTEGER: Self = Self(2);
-    /// Every integer is a number, but a number need not be an integer.
+    /// A number that need not be an integer.
     pub(crate) const FRACTION: Self = Self(4);
     pub(crate) const STRING: Self = Self(8);
     pub(crate) const ARRAY: Self = Self(16);
@@ -53,12 +51,12 @@ impl Types {
     }
 }
 
-/// The schemas that a value must all satisfy.
-pub(crate) struct View<'a> {
+/// The schemas that a value has to satisfy, all of them.
+pub(crate) struct SchemaView<'a> {
     parts: Vec<&'a Map<String, Value>>,
 }
 
-impl<'a> View<'a> {
+impl<'a> SchemaView<'a> {
     pub(crate) fn of(schemas: &[&'a Value], root: &'a Value) -> Self {
         let mut view = Self { parts: Vec::new() };
         for schema in schemas {
@@ -81,32 +79,32 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The types that are left, choices aside: a choice is made by trying it.
-    pub(crate) fn types(&self) -> Types {
-        let mut left = Types::ALL.0;
+    /// Returns the types that the schemas allow. Their choices are not considered.
+    pub(crate) fn types(&self) -> TypeSet {
+        let mut left = TypeSet::ALL.0;
         for part in &self.parts {
             left &= match part.get("type") {
-                Some(Value::String(name)) => Types::named(name).0,
-                Some(Value::Array(names)) => Types::any(names.iter().filter_map(Value::as_str).map(Types::named)).0,
-                _ => Types::ALL.0,
+                Some(Value::String(name)) => TypeSet::named(name).0,
+                Some(Value::Array(names)) => TypeSet::any(names.iter().filter_map(Value::as_str).map(TypeSet::named)).0,
+                _ => TypeSet::ALL.0,
             };
             if let Some(values) = part.get("enum").and_then(Value::as_array) {
-                left &= Types::any(values.iter().map(Types::of)).0;
+                left &= TypeSet::any(values.iter().map(TypeSet::of)).0;
             }
             if let Some(value) = part.get("const") {
-                left &= Types::of(value).0;
+                left &= TypeSet::of(value).0;
             }
         }
-        Types(left)
+        TypeSet(left)
     }
 
-    /// Whether the property has to be there.
+    /// Returns true if the property is required.
     pub(crate) fn requires(&self, name: &str) -> bool {
         let lists = self.parts.iter().filter_map(|part| part.get("required")?.as_array());
         lists.flatten().any(|required| required == name)
     }
 
-    /// The names of the declared properties, once each.
+    /// Returns the names of the declared properties, each once.
     pub(crate) fn names(&self) -> Vec<&'a str> {
         let mut names = Vec::new();
         for name in self.parts.iter().filter_map(|part| part.get("properties")?.as_object()).flat_map(Map::keys) {
@@ -117,22 +115,22 @@ impl<'a> View<'a> {
         names
     }
 
-    /// What the first of them that has the keyword says under it.
+    /// Returns the value of a keyword in the first schema that has it.
     pub(crate) fn find(&self, keyword: &str) -> Option<&'a Value> {
         self.parts.iter().find_map(|part| part.get(keyword))
     }
 
-    /// What is declared for the property by its name.
+    /// Returns the schemas under `properties` for a property.
     pub(crate) fn declared(&self, name: &str) -> Vec<&'a Value> {
         self.parts.iter().filter_map(|part| part.get("properties")?.get(name)).collect()
     }
 
-    /// What holds for the value of the property, declared or not.
+    /// Returns the schemas for a property, declared or not.
     pub(crate) fn property(&self, name: &str) -> Vec<&'a Value> {
         self.parts.iter().filter_map(|part| property_in(part, name)).collect()
     }
 
-    /// What holds for an item of an array.
+    /// Returns the schemas for an item of an array.
     pub(crate) fn item(&self, position: usize) -> Vec<&'a Value> {
         let of_part = |part: &&'a Map<String, Value>| {
             let first = part.get("prefixItems").and_then(Value::as_array);
@@ -141,7 +139,7 @@ impl<'a> View<'a> {
         self.parts.iter().filter_map(of_part).collect()
     }
 
-    /// The choices: lists of branches.
+    /// Returns the branches of each `anyOf` and `oneOf`.
     pub(crate) fn choices(&self) -> Vec<&'a [Value]> {
         let of_part = |part: &&'a Map<String, Value>| {
             let map: &'a Map<String, Value> = part;
@@ -158,18 +156,16 @@ fn property_in<'a>(part: &'a Map<String, Value>, name: &str) -> Option<&'a Value
     let rest = part.get("additionalProperties");
     match part.get("patternProperties").and_then(Value::as_object).filter(|patterns| !patterns.is_empty()) {
         None => rest,
-        // With one pattern and nothing else allowed, whatever is accepted at all is what the pattern says.
+        // With one pattern and no other names allowed, every accepted property is one of the pattern.
         Some(patterns) if patterns.len() == 1 && rest == Some(&Value::Bool(false)) => patterns.values().next(),
         Some(_) => None,
     }
 }
 
-// ---- The names that an object's schema knows.
-
-/// The property names that the schema knows, in its branches too.
-pub(crate) fn names<'a>(schema: &'a Value, root: &'a Value) -> Vec<&'a str> {
+/// Returns the property names that a schema declares, also in its branches.
+pub(crate) fn property_names<'a>(schema: &'a Value, root: &'a Value) -> Vec<&'a str> {
     let mut known = Vec::new();
-    in_place(schema, root, 8, &mut |map| {
+    visit_in_place(schema, root, 8, &mut |map| {
         for name in map.get("properties").and_then(Value::as_object).into_iter().flat_map(|all| all.keys()) {
             if !known.contains(&name.as_str()) {
                 known.push(name);
@@ -179,26 +175,13 @@ pub(crate) fn names<'a>(schema: &'a Value, root: &'a Value) -> Vec<&'a str> {
     known
 }
 
-/// What to do about a name that is not among these.
-pub(crate) fn hint(name: &str, known: &[&str]) -> String {
-    match nearest(name, known.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None if known.is_empty() => "there are none".to_owned(),
-        None => {
-            let listed: Vec<String> =
-                known.iter().take(20).map(|name| format!("`{}`", words::shortened(name, 60))).collect();
-            format!("known: {}", listed.join(", "))
-        }
-    }
-}
-
-/// Whether the schema has a place for a property of that name. JSON Schema lets everything pass that a schema does not
-/// speak of; here only a schema does that says so (`additionalProperties`), or says nothing at all.
-pub(crate) fn takes(schema: &Value, name: &str) -> bool {
+/// Returns true if a schema accepts a property of that name explicitly. JSON Schema accepts any property that no keyword
+/// refuses. Here, only a schema with `additionalProperties` or without any assertion does.
+pub(crate) fn accepts_property(schema: &Value, name: &str) -> bool {
     let root = schema;
     let Some(map) = walk::follow(root, schema).as_object() else { return schema != &Value::Bool(false) };
     let mut taken = !map.keys().any(|keyword| !walk::is_annotation(keyword));
-    in_place(schema, root, 8, &mut |map| {
+    visit_in_place(schema, root, 8, &mut |map| {
         let open = |keyword: &str| map.get(keyword).is_some_and(|rest| rest != &Value::Bool(false));
         let declared = map.get("properties").is_some_and(|all| all.get(name).is_some());
         let patterns = map.get("patternProperties").and_then(Value::as_object).is_some_and(|all| !all.is_empty());
@@ -207,22 +190,22 @@ pub(crate) fn takes(schema: &Value, name: &str) -> bool {
     taken
 }
 
-/// Shows `visit` every schema that speaks of the same value.
-fn in_place<'a>(schema: &'a Value, root: &'a Value, depth: usize, visit: &mut dyn FnMut(&'a Map<String, Value>)) {
+/// Calls `visit` with each schema that applies to the same value.
+fn visit_in_place<'a>(schema: &'a Value, root: &'a Value, depth: usize, visit: &mut dyn FnMut(&'a Map<String, Value>)) {
     let (Some(map), Some(depth)) = (schema.as_object(), depth.checked_sub(1)) else { return };
     visit(map);
     if let Some(target) = map.get("$ref").and_then(Value::as_str).and_then(|name| walk::resolve(root, name)) {
-        in_place(target, root, depth, visit);
+        visit_in_place(target, root, depth, visit);
     }
     for keyword in ["allOf", "anyOf", "oneOf"] {
         for branch in map.get(keyword).and_then(Value::as_array).into_iter().flatten() {
-            in_place(branch, root, depth, visit);
+            visit_in_place(branch, root, depth, visit);
         }
     }
     for branch in ["if", "then", "else"].iter().filter_map(|keyword| map.get(*keyword)) {
-        in_place(branch, root, depth, visit);
+        visit_in_place(branch, root, depth, visit);
     }
     for branch in map.get("dependentSchemas").and_then(Value::as_object).into_iter().flat_map(|all| all.values()) {
-        in_place(branch, root, depth, visit);
+        visit_in_place(branch, root, depth, visit);
     }
 }

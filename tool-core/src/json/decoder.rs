@@ -1,53 +1,64 @@
-//! The cursor over the text: white space, punctuation, depth, and the parts that generated code drives.
+//! A strict cursor over a JSON text: white space, punctuation, depth, and the values that generated code reads itself.
 
-use crate::json::deserializer::Object;
 use crate::json::error::Error;
-use crate::json::keys::{Names, Seen};
-use crate::json::number::Number;
+use crate::json::keys::{Key, ObjectKeys, OpenObjects, PublishedNames};
+use crate::json::number::{self, ParsedInteger, ParsedNumber, ParsedWideInteger};
+use crate::json::string::{read_runs, run_end};
 use serde::de;
 use serde::de::{Error as _, Unexpected};
-use std::borrow::Cow;
+use std::ptr;
 
-/// Objects and arrays may lie this deep in one another.
-pub(crate) const MAX_DEPTH: u8 = 128;
-
-/// A key of an object: borrowed from the text unless it holds an escape.
-pub type Key<'de> = Cow<'de, str>;
+/// The deepest that objects and arrays may be nested.
+const MAX_DEPTH: u8 = 128;
 
 /// A strict decoder over one JSON text.
 pub struct Decoder<'de> {
-    pub(crate) text: &'de str,
-    /// The next byte to read. Outside a token it always lies on a character's boundary.
-    pub(crate) at: usize,
-    /// How many more containers may open.
-    pub(crate) depth: u8,
-    pub(crate) buffered: bool,
-    /// Set when a value is ignored, for the struct that holds it to remember the key; see `access`.
-    pub(crate) ignored: bool,
-    /// Keys of the open objects whose duplicates nobody else would find. Made at the first such key.
-    pub(crate) seen: Option<Box<Seen<'de>>>,
-    /// What is published, where that is to be compared; see `names`.
-    pub(crate) names: Option<&'de Names>,
-    /// The fields of the last struct that was found to be published as it is.
-    pub(crate) known: &'static [&'static str],
+    text: &'de str,
+    /// The next byte to read. Outside a token it is always on a character's boundary.
+    at: usize,
+    /// The number of containers that may still be opened.
+    depth: u8,
+    buffered: bool,
+    /// True after a value was ignored, until the struct that holds it has remembered its key.
+    ignored: bool,
+    /// The keys of the open objects whose repetition no visitor finds. Allocated at the first such key.
+    open_objects: Option<Box<OpenObjects<'de>>>,
+    /// The published names, if those of the types are to be compared with them.
+    names: Option<&'de PublishedNames>,
+    /// The fields of the last struct that was compared and is published as it is.
+    compared: &'static [&'static str],
 }
 
 impl<'de> Decoder<'de> {
-    /// A decoder at the beginning of the text.
+    /// Makes a decoder at the beginning of the text.
     #[inline]
     pub fn new(text: &'de str) -> Self {
-        Self { text, at: 0, depth: MAX_DEPTH, buffered: false, ignored: false, seen: None, names: None, known: &[] }
+        Self {
+            text,
+            at: 0,
+            depth: MAX_DEPTH,
+            buffered: false,
+            ignored: false,
+            open_objects: None,
+            names: None,
+            compared: &[],
+        }
     }
 
-    /// Whether more may have been accepted than is published: `deserialize_any` was asked for an object, an array or
-    /// a number (serde buffers untagged and flattened types that way, and what it then reads from its copy is looser
-    /// than this decoder), or a type knows names that are not published.
+    /// Returns true if more may have been accepted than is published. Then either a type called `deserialize_any` for
+    /// an object, an array or a number, as serde does to buffer untagged and flattened types, whose copies it reads less
+    /// strictly. Or a type knows names that are not published.
     #[inline]
     pub fn buffered(&self) -> bool {
         self.buffered
     }
 
-    /// Only white space may remain.
+    #[inline]
+    pub(crate) fn set_buffered(&mut self, buffered: bool) {
+        self.buffered |= buffered;
+    }
+
+    /// Checks that only white space is left.
     #[inline]
     pub fn end(&mut self) -> Result<(), Error> {
         match self.peek() {
@@ -65,8 +76,8 @@ impl<'de> Decoder<'de> {
         }
     }
 
-    /// The next key of the object that was entered, with its `:` consumed; `None` once the object has ended.
-    /// `first` is true for the first call after [`Decoder::begin_object`]. Duplicates are the caller's to find.
+    /// Reads the next key of the object that was entered, with its `:`. Returns `None` at the object's end. `first` is
+    /// true for the first call after [`Decoder::begin_object`]. The caller has to find repeated keys.
     #[inline]
     pub fn next_key(&mut self, first: bool) -> Result<Option<Key<'de>>, Error> {
         match self.plain_key(first) {
@@ -75,7 +86,30 @@ impl<'de> Decoder<'de> {
         }
     }
 
-    /// [`Decoder::next_key`] for every form that `plain_key` leaves, the end among them.
+    /// Reads the next key in the form that most texts have: without escapes, and with at most one space, after the
+    /// comma. Does nothing for any other form.
+    fn plain_key(&mut self, first: bool) -> Option<&'de str> {
+        let mut at = self.at;
+        if !first {
+            if self.byte(at) != b',' {
+                return None;
+            }
+            at += 1;
+            at += usize::from(self.byte(at) == b' ');
+        }
+        if self.byte(at) != b'"' {
+            return None;
+        }
+        let start = at + 1;
+        let end = run_end(self.text.as_bytes(), start);
+        if self.byte(end) != b'"' || self.byte(end + 1) != b':' {
+            return None;
+        }
+        self.at = end + 2;
+        self.text.get(start..end)
+    }
+
+    /// Reads the next key in any form, or the end of the object.
     fn other_key(&mut self, first: bool) -> Result<Option<Key<'de>>, Error> {
         if !self.next_entry(first)? {
             return Ok(None);
@@ -88,17 +122,26 @@ impl<'de> Decoder<'de> {
         Ok(Some(key))
     }
 
-    /// Reads again the key of an entry that began (with its comma, if any) at a place: to say where a value
-    /// failed, without keeping every key until then.
+    /// Reads again the key of an entry that began, with its comma, at a place. An error is located that way, so that
+    /// keys are not kept until then.
     #[cold]
-    pub(crate) fn key_at(text: &'de str, place: usize) -> Option<Key<'de>> {
-        let mut reader = Decoder::new(text);
-        reader.at = place;
-        let first = reader.peek() != b',';
-        reader.next_key(first).ok().flatten()
+    fn key_at(&self, place: usize) -> Option<Key<'de>> {
+        let mut decoder = Decoder::new(self.text);
+        decoder.at = place;
+        let first = decoder.peek() != b',';
+        decoder.next_key(first).ok().flatten()
     }
 
-    /// Consumes `null` if that is the next value.
+    /// Adds the key of the entry at `place` to an error's path.
+    #[cold]
+    pub(crate) fn locate(&self, place: usize, error: Error) -> Error {
+        match self.key_at(place) {
+            Some(key) => error.under(&key),
+            None => error,
+        }
+    }
+
+    /// Consumes `null` if it is the next value.
     #[inline]
     pub fn take_null(&mut self) -> Result<bool, Error> {
         if self.peek() != b'n' {
@@ -112,16 +155,28 @@ impl<'de> Decoder<'de> {
         self.peek();
         let start = self.at;
         self.check()?;
-        self.slice(start, self.at)
+        Ok(self.text_since(start))
     }
 
-    /// The byte at a place, or 0 at the end of the text. (A NUL of the text is no token either.)
+    /// Returns the place of the cursor.
     #[inline]
-    pub(crate) fn byte(&self, at: usize) -> u8 {
+    pub(crate) fn place(&self) -> usize {
+        self.at
+    }
+
+    /// Returns the text from a place up to the cursor.
+    #[inline]
+    pub(crate) fn text_since(&self, start: usize) -> &'de str {
+        self.text.get(start..self.at).unwrap_or_default()
+    }
+
+    /// Returns the byte at a place, or 0 at the end of the text. (A NUL in the text begins no token either.)
+    #[inline]
+    fn byte(&self, at: usize) -> u8 {
         self.text.as_bytes().get(at).copied().unwrap_or(0)
     }
 
-    /// Skips white space and looks at the byte after it; 0 at the end.
+    /// Skips white space and returns the byte after it without consuming it; 0 at the end.
     #[inline]
     pub(crate) fn peek(&mut self) -> u8 {
         let byte = self.byte(self.at);
@@ -149,13 +204,13 @@ impl<'de> Decoder<'de> {
     }
 
     #[inline]
-    pub(crate) fn close(&mut self) {
+    fn close(&mut self) {
         self.at += 1;
-        // Cannot pass the limit: each closing follows one opening.
+        // Each closing follows one opening, so this cannot exceed the limit.
         self.depth = self.depth.saturating_add(1);
     }
 
-    /// Goes to the next element of an array; false at its end.
+    /// Moves to the next element of an array. Returns false at the array's end.
     #[inline]
     pub(crate) fn next_element(&mut self, first: bool) -> Result<bool, Error> {
         match self.peek() {
@@ -172,7 +227,7 @@ impl<'de> Decoder<'de> {
         }
     }
 
-    /// Goes to the opening quote of an object's next key; false at its end.
+    /// Moves to the opening quote of an object's next key. Returns false at the object's end.
     pub(crate) fn next_entry(&mut self, first: bool) -> Result<bool, Error> {
         let mut byte = self.peek();
         if byte == b'}' {
@@ -200,50 +255,101 @@ impl<'de> Decoder<'de> {
         Ok(())
     }
 
+    /// Reads the string whose opening quote is the next byte.
     #[inline]
-    pub(crate) fn slice(&self, start: usize, end: usize) -> Result<&'de str, Error> {
-        match self.text.get(start..end) {
-            Some(part) => Ok(part),
-            None => Err(Error::syntax("text cut inside a character", start)),
+    pub(crate) fn string(&mut self) -> Result<Key<'de>, Error> {
+        match self.plain_string() {
+            Some(text) => Ok(Key::Borrowed(text)),
+            None => self.escaped_string().map(Key::Owned),
         }
     }
 
-    /// The text breaks the grammar at the cursor.
+    /// Reads the string whose opening quote is the next byte, if it is well formed and holds no escape. Otherwise does
+    /// nothing. This is a function apart from [`Decoder::escaped_string`] so that its result fits two registers.
+    pub(crate) fn plain_string(&mut self) -> Option<&'de str> {
+        let start = self.at + 1;
+        let end = run_end(self.text.as_bytes(), start);
+        if self.byte(end) != b'"' {
+            return None;
+        }
+        self.at = end + 1;
+        self.text.get(start..end)
+    }
+
+    /// Reads a string that holds an escape or is malformed.
+    #[cold]
+    pub(crate) fn escaped_string(&mut self) -> Result<String, Error> {
+        let mut text = String::new();
+        self.at = read_runs(self.text, self.at, |run, escape| {
+            text.push_str(run);
+            text.extend(escape);
+        })?;
+        Ok(text)
+    }
+
+    /// Reads the number whose first byte is the next one.
+    pub(crate) fn number(&mut self) -> Result<ParsedNumber, Error> {
+        let (number, end) = number::number(self.text, self.at)?;
+        self.at = end;
+        Ok(number)
+    }
+
+    /// Reads a non-negative integer of up to 19 digits. Does nothing for any other value.
+    #[inline]
+    pub(crate) fn small_integer(&mut self) -> Option<u64> {
+        let (value, end) = number::small_integer(self.text, self.at)?;
+        self.at = end;
+        Some(value)
+    }
+
+    /// Reads an integer of up to 64 bits.
+    pub(crate) fn integer(&mut self) -> Result<ParsedInteger, Error> {
+        let (integer, end) = number::integer(self.text, self.at)?;
+        self.at = end;
+        Ok(integer)
+    }
+
+    /// Reads an integer of up to 128 bits; `None` for a fraction.
+    pub(crate) fn wide_integer(&mut self) -> Result<Option<ParsedWideInteger>, Error> {
+        let (integer, end) = number::wide_integer(self.text, self.at)?;
+        self.at = end;
+        Ok(integer)
+    }
+
+    /// Returns a grammar error at the cursor.
     #[cold]
     pub(crate) fn syntax(&self, message: &'static str) -> Error {
-        let ended = self.at >= self.text.len();
-        Error::syntax(if ended { "unexpected end of the text" } else { message }, self.at.min(self.text.len()))
+        Error::unexpected_byte(self.text, self.at, message)
     }
 
-    /// The next value is not of the wanted kind, if it is a value at all.
+    /// Returns the error for a value of another kind than the expected one, or for text that is no value.
     #[cold]
-    pub(crate) fn unexpected(&mut self, wanted: &dyn de::Expected) -> Error {
-        self.describe(wanted).unwrap_or_else(|syntax| syntax)
+    pub(crate) fn unexpected(&mut self, expected: &dyn de::Expected) -> Error {
+        self.describe(expected).unwrap_or_else(|syntax| syntax)
     }
 
-    fn describe(&mut self, wanted: &dyn de::Expected) -> Result<Error, Error> {
+    fn describe(&mut self, expected: &dyn de::Expected) -> Result<Error, Error> {
         Ok(match self.peek() {
-            b'{' => Error::invalid_type(Unexpected::Map, wanted),
-            b'[' => Error::invalid_type(Unexpected::Seq, wanted),
-            b'"' => Error::invalid_type(Unexpected::Str(&self.string()?), wanted),
-            b't' => self.literal("true").map(|()| Error::invalid_type(Unexpected::Bool(true), wanted))?,
-            b'f' => self.literal("false").map(|()| Error::invalid_type(Unexpected::Bool(false), wanted))?,
-            // As serde_json words it: `null` says more than `unit value`.
-            b'n' => self.literal("null").map(|()| Error::invalid_type(Unexpected::Other("null"), wanted))?,
+            b'{' => Error::invalid_type(Unexpected::Map, expected),
+            b'[' => Error::invalid_type(Unexpected::Seq, expected),
+            b'"' => Error::invalid_type(Unexpected::Str(&self.string()?), expected),
+            b't' => self.literal("true").map(|()| Error::invalid_type(Unexpected::Bool(true), expected))?,
+            b'f' => self.literal("false").map(|()| Error::invalid_type(Unexpected::Bool(false), expected))?,
+            // `null` says more than serde's `unit value`. serde_json words it so, too.
+            b'n' => self.literal("null").map(|()| Error::invalid_type(Unexpected::Other("null"), expected))?,
             b'-' | b'0'..=b'9' => match self.number()? {
-                Number::Unsigned(value) => Error::invalid_type(Unexpected::Unsigned(value), wanted),
-                Number::Signed(value) => Error::invalid_type(Unexpected::Signed(value), wanted),
-                Number::Big(value) | Number::Float(value) => Error::invalid_type(Unexpected::Float(value), wanted),
+                ParsedNumber::Unsigned(value) => Error::invalid_type(Unexpected::Unsigned(value), expected),
+                ParsedNumber::Signed(value) => Error::invalid_type(Unexpected::Signed(value), expected),
+                ParsedNumber::Big(value) | ParsedNumber::Float(value) => {
+                    Error::invalid_type(Unexpected::Float(value), expected)
+                }
             },
             _ => self.syntax("expected a value"),
         })
     }
-}
 
-// ---- Values that nobody reads: held to the grammar, and to unique keys, all the same.
-
-impl Decoder<'_> {
-    /// Checks one value and goes past it. Recursion is bounded by the depth that `open` allows.
+    /// Checks one value and moves past it: its grammar, and that no object in it repeats a key. [`Decoder::open`] bounds
+    /// the recursion.
     pub(crate) fn check(&mut self) -> Result<(), Error> {
         match self.peek() {
             b'"' => self.check_string(),
@@ -252,9 +358,19 @@ impl Decoder<'_> {
             b't' => self.literal("true"),
             b'f' => self.literal("false"),
             b'n' => self.literal("null"),
-            b'-' | b'0'..=b'9' => self.check_number(),
+            b'-' | b'0'..=b'9' => {
+                self.at = number::number_end(self.text, self.at)?;
+                Ok(())
+            }
             _ => Err(self.syntax("expected a value")),
         }
+    }
+
+    fn check_string(&mut self) -> Result<(), Error> {
+        if self.plain_string().is_none() {
+            self.at = read_runs(self.text, self.at, |_, _| ())?;
+        }
+        Ok(())
     }
 
     fn check_array(&mut self) -> Result<(), Error> {
@@ -268,10 +384,97 @@ impl Decoder<'_> {
     }
 
     fn check_object(&mut self) -> Result<(), Error> {
-        let mut object = Object::open(self, true)?;
-        while object.next_unique()?.is_some() {
-            object.check_value()?;
+        let keys = self.object_keys();
+        self.open()?;
+        let mut first = true;
+        while let Some(key) = self.next_key(std::mem::take(&mut first))? {
+            self.insert_key(keys, &key)?;
+            self.check().map_err(|error| error.under(&key))?;
         }
+        self.close_keys(keys);
         Ok(())
+    }
+
+    /// Begins the keys of the object whose brace is the next byte.
+    #[inline]
+    pub(crate) fn object_keys(&self) -> ObjectKeys {
+        ObjectKeys::new(self.open_objects.as_deref(), self.at)
+    }
+
+    /// Remembers a key of an object; a repeated one is an error.
+    pub(crate) fn insert_key(&mut self, keys: ObjectKeys, key: &Key<'de>) -> Result<(), Error> {
+        let open = self.open_objects.get_or_insert_with(|| Box::new(OpenObjects::new()));
+        if keys.insert(open, key) { Ok(()) } else { Err(Error::duplicate(key)) }
+    }
+
+    /// Forgets the keys of an object that has ended.
+    #[inline]
+    pub(crate) fn close_keys(&mut self, keys: ObjectKeys) {
+        if let Some(open) = &mut self.open_objects {
+            keys.close(open);
+        }
+    }
+
+    /// Checks one value that the type ignores.
+    pub(crate) fn ignore_value(&mut self) -> Result<(), Error> {
+        self.check()?;
+        self.ignored = true;
+        Ok(())
+    }
+
+    #[inline]
+    pub(crate) fn has_ignored(&self) -> bool {
+        self.ignored
+    }
+
+    /// Remembers the key of the entry at `place`, whose value was ignored, unless all keys of the object are remembered.
+    #[cold]
+    pub(crate) fn insert_ignored_key(&mut self, keys: ObjectKeys, place: usize, unique: bool) -> Result<(), Error> {
+        self.ignored = false;
+        match self.key_at(place).filter(|_| !unique) {
+            Some(key) => self.insert_key(keys, &key),
+            None => Ok(()),
+        }
+    }
+
+    /// Compares the names that the types know with the published ones.
+    #[inline]
+    pub(crate) fn compare_with(&mut self, names: &'de PublishedNames) {
+        self.names = Some(names);
+    }
+
+    /// Compares the fields of a struct that comes next.
+    #[inline]
+    pub(crate) fn compare_struct(&mut self, fields: &'static [&'static str]) {
+        // In a list of structs only the first is compared.
+        if !ptr::eq(fields, self.compared) {
+            self.compare_fields(fields);
+        }
+    }
+
+    fn compare_fields(&mut self, fields: &'static [&'static str]) {
+        match self.names {
+            Some(names) if !names.are_fields(fields) => self.buffered = true,
+            _ => self.compared = fields,
+        }
+    }
+
+    /// Compares a map, or a struct that flattens another, that comes next.
+    #[inline]
+    pub(crate) fn compare_map(&mut self) {
+        self.buffered |= self.names.is_some_and(|names| !names.maps);
+    }
+
+    /// Compares a struct around one value that comes next.
+    #[inline]
+    pub(crate) fn compare_newtype(&mut self, name: &str) {
+        self.buffered |= self.names.is_some_and(|names| names.is_enum(name));
+    }
+
+    /// Compares the variants of an enum. A name that is no variant is caught by `#[serde(other)]`.
+    #[inline]
+    pub(crate) fn compare_variant(&mut self, variants: &[&str], name: &str) {
+        let published = |names: &PublishedNames| variants.contains(&name) && names.are_variants(variants);
+        self.buffered |= self.names.is_some_and(|names| !published(names));
     }
 }

@@ -1,11 +1,14 @@
-//! serde's `Deserializer` over the text: each kind of Rust type from its one kind of JSON value.
+//! The decoder as serde's `Deserializer`: each kind of Rust type is read from one kind of JSON value.
 
-use crate::json::decoder::{Decoder, Key};
+use crate::json::decoder::Decoder;
 use crate::json::error::Error;
-use crate::json::keys::{MapKey, Scope};
-use crate::json::number::{Integer, Number, Wide};
-use serde::Deserializer;
-use serde::de::{DeserializeSeed, EnumAccess, Error as _, MapAccess, SeqAccess, Unexpected, VariantAccess, Visitor};
+use crate::json::keys::{Key, ObjectKeys};
+use crate::json::number::{ParsedInteger, ParsedNumber, ParsedWideInteger, number_end};
+use serde::de::value::CowStrDeserializer;
+use serde::de::{
+    DeserializeSeed, EnumAccess, Error as _, Expected, MapAccess, SeqAccess, Unexpected, VariantAccess, Visitor,
+};
+use serde::{Deserializer, forward_to_deserialize_any};
 
 impl<'de> Decoder<'de> {
     #[inline]
@@ -13,7 +16,7 @@ impl<'de> Decoder<'de> {
         if self.peek() != b'[' {
             return Err(self.unexpected(&visitor));
         }
-        let mut array = Array::open(self)?;
+        let mut array = ArrayAccess::open(self)?;
         let value = visitor.visit_seq(&mut array)?;
         array.finish()?;
         Ok(value)
@@ -24,21 +27,21 @@ impl<'de> Decoder<'de> {
         if self.peek() != b'{' {
             return Err(self.unexpected(&visitor));
         }
-        let mut object = Object::open(self, unique)?;
+        let mut object = ObjectAccess::open(self, unique)?;
         let value = visitor.visit_map(&mut object)?;
         object.finish()?;
         Ok(value)
     }
 
-    /// An integer that the fast path does not know, or something else.
+    /// Reads an integer that the fast path does not read, or reports another value.
     fn other_integer<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Error> {
         if !matches!(self.peek(), b'-' | b'0'..=b'9') {
             return Err(self.unexpected(&visitor));
         }
         match self.integer()? {
-            Integer::Unsigned(value) => visitor.visit_u64(value),
-            Integer::Signed(value) => visitor.visit_i64(value),
-            Integer::Fraction(value) => Err(Error::invalid_type(Unexpected::Float(value), &visitor)),
+            ParsedInteger::Unsigned(value) => visitor.visit_u64(value),
+            ParsedInteger::Signed(value) => visitor.visit_i64(value),
+            ParsedInteger::Fraction(value) => Err(Error::invalid_type(Unexpected::Float(value), &visitor)),
         }
     }
 
@@ -47,8 +50,8 @@ impl<'de> Decoder<'de> {
             return Err(self.unexpected(&visitor));
         }
         match self.wide_integer()? {
-            Some(Wide::Unsigned(value)) => visitor.visit_u128(value),
-            Some(Wide::Signed(value)) => visitor.visit_i128(value),
+            Some(ParsedWideInteger::Unsigned(value)) => visitor.visit_u128(value),
+            Some(ParsedWideInteger::Signed(value)) => visitor.visit_i128(value),
             None => Err(Error::custom("expected an integer, not a fraction")),
         }
     }
@@ -57,17 +60,17 @@ impl<'de> Decoder<'de> {
         if !matches!(self.peek(), b'-' | b'0'..=b'9') {
             return Err(self.unexpected(&visitor));
         }
-        let start = self.at;
+        let start = self.place();
         match self.number()? {
-            Number::Unsigned(value) => visitor.visit_u64(value),
-            Number::Signed(value) => visitor.visit_i64(value),
-            Number::Big(value) | Number::Float(value) if value.abs() <= limit => visitor.visit_f64(value),
+            ParsedNumber::Unsigned(value) => visitor.visit_u64(value),
+            ParsedNumber::Signed(value) => visitor.visit_i64(value),
+            ParsedNumber::Big(value) | ParsedNumber::Float(value) if value.abs() <= limit => visitor.visit_f64(value),
             _ => Err(Error::syntax("number out of range", start)),
         }
     }
 }
 
-/// The integer types of up to 64 bits: the type's own visitor checks the range.
+/// The integer types of up to 64 bits. The type's visitor checks the range.
 macro_rules! integers {
     ($($method:ident)*) => {$(
         #[inline]
@@ -86,7 +89,7 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         let byte = self.peek();
-        self.buffered |= matches!(byte, b'{' | b'[' | b'-' | b'0'..=b'9');
+        self.set_buffered(matches!(byte, b'{' | b'[' | b'-' | b'0'..=b'9'));
         match byte {
             b'"' => self.deserialize_str(visitor),
             b'{' => self.object(visitor, true),
@@ -94,9 +97,9 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
             b't' | b'f' => self.deserialize_bool(visitor),
             b'n' => self.deserialize_unit(visitor),
             b'-' | b'0'..=b'9' => match self.number()? {
-                Number::Unsigned(value) => visitor.visit_u64(value),
-                Number::Signed(value) => visitor.visit_i64(value),
-                Number::Big(value) | Number::Float(value) => visitor.visit_f64(value),
+                ParsedNumber::Unsigned(value) => visitor.visit_u64(value),
+                ParsedNumber::Signed(value) => visitor.visit_i64(value),
+                ParsedNumber::Big(value) | ParsedNumber::Float(value) => visitor.visit_f64(value),
             },
             _ => Err(self.syntax("expected a value")),
         }
@@ -142,9 +145,9 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
         if self.peek() != b'"' {
             return Err(self.unexpected(&visitor));
         }
-        match self.plain() {
+        match self.plain_string() {
             Some(text) => visitor.visit_borrowed_str(text),
-            None => visitor.visit_string(self.escaped()?),
+            None => visitor.visit_string(self.escaped_string()?),
         }
     }
 
@@ -156,9 +159,9 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.peek() {
             b'[' => self.array(visitor),
-            b'"' => match self.plain() {
+            b'"' => match self.plain_string() {
                 Some(text) => visitor.visit_borrowed_bytes(text.as_bytes()),
-                None => visitor.visit_byte_buf(self.escaped()?.into_bytes()),
+                None => visitor.visit_byte_buf(self.escaped_string()?.into_bytes()),
             },
             _ => Err(self.unexpected(&visitor)),
         }
@@ -183,7 +186,7 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
 
     #[inline]
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, Error> {
-        self.newtype_of(name);
+        self.compare_newtype(name);
         visitor.visit_newtype_struct(self)
     }
 
@@ -209,7 +212,7 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
 
     #[inline]
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.map_or_flattened();
+        self.compare_map();
         self.object(visitor, true)
     }
 
@@ -220,7 +223,7 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        self.struct_of(fields);
+        self.compare_struct(fields);
         self.object(visitor, false)
     }
 
@@ -233,12 +236,12 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
         match self.peek() {
             b'"' => {
                 let name = self.string()?;
-                self.variant_of(variants, &name);
-                visitor.visit_enum(Unit(name))
+                self.compare_variant(variants, &name);
+                visitor.visit_enum(CowStrDeserializer::new(name))
             }
             b'{' => {
                 self.open()?;
-                let value = visitor.visit_enum(Tagged(&mut *self))?;
+                let value = visitor.visit_enum(TaggedVariant(&mut *self))?;
                 if self.next_entry(false)? {
                     return Err(self.syntax("expected an object of one entry, the variant"));
                 }
@@ -254,32 +257,29 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.check()?;
-        self.ignored = true;
+        self.ignore_value()?;
         visitor.visit_unit()
     }
 }
 
-// ---- Arrays and objects as serde reads them. Paths are built here, on the way out of a failure.
-
-/// An array that is being read.
-pub(crate) struct Array<'a, 'de> {
+/// An array that is being read. Errors are located here, on their way out.
+struct ArrayAccess<'a, 'de> {
     decoder: &'a mut Decoder<'de>,
     index: usize,
     done: bool,
 }
 
-impl<'a, 'de> Array<'a, 'de> {
+impl<'a, 'de> ArrayAccess<'a, 'de> {
     /// Enters the array whose bracket is the next byte.
     #[inline]
-    pub(crate) fn open(decoder: &'a mut Decoder<'de>) -> Result<Self, Error> {
+    fn open(decoder: &'a mut Decoder<'de>) -> Result<Self, Error> {
         decoder.open()?;
         Ok(Self { decoder, index: 0, done: false })
     }
 
-    /// A tuple's visitor stops at its last element: nothing may follow it.
+    /// Checks that no element is left, because a tuple's visitor stops at its last one.
     #[inline]
-    pub(crate) fn finish(&mut self) -> Result<(), Error> {
+    fn finish(&mut self) -> Result<(), Error> {
         if self.done || !self.decoder.next_element(self.index == 0)? {
             return Ok(());
         }
@@ -287,7 +287,7 @@ impl<'a, 'de> Array<'a, 'de> {
     }
 }
 
-impl<'de> SeqAccess<'de> for Array<'_, 'de> {
+impl<'de> SeqAccess<'de> for ArrayAccess<'_, 'de> {
     type Error = Error;
 
     #[inline]
@@ -310,187 +310,111 @@ impl<'de> SeqAccess<'de> for Array<'_, 'de> {
 }
 
 /// An object that is being read.
-pub(crate) struct Object<'a, 'de> {
+struct ObjectAccess<'a, 'de> {
     decoder: &'a mut Decoder<'de>,
-    scope: Scope,
-    /// Where the last entry begins, to read its key again if its value fails.
+    keys: ObjectKeys,
+    /// The place of the last entry, whose key is read again if its value fails.
     entry: usize,
-    /// Every key is remembered: a map's visitor would let the last of two win. A struct's visitor refuses the
-    /// second of a known key, so there only the keys of ignored values are remembered.
+    /// True if every key is remembered, because a map's visitor would let the last of two win. A struct's visitor
+    /// refuses the second of a known key, so there only the keys of ignored values are remembered.
     unique: bool,
     first: bool,
     done: bool,
 }
 
-impl<'a, 'de> Object<'a, 'de> {
+impl<'a, 'de> ObjectAccess<'a, 'de> {
     /// Enters the object whose brace is the next byte.
     #[inline]
-    pub(crate) fn open(decoder: &'a mut Decoder<'de>, unique: bool) -> Result<Self, Error> {
-        let scope = Scope::new(decoder);
+    fn open(decoder: &'a mut Decoder<'de>, unique: bool) -> Result<Self, Error> {
+        let keys = decoder.object_keys();
         decoder.open()?;
-        Ok(Self { decoder, scope, entry: 0, unique, first: true, done: false })
+        Ok(Self { decoder, keys, entry: 0, unique, first: true, done: false })
     }
 
-    /// A visitor may stop before the end: nothing may be left then.
+    /// Checks that no entry is left, because a visitor may stop before the end.
     #[inline]
-    pub(crate) fn finish(&mut self) -> Result<(), Error> {
+    fn finish(&mut self) -> Result<(), Error> {
         if self.done || self.next_key()?.is_none() {
             return Ok(());
         }
         Err(self.decoder.syntax("more entries than wanted"))
     }
 
-    /// The next key with its `:`.
+    /// Reads the next key with its `:`.
     #[inline]
     fn next_key(&mut self) -> Result<Option<Key<'de>>, Error> {
         if self.done {
             return Ok(None);
         }
-        self.entry = self.decoder.at;
+        self.entry = self.decoder.place();
         let key = self.decoder.next_key(self.first)?;
         self.first = false;
         if key.is_none() {
             self.done = true;
-            if self.decoder.seen.is_some() {
-                self.scope.close(self.decoder);
-            }
+            self.decoder.close_keys(self.keys);
         }
         Ok(key)
     }
-
-    /// As `next_key`, for a key that must be new.
-    pub(crate) fn next_unique(&mut self) -> Result<Option<Key<'de>>, Error> {
-        match self.next_key()? {
-            Some(key) if !self.scope.insert(self.decoder, key.clone()) => Err(Error::duplicate(&key)),
-            key => Ok(key),
-        }
-    }
-
-    pub(crate) fn check_value(&mut self) -> Result<(), Error> {
-        self.decoder.check().map_err(|error| self.locate(error))
-    }
-
-    /// A value was ignored: two of the same unknown key are refused.
-    #[cold]
-    fn remember_ignored(&mut self) -> Result<(), Error> {
-        self.decoder.ignored = false;
-        if self.unique {
-            return Ok(());
-        }
-        match Decoder::key_at(self.decoder.text, self.entry) {
-            Some(key) if !self.scope.insert(self.decoder, key.clone()) => Err(Error::duplicate(&key)),
-            _ => Ok(()),
-        }
-    }
-
-    #[cold]
-    fn locate(&self, error: Error) -> Error {
-        match Decoder::key_at(self.decoder.text, self.entry) {
-            Some(key) => error.under(&key),
-            None => error,
-        }
-    }
 }
 
-impl<'de> MapAccess<'de> for Object<'_, 'de> {
+impl<'de> MapAccess<'de> for ObjectAccess<'_, 'de> {
     type Error = Error;
 
     #[inline]
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
-        let key = if self.unique { self.next_unique()? } else { self.next_key()? };
-        match key {
-            Some(key) => seed.deserialize(MapKey(key)).map(Some),
-            None => Ok(None),
+        let Some(key) = self.next_key()? else { return Ok(None) };
+        if self.unique {
+            self.decoder.insert_key(self.keys, &key)?;
         }
+        seed.deserialize(MapKey(key)).map(Some)
     }
 
     #[inline]
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Error> {
         match seed.deserialize(&mut *self.decoder) {
             Ok(value) => {
-                if self.decoder.ignored {
-                    self.remember_ignored()?;
+                if self.decoder.has_ignored() {
+                    self.decoder.insert_ignored_key(self.keys, self.entry, self.unique)?;
                 }
                 Ok(value)
             }
-            Err(error) => Err(self.locate(error)),
+            Err(error) => Err(self.decoder.locate(self.entry, error)),
         }
     }
 }
 
-// ---- Enums: text is a unit variant, an object of one entry is any other. Never the other way round.
+/// A variant with content: an object with the variant as its only key.
+struct TaggedVariant<'a, 'de>(&'a mut Decoder<'de>);
 
-/// A variant named by text.
-pub(crate) struct Unit<'de>(pub(crate) Key<'de>);
-
-impl<'de> EnumAccess<'de> for Unit<'de> {
+impl<'a, 'de> EnumAccess<'de> for TaggedVariant<'a, 'de> {
     type Error = Error;
-    type Variant = UnitOnly;
-
-    #[inline]
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, UnitOnly), Error> {
-        Ok((seed.deserialize(MapKey(self.0))?, UnitOnly))
-    }
-}
-
-/// What a variant named by text holds: nothing.
-pub(crate) struct UnitOnly;
-
-impl<'de> VariantAccess<'de> for UnitOnly {
-    type Error = Error;
-
-    #[inline]
-    fn unit_variant(self) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, _: T) -> Result<T::Value, Error> {
-        Err(Error::invalid_type(Unexpected::UnitVariant, &"newtype variant"))
-    }
-
-    fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, Error> {
-        Err(Error::invalid_type(Unexpected::UnitVariant, &"tuple variant"))
-    }
-
-    fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], _: V) -> Result<V::Value, Error> {
-        Err(Error::invalid_type(Unexpected::UnitVariant, &"struct variant"))
-    }
-}
-
-/// A variant that is the one key of an object, and the value under it.
-pub(crate) struct Tagged<'a, 'de>(pub(crate) &'a mut Decoder<'de>);
-
-impl<'a, 'de> EnumAccess<'de> for Tagged<'a, 'de> {
-    type Error = Error;
-    type Variant = Content<'a, 'de>;
+    type Variant = VariantContent<'a, 'de>;
 
     #[inline]
     fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self::Variant), Error> {
-        let entry = self.0.at;
+        let entry = self.0.place();
         let Some(key) = self.0.next_key(true)? else {
             return Err(Error::custom("expected an object of one entry, the variant"));
         };
         let variant = seed.deserialize(MapKey(key))?;
-        Ok((variant, Content { decoder: self.0, entry }))
+        Ok((variant, VariantContent { decoder: self.0, entry }))
     }
 }
 
 /// The value under a variant's key.
-pub(crate) struct Content<'a, 'de> {
+struct VariantContent<'a, 'de> {
     decoder: &'a mut Decoder<'de>,
     entry: usize,
 }
 
-/// The failure, seen from the object that names the variant.
-#[cold]
-fn locate(text: &str, entry: usize, error: Error) -> Error {
-    match Decoder::key_at(text, entry) {
-        Some(key) => error.under(&key),
-        None => error,
+impl<'de> VariantContent<'_, 'de> {
+    #[inline]
+    fn read<T>(self, read: impl FnOnce(&mut Decoder<'de>) -> Result<T, Error>) -> Result<T, Error> {
+        read(self.decoder).map_err(|error| self.decoder.locate(self.entry, error))
     }
 }
 
-impl<'de> VariantAccess<'de> for Content<'_, 'de> {
+impl<'de> VariantAccess<'de> for VariantContent<'_, 'de> {
     type Error = Error;
 
     fn unit_variant(self) -> Result<(), Error> {
@@ -499,20 +423,127 @@ impl<'de> VariantAccess<'de> for Content<'_, 'de> {
 
     #[inline]
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Error> {
-        let text = self.decoder.text;
-        seed.deserialize(self.decoder).map_err(|error| locate(text, self.entry, error))
+        self.read(|decoder| seed.deserialize(decoder))
     }
 
     #[inline]
     fn tuple_variant<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, Error> {
-        let text = self.decoder.text;
-        Deserializer::deserialize_tuple(self.decoder, len, visitor).map_err(|error| locate(text, self.entry, error))
+        self.read(|decoder| decoder.deserialize_tuple(len, visitor))
     }
 
     #[inline]
     fn struct_variant<V: Visitor<'de>>(self, fields: &'static [&'static str], visitor: V) -> Result<V::Value, Error> {
-        let text = self.decoder.text;
-        Deserializer::deserialize_struct(self.decoder, "", fields, visitor)
-            .map_err(|error| locate(text, self.entry, error))
+        self.read(|decoder| decoder.deserialize_struct("", fields, visitor))
+    }
+}
+
+/// A key, read by a map's key type or as the name of a field or a variant.
+struct MapKey<'de>(Key<'de>);
+
+impl MapKey<'_> {
+    /// Returns the key if it is an integer: digits, with a `-` before them where the type is signed. Leading zeros and
+    /// `-0` are refused, because with two spellings of one key an object could hold it twice. The published pattern
+    /// says the same.
+    fn digits(&self, signed: bool, expected: &dyn Expected) -> Result<&str, Error> {
+        let digits = if signed { self.0.strip_prefix('-').unwrap_or(&self.0) } else { &self.0 };
+        let spelled_twice = digits.starts_with('0') && self.0.len() > 1;
+        if digits.is_empty() || spelled_twice || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(Error::invalid_value(Unexpected::Str(&self.0), expected));
+        }
+        Ok(&self.0)
+    }
+
+    /// Reads the key as a float. Its whole text must be a JSON number.
+    fn float<'v, V: Visitor<'v>>(&self, visitor: V, limit: f64) -> Result<V::Value, Error> {
+        let is_number = number_end(&self.0, 0).is_ok_and(|end| end == self.0.len());
+        match self.0.parse::<f64>() {
+            Ok(value) if is_number && value.abs() <= limit => visitor.visit_f64(value),
+            _ => Err(Error::invalid_value(Unexpected::Str(&self.0), &visitor)),
+        }
+    }
+}
+
+/// The integer types, each through the widest of its sign. The type's visitor checks the range.
+macro_rules! integer_keys {
+    ($($method:ident $visit:ident $wide:ty, $signed:literal;)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            match self.digits($signed, &visitor)?.parse::<$wide>() {
+                Ok(value) => visitor.$visit(value),
+                Err(_) => Err(Error::invalid_value(Unexpected::Str(&self.0), &visitor)),
+            }
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for MapKey<'de> {
+    type Error = Error;
+
+    #[inline]
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match self.0 {
+            Key::Borrowed(text) => visitor.visit_borrowed_str(text),
+            Key::Owned(text) => visitor.visit_string(text),
+        }
+    }
+
+    integer_keys! {
+        deserialize_i8 visit_i64 i64, true;
+        deserialize_i16 visit_i64 i64, true;
+        deserialize_i32 visit_i64 i64, true;
+        deserialize_i64 visit_i64 i64, true;
+        deserialize_i128 visit_i128 i128, true;
+        deserialize_u8 visit_u64 u64, false;
+        deserialize_u16 visit_u64 u64, false;
+        deserialize_u32 visit_u64 u64, false;
+        deserialize_u64 visit_u64 u64, false;
+        deserialize_u128 visit_u128 u128, false;
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match &*self.0 {
+            "true" => visitor.visit_bool(true),
+            "false" => visitor.visit_bool(false),
+            other => Err(Error::invalid_value(Unexpected::Str(other), &visitor)),
+        }
+    }
+
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.float(visitor, f64::from(f32::MAX))
+    }
+
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.float(visitor, f64::MAX)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        visitor.visit_enum(CowStrDeserializer::new(self.0))
+    }
+
+    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        match self.0 {
+            Key::Borrowed(text) => visitor.visit_borrowed_bytes(text.as_bytes()),
+            Key::Owned(text) => visitor.visit_byte_buf(text.into_bytes()),
+        }
+    }
+
+    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.deserialize_bytes(visitor)
+    }
+
+    forward_to_deserialize_any! {
+        char str string unit unit_struct seq tuple tuple_struct map struct identifier ignored_any
     }
 }

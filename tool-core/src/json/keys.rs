@@ -1,247 +1,106 @@
-//! Keys: what has been seen of them, and how a map's key type reads them.
+//! The keys of objects: repeated ones, and those that a tool publishes.
 
-use crate::json::decoder::{Decoder, Key};
-use crate::json::deserializer::Unit;
-use crate::json::error::Error;
-use serde::de::{Error as _, Unexpected, Visitor};
-use serde::{Deserializer, forward_to_deserialize_any};
+use std::borrow::Cow;
 use std::collections::HashSet;
-use std::ptr;
 
-/// Up to this many keys of one object are compared one by one.
+/// A key of an object: borrowed from the text unless it holds an escape.
+pub type Key<'de> = Cow<'de, str>;
+
+/// The number of keys of one object that are compared one by one.
 const FEW: usize = 16;
 
-/// The remembered keys of all open objects: the first few of each on one stack, the others in one set under
-/// the place of their object. (The set's hasher is seeded: keys come from outside.)
-pub(crate) struct Seen<'de> {
+/// The remembered keys of all open objects. The first few keys of each object are on one stack, the others in one set
+/// with the place of their object. (The set's hasher has a random key, because keys come from outside.)
+pub(crate) struct OpenObjects<'de> {
     few: Vec<Key<'de>>,
     many: Option<HashSet<(usize, Key<'de>)>>,
 }
 
-/// One object's part of [`Seen`].
+/// The keys of one open object.
 #[derive(Clone, Copy)]
-pub(crate) struct Scope {
-    /// The place of the object's brace.
+pub(crate) struct ObjectKeys {
+    /// The place of the object's brace, which identifies it.
     place: usize,
-    /// Where its keys begin on the stack.
+    /// The index of its first key on the stack.
     base: usize,
 }
 
-impl Scope {
-    /// The part of the object whose brace is the next byte.
+impl OpenObjects<'_> {
+    pub(crate) fn new() -> Self {
+        Self { few: Vec::with_capacity(FEW), many: None }
+    }
+}
+
+impl ObjectKeys {
+    /// Begins the keys of the object whose brace is at `place`.
     #[inline]
-    pub(crate) fn new(decoder: &Decoder<'_>) -> Self {
-        Self { place: decoder.at, base: decoder.seen.as_ref().map_or(0, |seen| seen.few.len()) }
+    pub(crate) fn new(open: Option<&OpenObjects<'_>>, place: usize) -> Self {
+        Self { place, base: open.map_or(0, |open| open.few.len()) }
     }
 
-    /// Remembers a key; false if it was there already.
-    pub(crate) fn insert<'de>(self, decoder: &mut Decoder<'de>, key: Key<'de>) -> bool {
-        let seen = decoder.seen.get_or_insert_with(|| Box::new(Seen { few: Vec::with_capacity(FEW), many: None }));
-        let own = seen.few.get(self.base..).unwrap_or_default();
-        if own.contains(&key) {
+    /// Remembers a key. Returns false if it is there already.
+    pub(crate) fn insert<'de>(self, open: &mut OpenObjects<'de>, key: &Key<'de>) -> bool {
+        let own = open.few.get(self.base..).unwrap_or_default();
+        if own.contains(key) {
             return false;
         }
         if own.len() < FEW {
-            seen.few.push(key);
+            open.few.push(key.clone());
             return true;
         }
-        seen.many.get_or_insert_default().insert((self.place, key))
+        open.many.get_or_insert_default().insert((self.place, key.clone()))
     }
 
-    /// The object has ended.
-    pub(crate) fn close(self, decoder: &mut Decoder<'_>) {
-        if let Some(seen) = &mut decoder.seen {
-            seen.few.truncate(self.base);
-        }
+    /// Forgets the keys of an object that has ended.
+    pub(crate) fn close(self, open: &mut OpenObjects<'_>) {
+        open.few.truncate(self.base);
     }
 }
 
-/// A key that a map's key type, or a struct's field names, read.
-pub(crate) struct MapKey<'de>(pub(crate) Key<'de>);
-
-impl MapKey<'_> {
-    /// The key as an integer: digits, with a `-` before them where the type is signed. No leading zeros and no `-0`:
-    /// with two spellings of one key an object could hold it twice. The published pattern says the same.
-    fn digits(&self, signed: bool, wanted: &dyn serde::de::Expected) -> Result<&str, Error> {
-        let digits = if signed { self.0.strip_prefix('-').unwrap_or(&self.0) } else { &self.0 };
-        let spelled_twice = digits.starts_with('0') && self.0.len() > 1;
-        if digits.is_empty() || spelled_twice || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(Error::invalid_value(Unexpected::Str(&self.0), wanted));
-        }
-        Ok(&self.0)
-    }
-
-    /// The key as a float: its whole text must be a number of JSON.
-    fn float<'v, V: Visitor<'v>>(&self, visitor: V, limit: f64) -> Result<V::Value, Error> {
-        let mut reader = Decoder::new(&self.0);
-        let whole = reader.check_number().is_ok() && reader.at == self.0.len();
-        match self.0.parse::<f64>() {
-            Ok(value) if whole && value.abs() <= limit => visitor.visit_f64(value),
-            _ => Err(Error::invalid_value(Unexpected::Str(&self.0), &visitor)),
-        }
-    }
-}
-
-/// The integer types, each through the widest of its sign: the type's own visitor checks the range.
-macro_rules! integer_keys {
-    ($($method:ident $visit:ident $wide:ty, $signed:literal;)*) => {$(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-            match self.digits($signed, &visitor)?.parse::<$wide>() {
-                Ok(value) => visitor.$visit(value),
-                Err(_) => Err(Error::invalid_value(Unexpected::Str(&self.0), &visitor)),
-            }
-        }
-    )*};
-}
-
-impl<'de> Deserializer<'de> for MapKey<'de> {
-    type Error = Error;
-
-    #[inline]
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        match self.0 {
-            Key::Borrowed(text) => visitor.visit_borrowed_str(text),
-            Key::Owned(text) => visitor.visit_string(text),
-        }
-    }
-
-    integer_keys! {
-        deserialize_i8 visit_i64 i64, true;
-        deserialize_i16 visit_i64 i64, true;
-        deserialize_i32 visit_i64 i64, true;
-        deserialize_i64 visit_i64 i64, true;
-        deserialize_i128 visit_i128 i128, true;
-        deserialize_u8 visit_u64 u64, false;
-        deserialize_u16 visit_u64 u64, false;
-        deserialize_u32 visit_u64 u64, false;
-        deserialize_u64 visit_u64 u64, false;
-        deserialize_u128 visit_u128 u128, false;
-    }
-
-    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        match &*self.0 {
-            "true" => visitor.visit_bool(true),
-            "false" => visitor.visit_bool(false),
-            other => Err(Error::invalid_value(Unexpected::Str(other), &visitor)),
-        }
-    }
-
-    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.float(visitor, f64::from(f32::MAX))
-    }
-
-    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.float(visitor, f64::MAX)
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_some(self)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        visitor.visit_enum(Unit(self.0))
-    }
-
-    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        match self.0 {
-            Key::Borrowed(text) => visitor.visit_borrowed_bytes(text.as_bytes()),
-            Key::Owned(text) => visitor.visit_byte_buf(text.into_bytes()),
-        }
-    }
-
-    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.deserialize_bytes(visitor)
-    }
-
-    forward_to_deserialize_any! {
-        char str string unit unit_struct seq tuple tuple_struct map struct identifier ignored_any
-    }
-}
-
-// ---- The names that a tool publishes, to compare with those that its types know.
-//
-// A type may know more: `#[serde(alias)]` on a field or a variant of a nested type is in no schema. Serde hands the
-// decoder every name that a type knows, so a type with names of its own is noticed, and the validator asked.
-
-/// The names in one schema.
+/// The names in the schema that a tool publishes.
+///
+/// A type may know more names: `#[serde(alias)]` on a field or a variant of a nested type is in no schema. Serde hands
+/// the decoder every name that a type knows, so such a type is noticed, and its value goes through the validator.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Names {
+pub(crate) struct PublishedNames {
     /// The parameters.
     pub(crate) parameters: Vec<Box<str>>,
-    /// Of each object with properties their names.
+    /// For each object with properties, their names.
     pub(crate) fields: Vec<Vec<Box<str>>>,
-    /// Of each `enum` its texts.
+    /// For each `enum`, its texts.
     pub(crate) variants: Vec<Vec<Box<str>>>,
-    /// The types that are published as an `enum`. A struct around a text may say so too, and takes any text.
+    /// The types that are published as an `enum`. A struct around a text may be published as one and accept any text.
     pub(crate) enums: Vec<Box<str>>,
-    /// Whether there are objects without named properties. A tool without any reads only structs that flatten others
-    /// as maps, and those say nothing of the names that they know.
+    /// True if an object without named properties is published. Without one, a type that reads a map is a struct that
+    /// flattens another, and the names that it knows are not visible.
     pub(crate) maps: bool,
 }
 
-impl Names {
-    /// Whether every name is that of a parameter.
+impl PublishedNames {
+    /// Returns true if every name is that of a parameter.
     pub(crate) fn are_parameters(&self, names: &[&str]) -> bool {
         names.iter().all(|name| self.parameters.iter().any(|known| **known == **name))
     }
+
+    /// Returns true if the names are exactly the fields of a published object.
+    pub(crate) fn are_fields(&self, names: &[&str]) -> bool {
+        is_one_of(&self.fields, names)
+    }
+
+    /// Returns true if the names are exactly the texts of a published `enum`.
+    pub(crate) fn are_variants(&self, names: &[&str]) -> bool {
+        is_one_of(&self.variants, names)
+    }
+
+    /// Returns true if the type of this name is published as an `enum`.
+    pub(crate) fn is_enum(&self, name: &str) -> bool {
+        self.enums.iter().any(|known| **known == *name)
+    }
 }
 
-/// Whether the names are just those of one of the sets.
-fn among(sets: &[Vec<Box<str>>], names: &[&str]) -> bool {
+fn is_one_of(sets: &[Vec<Box<str>>], names: &[&str]) -> bool {
     let same = |set: &Vec<Box<str>>| {
         set.len() == names.len() && names.iter().all(|name| set.iter().any(|known| **known == **name))
     };
     names.is_empty() || sets.iter().any(same)
-}
-
-impl<'de> Decoder<'de> {
-    /// Compares what it reads with what is published.
-    #[inline]
-    pub(crate) fn compare_with(&mut self, names: &'de Names) {
-        self.names = Some(names);
-    }
-
-    /// A struct comes next, with these names for its fields.
-    #[inline]
-    pub(crate) fn struct_of(&mut self, fields: &'static [&'static str]) {
-        // A list of structs asks once.
-        if !ptr::eq(fields, self.known) {
-            self.compare_fields(fields);
-        }
-    }
-
-    fn compare_fields(&mut self, fields: &'static [&'static str]) {
-        match self.names {
-            Some(names) if !among(&names.fields, fields) => self.buffered = true,
-            _ => self.known = fields,
-        }
-    }
-
-    /// A map comes next, or a struct that flattens another.
-    #[inline]
-    pub(crate) fn map_or_flattened(&mut self) {
-        self.buffered |= self.names.is_some_and(|names| !names.maps);
-    }
-
-    /// A struct around one value comes next.
-    #[inline]
-    pub(crate) fn newtype_of(&mut self, name: &str) {
-        self.buffered |= self.names.is_some_and(|names| names.enums.iter().any(|known| **known == *name));
-    }
-
-    /// A variant named by text comes next. One that is in no list is caught by `#[serde(other)]`.
-    #[inline]
-    pub(crate) fn variant_of(&mut self, variants: &[&str], name: &str) {
-        let published = |names: &Names| variants.contains(&name) && among(&names.variants, variants);
-        self.buffered |= self.names.is_some_and(|names| !published(names));
-    }
 }

@@ -1,253 +1,273 @@
-//! Numbers: plain integers are exact, everything else is an `f64`, as in `serde_json::Value`.
+//! JSON numbers. Plain integers of 64 bits are exact; every other number is an `f64`, as in `serde_json::Value`.
 
-use crate::json::decoder::Decoder;
 use crate::json::error::Error;
+use serde_json::{Number, Value};
+use std::cmp::Ordering;
 
 /// 2^63, 2^64 and 2^127, all exact as floats.
 const TWO_63: f64 = 9_223_372_036_854_775_808.0;
 const TWO_64: f64 = 18_446_744_073_709_551_616.0;
 const TWO_127: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
 
-/// Powers of ten, exact as floats: as many as a short decimal has places.
+/// Powers of ten, exact as floats. A short decimal has at most as many places.
 const POWERS: [f64; 18] =
     [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17];
 
-/// A number as its text has it.
+/// A number by the form of its text.
 #[derive(Clone, Copy)]
-pub(crate) enum Number {
+pub(crate) enum ParsedNumber {
     Unsigned(u64),
-    /// Below zero.
+    /// An integer below zero.
     Signed(i64),
-    /// Integer text beyond 64 bits.
+    /// An integer beyond 64 bits.
     Big(f64),
     /// A fraction, an exponent, or `-0`.
     Float(f64),
 }
 
-/// An integer of up to 64 bits, or what the text holds in its place.
-pub(crate) enum Integer {
+/// A number where an integer of up to 64 bits is expected.
+pub(crate) enum ParsedInteger {
     Unsigned(u64),
     Signed(i64),
     Fraction(f64),
 }
 
 /// An integer of up to 128 bits.
-pub(crate) enum Wide {
+pub(crate) enum ParsedWideInteger {
     Unsigned(u128),
     Signed(i128),
 }
 
-/// The parts of a number's text.
-struct Token<'de> {
+/// The text of a number that satisfies the grammar.
+struct NumberToken<'de> {
     text: &'de str,
     /// Digits only, after an optional `-`.
-    plain: bool,
-    exponent: bool,
+    is_plain: bool,
+    has_exponent: bool,
 }
 
-impl<'de> Decoder<'de> {
-    /// Reads an integer that is not negative and of up to 19 digits (so that it cannot overflow). Stays where
-    /// it is for any other value, sound or not.
-    #[inline]
-    pub(crate) fn small_integer(&mut self) -> Option<u64> {
-        let (value, end) = self.digit_run(self.at, 0);
-        let count = end - self.at;
-        let zero_led = count > 1 && self.byte(self.at) == b'0';
-        if count == 0 || count > 19 || zero_led || matches!(self.byte(end), b'.' | b'e' | b'E') {
-            return None;
-        }
-        self.at = end;
-        Some(value)
-    }
+#[inline]
+fn byte(text: &str, at: usize) -> u8 {
+    text.as_bytes().get(at).copied().unwrap_or(0)
+}
 
-    /// The digits from a place on, appended to a value (which may wrap), and the place after them.
-    #[inline]
-    fn digit_run(&self, mut at: usize, mut value: u64) -> (u64, usize) {
-        loop {
-            let digit = self.byte(at).wrapping_sub(b'0');
-            if digit > 9 {
-                return (value, at);
-            }
-            value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
-            at += 1;
-        }
+/// Reads a non-negative integer of up to 19 digits, which cannot overflow, and returns the place behind it. Returns
+/// `None` for anything else.
+#[inline]
+pub(crate) fn small_integer(text: &str, at: usize) -> Option<(u64, usize)> {
+    let (value, end) = digit_run(text, at, 0);
+    let count = end - at;
+    let leading_zero = count > 1 && byte(text, at) == b'0';
+    if count == 0 || count > 19 || leading_zero || matches!(byte(text, end), b'.' | b'e' | b'E') {
+        return None;
     }
+    Some((value, end))
+}
 
-    /// Reads the number that begins at the next byte.
-    pub(crate) fn number(&mut self) -> Result<Number, Error> {
-        if let Some(value) = self.small_integer() {
-            return Ok(Number::Unsigned(value));
+/// Appends the digits from `at` on to a value, which may wrap. Returns it with the place behind the digits.
+#[inline]
+fn digit_run(text: &str, mut at: usize, mut value: u64) -> (u64, usize) {
+    loop {
+        let digit = byte(text, at).wrapping_sub(b'0');
+        if digit > 9 {
+            return (value, at);
         }
-        if let Some(value) = self.short_negative() {
-            return Ok(Number::Signed(value));
-        }
-        match self.short_decimal() {
-            Some(value) => Ok(Number::Float(value)),
-            None => self.any_number(),
-        }
+        value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+        at += 1;
     }
+}
 
-    /// As `small_integer`, for one below zero.
-    fn short_negative(&mut self) -> Option<i64> {
-        let start = self.at;
-        if self.byte(start) != b'-' {
-            return None;
-        }
-        self.at += 1;
-        let value = self.small_integer().filter(|&value| value > 0).and_then(|value| 0_i64.checked_sub_unsigned(value));
-        if value.is_none() {
-            self.at = start;
-        }
-        value
+/// Reads the number at `at` and returns the place behind it.
+pub(crate) fn number(text: &str, at: usize) -> Result<(ParsedNumber, usize), Error> {
+    if let Some((value, end)) = small_integer(text, at) {
+        return Ok((ParsedNumber::Unsigned(value), end));
     }
-
-    /// As `small_integer`, for a decimal of few digits without an exponent: value and divisor are exact as
-    /// floats, so that their quotient is rounded once, and rightly.
-    fn short_decimal(&mut self) -> Option<f64> {
-        let negative = self.byte(self.at) == b'-';
-        let start = self.at + usize::from(negative);
-        let (whole, point) = self.digit_run(start, 0);
-        let zero_led = point > start + 1 && self.byte(start) == b'0';
-        if point == start || zero_led || self.byte(point) != b'.' {
-            return None;
-        }
-        let (mantissa, end) = self.digit_run(point + 1, whole);
-        let places = end - point - 1;
-        if places == 0 || end - start > 18 || mantissa >= 1 << 53 || matches!(self.byte(end), b'e' | b'E') {
-            return None;
-        }
-        #[allow(clippy::cast_precision_loss)] // below 2^53
-        let value = mantissa as f64 / POWERS.get(places)?;
-        self.at = end;
-        Some(if negative { -value } else { value })
+    if let Some((value, end)) = short_negative(text, at) {
+        return Ok((ParsedNumber::Signed(value), end));
     }
-
-    /// Reads the number that begins at the next byte, of whatever length.
-    fn any_number(&mut self) -> Result<Number, Error> {
-        let start = self.at;
-        let token = self.number_token()?;
-        if !token.plain {
-            return finite(&token, start).map(Number::Float);
-        }
-        if token.text == "-0" {
-            return Ok(Number::Float(-0.0));
-        }
-        if let Ok(value) = token.text.parse() {
-            return Ok(Number::Unsigned(value));
-        }
-        match token.text.parse() {
-            Ok(value) => Ok(Number::Signed(value)),
-            Err(_) => finite(&token, start).map(Number::Big),
-        }
+    if let Some((value, end)) = short_decimal(text, at) {
+        return Ok((ParsedNumber::Float(value), end));
     }
+    let token = number_token(text, at)?;
+    let number = if !token.is_plain {
+        ParsedNumber::Float(finite(&token, at)?)
+    } else if token.text == "-0" {
+        ParsedNumber::Float(-0.0)
+    } else if let Ok(value) = token.text.parse() {
+        ParsedNumber::Unsigned(value)
+    } else if let Ok(value) = token.text.parse() {
+        ParsedNumber::Signed(value)
+    } else {
+        ParsedNumber::Big(finite(&token, at)?)
+    };
+    Ok((number, at + token.text.len()))
+}
 
-    /// Reads an integer of up to 64 bits. `5.0` and `1e2` are integers, by their value as `f64`.
-    pub(crate) fn integer(&mut self) -> Result<Integer, Error> {
-        let start = self.at;
-        let float = match self.number()? {
-            Number::Unsigned(value) => return Ok(Integer::Unsigned(value)),
-            Number::Signed(value) => return Ok(Integer::Signed(value)),
-            Number::Big(_) => return Err(Error::syntax("integer out of range", start)),
-            Number::Float(value) => value,
-        };
+/// Reads a short integer below zero.
+fn short_negative(text: &str, at: usize) -> Option<(i64, usize)> {
+    let (value, end) = small_integer(text, at + 1).filter(|_| byte(text, at) == b'-')?;
+    if value == 0 {
+        return None;
+    }
+    Some((0_i64.checked_sub_unsigned(value)?, end))
+}
+
+/// Reads a decimal of few digits without an exponent. Its digits and its divisor are exact as floats, so their quotient
+/// is rounded once, correctly.
+fn short_decimal(text: &str, at: usize) -> Option<(f64, usize)> {
+    let negative = byte(text, at) == b'-';
+    let start = at + usize::from(negative);
+    let (whole, point) = digit_run(text, start, 0);
+    let leading_zero = point > start + 1 && byte(text, start) == b'0';
+    if point == start || leading_zero || byte(text, point) != b'.' {
+        return None;
+    }
+    let (mantissa, end) = digit_run(text, point + 1, whole);
+    let places = end - point - 1;
+    if places == 0 || end - start > 18 || mantissa >= 1 << 53 || matches!(byte(text, end), b'e' | b'E') {
+        return None;
+    }
+    #[allow(clippy::cast_precision_loss)] // below 2^53
+    let value = mantissa as f64 / POWERS.get(places)?;
+    Some((if negative { -value } else { value }, end))
+}
+
+/// Reads an integer of up to 64 bits. `5.0` and `1e2` are integers, by their value as `f64`.
+pub(crate) fn integer(text: &str, at: usize) -> Result<(ParsedInteger, usize), Error> {
+    let (number, end) = number(text, at)?;
+    let integer = match number {
+        ParsedNumber::Unsigned(value) => ParsedInteger::Unsigned(value),
+        ParsedNumber::Signed(value) => ParsedInteger::Signed(value),
+        ParsedNumber::Float(value) if value.fract() != 0.0 => ParsedInteger::Fraction(value),
+        ParsedNumber::Float(value) => integral(value).ok_or_else(|| Error::syntax("integer out of range", at))?,
+        ParsedNumber::Big(_) => return Err(Error::syntax("integer out of range", at)),
+    };
+    Ok((integer, end))
+}
+
+/// Reads an integer of up to 128 bits; `None` for a fraction.
+pub(crate) fn wide_integer(text: &str, at: usize) -> Result<(Option<ParsedWideInteger>, usize), Error> {
+    let token = number_token(text, at)?;
+    let end = at + token.text.len();
+    let wide = if token.is_plain && token.text != "-0" {
+        let unsigned = token.text.parse().map(ParsedWideInteger::Unsigned);
+        unsigned.or_else(|_| token.text.parse().map(ParsedWideInteger::Signed)).ok()
+    } else {
+        let float = finite(&token, at)?;
         if float.fract() != 0.0 {
-            return Ok(Integer::Fraction(float));
+            return Ok((None, end));
         }
-        integral(float).ok_or_else(|| Error::syntax("integer out of range", start))
-    }
+        integral_wide(float)
+    };
+    wide.map(|wide| (Some(wide), end)).ok_or_else(|| Error::syntax("integer out of range", at))
+}
 
-    /// Reads an integer of up to 128 bits; `None` for a fraction.
-    pub(crate) fn wide_integer(&mut self) -> Result<Option<Wide>, Error> {
-        let start = self.at;
-        let token = self.number_token()?;
-        let wide = if token.plain && token.text != "-0" {
-            token.text.parse().map(Wide::Unsigned).or_else(|_| token.text.parse().map(Wide::Signed)).ok()
-        } else {
-            let float = finite(&token, start)?;
-            if float.fract() != 0.0 {
-                return Ok(None);
-            }
-            integral_wide(float)
-        };
-        wide.map(Some).ok_or_else(|| Error::syntax("integer out of range", start))
+/// Checks the number at `at` and returns the place behind it.
+pub(crate) fn number_end(text: &str, at: usize) -> Result<usize, Error> {
+    let token = number_token(text, at)?;
+    // Without an exponent, only a number of more than 300 digits can exceed the largest `f64`.
+    if token.has_exponent || token.text.len() > 300 {
+        finite(&token, at)?;
     }
+    Ok(at + token.text.len())
+}
 
-    /// Checks the number that begins at the next byte.
-    pub(crate) fn check_number(&mut self) -> Result<(), Error> {
-        let start = self.at;
-        let token = self.number_token()?;
-        // Without an exponent it takes more digits than this to pass the largest `f64`.
-        if token.exponent || token.text.len() > 300 {
-            finite(&token, start)?;
+/// Finds the number at `at` by the grammar.
+fn number_token(text: &str, start: usize) -> Result<NumberToken<'_>, Error> {
+    let mut at = start + usize::from(byte(text, start) == b'-');
+    if byte(text, at) == b'0' {
+        at += 1;
+        if byte(text, at).is_ascii_digit() {
+            return Err(Error::syntax("leading zero in a number", at));
         }
-        Ok(())
+    } else {
+        at = digits_end(text, at)?;
     }
-
-    /// Holds a number to the grammar.
-    fn number_token(&mut self) -> Result<Token<'de>, Error> {
-        let start = self.at;
-        if self.byte(self.at) == b'-' {
-            self.at += 1;
-        }
-        if self.byte(self.at) == b'0' {
-            self.at += 1;
-            if self.byte(self.at).is_ascii_digit() {
-                return Err(self.syntax("leading zero in a number"));
-            }
-        } else {
-            self.digits()?;
-        }
-        let mut plain = true;
-        if self.byte(self.at) == b'.' {
-            plain = false;
-            self.at += 1;
-            self.digits()?;
-        }
-        let exponent = matches!(self.byte(self.at), b'e' | b'E');
-        if exponent {
-            plain = false;
-            self.at += 1;
-            if matches!(self.byte(self.at), b'+' | b'-') {
-                self.at += 1;
-            }
-            self.digits()?;
-        }
-        Ok(Token { text: self.slice(start, self.at)?, plain, exponent })
+    let integer_end = at;
+    if byte(text, at) == b'.' {
+        at = digits_end(text, at + 1)?;
     }
+    let has_exponent = matches!(byte(text, at), b'e' | b'E');
+    if has_exponent {
+        at += 1;
+        at = digits_end(text, at + usize::from(matches!(byte(text, at), b'+' | b'-')))?;
+    }
+    let token = text.get(start..at).ok_or_else(|| Error::syntax("text cut inside a character", start))?;
+    Ok(NumberToken { text: token, is_plain: at == integer_end, has_exponent })
+}
 
-    fn digits(&mut self) -> Result<(), Error> {
-        if !self.byte(self.at).is_ascii_digit() {
-            return Err(self.syntax("expected a digit"));
-        }
-        while self.byte(self.at).is_ascii_digit() {
-            self.at += 1;
-        }
-        Ok(())
+/// Returns the place behind one or more digits.
+fn digits_end(text: &str, at: usize) -> Result<usize, Error> {
+    match digit_run(text, at, 0) {
+        (_, end) if end > at => Ok(end),
+        _ => Err(Error::unexpected_byte(text, at, "expected a digit")),
     }
 }
 
-/// The number as a float; one that overflows to infinity is refused.
-fn finite(token: &Token<'_>, start: usize) -> Result<f64, Error> {
+/// Parses the number as a float, and refuses one that overflows to infinity.
+fn finite(token: &NumberToken<'_>, at: usize) -> Result<f64, Error> {
     match token.text.parse::<f64>() {
         Ok(value) if value.is_finite() => Ok(value),
-        _ => Err(Error::syntax("number out of range", start)),
+        _ => Err(Error::syntax("number out of range", at)),
     }
 }
 
-/// An integral float as an integer of 64 bits.
+/// Converts an integral float to an integer of 64 bits.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // the ranges are checked
-fn integral(float: f64) -> Option<Integer> {
+fn integral(float: f64) -> Option<ParsedInteger> {
     if (0.0..TWO_64).contains(&float) {
-        return Some(Integer::Unsigned(float as u64)); // `-0.0` equals 0.0
+        return Some(ParsedInteger::Unsigned(float as u64)); // `-0.0` equals 0.0
     }
-    (-TWO_63..0.0).contains(&float).then_some(Integer::Signed(float as i64))
+    (-TWO_63..0.0).contains(&float).then_some(ParsedInteger::Signed(float as i64))
 }
 
-/// An integral float as an integer of 128 bits.
+/// Converts an integral float to an integer of 128 bits.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // the ranges are checked
-fn integral_wide(float: f64) -> Option<Wide> {
+fn integral_wide(float: f64) -> Option<ParsedWideInteger> {
     if (0.0..TWO_127 * 2.0).contains(&float) {
-        return Some(Wide::Unsigned(float as u128));
+        return Some(ParsedWideInteger::Unsigned(float as u128));
     }
-    (-TWO_127..0.0).contains(&float).then_some(Wide::Signed(float as i128))
+    (-TWO_127..0.0).contains(&float).then_some(ParsedWideInteger::Signed(float as i128))
+}
+
+// Numbers by their exact value.
+
+/// Compares two JSON numbers by value. An integer beyond 2^53 is not rounded to compare it with a float.
+pub(crate) fn compare(left: &Number, right: &Number) -> Ordering {
+    match (exact(left), exact(right)) {
+        (Some(left), Some(right)) => left.cmp(&right),
+        _ => {
+            let [left, right] = [left, right].map(|number| number.as_f64().unwrap_or(0.0));
+            left.partial_cmp(&right).unwrap_or(Ordering::Equal)
+        }
+    }
+}
+
+/// Returns the integer that a number is, if it has no fraction and fits.
+pub(crate) fn exact(number: &Number) -> Option<i128> {
+    let integer = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
+    integer.or_else(|| exact_float(number.as_f64()?))
+}
+
+/// Returns the integer that a float is, if it has no fraction and fits.
+#[expect(clippy::cast_possible_truncation)] // 2^127 is the first float beyond the type
+pub(crate) fn exact_float(value: f64) -> Option<i128> {
+    (value.fract() == 0.0 && value.abs() < TWO_127).then_some(value as i128)
+}
+
+/// Returns true where a float stands for an integer of more digits than it holds.
+pub(crate) fn is_rounded(value: f64, digits: &str) -> bool {
+    format!("{value:.0}") != digits
+}
+
+/// Returns an integer as a JSON number. One of more than 64 bits becomes the nearest float.
+pub(crate) fn whole(value: i128) -> Value {
+    if let Ok(small) = i64::try_from(value) {
+        return Value::from(small);
+    }
+    if let Ok(large) = u64::try_from(value) {
+        return Value::from(large);
+    }
+    #[expect(clippy::cast_precision_loss)]
+    Value::from(value as f64)
 }

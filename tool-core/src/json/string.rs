@@ -1,163 +1,213 @@
-//! Strings: found eight bytes at a time, borrowed where they hold no escape.
+//! JSON strings. Reading borrows a string without escapes; writing copies the runs between escapes. Both look for
+//! special characters eight bytes at a time.
 
-use crate::json::decoder::{Decoder, Key};
 use crate::json::error::Error;
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = ONES << 7;
 
-/// Marks (in the high bit of its byte) the first of eight bytes that is special in a JSON string: a quote, a backslash
-/// or a control character. Bytes after the first may be marked wrongly, as subtraction borrows upwards only.
+/// Marks, in the high bit of its byte, the first of eight bytes that is special in a JSON string: a quote, a backslash
+/// or a control character. Later bytes may be marked wrongly, because a subtraction borrows from the bytes above.
 #[inline]
-pub(crate) fn special(word: u64) -> u64 {
-    // Flipping bit 1 brings the quote (0x22) down to 0x20, next to the control characters, and keeps those there.
+fn special(word: u64) -> u64 {
+    // Flipping bit 1 moves the quote (0x22) to 0x20, next to the control characters, which stay below it.
     let quote_or_control = (word ^ (ONES * 0x02)).wrapping_sub(ONES * 0x21);
     let backslash = (word ^ (ONES * 0x5C)).wrapping_sub(ONES);
     (quote_or_control | backslash) & !word & HIGH
 }
 
-/// The first quote, backslash or control character from a place on, or the end of the text.
+fn is_special(byte: u8) -> bool {
+    byte < b' ' || byte == b'"' || byte == b'\\'
+}
+
+/// Returns the index of the first marked byte.
 #[inline]
-fn run_end(bytes: &[u8], at: usize) -> usize {
+fn first_mark(marks: u64) -> usize {
+    (marks.trailing_zeros() / 8) as usize
+}
+
+// Reading.
+
+/// Returns the place of the first special byte from `at` on, or the end of the text.
+#[inline]
+pub(crate) fn run_end(bytes: &[u8], at: usize) -> usize {
     let mut rest = bytes.get(at..).unwrap_or_default();
     while let Some((chunk, tail)) = rest.split_first_chunk::<8>() {
-        let found = special(u64::from_le_bytes(*chunk));
-        if found != 0 {
-            return bytes.len() - rest.len() + (found.trailing_zeros() / 8) as usize;
+        let marks = special(u64::from_le_bytes(*chunk));
+        if marks != 0 {
+            return bytes.len() - rest.len() + first_mark(marks);
         }
         rest = tail;
     }
-    let ends = |&byte: &u8| byte < b' ' || byte == b'"' || byte == b'\\';
-    bytes.len() - rest.len() + rest.iter().position(ends).unwrap_or(rest.len())
+    bytes.len() - rest.len() + rest.iter().position(|byte| is_special(*byte)).unwrap_or(rest.len())
 }
 
-impl<'de> Decoder<'de> {
-    /// Reads the string whose opening quote is the next byte.
-    #[inline]
-    pub(crate) fn string(&mut self) -> Result<Key<'de>, Error> {
-        match self.plain() {
-            Some(text) => Ok(Key::Borrowed(text)),
-            None => self.escaped().map(Key::Owned),
-        }
-    }
-
-    /// As [`Decoder::string`], if the string is well formed and holds no escape; otherwise stays where it is.
-    /// Apart from [`Decoder::escaped`] so that the common result fits two registers.
-    pub(crate) fn plain(&mut self) -> Option<&'de str> {
-        let start = self.at + 1;
-        let end = run_end(self.text.as_bytes(), start);
-        if self.byte(end) != b'"' {
-            return None;
-        }
-        self.at = end + 1;
-        self.text.get(start..end)
-    }
-
-    /// Goes to the next key of an object and reads it with its `:`, in the form that most texts have: no escape,
-    /// and at most one space, after the comma. Stays where it is for anything else.
-    pub(crate) fn plain_key(&mut self, first: bool) -> Option<&'de str> {
-        let mut at = self.at;
-        if !first {
-            if self.byte(at) != b',' {
-                return None;
+/// Reads the string whose opening quote is at `at`, as plain runs of which each but the last is followed by an escaped
+/// character. Returns the place behind the closing quote.
+pub(crate) fn read_runs<'de>(
+    text: &'de str,
+    at: usize,
+    mut run: impl FnMut(&'de str, Option<char>),
+) -> Result<usize, Error> {
+    let mut start = at + 1;
+    loop {
+        let end = run_end(text.as_bytes(), start);
+        let plain = text.get(start..end).ok_or_else(|| Error::syntax("text cut inside a character", start))?;
+        match text.as_bytes().get(end) {
+            Some(b'"') => {
+                run(plain, None);
+                return Ok(end + 1);
             }
-            at += 1;
-            at += usize::from(self.byte(at) == b' ');
-        }
-        if self.byte(at) != b'"' {
-            return None;
-        }
-        let start = at + 1;
-        let end = run_end(self.text.as_bytes(), start);
-        if self.byte(end) != b'"' || self.byte(end + 1) != b':' {
-            return None;
-        }
-        self.at = end + 2;
-        self.text.get(start..end)
-    }
-
-    /// As [`Decoder::string`], for a string that holds an escape or is malformed.
-    #[cold]
-    pub(crate) fn escaped(&mut self) -> Result<String, Error> {
-        let mut text = String::new();
-        self.runs(|run, escape| {
-            text.push_str(run);
-            text.extend(escape);
-        })?;
-        Ok(text)
-    }
-
-    /// Checks the string whose opening quote is the next byte.
-    #[inline]
-    pub(crate) fn check_string(&mut self) -> Result<(), Error> {
-        match self.plain() {
-            Some(_) => Ok(()),
-            None => self.runs(|_, _| ()),
-        }
-    }
-
-    /// Reads a string as plain runs, each but the last followed by an escaped character.
-    fn runs(&mut self, mut part: impl FnMut(&'de str, Option<char>)) -> Result<(), Error> {
-        self.at += 1;
-        loop {
-            let start = self.at;
-            self.at = run_end(self.text.as_bytes(), start);
-            let run = self.slice(start, self.at)?;
-            match self.byte(self.at) {
-                b'"' => {
-                    self.at += 1;
-                    part(run, None);
-                    return Ok(());
-                }
-                b'\\' => part(run, Some(self.escape()?)),
-                _ => return Err(self.syntax("control character in a string")),
+            Some(b'\\') => {
+                let (character, length) = read_escape(text, end)?;
+                run(plain, Some(character));
+                start = end + length;
             }
+            _ => return Err(Error::unexpected_byte(text, end, "control character in a string")),
         }
     }
+}
 
-    /// Reads an escape at its backslash.
-    fn escape(&mut self) -> Result<char, Error> {
-        let character = match self.byte(self.at + 1) {
-            b'"' => '"',
-            b'\\' => '\\',
-            b'/' => '/',
-            b'b' => '\u{8}',
-            b'f' => '\u{c}',
-            b'n' => '\n',
-            b'r' => '\r',
-            b't' => '\t',
-            b'u' => return self.unicode_escape(),
-            _ => return Err(self.syntax("unknown escape in a string")),
-        };
-        self.at += 2;
-        Ok(character)
+/// Reads the escape whose backslash is at `at`. Returns its character and its length.
+fn read_escape(text: &str, at: usize) -> Result<(char, usize), Error> {
+    let character = match text.as_bytes().get(at + 1) {
+        Some(b'"') => '"',
+        Some(b'\\') => '\\',
+        Some(b'/') => '/',
+        Some(b'b') => '\u{8}',
+        Some(b'f') => '\u{c}',
+        Some(b'n') => '\n',
+        Some(b'r') => '\r',
+        Some(b't') => '\t',
+        Some(b'u') => return read_unicode_escape(text, at),
+        _ => return Err(Error::syntax("unknown escape in a string", at)),
+    };
+    Ok((character, 2))
+}
+
+/// Reads `\uXXXX`, or the two of them that make a surrogate pair. Half a pair is an error.
+fn read_unicode_escape(text: &str, at: usize) -> Result<(char, usize), Error> {
+    let lone_surrogate = || Error::syntax("lone surrogate in a string", at);
+    let first = code_unit(text, at)?;
+    let (scalar, length) = match first {
+        0xD800..=0xDBFF => match code_unit(text, at + 6) {
+            Ok(second @ 0xDC00..=0xDFFF) => (0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00), 12),
+            _ => return Err(lone_surrogate()),
+        },
+        other => (other, 6),
+    };
+    // A low surrogate without a high one is no scalar.
+    char::from_u32(scalar).map(|character| (character, length)).ok_or_else(lone_surrogate)
+}
+
+/// Reads the four hexadecimal digits of the `\uXXXX` at `at`.
+fn code_unit(text: &str, at: usize) -> Result<u32, Error> {
+    let error = || Error::syntax("expected `\\u` and four hex digits", at);
+    let escape = text.as_bytes().get(at..at + 6).and_then(|escape| escape.strip_prefix(b"\\u")).ok_or_else(error)?;
+    escape.iter().try_fold(0, |unit, byte| {
+        let digit = char::from(*byte).to_digit(16).ok_or_else(error)?;
+        Ok(unit * 16 + digit)
+    })
+}
+
+// Writing.
+
+/// Appends a string with its quotes.
+#[inline]
+pub(crate) fn push_string(text: &mut String, value: &str) {
+    text.push('"');
+    push_escaped(text, value);
+    text.push('"');
+}
+
+/// Appends a string without its quotes.
+#[inline]
+pub(crate) fn push_escaped(text: &mut String, value: &str) {
+    if is_plain(value.as_bytes()) {
+        text.push_str(value);
+    } else {
+        push_runs(text, value);
     }
+}
 
-    /// Reads `\uXXXX`, or the two of them that make a surrogate pair. Half a pair is no character.
-    fn unicode_escape(&mut self) -> Result<char, Error> {
-        let first = self.code_unit(self.at)?;
-        let (scalar, length) = match first {
-            0xD800..=0xDBFF => match self.code_unit(self.at + 6) {
-                Ok(second @ 0xDC00..=0xDFFF) => (0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00), 12),
-                _ => return Err(self.syntax("lone surrogate in a string")),
-            },
-            other => (other, 6),
+/// Appends a string that has something to escape.
+#[inline(never)]
+fn push_runs(text: &mut String, value: &str) {
+    let mut rest = value;
+    loop {
+        let end = plain_length(rest.as_bytes());
+        let (Some(run), Some(&byte)) = (rest.get(..end), rest.as_bytes().get(end)) else {
+            break;
         };
-        // What is left to refuse here is a low surrogate on its own.
-        let character = char::from_u32(scalar).ok_or_else(|| self.syntax("lone surrogate in a string"))?;
-        self.at += length;
-        Ok(character)
+        text.push_str(run);
+        push_escape(text, byte);
+        rest = rest.get(end + 1..).unwrap_or_default();
     }
+    text.push_str(rest);
+}
 
-    /// The four hex digits of a `\uXXXX` at a place.
-    fn code_unit(&self, at: usize) -> Result<u32, Error> {
-        let wrong = || Error::syntax("expected `\\u` and four hex digits", at);
-        if self.byte(at) != b'\\' || self.byte(at + 1) != b'u' {
-            return Err(wrong());
+fn push_escape(text: &mut String, byte: u8) {
+    let short = match byte {
+        b'"' => "\\\"",
+        b'\\' => "\\\\",
+        b'\n' => "\\n",
+        b'\r' => "\\r",
+        b'\t' => "\\t",
+        0x08 => "\\b",
+        0x0C => "\\f",
+        _ => {
+            let digit = |nibble| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
+            text.push_str("\\u00");
+            text.push(digit(byte >> 4));
+            text.push(digit(byte & 0xF));
+            return;
         }
-        (at + 2..at + 6).try_fold(0, |unit, place| {
-            let digit = char::from(self.byte(place)).to_digit(16).ok_or_else(wrong)?;
-            Ok(unit * 16 + digit)
-        })
+    };
+    text.push_str(short);
+}
+
+/// Returns true for a string without anything to escape.
+#[inline]
+fn is_plain(bytes: &[u8]) -> bool {
+    match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+        // Most names and words fit in two words of eight bytes, which may overlap.
+        (Some(first), Some(last)) if bytes.len() <= 16 => {
+            special(u64::from_le_bytes(*first)) | special(u64::from_le_bytes(*last)) == 0
+        }
+        _ => plain_length(bytes) == bytes.len(),
+    }
+}
+
+/// Returns the number of bytes before the first one to escape.
+fn plain_length(bytes: &[u8]) -> usize {
+    let Some(last) = bytes.last_chunk::<8>() else {
+        return short_plain_length(bytes);
+    };
+    let mut rest = bytes;
+    while let Some((chunk, tail)) = rest.split_first_chunk::<8>() {
+        let marks = special(u64::from_le_bytes(*chunk));
+        if marks != 0 {
+            return bytes.len() - rest.len() + first_mark(marks);
+        }
+        rest = tail;
+    }
+    // The last eight bytes overlap with what was searched before, which holds no mark.
+    match special(u64::from_le_bytes(*last)) {
+        0 => bytes.len(),
+        marks => bytes.len() - 8 + first_mark(marks),
+    }
+}
+
+/// Returns the number of bytes before the first one to escape, of fewer than eight.
+#[inline]
+fn short_plain_length(bytes: &[u8]) -> usize {
+    let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) else {
+        return bytes.iter().position(|byte| is_special(*byte)).unwrap_or(bytes.len());
+    };
+    let word = u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32;
+    match special(word) {
+        0 => bytes.len(),
+        marks if first_mark(marks) < 4 => first_mark(marks),
+        marks => bytes.len() + first_mark(marks) - 8,
     }
 }

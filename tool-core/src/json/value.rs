@@ -1,62 +1,63 @@
-//! The tolerant parse of the failure path: a value even where keys repeat, so that every problem can be told.
+//! The lenient parse of the failure path. It gives a value even where keys repeat, so that all problems can be reported
+//! at once.
 
 use crate::json::decoder::Decoder;
 use crate::json::error::{Error, pointer_token};
-use crate::json::number::Number;
+use crate::json::number::{ParsedNumber, is_rounded};
 use serde_json::{Map, Value};
-use std::fmt;
+use thiserror::Error;
 
-/// A text as a value, and what the value does not show.
+/// A parsed text, with what its value does not show.
 #[derive(Debug)]
-pub(crate) struct Parsed {
-    /// The last of two same keys wins.
+pub(crate) struct ParsedValue {
+    /// The value. Of two equal keys the last one wins.
     pub(crate) value: Value,
-    /// JSON pointers to the keys that stood more than once, in the order of their repetition.
+    /// JSON pointers to the repeated keys, in the order of their repetition.
     pub(crate) duplicates: Vec<String>,
-    /// JSON pointers to whole numbers that the value holds rounded, with their digits.
-    pub(crate) rounded: Vec<(String, String)>,
+    /// The integers that the value holds rounded.
+    pub(crate) rounded: Vec<RoundedNumber>,
 }
 
-/// A text that is no JSON, or lies too deep, or holds a number beyond `f64`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Syntax {
-    /// In bytes, from 0.
-    pub(crate) offset: usize,
-    /// From 1.
-    pub(crate) line: usize,
-    /// In characters, from 1.
-    pub(crate) column: usize,
-    /// What is wrong there.
+/// An integer that a value holds as the nearest float.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RoundedNumber {
+    /// A JSON pointer to it.
+    pub(crate) pointer: String,
+    /// Its text.
+    pub(crate) digits: String,
+}
+
+/// A text that is not JSON, is nested too deep, or holds a number beyond `f64`.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{message} at line {line} column {column}")]
+pub(crate) struct SyntaxError {
+    /// The problem.
     pub(crate) message: String,
+    /// The line, from 1.
+    pub(crate) line: usize,
+    /// The column in characters, from 1.
+    pub(crate) column: usize,
 }
-
-impl fmt::Display for Syntax {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at line {} column {}", self.message, self.line, self.column)
-    }
-}
-
-impl std::error::Error for Syntax {}
 
 /// Parses a text into a value. Numbers are held as `serde_json` holds them.
-pub(crate) fn parse(text: &str) -> Result<Parsed, Syntax> {
-    let mut reader = Reader { decoder: Decoder::new(text), duplicates: Vec::new(), rounded: Vec::new() };
-    let value = reader.value().and_then(|value| reader.decoder.end().map(|()| value));
+pub(crate) fn parse(text: &str) -> Result<ParsedValue, SyntaxError> {
+    let mut parser = Parser { decoder: Decoder::new(text), duplicates: Vec::new(), rounded: Vec::new() };
+    let value = parser.value().and_then(|value| parser.decoder.end().map(|()| value));
     match value {
-        Ok(value) => Ok(Parsed { value, duplicates: reader.duplicates, rounded: reader.rounded }),
-        Err(error) => Err(place(text, &error)),
+        Ok(value) => Ok(ParsedValue { value, duplicates: parser.duplicates, rounded: parser.rounded }),
+        Err(error) => Err(located(text, &error)),
     }
 }
 
-struct Reader<'de> {
+struct Parser<'de> {
     decoder: Decoder<'de>,
-    /// Those of the value that is being read lead from it; each container puts its own part before them.
+    /// Pointers relative to the value that is being read. Each container prepends its own token.
     duplicates: Vec<String>,
-    rounded: Vec<(String, String)>,
+    rounded: Vec<RoundedNumber>,
 }
 
-impl Reader<'_> {
-    /// Recursion is bounded by the depth that `open` allows.
+impl Parser<'_> {
+    /// Reads a value. [`Decoder::open`] bounds the recursion.
     fn value(&mut self) -> Result<Value, Error> {
         match self.decoder.peek() {
             b'"' => Ok(Value::String(self.decoder.string()?.into_owned())),
@@ -71,15 +72,15 @@ impl Reader<'_> {
     }
 
     fn number(&mut self) -> Result<Value, Error> {
-        let start = self.decoder.at;
+        let start = self.decoder.place();
         Ok(match self.decoder.number()? {
-            Number::Unsigned(value) => Value::from(value),
-            Number::Signed(value) => Value::from(value),
-            Number::Float(value) => Value::from(value),
-            Number::Big(value) => {
-                let digits = self.decoder.slice(start, self.decoder.at)?;
-                if format!("{value:.0}") != digits {
-                    self.rounded.push((String::new(), digits.to_owned()));
+            ParsedNumber::Unsigned(value) => Value::from(value),
+            ParsedNumber::Signed(value) => Value::from(value),
+            ParsedNumber::Float(value) => Value::from(value),
+            ParsedNumber::Big(value) => {
+                let digits = self.decoder.text_since(start);
+                if is_rounded(value, digits) {
+                    self.rounded.push(RoundedNumber { pointer: String::new(), digits: digits.to_owned() });
                 }
                 Value::from(value)
             }
@@ -90,9 +91,7 @@ impl Reader<'_> {
         self.decoder.open()?;
         let mut items = Vec::new();
         while self.decoder.next_element(items.is_empty())? {
-            let known = self.known();
-            let item = self.value()?;
-            self.lead_from(known, || items.len().to_string());
+            let item = self.member(|| pointer_token(&items.len().to_string()))?;
             items.push(item);
         }
         Ok(Value::Array(items))
@@ -102,10 +101,8 @@ impl Reader<'_> {
         self.decoder.open()?;
         let mut entries = Map::new();
         while let Some(key) = self.decoder.next_key(entries.is_empty())? {
-            let known = self.known();
-            let value = self.value()?;
-            self.lead_from(known, || key.as_ref().to_owned());
-            // An own copy of the key is needed for the map, and again for the pointer if it was there.
+            let value = self.member(|| pointer_token(&key))?;
+            // The map takes a copy of the key, which is needed again if it was there already.
             if entries.insert(key.as_ref().to_owned(), value).is_some() {
                 self.duplicates.push(pointer_token(&key));
             }
@@ -113,28 +110,24 @@ impl Reader<'_> {
         Ok(Value::Object(entries))
     }
 
-    /// How much was found up to now.
-    fn known(&self) -> (usize, usize) {
-        (self.duplicates.len(), self.rounded.len())
-    }
-
-    /// Puts a step before the pointers that were found since then.
-    fn lead_from(&mut self, (duplicates, rounded): (usize, usize), step: impl Fn() -> String) {
-        let numbers = self.rounded.iter_mut().skip(rounded).map(|(pointer, _)| pointer);
+    /// Reads a value inside a container, and prepends its token to the pointers that were found in it.
+    fn member(&mut self, token: impl Fn() -> String) -> Result<Value, Error> {
+        let (duplicates, rounded) = (self.duplicates.len(), self.rounded.len());
+        let value = self.value()?;
+        let numbers = self.rounded.iter_mut().skip(rounded).map(|number| &mut number.pointer);
         for pointer in self.duplicates.iter_mut().skip(duplicates).chain(numbers) {
-            pointer.insert_str(0, &pointer_token(&step()));
+            pointer.insert_str(0, &token());
         }
+        Ok(value)
     }
 }
 
-fn place(text: &str, error: &Error) -> Syntax {
-    let offset = error.offset().unwrap_or_default();
-    let before = text.get(..offset).unwrap_or(text);
+fn located(text: &str, error: &Error) -> SyntaxError {
+    let before = text.get(..error.offset().unwrap_or_default()).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    Syntax {
-        offset,
+    SyntaxError {
+        message: error.message().to_owned(),
         line: before.matches('\n').count() + 1,
         column: before.get(line_start..).unwrap_or_default().chars().count() + 1,
-        message: error.message().to_owned(),
     }
 }

@@ -1,41 +1,44 @@
-//! JSON text from any value that serialises: straight into a `String`, bounded in bytes and in depth.
+//! JSON text from any value that serializes, written into a `String` and bounded in bytes and in depth.
 //!
-//! The text is what `serde_json::to_string` writes, byte for byte; tests hold it to that. A serializer of our own
-//! because strings are a sixth of a call there, written byte by byte to a sink of bytes that must then be checked to
-//! be UTF-8. Only what has the value's type is generic here, so that little is compiled again in each user's crate.
+//! The text is what `serde_json::to_string` writes, byte for byte. This serializer exists because serde_json writes
+//! strings byte by byte into a buffer of bytes and then checks it as UTF-8, which took a sixth of a call. Only functions
+//! with the value's type are generic here, so that little is compiled again in each user's crate.
 
+use crate::json::string::{push_escaped, push_string};
 use serde::ser::{
-    Impossible, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
-    SerializeTupleStruct, SerializeTupleVariant,
+    SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple, SerializeTupleStruct,
+    SerializeTupleVariant,
 };
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 use std::fmt;
-use std::fmt::{Display, Formatter};
+use std::fmt::{Display, Write};
+use thiserror::Error;
 
-/// Results nest no deeper than arguments may.
-const DEPTH: u32 = 128;
+/// The deepest that results may be nested, as for arguments.
+const MAX_DEPTH: u32 = 128;
 
-/// What most results fit in.
+/// The capacity that most results fit in.
 const CAPACITY: usize = 128;
 
-/// Text on its way to be JSON.
-pub(crate) struct Writer {
-    pub(crate) text: String,
-    pub(crate) limit: usize,
+/// A bounded writer of JSON text.
+pub(crate) struct JsonWriter {
+    text: String,
+    limit: usize,
     depth: u32,
     full: bool,
-    /// The limit proper, while the next string is to be written as it stands. The limit in force is then 0, so that
-    /// nothing passes by the slow path, which alone has to know.
-    pub(crate) verbatim: Option<usize>,
+    /// The limit, while the next string is to be written as it is. The limit in force is 0 then, so that every write
+    /// takes the slow path, which alone looks at this.
+    verbatim: Option<usize>,
 }
 
-impl Writer {
-    /// A writer that stops at `limit` bytes.
+impl JsonWriter {
+    /// Makes a writer that stops at `limit` bytes.
     pub(crate) fn new(limit: usize) -> Self {
         Self { text: String::with_capacity(CAPACITY), limit, depth: 0, full: false, verbatim: None }
     }
 
-    /// Whether the limit stopped it. The text then holds all whole characters up to the limit.
+    /// Returns true if the limit stopped the writer. The text then holds all whole characters up to the limit.
     pub(crate) fn is_full(&self) -> bool {
         self.full
     }
@@ -44,15 +47,15 @@ impl Writer {
         self.text
     }
 
-    /// The bytes that may still come.
+    /// Returns the number of bytes that may still be written.
     #[inline]
-    pub(crate) fn room(&self) -> usize {
+    fn room(&self) -> usize {
         self.limit.saturating_sub(self.text.len())
     }
 
-    /// Writes text as it stands.
+    /// Writes text as it is.
     #[inline]
-    pub(crate) fn push(&mut self, text: &str) -> Result<(), Error> {
+    pub(crate) fn push(&mut self, text: &str) -> Result<(), WriteError> {
         if text.len() > self.room() {
             return Err(self.overflow(text));
         }
@@ -61,77 +64,187 @@ impl Writer {
     }
 
     #[cold]
-    fn overflow(&mut self, text: &str) -> Error {
+    fn overflow(&mut self, text: &str) -> WriteError {
         if let Some(limit) = self.verbatim.take() {
             self.limit = limit;
-            return Error::not_text();
+            return WriteError::new("expected RawValue");
         }
         self.text.push_str(text.get(..text.floor_char_boundary(self.room())).unwrap_or_default());
         self.fill()
     }
 
-    /// Cuts the text at its limit, for good: whoever goes on after an error adds nothing.
+    /// Cuts the text at its limit. A caller that goes on after the error adds nothing.
     #[cold]
-    pub(crate) fn fill(&mut self) -> Error {
+    fn fill(&mut self) -> WriteError {
         self.text.truncate(self.text.floor_char_boundary(self.limit));
         self.limit = self.text.len();
         self.full = true;
-        Error::full()
+        WriteError::new("the result is too large")
     }
 
     /// Opens a container.
-    fn open(&mut self, bracket: &str) -> Result<(), Error> {
+    fn open(&mut self, bracket: &str) -> Result<(), WriteError> {
         self.depth += 1;
-        if self.depth > DEPTH {
-            return Err(Error::too_deep());
+        if self.depth > MAX_DEPTH {
+            return Err(WriteError::new("it nests deeper than 128"));
         }
         self.push(bracket)
     }
 
-    /// Opens the object around an enum's variant that holds something.
-    fn open_variant(&mut self, variant: &'static str) -> Result<(), Error> {
+    /// Opens the object around an enum's variant with content.
+    fn open_variant(&mut self, variant: &'static str) -> Result<(), WriteError> {
         self.open("{")?;
         self.field(true, variant)
     }
 
     /// Closes a container.
-    fn close(&mut self, bracket: &str) -> Result<(), Error> {
+    fn close(&mut self, bracket: &str) -> Result<(), WriteError> {
         self.depth -= 1;
         self.push(bracket)
     }
 
-    fn close_variant(&mut self, brackets: &str) -> Result<(), Error> {
+    fn close_variant(&mut self, brackets: &str) -> Result<(), WriteError> {
         self.depth -= 1;
         self.close(brackets)
     }
-}
 
-// ---- Values.
-
-impl Writer {
-    fn signed(&mut self, value: i64) -> Result<(), Error> {
-        self.push(itoa::Buffer::new().format(value))
+    /// Returns true if a string fits with up to six more characters around it, even if each of its bytes takes the six
+    /// bytes of the longest escape.
+    #[inline]
+    fn surely_fits(&self, value: &str) -> bool {
+        value.len() < self.room() / 8
     }
 
-    fn unsigned(&mut self, value: u64) -> Result<(), Error> {
-        self.push(itoa::Buffer::new().format(value))
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.open("[")?;
-        for (index, byte) in bytes.iter().enumerate() {
-            if index > 0 {
-                self.push(",")?;
-            }
-            self.unsigned(u64::from(*byte))?;
+    /// Writes a string value.
+    fn string(&mut self, value: &str) -> Result<(), WriteError> {
+        if !self.surely_fits(value) {
+            return self.tight_string(value);
         }
-        self.close("]")
+        push_string(&mut self.text, value);
+        Ok(())
+    }
+
+    /// Writes a struct's key, with the comma before it and the colon after it.
+    fn field(&mut self, first: bool, key: &'static str) -> Result<(), WriteError> {
+        if !self.surely_fits(key) {
+            return self.tight_field(first, key);
+        }
+        let text = &mut self.text;
+        if first {
+            text.push('"');
+        } else {
+            text.push_str(",\"");
+        }
+        push_escaped(text, key);
+        text.push_str("\":");
+        Ok(())
+    }
+
+    #[cold]
+    fn tight_field(&mut self, first: bool, key: &str) -> Result<(), WriteError> {
+        if !first {
+            self.push(",")?;
+        }
+        self.tight_string(key)?;
+        self.push(":")
+    }
+
+    /// Writes a string value close to the limit, or verbatim.
+    #[cold]
+    fn tight_string(&mut self, value: &str) -> Result<(), WriteError> {
+        if let Some(limit) = self.verbatim.take() {
+            self.limit = limit;
+            return self.push(value);
+        }
+        self.push("\"")?;
+        self.part(value)?;
+        self.push("\"")
+    }
+
+    /// Writes part of a string.
+    fn part(&mut self, value: &str) -> Result<(), WriteError> {
+        // An escape is no shorter than its character, so whatever is cut off here is beyond the limit in any case.
+        let kept = value.get(..value.floor_char_boundary(self.room())).unwrap_or_default();
+        push_escaped(&mut self.text, kept);
+        if kept.len() < value.len() || self.text.len() > self.limit {
+            return Err(self.fill());
+        }
+        Ok(())
+    }
+
+    /// Writes the `Display` of a value as a string value.
+    fn display(&mut self, value: fmt::Arguments<'_>) -> Result<(), WriteError> {
+        if self.verbatim.is_some() {
+            return self.tight_string(&value.to_string());
+        }
+        self.push("\"")?;
+        let mut adapter = StringAdapter { writer: self, error: None };
+        if adapter.write_fmt(value).is_err() {
+            return Err(adapter.error.unwrap_or_else(|| WriteError::new("a value's `Display` failed")));
+        }
+        self.push("\"")
+    }
+
+    /// Writes the key of a map. A key that is no string is quoted or refused as serde_json does it.
+    fn map_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), WriteError> {
+        let (start, limit, depth) = (self.text.len(), self.limit, self.depth);
+        let written = key.serialize(&mut *self);
+        if self.text.as_bytes().get(start).is_none_or(|first| *first == b'"') {
+            return written;
+        }
+        self.text.truncate(start);
+        (self.limit, self.depth, self.full, self.verbatim) = (limit, depth, false, None);
+        let object = serde_json::to_string(&SingleKey(key)).map_err(serde::ser::Error::custom)?;
+        self.push(object.strip_prefix('{').and_then(|object| object.strip_suffix(":null}")).unwrap_or_default())
     }
 }
 
-impl<'a> Serializer for &'a mut Writer {
+/// Serialises as an object with one key, whose value is `null`.
+struct SingleKey<'a, T: ?Sized>(&'a T);
+
+impl<T: Serialize + ?Sized> Serialize for SingleKey<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map([(self.0, ())])
+    }
+}
+
+/// Writes formatted text as part of a string value.
+struct StringAdapter<'a> {
+    writer: &'a mut JsonWriter,
+    error: Option<WriteError>,
+}
+
+impl Write for StringAdapter<'_> {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        self.writer.part(part).map_err(|error| {
+            self.error = Some(error);
+            fmt::Error
+        })
+    }
+}
+
+macro_rules! integers {
+    ($($method:ident($integer:ty))*) => {
+        $(fn $method(self, value: $integer) -> Result<(), WriteError> {
+            self.push(itoa::Buffer::new().format(value))
+        })*
+    };
+}
+
+macro_rules! floats {
+    ($($method:ident($float:ty))*) => {
+        $(fn $method(self, value: $float) -> Result<(), WriteError> {
+            if !value.is_finite() {
+                return self.push("null");
+            }
+            self.push(zmij::Buffer::new().format_finite(value))
+        })*
+    };
+}
+
+impl<'a> Serializer for &'a mut JsonWriter {
     type Ok = ();
-    type Error = Error;
+    type Error = WriteError;
     type SerializeSeq = Compound<'a>;
     type SerializeTuple = Compound<'a>;
     type SerializeTupleStruct = Compound<'a>;
@@ -140,101 +253,54 @@ impl<'a> Serializer for &'a mut Writer {
     type SerializeStruct = Compound<'a>;
     type SerializeStructVariant = Compound<'a>;
 
-    fn serialize_bool(self, value: bool) -> Result<(), Error> {
+    fn serialize_bool(self, value: bool) -> Result<(), WriteError> {
         self.push(if value { "true" } else { "false" })
     }
 
-    fn serialize_i8(self, value: i8) -> Result<(), Error> {
-        self.signed(i64::from(value))
+    integers! {
+        serialize_i8(i8) serialize_i16(i16) serialize_i32(i32) serialize_i64(i64) serialize_i128(i128)
+        serialize_u8(u8) serialize_u16(u16) serialize_u32(u32) serialize_u64(u64) serialize_u128(u128)
     }
 
-    fn serialize_i16(self, value: i16) -> Result<(), Error> {
-        self.signed(i64::from(value))
-    }
+    floats! { serialize_f32(f32) serialize_f64(f64) }
 
-    fn serialize_i32(self, value: i32) -> Result<(), Error> {
-        self.signed(i64::from(value))
-    }
-
-    fn serialize_i64(self, value: i64) -> Result<(), Error> {
-        self.signed(value)
-    }
-
-    fn serialize_i128(self, value: i128) -> Result<(), Error> {
-        self.push(itoa::Buffer::new().format(value))
-    }
-
-    fn serialize_u8(self, value: u8) -> Result<(), Error> {
-        self.unsigned(u64::from(value))
-    }
-
-    fn serialize_u16(self, value: u16) -> Result<(), Error> {
-        self.unsigned(u64::from(value))
-    }
-
-    fn serialize_u32(self, value: u32) -> Result<(), Error> {
-        self.unsigned(u64::from(value))
-    }
-
-    fn serialize_u64(self, value: u64) -> Result<(), Error> {
-        self.unsigned(value)
-    }
-
-    fn serialize_u128(self, value: u128) -> Result<(), Error> {
-        self.push(itoa::Buffer::new().format(value))
-    }
-
-    fn serialize_f32(self, value: f32) -> Result<(), Error> {
-        if !value.is_finite() {
-            return self.push("null");
-        }
-        self.push(zmij::Buffer::new().format_finite(value))
-    }
-
-    fn serialize_f64(self, value: f64) -> Result<(), Error> {
-        if !value.is_finite() {
-            return self.push("null");
-        }
-        self.push(zmij::Buffer::new().format_finite(value))
-    }
-
-    fn serialize_char(self, value: char) -> Result<(), Error> {
+    fn serialize_char(self, value: char) -> Result<(), WriteError> {
         self.string(value.encode_utf8(&mut [0; 4]))
     }
 
     #[inline]
-    fn serialize_str(self, value: &str) -> Result<(), Error> {
+    fn serialize_str(self, value: &str) -> Result<(), WriteError> {
         self.string(value)
     }
 
-    fn serialize_bytes(self, value: &[u8]) -> Result<(), Error> {
-        self.bytes(value)
+    fn serialize_bytes(self, value: &[u8]) -> Result<(), WriteError> {
+        self.collect_seq(value)
     }
 
-    fn serialize_none(self) -> Result<(), Error> {
+    fn serialize_none(self) -> Result<(), WriteError> {
         self.push("null")
     }
 
     #[inline]
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Error> {
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), WriteError> {
         value.serialize(self)
     }
 
-    fn serialize_unit(self) -> Result<(), Error> {
+    fn serialize_unit(self) -> Result<(), WriteError> {
         self.push("null")
     }
 
-    fn serialize_unit_struct(self, _name: &'static str) -> Result<(), Error> {
+    fn serialize_unit_struct(self, _name: &'static str) -> Result<(), WriteError> {
         self.push("null")
     }
 
     #[inline]
-    fn serialize_unit_variant(self, _name: &'static str, _index: u32, variant: &'static str) -> Result<(), Error> {
+    fn serialize_unit_variant(self, _name: &'static str, _index: u32, variant: &'static str) -> Result<(), WriteError> {
         self.string(variant)
     }
 
     #[inline]
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _name: &'static str, value: &T) -> Result<(), Error> {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _name: &'static str, value: &T) -> Result<(), WriteError> {
         value.serialize(self)
     }
 
@@ -244,24 +310,24 @@ impl<'a> Serializer for &'a mut Writer {
         _index: u32,
         variant: &'static str,
         value: &T,
-    ) -> Result<(), Error> {
+    ) -> Result<(), WriteError> {
         self.open_variant(variant)?;
         value.serialize(&mut *self)?;
         self.close("}")
     }
 
     #[inline]
-    fn serialize_seq(self, _len: Option<usize>) -> Result<Compound<'a>, Error> {
+    fn serialize_seq(self, _len: Option<usize>) -> Result<Compound<'a>, WriteError> {
         Compound::array(self)
     }
 
     #[inline]
-    fn serialize_tuple(self, _len: usize) -> Result<Compound<'a>, Error> {
+    fn serialize_tuple(self, _len: usize) -> Result<Compound<'a>, WriteError> {
         Compound::array(self)
     }
 
     #[inline]
-    fn serialize_tuple_struct(self, _name: &'static str, _len: usize) -> Result<Compound<'a>, Error> {
+    fn serialize_tuple_struct(self, _name: &'static str, _len: usize) -> Result<Compound<'a>, WriteError> {
         Compound::array(self)
     }
 
@@ -271,18 +337,18 @@ impl<'a> Serializer for &'a mut Writer {
         _index: u32,
         variant: &'static str,
         _len: usize,
-    ) -> Result<Compound<'a>, Error> {
+    ) -> Result<Compound<'a>, WriteError> {
         self.open_variant(variant)?;
         Compound::array(self)
     }
 
     #[inline]
-    fn serialize_map(self, _len: Option<usize>) -> Result<Compound<'a>, Error> {
+    fn serialize_map(self, _len: Option<usize>) -> Result<Compound<'a>, WriteError> {
         Compound::object(self)
     }
 
     #[inline]
-    fn serialize_struct(self, name: &'static str, _len: usize) -> Result<Compound<'a>, Error> {
+    fn serialize_struct(self, name: &'static str, _len: usize) -> Result<Compound<'a>, WriteError> {
         Compound::structure(self, name)
     }
 
@@ -292,22 +358,20 @@ impl<'a> Serializer for &'a mut Writer {
         _index: u32,
         variant: &'static str,
         _len: usize,
-    ) -> Result<Compound<'a>, Error> {
+    ) -> Result<Compound<'a>, WriteError> {
         self.open_variant(variant)?;
         Compound::object(self)
     }
 
     #[inline]
-    fn collect_str<T: Display + ?Sized>(self, value: &T) -> Result<(), Error> {
+    fn collect_str<T: Display + ?Sized>(self, value: &T) -> Result<(), WriteError> {
         self.display(format_args!("{value}"))
     }
 }
 
-// ---- Containers: one type for all kinds, as the method that ends one tells its kind.
-
-/// An open container.
+/// An open container of any kind. The method that ends it closes it by its kind.
 pub(crate) struct Compound<'a> {
-    writer: &'a mut Writer,
+    writer: &'a mut JsonWriter,
     state: State,
 }
 
@@ -315,35 +379,35 @@ pub(crate) struct Compound<'a> {
 enum State {
     First,
     Rest,
-    /// No container: its one field holds JSON.
+    /// A struct whose one field is JSON text, written as it is.
     Verbatim,
 }
 
-/// What a struct is called that stands for JSON text; the same as its one field.
+/// Returns true for the name that serde_json gives to a struct of JSON text, and to its one field.
 fn is_verbatim(name: &str) -> bool {
-    // The second only where something enables serde_json's `arbitrary_precision`.
+    // `Number` is such a struct where a crate of the build enables serde_json's `arbitrary_precision`.
     name == "$serde_json::private::RawValue" || name == "$serde_json::private::Number"
 }
 
 impl<'a> Compound<'a> {
-    pub(crate) fn array(writer: &'a mut Writer) -> Result<Self, Error> {
+    fn array(writer: &'a mut JsonWriter) -> Result<Self, WriteError> {
         writer.open("[")?;
         Ok(Self { writer, state: State::First })
     }
 
-    pub(crate) fn object(writer: &'a mut Writer) -> Result<Self, Error> {
+    fn object(writer: &'a mut JsonWriter) -> Result<Self, WriteError> {
         writer.open("{")?;
         Ok(Self { writer, state: State::First })
     }
 
-    pub(crate) fn structure(writer: &'a mut Writer, name: &'static str) -> Result<Self, Error> {
+    fn structure(writer: &'a mut JsonWriter, name: &'static str) -> Result<Self, WriteError> {
         if is_verbatim(name) {
             return Ok(Self { writer, state: State::Verbatim });
         }
         Self::object(writer)
     }
 
-    /// Whether this is the first member; the next is not.
+    /// Returns true for the first member.
     #[inline]
     fn first(&mut self) -> bool {
         let first = self.state == State::First;
@@ -351,13 +415,13 @@ impl<'a> Compound<'a> {
         first
     }
 
-    /// Goes to the next element.
-    fn next(&mut self) -> Result<(), Error> {
+    /// Moves to the next element.
+    fn next(&mut self) -> Result<(), WriteError> {
         if self.first() { Ok(()) } else { self.writer.push(",") }
     }
 
-    /// Goes to the value of the next field.
-    fn key(&mut self, key: &'static str) -> Result<(), Error> {
+    /// Writes the key of the next field.
+    fn key(&mut self, key: &'static str) -> Result<(), WriteError> {
         if self.state == State::Verbatim {
             return self.verbatim(key);
         }
@@ -366,352 +430,148 @@ impl<'a> Compound<'a> {
     }
 
     #[cold]
-    fn verbatim(&mut self, key: &str) -> Result<(), Error> {
+    fn verbatim(&mut self, key: &str) -> Result<(), WriteError> {
         if !is_verbatim(key) {
-            return Err(Error::no_value());
+            return Err(WriteError::new("expected value"));
         }
-        self.writer.expect_verbatim();
+        self.writer.verbatim = Some(self.writer.limit);
+        self.writer.limit = 0;
         Ok(())
     }
 
-    fn element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+    fn element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), WriteError> {
         self.next()?;
         value.serialize(&mut *self.writer)
     }
 
-    fn field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), Error> {
+    fn field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), WriteError> {
         self.key(key)?;
         value.serialize(&mut *self.writer)
     }
 
-    fn end_structure(self) -> Result<(), Error> {
+    fn end_structure(self) -> Result<(), WriteError> {
         if self.state == State::Verbatim { Ok(()) } else { self.writer.close("}") }
     }
 }
 
 impl SerializeSeq for Compound<'_> {
     type Ok = ();
-    type Error = Error;
+    type Error = WriteError;
 
     #[inline]
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), WriteError> {
         self.element(value)
     }
 
-    fn end(self) -> Result<(), Error> {
+    fn end(self) -> Result<(), WriteError> {
         self.writer.close("]")
     }
 }
 
 impl SerializeTuple for Compound<'_> {
     type Ok = ();
-    type Error = Error;
+    type Error = WriteError;
 
     #[inline]
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), WriteError> {
         self.element(value)
     }
 
-    fn end(self) -> Result<(), Error> {
+    fn end(self) -> Result<(), WriteError> {
         self.writer.close("]")
     }
 }
 
 impl SerializeTupleStruct for Compound<'_> {
     type Ok = ();
-    type Error = Error;
+    type Error = WriteError;
 
     #[inline]
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), WriteError> {
         self.element(value)
     }
 
-    fn end(self) -> Result<(), Error> {
+    fn end(self) -> Result<(), WriteError> {
         self.writer.close("]")
     }
 }
 
 impl SerializeTupleVariant for Compound<'_> {
     type Ok = ();
-    type Error = Error;
+    type Error = WriteError;
 
     #[inline]
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), WriteError> {
         self.element(value)
     }
 
-    fn end(self) -> Result<(), Error> {
+    fn end(self) -> Result<(), WriteError> {
         self.writer.close_variant("]}")
     }
 }
 
 impl SerializeMap for Compound<'_> {
     type Ok = ();
-    type Error = Error;
+    type Error = WriteError;
 
-    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Error> {
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), WriteError> {
         self.next()?;
-        key.serialize(Key(&mut *self.writer))
+        self.writer.map_key(key)
     }
 
-    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), WriteError> {
         self.writer.push(":")?;
         value.serialize(&mut *self.writer)
     }
 
-    fn end(self) -> Result<(), Error> {
+    fn end(self) -> Result<(), WriteError> {
         self.writer.close("}")
     }
 }
 
 impl SerializeStruct for Compound<'_> {
     type Ok = ();
-    type Error = Error;
+    type Error = WriteError;
 
     #[inline]
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), Error> {
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), WriteError> {
         self.field(key, value)
     }
 
-    fn end(self) -> Result<(), Error> {
+    fn end(self) -> Result<(), WriteError> {
         self.end_structure()
     }
 }
 
 impl SerializeStructVariant for Compound<'_> {
     type Ok = ();
-    type Error = Error;
+    type Error = WriteError;
 
     #[inline]
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), Error> {
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), WriteError> {
         self.field(key, value)
     }
 
-    fn end(self) -> Result<(), Error> {
+    fn end(self) -> Result<(), WriteError> {
         self.writer.close_variant("}}")
     }
 }
 
-// ---- Why a value does not serialise.
+/// The reason why a value does not serialize. It is a thin pointer, so that the writer's results fit a register.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub(crate) struct WriteError(Box<Cow<'static, str>>);
 
-/// A thin pointer, so that a result of nothing or this fits a register.
-#[derive(Debug)]
-pub(crate) struct Error(Box<Reason>);
-
-#[derive(Debug)]
-enum Reason {
-    Known(&'static str),
-    Custom(String),
-}
-
-impl Error {
+impl WriteError {
     #[cold]
-    fn known(reason: &'static str) -> Self {
-        Self(Box::new(Reason::Known(reason)))
-    }
-
-    #[cold]
-    pub(crate) fn full() -> Self {
-        Self::known("the result is too large")
-    }
-
-    #[cold]
-    pub(crate) fn too_deep() -> Self {
-        Self::known("it nests deeper than 128")
-    }
-
-    #[cold]
-    pub(crate) fn not_text() -> Self {
-        Self::known("expected RawValue")
-    }
-
-    #[cold]
-    pub(crate) fn no_value() -> Self {
-        Self::known("expected value")
-    }
-
-    #[cold]
-    pub(crate) fn key() -> Self {
-        Self::known("key must be a string")
-    }
-
-    #[cold]
-    pub(crate) fn float_key() -> Self {
-        Self::known("float key must be finite (got NaN or +/-inf)")
-    }
-
-    #[cold]
-    pub(crate) fn display() -> Self {
-        Self::known("a value's `Display` failed")
+    fn new(reason: &'static str) -> Self {
+        Self(Box::new(Cow::Borrowed(reason)))
     }
 }
 
-impl Display for Error {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match &*self.0 {
-            Reason::Known(reason) => reason,
-            Reason::Custom(reason) => reason,
-        })
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl serde::ser::Error for Error {
+impl serde::ser::Error for WriteError {
     #[cold]
     fn custom<T: Display>(message: T) -> Self {
-        Self(Box::new(Reason::Custom(message.to_string())))
-    }
-}
-
-// ---- Keys of maps: text, or what has one obvious text.
-
-/// Writes a key.
-pub(crate) struct Key<'a>(pub(crate) &'a mut Writer);
-
-macro_rules! integers {
-    ($($method:ident: $integer:ty),* $(,)?) => {
-        $(fn $method(self, value: $integer) -> Result<(), Error> {
-            self.0.string(itoa::Buffer::new().format(value))
-        })*
-    };
-}
-
-macro_rules! floats {
-    ($($method:ident: $float:ty),* $(,)?) => {
-        $(fn $method(self, value: $float) -> Result<(), Error> {
-            if !value.is_finite() {
-                return Err(Error::float_key());
-            }
-            self.0.string(zmij::Buffer::new().format_finite(value))
-        })*
-    };
-}
-
-type Never = Impossible<(), Error>;
-
-impl Serializer for Key<'_> {
-    type Ok = ();
-    type Error = Error;
-    type SerializeSeq = Never;
-    type SerializeTuple = Never;
-    type SerializeTupleStruct = Never;
-    type SerializeTupleVariant = Never;
-    type SerializeMap = Never;
-    type SerializeStruct = Never;
-    type SerializeStructVariant = Never;
-
-    integers! {
-        serialize_i8: i8,
-        serialize_i16: i16,
-        serialize_i32: i32,
-        serialize_i64: i64,
-        serialize_i128: i128,
-        serialize_u8: u8,
-        serialize_u16: u16,
-        serialize_u32: u32,
-        serialize_u64: u64,
-        serialize_u128: u128,
-    }
-
-    floats! { serialize_f32: f32, serialize_f64: f64 }
-
-    fn serialize_bool(self, value: bool) -> Result<(), Error> {
-        self.0.string(if value { "true" } else { "false" })
-    }
-
-    fn serialize_char(self, value: char) -> Result<(), Error> {
-        self.0.string(value.encode_utf8(&mut [0; 4]))
-    }
-
-    #[inline]
-    fn serialize_str(self, value: &str) -> Result<(), Error> {
-        self.0.string(value)
-    }
-
-    #[inline]
-    fn serialize_unit_variant(self, _name: &'static str, _index: u32, variant: &'static str) -> Result<(), Error> {
-        self.0.string(variant)
-    }
-
-    #[inline]
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _name: &'static str, value: &T) -> Result<(), Error> {
-        value.serialize(self)
-    }
-
-    #[inline]
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Error> {
-        value.serialize(self)
-    }
-
-    #[inline]
-    fn collect_str<T: Display + ?Sized>(self, value: &T) -> Result<(), Error> {
-        self.0.display(format_args!("{value}"))
-    }
-
-    fn serialize_bytes(self, _value: &[u8]) -> Result<(), Error> {
-        Err(Error::key())
-    }
-
-    fn serialize_none(self) -> Result<(), Error> {
-        Err(Error::key())
-    }
-
-    fn serialize_unit(self) -> Result<(), Error> {
-        Err(Error::key())
-    }
-
-    fn serialize_unit_struct(self, _name: &'static str) -> Result<(), Error> {
-        Err(Error::key())
-    }
-
-    fn serialize_newtype_variant<T: Serialize + ?Sized>(
-        self,
-        _name: &'static str,
-        _index: u32,
-        _variant: &'static str,
-        _value: &T,
-    ) -> Result<(), Error> {
-        Err(Error::key())
-    }
-
-    fn serialize_seq(self, _len: Option<usize>) -> Result<Never, Error> {
-        Err(Error::key())
-    }
-
-    fn serialize_tuple(self, _len: usize) -> Result<Never, Error> {
-        Err(Error::key())
-    }
-
-    fn serialize_tuple_struct(self, _name: &'static str, _len: usize) -> Result<Never, Error> {
-        Err(Error::key())
-    }
-
-    fn serialize_tuple_variant(
-        self,
-        _name: &'static str,
-        _index: u32,
-        _variant: &'static str,
-        _len: usize,
-    ) -> Result<Never, Error> {
-        Err(Error::key())
-    }
-
-    fn serialize_map(self, _len: Option<usize>) -> Result<Never, Error> {
-        Err(Error::key())
-    }
-
-    fn serialize_struct(self, _name: &'static str, _len: usize) -> Result<Never, Error> {
-        Err(Error::key())
-    }
-
-    fn serialize_struct_variant(
-        self,
-        _name: &'static str,
-        _index: u32,
-        _variant: &'static str,
-        _len: usize,
-    ) -> Result<Never, Error> {
-        Err(Error::key())
+        Self(Box::new(Cow::Owned(message.to_string())))
     }
 }

@@ -1,12 +1,13 @@
-//! The limits of `#[arg]`, as keywords of the parameter's schema.
+//! The constraints of `#[arg]`, as keywords of the parameter's schema.
 
+use crate::json::number::{compare, whole};
+use crate::schema::bounds::{lower_maximum, raise_minimum, tighten_count};
 use crate::schema::normalize::{ASSERTED_FORMATS, push_all_of};
-use crate::schema::numbers::{compare, lower_maximum, raise_minimum, tighten_count, whole};
 use crate::schema::parameter::{Constraint, Literal, Number, Range};
 use crate::schema::{nullable, walk};
 use serde_json::{Map, Value, json};
 
-/// Merges the limits into the schema, and says which of them cannot hold.
+/// Merges the constraints into the schema, and returns one line for each that cannot hold.
 pub(crate) fn apply(schema: &mut Value, constraints: &[Constraint], root: &Value) -> Vec<String> {
     let mut problems = Vec::new();
     for constraint in constraints {
@@ -16,7 +17,9 @@ pub(crate) fn apply(schema: &mut Value, constraints: &[Constraint], root: &Value
         };
         let takes_null = nullable::allows_null(target, root);
         let Some(map) = as_object(target) else {
-            problems.push("its type accepts no value, so a limit on it means nothing".to_owned());
+            problems.push(
+                "its type accepts no value, so a constraint on it has no effect; remove the constraint".to_owned(),
+            );
             continue;
         };
         merge(map, constraint, takes_null, &mut problems);
@@ -39,12 +42,12 @@ fn merge(map: &mut Map<String, Value>, constraint: &Constraint, takes_null: bool
     }
 }
 
-/// The innermost element of an array's schema, or the schema itself where it is no array.
+/// Returns the schema of an array's innermost elements. Returns any other schema itself.
 fn element_or_self<'a>(schema: &'a mut Value, root: &Value) -> &'a mut Value {
     if !is_array(schema, root) {
         return schema;
     }
-    // Beside a reference there is no `items` yet: the limit stands next to what the named type says.
+    // Beside a reference there is no `items` yet. The constraint is added to what the named type says.
     let inherited = inherited_items(schema, root);
     match schema {
         Value::Object(map) => element_or_self(map.entry("items").or_insert(inherited), root),
@@ -52,7 +55,8 @@ fn element_or_self<'a>(schema: &'a mut Value, root: &Value) -> &'a mut Value {
     }
 }
 
-/// For `{"$ref": array type}`: a reference to the element keeps telling arrays of arrays from arrays of numbers.
+/// Returns the elements of a named array type if they are arrays themselves, so that the constraint reaches the innermost
+/// elements.
 fn inherited_items(schema: &Value, root: &Value) -> Value {
     let reached = walk::follow(root, schema).get("items");
     match reached {
@@ -69,7 +73,7 @@ fn is_array(schema: &Value, root: &Value) -> bool {
     }
 }
 
-/// The schema as an object that keywords can be added to; `true` says the same as `{}`.
+/// Returns the schema as an object that keywords can be added to. `true` becomes `{}`, which means the same.
 fn as_object(schema: &mut Value) -> Option<&mut Map<String, Value>> {
     if *schema == Value::Bool(true) {
         *schema = json!({});
@@ -95,13 +99,13 @@ fn count(map: &mut Map<String, Value>, [lower, upper]: [&str; 2], min: Option<u6
     }
 }
 
-/// Adds a keyword that cannot be made tighter: a second one must hold beside the first.
+/// Adds a keyword that cannot be made tighter. A second value must hold beside the first.
 fn add(map: &mut Map<String, Value>, keyword: &str, text: &str) {
     match map.get(keyword) {
         None => {
             map.insert(keyword.to_owned(), text.into());
         }
-        Some(there) if there == text => {}
+        Some(present) if present == text => {}
         Some(_) => push_all_of(map, json!({ keyword: text })),
     }
 }
@@ -111,17 +115,17 @@ fn choose(map: &mut Map<String, Value>, literals: &[Literal], takes_null: bool, 
     if takes_null {
         values.push(Value::Null);
     }
-    if let Some(there) = map.get("enum").and_then(Value::as_array) {
-        values.retain(|value| there.iter().any(|there| same(there, value)));
+    if let Some(present) = map.get("enum").and_then(Value::as_array) {
+        values.retain(|value| present.iter().any(|present| is_equal(present, value)));
         if values.is_empty() {
-            problems.push("no value of `one_of` is one that its type has".to_owned());
+            problems.push("no value of `one_of` is a value of its type".to_owned());
             return;
         }
     }
     map.insert("enum".to_owned(), values.into());
 }
 
-fn same(left: &Value, right: &Value) -> bool {
+fn is_equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => compare(left, right).is_eq(),
         _ => left == right,

@@ -1,21 +1,21 @@
-//! The smallest instance of a schema, to show a model what valid arguments look like.
+//! The smallest instance of a schema, which shows a model valid arguments.
 
-use crate::schema::numbers::{compare, exact, whole};
+use crate::json::number::{compare, exact, whole};
 use crate::schema::walk;
 use serde_json::{Map, Number, Value};
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// How deep an example goes before a type that contains itself is taken to have no smaller one.
+/// The depth at which a type that contains itself is given up.
 const DEPTH: usize = 24;
 
-/// A value that the schema accepts: required properties only. Best effort; patterns and rules between properties may
-/// defeat it.
+/// Returns a value with the required properties only. It is best effort: patterns and rules between properties may refuse
+/// it.
 pub(crate) fn minimal_example(schema: &Value, root: &Value) -> Value {
     build(schema, root, DEPTH).unwrap_or(Value::Null)
 }
 
-/// Nothing where the schema refuses everything or never ends.
+/// Returns `None` for a schema that refuses everything or contains itself without end.
 fn build(schema: &Value, root: &Value, depth: usize) -> Option<Value> {
     let map = match schema {
         Value::Object(map) => map,
@@ -23,8 +23,8 @@ fn build(schema: &Value, root: &Value, depth: usize) -> Option<Value> {
         _ => return Some("value".into()),
     };
     let depth = depth.checked_sub(1)?;
-    if let Some(ready) = ready_made(map) {
-        return Some(ready);
+    if let Some(value) = given_value(map) {
+        return Some(value);
     }
     for keyword in ["$ref", "allOf"] {
         if let Some(value) = map.get(keyword) {
@@ -41,8 +41,8 @@ fn build(schema: &Value, root: &Value, depth: usize) -> Option<Value> {
     by_type(map, root, depth)
 }
 
-/// A value that the schema names itself.
-fn ready_made(map: &Map<String, Value>) -> Option<Value> {
+/// Returns a value that the schema itself gives.
+fn given_value(map: &Map<String, Value>) -> Option<Value> {
     let first = |keyword: &str| map.get(keyword).and_then(Value::as_array)?.first().cloned();
     let default = || map.get("default").filter(|value| !value.is_null()).cloned();
     map.get("const").cloned().or_else(|| first("examples")).or_else(default).or_else(|| first("enum"))
@@ -56,8 +56,8 @@ fn parts(value: &Value, root: &Value) -> Vec<Value> {
     }
 }
 
-/// The schema with `keyword` replaced by what it stands for. What stands in the schema itself wins, except that
-/// properties and required names add up.
+/// Returns the schema with `keyword` replaced by the schemas that it refers to. The schema's own keywords win, except that
+/// properties and required names are joined.
 fn merged(map: &Map<String, Value>, keyword: &str, parts: Vec<Value>) -> Map<String, Value> {
     let mut all = map.clone();
     all.remove(keyword);
@@ -65,9 +65,9 @@ fn merged(map: &Map<String, Value>, keyword: &str, parts: Vec<Value>) -> Map<Str
         let Value::Object(part) = part else { continue };
         for (key, value) in part {
             match (all.get_mut(&key), value) {
-                (Some(Value::Object(there)), Value::Object(more)) if key == "properties" => there.extend(more),
-                (Some(Value::Array(there)), Value::Array(more)) if key == "required" || key == "allOf" => {
-                    there.extend(more);
+                (Some(Value::Object(present)), Value::Object(more)) if key == "properties" => present.extend(more),
+                (Some(Value::Array(present)), Value::Array(more)) if key == "required" || key == "allOf" => {
+                    present.extend(more);
                 }
                 (None, value) => {
                     all.insert(key, value);
@@ -129,7 +129,7 @@ fn array(map: &Map<String, Value>, root: &Value, depth: usize) -> Option<Value> 
     Some(items.into())
 }
 
-/// Makes equal examples differ, where that is easy.
+/// Makes an item differ from the items before it, if that is easy.
 fn differ(item: &mut Value, position: usize) {
     let step = i128::try_from(position).unwrap_or(0);
     match item {
@@ -172,7 +172,7 @@ fn of_format(format: &str) -> Option<&'static str> {
     })
 }
 
-/// One, or the nearest number that the bounds let in.
+/// Returns 1, or the nearest number within the bounds.
 fn number(map: &Map<String, Value>, is_whole: bool) -> Value {
     let bound = |keyword: &str| match map.get(keyword) {
         Some(Value::Number(number)) => Some(number.clone()),
@@ -204,7 +204,7 @@ fn rounded(number: &Number, round: fn(f64) -> f64) -> Number {
     number.as_f64().and_then(|value| Number::from_f64(round(value))).unwrap_or_else(|| number.clone())
 }
 
-/// A number beside an exclusive bound: the next whole one, or the middle of the range.
+/// Returns a number beside an exclusive bound: the next integer, or the middle of the range.
 fn shifted(bound: &Number, step: i128, other: Option<&Number>, is_whole: bool) -> Number {
     if is_whole && let Some(Value::Number(next)) = exact(bound).map(|value| whole(value.saturating_add(step))) {
         return next;
@@ -214,19 +214,15 @@ fn shifted(bound: &Number, step: i128, other: Option<&Number>, is_whole: bool) -
     Number::from_f64(f64::midpoint(here, there)).unwrap_or_else(|| bound.clone())
 }
 
-// ---- A text that a simple pattern matches, for examples.
-//
-// Knows literals, classes, groups, alternatives and counts. Any other construct gives no sample rather than a wrong
-// one.
-
-/// A text that the pattern matches, where the pattern is simple enough.
-pub(crate) fn sample(pattern: &str) -> Option<String> {
+/// Returns a string that the pattern matches. Literals, classes, groups, alternatives and counts are known; a pattern with
+/// any other construct gives `None`.
+fn sample(pattern: &str) -> Option<String> {
     let mut input = pattern.chars().peekable();
     let text = alternatives(&mut input, 0)?;
     input.next().is_none().then_some(text)
 }
 
-/// Reads alternatives up to the end of the group and keeps the first.
+/// Reads the alternatives up to the end of the group, and returns a match of the first.
 fn alternatives(input: &mut Peekable<Chars<'_>>, depth: usize) -> Option<String> {
     if depth > 16 {
         return None;
@@ -268,7 +264,7 @@ fn group(input: &mut Peekable<Chars<'_>>, depth: usize) -> Option<String> {
     Some(text)
 }
 
-/// The first character of a class.
+/// Returns the first character of a class.
 fn class(input: &mut Peekable<Chars<'_>>) -> Option<char> {
     let first = match input.next()? {
         '^' | '[' | ']' => return None,
@@ -297,7 +293,7 @@ fn escape(letter: char) -> Option<char> {
     }
 }
 
-/// How often the piece before is to stand: as rarely as allowed, but at least once where that is allowed.
+/// Reads how often the element before is repeated. Returns the smallest count allowed, but 1 rather than 0.
 fn count(input: &mut Peekable<Chars<'_>>) -> Option<usize> {
     let least = match input.peek() {
         Some('*' | '?' | '+') => {

@@ -1,41 +1,40 @@
-//! One form for what schemars and raw schemas say in several.
+//! One form for what schemars can write in several.
 
-use crate::json::keys::Names;
-use crate::schema::walk::percent_decode;
-use crate::schema::{enums, numbers, walk};
+use crate::schema::{bounds, walk};
 use serde_json::{Map, Value, json};
+use std::fmt::Write as _;
 
-/// The formats that are checked; any other is a note to the reader.
+/// The formats that are checked. Any other format is an annotation.
 pub(crate) const ASSERTED_FORMATS: &[&str] =
     &["date-time", "date", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
 
-/// The keyword by which a schema says that its type refuses by itself whatever the schema refuses.
+/// The keyword by which a schema declares that its Rust type refuses whatever the schema refuses.
 pub(crate) const PROVEN: &str = "x-proven";
 
-/// Brings a schema and all that stand inside it into the canonical form.
+/// Normalizes a schema and all its subschemas.
 pub(crate) fn normalize(schema: &mut Value) {
     let Some(map) = schema.as_object_mut() else { return };
     for noise in ["$schema", "title", PROVEN] {
         map.remove(noise);
     }
     walk::for_each_child_mut(map, &mut normalize);
-    numbers::publish_bounds(map);
-    single_keys(map);
+    bounds::publish_bounds(map);
+    tighten_integer_keys(map);
     split_ip(map);
-    enums::flatten(map);
+    flatten_enum(map);
 }
 
-/// Keys that are integers, in one spelling: `7` and `007` would be the same key twice.
-fn single_keys(map: &mut Map<String, Value>) {
+/// Allows one spelling of an integer key. `7` and `007` would be the same key twice.
+fn tighten_integer_keys(map: &mut Map<String, Value>) {
     let Some(patterns) = map.get_mut("patternProperties").and_then(Value::as_object_mut) else { return };
-    for (loose, single) in [(r"^\d+$", r"^(0|[1-9]\d*)$"), (r"^-?\d+$", r"^(0|-?[1-9]\d*)$")] {
+    for (loose, tight) in [(r"^\d+$", r"^(0|[1-9]\d*)$"), (r"^-?\d+$", r"^(0|-?[1-9]\d*)$")] {
         if let Some(schema) = patterns.remove(loose) {
-            patterns.insert(single.to_owned(), schema);
+            patterns.insert(tight.to_owned(), schema);
         }
     }
 }
 
-/// `format: "ip"` is no format of JSON Schema: it is either of two that are.
+/// Replaces `format: "ip"`, which JSON Schema does not have, by a choice of the two formats that it has.
 fn split_ip(map: &mut Map<String, Value>) {
     if map.get("format").and_then(Value::as_str) != Some("ip") {
         return;
@@ -57,64 +56,130 @@ pub(crate) fn push_all_of(map: &mut Map<String, Value>, schema: Value) {
     }
 }
 
-/// Keeps the definitions that something still refers to, directly or through another definition.
-pub(crate) fn prune(used_by: &[&Value], definitions: &mut Map<String, Value>) {
+/// Adds a paragraph to a description.
+pub(crate) fn append_description(map: &mut Map<String, Value>, text: &str) {
+    let joined = match map.get("description").and_then(Value::as_str) {
+        Some(existing) if !existing.is_empty() => format!("{existing}\n\n{text}"),
+        _ => text.to_owned(),
+    };
+    map.insert("description".to_owned(), joined.into());
+}
+
+/// Keeps the definitions that the schemas refer to, directly or through another definition.
+pub(crate) fn prune(schemas: &[&Value], definitions: &mut Map<String, Value>) {
     let mut used = Vec::new();
-    for schema in used_by {
-        collect(schema, &mut used);
+    for schema in schemas {
+        collect_references(schema, &mut used);
     }
     let mut next = 0;
     while let Some(name) = used.get(next).cloned() {
         if let Some(definition) = definitions.get(&name) {
-            collect(definition, &mut used);
+            collect_references(definition, &mut used);
         }
         next += 1;
     }
     definitions.retain(|name, _| used.contains(name));
 }
 
-fn collect(schema: &Value, used: &mut Vec<String>) {
+fn collect_references(schema: &Value, used: &mut Vec<String>) {
     let Some(map) = schema.as_object() else { return };
     if let Some(name) = map.get("$ref").and_then(Value::as_str).and_then(definition_name)
         && !used.contains(&name)
     {
         used.push(name);
     }
-    walk::for_each_child(map, &mut |child| collect(child, used));
+    walk::for_each_child(map, &mut |child| collect_references(child, used));
 }
 
-/// The name in `#/$defs/Name`, read back from its pointer form.
+/// Returns the name in a reference such as `#/$defs/Name`, without the escapes of its pointer.
 pub(crate) fn definition_name(reference: &str) -> Option<String> {
     let rest = reference.strip_prefix("#/$defs/")?;
     let first = rest.split('/').next().unwrap_or(rest);
-    Some(percent_decode(first)?.replace("~1", "/").replace("~0", "~"))
+    Some(walk::percent_decode(first)?.replace("~1", "/").replace("~0", "~"))
 }
 
-// ---- The names that a schema publishes, gathered for the decoder.
-
-/// Every name in the schema of a tool.
-pub(crate) fn of(schema: &Value) -> Names {
-    let mut names = Names { parameters: properties(schema).unwrap_or_default(), ..Names::default() };
-    gather(schema, &mut names);
-    let definitions = schema.get("$defs").and_then(Value::as_object).into_iter().flatten();
-    let enums = definitions.filter(|(_, definition)| definition.get("enum").is_some());
-    names.enums = enums.map(|(name, _)| name.as_str().into()).collect();
-    names
+/// A variant of an enum: its text in JSON and its documentation.
+struct EnumVariant {
+    name: String,
+    description: String,
 }
 
-fn gather(schema: &Value, names: &mut Names) {
-    let Some(map) = schema.as_object() else { return };
-    match properties(schema) {
-        Some(fields) => names.fields.push(fields),
-        None => names.maps |= map.get("type").is_some_and(|kind| kind == "object" || kind.is_array()),
+/// Turns a choice among strings into `{"type": "string", "enum": [...]}`.
+///
+/// schemars writes an enum whose variants are documented as a choice among one-value schemas, which some models and
+/// providers handle badly. The documentation of the variants moves into the description.
+fn flatten_enum(map: &mut Map<String, Value>) {
+    for keyword in ["oneOf", "anyOf"] {
+        if map.contains_key("enum") || map.contains_key("const") {
+            return;
+        }
+        if map.get("type").is_some_and(|kind| kind != "string") {
+            return;
+        }
+        let Some(variants) = map.get(keyword).and_then(Value::as_array).and_then(|list| enum_variants(list)) else {
+            continue;
+        };
+        map.remove(keyword);
+        map.insert("type".to_owned(), "string".into());
+        let described = describe_variants(&variants);
+        if !described.is_empty() {
+            append_description(map, &described);
+        }
+        map.insert("enum".to_owned(), variants.into_iter().map(|variant| Value::String(variant.name)).collect());
     }
-    if let Some(values) = map.get("enum").and_then(Value::as_array) {
-        names.variants.push(values.iter().filter_map(Value::as_str).map(Box::from).collect());
-    }
-    walk::for_each_child(map, &mut |child| gather(child, names));
 }
 
-fn properties(schema: &Value) -> Option<Vec<Box<str>>> {
-    let named = schema.get("properties")?.as_object()?;
-    Some(named.keys().map(|name| name.as_str().into()).collect())
+/// Returns true for a choice among strings, as schemars writes an enum without data.
+pub(crate) fn is_choice_of_strings(map: &Map<String, Value>) -> bool {
+    map.get("oneOf").and_then(Value::as_array).is_some_and(|list| enum_variants(list).is_some())
+}
+
+/// Returns the variants if every branch is one or more strings and none is repeated. A `oneOf` would refuse a repeated
+/// one.
+fn enum_variants(branches: &[Value]) -> Option<Vec<EnumVariant>> {
+    let mut all: Vec<EnumVariant> = Vec::with_capacity(branches.len());
+    for branch in branches {
+        for variant in branch_variants(branch.as_object()?)? {
+            if all.iter().any(|other| other.name == variant.name) {
+                return None;
+            }
+            all.push(variant);
+        }
+    }
+    (!all.is_empty()).then_some(all)
+}
+
+fn branch_variants(branch: &Map<String, Value>) -> Option<Vec<EnumVariant>> {
+    let known = ["type", "const", "enum", "description", "title", "deprecated"];
+    if !branch.keys().all(|keyword| known.contains(&keyword.as_str())) {
+        return None;
+    }
+    if branch.get("type").is_some_and(|kind| kind != "string") {
+        return None;
+    }
+    let names: Vec<&str> = match (branch.get("const"), branch.get("enum")) {
+        (Some(value), None) => vec![value.as_str()?],
+        (None, Some(values)) => values.as_array()?.iter().map(Value::as_str).collect::<Option<_>>()?,
+        _ => return None,
+    };
+    let mut description = branch.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
+    if branch.get("deprecated").and_then(Value::as_bool) == Some(true) {
+        description.push_str(if description.is_empty() { "deprecated" } else { " (deprecated)" });
+    }
+    let variant = |name: &str| EnumVariant { name: name.to_owned(), description: description.clone() };
+    Some(names.into_iter().map(variant).collect())
+}
+
+/// Returns one line for each documented variant.
+fn describe_variants(variants: &[EnumVariant]) -> String {
+    let mut text = String::new();
+    for variant in variants.iter().filter(|variant| !variant.description.is_empty()) {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        // A paragraph of documentation becomes one line of the list.
+        let description = variant.description.split_whitespace().collect::<Vec<_>>().join(" ");
+        let _ = write!(text, "- `{}`: {description}", variant.name);
+    }
+    text
 }

@@ -1,12 +1,12 @@
-//! What `null` means for a schema.
+//! The meaning of `null` for a schema.
 
 use crate::schema::walk;
 use serde_json::{Map, Value};
 
-/// What `null` means for a parameter.
+/// The meaning of `null` for a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Null {
-    /// As if the parameter were not given: it may be left out, and its schema does not itself take `null`.
+pub(crate) enum NullMeaning {
+    /// The parameter is absent. It may be left out, and its schema does not accept `null`.
     Absent,
     /// A value like any other.
     Allowed,
@@ -14,10 +14,7 @@ pub(crate) enum Null {
     Refused,
 }
 
-/// One entry for each parameter, in the order of the table.
-pub(crate) type Nulls = Vec<Null>;
-
-/// Takes out the `null` that `Option<T>` adds to the schema of `T`.
+/// Removes the `null` that `Option<T>` adds to the schema of `T`.
 pub(crate) fn strip_null(schema: &mut Value) {
     let Some(map) = schema.as_object_mut() else { return };
     strip_from_type(map);
@@ -51,7 +48,7 @@ fn strip_branch(map: &mut Map<String, Value>, keyword: &str) {
     if branches.len() > 1 {
         branches.retain(|branch| !is_null_only(branch));
     }
-    // A choice of one is that one, unless a keyword beside it would be lost.
+    // A choice of one branch is that branch, unless a keyword beside it would be lost.
     let collapses = |only: &Map<String, Value>| only.keys().all(|key| key == "description" || !map.contains_key(key));
     match branches.as_slice() {
         [Value::Object(only)] if collapses(only) => {
@@ -65,7 +62,7 @@ fn strip_branch(map: &mut Map<String, Value>, keyword: &str) {
     }
 }
 
-/// Whether the schema takes `null` and nothing else.
+/// Returns true if the schema accepts only `null`.
 pub(crate) fn is_null_only(schema: &Value) -> bool {
     schema.as_object().is_some_and(|map| {
         map.get("type").is_some_and(|kind| kind == "null")
@@ -73,7 +70,7 @@ pub(crate) fn is_null_only(schema: &Value) -> bool {
     })
 }
 
-/// Whether the schema takes `null`.
+/// Returns true if the schema accepts `null`.
 pub(crate) fn allows_null(schema: &Value, root: &Value) -> bool {
     allows(schema, root, 0)
 }
@@ -84,7 +81,7 @@ fn allows(schema: &Value, root: &Value, depth: usize) -> bool {
         Value::Object(map) => map,
         _ => return true,
     };
-    // A chain of references that never says anything refuses nothing.
+    // A chain of references without any assertion refuses nothing.
     if depth > 64 {
         return true;
     }

@@ -1,48 +1,70 @@
-//! One row of a tool's parameter table: what the macro knows of a parameter, as constant data.
+//! The parameter table that `#[tool]` writes.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A row of the parameter table that `#[tool]` writes.
+/// A row of the parameter table.
 ///
-/// The table is constant data; schemas are assembled from it at run time, so that the expansion stays small.
+/// The table is constant data. Schemas are built from it at run time, so that the expansion stays small.
 #[derive(Clone, Copy)]
 pub struct Parameter {
     /// The name in JSON.
     pub name: &'static str,
     /// Further names that decode into the same parameter.
     pub aliases: &'static [&'static str],
-    /// What the model reads about it; empty where nothing was written.
+    /// The description for the model; may be empty.
     pub description: &'static str,
     /// The schema of the parameter's own type.
     pub schema: fn(&mut SchemaGenerator) -> Schema,
-    /// Whether the type decodes when the parameter is absent (`Option<T>`), found by asking the type.
+    /// Returns true if the type decodes when the parameter is absent, as `Option<T>` does.
     pub optional: fn() -> bool,
-    /// The default that the code alone decides.
+    /// The default.
     pub default: DefaultValue,
-    /// Limits from `#[arg]`.
+    /// The constraints of `#[arg]`.
     pub constraints: &'static [Constraint],
-    /// Example values, each as a constructor of its JSON.
+    /// Functions that return example values.
     pub examples: &'static [fn() -> Value],
-    /// Whether the type's properties stand among the tool's own.
+    /// True if the type's properties are properties of the tool.
     pub flatten: bool,
 }
 
-/// Where a parameter's default comes from.
+/// A row of the parameter table whose functions have been called.
+pub(crate) struct ResolvedParameter<'a> {
+    /// The name in JSON.
+    pub(crate) name: &'a str,
+    /// Further names.
+    pub(crate) aliases: &'a [&'a str],
+    /// The description for the model; may be empty.
+    pub(crate) description: &'a str,
+    /// The schema as schemars wrote it.
+    pub(crate) schema: Value,
+    /// True if the type decodes when the parameter is absent.
+    pub(crate) optional: bool,
+    /// The value of the default, if there is one.
+    pub(crate) default: Option<Value>,
+    /// The constraints of `#[arg]`.
+    pub(crate) constraints: &'a [Constraint],
+    /// Example values.
+    pub(crate) examples: Vec<Value>,
+    /// True if the type's properties are properties of the tool.
+    pub(crate) flatten: bool,
+}
+
+/// The source of a parameter's default.
 #[derive(Clone, Copy)]
 pub enum DefaultValue {
-    /// There is none.
+    /// No default.
     None,
     /// The JSON text of a literal.
     Literal(&'static str),
-    /// An expression, evaluated when the tool is bound.
+    /// An expression, evaluated when the tool is made.
     Computed(fn() -> Value),
-    /// An expression over `self`: the instance decides, and the tool's definition holds the function.
+    /// An expression over `self`. The tool's definition holds its value for the instance.
     Instance,
 }
 
-/// A limit that `#[arg]` puts on a parameter. On an array all but `Items` speak of its elements.
+/// A constraint of `#[arg]` on a parameter. On an array, all but `Items` are constraints on its elements.
 #[derive(Clone, Copy, Debug)]
 pub enum Constraint {
     /// `range(5..=480)`
@@ -59,6 +81,26 @@ pub enum Constraint {
     Format(&'static str),
 }
 
+impl Constraint {
+    /// Makes a `range(..)` whose bounds are integers.
+    #[must_use]
+    pub const fn integers(min: Option<i128>, max: Option<i128>, exclusive: bool) -> Self {
+        const fn number(bound: Option<i128>) -> Option<Number> {
+            match bound {
+                Some(value) => Some(Number::Int(value)),
+                None => None,
+            }
+        }
+        Self::range(number(min), number(max), exclusive)
+    }
+
+    /// Makes a `range(..)`.
+    #[must_use]
+    pub const fn range(min: Option<Number>, max: Option<Number>, exclusive: bool) -> Self {
+        Self::Range(Range { min, max, exclusive })
+    }
+}
+
 /// The bounds of a number.
 #[derive(Clone, Copy, Debug)]
 pub struct Range {
@@ -66,29 +108,29 @@ pub struct Range {
     pub min: Option<Number>,
     /// The highest value allowed, or the first one refused.
     pub max: Option<Number>,
-    /// Whether `max` itself is refused (`0..10`).
+    /// True if `max` itself is refused, as in `0..10`.
     pub exclusive: bool,
 }
 
 /// A number in an attribute.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
-    /// A whole number.
+    /// An integer.
     Int(i128),
-    /// Any other.
+    /// Any other number.
     Float(f64),
 }
 
 /// A literal in `one_of`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Literal {
-    /// A text.
+    /// A string.
     Str(&'static str),
     /// A number.
     Number(Number),
 }
 
-/// A type that a model can fill in.
+/// A type that can be decoded from arguments and has a schema.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a tool parameter",
     label = "no model can fill this in",
@@ -97,11 +139,11 @@ pub enum Literal {
 )]
 pub trait ToolParameter: JsonSchema + for<'de> Deserialize<'de> {}
 
-// Or the compiler would speak of serde's traits instead, and list whom they are implemented for.
+// Without this, the compiler reports serde's traits instead, and lists the types that implement them.
 #[diagnostic::do_not_recommend]
 impl<T: JsonSchema + for<'de> Deserialize<'de>> ToolParameter for T {}
 
-/// The same of a field, which may borrow from the argument text.
+/// A type that can be decoded from arguments and may borrow from their text.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a tool parameter",
     label = "no model can fill this in",
@@ -114,7 +156,7 @@ pub trait FieldValue<'de>: Deserialize<'de> {}
 impl<'de, T: Deserialize<'de>> FieldValue<'de> for T {}
 
 impl Parameter {
-    /// A parameter of type `T`.
+    /// Makes a row for a parameter of type `T`.
     #[must_use]
     pub const fn new<T: ToolParameter>(name: &'static str, description: &'static str) -> Self {
         Self {
@@ -130,43 +172,43 @@ impl Parameter {
         }
     }
 
-    /// A parameter whose type's own properties stand among the tool's.
+    /// Makes a row for a parameter whose type's properties are properties of the tool.
     #[must_use]
     pub const fn flattened<T: ToolParameter>(name: &'static str) -> Self {
         Self { flatten: true, ..Self::new::<T>(name, "") }
     }
 
-    /// Further names in JSON.
+    /// Sets further names in JSON.
     #[must_use]
     pub const fn aliases(self, aliases: &'static [&'static str]) -> Self {
         Self { aliases, ..self }
     }
 
-    /// The default, as the JSON text of a literal.
+    /// Sets the default to a literal, given as JSON text.
     #[must_use]
     pub const fn default_literal(self, json: &'static str) -> Self {
         Self { default: DefaultValue::Literal(json), ..self }
     }
 
-    /// The default, as an expression.
+    /// Sets the default to an expression.
     #[must_use]
     pub const fn default_computed(self, make: fn() -> Value) -> Self {
         Self { default: DefaultValue::Computed(make), ..self }
     }
 
-    /// The default comes from the instance.
+    /// Lets the instance decide the default.
     #[must_use]
     pub const fn default_from_instance(self) -> Self {
         Self { default: DefaultValue::Instance, ..self }
     }
 
-    /// The limits from `#[arg]`.
+    /// Sets the constraints of `#[arg]`.
     #[must_use]
     pub const fn constraints(self, constraints: &'static [Constraint]) -> Self {
         Self { constraints, ..self }
     }
 
-    /// Example values.
+    /// Sets example values.
     #[must_use]
     pub const fn examples(self, examples: &'static [fn() -> Value]) -> Self {
         Self { examples, ..self }
@@ -177,16 +219,16 @@ fn subschema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
-/// Whether `T` decodes from nothing. Asked of the type through serde's own rule for missing fields, so that an alias
-/// of `Option` counts and a type that is merely called `Option` does not.
+/// Returns true if `T` decodes from an absent field by serde's rule. So an alias of `Option` counts, and a type that is
+/// merely called `Option` does not.
 fn is_optional<T: for<'de> Deserialize<'de>>() -> bool {
-    T::deserialize(Absent).is_ok()
+    T::deserialize(AbsentValue).is_ok()
 }
 
-/// The deserializer of a parameter that is not there: only `Option` takes it.
-pub struct Absent;
+/// The deserializer of an absent parameter. Only `Option` accepts it.
+pub struct AbsentValue;
 
-impl<'de> serde::Deserializer<'de> for Absent {
+impl<'de> serde::Deserializer<'de> for AbsentValue {
     type Error = serde::de::value::Error;
 
     fn deserialize_any<V: serde::de::Visitor<'de>>(self, _: V) -> Result<V::Value, Self::Error> {
@@ -203,7 +245,7 @@ impl<'de> serde::Deserializer<'de> for Absent {
     }
 }
 
-/// A default's JSON, for the schema. A default that does not serialise shows as null, which its schema refuses.
+/// Returns the JSON of a default, for the schema. A default that does not serialize gives `null`, which its schema refuses.
 pub fn default_json<T: PublishedDefault + ?Sized>(value: &T) -> Value {
     serde_json::to_value(value).unwrap_or(Value::Null)
 }

@@ -8,8 +8,17 @@ use std::str::FromStr;
 
 /// An instant, written as RFC 3339 text such as `2026-11-20T09:30:00+01:00`. Derefs to [`jiff::Timestamp`].
 ///
-/// Its schema is `{"type":"string","format":"date-time"}`, and it accepts what that asserts: no date alone, no blank
-/// instead of the `T`, no time zone name.
+/// Its schema is `{"type":"string","format":"date-time"}`, and it accepts exactly what that format allows. A date alone, a
+/// space instead of the `T`, or the name of a time zone is refused. Digits beyond nanoseconds are cut off.
+///
+/// ```
+/// use tool_core::Timestamp;
+///
+/// let start: Timestamp = "2026-11-20T09:30:00+01:00".parse()?;
+/// assert_eq!(start.to_string(), "2026-11-20T08:30:00Z");
+/// assert!("2026-11-20".parse::<Timestamp>().is_err());
+/// # Ok::<(), tool_core::schema::ParseTimestampError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(pub jiff::Timestamp);
 
@@ -27,27 +36,32 @@ impl fmt::Display for Timestamp {
     }
 }
 
-impl FromStr for Timestamp {
-    type Err = String;
+/// An error for text that is not an RFC 3339 date and time.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected an RFC 3339 date and time such as `2026-11-20T09:30:00Z`, got `{}`", .0.escape_debug())]
+pub struct ParseTimestampError(String);
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        parse(text).ok_or_else(|| format!("`{}` is no RFC 3339 date and time", text.escape_debug()))
+impl FromStr for Timestamp {
+    type Err = ParseTimestampError;
+
+    fn from_str(text: &str) -> Result<Self, ParseTimestampError> {
+        parse(text).ok_or_else(|| ParseTimestampError(text.to_owned()))
     }
 }
 
-/// `2026-11-20T09:30:00.5+01:00`, in just the form of RFC 3339: `jiff` takes more than that.
+/// Parses `2026-11-20T09:30:00.5+01:00`, in exactly the form of RFC 3339. `jiff` accepts more.
 fn parse(text: &str) -> Option<Timestamp> {
     let bytes = text.as_bytes();
     let punctuated = [(4, b'-'), (7, b'-'), (13, b':'), (16, b':')];
     let sound = punctuated.iter().all(|(at, byte)| bytes.get(*at) == Some(byte))
         && bytes.get(10).is_some_and(|byte| byte.eq_ignore_ascii_case(&b'T'));
     let (digits, offset) = ending(bytes.get(19..)?).filter(|_| sound)?;
-    // A leap second is the last of a day in UTC; `jiff` takes one anywhere.
+    // A leap second is the last second of a day in UTC. `jiff` accepts one anywhere.
     let minutes = two_digits(bytes.get(11..13)?)? * 60 + two_digits(bytes.get(14..16)?)?;
     if bytes.get(17..19) == Some(b"60") && (minutes - offset).rem_euclid(24 * 60) != 24 * 60 - 1 {
         return None;
     }
-    // RFC 3339 allows any number of digits, and an instant holds nanoseconds: the rest is cut off.
+    // RFC 3339 allows any number of digits, and an instant holds nanoseconds. Further digits are cut off.
     let instant = match digits.checked_sub(NANOSECONDS).filter(|more| *more > 0) {
         None => text.parse(),
         Some(more) => {
@@ -58,11 +72,11 @@ fn parse(text: &str) -> Option<Timestamp> {
     instant.ok().map(Timestamp)
 }
 
-/// The digits of a fraction of a second that `jiff` reads.
+/// The number of digits of a fraction of a second that `jiff` reads.
 const NANOSECONDS: usize = 9;
 
-/// What follows the seconds: the number of digits of a fraction, and the minutes of `Z` or `+hh:mm`, which `jiff` takes
-/// up to 25 hours of.
+/// Reads what follows the seconds. Returns the number of digits of a fraction, and the minutes of `Z` or `+hh:mm`, of which
+/// `jiff` accepts up to 25 hours.
 fn ending(rest: &[u8]) -> Option<(usize, i32)> {
     let (digits, rest) = match rest.strip_prefix(b".") {
         Some(fraction) => {
@@ -144,14 +158,14 @@ impl JsonSchema for Timestamp {
 
 #[cfg(test)]
 mod tests {
-    use crate::schema::timestamp::Timestamp;
+    use super::*;
 
     fn read(text: &str) -> Option<String> {
         text.parse::<Timestamp>().ok().map(|instant| instant.to_string())
     }
 
     #[test]
-    fn any_number_of_digits_of_a_second_is_read_and_cut_to_nanoseconds() {
+    fn digits_beyond_nanoseconds_are_cut_off() {
         let instant = Some("2026-11-20T08:30:00.123456789Z".to_owned());
         assert_eq!(read("2026-11-20T08:30:00.123456789Z"), instant);
         assert_eq!(read("2026-11-20T08:30:00.1234567891234Z"), instant);
@@ -160,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_are_those_of_rfc_3339() {
+    fn offsets_are_less_than_a_day() {
         assert!(read("2026-11-20T09:30:00+23:59").is_some());
         for text in ["+24:00", "+25:00", "-24:00", "+01:60", "+1:00", "+0100", "Z[UTC]", ""] {
             assert_eq!(read(&format!("2026-11-20T09:30:00{text}")), None, "{text}");
@@ -168,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leap_second_is_the_last_of_a_day_in_utc() {
+    fn a_leap_second_ends_a_day_in_utc() {
         assert!(read("2016-12-31T23:59:60Z").is_some());
         assert!(read("2017-01-01T00:59:60+01:00").is_some());
         assert_eq!(read("2016-12-31T22:59:60Z"), None);

@@ -1,12 +1,16 @@
-//! The compiled form of a schema.
+//! The compiled form of a schema, and which schemas need one.
 
-use crate::schema::normalize::ASSERTED_FORMATS;
+use crate::schema::bounds::{are_bounds_of_type, is_number_format};
+use crate::schema::normalize::{ASSERTED_FORMATS, PROVEN, definition_name, is_choice_of_strings};
+use crate::schema::nullable::is_null_only;
+use crate::schema::walk;
 use jsonschema::{Draft, PatternOptions};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
-/// Formats that the engine would check and that are annotations here.
-const ANNOTATIONS: &[&str] = &[
+/// Formats that jsonschema would check and that are annotations here.
+const ANNOTATED_FORMATS: &[&str] = &[
     "idn-email",
     "idn-hostname",
     "iri",
@@ -19,50 +23,50 @@ const ANNOTATIONS: &[&str] = &[
     "uri-template",
 ];
 
-/// A schema that is compiled when first needed.
+/// A schema that is compiled at its first use.
 pub(crate) struct Validator {
     schema: Arc<Value>,
-    /// Whether a schema without parameters refuses unknown ones all the same.
+    /// True for a schema without parameters that refuses unknown ones nevertheless.
     closed: bool,
     confirms_duplicates: bool,
     compiled: OnceLock<Result<jsonschema::Validator, String>>,
 }
 
 impl Validator {
-    /// Enforces just what the schema says.
+    /// Enforces exactly what the schema says.
     pub(crate) fn new(schema: impl Into<Arc<Value>>) -> Self {
         Self { schema: schema.into(), closed: false, confirms_duplicates: false, compiled: OnceLock::new() }
     }
 
-    /// Enforces the canonical schema of a tool: one without parameters is published as
-    /// `{"type":"object","properties":{}}`, which says nothing of unknown ones, and refuses them like any other.
+    /// Enforces the schema of a tool. One without parameters is published as `{"type":"object","properties":{}}` and
+    /// refuses unknown parameters like any other.
     pub(crate) fn for_tool(schema: impl Into<Arc<Value>>) -> Self {
         let schema = schema.into();
         let closed = *schema == json!({"type": "object", "properties": {}});
         Self { closed, ..Self::new(schema) }
     }
 
-    /// The same, of a tool that has the runtime's `confirm_duplicate` beside its own parameters.
-    pub(crate) fn confirming_duplicates(self, yes: bool) -> Self {
-        Self { confirms_duplicates: yes, ..self }
+    /// Sets whether the runtime's `confirm_duplicate` is one of the properties.
+    pub(crate) fn confirming_duplicates(self, confirms_duplicates: bool) -> Self {
+        Self { confirms_duplicates, ..self }
     }
 
-    /// Whether `confirm_duplicate` is the runtime's and not the tool's.
+    /// Returns true if `confirm_duplicate` is for the runtime and not for the tool.
     pub(crate) fn confirms_duplicates(&self) -> bool {
         self.confirms_duplicates
     }
 
-    /// The schema that is enforced.
+    /// Returns the schema that is enforced.
     pub(crate) fn schema(&self) -> &Value {
         &self.schema
     }
 
-    /// Whether the value is accepted. A schema that does not compile accepts nothing.
+    /// Returns true if the value is accepted. A schema that does not compile accepts nothing.
     pub(crate) fn is_valid(&self, value: &Value) -> bool {
         self.compiled().is_ok_and(|compiled| compiled.is_valid(value))
     }
 
-    /// The compiled form, or why there is none.
+    /// Returns the compiled form, or the reason why the schema does not compile.
     pub(crate) fn compiled(&self) -> Result<&jsonschema::Validator, &str> {
         let compile = || {
             if self.closed {
@@ -75,16 +79,120 @@ impl Validator {
     }
 }
 
-/// Compiles a schema whose references stay inside it: of draft 2020-12, unless it names another.
+/// Compiles a schema whose references stay inside it. It is of draft 2020-12, unless it names another.
 pub(crate) fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
     let options = || if schema.get("$schema").is_some() { options() } else { options().with_draft(Draft::Draft202012) };
-    // Patterns run in linear time where the engine for that knows all of their constructs.
+    // Patterns run in linear time if the `regex` crate knows all of their constructs.
     let linear = options().with_pattern_options(PatternOptions::regex()).build(schema);
     linear.or_else(|_| options().build(schema)).map_err(|error| error.to_string())
 }
 
 fn options<'a>() -> jsonschema::ValidationOptions<'a> {
     let options = jsonschema::options().should_validate_formats(true).offline();
-    debug_assert!(ANNOTATIONS.iter().all(|name| !ASSERTED_FORMATS.contains(name)));
-    ANNOTATIONS.iter().fold(options, |options, name| options.with_format(*name, |_: &str| true))
+    debug_assert!(ANNOTATED_FORMATS.iter().all(|name| !ASSERTED_FORMATS.contains(name)));
+    ANNOTATED_FORMATS.iter().fold(options, |options, name| options.with_format(*name, |_: &str| true))
+}
+
+/// Returns true if decoding into the Rust types may accept what one of their schemas refuses. Most types refuse it
+/// themselves, and then decoding is all the checking that their tools need.
+///
+/// The schemas are those that schemars wrote. Only keywords that a type is known to enforce are accepted without the
+/// validator; any other keyword needs it.
+pub(crate) fn needs_validator<'a>(
+    schemas: impl IntoIterator<Item = &'a Value>,
+    definitions: &'a Map<String, Value>,
+) -> bool {
+    let mut prover = Prover { definitions, visited: HashSet::new() };
+    !schemas.into_iter().all(|schema| prover.proves(schema, false))
+}
+
+/// Returns true if the type rounds numbers before their limits are checked: `f32`, and lists of it.
+pub(crate) fn rounds(schema: &Value) -> bool {
+    let Some(map) = schema.as_object() else { return false };
+    let mut found = map.get("format").is_some_and(|format| format == "float");
+    walk::for_each_child(map, &mut |child| found |= rounds(child));
+    found
+}
+
+struct Prover<'a> {
+    definitions: &'a Map<String, Value>,
+    /// The definitions that are proven, or whose proof is under way.
+    visited: HashSet<String>,
+}
+
+impl<'a> Prover<'a> {
+    /// Returns true if the type behind the schema enforces it. `named` is true at the root of a definition, where an
+    /// `enum` is that of a Rust enum; elsewhere it may be an annotation on a string.
+    fn proves(&mut self, schema: &'a Value, named: bool) -> bool {
+        let map = match schema {
+            Value::Bool(accepts) => return *accepts,
+            Value::Object(map) => map,
+            _ => return false,
+        };
+        if map.get(PROVEN).and_then(Value::as_bool) == Some(true) {
+            return true;
+        }
+        if named && is_choice_of_strings(map) {
+            return map.keys().all(|keyword| keyword == "oneOf" || walk::is_annotation(keyword));
+        }
+        map.iter().all(|(keyword, value)| self.proves_keyword(map, keyword, value, named))
+    }
+
+    fn proves_keyword(&mut self, map: &'a Map<String, Value>, keyword: &str, value: &'a Value, named: bool) -> bool {
+        match keyword {
+            "type" => is_plain_type(value),
+            "properties" => {
+                value.as_object().is_some_and(|named| named.values().all(|schema| self.proves(schema, false)))
+            }
+            "additionalProperties" => *value == Value::Bool(false) || self.proves(value, false),
+            "required" => true,
+            "items" => self.proves(value, false),
+            "prefixItems" => self.proves_tuple(map, value),
+            "minItems" | "maxItems" => map.contains_key("prefixItems"),
+            "$ref" => value.as_str().is_some_and(|reference| self.proves_reference(reference)),
+            "anyOf" => self.proves_option(value),
+            "format" => value.as_str().is_some_and(|format| proves_format(map, format)),
+            // Checked together with the format that they belong to.
+            "minimum" | "maximum" => map.get("format").and_then(Value::as_str).is_some_and(is_number_format),
+            "enum" => named && map.get("type").is_some_and(|kind| kind == "string"),
+            _ => walk::is_annotation(keyword),
+        }
+    }
+
+    fn proves_tuple(&mut self, map: &'a Map<String, Value>, value: &'a Value) -> bool {
+        let Some(items) = value.as_array() else { return false };
+        let length = u64::try_from(items.len()).ok();
+        let same = |keyword: &str| map.get(keyword).and_then(Value::as_u64) == length;
+        same("minItems") && same("maxItems") && items.iter().all(|item| self.proves(item, false))
+    }
+
+    fn proves_reference(&mut self, reference: &str) -> bool {
+        let Some(name) = definition_name(reference) else { return false };
+        let Some(definition) = self.definitions.get(&name) else { return false };
+        !self.visited.insert(name) || self.proves(definition, true)
+    }
+
+    /// Checks `anyOf: [T, null]`, which schemars writes for `Option<T>` of a named type.
+    fn proves_option(&mut self, value: &'a Value) -> bool {
+        match value.as_array().map(Vec::as_slice) {
+            Some([some, none]) if is_null_only(none) => self.proves(some, false),
+            _ => false,
+        }
+    }
+}
+
+/// Returns true for one type, or one and `null`.
+fn is_plain_type(value: &Value) -> bool {
+    match value {
+        Value::String(_) => true,
+        Value::Array(names) => names.len() == 2 && names.iter().any(|name| name == "null"),
+        _ => false,
+    }
+}
+
+fn proves_format(map: &Map<String, Value>, format: &str) -> bool {
+    if is_number_format(format) {
+        return are_bounds_of_type(map, format);
+    }
+    format != "ip" && !ASSERTED_FORMATS.contains(&format)
 }

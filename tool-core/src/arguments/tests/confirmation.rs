@@ -2,7 +2,7 @@
 #![allow(clippy::unused_self, clippy::needless_pass_by_value, reason = "tools as their authors write them")]
 
 use crate::arguments::coerce::Coercions;
-use crate::arguments::prepare::{Caps, prepare};
+use crate::arguments::prepare::prepare;
 use crate::call::context::RunContext;
 use crate::registry::ToolContext;
 use serde_json::json;
@@ -55,9 +55,9 @@ fn the_parameter_stands_behind_the_tools_own() {
 #[test]
 fn it_is_taken_out_of_the_arguments_and_told_apart() {
     let tools = shop();
-    let validator = tools.definitions().next().expect("two").body.validator();
+    let validator = tools.definitions().next().expect("two").compiled.validator();
     let prepared = |text: &str| {
-        let prepared = prepare(text, validator.schema(), validator, Caps::default(), Coercions::ALL).expect(text);
+        let prepared = prepare(text, validator.schema(), validator, 1 << 20, Coercions::ALL).expect(text);
         (prepared.text, prepared.confirm_duplicate)
     };
     let without = r#"{"what":"tea"}"#.to_owned();
@@ -66,13 +66,8 @@ fn it_is_taken_out_of_the_arguments_and_told_apart() {
     assert_eq!(prepared(r#"{"what":"tea","confirm_duplicate":null}"#), (without.clone(), None));
     assert_eq!(prepared(r#"{"what":"tea","confirm_duplicate":"true"}"#), (without.clone(), Some(true)));
     assert_eq!(prepared(r#"{"what":"tea"}"#), (without, None));
-    let wrong = prepare(
-        r#"{"what":"tea","confirm_duplicate":3}"#,
-        validator.schema(),
-        validator,
-        Caps::default(),
-        Coercions::ALL,
-    );
+    let wrong =
+        prepare(r#"{"what":"tea","confirm_duplicate":3}"#, validator.schema(), validator, 1 << 20, Coercions::ALL);
     assert_eq!(wrong.expect_err("no boolean").len(), 1);
 }
 
@@ -120,7 +115,7 @@ fn a_tool_that_takes_any_name_is_not_offered() {
     }
 
     let errors = ToolContext::builder().with(Open).build().expect_err("refused");
-    assert!(errors.to_string().contains("a flattened parameter takes any name"), "{errors}");
+    assert!(errors.to_string().contains("a flattened parameter takes every name"), "{errors}");
 }
 
 #[tokio::test]

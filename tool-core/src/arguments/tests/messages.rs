@@ -51,7 +51,7 @@ fn a_missing_parameter_is_told_with_its_description() {
     assert_eq!(
         problems(&json!({}), &event()),
         [
-            "`/start_time`: missing, expected a date and time by RFC 3339, such as \"2026-01-31T09:00:00Z\" (\"Start of the event, RFC 3339\")",
+            "`/start_time`: missing, expected an RFC 3339 date and time, such as \"2026-01-31T09:00:00Z\" (\"Start of the event, RFC 3339\")",
             "`/title`: missing, expected a string (\"Event title\")",
         ]
     );
@@ -127,7 +127,7 @@ fn aliases_are_told_as_the_one_parameter_that_they_are() {
 fn other_rules_are_told_in_words_too() {
     assert_eq!(
         problems(&json!([1, 1]), &json!({"uniqueItems": true})),
-        ["arguments: expected items that all differ, got [1,1]"]
+        ["arguments: expected unique items, got [1,1]"]
     );
     assert_eq!(problems(&json!([]), &json!({"minItems": 1})), ["arguments: expected at least 1 item, got 0 items"]);
     assert_eq!(problems(&json!(7), &json!({"multipleOf": 5})), ["arguments: expected a multiple of 5, got 7"]);

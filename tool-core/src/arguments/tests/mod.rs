@@ -11,7 +11,7 @@ pub(crate) mod spelling;
 mod equality;
 
 use crate::arguments::coerce::{Coercions, coerce};
-use crate::arguments::prepare::{Caps, Prepared, prepare};
+use crate::arguments::prepare::{PreparedArguments, prepare};
 use crate::arguments::problem::Problem;
 use crate::arguments::validate::validate;
 use crate::schema::validator::Validator;
@@ -28,8 +28,8 @@ fn problems(value: &Value, schema: &Value) -> Vec<String> {
     validate(&Validator::new(schema.clone()), value).iter().map(ToString::to_string).collect()
 }
 
-fn prepared(text: &str, schema: &Value) -> Result<Prepared, Vec<Problem>> {
-    prepare(text, schema, &Validator::for_tool(schema.clone()), Caps::default(), Coercions::ALL)
+fn prepared(text: &str, schema: &Value) -> Result<PreparedArguments, Vec<Problem>> {
+    prepare(text, schema, &Validator::for_tool(schema.clone()), 1 << 20, Coercions::ALL)
 }
 
 /// The schema of `create_event`.

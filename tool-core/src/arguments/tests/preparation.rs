@@ -1,7 +1,7 @@
 //! From the text that a model sent to arguments that a tool takes.
 
 use crate::arguments::coerce::Coercions;
-use crate::arguments::prepare::{Caps, prepare};
+use crate::arguments::prepare::prepare;
 use crate::arguments::tests::{event, prepared};
 use crate::schema::validator::Validator;
 use serde_json::json;
@@ -37,7 +37,7 @@ fn whole_numbers_beyond_64_bits_keep_their_digits() {
     let schema = json!({"type": "object", "properties": {
         "wide": {"type": "integer"}, "list": {"type": "array", "items": {"type": "number"}}, "count": {"type": "integer"}}});
     let validator = Validator::for_tool(schema.clone());
-    let prepared = |text: &str| prepare(text, &schema, &validator, Caps::default(), Coercions::ALL).expect(text).text;
+    let prepared = |text: &str| prepare(text, &schema, &validator, 1 << 20, Coercions::ALL).expect(text).text;
     let text = r#"{"wide":170141183460469231731687303715884105727,"list":[1,-9223372036854775809,0.5],"count":"5"}"#;
     assert_eq!(
         prepared(text),
@@ -68,9 +68,9 @@ fn every_problem_is_told_at_once_in_the_order_of_places() {
         told(r#"{"title": 5, "title": 6, "duration_minutes": 3, "zzz": 1}"#),
         [
             "`/duration_minutes`: expected a number of at least 5, got 3",
-            "`/start_time`: missing, expected a date and time by RFC 3339, such as \"2026-01-31T09:00:00Z\" (\"Start of the event, RFC 3339\")",
+            "`/start_time`: missing, expected an RFC 3339 date and time, such as \"2026-01-31T09:00:00Z\" (\"Start of the event, RFC 3339\")",
             "`/title`: expected a string, got 6",
-            "`/title`: expected one value, got several: the key stands more than once",
+            "`/title`: expected one value, got several: the key is repeated",
             "`/zzz`: unknown parameter, known: `title`, `start_time`, `duration_minutes`, `attendees`, `color`",
         ]
     );
@@ -97,11 +97,11 @@ fn whole_floats_are_written_as_integers() {
 #[test]
 fn a_text_over_the_cap_is_refused_unread() {
     let schema = event();
-    let caps = Caps { bytes: 10 };
+    let caps = 10;
     let found = prepare("{\"title\": 1}", &schema, &Validator::new(schema.clone()), caps, Coercions::ALL);
     assert_eq!(
         found.expect_err("too long")[0].to_string(),
-        "arguments: expected at most 10 bytes, got 12 bytes, send less at once"
+        "arguments: expected at most 10 bytes of JSON, got 12 bytes, send less at once"
     );
 }
 
@@ -130,7 +130,7 @@ fn without_switches_arguments_are_taken_as_they_are() {
     let schema = event();
     let validator = Validator::new(schema.clone());
     for text in ["", "null", "\"{}\""] {
-        assert!(prepare(text, &schema, &validator, Caps::default(), Coercions::NONE).is_err());
+        assert!(prepare(text, &schema, &validator, 1 << 20, Coercions::NONE).is_err());
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a type knows against what its tool publishes.
 
 use crate::json::decoder::Decoder;
-use crate::json::keys::Names;
+use crate::json::keys::PublishedNames;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ fn set(names: &[&str]) -> Vec<Box<str>> {
 }
 
 /// Whether the validator has to look at it.
-fn suspects<T: for<'de> Deserialize<'de>>(text: &str, names: &Names) -> bool {
+fn suspects<T: for<'de> Deserialize<'de>>(text: &str, names: &PublishedNames) -> bool {
     let mut decoder = Decoder::new(text);
     decoder.compare_with(names);
     T::deserialize(&mut decoder).unwrap_or_else(|error| panic!("{text}: {error}"));
@@ -41,7 +41,7 @@ fn suspects<T: for<'de> Deserialize<'de>>(text: &str, names: &Names) -> bool {
 #[test]
 fn a_struct_that_knows_other_fields_than_are_published_is_suspect() {
     let text = r#"[{"x":1,"y":2},{"x":1,"y":2}]"#;
-    let with = |fields: &[&str]| Names { fields: vec![set(&["a"]), set(fields)], ..Names::default() };
+    let with = |fields: &[&str]| PublishedNames { fields: vec![set(&["a"]), set(fields)], ..PublishedNames::default() };
     assert!(!suspects::<Vec<Point>>(text, &with(&["y", "why", "x"])));
     assert!(suspects::<Vec<Point>>(text, &with(&["x", "y"])));
     assert!(suspects::<Vec<Point>>(text, &with(&["x", "y", "z"])));
@@ -49,7 +49,7 @@ fn a_struct_that_knows_other_fields_than_are_published_is_suspect() {
 
 #[test]
 fn an_enum_that_knows_other_variants_than_are_published_is_suspect() {
-    let with = |variants: &[&str]| Names { variants: vec![set(variants)], ..Names::default() };
+    let with = |variants: &[&str]| PublishedNames { variants: vec![set(variants)], ..PublishedNames::default() };
     assert!(!suspects::<Level>("\"Low\"", &with(&["Low", "lo", "Other"])));
     assert!(suspects::<Level>("\"Low\"", &with(&["Low", "Other"])));
     assert!(suspects::<Level>("\"anything else\"", &with(&["Low", "lo", "Other"])));
@@ -57,14 +57,14 @@ fn an_enum_that_knows_other_variants_than_are_published_is_suspect() {
 
 #[test]
 fn a_map_is_suspect_where_none_is_published() {
-    let with = |maps: bool| Names { maps, ..Names::default() };
+    let with = |maps: bool| PublishedNames { maps, ..PublishedNames::default() };
     assert!(!suspects::<BTreeMap<String, bool>>("{\"a\":true}", &with(true)));
     assert!(suspects::<BTreeMap<String, bool>>("{\"a\":true}", &with(false)));
 }
 
 #[test]
 fn a_struct_around_a_text_is_suspect_where_an_enum_is_published() {
-    let with = |name: &str| Names { enums: set(&[name]), ..Names::default() };
+    let with = |name: &str| PublishedNames { enums: set(&[name]), ..PublishedNames::default() };
     assert!(suspects::<Text>("\"a\"", &with("Text")));
     assert!(!suspects::<Text>("\"a\"", &with("Other")));
 }

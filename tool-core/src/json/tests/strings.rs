@@ -1,6 +1,7 @@
 //! Strings: borrowed without escapes, and no half characters.
 
-use crate::json::decoder::{Decoder, Key};
+use crate::json::decoder::Decoder;
+use crate::json::keys::Key;
 use crate::json::tests::{decode, refuses, takes};
 use serde::Deserialize;
 use serde::de::IgnoredAny;

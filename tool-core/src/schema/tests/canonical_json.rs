@@ -1,6 +1,6 @@
 //! The law of the canonical form: the same text exactly for equal values.
 
-use crate::schema::canonical::canonical;
+use crate::json::canonical::canonical;
 use proptest::prelude::*;
 use serde_json::{Map, Number, Value, json};
 use std::cmp::Ordering;

@@ -13,14 +13,15 @@ pub(crate) mod types;
 #[cfg(test)]
 mod canonical_json;
 
+use crate::schema::build::{CanonicalSchema, argument_generator, build_schema};
+use crate::schema::parameter::ResolvedParameter;
 use crate::schema::parameter::{DefaultValue, Parameter};
-use crate::schema::{Canonical, ParameterInput, canonical, generator};
 use serde_json::Value;
 
 /// The schema of a tool with these parameters, as the runtime builds it from the table.
-fn build(parameters: &[Parameter]) -> Result<Canonical, Vec<String>> {
-    let mut generator = generator();
-    let inputs = parameters.iter().map(|parameter| ParameterInput {
+fn build(parameters: &[Parameter]) -> Result<CanonicalSchema, Vec<String>> {
+    let mut generator = argument_generator();
+    let inputs = parameters.iter().map(|parameter| ResolvedParameter {
         name: parameter.name,
         aliases: parameter.aliases,
         description: parameter.description,
@@ -32,7 +33,7 @@ fn build(parameters: &[Parameter]) -> Result<Canonical, Vec<String>> {
         flatten: parameter.flatten,
     });
     let inputs: Vec<_> = inputs.collect();
-    canonical(inputs, generator.take_definitions(false), crate::arguments::validate::check_values)
+    build_schema(inputs, generator.take_definitions(false), crate::arguments::validate::check_values)
 }
 
 fn default(default: DefaultValue) -> Option<Value> {
@@ -44,7 +45,7 @@ fn default(default: DefaultValue) -> Option<Value> {
 }
 
 /// The schema of a tool that has no mistake.
-fn built(parameters: &[Parameter]) -> Canonical {
+fn built(parameters: &[Parameter]) -> CanonicalSchema {
     build(parameters).expect("the parameters are sound")
 }
 

@@ -1,12 +1,12 @@
 //! What `null` means for a parameter.
 
-use crate::schema::nullable::Null;
+use crate::schema::nullable::NullMeaning;
 use crate::schema::parameter::Parameter;
 use crate::schema::tests::types::{Color, Point};
 use crate::schema::tests::{built, property};
 use serde_json::{Value, json};
 
-fn null(parameter: Parameter) -> Null {
+fn null(parameter: Parameter) -> NullMeaning {
     built(&[parameter]).nulls[0]
 }
 
@@ -25,22 +25,22 @@ fn an_optional_parameter_with_a_default_publishes_that() {
 
 #[test]
 fn null_is_absence_for_what_may_be_left_out() {
-    assert_eq!(null(Parameter::new::<Option<Color>>("x", "")), Null::Absent);
-    assert_eq!(null(Parameter::new::<u8>("x", "").default_literal("3")), Null::Absent);
+    assert_eq!(null(Parameter::new::<Option<Color>>("x", "")), NullMeaning::Absent);
+    assert_eq!(null(Parameter::new::<u8>("x", "").default_literal("3")), NullMeaning::Absent);
 }
 
 #[test]
 fn null_is_a_value_where_the_type_has_it() {
-    assert_eq!(null(Parameter::new::<Value>("x", "")), Null::Allowed);
-    assert_eq!(null(Parameter::new::<Option<Value>>("x", "")), Null::Allowed);
-    assert_eq!(null(Parameter::new::<()>("x", "")), Null::Allowed);
-    assert_eq!(null(Parameter::new::<Option<()>>("x", "")), Null::Allowed);
+    assert_eq!(null(Parameter::new::<Value>("x", "")), NullMeaning::Allowed);
+    assert_eq!(null(Parameter::new::<Option<Value>>("x", "")), NullMeaning::Allowed);
+    assert_eq!(null(Parameter::new::<()>("x", "")), NullMeaning::Allowed);
+    assert_eq!(null(Parameter::new::<Option<()>>("x", "")), NullMeaning::Allowed);
 }
 
 #[test]
 fn null_is_a_mistake_for_what_is_required() {
-    assert_eq!(null(Parameter::new::<Color>("x", "")), Null::Refused);
-    assert_eq!(null(Parameter::new::<String>("x", "")), Null::Refused);
+    assert_eq!(null(Parameter::new::<Color>("x", "")), NullMeaning::Refused);
+    assert_eq!(null(Parameter::new::<String>("x", "")), NullMeaning::Refused);
 }
 
 #[test]

@@ -56,5 +56,5 @@ fn all_problems_are_told_at_once() {
 fn one_of_must_name_a_value_that_the_type_has() {
     const CHOICE: &[Constraint] = &[Constraint::OneOf(&[Literal::Str("blue")])];
     let found = problems(&[Parameter::new::<types::Inline>("x", "").constraints(CHOICE)]);
-    assert_eq!(found, ["parameter `x`: no value of `one_of` is one that its type has"]);
+    assert_eq!(found, ["parameter `x`: no value of `one_of` is a value of its type"]);
 }

@@ -1,6 +1,6 @@
 //! One rule of the canonical form each.
 
-use crate::schema::canonical_value;
+use crate::schema::build::normalize_result;
 use crate::schema::parameter::{Constraint, Literal, Number, Parameter, Range};
 use crate::schema::tests::types::{Level, Paging, Point, Tree};
 use crate::schema::tests::{built, property};
@@ -120,7 +120,7 @@ fn what_looks_like_a_schema_in_a_default_is_left_alone() {
         "const": {"format": "int32"},
     });
     assert_eq!(
-        canonical_value(schema),
+        normalize_result(schema),
         json!({
             "type": "object",
             "properties": {"title": {"type": "string"}},
@@ -158,6 +158,6 @@ fn a_flattened_map_says_what_other_properties_are() {
 
 #[test]
 fn the_marker_of_a_proven_type_is_not_published() {
-    let schema = canonical_value(json!({"type": "string", "format": "date-time", "x-proven": true}));
+    let schema = normalize_result(json!({"type": "string", "format": "date-time", "x-proven": true}));
     assert_eq!(schema, json!({"type": "string", "format": "date-time"}));
 }

@@ -1,7 +1,7 @@
 //! Which arguments of a tool with parameters are equal.
 #![allow(clippy::needless_pass_by_value, clippy::too_many_arguments, reason = "tools as their authors write them")]
 
-use crate::arguments::equality::{Fingerprint, canonical_text};
+use crate::arguments::fingerprint::Fingerprint;
 use crate::arguments::tests::equality::near_misses::untyped;
 use crate::call::context;
 use crate::registry::ToolContext;
@@ -41,8 +41,8 @@ fn create() -> ToolDefinition {
 /// Whether all three ways to compare say the same, and what.
 #[track_caller]
 fn equal(tool: &ToolDefinition, a: &str, b: &str) -> bool {
-    let [first, second] = [a, b].map(|text| Fingerprint::of(tool.body.parameters(), tool.name(), text));
-    let same = canonical_text(tool.body.parameters(), a) == canonical_text(tool.body.parameters(), b);
+    let [first, second] = [a, b].map(|text| Fingerprint::of(tool.compiled.equality(), tool.name(), text));
+    let same = tool.compiled.equality().canonical_text(a) == tool.compiled.equality().canonical_text(b);
     assert_eq!(first.fast() == second.fast(), same, "{a} {b}");
     assert_eq!(first.digest() == second.digest(), same, "{a} {b}");
     assert!(!(same && first.certainly_differs(b)), "{a} {b}");
@@ -124,7 +124,7 @@ fn every_digit_counts() {
 fn another_tool_with_the_same_arguments_is_another_call() {
     let tool = create();
     let text = r#"{"title":"a"}"#;
-    let [first, second] = ["create", "my_create"].map(|name| Fingerprint::of(tool.body.parameters(), name, text));
+    let [first, second] = ["create", "my_create"].map(|name| Fingerprint::of(tool.compiled.equality(), name, text));
     assert_ne!(first.fast(), second.fast());
     assert_ne!(first.digest(), second.digest());
 }
@@ -138,8 +138,8 @@ fn a_text_that_does_not_decode_is_compared_as_it_is() {
     assert_eq!(of("{oops").digest(), of("{oops").digest());
     assert_ne!(of("{oops").fast(), of("{oops ").fast());
     assert_ne!(of("{oops").digest(), of("{oops ").digest());
-    assert_ne!(of("{}").fast(), Fingerprint::of(tool.body.parameters(), "t", "{}").fast());
-    assert_ne!(of("{}").digest(), Fingerprint::of(tool.body.parameters(), "t", "{}").digest());
+    assert_ne!(of("{}").fast(), Fingerprint::of(tool.compiled.equality(), "t", "{}").fast());
+    assert_ne!(of("{}").digest(), Fingerprint::of(tool.compiled.equality(), "t", "{}").digest());
     assert_ne!(of("a").fast(), Fingerprint::opaque("ta", "").fast());
     assert_ne!(of("a").digest(), Fingerprint::opaque("ta", "").digest());
 }
@@ -149,14 +149,13 @@ fn a_text_that_does_not_decode_is_compared_as_it_is() {
 fn the_canonical_text_holds_the_defaults_under_the_names_of_the_parameters() {
     let tool = create();
     assert_eq!(
-        canonical_text(
-            tool.body.parameters(),
+        tool.compiled.equality().canonical_text(
             r#"{ "name" : "a", "attendees" : null, "serial" : 340282366920938463463374607431768211455 }"#
         ),
         r#"{"color":"blue","days":[1,2],"extra":null,"minutes":45,"reminder":5,"serial":340282366920938463463374607431768211455,"title":"a"}"#
     );
     for text in ["{oops", "[1]", "", r#"{"a":1,"a":2}"#] {
-        assert_eq!(canonical_text(tool.body.parameters(), text), text);
+        assert_eq!(tool.compiled.equality().canonical_text(text), text);
     }
 }
 
@@ -170,7 +169,7 @@ async fn a_tool_that_is_called_with_the_canonical_text_gets_the_same_arguments()
         r#"{"name":"a","attendees":null,"extra":{"b":[1.0,-0.5,1e300]}}"#,
         r#"{"title":"é\n","serial":340282366920938463463374607431768211455,"reminder":null,"days":[]}"#,
     ] {
-        let again = canonical_text(create().body.parameters(), text);
+        let again = create().compiled.equality().canonical_text(text);
         let [before, after] =
             [tools.call("create", text, &ctx).await, tools.call("create", again.as_str(), &ctx).await];
         assert!(before.is_ok(), "{before:?}");
@@ -188,7 +187,7 @@ fn a_schema_given_at_run_time_fills_in_those_of_its_defaults_that_it_accepts() {
     let declared = raw::RawTool { name: "raw".into(), description: String::new(), parameters };
     let tool = function::FunctionTool::raw(declared, async |arguments: Value, _: &context::RunContext| Ok(arguments));
     let tool = tool.definition();
-    assert_eq!(canonical_text(tool.body.parameters(), "{}"), r#"{"limit":10,"order":null,"page":1}"#);
+    assert_eq!(tool.compiled.equality().canonical_text("{}"), r#"{"limit":10,"order":null,"page":1}"#);
     assert!(equal(tool, "{}", r#"{"limit":10,"page":1.0}"#));
     assert!(!equal(tool, "{}", r#"{"cursor":null}"#));
     assert!(!equal(tool, "{}", r#"{"limit":null}"#));

@@ -5,12 +5,12 @@ pub(crate) mod equal;
 pub(crate) mod same;
 pub(crate) mod shape;
 
-use crate::json::writer::Writer;
+use crate::json::writer::JsonWriter;
 use serde::Serialize;
 
 /// What is written under a limit, whether the limit stopped it, and the error.
 fn bounded<T: Serialize + ?Sized>(value: &T, limit: usize) -> (String, bool, Option<String>) {
-    let mut writer = Writer::new(limit);
+    let mut writer = JsonWriter::new(limit);
     let error = value.serialize(&mut writer).err().map(|error| error.to_string());
     let full = writer.is_full();
     (writer.into_text(), full, error)

@@ -1,54 +1,57 @@
-//! The entries that no parameter knows by name, for the flattened ones.
+//! Flattened parameters: types whose fields are entries of the arguments.
 
 use crate::json::decoder::Decoder;
 use crate::json::error::Error;
-use crate::json::keys::Names;
+use crate::json::keys::PublishedNames;
 use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, Visitor};
 use std::borrow::Cow;
 use std::cell::Cell;
 
-/// Entries kept as text, so that a flattened type decodes them as strictly as any other: serde's own `flatten`
-/// copies them into a looser form first.
+/// The entries that no parameter has the name of, for the flattened parameters.
+///
+/// They are kept as text, so that a flattened type is decoded as strictly as any other. Serde's own `flatten` decodes from
+/// a copy that has lost the form of the text.
 #[derive(Default)]
-pub struct Rest<'de> {
-    entries: Vec<Entry<'de>>,
+pub struct FlattenedEntries<'de> {
+    entries: Vec<FlattenedEntry<'de>>,
     buffered: Cell<bool>,
-    names: Option<&'de Names>,
+    names: Option<&'de PublishedNames>,
 }
 
-struct Entry<'de> {
+struct FlattenedEntry<'de> {
     key: Cow<'de, str>,
     text: Cow<'de, str>,
     taken: Cell<bool>,
 }
 
-impl<'de> Rest<'de> {
-    /// No entries.
+impl<'de> FlattenedEntries<'de> {
+    /// Makes an empty list.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Compares the names that a type knows with those that are published.
-    pub(crate) fn compare_with(&mut self, names: Option<&'de Names>) {
+    /// Compares the names that the types know with the published ones.
+    pub(crate) fn compare_with(&mut self, names: Option<&'de PublishedNames>) {
         self.names = names;
     }
 
+    /// Adds an entry with the text of its value. A repeated key is an error.
     pub(crate) fn push(&mut self, key: Cow<'de, str>, text: Cow<'de, str>) -> Result<(), String> {
         if self.entries.iter().any(|entry| entry.key == key) {
             return Err(format!("parameter `{}` is given twice", key.escape_debug()));
         }
-        self.entries.push(Entry { key, text, taken: Cell::new(false) });
+        self.entries.push(FlattenedEntry { key, text, taken: Cell::new(false) });
         Ok(())
     }
 
-    /// Decodes `T` of the entries it asks for; they are not offered again.
+    /// Decodes `T` from the entries that it asks for. They are not offered to another type.
     pub(crate) fn take<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        T::deserialize(Entries(self))
+        T::deserialize(EntriesDeserializer(self))
     }
 
-    /// Whether all was taken, and whether some type read it through a looser copy.
+    /// Fails if an entry was not taken. Returns true if a type may have accepted more than is published.
     pub(crate) fn finish(self) -> Result<bool, String> {
         match self.entries.iter().find(|entry| !entry.taken.get()) {
             None => Ok(self.buffered.get()),
@@ -58,20 +61,21 @@ impl<'de> Rest<'de> {
 }
 
 #[derive(Clone, Copy)]
-struct Entries<'r>(&'r Rest<'r>);
+struct EntriesDeserializer<'r>(&'r FlattenedEntries<'r>);
 
-impl<'r> Entries<'r> {
-    fn offer(self, wanted: impl Fn(&str) -> bool) -> Offered<'r> {
-        let fits = |entry: &&Entry<'r>| !entry.taken.get() && wanted(&entry.key);
+impl<'r> EntriesDeserializer<'r> {
+    /// Takes the entries whose keys a type asks for.
+    fn take(self, is_wanted: impl Fn(&str) -> bool) -> TakenEntries<'r> {
+        let fits = |entry: &&FlattenedEntry<'r>| !entry.taken.get() && is_wanted(&entry.key);
         let entries = self.0.entries.iter().filter(fits).collect::<Vec<_>>();
         for entry in &entries {
             entry.taken.set(true);
         }
-        Offered { entries: entries.into_iter(), current: None, rest: self.0 }
+        TakenEntries { entries: entries.into_iter(), current: None, all: self.0 }
     }
 }
 
-impl<'r> Deserializer<'r> for Entries<'r> {
+impl<'r> Deserializer<'r> for EntriesDeserializer<'r> {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'r>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -80,7 +84,7 @@ impl<'r> Deserializer<'r> for Entries<'r> {
     }
 
     fn deserialize_map<V: Visitor<'r>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_map(self.offer(|_| true))
+        visitor.visit_map(self.take(|_| true))
     }
 
     fn deserialize_struct<V: Visitor<'r>>(
@@ -92,7 +96,7 @@ impl<'r> Deserializer<'r> for Entries<'r> {
         if self.0.names.is_some_and(|names| !names.are_parameters(fields)) {
             self.0.buffered.set(true);
         }
-        visitor.visit_map(self.offer(|key| fields.contains(&key)))
+        visitor.visit_map(self.take(|key| fields.contains(&key)))
     }
 
     fn deserialize_option<V: Visitor<'r>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -115,13 +119,13 @@ impl<'r> Deserializer<'r> for Entries<'r> {
     }
 }
 
-struct Offered<'r> {
-    entries: std::vec::IntoIter<&'r Entry<'r>>,
-    current: Option<&'r Entry<'r>>,
-    rest: &'r Rest<'r>,
+struct TakenEntries<'r> {
+    entries: std::vec::IntoIter<&'r FlattenedEntry<'r>>,
+    current: Option<&'r FlattenedEntry<'r>>,
+    all: &'r FlattenedEntries<'r>,
 }
 
-impl<'r> MapAccess<'r> for Offered<'r> {
+impl<'r> MapAccess<'r> for TakenEntries<'r> {
     type Error = Error;
 
     fn next_key_seed<K: DeserializeSeed<'r>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
@@ -133,12 +137,12 @@ impl<'r> MapAccess<'r> for Offered<'r> {
     fn next_value_seed<S: DeserializeSeed<'r>>(&mut self, seed: S) -> Result<S::Value, Error> {
         let (key, text) = self.current.map_or(("", ""), |entry| (&*entry.key, &*entry.text));
         let mut decoder = Decoder::new(text);
-        if let Some(names) = self.rest.names {
+        if let Some(names) = self.all.names {
             decoder.compare_with(names);
         }
         let value = seed.deserialize(&mut decoder).map_err(|error| error.under(key))?;
         decoder.end()?;
-        self.rest.buffered.set(self.rest.buffered.get() || decoder.buffered());
+        self.all.buffered.set(self.all.buffered.get() || decoder.buffered());
         Ok(value)
     }
 }

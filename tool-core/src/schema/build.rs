@@ -1,0 +1,348 @@
+//! The canonical schema of a tool's arguments, built from its parameter table.
+//!
+//! One schema is published and enforced. It is assembled from the schemars schema of each parameter's type, normalized,
+//! and merged with what the signature and `#[arg]` add.
+
+use crate::json::keys::PublishedNames;
+use crate::schema::normalize::{append_description, normalize, prune};
+use crate::schema::nullable::{NullMeaning, allows_null, strip_null};
+use crate::schema::parameter::ResolvedParameter;
+use crate::schema::validator::{needs_validator, rounds};
+use crate::schema::{constraints, walk};
+use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+/// The schema of a tool's arguments, as it is published and enforced.
+#[derive(Clone, Debug)]
+pub(crate) struct CanonicalSchema {
+    pub(crate) value: Value,
+    /// The value as compact JSON, with the parameters in the order of the signature, in which models read them.
+    pub(crate) text: String,
+    /// True if the types alone do not enforce all of it.
+    pub(crate) needs_validator: bool,
+    /// The meaning of `null` for each parameter.
+    pub(crate) nulls: Vec<NullMeaning>,
+    /// The names that are published.
+    pub(crate) names: PublishedNames,
+}
+
+/// Checks the default and the examples of a parameter against its schema and `$defs`. Returns one line for each problem.
+pub(crate) type ValueCheck = fn(&ResolvedParameter<'_>, &Value, &Map<String, Value>) -> Vec<String>;
+
+/// Makes the generator for the schemas of arguments.
+pub(crate) fn argument_generator() -> SchemaGenerator {
+    settings().for_deserialize().into_generator()
+}
+
+/// Makes the generator for the schemas of results.
+pub(crate) fn result_generator() -> SchemaGenerator {
+    settings().for_serialize().into_generator()
+}
+
+fn settings() -> SchemaSettings {
+    SchemaSettings::draft2020_12().with(|settings| settings.meta_schema = None)
+}
+
+/// Builds the schema of a tool, or returns all problems with its parameters.
+pub(crate) fn build_schema(
+    parameters: Vec<ResolvedParameter<'_>>,
+    mut definitions: Map<String, Value>,
+    check: ValueCheck,
+) -> Result<CanonicalSchema, Vec<String>> {
+    let types_enforce = !needs_validator(parameters.iter().map(|parameter| &parameter.schema), &definitions)
+        && parameters.iter().all(|parameter| parameter.constraints.is_empty() || !rounds(&parameter.schema));
+    definitions.values_mut().for_each(normalize);
+    let root = json!({ "$defs": definitions });
+    let mut builder = SchemaBuilder::default();
+    let nulls = parameters.into_iter().map(|parameter| builder.add(parameter, &root, &definitions, check)).collect();
+    if !builder.problems.is_empty() {
+        return Err(builder.problems);
+    }
+    // No type enforces the presence of a flattened type: a rule between properties does.
+    let needs_validator = !types_enforce || !builder.dependent.is_empty() || !builder.unions.is_empty();
+    let used: Vec<&Value> = builder.properties.values().chain(&builder.unions).chain(&builder.additional).collect();
+    prune(&used, &mut definitions);
+    let value = builder.finish(definitions);
+    Ok(CanonicalSchema { text: value.to_string(), needs_validator, nulls, names: published_names(&value), value })
+}
+
+/// Normalizes the schema of a result.
+pub(crate) fn normalize_result(mut schema: Value) -> Value {
+    normalize(&mut schema);
+    let Some(map) = schema.as_object_mut() else { return schema };
+    if let Some(Value::Object(mut definitions)) = map.remove("$defs") {
+        let rest = Value::Object(std::mem::take(map));
+        prune(&[&rest], &mut definitions);
+        schema = rest;
+        if let (false, Some(map)) = (definitions.is_empty(), schema.as_object_mut()) {
+            map.insert("$defs".to_owned(), definitions.into());
+        }
+    }
+    schema
+}
+
+/// The root of a tool's schema while its parameters are added.
+#[derive(Default)]
+struct SchemaBuilder {
+    properties: Map<String, Value>,
+    required: Vec<String>,
+    /// The schema of properties without a name in the schema. Without one, unknown names are refused.
+    additional: Option<Value>,
+    /// Flattened types that are more than a list of properties.
+    unions: Vec<Value>,
+    /// Rules between properties.
+    rules: Vec<Value>,
+    dependent: Map<String, Value>,
+    problems: Vec<String>,
+}
+
+impl SchemaBuilder {
+    fn problem(&mut self, parameter: &str, text: impl AsRef<str>) {
+        self.problems.push(format!("parameter `{parameter}`: {}", text.as_ref()));
+    }
+
+    fn property(&mut self, parameter: &str, name: String, schema: Value) {
+        if self.properties.contains_key(&name) {
+            self.problem(parameter, format!("the name `{name}` is already used by another parameter"));
+        } else {
+            self.properties.insert(name, schema);
+        }
+    }
+
+    /// Adds one parameter and returns the meaning of `null` for it.
+    fn add(
+        &mut self,
+        mut parameter: ResolvedParameter<'_>,
+        root: &Value,
+        definitions: &Map<String, Value>,
+        check: ValueCheck,
+    ) -> NullMeaning {
+        let mut schema = std::mem::take(&mut parameter.schema);
+        normalize(&mut schema);
+        if parameter.flatten {
+            self.flatten(&parameter, schema, root);
+            return NullMeaning::Refused;
+        }
+        let required = !parameter.optional && parameter.default.is_none();
+        if parameter.optional {
+            strip_null(&mut schema);
+        }
+        for problem in constraints::apply(&mut schema, parameter.constraints, root) {
+            self.problem(parameter.name, problem);
+        }
+        for problem in check(&parameter, &schema, definitions) {
+            self.problem(parameter.name, problem);
+        }
+        let null = match (allows_null(&schema, root), required) {
+            (true, _) => NullMeaning::Allowed,
+            (false, true) => NullMeaning::Refused,
+            (false, false) => NullMeaning::Absent,
+        };
+        annotate(&mut schema, &mut parameter, required);
+        if required && parameter.aliases.is_empty() {
+            self.required.push(parameter.name.to_owned());
+        }
+        self.property(parameter.name, parameter.name.to_owned(), schema.clone());
+        if !parameter.aliases.is_empty() {
+            self.publish_aliases(&parameter, &schema, required);
+        }
+        null
+    }
+
+    /// Publishes the aliases of a parameter as properties of their own.
+    fn publish_aliases(&mut self, parameter: &ResolvedParameter<'_>, schema: &Value, required: bool) {
+        for alias in parameter.aliases {
+            let mut same = if *schema == Value::Bool(true) { json!({}) } else { schema.clone() };
+            if let Some(map) = same.as_object_mut() {
+                // The parameter itself publishes the default and the examples.
+                map.remove("default");
+                map.remove("examples");
+                map.insert("description".to_owned(), format!("alias of `{}`", parameter.name).into());
+            }
+            self.property(parameter.name, (*alias).to_owned(), same);
+        }
+        let names: Vec<&str> = std::iter::once(parameter.name).chain(parameter.aliases.iter().copied()).collect();
+        if required {
+            let any: Vec<Value> = names.iter().map(|name| json!({"required": [name]})).collect();
+            self.rules.push(json!({"anyOf": any}));
+        }
+        // Two names of one parameter are the same key twice.
+        for (position, first) in names.iter().enumerate() {
+            for second in names.iter().skip(position + 1) {
+                self.rules.push(json!({"not": {"required": [first, second]}}));
+            }
+        }
+    }
+
+    /// Merges the properties of a parameter's type into those of the tool.
+    fn flatten(&mut self, parameter: &ResolvedParameter<'_>, mut schema: Value, root: &Value) {
+        let may_be_absent = parameter.optional || parameter.default.is_some();
+        if may_be_absent {
+            strip_null(&mut schema);
+        }
+        let mut object = walk::follow(root, &schema).clone();
+        if object == Value::Bool(true) {
+            self.additional = Some(Value::Bool(true));
+            return;
+        }
+        if !is_object(&object, root, 0) {
+            self.problem(parameter.name, "`flatten` needs a type that is an object in JSON");
+            return;
+        }
+        if let Some(map) = object.as_object_mut().filter(|map| has_only_properties(map)) {
+            self.flatten_properties(parameter.name, map, may_be_absent);
+        } else {
+            remove_closing(&mut object, root);
+            self.unions.push(object);
+        }
+    }
+
+    fn flatten_properties(&mut self, parameter: &str, map: &mut Map<String, Value>, may_be_absent: bool) {
+        let required = map.get("required").and_then(Value::as_array).into_iter().flatten();
+        let required: Vec<String> = required.filter_map(Value::as_str).map(str::to_owned).collect();
+        if let Some(Value::Object(properties)) = map.remove("properties") {
+            for (name, schema) in properties {
+                // Where one property of a type that may be absent is given, its required ones are, too.
+                let others: Vec<&String> = required.iter().filter(|other| **other != name).collect();
+                if may_be_absent && !others.is_empty() {
+                    self.dependent.insert(name.clone(), json!(others));
+                }
+                self.property(parameter, name, schema);
+            }
+        }
+        if !may_be_absent {
+            self.required.extend(required);
+        }
+        if let Some(rest @ (Value::Object(_) | Value::Bool(true))) = map.remove("additionalProperties") {
+            self.additional = Some(rest);
+        }
+    }
+
+    fn finish(self, definitions: Map<String, Value>) -> Value {
+        let mut root = Map::new();
+        root.insert("type".to_owned(), "object".into());
+        let closes = if self.unions.is_empty() { "additionalProperties" } else { "unevaluatedProperties" };
+        // The schema of a tool without parameters is `{"type":"object","properties":{}}`.
+        let is_empty = self.properties.is_empty() && self.unions.is_empty();
+        let additional = self.additional.or((!is_empty).then_some(Value::Bool(false)));
+        root.insert("properties".to_owned(), self.properties.into());
+        if !self.required.is_empty() {
+            root.insert("required".to_owned(), self.required.into());
+        }
+        if let Some(additional) = additional {
+            root.insert(closes.to_owned(), additional);
+        }
+        if !self.dependent.is_empty() {
+            root.insert("dependentRequired".to_owned(), self.dependent.into());
+        }
+        let all: Vec<Value> = self.unions.into_iter().chain(self.rules).collect();
+        if !all.is_empty() {
+            root.insert("allOf".to_owned(), all.into());
+        }
+        if !definitions.is_empty() {
+            root.insert("$defs".to_owned(), definitions.into());
+        }
+        root.into()
+    }
+}
+
+/// Writes description, default and examples beside the type.
+fn annotate(schema: &mut Value, parameter: &mut ResolvedParameter<'_>, required: bool) {
+    let silent = parameter.description.is_empty() && required && parameter.examples.is_empty();
+    if *schema == Value::Bool(true) && !silent {
+        *schema = json!({});
+    }
+    let Some(map) = schema.as_object_mut() else { return };
+    if !parameter.description.is_empty() {
+        // An enum's text about its variants is kept below the description of the parameter.
+        let variants = map.remove("description").filter(|_| map.contains_key("enum"));
+        map.insert("description".to_owned(), parameter.description.into());
+        if let Some(text) = variants.as_ref().and_then(Value::as_str) {
+            append_description(map, text);
+        }
+    }
+    if !required {
+        map.insert("default".to_owned(), parameter.default.take().unwrap_or(Value::Null));
+    }
+    if !parameter.examples.is_empty() {
+        map.insert("examples".to_owned(), std::mem::take(&mut parameter.examples).into());
+    }
+}
+
+/// Returns true if the schema is a list of properties that can be moved to another object.
+fn has_only_properties(map: &Map<String, Value>) -> bool {
+    map.keys().all(|keyword| {
+        matches!(keyword.as_str(), "type" | "properties" | "required" | "additionalProperties")
+            || walk::is_annotation(keyword)
+    })
+}
+
+/// Returns true if every value that the schema accepts is an object.
+fn is_object(schema: &Value, root: &Value, depth: usize) -> bool {
+    let Some(map) = walk::follow(root, schema).as_object() else { return false };
+    if depth > 32 {
+        return false;
+    }
+    if let Some(kind) = map.get("type") {
+        return kind == "object";
+    }
+    let branches = |keyword: &str| map.get(keyword).and_then(Value::as_array);
+    let reference = map.get("$ref").and_then(Value::as_str).and_then(|name| walk::resolve(root, name));
+    reference.is_some_and(|target| is_object(target, root, depth + 1))
+        || ["oneOf", "anyOf"]
+            .iter()
+            .filter_map(|keyword| branches(keyword))
+            .any(|list| list.iter().all(|branch| is_object(branch, root, depth + 1)))
+        || branches("allOf").is_some_and(|list| list.iter().any(|branch| is_object(branch, root, depth + 1)))
+        || map.contains_key("properties")
+}
+
+/// Makes a schema accept the tool's other properties. The root refuses unknown names.
+fn remove_closing(schema: &mut Value, root: &Value) {
+    const CLOSING: [&str; 2] = ["additionalProperties", "unevaluatedProperties"];
+    let is_closed = |value: &Value| CLOSING.iter().any(|keyword| value.get(keyword) == Some(&Value::Bool(false)));
+    // A named branch that closes itself is written out here, because others may refer to it as it is.
+    let target = walk::follow(root, schema);
+    if is_closed(target) {
+        *schema = target.clone();
+    }
+    let Some(map) = schema.as_object_mut() else { return };
+    for keyword in CLOSING {
+        if map.get(keyword) == Some(&Value::Bool(false)) {
+            map.remove(keyword);
+        }
+    }
+    for keyword in ["oneOf", "anyOf", "allOf"] {
+        if let Some(Value::Array(branches)) = map.get_mut(keyword) {
+            branches.iter_mut().for_each(|branch| remove_closing(branch, root));
+        }
+    }
+}
+
+/// Collects every name in the schema of a tool.
+fn published_names(schema: &Value) -> PublishedNames {
+    let mut names = PublishedNames { parameters: property_names(schema).unwrap_or_default(), ..Default::default() };
+    collect_names(schema, &mut names);
+    let definitions = schema.get("$defs").and_then(Value::as_object).into_iter().flatten();
+    let enums = definitions.filter(|(_, definition)| definition.get("enum").is_some());
+    names.enums = enums.map(|(name, _)| name.as_str().into()).collect();
+    names
+}
+
+fn collect_names(schema: &Value, names: &mut PublishedNames) {
+    let Some(map) = schema.as_object() else { return };
+    match property_names(schema) {
+        Some(fields) => names.fields.push(fields),
+        None => names.maps |= map.get("type").is_some_and(|kind| kind == "object" || kind.is_array()),
+    }
+    if let Some(values) = map.get("enum").and_then(Value::as_array) {
+        names.variants.push(values.iter().filter_map(Value::as_str).map(Box::from).collect());
+    }
+    walk::for_each_child(map, &mut |child| collect_names(child, names));
+}
+
+fn property_names(schema: &Value) -> Option<Vec<Box<str>>> {
+    let named = schema.get("properties")?.as_object()?;
+    Some(named.keys().map(|name| name.as_str().into()).collect())
+}
