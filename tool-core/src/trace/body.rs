@@ -1,54 +1,87 @@
-//! What the macros put around the bodies of tools and agents. S2, S11
+//! The spans that `#[tool]` and `#[agent]` open around the bodies of functions.
 
 use crate::text::Name;
 use crate::trace::open_span::{OpenSpan, current, enter};
 use crate::trace::record::{SpanEnd, SpanKind, SpanStatus};
 use crate::trace::span::{NewSpan, SpanGuard, is_wanted, open, run, run_to_end};
 use pin_project_lite::pin_project;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-/// The fn of a tool, as its body knows itself.
-#[derive(Clone, Copy)]
-pub struct Site {
-    name: &'static str,
-    id: u32,
+/// Decides how the span of a body ends, by the value that the body returned.
+pub trait SpanEnding<T> {
+    /// Returns the status with which the span closes.
+    fn end(value: &T) -> SpanEnd;
 }
 
-impl Site {
-    /// `path`: the Rust path of the fn, which dispatch knows it by.
-    #[must_use]
-    pub const fn new(name: &'static str, path: &'static str) -> Self {
-        Self { name, id: id_of(path) }
+/// The span of a body that returns a `T`, opened where spans are wanted. `E` decides how it ends.
+pub struct BodySpan<T, E> {
+    span: Option<SpanGuard>,
+    types: PhantomData<fn() -> (T, E)>,
+}
+
+impl<T, E: SpanEnding<T>> BodySpan<T, E> {
+    /// Opens the span of a tool, unless dispatch opened one for this very call.
+    ///
+    /// `id` identifies the function: see [`function_id`].
+    #[inline]
+    pub(crate) fn tool(name: &'static str, id: u32) -> Self {
+        Self::new(if is_wanted() { open_tool(name, id) } else { None })
     }
 
-    /// The span of a call, unless dispatch has opened it for this very one.
-    #[inline(never)]
-    fn begin(self) -> Option<SpanGuard> {
-        if self.is_dispatched() {
-            return None;
-        }
-        open(NewSpan::new(SpanKind::Tool, Name::Static(self.name)))
+    /// Opens the span of an agent.
+    #[inline]
+    pub(crate) fn agent(name: &'static str) -> Self {
+        Self::new(open_agent(name))
     }
 
-    /// What stands between dispatch and the body may be a section that a hook opened, but no other work.
-    fn is_dispatched(self) -> bool {
-        let here = current();
-        for scope in here.iter().flat_map(OpenSpan::chain) {
-            if scope.claim(self.id) {
-                return true;
-            }
-            if scope.kind.is_some_and(|kind| kind.rank() == 1) {
-                return false;
-            }
-        }
-        false
+    fn new(span: Option<SpanGuard>) -> Self {
+        Self { span, types: PhantomData }
+    }
+
+    /// Runs the body inside the span, and closes the span.
+    #[inline]
+    pub fn run(self, body: impl FnOnce() -> T) -> T {
+        run_to_end(self.span, body, E::end)
+    }
+
+    /// Returns a future that runs the body inside the span, and closes the span.
+    #[inline]
+    pub fn run_async<F: Future<Output = T>>(self, body: F) -> BodyFuture<F, E> {
+        BodyFuture { body: Some(body), scope: self.span.and_then(SpanGuard::into_span), ending: PhantomData }
     }
 }
 
-/// A number for a path, never 0: FNV-1a.
-pub(crate) const fn id_of(path: &str) -> u32 {
+#[inline(never)]
+fn open_tool(name: &'static str, id: u32) -> Option<SpanGuard> {
+    if is_dispatched(id) { None } else { open(NewSpan::new(SpanKind::Tool, Name::Static(name))) }
+}
+
+fn open_agent(name: &'static str) -> Option<SpanGuard> {
+    open(NewSpan::new(SpanKind::Agent, Name::Static(name)))
+}
+
+/// Returns whether an enclosing span was opened for this call of the function `id`.
+///
+/// A hook may open sections between dispatch and the body. Any other span in between belongs to other work.
+fn is_dispatched(id: u32) -> bool {
+    let here = current();
+    for scope in here.iter().flat_map(|span| span.chain()) {
+        if scope.claim(id) {
+            return true;
+        }
+        if scope.kind.is_some_and(|kind| kind.rank() == 1) {
+            return false;
+        }
+    }
+    false
+}
+
+/// Returns the number by which dispatch and a body recognise the same function: the FNV-1a hash of its path, never 0.
+#[must_use]
+pub const fn function_id(path: &str) -> u32 {
     let bytes = path.as_bytes();
     let (mut hash, mut at) = (0x811c_9dc5_u32, 0);
     while at < bytes.len() {
@@ -60,41 +93,17 @@ pub(crate) const fn id_of(path: &str) -> u32 {
     if hash == 0 { 1 } else { hash }
 }
 
-fn begin_agent(name: &'static str) -> Option<SpanGuard> {
-    open(NewSpan::new(SpanKind::Agent, Name::Static(name)))
-}
-
-/// The body of a sync tool.
+/// Runs the body of an agent that is not `async`. `finish` closes the span, or hands it to the future that the body made.
 #[inline]
-pub fn in_tool<T>(site: Site, body: impl FnOnce() -> T, ends: impl FnOnce(&T) -> SpanEnd) -> T {
-    let span = if is_wanted() { site.begin() } else { None };
-    run_to_end(span, body, ends)
-}
-
-/// The body of an async tool. This is called when the tool's future is polled first.
-#[inline]
-pub fn in_tool_async<F: Future, E: Fn(&F::Output) -> SpanEnd>(site: Site, body: F, ends: E) -> InBody<F, E> {
-    let span = if is_wanted() { site.begin() } else { None };
-    InBody::new(span, body, ends)
-}
-
-/// The body of a sync agent. Where it makes a future, that one goes on with the span.
-#[inline]
-pub fn in_agent<T, R>(name: &'static str, body: impl FnOnce() -> T, finish: impl FnOnce(T, Opened) -> R) -> R {
-    let (value, span) = run(begin_agent(name), body);
-    finish(value, Opened(span))
+pub fn in_agent<T, R>(name: &'static str, body: impl FnOnce() -> T, finish: impl FnOnce(T, ReturnedSpan) -> R) -> R {
+    let (value, span) = run(open_agent(name), body);
+    finish(value, ReturnedSpan(span))
 }
 
 /// The span of a body that has returned, if there is one.
-pub struct Opened(pub(crate) Option<SpanGuard>);
+pub struct ReturnedSpan(pub(crate) Option<SpanGuard>);
 
-/// The body of an async agent.
-#[inline]
-pub fn in_agent_async<F: Future, E: Fn(&F::Output) -> SpanEnd>(name: &'static str, body: F, ends: E) -> InBody<F, E> {
-    InBody::new(begin_agent(name), body, ends)
-}
-
-/// What gives a type to a block that cannot be given one: nobody comes here.
+/// Gives a type to a block that cannot be annotated. Generated code never runs it.
 #[must_use]
 pub fn never<T>() -> T {
     loop {
@@ -103,21 +112,21 @@ pub fn never<T>() -> T {
 }
 
 pin_project! {
-    /// The future of a body. One word larger than the body's own.
+    /// The future of a body inside its span. One word larger than the body's own.
     #[must_use = "futures do nothing unless polled"]
-    pub struct InBody<F, E> {
+    pub struct BodyFuture<F, E> {
         #[pin]
         body: Option<F>,
         scope: Option<Arc<OpenSpan>>,
-        ends: E,
+        ending: PhantomData<fn() -> E>,
     }
 
-    impl<F, E> PinnedDrop for InBody<F, E> {
+    impl<F, E> PinnedDrop for BodyFuture<F, E> {
         fn drop(this: Pin<&mut Self>) {
             let mut this = this.project();
             if let Some(scope) = this.scope.take() {
                 let span = SpanGuard::of(scope);
-                // What the body holds is dropped inside its span.
+                // The values that the body holds are dropped inside its span.
                 let _inside = span.enter();
                 this.body.set(None);
             }
@@ -125,46 +134,42 @@ pin_project! {
     }
 }
 
-impl<F, E> InBody<F, E> {
-    #[inline]
-    fn new(span: Option<SpanGuard>, body: F, ends: E) -> Self {
-        Self { body: Some(body), scope: span.and_then(SpanGuard::into_scope), ends }
-    }
+/// Closes the span as panicked if a poll of the body unwinds.
+struct CloseOnPanic<'a> {
+    scope: &'a mut Option<Arc<OpenSpan>>,
+    polled: bool,
 }
 
-/// Closes the span as one that panicked where a poll does not come to its end.
-struct Polling<'a>(&'a mut Option<Arc<OpenSpan>>, bool);
-
-impl Drop for Polling<'_> {
+impl Drop for CloseOnPanic<'_> {
     fn drop(&mut self) {
-        if let Some(scope) = self.0.take_if(|_| !self.1) {
+        if let Some(scope) = self.scope.take_if(|_| !self.polled) {
             SpanGuard::of(scope).close(SpanStatus::Panicked.into());
         }
     }
 }
 
-impl<F: Future, E: Fn(&F::Output) -> SpanEnd> Future for InBody<F, E> {
+impl<F: Future, E: SpanEnding<F::Output>> Future for BodyFuture<F, E> {
     type Output = F::Output;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let mut this = self.project();
-        let mut polling = Polling(this.scope, false);
+        let mut guard = CloseOnPanic { scope: this.scope, polled: false };
         let value = {
-            let _inside = polling.0.as_ref().map(enter);
-            // It is over; whoever polls on waits for nothing.
+            let _inside = guard.scope.as_ref().map(enter);
+            // A finished future that is polled again stays pending.
             let Some(body) = this.body.as_mut().as_pin_mut() else {
-                polling.1 = true;
+                guard.polled = true;
                 return Poll::Pending;
             };
             let polled = body.poll(cx);
-            polling.1 = true;
+            guard.polled = true;
             let value = ready!(polled);
             this.body.set(None);
             value
         };
-        if let Some(scope) = polling.0.take() {
-            SpanGuard::of(scope).close((this.ends)(&value));
+        if let Some(scope) = guard.scope.take() {
+            SpanGuard::of(scope).close(E::end(&value));
         }
         Poll::Ready(value)
     }

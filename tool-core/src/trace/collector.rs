@@ -1,63 +1,104 @@
-//! Where spans go when they have ended.
+//! The collector: a bounded buffer of ended spans, their totals, and the sinks that receive each span.
 
-use crate::trace;
-use crate::trace::cost::Cost;
-use crate::trace::open_span::{OpenSpan, Trace};
+use crate::trace::cost::{Cost, CostSummary, DefaultPricing, Pricing};
 use crate::trace::record::{SpanKind, SpanRecord};
 use crate::trace::redaction::Redaction;
-use crate::trace::totals::Totals;
-use crate::trace::usage::{ModelUsage, Seen};
-use crate::trace::{instrumented, open_span};
-use std::collections::VecDeque;
+use crate::trace::usage::{ModelUsage, RecentResponses};
+use serde::Serialize;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many spans are kept, unless told otherwise. S10
-pub(crate) const KEPT: usize = 10_000;
-
-/// What a model's use costs: a price table.
-pub trait Pricing: Send + Sync {
-    /// The cost, or `None` where it knows no price.
-    fn price(&self, used: &ModelUsage) -> Option<Cost>;
-}
-
-/// Sees every span that ends, such as an exporter. What it does must be quick; if it panics, nothing else happens. S5
+/// A receiver of every span that ends, such as an exporter.
+///
+/// It is called on the thread that ends the span and must not block. A panic is logged and affects nothing else.
 pub trait SpanSink: Send + Sync {
-    /// A span has ended.
+    /// Receives a span that has ended.
     fn ended(&self, span: &SpanRecord);
 
-    /// The same, for a sink that wants to know what the span stood in.
+    /// Receives a span that has ended and the spans around it. Defaults to [`ended`](Self::ended).
     fn ended_in(&self, span: &SpanRecord, around: &ParentSpan<'_>) {
         let _ = around;
         self.ended(span);
     }
 }
 
-/// What a span stood in.
-pub struct ParentSpan<'a>(Option<&'a Arc<OpenSpan>>);
+/// The spans around a span that has ended.
+#[derive(Default)]
+pub struct ParentSpan<'a> {
+    pub(crate) agent: Option<&'a str>,
+    pub(crate) tool: Option<&'a str>,
+    /// Whether an agent, a tool or a model request is among them.
+    pub(crate) is_tracked: bool,
+}
 
 impl ParentSpan<'_> {
-    /// Of a span that stood in nothing.
+    /// Creates the surroundings of a root span.
     pub fn nothing() -> Self {
-        Self(None)
+        Self::default()
     }
 
-    /// The name of the agent that it was opened in, the nearest.
+    /// Returns the name of the nearest agent around the span.
     pub fn agent(&self) -> Option<&str> {
-        let mut outer = self.0?.chain().skip(1);
-        outer.find(|scope| scope.kind == Some(SpanKind::Agent)).map(|scope| &*scope.name)
+        self.agent
     }
 }
 
-/// The price table that a linked crate brings for collectors which are told of none.
-#[doc(hidden)]
-pub struct DefaultPricing(pub fn() -> Arc<dyn Pricing>);
+/// The cost of all spans that a collector received, by name.
+///
+/// Each list has at most 1,000 names. Further names are summed up as `(others)`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Totals {
+    /// The sum of all uses: `tracked` and `untracked` together.
+    pub total: CostSummary,
+    /// The uses inside an agent, a tool or a model request.
+    pub tracked: CostSummary,
+    /// The uses outside of any.
+    pub untracked: CostSummary,
+    /// The uses by the nearest agent.
+    pub agents: BTreeMap<String, CostSummary>,
+    /// The uses by the nearest tool.
+    pub tools: BTreeMap<String, CostSummary>,
+    /// The uses by model, and by name for services that are not models.
+    pub models: BTreeMap<String, CostSummary>,
+    /// The uses by run.
+    pub runs: BTreeMap<String, CostSummary>,
+    /// The uses by customer.
+    pub customers: BTreeMap<String, CostSummary>,
+}
 
-inventory::collect!(DefaultPricing);
+/// Maximum number of names in each list of totals.
+const MAX_NAMES: usize = 1_000;
 
-/// Keeps the spans of a tree of tasks: the newest 10,000, and what all of them have cost. Cheap to clone; a clone is the
-/// same collector.
+impl Totals {
+    /// Adds the uses that a span pays for.
+    pub(crate) fn add(&mut self, span: &SpanRecord, around: &ParentSpan<'_>) {
+        let own_name = |kind| (span.kind == kind).then(|| span.name());
+        let (agent, tool) = (own_name(SpanKind::Agent).or(around.agent), own_name(SpanKind::Tool).or(around.tool));
+        let is_tracked = around.is_tracked || span.kind.rank() == 1;
+        for entry in span.spent() {
+            let sum = CostSummary::from(entry);
+            self.total += sum;
+            *if is_tracked { &mut self.tracked } else { &mut self.untracked } += sum;
+            for (names, name) in [
+                (&mut self.agents, agent),
+                (&mut self.tools, tool),
+                (&mut self.models, Some(&*entry.used.model)),
+                (&mut self.runs, span.run_id()),
+                (&mut self.customers, span.customer_id()),
+            ] {
+                let Some(name) = name else { continue };
+                let is_known = names.len() < MAX_NAMES || names.contains_key(name);
+                *names.entry(if is_known { name } else { "(others)" }.to_owned()).or_default() += sum;
+            }
+        }
+    }
+}
+
+/// A buffer of the newest ended spans and the cost of all of them. Cloning it is cheap, and a clone is the same collector.
 ///
 /// ```
 /// use tool_core::trace::{self, Collector};
@@ -70,82 +111,86 @@ inventory::collect!(DefaultPricing);
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Collector(pub(crate) Arc<Inner>);
+pub struct Collector(Arc<CollectorInner>);
 
-pub(crate) struct Inner {
-    most: usize,
+struct CollectorInner {
+    capacity: usize,
     pricing: Option<Arc<dyn Pricing>>,
-    pub(crate) sinks: Vec<Arc<dyn SpanSink>>,
-    pub(crate) content: bool,
+    sinks: Vec<Arc<dyn SpanSink>>,
+    keeps_content: bool,
     redaction: Redaction,
-    kept: Mutex<Kept>,
+    buffer: Mutex<SpanBuffer>,
 }
 
+/// The state of a collector, behind its lock.
 #[derive(Default)]
-pub(crate) struct Kept {
+pub(crate) struct SpanBuffer {
     pub(crate) spans: VecDeque<SpanRecord>,
     pub(crate) dropped: u64,
     pub(crate) totals: Totals,
-    pub(crate) seen: Seen,
+    pub(crate) responses: RecentResponses,
 }
 
-impl Kept {
-    /// Room for a span: twice what there was, as vectors do, but never for more than there can be.
-    fn make_room(&mut self, most: usize) {
+impl SpanBuffer {
+    /// Adds a span, and returns the one that left the buffer for it.
+    fn push(&mut self, span: SpanRecord, capacity: usize) -> Option<SpanRecord> {
+        if capacity == 0 {
+            self.dropped += 1;
+            return Some(span);
+        }
+        let oldest = if self.spans.len() < capacity { None } else { self.spans.pop_front() };
+        self.dropped += u64::from(oldest.is_some());
         let spans = self.spans.len();
         if spans == self.spans.capacity() {
-            self.spans.reserve_exact(spans.max(64).min(most.saturating_sub(spans)));
+            // Doubles, but never reserves more than the buffer may hold.
+            self.spans.reserve_exact(spans.max(64).min(capacity.saturating_sub(spans)));
         }
+        self.spans.push_back(span);
+        oldest
     }
 }
 
-/// Puts a [`Collector`] together.
+/// A builder for a [`Collector`].
 #[must_use]
-pub struct CollectorBuilder {
-    most: usize,
-    pricing: Option<Arc<dyn Pricing>>,
-    sinks: Vec<Arc<dyn SpanSink>>,
-    content: bool,
-    redaction: Redaction,
-}
+pub struct CollectorBuilder(CollectorInner);
 
 impl CollectorBuilder {
-    /// How many spans are kept; 10,000 unless told. The oldest goes first, and is counted. S10
+    /// Sets the number of ended spans in the buffer. Defaults to 10,000. A span that does not fit replaces the oldest, and
+    /// is counted as dropped.
     pub fn keep(mut self, spans: usize) -> Self {
-        self.most = spans;
+        self.0.capacity = spans;
         self
     }
 
-    /// The price table.
+    /// Sets the price table. Defaults to the table of a linked crate, if one has a table.
     pub fn pricing(mut self, pricing: impl Pricing + 'static) -> Self {
-        self.pricing = Some(Arc::new(pricing));
+        self.0.pricing = Some(Arc::new(pricing));
         self
     }
 
-    /// Who else sees each span that ends.
+    /// Adds a sink that receives each span that ends.
     pub fn sink(mut self, sink: impl SpanSink + 'static) -> Self {
-        self.sinks.push(Arc::new(sink));
+        self.0.sinks.push(Arc::new(sink));
         self
     }
 
-    /// Whether arguments and results of calls are kept, redacted; not unless told.
+    /// Sets whether spans have the redacted arguments and results of calls. Defaults to `false`.
     pub fn content(mut self, kept: bool) -> Self {
-        self.content = kept;
+        self.0.keeps_content = kept;
         self
     }
 
-    /// What is hidden of them.
+    /// Sets the redaction of messages, arguments and results. Defaults to [`Redaction::new`].
     pub fn redaction(mut self, redaction: Redaction) -> Self {
-        self.redaction = redaction;
+        self.0.redaction = redaction;
         self
     }
 
-    /// The collector.
-    pub fn build(self) -> Collector {
-        let Self { most, pricing, sinks, content, redaction } = self;
+    /// Builds the collector.
+    pub fn build(mut self) -> Collector {
         let linked = || inventory::iter::<DefaultPricing>.into_iter().next().map(|linked| (linked.0)());
-        let pricing = pricing.or_else(linked);
-        Collector(Arc::new(Inner { most, pricing, sinks, content, redaction, kept: Mutex::default() }))
+        self.0.pricing = self.0.pricing.or_else(linked);
+        Collector(Arc::new(self.0))
     }
 }
 
@@ -156,134 +201,142 @@ impl Default for Collector {
 }
 
 impl Collector {
-    /// A collector as it is unless told otherwise.
+    /// Creates a collector with the defaults of [`CollectorBuilder`].
     pub fn new() -> Self {
         Self::builder().build()
     }
 
-    /// A collector with more than that.
+    /// Creates a builder.
     pub fn builder() -> CollectorBuilder {
-        CollectorBuilder { most: KEPT, pricing: None, sinks: Vec::new(), content: false, redaction: Redaction::new() }
+        CollectorBuilder(CollectorInner {
+            capacity: 10_000,
+            pricing: None,
+            sinks: Vec::new(),
+            keeps_content: false,
+            redaction: Redaction::new(),
+            buffer: Mutex::default(),
+        })
     }
 
-    /// Runs `work` with this collector: the spans that it opens, and those of the tasks which inherit from it, go here
-    /// and nowhere else.
-    pub fn run<F: Future>(&self, work: F) -> instrumented::WithSpan<F> {
-        instrumented::WithSpan::new(self.anchor(), work)
-    }
-
-    /// The same for work that is no future.
-    pub fn run_sync<T>(&self, work: impl FnOnce() -> T) -> T {
-        let root = self.anchor();
-        let _inside = open_span::enter(&root);
-        work()
-    }
-
-    /// What the spans hang from that go to this collector.
-    pub(crate) fn anchor(&self) -> Arc<OpenSpan> {
-        Arc::new(OpenSpan::new(Arc::new(Trace::to(self.clone())), None, None, trace::no_name()))
-    }
-
-    /// Makes this the collector of the process: of whatever is not run with one of its own. From here on calls outside
-    /// any span open one too.
+    /// Makes this the collector of the process, which receives all spans that do not run inside another collector. From
+    /// here on, calls outside of any span open one.
     pub fn install(&self) {
-        *process_wide() = Some(self.clone());
+        *lock_process_collector() = Some(self.clone());
         STARTED.store(true, Ordering::Relaxed);
     }
 
-    /// Whether arguments and results are kept.
+    /// Returns whether spans have arguments and results.
     pub fn keeps_content(&self) -> bool {
-        self.0.content
+        self.0.keeps_content
     }
 
-    /// What is hidden of them.
+    /// Returns the redaction of messages, arguments and results.
     pub fn redaction(&self) -> &Redaction {
         &self.0.redaction
     }
 
-    /// What all spans that have ended have used and spent, those too that are no longer kept.
+    /// Returns the cost of all spans that have ended, including those that left the buffer.
     pub fn totals(&self) -> Totals {
-        self.kept().totals.clone()
+        self.buffer().totals.clone()
     }
 
-    pub(crate) fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn buffer(&self) -> MutexGuard<'_, SpanBuffer> {
+        self.0.buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a use costs. S5: a table that panics knows no price.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Returns the cost of a response. A price table that panics must not fail the tool, so the price is then unknown.
     pub(crate) fn price(&self, used: &ModelUsage) -> Option<Cost> {
-        let prices = self.0.pricing.as_ref()?;
-        catch_unwind(AssertUnwindSafe(|| prices.price(used))).unwrap_or_else(|_| {
-            tracing::error!("a price table panicked");
+        let pricing = self.0.pricing.as_ref()?;
+        catch_unwind(AssertUnwindSafe(|| pricing.price(used))).unwrap_or_else(|_| {
+            tracing::error!("failed to price a response: the price table panicked");
             None
         })
     }
 
-    /// Takes a span that has ended. Its scope says in whose name it spent.
-    pub(crate) fn take(&self, span: SpanRecord, scope: &Arc<OpenSpan>) {
+    /// Passes an ended span to the sinks and adds it to the buffer. `around` is called only where it matters.
+    pub(crate) fn push<'a>(&self, span: SpanRecord, around: impl FnOnce() -> ParentSpan<'a>) {
+        let has_costs = !span.spent().is_empty();
+        let around = (has_costs || !self.0.sinks.is_empty()).then(around).unwrap_or_default();
         for sink in &self.0.sinks {
-            // S5: telemetry that fails does not fail the tool.
-            if catch_unwind(AssertUnwindSafe(|| sink.ended_in(&span, &ParentSpan(Some(scope))))).is_err() {
-                tracing::error!("a sink of spans panicked");
+            // A sink that panics must not fail the tool.
+            if catch_unwind(AssertUnwindSafe(|| sink.ended_in(&span, &around))).is_err() {
+                tracing::error!("failed to pass on a span: a span sink panicked");
             }
         }
-        let mut kept = self.kept();
-        if !span.spent().is_empty() {
-            kept.totals.add(&span, scope);
+        let mut buffer = self.buffer();
+        if has_costs {
+            buffer.totals.add(&span, &around);
         }
-        // Where none are kept the oldest is the new one.
-        let oldest = if kept.spans.len() < self.0.most { None } else { kept.spans.pop_front() };
-        if self.0.most > 0 {
-            kept.make_room(self.0.most);
-            kept.spans.push_back(span);
-            kept.dropped += u64::from(oldest.is_some());
-        } else {
-            kept.dropped += 1;
-        }
-        drop(kept);
-        // What it held is given back outside the lock.
-        drop(oldest);
+        let left = buffer.push(span, self.0.capacity);
+        // Frees the span outside of the lock.
+        drop(buffer);
+        drop(left);
     }
 }
 
-impl std::fmt::Debug for Collector {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let kept = self.kept();
-        f.debug_struct("Collector").field("spans", &kept.spans.len()).field("dropped", &kept.dropped).finish()
+impl fmt::Debug for Collector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let buffer = self.buffer();
+        f.debug_struct("Collector").field("spans", &buffer.spans.len()).field("dropped", &buffer.dropped).finish()
     }
 }
 
 static STARTED: AtomicBool = AtomicBool::new(false);
 
-/// The process's own collector, once there is one.
-static PROCESS: Mutex<Option<Collector>> = Mutex::new(None);
+/// The collector of the process, once something has used it.
+static PROCESS_COLLECTOR: Mutex<Option<Collector>> = Mutex::new(None);
 
-fn process_wide() -> MutexGuard<'static, Option<Collector>> {
-    PROCESS.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock_process_collector() -> MutexGuard<'static, Option<Collector>> {
+    PROCESS_COLLECTOR.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The collector of the process, made at its first use.
-pub(crate) fn of_process() -> Collector {
-    process_wide().get_or_insert_default().clone()
+/// Returns the collector of the process, and creates it at the first use.
+pub(crate) fn process_collector() -> Collector {
+    lock_process_collector().get_or_insert_default().clone()
 }
 
-/// The collector at a place: of the span there, or else the process's.
-pub(crate) fn at(scope: Option<&Arc<OpenSpan>>) -> Collector {
-    scope.map_or_else(of_process, |scope| scope.trace.collector.clone())
-}
-
-/// Whether calls outside any span open one: somebody has started or installed the process's collector.
+/// Returns whether calls outside of any span open one.
 #[inline]
 pub(crate) fn is_started() -> bool {
     STARTED.load(Ordering::Relaxed)
 }
 
-pub(crate) fn start() -> Collector {
-    let collector = of_process();
+/// Starts the process's collector. From here on, tool calls outside of any span open one.
+pub fn start() -> Collector {
+    let collector = process_collector();
     STARTED.store(true, Ordering::Relaxed);
     collector
 }
 
-pub(crate) fn stop() {
+/// Ends the effect of [`start`]: tool calls outside of any span no longer open one. The collector keeps its spans, and still
+/// receives those that are opened by name, such as by [`agent`](super::agent) and [`section`](super::section).
+pub fn stop() {
     STARTED.store(false, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::spans::in_scope;
+
+    /// A sink whose drop can be counted.
+    struct CountedSink(#[allow(dead_code)] Arc<()>);
+
+    impl SpanSink for CountedSink {
+        fn ended(&self, _: &SpanRecord) {}
+    }
+
+    // S10
+    #[test]
+    fn dropping_the_last_reference_drops_the_collector() {
+        let counter = Arc::new(());
+        let collector = Collector::builder().sink(CountedSink(Arc::clone(&counter))).build();
+        collector.run_sync(|| in_scope(SpanKind::Section, "part", || ()));
+        drop(collector);
+        assert_eq!(Arc::strong_count(&counter), 1);
+    }
 }

@@ -1,12 +1,14 @@
-//! Money, exactly.
+//! Money: exact amounts, price tables and sums.
 
+use crate::trace::usage::{ModelUsage, TokenUsage};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub};
+use std::sync::Arc;
 
-/// An amount of US dollars, in whole picodollars (10^-12), so that sums are exact in any order. At most 18.4 million
-/// dollars; what goes beyond stays there.
+/// An amount of US dollars, in whole picodollars (10^-12), so that sums are exact in any order. Arithmetic saturates at
+/// 0 and at 18.4 million dollars.
 ///
 /// ```
 /// use tool_core::trace::Cost;
@@ -25,37 +27,37 @@ pub struct Cost(u64);
 const DOLLAR: u64 = 1_000_000_000_000;
 
 impl Cost {
-    /// Nothing.
+    /// An amount of 0 dollars.
     pub const ZERO: Self = Self(0);
 
-    /// So many picodollars.
+    /// Creates an amount from picodollars.
     pub const fn pico(amount: u64) -> Self {
         Self(amount)
     }
 
-    /// So many millionths of a dollar.
+    /// Creates an amount from millionths of a dollar.
     pub const fn micros(amount: u64) -> Self {
         Self(amount.saturating_mul(1_000_000))
     }
 
-    /// What `units` cost at so many picodollars a million, rounded half up.
+    /// Returns the cost of `units` at a price of `picodollars` a million, rounded half up.
     pub fn per_million(picodollars: u64, units: u64) -> Self {
         let amount = (u128::from(picodollars) * u128::from(units) + 500_000) / 1_000_000;
         Self(u64::try_from(amount).unwrap_or(u64::MAX))
     }
 
-    /// In picodollars.
+    /// Returns the amount in picodollars.
     pub const fn picodollars(self) -> u64 {
         self.0
     }
 
-    /// In dollars, as near as a float comes.
-    #[allow(clippy::cast_precision_loss)] // what a float is for
+    /// Returns the amount in dollars, rounded to the nearest `f64`.
+    #[allow(clippy::cast_precision_loss)] // documented as rounded
     pub fn dollars(self) -> f64 {
         self.0 as f64 / DOLLAR as f64
     }
 
-    /// In dollars, exactly, with all twelve places.
+    /// Returns the exact amount in dollars, with twelve decimals.
     ///
     /// ```
     /// # use tool_core::trace::Cost;
@@ -65,7 +67,7 @@ impl Cost {
         format!("{}.{:012}", self.0 / DOLLAR, self.0 % DOLLAR)
     }
 
-    /// Whether it is nothing.
+    /// Returns whether the amount is 0.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -100,7 +102,7 @@ impl Sum for Cost {
 }
 
 impl fmt::Display for Cost {
-    /// Dollars with two decimals, with six below a cent's tenth, rounded half up.
+    /// Writes dollars with two decimals, and with six for amounts under 10 cents, rounded half up.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let decimals = if self.0 >= DOLLAR / 10 || self.0 == 0 { 2 } else { 6 };
         let unit = DOLLAR / 10_u64.pow(decimals);
@@ -111,12 +113,86 @@ impl fmt::Display for Cost {
     }
 }
 
+/// A price table for models.
+pub trait Pricing: Send + Sync {
+    /// Returns the cost of a response, or `None` for a model without a known price.
+    fn price(&self, used: &ModelUsage) -> Option<Cost>;
+}
+
+/// The price table that a linked crate provides for collectors without one.
+#[doc(hidden)]
+pub struct DefaultPricing(pub fn() -> Arc<dyn Pricing>);
+
+inventory::collect!(DefaultPricing);
+
+/// One use of a model or of another paid service, on the span that pays for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CostEntry {
+    /// The model's usage. For a service that is not a model, `model` is the service's name.
+    pub used: ModelUsage,
+    /// The cost; `None` where the price is unknown.
+    pub cost: Option<Cost>,
+    /// Whether the usage was read from an HTTP response by [`observe`](super::observe), not recorded by the caller.
+    pub observed: bool,
+    /// The number of uses in this entry. A span with many uses keeps sums.
+    pub times: u64,
+    /// Whether the entry's span is the model request that was answered.
+    pub(crate) of_request: bool,
+}
+
+impl CostEntry {
+    /// Creates an entry for one use.
+    pub(crate) fn new(used: ModelUsage, cost: Option<Cost>, observed: bool) -> Self {
+        Self { used, cost, observed, times: 1, of_request: false }
+    }
+}
+
+/// A sum of costs, tokens and uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct CostSummary {
+    /// The cost of all uses with a known price.
+    pub cost: Cost,
+    /// The tokens.
+    pub usage: TokenUsage,
+    /// The number of uses.
+    pub uses: u64,
+    /// The number of uses without a known price.
+    pub unpriced: u64,
+}
+
+impl From<&CostEntry> for CostSummary {
+    fn from(entry: &CostEntry) -> Self {
+        let unpriced = if entry.cost.is_none() { entry.times } else { 0 };
+        Self { cost: entry.cost.unwrap_or_default(), usage: entry.used.usage, uses: entry.times, unpriced }
+    }
+}
+
+impl AddAssign for CostSummary {
+    fn add_assign(&mut self, other: Self) {
+        self.cost += other.cost;
+        self.usage += other.usage;
+        self.uses += other.uses;
+        self.unpriced += other.unpriced;
+    }
+}
+
+impl Sum for CostSummary {
+    fn sum<I: Iterator<Item = Self>>(sums: I) -> Self {
+        sums.fold(Self::default(), |mut all, sum| {
+            all += sum;
+            all
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn amounts_are_shown_as_finely_as_they_need() {
+    fn small_amounts_show_more_decimals() {
         assert_eq!(Cost::ZERO.to_string(), "$0.00");
         assert_eq!(Cost::pico(1).to_string(), "$0.000000");
         assert_eq!(Cost::micros(99_999).to_string(), "$0.099999");
@@ -125,65 +201,8 @@ mod tests {
     }
 
     #[test]
-    fn sums_stop_at_the_most_that_there_is() {
+    fn sums_saturate() {
         assert_eq!(Cost::pico(u64::MAX) + Cost::pico(1), Cost::pico(u64::MAX));
         assert_eq!(Cost::per_million(u64::MAX, u64::MAX), Cost::pico(u64::MAX));
-    }
-}
-
-// ---- Tokens, as providers count them.
-
-/// The tokens that a model has read and written, as its provider counts them.
-///
-/// ```
-/// use tool_core::trace::TokenUsage;
-///
-/// let step = TokenUsage { input: 900, cached: 800, output: 40, reasoning: 25, ..Usage::default() };
-/// assert_eq!((step + step).total(), 1_880);
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct TokenUsage {
-    /// Tokens read, those of the cache among them.
-    pub input: u64,
-    /// Those of the input that came from the provider's cache.
-    pub cached: u64,
-    /// Those of the input that were written to the provider's cache, where that has a price of its own.
-    #[serde(default)]
-    pub cache_written: u64,
-    /// Tokens written, those of the reasoning among them.
-    pub output: u64,
-    /// Those of the output that were spent on reasoning, where the provider tells.
-    pub reasoning: u64,
-}
-
-impl TokenUsage {
-    /// Tokens read and written.
-    pub const fn total(self) -> u64 {
-        self.input.saturating_add(self.output)
-    }
-
-    /// Whether nothing was used.
-    pub fn is_empty(self) -> bool {
-        self == Self::default()
-    }
-}
-
-impl Add for TokenUsage {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self {
-            input: self.input.saturating_add(other.input),
-            cached: self.cached.saturating_add(other.cached),
-            cache_written: self.cache_written.saturating_add(other.cache_written),
-            output: self.output.saturating_add(other.output),
-            reasoning: self.reasoning.saturating_add(other.reasoning),
-        }
-    }
-}
-
-impl AddAssign for TokenUsage {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
     }
 }

@@ -1,4 +1,4 @@
-//! Ids of traces and spans: random, never zero, as W3C Trace Context wants them.
+//! Ids of traces and spans: random and never zero, as W3C Trace Context requires.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cell::Cell;
@@ -14,28 +14,17 @@ pub struct TraceId(pub(crate) NonZeroU128);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SpanId(pub(crate) NonZeroU64);
 
-/// The text is not an id.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An error for a text that is not an id.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected {digits} lower-case hexadecimal digits that are not all 0")]
 pub struct ParseIdError {
     digits: usize,
-}
-
-impl fmt::Display for ParseIdError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "an id has {} lower-case hexadecimal digits that are not all 0", self.digits)
-    }
-}
-
-impl std::error::Error for ParseIdError {}
-
-fn is_lower_hex(text: &str, digits: usize) -> bool {
-    text.len() == digits && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 macro_rules! id {
     ($id:ident, $inner:ty, $integer:ty, $digits:literal) => {
         impl $id {
-            /// From its bytes, most significant first; `None` where all are zero.
+            /// Creates an id from its bytes, most significant first. Returns `None` if all bytes are zero.
             pub const fn from_bytes(bytes: [u8; $digits / 2]) -> Option<Self> {
                 match <$inner>::new(<$integer>::from_be_bytes(bytes)) {
                     Some(id) => Some(Self(id)),
@@ -43,7 +32,7 @@ macro_rules! id {
                 }
             }
 
-            /// Its bytes, most significant first.
+            /// Returns the bytes, most significant first.
             pub const fn to_bytes(self) -> [u8; $digits / 2] {
                 self.0.get().to_be_bytes()
             }
@@ -65,12 +54,11 @@ macro_rules! id {
             type Err = ParseIdError;
 
             fn from_str(text: &str) -> Result<Self, ParseIdError> {
-                let refused = ParseIdError { digits: $digits };
-                if !is_lower_hex(text, $digits) {
-                    return Err(refused);
-                }
-                let value = <$integer>::from_str_radix(text, 16).ok().and_then(<$inner>::new);
-                value.map(Self).ok_or(refused)
+                // `from_str_radix` takes a sign and upper-case digits too.
+                let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+                let digits = Some(text).filter(|text| text.len() == $digits && text.bytes().all(is_digit));
+                let id = digits.and_then(|digits| <$inner>::new(<$integer>::from_str_radix(digits, 16).ok()?));
+                id.map(Self).ok_or(ParseIdError { digits: $digits })
             }
         }
 
@@ -92,31 +80,30 @@ id!(TraceId, NonZeroU128, u128, 32);
 id!(SpanId, NonZeroU64, u64, 16);
 
 thread_local! {
-    /// Where the thread's numbers are, and what hides that from those who see one.
-    static SEED: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+    /// The counter of the thread's generator, and a mask that keeps an id from revealing the counter.
+    static GENERATOR: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
 
-/// The next number of this thread. Spread evenly; whoever knows one does not know the next.
+/// Returns the next number of the thread's `SplitMix64` generator. Evenly spread; an observer of one cannot compute the next.
 fn random() -> u64 {
-    SEED.with(|seed| {
-        let (mut at, mut secret) = seed.get();
-        if at == 0 {
-            (at, secret) = (seeded(), seeded());
+    GENERATOR.with(|generator| {
+        let (mut counter, mut mask) = generator.get();
+        if counter == 0 {
+            (counter, mask) = (seed(), seed());
         }
-        at = at.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        seed.set((at, secret));
-        // The finalizer of SplitMix64.
-        let mut mixed = at;
+        counter = counter.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        generator.set((counter, mask));
+        let mut mixed = counter;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31) ^ secret
+        mixed ^ (mixed >> 31) ^ mask
     })
 }
 
 #[cold]
-fn seeded() -> u64 {
+fn seed() -> u64 {
     let mut bytes = [0; 8];
-    // Without the system's source, the address of a local and the time still tell threads and processes apart.
+    // If the system has no random source, a local's address and the time still differ between threads and processes.
     if getrandom::fill(&mut bytes).is_err() {
         let here = &raw const bytes;
         let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_nanos();
@@ -126,15 +113,15 @@ fn seeded() -> u64 {
 }
 
 impl TraceId {
-    /// One that no other trace has.
+    /// Creates a random id.
     pub fn random() -> Self {
-        let high = NonZeroU128::from(SpanId::random().0);
-        Self(high | (u128::from(random()) << 64))
+        let low = NonZeroU128::from(SpanId::random().0);
+        Self(low | (u128::from(random()) << 64))
     }
 }
 
 impl SpanId {
-    /// One that no other span of the trace has.
+    /// Creates a random id.
     #[inline]
     pub fn random() -> Self {
         loop {
@@ -151,7 +138,7 @@ mod tests {
 
     // S9
     #[test]
-    fn ids_are_lower_case_hexadecimal_digits_of_their_length() {
+    fn ids_are_written_as_lower_case_hexadecimal_digits() {
         let id = SpanId::from_bytes([0, 0, 0, 0, 0, 0, 0xab, 1]).expect("not zero");
         assert_eq!(id.to_string(), "000000000000ab01");
         assert_eq!("000000000000ab01".parse(), Ok(id));
@@ -160,7 +147,7 @@ mod tests {
 
     // S9
     #[test]
-    fn zeros_capitals_and_other_lengths_are_no_ids() {
+    fn zeros_capitals_and_other_lengths_are_rejected() {
         for wrong in ["0000000000000000", "000000000000AB01", "ab01", "+00000000000ab01", "000000000000ab011"] {
             assert!(wrong.parse::<SpanId>().is_err(), "{wrong}");
         }

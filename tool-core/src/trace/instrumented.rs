@@ -1,7 +1,7 @@
-//! Futures that carry a span: it is entered at every poll, and closed when the future is done, panics or is dropped.
+//! Futures that carry a span: they enter it at every poll, and close it when the work is done, panics or is dropped.
 
 use crate::trace::open_span::{OpenSpan, current, enter};
-use crate::trace::propagation::{DistributedContext, anchor};
+use crate::trace::propagation::DistributedContext;
 use crate::trace::record::{SpanEnd, SpanStatus};
 use crate::trace::span::{NewSpan, SpanGuard, open_in};
 use pin_project_lite::pin_project;
@@ -9,36 +9,33 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-/// How a span ended, by what its future came to.
-pub(crate) type Ends<T> = fn(&T) -> SpanEnd;
-
-enum State {
-    /// Not polled yet. The scope in which it was made is the one that it belongs to.
+enum SpanState {
+    /// Not polled yet. `made_in` is the span in which the future was made.
     New {
-        parent: Option<Arc<OpenSpan>>,
+        made_in: Option<Arc<OpenSpan>>,
         span: NewSpan,
     },
     Open(SpanGuard),
-    /// No span is wanted, or it is over.
-    Without,
+    /// No span was wanted, or it is closed.
+    Closed,
 }
 
 pin_project! {
-    /// A future inside a span. The span belongs to the one in which this was made, and is opened at the first poll, so a
-    /// future that is never polled has none.
+    /// A future inside a span. The span is opened at the first poll, as a child of the span in which the future was made. A
+    /// future that is never polled has no span.
     #[must_use = "futures do nothing unless polled"]
     pub struct Instrumented<F: Future> {
         #[pin]
         future: Option<F>,
-        state: State,
-        ends: Ends<F::Output>,
+        state: SpanState,
+        end_of: fn(&F::Output) -> SpanEnd,
     }
 
     impl<F: Future> PinnedDrop for Instrumented<F> {
         fn drop(this: Pin<&mut Self>) {
             let mut this = this.project();
-            if let State::Open(span) = &this.state {
-                // What the future holds is dropped inside its span.
+            if let SpanState::Open(span) = &this.state {
+                // Drops the future's locals inside the span.
                 let _inside = span.enter();
                 this.future.set(None);
             }
@@ -47,53 +44,57 @@ pin_project! {
 }
 
 impl<F: Future> Instrumented<F> {
-    pub(crate) fn new(span: NewSpan, future: F, ends: Ends<F::Output>) -> Self {
-        let state = State::New { parent: current(), span };
-        Self { future: Some(future), state, ends }
+    /// Runs a future in a span that is opened at its first poll. `end_of` turns the output into the span's end.
+    pub(crate) fn new(span: NewSpan, future: F, end_of: fn(&F::Output) -> SpanEnd) -> Self {
+        let state =
+            if cfg!(feature = "trace") { SpanState::New { made_in: current(), span } } else { SpanState::Closed };
+        Self { future: Some(future), state, end_of }
     }
 
     /// Runs a future in a span that is open already, or in none.
-    pub(crate) fn with_span(span: Option<SpanGuard>, future: F, ends: Ends<F::Output>) -> Self {
-        Self { future: Some(future), state: span.map_or(State::Without, State::Open), ends }
+    pub(crate) fn with_span(span: Option<SpanGuard>, future: F, end_of: fn(&F::Output) -> SpanEnd) -> Self {
+        Self { future: Some(future), state: span.map_or(SpanState::Closed, SpanState::Open), end_of }
     }
 }
 
-/// The scope that a span belongs to: the span in which its future was made, or else whatever stands around its first
-/// poll. A span of the same work whose argument it was, and a collector, or a context of another process or for a
-/// customer, that was put around it since then are meant for it.
-fn parent_of(made: Option<Arc<OpenSpan>>, around: Option<Arc<OpenSpan>>) -> Option<Arc<OpenSpan>> {
-    let (Some(made_in), Some(now_in)) = (&made, &around) else { return around.or(made) };
-    let is_put_around = || now_in.kind.is_none() && !made_in.chain().any(|scope| Arc::ptr_eq(scope, now_in));
-    let is_argument = || now_in.chain().any(|scope| Arc::ptr_eq(scope, made_in));
-    if made_in.id.is_none() || is_put_around() || is_argument() { around } else { made }
+/// Chooses the parent of a span: the span in which its future was made, or the one around its first poll.
+///
+/// The one around the poll is meant if it is inside the other, as for a future that is the argument of another span's work.
+/// It is also meant if it is an anchor that was put around the future later: a collector, or an imported context.
+fn choose_parent(made_in: Option<Arc<OpenSpan>>, polled_in: Option<Arc<OpenSpan>>) -> Option<Arc<OpenSpan>> {
+    let (Some(made), Some(polled)) = (&made_in, &polled_in) else { return polled_in.or(made_in) };
+    let is_inside = |inner: &OpenSpan, outer: &OpenSpan| inner.chain().any(|span| std::ptr::eq(span, outer));
+    let is_later_anchor = || polled.kind.is_none() && !is_inside(made, polled);
+    if made.id.is_none() || is_later_anchor() || is_inside(polled, made) { polled_in } else { made_in }
 }
 
-impl State {
+impl SpanState {
     /// Opens the span at the first poll.
-    fn begin(&mut self) {
-        match std::mem::replace(self, Self::Without) {
-            Self::New { parent, span } => *self = Self::Open(open_in(parent_of(parent, current()), span, None)),
-            begun => *self = begun,
+    fn open(&mut self) {
+        if matches!(self, Self::New { .. })
+            && let Self::New { made_in, span } = std::mem::replace(self, Self::Closed)
+        {
+            *self = Self::Open(open_in(choose_parent(made_in, current()), span, None));
         }
     }
 
-    fn end(&mut self, end: SpanEnd) {
-        if let Self::Open(span) = std::mem::replace(self, Self::Without) {
+    fn close(&mut self, end: SpanEnd) {
+        if let Self::Open(span) = std::mem::replace(self, Self::Closed) {
             span.close(end);
         }
     }
 }
 
-/// The span is one that panicked, unless this is told that the poll came to its end.
-struct Polling<'a> {
-    state: &'a mut State,
-    done: bool,
+/// Closes the span as panicked when it is dropped before the poll returned.
+struct PollGuard<'a> {
+    state: &'a mut SpanState,
+    returned: bool,
 }
 
-impl Drop for Polling<'_> {
+impl Drop for PollGuard<'_> {
     fn drop(&mut self) {
-        if !self.done {
-            self.state.end(SpanStatus::Panicked.into());
+        if !self.returned {
+            self.state.close(SpanStatus::Panicked.into());
         }
     }
 }
@@ -103,71 +104,61 @@ impl<F: Future> Future for Instrumented<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let mut this = self.project();
-        if cfg!(feature = "trace") {
-            this.state.begin();
-        } else {
-            *this.state = State::Without;
-        }
-        let polling = &mut Polling { state: this.state, done: false };
+        this.state.open();
+        let guard = &mut PollGuard { state: this.state, returned: false };
         let (value, end) = {
-            let _inside = match &polling.state {
-                State::Open(span) => span.enter(),
-                _ => None,
-            };
+            let span = if let SpanState::Open(span) = &guard.state { Some(span) } else { None };
+            let _inside = span.and_then(SpanGuard::enter);
             let Some(future) = this.future.as_mut().as_pin_mut() else {
-                // It is over; whoever polls on waits for nothing.
-                polling.done = true;
+                // Polled again after it was ready.
+                guard.returned = true;
                 return Poll::Pending;
             };
             let polled = future.poll(cx);
             if polled.is_ready() {
                 this.future.set(None);
             }
-            polling.done = true;
+            guard.returned = true;
             let value = ready!(polled);
-            // Asked inside the span, whose collector knows what is to be hidden.
-            let end = matches!(polling.state, State::Open(_)).then(|| (this.ends)(&value));
+            // Called inside the span, because the redaction of an error's message is the collector's.
+            let end = span.map(|_| (this.end_of)(&value));
             (value, end)
         };
         if let Some(end) = end {
-            polling.state.end(end);
+            guard.state.close(end);
         }
         Poll::Ready(value)
     }
 }
 
 pin_project! {
-    /// A future that runs inside a scope: of a collector, of a span of another process, or of the task that spawned it.
+    /// A future that runs inside an existing span: of a collector, of an imported context, or of the task that spawned it.
     #[must_use = "futures do nothing unless polled"]
     pub struct WithSpan<F> {
         #[pin]
         future: Option<F>,
-        scope: Option<Arc<OpenSpan>>,
+        span: Option<Arc<OpenSpan>>,
         imported: Option<Box<DistributedContext>>,
     }
 
     impl<F> PinnedDrop for WithSpan<F> {
         fn drop(this: Pin<&mut Self>) {
             let mut this = this.project();
-            let _inside = this.scope.as_ref().map(enter);
+            let _inside = this.span.as_ref().map(enter);
             this.future.set(None);
         }
     }
 }
 
 impl<F> WithSpan<F> {
-    pub(crate) fn new(scope: Arc<OpenSpan>, future: F) -> Self {
-        Self { future: Some(future), scope: Some(scope), imported: None }
+    /// Runs a future in `span`, or in whatever span polls it if there is none.
+    pub(crate) fn new(span: Option<Arc<OpenSpan>>, future: F) -> Self {
+        Self { future: Some(future), span, imported: None }
     }
 
-    /// In whatever scope the thread is in now.
-    pub(crate) fn here(future: F) -> Self {
-        Self { future: Some(future), scope: current(), imported: None }
-    }
-
-    /// Under a context of another process, and with the collector of wherever it is polled first.
-    pub(crate) fn under(context: DistributedContext, future: F) -> Self {
-        Self { future: Some(future), scope: None, imported: Some(Box::new(context)) }
+    /// Runs a future under an imported context, with the collector of its first poll.
+    pub(crate) fn imported(context: DistributedContext, future: F) -> Self {
+        Self { future: Some(future), span: None, imported: Some(Box::new(context)) }
     }
 }
 
@@ -177,9 +168,9 @@ impl<F: Future> Future for WithSpan<F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let mut this = self.project();
         if let Some(context) = this.imported.take() {
-            *this.scope = Some(Arc::new(anchor(&context)));
+            *this.span = Some(Arc::new(OpenSpan::imported(&context)));
         }
-        let _inside = this.scope.as_ref().map(enter);
+        let _inside = this.span.as_ref().map(enter);
         let Some(future) = this.future.as_mut().as_pin_mut() else { return Poll::Pending };
         let value = ready!(future.poll(cx));
         this.future.set(None);

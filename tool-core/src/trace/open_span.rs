@@ -1,101 +1,81 @@
-//! An open span, and what all spans of one trace share.
+//! Open spans, and the one that each thread is in.
+//!
+//! A future carries its span and puts it into a thread-local at every poll. Spans link to their parents, so the current
+//! span is a stack that tasks can share.
 
 use crate::text::Name;
-use crate::trace;
-use crate::trace::collector;
-use crate::trace::collector::Collector;
+use crate::trace::collector::{Collector, ParentSpan, process_collector};
 use crate::trace::ids::{SpanId, TraceId};
-use crate::trace::record::SpanKind;
-use crate::trace::usage::CostEntry;
-use serde_json::Value;
+use crate::trace::propagation::DistributedContext;
+use crate::trace::record::{ParentState, SpanDetails, SpanEnd, SpanKind, SpanRecord, SpanStatus, now};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What all spans of a trace share.
+/// The values that all spans of a trace share.
 #[derive(Clone)]
-pub(crate) struct Trace {
-    /// `None` where the next span begins a trace of its own.
+pub(crate) struct TraceContext {
+    /// `None` if the next span begins a trace.
     pub(crate) id: Option<TraceId>,
-    /// Where its spans go.
+    /// The collector that receives the spans.
     pub(crate) collector: Collector,
-    /// For whom the work is done, and what else came from outside.
-    pub(crate) baggage: Arc<Baggage>,
+    /// The run, the customer, and what other tracing systems added.
+    pub(crate) baggage: Arc<DistributedContext>,
 }
 
-impl Trace {
-    /// The trace at a place; outside of any span one that has not begun, of the process's collector.
-    pub(crate) fn at(scope: Option<&Arc<OpenSpan>>) -> Arc<Self> {
-        scope.map_or_else(|| Arc::new(Self::to(collector::of_process())), |scope| Arc::clone(&scope.trace))
-    }
-
-    /// A trace that has not begun.
-    pub(crate) fn to(collector: Collector) -> Self {
+impl TraceContext {
+    /// Creates the context of a trace that has not begun.
+    pub(crate) fn new(collector: Collector) -> Self {
         Self { id: None, collector, baggage: Arc::default() }
     }
+
+    /// Returns the context of a span. Outside of any span, the next trace goes to the process's collector.
+    pub(crate) fn of(span: Option<&Arc<OpenSpan>>) -> Arc<Self> {
+        span.map_or_else(|| Arc::new(Self::new(process_collector())), |span| Arc::clone(&span.trace))
+    }
 }
 
-/// What goes from process to process beside the ids.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Baggage {
-    pub(crate) run_id: Option<Arc<str>>,
-    pub(crate) customer_id: Option<Arc<str>>,
-    pub(crate) tracestate: Option<Arc<str>>,
-    /// What the process said in which the trace began.
-    pub(crate) sampled: Option<bool>,
-}
-
-/// One entry of the stack of open spans. Tasks share it, and it knows the one below it; at most 100 bytes. S12
+/// An open span, or an anchor.
 ///
-/// Without a kind it is no span, but the place that a tree hangs from: a collector's own, or a span of another process.
+/// An anchor has no kind and leaves no record. Spans hang from it: it selects a collector, or stands for a span of another
+/// process.
 pub(crate) struct OpenSpan {
-    pub(crate) trace: Arc<Trace>,
+    pub(crate) trace: Arc<TraceContext>,
     pub(crate) parent: Option<Arc<Self>>,
     pub(crate) name: Name,
     pub(crate) id: Option<SpanId>,
-    /// In nanoseconds since the process began to trace.
+    /// Nanoseconds since the process's first span.
     pub(crate) start: u64,
-    own: Mutex<Option<Box<Own>>>,
+    details: Mutex<Option<Box<SpanDetails>>>,
     pub(crate) log: Option<Box<tracing::Span>>,
-    /// Which fn a call was dispatched to, so that the fn does not open a second span. 0 is none.
+    /// The function to which a call was dispatched, so that its body does not open a second span. 0 is none.
     pub(crate) site: u32,
     pub(crate) kind: Option<SpanKind>,
     flags: AtomicU8,
 }
 
+/// The body of the dispatched function runs in this span.
 const CLAIMED: u8 = 1;
+/// The span has ended.
 const CLOSED: u8 = 2;
-const EXPLICIT: u8 = 4;
-const PANICKED: u8 = 8;
-const GIVES: u8 = 16;
-const TOLD_BY_ID: u8 = 32;
-
-/// What was said of a question's use.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Told {
-    Nothing,
-    /// Of responses that have ids.
-    ById,
-    /// Of one without: it may be any that is seen.
-    Whole,
-}
-
-/// What few spans have.
-#[derive(Clone, Default)]
-pub(crate) struct Own {
-    pub(crate) spent: Vec<CostEntry>,
-    pub(crate) attributes: Vec<(&'static str, Value)>,
-}
+/// The tool panicked, and the panic was caught.
+pub(crate) const PANICKED: u8 = 4;
+/// Spans opened in this anchor take its attributes.
+pub(crate) const INHERITED: u8 = 8;
+/// The caller recorded the usage of a response with an id.
+pub(crate) const RECORDED_BY_ID: u8 = 16;
+/// The caller recorded the usage of a response without an id, which may be any response of this request.
+pub(crate) const RECORDED: u8 = 32;
 
 impl OpenSpan {
-    pub(crate) fn new(trace: Arc<Trace>, parent: Option<Arc<Self>>, kind: Option<SpanKind>, name: Name) -> Self {
+    pub(crate) fn new(trace: Arc<TraceContext>, parent: Option<Arc<Self>>, kind: Option<SpanKind>, name: Name) -> Self {
         Self {
             trace,
             parent,
             name,
             id: None,
             start: 0,
-            own: Mutex::new(None),
+            details: Mutex::new(None),
             log: None,
             site: 0,
             kind,
@@ -103,97 +83,199 @@ impl OpenSpan {
         }
     }
 
-    /// A place of its own where `here` is: what is opened in it belongs to the span there.
-    pub(crate) fn place(trace: Arc<Trace>, here: Option<Arc<Self>>) -> Self {
-        let id = here.as_ref().and_then(|scope| scope.id);
-        let mut place = Self::new(trace, here, None, trace::no_name());
-        place.id = id;
-        place
+    /// Creates an anchor. Spans opened in it are children of `parent`.
+    pub(crate) fn anchor(trace: Arc<TraceContext>, parent: Option<Arc<Self>>) -> Self {
+        let id = parent.as_ref().and_then(|parent| parent.id);
+        let mut anchor = Self::new(trace, parent, None, Name::Static(""));
+        anchor.id = id;
+        anchor
     }
 
-    /// This scope and those that it stands in, the nearest first.
-    pub(crate) fn chain(self: &Arc<Self>) -> impl Iterator<Item = &Arc<Self>> {
-        std::iter::successors(Some(self), |scope| scope.parent.as_ref())
+    /// Creates the anchor of spans that continue an imported context.
+    pub(crate) fn imported(context: &DistributedContext) -> Self {
+        let here = current();
+        let mut trace = (*TraceContext::of(here.as_ref())).clone();
+        trace.baggage = Arc::new(trace.baggage.merge(context));
+        let remote = context.trace_id.zip(context.span_id);
+        trace.id = remote.map_or(trace.id, |(trace, _)| Some(trace));
+        let mut anchor = Self::anchor(Arc::new(trace), here.filter(|_| remote.is_none()));
+        anchor.id = remote.map_or(anchor.id, |(_, span)| Some(span));
+        anchor
     }
 
-    fn own(&self) -> MutexGuard<'_, Option<Box<Own>>> {
-        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Returns the context that continues this span in another process.
+    pub(crate) fn context(&self) -> DistributedContext {
+        let baggage = (*self.trace.baggage).clone();
+        // A trace id without a span id cannot be continued, nor the reverse.
+        match (self.trace.id, self.id) {
+            (Some(trace), Some(span)) => baggage.parent(trace, span),
+            _ => baggage,
+        }
     }
 
-    /// Changes what the span has of its own; `None` once it is closed.
-    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Own) -> T) -> Option<T> {
-        let mut own = self.own();
-        (!self.is_closed()).then(|| change(own.get_or_insert_default()))
+    /// Returns this span and the spans and anchors around it, the nearest first.
+    pub(crate) fn chain(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |span| span.parent.as_deref())
     }
 
-    /// What it has of its own so far; `None` once it is closed.
-    pub(crate) fn copy(&self) -> Option<Own> {
-        let own = self.own();
-        (!self.is_closed()).then(|| own.as_deref().cloned().unwrap_or_default())
+    /// Returns the nearest agent, tool or model request, open or closed: this span or one around it.
+    pub(crate) fn nearest_tracked(&self) -> Option<&Self> {
+        self.chain().find(|span| span.kind.is_some_and(|kind| kind.rank() == 1))
     }
 
-    /// Closes it: from here on nothing is added.
-    pub(crate) fn take(&self) -> Option<Box<Own>> {
-        let mut own = self.own();
-        self.flags.fetch_or(CLOSED, Ordering::Relaxed);
-        own.take()
+    /// Returns the surroundings by which the span's costs are summed up.
+    pub(crate) fn surroundings(&self) -> ParentSpan<'_> {
+        let mut around = ParentSpan::default();
+        for span in self.chain().skip(1) {
+            match span.kind {
+                Some(SpanKind::Agent) => around.agent = around.agent.or(Some(&span.name)),
+                Some(SpanKind::Tool) => around.tool = around.tool.or(Some(&span.name)),
+                _ => {}
+            }
+            around.is_tracked |= span.kind.is_some_and(|kind| kind.rank() == 1);
+            if around.agent.is_some() && around.tool.is_some() {
+                break;
+            }
+        }
+        around
     }
 
-    pub(crate) fn is_closed(&self) -> bool {
-        self.flags.load(Ordering::Relaxed) & CLOSED != 0
+    fn lock_details(&self) -> MutexGuard<'_, Option<Box<SpanDetails>>> {
+        self.details.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it is a span that goes on.
+    /// Changes costs or attributes. Returns `None` once the span is closed.
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut SpanDetails) -> T) -> Option<T> {
+        let mut details = self.lock_details();
+        (!self.has(CLOSED)).then(|| change(details.get_or_insert_default()))
+    }
+
+    /// Returns whether this is a span, and not yet closed.
     pub(crate) fn is_active(&self) -> bool {
-        self.kind.is_some() && !self.is_closed()
+        self.kind.is_some() && !self.has(CLOSED)
     }
 
-    /// Whether the body of the fn at `site` is what this span was opened for. Says so once. S2
+    /// Returns whether the body of the function at `site` runs in this span. True once: a recursive call has its own span.
     #[inline]
     pub(crate) fn claim(&self, site: u32) -> bool {
         self.site == site && self.flags.fetch_or(CLAIMED, Ordering::Relaxed) & CLAIMED == 0
     }
 
-    /// Somebody has said what the model used: what is seen of that request does not count any more. S6
-    pub(crate) fn is_told(&self, by_id: bool) {
-        self.flags.fetch_or(if by_id { TOLD_BY_ID } else { EXPLICIT }, Ordering::Relaxed);
+    pub(crate) fn set(&self, flag: u8) {
+        self.flags.fetch_or(flag, Ordering::Relaxed);
     }
 
-    /// What was said of its question so far.
-    pub(crate) fn told(&self) -> Told {
-        match self.flags.load(Ordering::Relaxed) & (EXPLICIT | TOLD_BY_ID) {
-            0 => Told::Nothing,
-            TOLD_BY_ID => Told::ById,
-            _ => Told::Whole,
+    pub(crate) fn has(&self, flag: u8) -> bool {
+        self.flags.load(Ordering::Relaxed) & flag != 0
+    }
+
+    /// Closes the span and returns its record; `None` for an anchor.
+    pub(crate) fn close(&self, end: SpanEnd, call_id: Option<Arc<str>>) -> Option<SpanRecord> {
+        let mut details = self.lock_details();
+        self.set(CLOSED);
+        let details = details.take().map(|details| Arc::new(*details));
+        Some(SpanRecord { call_id, error: end.error, details, status: end.status, ..self.record()? })
+    }
+
+    /// Returns a record of the span so far; `None` for an anchor and for a closed span.
+    pub(crate) fn snapshot(&self) -> Option<SpanRecord> {
+        let details = self.change(|details| Arc::new(details.clone()))?;
+        Some(SpanRecord { details: Some(details), ..self.record()? })
+    }
+
+    fn record(&self) -> Option<SpanRecord> {
+        let parent = self.parent.as_deref();
+        Some(SpanRecord {
+            trace: self.trace.id?,
+            baggage: Arc::clone(&self.trace.baggage),
+            id: self.id?,
+            parent: parent.and_then(|parent| parent.id),
+            name: self.name.clone(),
+            start: self.start,
+            nanos: now().saturating_sub(self.start),
+            call_id: None,
+            error: None,
+            details: None,
+            kind: self.kind?,
+            status: SpanStatus::Ok,
+            parent_state: parent.map(Self::parent_state).unwrap_or_default(),
+        })
+    }
+
+    /// Returns the state that the records of this span's children have.
+    fn parent_state(&self) -> ParentState {
+        // An anchor stands for the span around it, or outside of any for a span of another process.
+        match self.chain().find(|span| span.kind.is_some()) {
+            None => ParentState::Remote,
+            Some(span) if span.has(CLOSED) => ParentState::Ended,
+            Some(_) => ParentState::Open,
         }
-    }
-
-    /// The tool that it stands for panicked, and was caught.
-    pub(crate) fn panicked(&self) {
-        self.flags.fetch_or(PANICKED, Ordering::Relaxed);
-    }
-
-    pub(crate) fn has_panicked(&self) -> bool {
-        self.flags.load(Ordering::Relaxed) & PANICKED != 0
-    }
-
-    /// It is a place that has attributes for the spans which are opened in it.
-    pub(crate) fn gives(&self) {
-        self.flags.fetch_or(GIVES, Ordering::Relaxed);
-    }
-
-    pub(crate) fn has_to_give(&self) -> bool {
-        self.flags.load(Ordering::Relaxed) & GIVES != 0
     }
 }
 
 impl Drop for OpenSpan {
-    /// Not one within the other: a chain may be long.
+    /// Drops the chain of parents in a loop. Recursion would overflow the stack on a long chain.
     fn drop(&mut self) {
         let mut next = self.parent.take();
-        while let Some(mut scope) = next.and_then(Arc::into_inner) {
-            next = scope.parent.take();
+        while let Some(mut span) = next.and_then(Arc::into_inner) {
+            next = span.parent.take();
         }
+    }
+}
+
+thread_local! {
+    static CURRENT: Cell<Option<Arc<OpenSpan>>> = const { Cell::new(None) };
+}
+
+/// Whether any span was ever entered. Until then, [`current`] does not look at the thread-local.
+static ENTERED: AtomicBool = AtomicBool::new(false);
+
+/// Returns the span or anchor that the thread is in.
+#[inline]
+pub(crate) fn current() -> Option<Arc<OpenSpan>> {
+    if !cfg!(feature = "trace") || !ENTERED.load(Ordering::Relaxed) {
+        return None;
+    }
+    // The thread-local of an ending thread is gone.
+    CURRENT
+        .try_with(|cell| {
+            let span = cell.take();
+            cell.set(span.clone());
+            span
+        })
+        .ok()
+        .flatten()
+}
+
+/// Returns whether the thread is in a span or an anchor.
+#[inline]
+pub(crate) fn has_current() -> bool {
+    current().is_some()
+}
+
+/// A guard that makes a span the thread's current one until it is dropped. Guards are dropped in the reverse order.
+pub(crate) struct EnterGuard<'a> {
+    before: Option<Arc<OpenSpan>>,
+    _log: Option<tracing::span::Entered<'a>>,
+}
+
+/// Makes a span the thread's current one.
+#[inline]
+pub(crate) fn enter(span: &Arc<OpenSpan>) -> EnterGuard<'_> {
+    if !ENTERED.load(Ordering::Relaxed) {
+        ENTERED.store(true, Ordering::Relaxed);
+    }
+    let log = span.log.as_deref().map(tracing::Span::enter);
+    let before = CURRENT.try_with(|cell| cell.replace(Some(Arc::clone(span)))).ok().flatten();
+    EnterGuard { before, _log: log }
+}
+
+impl Drop for EnterGuard<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        let before = self.before.take();
+        // The span's drop may call `current`, so it runs after the cell has its value again.
+        let _left = CURRENT.try_with(|cell| cell.replace(before));
     }
 }
 
@@ -203,65 +285,7 @@ mod tests {
 
     // S12
     #[test]
-    fn an_entry_of_the_stack_takes_at_most_a_hundred_bytes() {
+    fn an_open_span_takes_at_most_100_bytes() {
         assert!(size_of::<OpenSpan>() <= 100, "{}", size_of::<OpenSpan>());
-    }
-}
-
-// ---- Which span a thread is in at this moment. A future carries its own, and puts it here whenever it is polled.
-
-thread_local! {
-    static CURRENT: Cell<Option<Arc<OpenSpan>>> = const { Cell::new(None) };
-}
-
-/// Whether any span was ever opened: until then nobody looks further.
-static EVER: AtomicBool = AtomicBool::new(false);
-
-/// The scope that the thread is in.
-#[inline]
-pub(crate) fn current() -> Option<Arc<OpenSpan>> {
-    if !cfg!(feature = "trace") || !EVER.load(Ordering::Relaxed) {
-        return None;
-    }
-    // A thread that ends has none.
-    CURRENT
-        .try_with(|cell| {
-            let scope = cell.take();
-            cell.set(scope.clone());
-            scope
-        })
-        .ok()
-        .flatten()
-}
-
-/// Whether the thread is in a scope.
-#[inline]
-pub(crate) fn is_inside() -> bool {
-    current().is_some()
-}
-
-/// The thread is in a scope until this is dropped.
-pub(crate) struct EnterGuard<'a> {
-    before: Option<Arc<OpenSpan>>,
-    _log: Option<tracing::span::Entered<'a>>,
-}
-
-/// Enters a scope. To be left in the order of entering.
-#[inline]
-pub(crate) fn enter(scope: &Arc<OpenSpan>) -> EnterGuard<'_> {
-    if !EVER.load(Ordering::Relaxed) {
-        EVER.store(true, Ordering::Relaxed);
-    }
-    let log = scope.log.as_deref().map(tracing::Span::enter);
-    let before = CURRENT.try_with(|cell| cell.replace(Some(Arc::clone(scope)))).ok().flatten();
-    EnterGuard { before, _log: log }
-}
-
-impl Drop for EnterGuard<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        let before = self.before.take();
-        // What was there is dropped after the cell has its value again: its drop may look.
-        let _left = CURRENT.try_with(|cell| cell.replace(before));
     }
 }

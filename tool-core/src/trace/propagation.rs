@@ -1,18 +1,18 @@
-//! The trace context on its way to another process, and from one. S9
+//! The trace context that travels between processes: W3C Trace Context and W3C Baggage, as HTTP headers, the `_meta` of the
+//! Model Context Protocol and plain maps carry them.
+//!
+//! The sender of a header is not trusted. At most [`MAX_BYTES`] and [`MAX_MEMBERS`] of `tracestate` and `baggage` together
+//! are read, `tracestate` first. A longer header is dropped whole (CVE-2026-29181).
 
-use crate::trace;
 use crate::trace::ids::{SpanId, TraceId};
-use crate::trace::instrumented::WithSpan;
-use crate::trace::open_span::{Baggage, OpenSpan, Trace, current};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
-use std::sync::Arc;
 
-/// Where a trace goes on: in another process, or in a later one. S9
+/// The place at which a trace continues in another process, or in a later one.
 ///
 /// It travels as JSON, by serde, or as the headers of W3C Trace Context and W3C Baggage, by [`to_pairs`](Self::to_pairs)
-/// and [`from_pairs`](Self::from_pairs). An id of a run or a customer has 1 to 256 characters and no control characters;
-/// others are ignored.
+/// and [`from_pairs`](Self::from_pairs). The id of a run or a customer has 1 to 256 characters and no control characters;
+/// other ids are ignored.
 ///
 /// ```
 /// use tool_core::trace::{self, DistributedContext};
@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// assert!(exported.trace_id.is_some() && exported.span_id.is_some());
 /// assert_eq!(exported.customer_id.as_deref(), Some("acme"));
 ///
-/// // As headers. The receiver believes the customer because it trusts the sender.
+/// // As headers. The receiver reads the customer because it trusts the sender.
 /// let headers = exported.to_pairs();
 /// assert_eq!(DistributedContext::from_trusted_pairs(headers.clone()).customer_id, exported.customer_id);
 /// assert_eq!(DistributedContext::from_pairs(headers).customer_id, None);
@@ -37,63 +37,57 @@ pub struct DistributedContext {
     /// The trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace_id: Option<TraceId>,
-    /// The span under which it goes on.
+    /// The span under which the trace continues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub span_id: Option<SpanId>,
-    /// The run that it is part of.
+    /// The run that the work belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
-    /// The customer for whom it is done.
+    /// The customer for whom the work is done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub customer_id: Option<String>,
-    /// What other tracing systems have added, as W3C Trace Context writes it.
+    /// The `tracestate` header that other tracing systems added.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tracestate: Option<String>,
-    /// Whether the other process samples the trace: the flag of `traceparent`. Spans are recorded here and their cost is
-    /// counted whatever it says, and it goes on to the next process as it came. An exporter that shares a backend with
-    /// the other process may leave out the spans of a trace of which the rest is not there.
+    /// Whether the other process samples the trace: the flag of `traceparent`. This process records spans and counts cost
+    /// in either case, and passes the flag on unchanged. An exporter that shares a backend with the other process may
+    /// leave out the spans of an unsampled trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampled: Option<bool>,
 }
 
-/// The longest id of a run or a customer, in characters.
-const LONGEST: usize = 256;
-
-/// Whether a text may stand for a run or a customer: what is longer, or would break a line of a log, is none.
-pub(crate) fn is_fit(id: &str) -> bool {
-    !id.is_empty() && id.chars().count() <= LONGEST && !id.chars().any(char::is_control)
-}
-
 impl DistributedContext {
-    /// An empty one: importing it changes nothing.
+    /// Creates an empty context. Importing it changes nothing.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The run that the work is part of.
+    /// Sets the run that the work belongs to.
     #[must_use]
     pub fn run_id(mut self, id: impl Into<String>) -> Self {
         self.run_id = Some(id.into());
         self
     }
 
-    /// The customer for whom the work is done.
+    /// Sets the customer for whom the work is done.
     #[must_use]
     pub fn customer_id(mut self, id: impl Into<String>) -> Self {
         self.customer_id = Some(id.into());
         self
     }
 
-    /// The span of another process under which the work goes on.
+    /// Sets the span of another process under which the work continues.
     #[must_use]
     pub fn parent(mut self, trace: TraceId, span: SpanId) -> Self {
         (self.trace_id, self.span_id) = (Some(trace), Some(span));
         self
     }
 
-    /// The context in the headers of a request, in a plain map or in the `_meta` of the Model Context Protocol:
-    /// `traceparent` and `tracestate` of W3C Trace Context, in any case. What is malformed is ignored, and a malformed
-    /// `tracestate` leaves `traceparent` as it is. `baggage` is not read: anybody can write a customer into it.
+    /// Reads the context from the headers of a request, from a plain map or from the `_meta` of the Model Context Protocol:
+    /// `traceparent` and `tracestate`, with names in any case.
+    ///
+    /// Malformed headers are ignored. A malformed `tracestate` does not affect `traceparent`. `baggage` is not read,
+    /// because any sender can write any customer into it.
     ///
     /// ```
     /// use tool_core::trace::DistributedContext;
@@ -103,344 +97,246 @@ impl DistributedContext {
     /// assert_eq!(context.to_pairs(), [("traceparent", parent.to_owned())]);
     /// ```
     pub fn from_pairs<N: AsRef<str>, V: AsRef<str>>(pairs: impl IntoIterator<Item = (N, V)>) -> Self {
-        read(pairs, false)
+        Self::read(pairs, false)
     }
 
-    /// The same from a sender who may say for which run and which customer the work is done: `run_id` and `customer_id`
-    /// of `baggage` are read as well.
+    /// Reads the context as [`from_pairs`](Self::from_pairs) does, and `run_id` and `customer_id` of `baggage` as well.
+    /// For a sender that may choose the run and the customer.
     pub fn from_trusted_pairs<N: AsRef<str>, V: AsRef<str>>(pairs: impl IntoIterator<Item = (N, V)>) -> Self {
-        read(pairs, true)
+        Self::read(pairs, true)
     }
 
-    /// The headers of it: `traceparent`, `tracestate` and `baggage`, those that there are. `baggage` names the customer:
-    /// leave it out where a request goes to somebody else.
+    fn read<N: AsRef<str>, V: AsRef<str>>(pairs: impl IntoIterator<Item = (N, V)>, trusted: bool) -> Self {
+        let (mut parent, mut parents) = (None, 0_usize);
+        let (mut state, mut baggage) = (Some(String::new()), Some(String::new()));
+        for (name, value) in pairs {
+            let (name, value) = (name.as_ref(), trim(value.as_ref()));
+            if name.eq_ignore_ascii_case(TRACEPARENT) {
+                // Of several, none can be believed.
+                parent = if parents == 0 { parse_traceparent(value) } else { None };
+                parents += 1;
+            } else if name.eq_ignore_ascii_case(TRACESTATE) {
+                push_part(&mut state, value);
+            } else if trusted && name.eq_ignore_ascii_case(BAGGAGE) {
+                push_part(&mut baggage, value);
+            }
+        }
+        let (state, baggage) = (state.unwrap_or_default(), baggage.unwrap_or_default());
+        let mut context = Self::new();
+        if is_within_limits(&state, &baggage) {
+            (context.run_id, context.customer_id) = (baggage_value(&baggage, RUN), baggage_value(&baggage, CUSTOMER));
+        }
+        if let Some((trace, span, sampled)) = parent {
+            context = context.parent(trace, span);
+            context.sampled = Some(sampled);
+            context.tracestate = parse_tracestate(&state);
+        }
+        context
+    }
+
+    /// Returns the headers `traceparent`, `tracestate` and `baggage`, as far as the context has values for them.
+    ///
+    /// `baggage` names the customer. Remove it from a request to a third party.
     pub fn to_pairs(&self) -> Vec<(&'static str, String)> {
-        write(self)
+        let mut pairs = Vec::new();
+        let baggage = write_baggage(self.run_id.as_deref(), self.customer_id.as_deref());
+        if let (Some(trace), Some(span)) = (self.trace_id, self.span_id) {
+            let flags = if self.sampled == Some(false) { 0 } else { SAMPLED };
+            pairs.push((TRACEPARENT, format!("00-{trace}-{span}-{flags:02x}")));
+            // The receiver has the same limits, and our baggage is more useful to it than the state of others.
+            let state = self.tracestate.as_deref().and_then(parse_tracestate);
+            let state = state.filter(|state| is_within_limits(state, &baggage));
+            pairs.extend(state.map(|state| (TRACESTATE, state)));
+        }
+        if !baggage.is_empty() {
+            pairs.push((BAGGAGE, baggage));
+        }
+        pairs
     }
 
-    /// Whether there is nothing in it.
+    /// Returns whether the context has no values.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// The context of the span that the thread is in; empty outside of any. S9
-pub(crate) fn export() -> DistributedContext {
-    let Some(scope) = current() else { return DistributedContext::new() };
-    let baggage = &scope.trace.baggage;
-    let text = |text: &Option<Arc<str>>| text.as_deref().map(str::to_owned);
-    DistributedContext {
-        // A trace without a span in it has nothing that could be continued.
-        trace_id: scope.trace.id.filter(|_| scope.id.is_some()),
-        span_id: scope.id.filter(|_| scope.trace.id.is_some()),
-        run_id: text(&baggage.run_id),
-        customer_id: text(&baggage.customer_id),
-        tracestate: text(&baggage.tracestate),
-        sampled: baggage.sampled,
+impl DistributedContext {
+    /// Returns the values that spans under an imported context share: those of the context, and these where it has none. The
+    /// ids of trace and span are left out.
+    pub(crate) fn merge(&self, imported: &Self) -> Self {
+        let id = |imported: &Option<String>, own: &Option<String>| {
+            imported.clone().filter(|id| is_valid_id(id)).or_else(|| own.clone())
+        };
+        // State and sampling belong to one trace.
+        let is_other_trace = imported.trace_id.is_some() && imported.span_id.is_some();
+        let (tracestate, sampled) = if is_other_trace {
+            (imported.tracestate.as_deref().and_then(parse_tracestate), imported.sampled)
+        } else {
+            (self.tracestate.clone(), self.sampled)
+        };
+        let (run_id, customer_id) = (id(&imported.run_id, &self.run_id), id(&imported.customer_id, &self.customer_id));
+        Self { trace_id: None, span_id: None, run_id, customer_id, tracestate, sampled }
     }
 }
-
-/// Runs work under an imported context. S9
-pub(crate) fn import<F: Future>(context: &DistributedContext, work: F) -> WithSpan<F> {
-    // S9: an empty context is a no-op.
-    if context.is_empty() || !cfg!(feature = "trace") {
-        return WithSpan::here(work);
-    }
-    // As a span does: it belongs to where it was made, or else to where it is polled first.
-    if current().is_none() {
-        return WithSpan::under(context.clone(), work);
-    }
-    WithSpan::new(Arc::new(anchor(context)), work)
-}
-
-/// What the spans under an imported context hang from.
-pub(crate) fn anchor(context: &DistributedContext) -> OpenSpan {
-    let here = current();
-    let base = (*Trace::at(here.as_ref())).clone();
-    let baggage = Arc::new(carried(context, &base.baggage));
-    if let (Some(trace), Some(span)) = (context.trace_id, context.span_id) {
-        let trace = Trace { id: Some(trace), collector: base.collector, baggage };
-        let mut scope = OpenSpan::new(Arc::new(trace), None, None, trace::no_name());
-        scope.id = Some(span);
-        return scope;
-    }
-    // The same place, for somebody else.
-    OpenSpan::place(Arc::new(Trace { baggage, ..base }), here)
-}
-
-/// What goes on with the trace: what the context says, or else what was so before.
-fn carried(context: &DistributedContext, before: &Baggage) -> Baggage {
-    let id = |id: &Option<String>, before: &Option<Arc<str>>| {
-        id.as_deref().filter(|id| is_fit(id)).map(Arc::from).or(before.clone())
-    };
-    let is_other_trace = context.trace_id.is_some() && context.span_id.is_some();
-    // These two are words about one trace.
-    let (tracestate, sampled) = if is_other_trace {
-        (context.tracestate.as_deref().and_then(parse_tracestate).map(Arc::from), context.sampled)
-    } else {
-        (before.tracestate.clone(), before.sampled)
-    };
-    Baggage {
-        run_id: id(&context.run_id, &before.run_id),
-        customer_id: id(&context.customer_id, &before.customer_id),
-        tracestate,
-        sampled,
-    }
-}
-
-// ---- W3C Trace Context and W3C Baggage: names and values, as HTTP headers, MCP's `_meta` and plain maps carry them. S9
-//
-// What comes in was written by anybody. At most [`MOST_BYTES`] and [`MOST_MEMBERS`] are read of `tracestate` and
-// `baggage` together, `tracestate` first; what goes beyond is dropped whole, as half of it would be somebody else's
-// words (CVE-2026-29181).
 
 const TRACEPARENT: &str = "traceparent";
 const TRACESTATE: &str = "tracestate";
 const BAGGAGE: &str = "baggage";
+/// The keys of `baggage` that are read and written.
+const RUN: &str = "run_id";
+const CUSTOMER: &str = "customer_id";
 
-/// The most that is read of `tracestate` and `baggage` together.
-pub(crate) const MOST_BYTES: usize = 8 * 1024;
-/// The most members that both have together.
-pub(crate) const MOST_MEMBERS: usize = 64;
+/// Maximum number of bytes of `tracestate` and `baggage` together.
+pub(crate) const MAX_BYTES: usize = 8 * 1024;
+/// Maximum number of list members of `tracestate` and `baggage` together.
+pub(crate) const MAX_MEMBERS: usize = 64;
+/// Maximum number of characters of a run's or a customer's id.
+const MAX_ID: usize = 256;
 
-/// A header that may come in parts.
-#[derive(Default)]
-pub(crate) struct Joined {
-    pub(crate) text: String,
-    pub(crate) too_long: bool,
+/// Returns whether a text can be the id of a run or a customer. A control character would break a line of a log.
+fn is_valid_id(id: &str) -> bool {
+    !id.is_empty() && id.chars().count() <= MAX_ID && !id.chars().any(char::is_control)
 }
 
-impl Joined {
-    /// Adds a part in its order, with the comma that stands between. Once it is too long nothing is held any more.
-    pub(crate) fn push(&mut self, part: &str) {
-        if self.too_long || part.is_empty() {
-            return;
-        }
-        let comma = if self.text.is_empty() { "" } else { "," };
-        if self.text.len() + comma.len() + part.len() > MOST_BYTES {
-            *self = Self { text: String::new(), too_long: true };
-            return;
-        }
-        self.text.push_str(comma);
-        self.text.push_str(part);
+/// Adds a part of a header that came in several. The list becomes `None` once it is over the limit.
+pub(crate) fn push_part(list: &mut Option<String>, part: &str) {
+    let Some(text) = list.as_mut().filter(|_| !part.is_empty()) else { return };
+    let comma = if text.is_empty() { "" } else { "," };
+    if text.len() + comma.len() + part.len() > MAX_BYTES {
+        *list = None;
+    } else {
+        text.extend([comma, part]);
     }
 }
 
-/// Without the white space that HTTP allows around a value.
+/// Removes the white space that HTTP allows around a value.
 fn trim(text: &str) -> &str {
     text.trim_matches([' ', '\t'])
 }
 
-/// The members of a list. Empty ones are allowed, and are none.
+/// Returns the members of a list, without the empty ones, which are allowed.
 pub(crate) fn members(list: &str) -> impl Iterator<Item = &str> {
     list.split(',').map(trim).filter(|member| !member.is_empty())
 }
 
-/// The context in these pairs. Of `baggage` nothing is read unless whoever sent it is trusted.
-pub(crate) fn read<N, V>(pairs: impl IntoIterator<Item = (N, V)>, trusted: bool) -> DistributedContext
-where
-    N: AsRef<str>,
-    V: AsRef<str>,
-{
-    let (mut parent, mut parents) = (None, 0_usize);
-    let (mut state, mut baggage) = (Joined::default(), Joined::default());
-    for (name, value) in pairs {
-        let (name, value) = (name.as_ref(), trim(value.as_ref()));
-        if name.eq_ignore_ascii_case(TRACEPARENT) {
-            // Of two nobody knows which one is meant.
-            parent = if parents == 0 { parse_traceparent(value) } else { None };
-            parents += 1;
-        } else if name.eq_ignore_ascii_case(TRACESTATE) {
-            state.push(value);
-        } else if trusted && name.eq_ignore_ascii_case(BAGGAGE) {
-            baggage.push(value);
-        }
-    }
-    let mut context = DistributedContext::new();
-    if fits(&state.text, &baggage.text) {
-        (context.run_id, context.customer_id) = parse_baggage(&baggage.text);
-    }
-    if let Some((trace, span, sampled)) = parent {
-        context = context.parent(trace, span);
-        context.sampled = Some(sampled);
-        context.tracestate = parse_tracestate(&state.text);
-    }
-    context
+/// Returns whether both lists together are within the limits.
+fn is_within_limits(state: &str, baggage: &str) -> bool {
+    state.len() + baggage.len() <= MAX_BYTES && members(state).chain(members(baggage)).count() <= MAX_MEMBERS
 }
 
-/// Whether baggage has room beside the `tracestate` that came with it.
-fn fits(state: &str, baggage: &str) -> bool {
-    state.len() + baggage.len() <= MOST_BYTES && members(state).chain(members(baggage)).count() <= MOST_MEMBERS
-}
-
-/// The pairs of a context.
-pub(crate) fn write(context: &DistributedContext) -> Vec<(&'static str, String)> {
-    let mut pairs = Vec::new();
-    let baggage = write_baggage(context.run_id.as_deref(), context.customer_id.as_deref());
-    if let (Some(trace), Some(span)) = (context.trace_id, context.span_id) {
-        pairs.push((TRACEPARENT, write_traceparent(trace, span, context.sampled != Some(false))));
-        // Whoever reads this has the same caps, and ours comes before what others have added.
-        let state = context.tracestate.as_deref().and_then(parse_tracestate);
-        pairs.extend(state.filter(|state| fits(state, &baggage)).map(|state| (TRACESTATE, state)));
-    }
-    if !baggage.is_empty() {
-        pairs.push((BAGGAGE, baggage));
-    }
-    pairs
-}
-
-// ---- `baggage`: `run_id` and `customer_id`. The members of others are neither read nor passed on. S9
-
-const RUN: &str = "run_id";
-const CUSTOMER: &str = "customer_id";
-
-/// The run and the customer. A member that is malformed is none, and so is one that is said twice and differently.
-pub(crate) fn parse_baggage(text: &str) -> (Option<String>, Option<String>) {
-    (value(text, RUN), value(text, CUSTOMER))
-}
-
-fn value(text: &str, wanted: &str) -> Option<String> {
-    let mut found = members(text).filter_map(|member| {
-        // What follows a semicolon are properties of the member.
+/// Returns the value of a key. A malformed member is skipped, and so is a key with two different values.
+fn baggage_value(list: &str, wanted: &str) -> Option<String> {
+    let mut values = members(list).filter_map(|member| {
+        // A semicolon begins the properties of the member.
         let (member, _) = member.split_once(';').unwrap_or((member, ""));
         let (key, value) = member.split_once('=')?;
-        (trim(key) == wanted).then(|| decoded(trim(value)))
+        (trim(key) == wanted).then(|| percent_decoded(trim(value)))
     });
-    let first = found.next()?;
-    (found.all(|other| other == first) && is_fit(&first)).then_some(first)
+    let first = values.next()?;
+    (values.all(|other| other == first) && is_valid_id(&first)).then_some(first)
 }
 
-/// Percent-decoded. What is no UTF-8 becomes U+FFFD, as W3C Baggage wants it.
-fn decoded(text: &str) -> String {
-    let digit = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16)?.try_into().ok());
+/// Decodes percent escapes. Malformed escapes stay, and bytes that are not UTF-8 become U+FFFD, as W3C Baggage requires.
+fn percent_decoded(text: &str) -> String {
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let escaped: Option<(u8, u8)> = digit(tail.first()).zip(digit(tail.get(1)));
-        match escaped {
-            Some((high, low)) if *first == b'%' => {
-                bytes.push(high << 4 | low);
-                rest = tail.get(2..).unwrap_or_default();
-            }
-            _ => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
+    while let [first, ..] = rest {
+        let escaped = match rest {
+            [b'%', high, low, ..] => digit(*high).zip(digit(*low)),
+            _ => None,
+        };
+        let (byte, width) = escaped.map_or((*first, 1), |(high, low)| (high << 4 | low, 3));
+        bytes.push(byte);
+        rest = rest.get(width..).unwrap_or_default();
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The header's value; empty where there is neither.
-pub(crate) fn write_baggage(run: Option<&str>, customer: Option<&str>) -> String {
+/// Returns the value of the `baggage` header; empty without a valid id.
+fn write_baggage(run: Option<&str>, customer: Option<&str>) -> String {
     let mut list = String::new();
     for (key, value) in [(RUN, run), (CUSTOMER, customer)] {
-        let Some(value) = value.filter(|value| is_fit(value)) else { continue };
-        if !list.is_empty() {
-            list.push(',');
+        let Some(value) = value.filter(|value| is_valid_id(value)) else { continue };
+        let comma = if list.is_empty() { "" } else { "," };
+        list.extend([comma, key, "="]);
+        for byte in value.bytes() {
+            // More is escaped than W3C Baggage requires: some readers take a plus for a space.
+            if byte.is_ascii_alphanumeric() || b"-._~:/@".contains(&byte) {
+                list.push(char::from(byte));
+            } else {
+                // Writing to a String cannot fail.
+                let _ = write!(list, "%{byte:02X}");
+            }
         }
-        list.push_str(key);
-        list.push('=');
-        encode(value, &mut list);
     }
     list
 }
 
-/// Percent-encoded, except what every reader takes for itself: some take a plus for a space.
-fn encode(value: &str, list: &mut String) {
-    for byte in value.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~:/@".contains(&byte) {
-            list.push(char::from(byte));
-        } else {
-            // A string takes whatever is written to it.
-            let _ = write!(list, "%{byte:02X}");
-        }
-    }
-}
-
-// ---- `traceparent`: `00-{trace}-{span}-{flags}`, in lower-case hexadecimal digits. S9
-
-/// What is read of every version: the length of version 00.
-const LENGTH: usize = 55;
-
-/// The bit of the flags that says whether the sender records the trace. The others have no meaning here, and go no
-/// further.
+/// The length of a `traceparent` of version 00: `00-{trace}-{span}-{flags}`.
+const TRACEPARENT_LENGTH: usize = 55;
+/// The sampling bit of the flags. The other bits are not passed on.
 const SAMPLED: u8 = 1;
 
-/// Trace, span and whether it is sampled.
-pub(crate) fn parse_traceparent(text: &str) -> Option<(TraceId, SpanId, bool)> {
-    let version = byte(text.get(0..2)?)?;
-    // A later version begins like this one, and then ends or goes on after a dash. ff is none.
-    let is_known = match version {
-        0 => text.len() == LENGTH,
+/// Returns the trace, the span, and whether the trace is sampled.
+fn parse_traceparent(text: &str) -> Option<(TraceId, SpanId, bool)> {
+    // A later version begins as version 00 does, and may continue after a dash. Version ff is invalid.
+    let is_known = match hex_byte(text.get(0..2)?)? {
+        0 => text.len() == TRACEPARENT_LENGTH,
         0xff => false,
-        _ => text.len() == LENGTH || text.get(LENGTH..=LENGTH) == Some("-"),
+        _ => text.len() == TRACEPARENT_LENGTH || text.get(TRACEPARENT_LENGTH..=TRACEPARENT_LENGTH) == Some("-"),
     };
     let dashes = [2, 35, 52].into_iter().all(|at| text.get(at..=at) == Some("-"));
     if !is_known || !dashes {
         return None;
     }
-    let flags = byte(text.get(53..LENGTH)?)?;
+    let flags = hex_byte(text.get(53..TRACEPARENT_LENGTH)?)?;
     Some((text.get(3..35)?.parse().ok()?, text.get(36..52)?.parse().ok()?, flags & SAMPLED != 0))
 }
 
-/// Two lower-case hexadecimal digits.
-fn byte(digits: &str) -> Option<u8> {
+/// Parses lower-case hexadecimal digits.
+fn hex_byte(digits: &str) -> Option<u8> {
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     digits.bytes().all(is_digit).then(|| u8::from_str_radix(digits, 16).ok())?
 }
 
-/// In version 00, whatever the version was that it came in.
-pub(crate) fn write_traceparent(trace: TraceId, span: SpanId, sampled: bool) -> String {
-    format!("00-{trace}-{span}-{:02x}", if sampled { SAMPLED } else { 0 })
-}
+/// Maximum number of members of a `tracestate`, by W3C Trace Context.
+const MAX_STATE_MEMBERS: usize = 32;
 
-// ---- `tracestate`: what other tracing systems have added, of which nothing is for us. It is passed on as it came, or, where
-// it is not what W3C Trace Context says, dropped whole. S9
-
-/// The most members that W3C Trace Context allows.
-const MOST: usize = 32;
-
-/// The list without the space around its members; `None` where there is none, or where it breaks a rule.
-pub(crate) fn parse_tracestate(text: &str) -> Option<String> {
-    if text.len() > MOST_BYTES {
+/// Returns a `tracestate` without the white space around its members. `None` for an empty list, and for one that breaks a
+/// rule of W3C Trace Context, which is dropped whole.
+fn parse_tracestate(text: &str) -> Option<String> {
+    if text.len() > MAX_BYTES {
         return None;
     }
     let mut keys = Vec::new();
-    let mut list = String::new();
     for member in members(text) {
         let (key, value) = member.split_once('=')?;
-        if keys.len() == MOST || keys.contains(&key) || !is_key(key) || !is_value(value) {
+        if keys.len() == MAX_STATE_MEMBERS || keys.contains(&key) || !is_state_key(key) || !is_state_value(value) {
             return None;
         }
         keys.push(key);
-        if !list.is_empty() {
-            list.push(',');
-        }
-        list.push_str(member);
     }
-    (!list.is_empty()).then_some(list)
+    (!keys.is_empty()).then(|| members(text).collect::<Vec<_>>().join(","))
 }
 
-/// `vendor`, or `tenant@vendor`.
-fn is_key(key: &str) -> bool {
-    let begins = |part: &str, digit: bool| {
-        part.bytes().next().is_some_and(|first| first.is_ascii_lowercase() || (digit && first.is_ascii_digit()))
-    };
-    let goes_on = |part: &str, most: usize| {
-        let fits = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' | b'*' | b'/');
-        part.len() <= most && part.bytes().all(fits)
+/// Returns whether a text has the form `vendor` or `tenant@vendor`.
+fn is_state_key(key: &str) -> bool {
+    let is_valid = |part: &str, digit_first: bool, max: usize| {
+        let first = part.bytes().next();
+        let rest = |byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' | b'*' | b'/');
+        first.is_some_and(|first| first.is_ascii_lowercase() || (digit_first && first.is_ascii_digit()))
+            && part.len() <= max
+            && part.bytes().all(rest)
     };
     match key.split_once('@') {
-        None => begins(key, false) && goes_on(key, 256),
-        Some((tenant, vendor)) => {
-            begins(tenant, true) && goes_on(tenant, 241) && begins(vendor, false) && goes_on(vendor, 14)
-        }
+        None => is_valid(key, false, 256),
+        Some((tenant, vendor)) => is_valid(tenant, true, 241) && is_valid(vendor, false, 14),
     }
 }
 
-/// Printable, without what separates members, keys and values. Space at its end went with the space around the member.
-fn is_value(value: &str) -> bool {
-    let fits = |byte: u8| matches!(byte, b' '..=b'~') && byte != b',' && byte != b'=';
-    (1..=256).contains(&value.len()) && value.bytes().all(fits)
+/// Returns whether a text has 1 to 256 printable characters and no separators.
+fn is_state_value(value: &str) -> bool {
+    let is_valid = |byte| matches!(byte, b' '..=b'~') && byte != b',' && byte != b'=';
+    (1..=256).contains(&value.len()) && value.bytes().all(is_valid)
 }

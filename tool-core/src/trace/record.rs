@@ -1,307 +1,34 @@
-//! A span that has ended, as the collector keeps it.
+//! The record of a span: its kind, status, error, times and costs.
 
-use crate::text::Name;
-use crate::trace::cost::Cost;
+use crate::text::{Name, truncate};
+use crate::trace::cost::{Cost, CostEntry};
 use crate::trace::ids::{SpanId, TraceId};
-use crate::trace::open_span::{Baggage, OpenSpan, Own};
-use crate::trace::usage::CostEntry;
+use crate::trace::propagation::DistributedContext;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
-/// A span that has ended.
-#[derive(Clone)]
-pub struct SpanRecord {
-    /// Not all that its trace has: that has the collector, which would hold itself.
-    pub(crate) trace: TraceId,
-    pub(crate) baggage: Arc<Baggage>,
-    pub(crate) id: SpanId,
-    pub(crate) parent: Option<SpanId>,
-    pub(crate) name: Name,
-    pub(crate) start: u64,
-    pub(crate) nanos: u64,
-    pub(crate) call_id: Option<Arc<str>>,
-    pub(crate) error: Option<Box<SpanError>>,
-    pub(crate) own: Option<Arc<Own>>,
-    pub(crate) kind: SpanKind,
-    pub(crate) status: SpanStatus,
-    pub(crate) under: Under,
-}
-
-/// What was known of a span's parent when the span ended: where the parent is not kept, this says why.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Under {
-    /// It was open, so that it is kept only later.
-    #[default]
-    Open,
-    /// It had ended before.
-    Ended,
-    /// It is a span of another process.
-    Remote,
-}
-
-impl Under {
-    fn of(parent: &OpenSpan) -> Self {
-        let mut span = parent;
-        // One without a kind stands for the span around it, or where there is none, for one of another process.
-        while span.kind.is_none() {
-            let Some(around) = span.parent.as_deref() else { return Self::Remote };
-            span = around;
-        }
-        if span.is_closed() { Self::Ended } else { Self::Open }
-    }
-}
-
-/// What went wrong in a span.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SpanError {
-    /// One of few: an error type of the envelope, or the name of a Rust type.
-    pub kind: &'static str,
-    /// What may be shown, as the model was told it. Errors whose text nobody wrote for that have none.
-    pub message: Option<Box<str>>,
-}
-
-/// Both clocks as they stood when the process began to trace.
-fn began() -> &'static (Instant, SystemTime) {
-    static BEGAN: OnceLock<(Instant, SystemTime)> = OnceLock::new();
-    BEGAN.get_or_init(|| (Instant::now(), SystemTime::now()))
-}
-
-/// In nanoseconds since the process began to trace.
-#[inline]
-pub(crate) fn now() -> u64 {
-    u64::try_from(began().0.elapsed().as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// When [`now`] was 0, by the wall clock.
-pub(crate) fn epoch() -> SystemTime {
-    began().1
-}
-
-/// What is known of a span only when it ends.
-#[derive(Debug, Default)]
-pub struct SpanEnd {
-    pub(crate) status: SpanStatus,
-    pub(crate) error: Option<Box<SpanError>>,
-}
-
-impl SpanEnd {
-    /// Returns the end of a span whose work returned `result`. An error is recorded by its type only, as its text may hold
-    /// secrets.
-    pub(crate) fn of_result<T, E>(result: &Result<T, E>) -> Self {
-        let name = std::any::type_name::<E>();
-        let kind = if matches!(name, "alloc::string::String" | "&str" | "str") { "error" } else { name };
-        if result.is_ok() { Self::default() } else { SpanError { kind, message: None }.into() }
-    }
-}
-
-impl From<SpanStatus> for SpanEnd {
-    fn from(status: SpanStatus) -> Self {
-        Self { status, error: None }
-    }
-}
-
-impl From<SpanError> for SpanEnd {
-    fn from(error: SpanError) -> Self {
-        Self { status: SpanStatus::Error, error: Some(Box::new(error)) }
-    }
-}
-
-impl SpanRecord {
-    /// The record of a scope that is closed with this; `None` where it is no span.
-    pub(crate) fn of(scope: &OpenSpan, end: SpanEnd, call_id: Option<Arc<str>>) -> Option<Self> {
-        let own = scope.take().map(|own| Arc::new(*own));
-        Some(Self { call_id, error: end.error, own, status: end.status, ..Self::so_far(scope)? })
-    }
-
-    /// The record of a scope that goes on, as it stands; `None` where it is no span.
-    pub(crate) fn of_running(scope: &OpenSpan) -> Option<Self> {
-        let own = Some(Arc::new(scope.copy()?));
-        Some(Self { own, ..Self::so_far(scope)? })
-    }
-
-    fn so_far(scope: &OpenSpan) -> Option<Self> {
-        let parent = scope.parent.as_deref();
-        Some(Self {
-            // A span is opened in a trace that has its id.
-            trace: scope.trace.id?,
-            baggage: Arc::clone(&scope.trace.baggage),
-            id: scope.id?,
-            parent: parent.and_then(|parent| parent.id),
-            name: scope.name.clone(),
-            start: scope.start,
-            nanos: now().saturating_sub(scope.start),
-            call_id: None,
-            error: None,
-            own: None,
-            kind: scope.kind?,
-            status: SpanStatus::Ok,
-            under: parent.map(Under::of).unwrap_or_default(),
-        })
-    }
-
-    /// The id of its trace.
-    pub fn trace_id(&self) -> TraceId {
-        self.trace
-    }
-
-    /// Its id.
-    pub fn span_id(&self) -> SpanId {
-        self.id
-    }
-
-    /// The span that it was opened in, here or in another process.
-    pub fn parent(&self) -> Option<SpanId> {
-        self.parent
-    }
-
-    /// What it stands for.
-    pub fn kind(&self) -> SpanKind {
-        self.kind
-    }
-
-    /// The name of the agent, tool, model or section; of an HTTP request the method and the host.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Kind and name: `tool:search`. S1
-    pub fn label(&self) -> String {
-        format!("{}:{}", self.kind, &*self.name)
-    }
-
-    /// How it ended.
-    pub fn status(&self) -> SpanStatus {
-        self.status
-    }
-
-    /// What went wrong.
-    pub fn error(&self) -> Option<&SpanError> {
-        self.error.as_deref()
-    }
-
-    /// The id of the call, for a tool that a model called.
-    pub fn call_id(&self) -> Option<&str> {
-        self.call_id.as_deref()
-    }
-
-    /// When it was opened, by the wall clock of the process's first span.
-    pub fn started(&self) -> SystemTime {
-        epoch() + Duration::from_nanos(self.start)
-    }
-
-    /// How long it was open.
-    pub fn duration(&self) -> Duration {
-        Duration::from_nanos(self.nanos)
-    }
-
-    /// What was used and spent in it, and not in a span inside it.
-    pub fn spent(&self) -> &[CostEntry] {
-        self.own.as_ref().map_or(&[], |own| &own.spent)
-    }
-
-    /// What that costs.
-    pub fn own_cost(&self) -> Cost {
-        self.spent().iter().filter_map(|spent| spent.cost).sum()
-    }
-
-    /// What else is known of it, under the names that OpenTelemetry gives.
-    pub fn attributes(&self) -> impl Iterator<Item = (&'static str, &Value)> {
-        self.own.iter().flat_map(|own| own.attributes.iter().map(|(key, value)| (*key, value)))
-    }
-
-    /// The run that it is part of.
-    pub fn run_id(&self) -> Option<&str> {
-        self.baggage().run_id.as_deref()
-    }
-
-    /// The customer for whom it was done.
-    pub fn customer_id(&self) -> Option<&str> {
-        self.baggage().customer_id.as_deref()
-    }
-
-    /// Whether that span is one of another process.
-    pub fn is_parent_remote(&self) -> bool {
-        self.parent.is_some() && self.under == Under::Remote
-    }
-
-    /// What other tracing systems have added to its trace, as W3C Trace Context writes it.
-    pub fn tracestate(&self) -> Option<&str> {
-        self.baggage().tracestate.as_deref()
-    }
-
-    /// Whether the process in which the trace began samples it; so do traces that begin here.
-    pub fn is_sampled(&self) -> bool {
-        self.baggage().sampled != Some(false)
-    }
-
-    pub(crate) fn baggage(&self) -> &Baggage {
-        &self.baggage
-    }
-}
-
-impl fmt::Debug for SpanRecord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SpanRecord")
-            .field("trace", &self.trace_id())
-            .field("id", &self.id)
-            .field("parent", &self.parent)
-            .field("label", &self.label())
-            .field("status", &self.status)
-            .finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    struct Held(#[allow(dead_code)] Arc<()>); // for its drop
-
-    impl crate::trace::collector::SpanSink for Held {
-        fn ended(&self, _: &SpanRecord) {}
-    }
-
-    // S10
-    #[test]
-    fn a_collector_that_nobody_holds_is_gone_with_its_spans() {
-        let held = Arc::new(());
-        let collector = crate::trace::collector::Collector::builder().sink(Held(Arc::clone(&held))).build();
-        collector.run_sync(|| crate::trace::in_scope(SpanKind::Section, "part", || ()));
-        drop(collector);
-        assert_eq!(Arc::strong_count(&held), 1);
-    }
-
-    #[test]
-    fn a_record_leaves_room_for_its_details_in_256_bytes() {
-        assert!(size_of::<SpanRecord>() <= 128, "{}", size_of::<SpanRecord>());
-    }
-}
-
-// ---- What a span stands for, and how it ended.
-
-/// What a span stands for.
+/// The kind of work that a span covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SpanKind {
-    /// An agent at work.
+    /// An agent's run.
     Agent,
-    /// A call of a tool.
+    /// A tool call.
     Tool,
-    /// A question to a model.
+    /// A request to a model.
     Llm,
-    /// A part of the work that somebody gave a name.
+    /// A named part of other work.
     Section,
     /// An HTTP request.
     Http,
 }
 
 impl SpanKind {
-    /// Its name, as in `tool:search`.
+    /// Returns the name in lower case, as in `tool:search`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Agent => "agent",
@@ -312,7 +39,7 @@ impl SpanKind {
         }
     }
 
-    /// Whose cost is whose: spans of rank 1 come first. S6
+    /// Returns the order in which the spans around a use pay for it: the lowest rank first.
     pub(crate) const fn rank(self) -> u8 {
         match self {
             Self::Agent | Self::Tool | Self::Llm => 1,
@@ -328,24 +55,24 @@ impl fmt::Display for SpanKind {
     }
 }
 
-/// How a span ended. S1
+/// The outcome of a span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SpanStatus {
-    /// As it should.
+    /// The work succeeded.
     #[default]
     Ok,
-    /// With an error.
+    /// The work returned an error.
     Error,
-    /// With a panic.
+    /// The work panicked.
     Panicked,
-    /// Its future was dropped before it was done.
+    /// The work was dropped before it was done.
     Cancelled,
 }
 
 impl SpanStatus {
-    /// Its name in lower case.
+    /// Returns the name in lower case.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -353,5 +80,247 @@ impl SpanStatus {
             Self::Panicked => "panicked",
             Self::Cancelled => "cancelled",
         }
+    }
+}
+
+/// The error of a failed span.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SpanError {
+    /// An error type of the response envelope, such as `TIMEOUT`, or the name of a Rust type.
+    pub kind: &'static str,
+    /// The message that the model received, redacted. `None` for errors whose text may hold secrets.
+    pub message: Option<Box<str>>,
+}
+
+/// The status and error that close a span. Made from a [`SpanStatus`], a [`SpanError`] or a
+/// [`ToolError`](crate::ToolError).
+#[derive(Debug, Default)]
+pub struct SpanEnd {
+    pub(crate) status: SpanStatus,
+    pub(crate) error: Option<Box<SpanError>>,
+}
+
+impl SpanEnd {
+    /// Returns the end of a span whose work returned `result`. An error is recorded by its type only, as its text may hold
+    /// secrets.
+    pub(crate) fn of_result<T, E>(result: &Result<T, E>) -> Self {
+        if result.is_ok() {
+            return Self::default();
+        }
+        let name = std::any::type_name::<E>();
+        let kind = if matches!(name, "alloc::string::String" | "&str" | "str") { "error" } else { name };
+        SpanError { kind, message: None }.into()
+    }
+}
+
+impl From<SpanStatus> for SpanEnd {
+    fn from(status: SpanStatus) -> Self {
+        Self { status, error: None }
+    }
+}
+
+impl From<SpanError> for SpanEnd {
+    fn from(error: SpanError) -> Self {
+        Self { status: SpanStatus::Error, error: Some(Box::new(error)) }
+    }
+}
+
+/// The parts of a span that are rare, behind one pointer.
+#[derive(Clone, Default)]
+pub(crate) struct SpanDetails {
+    pub(crate) costs: Vec<CostEntry>,
+    pub(crate) attributes: Vec<(&'static str, Value)>,
+}
+
+/// Maximum number of attributes of a span.
+pub(crate) const MAX_ATTRIBUTES: usize = 64;
+/// Maximum number of characters of an attribute's value.
+pub(crate) const MAX_ATTRIBUTE: usize = 1_024;
+
+impl SpanDetails {
+    /// Sets an attribute. A model or a server may have chosen the value, so it is cut.
+    pub(crate) fn set_attribute(&mut self, key: &'static str, value: Value) {
+        let value = match value {
+            Value::String(text) if text.len() > MAX_ATTRIBUTE => truncate(&text, MAX_ATTRIBUTE).into(),
+            Value::Array(_) | Value::Object(_) => {
+                let text = value.to_string();
+                if text.len() > MAX_ATTRIBUTE { truncate(&text, MAX_ATTRIBUTE).into() } else { value }
+            }
+            value => value,
+        };
+        if let Some((_, before)) = self.attributes.iter_mut().find(|(known, _)| *known == key) {
+            *before = value;
+        } else if self.attributes.len() < MAX_ATTRIBUTES {
+            self.attributes.push((key, value));
+        }
+    }
+}
+
+/// The state of a span's parent when the span ended. If the parent is not in the collector's buffer, this says why.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ParentState {
+    /// The parent was open, so the collector receives it later.
+    #[default]
+    Open,
+    /// The parent ended earlier.
+    Ended,
+    /// The parent is a span of another process.
+    Remote,
+}
+
+/// Both clocks at the time of the process's first span.
+fn clocks() -> &'static (Instant, SystemTime) {
+    static CLOCKS: OnceLock<(Instant, SystemTime)> = OnceLock::new();
+    CLOCKS.get_or_init(|| (Instant::now(), SystemTime::now()))
+}
+
+/// Returns the nanoseconds since the process's first span.
+#[inline]
+pub(crate) fn now() -> u64 {
+    u64::try_from(clocks().0.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Returns the wall-clock time at which [`now`] was 0.
+pub(crate) fn epoch() -> SystemTime {
+    clocks().1
+}
+
+/// A span that has ended, or a snapshot of one that is still running.
+#[derive(Clone)]
+pub struct SpanRecord {
+    pub(crate) trace: TraceId,
+    pub(crate) baggage: Arc<DistributedContext>,
+    pub(crate) id: SpanId,
+    pub(crate) parent: Option<SpanId>,
+    pub(crate) name: Name,
+    pub(crate) start: u64,
+    pub(crate) nanos: u64,
+    pub(crate) call_id: Option<Arc<str>>,
+    pub(crate) error: Option<Box<SpanError>>,
+    pub(crate) details: Option<Arc<SpanDetails>>,
+    pub(crate) kind: SpanKind,
+    pub(crate) status: SpanStatus,
+    pub(crate) parent_state: ParentState,
+}
+
+impl SpanRecord {
+    /// Returns the id of the trace.
+    pub fn trace_id(&self) -> TraceId {
+        self.trace
+    }
+
+    /// Returns the id of the span.
+    pub fn span_id(&self) -> SpanId {
+        self.id
+    }
+
+    /// Returns the id of the span in which this one was opened, in this process or another.
+    pub fn parent(&self) -> Option<SpanId> {
+        self.parent
+    }
+
+    /// Returns the kind of work.
+    pub fn kind(&self) -> SpanKind {
+        self.kind
+    }
+
+    /// Returns the name of the agent, tool, model or section. An HTTP request is named by its method and host.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns kind and name: `tool:search`.
+    pub fn label(&self) -> String {
+        format!("{}:{}", self.kind, &*self.name)
+    }
+
+    /// Returns the outcome.
+    pub fn status(&self) -> SpanStatus {
+        self.status
+    }
+
+    /// Returns the error, if the span failed.
+    pub fn error(&self) -> Option<&SpanError> {
+        self.error.as_deref()
+    }
+
+    /// Returns the id of the tool call that a model made.
+    pub fn call_id(&self) -> Option<&str> {
+        self.call_id.as_deref()
+    }
+
+    /// Returns the time at which the span was opened. The wall clock is read once, at the process's first span; later
+    /// times are measured from there with the monotonic clock.
+    pub fn started(&self) -> SystemTime {
+        epoch() + Duration::from_nanos(self.start)
+    }
+
+    /// Returns the time for which the span was open.
+    pub fn duration(&self) -> Duration {
+        Duration::from_nanos(self.nanos)
+    }
+
+    /// Returns the uses that this span pays for, without those of the spans inside it.
+    pub fn spent(&self) -> &[CostEntry] {
+        self.details.as_ref().map_or(&[], |details| &details.costs)
+    }
+
+    /// Returns the cost of [`spent`](Self::spent).
+    pub fn own_cost(&self) -> Cost {
+        self.spent().iter().filter_map(|entry| entry.cost).sum()
+    }
+
+    /// Returns the attributes, under their OpenTelemetry names.
+    pub fn attributes(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        self.details.iter().flat_map(|details| details.attributes.iter().map(|(key, value)| (*key, value)))
+    }
+
+    /// Returns the id of the run that the span belongs to.
+    pub fn run_id(&self) -> Option<&str> {
+        self.baggage.run_id.as_deref()
+    }
+
+    /// Returns the id of the customer for whom the work was done.
+    pub fn customer_id(&self) -> Option<&str> {
+        self.baggage.customer_id.as_deref()
+    }
+
+    /// Returns whether the parent is a span of another process.
+    pub fn is_parent_remote(&self) -> bool {
+        self.parent.is_some() && self.parent_state == ParentState::Remote
+    }
+
+    /// Returns the `tracestate` of W3C Trace Context that other tracing systems added to the trace.
+    pub fn tracestate(&self) -> Option<&str> {
+        self.baggage.tracestate.as_deref()
+    }
+
+    /// Returns whether the process in which the trace began samples it. Traces that begin in this process are sampled.
+    pub fn is_sampled(&self) -> bool {
+        self.baggage.sampled != Some(false)
+    }
+}
+
+impl fmt::Debug for SpanRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SpanRecord")
+            .field("trace", &self.trace)
+            .field("id", &self.id)
+            .field("parent", &self.parent)
+            .field("label", &self.label())
+            .field("status", &self.status)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // The buffer may take 256 bytes a span, details included.
+    #[test]
+    fn a_record_takes_at_most_128_bytes() {
+        assert!(size_of::<SpanRecord>() <= 128, "{}", size_of::<SpanRecord>());
     }
 }

@@ -1,27 +1,28 @@
-//! What is hidden before arguments, results and messages are shown to anybody but the tool and the model: in logs, on
-//! spans, in metrics. Hidden first and cut after, so that no half of a secret is left over.
+//! Redaction of secrets in arguments, results and messages before logs, spans and metrics show them.
+//!
+//! A JSON text is parsed, redacted and written again. A text that is not JSON is scanned for patterns. Redaction comes before
+//! truncation, so that no half of a secret is left.
 
-use crate::json::tokens::Token;
+use crate::json::decoder::Decoder;
+use crate::json::keys::Key;
 use crate::text::truncate;
-use crate::trace::redaction_json::{Out, Path, Shown};
-use crate::trace::{redaction_json, redaction_patterns};
+use crate::trace::redaction_patterns::{REDACTED, is_secret_word, normalize, redact_patterns};
 use std::borrow::Cow;
 use std::fmt;
+use std::fmt::Write;
 use std::sync::Arc;
 
-/// What stands in the place of what is hidden.
-pub(crate) const HIDDEN: &str = "[redacted]";
-
-/// How often a text of JSON may hold another text of JSON.
-const WITHIN: u8 = 4;
-
-/// The rules by which secrets are hidden in what is logged and kept. THREATS: "secrets in errors, traces, logs".
+/// Rules by which secrets are hidden in logs, spans and metrics.
 ///
-/// Hidden is the value of every key that is, or ends in, a word for a secret, however it is spelled: `password`,
-/// `secret`, `token`, `api_key`, `authorization`, `credentials`, `private_key`, `cookie`, `session`, `ssn`,
-/// `card_number` and their like. So are texts that look like keys and tokens, wherever they stand: `Bearer ..`,
-/// `sk-..`, JSON web tokens, PEM blocks, `password=..` in a query or a sentence; and the `value` beside such a word as
-/// the `name`, `key` or `header`, as lists of headers have it. Keys, places and a rule of one's own are added.
+/// The default rules hide:
+///
+/// - the value of every key that is, or ends in, a word for a secret in any spelling: `password`, `secret`, `token`,
+///   `api_key`, `authorization`, `credentials`, `private_key`, `cookie`, `session`, `ssn`, `card_number` and the like,
+/// - the `value` beside such a word as the `name`, `key` or `header`, as in lists of headers,
+/// - texts that look like keys and tokens, wherever they are: `Bearer ..`, `sk-..`, JSON web tokens, PEM blocks,
+///   `password=..` in a query or a sentence.
+///
+/// Further keys, places and rules can be added.
 ///
 /// ```
 /// use tool_core::trace::Redaction;
@@ -37,20 +38,20 @@ const WITHIN: u8 = 4;
 /// ```
 #[derive(Clone)]
 #[must_use]
-pub struct Redaction(Arc<Rules>);
+pub struct Redaction(Arc<RedactionRules>);
 
-/// A rule of the host's: a JSON pointer, and the text or the number that stands there.
-type Rule = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
+/// A rule of the host. It receives the JSON pointer of a text, a number or a literal, and the text itself.
+type CustomRule = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
 
 #[derive(Clone)]
-pub(crate) struct Rules {
-    /// Whether the words for secrets count, and texts that look like secrets.
-    known: bool,
-    /// The host's own, normalised.
+struct RedactionRules {
+    /// Whether the default rules apply.
+    defaults: bool,
+    /// Added keys, normalized.
     keys: Vec<String>,
-    /// Their segments; `*` stands for any.
+    /// Added pointers as lists of segments. `*` matches any segment.
     pointers: Vec<Vec<String>>,
-    own: Vec<Rule>,
+    custom: Vec<CustomRule>,
 }
 
 impl Default for Redaction {
@@ -60,217 +61,355 @@ impl Default for Redaction {
 }
 
 impl Redaction {
-    /// The rules that hold unless told otherwise.
+    /// Creates the default rules.
     pub fn new() -> Self {
-        Self(Arc::new(Rules { known: true, keys: Vec::new(), pointers: Vec::new(), own: Vec::new() }))
+        Self::with_defaults(true)
     }
 
-    /// No rules: hides nothing but what is added to it. Control characters are escaped all the same.
+    /// Creates an empty set of rules, which hides only what is added to it. Control characters are escaped in any case.
     pub fn none() -> Self {
-        Self(Arc::new(Rules { known: false, keys: Vec::new(), pointers: Vec::new(), own: Vec::new() }))
+        Self::with_defaults(false)
     }
 
-    fn with(mut self, change: impl FnOnce(&mut Rules)) -> Self {
+    fn with_defaults(defaults: bool) -> Self {
+        let rules = RedactionRules { defaults, keys: Vec::new(), pointers: Vec::new(), custom: Vec::new() };
+        Self(Arc::new(rules))
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut RedactionRules)) -> Self {
         change(Arc::make_mut(&mut self.0));
         self
     }
 
-    /// Hides the values of keys that are this one, or end in it: case, `_`, `-` and the like do not matter.
+    /// Hides the values of keys that are, or end in, this one. Case, `_`, `-` and other punctuation do not matter.
     pub fn key(self, key: impl AsRef<str>) -> Self {
-        let key = normal(key.as_ref());
-        // An empty one would hide everything.
+        let key = normalize(key.as_ref());
+        // Every key ends in the empty one.
         if key.is_empty() { self } else { self.with(|rules| rules.keys.push(key)) }
     }
 
-    /// Hides what stands at a JSON pointer; `*` in it stands for any key and any index.
+    /// Hides the value at a JSON pointer. A `*` segment matches any key and any index.
     pub fn pointer(self, pointer: impl AsRef<str>) -> Self {
         let unescaped = |segment: &str| segment.replace("~1", "/").replace("~0", "~");
         let segments = pointer.as_ref().split('/').skip(1).map(unescaped).collect();
         self.with(|rules| rules.pointers.push(segments))
     }
 
-    /// Hides texts, numbers and booleans for which `hides` says so: it is given the JSON pointer of each, and what
-    /// stands there, texts without their quotes.
+    /// Hides each text, number and literal for which `hides` returns true. It receives the value's JSON pointer and the
+    /// value, texts without quotes.
     pub fn rule(self, hides: impl Fn(&str, &str) -> bool + Send + Sync + 'static) -> Self {
-        self.with(|rules| rules.own.push(Arc::new(hides)))
+        self.with(|rules| rules.custom.push(Arc::new(hides)))
     }
 
-    /// These rules and others.
+    /// Returns rules that hide what either set hides.
     pub(crate) fn and(&self, other: &Self) -> Self {
         if self == other {
             return self.clone();
         }
-        let (mut rules, other) = ((*self.0).clone(), &*other.0);
-        rules.known |= other.known;
-        rules.keys.extend_from_slice(&other.keys);
-        rules.pointers.extend_from_slice(&other.pointers);
-        rules.own.extend_from_slice(&other.own);
-        Self(Arc::new(rules))
+        self.clone().with(|rules| {
+            rules.defaults |= other.0.defaults;
+            rules.keys.extend_from_slice(&other.0.keys);
+            rules.pointers.extend_from_slice(&other.0.pointers);
+            rules.custom.extend_from_slice(&other.0.custom);
+        })
     }
 
-    /// A JSON text, compact, with what is to be hidden replaced and control characters escaped. What is not JSON is
-    /// replaced whole: nobody knows what would have to be hidden in it.
+    /// Returns a JSON text redacted, in compact form and with control characters escaped. A text that is not JSON is
+    /// replaced whole, because its secrets cannot be found.
     pub fn json(&self, text: &str) -> String {
         self.json_up_to(text, usize::MAX)
     }
 
-    /// The same, cut after so many characters, with `...` where there was more.
+    /// Returns the first `characters` of [`json`](Self::json), with `...` where there is more.
     pub fn json_up_to(&self, text: &str, characters: usize) -> String {
-        match redaction_json::rewritten(&self.0, text, Shown { characters, within: WITHIN, cut: false }) {
-            Some(shown) => truncate(&shown, characters),
-            None => format!("[{} characters that are not JSON]", text.chars().count()),
+        let limit = characters.saturating_mul(16).max(MIN_PARSED);
+        let parsed = text.get(..text.floor_char_boundary(limit)).unwrap_or(text);
+        let (shown, is_complete) = self.0.redact_json(parsed, MAX_NESTING);
+        if shown.chars().nth(characters).is_some() {
+            truncate(&shown, characters)
+        } else if is_complete {
+            shown
+        } else if parsed.len() < text.len() {
+            shown + "..."
+        } else {
+            format!("[{} characters that are not JSON]", text.chars().count())
         }
     }
 
-    /// The beginning of a JSON text that was cut, as far as it is whole, with `...`.
-    pub(crate) fn beginning(&self, text: &str) -> String {
-        format!(
-            "{}...",
-            redaction_json::rewritten(&self.0, text, Shown { characters: usize::MAX, within: WITHIN, cut: true })
-                .unwrap_or_default()
-        )
+    /// Returns the part of a truncated JSON text that is complete, redacted and with `...`.
+    pub(crate) fn json_prefix(&self, text: &str) -> String {
+        self.0.redact_json(text, MAX_NESTING).0 + "..."
     }
 
-    /// A text in the quotes and escapes of JSON, without a character that nobody sees.
-    pub(crate) fn quoted(text: &str) -> String {
-        let mut out = Out::default();
-        out.text(text);
-        out.json
+    /// Returns a text as a JSON string, with invisible characters escaped.
+    pub(crate) fn quote(text: &str) -> String {
+        let mut json = String::new();
+        push_quoted(&mut json, text);
+        json
     }
 
-    /// A text that is no JSON: a message, a name. What looks like a secret in it is hidden.
+    /// Returns a text that is not JSON, such as a message or a name, with secrets redacted and invisible characters escaped.
     pub fn text(&self, text: &str) -> String {
-        let shown = self.0.text(text);
-        if !shown.contains(is_unprintable) {
+        let shown = self.0.redact_text(text);
+        if !shown.contains(is_invisible) {
             return shown.into_owned();
         }
-        let escaped = |c: char| if is_unprintable(c) { Err(c.escape_default()) } else { Ok(c) };
-        shown.chars().map(escaped).fold(String::with_capacity(shown.len()), |mut text, c| {
-            match c {
-                Ok(c) => text.push(c),
-                Err(escaped) => text.extend(escaped),
-            }
-            text
-        })
-    }
-}
-
-impl Rules {
-    pub(crate) fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if !self.known && self.keys.is_empty() {
-            return Cow::Borrowed(text);
+        let mut escaped = String::with_capacity(shown.len());
+        for c in shown.chars() {
+            if is_invisible(c) { escaped.extend(c.escape_default()) } else { escaped.push(c) }
         }
-        redaction_patterns::hidden(text, self.known, &|word| self.is_secret(word, false))
-    }
-
-    pub(crate) fn is_secret(&self, key: &str, number: bool) -> bool {
-        let key = normal(key);
-        (self.known && is_secret(&key, number)) || self.keys.iter().any(|own| key.ends_with(own))
-    }
-
-    pub(crate) fn hides(&self, path: &Path<'_>, token: &Token<'_>) -> bool {
-        let (content, number) = match token {
-            Token::Text(text) => (Some(&**text), false),
-            Token::Bare(text) => (Some(*text), redaction_json::is_number(text)),
-            _ => (None, false),
-        };
-        if path.last_key().is_some_and(|key| self.is_secret(key, number)) || path.is_value_of_secret(number) {
-            return true;
-        }
-        if self.pointers.iter().any(|pointer| path.is(pointer)) {
-            return true;
-        }
-        let Some(content) = content.filter(|_| !self.own.is_empty()) else { return false };
-        let pointer = path.to_string();
-        self.own.iter().any(|rule| rule(&pointer, content))
+        escaped
     }
 }
 
 impl fmt::Debug for Redaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Rules { known, keys, pointers, own } = &*self.0;
+        let RedactionRules { defaults, keys, pointers, custom } = &*self.0;
         f.debug_struct("Redaction")
-            .field("known", known)
+            .field("defaults", defaults)
             .field("keys", keys)
             .field("pointers", pointers)
-            .field("rules", &own.len())
+            .field("rules", &custom.len())
             .finish()
     }
 }
 
 impl PartialEq for Redaction {
-    /// The same keys and pointers, and the very same rules.
+    /// Compares keys and pointers by value, and rules by identity.
     fn eq(&self, other: &Self) -> bool {
         let (one, other) = (&*self.0, &*other.0);
-        let same_rules = one.own.len() == other.own.len()
-            && one.own.iter().zip(&other.own).all(|(one, other)| Arc::ptr_eq(one, other));
-        same_rules && one.known == other.known && one.keys == other.keys && one.pointers == other.pointers
+        let same_rules = one.custom.len() == other.custom.len()
+            && one.custom.iter().zip(&other.custom).all(|(one, other)| Arc::ptr_eq(one, other));
+        same_rules && one.defaults == other.defaults && one.keys == other.keys && one.pointers == other.pointers
     }
 }
 
 impl Eq for Redaction {}
 
-// ---- The words for secrets, and the characters that nobody sees.
+/// Maximum number of JSON texts inside each other, as strings. Deeper ones are scanned for patterns only.
+const MAX_NESTING: u8 = 4;
 
-/// A key that has one of these in it.
-const SECRET_WITHIN: [&str; 6] = ["password", "passwd", "apikey", "privatekey", "secretkey", "accesskey"];
+/// The number of bytes that are parsed in any case, however few characters are asked for. A longer text is parsed in
+/// proportion to what is shown of it.
+const MIN_PARSED: usize = 64 * 1024;
 
-/// A key that is one of these or ends in it, in the singular.
-const AT_END: [&str; 28] = [
-    "accesstoken",
-    "accountkey",
-    "authorization",
-    "bearer",
-    "cardnumber",
-    "clientassertion",
-    "cookie",
-    "credential",
-    "creditcard",
-    "cvc",
-    "cvv",
-    "encryptionkey",
-    "jwt",
-    "passcode",
-    "passphrase",
-    "pwd",
-    "secret",
-    "securitycode",
-    "session",
-    "sessionid",
-    "sharedkey",
-    "signature",
-    "signingkey",
-    "signingsecret",
-    "socialsecuritynumber",
-    "ssn",
-    "subscriptionkey",
-    "token",
-];
+impl RedactionRules {
+    /// Returns whether a key or a name stands for a secret. `normalized`: see [`normalize`].
+    fn is_secret(&self, normalized: &str, is_number: bool) -> bool {
+        (self.defaults && is_secret_word(normalized, is_number))
+            || self.keys.iter().any(|key| normalized.ends_with(key))
+    }
 
-/// A key that is one of these: too short to be looked for at the end of others.
-const WHOLE: [&str; 7] = ["auth", "mfacode", "otp", "pan", "pass", "pin", "sig"];
+    /// Redacts the patterns in a text that is not JSON.
+    fn redact_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if !self.defaults && self.keys.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        redact_patterns(text, self.defaults, &|word| self.is_secret(&normalize(word), false))
+    }
 
-/// A key as it is compared: its letters and digits in lower case, so that `api_key`, `apiKey` and `API-Key` are one.
-pub(crate) fn normal(key: &str) -> String {
-    key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    /// Redacts a JSON text up to its end or to where it breaks the grammar, and returns whether it is complete.
+    fn redact_json(&self, text: &str, nesting: u8) -> (String, bool) {
+        let mut decoder = Decoder::new(text);
+        let root = JsonNode::read(&mut decoder);
+        let mut writer = RedactingWriter { rules: self, nesting, pointer: String::new(), json: String::new() };
+        let pointers = self.pointers.iter().map(Vec::as_slice).collect::<Vec<_>>();
+        writer.value(&root, false, &pointers);
+        (writer.json, root.is_complete() && decoder.end().is_ok())
+    }
 }
 
-/// Whether a key, as [`normal`] has it, says that its value is a secret. Of many things in one word a number says how
-/// many they are: `max_tokens` is none.
-pub(crate) fn is_secret(key: &str, number: bool) -> bool {
-    let key = key.trim_end_matches(|c: char| c.is_ascii_digit());
-    let plural = key.strip_suffix('s').filter(|_| !number);
-    let ends = |key: &str| AT_END.iter().any(|word| key.ends_with(word));
-    WHOLE.contains(&key) || SECRET_WITHIN.iter().any(|word| key.contains(word)) || ends(key) || plural.is_some_and(ends)
+/// A parsed JSON text. Unlike `serde_json::Value` it keeps repeated keys, the spelling of numbers, and the part of a broken
+/// text that precedes the error.
+enum JsonNode<'t> {
+    /// An object, or an array, whose members have empty keys.
+    Container {
+        is_object: bool,
+        members: Vec<(Key<'t>, JsonNode<'t>)>,
+        is_complete: bool,
+    },
+    Text(Key<'t>),
+    /// A number, `true`, `false` or `null`. Empty where the text breaks the grammar.
+    Literal(&'t str),
 }
 
-/// Control characters, and those that turn the text around them or take no room: nobody sees them, and whoever reads
-/// a log is misled.
-pub(crate) fn is_unprintable(c: char) -> bool {
+impl<'t> JsonNode<'t> {
+    /// Reads the next value. The decoder is strict, and bounds the depth.
+    fn read(decoder: &mut Decoder<'t>) -> Self {
+        let node = match decoder.peek() {
+            b'{' => decoder.open().map(|()| Self::read_members(decoder, true)),
+            b'[' => decoder.open().map(|()| Self::read_members(decoder, false)),
+            b'"' => decoder.string().map(Self::Text),
+            _ => decoder.raw().map(Self::Literal),
+        };
+        node.unwrap_or(Self::Literal(""))
+    }
+
+    fn read_members(decoder: &mut Decoder<'t>, is_object: bool) -> Self {
+        let mut members = Vec::new();
+        let is_complete = loop {
+            let first = members.is_empty();
+            let next = if is_object {
+                decoder.next_key(first)
+            } else {
+                decoder.next_element(first).map(|more| more.then(Key::default))
+            };
+            let key = match next {
+                Ok(Some(key)) => key,
+                end => break end.is_ok(),
+            };
+            let value = Self::read(decoder);
+            let is_broken = !value.is_complete();
+            members.push((key, value));
+            if is_broken {
+                break false;
+            }
+        };
+        Self::Container { is_object, members, is_complete }
+    }
+
+    fn is_complete(&self) -> bool {
+        match self {
+            Self::Container { is_complete, .. } => *is_complete,
+            Self::Text(_) => true,
+            Self::Literal(text) => !text.is_empty(),
+        }
+    }
+
+    fn is_number(&self) -> bool {
+        matches!(self, Self::Literal(text) if text.starts_with(|c: char| c == '-' || c.is_ascii_digit()))
+    }
+
+    fn as_text(&self) -> Option<&str> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
+}
+
+/// Writes a parsed text as compact JSON, with secrets redacted.
+struct RedactingWriter<'r> {
+    rules: &'r RedactionRules,
+    /// The number of further levels at which a string is parsed as JSON.
+    nesting: u8,
+    /// The JSON pointer of the current node, for custom rules.
+    pointer: String,
+    json: String,
+}
+
+impl RedactingWriter<'_> {
+    /// Writes a node. `pointers`: what is left of the rules' pointers that lead here.
+    fn value(&mut self, node: &JsonNode<'_>, is_secret: bool, pointers: &[&[String]]) {
+        if is_secret || pointers.iter().any(|rest| rest.is_empty()) || self.is_hidden_by_rule(node) {
+            return push_quoted(&mut self.json, REDACTED);
+        }
+        match node {
+            JsonNode::Container { is_object, members, is_complete } => {
+                self.json.push(if *is_object { '{' } else { '[' });
+                if *is_object {
+                    self.object(members, *is_complete, pointers);
+                } else {
+                    for (index, (_, item)) in members.iter().enumerate() {
+                        self.comma(index);
+                        self.child(itoa::Buffer::new().format(index), item, false, pointers);
+                    }
+                }
+                // A container that breaks off stays open.
+                if *is_complete {
+                    self.json.push(if *is_object { '}' } else { ']' });
+                }
+            }
+            JsonNode::Text(text) => {
+                let shown = self.text(text);
+                push_quoted(&mut self.json, &shown);
+            }
+            JsonNode::Literal(text) => self.json.push_str(text),
+        }
+    }
+
+    fn object(&mut self, members: &[(Key<'_>, JsonNode<'_>)], is_complete: bool, pointers: &[&[String]]) {
+        let keys = members.iter().map(|(key, _)| normalize(key)).collect::<Vec<_>>();
+        let names = keys.iter().zip(members).filter(|(key, _)| matches!(key.as_str(), "name" | "key" | "header"));
+        let names = names.filter_map(|(_, (_, name))| name.as_text().map(normalize)).collect::<Vec<_>>();
+        // In an object that breaks off, the name may follow the value.
+        let may_be_named = names.is_empty() && !is_complete;
+        let names_secret = |is_number| may_be_named || names.iter().any(|name| self.rules.is_secret(name, is_number));
+        let (hides_value, hides_number) = (names_secret(false), names_secret(true));
+        for (index, ((key, value), normalized)) in members.iter().zip(&keys).enumerate() {
+            self.comma(index);
+            push_quoted(&mut self.json, &self.rules.redact_text(key));
+            self.json.push(':');
+            let number = value.is_number();
+            let is_named = matches!(normalized.as_str(), "value" | "values");
+            let is_named_secret = is_named && if number { hides_number } else { hides_value };
+            self.child(key, value, is_named_secret || self.rules.is_secret(normalized, number), pointers);
+        }
+    }
+
+    fn comma(&mut self, index: usize) {
+        if index > 0 {
+            self.json.push(',');
+        }
+    }
+
+    /// Writes the node at a key or an index of the current one.
+    fn child(&mut self, segment: &str, node: &JsonNode<'_>, is_secret: bool, pointers: &[&[String]]) {
+        let pointers = pointers.iter().filter_map(|pointer| pointer.split_first());
+        let pointers = pointers.filter(|(first, _)| *first == "*" || *first == segment);
+        let pointers = pointers.map(|(_, rest)| rest).collect::<Vec<_>>();
+        let length = self.pointer.len();
+        if !self.rules.custom.is_empty() {
+            self.pointer.push('/');
+            self.pointer.push_str(&segment.replace('~', "~0").replace('/', "~1"));
+        }
+        self.value(node, is_secret, &pointers);
+        self.pointer.truncate(length);
+    }
+
+    fn is_hidden_by_rule(&self, node: &JsonNode<'_>) -> bool {
+        let content = if let JsonNode::Literal(text) = node { Some(*text) } else { node.as_text() };
+        content.is_some_and(|content| self.rules.custom.iter().any(|rule| rule(&self.pointer, content)))
+    }
+
+    /// Redacts a string, which may hold JSON itself.
+    fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if self.nesting > 0 && text.trim_start().starts_with(['{', '[', '"']) {
+            let (json, is_complete) = self.rules.redact_json(text, self.nesting - 1);
+            if is_complete {
+                return Cow::Owned(json);
+            }
+        }
+        self.rules.redact_text(text)
+    }
+}
+
+/// Writes a text as a JSON string, with invisible characters escaped.
+fn push_quoted(json: &mut String, text: &str) {
+    json.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => json.push_str("\\\""),
+            '\\' => json.push_str("\\\\"),
+            '\n' => json.push_str("\\n"),
+            '\r' => json.push_str("\\r"),
+            '\t' => json.push_str("\\t"),
+            c if is_invisible(c) => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    // Writing to a String cannot fail.
+                    let _ = write!(json, "\\u{unit:04x}");
+                }
+            }
+            c => json.push(c),
+        }
+    }
+    json.push('"');
+}
+
+/// Returns whether a character is a control, or one that turns the direction of text, joins it or takes no room. Readers of
+/// a log or a report do not see it, and may be misled by it.
+pub(crate) fn is_invisible(c: char) -> bool {
     c.is_control()
-        || matches!(
-            c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
-        )
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}'
+            | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
 }

@@ -1,11 +1,72 @@
-//! What looks like a secret in the middle of a text.
+//! Words and patterns by which a secret is recognized in a key or in the middle of a text.
+//!
+//! The scanner goes through a text once. What it looks at again is bounded by the word or the value at hand, so its time is
+//! linear in the length of the text.
 
-use crate::trace::redaction::HIDDEN;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// How the keys and tokens begin that services give out.
-const BEGINNINGS: [&str; 29] = [
+/// The text in the place of a secret.
+pub(crate) const REDACTED: &str = "[redacted]";
+
+/// Words that make a key a secret wherever they are in it.
+const WORDS_INSIDE: [&str; 6] = ["password", "passwd", "apikey", "privatekey", "secretkey", "accesskey"];
+
+/// Words that make a key a secret if it ends in them, in the singular or the plural.
+const WORDS_AT_END: [&str; 28] = [
+    "accesstoken",
+    "accountkey",
+    "authorization",
+    "bearer",
+    "cardnumber",
+    "clientassertion",
+    "cookie",
+    "credential",
+    "creditcard",
+    "cvc",
+    "cvv",
+    "encryptionkey",
+    "jwt",
+    "passcode",
+    "passphrase",
+    "pwd",
+    "secret",
+    "securitycode",
+    "session",
+    "sessionid",
+    "sharedkey",
+    "signature",
+    "signingkey",
+    "signingsecret",
+    "socialsecuritynumber",
+    "ssn",
+    "subscriptionkey",
+    "token",
+];
+
+/// Words that make a key a secret if they are all of it. They are too short to be searched in others.
+const WHOLE_WORDS: [&str; 7] = ["auth", "mfacode", "otp", "pan", "pass", "pin", "sig"];
+
+/// Returns the letters and digits of a key in lower case, so that `api_key`, `apiKey` and `API-Key` are equal.
+pub(crate) fn normalize(key: &str) -> String {
+    key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// Returns whether a [normalized](normalize) key stands for a secret.
+///
+/// If the value is a number, a key in the plural does not: `max_tokens` is a count.
+pub(crate) fn is_secret_word(normalized: &str, is_number: bool) -> bool {
+    let key = normalized.trim_end_matches(|c: char| c.is_ascii_digit());
+    let singular = key.strip_suffix('s').filter(|_| !is_number);
+    let has_ending = |key: &str| WORDS_AT_END.iter().any(|word| key.ends_with(word));
+    WHOLE_WORDS.contains(&key)
+        || WORDS_INSIDE.iter().any(|word| key.contains(word))
+        || has_ending(key)
+        || singular.is_some_and(has_ending)
+}
+
+/// The prefixes of keys and tokens that well-known services issue.
+const KEY_PREFIXES: [&str; 29] = [
     "sk-",
     "sk_live_",
     "sk_test_",
@@ -37,18 +98,18 @@ const BEGINNINGS: [&str; 29] = [
     "SG.",
 ];
 
-/// The fewest characters that make a key, behind its beginning.
-const LEAST: usize = 8;
+/// Minimum number of characters of a key or token after its prefix.
+const MIN_KEY: usize = 8;
 
-/// The text without what looks like a secret. `is_secret` knows the words for secrets; `known`: whether texts that look
-/// like keys are hidden too.
-pub(crate) fn hidden<'t>(text: &'t str, known: bool, is_secret: &dyn Fn(&str) -> bool) -> Cow<'t, str> {
-    let mut scan = Scan { text, at: 0, known, is_secret };
+/// Redacts the secrets in a text. `is_secret` recognizes the words before `=` and `:`. With `patterns`, keys and tokens of
+/// known forms are redacted too.
+pub(crate) fn redact_patterns<'t>(text: &'t str, patterns: bool, is_secret: &dyn Fn(&str) -> bool) -> Cow<'t, str> {
+    let mut scanner = Scanner { text, at: 0, patterns, is_secret };
     let mut shown = String::new();
     let mut done = 0;
-    while let Some(secret) = scan.next_secret() {
+    while let Some(secret) = scanner.next_secret() {
         shown.push_str(text.get(done..secret.start).unwrap_or_default());
-        shown.push_str(HIDDEN);
+        shown.push_str(REDACTED);
         done = secret.end;
     }
     if done == 0 {
@@ -58,24 +119,24 @@ pub(crate) fn hidden<'t>(text: &'t str, known: bool, is_secret: &dyn Fn(&str) ->
     Cow::Owned(shown)
 }
 
-struct Scan<'t> {
+struct Scanner<'t> {
     text: &'t str,
     at: usize,
-    known: bool,
+    patterns: bool,
     is_secret: &'t dyn Fn(&str) -> bool,
 }
 
-/// What names and most keys are made of.
+/// Returns whether a byte belongs to a name or a key.
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
 }
 
-/// What ends a value that stands without quotes.
+/// Returns whether a byte ends a value without quotes.
 fn ends_value(byte: u8) -> bool {
     byte.is_ascii_whitespace() || matches!(byte, b'&' | b',' | b';' | b'"' | b'\'' | b'}' | b']' | b')' | b'<' | b'\\')
 }
 
-impl Scan<'_> {
+impl Scanner<'_> {
     fn byte(&self, at: usize) -> u8 {
         self.text.as_bytes().get(at).copied().unwrap_or(0)
     }
@@ -84,7 +145,7 @@ impl Scan<'_> {
         self.text.get(at..).unwrap_or_default()
     }
 
-    /// The first place from `at` on where `ends` holds, or the end.
+    /// Returns the first position from `at` at which `ends` holds, or the end of the text.
     fn until(&self, at: usize, ends: impl Fn(u8) -> bool) -> usize {
         let rest = self.text.as_bytes().get(at..).unwrap_or_default();
         at + rest.iter().position(|byte| ends(*byte)).unwrap_or(rest.len())
@@ -95,12 +156,12 @@ impl Scan<'_> {
             let start = self.at;
             let found = if is_word(self.byte(start)) {
                 self.at = self.until(start, |byte| !is_word(byte));
-                self.word(start, self.at)
+                self.secret_at_word(start, self.at)
             } else {
                 self.at += 1;
-                self.user(start)
+                self.url_password(start)
             };
-            // What is empty hides nothing.
+            // An empty value is not redacted.
             if let Some(found) = found.filter(|found| found.start < found.end) {
                 self.at = self.at.max(found.end);
                 return Some(found);
@@ -109,28 +170,28 @@ impl Scan<'_> {
         None
     }
 
-    /// What a word, and what follows it, is to be hidden for.
-    fn word(&self, start: usize, end: usize) -> Option<Range<usize>> {
+    /// Returns the secret that a word is, or that follows it.
+    fn secret_at_word(&self, start: usize, end: usize) -> Option<Range<usize>> {
         let word = self.text.get(start..end)?;
-        if let Some(value) = self.assigned(word, end) {
+        if let Some(value) = self.assigned_value(word, end) {
             return Some(value);
         }
-        if !self.known {
+        if !self.patterns {
             return None;
         }
         if let Some(begin) = word.find("-----BEGIN") {
-            return Some(self.block(start + begin));
+            return Some(self.pem_block(start + begin));
         }
-        let is_key = |beginning: &str| word.len() >= beginning.len() + LEAST && word.starts_with(beginning);
+        let is_key = |prefix: &str| word.len() >= prefix.len() + MIN_KEY && word.starts_with(prefix);
         let is_jwt = word.starts_with("eyJ") && word.len() > 20 && word.contains('.');
-        if is_jwt || BEGINNINGS.into_iter().any(is_key) {
+        if is_jwt || KEY_PREFIXES.into_iter().any(is_key) {
             return Some(start..self.until(end, ends_value));
         }
-        self.scheme(word, end)
+        self.scheme_token(word, end)
     }
 
-    /// `password=..`, `"password": ".."`, `Authorization: ..`
-    fn assigned(&self, word: &str, end: usize) -> Option<Range<usize>> {
+    /// Returns the value in `password=..`, `"password": ".."` and `Authorization: ..`.
+    fn assigned_value(&self, word: &str, end: usize) -> Option<Range<usize>> {
         let is_space = |byte: u8| matches!(byte, b' ' | b'\t' | b'"' | b'\'' | b'\\');
         let sign = self.until(end, |byte| !is_space(byte));
         if !matches!(self.byte(sign), b'=' | b':') || !(self.is_secret)(word) {
@@ -139,20 +200,20 @@ impl Scan<'_> {
         let start = self.until(sign + 1, |byte| !is_space(byte));
         let quote = self.byte(start.saturating_sub(1));
         if matches!(quote, b'"' | b'\'') {
-            return Some(start..self.quoted(start, quote));
+            return Some(start..self.quote_end(start, quote));
         }
-        // What has several parts goes on to the end of its line.
+        // Headers with several parts end with the line.
         let lower = word.to_ascii_lowercase();
         if ["authorization", "cookie"].iter().any(|many| lower.ends_with(many)) {
             return Some(start..self.until(start, |byte| matches!(byte, b'\n' | b'\r' | b'"' | b'\'')));
         }
         let value = self.until(start, ends_value);
-        let scheme = self.text.get(start..value).and_then(|word| self.scheme(word, value));
+        let scheme = self.text.get(start..value).and_then(|word| self.scheme_token(word, value));
         Some(start..scheme.map_or(value, |token| token.end))
     }
 
-    /// Where the text ends that began after a quote: at the next one that is no more escaped than that was.
-    fn quoted(&self, start: usize, quote: u8) -> usize {
+    /// Returns the end of a quoted text: the next quote with no more backslashes before it than the opening one.
+    fn quote_end(&self, start: usize, quote: u8) -> usize {
         let backslashes = |at: usize| {
             let before = self.text.as_bytes().get(..at).unwrap_or_default();
             before.iter().rev().take_while(|byte| **byte == b'\\').count()
@@ -169,22 +230,22 @@ impl Scan<'_> {
         }
     }
 
-    /// `Bearer ..`, `Basic ..`
-    fn scheme(&self, word: &str, end: usize) -> Option<Range<usize>> {
+    /// Returns the token in `Bearer ..` and `Basic ..`.
+    fn scheme_token(&self, word: &str, end: usize) -> Option<Range<usize>> {
         let start = self.until(end, |byte| byte != b' ');
         let (bearer, basic) = (word.eq_ignore_ascii_case("bearer"), word.eq_ignore_ascii_case("basic"));
-        if !self.known || start == end || !(bearer || basic) {
+        if !self.patterns || start == end || !(bearer || basic) {
             return None;
         }
         let stop = self.until(start, ends_value);
         let token = self.text.get(start..stop)?;
-        // Some words are as long.
+        // Ordinary words can be as long: `basic training`.
         let is_token = bearer || token.contains(|c: char| c.is_ascii_digit() || c == '=');
-        (token.len() >= LEAST && is_token).then_some(start..stop)
+        (token.len() >= MIN_KEY && is_token).then_some(start..stop)
     }
 
-    /// A PEM block, up to its end or that of the text.
-    fn block(&self, start: usize) -> Range<usize> {
+    /// Returns a PEM block up to its end line, or up to the end of the text.
+    fn pem_block(&self, start: usize) -> Range<usize> {
         let end = self.rest(start).find("-----END").and_then(|end| {
             let end = start + end + "-----END".len();
             self.rest(end).find("-----").map(|dashes| end + dashes + "-----".len())
@@ -192,9 +253,9 @@ impl Scan<'_> {
         start..end.unwrap_or(self.text.len())
     }
 
-    /// The password in `https://user:password@host`.
-    fn user(&self, start: usize) -> Option<Range<usize>> {
-        let rest = self.rest(start).strip_prefix("://").filter(|_| self.known)?;
+    /// Returns the password in `https://user:password@host`.
+    fn url_password(&self, start: usize) -> Option<Range<usize>> {
+        let rest = self.rest(start).strip_prefix("://").filter(|_| self.patterns)?;
         let rest = rest.split(|c: char| c.is_whitespace() || matches!(c, '/' | '"' | '?' | '#')).next()?;
         let user = rest.rfind('@')?;
         let colon = rest.get(..user)?.find(':')?;

@@ -1,120 +1,117 @@
-//! Opening a span, and closing it on every exit. S1
+//! Opening a span, and closing it on every exit from its work.
 
 use crate::text::Name;
+use crate::trace::collector::is_started;
 use crate::trace::ids::{SpanId, TraceId};
-use crate::trace::instrumented::WithSpan;
-use crate::trace::open_span::{EnterGuard, OpenSpan, Trace};
-use crate::trace::propagation::DistributedContext;
-use crate::trace::record::{SpanEnd, SpanError, SpanKind, SpanRecord, SpanStatus, now};
-use crate::trace::{attributes, collector, open_span, propagation};
-use serde_json::Value;
-use std::borrow::Cow;
-use std::fmt;
+use crate::trace::open_span::{EnterGuard, INHERITED, OpenSpan, PANICKED, TraceContext, current, enter, has_current};
+use crate::trace::record::{SpanEnd, SpanKind, SpanStatus, now};
 use std::sync::Arc;
-use tracing::Level;
+use tracing::field::Empty;
 use tracing::level_filters::LevelFilter;
+use tracing::{Level, Span, info_span};
 
-/// A span to be opened.
+/// The description of a span that is about to be opened.
 pub(crate) struct NewSpan {
-    pub(crate) kind: SpanKind,
-    pub(crate) name: Name,
-    /// Which fn is about to be called, for calls that are dispatched.
-    pub(crate) site: u32,
+    kind: SpanKind,
+    name: Name,
+    /// The function to which the call is dispatched. 0 is none.
+    site: u32,
 }
 
 impl NewSpan {
-    /// A span of anything but a dispatched call.
+    /// Describes a span of anything but a dispatched call.
     pub(crate) fn new(kind: SpanKind, name: impl Into<Name>) -> Self {
         Self { kind, name: name.into(), site: 0 }
     }
 
-    /// The span of a call to the tool whose function is `site`.
+    /// Describes the span of a call that is dispatched to the function at `site`.
     pub(crate) fn of_tool(name: Name, site: u32) -> Self {
         Self { kind: SpanKind::Tool, name, site }
     }
 }
 
-/// Whether calls have spans at this place: it is inside of one, the process collects, or the log has an ear for it.
+/// Returns whether calls have spans here: inside another span, once the process's collector is started, or if a `tracing`
+/// subscriber listens.
 #[inline]
 pub(crate) fn is_wanted() -> bool {
-    cfg!(feature = "trace")
-        && (collector::is_started() || LevelFilter::current() >= Level::INFO || open_span::is_inside())
+    cfg!(feature = "trace") && (is_started() || LevelFilter::current() >= Level::INFO || has_current())
 }
 
-/// The bytes of a call's id; a longer one is not kept.
-const CALL_ID: usize = 256;
+/// Maximum number of bytes of a call's id. A model chooses the id, so a longer one is not kept.
+const MAX_CALL_ID: usize = 256;
 
-/// An open span. Dropped before it is closed, it is closed as cancelled.
+/// An open span. Dropping it closes the span as cancelled.
 pub(crate) struct SpanGuard {
-    scope: Option<Arc<OpenSpan>>,
+    span: Option<Arc<OpenSpan>>,
     call_id: Option<Arc<str>>,
 }
 
-/// Opens a span in the scope that the thread is in, or else in the process's collector.
+/// Opens a span in the current one, or else in the process's collector.
 pub(crate) fn open(new: NewSpan) -> Option<SpanGuard> {
     open_call(new, None)
 }
 
-/// Opens the span of a call that has an id.
+/// Opens the span of a tool call that may have an id.
 pub(crate) fn open_call(new: NewSpan, call_id: Option<&Arc<str>>) -> Option<SpanGuard> {
-    cfg!(feature = "trace").then(|| open_in(open_span::current(), new, call_id))
+    cfg!(feature = "trace").then(|| open_in(current(), new, call_id))
 }
 
 /// Opens a span inside `parent`.
 pub(crate) fn open_in(parent: Option<Arc<OpenSpan>>, new: NewSpan, call_id: Option<&Arc<str>>) -> SpanGuard {
-    let trace = begun(Trace::at(parent.as_ref()));
-    let log = attributes::span(&new, call_id, parent.as_deref());
-    let mut scope = OpenSpan::new(trace, parent, Some(new.kind), new.name);
-    scope.id = Some(SpanId::random());
-    scope.log = log;
-    scope.site = new.site;
-    attributes::inherit_from(&scope);
-    scope.start = now();
-    // A model makes up what it likes.
-    let call_id = call_id.filter(|id| id.len() <= CALL_ID).cloned();
-    SpanGuard { scope: Some(Arc::new(scope)), call_id }
-}
-
-/// The trace of a span that is opened in it: with an id from here on.
-fn begun(trace: Arc<Trace>) -> Arc<Trace> {
-    if trace.id.is_some() {
-        return trace;
+    let mut trace = TraceContext::of(parent.as_ref());
+    if trace.id.is_none() {
+        trace = Arc::new(TraceContext { id: Some(TraceId::random()), ..(*trace).clone() });
     }
-    Arc::new(Trace { id: Some(TraceId::random()), ..(*trace).clone() })
+    let log = log_span(&new, call_id, parent.as_deref());
+    let inherited = parent.as_ref().filter(|parent| parent.has(INHERITED));
+    let attributes = inherited.and_then(|anchor| anchor.change(|details| details.attributes.clone()));
+    let mut span = OpenSpan::new(trace, parent, Some(new.kind), new.name);
+    (span.id, span.log, span.site) = (Some(SpanId::random()), log, new.site);
+    if let Some(attributes) = attributes {
+        span.change(|details| details.attributes = attributes);
+    }
+    span.start = now();
+    SpanGuard { span: Some(Arc::new(span)), call_id: call_id.filter(|id| id.len() <= MAX_CALL_ID).cloned() }
 }
 
 impl SpanGuard {
-    /// The span of a scope that [`Self::into_scope`] gave away: one word, where a future has to carry it.
-    pub(crate) fn of(scope: Arc<OpenSpan>) -> Self {
-        Self { scope: Some(scope), call_id: None }
+    /// Creates the guard of a span from [`Self::into_span`], for futures that store the span as one word.
+    pub(crate) fn of(span: Arc<OpenSpan>) -> Self {
+        Self { span: Some(span), call_id: None }
     }
 
-    /// Its scope, which goes on. A span with the id of a call is not to be taken apart: the id would be lost.
-    pub(crate) fn into_scope(mut self) -> Option<Arc<OpenSpan>> {
-        self.scope.take()
+    /// Returns the span without closing it. The id of the call is lost.
+    pub(crate) fn into_span(mut self) -> Option<Arc<OpenSpan>> {
+        self.span.take()
     }
 
     #[inline]
-    pub(crate) fn scope(&self) -> Option<&Arc<OpenSpan>> {
-        self.scope.as_ref()
+    pub(crate) fn span(&self) -> Option<&Arc<OpenSpan>> {
+        self.span.as_ref()
     }
 
     #[inline]
     pub(crate) fn enter(&self) -> Option<EnterGuard<'_>> {
-        self.scope().map(open_span::enter)
+        self.span().map(enter)
     }
 
-    /// Closes it.
+    /// Closes the span and passes its record to the collector.
     pub(crate) fn close(mut self, end: SpanEnd) {
         self.end(end);
     }
 
-    pub(crate) fn end(&mut self, end: SpanEnd) {
-        let Some(scope) = self.scope.take() else { return };
-        let end = if scope.has_panicked() { SpanEnd { status: SpanStatus::Panicked, ..end } } else { end };
-        attributes::ended(&scope, &end);
-        let Some(record) = SpanRecord::of(&scope, end, self.call_id.take()) else { return };
-        scope.trace.collector.take(record, &scope);
+    fn end(&mut self, end: SpanEnd) {
+        let Some(span) = self.span.take() else { return };
+        let end = if span.has(PANICKED) { SpanEnd { status: SpanStatus::Panicked, ..end } } else { end };
+        if let Some(log) = &span.log {
+            log.record("status", end.status.as_str());
+            if end.status != SpanStatus::Ok {
+                log.record("error.type", end.error.as_ref().map_or(end.status.as_str(), |error| error.kind));
+            }
+        }
+        if let Some(record) = span.close(end, self.call_id.take()) {
+            span.trace.collector.push(record, || span.surroundings());
+        }
     }
 }
 
@@ -124,32 +121,37 @@ impl Drop for SpanGuard {
     }
 }
 
-/// Runs work that is no future in a span, if there is one, and gives the span back. The work is called at one place only,
-/// so that it is compiled once.
+/// Runs work in a span, if there is one, and returns the span still open. If the work panics, closes the span as panicked.
+///
+/// `work` is called in one place only, so that it is compiled once.
 #[inline]
 pub(crate) fn run<T>(span: Option<SpanGuard>, work: impl FnOnce() -> T) -> (T, Option<SpanGuard>) {
-    let mut unless = UnlessDone(span);
+    let mut on_panic = ClosePanicked(span);
     let value = {
-        let _inside = unless.0.as_ref().and_then(SpanGuard::enter);
+        let _inside = on_panic.0.as_ref().and_then(SpanGuard::enter);
         work()
     };
-    (value, unless.0.take())
+    (value, on_panic.0.take())
 }
 
-/// The same to its end.
+/// Runs work in a span, if there is one, and closes the span with `end_of` the result.
 #[inline]
-pub(crate) fn run_to_end<T>(span: Option<SpanGuard>, work: impl FnOnce() -> T, ends: impl FnOnce(&T) -> SpanEnd) -> T {
+pub(crate) fn run_to_end<T>(
+    span: Option<SpanGuard>,
+    work: impl FnOnce() -> T,
+    end_of: impl FnOnce(&T) -> SpanEnd,
+) -> T {
     let (value, span) = run(span, work);
     if let Some(span) = span {
-        span.close(ends(&value));
+        span.close(end_of(&value));
     }
     value
 }
 
-/// Closes the span as one that panicked where the work does not come to its end.
-struct UnlessDone(Option<SpanGuard>);
+/// Closes a span as panicked when it is dropped.
+struct ClosePanicked(Option<SpanGuard>);
 
-impl Drop for UnlessDone {
+impl Drop for ClosePanicked {
     #[inline]
     fn drop(&mut self) {
         if let Some(span) = self.0.take() {
@@ -158,114 +160,36 @@ impl Drop for UnlessDone {
     }
 }
 
-// ---- A span that no single future holds: of a conversation, of a response whose body is read elsewhere. S1
-
-/// A span that is open for as long as this lives, in whatever tasks the work goes on: [`end`](Self::end) and
-/// [`fail`](Self::fail) close it; dropped before that, it is closed as cancelled.
-///
-/// ```
-/// use tool_core::trace::{self, Collector, SpanHandle, SpanKind, SpanStatus};
-///
-/// let collector = Collector::new();
-/// collector.run_sync(|| {
-///     let conversation = SpanHandle::open(SpanKind::Agent, "clerk");
-///     let task = std::thread::scope(|threads| {
-///         threads.spawn(|| conversation.run(|| trace::in_scope(SpanKind::Section, "order", || ()))).join()
-///     });
-///     task.expect("no panic");
-///     conversation.end();
-/// });
-/// let report = collector.report();
-/// let found = report.spans().iter().map(|span| (span.label(), span.status())).collect::<Vec<_>>();
-/// assert_eq!(found, [("section:order".into(), SpanStatus::Ok), ("agent:clerk".into(), SpanStatus::Ok)]);
-/// ```
-#[must_use = "a span whose handle is dropped is closed as cancelled"]
-pub struct SpanHandle(Option<SpanGuard>);
-
-impl SpanHandle {
-    /// Opens a span in the one that the thread is in. Where none is around it and no collector was told of, it goes to
-    /// the process's own.
-    pub fn open(kind: SpanKind, name: impl Into<Cow<'static, str>>) -> Self {
-        Self(open(NewSpan::new(kind, name.into())))
+/// Creates the `tracing` span, under OpenTelemetry names, so that log lines nest. `None` if no subscriber listens.
+fn log_span(new: &NewSpan, call_id: Option<&Arc<str>>, parent: Option<&OpenSpan>) -> Option<Box<Span>> {
+    if LevelFilter::current() < Level::INFO {
+        return None;
     }
-
-    /// The same for a library's own work, of which nobody has asked for a span: opens one where calls of tools have
-    /// theirs, which is inside of another span, once the process collects ([`start`](super::start)), or where the log
-    /// has an ear for it. Elsewhere the handle stands for nothing, and does nothing.
-    ///
-    /// ```
-    /// use tool_core::trace::{Collector, SpanHandle, SpanKind};
-    ///
-    /// assert!(!SpanHandle::open_if_wanted(SpanKind::Http, "GET example.org").is_open());
-    /// Collector::new().run_sync(|| assert!(SpanHandle::open_if_wanted(SpanKind::Http, "GET example.org").is_open()));
-    /// ```
-    pub fn open_if_wanted(kind: SpanKind, name: impl Into<Cow<'static, str>>) -> Self {
-        if is_wanted() { Self::open(kind, name) } else { Self(None) }
-    }
-
-    /// Whether there is a span: what only it is told need not be found out where there is none.
-    pub fn is_open(&self) -> bool {
-        self.0.is_some()
-    }
-
-    /// Runs work that is no future inside it.
-    pub fn run<T>(&self, work: impl FnOnce() -> T) -> T {
-        let _inside = self.0.as_ref().and_then(SpanGuard::enter);
-        work()
-    }
-
-    /// The future `work`, inside this span wherever it is polled. The span does not end with it.
-    pub fn inside<F: Future>(&self, work: F) -> WithSpan<F> {
-        match self.0.as_ref().and_then(SpanGuard::scope) {
-            Some(scope) => WithSpan::new(scope.clone(), work),
-            None => WithSpan::here(work),
-        }
-    }
-
-    /// What else is to be known of it, under a name of OpenTelemetry's: see [`attribute`](super::attribute).
-    pub fn attribute(&self, key: &'static str, value: impl Into<Value>) {
-        if let Some(scope) = self.0.as_ref().and_then(SpanGuard::scope) {
-            attributes::add(scope, key, value.into());
-        }
-    }
-
-    /// Its context, for another process. S9
-    pub fn context(&self) -> DistributedContext {
-        self.run(propagation::export)
-    }
-
-    /// Closes it: the work is done.
-    pub fn end(mut self) {
-        self.close(SpanStatus::Ok.into());
-    }
-
-    /// Closes it with an error of this kind, one of few.
-    pub fn fail(mut self, kind: &'static str) {
-        self.close(SpanError { kind, message: None }.into());
-    }
-
-    /// Closes it with this error, or as cancelled where that is what it says. An internal one's text is not told.
-    pub fn fail_with(mut self, error: impl Into<SpanEnd>) {
-        self.close(error.into());
-    }
-
-    fn close(&mut self, end: SpanEnd) {
-        if let Some(span) = self.0.take() {
-            span.close(end);
-        }
-    }
-}
-
-impl Drop for SpanHandle {
-    fn drop(&mut self) {
-        if self.0.is_some() && std::thread::panicking() {
-            self.close(SpanStatus::Panicked.into());
-        }
-    }
-}
-
-impl fmt::Debug for SpanHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SpanHandle").field("open", &self.0.is_some()).finish()
-    }
+    // The parent may be another span than the one that `tracing` is in.
+    let _inside = parent.and_then(|parent| parent.log.as_deref()).map(Span::enter);
+    // A model or a server may have chosen the name.
+    let name = new.name.escape_debug();
+    let span = match new.kind {
+        SpanKind::Agent => info_span!(
+            target: "tool_core::trace", "invoke_agent", otel.name = %format_args!("invoke_agent {name}"),
+            gen_ai.operation.name = "invoke_agent", gen_ai.agent.name = %name, status = Empty, error.type = Empty
+        ),
+        SpanKind::Tool => info_span!(
+            target: "tool_core::trace", "execute_tool", otel.name = %format_args!("execute_tool {name}"),
+            gen_ai.operation.name = "execute_tool", gen_ai.tool.name = %name, gen_ai.tool.type = "function",
+            gen_ai.tool.call.id = call_id.map(|id| tracing::field::display(id.escape_debug())), status = Empty, error.type = Empty
+        ),
+        SpanKind::Llm => info_span!(
+            target: "tool_core::trace", "chat", otel.name = %format_args!("chat {name}"), otel.kind = "client",
+            gen_ai.operation.name = "chat", gen_ai.request.model = %name, status = Empty, error.type = Empty
+        ),
+        SpanKind::Section => info_span!(
+            target: "tool_core::trace", "section", otel.name = %name, status = Empty, error.type = Empty
+        ),
+        SpanKind::Http => info_span!(
+            target: "tool_core::trace", "http", otel.name = %name, otel.kind = "client", status = Empty,
+            error.type = Empty
+        ),
+    };
+    (!span.is_disabled()).then(|| Box::new(span))
 }

@@ -1,44 +1,41 @@
-//! The report as JSON. Spans are a flat list, each before those inside of it, as a tree of JSON objects thousands deep is
-//! more than most parsers take.
+//! Reports as JSON. Spans are a flat list, because most parsers reject objects that are nested thousands deep.
 
 use crate::schema::timestamp::Timestamp;
-use crate::trace::cost::{Cost, TokenUsage};
+use crate::trace::collector::Totals;
+use crate::trace::cost::{Cost, CostEntry, CostSummary};
 use crate::trace::ids::{SpanId, TraceId};
-use crate::trace::record::{SpanKind, SpanRecord};
-use crate::trace::report::tree::{NodeState, SpanNode};
-use crate::trace::report::{Report, words};
-use crate::trace::totals::{CostSummary, Totals};
-use crate::trace::usage::CostEntry;
-use serde::ser::SerializeMap;
+use crate::trace::record::{SpanError, SpanKind, SpanRecord};
+use crate::trace::report::format::{dollars, lists};
+use crate::trace::report::tree::{NodeState, Report, SpanNode};
+use crate::trace::usage::TokenUsage;
 use serde::{Serialize, Serializer};
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 impl Report {
-    /// The report as JSON:
+    /// Returns the report as JSON:
     ///
     /// ```text
     /// { "version": 1,
-    ///   "began": "2026-01-01T00:00:00Z",        // the wall clock at the first start; null without spans
-    ///   "duration_ms": 1250.5,                  // from there to the last end
-    ///   "spans": [ {
+    ///   "began": "2026-01-01T00:00:00Z",        // wall clock at the first start; null without spans
+    ///   "duration_ms": 1250.5,                  // from the first start to the last end
+    ///   "spans": [ {                            // in the order of the tree, each span before those inside of it
     ///       "trace_id", "span_id",              // hexadecimal digits
-    ///       "parent_id",                        // null at a root
-    ///       "depth": 0,                         // spans stand in the order of the tree, each before those inside of it
-    ///       "state": "ended",                   // running, or open, dropped, remote: only ids, depth, state, own, total
+    ///       "parent_id",                        // null for a root
+    ///       "depth": 0,
+    ///       "state": "ended",                   // running; or open, dropped, remote, with ids, depth, state, own and total only
     ///       "kind", "name",
-    ///       "status": "ok",                     // error, panicked, cancelled; null for one that runs
-    ///       "error": {"kind", "message"},       // each of these where there is one
+    ///       "status": "ok",                     // error, panicked, cancelled; null for a running span
+    ///       "error": {"kind", "message"},       // these four are left out where there is none
     ///       "call_id", "run_id", "customer_id",
     ///       "start_ms": 0.25,                   // since "began"
-    ///       "duration_ms": 1.5,                 // of one that runs: so far
-    ///       "own": SUM,                         // what counts for this very span
-    ///       "total": SUM,                       // that, and what is inside of it
+    ///       "duration_ms": 1.5,                 // of a running span: so far
+    ///       "own": SUM,                         // of the span itself
+    ///       "total": SUM,                       // of the span and those inside of it
     ///       "spent": [{"model", "provider", "response_id", "observed", "cost": COST or null, "usage": USAGE,
     ///                  "tool_calls": [{"id", "name"}]}],
     ///       "attributes": {} } ],
-    ///   "dropped": 0,                           // spans that are not kept any more
+    ///   "dropped": 0,                           // spans that left the collector's buffer
     ///   "totals": {"total": SUM, "tracked": SUM, "untracked": SUM,
     ///              "agents": {name: SUM}, "tools", "models", "runs", "customers"} }
     ///
@@ -47,9 +44,9 @@ impl Report {
     /// USAGE  {"input", "cached", "cache_written", "output", "reasoning"}
     /// ```
     ///
-    /// Names are as they are, and not made safe to be shown.
+    /// Names are not escaped for display.
     pub fn to_json(&self) -> String {
-        // Keys are text and numbers are finite: nothing in it fails.
+        // Cannot fail: keys are strings and numbers are finite.
         serde_json::to_string(self).unwrap_or_default()
     }
 }
@@ -58,82 +55,81 @@ impl Serialize for Report {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (start, end) = self.window();
         let began = jiff::Timestamp::try_from(self.epoch + Duration::from_nanos(start)).ok().map(Timestamp);
-        let document = Document {
+        let document = ReportJson {
             version: 1,
             began: began.filter(|_| self.nodes().any(|node| node.span().is_some())),
             duration_ms: milliseconds(end - start),
-            spans: Spans { report: self, start },
+            spans: NodesJson { report: self, start },
             dropped: self.dropped,
-            totals: totals(&self.totals),
+            totals: TotalsJson::new(&self.totals),
         };
         document.serialize(serializer)
     }
 }
 
 #[derive(Serialize)]
-struct Document<'r> {
+struct ReportJson<'r> {
     version: u8,
     began: Option<Timestamp>,
     duration_ms: f64,
-    spans: Spans<'r>,
+    spans: NodesJson<'r>,
     dropped: u64,
-    totals: TotalsForm<'r>,
+    totals: TotalsJson<'r>,
 }
 
-struct Spans<'r> {
+struct NodesJson<'r> {
     report: &'r Report,
     start: u64,
 }
 
-impl Serialize for Spans<'_> {
+impl Serialize for NodesJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.report.nodes().map(|node| NodeForm::new(node, self.start)))
+        serializer.collect_seq(self.report.nodes().map(|node| NodeJson::new(node, self.start)))
     }
 }
 
 #[derive(Serialize)]
-struct NodeForm<'r> {
+struct NodeJson<'r> {
     trace_id: TraceId,
     span_id: SpanId,
     parent_id: Option<SpanId>,
     depth: usize,
     state: NodeState,
     #[serde(flatten)]
-    span: Option<SpanForm<'r>>,
-    own: SumForm,
-    total: SumForm,
+    span: Option<SpanJson<'r>>,
+    own: SumJson,
+    total: SumJson,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    spent: Vec<SpentForm<'r>>,
+    spent: Vec<EntryJson<'r>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    attributes: Option<Attributes<'r>>,
+    attributes: Option<AttributesJson<'r>>,
 }
 
-impl<'r> NodeForm<'r> {
+impl<'r> NodeJson<'r> {
     fn new(node: SpanNode<'r>, start: u64) -> Self {
         let span = node.span();
-        let attributes = span.filter(|span| span.attributes().next().is_some()).map(Attributes);
         Self {
             trace_id: node.trace_id(),
             span_id: node.span_id(),
             parent_id: node.parent().map(SpanNode::span_id),
             depth: node.depth(),
             state: node.state(),
-            span: span.map(|span| SpanForm::new(span, node.state(), start)),
-            own: sum(node.own()),
-            total: sum(node.total()),
-            spent: span.map(SpanRecord::spent).unwrap_or_default().iter().map(SpentForm::new).collect(),
-            attributes,
+            span: span.map(|span| SpanJson::new(span, node.state(), start)),
+            own: node.own().into(),
+            total: node.total().into(),
+            spent: span.map(SpanRecord::spent).unwrap_or_default().iter().map(EntryJson::new).collect(),
+            attributes: span.filter(|span| span.attributes().next().is_some()).map(AttributesJson),
         }
     }
 }
 
 #[derive(Serialize)]
-struct SpanForm<'r> {
+struct SpanJson<'r> {
     kind: SpanKind,
     name: &'r str,
     status: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<ErrorForm<'r>>,
+    error: Option<&'r SpanError>,
     #[serde(skip_serializing_if = "Option::is_none")]
     call_id: Option<&'r str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -144,14 +140,13 @@ struct SpanForm<'r> {
     duration_ms: f64,
 }
 
-impl<'r> SpanForm<'r> {
+impl<'r> SpanJson<'r> {
     fn new(span: &'r SpanRecord, state: NodeState, start: u64) -> Self {
-        let error = span.error().map(|error| ErrorForm { kind: error.kind, message: error.message.as_deref() });
         Self {
             kind: span.kind(),
             name: span.name(),
             status: (state == NodeState::Ended).then(|| span.status().as_str()),
-            error,
+            error: span.error(),
             call_id: span.call_id(),
             run_id: span.run_id(),
             customer_id: span.customer_id(),
@@ -162,99 +157,94 @@ impl<'r> SpanForm<'r> {
 }
 
 #[derive(Serialize)]
-struct ErrorForm<'r> {
-    kind: &'static str,
-    message: Option<&'r str>,
-}
-
-#[derive(Serialize)]
-struct SpentForm<'r> {
+struct EntryJson<'r> {
     model: &'r str,
     #[serde(skip_serializing_if = "Option::is_none")]
     provider: Option<&'r str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_id: Option<&'r str>,
     observed: bool,
-    cost: Option<CostForm>,
+    cost: Option<CostJson>,
     usage: TokenUsage,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<ToolCallForm<'r>>,
+    tool_calls: Vec<ToolCallJson<'r>>,
 }
 
 #[derive(Serialize)]
-struct ToolCallForm<'r> {
+struct ToolCallJson<'r> {
     id: &'r str,
     name: &'r str,
 }
 
-impl<'r> SpentForm<'r> {
-    fn new(spent: &'r CostEntry) -> Self {
-        let used = &spent.used;
+impl<'r> EntryJson<'r> {
+    fn new(entry: &'r CostEntry) -> Self {
+        let used = &entry.used;
         Self {
             model: &used.model,
             provider: used.provider.as_deref(),
             response_id: used.response_id.as_deref(),
-            observed: spent.observed,
-            cost: spent.cost.map(cost),
+            observed: entry.observed,
+            cost: entry.cost.map(CostJson::from),
             usage: used.usage,
-            tool_calls: used.tool_calls.iter().map(|(id, name)| ToolCallForm { id, name }).collect(),
+            tool_calls: used.tool_calls.iter().map(|(id, name)| ToolCallJson { id, name }).collect(),
         }
     }
 }
 
-struct Attributes<'r>(&'r SpanRecord);
+struct AttributesJson<'r>(&'r SpanRecord);
 
-impl Serialize for Attributes<'_> {
+impl Serialize for AttributesJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        for (key, value) in self.0.attributes() {
-            map.serialize_entry::<str, Value>(key, value)?;
-        }
-        map.end()
+        serializer.collect_map(self.0.attributes())
     }
 }
 
 #[derive(Serialize)]
-struct CostForm {
+struct CostJson {
     dollars: String,
     picodollars: u64,
 }
 
+impl From<Cost> for CostJson {
+    fn from(cost: Cost) -> Self {
+        Self { dollars: dollars(cost), picodollars: cost.picodollars() }
+    }
+}
+
 #[derive(Serialize)]
-struct SumForm {
-    cost: CostForm,
+struct SumJson {
+    cost: CostJson,
     usage: TokenUsage,
     uses: u64,
     unpriced: u64,
 }
 
+impl From<CostSummary> for SumJson {
+    fn from(sum: CostSummary) -> Self {
+        Self { cost: sum.cost.into(), usage: sum.usage, uses: sum.uses, unpriced: sum.unpriced }
+    }
+}
+
 #[derive(Serialize)]
-struct TotalsForm<'r> {
-    total: SumForm,
-    tracked: SumForm,
-    untracked: SumForm,
+struct TotalsJson<'r> {
+    total: SumJson,
+    tracked: SumJson,
+    untracked: SumJson,
     #[serde(flatten)]
-    lists: BTreeMap<&'static str, BTreeMap<&'r str, SumForm>>,
+    lists: BTreeMap<&'static str, BTreeMap<&'r str, SumJson>>,
 }
 
-fn cost(cost: Cost) -> CostForm {
-    CostForm { dollars: words::dollars(cost), picodollars: cost.picodollars() }
-}
-
-fn sum(sum: CostSummary) -> SumForm {
-    SumForm { cost: cost(sum.cost), usage: sum.usage, uses: sum.uses, unpriced: sum.unpriced }
-}
-
-fn named(names: &BTreeMap<String, CostSummary>) -> BTreeMap<&str, SumForm> {
-    names.iter().map(|(name, of)| (name.as_str(), sum(*of))).collect()
-}
-
-fn totals(totals: &Totals) -> TotalsForm<'_> {
-    TotalsForm {
-        total: sum(totals.total),
-        tracked: sum(totals.tracked),
-        untracked: sum(totals.untracked),
-        lists: words::lists(totals).into_iter().map(|(title, names)| (title, named(names))).collect(),
+impl<'r> TotalsJson<'r> {
+    fn new(totals: &'r Totals) -> Self {
+        let list = |names: &'r BTreeMap<String, CostSummary>| {
+            names.iter().map(|(name, sum)| (name.as_str(), SumJson::from(*sum))).collect()
+        };
+        Self {
+            total: totals.total.into(),
+            tracked: totals.tracked.into(),
+            untracked: totals.untracked.into(),
+            lists: lists(totals).into_iter().map(|(title, names)| (title, list(names))).collect(),
+        }
     }
 }
 

@@ -1,157 +1,162 @@
-//! The report for a terminal.
+//! Reports as text: the tree for a terminal, and the outline on one line.
 
-use crate::trace::report::tree::SpanNode;
-use crate::trace::report::words::shown;
-use crate::trace::report::{Report, tree, words};
-use crate::trace::totals::{CostSummary, Totals};
-use std::collections::BTreeMap;
+use crate::trace::cost::CostSummary;
+use crate::trace::record::SpanKind;
+use crate::trace::report::format::{
+    cost, counted, duration, failure, grouped, lists, most_expensive, printable, tokens,
+};
+use crate::trace::report::tree::{NodeState, Report, SpanNode};
 use std::fmt;
-use std::fmt::Formatter;
+use std::fmt::{Formatter, Write};
 
-/// How far the tree is indented: deeper spans stand below each other and say how deep they are.
-const DEEPEST: usize = 24;
-/// How much of a name is shown.
-const NAME: usize = 60;
-/// How far the figures may be moved to the right by a label.
-const WIDEST: usize = 64;
-/// How many names each list of totals has.
-const NAMES: usize = 20;
+/// Maximum indentation, in levels. A deeper span shows its depth as a number.
+const MAX_DEPTH: usize = 24;
+/// Maximum number of characters of a name.
+const MAX_NAME: usize = 60;
+/// Maximum width of the labels that the columns of figures leave room for.
+const MAX_LABEL: usize = 64;
+/// Maximum number of names in each list of totals.
+const MAX_NAMES: usize = 20;
 
-/// What the lines of the tree, and its marks, are drawn with.
-struct Pens {
+/// The characters of which the tree is drawn.
+struct TreeStyle {
     through: &'static str,
     branch: &'static str,
     last: &'static str,
-    wrong: &'static str,
+    failed: &'static str,
 }
 
-const LINES: Pens = Pens { through: "│  ", branch: "├─ ", last: "└─ ", wrong: "✗" };
-const ASCII: Pens = Pens { through: "|  ", branch: "|- ", last: "`- ", wrong: "!" };
-
-/// A line of the tree.
-struct Row {
-    label: String,
-    width: usize,
-    duration: String,
-    cost: String,
-    rest: String,
-}
+const UNICODE: TreeStyle = TreeStyle { through: "│  ", branch: "├─ ", last: "└─ ", failed: "✗" };
+const ASCII: TreeStyle = TreeStyle { through: "|  ", branch: "|- ", last: "`- ", failed: "!" };
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let pens = if f.alternate() { &ASCII } else { &LINES };
-        let rows = rows(self, pens);
-        let width = rows.iter().map(|row| row.width).filter(|width| *width <= WIDEST).max().unwrap_or(0);
-        for Row { label, width: own, duration, cost, rest } in &rows {
-            let blank = width.saturating_sub(*own);
-            let line = format!("{label}{:blank$}  {duration:>11}  {cost:>11} {rest}", "");
+        let style = if f.alternate() { &ASCII } else { &UNICODE };
+        let labels = labels(self, style);
+        let widths = labels.iter().map(|label| label.chars().count());
+        let width = widths.filter(|width| *width <= MAX_LABEL).max().unwrap_or(0);
+        for (node, label) in self.nodes().zip(&labels) {
+            let (span, total) = (node.span(), node.total());
+            let duration = span.map(|span| duration(span.nanos)).unwrap_or_default();
+            let cost = if total.uses > 0 { aligned_cost(total) } else { String::new() };
+            let running = (node.state() == NodeState::Running).then(|| "running".to_owned());
+            let failure = span.and_then(failure).map(|failure| format!("{} {failure}", style.failed));
+            let notes = tokens(node.own().usage).into_iter().chain(running).chain(failure).collect::<Vec<_>>();
+            let line = format!("{label:width$}  {duration:>11}  {cost:>11} {}", notes.join("  "));
             writeln!(f, "{}", line.trim_end())?;
         }
-        if rows.is_empty() {
+        if labels.is_empty() {
             writeln!(f, "no spans")?;
         }
         write_totals(f, self)
     }
 }
 
-fn rows(report: &Report, pens: &Pens) -> Vec<Row> {
-    let mut rows = Vec::new();
-    // Whether the span at each depth on the way here is the last inside of its parent.
+/// Returns the branches and the name of each node.
+fn labels(report: &Report, style: &TreeStyle) -> Vec<String> {
+    let mut labels = Vec::new();
+    // Whether the node at each depth above is the last inside of its parent.
     let mut lasts = Vec::new();
     for node in report.nodes() {
-        lasts.truncate(node.depth().min(DEEPEST));
+        lasts.truncate(node.depth().min(MAX_DEPTH));
         lasts.push(node.parent().is_none_or(|parent| node.end() == parent.end()));
-        let mut label = String::new();
-        // Roots have nothing that they hang from.
         let (last, above) = lasts.split_last().unwrap_or((&true, &[]));
-        for last in above.iter().skip(1) {
-            label.push_str(if *last { "   " } else { pens.through });
-        }
+        // Roots have no branch.
+        let mut label = above.iter().skip(1).map(|last| if *last { "   " } else { style.through }).collect::<String>();
         if node.depth() > 0 {
-            label.push_str(if *last { pens.last } else { pens.branch });
+            label.push_str(if *last { style.last } else { style.branch });
         }
-        if node.depth() > DEEPEST {
+        if node.depth() > MAX_DEPTH {
             label.extend(["(", &node.depth().to_string(), " deep) "]);
         }
-        label.push_str(&shown(&node.label(), NAME));
-        rows.push(row(node, label, pens));
+        labels.push(label + &printable(&node.label(), MAX_NAME));
     }
-    rows
+    labels
 }
 
-fn row(node: SpanNode<'_>, label: String, pens: &Pens) -> Row {
-    let total = node.total();
-    let span = node.span();
-    let mut rest = Vec::new();
-    rest.extend(words::tokens(node.own().usage));
-    if span.is_some() && node.state() == tree::NodeState::Running {
-        rest.push("running".to_owned());
-    }
-    if let Some(ending) = span.and_then(words::ending) {
-        rest.push(format!("{} {ending}", pens.wrong));
-    }
-    Row {
-        width: label.chars().count(),
-        label,
-        duration: span.map(|span| words::duration(span.nanos)).unwrap_or_default(),
-        cost: if total.uses > 0 { cost(total) } else { String::new() },
-        rest: rest.join("  "),
-    }
-}
-
-/// A cost with a place for the `+`, so that those without one stand below each other.
-fn cost(sum: CostSummary) -> String {
-    let text = words::cost(sum);
+/// Returns a cost with room for the `+`, so that digits are aligned in a column.
+fn aligned_cost(sum: CostSummary) -> String {
+    let text = cost(sum);
     if text.ends_with('+') { text } else { text + " " }
 }
 
-/// A line of the totals; a title has no sum.
-type Line = (String, Option<CostSummary>);
-
 fn write_totals(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
-    let lines = totals(report.totals());
+    let totals = report.totals();
+    let mut lines = [("total", totals.total), ("  tracked", totals.tracked), ("  untracked", totals.untracked)]
+        .map(|(name, sum)| (name.to_owned(), Some(sum)))
+        .to_vec();
+    for (title, names) in lists(totals).into_iter().filter(|(_, names)| !names.is_empty()) {
+        lines.push((title.to_owned(), None));
+        let rows = most_expensive(names, MAX_NAMES).into_iter();
+        lines.extend(rows.map(|(name, sum)| (format!("  {}", printable(&name, MAX_NAME)), Some(sum))));
+    }
     let width = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     writeln!(f)?;
-    for (name, sum) in &lines {
+    for (name, sum) in lines {
         let Some(sum) = sum else {
             writeln!(f, "{name}")?;
             continue;
         };
-        let blank = width.saturating_sub(name.chars().count());
-        let (cost, uses, tokens) = (cost(*sum), words::counted(sum.uses, "use"), words::tokens(sum.usage));
-        let line = format!("{name}{:blank$}  {cost:>11} {uses:>9}  {}", "", tokens.unwrap_or_default());
+        let (cost, uses, tokens) = (aligned_cost(sum), counted(sum.uses, "use"), tokens(sum.usage).unwrap_or_default());
+        let line = format!("{name:width$}  {cost:>11} {uses:>9}  {tokens}");
         writeln!(f, "{}", line.trim_end())?;
     }
-    let CostSummary { unpriced, uses, .. } = report.totals().total;
+    let CostSummary { unpriced, uses, .. } = totals.total;
     if unpriced > 0 {
-        writeln!(f, "{} of {} without a known price (+)", words::grouped(unpriced), words::counted(uses, "use"))?;
+        writeln!(f, "{} of {} without a known price (+)", grouped(unpriced), counted(uses, "use"))?;
     }
     if report.dropped() > 0 {
-        writeln!(f, "{} not kept any more; the totals count them", words::counted(report.dropped(), "span"))?;
+        writeln!(f, "{} dropped from the buffer, included in the totals", counted(report.dropped(), "span"))?;
     }
     Ok(())
 }
 
-fn totals(totals: &Totals) -> Vec<Line> {
-    let mut lines = Vec::new();
-    for (name, sum) in [("total", totals.total), ("  tracked", totals.tracked), ("  untracked", totals.untracked)] {
-        lines.push((name.to_owned(), Some(sum)));
+impl Report {
+    /// Returns the tree on one line, without figures: `agent:planner > llm, tool:A > llm, tool:B > http`.
+    ///
+    /// `>` precedes the spans inside of a span. A comma precedes the next span inside of the *root*: above, `agent:planner`
+    /// contains `llm`, `tool:A` and `tool:B`. Further down, several spans inside of a span are in parentheses:
+    /// `agent:planner > tool:A > (llm, http), tool:B`. A semicolon precedes the next root. Siblings are in the order in
+    /// which they started.
+    ///
+    /// Agents, tools and sections are shown with kind and name, requests as `llm` or `http`. A name with characters other
+    /// than letters, digits and `_ - . / :` is in quotes. A span that the report does not have is shown as `dropped`,
+    /// `open` or `remote`: see [`NodeState`].
+    pub fn outline(&self) -> String {
+        let mut line = String::new();
+        // The end of each open list, and whether the list is in parentheses.
+        let mut lists: Vec<(usize, bool)> = Vec::new();
+        for node in self.nodes() {
+            while let Some((_, in_parentheses)) = lists.pop_if(|(end, _)| *end <= node.index()) {
+                line.push_str(if in_parentheses { ")" } else { "" });
+            }
+            match node.parent() {
+                None => line.push_str(if line.is_empty() { "" } else { "; " }),
+                Some(parent) if parent.index() + 1 < node.index() => line.push_str(", "),
+                Some(parent) => {
+                    let several = parent.depth() > 0 && node.end() < parent.end();
+                    line.push_str(if several { " > (" } else { " > " });
+                    lists.push((parent.end(), several));
+                }
+            }
+            push_label(&mut line, node);
+        }
+        line.extend(lists.into_iter().filter(|(_, in_parentheses)| *in_parentheses).map(|_| ')'));
+        line
     }
-    for (title, names) in words::lists(totals) {
-        push_names(&mut lines, title, names);
-    }
-    lines
 }
 
-/// The names that cost most, under their title.
-fn push_names(lines: &mut Vec<Line>, title: &str, names: &BTreeMap<String, CostSummary>) {
-    if names.is_empty() {
+fn push_label(line: &mut String, node: SpanNode<'_>) {
+    let Some(span) = node.span() else { return line.push_str(node.state().as_str()) };
+    line.push_str(span.kind().as_str());
+    if matches!(span.kind(), SpanKind::Llm | SpanKind::Http) {
         return;
     }
-    lines.push((title.to_owned(), None));
-    let (most, rest) = words::by_cost(names, NAMES);
-    lines.extend(most.into_iter().map(|(name, sum)| (format!("  {}", shown(name, NAME)), Some(sum))));
-    if let Some((count, sum)) = rest {
-        lines.push((format!("  ({} more)", words::grouped(count)), Some(sum)));
-    }
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':');
+    // Writing to a String cannot fail.
+    let _ = if !span.name().is_empty() && span.name().chars().all(is_plain) {
+        write!(line, ":{}", span.name())
+    } else {
+        write!(line, ":{:?}", span.name())
+    };
 }

@@ -1,172 +1,252 @@
-//! The spans of a report as a tree, in one vector: each node before those inside of it. Neither building nor reading it
-//! recurses, as a trace may be thousands of spans deep.
+//! A report, and its spans as a tree.
+//!
+//! The tree is one vector in which each node precedes the nodes inside of it. A trace may be thousands of spans deep, so
+//! neither building nor reading the tree recurses.
 
+use crate::trace::collector::{Collector, Totals};
+use crate::trace::cost::CostSummary;
 use crate::trace::ids::{SpanId, TraceId};
-use crate::trace::record::{SpanRecord, Under};
-use crate::trace::report::Report;
-use crate::trace::totals::CostSummary;
+use crate::trace::open_span::current;
+use crate::trace::record::{ParentState, SpanRecord, epoch};
 use serde::Serialize;
 use std::collections::HashMap;
+use std::fmt;
+use std::sync::OnceLock;
+use std::time::SystemTime;
 
-/// Ids of spans are unique in their trace only.
-type Id = (TraceId, SpanId);
-
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Tree(Vec<Place>);
-
-/// A node.
+/// A snapshot of a collector: its spans as a tree, and their cost.
+///
+/// - [`Display`](fmt::Display) writes the tree for a terminal, with durations, cost and totals. `{:#}` uses only ASCII
+///   characters, except in names.
+/// - [`outline`](Self::outline) returns the tree on one line.
+/// - [`to_json`](Self::to_json), or `Serialize`, returns everything for programs.
+/// - [`to_html`](Self::to_html) returns one self-contained page.
+///
+/// ```
+/// use tool_core::trace::{self, Collector};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let collector = Collector::new();
+/// let search = async { trace::http("GET host", async {}).await };
+/// let work = async { tokio::join!(trace::llm("gpt-5-mini", async {}), trace::section("search", search)) };
+/// collector.run(trace::agent("planner", work)).await;
+/// let report = collector.report();
+/// assert_eq!(report.outline(), "agent:planner > llm, section:search > http");
+/// let planner = report.roots().next().expect("a root");
+/// assert_eq!((planner.label().as_str(), planner.children().count()), ("agent:planner", 2));
+/// # }
+/// ```
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
-    pub(crate) id: Id,
-    pub(crate) state: NodeState,
-    /// Where the span is, among those that have ended or those that run.
-    pub(crate) span: usize,
-    pub(crate) parent: Option<usize>,
-    pub(crate) depth: usize,
-    /// The first node after it that is not inside of it.
-    pub(crate) end: usize,
-    pub(crate) own: CostSummary,
-    pub(crate) total: CostSummary,
+pub struct Report {
+    pub(crate) spans: Vec<SpanRecord>,
+    pub(crate) running: Vec<SpanRecord>,
+    pub(crate) dropped: u64,
+    pub(crate) totals: Totals,
+    /// The wall-clock time at which the clock of the spans was 0.
+    pub(crate) epoch: SystemTime,
+    pub(crate) nodes: OnceLock<Vec<TreeNode>>,
 }
 
-/// A span before it has its place, or what stands for one that is not there.
-struct Found {
-    id: Id,
+impl Default for Report {
+    fn default() -> Self {
+        Self {
+            spans: Vec::new(),
+            running: Vec::new(),
+            dropped: 0,
+            totals: Totals::default(),
+            epoch: epoch(),
+            nodes: OnceLock::new(),
+        }
+    }
+}
+
+impl Report {
+    /// Returns the spans that have ended, in the order in which they ended: children before their parents.
+    pub fn spans(&self) -> &[SpanRecord] {
+        &self.spans
+    }
+
+    /// Returns the spans that were open around the call that made the report, the outermost first, as they were then.
+    pub fn running(&self) -> &[SpanRecord] {
+        &self.running
+    }
+
+    /// Returns the number of spans that left the collector's buffer.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Returns the cost of all spans: the ended ones, including those that were dropped, and the
+    /// [running](Self::running) ones so far.
+    pub fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// Returns the roots of the tree, in the order in which they started.
+    pub fn roots(&self) -> impl Iterator<Item = SpanNode<'_>> {
+        SpanNode::siblings(self, 0, self.tree().len())
+    }
+
+    /// Returns the spans directly inside of a span, in the order in which they started. A span that is not in the tree has
+    /// none.
+    pub fn children(&self, span: SpanId) -> impl Iterator<Item = SpanNode<'_>> {
+        let node = self.nodes().find(move |node| node.span_id() == span);
+        node.into_iter().flat_map(SpanNode::children)
+    }
+
+    /// Returns all nodes of the tree, each before those inside of it.
+    pub fn nodes(&self) -> impl Iterator<Item = SpanNode<'_>> {
+        (0..self.tree().len()).filter_map(|index| SpanNode::new(self, index))
+    }
+
+    /// Returns the first start and the last end, in nanoseconds of the spans' clock.
+    pub(crate) fn window(&self) -> (u64, u64) {
+        let all = || self.spans.iter().chain(&self.running);
+        let start = all().map(|span| span.start).min().unwrap_or(0);
+        (start, all().map(|span| span.start.saturating_add(span.nanos)).max().unwrap_or(start))
+    }
+
+    fn tree(&self) -> &[TreeNode] {
+        self.nodes.get_or_init(|| build_tree(&self.spans, &self.running))
+    }
+}
+
+impl Collector {
+    /// Makes a report of the spans and totals so far.
+    ///
+    /// Called inside of spans of this collector, the report has those as well, as [running](Report::running).
+    pub fn report(&self) -> Report {
+        let here = current().filter(|here| here.trace.collector.is_same(self));
+        let buffer = self.buffer();
+        // Under the lock, so that a span that ends at this moment appears once.
+        let running = here.iter().flat_map(|here| here.chain()).filter_map(|span| Some((span.snapshot()?, span)));
+        let running = running.collect::<Vec<_>>();
+        let mut report = Report {
+            spans: buffer.spans.iter().cloned().collect(),
+            dropped: buffer.dropped,
+            totals: buffer.totals.clone(),
+            ..Report::default()
+        };
+        drop(buffer);
+        for (record, span) in running.into_iter().rev() {
+            report.totals.add(&record, &span.surroundings());
+            report.running.push(record);
+        }
+        report
+    }
+}
+
+/// A node of a report's tree. A parent that the report does not have is represented by a node without a span.
+#[derive(Clone, Debug)]
+pub(crate) struct TreeNode {
+    /// The id of a span is unique in its trace only.
+    id: (TraceId, SpanId),
     state: NodeState,
+    /// The index of the span among the ended or the running ones.
     span: usize,
-    parent: Option<usize>,
     start: u64,
+    parent: Option<usize>,
+    depth: usize,
+    /// The index after the last node inside of this one.
+    end: usize,
     own: CostSummary,
+    total: CostSummary,
 }
 
-impl Found {
-    fn new(span: &SpanRecord, state: NodeState, at: usize) -> Self {
-        let mut own = CostSummary::default();
-        for spent in span.spent() {
-            own.add(CostSummary::of(spent));
-        }
-        Self { id: (span.trace_id(), span.span_id()), state, span: at, parent: None, start: span.start, own }
+impl TreeNode {
+    fn new(id: (TraceId, SpanId), state: NodeState, span: usize, start: u64) -> Self {
+        let own = CostSummary::default();
+        Self { id, state, span, start, parent: None, depth: 0, end: 0, own, total: own }
     }
 
-    /// In the place of the parent of `span`, which is not there.
-    fn missing(id: Id, span: &SpanRecord) -> Self {
-        Self { id, state: state_of(span.under), span: 0, parent: None, start: span.start, own: CostSummary::default() }
-    }
-}
-
-fn state_of(missing: Under) -> NodeState {
-    match missing {
-        Under::Open => NodeState::Open,
-        Under::Ended => NodeState::Dropped,
-        Under::Remote => NodeState::Remote,
+    fn of(record: &SpanRecord, state: NodeState, span: usize) -> Self {
+        let own = record.spent().iter().map(CostSummary::from).sum();
+        Self { own, total: own, ..Self::new((record.trace, record.id), state, span, record.start) }
     }
 }
 
-impl Tree {
-    pub(crate) fn new(ended: &[SpanRecord], running: &[SpanRecord]) -> Self {
-        let mut found = Vec::with_capacity(ended.len() + running.len());
-        found.extend(ended.iter().enumerate().map(|(at, span)| Found::new(span, NodeState::Ended, at)));
-        found.extend(running.iter().enumerate().map(|(at, span)| Found::new(span, NodeState::Running, at)));
-        find_parents(&mut found, ended.iter().chain(running));
-        let mut tree = Self::placed(&found);
-        tree.sum_up();
-        tree
+/// Builds the tree, with siblings in the order in which they started.
+fn build_tree(ended: &[SpanRecord], running: &[SpanRecord]) -> Vec<TreeNode> {
+    let of_state = |state| move |(index, record)| TreeNode::of(record, state, index);
+    let mut unordered = Vec::with_capacity(ended.len() + running.len());
+    unordered.extend(ended.iter().enumerate().map(of_state(NodeState::Ended)));
+    unordered.extend(running.iter().enumerate().map(of_state(NodeState::Running)));
+    link_parents(&mut unordered, ended.iter().chain(running));
+
+    let mut by_start = unordered.iter().enumerate().collect::<Vec<_>>();
+    by_start.sort_by_key(|(_, node)| node.start);
+    let mut children: HashMap<Option<usize>, Vec<(usize, &TreeNode)>> = HashMap::new();
+    for (index, node) in by_start {
+        children.entry(node.parent).or_default().push((index, node));
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
+    let mut nodes: Vec<TreeNode> = Vec::with_capacity(unordered.len());
+    let mut take = |parent| children.remove(&parent).unwrap_or_default().into_iter().rev();
+    let mut ahead = take(None).map(|(index, node)| (index, node, None)).collect::<Vec<_>>();
+    while let Some((index, node, parent)) = ahead.pop() {
+        let here = nodes.len();
+        let depth = parent.and_then(|parent: usize| nodes.get(parent)).map_or(0, |parent| parent.depth + 1);
+        nodes.push(TreeNode { parent, depth, end: here + 1, ..node.clone() });
+        ahead.extend(take(Some(index)).map(|(index, node)| (index, node, Some(here))));
     }
-
-    pub(crate) fn get(&self, at: usize) -> Option<&Place> {
-        self.0.get(at)
-    }
-
-    /// Each in front of what is inside of it, siblings in the order in which they started.
-    fn placed(found: &[Found]) -> Self {
-        let mut order = (0..found.len()).collect::<Vec<_>>();
-        order.sort_by_key(|at| found.get(*at).map(|span| span.start));
-        // Lists of siblings, linked: put together from the last.
-        let (mut roots, mut first, mut next) = (None, vec![None; found.len()], vec![None; found.len()]);
-        for at in order.into_iter().rev() {
-            let parent = found.get(at).and_then(|span| span.parent);
-            let head = parent.map_or(Some(&mut roots), |parent| first.get_mut(parent));
-            if let (Some(head), Some(next)) = (head, next.get_mut(at)) {
-                *next = head.replace(at);
-            }
-        }
-        let mut tree = Self(Vec::with_capacity(found.len()));
-        let mut ahead = roots.map(|root| (root, None)).into_iter().collect::<Vec<_>>();
-        while let Some((at, parent)) = ahead.pop() {
-            let here = tree.push(found.get(at), parent);
-            ahead.extend(next.get(at).copied().flatten().map(|sibling| (sibling, parent)));
-            ahead.extend(first.get(at).copied().flatten().map(|child| (child, here)));
-        }
-        tree
-    }
-
-    fn push(&mut self, found: Option<&Found>, parent: Option<usize>) -> Option<usize> {
-        let (found, here) = (found?, self.len());
-        let depth = parent.and_then(|parent| self.get(parent)).map_or(0, |parent| parent.depth + 1);
-        let Found { id, state, span, own, .. } = *found;
-        self.0.push(Place { id, state, span, parent, depth, end: here + 1, own, total: own });
-        Some(here)
-    }
-
-    /// Gives each what is inside of it: from the last node, as it comes after the one around it.
-    fn sum_up(&mut self) {
-        for at in (0..self.len()).rev() {
-            let Some(Place { parent: Some(parent), end, total, .. }) = self.0.get(at).cloned() else { continue };
-            if let Some(parent) = self.0.get_mut(parent) {
-                parent.end = parent.end.max(end);
-                parent.total.add(total);
-            }
+    // A node comes after its parent, so from the end each node is complete when its parent takes it over.
+    for index in (0..nodes.len()).rev() {
+        let Some(TreeNode { parent: Some(parent), end, total, .. }) = nodes.get(index).cloned() else { continue };
+        if let Some(parent) = nodes.get_mut(parent) {
+            parent.end = parent.end.max(end);
+            parent.total += total;
         }
     }
+    nodes
 }
 
-/// Finds the parent of each, and puts something in the place of those that are not there.
-fn find_parents<'a>(found: &mut Vec<Found>, spans: impl Iterator<Item = &'a SpanRecord>) {
-    let mut places = found.iter().enumerate().map(|(at, span)| (span.id, at)).collect::<HashMap<_, _>>();
-    for (at, span) in spans.enumerate() {
-        // One that names itself is a root: an imported id may be anything.
-        let Some(parent) = span.parent().filter(|parent| *parent != span.span_id()) else { continue };
-        let id = (span.trace_id(), parent);
-        let parent = *places.entry(id).or_insert_with(|| {
-            found.push(Found::missing(id, span));
-            found.len() - 1
+/// Finds the parent of each node, and adds nodes for parents that are not there.
+fn link_parents<'a>(nodes: &mut Vec<TreeNode>, records: impl Iterator<Item = &'a SpanRecord>) {
+    let mut indexes = nodes.iter().enumerate().map(|(index, node)| (node.id, index)).collect::<HashMap<_, _>>();
+    for (index, record) in records.enumerate() {
+        // An imported id may be any, even the span's own, which then is a root.
+        let Some(parent) = record.parent.filter(|parent| *parent != record.id) else { continue };
+        let state = match record.parent_state {
+            ParentState::Open => NodeState::Open,
+            ParentState::Ended => NodeState::Dropped,
+            ParentState::Remote => NodeState::Remote,
+        };
+        let id = (record.trace, parent);
+        let parent = *indexes.entry(id).or_insert_with(|| {
+            nodes.push(TreeNode::new(id, state, 0, record.start));
+            nodes.len() - 1
         });
-        if let Some(missing) = found.get_mut(parent).filter(|parent| parent.state.is_missing()) {
-            missing.start = missing.start.min(span.start);
-            // One that has ended was open before.
-            missing.state = missing.state.max(state_of(span.under));
+        if let Some(missing) = nodes.get_mut(parent).filter(|parent| parent.state.is_missing()) {
+            missing.start = missing.start.min(record.start);
+            // To an earlier child, a parent that has ended since was open.
+            missing.state = missing.state.max(state);
         }
-        if let Some(child) = found.get_mut(at) {
+        if let Some(child) = nodes.get_mut(index) {
             child.parent = Some(parent);
         }
     }
 }
 
-// ---- A node of the tree, as a report shows it.
-
-/// What a node of a report's tree is.
+/// The state of a node in a report's tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum NodeState {
-    /// A span that has ended.
+    /// The span has ended.
     Ended,
-    /// A span around the place where the report was made.
+    /// The span was open around the call that made the report.
     Running,
-    /// In the place of a span that goes on elsewhere: what is inside of it has ended before it.
+    /// The span was open elsewhere. Spans inside of it have ended before it.
     Open,
-    /// In the place of a span that is not kept any more. S10
+    /// The span left the collector's buffer.
     Dropped,
-    /// In the place of a span of another process. S9
+    /// The span is one of another process.
     Remote,
 }
 
 impl NodeState {
-    /// Its name in lower case.
+    /// Returns the name in lower case.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Ended => "ended",
@@ -177,98 +257,98 @@ impl NodeState {
         }
     }
 
-    /// Whether nothing but the id is known of the span.
+    /// Returns whether the report does not have the span, but only its id.
     pub const fn is_missing(self) -> bool {
         matches!(self, Self::Open | Self::Dropped | Self::Remote)
     }
 }
 
-/// A node of a report's tree: a span, or what stands in the place of one that the report does not have.
+/// A node of a report's tree: a span, or the id of one that the report does not have.
 #[derive(Clone, Copy)]
 pub struct SpanNode<'r> {
     report: &'r Report,
-    place: &'r Place,
-    at: usize,
+    node: &'r TreeNode,
+    index: usize,
 }
 
 impl<'r> SpanNode<'r> {
-    pub(crate) fn new(report: &'r Report, at: usize) -> Option<Self> {
-        Some(Self { report, place: report.tree().get(at)?, at })
+    fn new(report: &'r Report, index: usize) -> Option<Self> {
+        Some(Self { report, node: report.tree().get(index)?, index })
     }
 
-    /// The nodes from `at` to `end` that have none of them above.
-    pub(crate) fn siblings(report: &'r Report, at: usize, end: usize) -> impl Iterator<Item = Self> {
-        let node = move |at| Self::new(report, at).filter(|_| at < end);
-        std::iter::successors(node(at), move |before| node(before.end()))
+    /// Returns the nodes from `index` to `end` that are not inside of each other.
+    fn siblings(report: &'r Report, index: usize, end: usize) -> impl Iterator<Item = Self> {
+        let node = move |index| Self::new(report, index).filter(|_| index < end);
+        std::iter::successors(node(index), move |before| node(before.end()))
     }
 
-    /// Its place among all nodes.
-    pub(crate) fn at(self) -> usize {
-        self.at
+    /// Returns the index in the tree.
+    pub(crate) fn index(self) -> usize {
+        self.index
     }
 
-    /// The first node after it that is not inside of it.
+    /// Returns the index after the last node inside of this one.
     pub(crate) fn end(self) -> usize {
-        self.place.end
+        self.node.end
     }
 
-    /// What it is.
+    /// Returns the state.
     pub fn state(self) -> NodeState {
-        self.place.state
+        self.node.state
     }
 
-    /// The span; `None` for what [stands in the place](NodeState::is_missing) of one.
+    /// Returns the span; `None` if the report [does not have it](NodeState::is_missing).
     pub fn span(self) -> Option<&'r SpanRecord> {
-        match self.place.state {
-            NodeState::Ended => self.report.spans.get(self.place.span),
-            NodeState::Running => self.report.running.get(self.place.span),
+        match self.node.state {
+            NodeState::Ended => self.report.spans.get(self.node.span),
+            NodeState::Running => self.report.running.get(self.node.span),
             NodeState::Open | NodeState::Dropped | NodeState::Remote => None,
         }
     }
 
-    /// The id of its span, also where the span is not there.
+    /// Returns the id of the span, also of one that the report does not have.
     pub fn span_id(self) -> SpanId {
-        self.place.id.1
+        self.node.id.1
     }
 
-    /// The id of its trace.
+    /// Returns the id of the trace.
     pub fn trace_id(self) -> TraceId {
-        self.place.id.0
+        self.node.id.0
     }
 
-    /// Kind and name, `tool:search`, or `(dropped)` and the like for a span that is not there.
+    /// Returns kind and name, `tool:search`. For a span that the report does not have, the state: `(dropped)`.
     pub fn label(self) -> String {
         self.span().map_or_else(|| format!("({})", self.state().as_str()), SpanRecord::label)
     }
 
-    /// How many nodes are above it.
+    /// Returns the number of nodes above this one.
     pub fn depth(self) -> usize {
-        self.place.depth
+        self.node.depth
     }
 
-    /// The node that it is directly inside of.
+    /// Returns the node directly above this one.
     pub fn parent(self) -> Option<Self> {
-        Self::new(self.report, self.place.parent?)
+        Self::new(self.report, self.node.parent?)
     }
 
-    /// What is directly inside of it, in the order in which it started.
+    /// Returns the nodes directly inside of this one, in the order in which they started.
     pub fn children(self) -> impl Iterator<Item = Self> {
-        Self::siblings(self.report, self.at + 1, self.end())
+        Self::siblings(self.report, self.index + 1, self.end())
     }
 
-    /// What was used and spent in it, and not in a span inside of it.
+    /// Returns the cost of the span itself.
     pub fn own(self) -> CostSummary {
-        self.place.own
+        self.node.own
     }
 
-    /// What was used and spent in it and in all that is inside of it: each use once. S7
+    /// Returns the cost of the span and of all spans inside of it.
     pub fn total(self) -> CostSummary {
-        self.place.total
+        self.node.total
     }
 }
 
-impl std::fmt::Debug for SpanNode<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for SpanNode<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SpanNode").field("label", &self.label()).field("state", &self.state()).finish_non_exhaustive()
     }
 }

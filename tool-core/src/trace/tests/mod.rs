@@ -1,23 +1,18 @@
-//! The tree, however its futures come and go.
+//! Trees of spans whose futures are concurrent, dropped, nested or panic.
 
-pub(crate) mod spending;
-pub(crate) mod told_and_seen;
-
-#[cfg(test)]
+mod attribution;
 mod propagation;
-#[cfg(test)]
 mod redaction;
-#[cfg(test)]
 mod report;
 
 use crate::call::context::RunContext;
 use crate::registry::ToolContext;
 use crate::trace;
 use crate::trace::collector::Collector;
-use crate::trace::cost::TokenUsage;
 use crate::trace::record;
 use crate::trace::record::{SpanKind, SpanStatus};
 use crate::trace::usage::ModelUsage;
+use crate::trace::usage::TokenUsage;
 use futures_util::FutureExt;
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
@@ -40,7 +35,7 @@ fn broken() -> u8 {
     panic!("boom")
 }
 
-/// The labels on the way from the root to each span, and its status, in the order in which they ended.
+/// Returns the labels from the root to each span and its status, in the order in which the spans ended.
 fn paths(collector: &Collector) -> Vec<(String, SpanStatus)> {
     let report = collector.report();
     let by_id = report.spans().iter().map(|span| (span.span_id(), span)).collect::<BTreeMap<_, _>>();
@@ -59,13 +54,13 @@ fn paths(collector: &Collector) -> Vec<(String, SpanStatus)> {
 
 // S2
 #[tokio::test]
-async fn concurrent_children_share_their_parent_and_do_not_see_each_other() {
+async fn concurrent_spans_are_siblings() {
     let collector = Collector::new();
     let child = |name| trace::section(name, async { tokio::task::yield_now().await });
     collector.run(trace::agent("a", async { tokio::join!(child("x"), child("y")) })).await;
     let ok = SpanStatus::Ok;
     let expected = [("agent:a/section:x".into(), ok), ("agent:a/section:y".into(), ok), ("agent:a".into(), ok)];
-    // Which of the two is polled first is for the executor to say.
+    // The executor may poll either first.
     let mut found = paths(&collector);
     found.sort_by(|one, other| other.0.len().cmp(&one.0.len()).then(one.0.cmp(&other.0)));
     assert_eq!(found, expected);
@@ -73,7 +68,7 @@ async fn concurrent_children_share_their_parent_and_do_not_see_each_other() {
 
 // S2
 #[tokio::test]
-async fn a_task_that_inherits_belongs_to_the_span_that_spawned_it() {
+async fn a_task_bound_to_the_span_is_its_child() {
     let collector = Collector::new();
     let work = async { tokio::spawn(trace::in_current_span(async { trace::section("x", async {}).await })).await };
     collector.run(trace::agent("a", work)).await.expect("joined");
@@ -82,7 +77,7 @@ async fn a_task_that_inherits_belongs_to_the_span_that_spawned_it() {
 
 // S2
 #[tokio::test]
-async fn a_span_that_is_made_as_the_work_of_another_belongs_to_that_one() {
+async fn a_span_made_as_the_work_of_another_is_its_child() {
     let collector = Collector::new();
     let work = async { trace::section("x", trace::section("y", async {})).await };
     collector.run(trace::agent("a", work)).await;
@@ -91,7 +86,7 @@ async fn a_span_that_is_made_as_the_work_of_another_belongs_to_that_one() {
 
 // S1
 #[tokio::test]
-async fn a_future_that_is_dropped_closes_its_spans_as_cancelled() {
+async fn a_dropped_future_closes_its_spans_as_cancelled() {
     let collector = Collector::new();
     let tools = ToolContext::builder().with(endless).build().expect("tools");
     let ctx = RunContext::detached();
@@ -103,7 +98,7 @@ async fn a_future_that_is_dropped_closes_its_spans_as_cancelled() {
 
 // S1
 #[tokio::test]
-async fn a_panic_closes_every_span_that_it_passes() {
+async fn a_panic_closes_all_spans_around_it() {
     let collector = Collector::new();
     let work = collector.run(trace::agent("a", trace::section("x", async { panic!("boom") })));
     assert!(AssertUnwindSafe(work).catch_unwind().await.is_err());
@@ -113,7 +108,7 @@ async fn a_panic_closes_every_span_that_it_passes() {
 
 // S1
 #[tokio::test]
-async fn a_tool_whose_panic_is_caught_has_a_span_that_says_so() {
+async fn a_caught_panic_marks_the_span_of_the_tool() {
     let collector = Collector::new();
     let tools = ToolContext::builder().with(broken).build().expect("tools");
     collector.run(tools.call("broken", "{}", &RunContext::detached())).await;
@@ -136,7 +131,7 @@ async fn two_collectors_in_one_process_do_not_mix() {
 
 // S10
 #[tokio::test]
-async fn the_oldest_span_goes_when_the_buffer_is_full_and_is_counted() {
+async fn a_full_buffer_drops_and_counts_the_oldest_span() {
     let collector = Collector::builder().keep(2).build();
     for name in ["a", "b", "c"] {
         collector.run(trace::agent(name, async {})).await;
@@ -148,7 +143,7 @@ async fn the_oldest_span_goes_when_the_buffer_is_full_and_is_counted() {
 
 // S6, S7
 #[tokio::test]
-async fn what_is_told_beats_what_is_seen_of_the_same_request() {
+async fn recorded_usage_replaces_observed_usage() {
     let collector = Collector::new();
     let used = |input| ModelUsage::new("m", TokenUsage { input, ..TokenUsage::default() });
     let work = trace::llm("m", async {
@@ -161,7 +156,7 @@ async fn what_is_told_beats_what_is_seen_of_the_same_request() {
 
 // S6
 #[tokio::test]
-async fn what_a_request_uses_belongs_to_the_tool_around_it_and_without_one_to_a_new_root() {
+async fn usage_counts_for_the_agent_or_is_untracked() {
     let collector = Collector::new();
     let seen = || trace::http("POST host", async { trace::observe(ModelUsage::new("m", TokenUsage::default())) });
     collector.run(trace::section("s", seen())).await;
@@ -174,7 +169,7 @@ async fn what_a_request_uses_belongs_to_the_tool_around_it_and_without_one_to_a_
 
 // S6
 #[tokio::test]
-async fn what_a_tool_inside_a_question_asks_counts_beside_it() {
+async fn requests_of_a_tool_count_beside_the_model_request() {
     let collector = Collector::new();
     let used = |input| ModelUsage::new("m", TokenUsage { input, ..TokenUsage::default() });
     let inner = async { trace::in_scope(SpanKind::Tool, "t", || trace::observe(used(7))) };
@@ -188,7 +183,7 @@ async fn what_a_tool_inside_a_question_asks_counts_beside_it() {
 
 // S12
 #[test]
-fn a_thousand_spans_deep_works() {
+fn a_thousand_nested_spans_are_recorded() {
     fn down(depth: u32) {
         if depth > 0 {
             trace::in_scope(SpanKind::Section, "deeper", || down(depth - 1));

@@ -1,9 +1,10 @@
-//! What is hidden, and what is not.
+//! Redaction of keys, patterns, nested JSON and truncated text.
 
 use crate::text;
 use crate::trace::redaction::Redaction;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use std::time::{Duration, Instant};
 
 fn shown(value: &Value) -> Value {
     let text = Redaction::new().json(&value.to_string());
@@ -12,7 +13,7 @@ fn shown(value: &Value) -> Value {
 
 // THREATS: arguments
 #[test]
-fn the_value_of_a_key_that_names_a_secret_is_hidden_however_it_is_spelled() {
+fn secret_keys_are_redacted_in_any_spelling() {
     let keys = [
         "password",
         "Password",
@@ -60,7 +61,7 @@ fn the_value_of_a_key_that_names_a_secret_is_hidden_however_it_is_spelled() {
     ];
     for key in keys {
         for value in [json!("canary"), json!(["canary"]), json!({"a": {"b": "canary"}}), json!(42), json!(null)] {
-            // Of many, a number says how many.
+            // A number at a key in the plural is a count.
             if key.ends_with('s') && key != "pass" && value.is_number() {
                 continue;
             }
@@ -71,7 +72,7 @@ fn the_value_of_a_key_that_names_a_secret_is_hidden_however_it_is_spelled() {
 }
 
 #[test]
-fn what_only_sounds_like_a_secret_is_shown() {
+fn words_that_contain_secret_words_are_shown() {
     let value = json!({
         "tokenizer": "bpe", "max_tokens": 100, "author": "Ann", "compass": "north", "pinned": true, "panel": "left",
         "sessions_per_day": 3, "key": "color", "cookie_policy": "strict", "laptop": "old", "secretary": "Bob",
@@ -81,7 +82,7 @@ fn what_only_sounds_like_a_secret_is_shown() {
 }
 
 #[test]
-fn texts_that_look_like_keys_are_hidden_wherever_they_stand() {
+fn keys_and_tokens_inside_text_are_redacted() {
     let jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl";
     let pem = "-----BEGIN RSA PRIVATE KEY-----\ncanary\ncanary==\n-----END RSA PRIVATE KEY-----";
     let texts = [
@@ -128,7 +129,7 @@ fn texts_that_look_like_keys_are_hidden_wherever_they_stand() {
 
 // THREATS: arguments
 #[test]
-fn the_value_beside_the_name_of_a_secret_is_hidden_in_either_order() {
+fn values_beside_a_secret_name_are_redacted_in_any_order() {
     for name in ["name", "key", "Header"] {
         for value in [json!("canary"), json!(["canary"]), json!({"a": [{"b": "canary"}]}), json!(7), json!(null)] {
             let text = format!(
@@ -144,13 +145,13 @@ fn the_value_beside_the_name_of_a_secret_is_hidden_in_either_order() {
     let several = r#"{"value":"canary","value":{"value":"x"},"name":"a","key":"diagnosis","value":"canary"}"#;
     let hidden = r#"{"value":"[redacted]","value":"[redacted]","name":"a","key":"diagnosis","value":"[redacted]"}"#;
     assert_eq!(redaction.json(several), hidden);
-    // Nothing of it is shown where the text is cut before the name either.
+    // The name follows the value that is truncated.
     let late = format!(r#"{{"value":"canary{}","name":"Authorization"}}"#, "x".repeat(1_000));
     assert_eq!(Redaction::new().json_up_to(&late, 30), r#"{"value":"[redacted]","name":"..."#);
 }
 
 #[test]
-fn the_value_beside_another_name_is_shown() {
+fn values_beside_other_names_are_shown() {
     let value = json!([
         {"name": "Accept", "value": "text/html"}, {"value": 100, "key": "max_tokens"}, {"key": "max_tokens", "value": 7},
         {"name": "token", "price": 3}, {"name": {"key": "token"}, "value": "shown"}, {"name": ["token"], "value": "shown"},
@@ -158,24 +159,24 @@ fn the_value_beside_another_name_is_shown() {
     assert_eq!(shown(&value), value);
 }
 
-// THREATS: the arguments may be encoded twice, L28
+// THREATS: the arguments may be encoded twice (L28).
 #[test]
-fn json_within_a_text_is_looked_through_too() {
+fn json_inside_strings_is_redacted() {
     let inner = json!({"password": "canary", "n": [1]}).to_string();
     let twice = json!(inner).to_string();
     let redaction = Redaction::new();
     assert_eq!(redaction.json(&twice), json!(json!({"password": "[redacted]", "n": [1]}).to_string()).to_string());
     let deeper = json!({"body": twice}).to_string();
     assert!(!redaction.json(&deeper).contains("canary"), "{}", redaction.json(&deeper));
-    // Broken inside: the words alone are left to go by.
+    // The inner text is broken, so it is scanned for patterns.
     assert!(!redaction.json(&json!("{\"password\": \"canary\"").to_string()).contains("canary"));
-    // Deeper than anybody looks.
+    // Nested deeper than strings are parsed.
     let deepest = (0..9).fold(inner, |text, _| json!(text).to_string());
     assert!(!redaction.json(&deepest).contains("canary"), "{}", redaction.json(&deepest));
 }
 
 #[test]
-fn what_is_not_json_is_replaced_whole() {
+fn text_that_is_not_json_is_replaced() {
     let redaction = Redaction::new();
     assert_eq!(redaction.json("{\"password\": "), "[13 characters that are not JSON]");
     assert_eq!(redaction.json("höchstgeheim"), "[12 characters that are not JSON]");
@@ -185,14 +186,14 @@ fn what_is_not_json_is_replaced_whole() {
 }
 
 #[test]
-fn numbers_stay_as_they_are_written() {
+fn numbers_keep_their_spelling() {
     let text = r#"{"a":9007199254740993,"b":1.0,"c":1e40,"d":123456789012345678901234567890}"#;
     assert_eq!(Redaction::new().json(text), text);
 }
 
 // THREATS: redacted before truncation
 #[test]
-fn what_is_cut_was_hidden_before() {
+fn redaction_comes_before_truncation() {
     let text = json!({"a": "x".repeat(20), "password": "canary".repeat(100), "b": "é".repeat(1_000)}).to_string();
     let whole = Redaction::new().json(&text);
     for characters in 0..whole.chars().count() {
@@ -200,13 +201,13 @@ fn what_is_cut_was_hidden_before() {
         assert_eq!(cut, text::truncate(&whole, characters));
     }
     assert_eq!(Redaction::new().json_up_to(&text, whole.chars().count()), whole);
-    // What lies behind the cut need not be sound, as nothing of it is shown.
+    // The text after the part that is shown may be broken.
     let broken = format!("[1,2,3,\"{}\", {{\"password\" \"canary\"", "x".repeat(100));
     assert_eq!(Redaction::new().json_up_to(&broken, 7), "[1,2,3,...");
 }
 
 #[test]
-fn own_keys_pointers_and_rules_are_added() {
+fn custom_keys_pointers_and_rules_are_applied() {
     let redaction = Redaction::new().key("Diagnosis").key("--").pointer("/people/*/born").pointer("/a~1b/0");
     let redaction = redaction.rule(|pointer, text| pointer == "/people/1/name" || text == "1e3");
     let text =
@@ -225,7 +226,7 @@ fn own_keys_pointers_and_rules_are_added() {
 
 // THREATS: control characters
 #[test]
-fn nothing_comes_out_that_nobody_sees() {
+fn invisible_characters_are_escaped() {
     let redaction = Redaction::new();
     let text = json!({"a\u{9b}": "\n\u{1b}[31m\u{7f}\u{202e}\u{200b}\u{e0001}"}).to_string();
     let shown = redaction.json(&text);
@@ -235,6 +236,86 @@ fn nothing_comes_out_that_nobody_sees() {
         serde_json::from_str::<Value>(&text).expect("sound")
     );
     assert_eq!(redaction.text("a\n\u{1b}b\u{9b}"), "a\\n\\u{1b}b\\u{9b}");
+}
+
+#[test]
+fn broken_and_deep_json_is_replaced() {
+    let texts =
+        ["", "{", "[1,]", "[1 2]", "{\"a\" 1}", "{\"a\":}", "{,}", "01", "tru", "\"\\ud800\"", "1 2", "[}", "{]", "]"];
+    for text in texts {
+        assert!(serde_json::from_str::<Value>(text).is_err(), "{text}");
+        let replaced = format!("[{} characters that are not JSON]", text.chars().count());
+        assert_eq!(Redaction::new().json(text), replaced, "{text}");
+    }
+    let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    assert_eq!(Redaction::new().json(&nested(128)), nested(128));
+    assert_eq!(Redaction::new().json(&nested(129)), "[258 characters that are not JSON]");
+}
+
+#[test]
+fn repeated_keys_are_all_shown_or_redacted() {
+    let text = r#" {"a": [1e2, "x\n"], "a": null, "token": "canary", "token": {"b": "canary"}} "#;
+    let shown = r#"{"a":[1e2,"x\n"],"a":null,"token":"[redacted]","token":"[redacted]"}"#;
+    assert_eq!(Redaction::new().json(text), shown);
+}
+
+#[test]
+fn a_truncated_text_is_redacted_up_to_its_end() {
+    let redaction = Redaction::new();
+    let text = r#"{"a": [1, {"password": "canary", "b": "x"}], "value": "canary", "name": "token"}"#;
+    let whole = redaction.json(text);
+    for (end, _) in text.char_indices() {
+        let prefix = redaction.json_prefix(&text[..end]);
+        assert!(!prefix.contains("canary"), "{prefix}");
+        // A value whose name may follow is redacted as well.
+        assert!(whole.starts_with(prefix.trim_end_matches("...")), "{prefix}");
+    }
+    // Of a long text, only the part that may be shown is parsed.
+    let long = format!(r#"{{"a":"shown","password":"canary{}","b":1}}"#, "x".repeat(1 << 20));
+    assert_eq!(redaction.json_up_to(&long, 1_000), r#"{"a":"shown","password":"[redacted]"..."#);
+}
+
+#[test]
+fn redaction_takes_linear_time() {
+    let parts = [
+        "password:",
+        "password=\"\\",
+        "token: \"\" ",
+        "\"",
+        "\\",
+        "\\\"",
+        " ",
+        "bearer ",
+        "basic a ",
+        "cookie=\n",
+        "-----BEGIN ",
+        "-----BEGIN A-----END ",
+        "://a:",
+        "://a:b ",
+        "eyJ.",
+        "sk-",
+        "{",
+        "[\"",
+        "{\"name\":\"token\",\"value\":",
+        "{\"value\":1,",
+        "\"value\":1,",
+        "\\\"{\\\"",
+        "\u{202e}",
+    ];
+    let redaction = Redaction::new().key("diagnosis").pointer("/*/*/a").rule(|_, _| false);
+    let time = |part: &str, length: usize| {
+        let text = part.repeat(length / part.len());
+        let nested = json!({ "a": json!(text).to_string() }).to_string();
+        let began = Instant::now();
+        _ = (redaction.text(&text), redaction.json(&nested), redaction.json_prefix(&format!("{{{text}")));
+        began.elapsed()
+    };
+    for part in parts {
+        let fastest = |length| (0..3).map(|_| time(part, length)).min().unwrap_or_default();
+        // Eight times the length takes eight times as long, and 64 times if the work is quadratic.
+        let (short, long) = (fastest(1 << 13), fastest(1 << 16));
+        assert!(long < short * 24 + Duration::from_millis(50), "{part:?}: {short:?}, {long:?}");
+    }
 }
 
 fn any_json() -> impl Strategy<Value = Value> {
@@ -257,21 +338,21 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn without_rules_json_stays_what_it_was(value in any_json()) {
+    fn json_without_rules_is_unchanged(value in any_json()) {
         let text = Redaction::none().json(&value.to_string());
         prop_assert_eq!(serde_json::from_str::<Value>(&text).expect("sound"), value);
         prop_assert!(!text.contains(char::is_control));
     }
 
     #[test]
-    fn what_is_shown_is_json_and_shown_again_the_same(value in any_json()) {
+    fn redacting_twice_changes_nothing(value in any_json()) {
         let text = Redaction::new().json(&value.to_string());
         prop_assert!(serde_json::from_str::<Value>(&text).is_ok(), "{}", text);
         prop_assert_eq!(Redaction::new().json(&text), text);
     }
 
     #[test]
-    fn no_text_whatever_breaks_it(text in ".{0,200}", characters in 0..300_usize) {
+    fn any_text_can_be_redacted(text in ".{0,200}", characters in 0..300_usize) {
         let redaction = Redaction::new();
         prop_assert!(!redaction.text(&text).contains(char::is_control));
         prop_assert!(redaction.json_up_to(&text, characters).chars().count() <= characters.max(60) + 3);

@@ -1,11 +1,11 @@
-//! Runs and customers, and what too much of anything comes to.
+//! Runs and customers in baggage, limits, and imports.
 
 use crate::trace;
 use crate::trace::collector::Collector;
-use crate::trace::propagation::{DistributedContext, MOST_BYTES};
+use crate::trace::propagation::{DistributedContext, MAX_BYTES, push_part};
+use crate::trace::record;
 use crate::trace::record::SpanKind;
 use crate::trace::tests::propagation::{PARENT, with_parent};
-use crate::trace::{propagation, record};
 
 fn customer(baggage: &str) -> Option<String> {
     DistributedContext::from_trusted_pairs([("baggage", baggage)]).customer_id
@@ -13,7 +13,7 @@ fn customer(baggage: &str) -> Option<String> {
 
 // S9
 #[test]
-fn the_run_and_the_customer_are_read_and_written() {
+fn baggage_has_the_run_and_the_customer() {
     let context = DistributedContext::from_trusted_pairs([
         ("Baggage", "other=1, run_id = r%2F1 ;ttl=60"),
         ("baggage", "customer_id=caf%C3%A9%20%22A%22"),
@@ -28,13 +28,13 @@ fn the_run_and_the_customer_are_read_and_written() {
 
 // S9
 #[test]
-fn baggage_of_a_stranger_is_not_read() {
+fn untrusted_baggage_is_ignored() {
     assert!(DistributedContext::from_pairs([("baggage", "run_id=1,customer_id=acme")]).is_empty());
 }
 
 // S9
 #[test]
-fn an_id_that_is_no_id_is_ignored() {
+fn invalid_ids_in_baggage_are_ignored() {
     let long = "é".repeat(256);
     assert_eq!(customer(&format!("customer_id={}", "%C3%A9".repeat(256))), Some(long));
     assert_eq!(customer("customer_id=100%"), Some("100%".to_owned()));
@@ -48,14 +48,14 @@ fn an_id_that_is_no_id_is_ignored() {
 
 // S9
 #[test]
-fn a_customer_who_is_named_twice_and_differently_is_not_believed() {
+fn two_different_customers_are_both_ignored() {
     assert_eq!(customer("customer_id=a,customer_id=%61"), Some("a".to_owned()));
     assert_eq!(customer("customer_id=a,customer_id=b"), None);
 }
 
 // S9
 #[test]
-fn members_and_bytes_are_counted_over_state_and_baggage_together() {
+fn limits_apply_to_tracestate_and_baggage_together() {
     let others = |count| (0..count).map(|number| format!("o{number}=1")).collect::<Vec<_>>().join(",");
     let read = |state: &str, baggage: &str| {
         let context = with_parent(&[("tracestate", state), ("baggage", &format!("{baggage},customer_id=acme"))]);
@@ -64,29 +64,29 @@ fn members_and_bytes_are_counted_over_state_and_baggage_together() {
     assert_eq!(read(&others(32), &others(31)), (true, true));
     assert_eq!(read(&others(32), &others(32)), (true, false));
     let filler = |bytes: usize| format!("o={}", "x".repeat(bytes - "o=,customer_id=acme".len()));
-    assert_eq!(read("foo=1", &filler(MOST_BYTES - 5)), (true, true));
-    assert_eq!(read("foo=1", &filler(MOST_BYTES - 4)), (true, false));
+    assert_eq!(read("foo=1", &filler(MAX_BYTES - 5)), (true, true));
+    assert_eq!(read("foo=1", &filler(MAX_BYTES - 4)), (true, false));
 }
 
 // S9, CVE-2026-29181
 #[test]
-fn of_a_flood_of_headers_nothing_is_kept_but_the_parent() {
+fn a_flood_of_headers_leaves_only_traceparent() {
     let value = format!("a={}", "x".repeat(4_000));
     let flood = (0..1_000).flat_map(|_| [("tracestate", value.as_str()), ("baggage", value.as_str())]);
     let context = DistributedContext::from_trusted_pairs(flood.chain([("traceparent", PARENT)]));
     assert_eq!(context.to_pairs(), [("traceparent", PARENT.to_owned())]);
-    // What is held on the way is held within the cap as well.
-    let mut joined = propagation::Joined::default();
+    // The intermediate list is within the limit as well.
+    let mut list = Some(String::new());
     for _ in 0..1_000 {
-        joined.push(&value);
-        assert!(joined.text.len() <= MOST_BYTES);
+        push_part(&mut list, &value);
+        assert!(list.as_ref().is_none_or(|text| text.len() <= MAX_BYTES));
     }
-    assert!(joined.too_long && joined.text.is_empty());
+    assert_eq!(list, None);
 }
 
 // S9
 #[test]
-fn what_a_host_puts_in_by_hand_breaks_no_header() {
+fn values_set_by_the_host_cannot_break_headers() {
     let mut context = with_parent(&[]).run_id("a\r\nb").customer_id("x".repeat(300));
     context.tracestate = Some("foo=1\r\nx-evil: 1".to_owned());
     assert_eq!(context.to_pairs(), [("traceparent", PARENT.to_owned())]);
@@ -94,7 +94,7 @@ fn what_a_host_puts_in_by_hand_breaks_no_header() {
 
 // S9
 #[tokio::test]
-async fn an_import_carries_on_what_is_fit_and_a_state_stays_with_its_trace() {
+async fn an_import_passes_on_valid_values_of_its_trace() {
     let first = with_parent(&[("tracestate", "foo=1"), ("baggage", "customer_id=acme")]);
     let other = DistributedContext::from_pairs([("traceparent", PARENT.replacen("123", "abc", 1))]).run_id("r\n");
     let work = trace::import(&first, async {
@@ -111,7 +111,7 @@ async fn an_import_carries_on_what_is_fit_and_a_state_stays_with_its_trace() {
 
 // S9
 #[tokio::test]
-async fn a_trace_that_is_not_sampled_is_recorded_and_goes_on_unsampled() {
+async fn unsampled_traces_are_recorded_and_exported_unsampled() {
     let context = DistributedContext::from_pairs([("traceparent", PARENT.replace("-01", "-00"))]);
     let collector = Collector::new();
     let work = trace::agent("planner", async { trace::export().to_pairs() });
@@ -126,7 +126,7 @@ async fn a_trace_that_is_not_sampled_is_recorded_and_goes_on_unsampled() {
 
 // S9
 #[tokio::test]
-async fn a_span_that_was_made_before_its_import_belongs_to_the_imported_span() {
+async fn a_span_made_before_the_import_gets_the_imported_parent() {
     let collector = Collector::new();
     let context = with_parent(&[]);
     let made = || trace::section("part", async { trace::export().trace_id });
@@ -134,7 +134,7 @@ async fn a_span_that_was_made_before_its_import_belongs_to_the_imported_span() {
         .run(async {
             let before = trace::import(&context, made()).await;
             let nested = trace::agent("planner", async { trace::import(&context, made()).await }).await;
-            // One that was made in a span inside stays there.
+            // A span that was made in another one keeps that parent.
             let made_inside = trace::import(&context, async { trace::in_scope(SpanKind::Agent, "inside", made).await });
             (before, nested, made_inside.await)
         })

@@ -1,12 +1,12 @@
-//! Any bytes at all: nothing panics, and what is read is what is written.
+//! Random headers: nothing panics, and contexts round-trip.
 
-use crate::trace::propagation::{DistributedContext, MOST_BYTES, MOST_MEMBERS, members};
+use crate::trace::propagation::{DistributedContext, MAX_BYTES, MAX_MEMBERS, members};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 const NAMES: &[&str] = &["traceparent", "Traceparent", "tracestate", "TRACESTATE", "baggage", "x-other", ""];
 
-/// Text that is nearly right more often than chance has it.
+/// Generates text that is often nearly valid.
 fn value() -> impl Strategy<Value = String> {
     let bytes = vec(any::<u8>(), 0..120).prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     prop_oneof![
@@ -26,19 +26,19 @@ proptest! {
 
     // S9
     #[test]
-    fn what_was_read_is_written_and_read_again_as_it_was(context in context()) {
+    fn contexts_round_trip_through_headers(context in context()) {
         let pairs = context.to_pairs();
         prop_assert_eq!(DistributedContext::from_trusted_pairs(pairs.iter().map(|(name, value)| (name, value))), context);
         let lists = pairs.iter().filter(|(name, _)| *name != "traceparent").map(|(_, value)| value);
-        prop_assert!(lists.clone().map(String::len).sum::<usize>() <= MOST_BYTES);
-        prop_assert!(lists.flat_map(|list| members(list)).count() <= MOST_MEMBERS);
-        // Fit for a header.
+        prop_assert!(lists.clone().map(String::len).sum::<usize>() <= MAX_BYTES);
+        prop_assert!(lists.flat_map(|list| members(list)).count() <= MAX_MEMBERS);
+        // Valid in a header.
         prop_assert!(pairs.iter().all(|(_, value)| value.bytes().all(|byte| matches!(byte, b' '..=b'~'))));
     }
 
     // S9
     #[test]
-    fn a_state_changes_nothing_about_the_parent(state in value(), parent in value()) {
+    fn tracestate_does_not_affect_traceparent(state in value(), parent in value()) {
         let pairs = [("tracestate", &state), ("traceparent", &parent), ("baggage", &state)];
         let alone = DistributedContext::from_pairs([("traceparent", &parent)]);
         let both = DistributedContext::from_pairs(pairs);
@@ -49,7 +49,7 @@ proptest! {
 
     // S9
     #[test]
-    fn ids_of_any_text_come_through_or_not_at_all(run in "\\PC{0,300}|.{0,20}", customer in any::<String>()) {
+    fn ids_are_passed_on_unchanged_or_not_at_all(run in "\\PC{0,300}|.{0,20}", customer in any::<String>()) {
         let context = DistributedContext::new().run_id(run.clone()).customer_id(customer);
         let read = DistributedContext::from_trusted_pairs(context.to_pairs());
         prop_assert!(read.run_id.is_none() || read.run_id == context.run_id);

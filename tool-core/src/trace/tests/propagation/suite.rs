@@ -1,4 +1,4 @@
-//! The cases of W3C's test suite for Trace Context, at its strict level.
+//! The cases of the W3C test suite for Trace Context, at its strict level.
 
 use crate::trace::propagation::DistributedContext;
 use crate::trace::tests::propagation::{PARENT, TRACE, state, with_parent};
@@ -8,13 +8,12 @@ fn parent(value: &str) -> Option<String> {
 }
 
 fn is_refused(value: &str) {
-    // Ignored whole: importing it changes nothing.
     assert!(DistributedContext::from_pairs([("traceparent", value)]).is_empty(), "{value}");
 }
 
 // S9
 #[test]
-fn a_parent_is_read_with_white_space_around_it_and_under_a_name_in_any_case() {
+fn traceparent_allows_white_space_and_names_in_any_case() {
     for value in [PARENT.to_owned(), format!(" {PARENT}"), format!("{PARENT}\t"), format!("\t {PARENT} \t")] {
         assert_eq!(parent(&value).as_deref(), Some(TRACE), "{value:?}");
     }
@@ -28,7 +27,7 @@ fn a_parent_is_read_with_white_space_around_it_and_under_a_name_in_any_case() {
 
 // S9
 #[test]
-fn of_two_parents_neither_is_believed() {
+fn two_traceparents_are_both_ignored() {
     let other = PARENT.replace("9012-", "9011-");
     for second in [PARENT, &other] {
         assert!(DistributedContext::from_pairs([("traceparent", PARENT), ("Traceparent", second)]).is_empty());
@@ -37,7 +36,7 @@ fn of_two_parents_neither_is_believed() {
 
 // S9
 #[test]
-fn a_version_that_is_not_known_is_read_as_far_as_it_is() {
+fn unknown_traceparent_versions_are_read_as_version_00() {
     let future = format!("cc{}", &PARENT[2..]);
     for value in [future.clone(), format!("{future}-what-the-future-will-be-like"), format!("01{}-", &PARENT[2..])] {
         let context = DistributedContext::from_pairs([("traceparent", value)]);
@@ -45,14 +44,14 @@ fn a_version_that_is_not_known_is_read_as_far_as_it_is() {
     }
     is_refused(&format!("{future}.what-the-future-will-be-like"));
     is_refused(&format!("ff{}", &PARENT[2..]));
-    // Version 00 has an end.
+    // Version 00 has a fixed length.
     is_refused(&format!("{PARENT}."));
     is_refused(&format!("{PARENT}-what-the-future-will-be-like"));
 }
 
 // S9
 #[test]
-fn a_parent_that_is_malformed_is_none() {
+fn malformed_traceparents_are_ignored() {
     for (wrong, right) in [
         (".0-1", "00-1"),
         ("0.-1", "00-1"),
@@ -79,18 +78,18 @@ fn a_parent_that_is_malformed_is_none() {
         ("_1234567890123456-", "-1234567890123456-"),
     ] {
         let value = PARENT.replacen(right, wrong, 1);
-        // The flags are at the end: what was replaced must have been there.
+        // Guards against a pattern that matches nothing.
         assert_ne!(value, PARENT, "{wrong}");
         is_refused(&value);
     }
     is_refused("");
-    // Digits of more than a byte each, where a byte was to be cut.
+    // Digits of two bytes each, so that fixed offsets are inside of characters.
     is_refused(&"\u{660}".repeat(28));
 }
 
 // S9
 #[test]
-fn of_the_flags_the_sampled_bit_is_kept() {
+fn only_the_sampled_flag_is_passed_on() {
     for (came, goes) in [("00", "00"), ("01", "01"), ("ff", "01"), ("02", "00"), ("03", "01")] {
         let value = format!("{}{came}", &PARENT[..53]);
         let context = DistributedContext::from_pairs([("traceparent", value)]);
@@ -100,7 +99,7 @@ fn of_the_flags_the_sampled_bit_is_kept() {
 
 // S9
 #[test]
-fn a_state_goes_nowhere_without_its_parent() {
+fn tracestate_is_ignored_without_traceparent() {
     assert!(DistributedContext::from_pairs([("tracestate", "foo=1,bar=2")]).is_empty());
     assert_eq!(with_parent(&[("trace-state", "foo=1"), ("trace.state", "foo=1")]).tracestate, None);
     assert_eq!(with_parent(&[("TrAcEsTaTe", "foo=1")]).tracestate.as_deref(), Some("foo=1"));
@@ -108,7 +107,7 @@ fn a_state_goes_nowhere_without_its_parent() {
 
 // S9
 #[test]
-fn the_parts_of_a_state_are_joined_in_their_order() {
+fn several_tracestate_headers_are_joined_in_order() {
     assert_eq!(
         state(&["foo=1,bar=2", "", "rojo=1,congo=2", "baz=3"]).as_deref(),
         Some("foo=1,bar=2,rojo=1,congo=2,baz=3")
@@ -119,7 +118,7 @@ fn the_parts_of_a_state_are_joined_in_their_order() {
 
 // S9
 #[test]
-fn white_space_around_the_members_of_a_state_goes_and_that_within_stays() {
+fn white_space_around_tracestate_members_is_removed() {
     for text in ["foo=1 \t , \t bar=2, \t baz=3", "foo=1\t \t,\t \tbar=2,\t \tbaz=3", "\t foo=1,,bar=2 , baz=3 \t"] {
         assert_eq!(state(&[text]).as_deref(), Some("foo=1,bar=2,baz=3"));
     }
@@ -128,7 +127,7 @@ fn white_space_around_the_members_of_a_state_goes_and_that_within_stays() {
 
 // S9
 #[test]
-fn a_state_may_have_every_character_that_is_allowed() {
+fn tracestate_accepts_all_allowed_characters() {
     let key = "abcdefghijklmnopqrstuvwxyz0123456789_-*/";
     let value = (0x20..=0x7e_u8).map(char::from).filter(|c| !",=".contains(*c)).collect::<String>();
     for key in [key.to_owned(), format!("{key}@a-z0-9_-*/"), format!("0{key}@v")] {
@@ -139,7 +138,7 @@ fn a_state_may_have_every_character_that_is_allowed() {
 
 // S9
 #[test]
-fn a_state_that_breaks_a_rule_is_dropped_whole_and_the_parent_stays() {
+fn malformed_tracestate_is_dropped_and_traceparent_kept() {
     for text in [
         "foo=1,foo=1",
         "foo=1,foo=2",
@@ -166,7 +165,7 @@ fn a_state_that_breaks_a_rule_is_dropped_whole_and_the_parent_stays() {
 
 // S9
 #[test]
-fn a_state_has_at_most_32_members_and_keys_and_values_of_256_characters() {
+fn tracestate_limits_members_keys_and_values() {
     let members = |count| (0..count).map(|number| format!("bar{number}=1")).collect::<Vec<_>>().join(",");
     assert!(state(&[&members(32)]).is_some());
     assert_eq!(state(&[&members(33)]), None);

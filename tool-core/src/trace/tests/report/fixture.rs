@@ -1,21 +1,23 @@
 //! Reports of spans with fixed ids and times.
 
 use crate::trace::collector::Collector;
-use crate::trace::cost::{Cost, TokenUsage};
+use crate::trace::cost::{Cost, CostEntry};
 use crate::trace::ids::{SpanId, TraceId};
-use crate::trace::open_span::{Baggage, OpenSpan, Own, Trace};
-use crate::trace::record::{SpanError, SpanKind, SpanRecord, SpanStatus};
-use crate::trace::report::Report;
-use crate::trace::usage::{CostEntry, ModelUsage};
+use crate::trace::open_span::{OpenSpan, TraceContext};
+use crate::trace::propagation::DistributedContext;
+use crate::trace::record::{SpanDetails, SpanError, SpanKind, SpanRecord, SpanStatus};
+use crate::trace::report::tree::Report;
+use crate::trace::usage::ModelUsage;
+use crate::trace::usage::TokenUsage;
 use std::num::{NonZeroU64, NonZeroU128};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, UNIX_EPOCH};
 
 pub(crate) const MICRO: u64 = 1_000;
 
-/// Spans that hang from each other, each told when it ends.
+/// Spans with fixed ids and times.
 pub(crate) struct Fixture {
-    trace: Arc<Trace>,
+    trace: Arc<TraceContext>,
     report: Report,
 }
 
@@ -23,7 +25,7 @@ pub(crate) fn id(number: u64) -> SpanId {
     SpanId(NonZeroU64::new(number).expect("not 0"))
 }
 
-/// A span that is open.
+/// Opens a span.
 pub(crate) fn open(
     fixture: &Fixture,
     parent: Option<&Arc<OpenSpan>>,
@@ -34,81 +36,72 @@ pub(crate) fn open(
     let (kind, name) = label.split_once(':').expect("kind:name");
     let kinds = [SpanKind::Agent, SpanKind::Tool, SpanKind::Llm, SpanKind::Section, SpanKind::Http];
     let kind = kinds.into_iter().find(|known| known.as_str() == kind);
-    let mut scope =
-        OpenSpan::new(Arc::clone(&fixture.trace), parent.cloned(), Some(kind.expect("a kind")), name.into());
-    (scope.id, scope.start) = (Some(id(number)), from * MICRO);
-    Arc::new(scope)
+    let mut span = OpenSpan::new(Arc::clone(&fixture.trace), parent.cloned(), Some(kind.expect("a kind")), name.into());
+    (span.id, span.start) = (Some(id(number)), from * MICRO);
+    Arc::new(span)
 }
 
-/// A place that stands for a span of another process.
+/// Creates the anchor of a span of another process.
 pub(crate) fn remote(fixture: &Fixture, number: u64) -> Arc<OpenSpan> {
-    let mut scope = OpenSpan::new(Arc::clone(&fixture.trace), None, None, "".into());
-    scope.id = Some(id(number));
-    Arc::new(scope)
+    let mut span = OpenSpan::anchor(Arc::clone(&fixture.trace), None);
+    span.id = Some(id(number));
+    Arc::new(span)
 }
 
 impl Fixture {
     pub(crate) fn new() -> Self {
-        let text = |text: &str| Some(Arc::from(text));
-        let baggage = Baggage { run_id: text("run-7"), customer_id: text("acme"), ..Baggage::default() };
-        let trace = Trace {
+        let trace = TraceContext {
             id: NonZeroU128::new(0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736).map(TraceId),
-            baggage: Arc::new(baggage),
+            baggage: Arc::new(DistributedContext::new().run_id("run-7").customer_id("acme")),
             collector: Collector::new(),
         };
         let epoch = UNIX_EPOCH + Duration::from_hours(490_896);
         Self { trace: Arc::new(trace), report: Report { epoch, ..Report::default() } }
     }
 
-    /// A span ends, after so many microseconds.
-    pub(crate) fn end(&mut self, scope: &Arc<OpenSpan>, took: u64, status: SpanStatus, spent: Vec<CostEntry>) {
-        let own = (!spent.is_empty()).then(|| Arc::new(Own { spent, ..Own::default() }));
-        let span = SpanRecord { nanos: took * MICRO, status, own, ..SpanRecord::of_running(scope).expect("a span") };
-        scope.take();
-        self.report.totals.add(&span, scope);
-        self.report.spans.push(span);
+    /// Ends a span after `took` microseconds.
+    pub(crate) fn end(&mut self, span: &Arc<OpenSpan>, took: u64, status: SpanStatus, costs: Vec<CostEntry>) {
+        let details = (!costs.is_empty()).then(|| Arc::new(SpanDetails { costs, ..SpanDetails::default() }));
+        let record = span.close(status.into(), None).expect("a span");
+        let record = SpanRecord { nanos: took * MICRO, details, ..record };
+        self.report.totals.add(&record, &span.surroundings());
+        self.report.spans.push(record);
     }
 
-    /// The span that ended last failed.
+    /// Makes the span that ended last a failed one.
     pub(crate) fn failed(&mut self, kind: &'static str, message: &str) {
         let span = self.report.spans.last_mut().expect("a span");
         (span.status, span.call_id) = (SpanStatus::Error, Some("call_2".into()));
         span.error = Some(Box::new(SpanError { kind, message: Some(message.into()) }));
     }
 
-    /// A span that goes on, around the place of the report.
-    pub(crate) fn runs(&mut self, scope: &Arc<OpenSpan>, so_far: u64) {
-        let span = SpanRecord { nanos: so_far * MICRO, ..SpanRecord::of_running(scope).expect("a span") };
-        self.report.running.push(span);
+    /// Adds a running span.
+    pub(crate) fn runs(&mut self, span: &Arc<OpenSpan>, so_far: u64) {
+        let record = SpanRecord { nanos: so_far * MICRO, ..span.snapshot().expect("a span") };
+        self.report.running.push(record);
     }
 
-    /// The oldest spans are not kept any more.
+    /// Drops the oldest spans.
     pub(crate) fn drop(&mut self, spans: usize) {
         self.report.spans.drain(..spans);
         self.report.dropped += spans as u64;
     }
 
     pub(crate) fn report(self) -> Report {
-        Report { tree: OnceLock::new(), ..self.report }
+        Report { nodes: OnceLock::new(), ..self.report }
     }
 }
 
 pub(crate) fn used(model: &'static str, id: &str, usage: TokenUsage, cost: Option<Cost>) -> CostEntry {
     let used = ModelUsage::new(model, usage).provider("openai").response_id(id).tool_call("call_1", "A");
-    CostEntry { used, cost, observed: false, times: 1, asked: false }
+    CostEntry::new(used, cost, false)
 }
 
-pub(crate) fn paid(what: &'static str, cost: Cost) -> CostEntry {
-    CostEntry {
-        used: ModelUsage::new(what, TokenUsage::default()),
-        cost: Some(cost),
-        observed: false,
-        times: 1,
-        asked: false,
-    }
+pub(crate) fn paid(service: &'static str, cost: Cost) -> CostEntry {
+    CostEntry::new(ModelUsage::new(service, TokenUsage::default()), Some(cost), false)
 }
 
-/// The tree of the documents: `agent:planner > llm, tool:A > llm, tool:B > http`, and some of what can go wrong in it.
+/// Makes a report of `agent:planner > llm, tool:A > llm, tool:B > http` with failures.
 pub(crate) fn planner() -> Report {
     let mut fixture = Fixture::new();
     let agent = open(&fixture, None, 1, "agent:planner", 0);
@@ -136,8 +129,7 @@ pub(crate) fn planner() -> Report {
     fixture.report()
 }
 
-/// A report made inside of an agent, under a span of another process, after the oldest spans went, with names that
-/// somebody chose to do harm.
+/// Makes a report with a running agent, a remote parent, dropped spans and malicious names.
 pub(crate) fn hostile() -> Report {
     let mut fixture = Fixture::new();
     let before = open(&fixture, None, 1, "agent:forgotten", 0);

@@ -1,16 +1,15 @@
-//! Reports of fixed spans, whole, beside this folder in `golden/`: `UPDATE=1 cargo test` writes them anew. And reports of
-//! trees that are deep, wide, or in part not there.
+//! Reports. Those of fixed spans are compared with `golden/`, which `UPDATE=1 cargo test` writes again.
 
 pub(crate) mod fixture;
 pub(crate) mod page;
 pub(crate) mod places;
 pub(crate) mod shapes;
 
-use crate::trace::report::Report;
+use crate::trace::report::tree::Report;
 use crate::trace::tests::report::fixture::{hostile, planner};
 use std::path::Path;
 
-/// Holds a text to its golden file.
+/// Compares a text with its golden file.
 fn golden(name: &str, text: &str) {
     // `file!()` is relative to the workspace.
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(Path::new(file!()));
@@ -30,19 +29,19 @@ fn pretty(report: &Report) -> String {
 
 // S2, S6, S7
 #[test]
-fn the_tree_of_the_documents_is_as_they_write_it() {
+fn the_outline_matches_the_documentation() {
     assert_eq!(planner().outline(), "agent:planner > llm, tool:A > llm, tool:B > http; http");
 }
 
 #[test]
-fn a_report_for_the_terminal_has_the_tree_its_cost_and_the_totals() {
+fn terminal_reports_match_their_golden_files() {
     golden("planner.txt", &planner().to_string());
     golden("planner.ascii.txt", &format!("{:#}", planner()));
     golden("hostile.txt", &hostile().to_string());
 }
 
 #[test]
-fn a_report_as_json_has_all_of_it() {
+fn json_reports_match_their_golden_files() {
     golden("planner.json", &pretty(&planner()));
     golden("hostile.json", &pretty(&hostile()));
     assert_eq!(
@@ -52,13 +51,13 @@ fn a_report_as_json_has_all_of_it() {
 }
 
 #[test]
-fn a_report_as_a_page_has_all_of_it() {
+fn html_reports_match_their_golden_files() {
     golden("planner.html", &planner().to_html());
     golden("hostile.html", &hostile().to_html());
 }
 
 #[test]
-fn a_report_of_nothing_says_so() {
+fn an_empty_report_says_so() {
     let report = Report::default();
     assert!(report.to_string().starts_with("no spans\n"), "{report}");
     assert!(report.to_html().contains("No spans."));

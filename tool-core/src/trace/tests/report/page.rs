@@ -1,8 +1,8 @@
-//! What holds for every page. How it looks is for the browser to say: `tests/conformance/report.py`.
+//! Properties of every page. `tests/conformance/report.py` checks its looks in a browser.
 
 use crate::trace::tests::report::fixture::{hostile, planner};
 
-/// The tags of a page, without its style.
+/// Returns the tags of a page, without its style.
 fn tags(page: &str) -> Vec<&str> {
     let body = page.split_once("</style>").expect("a style").1;
     body.split('<').skip(1).map(|tag| tag.split_once('>').expect("a tag ends").0).collect()
@@ -10,7 +10,7 @@ fn tags(page: &str) -> Vec<&str> {
 
 // THREATS
 #[test]
-fn a_page_has_no_tag_but_its_own() {
+fn a_page_has_known_tags_only() {
     let own = [
         "/head", "body", "header", "h1", "h2", "p", "time", "main", "section", "dl", "div", "dt", "dd", "data", "ul",
         "li", "details", "summary", "span", "bdi", "ol", "table", "caption", "thead", "tbody", "tr", "th", "td",
@@ -29,7 +29,7 @@ fn a_page_has_no_tag_but_its_own() {
 }
 
 #[test]
-fn a_page_opens_and_closes_each_of_its_tags() {
+fn a_page_closes_every_tag() {
     for page in [planner().to_html(), hostile().to_html()] {
         let mut open = vec!["html", "head"];
         for tag in tags(&page) {
@@ -44,7 +44,7 @@ fn a_page_opens_and_closes_each_of_its_tags() {
 }
 
 #[test]
-fn a_page_allows_itself_nothing_but_its_style() {
+fn a_page_forbids_scripts_and_loads_nothing() {
     let page = planner().to_html();
     let policy = "content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\"";
     assert!(page.contains(policy));

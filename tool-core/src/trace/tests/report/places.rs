@@ -1,21 +1,21 @@
-//! What stands in the place of spans that a report does not have, and spans that go on while it is made.
+//! Nodes of spans that a report does not have, and of spans that run while it is made.
 
 use crate::trace;
 use crate::trace::collector::Collector;
 use crate::trace::cost::Cost;
 use crate::trace::ids::{SpanId, TraceId};
 use crate::trace::propagation::DistributedContext;
-use crate::trace::report::tree::NodeState;
+use crate::trace::record::SpanRecord;
+use crate::trace::report::tree::{NodeState, Report};
 use crate::trace::tests::report::fixture::hostile;
-use crate::trace::{record, report};
 
-fn states(report: &report::Report) -> Vec<(String, NodeState, usize)> {
+fn states(report: &Report) -> Vec<(String, NodeState, usize)> {
     report.nodes().map(|node| (node.label(), node.state(), node.depth())).collect()
 }
 
 // S9, S10
 #[test]
-fn spans_that_are_not_there_have_a_place_that_says_why() {
+fn missing_parents_have_nodes_with_their_state() {
     let report = hostile();
     let found = states(&report).into_iter().filter(|(_, state, _)| state.is_missing()).collect::<Vec<_>>();
     assert_eq!(
@@ -29,12 +29,12 @@ fn spans_that_are_not_there_have_a_place_that_says_why() {
 }
 
 #[tokio::test]
-async fn a_report_made_inside_of_an_agent_shows_the_agent_as_running_with_what_it_spent() {
+async fn a_report_inside_an_agent_shows_it_running_with_its_cost() {
     let collector = Collector::new();
     let work = async {
         trace::section("done", async {}).await;
         trace::record_cost("search", Cost::micros(3));
-        trace::section("now", async { report() }).await
+        trace::section("now", async { trace::report() }).await
     };
     let report = collector.run(trace::agent("planner", work)).await;
     assert_eq!(
@@ -47,17 +47,14 @@ async fn a_report_made_inside_of_an_agent_shows_the_agent_as_running_with_what_i
     );
     assert_eq!(report.totals().tracked.cost, Cost::micros(3));
     assert_eq!(report.totals().agents.keys().collect::<Vec<_>>(), ["planner"]);
-    assert_eq!(
-        report.running().iter().map(record::SpanRecord::label).collect::<Vec<_>>(),
-        ["agent:planner", "section:now"]
-    );
-    // What was spent counts once when the agent ends.
+    assert_eq!(report.running().iter().map(SpanRecord::label).collect::<Vec<_>>(), ["agent:planner", "section:now"]);
+    // The cost counts once when the agent ends.
     let after = collector.report();
     assert_eq!((after.totals().total.uses, after.running().len()), (1, 0));
 }
 
 #[tokio::test]
-async fn a_report_of_another_collector_knows_nothing_of_the_spans_around_it() {
+async fn a_report_has_no_running_spans_of_other_collectors() {
     let (one, two) = (Collector::new(), Collector::new());
     let report = one.run(trace::agent("planner", async { two.report() })).await;
     assert_eq!(states(&report), []);
@@ -65,7 +62,7 @@ async fn a_report_of_another_collector_knows_nothing_of_the_spans_around_it() {
 
 // S10
 #[tokio::test]
-async fn a_parent_that_ended_before_its_child_and_was_dropped_is_told_from_one_that_is_open() {
+async fn dropped_parents_differ_from_open_ones() {
     let collector = Collector::builder().keep(1).build();
     let (spawn, mut spawned) = tokio::sync::mpsc::unbounded_channel();
     let work =
@@ -91,11 +88,11 @@ async fn a_parent_that_ended_before_its_child_and_was_dropped_is_told_from_one_t
 
 // S9
 #[tokio::test]
-async fn a_span_of_another_process_stands_above_what_was_imported_under_it() {
+async fn a_remote_span_is_the_root_of_imported_spans() {
     let collector = Collector::new();
     let (process, span) = (TraceId::random(), SpanId::random());
     let context = DistributedContext::new().parent(process, span);
-    // For another customer it is still the same place.
+    // Importing a customer keeps the parent.
     let customer = || DistributedContext::new().customer_id("acme");
     let work = async { trace::import(customer(), async { trace::agent("there", async {}).await }).await };
     collector.run(async { trace::import(context, work).await }).await;
@@ -108,7 +105,7 @@ async fn a_span_of_another_process_stands_above_what_was_imported_under_it() {
 
 // S9
 #[tokio::test]
-async fn a_context_that_comes_back_to_its_own_process_hangs_from_its_span() {
+async fn a_context_can_return_to_its_own_process() {
     let collector = Collector::new();
     let work = async {
         let context = trace::export();

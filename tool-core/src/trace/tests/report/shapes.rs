@@ -1,14 +1,14 @@
-//! Trees that are deep, wide, and of every shape on one line.
+//! Trees that are deep and wide, and their outlines.
 
 use crate::trace::cost::Cost;
 use crate::trace::open_span::OpenSpan;
 use crate::trace::record::SpanStatus;
-use crate::trace::report::Report;
+use crate::trace::report::tree::Report;
 use crate::trace::report::tree::SpanNode;
 use crate::trace::tests::report::fixture::{Fixture, open, paid};
 use std::sync::Arc;
 
-/// A report of agents, tools and sections by their place in the tree: each line is indented by its depth.
+/// Makes a report from lines of labels that are indented by their depth.
 fn of(tree: &str) -> Report {
     let mut fixture = Fixture::new();
     let mut open_now: Vec<Arc<OpenSpan>> = Vec::new();
@@ -27,7 +27,7 @@ fn of(tree: &str) -> Report {
     fixture.report()
 }
 
-/// Spans one inside of the other.
+/// Makes a report of nested spans.
 fn chain(depth: usize) -> Report {
     let mut fixture = Fixture::new();
     let mut scopes: Vec<Arc<OpenSpan>> = Vec::new();
@@ -40,7 +40,7 @@ fn chain(depth: usize) -> Report {
     fixture.report()
 }
 
-/// An agent with so many tools in it.
+/// Makes a report of an agent with many tool calls.
 fn fan(tools: u64) -> Report {
     let mut fixture = Fixture::new();
     let agent = open(&fixture, None, 1, "agent:wide", 0);
@@ -53,7 +53,7 @@ fn fan(tools: u64) -> Report {
 }
 
 #[test]
-fn an_outline_has_parentheses_where_more_than_one_is_inside_of_what_is_no_root() {
+fn an_outline_has_parentheses_around_several_inner_spans() {
     let lines = [
         ("agent:a", "agent:a"),
         ("agent:a\n llm:m\n  http:GET x", "agent:a > llm > http"),
@@ -73,7 +73,7 @@ fn an_outline_has_parentheses_where_more_than_one_is_inside_of_what_is_no_root()
 
 // S7
 #[test]
-fn each_node_has_the_cost_of_what_is_inside_of_it_once() {
+fn each_node_includes_the_cost_inside_it_once() {
     let report = of("agent:a\n tool:b\n  llm:m\n  http:x\n tool:c\nagent:d");
     let figures = report.nodes().map(|node| (node.label(), node.total().cost.picodollars(), node.own().uses));
     let figures = figures.map(|(label, total, own)| format!("{label} {total} {own}")).collect::<Vec<_>>();
@@ -83,7 +83,7 @@ fn each_node_has_the_cost_of_what_is_inside_of_it_once() {
 }
 
 #[test]
-fn children_and_roots_stand_in_the_order_in_which_they_started() {
+fn children_and_roots_are_in_order_of_start() {
     let report = of("agent:a\n tool:b\n  llm:m\n tool:c\nagent:d");
     let agent = report.roots().next().expect("a root");
     let inside = report.children(agent.span_id()).map(SpanNode::label).collect::<Vec<_>>();
@@ -96,13 +96,13 @@ fn children_and_roots_stand_in_the_order_in_which_they_started() {
 
 // S12
 #[test]
-fn a_tree_ten_thousand_spans_deep_is_shown_on_a_small_stack() {
+fn a_tree_of_depth_10000_needs_little_stack() {
     let look = || {
         let report = chain(10_000);
         assert_eq!(report.roots().map(|root| root.total().uses).collect::<Vec<_>>(), [10_000]);
         assert_eq!(report.nodes().map(SpanNode::depth).max(), Some(9_999));
         assert_eq!(report.outline().matches(" > ").count(), 9_999);
-        // A line a span, none much wider than the others, and the totals.
+        // One short line for each span, and the totals.
         let text = report.to_string();
         assert!(text.lines().count() > 10_000 && text.len() < 2_000_000, "{}", text.len());
         let json: serde_json::Value = serde_json::from_str(&report.to_json()).expect("no parser minds");
@@ -114,7 +114,7 @@ fn a_tree_ten_thousand_spans_deep_is_shown_on_a_small_stack() {
 }
 
 #[test]
-fn of_ten_thousand_spans_the_page_has_two_thousand_and_tells_of_the_rest() {
+fn the_page_shows_2000_spans_and_counts_the_others() {
     let report = fan(9_999);
     let page = report.to_html();
     assert!(page.contains("2,000 of 10,000 spans are shown"));

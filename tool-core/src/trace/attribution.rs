@@ -1,0 +1,209 @@
+//! Attribution of usage and cost: which span pays for a use, and that each use counts once.
+//!
+//! The caller records what a model used. An HTTP middleware observes the same responses on their way. A recorded response
+//! replaces an observed one, and neither counts twice.
+
+use crate::trace::collector::{Collector, process_collector};
+use crate::trace::cost::{Cost, CostEntry};
+use crate::trace::open_span::{OpenSpan, RECORDED, RECORDED_BY_ID, TraceContext, current};
+use crate::trace::record::{SpanEnd, SpanKind};
+use crate::trace::span::{NewSpan, open_in};
+use crate::trace::usage::{ModelUsage, RecentResponses, TokenUsage};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Records what a response of a model used.
+///
+/// The nearest open agent, tool or model request pays for it, or else the nearest open span. Without an open span it becomes
+/// a root span, which reports show as untracked.
+pub fn record(used: ModelUsage) {
+    add_response(used, false);
+}
+
+/// Records what a response of a model used, as seen by an HTTP middleware.
+///
+/// It does not count if the caller [records](record) the same response, or the usage of the model request around it.
+pub fn observe(used: ModelUsage) {
+    add_response(used, true);
+}
+
+/// Records the cost of a service that is not a model, such as a search or a geocoder.
+pub fn record_cost(service: impl Into<Cow<'static, str>>, cost: Cost) {
+    let Some(site) = UsageSite::current() else { return };
+    let used = ModelUsage::new(service, TokenUsage::default());
+    if let Some(entry) = site.pay(CostEntry::new(used, Some(cost), false), false) {
+        site.open_root(entry);
+    }
+}
+
+fn add_response(mut used: ModelUsage, observed: bool) {
+    let Some(site) = UsageSite::current() else { return };
+    used.truncate();
+    let cost = site.collector.price(&used);
+    let collector = site.collector.clone();
+    // The lock puts a record and an observation of the same response, made at the same time, in an order.
+    let mut buffer = collector.buffer();
+    let responses = &mut buffer.responses;
+    let counts =
+        if observed { site.accepts_observed(responses, &used) } else { site.accepts_recorded(responses, &used) };
+    if counts {
+        let unpaid = site.pay(CostEntry::new(used, cost, observed), !observed);
+        drop(buffer);
+        if let Some(entry) = unpaid {
+            site.open_root(entry);
+        }
+    }
+}
+
+/// The place in the tree of spans at which something is used.
+struct UsageSite {
+    collector: Collector,
+    span: Option<Arc<OpenSpan>>,
+}
+
+impl UsageSite {
+    /// Returns the thread's place; `None` in a build without spans.
+    fn current() -> Option<Self> {
+        cfg!(feature = "trace").then(|| {
+            let span = current();
+            let collector = span.as_ref().map_or_else(process_collector, |span| span.trace.collector.clone());
+            Self { collector, span }
+        })
+    }
+
+    fn chain(&self) -> impl Iterator<Item = &OpenSpan> {
+        self.span.iter().flat_map(|span| span.chain())
+    }
+
+    /// Returns the model request that is being answered. A tool inside of a request is not answering it.
+    fn request(&self) -> Option<&OpenSpan> {
+        self.span.as_ref()?.nearest_tracked().filter(|span| span.kind == Some(SpanKind::Llm))
+    }
+
+    /// Returns whether an observed response counts: the caller did not record it, and nothing that may include it.
+    fn accepts_observed(&self, responses: &mut RecentResponses, used: &ModelUsage) -> bool {
+        let is_recorded = self.request().is_some_and(|request| {
+            let may_be_recorded = || used.response_id.as_ref().is_none_or(|id| responses.is_recorded(id));
+            request.has(RECORDED) || (request.has(RECORDED_BY_ID) && may_be_recorded())
+        });
+        !is_recorded && responses.insert(used)
+    }
+
+    /// Returns whether a recorded response counts. Removes what was observed of it from the open spans around.
+    fn accepts_recorded(&self, responses: &mut RecentResponses, used: &ModelUsage) -> bool {
+        if used.usage.is_empty() {
+            return true;
+        }
+        if let Some(request) = self.request() {
+            request.set(if used.response_id.is_some() { RECORDED_BY_ID } else { RECORDED });
+        }
+        let Some(id) = &used.response_id else { return true };
+        let is_new = responses.insert(used);
+        responses.insert_recorded(id);
+        let remove_observed = |span: &OpenSpan| span.change(|details| remove_observed(&mut details.costs, id));
+        let replaces = self.chain().any(|span| remove_observed(span).unwrap_or(false));
+        is_new || replaces
+    }
+
+    /// Adds an entry to the span that pays, and returns it if there is none.
+    ///
+    /// `recorded`: the entry is a model's usage from the caller. It replaces what was observed of the request, but nothing
+    /// else that the request pays for.
+    fn pay(&self, entry: CostEntry, recorded: bool) -> Option<CostEntry> {
+        // The cost of a service answers no request.
+        let request = self.request().filter(|_| recorded || entry.observed);
+        let mut payers = self.chain().filter(|span| span.is_active()).collect::<Vec<_>>();
+        // The sort is stable, so the nearest span of the best rank comes first.
+        payers.sort_by_key(|span| span.kind.map(SpanKind::rank));
+        let mut unpaid = Some(entry);
+        for payer in payers {
+            let of_request = request.is_some_and(|request| std::ptr::eq(request, payer));
+            // A span that another thread has just closed does not pay.
+            payer.change(|details| {
+                if let Some(entry) = unpaid.take() {
+                    add_entry(&mut details.costs, CostEntry { of_request, ..entry }, recorded && of_request);
+                }
+            });
+            if unpaid.is_none() {
+                break;
+            }
+        }
+        unpaid
+    }
+
+    /// Opens and closes a root span for an entry that no span pays.
+    fn open_root(&self, mut entry: CostEntry) {
+        entry.observed = false;
+        let span = open_in(Some(self.root_anchor()), NewSpan::new(SpanKind::Http, entry.used.model.clone()), None);
+        if let Some(span) = span.span() {
+            span.change(|details| details.costs = vec![entry]);
+        }
+        span.close(SpanEnd::default());
+    }
+
+    /// Returns the anchor of a new root. It keeps the imported parent and the customer, unless a span was opened under them.
+    fn root_anchor(&self) -> Arc<OpenSpan> {
+        let trace = match &self.span {
+            Some(anchor) if anchor.chain().all(|span| span.kind.is_none()) => return Arc::clone(anchor),
+            Some(span) => TraceContext { id: None, ..(*span.trace).clone() },
+            None => TraceContext::new(self.collector.clone()),
+        };
+        Arc::new(OpenSpan::anchor(Arc::new(trace), None))
+    }
+}
+
+/// Maximum number of entries of one span. Further uses are added to an entry of the same model.
+const MAX_ENTRIES: usize = 256;
+
+/// Adds an entry to the costs of a span.
+///
+/// If the entry `replaces` what was observed of a request, the observations of the same response are removed. Those of other
+/// responses stay, because a failed attempt is paid for as well.
+fn add_entry(costs: &mut Vec<CostEntry>, mut entry: CostEntry, replaces: bool) {
+    if replaces && entry.used.usage.is_empty() {
+        // The caller recorded no tokens, so the observed ones stay.
+        if let Some(observed) = costs.iter_mut().find(|other| other.observed && other.of_request) {
+            return observed.used.tool_calls.append(&mut entry.used.tool_calls);
+        }
+    } else if replaces {
+        costs.retain(|other| !(other.observed && other.of_request && may_be_same(&other.used, &entry.used)));
+    } else if entry.observed && entry.of_request {
+        let is_empty = |other: &mut CostEntry| !other.observed && other.of_request && other.used.usage.is_empty();
+        for mut recorded in costs.extract_if(.., is_empty) {
+            entry.used.tool_calls.append(&mut recorded.used.tool_calls);
+        }
+    }
+    if costs.len() >= MAX_ENTRIES
+        && let Some(same) = costs.iter_mut().rev().find(|other| is_same_price(other, &entry))
+    {
+        same.used.usage += entry.used.usage;
+        same.cost = same.cost.zip(entry.cost).map(|(one, other)| one + other);
+        same.times += entry.times;
+        same.used.response_id = None;
+        return;
+    }
+    // Most spans have one entry, and a vector would begin with room for four.
+    costs.reserve_exact(usize::from(costs.is_empty()));
+    costs.push(entry);
+}
+
+/// Removes what was observed of a response, and returns whether there was any.
+fn remove_observed(costs: &mut Vec<CostEntry>, id: &str) -> bool {
+    let before = costs.len();
+    costs.retain(|entry| !(entry.observed && entry.used.response_id.as_deref() == Some(id)));
+    costs.len() < before
+}
+
+/// Returns whether both usages may be of one response. Two different ids are two responses.
+fn may_be_same(one: &ModelUsage, other: &ModelUsage) -> bool {
+    one.response_id.as_ref().zip(other.response_id.as_ref()).is_none_or(|(one, other)| one == other)
+}
+
+/// Returns whether two entries can be summed up.
+fn is_same_price(one: &CostEntry, other: &CostEntry) -> bool {
+    one.used.model == other.used.model
+        && one.used.provider == other.used.provider
+        && one.cost.is_some() == other.cost.is_some()
+        && !one.observed
+        && !other.observed
+}
