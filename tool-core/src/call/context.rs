@@ -1,12 +1,10 @@
-//! The run context: what a call knows of its session, and how it speaks back.
+//! The run context: the view that a running tool has of its call and its session.
 
-use crate::call::extract::UserDataMap;
+use crate::call::error::ToolError;
 use crate::call::intent::Intent;
 use crate::call::mode::Mode;
 use crate::call::progress::Progress;
-use crate::call::refusal::outside_session;
 use crate::call::response::ToolResponse;
-use crate::call::scope::{Governor, Run, Scope};
 use crate::call::tool_call::{Arguments, ToolCall};
 use crate::text::Name;
 use crate::trace;
@@ -14,18 +12,22 @@ use crate::trace::cost::Cost;
 use crate::trace::open_span;
 use crate::trace::record::SpanKind;
 use crate::trace::usage::ModelUsage;
+use futures_util::future::BoxFuture;
 use serde_json::Value;
+use std::any::{Any, TypeId};
 use std::borrow::Cow;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-/// What a tool sees of the run that it is part of: the call, the session, user data, state, cancellation.
+/// The view that a tool has of the run it is part of: the call, the session, user data, state and cancellation.
 ///
-/// Cheap to clone; a clone speaks for the same call. A tool takes it as a parameter of type `&RunContext` or
-/// `RunContext`, wherever in the list that stands; the model never sees it.
+/// A tool takes it as a parameter of type `&RunContext` or `RunContext`, at any position; the model does not see that
+/// parameter. Cloning is cheap, and a clone belongs to the same call.
 ///
 /// ```
 /// use tool_core::{Mode, RunContext};
@@ -35,56 +37,107 @@ use tracing::Instrument;
 /// assert_eq!(ctx.user_data::<u32>(), Some(&42));
 /// ```
 pub struct RunContext {
-    run: Arc<Run>,
-    scope: Arc<Scope>,
+    session: Arc<SessionContext>,
+    call: Arc<CallContext>,
     tool: Option<Name>,
+    /// Allocated at the first intent or clone, so that a call with neither allocates nothing.
     intents: OnceLock<Arc<Mutex<Vec<Intent>>>>,
 }
 
+/// The part of a run context that all calls of a session share.
+#[derive(Default)]
+pub(crate) struct SessionContext {
+    pub(crate) id: Option<Arc<str>>,
+    pub(crate) mode: Mode,
+    pub(crate) user_data: UserDataMap,
+    /// The host's settings for the run, or null.
+    pub(crate) config: Arc<Value>,
+    /// The running session; `None` for calls outside a session.
+    pub(crate) handle: Option<Weak<dyn SessionHandle>>,
+}
+
+/// The part of a run context that belongs to one call. Members that few tools use are created on first access.
+#[derive(Default)]
+pub(crate) struct CallContext {
+    pub(crate) call: Option<ToolCall>,
+    pub(crate) turn: u64,
+    /// The number of tools above this one in the chain of nested calls.
+    pub(crate) depth: u32,
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) state: OnceLock<Arc<Value>>,
+    pub(crate) cancellation: OnceLock<CancellationToken>,
+    pub(crate) progress: OnceLock<Progress>,
+    pub(crate) idempotency_key: OnceLock<Option<Arc<str>>>,
+    pub(crate) uninterruptible: AtomicBool,
+    /// The number of calls that the tool itself has made.
+    pub(crate) nested_calls: AtomicU32,
+}
+
+/// The operations of a session that a run context needs. The session implements it, so this module does not depend on it.
+pub(crate) trait SessionHandle: Send + Sync {
+    /// Makes a call from inside another one, under the session's limits.
+    fn call(self: Arc<Self>, call: ToolCall, depth: u32) -> BoxFuture<'static, ToolResponse>;
+
+    /// Returns the session's state as tools read it.
+    fn state(&self) -> Arc<Value>;
+
+    /// Returns the idempotency key of a call in a turn.
+    fn idempotency_key(&self, call: &ToolCall, turn: u64) -> Option<Arc<str>>;
+
+    /// Waits until the user has heard the current speech.
+    fn playout(self: Arc<Self>) -> BoxFuture<'static, ()>;
+
+    /// Cancels a running call on the model's request. Fails where the tool is not `cancellable`.
+    fn cancel_for_model(&self, call_id: &str) -> Result<(), ToolError>;
+
+    /// Returns the running calls in the form that the model reads.
+    fn running_for_model(&self) -> Value;
+}
+
 impl RunContext {
-    /// A context for calls outside any session: text mode, turn 0, no user data.
+    /// Creates a context for calls outside any session: text mode, turn 0, no user data.
     pub fn detached() -> Self {
         Self::builder().build()
     }
 
-    /// A context with what the host knows.
+    /// Returns a builder for a context outside any session.
     pub fn builder() -> RunContextBuilder {
         RunContextBuilder::default()
     }
 
-    /// The id that the model gave the call.
+    /// Returns the id that the model gave the call.
     pub fn call_id(&self) -> Option<&str> {
-        self.scope.call.as_ref().map(ToolCall::id)
+        self.call.call.as_ref().map(ToolCall::id)
     }
 
-    /// The name of the tool that is running.
+    /// Returns the name of the running tool.
     pub fn tool(&self) -> Option<&str> {
         self.tool.as_deref()
     }
 
-    /// The session's id.
+    /// Returns the session's id.
     pub fn session(&self) -> Option<&str> {
-        self.run.session.as_deref()
+        self.session.id.as_deref()
     }
 
-    /// How the conversation is held.
+    /// Returns the conversation's mode.
     pub fn mode(&self) -> Mode {
-        self.run.mode
+        self.session.mode
     }
 
-    /// The number of the turn, counted from 0.
+    /// Returns the number of the turn, counted from 0.
     pub fn turn(&self) -> u64 {
-        self.scope.turn
+        self.call.turn
     }
 
-    /// The host's value of type `T`.
+    /// Returns the host's value of type `T`.
     pub fn user_data<T: Send + Sync + 'static>(&self) -> Option<&T> {
-        self.run.user_data.get()
+        self.session.user_data.get()
     }
 
-    /// What the host has set for the run: a language, a tenant, what else its tools go by. Null where it has set nothing.
+    /// Returns the host's settings for the run, such as a language or a tenant. Null where the host has set none.
     ///
-    /// The settings of a toolset are another thing: they reach its methods through `self`
+    /// The settings of a toolset are separate: they reach its methods through `self`
     /// ([`Configure`](crate::Configure)).
     ///
     /// ```
@@ -96,80 +149,81 @@ impl RunContext {
     /// assert!(RunContext::detached().config().is_null());
     /// ```
     pub fn config(&self) -> &Value {
-        &self.run.config
+        &self.session.config
     }
 
-    /// The session's state, read-only: tools change it by intents. Null where there is none.
+    /// Returns the session's state, or null outside a session. It is read-only: tools change it with intents.
     pub fn state(&self) -> &Value {
-        self.scope.state.get_or_init(|| self.run.governor().map_or_else(Arc::default, |session| session.state()))
+        self.call.state.get_or_init(|| self.session_handle().map_or_else(Arc::default, |session| session.state()))
     }
 
-    /// Cancelled when the call's answer is no longer wanted.
+    /// Returns a token that is cancelled when the call's result is no longer wanted.
     pub fn cancellation(&self) -> &CancellationToken {
-        self.scope.cancellation.get_or_init(CancellationToken::new)
+        self.call.cancellation.get_or_init(CancellationToken::new)
     }
 
-    /// When the call will be given up.
+    /// Returns the instant at which the call times out.
     pub fn deadline(&self) -> Option<Instant> {
-        self.scope.deadline
+        self.call.deadline
     }
 
-    /// Where to tell how the work goes.
+    /// Returns the call's progress, to which the tool reports updates.
     pub fn progress(&self) -> &Progress {
-        self.scope.progress.get_or_init(Progress::default)
+        self.call.progress.get_or_init(Progress::default)
     }
 
-    /// Tells how the work goes, in words.
+    /// Reports progress as a message.
     pub fn update(&self, message: impl Into<String>) {
         self.progress().message(message);
     }
 
-    /// Asks the runtime for something beside the result. The intents of a call stand in its response, in order.
+    /// Emits an intent: a request to the runtime beside the result. A call's intents are part of its response, in order.
     pub fn emit(&self, intent: Intent) {
-        self.emitted().lock().unwrap_or_else(PoisonError::into_inner).push(intent);
+        self.intents().lock().unwrap_or_else(PoisonError::into_inner).push(intent);
     }
 
-    /// A key that is the same for every attempt at the same call, for services that take one.
+    /// Returns a key that is the same for every attempt at the same call, for services that accept idempotency keys.
     ///
-    /// A session sets it; `None` outside of one.
+    /// A session sets it; `None` outside a session.
     pub fn idempotency_key(&self) -> Option<&str> {
-        let key = self.scope.idempotency_key.get_or_init(|| {
-            let call = self.scope.call.as_ref()?;
-            self.run.governor()?.idempotency_key(call, self.scope.turn)
+        let key = self.call.idempotency_key.get_or_init(|| {
+            let call = self.call.call.as_ref()?;
+            self.session_handle()?.idempotency_key(call, self.call.turn)
         });
         key.as_deref()
     }
 
-    /// The call as the model made it: its id, the tool's name, the arguments' text. `None` outside a session.
+    /// Returns the call as the model made it: id, tool name and arguments. `None` outside a session.
     pub fn function_call(&self) -> Option<&ToolCall> {
-        self.scope.call.as_ref().filter(|call| !call.name().is_empty())
+        self.call.call.as_ref().filter(|call| !call.name().is_empty())
     }
 
-    /// Calls another tool from inside this one, under the same session's limits: it spends the same budget, and is
-    /// refused past the depth that the policy allows. Its id is this call's with a number behind it: `call_1.1`.
-    /// `SESSION_INACTIVE` outside a session.
+    /// Calls another tool from inside this one, under the same session's limits.
+    ///
+    /// The nested call spends the same budget and fails beyond the policy's depth. Its id is this call's id, a dot and a
+    /// number: `call_1.1`. Outside a session the response is `SESSION_INACTIVE`.
     pub async fn call(&self, name: impl Into<String>, arguments: impl Into<Arguments<'_>>) -> ToolResponse {
-        let made = self.scope.made.fetch_add(1, Ordering::Relaxed) + 1;
-        let call = ToolCall::new(format!("{}.{made}", self.call_id().unwrap_or_default()), name, arguments);
-        match self.run.governor() {
-            Some(session) => session.call(call, self.scope.depth + 1).await,
-            None => outside_session(&call),
+        let number = self.call.nested_calls.fetch_add(1, Ordering::Relaxed) + 1;
+        let call = ToolCall::new(format!("{}.{number}", self.call_id().unwrap_or_default()), name, arguments);
+        match self.session_handle() {
+            Some(session) => session.call(call, self.call.depth + 1).await,
+            None => ToolResponse::outside_session(&call),
         }
     }
 
-    /// From here on the call is not given up when the user interrupts, nor may the model cancel it.
+    /// Protects the call from now on: neither an interruption by the user nor the model can cancel it.
     pub fn disallow_interruptions(&self) {
-        self.scope.uninterruptible.store(true, Ordering::Relaxed);
+        self.call.uninterruptible.store(true, Ordering::Relaxed);
     }
 
-    /// Waits until the user has heard what is being said. Returns at once where nothing is, and outside a session.
+    /// Waits until the user has heard the current speech. Returns at once where there is none, and outside a session.
     pub async fn wait_for_playout(&self) {
-        if let Some(session) = self.run.governor() {
+        if let Some(session) = self.session_handle() {
             session.playout().await;
         }
     }
 
-    /// Runs `work` on the tokio runtime, inside the span of this call.
+    /// Spawns `work` on the tokio runtime, inside the span of this call.
     pub fn spawn<F>(&self, work: F) -> tokio::task::JoinHandle<F::Output>
     where
         F: Future + Send + 'static,
@@ -178,54 +232,53 @@ impl RunContext {
         tokio::spawn(trace::in_current_span(work.in_current_span()))
     }
 
-    /// Tells what a model used that the tool itself asked: it counts for the tool.
+    /// Records the usage of a model that the tool called. It counts toward the tool.
     pub fn record_model_use(&self, used: ModelUsage) {
-        self.counted(|| trace::record(used));
+        self.in_tool_span(|| trace::record(used));
     }
 
-    /// Tells what something else has cost that the tool made use of: a search, a geocoder.
+    /// Records the cost of another service that the tool used, such as a search or a geocoder.
     pub fn record_cost(&self, what: impl Into<Cow<'static, str>>, cost: Cost) {
-        self.counted(|| trace::record_cost(what, cost));
+        self.in_tool_span(|| trace::record_cost(what, cost));
     }
 
-    /// Counts what is spent for this tool, also where nobody looked when it was called and it has no span.
-    fn counted(&self, spend: impl FnOnce()) {
+    /// Records in a new span of this tool where the call itself has no span.
+    fn in_tool_span(&self, record: impl FnOnce()) {
         match self.tool.as_deref() {
-            Some(tool) if !open_span::is_inside() => trace::in_scope(SpanKind::Tool, tool.to_owned(), spend),
-            _ => spend(),
+            Some(tool) if !open_span::has_current() => trace::in_scope(SpanKind::Tool, tool.to_owned(), record),
+            _ => record(),
         }
     }
 
-    /// The context of one call of a tool in this run: the same run, intents of its own.
-    pub(crate) fn for_call(&self, tool: &Name) -> Self {
-        let (run, scope) = (Arc::clone(&self.run), Arc::clone(&self.scope));
-        Self { run, scope, tool: Some(tool.clone()), intents: OnceLock::new() }
+    pub(crate) fn from_parts(session: Arc<SessionContext>, call: Arc<CallContext>) -> Self {
+        Self { session, call, tool: None, intents: OnceLock::new() }
     }
 
-    /// The same run with another call's part.
-    pub(crate) fn with_scope(&self, scope: &Arc<Scope>, tool: &Name) -> Self {
-        let (run, scope) = (Arc::clone(&self.run), Arc::clone(scope));
-        Self { run, scope, tool: Some(tool.clone()), intents: OnceLock::new() }
+    /// Returns the context of one call of `tool`: the same run, with its own intents.
+    pub(crate) fn for_tool(&self, tool: &Name) -> Self {
+        self.for_tool_in(&self.call, tool)
     }
 
-    /// The same run, and nothing seen of it yet.
-    pub(crate) fn with_fresh(&self, scope: Arc<Scope>) -> Self {
-        Self { run: Arc::clone(&self.run), scope, tool: None, intents: OnceLock::new() }
+    /// Returns the context of one call of `tool` with another call's part.
+    pub(crate) fn for_tool_in(&self, call: &Arc<CallContext>, tool: &Name) -> Self {
+        let (session, call) = (Arc::clone(&self.session), Arc::clone(call));
+        Self { session, call, tool: Some(tool.clone()), intents: OnceLock::new() }
     }
 
-    pub(crate) fn governor(&self) -> Option<Arc<dyn Governor>> {
-        self.run.governor()
+    /// Returns a context of the same session for another call.
+    pub(crate) fn with_new_call(&self, call: Arc<CallContext>) -> Self {
+        Self::from_parts(Arc::clone(&self.session), call)
     }
 
-    pub(crate) fn of(run: Arc<Run>, scope: Arc<Scope>) -> Self {
-        Self { run, scope, tool: None, intents: OnceLock::new() }
+    pub(crate) fn session_handle(&self) -> Option<Arc<dyn SessionHandle>> {
+        self.session.handle.as_ref()?.upgrade()
     }
 
-    pub(crate) fn scope(&self) -> &Arc<Scope> {
-        &self.scope
+    pub(crate) fn call_context(&self) -> &Arc<CallContext> {
+        &self.call
     }
 
-    /// Whether there is anything to take: cheaper to ask than to take nothing.
+    /// Returns true where an intent may have been emitted. Cheaper than [`take_intents`](Self::take_intents).
     #[inline]
     pub(crate) fn may_have_intents(&self) -> bool {
         self.intents.get().is_some()
@@ -238,35 +291,34 @@ impl RunContext {
     }
 
     pub(crate) fn call_id_shared(&self) -> Option<&Arc<str>> {
-        self.scope.call.as_ref().map(ToolCall::shared_id)
+        self.call.call.as_ref().map(ToolCall::shared_id)
     }
 
-    pub(crate) fn user_data_map(&self) -> &UserDataMap {
-        &self.run.user_data
+    pub(crate) fn user_data_shared<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        self.session.user_data.get_shared()
     }
 
     pub(crate) fn shared_state(&self) -> Arc<Value> {
         _ = self.state();
-        self.scope.state.get().map(Arc::clone).unwrap_or_default()
+        self.call.state.get().map(Arc::clone).unwrap_or_default()
     }
 
-    /// Made only when somebody emits or clones, so that a call that does neither allocates nothing.
-    fn emitted(&self) -> &Arc<Mutex<Vec<Intent>>> {
+    fn intents(&self) -> &Arc<Mutex<Vec<Intent>>> {
         self.intents.get_or_init(Arc::default)
     }
 }
 
 impl Clone for RunContext {
     fn clone(&self) -> Self {
-        let intents = Arc::clone(self.emitted());
-        let (run, scope) = (Arc::clone(&self.run), Arc::clone(&self.scope));
-        Self { run, scope, tool: self.tool.clone(), intents: OnceLock::from(intents) }
+        let intents = Arc::clone(self.intents());
+        let (session, call) = (Arc::clone(&self.session), Arc::clone(&self.call));
+        Self { session, call, tool: self.tool.clone(), intents: OnceLock::from(intents) }
     }
 }
 
-impl std::fmt::Debug for RunContext {
-    // User data, config and state may hold secrets, so none is shown.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for RunContext {
+    // User data, config and state may hold secrets, so they are left out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunContext")
             .field("session", &self.session())
             .field("call_id", &self.call_id())
@@ -277,93 +329,109 @@ impl std::fmt::Debug for RunContext {
     }
 }
 
-// ---- Putting a run context together by hand.
+/// The host's values for its tools, one per type.
+#[derive(Clone, Default)]
+pub(crate) struct UserDataMap(HashMap<TypeId, Arc<dyn Any + Send + Sync>, rustc_hash::FxBuildHasher>);
 
-/// Makes a [`RunContext`] for calls outside a session.
+impl UserDataMap {
+    pub(crate) fn insert<T: Send + Sync + 'static>(&mut self, value: Arc<T>) {
+        self.0.insert(TypeId::of::<T>(), value);
+    }
+
+    fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.0.get(&TypeId::of::<T>())?.downcast_ref()
+    }
+
+    fn get_shared<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        Arc::clone(self.0.get(&TypeId::of::<T>())?).downcast().ok()
+    }
+}
+
+/// Builds a [`RunContext`] for calls outside a session.
 #[derive(Default)]
 #[must_use]
 pub struct RunContextBuilder {
-    run: Run,
-    scope: Scope,
+    session: SessionContext,
+    call: CallContext,
     call_id: Option<Arc<str>>,
 }
 
 impl RunContextBuilder {
-    /// The session's id.
+    /// Sets the session's id.
     pub fn session(mut self, id: impl Into<Arc<str>>) -> Self {
-        self.run.session = Some(id.into());
+        self.session.id = Some(id.into());
         self
     }
 
-    /// The id that the model gave the call.
+    /// Sets the id that the model gave the call.
     pub fn call_id(mut self, id: impl Into<Arc<str>>) -> Self {
         self.call_id = Some(id.into());
         self
     }
 
-    /// The key that every attempt at the same call shares.
+    /// Sets the key that every attempt at the same call shares.
     pub fn idempotency_key(mut self, key: impl Into<Arc<str>>) -> Self {
-        self.scope.idempotency_key = OnceLock::from(Some(key.into()));
+        self.call.idempotency_key = OnceLock::from(Some(key.into()));
         self
     }
 
-    /// How the conversation is held; text unless told.
+    /// Sets the conversation's mode. Defaults to text.
     pub fn mode(mut self, mode: Mode) -> Self {
-        self.run.mode = mode;
+        self.session.mode = mode;
         self
     }
 
-    /// The number of the turn, counted from 0.
+    /// Sets the number of the turn, counted from 0. Defaults to 0.
     pub fn turn(mut self, turn: u64) -> Self {
-        self.scope.turn = turn;
+        self.call.turn = turn;
         self
     }
 
-    /// A value for tools to find by its type; a second one of a type replaces the first.
+    /// Adds a value that tools look up by its type. A second value of a type replaces the first.
     pub fn user_data<T: Send + Sync + 'static>(mut self, value: T) -> Self {
-        self.run.user_data.insert(Arc::new(value));
+        self.session.user_data.insert(Arc::new(value));
         self
     }
 
-    /// The same for a value that several contexts share, such as a pool.
+    /// Adds a value that several contexts share, such as a connection pool.
     pub fn user_data_shared<T: Send + Sync + 'static>(mut self, value: Arc<T>) -> Self {
-        self.run.user_data.insert(value);
+        self.session.user_data.insert(value);
         self
     }
 
-    /// What the host sets for the run.
+    /// Sets the host's settings for the run. Defaults to null.
     pub fn config(mut self, config: impl Into<Value>) -> Self {
-        self.run.config = Arc::new(config.into());
+        self.session.config = Arc::new(config.into());
         self
     }
 
-    /// The session's state.
+    /// Sets the session's state. Defaults to null.
     pub fn state(mut self, state: Value) -> Self {
-        self.scope.state = OnceLock::from(Arc::new(state));
+        self.call.state = OnceLock::from(Arc::new(state));
         self
     }
 
-    /// Cancels the call.
+    /// Sets the token that cancels the call.
     pub fn cancellation(mut self, token: CancellationToken) -> Self {
-        self.scope.cancellation = OnceLock::from(token);
+        self.call.cancellation = OnceLock::from(token);
         self
     }
 
-    /// When the call will be given up.
+    /// Sets the instant at which the call times out.
     pub fn deadline(mut self, deadline: Instant) -> Self {
-        self.scope.deadline = Some(deadline);
+        self.call.deadline = Some(deadline);
         self
     }
 
-    /// Where updates go.
+    /// Sets the receiver of progress updates.
     pub fn progress(mut self, progress: Progress) -> Self {
-        self.scope.progress = OnceLock::from(progress);
+        self.call.progress = OnceLock::from(progress);
         self
     }
 
-    /// The context.
+    /// Builds the context.
     pub fn build(mut self) -> RunContext {
-        self.scope.call = self.call_id.map(|id| ToolCall::new(id, "", ""));
-        RunContext::of(Arc::new(self.run), Arc::new(self.scope))
+        self.call.call = self.call_id.map(|id| ToolCall::new(id, "", ""));
+        RunContext::from_parts(Arc::new(self.session), Arc::new(self.call))
     }
 }

@@ -1,100 +1,77 @@
-//! Errors: their kinds, what a tool returns, and what the model reads.
+//! Errors of calls: their kinds, the error that a tool returns, and the error that the model reads.
 
-use crate::call::MASKED;
 use crate::text::truncate;
 use crate::trace::redaction::Redaction;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Deref;
 
-/// The characters of a message that a model is shown; a longer one is cut.
-const MESSAGE: usize = 10_000;
+/// The message that the model reads instead of an internal error's own text.
+pub(crate) const MASKED: &str = "An internal error occurred";
 
-/// What went wrong, by the layer that tells it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-#[non_exhaustive]
-pub enum ErrorKind {
-    /// The arguments do not fit the tool's schema.
-    Validation,
-    /// No tool has that name.
-    NotFound,
-    /// Something broke that the model can do nothing about.
-    Internal,
-    /// The tool does not serve the session's mode.
-    ModeRestricted,
-    /// A limit on calls is used up.
-    BudgetExceeded,
-    /// A person has to agree first.
-    ConfirmationRequired,
-    /// The same call came too often.
-    LoopDetected,
-    /// The tool took too long.
-    Timeout,
-    /// The call was cancelled.
-    Cancelled,
-    /// A person said no.
-    Denied,
-    /// The session has ended.
-    SessionInactive,
-    /// It may work the next time.
-    Transient,
-    /// It will not work as asked.
-    Permanent,
-    /// It collides with what is there.
-    Conflict,
-    /// The caller is not known or not allowed.
-    Auth,
-    /// Too many calls for the service behind the tool.
-    RateLimit,
-    /// An earlier process started the call, and nobody knows what came of it.
-    Unknown,
+/// The maximum length of a message that the model reads, in characters. Longer ones are cut.
+const MAX_MESSAGE_CHARS: usize = 10_000;
+
+/// Declares the kinds with the names that the envelope uses for them.
+macro_rules! error_kinds {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal,)*) => {
+        /// The kind of an error, by the layer that reports it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[non_exhaustive]
+        pub enum ErrorKind {
+            $($(#[$doc])* #[serde(rename = $name)] $kind,)*
+        }
+
+        impl ErrorKind {
+            /// All kinds, in declaration order.
+            pub(crate) const ALL: [Self; [$($name),*].len()] = [$(Self::$kind),*];
+
+            /// Returns the kind's name in the envelope, such as `RATE_LIMIT`.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)*
+                }
+            }
+        }
+    };
 }
 
-impl ErrorKind {
-    /// All there are, in their order.
-    pub(crate) const ALL: [Self; 17] = [
-        Self::Validation,
-        Self::NotFound,
-        Self::Internal,
-        Self::ModeRestricted,
-        Self::BudgetExceeded,
-        Self::ConfirmationRequired,
-        Self::LoopDetected,
-        Self::Timeout,
-        Self::Cancelled,
-        Self::Denied,
-        Self::SessionInactive,
-        Self::Transient,
-        Self::Permanent,
-        Self::Conflict,
-        Self::Auth,
-        Self::RateLimit,
-        Self::Unknown,
-    ];
-
-    /// The word that stands in the envelope.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Validation => "VALIDATION",
-            Self::NotFound => "NOT_FOUND",
-            Self::Internal => "INTERNAL",
-            Self::ModeRestricted => "MODE_RESTRICTED",
-            Self::BudgetExceeded => "BUDGET_EXCEEDED",
-            Self::ConfirmationRequired => "CONFIRMATION_REQUIRED",
-            Self::LoopDetected => "LOOP_DETECTED",
-            Self::Timeout => "TIMEOUT",
-            Self::Cancelled => "CANCELLED",
-            Self::Denied => "DENIED",
-            Self::SessionInactive => "SESSION_INACTIVE",
-            Self::Transient => "TRANSIENT",
-            Self::Permanent => "PERMANENT",
-            Self::Conflict => "CONFLICT",
-            Self::Auth => "AUTH",
-            Self::RateLimit => "RATE_LIMIT",
-            Self::Unknown => "UNKNOWN",
-        }
-    }
+error_kinds! {
+    /// The arguments do not fit the tool's schema.
+    Validation = "VALIDATION",
+    /// No tool has that name.
+    NotFound = "NOT_FOUND",
+    /// Something broke, and the model can do nothing about it.
+    Internal = "INTERNAL",
+    /// The tool is not available in the session's mode.
+    ModeRestricted = "MODE_RESTRICTED",
+    /// A limit on calls is used up.
+    BudgetExceeded = "BUDGET_EXCEEDED",
+    /// A person has to approve the call first.
+    ConfirmationRequired = "CONFIRMATION_REQUIRED",
+    /// The same call was repeated too often.
+    LoopDetected = "LOOP_DETECTED",
+    /// The tool took too long.
+    Timeout = "TIMEOUT",
+    /// The call was cancelled.
+    Cancelled = "CANCELLED",
+    /// A person denied the call.
+    Denied = "DENIED",
+    /// The session has ended.
+    SessionInactive = "SESSION_INACTIVE",
+    /// The call failed and may succeed later.
+    Transient = "TRANSIENT",
+    /// The call cannot succeed with these arguments.
+    Permanent = "PERMANENT",
+    /// The call conflicts with the current state.
+    Conflict = "CONFLICT",
+    /// The caller is not authenticated or not authorized.
+    Auth = "AUTH",
+    /// The service behind the tool received too many requests.
+    RateLimit = "RATE_LIMIT",
+    /// An earlier process started the call, and its outcome is not known.
+    Unknown = "UNKNOWN",
 }
 
 impl fmt::Display for ErrorKind {
@@ -107,18 +84,18 @@ impl fmt::Display for ErrorKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorBody {
-    /// What went wrong.
+    /// The kind of the error.
     #[serde(rename = "type")]
     pub kind: ErrorKind,
-    /// What the model reads: the problem first, then what to do.
+    /// The text that the model reads: the problem first, then what to do.
     pub message: String,
-    /// Whether the same call may succeed later.
+    /// True where the same call may succeed later.
     pub retryable: bool,
-    /// Whether something may have happened already.
+    /// True where the call may have had effects before it failed.
     pub partial_side_effects: bool,
 }
 
-/// The error of a tool. The message is for the model, except that an internal error's goes to the log.
+/// The error that a tool returns. The model reads its message, except that of an internal error, which goes to the log.
 ///
 /// ```
 /// use tool_core::{ErrorKind, ToolError};
@@ -126,13 +103,14 @@ pub struct ErrorBody {
 /// let error = ToolError::rate_limit("the calendar takes 10 calls a minute; wait 30 s").retryable(true);
 /// assert_eq!(error.kind(), ErrorKind::RateLimit);
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{kind}: {message}")]
 pub struct ToolError {
     kind: ErrorKind,
     message: String,
     retryable: bool,
     partial_side_effects: bool,
-    /// It ended in a way that the tool did not foresee, so nobody knows how far it came.
+    /// The tool ended in a way that it did not foresee (a panic, a timeout), so its effects are not known.
     unexpected: bool,
 }
 
@@ -147,19 +125,21 @@ macro_rules! constructors {
 
 impl ToolError {
     constructors! {
-        /// It may work the next time. Retryable unless told otherwise.
+        /// Creates the error of a call that may succeed later. Retryable by default.
         transient => Transient, true;
-        /// It will not work as asked.
+        /// Creates the error of a call that cannot succeed with these arguments.
         permanent => Permanent, false;
-        /// It collides with what is there.
+        /// Creates the error of a call that conflicts with the current state.
         conflict => Conflict, false;
-        /// The caller is not known or not allowed.
+        /// Creates the error of a caller that is not authenticated or not authorized.
         auth => Auth, false;
-        /// The service behind the tool has had enough for now. Retryable unless told otherwise.
+        /// Creates the error of a service that received too many requests. Retryable by default.
         rate_limit => RateLimit, true;
-        /// The session that the tool works for has ended.
+        /// Creates the error of a tool whose session has ended.
         session_inactive => SessionInactive, false;
-        /// Something broke. The message goes to the log; the model reads `An internal error occurred`.
+        /// Creates the error of a call whose caller has given it up.
+        cancelled => Cancelled, false;
+        /// Creates an internal error. The message goes to the log; the model reads `An internal error occurred`.
         internal => Internal, false;
     }
 
@@ -167,59 +147,60 @@ impl ToolError {
         Self { kind, message: message.into(), retryable, partial_side_effects: false, unexpected: false }
     }
 
-    /// Whether the same call may succeed later.
+    /// Sets whether the same call may succeed later.
     #[must_use]
     pub fn retryable(mut self, yes: bool) -> Self {
         self.retryable = yes;
         self
     }
 
-    /// Whether something may have happened already.
+    /// Sets whether the call may have had effects before it failed.
     #[must_use]
     pub fn partial_side_effects(mut self, yes: bool) -> Self {
         self.partial_side_effects = yes;
         self
     }
 
-    /// What went wrong.
+    /// Returns the kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// The text, unmasked.
+    /// Returns the message, also that of an internal error.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// The same with another text.
-    pub(crate) fn reworded(mut self, reword: impl FnOnce(String) -> String) -> Self {
-        self.message = reword(self.message);
+    /// Replaces the message.
+    pub(crate) fn map_message(mut self, map: impl FnOnce(String) -> String) -> Self {
+        self.message = map(self.message);
         self
     }
 
+    /// Marks that the tool ended in a way it did not foresee.
     pub(crate) fn unexpected(mut self) -> Self {
         self.unexpected = true;
         self
     }
 
-    /// It ended before anything was done.
+    /// Marks that the tool did not start.
     pub(crate) fn did_not_run(mut self) -> Self {
         (self.unexpected, self.partial_side_effects) = (false, false);
         self
     }
 
-    /// What the model gets. An internal error's own text is logged here and goes no further. A tool that is
-    /// `harmless` leaves nothing behind, however it ends. R-E3
+    /// Converts to the error that the model reads, and logs an internal error's own text. A `harmless` tool has no
+    /// lasting effects, even where it ends unexpectedly.
     pub(crate) fn into_body(self, tool: &str, harmless: bool) -> ErrorBody {
         let message = if self.unexpected {
-            // The panic is in the log already.
+            // The panic was logged where it was caught.
             self.message
         } else if self.kind == ErrorKind::Internal {
             let error = Redaction::new().text(&self.message);
             tracing::error!(tool = %tool.escape_debug(), %error, "tool failed internally");
             MASKED.to_owned()
         } else {
-            truncate(&self.message, MESSAGE)
+            truncate(&self.message, MAX_MESSAGE_CHARS)
         };
         ErrorBody {
             kind: self.kind,
@@ -230,24 +211,16 @@ impl ToolError {
     }
 }
 
-impl fmt::Display for ToolError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.kind, self.message)
-    }
-}
-
-impl std::error::Error for ToolError {}
-
 /// An error whose text was written for the model.
 ///
-/// `ToolError`, `String` and `&str` are; your own type is with `#[derive(ToolError)]`. Any other `std::error::Error`,
-/// and `anyhow::Error`, may be returned too: it becomes INTERNAL, and its text goes to the log only.
+/// `ToolError`, `String` and `&str` implement it, and `#[derive(ToolError)]` implements it for your own type. A tool may
+/// return any other `std::error::Error` or `anyhow::Error` too: that becomes INTERNAL, and its text goes to the log only.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not say what the model should read of it",
+    message = "`{Self}` cannot be converted to a `ToolError`",
     note = "derive `ToolError` and implement `Display`, or return `ToolError`, `String` or any `std::error::Error`"
 )]
 pub trait IntoToolError {
-    /// The error to answer with.
+    /// Converts to the error that the model reads.
     fn into_tool_error(self) -> ToolError;
 }
 
@@ -257,44 +230,116 @@ impl IntoToolError for ToolError {
     }
 }
 
-impl IntoToolError for String {
-    fn into_tool_error(self) -> ToolError {
-        ToolError::permanent(self)
-    }
+macro_rules! into_permanent_error {
+    ($($text:ty),*) => {$(
+        impl IntoToolError for $text {
+            fn into_tool_error(self) -> ToolError {
+                ToolError::permanent(self)
+            }
+        }
+    )*};
 }
 
-impl IntoToolError for &str {
-    fn into_tool_error(self) -> ToolError {
-        ToolError::permanent(self)
-    }
-}
+into_permanent_error!(String, &str, Cow<'_, str>, Box<str>);
 
-impl IntoToolError for Cow<'_, str> {
-    fn into_tool_error(self) -> ToolError {
-        ToolError::permanent(self)
-    }
-}
-
-// As `clippy::result_large_err` suggests.
+// A boxed error, as `clippy::result_large_err` suggests.
 impl<E: IntoToolError> IntoToolError for Box<E> {
     fn into_tool_error(self) -> ToolError {
         (*self).into_tool_error()
     }
 }
 
-impl IntoToolError for Box<str> {
-    fn into_tool_error(self) -> ToolError {
-        ToolError::permanent(self)
+/// A list of errors that are reported together. It is never empty, and derefs to a slice.
+///
+/// It displays one error a line, each with its causes. `Debug` shows the same, so that a `main` which returns the list
+/// prints it readably.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ErrorList<E>(Vec<E>);
+
+impl<E> ErrorList<E> {
+    /// Returns the errors as a list, or `Ok` where there are none.
+    pub(crate) fn check(errors: Vec<E>) -> Result<(), Self> {
+        if errors.is_empty() { Ok(()) } else { Err(Self(errors)) }
+    }
+
+    /// Appends the errors of another list.
+    #[cfg(feature = "agents")]
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
+    /// Converts each error.
+    #[cfg(feature = "agents")]
+    pub(crate) fn map<F>(self, map: impl FnMut(E) -> F) -> ErrorList<F> {
+        ErrorList(self.0.into_iter().map(map).collect())
     }
 }
 
+impl<E> Deref for ErrorList<E> {
+    type Target = [E];
+
+    fn deref(&self) -> &[E] {
+        &self.0
+    }
+}
+
+impl<E> From<E> for ErrorList<E> {
+    fn from(error: E) -> Self {
+        Self(vec![error])
+    }
+}
+
+impl<E> IntoIterator for ErrorList<E> {
+    type Item = E;
+    type IntoIter = std::vec::IntoIter<E>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<E: std::error::Error> fmt::Display for ErrorList<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, error) in self.0.iter().enumerate() {
+            let separator = if at == 0 { "" } else { "\n" };
+            write!(f, "{separator}{error}")?;
+            let causes = std::iter::successors(error.source(), |cause| cause.source());
+            causes.into_iter().try_for_each(|cause| write!(f, ": {cause}"))?;
+        }
+        Ok(())
+    }
+}
+
+impl<E: std::error::Error> fmt::Debug for ErrorList<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl<E: std::error::Error> std::error::Error for ErrorList<E> {}
+
 #[cfg(test)]
 mod tests {
-    use crate::call::error::ErrorKind;
+    use super::*;
+    use std::io;
 
     #[test]
-    fn all_kinds_are_listed_where_they_belong() {
+    fn all_kinds_are_listed_in_their_order() {
         assert!(ErrorKind::ALL.into_iter().enumerate().all(|(at, kind)| kind as usize == at));
         assert_eq!(ErrorKind::Unknown as usize + 1, ErrorKind::ALL.len());
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("failed to read `{0}`")]
+    struct ReadError(&'static str, #[source] io::Error);
+
+    #[test]
+    fn a_list_displays_one_error_a_line_with_its_causes() {
+        let error = |name| ReadError(name, io::Error::other("disk on fire"));
+        let list = ErrorList::check(vec![error("a"), error("b")]).expect_err("errors");
+        let expected = "failed to read `a`: disk on fire\nfailed to read `b`: disk on fire";
+        assert_eq!((list.len(), list.to_string(), format!("{list:?}")), (2, expected.into(), expected.into()));
+        assert!(ErrorList::<ReadError>::check(Vec::new()).is_ok());
     }
 }

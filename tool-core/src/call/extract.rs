@@ -1,18 +1,17 @@
-//! What a `#[context]` parameter may be.
+//! Types that a `#[context]` parameter can take from the run context.
 
 use crate::call::context::RunContext;
 use crate::call::error::ToolError;
 use crate::call::progress::Progress;
 use serde_json::Value;
-use std::any::{Any, TypeId, type_name};
-use std::collections::HashMap;
+use std::any::type_name;
 use std::ops::Deref;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// A type that a tool can take from the run context instead of from the model.
+/// A type that a tool takes from the run context instead of from the model.
 ///
-/// The parameter bears `#[context]`; `&RunContext` and `RunContext` need no mark.
+/// The parameter is marked `#[context]`; `&RunContext` and `RunContext` need no mark.
 ///
 /// ```
 /// use tool_core::{FromRunContext, RunContext, ToolError, tool};
@@ -21,11 +20,11 @@ use tokio_util::sync::CancellationToken;
 ///
 /// impl FromRunContext<'_> for Caller {
 ///     fn from_run_context(ctx: &RunContext) -> Result<Self, ToolError> {
-///         ctx.user_data::<String>().cloned().map(Caller).ok_or_else(|| ToolError::auth("nobody is signed in"))
+///         ctx.user_data::<String>().cloned().map(Caller).ok_or_else(|| ToolError::auth("the user is not signed in"))
 ///     }
 /// }
 ///
-/// /// Greet whoever is calling.
+/// /// Greet the user.
 /// #[tool]
 /// fn greet(#[context] caller: Caller) -> String {
 ///     format!("Hello {}", caller.0)
@@ -33,10 +32,10 @@ use tokio_util::sync::CancellationToken;
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be taken from the run context",
-    note = "a `#[context]` parameter implements `FromRunContext`: `&RunContext`, `CancellationToken`, `Progress`, `UserData<T>`, `State`, or a type of your own"
+    note = "a `#[context]` parameter implements `FromRunContext`: `&RunContext`, `CancellationToken`, `Progress`, `UserData<T>`, `SessionStateHandle`, or your own type"
 )]
 pub trait FromRunContext<'a>: Sized {
-    /// Takes it, or says why the call cannot run.
+    /// Takes the value, or returns the error with which the call fails.
     fn from_run_context(ctx: &'a RunContext) -> Result<Self, ToolError>;
 }
 
@@ -70,10 +69,11 @@ impl<'a, T: FromRunContext<'a>> FromRunContext<'a> for Option<T> {
     }
 }
 
-/// A value that the host put into the run context with [`user_data`](super::RunContextBuilder::user_data); derefs to it.
+/// A value that the host put into the run context with [`user_data`](super::RunContextBuilder::user_data). It derefs to
+/// the value.
 ///
-/// Where there is none the call answers INTERNAL and the log tells. Take an `Option<UserData<T>>` to decide yourself, or
-/// implement [`FromRunContext`] for a type of your own to answer AUTH.
+/// Where the host has set none, the call fails with INTERNAL and the reason is logged. Take an `Option<UserData<T>>` to
+/// handle that case in the tool, or implement [`FromRunContext`] for your own type to fail with AUTH.
 #[derive(Debug)]
 pub struct UserData<T>(pub Arc<T>);
 
@@ -93,16 +93,21 @@ impl<T> Deref for UserData<T> {
 
 impl<T: Send + Sync + 'static> FromRunContext<'_> for UserData<T> {
     fn from_run_context(ctx: &RunContext) -> Result<Self, ToolError> {
-        ctx.user_data_map().shared().map(Self).map_err(ToolError::internal)
+        ctx.user_data_shared().map(Self).ok_or_else(|| {
+            let name = type_name::<T>();
+            ToolError::internal(format!(
+                "no user data of type `{name}` in the run context; add it with `RunContext::builder().user_data(..)`"
+            ))
+        })
     }
 }
 
-/// The session's state, read-only: tools change it by returning intents.
+/// The session's state, read-only. Tools change it by returning intents.
 #[derive(Clone, Debug)]
 pub struct SessionStateHandle(Arc<Value>);
 
 impl SessionStateHandle {
-    /// The value under `key`.
+    /// Returns the value under `key`.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.0.get(key)
     }
@@ -111,31 +116,5 @@ impl SessionStateHandle {
 impl FromRunContext<'_> for SessionStateHandle {
     fn from_run_context(ctx: &RunContext) -> Result<Self, ToolError> {
         Ok(Self(ctx.shared_state()))
-    }
-}
-
-// ---- Values that the host hands to its tools, one a type.
-
-/// One value of each type.
-#[derive(Clone, Default)]
-pub(crate) struct UserDataMap(HashMap<TypeId, Arc<dyn Any + Send + Sync>, rustc_hash::FxBuildHasher>);
-
-impl UserDataMap {
-    pub(crate) fn insert<T: Send + Sync + 'static>(&mut self, value: Arc<T>) {
-        self.0.insert(TypeId::of::<T>(), value);
-    }
-
-    pub(crate) fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
-        self.0.get(&TypeId::of::<T>())?.downcast_ref()
-    }
-
-    pub(crate) fn shared<T: Send + Sync + 'static>(&self) -> Result<Arc<T>, String> {
-        let found = self.0.get(&TypeId::of::<T>()).cloned();
-        found.and_then(|value| value.downcast().ok()).ok_or_else(|| {
-            let name = type_name::<T>();
-            format!(
-                "no user data of type `{name}` in the run context; put it in with `RunContext::builder().user_data(..)`"
-            )
-        })
     }
 }

@@ -1,34 +1,34 @@
-//! What a tool asks of the runtime beside its result.
+//! Intents: requests to the runtime that a tool makes beside its result.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-/// Something a tool asks the runtime to do. Tools never change a session themselves.
+/// A request of a tool to the runtime. Tools never change a session directly.
 ///
-/// In JSON an object whose `type` is the name: `{"type":"SET_PENDING_MESSAGE","message":"..."}`.
+/// In JSON it is an object whose `type` is the name: `{"type":"SET_PENDING_MESSAGE","message":"..."}`.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Intent {
-    /// End the voice session, after the current turn.
+    /// End the voice session after the current turn.
     EndVoiceSession,
-    /// Speak no reply: in text for this turn, in voice until the host takes it back.
+    /// Speak no reply. In text mode this lasts for the turn, in voice mode until the host ends it.
     SuppressAudio,
-    /// Keep what is said out of the transcript, for as long.
+    /// Keep speech out of the transcript. It lasts as long as [`SuppressAudio`](Self::SuppressAudio).
     SuppressTranscript,
-    /// Say this at the next turn.
+    /// Say this message at the next turn.
     SetPendingMessage(String),
-    /// The host's own, with a namespaced name such as `acme.refresh_cart`.
+    /// An intent of the host, with a namespaced name such as `acme.refresh_cart`.
     Custom {
-        /// The name: at least two parts between dots.
+        /// The name: at least two parts, separated by dots.
         name: String,
-        /// Anything the host wants to know.
+        /// The payload, which the host interprets.
         payload: Value,
     },
 }
 
 impl Intent {
-    /// An intent of the host's own. The name needs a namespace, so that no later version of this crate takes it.
+    /// Creates an intent of the host. The name needs a namespace, so that it never collides with an intent of this crate.
     pub fn custom(name: impl Into<String>, payload: Value) -> Result<Self, String> {
         let name = name.into();
         let parts = name.split('.').collect::<Vec<_>>();
@@ -38,7 +38,7 @@ impl Intent {
         Ok(Self::Custom { name, payload })
     }
 
-    /// The name, as it stands in JSON.
+    /// Returns the intent's `type` in JSON.
     pub fn name(&self) -> &str {
         match self {
             Self::EndVoiceSession => "END_VOICE_SESSION",
@@ -66,21 +66,21 @@ impl Serialize for Intent {
 impl<'de> Deserialize<'de> for Intent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Wire {
+        struct IntentJson {
             r#type: String,
             message: Option<String>,
             #[serde(default)]
             payload: Value,
         }
-        let wire = Wire::deserialize(deserializer)?;
-        Ok(match wire.r#type.as_str() {
+        let intent = IntentJson::deserialize(deserializer)?;
+        Ok(match intent.r#type.as_str() {
             "END_VOICE_SESSION" => Self::EndVoiceSession,
             "SUPPRESS_AUDIO" => Self::SuppressAudio,
             "SUPPRESS_TRANSCRIPT" => Self::SuppressTranscript,
             "SET_PENDING_MESSAGE" => {
-                Self::SetPendingMessage(wire.message.ok_or_else(|| D::Error::missing_field("message"))?)
+                Self::SetPendingMessage(intent.message.ok_or_else(|| D::Error::missing_field("message"))?)
             }
-            _ => Self::custom(wire.r#type, wire.payload).map_err(D::Error::custom)?,
+            _ => Self::custom(intent.r#type, intent.payload).map_err(D::Error::custom)?,
         })
     }
 }

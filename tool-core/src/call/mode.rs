@@ -2,19 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How the conversation is held.
+/// The mode of a conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// Spoken.
+    /// A spoken conversation.
     Voice,
-    /// Written.
+    /// A written conversation.
     #[default]
     Text,
 }
 
 impl Mode {
-    /// The word that stands in the attribute.
+    /// Returns the mode's name: `voice` or `text`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Voice => "voice",
@@ -23,7 +23,7 @@ impl Mode {
     }
 }
 
-/// The set of modes in which a tool may be called.
+/// A set of modes: those in which a tool may be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Modes(u8);
 
@@ -32,10 +32,10 @@ impl Modes {
     pub const VOICE: Self = Self(1);
     /// Text only.
     pub const TEXT: Self = Self(2);
-    /// Voice and text: the default.
+    /// Voice and text, the default.
     pub const BOTH: Self = Self(3);
 
-    /// Whether a call in `mode` is allowed.
+    /// Returns true where the set contains `mode`.
     pub const fn contains(self, mode: Mode) -> bool {
         let bit = match mode {
             Mode::Voice => 1,
@@ -44,7 +44,7 @@ impl Modes {
         self.0 & bit != 0
     }
 
-    /// The modes in the set, voice first.
+    /// Returns the modes in the set, voice first.
     pub fn iter(self) -> impl Iterator<Item = Mode> {
         [Mode::Voice, Mode::Text].into_iter().filter(move |mode| self.contains(*mode))
     }

@@ -1,13 +1,12 @@
-//! What a model reads of a response.
+//! The model's view of a response.
 
-use crate::call::MASKED;
-use crate::call::error::ErrorKind;
+use crate::call::error::{ErrorKind, MASKED};
 use crate::call::output::{Content, OutputKind};
 use crate::call::response::ToolResponse;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// In which form results go to the model.
+/// The form in which results are sent to the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -15,40 +14,40 @@ pub enum ResultForm {
     /// The data as JSON, or the error's message.
     #[default]
     Plain,
-    /// The whole envelope, without what only the host may see.
+    /// The whole envelope, without the members that only the host may see.
     Envelope,
 }
 
-/// What a model reads of a response, before a provider's protocol wraps it.
+/// The text of a response for the model, before a provider's protocol wraps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelResult {
-    /// The text: JSON, an error's message, or nothing.
+    /// JSON, an error's message, or an empty text.
     pub text: String,
-    /// Whether the call failed. Protocols that can, flag it.
+    /// True where the call failed. Protocols that have a flag for it set that flag.
     pub is_error: bool,
-    /// Whether the model is to go on. A stop wants no reply.
+    /// True where the model should reply. A stop sets it to false.
     pub reply: bool,
-    /// Whether the text is an array of parts of [`Content`]. Protocols that can, show them as what they are.
+    /// True where the text is an array of [`Content`] parts. Protocols that support such parts send them as parts.
     #[serde(default)]
     pub parts: bool,
 }
 
 impl ModelResult {
-    /// The parts that the text tells, for protocols that can show images and the like; `None` where it is plain.
+    /// Decodes the content parts in the text; `None` where the text is plain.
     pub fn content(&self) -> Option<Vec<Content>> {
         if self.parts { serde_json::from_str(&self.text).ok() } else { None }
     }
 }
 
 impl ToolResponse {
-    /// What the model reads of this response. L18
+    /// Returns the text that the model reads.
     ///
-    /// In the plain form an error gives its message, and an internal one no more than that it happened; `()` and a stop
-    /// give an empty text; all else is compact JSON: a text keeps its quotes, and parts of [`Content`](super::Content)
-    /// are an array (a protocol that can show them finds out by [`ToolResponse::form`]).
+    /// The plain form of an error is its message, and that of an internal error is `An internal error occurred`. The plain
+    /// form of `()` and of a stop is empty. Everything else is compact JSON: a text keeps its quotes, and
+    /// [`Content`](super::Content) parts are an array, with [`ModelResult::parts`] set.
     ///
-    /// In neither form does the model see a [`Confirmation`](super::Confirmation): who holds its token may approve.
+    /// Neither form contains the [`Confirmation`](super::Confirmation), because its token approves the call.
     ///
     /// ```
     /// use tool_core::call::ResultForm;
@@ -72,14 +71,14 @@ impl ToolResponse {
     pub fn for_model(&self, form: ResultForm) -> ModelResult {
         let text = match form {
             ResultForm::Plain => self.plain_text(),
-            ResultForm::Envelope => self.presentable().to_json(),
+            ResultForm::Envelope => self.without_host_members().to_json(),
         };
-        let parts = form == ResultForm::Plain && self.is_ok() && self.form() == OutputKind::Content;
-        ModelResult { text, is_error: !self.is_ok(), reply: !(self.is_ok() && self.form() == OutputKind::Stop), parts }
+        let parts = form == ResultForm::Plain && self.is_ok() && self.kind() == OutputKind::Content;
+        ModelResult { text, is_error: !self.is_ok(), reply: !(self.is_ok() && self.kind() == OutputKind::Stop), parts }
     }
 
     fn plain_text(&self) -> String {
-        match (&self.body, self.form()) {
+        match (&self.result, self.kind()) {
             (Err(error), _) if error.kind == ErrorKind::Internal => MASKED.to_owned(),
             (Err(error), _) => error.message.clone(),
             (Ok(_), OutputKind::Unit | OutputKind::Stop) => String::new(),
@@ -87,19 +86,18 @@ impl ToolResponse {
         }
     }
 
-    /// The response without what is not for the model. R-C1
-    fn presentable(&self) -> Cow<'_, Self> {
-        let confirmed = self.meta().confirmation().is_some();
-        // Ours are masked already; one that was read from JSON may not be.
-        let internal = self.error().is_some_and(|error| error.kind == ErrorKind::Internal && error.message != MASKED);
-        if !confirmed && !internal {
+    fn without_host_members(&self) -> Cow<'_, Self> {
+        let confirmation = self.meta().confirmation().is_some();
+        // Errors of this process are masked already; one that was read from JSON may not be.
+        let unmasked = self.error().is_some_and(|error| error.kind == ErrorKind::Internal && error.message != MASKED);
+        if !confirmation && !unmasked {
             return Cow::Borrowed(self);
         }
         let mut shown = self.clone();
-        if let Some(rare) = &mut shown.slim.rare {
-            rare.confirmation = None;
+        if let Some(optional) = &mut shown.meta.optional {
+            optional.confirmation = None;
         }
-        if let (true, Err(error)) = (internal, &mut shown.body) {
+        if let (true, Err(error)) = (unmasked, &mut shown.result) {
             MASKED.clone_into(&mut error.message);
         }
         Cow::Owned(shown)
@@ -111,20 +109,19 @@ mod tests {
     use super::*;
     use crate::call::error::ErrorBody;
     use crate::call::intent::Intent;
-    use crate::call::meta::Confirmation;
-    use crate::call::meta::Slim;
+    use crate::call::response::{BaseMeta, Confirmation};
     use serde_json::Value;
     use serde_json::json;
     use std::time::Duration;
 
-    fn ok(data: &str, form: OutputKind) -> ToolResponse {
-        let slim = Slim { tool: "t".into(), call_id: Some("c".into()), duration: Duration::ZERO, rare: None };
-        ToolResponse { body: Ok(data.to_owned()), form, slim }
+    fn ok(data: &str, kind: OutputKind) -> ToolResponse {
+        let meta = BaseMeta { tool: "t".into(), call_id: Some("c".into()), duration: Duration::ZERO, optional: None };
+        ToolResponse { result: Ok(data.to_owned()), kind, meta }
     }
 
     fn failed(kind: ErrorKind, message: &str) -> ToolResponse {
         let error = ErrorBody { kind, message: message.into(), retryable: false, partial_side_effects: false };
-        ToolResponse { body: Err(Box::new(error)), ..ok("", OutputKind::Data) }
+        ToolResponse { result: Err(Box::new(error)), ..ok("", OutputKind::Data) }
     }
 
     fn plain(response: &ToolResponse) -> (String, bool, bool) {
@@ -151,7 +148,7 @@ mod tests {
 
     // L18
     #[test]
-    fn an_internal_error_tells_only_that_it_happened() {
+    fn an_internal_error_is_masked() {
         for text in [MASKED, "password=hunter2"] {
             let response = failed(ErrorKind::Internal, text);
             assert_eq!(plain(&response), ("An internal error occurred".into(), true, true));
@@ -180,7 +177,7 @@ mod tests {
 
     // L18
     #[test]
-    fn parts_of_content_are_told_as_what_they_are() {
+    fn content_decodes_into_its_parts() {
         let shown = ok(r#"[{"type":"text","text":"a"}]"#, OutputKind::Content);
         assert_eq!(shown.for_model(ResultForm::Plain).content(), Some(vec![Content::text("a")]));
         assert_eq!(shown.for_model(ResultForm::Envelope).content(), None);
@@ -191,8 +188,8 @@ mod tests {
     #[test]
     fn the_envelope_form_sends_the_whole_envelope() {
         let mut response = ok("[1]", OutputKind::Data);
-        response.rare().intents.push(Intent::SuppressAudio);
-        response.rare().warnings.push("slow".into());
+        response.optional_meta().intents.push(Intent::SuppressAudio);
+        response.optional_meta().warnings.push("slow".into());
         assert_eq!(envelope(&response), serde_json::to_value(&response).expect("serialises"));
         let stop = ok("null", OutputKind::Stop).for_model(ResultForm::Envelope);
         assert!(!stop.reply && !stop.is_error && stop.text.contains(r#""ok":true"#), "{stop:?}");
@@ -201,10 +198,10 @@ mod tests {
 
     // R-C1
     #[test]
-    fn what_an_approval_is_asked_for_never_reaches_the_model() {
+    fn a_confirmation_never_reaches_the_model() {
         let mut response = failed(ErrorKind::ConfirmationRequired, "a person has to agree");
-        response.rare().warnings.push("slow".into());
-        response.rare().confirmation = Some(Confirmation {
+        response.optional_meta().warnings.push("slow".into());
+        response.optional_meta().confirmation = Some(Confirmation {
             token: "canary-token".into(),
             summary: "canary-summary".into(),
             expires_at: "2000-01-01T00:00:00Z".into(),

@@ -1,29 +1,28 @@
-//! What a tool returns when a plain value is not enough.
+//! Tool outputs: results with more than plain data, and their serialisation to bounded JSON.
 
-use crate::call::MASKED;
-use crate::call::cut::{SizeUnit, Truncated, cut_bytes};
-use crate::call::error::ToolError;
+use crate::call::error::{MASKED, ToolError};
 use crate::call::intent::Intent;
-use crate::json::writer::{Error, Writer};
+use crate::call::truncation::{SizeUnit, Truncated, close_partial};
+use crate::json::writer::{JsonWriter, WriteError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// How a result is meant.
+/// The kind of a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OutputKind {
     /// JSON data.
     #[default]
     Data,
-    /// Nothing to tell: the tool returned `()`.
+    /// No data: the tool returned `()`.
     Unit,
     /// An array of [`Content`] parts.
     Content,
-    /// No reply is wanted.
+    /// No data, and the model should not reply.
     Stop,
 }
 
-/// A result with more than data: intents for the runtime, members of `meta`, and how it is meant.
+/// A result with more than data: intents for the runtime, members of `meta`, and the kind of the result.
 ///
 /// ```
 /// use tool_core::{Intent, ToolOutput};
@@ -35,11 +34,21 @@ pub enum OutputKind {
 #[must_use]
 pub struct ToolOutput {
     pub(crate) data: Result<String, ToolError>,
-    pub(crate) form: OutputKind,
-    pub(crate) rare: Option<Box<Rare>>,
+    pub(crate) kind: OutputKind,
+    /// Members that few results have.
+    pub(crate) meta: Option<Box<OutputMeta>>,
 }
 
-/// The members of `meta` that the envelope has itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OutputMeta {
+    pub(crate) intents: Vec<Intent>,
+    pub(crate) extra: Map<String, Value>,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) empty: Option<bool>,
+    pub(crate) truncated: Option<Truncated>,
+}
+
+/// The members of `meta` that belong to the envelope.
 const RESERVED: [&str; 13] = [
     "schemaVersion",
     "tool",
@@ -56,78 +65,76 @@ const RESERVED: [&str; 13] = [
     "empty",
 ];
 
-/// What few results have.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Rare {
-    pub(crate) intents: Vec<Intent>,
-    pub(crate) extra: Map<String, Value>,
-    pub(crate) warnings: Vec<String>,
-    pub(crate) empty: Option<bool>,
-    pub(crate) truncated: Option<Truncated>,
-}
-
 impl ToolOutput {
-    /// A result of this data. Data that does not serialise makes the call answer INTERNAL.
+    /// Creates a result with this data. Where the data does not serialise, the call fails with INTERNAL.
     pub fn new(data: impl Serialize) -> Self {
-        widest(&data).unwrap_or_else(|error| Self { data: Err(error), form: OutputKind::Data, rare: None })
+        encode(&data, MAX_BYTES).unwrap_or_else(|error| Self { data: Err(error), kind: OutputKind::Data, meta: None })
     }
 
-    /// Parts that are more than JSON data.
+    /// Creates a result of content parts, such as text and images.
     pub fn content(parts: impl IntoIterator<Item = Content>) -> Self {
-        let parts = parts.into_iter().collect::<Vec<_>>();
-        Self { form: OutputKind::Content, ..Self::new(parts) }
+        Self { kind: OutputKind::Content, ..Self::new(parts.into_iter().collect::<Vec<_>>()) }
     }
 
-    /// No result and no reply: the model is not asked to go on.
+    /// Creates a result to which the model should not reply.
     pub fn stop() -> Self {
-        Self { form: OutputKind::Stop, ..Self::new(()) }
+        Self { kind: OutputKind::Stop, ..Self::new(()) }
     }
 
     pub(crate) fn unit() -> Self {
-        Self { form: OutputKind::Unit, ..Self::new(()) }
+        Self { kind: OutputKind::Unit, ..Self::new(()) }
     }
 
-    /// Asks the runtime for something beside the result.
+    /// Adds an intent: a request to the runtime beside the result.
     pub fn intent(mut self, intent: Intent) -> Self {
-        self.rare().intents.push(intent);
+        self.meta_mut().intents.push(intent);
         self
     }
 
-    /// A member of the response's `meta`. Those that the envelope itself has cannot be set: it becomes a warning.
+    /// Sets a member of the response's `meta`. The envelope's own members cannot be set; an attempt becomes a warning.
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         let key = key.into();
         if RESERVED.contains(&&*key) {
-            return self.warning(format!("`{key}` of `meta` is the envelope's own and was not set"));
+            return self.warning(format!("`{key}` of `meta` is reserved and was not set"));
         }
-        self.rare().extra.insert(key, value.into());
+        self.meta_mut().extra.insert(key, value.into());
         self
     }
 
-    /// A warning in the response's `meta`.
+    /// Adds a warning to the response's `meta`.
     pub fn warning(mut self, text: impl Into<String>) -> Self {
-        self.rare().warnings.push(text.into());
+        self.meta_mut().warnings.push(text.into());
         self
     }
 
-    /// Whether the result counts as empty, where the runtime's own reading of the data would be wrong.
+    /// Sets whether the result counts as empty, where the runtime would judge the data wrongly.
     pub fn empty(mut self, empty: bool) -> Self {
-        self.rare().empty = Some(empty);
+        self.meta_mut().empty = Some(empty);
         self
     }
 
-    /// The data as compact JSON, or the text that the model would read where it did not serialise.
+    /// Returns the data as compact JSON, or the text that the model reads where the data did not serialise.
     pub fn data_json(&self) -> Result<&str, &'static str> {
         self.data.as_deref().map_err(|_| MASKED)
     }
 
-    pub(crate) fn rare(&mut self) -> &mut Rare {
-        self.rare.get_or_insert_default()
+    fn meta_mut(&mut self) -> &mut OutputMeta {
+        self.meta.get_or_insert_default()
+    }
+
+    /// Creates a result from the first bytes of a JSON text that exceeded the limit.
+    #[cold]
+    fn truncated(partial: &[u8], limit: usize) -> Self {
+        let truncated = Truncated { limit, unit: SizeUnit::Bytes, total: None };
+        let data = Ok(close_partial(partial, &truncated));
+        let meta = OutputMeta { truncated: Some(truncated), ..OutputMeta::default() };
+        Self { data, kind: OutputKind::Data, meta: Some(Box::new(meta)) }
     }
 }
 
-/// A result that is not plain data. Types that implement `serde::Serialize` need not implement this.
+/// A result that is not plain data. Types that implement `serde::Serialize` do not need it.
 pub trait IntoToolOutput {
-    /// The result.
+    /// Converts to the tool's output.
     fn into_tool_output(self) -> ToolOutput;
 }
 
@@ -155,120 +162,122 @@ impl IntoToolOutput for Vec<Content> {
     }
 }
 
-// ---- Parts of a result that are not plain JSON data.
-
-/// A part of a result, for models that take more than text. A tool returns one, or a `Vec` of them.
+/// A part of a result, for models that take more than text. A tool returns one part or a `Vec` of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 #[non_exhaustive]
 pub enum Content {
-    /// Text.
+    /// A text.
     Text {
-        /// The text.
+        /// The text itself.
         text: String,
     },
     /// An image.
     Image {
-        /// Base64.
+        /// The bytes in base64.
         data: String,
-        /// Such as `image/png`.
+        /// The MIME type, such as `image/png`.
         mime_type: String,
     },
-    /// Sound.
+    /// A sound.
     Audio {
-        /// Base64.
+        /// The bytes in base64.
         data: String,
-        /// Such as `audio/wav`.
+        /// The MIME type, such as `audio/wav`.
         mime_type: String,
     },
-    /// Something that stands elsewhere.
+    /// A resource that the client can fetch.
     Resource {
-        /// Where.
+        /// The resource's URI.
         uri: String,
-        /// Such as `text/markdown`, where it is known.
+        /// The MIME type, such as `text/markdown`, where it is known.
         #[serde(skip_serializing_if = "Option::is_none")]
         mime_type: Option<String>,
-        /// Its text, where it is at hand.
+        /// The resource's text, where it is at hand.
         #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<String>,
     },
 }
 
 impl Content {
-    /// Text.
+    /// Creates a text part.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }
     }
 
-    /// An image in base64.
+    /// Creates an image part from base64.
     pub fn image(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
         Self::Image { data: data.into(), mime_type: mime_type.into() }
     }
 
-    /// Sound in base64.
+    /// Creates a sound part from base64.
     pub fn audio(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
         Self::Audio { data: data.into(), mime_type: mime_type.into() }
     }
 
-    /// Something that stands elsewhere.
+    /// Creates a resource part.
     pub fn resource(uri: impl Into<String>) -> Self {
         Self::Resource { uri: uri.into(), mime_type: None, text: None }
     }
 }
 
-// ---- A tool's result to JSON text: once, bounded in bytes and in depth.
+/// The maximum size of a result before any other limit applies. No model can read that much.
+const MAX_BYTES: usize = 1 << 20;
 
-/// The bytes that a result may have before anybody asks for less: far past what a model can read.
-const BYTES: usize = 1 << 20;
-
-/// Serialises `value`; what outgrows `bytes` is cut to valid JSON with a marker.
+/// Serialises `value` to compact JSON. A text longer than `bytes` is cut to valid JSON with a marker.
 pub(crate) fn encode<T: Serialize + ?Sized>(value: &T, bytes: usize) -> Result<ToolOutput, ToolError> {
-    let mut writer = Writer::new(bytes);
+    let mut writer = JsonWriter::new(bytes);
     let written = value.serialize(&mut writer);
     finish(writer, written, bytes)
 }
 
-fn finish(writer: Writer, written: Result<(), Error>, bytes: usize) -> Result<ToolOutput, ToolError> {
+// Not generic, so that it is compiled once.
+fn finish(writer: JsonWriter, written: Result<(), WriteError>, bytes: usize) -> Result<ToolOutput, ToolError> {
     if writer.is_full() {
-        return Ok(cut_output(writer.into_text().as_bytes(), bytes));
+        return Ok(ToolOutput::truncated(writer.into_text().as_bytes(), bytes));
     }
-    written.map_err(|error| failed(&error))?;
-    Ok(ToolOutput { data: Ok(writer.into_text()), form: OutputKind::Data, rare: None })
+    written.map_err(|error| not_serialisable(&error))?;
+    Ok(ToolOutput { data: Ok(writer.into_text()), kind: OutputKind::Data, meta: None })
+}
+
+#[cold]
+fn not_serialisable(error: &WriteError) -> ToolError {
+    ToolError::internal(format!("failed to serialise the result: {error}"))
 }
 
 /// Serialises a value that may nest too deep for its own `Drop`, which recurses.
 pub(crate) fn encode_tree(value: Value, bytes: usize) -> Result<ToolOutput, ToolError> {
     let encoded = encode(&value, bytes);
     if encoded.is_err() {
-        take_apart(value);
+        drop_iteratively(value);
     }
     encoded
 }
 
 #[cold]
-fn take_apart(value: Value) {
-    let mut left = vec![value];
-    while let Some(value) = left.pop() {
+fn drop_iteratively(value: Value) {
+    let mut pending = vec![value];
+    while let Some(value) = pending.pop() {
         match value {
-            Value::Array(items) => left.extend(items),
-            Value::Object(members) => left.extend(members.into_iter().map(|(_, member)| member)),
+            Value::Array(items) => pending.extend(items),
+            Value::Object(members) => pending.extend(members.into_iter().map(|(_, member)| member)),
             _ => {}
         }
     }
 }
 
-/// A list that grows item by item, up to a limit.
-pub(crate) struct List {
+/// A JSON array that is built item by item, up to a limit.
+pub(crate) struct BoundedArray {
     text: String,
     bytes: usize,
 }
 
-impl List {
+impl BoundedArray {
     pub(crate) fn new(bytes: usize) -> Self {
         Self { text: "[".to_owned(), bytes }
     }
 
-    /// Adds an item's JSON; false once the list has outgrown its limit.
+    /// Adds an item's JSON. Returns false once the array exceeds its limit.
     pub(crate) fn push(&mut self, item: &str) -> bool {
         if self.text.len() > 1 {
             self.text.push(',');
@@ -280,29 +289,8 @@ impl List {
     pub(crate) fn finish(mut self) -> ToolOutput {
         self.text.push(']');
         match self.text.as_bytes().get(..self.bytes) {
-            Some(partial) if self.text.len() > self.bytes => cut_output(partial, self.bytes),
-            _ => ToolOutput { data: Ok(self.text), form: OutputKind::Data, rare: None },
+            Some(partial) if self.text.len() > self.bytes => ToolOutput::truncated(partial, self.bytes),
+            _ => ToolOutput { data: Ok(self.text), kind: OutputKind::Data, meta: None },
         }
-    }
-}
-
-/// Serialises under the widest bound there is.
-pub(crate) fn widest<T: Serialize + ?Sized>(value: &T) -> Result<ToolOutput, ToolError> {
-    encode(value, BYTES)
-}
-
-#[cold]
-fn failed(error: &Error) -> ToolError {
-    ToolError::internal(format!("the result does not serialise: {error}"))
-}
-
-#[cold]
-fn cut_output(partial: &[u8], bytes: usize) -> ToolOutput {
-    let truncated = Truncated { limit: bytes, unit: SizeUnit::Bytes, total: None };
-    let data = cut_bytes(partial, &truncated);
-    ToolOutput {
-        data: Ok(data),
-        form: OutputKind::Data,
-        rare: Some(Box::new(Rare { truncated: Some(truncated), ..Rare::default() })),
     }
 }

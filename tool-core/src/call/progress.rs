@@ -1,71 +1,106 @@
-//! Word from a tool that still works.
+//! Progress updates of a running tool.
 
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// One piece of news from a running call.
+/// A progress update of a running call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ProgressUpdate {
-    /// For people or for the model, as the transport decides.
+    /// The message, for people or for the model, as the transport decides.
     pub message: String,
-    /// How much is done, from 0 to 1, where the tool knows.
+    /// The completed part of the work, from 0 to 1, where the tool reports it.
     pub fraction: Option<f64>,
 }
 
-/// Where updates go: kept until somebody takes them, and shown at once where the host listens.
+/// The receiver of a call's progress updates. It keeps them until [`take`](Self::take), and shows each one to its
+/// listener, where it has one.
 #[derive(Clone, Default)]
 pub struct Progress {
-    kept: Arc<Mutex<Vec<ProgressUpdate>>>,
-    listener: Option<Arc<Listener>>,
+    pending: Arc<Mutex<VecDeque<ProgressUpdate>>>,
+    listener: Option<ProgressListener>,
 }
 
-type Listener = dyn Fn(&ProgressUpdate) + Send + Sync;
+/// A function that is called with each update, on the tool's thread. Two are equal where they are the same function
+/// object.
+#[derive(Clone)]
+pub(crate) struct ProgressListener(Arc<dyn Fn(&ProgressUpdate) + Send + Sync>);
 
-/// Updates that nobody takes are dropped from the front past this number, so that a chatty tool cannot fill memory.
-const KEPT: usize = 1000;
-
-impl Progress {
-    /// A progress whose updates are also shown to `listener`, on the tool's thread.
-    pub fn listened(listener: impl Fn(&ProgressUpdate) + Send + Sync + 'static) -> Self {
-        Self { kept: Arc::default(), listener: Some(Arc::new(listener)) }
+impl ProgressListener {
+    pub(crate) fn new(listener: impl Fn(&ProgressUpdate) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(listener))
     }
 
-    /// Tells how the work goes.
+    fn notify(&self, update: &ProgressUpdate) {
+        (self.0)(update);
+    }
+}
+
+impl fmt::Debug for ProgressListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ProgressListener")
+    }
+}
+
+impl PartialEq for ProgressListener {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for ProgressListener {}
+
+/// The maximum number of pending updates. Older ones are dropped, so that a chatty tool cannot fill memory.
+const MAX_PENDING: usize = 1000;
+
+impl Progress {
+    /// Creates a progress that also shows each update to `listener`, on the tool's thread.
+    pub fn listened(listener: impl Fn(&ProgressUpdate) + Send + Sync + 'static) -> Self {
+        Self::with_listener(ProgressListener::new(listener))
+    }
+
+    pub(crate) fn with_listener(listener: ProgressListener) -> Self {
+        Self { pending: Arc::default(), listener: Some(listener) }
+    }
+
+    /// Reports a message.
     pub fn message(&self, message: impl Into<String>) {
         self.push(ProgressUpdate { message: message.into(), fraction: None });
     }
 
-    /// Tells how much of the work is done: from 0 to 1; anything outside is brought to the nearer end.
+    /// Reports the completed part of the work, clamped to 0 to 1, with a message.
     pub fn fraction(&self, fraction: f64, message: impl Into<String>) {
         let fraction = if fraction.is_nan() { 0.0 } else { fraction.clamp(0.0, 1.0) };
         self.push(ProgressUpdate { message: message.into(), fraction: Some(fraction) });
     }
 
-    /// The updates so far, which are then forgotten here.
+    /// Removes and returns the pending updates: at most the latest 1,000.
     pub fn take(&self) -> Vec<ProgressUpdate> {
-        std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.pending.lock().unwrap_or_else(PoisonError::into_inner)).into()
     }
 
-    /// Whether somebody hears of updates at once.
-    pub(crate) fn is_shown(&self) -> bool {
+    /// Returns true where a listener shows each update at once.
+    pub(crate) fn has_listener(&self) -> bool {
         self.listener.is_some()
     }
 
     fn push(&self, update: ProgressUpdate) {
         if let Some(listener) = &self.listener {
-            listener(&update);
+            listener.notify(&update);
         }
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() == KEPT {
-            kept.remove(0);
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        if pending.len() == MAX_PENDING {
+            pending.pop_front();
         }
-        kept.push(update);
+        pending.push_back(update);
     }
 }
 
-impl std::fmt::Debug for Progress {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Progress {
+    // A tool's messages may hold user data, so they are left out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Progress").finish_non_exhaustive()
     }
 }

@@ -1,13 +1,12 @@
-//! A call, as a provider's protocol reads it off a model's message.
+//! A tool call, as a provider's protocol parses it out of a model's message.
 
-use crate::call::progress::ProgressUpdate;
+use crate::call::progress::{ProgressListener, ProgressUpdate};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 
-/// A call that a model makes: an id to answer under, a tool's name, and arguments.
+/// A call that a model makes: an id for the response, a tool's name, and arguments.
 ///
 /// ```
 /// use serde_json::json;
@@ -21,88 +20,71 @@ pub struct ToolCall {
     id: Arc<str>,
     name: String,
     arguments: String,
-    /// What few calls have.
-    rare: Option<Box<Rare>>,
+    /// Members that few calls have.
+    options: Option<Box<ToolCallOptions>>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Rare {
+struct ToolCallOptions {
     session: Option<Arc<str>>,
-    /// The id under which it waited for a person, who has agreed.
+    /// The id of the approval under which the call waited, once a person has approved it.
     approval: Option<Arc<str>>,
-    heard: Option<Heard>,
+    progress: Option<ProgressListener>,
 }
-
-/// Who hears of a call's updates at once.
-#[derive(Clone)]
-pub(crate) struct Heard(pub(crate) Arc<dyn Fn(&ProgressUpdate) + Send + Sync>);
-
-impl fmt::Debug for Heard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Heard")
-    }
-}
-
-impl PartialEq for Heard {
-    /// By identity.
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Eq for Heard {}
 
 impl ToolCall {
-    /// A call with arguments as text, bytes, a `Value` or a `RawValue`. Bytes that are no UTF-8 stay refusable: they
-    /// are kept with replacement characters, which no JSON outside a text has.
+    /// Creates a call with arguments as text, bytes, a `Value` or a `RawValue`.
+    ///
+    /// Bytes that are not UTF-8 are replaced and marked, so that the call is refused as invalid JSON.
     pub fn new<'a>(id: impl AsRef<str>, name: impl Into<String>, arguments: impl Into<Arguments<'a>>) -> Self {
         let arguments = match arguments.into().0 {
-            Form::Text(text) => text.into_owned(),
-            Form::Bytes(bytes) => match String::from_utf8(bytes.into_owned()) {
+            ArgumentsText::Text(text) => text.into_owned(),
+            ArgumentsText::Bytes(bytes) => match String::from_utf8(bytes.into_owned()) {
                 Ok(text) => text,
-                // Marked, so that a replacement inside a text cannot make the whole acceptable.
+                // A replacement inside a string alone would leave valid JSON, so the text begins with one.
                 Err(error) => format!("\u{FFFD}{}", String::from_utf8_lossy(error.as_bytes())),
             },
         };
-        Self { id: id.as_ref().into(), name: name.into(), arguments, rare: None }
+        Self { id: id.as_ref().into(), name: name.into(), arguments, options: None }
     }
 
-    /// The id under which it is answered.
+    /// Returns the id of the call, which its response carries.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The tool's name.
+    /// Returns the tool's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The arguments' text.
+    /// Returns the arguments as JSON text.
     pub fn arguments(&self) -> &str {
         &self.arguments
     }
 
-    /// The session that makes the call, for a [`Runtime`](crate::Runtime) that serves several as one `tower::Service`.
+    /// Sets the session that makes the call, for a [`Runtime`](crate::Runtime) that serves several sessions as one
+    /// `tower::Service`.
     #[must_use]
     pub fn in_session(mut self, id: impl Into<Arc<str>>) -> Self {
-        self.rare.get_or_insert_default().session = Some(id.into());
+        self.options.get_or_insert_default().session = Some(id.into());
         self
     }
 
-    /// The session that makes the call, where it says so.
+    /// Returns the session that makes the call, where it is set.
     pub fn session(&self) -> Option<&str> {
-        self.rare.as_ref()?.session.as_deref()
+        self.options.as_ref()?.session.as_deref()
     }
 
-    /// The same call under another id.
+    /// Replaces the id.
     #[must_use]
     pub fn with_id(mut self, id: impl AsRef<str>) -> Self {
         self.id = id.as_ref().into();
         self
     }
 
-    /// Says who hears at once, on the tool's thread, how the call gets on. A session answers it with its result then,
-    /// whatever `Open::on_update` says of others.
+    /// Sets a listener for the call's progress updates, which runs on the tool's thread. A session then returns the
+    /// result as the call's response, whatever its own `on_update` does for other calls.
     ///
     /// ```
     /// # use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool, RunContext};
@@ -123,23 +105,23 @@ impl ToolCall {
     /// # }
     /// ```
     #[must_use]
-    pub fn on_update(mut self, shown: impl Fn(&ProgressUpdate) + Send + Sync + 'static) -> Self {
-        self.rare.get_or_insert_default().heard = Some(Heard(Arc::new(shown)));
+    pub fn on_update(mut self, listener: impl Fn(&ProgressUpdate) + Send + Sync + 'static) -> Self {
+        self.options.get_or_insert_default().progress = Some(ProgressListener::new(listener));
         self
     }
 
-    pub(crate) fn heard(&self) -> Option<&Heard> {
-        self.rare.as_ref()?.heard.as_ref()
+    pub(crate) fn progress_listener(&self) -> Option<&ProgressListener> {
+        self.options.as_ref()?.progress.as_ref()
     }
 
-    /// The same call of the tool by another name. What a person has agreed to was the other, so that is forgotten.
+    /// Replaces the tool's name. An approval is dropped, because it was given for the other tool.
     #[must_use]
     pub fn renamed(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self.unapproved()
     }
 
-    /// The same call with other arguments. What a person has agreed to were the others, so that is forgotten.
+    /// Replaces the arguments. An approval is dropped, because it was given for the other arguments.
     #[must_use]
     pub fn with_arguments(mut self, arguments: impl Into<String>) -> Self {
         self.arguments = arguments.into();
@@ -147,23 +129,23 @@ impl ToolCall {
     }
 
     fn unapproved(mut self) -> Self {
-        if let Some(rare) = &mut self.rare {
-            rare.approval = None;
+        if let Some(options) = &mut self.options {
+            options.approval = None;
         }
         self
     }
 
     pub(crate) fn approved(mut self, id: &str) -> Self {
-        self.rare.get_or_insert_default().approval = Some(id.into());
+        self.options.get_or_insert_default().approval = Some(id.into());
         self
     }
 
     pub(crate) fn approval(&self) -> Option<&Arc<str>> {
-        self.rare.as_ref()?.approval.as_ref()
+        self.options.as_ref()?.approval.as_ref()
     }
 
     pub(crate) fn shared_session(&self) -> Option<&Arc<str>> {
-        self.rare.as_ref()?.session.as_ref()
+        self.options.as_ref()?.session.as_ref()
     }
 
     pub(crate) fn shared_id(&self) -> &Arc<str> {
@@ -171,58 +153,55 @@ impl ToolCall {
     }
 }
 
-// ---- The arguments of a call, as they come.
-
-/// The arguments of a call: JSON text, in whatever form the caller holds it.
+/// The arguments of a call: JSON text, in any form that the caller has.
 #[derive(Clone, Debug)]
-pub struct Arguments<'a>(pub(crate) Form<'a>);
+pub struct Arguments<'a>(ArgumentsText<'a>);
 
 #[derive(Clone, Debug)]
-pub(crate) enum Form<'a> {
+enum ArgumentsText<'a> {
     Text(Cow<'a, str>),
     Bytes(Cow<'a, [u8]>),
 }
 
 impl Arguments<'_> {
-    /// The text, or where it stops being UTF-8.
+    /// Returns the text, or the offset of the first byte that is not UTF-8.
     pub(crate) fn text(&self) -> Result<&str, usize> {
         match &self.0 {
-            Form::Text(text) => Ok(text),
-            Form::Bytes(bytes) => std::str::from_utf8(bytes).map_err(|error| error.valid_up_to()),
+            ArgumentsText::Text(text) => Ok(text),
+            ArgumentsText::Bytes(bytes) => std::str::from_utf8(bytes).map_err(|error| error.valid_up_to()),
         }
     }
 
-    /// The same without borrowing.
+    /// Copies what is borrowed.
     pub fn into_owned(self) -> Arguments<'static> {
         Arguments(match self.0 {
-            Form::Text(text) => Form::Text(text.into_owned().into()),
-            Form::Bytes(bytes) => Form::Bytes(bytes.into_owned().into()),
+            ArgumentsText::Text(text) => ArgumentsText::Text(text.into_owned().into()),
+            ArgumentsText::Bytes(bytes) => ArgumentsText::Bytes(bytes.into_owned().into()),
         })
     }
 }
 
-macro_rules! from {
-    ($($(#[$doc:meta])* $type:ty, $value:ident => $form:expr;)*) => {
-        $($(#[$doc])*
-        impl<'a> From<$type> for Arguments<'a> {
+macro_rules! arguments_from {
+    ($($type:ty, $value:ident => $form:ident($text:expr);)*) => {
+        $(impl<'a> From<$type> for Arguments<'a> {
             fn from($value: $type) -> Self {
-                Self($form)
+                Self(ArgumentsText::$form($text))
             }
         })*
     };
 }
 
-from! {
-    &'a str, text => Form::Text(text.into());
-    &'a String, text => Form::Text(text.as_str().into());
-    String, text => Form::Text(text.into());
-    Cow<'a, str>, text => Form::Text(text);
-    &'a [u8], bytes => Form::Bytes(bytes.into());
-    &'a Vec<u8>, bytes => Form::Bytes(bytes.as_slice().into());
-    Vec<u8>, bytes => Form::Bytes(bytes.into());
-    &'a RawValue, raw => Form::Text(raw.get().into());
-    &'a Box<RawValue>, raw => Form::Text(raw.get().into());
-    Box<RawValue>, raw => Form::Text(String::from(Box::<str>::from(raw)).into());
-    Value, value => Form::Text(value.to_string().into());
-    &'a Value, value => Form::Text(value.to_string().into());
+arguments_from! {
+    &'a str, text => Text(text.into());
+    &'a String, text => Text(text.as_str().into());
+    String, text => Text(text.into());
+    Cow<'a, str>, text => Text(text);
+    &'a [u8], bytes => Bytes(bytes.into());
+    &'a Vec<u8>, bytes => Bytes(bytes.as_slice().into());
+    Vec<u8>, bytes => Bytes(bytes.into());
+    &'a RawValue, raw => Text(raw.get().into());
+    &'a Box<RawValue>, raw => Text(raw.get().into());
+    Box<RawValue>, raw => Text(String::from(Box::<str>::from(raw)).into());
+    Value, value => Text(value.to_string().into());
+    &'a Value, value => Text(value.to_string().into());
 }

@@ -26,13 +26,13 @@
 //! # Ok::<(), tool_core::RegistryErrors>(())
 //! ```
 
-use crate::registry::ToolContext;
-use crate::registry::discovery::{Registry, functions, linked};
-use crate::tool::action::{Action, of_type};
+use crate::registry::context::ToolContext;
+use crate::registry::discovery::Registry;
+use crate::tool::action::{Action, actions_of_type};
 use crate::tool::configure::metadata::ToolsetMetadata;
 use crate::tool::definition::ToolDefinition;
 use crate::tool::function::FunctionTool;
-use crate::tool::registration::function_tool;
+use crate::tool::registration::{function_tool, linked_functions, linked_toolsets};
 use crate::tool::toolset::Tool;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -111,10 +111,12 @@ impl Registry {
     /// # Ok::<(), tool_core::RegistryErrors>(())
     /// ```
     pub fn actions(&self) -> Vec<ToolsetActions> {
-        let described = linked().map(|linked| ToolsetActions::new(linked.metadata(), of_type(&linked)));
+        let described = linked_toolsets().map(|(linked, _)| {
+            ToolsetActions::new(ToolsetMetadata::of_linked(&linked.toolset), actions_of_type(&linked))
+        });
         let mut all = described.collect::<Vec<_>>();
         all.sort_by(|a, b| a.name.cmp(&b.name));
-        let mut functions = functions().map(function_tool).collect::<Vec<_>>();
+        let mut functions = linked_functions().map(function_tool).collect::<Vec<_>>();
         functions.sort_by(|a, b| a.name().cmp(b.name()));
         all.extend(ToolsetActions::of_functions(functions.iter().map(FunctionTool::definition)));
         all

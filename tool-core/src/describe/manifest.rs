@@ -25,8 +25,8 @@
 //! ```
 
 use crate::call::mode::Mode;
-use crate::registry::ToolContext;
-use crate::schema::canonical::{canonical, short_hash};
+use crate::json::canonical::{canonical, short_hash};
+use crate::registry::context::ToolContext;
 use crate::schema::timestamp::Timestamp;
 use crate::text;
 use crate::tool::definition::ToolDefinition;

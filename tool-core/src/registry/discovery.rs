@@ -1,135 +1,127 @@
-//! Everything that is linked in.
+//! Discovery of the tools that are linked into the program.
 
-use crate::registry::ToolContext;
-use crate::registry::errors::{RegistryError, RegistryErrors};
-use crate::registry::freeze::Parts;
+use crate::registry::context::{ContextParts, ToolContext};
+use crate::registry::freeze::{RegistryError, RegistryErrors};
 #[cfg(feature = "agents")]
-use crate::tool::configure::LinkedFactory;
-use crate::tool::configure::ToolsetFactory;
+use crate::tool::configure::factory::LinkedFactory;
+use crate::tool::configure::factory::ToolsetFactory;
 use crate::tool::configure::metadata::ToolsetMetadata;
+#[cfg(feature = "agents")]
 use crate::tool::definition::SourceLocation;
-use crate::tool::registration::{Kind, Linked, Registration, function_tool};
-use crate::tool::spec::{Place, ToolSpec};
+use crate::tool::registration::{function_tool, linked_functions, linked_parts, linked_toolsets};
+use crate::tool::spec::ToolsetDescriptor;
 use crate::tool::toolset::Tool;
+use std::any::TypeId;
 #[cfg(feature = "agents")]
 use std::sync::Arc;
 
-/// Everything that `#[tool]` and `#[toolset]` registered in the crates that are linked in, in a stable order: by name.
+/// All tools and toolsets that `#[tool]` and `#[toolset]` registered in the linked crates, sorted by name.
 pub struct Registry {
     context: ToolContext,
     toolsets: Vec<ToolsetMetadata>,
 }
 
-impl Registry {
-    /// Finds everything, or tells every problem: names that collide, invalid names, invalid schemas.
+impl ToolContext {
+    /// Builds a context of all linked tools that need no configuration: free functions, and toolsets whose type
+    /// implements `Default` and not `Configure`. Toolsets with `discover = false` are left out.
+    ///
+    /// A crate that no code refers to is not linked. `use my_tools as _;` links it.
+    ///
+    /// # Errors
+    ///
+    /// Every problem: names that collide, invalid names, invalid schemas.
     pub fn discover() -> Result<Self, RegistryErrors> {
-        let mut parts = Parts::default();
+        Ok(Registry::discover()?.context())
+    }
+}
+
+impl Registry {
+    /// Finds everything that is linked.
+    ///
+    /// # Errors
+    ///
+    /// Every problem: names that collide, invalid names, invalid schemas.
+    pub fn discover() -> Result<Self, RegistryErrors> {
+        let mut parts = ContextParts::default();
         let mut toolsets = Vec::new();
-        parts.entries.extend(functions().map(|spec| Tool::Function(function_tool(spec))));
-        let (mut owners, mut found) = (Vec::new(), Vec::new());
-        for linked in linked() {
-            let mut metadata = linked.metadata();
-            let discovery = (linked.discovery)();
-            owners.push(linked.id);
+        parts.entries.extend(linked_functions().map(|spec| Tool::Function(function_tool(spec))));
+        let mut found = Vec::new();
+        for (linked, discovery) in linked_toolsets() {
+            let discovery = discovery();
+            let mut metadata = ToolsetMetadata::of_linked(&linked.toolset);
             if let Some(configured) = discovery.configured {
                 metadata = configured(linked).metadata().clone();
                 parts.unconfigured.push(metadata.clone());
-                found.push(linked);
-            } else if let (Some(make), true) = (discovery.make, linked.facts.discover) {
+                found.push(linked.toolset);
+            } else if let (Some(make), true) = (discovery.default, linked.toolset.discover) {
                 parts.entries.push(Tool::Toolset(make()));
-                found.push(linked);
-            } else if linked.facts.discover {
+                found.push(linked.toolset);
+            } else if linked.toolset.discover {
                 tracing::warn!(
-                    toolset = linked.facts.name,
-                    "linked and not discovered: its type is neither `Default` nor `Configure`; put it in with `.with(..)`, or say `discover = false`"
+                    toolset = linked.toolset.name,
+                    "failed to discover a linked toolset: its type implements neither `Default` nor `Configure`; add it with `.with(..)`, or set `discover = false`"
                 );
             }
             toolsets.push(metadata);
         }
-        parts.problems.extend(orphans(&owners));
-        parts.problems.extend(namesakes(&found));
+        let mut problems = parts_without_toolset();
+        problems.extend(duplicate_names(found));
         parts.entries.sort_by(|a, b| a.id().cmp(b.id()));
         parts.unconfigured.sort_by(|a, b| a.name.cmp(&b.name));
         toolsets.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(Self { context: ToolContext::freeze(parts)?, toolsets })
+        Ok(Self { context: ToolContext::freeze(parts, problems, false)?, toolsets })
     }
 
-    /// The tools that need no configuration.
+    /// Returns a context of the tools that need no configuration.
     pub fn context(&self) -> ToolContext {
         self.context.clone()
     }
 
-    /// Every toolset's metadata, of those too that have to be configured.
+    /// Returns the metadata of every toolset, including those that have to be configured.
     pub fn toolsets(&self) -> &[ToolsetMetadata] {
         &self.toolsets
     }
 }
 
-pub(crate) fn functions() -> impl Iterator<Item = &'static ToolSpec<()>> {
-    inventory::iter::<Registration>().filter_map(|registration| match &registration.0 {
-        Kind::Function { spec, .. } => Some(*spec),
-        _ => None,
-    })
-}
-
-pub(crate) fn linked() -> impl Iterator<Item = Linked> {
-    inventory::iter::<Registration>().filter_map(|registration| match &registration.0 {
-        Kind::Toolset(linked) => Some(*linked),
-        _ => None,
-    })
-}
-
-/// A factory, and where its toolset stands.
+/// The factories of all linked toolsets that can be created from settings or need none, with their locations.
 #[cfg(feature = "agents")]
-type LinkedToolset = (Arc<dyn ToolsetFactory>, SourceLocation);
+pub(crate) type LinkedFactories = Vec<(Arc<dyn ToolsetFactory>, SourceLocation)>;
 
-/// The factories of all toolsets that can be made of settings, or need none, with their places; and parts without a
-/// toolset.
+/// Returns the factories of all linked toolsets, sorted by location, and the problems of linked parts.
 #[cfg(feature = "agents")]
-pub(crate) fn linked_factories() -> (Vec<LinkedToolset>, Vec<RegistryError>) {
-    let mut factories = Vec::<LinkedToolset>::new();
-    let mut owners = Vec::new();
-    for linked in linked() {
-        let discovery = (linked.discovery)();
-        let Place { file, line, .. } = linked.facts.place;
-        owners.push(linked.id);
+pub(crate) fn linked_factories() -> (LinkedFactories, Vec<RegistryError>) {
+    let mut factories = LinkedFactories::new();
+    for (linked, discovery) in linked_toolsets() {
+        let discovery = discovery();
+        let source = linked.toolset.source;
         if let Some(configured) = discovery.configured {
-            factories.push((Arc::new(configured(linked)), SourceLocation { file, line }));
-        } else if let Some(make) = discovery.make.filter(|_| linked.facts.discover) {
-            factories.push((Arc::new(LinkedFactory::default(linked, make)), SourceLocation { file, line }));
+            factories.push((Arc::new(configured(linked)), source));
+        } else if let Some(make) = discovery.default.filter(|_| linked.toolset.discover) {
+            factories.push((Arc::new(LinkedFactory::default(linked, make)), source));
         }
     }
     factories.sort_by_key(|(_, source)| (source.file, source.line));
-    (factories, orphans(&owners))
+    (factories, parts_without_toolset())
 }
 
-/// Toolsets of one name could not be told apart in settings and in the manifest. Those that nobody finds by themselves
-/// may share one.
-fn namesakes(found: &[Linked]) -> Vec<RegistryError> {
-    let mut named = found.iter().map(|linked| (linked.facts.name, linked.facts.place)).collect::<Vec<_>>();
-    named.sort_by_key(|(name, place)| (*name, place.file, place.line));
-    let same = named.chunk_by(|a, b| a.0 == b.0).filter(|chunk| chunk.len() > 1);
-    same.map(|chunk| {
-        let name = chunk.first().map_or("", |(name, _)| name);
+/// Reports discovered toolsets of the same name, which settings and the manifest could not tell apart.
+fn duplicate_names(mut found: Vec<ToolsetDescriptor>) -> Vec<RegistryError> {
+    found.sort_by_key(|toolset| (toolset.name, toolset.source.file, toolset.source.line));
+    let same = found.chunk_by(|a, b| a.name == b.name).filter(|chunk| chunk.len() > 1);
+    let error = |chunk: &[ToolsetDescriptor]| {
+        let name = chunk.first().map_or("", |toolset| toolset.name);
         let message = format!("duplicate toolset name: {name}; give one of them another `name`");
-        let places = chunk.iter().map(|(_, place)| SourceLocation { file: place.file, line: place.line }).collect();
-        RegistryError { message, places }
-    })
-    .collect()
+        RegistryError::new(message, chunk.iter().map(|toolset| toolset.source))
+    };
+    same.map(error).collect()
 }
 
-/// Parts whose type has no main block would be silently absent.
-fn orphans(owners: &[fn() -> std::any::TypeId]) -> Vec<RegistryError> {
-    let orphan = |registration: &Registration| match &registration.0 {
-        Kind::Part { owner, place: Place { file, line, path }, .. }
-            if !owners.iter().any(|known| known() == owner()) =>
-        {
-            let message = format!(
-                "`{path}` has a `#[toolset(part)]` block and no main one; add `#[toolset]` to one of its blocks"
-            );
-            Some(RegistryError { message, places: vec![SourceLocation { file, line: *line }] })
-        }
-        _ => None,
+/// Reports parts whose type has no main block. Without the error their tools would be missing silently.
+fn parts_without_toolset() -> Vec<RegistryError> {
+    let owners = linked_toolsets().map(|(linked, _)| (linked.id)()).collect::<Vec<TypeId>>();
+    let orphans = linked_parts().filter(|part| !owners.contains(&(part.owner)()));
+    let error = |path: &str| {
+        format!("`{path}` has a `#[toolset(part)]` block and no main one; add `#[toolset]` to one of its blocks")
     };
-    inventory::iter::<Registration>().filter_map(orphan).collect()
+    orphans.map(|part| RegistryError::new(error(part.path), [part.source])).collect()
 }

@@ -1,11 +1,8 @@
-//! From a list of tools to a frozen context: flattened, checked once, every problem told.
+//! Freezing: flattens a list of tools, validates each one, and reports every problem.
 
-use crate::registry::Inner;
-use crate::registry::errors::{RegistryError, RegistryErrors};
-use crate::registry::lifecycle::{Keep, Memo};
-use crate::tool::configure::metadata::ToolsetMetadata;
-use crate::tool::definition::{ToolDefinition, check_name, check_raw_name, normalised};
-use crate::tool::dispatch::Settings;
+use crate::call::error::ErrorList;
+use crate::text::Name;
+use crate::tool::definition::{SourceLocation, ToolDefinition, check_name, check_raw_name, normalise_name};
 use crate::tool::function::FunctionTool;
 use crate::tool::provider::ProviderTool;
 use crate::tool::toolset::{Tool, Toolset};
@@ -13,134 +10,142 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What a context is made of.
-#[derive(Default)]
-pub(crate) struct Parts {
-    pub(crate) entries: Vec<Tool>,
-    pub(crate) unconfigured: Vec<ToolsetMetadata>,
-    pub(crate) settings: Settings,
-    /// What went wrong before.
-    pub(crate) problems: Vec<RegistryError>,
-    pub(crate) keep: Keep,
-    pub(crate) agent: Option<Arc<str>>,
-    /// Whether each tool was checked by itself already.
-    pub(crate) checked: bool,
+/// A problem with a set of tools.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[error("{message}{}", in_parentheses(locations))]
+pub struct RegistryError {
+    /// The problem, and its fix.
+    pub message: String,
+    /// The locations in the source: both for a collision, none where the location is not known.
+    pub locations: Vec<SourceLocation>,
 }
 
-#[derive(Default)]
-struct Flat {
-    functions: Vec<FunctionTool>,
-    providers: Vec<Arc<dyn ProviderTool>>,
-    toolsets: Vec<Arc<dyn Toolset>>,
-}
+/// All problems of a set of tools, in the order of the tools.
+pub type RegistryErrors = ErrorList<RegistryError>;
 
-/// Toolsets nest this deep at most, so that one which holds itself is an error and not an endless loop.
-const DEPTH: usize = 32;
-
-pub(crate) fn freeze(parts: Parts) -> Result<Inner, RegistryErrors> {
-    let Parts { entries, unconfigured, settings, mut problems, keep, agent, checked } = parts;
-    let mut flat = Flat::default();
-    for entry in &entries {
-        flatten(entry, &mut flat, &mut problems, DEPTH);
+impl RegistryError {
+    pub(crate) fn new(message: impl Into<String>, locations: impl IntoIterator<Item = SourceLocation>) -> Self {
+        Self { message: message.into(), locations: locations.into_iter().collect() }
     }
-    for tool in flat.functions.iter().filter(|_| !checked) {
-        problems.extend(check(tool.definition()).into_iter().map(|message| at(message, [tool])));
+}
+
+fn in_parentheses(locations: &[SourceLocation]) -> String {
+    let locations = locations.iter().map(ToString::to_string).collect::<Vec<_>>();
+    if locations.is_empty() { String::new() } else { format!(" ({})", locations.join(", ")) }
+}
+
+/// The tools of a context in the form in which it uses them.
+#[derive(Clone, Default)]
+pub(crate) struct FrozenTools {
+    pub(crate) functions: Vec<FunctionTool>,
+    /// The position of each function tool by its name.
+    pub(crate) index: FxHashMap<Name, usize>,
+    pub(crate) providers: Vec<Arc<dyn ProviderTool>>,
+    pub(crate) toolsets: Vec<Arc<dyn Toolset>>,
+}
+
+/// The maximum nesting of toolsets. A toolset that contains itself exceeds it.
+const MAX_DEPTH: usize = 32;
+
+/// Freezes the tools. `problems` are those found before. Tools that are already `validated` are only compared by name.
+pub(crate) fn freeze(
+    tools: &[Tool],
+    mut problems: Vec<RegistryError>,
+    validated: bool,
+) -> Result<FrozenTools, RegistryErrors> {
+    let mut frozen = FrozenTools::default();
+    for tool in tools {
+        frozen.flatten(tool, &mut problems, MAX_DEPTH);
     }
-    let functions = unique(flat.functions, &mut problems);
-    RegistryErrors::check(problems)?;
-    let index = functions
-        .iter()
-        .enumerate()
-        .map(|(at, tool)| (tool.definition().name.clone(), at))
-        .collect::<FxHashMap<_, _>>();
-    let Flat { providers, toolsets, .. } = flat;
-    Ok(Inner {
-        entries,
-        functions,
-        index,
-        providers,
-        toolsets,
-        unconfigured,
-        settings,
-        memo: Memo::default(),
-        keep,
-        agent,
-    })
+    for tool in frozen.functions.iter().filter(|_| !validated) {
+        problems.extend(check(tool.definition()).into_iter().map(|message| error_at(message, [tool])));
+    }
+    frozen.functions = unique(frozen.functions, &mut problems);
+    ErrorList::check(problems)?;
+    let names = frozen.functions.iter().map(|tool| tool.definition().name.clone());
+    frozen.index = names.enumerate().map(|(at, name)| (name, at)).collect();
+    Ok(frozen)
 }
 
-fn at<const N: usize>(message: String, tools: [&FunctionTool; N]) -> RegistryError {
-    RegistryError { message, places: tools.map(|tool| tool.definition().source()).to_vec() }
-}
-
-fn flatten(tool: &Tool, flat: &mut Flat, problems: &mut Vec<RegistryError>, depth: usize) {
-    match tool {
-        Tool::Function(tool) => flat.functions.push(tool.clone()),
-        Tool::Provider(tool) => flat.providers.push(Arc::clone(tool)),
-        Tool::Toolset(toolset) => {
-            let known = flat.toolsets.iter().any(|known| std::ptr::addr_eq(Arc::as_ptr(known), Arc::as_ptr(toolset)));
-            if known {
-                // The same instance twice: nothing happens.
-                return;
-            }
-            if depth == 0 {
-                let message = format!("toolset `{}` nests deeper than {DEPTH}; does it hold itself?", toolset.id());
-                problems.push(RegistryError { message, places: Vec::new() });
-                return;
-            }
-            flat.toolsets.push(Arc::clone(toolset));
-            for nested in Arc::clone(toolset).tools() {
-                flatten(&nested, flat, problems, depth - 1);
+impl FrozenTools {
+    fn flatten(&mut self, tool: &Tool, problems: &mut Vec<RegistryError>, depth: usize) {
+        match tool {
+            Tool::Function(tool) => self.functions.push(tool.clone()),
+            Tool::Provider(tool) => self.providers.push(Arc::clone(tool)),
+            Tool::Toolset(toolset) => {
+                let same = |known: &Arc<_>| std::ptr::addr_eq(Arc::as_ptr(known), Arc::as_ptr(toolset));
+                if self.toolsets.iter().any(same) {
+                    return;
+                }
+                if depth == 0 {
+                    let id = toolset.id();
+                    let message = format!(
+                        "toolset `{id}` is nested more than {MAX_DEPTH} levels deep; check whether it contains itself"
+                    );
+                    problems.push(RegistryError::new(message, []));
+                    return;
+                }
+                self.toolsets.push(Arc::clone(toolset));
+                for nested in Arc::clone(toolset).tools() {
+                    self.flatten(&nested, problems, depth - 1);
+                }
             }
         }
     }
 }
 
-/// What is wrong with a tool by itself.
+fn error_at<const N: usize>(message: String, tools: [&FunctionTool; N]) -> RegistryError {
+    RegistryError::new(message, tools.map(|tool| tool.definition().source()))
+}
+
+/// Returns the problems of one tool.
 fn check(tool: &ToolDefinition) -> Vec<String> {
     let name = tool.name().escape_debug();
-    let mut messages = tool.body.problems.iter().map(|problem| format!("tool `{name}`: {problem}")).collect::<Vec<_>>();
+    let mut problems = tool.compiled.problems.clone();
+    problems.extend(check_schema(tool.parameters()));
+    if let Some(Err(error)) = tool.output().map(jsonschema::meta::validate) {
+        problems.push(format!("the output schema is not a valid JSON Schema: {error}"));
+    }
+    problems.extend(check_compiled(tool));
+    let mut messages = problems.iter().map(|problem| format!("tool `{name}`: {problem}")).collect::<Vec<_>>();
     if !tool.is_raw() {
         messages.extend(check_name(tool.name()));
-    } else if messages.is_empty() {
+    } else if tool.compiled.problems.is_empty() {
         messages.extend(check_raw_name(tool.name()));
     }
-    messages.extend(check_schema(tool.parameters()).map(|problem| format!("tool `{name}`: {problem}")));
-    if let Some(Err(problem)) = tool.output().map(jsonschema::meta::validate) {
-        messages.push(format!("tool `{name}`: its output schema is no JSON Schema: {problem}"));
-    }
-    messages.extend(check_compiled(tool).map(|problem| format!("tool `{name}`: {problem}")));
     messages
-}
-
-/// A schema may be sound and still not compile: a pattern that is none, a reference to nowhere. Types of one's own have
-/// neither unless they write them by hand.
-fn check_compiled(tool: &ToolDefinition) -> Option<String> {
-    let body = &tool.body;
-    if body.raw || body.schema.text.contains("\"pattern") {
-        let schema = body.validator().compiled().err();
-        if let Some(why) = schema {
-            return Some(format!("its parameters do not compile: {why}"));
-        }
-    }
-    let why = body.output_validator().filter(|_| body.raw)?.compiled().err()?;
-    Some(format!("its output schema does not compile: {why}"))
 }
 
 fn check_schema(schema: &Value) -> Option<String> {
     let kind = schema.get("type");
     if !schema.is_object() || !kind.is_none_or(|kind| kind == "object") {
-        return Some("its parameters are no object; a parameters schema has `\"type\": \"object\"` at its root".into());
+        return Some("the parameters schema is not one of an object; set `\"type\": \"object\"` at its root".into());
     }
-    let problem = jsonschema::meta::validate(schema).err()?;
-    Some(format!("its parameters are no JSON Schema: {}: {problem}", problem.instance_path()))
+    let error = jsonschema::meta::validate(schema).err()?;
+    Some(format!("the parameters schema is not a valid JSON Schema: {}: {error}", error.instance_path()))
 }
 
-/// Every instance once; names that collide, exactly or in what a provider makes of them, are problems.
+/// Compiles the schemas that the meta-schema cannot fully check: a pattern may be no regular expression, and a reference
+/// may have no target. Generated schemas have neither, unless a type writes its own.
+fn check_compiled(tool: &ToolDefinition) -> Option<String> {
+    let compiled = &tool.compiled;
+    if compiled.raw || compiled.schema.text.contains("\"pattern") {
+        let error = compiled.validator().compiled().err();
+        if let Some(error) = error {
+            return Some(format!("the parameters schema does not compile: {error}"));
+        }
+    }
+    let error = compiled.output_validator().filter(|_| compiled.raw)?.compiled().err()?;
+    Some(format!("the output schema does not compile: {error}"))
+}
+
+/// Removes repeated instances. Names that collide, exactly or in the form that a provider sees, are problems.
 fn unique(tools: Vec<FunctionTool>, problems: &mut Vec<RegistryError>) -> Vec<FunctionTool> {
     let mut kept: Vec<FunctionTool> = Vec::with_capacity(tools.len());
     let mut names: FxHashMap<String, usize> = FxHashMap::default();
     for tool in tools {
-        let name = normalised(tool.name());
+        let name = normalise_name(tool.name());
         let Some(other) = names.get(&name).and_then(|index| kept.get(*index)) else {
             names.insert(name, kept.len());
             kept.push(tool);
@@ -149,16 +154,13 @@ fn unique(tools: Vec<FunctionTool>, problems: &mut Vec<RegistryError>) -> Vec<Fu
         if other.same(&tool) {
             continue;
         }
+        let (first, second) = (other.name().escape_debug(), tool.name().escape_debug());
         let message = if other.name() == tool.name() {
-            format!("duplicate function name: {}; rename one, or give a toolset a `prefix`", tool.name().escape_debug())
+            format!("duplicate function name: {second}; rename one, or give a toolset a `prefix`")
         } else {
-            format!(
-                "function names `{}` and `{}` are the same to a provider; rename one",
-                other.name().escape_debug(),
-                tool.name().escape_debug()
-            )
+            format!("function names `{first}` and `{second}` are the same to a provider; rename one")
         };
-        problems.push(at(message, [other, &tool]));
+        problems.push(error_at(message, [other, &tool]));
     }
     kept
 }

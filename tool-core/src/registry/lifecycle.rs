@@ -1,56 +1,56 @@
-//! Opening and closing the toolsets of a context.
+//! Setup and close of a context's toolsets.
 
 use crate::call::error::ToolError;
-use crate::registry::ToolContext;
-use crate::tool::toolset::{Tool, Toolset, each};
-use std::any::{Any, TypeId};
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use crate::registry::context::ToolContext;
+use crate::tool::toolset::{LifecycleFuture, Tool, Toolset, for_each_toolset};
+use std::sync::Arc;
 
-/// A toolset that did not open, or did not close.
-#[derive(Clone, Debug)]
+/// A toolset whose `setup` or `close` failed.
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
+#[error("toolset `{toolset}` failed to open or close")]
 pub struct SetupFailure {
     /// The toolset's id.
     pub toolset: String,
-    /// What it said.
+    /// The error that it returned.
+    #[source]
     pub error: ToolError,
 }
 
 impl ToolContext {
-    /// Opens all toolsets, nested ones too, at the same time.
+    /// Sets up all toolsets concurrently, nested ones too.
     ///
-    /// Gives the context without the tools of those that failed, and the failures. The rest works.
+    /// Returns a context without the tools of toolsets that failed, and the failures.
     pub async fn setup(&self) -> (Self, Vec<SetupFailure>) {
-        let opened = each(&self.0.toolsets, |toolset| async move { toolset.setup().await }).await;
-        let (failed, mut told) = failures(&self.0.toolsets, opened);
+        let results = for_each_toolset(self.toolsets(), |toolset| async move { toolset.setup().await }).await;
+        let (failed, mut failures) = failures(self.toolsets(), results);
         if failed.is_empty() {
-            return (self.clone(), told);
+            return (self.clone(), failures);
         }
-        let entries = self.0.entries.iter().filter_map(|entry| without(entry, &failed)).collect();
-        let parts = self.parts_with(entries);
-        // What stands in a toolset that failed is not offered either, so it is closed if it did open.
-        let mut lost = Vec::new();
+        let entries = self.entries().iter().filter_map(|entry| without(entry, &failed)).collect();
+        // A toolset inside of one that failed is not offered either, so it is closed again.
+        let mut unused = Vec::new();
         for toolset in &failed {
-            nested(toolset, &mut lost);
+            collect_nested(toolset, &mut unused);
         }
-        lost.retain(|toolset| !failed.iter().any(|out| Arc::ptr_eq(out, toolset)));
-        told.append(&mut close_all(&lost).await);
-        // Fewer tools of a sound context are a sound context.
-        (Self::freeze(parts).unwrap_or_else(|_| self.clone()), told)
+        unused.retain(|toolset| !failed.iter().any(|other| Arc::ptr_eq(other, toolset)));
+        failures.append(&mut close_all(&unused).await);
+        // A subset of valid tools is valid.
+        (self.with_entries(entries).unwrap_or_else(|_| self.clone()), failures)
     }
 
-    /// Closes all toolsets, nested ones too, at the same time. All are closed, whatever some say.
+    /// Closes all toolsets concurrently, nested ones too, and returns the failures.
     pub async fn close(&self) -> Vec<SetupFailure> {
-        close_all(&self.0.toolsets).await
+        close_all(self.toolsets()).await
     }
 }
 
 async fn close_all(toolsets: &[Arc<dyn Toolset>]) -> Vec<SetupFailure> {
-    let closed = each(toolsets, |toolset| async move { toolset.close().await }).await;
-    failures(toolsets, closed).1
+    let results = for_each_toolset(toolsets, |toolset| async move { toolset.close().await }).await;
+    failures(toolsets, results).1
 }
 
-/// The toolsets of which the work failed, and what each said, in the order of the toolsets.
+/// Returns the toolsets that failed and their errors, in the order of the toolsets.
 fn failures(
     toolsets: &[Arc<dyn Toolset>],
     results: Vec<Result<(), ToolError>>,
@@ -62,37 +62,37 @@ fn failures(
     failed.unzip()
 }
 
-/// The toolsets in a toolset, however deep.
-fn nested(toolset: &Arc<dyn Toolset>, found: &mut Vec<Arc<dyn Toolset>>) {
+/// Collects the toolsets inside of a toolset, at every depth.
+fn collect_nested(toolset: &Arc<dyn Toolset>, found: &mut Vec<Arc<dyn Toolset>>) {
     for tool in Arc::clone(toolset).tools() {
         if let Tool::Toolset(inner) = tool {
-            nested(&inner, found);
+            collect_nested(&inner, found);
             found.push(inner);
         }
     }
 }
 
-/// A toolset whose nested toolset failed is replaced by what is left of it.
+/// Removes toolsets that failed. A toolset with a failed one inside is replaced by the rest of it.
 fn without(entry: &Tool, failed: &[Arc<dyn Toolset>]) -> Option<Tool> {
     let Tool::Toolset(toolset) = entry else { return Some(entry.clone()) };
-    if failed.iter().any(|out| Arc::ptr_eq(out, toolset)) {
+    if failed.iter().any(|other| Arc::ptr_eq(other, toolset)) {
         return None;
     }
     let nested = Arc::clone(toolset).tools();
-    let left = nested.iter().filter_map(|tool| without(tool, failed)).collect::<Vec<_>>();
-    if left == nested {
+    let rest = nested.iter().filter_map(|tool| without(tool, failed)).collect::<Vec<_>>();
+    if rest == nested {
         return Some(entry.clone());
     }
-    Some(Tool::toolset(Left { toolset: Arc::clone(toolset), tools: left }))
+    Some(Tool::toolset(PartialToolset { toolset: Arc::clone(toolset), tools: rest }))
 }
 
-/// What is left of a toolset.
-struct Left {
+/// A toolset without the nested ones that failed.
+struct PartialToolset {
     toolset: Arc<dyn Toolset>,
     tools: Vec<Tool>,
 }
 
-impl Toolset for Left {
+impl Toolset for PartialToolset {
     fn id(&self) -> &str {
         self.toolset.id()
     }
@@ -109,70 +109,7 @@ impl Toolset for Left {
         self.tools.clone()
     }
 
-    fn close(&self) -> std::pin::Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send + '_>> {
+    fn close(&self) -> LifecycleFuture<'_> {
         self.toolset.close()
     }
-}
-
-// ---- What has to live for as long as a context is used.
-
-/// Something that does its work when nobody holds it any more: an agent's toolsets are closed then.
-pub(crate) type Kept = Arc<dyn Any + Send + Sync>;
-
-/// What a context keeps.
-#[derive(Clone, Default)]
-pub(crate) enum Keep {
-    #[default]
-    Nothing,
-    Held(Kept),
-    /// A session holds it, until it ends.
-    Lent(Weak<dyn Any + Send + Sync>),
-}
-
-impl Keep {
-    /// The thing itself, where it is still there.
-    pub(crate) fn kept(&self) -> Option<Kept> {
-        match self {
-            Self::Nothing => None,
-            Self::Held(kept) => Some(Arc::clone(kept)),
-            Self::Lent(kept) => kept.upgrade(),
-        }
-    }
-
-    /// The same for a context that is made of this one.
-    pub(crate) fn derived(&self) -> Self {
-        self.kept().map_or(Self::Nothing, Self::Held)
-    }
-
-    /// The same for a context whose holder keeps it by other means.
-    pub(crate) fn lent(&self) -> Self {
-        self.kept().map_or(Self::Nothing, |kept| Self::Lent(Arc::downgrade(&kept)))
-    }
-}
-
-// ---- What others have made of a context, kept with it.
-
-type Memoized = (TypeId, Arc<dyn Any + Send + Sync>);
-
-/// One value of each type.
-#[derive(Default)]
-pub(crate) struct Memo(RwLock<Vec<Memoized>>);
-
-impl Memo {
-    pub(crate) fn get_or_default<T: Any + Send + Sync + Default>(&self) -> Arc<T> {
-        if let Some(found) = find(&self.0.read().unwrap_or_else(PoisonError::into_inner)) {
-            return found;
-        }
-        let mut kept = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        find(&kept).unwrap_or_else(|| {
-            let made = Arc::new(T::default());
-            kept.push((TypeId::of::<T>(), Arc::clone(&made) as Arc<dyn Any + Send + Sync>));
-            made
-        })
-    }
-}
-
-fn find<T: Any + Send + Sync>(kept: &[Memoized]) -> Option<Arc<T>> {
-    let (_, value) = kept.iter().find(|(id, _)| *id == TypeId::of::<T>())?;
-    Arc::clone(value).downcast().ok()
 }

@@ -1,67 +1,69 @@
-//! An action and its parameters, as plain data.
+//! Actions: the tools of a toolset as plain data, for a user interface that does not read JSON Schema.
 
+use crate::json::number::compare;
 use crate::schema::parameter::DefaultValue;
 use crate::schema::walk;
-use crate::tool::action_facts::Facts;
-use crate::tool::definition::ToolDefinition;
-use crate::tool::registration::Linked;
-use crate::tool::spec::ToolFacts;
+use crate::tool::definition::{ToolDefinition, ToolDescriptor};
+use crate::tool::spec::LinkedToolset;
 use serde::{Deserialize, Serialize};
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
 
-/// Something that a toolset can do: a function to the model.
+/// The maximum depth of references and branches that are followed.
+const MAX_DEPTH: usize = 8;
+
+/// An action of a toolset: a function, to the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Action {
-    /// The name by which a model calls it, prefix included.
+    /// The name by which a model calls it, with its prefix.
     pub name: String,
-    /// What the model reads.
+    /// The description for the model.
     pub description: String,
-    /// In the order of the signature, what flattened types add after the others.
+    /// The parameters in the order of the signature, followed by those of flattened types.
     pub parameters: Vec<ActionParameter>,
-    /// What it returns, in words; `any` where nothing was written.
+    /// A description of the result; `any` where none was written.
     pub returns: String,
 }
 
-/// A parameter of an action. Its figures are those of the schema, which is what is enforced.
+/// A parameter of an action. Its limits are those of the enforced schema.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ActionParameter {
     /// The name in JSON.
     pub name: String,
-    /// What it is.
+    /// The type.
     #[serde(rename = "type")]
     pub kind: ParameterType,
-    /// What the model reads; may be empty.
+    /// The description for the model; may be empty.
     pub description: String,
-    /// Whether it has to be given.
+    /// True where a call has to include the parameter.
     pub required: bool,
-    /// What it is where it is not given. Absent too where not giving it means just that.
+    /// The value of an omitted parameter; absent also where an omitted parameter has no value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
-    /// All values it may have; of an array, all values its items may have.
+    /// The allowed values; of an array, the allowed values of its items.
     #[serde(default, rename = "enum", skip_serializing_if = "Option::is_none")]
     pub one_of: Option<Vec<Value>>,
-    /// The least value of a number, the least length of a text, the least number of items of an array.
+    /// The minimum value of a number, minimum length of a text, or minimum number of items of an array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min: Option<Number>,
-    /// The same at the other end.
+    /// The maximum value of a number, maximum length of a text, or maximum number of items of an array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<Number>,
-    /// Whether `min` itself is refused.
+    /// True where `min` itself is not allowed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exclusive_min: bool,
-    /// Whether `max` itself is refused.
+    /// True where `max` itself is not allowed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exclusive_max: bool,
-    /// The format of a text, such as `email`; of an array, that of its items.
+    /// The format of a text, such as `email`; of an array, the format of its items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
 }
 
-/// What a parameter is.
+/// The type of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -72,33 +74,31 @@ pub enum ParameterType {
     Integer,
     /// A number.
     Number,
-    /// Yes or no.
+    /// True or false.
     Boolean,
     /// A list.
     Array,
-    /// An object, or JSON of several shapes.
+    /// An object, or JSON of several types.
     Object,
-    /// An instant, as RFC 3339 text.
+    /// A timestamp, as RFC 3339 text.
     DateTime,
 }
-
-// ---- From a tool's definition to an action.
 
 impl Action {
     pub(crate) fn of(tool: &ToolDefinition) -> Self {
         let root = tool.parameters();
         let mut found = Vec::new();
-        properties(root, root, 8, &mut found);
-        // The properties of a schema have no order; the signature has one.
+        collect_properties(root, root, MAX_DEPTH, &mut found);
+        // The properties of a schema have no order, but the signature has one.
         let order = tool.parameter_order();
-        let place = |name: &str| order.iter().position(|known| *known == name).unwrap_or(order.len());
-        found.sort_by_key(|(name, _)| place(name));
+        let position = |name: &str| order.iter().position(|known| *known == name).unwrap_or(order.len());
+        found.sort_by_key(|(name, _)| position(name));
         let mut parameters: Vec<ActionParameter> = Vec::with_capacity(found.len());
         for (name, schema) in found {
             let parameter = ActionParameter::of(name, schema, root);
             match parameters.iter_mut().find(|known| known.name == name) {
-                Some(known) => merge(known, parameter),
-                None if is_alias(&parameter, order) => {}
+                Some(known) => known.merge(parameter),
+                None if parameter.is_alias(order) => {}
                 None => parameters.push(parameter),
             }
         }
@@ -111,94 +111,246 @@ impl Action {
     }
 }
 
-impl ActionParameter {
-    fn of(name: &str, schema: &Value, root: &Value) -> Self {
-        let facts = Facts::of(schema, root);
-        let kind = facts.kind();
-        let items = facts.find("items").filter(|_| kind == ParameterType::Array).map(|items| Facts::of(items, root));
-        let inner = items.as_ref().unwrap_or(&facts);
-        let [min, max] = facts.bounds(kind);
-        Self {
-            name: name.to_owned(),
-            kind,
-            description: facts.find("description").and_then(Value::as_str).unwrap_or_default().to_owned(),
-            required: is_required(root, name),
-            default: facts.own("default").filter(|default| !default.is_null()).cloned(),
-            one_of: inner.one_of(),
-            exclusive_min: min.as_ref().is_some_and(|(_, exclusive)| *exclusive),
-            min: min.map(|(limit, _)| limit),
-            exclusive_max: max.as_ref().is_some_and(|(_, exclusive)| *exclusive),
-            max: max.map(|(limit, _)| limit),
-            format: inner.find("format").and_then(Value::as_str).map(str::to_owned),
-        }
-    }
+/// Returns the actions of a toolset's type. Defaults that an instance decides are not known yet; their parameters are
+/// optional.
+pub(crate) fn actions_of_type(linked: &LinkedToolset) -> Vec<Action> {
+    (linked.tools)().into_iter().map(|tool| action_of_descriptor(tool, linked.toolset.prefix)).collect()
 }
 
-/// All properties of an object's schema, in its branches too.
-fn properties<'a>(schema: &'a Value, root: &'a Value, depth: usize, found: &mut Vec<(&'a str, &'a Value)>) {
-    let (Some(map), Some(depth)) = (schema.as_object(), depth.checked_sub(1)) else { return };
-    let own = map.get("properties").and_then(Value::as_object).into_iter().flatten();
-    found.extend(own.map(|(name, schema)| (name.as_str(), schema)));
-    if let Some(target) = map.get("$ref").and_then(Value::as_str).and_then(|name| walk::resolve(root, name)) {
-        properties(target, root, depth, found);
-    }
-    for keyword in ["allOf", "anyOf", "oneOf"] {
-        for branch in map.get(keyword).and_then(Value::as_array).into_iter().flatten() {
-            properties(branch, root, depth, found);
-        }
-    }
-}
-
-/// A property that several shapes of a flattened type have, such as the one that tells them apart.
-fn merge(known: &mut ActionParameter, other: ActionParameter) {
-    known.one_of = match (known.one_of.take(), other.one_of) {
-        (Some(mut values), Some(others)) => {
-            values.extend(others);
-            values.dedup();
-            Some(values)
-        }
-        _ => None,
-    };
-    if known.kind != other.kind {
-        known.kind = ParameterType::Object;
-    }
-}
-
-/// A further name of a parameter is published as a property, which says so.
-fn is_alias(parameter: &ActionParameter, order: &[&str]) -> bool {
-    let target = parameter.description.strip_prefix("alias of `").and_then(|rest| rest.strip_suffix('`'));
-    !order.contains(&parameter.name.as_str()) && target.is_some_and(|target| order.contains(&target))
-}
-
-fn is_required(root: &Value, name: &str) -> bool {
-    let names = |schema: &Value| {
-        schema.get("required").and_then(Value::as_array).is_some_and(|all| all.iter().any(|required| required == name))
-    };
-    // A parameter with aliases is required by a rule: one of its names, its own first.
-    let by_rule = |rule: &Value| rule.pointer("/anyOf/0").is_some_and(|first| rule_of_names(rule) && names(first));
-    names(root) || root.get("allOf").and_then(Value::as_array).is_some_and(|rules| rules.iter().any(by_rule))
-}
-
-fn rule_of_names(rule: &Value) -> bool {
-    let only_names = |branch: &Value| branch.as_object().is_some_and(|map| map.keys().eq(["required"]));
-    rule.get("anyOf").and_then(Value::as_array).is_some_and(|branches| branches.iter().all(only_names))
-}
-
-// ---- The actions of a toolset's type, before there is a value of it.
-
-/// What a type's values can do. A default that an instance decides is not known here; its parameter is optional all the
-/// same.
-pub(crate) fn of_type(linked: &Linked) -> Vec<Action> {
-    (linked.tools)().into_iter().map(|facts| action(facts, linked.facts.prefix)).collect()
-}
-
-fn action(facts: &ToolFacts, prefix: Option<&str>) -> Action {
-    let mut action = Action::of(&ToolDefinition::of_facts(facts, &[], prefix));
-    let decided_later = facts.parameters.iter().filter(|row| matches!(row.default, DefaultValue::Instance));
-    for row in decided_later {
+fn action_of_descriptor(tool: &ToolDescriptor, prefix: Option<&str>) -> Action {
+    let mut action = Action::of(&ToolDefinition::of_descriptor(tool, &[], prefix));
+    for row in tool.parameters.iter().filter(|row| matches!(row.default, DefaultValue::Instance)) {
         if let Some(parameter) = action.parameters.iter_mut().find(|parameter| parameter.name == row.name) {
             parameter.required = false;
         }
     }
     action
+}
+
+impl ActionParameter {
+    fn of(name: &str, schema: &Value, root: &Value) -> Self {
+        let schema = ResolvedSchema::new(schema, root);
+        let kind = schema.kind();
+        let items = schema.find("items").filter(|_| kind == ParameterType::Array);
+        let items = items.map(|items| ResolvedSchema::new(items, root));
+        let inner = items.as_ref().unwrap_or(&schema);
+        let [min, max] = schema.bounds(kind);
+        Self {
+            name: name.to_owned(),
+            kind,
+            description: schema.find("description").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            required: is_required(root, name),
+            default: schema.own("default").filter(|default| !default.is_null()).cloned(),
+            one_of: inner.one_of(),
+            exclusive_min: min.as_ref().is_some_and(|min| min.exclusive),
+            min: min.map(|min| min.value),
+            exclusive_max: max.as_ref().is_some_and(|max| max.exclusive),
+            max: max.map(|max| max.value),
+            format: inner.find("format").and_then(Value::as_str).map(str::to_owned),
+        }
+    }
+
+    /// Merges the property of another variant of a flattened type, such as its tag.
+    fn merge(&mut self, other: Self) {
+        self.one_of = match (self.one_of.take(), other.one_of) {
+            (Some(mut values), Some(others)) => {
+                values.extend(others);
+                values.dedup();
+                Some(values)
+            }
+            _ => None,
+        };
+        if self.kind != other.kind {
+            self.kind = ParameterType::Object;
+        }
+    }
+
+    /// Returns true for an alias of another parameter. The schema publishes it as a property with such a description.
+    fn is_alias(&self, order: &[&str]) -> bool {
+        let target = self.description.strip_prefix("alias of `").and_then(|rest| rest.strip_suffix('`'));
+        !order.contains(&self.name.as_str()) && target.is_some_and(|target| order.contains(&target))
+    }
+}
+
+/// Collects all properties of an object's schema, also those of its branches.
+fn collect_properties<'a>(schema: &'a Value, root: &'a Value, depth: usize, found: &mut Vec<(&'a str, &'a Value)>) {
+    let (Some(map), Some(depth)) = (schema.as_object(), depth.checked_sub(1)) else { return };
+    let own = map.get("properties").and_then(Value::as_object).into_iter().flatten();
+    found.extend(own.map(|(name, schema)| (name.as_str(), schema)));
+    if let Some(target) = reference(map, root) {
+        collect_properties(target, root, depth, found);
+    }
+    for keyword in ["allOf", "anyOf", "oneOf"] {
+        for branch in branches(map, keyword) {
+            collect_properties(branch, root, depth, found);
+        }
+    }
+}
+
+fn reference<'a>(schema: &'a Map<String, Value>, root: &'a Value) -> Option<&'a Value> {
+    walk::resolve(root, schema.get("$ref")?.as_str()?)
+}
+
+fn branches<'a>(schema: &'a Map<String, Value>, keyword: &str) -> impl Iterator<Item = &'a Value> {
+    schema.get(keyword).and_then(Value::as_array).into_iter().flatten()
+}
+
+fn is_required(root: &Value, name: &str) -> bool {
+    let lists = |schema: &Value| {
+        schema.get("required").and_then(Value::as_array).is_some_and(|all| all.iter().any(|required| required == name))
+    };
+    // A parameter with aliases is required by a rule over all of its names, its own name first.
+    let by_rule = |rule: &Value| rule.pointer("/anyOf/0").is_some_and(|first| is_rule_of_names(rule) && lists(first));
+    lists(root) || root.get("allOf").and_then(Value::as_array).is_some_and(|rules| rules.iter().any(by_rule))
+}
+
+fn is_rule_of_names(rule: &Value) -> bool {
+    let only_names = |branch: &Value| branch.as_object().is_some_and(|map| map.keys().eq(["required"]));
+    rule.get("anyOf").and_then(Value::as_array).is_some_and(|branches| branches.iter().all(only_names))
+}
+
+/// A limit of a value.
+#[derive(Clone)]
+struct Limit {
+    value: Number,
+    /// True where the value itself is not allowed.
+    exclusive: bool,
+}
+
+/// A schema together with the schemas it refers to: all of them apply to the same value. The nearest comes first.
+struct ResolvedSchema<'a> {
+    layers: Vec<&'a Map<String, Value>>,
+    root: &'a Value,
+}
+
+impl<'a> ResolvedSchema<'a> {
+    fn new(schema: &'a Value, root: &'a Value) -> Self {
+        let mut resolved = Self { layers: Vec::new(), root };
+        resolved.add(schema, MAX_DEPTH);
+        resolved
+    }
+
+    fn add(&mut self, schema: &'a Value, depth: usize) {
+        let (Some(map), Some(depth)) = (schema.as_object(), depth.checked_sub(1)) else { return };
+        self.layers.push(map);
+        if let Some(target) = reference(map, self.root) {
+            self.add(target, depth);
+        }
+        for part in branches(map, "allOf") {
+            self.add(part, depth);
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            // A value or null: the schema of the value applies.
+            if let [only] = branches(map, keyword).filter(|branch| !is_null(branch)).collect::<Vec<_>>().as_slice() {
+                self.add(only, depth);
+            }
+        }
+    }
+
+    /// Returns the nearest value of a keyword.
+    fn find(&self, keyword: &str) -> Option<&'a Value> {
+        self.layers.iter().find_map(|layer| layer.get(keyword))
+    }
+
+    /// Returns the value of a keyword in the schema itself.
+    fn own(&self, keyword: &str) -> Option<&'a Value> {
+        self.layers.first().and_then(|layer| layer.get(keyword))
+    }
+
+    fn kind(&self) -> ParameterType {
+        self.kind_within(MAX_DEPTH).unwrap_or(ParameterType::Object)
+    }
+
+    fn kind_within(&self, depth: usize) -> Option<ParameterType> {
+        let depth = depth.checked_sub(1)?;
+        if let Some(names) = self.find("type") {
+            let names = names.as_array().map_or(std::slice::from_ref(names), Vec::as_slice);
+            let names = names.iter().filter_map(Value::as_str).filter(|name| *name != "null");
+            return common_kind(names.map(|name| Some(self.kind_named(name))));
+        }
+        if let Some(values) = self.one_of() {
+            let values = values.iter().filter(|value| !value.is_null());
+            return common_kind(values.map(|value| Some(self.kind_named(type_name(value)))));
+        }
+        let branches = self.find("anyOf").or_else(|| self.find("oneOf"))?.as_array()?;
+        let branches = branches.iter().filter(|branch| !is_null(branch));
+        common_kind(branches.map(|branch| ResolvedSchema::new(branch, self.root).kind_within(depth)))
+    }
+
+    fn kind_named(&self, name: &str) -> ParameterType {
+        match name {
+            "string" if self.find("format").is_some_and(|format| format == "date-time") => ParameterType::DateTime,
+            "string" => ParameterType::String,
+            "integer" => ParameterType::Integer,
+            "number" => ParameterType::Number,
+            "boolean" => ParameterType::Boolean,
+            "array" => ParameterType::Array,
+            _ => ParameterType::Object,
+        }
+    }
+
+    /// Returns the allowed values without null, where the schema lists them.
+    fn one_of(&self) -> Option<Vec<Value>> {
+        if let Some(value) = self.find("const") {
+            return Some(vec![value.clone()]);
+        }
+        let values = self.find("enum")?.as_array()?;
+        Some(values.iter().filter(|value| !value.is_null()).cloned().collect())
+    }
+
+    /// Returns the lower and the upper limit of a number, or of the length of a text or an array.
+    fn bounds(&self, kind: ParameterType) -> [Option<Limit>; 2] {
+        match kind {
+            ParameterType::Integer | ParameterType::Number => [
+                tighter(self.limit("minimum", false, true), self.limit("exclusiveMinimum", true, true), true),
+                tighter(self.limit("maximum", false, false), self.limit("exclusiveMaximum", true, false), false),
+            ],
+            ParameterType::String | ParameterType::DateTime => {
+                [self.limit("minLength", false, true), self.limit("maxLength", false, false)]
+            }
+            ParameterType::Array => [self.limit("minItems", false, true), self.limit("maxItems", false, false)],
+            ParameterType::Boolean | ParameterType::Object => [None, None],
+        }
+    }
+
+    /// Returns the tightest value of a keyword.
+    fn limit(&self, keyword: &str, exclusive: bool, lower: bool) -> Option<Limit> {
+        let stated = self.layers.iter().filter_map(|layer| layer.get(keyword)?.as_number());
+        stated.fold(None, |best, value| tighter(best, Some(Limit { value: value.clone(), exclusive }), lower))
+    }
+}
+
+fn is_null(schema: &Value) -> bool {
+    schema.get("type").is_some_and(|kind| kind == "null")
+}
+
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// Returns the type that covers all of `kinds`; `None` where there is none, or where one is not known.
+fn common_kind(kinds: impl Iterator<Item = Option<ParameterType>>) -> Option<ParameterType> {
+    use ParameterType::{DateTime, Integer, Number, String};
+    kinds.reduce(|a, b| match (a?, b?) {
+        (a, b) if a == b => Some(a),
+        (Integer, Number) | (Number, Integer) => Some(Number),
+        (String, DateTime) | (DateTime, String) => Some(String),
+        _ => None,
+    })?
+}
+
+fn tighter(a: Option<Limit>, b: Option<Limit>, lower: bool) -> Option<Limit> {
+    let (Some(a), Some(b)) = (&a, &b) else { return a.or(b) };
+    let order = compare(&a.value, &b.value);
+    let order = if lower { order } else { order.reverse() };
+    // Of two limits with the same value, the exclusive one is tighter.
+    Some(if order.then(a.exclusive.cmp(&b.exclusive)).is_ge() { a.clone() } else { b.clone() })
 }

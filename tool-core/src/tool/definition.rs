@@ -1,31 +1,40 @@
-//! What is known of a tool: what the model reads, and what the runtime goes by.
+//! Tool definitions: the view of a tool that the model and the runtime share, and its compiled form.
 
+use crate::arguments::equality::EqualityRules;
+use crate::arguments::prepare::CONFIRM_DUPLICATE;
+use crate::arguments::validate::check_values;
 use crate::call::mode::Modes;
-use crate::text::Name;
-use crate::tool::body::Definition;
+use crate::json::keys::PublishedNames;
+use crate::schema::build::{CanonicalSchema, argument_generator, build_schema, normalize_result, result_generator};
+use crate::schema::nullable::NullMeaning;
+use crate::schema::parameter::{DefaultValue, Parameter, ResolvedParameter};
+use crate::schema::validator::Validator;
+use crate::text::{Name, first_sentence};
 use crate::tool::guide::Guide;
-use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations};
-use crate::tool::spec::ToolFacts;
-use serde_json::Value;
+use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations, ToolOptions};
+use crate::trace::body;
+use schemars::{Schema, SchemaGenerator};
+use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// What the model and the runtime know of a tool.
+/// The definition of a tool, as the model and the runtime see it.
 ///
-/// Cheap to clone. A derived toolset gives a tool another name; all else is shared.
+/// Cloning is cheap. A derived toolset gives a tool another name and shares everything else.
 #[derive(Clone)]
 pub struct ToolDefinition {
     pub(crate) name: Name,
-    pub(crate) body: Arc<Definition>,
+    pub(crate) compiled: Arc<CompiledDefinition>,
 }
 
-/// Where a tool stands in the source, as `file:line`.
+/// The location of a tool in the source, displayed as `file:line`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceLocation {
-    /// As the compiler names the file.
+    /// The file's path, as the compiler names it.
     pub file: &'static str,
-    /// Counted from 1.
+    /// The line, counted from 1.
     pub line: u32,
 }
 
@@ -36,125 +45,156 @@ impl fmt::Display for SourceLocation {
 }
 
 impl ToolDefinition {
-    pub(crate) fn of_facts(facts: &ToolFacts, defaults: &[(usize, Value)], prefix: Option<&str>) -> Self {
+    /// Compiles the descriptor of a macro's tool. `defaults` are those that the instance decides, by parameter index.
+    pub(crate) fn of_descriptor(tool: &ToolDescriptor, defaults: &[(usize, Value)], prefix: Option<&str>) -> Self {
         let name = match prefix {
-            None => Name::Static(facts.name),
-            Some(prefix) => format!("{prefix}_{}", facts.name).into(),
+            None => Name::Static(tool.name),
+            Some(prefix) => format!("{prefix}_{}", tool.name).into(),
         };
-        Self { name, body: Arc::new(Definition::of_facts(facts, defaults)) }
+        Self { name, compiled: Arc::new(CompiledDefinition::of_descriptor(tool, defaults)) }
     }
 
-    /// Whether both are the same definition under the same name, so that what was made of the one holds for the other.
+    /// Returns true where both are the same definition under the same name, so that a declaration made of one is valid
+    /// for the other.
     pub fn same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.body, &other.body) && self.name() == other.name()
+        Arc::ptr_eq(&self.compiled, &other.compiled) && self.name() == other.name()
     }
 
-    /// The name by which the model calls it.
+    /// Returns the name by which the model calls the tool.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What the model reads: the doc text without its lists of parameters, errors and examples.
+    /// Returns the description for the model: the doc text without its lists of parameters, errors and examples.
     pub fn description(&self) -> &str {
-        &self.body.description
+        &self.compiled.description
     }
 
-    /// A name for people.
+    /// Returns the tool's purpose in a sentence or two: the guide's summary, or the first sentence of the description.
+    ///
+    /// ```
+    /// use tool_core::{ToolContext, tool};
+    ///
+    /// /// Add two numbers. Overflow wraps.
+    /// #[tool]
+    /// fn add(a: i64, b: i64) -> i64 {
+    ///     a.wrapping_add(b)
+    /// }
+    ///
+    /// let tools = ToolContext::builder().with(add).build()?;
+    /// assert_eq!(tools.definitions().next().unwrap().summary(), "Add two numbers.");
+    /// # Ok::<(), tool_core::RegistryErrors>(())
+    /// ```
+    pub fn summary(&self) -> Cow<'_, str> {
+        match self.guide().map(Guide::summary) {
+            Some(summary) if !summary.is_empty() => summary.into(),
+            _ => first_sentence(self.description()).into(),
+        }
+    }
+
+    /// Returns the tool's full documentation: the guide, or the description where there is no guide.
+    pub fn documentation(&self) -> &str {
+        self.guide().map_or_else(|| self.description(), Guide::text)
+    }
+
+    /// Returns the title for people, where it is set.
     pub fn title(&self) -> Option<&str> {
-        self.body.title.as_deref()
+        self.compiled.title.as_deref()
     }
 
-    /// The JSON Schema of the arguments, draft 2020-12: what is published is what is enforced.
+    /// Returns the JSON Schema of the arguments, draft 2020-12. The published schema is the enforced one.
     pub fn parameters(&self) -> &Value {
-        &self.body.schema.value
+        &self.compiled.schema.value
     }
 
-    /// The same as compact JSON, parameters in the order of the signature, what flattened types add by name.
+    /// Returns the same schema as compact JSON, with parameters in the order of the signature and flattened properties
+    /// by name.
     pub fn parameters_json(&self) -> &str {
-        &self.body.schema.text
+        &self.compiled.schema.text
     }
 
-    /// The JSON Schema of the result, where its type has one.
+    /// Returns the JSON Schema of the result, where its type has one.
     pub fn output(&self) -> Option<&Value> {
-        self.body.output.as_ref()
+        self.compiled.output.as_ref()
     }
 
-    /// What the tool is for.
+    /// Returns the tool's purpose.
     pub fn category(&self) -> Category {
-        self.body.category
+        self.compiled.options.category
     }
 
-    /// Where it may be called.
+    /// Returns the modes in which the tool may be called.
     pub fn modes(&self) -> Modes {
-        self.body.modes
+        self.compiled.options.modes
     }
 
-    /// Its yes-or-no options.
+    /// Returns the yes-or-no options. A retrieval is always idempotent.
     pub fn flags(&self) -> ToolAnnotations {
-        self.body.flags
+        let options = &self.compiled.options;
+        ToolAnnotations { idempotent: options.is_idempotent(), ..options.annotations }
     }
 
-    /// Whether a call waits for a person's word.
+    /// Returns the condition under which a person has to approve a call.
     pub fn confirm(&self) -> Confirm {
-        self.body.confirm
+        self.compiled.options.confirm
     }
 
-    /// How long a call may take, where the tool says so.
+    /// Returns the maximum duration of a call, where it is set.
     pub fn timeout(&self) -> Option<Duration> {
-        self.body.timeout
+        self.compiled.options.timeout
     }
 
-    /// What happens to a call while another runs.
+    /// Returns the treatment of a call while another call of the tool runs.
     pub fn on_duplicate(&self) -> OnDuplicate {
-        self.body.on_duplicate
+        self.compiled.options.on_duplicate
     }
 
-    /// Which calls count as duplicates.
+    /// Returns the calls that count as duplicates.
     pub fn duplicate_scope(&self) -> DuplicateScope {
-        self.body.duplicate_scope
+        self.compiled.options.duplicate_scope
     }
 
-    /// The Unicode scalars that a result may have, where the tool says so.
+    /// Returns the maximum length of a result in Unicode scalars, where it is set.
     pub fn max_output(&self) -> Option<usize> {
-        self.body.max_output
+        self.compiled.options.max_output
     }
 
-    /// The calls a turn may make of it, where the tool says so.
+    /// Returns the maximum number of calls in a turn, where it is set.
     pub fn max_calls(&self) -> Option<u32> {
-        self.body.max_calls
+        self.compiled.options.max_calls
     }
 
-    /// The guide: how to use the tool well, at more length than a description.
+    /// Returns the guide, which explains the use of the tool at more length than the description.
     pub fn guide(&self) -> Option<&Guide> {
-        self.body.guide.as_ref()
+        self.compiled.guide.as_ref()
     }
 
-    /// What the `# Returns` section says.
+    /// Returns the text of the `# Returns` section.
     pub fn returns(&self) -> Option<&str> {
-        self.body.returns
+        self.compiled.returns.as_deref()
     }
 
-    /// Where it stands in the source; for a raw tool, where it was made.
+    /// Returns the location in the source; for a raw tool, that of the call which created it.
     pub fn source(&self) -> SourceLocation {
-        SourceLocation { file: self.body.place.file, line: self.body.place.line }
+        self.compiled.source
     }
 
-    /// The Rust path of the method, empty for a raw tool.
+    /// Returns the Rust path of the method; empty for a raw tool.
     pub fn path(&self) -> &'static str {
-        self.body.place.path
+        self.compiled.path
     }
 
-    /// Whether the schema was given at run time.
+    /// Returns true for a raw tool, whose schema was given at run time.
     pub fn is_raw(&self) -> bool {
-        self.body.raw
+        self.compiled.raw
     }
 
-    /// Parameter names in the order of the signature, without what flattened types add; empty for a raw tool.
+    /// Returns the parameter names in the order of the signature, without flattened properties; empty for a raw tool.
     pub fn parameter_order(&self) -> &[&'static str] {
-        &self.body.order
+        &self.compiled.parameter_order
     }
 
-    /// About what the declaration costs a model to read, in tokens: a quarter of its characters.
+    /// Estimates the tokens that the declaration costs a model: a quarter of its characters.
     pub fn token_estimate(&self) -> usize {
         (self.name.len() + self.description().chars().count() + self.parameters_json().chars().count()).div_ceil(4)
     }
@@ -164,16 +204,253 @@ impl fmt::Debug for ToolDefinition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ToolDefinition")
             .field("name", &self.name)
-            .field("description", &self.body.description)
-            .field("parameters", &self.body.schema.text)
+            .field("description", &self.description())
+            .field("parameters", &self.parameters_json())
             .field("source", &self.source())
             .finish_non_exhaustive()
     }
 }
 
-// ---- Names of tools: which are allowed, and which collide.
+/// A function that generates the schema of a tool's result, where its type has one.
+pub(crate) type OutputSchema = fn(&mut SchemaGenerator) -> Option<Schema>;
 
-/// What is wrong with a macro tool's name, if anything: `^[A-Za-z_][A-Za-z0-9_-]{0,63}$`.
+/// A macro's description of a tool, without the type of its toolset, so that the code that reads it is compiled once.
+#[derive(Clone, Copy)]
+pub(crate) struct ToolDescriptor {
+    pub(crate) name: &'static str,
+    pub(crate) description: &'static str,
+    pub(crate) parameters: &'static [Parameter],
+    pub(crate) source: SourceLocation,
+    pub(crate) path: &'static str,
+    pub(crate) title: Option<&'static str>,
+    pub(crate) guide: Option<&'static str>,
+    pub(crate) returns: Option<&'static str>,
+    pub(crate) options: ToolOptions,
+    pub(crate) output: Option<OutputSchema>,
+    pub(crate) uses_context: bool,
+}
+
+/// The part of a definition that does not depend on the tool's name, with its compiled schemas.
+#[derive(Clone)]
+pub(crate) struct CompiledDefinition {
+    pub(crate) description: Cow<'static, str>,
+    pub(crate) title: Option<Cow<'static, str>>,
+    pub(crate) guide: Option<Guide>,
+    pub(crate) returns: Option<Cow<'static, str>>,
+    pub(crate) options: ToolOptions,
+    source: SourceLocation,
+    path: &'static str,
+    /// The id by which the function's body recognises a dispatched call of itself.
+    pub(crate) site: u32,
+    pub(crate) schema: CanonicalSchema,
+    parameter_order: Vec<&'static str>,
+    /// The parameter table; empty for a raw tool.
+    pub(crate) rows: &'static [Parameter],
+    /// The defaults that the instance decided, as JSON, by parameter index.
+    instance_defaults: Vec<(usize, String)>,
+    pub(crate) output: Option<Value>,
+    pub(crate) uses_context: bool,
+    /// True where arguments have to fit the schema. A raw tool asks for it with `validate`.
+    pub(crate) validated: bool,
+    pub(crate) raw: bool,
+    /// The problems that make the tool unusable. Building a context reports them.
+    pub(crate) problems: Vec<String>,
+    lazy: CompiledSchemas,
+}
+
+/// The compiled schemas of a definition, each built at first use.
+#[derive(Default)]
+struct CompiledSchemas {
+    arguments: OnceLock<Validator>,
+    output: OnceLock<Option<Validator>>,
+    equality: OnceLock<EqualityRules>,
+}
+
+impl Clone for CompiledSchemas {
+    /// Returns an empty value, because a definition is cloned in order to change it.
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl CompiledDefinition {
+    fn new(description: Cow<'static, str>, schema: CanonicalSchema, source: SourceLocation) -> Self {
+        Self {
+            description,
+            title: None,
+            guide: None,
+            returns: None,
+            options: ToolOptions::DEFAULT,
+            source,
+            path: "",
+            site: 0,
+            schema,
+            parameter_order: Vec::new(),
+            rows: &[],
+            instance_defaults: Vec::new(),
+            output: None,
+            uses_context: true,
+            validated: true,
+            raw: false,
+            problems: Vec::new(),
+            lazy: CompiledSchemas::default(),
+        }
+    }
+
+    fn of_descriptor(tool: &ToolDescriptor, defaults: &[(usize, Value)]) -> Self {
+        let (schema, problems) = match canonical_schema(tool, defaults) {
+            Ok(schema) => (schema, Vec::new()),
+            Err(problems) => (unchecked_schema(json!({"type": "object", "properties": {}})), problems),
+        };
+        Self {
+            title: tool.title.map(Cow::Borrowed),
+            guide: tool.guide.map(Guide::parse),
+            returns: tool.returns.map(Cow::Borrowed),
+            options: tool.options,
+            path: tool.path,
+            site: body::function_id(tool.path),
+            parameter_order: tool.parameters.iter().filter(|row| !row.flatten).map(|row| row.name).collect(),
+            rows: tool.parameters,
+            instance_defaults: defaults.iter().map(|(at, value)| (*at, value.to_string())).collect(),
+            output: tool.output.and_then(output_schema),
+            uses_context: tool.uses_context,
+            problems,
+            ..Self::new(tool.description.into(), schema, tool.source)
+        }
+    }
+
+    /// Creates the definition of a tool whose schema is given at run time.
+    pub(crate) fn of_raw(description: String, parameters: Value, source: SourceLocation) -> Self {
+        let new = Self::new(description.into(), unchecked_schema(parameters), source);
+        Self { validated: false, raw: true, ..new }
+    }
+
+    #[inline]
+    pub(crate) fn nulls(&self) -> &[NullMeaning] {
+        &self.schema.nulls
+    }
+
+    #[inline]
+    pub(crate) fn names(&self) -> &PublishedNames {
+        &self.schema.names
+    }
+
+    #[inline]
+    pub(crate) fn needs_validator(&self) -> bool {
+        self.schema.needs_validator
+    }
+
+    /// Returns the validator of the arguments.
+    pub(crate) fn validator(&self) -> &Validator {
+        self.lazy.arguments.get_or_init(|| match self.validated {
+            true if self.raw => Validator::new(self.schema.value.clone()),
+            true => Validator::for_tool(self.schema.value.clone())
+                .confirming_duplicates(self.options.on_duplicate == OnDuplicate::Confirm),
+            false => Validator::new(json!({"type": "object"})),
+        })
+    }
+
+    /// Returns the parameters by which calls are compared.
+    #[inline]
+    pub(crate) fn equality(&self) -> &EqualityRules {
+        self.lazy.equality.get_or_init(|| match self.raw {
+            true => EqualityRules::of_schema(&self.schema.value),
+            false => EqualityRules::of_signature(self.rows, &self.schema),
+        })
+    }
+
+    /// Returns the validator of the result, where there is a schema.
+    pub(crate) fn output_validator(&self) -> Option<&Validator> {
+        self.lazy.output.get_or_init(|| self.output.clone().map(Validator::new)).as_ref()
+    }
+
+    /// Returns the default that the instance decided for a parameter, as JSON.
+    pub(crate) fn instance_default(&self, index: usize) -> &str {
+        self.instance_defaults.iter().find(|(at, _)| *at == index).map_or("null", |(_, text)| text)
+    }
+
+    /// Returns true where an unexpected end leaves no effects that a repeated call would not have.
+    pub(crate) fn is_harmless(&self) -> bool {
+        self.options.is_idempotent()
+    }
+}
+
+/// Wraps a schema without any knowledge of its parameters, so that every call goes through the validator.
+fn unchecked_schema(value: Value) -> CanonicalSchema {
+    let text = value.to_string();
+    CanonicalSchema { value, text, needs_validator: true, nulls: Vec::new(), names: PublishedNames::default() }
+}
+
+fn canonical_schema(tool: &ToolDescriptor, defaults: &[(usize, Value)]) -> Result<CanonicalSchema, Vec<String>> {
+    let mut generator = argument_generator();
+    let instance_default = |index: usize| defaults.iter().find(|(at, _)| *at == index).map(|(_, value)| value.clone());
+    let rows = tool.parameters.iter().enumerate();
+    let mut inputs: Vec<_> =
+        rows.map(|(index, row)| parameter_input(row, instance_default(index), &mut generator)).collect();
+    if tool.options.on_duplicate != OnDuplicate::Confirm {
+        return build_schema(inputs, generator.take_definitions(true), check_values);
+    }
+    inputs.push(confirm_duplicate());
+    let schema = build_schema(inputs, generator.take_definitions(true), check_values)?;
+    match schema.value.get("additionalProperties") {
+        Some(Value::Bool(false)) => Ok(schema),
+        _ => Err(vec![format!(
+            "a flattened parameter takes every name, also the runtime's `{CONFIRM_DUPLICATE}`; choose another `on_duplicate`"
+        )]),
+    }
+}
+
+/// Returns the parameter by which the model confirms a call that duplicates a running one.
+fn confirm_duplicate<'a>() -> ResolvedParameter<'a> {
+    ResolvedParameter {
+        name: CONFIRM_DUPLICATE,
+        aliases: &[],
+        description: "`true` to run this although another call of the tool is still running",
+        schema: json!({"type": ["boolean", "null"]}),
+        optional: false,
+        default: Some(Value::Null),
+        constraints: &[],
+        examples: Vec::new(),
+        flatten: false,
+    }
+}
+
+fn parameter_input<'a>(
+    row: &'a Parameter,
+    instance_default: Option<Value>,
+    generator: &mut SchemaGenerator,
+) -> ResolvedParameter<'a> {
+    ResolvedParameter {
+        name: row.name,
+        aliases: row.aliases,
+        description: row.description,
+        schema: (row.schema)(generator).to_value(),
+        optional: (row.optional)(),
+        default: instance_default.or_else(|| match row.default {
+            // The macro wrote this text from a literal, so it parses; a null fails the type's own check.
+            DefaultValue::Literal(text) => Some(serde_json::from_str(text).unwrap_or(Value::Null)),
+            DefaultValue::Computed(make) => Some(make()),
+            DefaultValue::None | DefaultValue::Instance => None,
+        }),
+        constraints: row.constraints,
+        examples: row.examples.iter().map(|make| make()).collect(),
+        flatten: row.flatten,
+    }
+}
+
+fn output_schema(make: OutputSchema) -> Option<Value> {
+    let mut generator = result_generator();
+    let mut value = make(&mut generator)?.to_value();
+    let definitions = generator.take_definitions(true);
+    if let (Value::Object(object), false) = (&mut value, definitions.is_empty()) {
+        object.insert("$defs".into(), Value::Object(definitions));
+    }
+    let value = normalize_result(value);
+    // A tool that returns nothing has no output schema.
+    (value.get("type").and_then(Value::as_str) != Some("null")).then_some(value)
+}
+
+/// Checks the name of a macro's tool: `^[A-Za-z_][A-Za-z0-9_-]{0,63}$`. Returns the problem, if there is one.
 pub(crate) fn check_name(name: &str) -> Option<String> {
     let mut bytes = name.bytes();
     let first = bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
@@ -186,15 +463,15 @@ pub(crate) fn check_name(name: &str) -> Option<String> {
     })
 }
 
-/// What is wrong with a raw tool's name, if anything: `^[A-Za-z0-9_.:/-]{1,128}$`.
+/// Checks the name of a raw tool: `^[A-Za-z0-9_.:/-]{1,128}$`. Returns the problem, if there is one.
 pub(crate) fn check_raw_name(name: &str) -> Option<String> {
-    let sound = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.:/-".contains(&byte));
-    (!sound || name.is_empty() || name.len() > 128)
+    let valid = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.:/-".contains(&byte));
+    (!valid || name.is_empty() || name.len() > 128)
         .then(|| format!("invalid raw tool name `{}`: names are 1-128 of `A-Z a-z 0-9 _ . : / -`", name.escape_debug()))
 }
 
-/// The form in which two names are the same to a provider or to a reader.
-pub(crate) fn normalised(name: &str) -> String {
+/// Normalises a name. Names with the same normal form are the same to a provider or to a reader.
+pub(crate) fn normalise_name(name: &str) -> String {
     name.chars()
         .map(|c| match c {
             '-' | '.' | ':' | '/' | ' ' => '_',

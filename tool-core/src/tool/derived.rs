@@ -3,7 +3,7 @@
 use crate::call::context::RunContext;
 use crate::tool::definition::ToolDefinition;
 use crate::tool::function::{FunctionTool, Visible};
-use crate::tool::toolset::{LifecycleFuture, Tool, Toolset, each};
+use crate::tool::toolset::{LifecycleFuture, Tool, Toolset, for_each_toolset};
 use std::sync::Arc;
 
 /// A toolset whose tools were made of another's. Its `setup` and `close` are the other's.
@@ -36,19 +36,19 @@ impl Toolset for MappedToolset {
     /// All or none: what opened is closed again where one of them fails, as its tools are not offered.
     fn setup(&self) -> LifecycleFuture<'_> {
         Box::pin(async {
-            let opened = each(&self.inner, |toolset| async move { toolset.setup().await }).await;
+            let opened = for_each_toolset(&self.inner, |toolset| async move { toolset.setup().await }).await;
             let failed = opened.iter().position(Result::is_err);
             let Some(first) = failed.and_then(|at| opened.get(at).cloned()) else { return Ok(()) };
             let sound = self.inner.iter().zip(&opened).filter(|(_, result)| result.is_ok());
             let sound = sound.map(|(toolset, _)| Arc::clone(toolset)).collect::<Vec<_>>();
-            each(&sound, |toolset| async move { toolset.close().await }).await;
+            for_each_toolset(&sound, |toolset| async move { toolset.close().await }).await;
             first
         })
     }
 
     fn close(&self) -> LifecycleFuture<'_> {
         Box::pin(async {
-            let closed = each(&self.inner, |toolset| async move { toolset.close().await }).await;
+            let closed = for_each_toolset(&self.inner, |toolset| async move { toolset.close().await }).await;
             closed.into_iter().find(Result::is_err).unwrap_or(Ok(()))
         })
     }

@@ -1,54 +1,48 @@
-//! The bare call: decode, run, answer. Whatever happens, there is an answer.
+//! The bare call: decode the arguments, run the tool, build the response. Every call has a response.
 
 use crate::arguments::coerce::Coercions;
-use crate::arguments::prepare::{Caps, Prepared, prepare};
+use crate::arguments::prepare::{PreparedArguments, check_length, prepare};
 use crate::arguments::problem;
 use crate::arguments::problem::{Problem, nearest};
-use crate::call::MASKED;
 use crate::call::context::RunContext;
-use crate::call::cut::{Truncated, bound, cut, narrow};
-use crate::call::error::{ErrorBody, ErrorKind, ToolError};
-use crate::call::meta::{RareMeta, Slim};
+use crate::call::error::{ErrorKind, ToolError};
 use crate::call::output::{OutputKind, ToolOutput};
-use crate::call::refusal::shorten;
-use crate::call::response::ToolResponse;
+use crate::call::response::{BaseMeta, OptionalMeta, ToolResponse, shorten_name};
 use crate::call::tool_call::Arguments;
+use crate::call::truncation::{Truncated, truncate_again, truncate_bytes, truncate_characters};
 use crate::schema::example::minimal_example;
-use crate::schema::nullable::Null;
-use crate::text::truncate;
+use crate::schema::nullable::NullMeaning;
 use crate::tool::function::FunctionTool;
-use crate::tool::invocation::{Call, Frame, Gate, Invocation, Outcome, Rejected, Started};
-use crate::trace::instrumented::Instrumented;
-use crate::trace::open_span::current;
-use crate::trace::record::{SpanEnd, SpanError, SpanKind, SpanStatus};
-use crate::trace::redaction::Redaction;
+use crate::tool::invocation::{AdmissionGate, Execution, Invocation, InvocationFrame, Rejection, ToolResult};
+use crate::tool::{panic_guard, spans};
 use crate::trace::span;
-use crate::trace::span::{NewSpan, open_call};
-use crate::{text, trace};
-use std::any::Any;
-use std::borrow::Cow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll};
 use tokio::time::Instant;
 
-/// How calls of a context are treated.
+/// The settings for all calls of a context.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Settings {
+pub(crate) struct DispatchSettings {
     pub(crate) coercions: Coercions,
     pub(crate) argument_bytes: usize,
     pub(crate) output_bytes: usize,
 }
 
-impl Settings {
-    pub(crate) const DEFAULT: Self = Self { coercions: Coercions::ALL, argument_bytes: 1 << 20, output_bytes: 1 << 20 };
+impl DispatchSettings {
+    const DEFAULT: Self = Self { coercions: Coercions::ALL, argument_bytes: 1 << 20, output_bytes: 1 << 20 };
 }
 
-impl Default for Settings {
+impl Default for DispatchSettings {
     fn default() -> Self {
         Self::DEFAULT
+    }
+}
+
+impl FunctionTool {
+    /// Calls the tool outside any tool context, with the default limits.
+    pub async fn call(&self, arguments: impl Into<Arguments<'_>>, ctx: &RunContext) -> ToolResponse {
+        let arguments = arguments.into();
+        run(self, &arguments, ctx, &DispatchSettings::DEFAULT).await
     }
 }
 
@@ -57,144 +51,108 @@ pub(crate) async fn run(
     tool: &FunctionTool,
     arguments: &Arguments<'_>,
     ctx: &RunContext,
-    settings: &Settings,
+    settings: &DispatchSettings,
 ) -> ToolResponse {
     if !span::is_wanted() {
-        return untraced(tool, arguments, ctx, settings).await;
+        return run_untraced(tool, arguments, ctx, settings).await;
     }
     // Boxed, so that a span does not make every call's future larger.
     let work = Box::pin(async {
-        keep_arguments(arguments.text().unwrap_or_default(), None);
-        let response = untraced(tool, arguments, ctx, settings).await;
-        keep_result(&response, None);
+        spans::record_arguments(arguments.text().unwrap_or_default(), None);
+        let response = run_untraced(tool, arguments, ctx, settings).await;
+        spans::record_result(&response, None);
         response
     });
-    of_call(tool, ctx.call_id_shared(), work).await
+    spans::in_call_span(tool, ctx.call_id_shared(), work).await
 }
 
-async fn untraced(
+async fn run_untraced(
     tool: &FunctionTool,
     arguments: &Arguments<'_>,
     ctx: &RunContext,
-    settings: &Settings,
+    settings: &DispatchSettings,
 ) -> ToolResponse {
     let began = Instant::now();
     let own;
-    let definition = &*tool.definition().body;
-    // A tool that never looks at its context needs none of its own.
-    let ctx = if definition.uses_context {
-        own = ctx.for_call(&tool.definition().name);
+    // A tool that never looks at its context runs on its caller's.
+    let ctx = if tool.definition().compiled.uses_context {
+        own = ctx.for_tool(&tool.definition().name);
         &own
     } else {
         ctx
     };
-    let answer = Answer { tool, ctx, call_id: ctx.call_id_shared(), began, output_bytes: settings.output_bytes };
+    let builder =
+        ResponseBuilder { tool, ctx, call_id: ctx.call_id_shared(), began, output_bytes: settings.output_bytes };
     let text = match arguments.text() {
-        Ok(text) if text.len() <= settings.argument_bytes => text,
-        Ok(text) => return answer.refuse(&[too_long(text.len(), settings.argument_bytes)]),
-        Err(at) => return answer.refuse(&[not_utf8(at)]),
+        Ok(text) => match check_length(text, settings.argument_bytes) {
+            Ok(()) => text,
+            Err(problem) => return builder.refuse(&[problem]),
+        },
+        Err(at) => return builder.refuse(&[not_utf8(at)]),
     };
-    let frame = answer.frame(text, settings, false, None);
-    match start(tool, Call(&frame)) {
-        Ok(invocation) => {
-            // What is over already need not pass through another future.
-            let outcome = match invocation {
-                Invocation::Done(outcome) => outcome,
-                later @ Invocation::Later(_) => settle(tool, later).await,
+    let frame = builder.frame(text, settings, false, None);
+    match panic_guard::start(tool, Invocation(&frame)) {
+        Ok(execution) => {
+            // A method that has returned does not need to pass through another future.
+            let result = match execution {
+                Execution::Done(result) => result,
+                pending @ Execution::Pending(_) => panic_guard::drive(tool, pending).await,
             };
-            let mut response = answer.give(outcome);
-            note_nulls(&mut response, tool, &frame);
+            let mut response = builder.finish(result);
+            report_nulls(&mut response, tool, &frame);
             response
         }
-        Err(Rejected::Context(error)) => answer.fail(error),
-        // Boxed, so that the way which few calls take does not make every call's future larger.
-        Err(_) => Box::pin(repaired(answer, text, settings)).await,
+        Err(Rejection::Context(error)) => builder.fail(error),
+        // Boxed, so that a path which few calls take does not make every call's future larger.
+        Err(_) => Box::pin(run_repaired(builder, text, settings)).await,
     }
 }
 
-/// The slow path: finds out what is wrong, puts right what can be, and starts the tool again.
-async fn repaired(answer: Answer<'_>, text: &str, settings: &Settings) -> ToolResponse {
-    let Prepared { text, coerced, .. } = match repair(answer.tool, text, settings) {
+/// Takes the slow path: finds the problems, coerces what can be coerced, and starts the tool again.
+async fn run_repaired(builder: ResponseBuilder<'_>, text: &str, settings: &DispatchSettings) -> ToolResponse {
+    let PreparedArguments { text, coerced, .. } = match repair(builder.tool, text, settings) {
         Ok(prepared) => prepared,
-        Err(problems) => return answer.refuse(&problems),
+        Err(problems) => return builder.refuse(&problems),
     };
-    let frame = answer.frame(&text, settings, true, None);
-    let mut response = match start(answer.tool, Call(&frame)) {
-        Ok(invocation) => answer.give(settle(answer.tool, invocation).await),
-        Err(rejected) => answer.rejected(rejected),
+    let frame = builder.frame(&text, settings, true, None);
+    let mut response = match panic_guard::start(builder.tool, Invocation(&frame)) {
+        Ok(execution) => builder.finish(panic_guard::drive(builder.tool, execution).await),
+        Err(rejection) => builder.reject(rejection),
     };
     if !coerced.is_empty() {
-        response.rare().coerced = coerced;
+        response.optional_meta().coerced = coerced;
     }
     response
 }
 
-/// Puts right what can be put right without loss, or tells every problem.
-pub(crate) fn repair(tool: &FunctionTool, text: &str, settings: &Settings) -> Result<Prepared, Vec<Problem>> {
-    let definition = &*tool.definition().body;
-    let caps = Caps { bytes: settings.argument_bytes };
-    prepare(text, definition.validator().schema(), definition.validator(), caps, settings.coercions)
+/// Coerces arguments without loss until the schema accepts them, or returns every problem.
+pub(crate) fn repair(
+    tool: &FunctionTool,
+    text: &str,
+    settings: &DispatchSettings,
+) -> Result<PreparedArguments, Vec<Problem>> {
+    let validator = tool.definition().compiled.validator();
+    prepare(text, validator.schema(), validator, settings.argument_bytes, settings.coercions)
 }
 
-impl<'a> Answer<'a> {
-    /// What stands behind one start of the tool. `validated`: the text went through the validator already.
-    #[inline]
-    pub(crate) fn frame(
-        self,
-        text: &'a str,
-        settings: &Settings,
-        validated: bool,
-        gate: Option<&'a dyn Gate>,
-    ) -> Frame<'a> {
-        let definition = self.tool.definition();
-        // A scalar takes at most four bytes, so this cuts nothing that `max_output` allows.
-        let own = definition.max_output().map_or(usize::MAX, |scalars| scalars.saturating_mul(4));
-        Frame {
-            text,
-            ctx: self.ctx,
-            tool: &definition.body,
-            coercions: settings.coercions,
-            validated,
-            output_bytes: own.min(settings.output_bytes),
-            nulls: AtomicU64::new(0),
-            gate,
-        }
-    }
-
-    /// What a tool that did not start is answered with, once its arguments went through the slow path.
-    pub(crate) fn rejected(self, rejected: Rejected) -> ToolResponse {
-        match rejected {
-            Rejected::Context(error) => self.fail(error),
-            // The schema accepts it and the type refuses it: a `Deserialize` with rules of its own, which tells them.
-            Rejected::Arguments(error) => self.refuse(&[Problem::refused(error.path(), error.message())]),
-            Rejected::Held => self.fail(ToolError::internal("held by a gate that is not there")),
-        }
-    }
-}
-
-/// Says which parameters were given a `null` that was read as absent.
+/// Reports the parameters that were given a `null` which was read as absent.
 #[inline]
-pub(crate) fn note_nulls(response: &mut ToolResponse, tool: &FunctionTool, frame: &Frame<'_>) {
+pub(crate) fn report_nulls(response: &mut ToolResponse, tool: &FunctionTool, frame: &InvocationFrame<'_>) {
     let nulls = frame.nulls.load(Ordering::Relaxed);
     if nulls != 0 {
-        tell_nulls(response, tool, nulls);
+        add_null_notes(response, tool, nulls);
     }
 }
 
 #[cold]
-fn tell_nulls(response: &mut ToolResponse, tool: &FunctionTool, nulls: u64) {
-    let definition = &tool.definition().body;
+fn add_null_notes(response: &mut ToolResponse, tool: &FunctionTool, nulls: u64) {
+    let definition = &tool.definition().compiled;
     let named = definition.nulls().iter().zip(definition.rows).enumerate();
     let notes = named
-        .filter(|(at, (null, _))| matches!(null, Null::Absent) && nulls & (1 << at.min(&63)) != 0)
+        .filter(|(at, (null, _))| matches!(null, NullMeaning::Absent) && nulls & (1 << at.min(&63)) != 0)
         .map(|(_, (_, row))| format!("/{}: null to absent", row.name))
         .collect::<Vec<_>>();
-    response.rare().coerced = notes;
-}
-
-#[cold]
-pub(crate) fn too_long(bytes: usize, cap: usize) -> Problem {
-    Problem::new("", format!("at most {cap} bytes of JSON"), format!("{bytes} bytes"))
+    response.optional_meta().coerced = notes;
 }
 
 #[cold]
@@ -202,225 +160,177 @@ fn not_utf8(at: usize) -> Problem {
     Problem::new("", "JSON in UTF-8", format!("a byte that is not UTF-8 at offset {at}"))
 }
 
-/// The message of a refusal, with arguments that would have been accepted.
-fn report(tool: &FunctionTool, problems: &[Problem]) -> ToolError {
-    let schema = tool.definition().parameters();
-    // Found by the schema's keywords alone; a pattern or a rule between parameters may defeat it.
-    let example = Some(minimal_example(schema, schema)).filter(|it| tool.definition().body.validator().is_valid(it));
+/// Creates the error of refused arguments: every problem, and an example that the schema accepts.
+fn validation_error(tool: &FunctionTool, problems: &[Problem]) -> ToolError {
+    let definition = tool.definition();
+    let schema = definition.parameters();
+    // The example is built from keywords alone, so a pattern or a rule between parameters may refuse it.
+    let example = Some(minimal_example(schema, schema)).filter(|it| definition.compiled.validator().is_valid(it));
     let message = problem::report(&tool.name().escape_debug().to_string(), problems, example.as_ref());
     ToolError::new(ErrorKind::Validation, message, false)
 }
 
-// ---- Panics of a tool: caught, logged, answered.
-
-// `AssertUnwindSafe`: what a panic leaves behind is the tool's own state, and a tool that panicked may be called
-// again, as it may be from several tasks at once. Locks that it poisoned tell it so.
-
-/// Starts a tool. A panic while decoding or in a sync method is an outcome.
-#[inline]
-pub(crate) fn start<'a>(tool: &'a FunctionTool, call: Call<'a>) -> Started<'a> {
-    let started = catch_unwind(AssertUnwindSafe(|| tool.0.handler.start(call)));
-    started.unwrap_or_else(|panic| Ok(Invocation::Done(panicked(tool, panic))))
-}
-
-/// Drives a tool to its end.
-#[inline]
-pub(crate) async fn settle<'a>(tool: &'a FunctionTool, mut invocation: Invocation<'a>) -> Outcome {
-    loop {
-        match invocation {
-            Invocation::Done(outcome) => return outcome,
-            Invocation::Later(future) => invocation = Guarded { tool, future: Some(future) }.await,
-        }
-    }
-}
-
-struct Guarded<'a> {
-    tool: &'a FunctionTool,
-    future: Option<Pin<Box<dyn Future<Output = Invocation<'a>> + Send + 'a>>>,
-}
-
-impl Drop for Guarded<'_> {
-    /// A call that is given up drops what the tool holds, which may panic as well.
-    fn drop(&mut self) {
-        if let Some(future) = self.future.take()
-            && let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(future)))
-        {
-            // Its outcome is nobody's any more; the log has it.
-            let _ = panicked(self.tool, panic);
-        }
-    }
-}
-
-impl<'a> Future for Guarded<'a> {
-    type Output = Invocation<'a>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Invocation<'a>> {
-        let polled = catch_unwind(AssertUnwindSafe(|| {
-            let future = self.future.as_mut()?;
-            let polled = future.as_mut().poll(cx);
-            if polled.is_ready() {
-                // Dropped here, so that a panic while dropping is caught as well.
-                self.future = None;
-            }
-            Some(polled)
-        }));
-        match polled {
-            Ok(Some(polled)) => polled,
-            Ok(None) => Poll::Ready(Invocation::Done(Err(ToolError::internal("polled after it ended")))),
-            Err(panic) => {
-                // What is left of it may panic once more while it is dropped.
-                let rest = self.future.take();
-                let _ = catch_unwind(AssertUnwindSafe(|| drop(rest)));
-                Poll::Ready(Invocation::Done(panicked(self.tool, panic)))
-            }
-        }
-    }
-}
-
-/// The outcome of a panic. Its text goes to the log only.
-#[cold]
-fn panicked(tool: &FunctionTool, panic: Box<dyn Any + Send>) -> Outcome {
-    let error = tool.scrubbed(ToolError::internal(text::of_panic(panic)));
-    let text = Redaction::new().text(error.message());
-    tracing::error!(tool = %tool.name().escape_debug(), panic = %text, "tool panicked");
-    trace::mark_panicked();
-    Err(ToolError::new(ErrorKind::Internal, MASKED, false).unexpected())
-}
-
-impl From<ToolError> for Rejected {
-    fn from(error: ToolError) -> Self {
-        Self::Context(error)
-    }
-}
-
-// ---- From an outcome to a response.
-
-/// Everything that a response says of its call.
+/// The data of a call that its response needs.
 #[derive(Clone, Copy)]
-pub(crate) struct Answer<'a> {
+pub(crate) struct ResponseBuilder<'a> {
     pub(crate) tool: &'a FunctionTool,
     pub(crate) ctx: &'a RunContext,
     pub(crate) call_id: Option<&'a Arc<str>>,
     pub(crate) began: Instant,
-    /// The bytes that a result may have.
+    /// The maximum size of a result, before the tool's own `max_output`.
     pub(crate) output_bytes: usize,
 }
 
-impl Answer<'_> {
+impl<'a> ResponseBuilder<'a> {
+    /// Creates the frame of one start of the tool. `validated` tells that the validator has accepted the text already.
     #[inline]
-    pub(crate) fn give(self, outcome: Outcome) -> ToolResponse {
-        match outcome {
-            Ok(ToolOutput { data: Ok(data), form, rare: None }) if self.fits(&data) => self.success(data, form),
-            Ok(output) => self.rich(output),
+    pub(crate) fn frame(
+        self,
+        text: &'a str,
+        settings: &DispatchSettings,
+        validated: bool,
+        gate: Option<&'a dyn AdmissionGate>,
+    ) -> InvocationFrame<'a> {
+        let definition = self.tool.definition();
+        // A character has at most four bytes, so this cuts nothing that `max_output` allows.
+        let max_output = definition.max_output().map_or(usize::MAX, |characters| characters.saturating_mul(4));
+        InvocationFrame {
+            text,
+            ctx: self.ctx,
+            tool: &definition.compiled,
+            coercions: settings.coercions,
+            validated,
+            output_bytes: max_output.min(settings.output_bytes),
+            nulls: AtomicU64::new(0),
+            gate,
+        }
+    }
+
+    /// Builds the response for the tool's result.
+    #[inline]
+    pub(crate) fn finish(self, result: ToolResult) -> ToolResponse {
+        match result {
+            Ok(ToolOutput { data: Ok(data), kind, meta: None }) if self.fits(&data) => self.success(data, kind),
+            Ok(output) => self.success_with_meta(output),
             Err(error) => self.fail(error),
         }
     }
 
     #[inline]
-    fn success(self, data: String, form: OutputKind) -> ToolResponse {
-        let mut response = ToolResponse { body: Ok(data), form, slim: self.slim() };
-        self.intents(&mut response);
-        response
+    fn fits(self, data: &str) -> bool {
+        let max_output = self.tool.definition().max_output();
+        max_output.is_none_or(|limit| data.len() <= limit) && data.len() <= self.output_bytes
     }
 
     #[inline]
-    fn fits(self, data: &str) -> bool {
-        let definition = self.tool.definition();
-        definition.max_output().is_none_or(|limit| data.len() <= limit) && data.len() <= self.output_bytes
+    fn success(self, data: String, kind: OutputKind) -> ToolResponse {
+        let mut response = ToolResponse { result: Ok(data), kind, meta: self.meta() };
+        self.add_emitted_intents(&mut response);
+        response
     }
 
-    /// A result with more than data, or one that may be too long.
+    /// Builds the response of a result that has metadata, or that may be too long.
     #[cold]
-    fn rich(self, output: ToolOutput) -> ToolResponse {
-        let ToolOutput { data, form, rare } = output;
+    fn success_with_meta(self, output: ToolOutput) -> ToolResponse {
+        let ToolOutput { data, kind, meta } = output;
         let data = match data {
             Ok(data) => data,
             Err(error) => return self.fail(error),
         };
-        let rare = rare.map(|rare| *rare).unwrap_or_default();
-        let shorter = match &rare.truncated {
-            None => self.too_long(&data),
-            // Cut as it was written, at bytes that may be more scalars than `max_output` allows.
-            Some(_) => self.tool.definition().max_output().and_then(|limit| narrow(&data, limit)),
+        let meta = meta.map(|meta| *meta).unwrap_or_default();
+        let shorter = match &meta.truncated {
+            None => self.truncate(&data),
+            // The serialiser cut it at a number of bytes that may still be too many characters.
+            Some(_) => self.tool.definition().max_output().and_then(|limit| truncate_again(&data, limit)),
         };
         let (data, truncated) = match shorter {
-            Some((shorter, how)) => (shorter, Some(how)),
-            None => (data, rare.truncated),
+            Some((shorter, truncated)) => (shorter, Some(truncated)),
+            None => (data, meta.truncated),
         };
-        // What was cut is no list of parts any more.
-        let form = if truncated.is_some() { OutputKind::Data } else { form };
-        let mut response = ToolResponse { body: Ok(data), form, slim: self.slim() };
-        let meta = RareMeta {
-            intents: rare.intents,
+        // A truncated result is an object with a marker, and no longer a list of parts.
+        let kind = if truncated.is_some() { OutputKind::Data } else { kind };
+        let optional = OptionalMeta {
+            intents: meta.intents,
             truncated,
-            warnings: rare.warnings,
-            extra: rare.extra,
-            empty: rare.empty,
-            ..RareMeta::default()
+            warnings: meta.warnings,
+            extra: meta.extra,
+            empty: meta.empty,
+            ..OptionalMeta::default()
         };
-        if meta != RareMeta::default() {
-            *response.rare() = meta;
+        let mut response = ToolResponse { result: Ok(data), kind, meta: self.meta() };
+        if optional != OptionalMeta::default() {
+            *response.optional_meta() = optional;
         }
-        self.intents(&mut response);
+        self.add_emitted_intents(&mut response);
         response
     }
 
-    fn too_long(self, data: &str) -> Option<(String, Truncated)> {
-        let by_characters = self.tool.definition().max_output().and_then(|limit| cut(data, limit));
-        by_characters.or_else(|| bound(data, self.output_bytes))
+    fn truncate(self, data: &str) -> Option<(String, Truncated)> {
+        let max_output = self.tool.definition().max_output();
+        let by_characters = max_output.and_then(|limit| truncate_characters(data, limit));
+        by_characters.or_else(|| truncate_bytes(data, self.output_bytes))
     }
 
-    /// Intents that were emitted come before those that were returned: they were asked for earlier.
+    /// Adds the emitted intents before the returned ones, because they were emitted earlier.
     #[inline]
-    fn intents(self, response: &mut ToolResponse) {
-        // A tool that takes no context runs on its caller's, whose intents are its caller's.
-        if self.tool.definition().body.uses_context && self.ctx.may_have_intents() {
-            self.emitted(response);
+    fn add_emitted_intents(self, response: &mut ToolResponse) {
+        // A tool without a context parameter runs on its caller's context, whose intents are its caller's.
+        if self.tool.definition().compiled.uses_context && self.ctx.may_have_intents() {
+            self.take_emitted_intents(response);
         }
     }
 
     #[cold]
-    fn emitted(self, response: &mut ToolResponse) {
-        let mut emitted = self.ctx.take_intents();
-        if !emitted.is_empty() {
-            let rare = response.rare();
-            emitted.append(&mut rare.intents);
-            rare.intents = emitted;
+    fn take_emitted_intents(self, response: &mut ToolResponse) {
+        let intents = self.ctx.take_intents();
+        if !intents.is_empty() {
+            response.optional_meta().intents.splice(0..0, intents);
         }
     }
 
+    /// Builds the response for an error.
     #[cold]
     pub(crate) fn fail(self, error: ToolError) -> ToolResponse {
-        let harmless = self.tool.definition().body.harmless();
-        let body = self.tool.scrubbed(error).into_body(self.tool.name(), harmless);
-        let mut response = ToolResponse { body: Err(Box::new(body)), form: OutputKind::Data, slim: self.slim() };
-        self.intents(&mut response);
+        let harmless = self.tool.definition().compiled.is_harmless();
+        let error = self.tool.scrub(error).into_body(self.tool.name(), harmless);
+        let mut response = ToolResponse { result: Err(Box::new(error)), kind: OutputKind::Data, meta: self.meta() };
+        self.add_emitted_intents(&mut response);
         response
     }
 
-    /// VALIDATION, with every problem.
+    /// Builds the response for refused arguments: VALIDATION, with every problem.
     #[cold]
     pub(crate) fn refuse(self, problems: &[Problem]) -> ToolResponse {
-        let mut response = self.fail(report(self.tool, problems));
-        response.rare().problems = problems.to_vec();
+        let mut response = self.fail(validation_error(self.tool, problems));
+        response.optional_meta().problems = problems.to_vec();
         response
+    }
+
+    /// Builds the response for a tool that did not start although the slow path has accepted its arguments.
+    pub(crate) fn reject(self, rejection: Rejection) -> ToolResponse {
+        match rejection {
+            Rejection::Context(error) => self.fail(error),
+            // The schema accepts the arguments, but a `Deserialize` implementation has stricter rules.
+            Rejection::Arguments(error) => self.refuse(&[Problem::refused(error.path(), error.message())]),
+            Rejection::NotAdmitted => self.fail(ToolError::internal("a call without a gate was not admitted")),
+        }
     }
 
     #[inline]
-    fn slim(self) -> Slim {
-        Slim {
+    fn meta(self) -> BaseMeta {
+        BaseMeta {
             tool: self.tool.definition().name.clone(),
             call_id: self.call_id.cloned(),
             duration: self.began.elapsed(),
-            rare: None,
+            optional: None,
         }
     }
 }
 
-/// How many names an answer to an unknown one lists.
-const LISTED: usize = 50;
+/// The maximum number of names in the error of an unknown tool.
+const MAX_LISTED: usize = 50;
 
-/// `NOT_FOUND`, with the nearest name and those there are. L19.
+/// Creates the response to a call of an unknown tool: `NOT_FOUND`, with the nearest name and the available ones.
 #[cold]
 pub(crate) fn unknown_tool<'a>(
     name: &str,
@@ -429,109 +339,14 @@ pub(crate) fn unknown_tool<'a>(
     began: Instant,
 ) -> ToolResponse {
     let names = names.collect::<Vec<_>>();
-    let shown = shorten(name);
-    let meant =
-        nearest(name, names.iter().copied()).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
-    let listed = names.iter().take(LISTED).copied().collect::<Vec<_>>().join(", ");
-    let more = match names.len().saturating_sub(LISTED) {
+    let near = nearest(name, names.iter().copied()).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
+    let listed = names.iter().take(MAX_LISTED).copied().collect::<Vec<_>>().join(", ");
+    let more = match names.len().saturating_sub(MAX_LISTED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let there =
+    let available =
         if names.is_empty() { "no tools are available".into() } else { format!("available tools: {listed}{more}") };
-    let message = format!("unknown tool `{shown}`{meant}; {there}");
-    let body = ToolError::new(ErrorKind::NotFound, message, false).into_body(&shown, false);
-    let slim = Slim { tool: shown.into(), call_id: call_id.cloned(), duration: began.elapsed(), rare: None };
-    ToolResponse { body: Err(Box::new(body)), form: OutputKind::Data, slim }
-}
-
-// ---- The span of a call that is dispatched to a tool, and of a question to a model.
-
-/// Runs `work`, which calls `tool`, in a span where one is to be had. S2
-pub(crate) async fn of_call(
-    tool: &FunctionTool,
-    call_id: Option<&Arc<str>>,
-    work: impl Future<Output = ToolResponse>,
-) -> ToolResponse {
-    let definition = tool.definition();
-    match open_call(NewSpan::of_tool(definition.name.clone(), definition.body.site), call_id) {
-        Some(span) => Instrumented::with_span(Some(span), work, end_of).await,
-        None => work.await,
-    }
-}
-
-/// Runs `work`, which asks `model`.
-pub(crate) fn of_question<T, F: Future<Output = Result<T, ToolError>>>(
-    model: impl Into<Cow<'static, str>>,
-    work: F,
-) -> Instrumented<F> {
-    Instrumented::new(NewSpan::new(SpanKind::Llm, model.into()), work, |answer| {
-        answer.as_ref().err().map_or_else(SpanEnd::default, SpanEnd::from)
-    })
-}
-
-/// What is hidden in this place, as its collector has it.
-fn redaction() -> Redaction {
-    current().map_or_else(Redaction::new, |scope| scope.trace.collector.redaction().clone())
-}
-
-/// How work ended that failed. An internal error's text is for the log alone.
-impl From<&ToolError> for SpanEnd {
-    fn from(error: &ToolError) -> Self {
-        let kind = error.kind();
-        let status = if kind == ErrorKind::Cancelled { SpanStatus::Cancelled } else { SpanStatus::Error };
-        let message = (kind != ErrorKind::Internal).then(|| redaction().text(error.message()).into());
-        Self { status, error: Some(Box::new(SpanError { kind: kind.as_str(), message })) }
-    }
-}
-
-/// How a call ended, by its answer. That a person is asked, or said no, is an answer and not an error. R-C2
-fn end_of(response: &ToolResponse) -> SpanEnd {
-    let Some(error) = response.error() else { return SpanEnd::default() };
-    let status = match error.kind {
-        ErrorKind::ConfirmationRequired | ErrorKind::Denied => return SpanEnd::default(),
-        ErrorKind::Cancelled => SpanStatus::Cancelled,
-        _ => SpanStatus::Error,
-    };
-    let error = SpanError { kind: error.kind.as_str(), message: Some(message(response, error).into()) };
-    SpanEnd { status, error: Some(Box::new(error)) }
-}
-
-/// What a span says of an error. The message that tells a model what is wrong with its arguments repeats them, so of
-/// those only the places are told.
-fn message(response: &ToolResponse, error: &ErrorBody) -> String {
-    if error.kind != ErrorKind::Validation {
-        return redaction().text(&error.message);
-    }
-    let shown = |pointer: &str| format!("`{}`", truncate(&redaction().text(pointer), PLACE));
-    let places = response.meta().problems().iter().take(PLACES).map(|problem| shown(&problem.pointer));
-    format!("the arguments do not fit the schema at {}", places.collect::<Vec<_>>().join(", "))
-}
-
-/// The places of refused arguments that a span tells, and the characters of each.
-const PLACES: usize = 10;
-const PLACE: usize = 100;
-
-/// The characters of arguments and results that a span keeps.
-const CONTENT: usize = 4_000;
-
-/// Keeps the arguments of the call whose span this is, where the collector keeps content. `also`: what else is hidden.
-pub(crate) fn keep_arguments(text: &str, also: Option<&Redaction>) {
-    keep("gen_ai.tool.call.arguments", text, also);
-}
-
-/// Keeps its result, where it has one.
-pub(crate) fn keep_result(response: &ToolResponse, also: Option<&Redaction>) {
-    if let Some(data) = response.data_json() {
-        keep("gen_ai.tool.call.result", data, also);
-    }
-}
-
-fn keep(name: &'static str, text: &str, also: Option<&Redaction>) {
-    let Some(scope) = current().filter(|scope| scope.trace.collector.keeps_content()) else { return };
-    let redaction = scope.trace.collector.redaction();
-    let redaction = also.map_or_else(|| redaction.clone(), |also| redaction.and(also));
-    // Hidden first, cut after.
-    let shown = redaction.json_up_to(text, CONTENT);
-    scope.change(|own| own.attributes.push((name, shown.into())));
+    let message = format!("unknown tool `{}`{near}; {available}", shorten_name(name));
+    ToolResponse::unhandled(name, call_id.cloned(), ToolError::new(ErrorKind::NotFound, message, false), began)
 }

@@ -1,116 +1,111 @@
-//! Function tools: what the macro makes of a method, and what is made at run time.
+//! Function tools: the methods that the macros describe, and raw tools.
 
 use crate::call::context::RunContext;
 use crate::call::error::ToolError;
-use crate::call::response::ToolResponse;
-use crate::call::tool_call::Arguments;
-use crate::tool::body::Definition;
-use crate::tool::definition::ToolDefinition;
-use crate::tool::dispatch;
-use crate::tool::dispatch::Settings;
-use crate::tool::invocation::{Call, Started};
-use crate::tool::spec::{Place, ToolFacts, ToolSpec, Wrapper};
+use crate::tool::definition::{CompiledDefinition, SourceLocation, ToolDefinition, ToolDescriptor};
+use crate::tool::invocation::{HandlerResult, Invocation};
+use crate::tool::spec::{ToolSpec, Wrapper};
 use serde_json::Value;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// A tool that runs here. Cheap to clone; a clone is the same instance.
+/// A tool that runs in this process. Cloning is cheap, and a clone is the same instance.
 #[derive(Clone)]
-pub struct FunctionTool(pub(crate) Arc<Inner>);
+pub struct FunctionTool(pub(crate) Arc<FunctionInner>);
 
-pub(crate) struct Inner {
-    pub(crate) definition: ToolDefinition,
+#[derive(Clone)]
+pub(crate) struct FunctionInner {
+    definition: ToolDefinition,
     pub(crate) handler: Arc<dyn Handler>,
-    pub(crate) visible: Option<Arc<Visible>>,
-    /// What its errors and panics go through before anybody sees them.
+    visible: Option<Arc<Visible>>,
+    /// Removes secrets from the tool's errors and panics before they are shown.
     scrub: Option<Arc<Scrub>>,
-    /// Where it comes from, for a tool that is as the macro made it.
+    /// The identity of a tool that is as its macro made it.
     origin: Option<Origin>,
 }
 
-/// A method of one instance of a toolset. A toolset binds its tools whenever it is asked for them, and what it then
-/// gives counts as the same instances. The tool keeps the toolset alive, so that no other can take its address.
+/// A method of one instance of a toolset. A toolset binds its tools again whenever it is asked for them, and the results
+/// count as the same instances. The tool keeps the toolset alive, so that no other toolset can take its address.
 #[derive(Clone, Copy, PartialEq)]
 struct Origin {
     instance: usize,
     name: &'static str,
-    file: &'static str,
-    line: u32,
+    source: SourceLocation,
     path: &'static str,
 }
 
-/// Decides whether a run may see a tool.
+/// A predicate that decides which runs see a tool.
 pub(crate) type Visible = dyn Fn(&RunContext) -> bool + Send + Sync;
 
-/// Takes out of an error what nobody may see.
+/// A function that removes secrets from an error.
 pub(crate) type Scrub = dyn Fn(ToolError) -> ToolError + Send + Sync;
 
-/// What starts a call.
+/// Starts the calls of a tool.
 pub(crate) trait Handler: Send + Sync {
-    fn start<'a>(&'a self, call: Call<'a>) -> Started<'a>;
+    fn start<'a>(&'a self, call: Invocation<'a>) -> HandlerResult<'a>;
 }
 
-/// A method and the toolset that it is called on.
-struct Bound<T: 'static> {
+/// A method and the toolset on which it is called.
+struct BoundMethod<T: 'static> {
     instance: Arc<T>,
     wrapper: Wrapper<T>,
 }
 
-impl<T: Send + Sync + 'static> Handler for Bound<T> {
+impl<T: Send + Sync + 'static> Handler for BoundMethod<T> {
     #[inline]
-    fn start<'a>(&'a self, call: Call<'a>) -> Started<'a> {
+    fn start<'a>(&'a self, call: Invocation<'a>) -> HandlerResult<'a> {
         (self.wrapper)(&self.instance, call)
     }
 }
 
 impl FunctionTool {
-    /// The tool of a macro's description, on an instance. `prefix` goes before the name.
+    /// Binds a macro's spec to an instance, with `prefix` before the name.
     pub(crate) fn bind<T: Send + Sync>(spec: &ToolSpec<T>, instance: &Arc<T>, prefix: Option<&str>) -> Self {
         let mut defaults = Vec::new();
         for (index, make) in spec.defaults {
-            // A panic leaves the default null, which its schema refuses with the parameter's name.
-            let made = catch_unwind(AssertUnwindSafe(|| make(instance)));
-            defaults.push((*index, made.unwrap_or(Value::Null)));
+            // After a panic the default is null. The schema refuses it and names the parameter.
+            let default = catch_unwind(AssertUnwindSafe(|| make(instance)));
+            defaults.push((*index, default.unwrap_or(Value::Null)));
         }
-        let handler = Arc::new(Bound { instance: Arc::clone(instance), wrapper: spec.call });
-        Self::of_facts(&spec.facts, &defaults, handler, Arc::as_ptr(instance).addr(), prefix)
+        let handler = Arc::new(BoundMethod { instance: Arc::clone(instance), wrapper: spec.call });
+        Self::of_descriptor(&spec.tool, &defaults, handler, Arc::as_ptr(instance).addr(), prefix)
     }
 
-    /// The part that is the same for all types.
-    fn of_facts(
-        facts: &ToolFacts,
+    // Not generic, so that it is compiled once.
+    fn of_descriptor(
+        tool: &ToolDescriptor,
         defaults: &[(usize, Value)],
         handler: Arc<dyn Handler>,
         instance: usize,
         prefix: Option<&str>,
     ) -> Self {
-        let definition = ToolDefinition::of_facts(facts, defaults, prefix);
-        let Place { file, line, path } = facts.place;
-        let origin = Origin { instance, name: facts.name, file, line, path };
-        Self(Arc::new(Inner { definition, handler, visible: None, scrub: None, origin: Some(origin) }))
+        let definition = ToolDefinition::of_descriptor(tool, defaults, prefix);
+        let origin = Origin { instance, name: tool.name, source: tool.source, path: tool.path };
+        let new = FunctionInner::new(definition, handler);
+        Self(Arc::new(FunctionInner { origin: Some(origin), ..new }))
     }
 
     pub(crate) fn from_parts(definition: ToolDefinition, handler: Arc<dyn Handler>) -> Self {
-        Self(Arc::new(Inner { definition, handler, visible: None, scrub: None, origin: None }))
+        Self(Arc::new(FunctionInner::new(definition, handler)))
     }
 
-    /// What the model and the runtime know of it.
+    /// Returns the tool's definition.
     pub fn definition(&self) -> &ToolDefinition {
         &self.0.definition
     }
 
-    /// Its name.
+    /// Returns the tool's name.
     pub fn name(&self) -> &str {
         self.0.definition.name()
     }
 
-    /// Its id: the name.
+    /// Returns the tool's id, which is its name.
     pub fn id(&self) -> &str {
         self.name()
     }
 
-    /// Whether a run may see it. A predicate that panics hides it.
+    /// Returns true where a run sees the tool. A predicate that panics hides it.
     pub fn visible_in(&self, ctx: &RunContext) -> bool {
         let Some(visible) = &self.0.visible else { return true };
         catch_unwind(AssertUnwindSafe(|| visible(ctx))).unwrap_or_else(|_| {
@@ -119,74 +114,74 @@ impl FunctionTool {
         })
     }
 
-    /// Whether a predicate decides who may see it.
+    /// Returns true where a predicate decides which runs see the tool.
     #[inline]
     pub(crate) fn is_dynamic(&self) -> bool {
         self.0.visible.is_some()
     }
 
-    /// Whether both are the same instance.
+    /// Returns true where both are the same instance.
     pub fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || (self.0.origin.is_some() && self.0.origin == other.0.origin)
     }
 
-    /// The same tool under another name: another instance.
+    /// Returns a new instance of the tool with another name.
     #[must_use]
     pub fn renamed(&self, name: impl Into<String>) -> Self {
-        let definition = ToolDefinition { name: name.into().into(), body: Arc::clone(&self.0.definition.body) };
-        self.with(definition, self.0.visible.clone())
+        let name = name.into().into();
+        self.derived(|tool| tool.definition.name = name)
     }
 
-    /// The same tool, offered only to runs of which `visible` holds: another instance.
+    /// Returns a new instance of the tool that only those runs see for which `visible` returns true.
     #[must_use]
     pub(crate) fn visible_where(&self, visible: Arc<Visible>) -> Self {
-        let before = self.0.visible.clone();
-        let both: Arc<Visible> = match before {
-            None => visible,
-            Some(before) => Arc::new(move |ctx: &RunContext| before(ctx) && visible(ctx)),
-        };
-        self.with(self.0.definition.clone(), Some(both))
+        self.derived(|tool| {
+            tool.visible = Some(match tool.visible.take() {
+                None => visible,
+                Some(before) => Arc::new(move |ctx: &RunContext| before(ctx) && visible(ctx)),
+            });
+        })
     }
 
-    /// The same tool with a changed definition: another instance.
-    pub(crate) fn changed(&self, change: impl FnOnce(&mut Definition)) -> Self {
-        let mut body = self.0.definition.body.fork();
-        change(&mut body);
-        let definition = ToolDefinition { name: self.0.definition.name.clone(), body: Arc::new(body) };
-        self.with(definition, self.0.visible.clone())
+    /// Returns a new instance of the tool with a changed definition.
+    pub(crate) fn changed(&self, change: impl FnOnce(&mut CompiledDefinition)) -> Self {
+        self.derived(|tool| {
+            let mut compiled = (*tool.definition.compiled).clone();
+            change(&mut compiled);
+            tool.definition.compiled = Arc::new(compiled);
+        })
     }
 
-    fn with(&self, definition: ToolDefinition, visible: Option<Arc<Visible>>) -> Self {
-        let (handler, scrub) = (Arc::clone(&self.0.handler), self.0.scrub.clone());
-        Self(Arc::new(Inner { definition, handler, visible, scrub, origin: None }))
+    fn derived(&self, change: impl FnOnce(&mut FunctionInner)) -> Self {
+        let mut inner = FunctionInner { origin: None, ..(*self.0).clone() };
+        change(&mut inner);
+        Self(Arc::new(inner))
     }
 
-    /// The same tool, whose errors go through `scrub`. It stays the same instance.
+    /// Returns the tool with a function that scrubs its errors. It remains the same instance.
     #[cfg(feature = "agents")]
     pub(crate) fn scrubbed_by(&self, scrub: Arc<Scrub>) -> Self {
-        let Inner { definition, handler, visible, origin, .. } = &*self.0;
-        let (definition, handler, visible) = (definition.clone(), Arc::clone(handler), visible.clone());
-        Self(Arc::new(Inner { definition, handler, visible, scrub: Some(scrub), origin: *origin }))
+        Self(Arc::new(FunctionInner { scrub: Some(scrub), ..(*self.0).clone() }))
     }
 
-    /// An error of it as it may be shown.
+    /// Removes secrets from an error of the tool.
     #[cold]
-    pub(crate) fn scrubbed(&self, error: ToolError) -> ToolError {
+    pub(crate) fn scrub(&self, error: ToolError) -> ToolError {
         match &self.0.scrub {
             Some(scrub) => scrub(error),
             None => error,
         }
     }
+}
 
-    /// Calls it outside any tool context, with the default limits.
-    pub async fn call(&self, arguments: impl Into<Arguments<'_>>, ctx: &RunContext) -> ToolResponse {
-        let arguments = arguments.into();
-        dispatch::run(self, &arguments, ctx, &Settings::DEFAULT).await
+impl FunctionInner {
+    fn new(definition: ToolDefinition, handler: Arc<dyn Handler>) -> Self {
+        Self { definition, handler, visible: None, scrub: None, origin: None }
     }
 }
 
 impl PartialEq for FunctionTool {
-    /// By identity.
+    /// Compares by identity.
     fn eq(&self, other: &Self) -> bool {
         self.same(other)
     }

@@ -3,10 +3,7 @@
 use crate::arguments::validate::validate;
 use crate::json::value;
 use crate::schema::validator::Validator;
-use crate::text::first_sentence;
-use crate::tool::definition::ToolDefinition;
 use serde_json::Value;
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -111,35 +108,6 @@ impl Guide {
 
     fn parsed(&self) -> &Parsed {
         self.0.parsed.get_or_init(|| parse(&self.0.text))
-    }
-}
-
-impl ToolDefinition {
-    /// What the tool is for, in a sentence or two: the guide's summary, or the first sentence of the description.
-    ///
-    /// ```
-    /// use tool_core::{ToolContext, tool};
-    ///
-    /// /// Add two numbers. Overflow wraps.
-    /// #[tool]
-    /// fn add(a: i64, b: i64) -> i64 {
-    ///     a.wrapping_add(b)
-    /// }
-    ///
-    /// let tools = ToolContext::builder().with(add).build()?;
-    /// assert_eq!(tools.definitions().next().unwrap().summary(), "Add two numbers.");
-    /// # Ok::<(), tool_core::RegistryErrors>(())
-    /// ```
-    pub fn summary(&self) -> Cow<'_, str> {
-        match self.guide().map(Guide::summary) {
-            Some(summary) if !summary.is_empty() => summary.into(),
-            _ => first_sentence(self.description()).into(),
-        }
-    }
-
-    /// All there is to read about the tool: the guide, or the description where there is none.
-    pub fn documentation(&self) -> &str {
-        self.guide().map_or_else(|| self.description(), Guide::text)
     }
 }
 

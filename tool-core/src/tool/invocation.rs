@@ -1,4 +1,4 @@
-//! One call on its way through a wrapper.
+//! The protocol between the dispatcher and the wrappers that the macros generate.
 
 use crate::arguments::coerce::Coercions;
 use crate::arguments::fields::{ArgumentStruct, ObjectFields};
@@ -7,71 +7,70 @@ use crate::call::error::ToolError;
 use crate::call::extract::FromRunContext;
 use crate::call::output::ToolOutput;
 use crate::json::{error, value};
-use crate::tool::body::Definition;
+use crate::tool::definition::CompiledDefinition;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a tool came to.
-pub type Outcome = Result<ToolOutput, ToolError>;
+/// The result of a tool.
+pub type ToolResult = Result<ToolOutput, ToolError>;
 
-/// A call after its arguments were decoded.
-pub enum Invocation<'a> {
-    /// It is over.
-    Done(Outcome),
-    /// It goes on.
-    Later(Pin<Box<dyn Future<Output = Invocation<'a>> + Send + 'a>>),
+/// A running method. Its arguments are decoded.
+pub enum Execution<'a> {
+    /// The method has returned.
+    Done(ToolResult),
+    /// The method is async and has to be polled.
+    Pending(Pin<Box<dyn Future<Output = Execution<'a>> + Send + 'a>>),
 }
 
-/// Why a wrapper did not run its method.
-pub enum Rejected {
-    /// The arguments do not decode; the slow path finds out why.
+/// The reason why a wrapper did not run its method.
+pub enum Rejection {
+    /// The arguments do not decode. The slow path finds the problems.
     Arguments(error::Error),
-    /// A context parameter is not to be had.
+    /// A context parameter is not available.
     Context(ToolError),
-    /// The arguments are sound, and the gate did not let the call through.
-    Held,
+    /// The arguments are valid, and the gate did not admit the call.
+    NotAdmitted,
 }
 
-impl From<error::Error> for Rejected {
+impl From<error::Error> for Rejection {
     fn from(error: error::Error) -> Self {
         Self::Arguments(error)
     }
 }
 
-/// What a wrapper returns.
-pub type Started<'a> = Result<Invocation<'a>, Rejected>;
+/// The return type of a wrapper.
+pub type HandlerResult<'a> = Result<Execution<'a>, Rejection>;
 
-/// Stands between sound arguments and the method: a session's limits.
-pub(crate) trait Gate: Sync {
-    /// Whether the method is to run now. `text` is what was decoded.
-    fn pass(&self, text: &str) -> bool;
+/// A check between the decoded arguments and the method: a session's limits.
+pub(crate) trait AdmissionGate: Sync {
+    /// Returns true where the method may run now. `text` is the text that was decoded.
+    fn admit(&self, text: &str) -> bool;
 }
 
-/// The call that a wrapper serves. One word wide, so that a future which keeps it stays small.
+/// The call that a wrapper serves. It is one word wide, so that a future which keeps it stays small.
 #[derive(Clone, Copy)]
-pub struct Call<'a>(pub(crate) &'a Frame<'a>);
+pub struct Invocation<'a>(pub(crate) &'a InvocationFrame<'a>);
 
-/// What stands behind a [`Call`] while it runs.
-pub(crate) struct Frame<'a> {
+/// The data of an [`Invocation`].
+pub(crate) struct InvocationFrame<'a> {
     pub(crate) text: &'a str,
     pub(crate) ctx: &'a RunContext,
-    pub(crate) tool: &'a Definition,
+    pub(crate) tool: &'a CompiledDefinition,
     pub(crate) coercions: Coercions,
-    /// Whether the text went through the validator already.
+    /// True where the validator has accepted the text already.
     pub(crate) validated: bool,
-    /// The bytes that the result may have.
+    /// The maximum size of the result.
     pub(crate) output_bytes: usize,
-    /// Parameters whose `null` was read as absent, by index; the last bit stands for all from 63 on.
+    /// The parameters whose `null` was read as absent, by index. The last bit stands for all from 63 on.
     pub(crate) nulls: AtomicU64,
-    /// What sound arguments have to pass before the method runs.
-    pub(crate) gate: Option<&'a dyn Gate>,
+    pub(crate) gate: Option<&'a dyn AdmissionGate>,
 }
 
-impl<'a> Call<'a> {
+impl<'a> Invocation<'a> {
     /// Decodes the arguments into the tool's argument struct.
     #[inline]
-    pub fn decode<A: ArgumentStruct<'a>>(self) -> Result<A, Rejected> {
-        let Frame { text, tool, coercions, .. } = self.0;
+    pub fn decode<A: ArgumentStruct<'a>>(self) -> Result<A, Rejection> {
+        let InvocationFrame { text, tool, coercions, .. } = self.0;
         let mut fields = ObjectFields::new(text, tool.nulls(), coercions.null_as_absent, Some(tool.names()))?;
         let args = match A::decode(&mut fields) {
             Ok(args) => args,
@@ -84,64 +83,67 @@ impl<'a> Call<'a> {
         if (read.buffered || self.0.tool.needs_validator()) && !self.0.validated {
             self.validate()?;
         }
-        self.pass()?;
+        self.admit()?;
         Ok(args)
     }
 
-    /// Asks the gate, once the arguments are known to be sound.
+    /// Asks the gate, once the arguments are known to be valid.
     #[inline]
-    pub(crate) fn pass(self) -> Result<(), Rejected> {
+    pub(crate) fn admit(self) -> Result<(), Rejection> {
         match self.0.gate {
-            Some(gate) if !gate.pass(self.0.text) => Err(Rejected::Held),
+            Some(gate) if !gate.admit(self.0.text) => Err(Rejection::NotAdmitted),
             _ => Ok(()),
         }
     }
 
-    /// What was given, or the default that the instance decided when the tool was bound.
+    /// Returns the given value, or the default that the instance decided when the tool was bound.
     #[inline]
-    pub fn or_frozen<T: serde::Deserialize<'a>>(self, given: Option<T>, index: usize) -> Result<T, Rejected> {
+    pub fn or_instance_default<T>(self, given: Option<T>, index: usize) -> Result<T, Rejection>
+    where
+        T: serde::Deserialize<'a>,
+    {
         match given {
             Some(value) => Ok(value),
-            None => self.frozen(index),
+            None => self.instance_default(index),
         }
     }
 
-    fn frozen<T: serde::Deserialize<'a>>(self, index: usize) -> Result<T, Rejected> {
-        let text = self.0.tool.frozen_default(index);
+    fn instance_default<T: serde::Deserialize<'a>>(self, index: usize) -> Result<T, Rejection> {
+        let text = self.0.tool.instance_default(index);
         serde_json::from_str(text).map_err(|error| {
-            let why = format!("the default of parameter {index} does not decode from its own JSON: {error}");
-            Rejected::Context(ToolError::internal(why))
+            let message = format!("the default of parameter {index} does not decode from its own JSON: {error}");
+            Rejection::Context(ToolError::internal(message))
         })
     }
 
-    /// The types cannot prove what the schema says, so the validator looks at the text too.
+    /// Validates the text, because the types alone cannot prove what the schema demands.
     #[cold]
-    fn validate(self) -> Result<(), Rejected> {
+    fn validate(self) -> Result<(), Rejection> {
         use serde::de::Error;
         let parsed = value::parse(self.0.text).map_err(|_| error::Error::custom("not JSON"))?;
         if parsed.duplicates.is_empty() && self.0.tool.validator().is_valid(&parsed.value) {
             return Ok(());
         }
-        Err(error::Error::custom("the schema refuses it").into())
+        Err(error::Error::custom("the schema does not accept it").into())
     }
 }
 
 /// Takes a context parameter.
 #[inline]
-pub fn context<'a, C: FromRunContext<'a>>(call: Call<'a>) -> Result<C, Rejected> {
-    C::from_run_context(call.0.ctx).map_err(Rejected::Context)
+pub fn context<'a, C: FromRunContext<'a>>(call: Invocation<'a>) -> Result<C, Rejection> {
+    C::from_run_context(call.0.ctx).map_err(Rejection::Context)
 }
 
-/// What an async method becomes.
+/// Wraps the future of an async method.
 #[inline]
-pub fn later<'a, F: Future<Output = Invocation<'a>> + Send + 'a>(future: F) -> Invocation<'a> {
-    Invocation::Later(Box::pin(future))
+pub fn pending<'a, F: Future<Output = Execution<'a>> + Send + 'a>(future: F) -> Execution<'a> {
+    Execution::Pending(Box::pin(future))
 }
 
-/// What `#[setup]` and `#[close]` become.
+/// Wraps the future of a `#[setup]` or `#[close]` method.
 pub fn lifecycle<'a, F>(future: F) -> Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send + 'a>>
 where
-    F: Future<Output = Outcome> + Send + 'a,
+    F: Future<Output = ToolResult> + Send + 'a,
 {
     Box::pin(async move { future.await.map(drop) })
 }

@@ -1,9 +1,7 @@
-//! Tools: function tools, provider tools and toolsets, and what is known of each.
+//! Tools: function tools, provider tools and toolsets, their definitions and options, and their calls.
 
 pub(crate) mod action;
-pub(crate) mod action_facts;
 pub(crate) mod auth;
-pub(crate) mod body;
 pub(crate) mod configure;
 pub(crate) mod definition;
 pub(crate) mod derived;
@@ -12,10 +10,12 @@ pub(crate) mod function;
 pub(crate) mod guide;
 pub(crate) mod invocation;
 pub(crate) mod options;
+pub(crate) mod panic_guard;
 pub(crate) mod provider;
 pub(crate) mod raw;
 pub(crate) mod registration;
 pub(crate) mod returns;
+pub(crate) mod spans;
 pub(crate) mod spec;
 pub(crate) mod toolset;
 pub(crate) mod wrap;
@@ -25,11 +25,11 @@ pub(crate) mod wrap_all;
 mod tests;
 
 pub use crate::tool::action::{Action, ActionParameter, ParameterType};
-pub use crate::tool::auth::{Auth, OAuth2};
-pub use crate::tool::configure::access_token::{AccessToken, TokenSource};
-pub use crate::tool::configure::metadata::ToolsetMetadata;
-pub use crate::tool::configure::secret::{BasicAuth, Secret, SecretDocument};
-pub use crate::tool::configure::{Configure, ConfigureError, Configured, ToolsetFactory};
+pub use crate::tool::auth::{Auth, BasicAuth, OAuth2};
+pub use crate::tool::configure::{
+    AccessToken, Configure, ConfigureError, Configured, Secret, SecretDocument, TokenSource, ToolsetFactory,
+    ToolsetMetadata,
+};
 pub use crate::tool::definition::{SourceLocation, ToolDefinition};
 pub use crate::tool::derived::{MappedToolset, ToolsetExt, merge_toolsets};
 pub use crate::tool::function::FunctionTool;

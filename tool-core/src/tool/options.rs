@@ -1,22 +1,24 @@
-//! What an attribute says of a tool: its category, its modes, and how calls of it are treated.
+//! The options of a tool: what `#[tool(..)]` and the setters of a raw tool set.
 
+use crate::call::mode::Modes;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
-/// What a tool is for. The runtime's limits and the providers' annotations follow from it.
+/// The purpose of a tool. The runtime's limits and the providers' annotations depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Category {
-    /// It reads: implies read-only and idempotent.
+    /// The tool reads data. It is read-only and idempotent.
     Retrieval,
-    /// It changes something outside.
+    /// The tool changes something outside the program.
     Action,
-    /// It computes, or serves the conversation itself.
+    /// The tool computes something, or serves the conversation itself.
     #[default]
     Utility,
 }
 
 impl Category {
-    /// The word that stands in the attribute and in the manifest.
+    /// Returns the category's name in the attribute and in the manifest.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Retrieval => "retrieval",
@@ -26,60 +28,144 @@ impl Category {
     }
 }
 
-/// What happens to a call of a tool while another call of it runs.
+/// The treatment of a call that arrives while another call of the same tool runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnDuplicate {
-    /// Both run.
+    /// Both calls run.
     #[default]
     Allow,
-    /// The new one is refused.
+    /// The new call fails with CONFLICT.
     Reject,
-    /// The running one is cancelled.
+    /// The running call is cancelled.
     Replace,
-    /// The model is asked to confirm.
+    /// The model has to confirm the new call.
     Confirm,
 }
 
-/// Which calls count as duplicates of one another.
+/// The calls that count as duplicates of one another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DuplicateScope {
-    /// Any two of the same tool.
+    /// All calls of the tool.
     #[default]
     Name,
-    /// Two with equal arguments.
+    /// Calls of the tool with equal arguments.
     NameAndArgs,
 }
 
-/// Whether a call waits for a person's word.
+/// The condition under which a person has to approve a call.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Confirm {
-    /// It does not.
+    /// No call needs approval.
     #[default]
     Never,
-    /// It does, always.
+    /// Every call needs approval.
     Always,
-    /// The function decides on the arguments' JSON text; arguments that do not decode ask.
+    /// The function decides by the arguments' JSON text. Arguments that do not decode need approval.
     When(fn(&str) -> bool),
 }
 
-/// Yes-or-no options of a tool.
+/// The yes-or-no options of a tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(clippy::struct_excessive_bools)] // each is an option of its own in the attribute
+#[allow(clippy::struct_excessive_bools)] // each is a separate option of the attribute
 pub struct ToolAnnotations {
-    /// Calling it twice with the same arguments does no more than calling it once.
+    /// A repeated call with the same arguments has no further effect.
     pub idempotent: bool,
-    /// It may destroy what it works on.
+    /// The tool may delete or overwrite data.
     pub destructive: bool,
-    /// It reaches beyond the program's own data.
+    /// The tool reaches systems outside the program's own data.
     pub open_world: bool,
-    /// Hidden from replies that are generated while the agent enters.
+    /// The tool is hidden from the reply that an agent generates when it enters a conversation.
     pub ignore_on_enter: bool,
     /// The model may cancel a running call.
     pub cancellable: bool,
-    /// Calls of it run one after the other, and not beside others.
+    /// A call runs alone: neither beside other calls of the tool nor beside calls of other tools.
     pub sequential: bool,
-    /// It blocks its thread, so a session runs it on a bounded pool.
+    /// The tool blocks its thread, so a session runs it on a bounded thread pool.
     pub blocking: bool,
 }
+
+/// All options of a tool. The macros' specs and the definitions of all tools hold one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ToolOptions {
+    pub(crate) category: Category,
+    pub(crate) modes: Modes,
+    pub(crate) confirm: Confirm,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) annotations: ToolAnnotations,
+    pub(crate) on_duplicate: OnDuplicate,
+    pub(crate) duplicate_scope: DuplicateScope,
+    pub(crate) max_output: Option<usize>,
+    pub(crate) max_calls: Option<u32>,
+}
+
+impl ToolOptions {
+    pub(crate) const DEFAULT: Self = Self {
+        category: Category::Utility,
+        modes: Modes::BOTH,
+        confirm: Confirm::Never,
+        timeout: None,
+        annotations: ToolAnnotations {
+            idempotent: false,
+            destructive: false,
+            open_world: false,
+            ignore_on_enter: false,
+            cancellable: false,
+            sequential: false,
+            blocking: false,
+        },
+        on_duplicate: OnDuplicate::Allow,
+        duplicate_scope: DuplicateScope::Name,
+        max_output: None,
+        max_calls: None,
+    };
+
+    /// Returns true for a tool that is marked idempotent, and for every retrieval.
+    #[inline]
+    pub(crate) fn is_idempotent(&self) -> bool {
+        self.annotations.idempotent || self.category == Category::Retrieval
+    }
+}
+
+/// Passes every option to `$setters!`: the setter's documentation, name and arguments, and its assignment.
+///
+/// `ToolSpec` makes `const` setters of them and `FunctionTool` makes methods, so that all tools have the same options.
+macro_rules! for_each_option {
+    ($setters:ident) => {
+        $setters! {
+            /// Sets the purpose of the tool. Defaults to [`Category::Utility`].
+            category(category: Category) => category = category;
+            /// Sets the modes in which the tool may be called. Defaults to both.
+            modes(modes: Modes) => modes = modes;
+            /// Sets when a person has to approve a call. Defaults to never.
+            confirm(confirm: Confirm) => confirm = confirm;
+            /// Sets the maximum duration of a call. A session enforces it.
+            timeout(timeout: Duration) => timeout = Some(timeout);
+            /// Sets the treatment of a call while another call of the tool runs. Defaults to running both.
+            on_duplicate(treatment: OnDuplicate) => on_duplicate = treatment;
+            /// Sets the calls that count as duplicates. Defaults to all calls of the tool.
+            duplicate_scope(scope: DuplicateScope) => duplicate_scope = scope;
+            /// Sets the maximum length of a result in characters (Unicode scalars). A longer result is cut.
+            max_output(characters: usize) => max_output = Some(characters);
+            /// Sets the maximum number of calls in a turn.
+            max_calls(calls: u32) => max_calls = Some(calls);
+            /// Marks that a repeated call with the same arguments has no further effect.
+            idempotent() => annotations.idempotent = true;
+            /// Marks that the tool may delete or overwrite data.
+            destructive() => annotations.destructive = true;
+            /// Marks that the tool reaches systems outside the program's own data.
+            open_world() => annotations.open_world = true;
+            /// Hides the tool from the reply that an agent generates when it enters a conversation.
+            ignore_on_enter() => annotations.ignore_on_enter = true;
+            /// Allows the model to cancel a running call.
+            cancellable() => annotations.cancellable = true;
+            /// Makes a call run alone, beside no other call.
+            sequential() => annotations.sequential = true;
+            /// Marks that the tool blocks its thread. A session runs it on a bounded thread pool.
+            blocking() => annotations.blocking = true;
+        }
+    };
+}
+
+pub(crate) use for_each_option;

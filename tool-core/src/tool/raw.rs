@@ -1,4 +1,4 @@
-//! Raw tools: the schema is given at run time and the arguments are handed over as JSON.
+//! Raw tools: the schema is given at run time, and the handler receives the arguments as JSON.
 
 use crate::call::context::RunContext;
 use crate::call::error::ToolError;
@@ -6,14 +6,11 @@ use crate::call::mode::Modes;
 use crate::call::output::{OutputKind, ToolOutput, encode_tree};
 use crate::json::{error, value};
 use crate::schema::to_draft_2020_12;
-use crate::tool::body::Definition;
-use crate::tool::definition;
-use crate::tool::definition::ToolDefinition;
+use crate::tool::definition::{CompiledDefinition, SourceLocation, ToolDefinition, check_raw_name};
 use crate::tool::function::{FunctionTool, Handler};
 use crate::tool::guide::Guide;
-use crate::tool::invocation::{Call, Invocation, Rejected, Started, later};
-use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations};
-use crate::tool::spec::Place;
+use crate::tool::invocation::{Execution, HandlerResult, Invocation, Rejection, pending};
+use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations, for_each_option};
 use serde::de::Error as _;
 use serde_json::Value;
 use std::panic::Location;
@@ -23,26 +20,26 @@ use std::time::Duration;
 /// The declaration of a raw tool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RawTool {
-    /// 1-128 of `A-Z a-z 0-9 _ . : / -`.
+    /// The name: 1-128 of `A-Z a-z 0-9 _ . : / -`.
     pub name: String,
-    /// May be empty.
+    /// The description for the model; may be empty.
     pub description: String,
     /// A JSON Schema whose root is an object.
     pub parameters: Value,
 }
 
-/// The handler of a raw tool: an `async fn(Value, &RunContext) -> Result<Value, ToolError>`, or a closure of that
-/// form which captures nothing.
+/// The handler of a raw tool: an `async fn(Value, &RunContext) -> Result<Value, ToolError>`, or a closure of that form
+/// without captures.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a raw tool's handler",
     note = "a handler is an `async fn(Value, &RunContext) -> Result<Value, ToolError>` or a closure of that form without captures; `FunctionTool::raw_with` takes state"
 )]
 pub trait RawHandler<'a>: Send + Sync {
-    /// What it returns.
-    type Answer: Future<Output = Result<Value, ToolError>> + Send + 'a;
+    /// The future that the handler returns.
+    type Future: Future<Output = Result<Value, ToolError>> + Send + 'a;
 
-    /// Runs it.
-    fn handle(&self, arguments: Value, ctx: &'a RunContext) -> Self::Answer;
+    /// Handles one call.
+    fn handle(&self, arguments: Value, ctx: &'a RunContext) -> Self::Future;
 }
 
 impl<'a, F, A> RawHandler<'a> for F
@@ -50,25 +47,25 @@ where
     F: Fn(Value, &'a RunContext) -> A + Send + Sync,
     A: Future<Output = Result<Value, ToolError>> + Send + 'a,
 {
-    type Answer = A;
+    type Future = A;
 
     fn handle(&self, arguments: Value, ctx: &'a RunContext) -> A {
         self(arguments, ctx)
     }
 }
 
-/// The handler of a raw tool with state: `async |state: &S, arguments: Value, ctx: &RunContext| ..`. It gives a
+/// The handler of a raw tool with state: `async |state: &S, arguments: Value, ctx: &RunContext| ..`. It returns a
 /// `Value`, or for [`FunctionTool::raw_output_with`] a [`ToolOutput`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a raw tool's handler over a state of type `{S}`",
     note = "a handler is an `async fn(&S, Value, &RunContext) -> Result<Value, ToolError>` or a closure of that form without captures"
 )]
 pub trait RawStateHandler<'a, S: 'a, T = Value>: Send + Sync {
-    /// What it returns.
-    type Answer: Future<Output = Result<T, ToolError>> + Send + 'a;
+    /// The future that the handler returns.
+    type Future: Future<Output = Result<T, ToolError>> + Send + 'a;
 
-    /// Runs it.
-    fn handle(&self, state: &'a S, arguments: Value, ctx: &'a RunContext) -> Self::Answer;
+    /// Handles one call.
+    fn handle(&self, state: &'a S, arguments: Value, ctx: &'a RunContext) -> Self::Future;
 }
 
 impl<'a, S: 'a, F, A, T> RawStateHandler<'a, S, T> for F
@@ -76,95 +73,96 @@ where
     F: Fn(&'a S, Value, &'a RunContext) -> A + Send + Sync,
     A: Future<Output = Result<T, ToolError>> + Send + 'a,
 {
-    type Answer = A;
+    type Future = A;
 
     fn handle(&self, state: &'a S, arguments: Value, ctx: &'a RunContext) -> A {
         self(state, arguments, ctx)
     }
 }
 
-struct Plain<F>(F);
+struct StatelessHandler<F>(F);
 
-impl<F: for<'a> RawHandler<'a>> Handler for Plain<F> {
-    fn start<'a>(&'a self, call: Call<'a>) -> Started<'a> {
-        let arguments = arguments(call)?;
-        Ok(answer(call, self.0.handle(arguments, call.0.ctx)))
+impl<F: for<'a> RawHandler<'a>> Handler for StatelessHandler<F> {
+    fn start<'a>(&'a self, call: Invocation<'a>) -> HandlerResult<'a> {
+        let arguments = parse_arguments(call)?;
+        Ok(run_for_value(call, self.0.handle(arguments, call.0.ctx)))
     }
 }
 
-struct WithState<S, F> {
+struct StateHandler<S, F> {
     state: S,
     handler: F,
 }
 
-impl<S: Send + Sync, F: for<'a> RawStateHandler<'a, S>> Handler for WithState<S, F> {
-    fn start<'a>(&'a self, call: Call<'a>) -> Started<'a> {
-        let arguments = arguments(call)?;
-        Ok(answer(call, self.handler.handle(&self.state, arguments, call.0.ctx)))
+impl<S: Send + Sync, F: for<'a> RawStateHandler<'a, S>> Handler for StateHandler<S, F> {
+    fn start<'a>(&'a self, call: Invocation<'a>) -> HandlerResult<'a> {
+        let arguments = parse_arguments(call)?;
+        Ok(run_for_value(call, self.handler.handle(&self.state, arguments, call.0.ctx)))
     }
 }
 
-/// One that gives more than data.
-struct WithOutput<S, F> {
+/// A handler that returns a [`ToolOutput`].
+struct OutputHandler<S, F> {
     state: S,
     handler: F,
 }
 
-impl<S: Send + Sync, F: for<'a> RawStateHandler<'a, S, ToolOutput>> Handler for WithOutput<S, F> {
-    fn start<'a>(&'a self, call: Call<'a>) -> Started<'a> {
-        let arguments = arguments(call)?;
-        let answer = self.handler.handle(&self.state, arguments, call.0.ctx);
-        Ok(later(async move {
-            Invocation::Done(answer.await.and_then(|output| {
-                // Only data is what a schema speaks of.
-                let data = output.data_json().ok().filter(|_| output.form == OutputKind::Data);
-                let data = data.and_then(|text| serde_json::from_str(text).ok());
-                match data.and_then(|data| output_problem(call.0.tool, &data)) {
-                    None => Ok(output),
-                    Some(error) => Err(error),
+impl<S: Send + Sync, F: for<'a> RawStateHandler<'a, S, ToolOutput>> Handler for OutputHandler<S, F> {
+    fn start<'a>(&'a self, call: Invocation<'a>) -> HandlerResult<'a> {
+        let arguments = parse_arguments(call)?;
+        let output = self.handler.handle(&self.state, arguments, call.0.ctx);
+        Ok(pending(async move {
+            Execution::Done(output.await.and_then(|output| {
+                // The output schema applies to data only, not to content parts.
+                let data = output.data_json().ok().filter(|_| output.kind == OutputKind::Data);
+                if let Some(data) = data.and_then(|text| serde_json::from_str(text).ok()) {
+                    check_output(call.0.tool, &data)?;
                 }
+                Ok(output)
             }))
         }))
     }
 }
 
-fn answer<'a, A>(call: Call<'a>, answer: A) -> Invocation<'a>
+fn run_for_value<'a, A>(call: Invocation<'a>, handler: A) -> Execution<'a>
 where
     A: Future<Output = Result<Value, ToolError>> + Send + 'a,
 {
-    later(async move {
-        Invocation::Done(match answer.await {
-            Ok(value) => match output_problem(call.0.tool, &value) {
-                None => encode_tree(value, call.0.output_bytes),
-                Some(error) => Err(error),
-            },
-            Err(error) => Err(error),
-        })
+    pending(async move {
+        let result = handler.await.and_then(|value| {
+            check_output(call.0.tool, &value)?;
+            encode_tree(value, call.0.output_bytes)
+        });
+        Execution::Done(result)
     })
 }
 
-/// A raw tool's output is held to its output schema, as nothing else upholds it.
-fn output_problem(tool: &Definition, value: &Value) -> Option<ToolError> {
-    let validator = tool.output_validator()?;
-    (!validator.is_valid(value)).then(|| ToolError::internal("the result does not satisfy the tool's output schema"))
+/// Checks a raw tool's result against its output schema, which no type enforces.
+fn check_output(tool: &CompiledDefinition, value: &Value) -> Result<(), ToolError> {
+    match tool.output_validator() {
+        Some(validator) if !validator.is_valid(value) => {
+            Err(ToolError::internal("the result does not satisfy the tool's output schema"))
+        }
+        _ => Ok(()),
+    }
 }
 
-/// The arguments as an object. What is more amiss than that, the slow path finds and tells.
-fn arguments(call: Call<'_>) -> Result<Value, Rejected> {
+/// Parses the arguments as an object. The slow path reports the problems of arguments that fail here.
+fn parse_arguments(call: Invocation<'_>) -> Result<Value, Rejection> {
     let parsed = value::parse(call.0.text).map_err(|_| error::Error::custom("not JSON"))?;
-    let sound = parsed.value.is_object() && parsed.duplicates.is_empty();
-    if sound && (call.0.validated || call.0.tool.validator().is_valid(&parsed.value)) {
-        call.pass()?;
+    let is_object = parsed.value.is_object() && parsed.duplicates.is_empty();
+    if is_object && (call.0.validated || call.0.tool.validator().is_valid(&parsed.value)) {
+        call.admit()?;
         return Ok(parsed.value);
     }
-    Err(error::Error::custom("not the object that the schema wants").into())
+    Err(error::Error::custom("not an object that the schema accepts").into())
 }
 
 impl FunctionTool {
-    /// A tool whose schema is given at run time.
+    /// Creates a tool whose schema is given at run time.
     ///
-    /// The handler gets the arguments as sent: an object, and otherwise unchecked unless
-    /// [`validate`](Self::validate) is set. What is wrong with the declaration is told when a context is built.
+    /// The handler receives the arguments as they were sent: an object, and otherwise unchecked unless
+    /// [`validate`](Self::validate) is set. Building a context reports the problems of the declaration.
     ///
     /// ```
     /// use serde_json::{Value, json};
@@ -189,10 +187,10 @@ impl FunctionTool {
     where
         F: for<'a> RawHandler<'a> + 'static,
     {
-        make(declared, Arc::new(Plain(handler)))
+        raw_tool(declared, Arc::new(StatelessHandler(handler)))
     }
 
-    /// The same, with state that every call gets to see.
+    /// Creates a raw tool with state, which the handler borrows.
     ///
     /// ```
     /// use serde_json::{Value, json};
@@ -211,11 +209,11 @@ impl FunctionTool {
         S: Send + Sync + 'static,
         F: for<'a> RawStateHandler<'a, S> + 'static,
     {
-        make(declared, Arc::new(WithState { state, handler }))
+        raw_tool(declared, Arc::new(StateHandler { state, handler }))
     }
 
-    /// The same for a handler that gives more than data: parts of [`Content`](crate::Content), intents, members of
-    /// `meta`. Data is held to the [`output_schema`](Self::output_schema).
+    /// Creates a raw tool whose handler returns a [`ToolOutput`]: [`Content`](crate::Content) parts, intents, or members
+    /// of `meta`. Data has to satisfy the [`output_schema`](Self::output_schema).
     ///
     /// ```
     /// use serde_json::{Value, json};
@@ -233,11 +231,11 @@ impl FunctionTool {
         S: Send + Sync + 'static,
         F: for<'a> RawStateHandler<'a, S, ToolOutput> + 'static,
     {
-        make(declared, Arc::new(WithOutput { state, handler }))
+        raw_tool(declared, Arc::new(OutputHandler { state, handler }))
     }
 
-    /// Whether arguments are held to the schema, with all problems told to the model. Only for raw tools: the
-    /// arguments of others always are.
+    /// Sets whether arguments have to fit the schema, with all problems reported to the model. Defaults to false. It
+    /// applies to raw tools: the arguments of other tools always have to fit.
     #[must_use]
     pub fn validate(&self, yes: bool) -> Self {
         self.changed(|definition| definition.validated = yes || !definition.raw)
@@ -245,65 +243,29 @@ impl FunctionTool {
 }
 
 #[track_caller]
-fn make(declared: RawTool, handler: Arc<dyn Handler>) -> FunctionTool {
-    let here = Location::caller();
-    let place = Place { file: here.file(), line: here.line(), path: "" };
-    let mut body = Definition::of_raw(declared.description, to_draft_2020_12(&declared.parameters), place);
-    body.problems.extend(definition::check_raw_name(&declared.name));
-    let definition = ToolDefinition { name: declared.name.into(), body: Arc::new(body) };
-    FunctionTool::from_parts(definition, handler)
+fn raw_tool(declared: RawTool, handler: Arc<dyn Handler>) -> FunctionTool {
+    let caller = Location::caller();
+    let source = SourceLocation { file: caller.file(), line: caller.line() };
+    let mut compiled = CompiledDefinition::of_raw(declared.description, to_draft_2020_12(&declared.parameters), source);
+    compiled.problems.extend(check_raw_name(&declared.name));
+    FunctionTool::from_parts(ToolDefinition { name: declared.name.into(), compiled: Arc::new(compiled) }, handler)
 }
 
-// ---- The options of a tool that is made at run time, as the macro's attributes set them for others.
+macro_rules! option_setters {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) => $($field:ident).+ = $value:expr;)*) => {
+        $($(#[$doc])*
+        #[must_use]
+        pub fn $name(&self $(, $argument: $type)*) -> Self {
+            self.changed(|definition| definition.options.$($field).+ = $value)
+        })*
+    };
+}
 
-/// Options, for raw tools above all. Each call gives another instance.
+/// Options, for raw tools above all. Each setter returns a new instance of the tool.
 impl FunctionTool {
-    /// What the tool is for.
-    #[must_use]
-    pub fn category(&self, category: Category) -> Self {
-        self.changed(|definition| {
-            definition.category = category;
-            definition.flags.idempotent |= category == Category::Retrieval;
-        })
-    }
+    for_each_option!(option_setters);
 
-    /// Where the tool may be called.
-    #[must_use]
-    pub fn modes(&self, modes: Modes) -> Self {
-        self.changed(|definition| definition.modes = modes)
-    }
-
-    /// How long a call may take.
-    #[must_use]
-    pub fn timeout(&self, timeout: Duration) -> Self {
-        self.changed(|definition| definition.timeout = Some(timeout))
-    }
-
-    /// The Unicode scalars that a result may have.
-    #[must_use]
-    pub fn max_output(&self, scalars: usize) -> Self {
-        self.changed(|definition| definition.max_output = Some(scalars))
-    }
-
-    /// The JSON Schema of the result. A raw tool's results are held to it.
-    #[must_use]
-    pub fn output_schema(&self, schema: Value) -> Self {
-        self.changed(|definition| definition.output = Some(to_draft_2020_12(&schema)))
-    }
-
-    /// A name for people.
-    #[must_use]
-    pub fn title(&self, title: impl Into<String>) -> Self {
-        self.changed(|definition| definition.title = Some(title.into().into()))
-    }
-
-    /// Whether a call waits for a person's word.
-    #[must_use]
-    pub fn confirm(&self, confirm: Confirm) -> Self {
-        self.changed(|definition| definition.confirm = confirm)
-    }
-
-    /// Its yes-or-no options, all at once. What reads is idempotent whatever they say.
+    /// Sets all yes-or-no options at once. A retrieval is idempotent in any case.
     ///
     /// ```
     /// use tool_core::tool::ToolAnnotations;
@@ -315,31 +277,30 @@ impl FunctionTool {
     /// ```
     #[must_use]
     pub fn flags(&self, flags: ToolAnnotations) -> Self {
-        self.changed(|definition| {
-            definition.flags = flags;
-            definition.flags.idempotent |= definition.category == Category::Retrieval;
-        })
+        self.changed(|definition| definition.options.annotations = flags)
     }
 
-    /// What happens to a call while another runs, and which calls count as another.
+    /// Sets the title for people.
     #[must_use]
-    pub fn on_duplicate(&self, what: OnDuplicate, scope: DuplicateScope) -> Self {
-        self.changed(|definition| {
-            definition.on_duplicate = what;
-            definition.duplicate_scope = scope;
-        })
+    pub fn title(&self, title: impl Into<String>) -> Self {
+        self.changed(|definition| definition.title = Some(title.into().into()))
     }
 
-    /// The calls a turn may make of it.
-    #[must_use]
-    pub fn max_calls(&self, calls: u32) -> Self {
-        self.changed(|definition| definition.max_calls = Some(calls))
-    }
-
-    /// The guide, in markdown.
+    /// Sets the guide, in markdown.
     #[must_use]
     pub fn guide(&self, markdown: &str) -> Self {
-        let guide = Guide::parse(markdown);
-        self.changed(|definition| definition.guide = Some(guide))
+        self.changed(|definition| definition.guide = Some(Guide::parse(markdown)))
+    }
+
+    /// Sets the description of the result for people.
+    #[must_use]
+    pub fn returns(&self, text: impl Into<String>) -> Self {
+        self.changed(|definition| definition.returns = Some(text.into().into()))
+    }
+
+    /// Sets the JSON Schema of the result. A raw tool's results have to satisfy it.
+    #[must_use]
+    pub fn output_schema(&self, schema: Value) -> Self {
+        self.changed(|definition| definition.output = Some(to_draft_2020_12(&schema)))
     }
 }

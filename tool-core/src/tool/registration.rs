@@ -1,212 +1,256 @@
-//! What the macros register at link time, and how it is found.
+//! Link-time registration: what the macros register, and the tools and toolsets that result.
 
-use crate::tool::configure::metadata::ToolsetMetadata;
-use crate::tool::configure::{Configure, LinkedFactory, metadata_of};
+use crate::tool::configure::factory::{Configure, LinkedFactory};
+use crate::tool::definition::{SourceLocation, ToolDescriptor};
 use crate::tool::function::FunctionTool;
-use crate::tool::spec::{MainToolsetBlock, Place, ToolFacts, ToolSpec, ToolsetFacts};
-use crate::tool::toolset::Toolset;
+use crate::tool::spec::{LinkedToolset, MainToolsetBlock, PartSpec, ToolSpec};
+use crate::tool::toolset::{IntoTool, LifecycleFuture, Tool, Toolset, no_lifecycle};
 use crate::trace::body;
-use std::any::{Any, TypeId};
+use std::any::{Any, TypeId, type_name};
 use std::collections::HashMap;
+use std::marker::PhantomData;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-/// Something that a macro registered.
-pub struct Registration(pub(crate) Kind);
+/// An item that a macro registered.
+pub struct Registration(RegisteredItem);
 
-pub(crate) enum Kind {
+enum RegisteredItem {
     Function { id: fn() -> TypeId, spec: &'static ToolSpec<()> },
-    Toolset(Linked),
-    Part { owner: fn() -> TypeId, spec: &'static (dyn Any + Send + Sync), place: Place },
+    Toolset { toolset: LinkedToolset, discovery: fn() -> Discovery },
+    Part(LinkedPart),
 }
 
-/// A toolset's type, before there is a value of it.
+/// A registered `#[toolset(part)]` block.
 #[derive(Clone, Copy)]
-pub(crate) struct Linked {
-    pub(crate) id: fn() -> TypeId,
-    pub(crate) facts: ToolsetFacts,
-    pub(crate) discovery: fn() -> Discovery,
-    /// What is known of its tools without a value of it.
-    pub(crate) tools: fn() -> Vec<&'static ToolFacts>,
-}
-
-impl Linked {
-    pub(crate) fn metadata(&self) -> ToolsetMetadata {
-        metadata_of(&self.facts)
-    }
+pub(crate) struct LinkedPart {
+    pub(crate) owner: fn() -> TypeId,
+    /// A `PartSpec` of the owner's type.
+    spec: &'static (dyn Any + Send + Sync),
+    pub(crate) source: SourceLocation,
+    pub(crate) path: &'static str,
 }
 
 inventory::collect!(Registration);
 
-/// Whether a toolset can be made without being told anything.
+/// The ways in which a value of a toolset's type can be created.
 pub struct Discovery {
-    pub(crate) make: Option<fn() -> Arc<dyn Toolset>>,
-    pub(crate) configured: Option<fn(Linked) -> LinkedFactory>,
-}
-
-/// The tools of a `#[toolset(part)]` block.
-pub struct PartSpec<T: 'static> {
-    tools: &'static [ToolSpec<T>],
-    place: Place,
-}
-
-impl<T: 'static> PartSpec<T> {
-    /// A part of these tools.
-    #[must_use]
-    pub const fn new(tools: &'static [ToolSpec<T>]) -> Self {
-        Self { tools, place: Place { file: "", line: 0, path: "" } }
-    }
-
-    /// Where it stands.
-    #[must_use]
-    pub const fn at(self, file: &'static str, line: u32, path: &'static str) -> Self {
-        Self { place: Place { file, line, path }, ..self }
-    }
+    pub(crate) default: Option<fn() -> Arc<dyn Toolset>>,
+    pub(crate) configured: Option<fn(LinkedToolset) -> LinkedFactory>,
 }
 
 impl Registration {
-    /// A free fn.
+    /// Registers a free function.
     #[must_use]
     pub const fn function(id: fn() -> TypeId, spec: &'static ToolSpec<()>) -> Self {
-        Self(Kind::Function { id, spec })
+        Self(RegisteredItem::Function { id, spec })
     }
 
-    /// A toolset.
+    /// Registers a toolset.
     #[must_use]
     pub const fn toolset<T: MainToolsetBlock>(discovery: fn() -> Discovery) -> Self {
-        let facts = T::TOOLSET.facts;
-        Self(Kind::Toolset(Linked { id: TypeId::of::<T>, facts, discovery, tools: facts_of::<T> }))
+        let toolset = LinkedToolset { id: TypeId::of::<T>, toolset: T::TOOLSET.toolset, tools: tool_descriptors::<T> };
+        Self(RegisteredItem::Toolset { toolset, discovery })
     }
 
-    /// A further block of a toolset.
+    /// Registers a further block of a toolset.
     #[must_use]
     pub const fn part<T: Send + Sync + 'static>(spec: &'static PartSpec<T>) -> Self {
-        Self(Kind::Part { owner: TypeId::of::<T>, spec, place: spec.place })
-    }
-
-    /// The tool that was made of the fn whose item has this type.
-    pub(crate) fn function_of(wanted: TypeId) -> Option<FunctionTool> {
-        inventory::iter::<Self>().find_map(|registration| match &registration.0 {
-            Kind::Function { id, spec } if id() == wanted => Some(function_tool(spec)),
-            _ => None,
-        })
-    }
-
-    /// The name of the tool that was made of the fn whose item has this type, and the number of its path.
-    pub(crate) fn function_named(wanted: TypeId) -> Option<(&'static str, u32)> {
-        inventory::iter::<Self>().find_map(|registration| match &registration.0 {
-            Kind::Function { id, spec } if id() == wanted => {
-                Some((spec.facts.name, body::id_of(spec.facts.place.path)))
-            }
-            _ => None,
-        })
+        let PartSpec { source, path, .. } = *spec;
+        Self(RegisteredItem::Part(LinkedPart { owner: TypeId::of::<T>, spec, source, path }))
     }
 }
 
-/// The tools of `T`: those of its main block, of the parts it names, and of the parts that are linked in.
-pub(crate) fn specs_of<T: MainToolsetBlock>() -> Vec<&'static ToolSpec<T>> {
+/// Returns the specs of all linked functions.
+pub(crate) fn linked_functions() -> impl Iterator<Item = &'static ToolSpec<()>> {
+    inventory::iter::<Registration>().filter_map(|registration| match registration.0 {
+        RegisteredItem::Function { spec, .. } => Some(spec),
+        _ => None,
+    })
+}
+
+/// Returns all linked toolsets, with the ways to create them.
+pub(crate) fn linked_toolsets() -> impl Iterator<Item = (LinkedToolset, fn() -> Discovery)> {
+    inventory::iter::<Registration>().filter_map(|registration| match registration.0 {
+        RegisteredItem::Toolset { toolset, discovery } => Some((toolset, discovery)),
+        _ => None,
+    })
+}
+
+/// Returns all linked `#[toolset(part)]` blocks.
+pub(crate) fn linked_parts() -> impl Iterator<Item = LinkedPart> {
+    inventory::iter::<Registration>().filter_map(|registration| match registration.0 {
+        RegisteredItem::Part(part) => Some(part),
+        _ => None,
+    })
+}
+
+/// Returns the spec of the function whose item has this type.
+fn function_spec(wanted: TypeId) -> Option<&'static ToolSpec<()>> {
+    inventory::iter::<Registration>().find_map(|registration| match registration.0 {
+        RegisteredItem::Function { id, spec } if id() == wanted => Some(spec),
+        _ => None,
+    })
+}
+
+/// Returns the tool name of the function whose item has this type, and the id of its trace site.
+pub(crate) fn function_name_and_site(wanted: TypeId) -> Option<(&'static str, u32)> {
+    function_spec(wanted).map(|spec| (spec.tool.name, body::function_id(spec.tool.path)))
+}
+
+/// Returns the tool of a free function. It is the same instance each time.
+pub(crate) fn function_tool(spec: &'static ToolSpec<()>) -> FunctionTool {
+    static TOOLS: LazyLock<Mutex<HashMap<usize, FunctionTool>>> = LazyLock::new(Mutex::default);
+    static UNIT: LazyLock<Arc<()>> = LazyLock::new(Arc::default);
+
+    let key = std::ptr::from_ref(spec).addr();
+    let known = TOOLS.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+    known.unwrap_or_else(|| {
+        // Bound without the lock, because binding runs the user's code.
+        let tool = FunctionTool::bind(spec, &UNIT, None);
+        TOOLS.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(tool).clone()
+    })
+}
+
+/// Returns the tools of `T`: those of its main block, of the parts it names, and of the linked parts by their location.
+fn tool_specs<T: MainToolsetBlock>() -> Vec<&'static ToolSpec<T>> {
     let mut specs = Vec::new();
     specs.extend(T::TOOLSET.tools);
     for part in T::TOOLSET.parts {
         specs.extend(part());
     }
-    for part in linked_parts(TypeId::of::<T>()) {
+    for part in parts_of(TypeId::of::<T>()) {
         specs.extend(part.downcast_ref::<PartSpec<T>>().map_or(&[] as &[_], |part| part.tools));
     }
     specs
 }
 
-fn facts_of<T: MainToolsetBlock>() -> Vec<&'static ToolFacts> {
-    specs_of::<T>().into_iter().map(|spec| &spec.facts).collect()
+// Not generic, so that it is compiled once.
+fn parts_of(owner: TypeId) -> Vec<&'static (dyn Any + Send + Sync)> {
+    let mut parts = linked_parts().filter(|part| (part.owner)() == owner).collect::<Vec<_>>();
+    parts.sort_by_key(|part| (part.source.file, part.source.line));
+    parts.into_iter().map(|part| part.spec).collect()
 }
 
-/// The parts of a type, in the order of their places.
-fn linked_parts(wanted: TypeId) -> Vec<&'static (dyn Any + Send + Sync)> {
-    let mut parts = inventory::iter::<Registration>()
-        .filter_map(|registration| match &registration.0 {
-            Kind::Part { owner, spec, place } if owner() == wanted => Some((*place, *spec)),
-            _ => None,
-        })
-        .collect::<Vec<_>>();
-    parts.sort_by_key(|(place, _)| (place.file, place.line));
-    parts.into_iter().map(|(_, spec)| spec).collect()
+fn tool_descriptors<T: MainToolsetBlock>() -> Vec<&'static ToolDescriptor> {
+    tool_specs::<T>().into_iter().map(|spec| &spec.tool).collect()
 }
 
-/// The type of a fn's own item.
+impl<T: MainToolsetBlock> Toolset for T {
+    fn id(&self) -> &str {
+        T::TOOLSET.toolset.name
+    }
+
+    fn description(&self) -> &str {
+        T::TOOLSET.toolset.description
+    }
+
+    fn title(&self) -> Option<&str> {
+        T::TOOLSET.toolset.title
+    }
+
+    fn tools(self: Arc<Self>) -> Vec<Tool> {
+        let mut tools = Vec::new();
+        for spec in tool_specs::<T>() {
+            tools.push(Tool::Function(FunctionTool::bind(spec, &self, T::TOOLSET.toolset.prefix)));
+        }
+        tools
+    }
+
+    fn setup(&self) -> LifecycleFuture<'_> {
+        T::TOOLSET.setup.map_or_else(no_lifecycle, |setup| setup(self))
+    }
+
+    fn close(&self) -> LifecycleFuture<'_> {
+        T::TOOLSET.close.map_or_else(no_lifecycle, |close| close(self))
+    }
+}
+
+/// A function is looked up by the type of its item, so that `#[tool]` adds no public name beside it.
+macro_rules! into_tool_for_functions {
+    ($(($($argument:ident)*))*) => {
+        $(impl<F, $($argument,)* R> IntoTool<fn($($argument),*) -> R> for F
+        where
+            F: Fn($($argument),*) -> R + 'static,
+        {
+            fn into_tool(self) -> Result<Tool, String> {
+                let spec = function_spec(TypeId::of::<F>());
+                spec.map(|spec| Tool::Function(function_tool(spec))).ok_or_else(|| {
+                    format!("`{}` is not a tool; add `#[tool]` to it", type_name::<F>())
+                })
+            }
+        })*
+    };
+}
+
+into_tool_for_functions! {
+    () (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E G) (A B C D E G H) (A B C D E G H I) (A B C D E G H I J)
+    (A B C D E G H I J K) (A B C D E G H I J K L) (A B C D E G H I J K L N) (A B C D E G H I J K L N O)
+    (A B C D E G H I J K L N O P) (A B C D E G H I J K L N O P Q) (A B C D E G H I J K L N O P Q S)
+}
+
+/// Returns the type of a function's item.
 pub fn type_id_of<F: 'static>(_: &F) -> TypeId {
     TypeId::of::<F>()
 }
 
-/// Stands for a toolset's type while method resolution finds out how a value of it is made.
-pub struct Maker<T>(std::marker::PhantomData<T>);
+/// A stand-in for a toolset's type, on which method resolution finds the way to create a value.
+pub struct ToolsetProbe<T>(PhantomData<T>);
 
-impl<T> Maker<T> {
-    /// Stands for `T`.
+impl<T> ToolsetProbe<T> {
+    /// Creates the stand-in for `T`.
     #[must_use]
     pub const fn new() -> Self {
-        Self(std::marker::PhantomData)
+        Self(PhantomData)
     }
 }
 
-impl<T> Default for Maker<T> {
+impl<T> Default for ToolsetProbe<T> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-/// A toolset that has to be configured.
+/// Implemented for toolsets that have to be configured.
 pub trait MakeConfigured {
-    /// How it is made.
+    /// Returns the ways to create a value.
     fn __tool_discovery(&self) -> Discovery;
 }
 
-impl<T: Configure + Toolset> MakeConfigured for &&Maker<T> {
+impl<T: Configure + Toolset> MakeConfigured for &&ToolsetProbe<T> {
     fn __tool_discovery(&self) -> Discovery {
-        Discovery { make: None, configured: Some(LinkedFactory::configured::<T>) }
+        Discovery { default: None, configured: Some(LinkedFactory::configured::<T>) }
     }
 }
 
-/// A toolset that needs nothing.
+/// Implemented for toolsets with a default value.
 pub trait MakeDefault {
-    /// How it is made.
+    /// Returns the ways to create a value.
     fn __tool_discovery(&self) -> Discovery;
 }
 
-impl<T: Toolset + Default> MakeDefault for &Maker<T> {
+impl<T: Toolset + Default> MakeDefault for &ToolsetProbe<T> {
     fn __tool_discovery(&self) -> Discovery {
-        Discovery { make: Some(|| Arc::new(T::default())), configured: None }
+        Discovery { default: Some(|| Arc::new(T::default())), configured: None }
     }
 }
 
-/// A toolset that somebody has to make.
+/// Implemented for toolsets whose value only the program can create.
 pub trait MakeByHand {
-    /// How it is made.
+    /// Returns no way to create a value.
     fn __tool_discovery(&self) -> Discovery {
-        Discovery { make: None, configured: None }
+        Discovery { default: None, configured: None }
     }
 }
 
-impl<T> MakeByHand for Maker<T> {}
+impl<T> MakeByHand for ToolsetProbe<T> {}
 
-/// Finds out how a toolset is made.
+/// Finds the ways to create a value of a toolset's type.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __discovery {
     ($type:ty) => {{
         #[allow(unused_imports)]
         use $crate::__private::{MakeByHand as _, MakeConfigured as _, MakeDefault as _};
-        (&&&$crate::__private::Maker::<$type>::new()).__tool_discovery()
+        (&&&$crate::__private::ToolsetProbe::<$type>::new()).__tool_discovery()
     }};
-}
-
-/// The tool of a free fn: always the same instance, however it is found.
-pub(crate) fn function_tool(spec: &'static ToolSpec<()>) -> FunctionTool {
-    static MADE: LazyLock<Mutex<HashMap<usize, FunctionTool>>> = LazyLock::new(Mutex::default);
-    static NOTHING: LazyLock<Arc<()>> = LazyLock::new(Arc::default);
-
-    let key = std::ptr::from_ref(spec).addr();
-    let made = MADE.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
-    made.unwrap_or_else(|| {
-        let tool = FunctionTool::bind(spec, &NOTHING, None);
-        MADE.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(tool).clone()
-    })
 }

@@ -5,10 +5,10 @@
 //! that is merely called `Result` does not.
 
 use crate::call::error::{IntoToolError, ToolError};
-use crate::call::output::{IntoToolOutput, List, encode, encode_tree};
+use crate::call::output::{BoundedArray, IntoToolOutput, encode, encode_tree};
 use crate::tool::invocation;
-use crate::tool::invocation::{Call, Invocation, Outcome};
-use crate::trace::body::Opened;
+use crate::tool::invocation::{Execution, Invocation, ToolResult};
+use crate::trace::body::{BodySpan, ReturnedSpan, SpanEnding};
 use crate::trace::instrumented::Instrumented;
 use crate::trace::record::SpanEnd;
 use futures_core::Stream;
@@ -105,41 +105,41 @@ impl IsPlain {
 impl IsOutput {
     /// As the type itself says.
     #[inline]
-    pub fn answer<T: IntoToolOutput>(self, value: T, _: Call<'_>) -> Invocation<'_> {
-        Invocation::Done(Ok(value.into_tool_output()))
+    pub fn answer<T: IntoToolOutput>(self, value: T, _: Invocation<'_>) -> Execution<'_> {
+        Execution::Done(Ok(value.into_tool_output()))
     }
 }
 
 impl IsTree {
     /// Serialised; one that nests too deep to be dropped by recursion is taken apart instead.
-    pub fn answer(self, value: Value, call: Call<'_>) -> Invocation<'_> {
-        Invocation::Done(encode_tree(value, call.0.output_bytes))
+    pub fn answer(self, value: Value, call: Invocation<'_>) -> Execution<'_> {
+        Execution::Done(encode_tree(value, call.0.output_bytes))
     }
 }
 
 impl IsData {
     /// Serialised.
     #[inline]
-    pub fn answer<T: Returned>(self, value: T, call: Call<'_>) -> Invocation<'_> {
-        Invocation::Done(encode(&value, call.0.output_bytes))
+    pub fn answer<T: Returned>(self, value: T, call: Invocation<'_>) -> Execution<'_> {
+        Execution::Done(encode(&value, call.0.output_bytes))
     }
 }
 
 impl IsStream {
     /// Collected into a list, each item told as progress when it comes.
-    pub fn answer<'a, T>(self, stream: T, call: Call<'a>) -> Invocation<'a>
+    pub fn answer<'a, T>(self, stream: T, call: Invocation<'a>) -> Execution<'a>
     where
         T: Stream<Item: Serialize> + Send + 'a,
     {
-        invocation::later(async move { Invocation::Done(collect(stream, call).await) })
+        invocation::pending(async move { Execution::Done(collect(stream, call).await) })
     }
 }
 
 /// Once the list outgrows the limit the stream is dropped: what comes after would be cut anyway.
-async fn collect<T: Stream<Item: Serialize>>(stream: T, call: Call<'_>) -> Outcome {
+async fn collect<T: Stream<Item: Serialize>>(stream: T, call: Invocation<'_>) -> ToolResult {
     let bytes = call.0.output_bytes;
     let mut stream = pin!(stream);
-    let mut list = List::new(bytes);
+    let mut list = BoundedArray::new(bytes);
     while let Some(item) = std::future::poll_fn(|cx| stream.as_mut().poll_next(cx)).await {
         let item = encode(&item, bytes)?.data?;
         call.0.ctx.progress().message(&*item);
@@ -205,7 +205,7 @@ pub trait Returned: Serialize {}
 #[diagnostic::do_not_recommend]
 impl<T: Serialize> Returned for T {}
 
-/// Puts a method's return value into an [`Invocation`].
+/// Puts a method's return value into an [`Execution`].
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __respond {
@@ -220,7 +220,7 @@ macro_rules! __respond {
                     (&&&&$crate::__private::Probe::of(&__tool_value)).__tool_value().answer(__tool_value, $call)
                 }
                 ::core::result::Result::Err(__tool_error) => {
-                    $crate::__private::Invocation::Done(::core::result::Result::Err($crate::__failure!(__tool_error)))
+                    $crate::__private::Execution::Done(::core::result::Result::Err($crate::__failure!(__tool_error)))
                 }
             },
         }
@@ -257,7 +257,7 @@ macro_rules! __outcome {
 }
 
 /// The outcome of something that has nothing to tell.
-pub fn settled() -> Outcome {
+pub fn settled() -> ToolResult {
     Ok(().into_tool_output())
 }
 
@@ -306,115 +306,87 @@ macro_rules! __output {
     }};
 }
 
-// ---- How the span of a body ends, sorted by the trait of what the body came to, as return values are.
+impl<T, E> SpanEnding<Result<T, E>> for IsResult {
+    #[inline]
+    fn end(value: &Result<T, E>) -> SpanEnd {
+        SpanEnd::of_result(value)
+    }
+}
+
+impl<T> SpanEnding<T> for IsPlain {
+    #[inline]
+    fn end(_: &T) -> SpanEnd {
+        SpanEnd::default()
+    }
+}
 
 impl IsResult {
-    /// An error closes the span as one. S5
+    /// Returns the function that closes a span: an `Err` closes it as an error.
     #[inline]
-    pub fn ends<T, E>(self) -> fn(&Result<T, E>) -> SpanEnd {
+    pub fn ending<T, E>(self) -> fn(&Result<T, E>) -> SpanEnd {
         SpanEnd::of_result
     }
 }
 
 impl IsPlain {
-    /// Always well.
+    /// Returns the function that closes a span, always as a success.
     #[inline]
-    pub fn ends<T>(self) -> fn(&T) -> SpanEnd {
-        |_| SpanEnd::default()
+    pub fn ending<T>(self) -> fn(&T) -> SpanEnd {
+        <Self as SpanEnding<T>>::end
     }
 }
 
-probe! {
-    /// Any future, where the signature hides which: it may be put into another.
-    FutureKind.__tool_goes_on -> IsFuture, [<F: Future> FutureKind for &Probe<F>];
-    /// A future in a box, as `async_trait` writes it.
-    BoxedKind.__tool_goes_on -> IsBoxed, [<T: Boxed> BoxedKind for &Probe<T>];
-    /// What is over when the function returns.
-    OverKind.__tool_goes_on -> IsOver, [<T> OverKind for Probe<T>];
+/// Opens the span of a tool's body. The probe gives the type that the body returns.
+#[inline]
+pub fn tool_span<T, E: SpanEnding<T>>(name: &'static str, id: u32, _: Probe<T>, _: E) -> BodySpan<T, E> {
+    BodySpan::tool(name, id)
 }
 
-/// A future in a box, which may be put into another such box.
-pub trait Boxed: Future + Sized {
-    /// With the span around it.
-    #[must_use]
-    fn inside(self, span: Opened, ends: fn(&Self::Output) -> SpanEnd) -> Self;
+/// Opens the span of an async agent's body. The probe gives the type that the body returns.
+#[inline]
+pub fn agent_span<T, E: SpanEnding<T>>(name: &'static str, _: Probe<T>, _: E) -> BodySpan<T, E> {
+    BodySpan::agent(name)
 }
 
-impl<'a, T: 'a> Boxed for Pin<Box<dyn Future<Output = T> + Send + 'a>> {
-    fn inside(self, span: Opened, ends: fn(&T) -> SpanEnd) -> Self {
-        Box::pin(Instrumented::with_span(span.0, self, ends))
-    }
-}
-
-impl<'a, T: 'a> Boxed for Pin<Box<dyn Future<Output = T> + 'a>> {
-    fn inside(self, span: Opened, ends: fn(&T) -> SpanEnd) -> Self {
-        Box::pin(Instrumented::with_span(span.0, self, ends))
-    }
-}
-
-impl IsFuture {
-    /// What says how it ends: what it comes to.
-    pub fn outcome<F: Future>(&self, _: &F) -> Probe<F::Output> {
-        Probe::new()
-    }
-
-    /// The span goes on with it.
-    pub fn finish<F: Future>(self, future: F, span: Opened, ends: fn(&F::Output) -> SpanEnd) -> Instrumented<F> {
-        Instrumented::with_span(span.0, future, ends)
-    }
-}
-
-impl IsBoxed {
-    /// What says how it ends: what it comes to.
-    pub fn outcome<F: Boxed>(&self, _: &F) -> Probe<F::Output> {
-        Probe::new()
-    }
-
-    /// The span goes on with it.
-    pub fn finish<F: Boxed>(self, future: F, span: Opened, ends: fn(&F::Output) -> SpanEnd) -> F {
-        future.inside(span, ends)
-    }
-}
-
-impl IsOver {
-    /// What says how it ends: itself.
-    pub fn outcome<T>(&self, _: &T) -> Probe<T> {
-        Probe::new()
-    }
-
-    /// Closes the span.
-    #[inline]
-    pub fn finish<T>(self, value: T, span: Opened, ends: fn(&T) -> SpanEnd) -> T {
-        if let Some(span) = span.0 {
-            span.close(ends(&value));
-        }
-        value
-    }
-}
-
-/// The fn of a tool, as its body knows itself: the name in its description, the path in its module.
+/// Opens the span of a tool's body. The path in its module tells dispatch and the body that they run the same function.
+///
+/// A body that returns `impl Trait` has no type that could be written, and so its span does not end as an error.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __site {
-    ($name:expr, $path:literal) => {
-        const { $crate::__private::TraceSite::new($name, ::core::concat!(::core::module_path!(), $path)) }
+macro_rules! __tool_span {
+    ($name:expr, $path:literal $(, $returned:ty)?) => {
+        $crate::__span_of!(
+            tool_span [$name, const { $crate::__private::function_id(::core::concat!(::core::module_path!(), $path)) }]
+            $($returned)?
+        )
     };
 }
 
-/// How the span of a body ends, by what the body came to.
+/// Opens the span of an async agent's body.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __ends {
-    () => {
-        |__tool_value: &_| {
-            #[allow(unused_imports)]
-            use $crate::__private::{PlainKind as _, ResultKind as _};
-            (&&$crate::__private::Probe::of(__tool_value)).__tool_split().ends()(__tool_value)
-        }
+macro_rules! __agent_span {
+    ($name:expr $(, $returned:ty)?) => {
+        $crate::__span_of!(agent_span [$name] $($returned)?)
     };
 }
 
-/// Tells a block what it returns: the first `return` decides, and a block cannot be annotated.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __span_of {
+    ($open:ident [$($argument:expr),*]) => {
+        $crate::__private::$open($($argument,)* $crate::__private::Probe::new(), $crate::__private::IsPlain)
+    };
+    ($open:ident [$($argument:expr),*] $returned:ty) => {{
+        #[allow(unused_imports)]
+        use $crate::__private::{PlainKind as _, ResultKind as _};
+        let __tool_returned = $crate::__private::Probe::<$returned>::new();
+        let __tool_kind = (&&__tool_returned).__tool_split();
+        $crate::__private::$open($($argument,)* __tool_returned, __tool_kind)
+    }};
+}
+
+/// Gives an `async` block its type, which cannot be annotated: the first `return` decides it.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __returns {
@@ -425,7 +397,80 @@ macro_rules! __returns {
     };
 }
 
-/// Ends the span of a body that is no future, or hands it on to the future that the body made.
+probe! {
+    /// Any future, if the signature hides its type.
+    FutureKind.__tool_goes_on -> IsFuture, [<F: Future> FutureKind for &Probe<F>];
+    /// A boxed future, as `async_trait` writes it.
+    BoxedKind.__tool_goes_on -> IsBoxed, [<T: Boxed> BoxedKind for &Probe<T>];
+    /// A value that is not a future.
+    OverKind.__tool_goes_on -> IsOver, [<T> OverKind for Probe<T>];
+}
+
+/// A boxed future, which can be boxed again together with its span.
+pub trait Boxed: Future + Sized {
+    /// Wraps the future in the span.
+    #[must_use]
+    fn in_span(self, span: ReturnedSpan, ending: fn(&Self::Output) -> SpanEnd) -> Self;
+}
+
+impl<'a, T: 'a> Boxed for Pin<Box<dyn Future<Output = T> + Send + 'a>> {
+    fn in_span(self, span: ReturnedSpan, ending: fn(&T) -> SpanEnd) -> Self {
+        Box::pin(Instrumented::with_span(span.0, self, ending))
+    }
+}
+
+impl<'a, T: 'a> Boxed for Pin<Box<dyn Future<Output = T> + 'a>> {
+    fn in_span(self, span: ReturnedSpan, ending: fn(&T) -> SpanEnd) -> Self {
+        Box::pin(Instrumented::with_span(span.0, self, ending))
+    }
+}
+
+impl IsFuture {
+    /// Returns the probe of the future's output, which decides how the span ends.
+    pub fn outcome<F: Future>(&self, _: &F) -> Probe<F::Output> {
+        Probe::new()
+    }
+
+    /// Hands the span to the future.
+    pub fn finish<F: Future>(
+        self,
+        future: F,
+        span: ReturnedSpan,
+        ending: fn(&F::Output) -> SpanEnd,
+    ) -> Instrumented<F> {
+        Instrumented::with_span(span.0, future, ending)
+    }
+}
+
+impl IsBoxed {
+    /// Returns the probe of the future's output, which decides how the span ends.
+    pub fn outcome<F: Boxed>(&self, _: &F) -> Probe<F::Output> {
+        Probe::new()
+    }
+
+    /// Hands the span to the future.
+    pub fn finish<F: Boxed>(self, future: F, span: ReturnedSpan, ending: fn(&F::Output) -> SpanEnd) -> F {
+        future.in_span(span, ending)
+    }
+}
+
+impl IsOver {
+    /// Returns the probe of the value, which decides how the span ends.
+    pub fn outcome<T>(&self, _: &T) -> Probe<T> {
+        Probe::new()
+    }
+
+    /// Closes the span.
+    #[inline]
+    pub fn finish<T>(self, value: T, span: ReturnedSpan, ending: fn(&T) -> SpanEnd) -> T {
+        if let Some(span) = span.0 {
+            span.close(ending(&value));
+        }
+        value
+    }
+}
+
+/// Closes the span of a body that has returned a value, or hands it to the future that the body returned.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __finish {
@@ -440,8 +485,8 @@ macro_rules! __finish {
             #[allow(unused_imports)]
             use $crate::__private::{OverKind as _, PlainKind as _, ResultKind as _, $kind as _};
             let __tool_kind = (&&$crate::__private::Probe::of(&__tool_value)).__tool_goes_on();
-            let __tool_ends = (&&__tool_kind.outcome(&__tool_value)).__tool_split().ends();
-            __tool_kind.finish(__tool_value, __tool_span, __tool_ends)
+            let __tool_ending = (&&__tool_kind.outcome(&__tool_value)).__tool_split().ending();
+            __tool_kind.finish(__tool_value, __tool_span, __tool_ending)
         }
     };
 }

@@ -1,65 +1,29 @@
-//! The constant descriptions that the macros write: one per tool, one per toolset.
+//! Constant specs that the macros write: one per tool and one per toolset.
 
 use crate::call::error::ToolError;
 use crate::call::mode::Modes;
 use crate::schema::parameter::Parameter;
 use crate::tool::auth::Auth;
-use crate::tool::invocation::{Call, Started};
-use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations};
-use schemars::{Schema, SchemaGenerator};
+use crate::tool::definition::{OutputSchema, SourceLocation, ToolDescriptor};
+use crate::tool::invocation::{HandlerResult, Invocation};
+use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolOptions, for_each_option};
 use serde_json::Value;
+use std::any::TypeId;
 use std::pin::Pin;
+use std::time::Duration;
 
-/// The wrapper of a tool: decodes, calls the method, answers.
-pub type Wrapper<T> = for<'a> fn(&'a T, Call<'a>) -> Started<'a>;
+/// The wrapper of a tool: it decodes the arguments, calls the method and converts its result.
+pub type Wrapper<T> = for<'a> fn(&'a T, Invocation<'a>) -> HandlerResult<'a>;
 
-/// The schema of a tool's result, where its type tells one.
-pub type OutputSchema = fn(&mut SchemaGenerator) -> Option<Schema>;
-
-/// The index of a parameter, and its default as the instance has it.
+/// The index of a parameter, and a function that computes its default from the instance.
 pub type InstanceDefault<T> = (usize, fn(&T) -> Value);
 
-/// What `#[setup]` and `#[close]` become.
+/// The wrapper of a `#[setup]` or `#[close]` method.
 pub type Lifecycle<T> = for<'a> fn(&'a T) -> Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send + 'a>>;
 
-/// Where in the source something stands.
-#[derive(Clone, Copy, Debug)]
-pub struct Place {
-    /// As `file!()` gives it.
-    pub file: &'static str,
-    /// Counted from 1.
-    pub line: u32,
-    /// The Rust path.
-    pub path: &'static str,
-}
-
-/// What is known of a tool whatever the type of its toolset. Apart, so that what reads it is compiled once and not once
-/// for each toolset.
-#[derive(Clone, Copy)]
-pub struct ToolFacts {
-    pub(crate) name: &'static str,
-    pub(crate) description: &'static str,
-    pub(crate) parameters: &'static [Parameter],
-    pub(crate) place: Place,
-    pub(crate) title: Option<&'static str>,
-    pub(crate) category: Category,
-    pub(crate) modes: Modes,
-    pub(crate) confirm: Confirm,
-    pub(crate) timeout_ms: Option<u64>,
-    pub(crate) flags: ToolAnnotations,
-    pub(crate) on_duplicate: OnDuplicate,
-    pub(crate) duplicate_scope: DuplicateScope,
-    pub(crate) max_output: Option<usize>,
-    pub(crate) max_calls: Option<u32>,
-    pub(crate) guide: Option<&'static str>,
-    pub(crate) returns: Option<&'static str>,
-    pub(crate) output: Option<OutputSchema>,
-    pub(crate) uses_context: bool,
-}
-
-/// A tool, as the macro describes it. `T` is the toolset's type, or `()` for a free fn.
+/// The spec of a tool. `T` is the toolset's type, or `()` for a free function.
 pub struct ToolSpec<T: 'static> {
-    pub(crate) facts: ToolFacts,
+    pub(crate) tool: ToolDescriptor,
     pub(crate) call: Wrapper<T>,
     pub(crate) defaults: &'static [InstanceDefault<T>],
 }
@@ -72,6 +36,8 @@ impl<T: 'static> Clone for ToolSpec<T> {
 
 impl<T: 'static> Copy for ToolSpec<T> {}
 
+const UNKNOWN_SOURCE: SourceLocation = SourceLocation { file: "", line: 0 };
+
 macro_rules! setters {
     ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) => $($field:ident).+ = $value:expr;)*) => {
         $($(#[$doc])*
@@ -83,8 +49,16 @@ macro_rules! setters {
     };
 }
 
+macro_rules! option_setters {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) => $($field:ident).+ = $value:expr;)*) => {
+        setters! {
+            $($(#[$doc])* $name($($argument: $type),*) => tool.options.$($field).+ = $value;)*
+        }
+    };
+}
+
 impl<T: 'static> ToolSpec<T> {
-    /// A tool with every option at its default.
+    /// Creates a tool with every option at its default.
     #[must_use]
     pub const fn new(
         name: &'static str,
@@ -93,100 +67,65 @@ impl<T: 'static> ToolSpec<T> {
         parameters: &'static [Parameter],
     ) -> Self {
         assert!(parameters.len() <= 128, "a tool takes at most 128 parameters");
-        let facts = ToolFacts {
+        let tool = ToolDescriptor {
             name,
             description,
             parameters,
-            place: Place { file: "", line: 0, path: "" },
+            source: UNKNOWN_SOURCE,
+            path: "",
             title: None,
-            category: Category::Utility,
-            modes: Modes::BOTH,
-            confirm: Confirm::Never,
-            timeout_ms: None,
-            flags: ToolAnnotations {
-                idempotent: false,
-                destructive: false,
-                open_world: false,
-                ignore_on_enter: false,
-                cancellable: false,
-                sequential: false,
-                blocking: false,
-            },
-            on_duplicate: OnDuplicate::Allow,
-            duplicate_scope: DuplicateScope::Name,
-            max_output: None,
-            max_calls: None,
             guide: None,
             returns: None,
+            options: ToolOptions::DEFAULT,
             output: None,
             uses_context: false,
         };
-        Self { facts, call, defaults: &[] }
+        Self { tool, call, defaults: &[] }
     }
 
+    /// Sets the location in the source and the Rust path.
+    #[must_use]
+    pub const fn at(mut self, file: &'static str, line: u32, path: &'static str) -> Self {
+        self.tool.source = SourceLocation { file, line };
+        self.tool.path = path;
+        self
+    }
+
+    for_each_option!(option_setters);
+
     setters! {
-        /// Where it stands.
-        at(file: &'static str, line: u32, path: &'static str) => facts.place = Place { file, line, path };
-        /// `title = ".."`
-        title(title: &'static str) => facts.title = Some(title);
-        /// `category = ".."`
-        category(category: Category) => facts.category = category;
-        /// `modes(..)`
-        modes(modes: Modes) => facts.modes = modes;
-        /// `confirm`
-        confirm(confirm: Confirm) => facts.confirm = confirm;
-        /// `timeout = ".."`
-        timeout_ms(milliseconds: u64) => facts.timeout_ms = Some(milliseconds);
-        /// `idempotent`
-        idempotent() => facts.flags.idempotent = true;
-        /// `destructive`
-        destructive() => facts.flags.destructive = true;
-        /// `open_world`
-        open_world() => facts.flags.open_world = true;
-        /// `ignore_on_enter`
-        ignore_on_enter() => facts.flags.ignore_on_enter = true;
-        /// `cancellable`
-        cancellable() => facts.flags.cancellable = true;
-        /// `on_duplicate = ".."`
-        on_duplicate(what: OnDuplicate) => facts.on_duplicate = what;
-        /// `duplicate_scope = ".."`
-        duplicate_scope(scope: DuplicateScope) => facts.duplicate_scope = scope;
-        /// `sequential`
-        sequential() => facts.flags.sequential = true;
-        /// `blocking`
-        blocking() => facts.flags.blocking = true;
-        /// `max_output = ..`, in Unicode scalars
-        max_output(scalars: usize) => facts.max_output = Some(scalars);
-        /// `max_calls = ..`, a turn
-        max_calls(calls: u32) => facts.max_calls = Some(calls);
-        /// `guide = ".."`, the file's text
-        guide(text: &'static str) => facts.guide = Some(text);
-        /// The `# Returns` section
-        returns(text: &'static str) => facts.returns = Some(text);
-        /// The result's schema
-        output(schema: OutputSchema) => facts.output = Some(schema);
-        /// It takes the run context
-        uses_context() => facts.uses_context = true;
-        /// Defaults that the instance decides: the parameter's index and the expression over `self`.
+        /// Sets the maximum duration of a call in milliseconds.
+        timeout_ms(milliseconds: u64) => tool.options.timeout = Some(Duration::from_millis(milliseconds));
+        /// Sets the title for people.
+        title(title: &'static str) => tool.title = Some(title);
+        /// Sets the guide's text.
+        guide(text: &'static str) => tool.guide = Some(text);
+        /// Sets the text of the `# Returns` section.
+        returns(text: &'static str) => tool.returns = Some(text);
+        /// Sets the function that generates the result's schema.
+        output(schema: OutputSchema) => tool.output = Some(schema);
+        /// Marks that the tool takes the run context.
+        uses_context() => tool.uses_context = true;
+        /// Sets the defaults that the instance decides.
         instance_defaults(defaults: &'static [InstanceDefault<T>]) => defaults = defaults;
     }
 }
 
-/// What is known of a toolset whatever its type.
+/// A macro's description of a toolset, without its type.
 #[derive(Clone, Copy)]
-pub struct ToolsetFacts {
+pub struct ToolsetDescriptor {
     pub(crate) name: &'static str,
     pub(crate) description: &'static str,
-    pub(crate) place: Place,
+    pub(crate) source: SourceLocation,
     pub(crate) title: Option<&'static str>,
     pub(crate) prefix: Option<&'static str>,
     pub(crate) auth: Option<fn() -> Auth>,
     pub(crate) discover: bool,
 }
 
-/// A toolset, as the macro describes it.
+/// The spec of a toolset.
 pub struct ToolsetSpec<T: 'static> {
-    pub(crate) facts: ToolsetFacts,
+    pub(crate) toolset: ToolsetDescriptor,
     pub(crate) tools: &'static [ToolSpec<T>],
     pub(crate) parts: &'static [fn() -> &'static [ToolSpec<T>]],
     pub(crate) setup: Option<Lifecycle<T>>,
@@ -194,36 +133,66 @@ pub struct ToolsetSpec<T: 'static> {
 }
 
 impl<T: 'static> ToolsetSpec<T> {
-    /// A toolset with every option at its default.
+    /// Creates a toolset with every option at its default.
     #[must_use]
     pub const fn new(name: &'static str, description: &'static str, tools: &'static [ToolSpec<T>]) -> Self {
-        let place = Place { file: "", line: 0, path: "" };
-        let facts = ToolsetFacts { name, description, place, title: None, prefix: None, auth: None, discover: true };
-        Self { facts, tools, parts: &[], setup: None, close: None }
+        let source = UNKNOWN_SOURCE;
+        let toolset =
+            ToolsetDescriptor { name, description, source, title: None, prefix: None, auth: None, discover: true };
+        Self { toolset, tools, parts: &[], setup: None, close: None }
     }
 
     setters! {
-        /// Where it stands.
-        at(file: &'static str, line: u32, path: &'static str) => facts.place = Place { file, line, path };
-        /// `title = ".."`
-        title(title: &'static str) => facts.title = Some(title);
-        /// `prefix` or `prefix = ".."`, without the underscore that follows it
-        prefix(prefix: &'static str) => facts.prefix = Some(prefix);
-        /// `auth = ..`
-        auth(auth: fn() -> Auth) => facts.auth = Some(auth);
-        /// `discover = false`
-        no_discovery() => facts.discover = false;
-        /// `parts(..)`
+        /// Sets the location in the source. The Rust path is not kept.
+        at(file: &'static str, line: u32, _path: &'static str) => toolset.source = SourceLocation { file, line };
+        /// Sets the title for people.
+        title(title: &'static str) => toolset.title = Some(title);
+        /// Sets the prefix of the tools' names, without the underscore that follows it.
+        prefix(prefix: &'static str) => toolset.prefix = Some(prefix);
+        /// Sets the authentication.
+        auth(auth: fn() -> Auth) => toolset.auth = Some(auth);
+        /// Excludes the toolset from discovery.
+        no_discovery() => toolset.discover = false;
+        /// Adds the tools of named parts.
         parts(parts: &'static [fn() -> &'static [ToolSpec<T>]]) => parts = parts;
-        /// `#[setup]`
+        /// Sets the `#[setup]` method.
         setup(setup: Lifecycle<T>) => setup = Some(setup);
-        /// `#[close]`
+        /// Sets the `#[close]` method.
         close(close: Lifecycle<T>) => close = Some(close);
     }
 }
 
-/// A type whose methods are tools: what `#[toolset]` implements.
+/// The tools of a `#[toolset(part)]` block.
+pub struct PartSpec<T: 'static> {
+    pub(crate) tools: &'static [ToolSpec<T>],
+    pub(crate) source: SourceLocation,
+    pub(crate) path: &'static str,
+}
+
+impl<T: 'static> PartSpec<T> {
+    /// Creates a part with these tools.
+    #[must_use]
+    pub const fn new(tools: &'static [ToolSpec<T>]) -> Self {
+        Self { tools, source: UNKNOWN_SOURCE, path: "" }
+    }
+
+    /// Sets the location in the source and the Rust path.
+    #[must_use]
+    pub const fn at(self, file: &'static str, line: u32, path: &'static str) -> Self {
+        Self { source: SourceLocation { file, line }, path, ..self }
+    }
+}
+
+/// The registered type of a toolset, before there is a value of it.
+#[derive(Clone, Copy)]
+pub(crate) struct LinkedToolset {
+    pub(crate) id: fn() -> TypeId,
+    pub(crate) toolset: ToolsetDescriptor,
+    pub(crate) tools: fn() -> Vec<&'static ToolDescriptor>,
+}
+
+/// A type whose methods are tools. `#[toolset]` implements it.
 pub trait MainToolsetBlock: Send + Sync + Sized + 'static {
-    /// The description.
+    /// The spec of the toolset.
     const TOOLSET: ToolsetSpec<Self>;
 }

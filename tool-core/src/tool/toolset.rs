@@ -1,122 +1,90 @@
-//! Toolsets, and what a tool context is made of.
+//! Toolsets, the `Tool` enum, and the values that a tool context accepts.
 
 use crate::call::error::ToolError;
 use crate::text;
 use crate::tool::function::FunctionTool;
 use crate::tool::provider::ProviderTool;
-use crate::tool::registration::{Registration, specs_of};
-use crate::tool::spec::MainToolsetBlock;
-use std::any::{TypeId, type_name};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use tokio::task::{JoinError, JoinSet};
 
-/// What `setup` and `close` return.
+/// The future that `setup` and `close` return.
 pub type LifecycleFuture<'a> = Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send + 'a>>;
 
-/// Tools that belong together, with an id and a life of their own.
+/// A group of tools with an id and a lifecycle.
 ///
-/// `#[toolset]` implements it. Implement it by hand where the tools are only known at run time; `tools` is called for
-/// each context that is built, and must give the same instances each time.
+/// `#[toolset]` implements it. Implement it by hand for tools that are only known at run time. `tools` is called for each
+/// context that is built, and has to return the same instances each time.
 pub trait Toolset: Send + Sync + 'static {
-    /// The id.
+    /// Returns the id.
     fn id(&self) -> &str;
 
-    /// What the toolset is for; may be empty.
-    #[allow(clippy::unnecessary_literal_bound)] // an implementation may have one of its own
+    /// Returns a description of the toolset; may be empty.
+    #[allow(clippy::unnecessary_literal_bound)] // an implementation may return its own text
     fn description(&self) -> &str {
         ""
     }
 
-    /// A name for people, where it is not the id's own words.
+    /// Returns the title for people. `None` derives it from the id.
     fn title(&self) -> Option<&str> {
         None
     }
 
-    /// Its tools, in the order in which they are offered.
+    /// Returns the tools, in the order in which the model sees them.
     fn tools(self: Arc<Self>) -> Vec<Tool>;
 
-    /// Opens what the tools need. A toolset that fails here is not offered.
+    /// Opens the resources of the tools. Where it fails, the tools are not offered.
     fn setup(&self) -> LifecycleFuture<'_> {
-        nothing()
+        no_lifecycle()
     }
 
-    /// Gives back what `setup` opened.
+    /// Releases the resources that `setup` opened.
     fn close(&self) -> LifecycleFuture<'_> {
-        nothing()
+        no_lifecycle()
     }
 }
 
-impl<T: MainToolsetBlock> Toolset for T {
-    fn id(&self) -> &str {
-        T::TOOLSET.facts.name
-    }
-
-    fn description(&self) -> &str {
-        T::TOOLSET.facts.description
-    }
-
-    fn title(&self) -> Option<&str> {
-        T::TOOLSET.facts.title
-    }
-
-    fn tools(self: Arc<Self>) -> Vec<Tool> {
-        let mut tools = Vec::new();
-        for spec in specs_of::<T>() {
-            tools.push(Tool::Function(FunctionTool::bind(spec, &self, T::TOOLSET.facts.prefix)));
-        }
-        tools
-    }
-
-    fn setup(&self) -> LifecycleFuture<'_> {
-        T::TOOLSET.setup.map_or_else(nothing, |setup| setup(self))
-    }
-
-    fn close(&self) -> LifecycleFuture<'_> {
-        T::TOOLSET.close.map_or_else(nothing, |close| close(self))
-    }
-}
-
-fn nothing<'a>() -> LifecycleFuture<'a> {
+pub(crate) fn no_lifecycle<'a>() -> LifecycleFuture<'a> {
     Box::pin(std::future::ready(Ok(())))
 }
 
-/// A function tool, a provider tool or a toolset.
+/// A function tool, a provider tool or a toolset. Two are equal where they are the same instance.
 #[derive(Clone)]
 pub enum Tool {
-    /// It runs here.
+    /// A tool that runs in this process.
     Function(FunctionTool),
-    /// A provider runs it.
+    /// A tool that a provider runs.
     Provider(Arc<dyn ProviderTool>),
-    /// Tools that belong together.
+    /// A group of tools.
     Toolset(Arc<dyn Toolset>),
 }
 
-/// Which of the three a [`Tool`] is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+/// The kind of a [`Tool`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ToolKind {
-    /// It runs here.
+    /// A tool that runs in this process.
     Function,
-    /// A provider runs it.
+    /// A tool that a provider runs.
     Provider,
-    /// Tools that belong together.
+    /// A group of tools.
     Toolset,
 }
 
 impl Tool {
-    /// A provider tool.
+    /// Wraps a provider tool.
     pub fn provider(tool: impl ProviderTool) -> Self {
         Self::Provider(Arc::new(tool))
     }
 
-    /// A toolset.
+    /// Wraps a toolset.
     pub fn toolset(toolset: impl Toolset) -> Self {
         Self::Toolset(Arc::new(toolset))
     }
 
-    /// The name of a function tool, the id of the others.
+    /// Returns the name of a function tool, or the id of a provider tool or toolset.
     pub fn id(&self) -> &str {
         match self {
             Self::Function(tool) => tool.id(),
@@ -125,7 +93,7 @@ impl Tool {
         }
     }
 
-    /// Which of the three it is.
+    /// Returns the kind.
     pub fn kind(&self) -> ToolKind {
         match self {
             Self::Function(_) => ToolKind::Function,
@@ -134,24 +102,23 @@ impl Tool {
         }
     }
 
-    /// Whether it runs here.
+    /// Returns true for a function tool.
     pub fn is_function_tool(&self) -> bool {
         self.kind() == ToolKind::Function
     }
 
-    /// Whether a provider runs it.
+    /// Returns true for a provider tool.
     pub fn is_provider_tool(&self) -> bool {
         self.kind() == ToolKind::Provider
     }
 
-    /// Whether it is several.
+    /// Returns true for a toolset.
     pub fn is_toolset(&self) -> bool {
         self.kind() == ToolKind::Toolset
     }
 }
 
 impl PartialEq for Tool {
-    /// By identity.
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Function(a), Self::Function(b)) => a.same(b),
@@ -170,115 +137,73 @@ impl From<FunctionTool> for Tool {
 
 impl fmt::Debug for Tool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple(match self.kind() {
-            ToolKind::Function => "Function",
-            ToolKind::Provider => "Provider",
-            ToolKind::Toolset => "Toolset",
-        })
-        .field(&self.id())
-        .finish()
+        write!(f, "{:?}({:?})", self.kind(), self.id())
     }
 }
 
-// ---- What a tool context can be given.
-
-/// Anything that `ToolContext::builder().with(..)` takes: a toolset value, a `#[tool]` fn by its name, a provider tool, a
-/// tool.
+/// A value that `ToolContext::builder().with(..)` accepts: a toolset, a `#[tool]` function by its name, a provider tool,
+/// or a tool.
 ///
-/// A fn may have up to 16 parameters here; one with more is found by `discover`. The marker `M` tells the kinds apart; it
-/// is always inferred.
+/// A function may have up to 16 parameters here; discovery finds functions with more. The marker `M` distinguishes the
+/// implementations, and is always inferred.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tool",
     note = "`with` takes a value of a type with `#[toolset]`, the name of a fn with `#[tool]`, a `FunctionTool`, a `Tool`, or an `Arc` of a toolset"
 )]
 pub trait IntoTool<M> {
-    /// The tool, or what is wrong with it.
+    /// Converts to a tool, or returns the problem.
     fn into_tool(self) -> Result<Tool, String>;
 }
 
-/// Marks a toolset given by value.
-pub struct ByValue;
-/// Marks a toolset that is shared.
-pub struct ByArc;
-/// Marks a provider tool given by value.
-pub struct AsProvider;
-/// Marks what is a tool already.
-pub struct AsIs;
+/// Marks a toolset that is passed by value.
+pub struct ToolsetByValue;
+/// Marks a toolset that is passed in an `Arc`.
+pub struct ToolsetByArc;
+/// Marks a provider tool that is passed by value.
+pub struct ProviderByValue;
+/// Marks a value that is a tool already.
+pub struct ExistingTool;
 
-impl<T: Toolset> IntoTool<ByValue> for T {
+impl<T: Toolset> IntoTool<ToolsetByValue> for T {
     fn into_tool(self) -> Result<Tool, String> {
-        Ok(Tool::Toolset(Arc::new(self)))
+        Ok(Tool::toolset(self))
     }
 }
 
-impl<T: ProviderTool> IntoTool<AsProvider> for T {
+impl<T: ProviderTool> IntoTool<ProviderByValue> for T {
     fn into_tool(self) -> Result<Tool, String> {
-        Ok(Tool::Provider(Arc::new(self)))
+        Ok(Tool::provider(self))
     }
 }
 
-impl<T: Toolset> IntoTool<ByArc> for Arc<T> {
-    fn into_tool(self) -> Result<Tool, String> {
-        Ok(Tool::Toolset(self))
-    }
-}
-
-impl IntoTool<AsIs> for Arc<dyn Toolset> {
+impl<T: Toolset> IntoTool<ToolsetByArc> for Arc<T> {
     fn into_tool(self) -> Result<Tool, String> {
         Ok(Tool::Toolset(self))
     }
 }
 
-impl IntoTool<AsIs> for Arc<dyn ProviderTool> {
-    fn into_tool(self) -> Result<Tool, String> {
-        Ok(Tool::Provider(self))
-    }
-}
-
-impl IntoTool<AsIs> for Tool {
-    fn into_tool(self) -> Result<Tool, String> {
-        Ok(self)
-    }
-}
-
-impl IntoTool<AsIs> for FunctionTool {
-    fn into_tool(self) -> Result<Tool, String> {
-        Ok(Tool::Function(self))
-    }
-}
-
-impl IntoTool<AsIs> for &FunctionTool {
-    fn into_tool(self) -> Result<Tool, String> {
-        Ok(Tool::Function(self.clone()))
-    }
-}
-
-/// A fn is found by the type of its own item, so that `#[tool]` leaks no handle beside it.
-macro_rules! fns {
-    ($(($($argument:ident)*))*) => {
-        $(impl<F, $($argument,)* R> IntoTool<fn($($argument),*) -> R> for F
-        where
-            F: Fn($($argument),*) -> R + 'static,
-        {
+macro_rules! existing_tool {
+    ($($type:ty, $tool:ident => $value:expr;)*) => {$(
+        impl IntoTool<ExistingTool> for $type {
             fn into_tool(self) -> Result<Tool, String> {
-                Registration::function_of(TypeId::of::<F>()).map(Tool::Function).ok_or_else(|| {
-                    format!("`{}` is not a tool: put `#[tool]` on it", type_name::<F>())
-                })
+                let $tool = self;
+                Ok($value)
             }
-        })*
-    };
+        }
+    )*};
 }
 
-fns! {
-    () (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E G) (A B C D E G H) (A B C D E G H I) (A B C D E G H I J)
-    (A B C D E G H I J K) (A B C D E G H I J K L) (A B C D E G H I J K L N) (A B C D E G H I J K L N O)
-    (A B C D E G H I J K L N O P) (A B C D E G H I J K L N O P Q) (A B C D E G H I J K L N O P Q S)
+existing_tool! {
+    Arc<dyn Toolset>, toolset => Tool::Toolset(toolset);
+    Arc<dyn ProviderTool>, tool => Tool::Provider(tool);
+    Tool, tool => tool;
+    FunctionTool, tool => Tool::Function(tool);
+    &FunctionTool, tool => Tool::Function(tool.clone());
 }
 
-// ---- Opening and closing several toolsets at the same time.
-
-/// Does the work on all of them, whatever some say. The results stand in the order of the toolsets; a panic is one.
-pub(crate) async fn each<F>(
+/// Runs `work` on all toolsets concurrently, and waits for all of them. The results are in the order of the toolsets. A
+/// panic becomes an error.
+pub(crate) async fn for_each_toolset<F>(
     toolsets: &[Arc<dyn Toolset>],
     work: impl Fn(Arc<dyn Toolset>) -> F,
 ) -> Vec<Result<(), ToolError>>
@@ -289,7 +214,8 @@ where
     let ids = toolsets.iter().map(|toolset| tasks.spawn(work(Arc::clone(toolset))).id()).collect::<Vec<_>>();
     let mut results = vec![Ok(()); ids.len()];
     while let Some(ended) = tasks.join_next_with_id().await {
-        let (id, result) = ended.unwrap_or_else(|error| (error.id(), Err(ToolError::internal(why_it_ended(error)))));
+        let (id, result) =
+            ended.unwrap_or_else(|error| (error.id(), Err(ToolError::internal(join_error_message(error)))));
         if let Some((_, slot)) = ids.iter().zip(&mut results).find(|(known, _)| **known == id) {
             *slot = result;
         }
@@ -297,11 +223,11 @@ where
     results
 }
 
-/// What a task says that did not come to its end: the text of its panic as it is, without the quotes and escapes in
-/// which whoever takes secrets out of it would not know them.
-pub(crate) fn why_it_ended(error: JoinError) -> String {
+/// Describes the end of a task that did not complete. The text of a panic is kept as it is: quotes and escapes would hide
+/// a secret in it from the code that removes secrets.
+pub(crate) fn join_error_message(error: JoinError) -> String {
     match error.try_into_panic() {
-        Err(cancelled) => format!("it did not end: {cancelled}"),
-        Ok(panic) => format!("it panicked: {}", text::of_panic(panic)),
+        Err(cancelled) => format!("the task did not complete: {cancelled}"),
+        Ok(panic) => format!("the task panicked: {}", text::of_panic(panic)),
     }
 }

@@ -5,7 +5,7 @@
 //! `respond!` sorts what tools return.
 
 use crate::text::Name;
-use crate::tool::registration::Registration;
+use crate::tool::registration::function_name_and_site;
 use crate::tool::wrap_all::{Signature, Wraps};
 use crate::trace::instrumented::Instrumented;
 use crate::trace::record::SpanEnd;
@@ -229,7 +229,7 @@ impl Label {
 
     /// S3: the name that was given, the tool's, the function's, the type's.
     pub(crate) fn spans<F: 'static>(self) -> Spans {
-        let tool = Registration::function_named(TypeId::of::<F>());
+        let tool = function_name_and_site(TypeId::of::<F>());
         let site = if self.site == 0 { tool.map_or(0, |tool| tool.1) } else { self.site };
         let of_type = || tool.map_or_else(|| name_of(type_name::<F>(), size_of::<F>() == 0), |tool| tool.0.into());
         Spans { name: self.name.unwrap_or_else(|| of_type().into()), site }

@@ -3,9 +3,9 @@
 use crate::call::context::RunContext;
 use crate::call::error::ToolError;
 use crate::describe::actions::ToolsetActions;
+use crate::json::canonical::canonical;
 use crate::registry::ToolContext;
 use crate::registry::discovery::Registry;
-use crate::schema::canonical::canonical;
 use crate::schema::timestamp::Timestamp;
 use crate::tool::action::ActionParameter;
 use crate::tool::configure::Configure;

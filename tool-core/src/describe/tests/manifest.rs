@@ -98,8 +98,8 @@ fn a_tool_is_described_by_all_that_is_known_of_it() {
     assert_eq!(tool["jsonSchema"]["properties"]["zone"]["default"], "UTC");
     assert_eq!(tool["outputSchema"], json!({"type": "string"}));
     assert_eq!(tool["providerSchemas"], json!({}));
-    assert!(tool["handlerPath"].as_str().is_some_and(|path| path.ends_with("manifest::tests::Clock::tell")), "{tool}");
-    assert!(tool["source"].as_str().is_some_and(|source| source.contains("tests.rs:")), "{tool}");
+    assert!(tool["handlerPath"].as_str().is_some_and(|path| path.ends_with("tests::manifest::Clock::tell")), "{tool}");
+    assert!(tool["source"].as_str().is_some_and(|source| source.contains("manifest.rs:")), "{tool}");
     assert_eq!((&tool["modes"], &tool["confirm"]), (&json!(["voice", "text"]), &json!("never")));
     assert_eq!((&tool["flags"], &tool["timeoutMs"]), (&json!(["idempotent"]), &json!(2000)));
     assert_eq!(tool["maxCalls"], 3);
@@ -186,9 +186,9 @@ fn a_change_of_schema_description_guide_or_option_changes_the_version() {
         search().timeout(std::time::Duration::from_secs(1)),
         search().max_output(10),
         search().output_schema(json!({"type": "string"})),
-        search().changed(|definition| definition.max_calls = Some(1)),
-        search().changed(|definition| definition.flags.sequential = true),
-        search().changed(|definition| definition.confirm = options::Confirm::Always),
+        search().max_calls(1),
+        search().sequential(),
+        search().confirm(options::Confirm::Always),
     ]
     .map(version_of);
     let distinct = versions.iter().collect::<std::collections::HashSet<_>>();

@@ -1,41 +1,41 @@
-//! The schema of settings or of secrets, compiled, and values held to it.
+//! Form schemas: the compiled schema of settings or secrets, and the values that have to fit it.
 
 use crate::arguments::defaults::fill;
 #[cfg(feature = "agents")]
 use crate::arguments::defaults::{may_be_object, wrong_defaults};
 use crate::arguments::problem::Problem;
-use crate::arguments::validate::{Subject, unknown_name, validate_as};
+use crate::arguments::validate::{ValidationSubject, unknown_name, validate_as};
+use crate::call::error::ErrorList;
 use crate::schema::validator::Validator;
 use crate::schema::walk::join_pointer;
-use crate::tool::configure::scrub::Hidden;
-use crate::tool::configure::secret::wipe;
+use crate::tool::configure::secret_document::{SecretTexts, wipe};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use serde_path_to_error::{Error, Path, Segment};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-/// What becomes of top-level names that the schema has no place for.
+/// The treatment of top-level names that the schema does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unknown {
-    /// Each is a problem: somebody who writes settings has slipped.
-    Refused,
-    /// They are left out: an earlier version of the toolset took them.
-    Ignored,
+pub(crate) enum UnknownNames {
+    /// Each is a problem, because a person who writes settings has mistyped it.
+    Refuse,
+    /// They are dropped, because an earlier version of the toolset used them.
+    Drop,
 }
 
-/// Holds values to a schema.
-pub(crate) struct Sheet {
-    subject: Subject,
+/// A compiled schema of settings or secrets.
+pub(crate) struct FormSchema {
+    subject: ValidationSubject,
     validator: Validator,
 }
 
-impl Sheet {
-    /// Puts the defaults in where the value leaves them out, or tells every problem. A value that fits as it is, and
-    /// would not with its defaults because they make another shape of it, stays as it is.
-    pub(crate) fn fill(&self, given: &Value, unknown: Unknown) -> Result<Value, Vec<Problem>> {
+impl FormSchema {
+    /// Fills in the defaults, or returns every problem. A value that fits only without its defaults, because they turn it
+    /// into another shape, is returned without them.
+    pub(crate) fn fill(&self, given: &Value, unknown: UnknownNames) -> Result<Value, ErrorList<Problem>> {
         let mut known = given.clone();
-        let mut problems = self.leave_out_unknown(&mut known, unknown, &[])?;
+        let mut problems = self.drop_unknown(&mut known, unknown, &[])?;
         let mut filled = known.clone();
         fill(&mut filled, self.validator.schema());
         let found = self.validate(&filled);
@@ -46,55 +46,55 @@ impl Sheet {
                 problems.extend(found);
             }
         }
-        told(problems).map(|()| filled)
+        check_problems(problems).map(|()| filled)
     }
 
-    /// Tells every problem, and leaves in the value what the schema has a place for. Names of `own` are never a problem.
-    pub(crate) fn hold(&self, value: &mut Value, unknown: Unknown, own: &[&str]) -> Vec<Problem> {
-        match self.leave_out_unknown(value, unknown, own) {
+    /// Returns every problem, and drops the names that the schema does not have. Names in `reserved` are never a problem.
+    pub(crate) fn check(&self, value: &mut Value, unknown: UnknownNames, reserved: &[&str]) -> Vec<Problem> {
+        match self.drop_unknown(value, unknown, reserved) {
             Ok(mut problems) => {
                 problems.extend(self.validate(value));
                 problems
             }
-            Err(problems) => problems,
+            Err(problems) => problems.into_iter().collect(),
         }
     }
 
-    /// What is wrong with the schema: it does not compile, is not one of an object, or has defaults that it refuses.
+    /// Returns the problems of the schema itself: it does not compile, is not one of an object, or has invalid defaults.
     #[cfg(feature = "agents")]
     pub(crate) fn problems(&self) -> Vec<String> {
         let schema = self.validator.schema();
-        let what = self.subject.schema();
-        if let Err(why) = self.validator.compiled() {
-            return vec![format!("{what} does not compile: {why}")];
+        let name = self.subject.schema();
+        if let Err(reason) = self.validator.compiled() {
+            return vec![format!("{name} does not compile: {reason}")];
         }
-        let shape = format!("{what} is not one of an object; use a struct, or `()` where there is nothing to set");
+        let shape = format!("{name} is not one of an object; use a struct, or `()` where there is nothing to set");
         let shape = (!may_be_object(schema)).then_some(shape);
-        shape.into_iter().chain(wrong_defaults(schema).into_iter().map(|wrong| format!("in {what}, {wrong}"))).collect()
+        shape.into_iter().chain(wrong_defaults(schema).into_iter().map(|wrong| format!("in {name}, {wrong}"))).collect()
     }
 
     fn validate(&self, value: &Value) -> Vec<Problem> {
         validate_as(self.subject, &self.validator, value)
     }
 
-    /// The problems with names that the schema has no place for; an error where the value is no object.
-    fn leave_out_unknown(
+    /// Drops the names that the schema does not have, and returns their problems. Fails where the value is no object.
+    fn drop_unknown(
         &self,
         value: &mut Value,
-        unknown: Unknown,
-        own: &[&str],
-    ) -> Result<Vec<Problem>, Vec<Problem>> {
+        unknown: UnknownNames,
+        reserved: &[&str],
+    ) -> Result<Vec<Problem>, ErrorList<Problem>> {
         if value.is_null() {
             *value = Value::Object(Map::new());
         }
         let Value::Object(members) = value else {
-            return Err(vec![Problem::new("", "an object", self.subject.value(value))]);
+            return Err(Problem::new("", "an object", self.subject.value(value)).into());
         };
         let mut problems = Vec::new();
         members.retain(|name, value| match unknown_name(self.subject, self.validator.schema(), name) {
             None => true,
             Some(problem) => {
-                if unknown == Unknown::Refused && !own.contains(&name.as_str()) {
+                if unknown == UnknownNames::Refuse && !reserved.contains(&name.as_str()) {
                     problems.push(problem);
                 }
                 wipe(value);
@@ -105,58 +105,58 @@ impl Sheet {
     }
 }
 
-/// No problems, or all of them by their places.
-pub(crate) fn told(mut problems: Vec<Problem>) -> Result<(), Vec<Problem>> {
+/// Returns `Ok` for no problems, and otherwise all of them, sorted by pointer.
+pub(crate) fn check_problems(mut problems: Vec<Problem>) -> Result<(), ErrorList<Problem>> {
     problems.sort();
     problems.dedup();
-    if problems.is_empty() { Ok(()) } else { Err(problems) }
+    ErrorList::check(problems)
 }
 
-/// A sheet that is made when it is first needed, and again where the schema has become another one.
+/// A form schema that is compiled at first use, and again after its schema has changed.
 #[derive(Clone, Default)]
-pub(crate) struct Kept(Arc<OnceLock<Arc<Sheet>>>);
+pub(crate) struct CachedFormSchema(Arc<OnceLock<Arc<FormSchema>>>);
 
-impl Kept {
-    /// The sheet of a schema; without one, that of an object that is empty.
-    pub(crate) fn of(&self, subject: Subject, schema: Option<&Value>) -> Arc<Sheet> {
-        let nothing = json!({"type": "object"});
-        let schema = schema.unwrap_or(&nothing);
-        let make = || Arc::new(Sheet { subject, validator: Validator::new(schema.clone()) });
-        let kept = self.0.get_or_init(make);
-        if kept.validator.schema() == schema { Arc::clone(kept) } else { make() }
+impl CachedFormSchema {
+    /// Returns the form schema of `schema`, or that of an empty object where there is none.
+    pub(crate) fn get(&self, subject: ValidationSubject, schema: Option<&Value>) -> Arc<FormSchema> {
+        let empty = json!({"type": "object"});
+        let schema = schema.unwrap_or(&empty);
+        let compile = || Arc::new(FormSchema { subject, validator: Validator::new(schema.clone()) });
+        let cached = self.0.get_or_init(compile);
+        if cached.validator.schema() == schema { Arc::clone(cached) } else { compile() }
     }
 }
 
-// What was compiled says nothing that the schema does not.
-impl PartialEq for Kept {
+impl PartialEq for CachedFormSchema {
+    /// Returns true: the cache adds nothing to the schema it belongs to.
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl fmt::Debug for Kept {
+impl fmt::Debug for CachedFormSchema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("..")
     }
 }
 
-// ---- From checked JSON to the types of settings and secrets. Their own rules may refuse what the schema accepts.
-
-/// The problem names the place, and says what the type says, without the texts that stand there.
-pub(crate) fn settings<T: DeserializeOwned>(value: &Value) -> Result<T, Vec<Problem>> {
-    read(value).map_err(|error| {
-        let why = Hidden::of_settings(value).removed_from(&error.inner().to_string());
-        vec![Problem::refused(pointer(error.path()), &why)]
+/// Decodes settings that fit their schema. The type may have stricter rules: the problem then has the type's message,
+/// without the texts of the settings.
+pub(crate) fn decode_settings<T: DeserializeOwned>(value: &Value) -> Result<T, ErrorList<Problem>> {
+    decode(value).map_err(|error| {
+        let reason = SecretTexts::of_settings(value).remove_from(&error.inner().to_string());
+        Problem::refused(pointer(error.path()), &reason).into()
     })
 }
 
-/// The problem names the place alone: whatever the type says may be made of the secret.
-pub(crate) fn secrets<T: DeserializeOwned>(value: &Value) -> Result<T, Vec<Problem>> {
-    let why = "it is not what the toolset takes";
-    read(value).map_err(|error| vec![Problem::refused(pointer(error.path()), why)])
+/// Decodes secrets that fit their schema. The type's message may derive from the secret, so the problem has only the
+/// pointer.
+pub(crate) fn decode_secrets<T: DeserializeOwned>(value: &Value) -> Result<T, ErrorList<Problem>> {
+    let reason = "it is not what the toolset takes";
+    decode(value).map_err(|error| Problem::refused(pointer(error.path()), reason).into())
 }
 
-fn read<T: DeserializeOwned>(value: &Value) -> Result<T, Error<serde_json::Error>> {
+fn decode<T: DeserializeOwned>(value: &Value) -> Result<T, Error<serde_json::Error>> {
     serde_path_to_error::deserialize(value)
 }
 
@@ -164,7 +164,7 @@ fn pointer(path: &Path) -> String {
     path.iter().fold(String::new(), |pointer, segment| match segment {
         Segment::Seq { index } => join_pointer(&pointer, &index.to_string()),
         Segment::Map { key } => join_pointer(&pointer, key),
-        // They stand for no place of their own, or for one that is not known.
+        // Neither has a pointer: an enum's variant is no member, and an unknown segment has no name.
         Segment::Enum { .. } | Segment::Unknown => pointer,
     })
 }

@@ -1,11 +1,14 @@
-//! What a settings form needs to know of a toolset.
+//! The metadata of a toolset for a settings form, and the checks of settings and secrets.
 
 use crate::arguments::problem::Problem;
-use crate::arguments::validate::Subject;
+use crate::arguments::validate::ValidationSubject;
+use crate::call::error::ErrorList;
 use crate::tool::auth::Auth;
-use crate::tool::configure::form;
-use crate::tool::configure::form::{Kept, Sheet, Unknown, told};
-use crate::tool::configure::secret::SecretDocument;
+use crate::tool::configure::form::{
+    CachedFormSchema, FormSchema, UnknownNames, check_problems, decode_secrets, decode_settings,
+};
+use crate::tool::configure::secret_document::{SecretDocument, WipedValue};
+use crate::tool::spec::ToolsetDescriptor;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
@@ -13,9 +16,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What a settings form needs to know of a toolset.
+/// The metadata of a toolset for a settings form.
 ///
-/// It serialises for a user interface. Of a toolset whose settings are a currency, and whose secrets are a key:
+/// It serialises for a user interface. For a toolset whose settings are a currency and whose secrets are a key:
 ///
 /// ```
 /// # use tool_core::{Auth, Secret};
@@ -72,7 +75,7 @@ use std::sync::Arc;
 ///     })
 /// );
 ///
-/// // What somebody has typed: all that is wrong, and without the texts.
+/// // Every problem of the input is reported, without its texts.
 /// let problems = form.check_config(&json!({"currncy": "CHF", "currency": "francs"})).unwrap_err();
 /// let problems = problems.iter().map(ToString::to_string).collect::<Vec<_>>();
 /// assert_eq!(
@@ -90,53 +93,65 @@ use std::sync::Arc;
 pub struct ToolsetMetadata {
     /// The toolset's id.
     pub name: String,
-    /// A name for people.
+    /// The title for people.
     pub title: String,
-    /// What it is for.
+    /// The description of the toolset.
     pub description: String,
     /// The JSON Schema of the settings, with titles, descriptions and defaults; absent where there are none.
     pub config_schema: Option<Value>,
-    /// The same of the secrets. `()` as a type says that there are none.
+    /// The JSON Schema of the secrets; absent where there are none.
     pub secrets_schema: Option<Value>,
-    /// Whether it has to prove who it works for.
+    /// True where the toolset needs authentication.
     pub requires_auth: bool,
-    /// How it proves it.
+    /// The toolset's authentication.
     pub auth: Auth,
     #[serde(skip)]
-    config: Kept,
+    config: CachedFormSchema,
     #[serde(skip)]
-    secrets: Kept,
+    secrets: CachedFormSchema,
 }
 
-/// Where the tokens of a grant stand among the secrets, whatever else the toolset's secrets have.
-const TOKENS: &[&str] = &[ACCESS_TOKEN, "refresh_token", "expires_at", "scope"];
 const ACCESS_TOKEN: &str = "access_token";
 
+/// The members of the secrets that hold the tokens of a grant. They may be present whatever the toolset's own schema is.
+const TOKENS: &[&str] = &[ACCESS_TOKEN, "refresh_token", "expires_at", "scope"];
+
 impl ToolsetMetadata {
-    /// A toolset without settings, for a [`ToolsetFactory`](super::ToolsetFactory) written by hand.
+    /// Creates the metadata of a toolset without settings, for a [`ToolsetFactory`](super::ToolsetFactory) written by
+    /// hand.
     pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
         let name = name.into();
         Self {
-            title: titled(&name),
+            title: title_of(&name),
             name,
             description: description.into(),
             config_schema: None,
             secrets_schema: None,
             requires_auth: false,
             auth: Auth::None,
-            config: Kept::default(),
-            secrets: Kept::default(),
+            config: CachedFormSchema::default(),
+            secrets: CachedFormSchema::default(),
         }
     }
 
-    /// The name for people; the name's own words unless told.
+    /// Creates the metadata of a linked toolset, without its settings.
+    pub(crate) fn of_linked(toolset: &ToolsetDescriptor) -> Self {
+        let auth = toolset.auth.map(|auth| auth()).unwrap_or_default();
+        let metadata = Self::new(toolset.name, toolset.description).authorized_by(auth);
+        match toolset.title {
+            Some(title) => metadata.titled(title),
+            None => metadata,
+        }
+    }
+
+    /// Sets the title for people. Defaults to the words of the name.
     #[must_use]
     pub fn titled(mut self, title: impl Into<String>) -> Self {
         self.title = title.into();
         self
     }
 
-    /// How it proves who it works for.
+    /// Sets the authentication. Defaults to none.
     #[must_use]
     pub fn authorized_by(mut self, auth: Auth) -> Self {
         self.requires_auth = auth != Auth::None;
@@ -144,97 +159,112 @@ impl ToolsetMetadata {
         self
     }
 
-    /// The types of the settings and of the secrets; `()` where there are none.
+    /// Sets the types of the settings and of the secrets; `()` where there are none.
     #[must_use]
     pub fn configured_by<C: JsonSchema, S: JsonSchema>(mut self) -> Self {
-        let generator = || SchemaSettings::draft2020_12().with(|settings| settings.meta_schema = None).into_generator();
-        // `()` stands for nothing to set.
-        let something = |schema: Value| (schema["type"] != "null").then_some(schema);
-        self.config_schema = something(generator().into_root_schema_for::<C>().to_value());
-        self.secrets_schema = something(generator().into_root_schema_for::<S>().to_value());
+        self.config_schema = form_schema::<C>();
+        self.secrets_schema = form_schema::<S>();
         self
     }
 
-    /// The settings with their defaults filled in, or every problem, for whoever is about to write them. A top-level
-    /// name that the schema has no place for is a problem too. Problems show numbers and booleans, and of texts only
-    /// the length.
-    pub fn check_config(&self, config: &Value) -> Result<Value, Vec<Problem>> {
-        self.config_sheet().fill(config, Unknown::Refused)
+    /// Checks settings before they are written, and fills in their defaults.
+    ///
+    /// # Errors
+    ///
+    /// Every problem of the settings. A top-level name that the schema does not have is one. Problems show numbers and
+    /// booleans; of texts they show only the length.
+    pub fn check_config(&self, config: &Value) -> Result<Value, ErrorList<Problem>> {
+        self.config_form().fill(config, UnknownNames::Refuse)
     }
 
-    /// Every problem of secrets that are about to be written. No problem shows a value. The tokens of a grant may be
-    /// among them or be missing: they come and go with the grant.
-    pub fn check_secrets(&self, secrets: &SecretDocument) -> Result<(), Vec<Problem>> {
-        let Some(mut value) = secrets.parsed() else { return Err(vec![no_json()]) };
-        told(self.problems_of_secrets(&mut value, Unknown::Refused, self.takes_grant()))
+    /// Checks secrets before they are written. The tokens of a grant may be present or missing, because they come and go
+    /// with the grant.
+    ///
+    /// # Errors
+    ///
+    /// Every problem of the secrets. No problem shows a value.
+    pub fn check_secrets(&self, secrets: &SecretDocument) -> Result<(), ErrorList<Problem>> {
+        self.checked_secrets(secrets, UnknownNames::Refuse, self.takes_grant()).map(drop)
     }
 
-    /// Every problem of secrets that are in a record and stay there. Names that the schema no longer has a place for do
-    /// no harm.
+    /// Checks secrets that a record keeps. Names that the schema no longer has do no harm.
     #[cfg(feature = "agents")]
-    pub(crate) fn check_kept_secrets(&self, secrets: &SecretDocument) -> Result<(), Vec<Problem>> {
-        let Some(mut value) = secrets.parsed() else { return Err(vec![no_json()]) };
-        told(self.problems_of_secrets(&mut value, Unknown::Ignored, self.takes_grant()))
+    pub(crate) fn check_kept_secrets(&self, secrets: &SecretDocument) -> Result<(), ErrorList<Problem>> {
+        self.checked_secrets(secrets, UnknownNames::Drop, self.takes_grant()).map(drop)
     }
 
-    /// Reads settings that were stored: checked again, with their defaults filled in. Names that the schema no longer has
-    /// a place for are left out.
-    pub fn read_config<T: DeserializeOwned>(&self, config: &Value) -> Result<T, Vec<Problem>> {
-        let mut filled = self.config_sheet().fill(config, Unknown::Ignored)?;
-        if self.config_schema.is_none() {
-            filled = Value::Null;
-        }
-        form::settings(&filled)
+    /// Decodes stored settings. They are checked again, and their defaults are filled in. Names that the schema no longer
+    /// has are dropped.
+    ///
+    /// # Errors
+    ///
+    /// Every problem of the settings.
+    pub fn read_config<T: DeserializeOwned>(&self, config: &Value) -> Result<T, ErrorList<Problem>> {
+        let filled = self.config_form().fill(config, UnknownNames::Drop)?;
+        decode_settings(if self.config_schema.is_some() { &filled } else { &Value::Null })
     }
 
-    /// Reads secrets that were stored, checked again. No problem shows a value.
-    pub fn read_secrets<T: DeserializeOwned>(&self, secrets: &SecretDocument) -> Result<T, Vec<Problem>> {
-        let Some(mut value) = secrets.parsed() else { return Err(vec![no_json()]) };
-        told(self.problems_of_secrets(&mut value, Unknown::Ignored, secrets.has_grant()))?;
-        if self.secrets_schema.is_none() {
-            *value = Value::Null;
-        }
-        secrets.with_grant_in_place(|| form::secrets(&value))
+    /// Decodes stored secrets. They are checked again.
+    ///
+    /// # Errors
+    ///
+    /// Every problem of the secrets. No problem shows a value.
+    pub fn read_secrets<T: DeserializeOwned>(&self, secrets: &SecretDocument) -> Result<T, ErrorList<Problem>> {
+        let value = self.checked_secrets(secrets, UnknownNames::Drop, secrets.has_grant())?;
+        let value = if self.secrets_schema.is_some() { &*value } else { &Value::Null };
+        secrets.with_grant_in_place(|| decode_secrets(value))
     }
 
-    /// What is wrong with the schemas themselves: no form can be made of them, or nothing that it gives is accepted.
+    /// Returns the problems of the schemas themselves, which would make a form unusable.
     #[cfg(feature = "agents")]
     pub(crate) fn problems(&self) -> Vec<String> {
-        let forms = [(&self.config_schema, self.config_sheet()), (&self.secrets_schema, self.secrets_sheet())];
-        forms.iter().filter(|(schema, _)| schema.is_some()).flat_map(|(_, sheet)| sheet.problems()).collect()
+        let forms = [(&self.config_schema, self.config_form()), (&self.secrets_schema, self.secrets_form())];
+        forms.iter().filter(|(schema, _)| schema.is_some()).flat_map(|(_, form)| form.problems()).collect()
     }
 
-    fn problems_of_secrets(&self, value: &mut Value, unknown: Unknown, granted: bool) -> Vec<Problem> {
-        let own = if self.takes_grant() { TOKENS } else { &[] };
-        let mut problems = self.secrets_sheet().hold(value, unknown, own);
-        if granted {
+    /// Parses secrets and checks them. With a grant, the access token may be missing.
+    fn checked_secrets(
+        &self,
+        secrets: &SecretDocument,
+        unknown: UnknownNames,
+        has_grant: bool,
+    ) -> Result<WipedValue, ErrorList<Problem>> {
+        let Some(mut value) = secrets.parsed() else {
+            return Err(Problem::new("", "an object", "a text that is not JSON").into());
+        };
+        let reserved = if self.takes_grant() { TOKENS } else { &[] };
+        let mut problems = self.secrets_form().check(&mut value, unknown, reserved);
+        if has_grant {
             problems.retain(|problem| !problem.is_missing(&format!("/{ACCESS_TOKEN}")));
         }
-        problems
+        check_problems(problems).map(|()| value)
     }
 
     fn takes_grant(&self) -> bool {
         matches!(self.auth, Auth::OAuth2(_))
     }
 
-    pub(crate) fn config_sheet(&self) -> Arc<Sheet> {
-        self.config.of(Subject::Settings, self.config_schema.as_ref())
+    fn config_form(&self) -> Arc<FormSchema> {
+        self.config.get(ValidationSubject::Settings, self.config_schema.as_ref())
     }
 
-    pub(crate) fn secrets_sheet(&self) -> Arc<Sheet> {
-        self.secrets.of(Subject::Secrets, self.secrets_schema.as_ref())
+    fn secrets_form(&self) -> Arc<FormSchema> {
+        self.secrets.get(ValidationSubject::Secrets, self.secrets_schema.as_ref())
     }
 }
 
-fn no_json() -> Problem {
-    Problem::new("", "an object", "a text that is not JSON")
+/// Generates the schema of a type; `None` for `()`.
+fn form_schema<T: JsonSchema>() -> Option<Value> {
+    let settings = SchemaSettings::draft2020_12().with(|settings| settings.meta_schema = None);
+    let schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    (schema["type"] != "null").then_some(schema)
 }
 
-/// `google_calendar` as a person writes it: `Google Calendar`.
-fn titled(name: &str) -> String {
-    let word = |word: &str| {
+/// Converts `google_calendar` to `Google Calendar`.
+fn title_of(name: &str) -> String {
+    let capitalise = |word: &str| {
         let mut chars = word.chars();
         chars.next().map(|first| first.to_uppercase().chain(chars).collect::<String>()).unwrap_or_default()
     };
-    name.split(['_', '-']).filter(|part| !part.is_empty()).map(word).collect::<Vec<_>>().join(" ")
+    name.split(['_', '-']).filter(|part| !part.is_empty()).map(capitalise).collect::<Vec<_>>().join(" ")
 }

@@ -1,22 +1,20 @@
-//! A text that nobody may read by accident.
+//! Secrets of toolsets: texts that are wiped, and access tokens that stay valid.
 
 use crate::call::error::ToolError;
-use crate::tool::configure::access_token::{AccessToken, TokenSource};
-use crate::tool::configure::scrub::Hidden;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use secrecy::{ExposeSecret, SecretString};
+use serde::de::{IgnoredAny, Visitor};
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::fmt;
-use std::ops::{Deref, DerefMut};
+use std::pin::Pin;
 use std::sync::Arc;
-use zeroize::{Zeroize, Zeroizing};
 
-/// A secret text: an API key, a password. It is wiped when it goes, `Debug` shows nothing of it, and it does not
-/// serialise. Its schema has `format: "password"` and `writeOnly`, so that a form hides what is typed.
+/// A secret text, such as an API key or a password.
+///
+/// Its memory is wiped on drop, `Debug` does not show it, and it does not serialise. Its schema has
+/// `format: "password"` and `writeOnly`, so that a form hides the input.
 ///
 /// ```
 /// use tool_core::Secret;
@@ -29,12 +27,12 @@ use zeroize::{Zeroize, Zeroizing};
 pub struct Secret(SecretString);
 
 impl Secret {
-    /// The text itself. Hand it on, and keep no copy of it.
+    /// Returns the text. Pass it on without keeping a copy.
     pub fn expose(&self) -> &str {
         self.0.expose_secret()
     }
 
-    /// Whether there is nothing in it.
+    /// Returns true for an empty text.
     pub fn is_empty(&self) -> bool {
         self.expose().is_empty()
     }
@@ -78,155 +76,153 @@ impl JsonSchema for Secret {
     }
 }
 
-// ---- The secrets of a toolset as JSON.
+/// A source of access tokens, which refreshes them.
+pub trait TokenSource: Send + Sync + 'static {
+    /// Returns a valid token: the current one, or a new one where the current one is about to expire.
+    fn token(&self) -> Pin<Box<dyn Future<Output = Result<Secret, ToolError>> + Send + '_>>;
 
-/// The secrets of a toolset: a JSON object as text, which is wiped when it goes, and neither shown by `Debug` nor
-/// serialised.
+    /// Tells the source that an [`AccessToken`] uses it from now on.
+    #[doc(hidden)]
+    fn follow(&self) {}
+}
+
+/// The access token of an OAuth 2 grant, in a toolset's secrets.
+///
+/// A `String` would hold the token that was valid when the toolset was configured. An `AccessToken` holds the grant: call
+/// [`get`](Self::get) for each request. The token is refreshed before it expires, once for all callers.
+///
+/// ```
+/// use tool_core::tool::AccessToken;
+/// use tool_core::ToolError;
+/// use tool_core::schemars::JsonSchema;
+/// use tool_core::serde::Deserialize;
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// #[serde(crate = "tool_core::serde")]
+/// #[schemars(crate = "tool_core::schemars")]
+/// struct Secrets {
+///     access_token: AccessToken,
+/// }
+///
+/// async fn authorization(secrets: &Secrets) -> Result<String, ToolError> {
+///     Ok(format!("Bearer {}", secrets.access_token.get().await?.expose()))
+/// }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), ToolError> {
+/// # let secrets = Secrets { access_token: AccessToken::from("abc") };
+/// # assert_eq!(authorization(&secrets).await?, "Bearer abc");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
-pub struct SecretDocument {
-    text: Zeroizing<String>,
-    grant: Option<Arc<dyn TokenSource>>,
+pub struct AccessToken(TokenOrigin);
+
+#[derive(Clone)]
+enum TokenOrigin {
+    Fixed(Secret),
+    Source(Arc<dyn TokenSource>),
 }
 
-impl SecretDocument {
-    /// No secrets: `{}`.
-    pub fn none() -> Self {
-        Self { text: Zeroizing::new("{}".to_owned()), grant: None }
+thread_local! {
+    /// The grant of the secrets that this thread is deserialising.
+    static GRANT: RefCell<Option<Arc<dyn TokenSource>>> = const { RefCell::new(None) };
+}
+
+impl AccessToken {
+    /// Creates a token that `source` refreshes.
+    pub fn live(source: Arc<dyn TokenSource>) -> Self {
+        Self(TokenOrigin::Source(source))
     }
 
-    /// The secrets of a value, which is wiped.
-    pub fn from_value(mut value: Value) -> Self {
-        let text = Zeroizing::new(value.to_string());
-        wipe(&mut value);
-        Self { text, grant: None }
+    /// Returns a valid token. Fails with `AUTH` where there is none, or where the grant was revoked.
+    pub async fn get(&self) -> Result<Secret, ToolError> {
+        match &self.0 {
+            TokenOrigin::Fixed(token) if token.is_empty() => Err(ToolError::auth("the access token is missing")),
+            TokenOrigin::Fixed(token) => Ok(token.clone()),
+            TokenOrigin::Source(source) => source.token().await,
+        }
     }
 
-    /// The secrets in a text of JSON, which is not looked at before it is needed.
-    pub fn from_json(text: String) -> Self {
-        Self { text: Zeroizing::new(text), grant: None }
-    }
-
-    /// The same secrets, with access tokens that `grant` keeps good.
-    #[must_use]
-    pub fn with_grant(self, grant: Arc<dyn TokenSource>) -> Self {
-        Self { grant: Some(grant), ..self }
-    }
-
-    /// The text of JSON.
-    pub fn expose(&self) -> &str {
-        &self.text
-    }
-
-    /// A toolset's error without the secrets that its message may quote.
-    pub(crate) fn scrubbed(&self, error: ToolError) -> ToolError {
-        let Some(value) = self.parsed() else { return error };
-        let hidden = Hidden::of_secrets(&value);
-        error.reworded(|message| hidden.removed_from(&message))
-    }
-
-    /// Whether somebody keeps the access token good.
-    pub(crate) fn has_grant(&self) -> bool {
-        self.grant.is_some()
-    }
-
-    /// Access tokens that `read` reads are of the grant, where there is one.
-    pub(crate) fn with_grant_in_place<R>(&self, read: impl FnOnce() -> R) -> R {
-        AccessToken::of_grant(self.grant.clone(), read)
-    }
-
-    /// Does something with them as a value, which is wiped.
-    #[cfg(feature = "agents")]
-    pub(crate) fn with_value<R>(&self, look: impl FnOnce(&Value) -> R) -> Option<R> {
-        self.parsed().map(|value| look(&value))
-    }
-
-    /// The value in the text; nothing where that is not JSON.
-    pub(crate) fn parsed(&self) -> Option<Wiped> {
-        serde_json::from_str(&self.text).ok().map(Wiped)
+    /// Runs `read`. Access tokens that it deserialises use `grant`, where there is one.
+    pub(crate) fn with_grant<R>(grant: Option<Arc<dyn TokenSource>>, read: impl FnOnce() -> R) -> R {
+        struct Restore(Option<Arc<dyn TokenSource>>);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                GRANT.set(self.0.take());
+            }
+        }
+        let _restore = Restore(GRANT.replace(grant));
+        read()
     }
 }
 
-impl From<Value> for SecretDocument {
-    fn from(value: Value) -> Self {
-        Self::from_value(value)
+impl Default for AccessToken {
+    /// Creates an empty token; where secrets with a grant are deserialised, a token of that grant.
+    fn default() -> Self {
+        Self::from("")
     }
 }
 
-/// A value whose texts are wiped when it goes.
-pub(crate) struct Wiped(Value);
-
-impl Deref for Wiped {
-    type Target = Value;
-
-    fn deref(&self) -> &Value {
-        &self.0
+impl<T: Into<Secret>> From<T> for AccessToken {
+    fn from(token: T) -> Self {
+        match GRANT.with_borrow(Clone::clone) {
+            None => Self(TokenOrigin::Fixed(token.into())),
+            Some(source) => {
+                source.follow();
+                Self::live(source)
+            }
+        }
     }
 }
 
-impl DerefMut for Wiped {
-    fn deref_mut(&mut self) -> &mut Value {
-        &mut self.0
-    }
-}
-
-impl Drop for Wiped {
-    fn drop(&mut self) {
-        wipe(&mut self.0);
-    }
-}
-
-/// Leaves nothing of the texts of a value in memory.
-pub(crate) fn wipe(value: &mut Value) {
-    match value {
-        Value::String(text) => text.zeroize(),
-        Value::Array(items) => items.iter_mut().for_each(wipe),
-        Value::Object(members) => members.values_mut().for_each(wipe),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
-impl fmt::Debug for SecretDocument {
+impl fmt::Debug for AccessToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[secret]")
     }
 }
 
-// ---- A name and a password.
-
-/// The secrets of a toolset that proves itself by a name and a password ([`Auth::Basic`](super::Auth::Basic)).
-///
-/// ```
-/// use tool_core::tool::BasicAuth;
-///
-/// let auth = BasicAuth::new("Aladdin", "open sesame");
-/// assert_eq!(auth.authorization().expose(), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
-/// assert_eq!(format!("{auth:?}"), "[secret]");
-/// ```
-#[derive(Clone, Default, Deserialize, JsonSchema)]
-pub struct BasicAuth {
-    /// The user's name
-    // The colon divides the two.
-    #[schemars(regex(pattern = "^[^:]*$"))]
-    pub username: String,
-    /// The password
-    pub password: Secret,
-}
-
-impl BasicAuth {
-    /// A name, which has no colon, and a password.
-    pub fn new(username: impl Into<String>, password: impl Into<Secret>) -> Self {
-        Self { username: username.into(), password: password.into() }
-    }
-
-    /// The value of an HTTP `Authorization` header (RFC 7617).
-    pub fn authorization(&self) -> Secret {
-        let both = Zeroizing::new(format!("{}:{}", self.username, self.password.expose()));
-        Secret::from(format!("Basic {}", *Zeroizing::new(STANDARD.encode(both.as_bytes()))))
+impl<'de> Deserialize<'de> for AccessToken {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_option(TokenVisitor)
     }
 }
 
-impl fmt::Debug for BasicAuth {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[secret]")
+/// Accepts a text or nothing. With a grant the value does not matter.
+struct TokenVisitor;
+
+impl<'de> Visitor<'de> for TokenVisitor {
+    type Value = AccessToken;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an access token")
+    }
+
+    fn visit_none<E>(self) -> Result<AccessToken, E> {
+        Ok(AccessToken::default())
+    }
+
+    fn visit_unit<E>(self) -> Result<AccessToken, E> {
+        Ok(AccessToken::default())
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<AccessToken, D::Error> {
+        if GRANT.with_borrow(Option::is_some) {
+            return IgnoredAny::deserialize(deserializer).map(|_| AccessToken::default());
+        }
+        Secret::deserialize(deserializer).map(AccessToken::from)
+    }
+}
+
+impl JsonSchema for AccessToken {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "AccessToken".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Secret::json_schema(generator)
     }
 }

@@ -5,8 +5,8 @@ use crate::call::error::{ErrorKind, ToolError};
 use crate::registry::ToolContext;
 use crate::registry::discovery::linked_factories;
 use crate::tool::auth::Auth;
-use crate::tool::configure::access_token::{AccessToken, TokenSource};
-use crate::tool::configure::secret::{Secret, SecretDocument};
+use crate::tool::configure::secret::{AccessToken, Secret, TokenSource};
+use crate::tool::configure::secret_document::SecretDocument;
 use crate::tool::configure::{Configure, ConfigureError, ToolsetFactory};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -151,7 +151,10 @@ async fn a_toolset_that_needs_nothing_is_made_of_an_empty_object() {
         assert!(plain.configure(config, SecretDocument::none()).await.is_ok());
     }
     let refused = plain.configure(json!([]), SecretDocument::none()).await.err().expect("refused");
-    assert_eq!(refused.to_string(), "the settings do not fit:\n- expected an object, got an array of 0 items");
+    assert_eq!(
+        refused.to_string(),
+        "the settings do not fit their schema:\n- expected an object, got an array of 0 items"
+    );
     assert_eq!(plain.actions()[0].name, "factories_one");
 }
 
@@ -168,8 +171,8 @@ async fn settings_and_secrets_that_do_not_fit_are_told_together() {
     assert!(matches!(&refused, ConfigureError::Both { config, secrets } if config.len() == 1 && secrets.len() == 1));
     assert_eq!(
         refused.to_string(),
-        "the settings do not fit:\n- `/currency`: expected a string, got 7\n\
-         the secrets do not fit:\n- `/pin`: expected a string, got a number"
+        "the settings do not fit their schema:\n- `/currency`: expected a string, got 7\n\
+         the secrets do not fit their schema:\n- `/pin`: expected a string, got a number"
     );
     assert!(matches!(shop(json!({}), json!({"pin": 7})).await, Err(ConfigureError::Secrets(_))));
     assert!(matches!(shop(json!({"currency": 7}), json!({})).await, Err(ConfigureError::Config(_))));
@@ -182,7 +185,7 @@ async fn a_panic_while_a_toolset_is_made_is_an_error_without_its_secrets() {
         let refused = shop(json!({"currency": currency}), json!({"pin": "4711-4711"})).await;
         let Err(ConfigureError::Failed(error)) = refused else { panic!("made") };
         assert_eq!(error.kind(), ErrorKind::Internal);
-        assert!(error.message().starts_with("it panicked: ") && !error.message().contains("4711"), "{error}");
+        assert!(error.message().starts_with("`configure` panicked: ") && !error.message().contains("4711"), "{error}");
     }
 }
 

@@ -2,12 +2,11 @@
 
 use crate::call::error::ToolError;
 use crate::tool::configure::metadata::ToolsetMetadata;
-use crate::tool::configure::scrub::Hidden;
-use crate::tool::configure::secret::SecretDocument;
+use crate::tool::configure::secret_document::{SecretDocument, SecretTexts};
 use serde_json::json;
 
 fn scrubbed(secrets: serde_json::Value, message: &str) -> String {
-    SecretDocument::from(secrets).scrubbed(ToolError::auth(message)).message().to_owned()
+    SecretDocument::from(secrets).scrub(ToolError::auth(message)).message().to_owned()
 }
 
 // THREATS: secrets in errors
@@ -53,9 +52,9 @@ fn of_secrets_that_hold_one_another_the_longest_goes_first() {
 // THREATS: secrets in errors
 #[test]
 fn short_texts_of_settings_are_hidden_where_they_are_words() {
-    let hidden = Hidden::of_settings(&json!({"a": "to", "b": ["x"], "c": "é", "d": 7}));
-    assert_eq!(hidden.removed_from("tom to x, ex \"x\" to 7"), "tom [hidden] [hidden], ex \"[hidden]\" [hidden] 7");
-    assert_eq!(hidden.removed_from("café é"), "café [hidden]");
+    let hidden = SecretTexts::of_settings(&json!({"a": "to", "b": ["x"], "c": "é", "d": 7}));
+    assert_eq!(hidden.remove_from("tom to x, ex \"x\" to 7"), "tom [hidden] [hidden], ex \"[hidden]\" [hidden] 7");
+    assert_eq!(hidden.remove_from("café é"), "café [hidden]");
 }
 
 // DESIGN 6

@@ -1,0 +1,502 @@
+//! The JSON form of a response: the envelope `{"ok", "data" | "error", "intents", "meta"}` and its published schema.
+
+use crate::arguments::problem::Problem;
+use crate::call::error::ErrorBody;
+use crate::call::intent::Intent;
+use crate::call::output::OutputKind;
+use crate::call::response::{BaseMeta, Confirmation, OptionalMeta, ResponseMeta, SCHEMA_VERSION, ToolResponse};
+use crate::call::truncation::Truncated;
+use crate::json::string::push_string;
+use serde::ser::{SerializeMap, SerializeStruct};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use std::fmt;
+use std::time::Duration;
+
+/// The member of `meta` with the kind of a result that is not plain data.
+const FORM: &str = "form";
+
+/// The member of `meta` with the tool's own verdict on an empty result.
+const EMPTY: &str = "empty";
+
+/// The capacity reserved for the members around the data.
+const MEMBERS: usize = 192;
+
+impl ToolResponse {
+    /// Returns the envelope as compact JSON.
+    pub fn to_json(&self) -> String {
+        if let (Ok(data), None) = (&self.result, &self.meta.optional) {
+            return plain_success(data, &self.meta());
+        }
+        let size = self.result.as_ref().map_or(128, String::len) + MEMBERS;
+        let mut text = Vec::with_capacity(size);
+        match serde_json::to_writer(&mut text, self) {
+            Ok(()) => String::from_utf8(text).unwrap_or_default(),
+            Err(error) => json!({"ok": false, "error": {"type": "INTERNAL", "message": error.to_string()}}).to_string(),
+        }
+    }
+
+    /// Returns the JSON Schema of the envelope, draft 2020-12.
+    pub fn json_schema() -> Value {
+        let meta = json!({
+            "type": "object",
+            "properties": {
+                "schemaVersion": {"const": SCHEMA_VERSION},
+                "tool": {"type": "string"},
+                "callId": {"type": ["string", "null"]},
+                "durationMs": {"type": "number", "minimum": 0},
+                "sizeChars": {"type": "integer", "minimum": 0},
+                "tokenEstimate": {"type": "integer", "minimum": 0},
+                "coerced": {"type": "array", "items": {"type": "string"}},
+                "warnings": {"type": "array", "items": {"type": "string"}},
+                "truncated": {"type": "object"},
+                "confirmation": {"type": "object", "required": ["token", "summary", "expiresAt"]},
+                "problems": {"type": "array", "items": {"type": "object", "required": ["pointer", "expected", "got"]}},
+                "form": {"enum": ["unit", "content", "stop"]},
+                "empty": {"type": "boolean"}
+            },
+            "required": ["schemaVersion", "tool", "callId", "durationMs", "sizeChars", "tokenEstimate"]
+        });
+        json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "$defs": {"meta": meta},
+            "oneOf": [
+                {
+                    "type": "object",
+                    "properties": {
+                        "ok": {"const": true},
+                        "data": true,
+                        "intents": {"type": "array", "items": {"type": "object", "required": ["type"]}},
+                        "meta": {"$ref": "#/$defs/meta"}
+                    },
+                    "required": ["ok", "data", "intents", "meta"],
+                    "additionalProperties": false
+                },
+                {
+                    "type": "object",
+                    "properties": {
+                        "ok": {"const": false},
+                        "error": {
+                            "type": "object",
+                            "properties": {
+                                "type": {"type": "string"},
+                                "message": {"type": "string"},
+                                "retryable": {"type": "boolean"},
+                                "partialSideEffects": {"type": "boolean"}
+                            },
+                            "required": ["type", "message", "retryable", "partialSideEffects"],
+                            "additionalProperties": false
+                        },
+                        "meta": {"$ref": "#/$defs/meta"}
+                    },
+                    "required": ["ok", "error", "meta"],
+                    "additionalProperties": false
+                }
+            ]
+        })
+    }
+}
+
+impl fmt::Display for ToolResponse {
+    /// Writes the envelope as compact JSON.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_json())
+    }
+}
+
+impl Serialize for ToolResponse {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(if self.is_ok() { 4 } else { 3 }))?;
+        map.serialize_entry("ok", &self.is_ok())?;
+        match &self.result {
+            Ok(data) => {
+                map.serialize_entry("data", &RawJson(data))?;
+                map.serialize_entry("intents", self.intents())?;
+            }
+            Err(error) => map.serialize_entry("error", error)?,
+        }
+        map.serialize_entry("meta", &self.meta())?;
+        map.end()
+    }
+}
+
+impl Serialize for ResponseMeta<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let size = self.size_chars();
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("schemaVersion", SCHEMA_VERSION)?;
+        map.serialize_entry("tool", self.tool())?;
+        map.serialize_entry("callId", &self.call_id())?;
+        map.serialize_entry("durationMs", &milliseconds(self.duration()))?;
+        map.serialize_entry("sizeChars", &size)?;
+        map.serialize_entry("tokenEstimate", &size.div_ceil(4))?;
+        if let Some(form) = form_of(self.kind) {
+            map.serialize_entry(FORM, form)?;
+        }
+        if let Some(optional) = &self.meta.optional {
+            optional.serialize_entries(&mut map)?;
+        }
+        map.end()
+    }
+}
+
+impl OptionalMeta {
+    fn serialize_entries<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        if !self.coerced.is_empty() {
+            map.serialize_entry("coerced", &self.coerced)?;
+        }
+        if let Some(truncated) = &self.truncated {
+            map.serialize_entry("truncated", truncated)?;
+        }
+        if !self.warnings.is_empty() {
+            map.serialize_entry("warnings", &self.warnings)?;
+        }
+        if let Some(confirmation) = &self.confirmation {
+            map.serialize_entry("confirmation", confirmation)?;
+        }
+        if !self.problems.is_empty() {
+            map.serialize_entry("problems", &self.problems)?;
+        }
+        if let Some(empty) = self.empty {
+            map.serialize_entry(EMPTY, &empty)?;
+        }
+        // A member of the tool with one of these names would be read back as the envelope's own.
+        for (key, value) in self.extra.iter().filter(|(key, _)| ![FORM, EMPTY].contains(&key.as_str())) {
+            map.serialize_entry(key, value)?;
+        }
+        Ok(())
+    }
+}
+
+/// JSON text that is embedded unchanged. Converting it to a `RawValue` would parse it again, so this uses `serde_json`'s
+/// protocol for raw values directly. A test compares the two.
+pub(crate) struct RawJson<'a>(pub(crate) &'a str);
+
+const RAW_VALUE: &str = "$serde_json::private::RawValue";
+
+impl Serialize for RawJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut raw = serializer.serialize_struct(RAW_VALUE, 1)?;
+        raw.serialize_field(RAW_VALUE, self.0)?;
+        raw.end()
+    }
+}
+
+/// The envelope as it is read back.
+#[derive(Deserialize)]
+struct EnvelopeJson {
+    ok: bool,
+    data: Option<Box<RawValue>>,
+    #[serde(default)]
+    intents: Vec<Intent>,
+    error: Option<Box<ErrorBody>>,
+    meta: MetaJson,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MetaJson {
+    tool: String,
+    call_id: Option<String>,
+    #[serde(default)]
+    duration_ms: f64,
+    #[serde(default)]
+    coerced: Vec<String>,
+    truncated: Option<Truncated>,
+    #[serde(default)]
+    warnings: Vec<String>,
+    confirmation: Option<Confirmation>,
+    #[serde(default)]
+    problems: Vec<Problem>,
+    form: Option<String>,
+    empty: Option<bool>,
+    #[serde(flatten)]
+    extra: Map<String, Value>,
+}
+
+impl<'de> Deserialize<'de> for ToolResponse {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        use serde::de::Error;
+        let EnvelopeJson { ok, data, intents, error, mut meta } = EnvelopeJson::deserialize(deserializer)?;
+        let result = match (ok, error) {
+            // Some decoders report a `data` of null as absent.
+            (true, _) => Ok(data.map_or_else(|| "null".to_owned(), |raw| raw.get().to_owned())),
+            (false, Some(error)) => Err(error),
+            (false, None) => return Err(D::Error::missing_field("error")),
+        };
+        for computed in ["schemaVersion", "sizeChars", "tokenEstimate"] {
+            meta.extra.remove(computed);
+        }
+        let optional = OptionalMeta {
+            intents,
+            coerced: meta.coerced,
+            truncated: meta.truncated,
+            warnings: meta.warnings,
+            confirmation: meta.confirmation,
+            problems: meta.problems,
+            extra: meta.extra,
+            empty: meta.empty,
+        };
+        let optional = (optional != OptionalMeta::default()).then(|| Box::new(optional));
+        let duration = Duration::try_from_secs_f64(meta.duration_ms / 1000.0).map_err(D::Error::custom)?;
+        let kind = meta.form.as_deref().map(kind_of).unwrap_or_default();
+        let meta = BaseMeta { tool: meta.tool.into(), call_id: meta.call_id.map(Into::into), duration, optional };
+        Ok(Self { result, kind, meta })
+    }
+}
+
+/// Returns the word for a kind of result; `None` for plain data, which nearly every result is.
+fn form_of(kind: OutputKind) -> Option<&'static str> {
+    match kind {
+        OutputKind::Data => None,
+        OutputKind::Unit => Some("unit"),
+        OutputKind::Content => Some("content"),
+        OutputKind::Stop => Some("stop"),
+    }
+}
+
+/// Returns the kind for a word. Words of later versions are read as plain data.
+fn kind_of(form: &str) -> OutputKind {
+    let kinds = [OutputKind::Unit, OutputKind::Content, OutputKind::Stop];
+    kinds.into_iter().find(|kind| form_of(*kind) == Some(form)).unwrap_or_default()
+}
+
+fn whole_micros(duration: Duration) -> u32 {
+    u32::try_from(duration.as_micros()).unwrap_or(u32::MAX)
+}
+
+/// Converts to milliseconds with three decimals.
+pub(crate) fn milliseconds(duration: Duration) -> f64 {
+    f64::from(whole_micros(duration)) / 1000.0
+}
+
+/// Writes the envelope of a success without optional metadata.
+///
+/// Nearly every response is of this kind, and a serializer would cost more than half of the call itself. A test compares
+/// the text with that of the serializer.
+fn plain_success(data: &str, meta: &ResponseMeta<'_>) -> String {
+    let mut text = String::with_capacity(data.len() + meta.tool().len() + MEMBERS);
+    text.push_str(r#"{"ok":true,"data":"#);
+    text.push_str(data);
+    text.push_str(r#","intents":[],"meta":{"schemaVersion":""#);
+    text.push_str(SCHEMA_VERSION);
+    text.push_str(r#"","tool":"#);
+    push_string(&mut text, meta.tool());
+    text.push_str(r#","callId":"#);
+    match meta.call_id() {
+        Some(id) => push_string(&mut text, id),
+        None => text.push_str("null"),
+    }
+    text.push_str(r#","durationMs":"#);
+    push_milliseconds(&mut text, meta.duration());
+    let size = meta.size_chars();
+    text.push_str(r#","sizeChars":"#);
+    push_number(&mut text, size);
+    text.push_str(r#","tokenEstimate":"#);
+    push_number(&mut text, size.div_ceil(4));
+    if let Some(form) = form_of(meta.kind) {
+        text.push_str(r#","form":""#);
+        text.push_str(form);
+        text.push('"');
+    }
+    text.push_str("}}");
+    text
+}
+
+fn push_number(text: &mut String, value: usize) {
+    if value > 9 {
+        push_number(text, value / 10);
+    }
+    text.push(digit(value % 10));
+}
+
+fn digit(value: usize) -> char {
+    u8::try_from(value).map_or('0', |value| char::from(b'0' + value % 10))
+}
+
+/// Writes whole microseconds as milliseconds, in the digits in which `serde_json` writes that `f64`.
+fn push_milliseconds(text: &mut String, duration: Duration) {
+    let micros = whole_micros(duration) as usize;
+    push_number(text, micros / 1000);
+    text.push('.');
+    let [tenths, hundredths, thousandths] = [micros / 100 % 10, micros / 10 % 10, micros % 10];
+    text.push(digit(tenths));
+    if hundredths != 0 || thousandths != 0 {
+        text.push(digit(hundredths));
+    }
+    if thousandths != 0 {
+        text.push(digit(thousandths));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::error::ErrorKind;
+    use crate::call::truncation::SizeUnit;
+
+    fn success(data: &str) -> ToolResponse {
+        let meta = BaseMeta {
+            tool: "t".into(),
+            call_id: Some("c".into()),
+            duration: Duration::from_micros(1234),
+            optional: None,
+        };
+        ToolResponse { result: Ok(data.to_owned()), kind: OutputKind::Data, meta }
+    }
+
+    fn failure() -> ToolResponse {
+        let error = ErrorBody {
+            kind: ErrorKind::RateLimit,
+            message: "wait".into(),
+            retryable: true,
+            partial_side_effects: false,
+        };
+        ToolResponse { result: Err(Box::new(error)), ..success("") }
+    }
+
+    fn of_kind(kind: OutputKind, empty: Option<bool>) -> ToolResponse {
+        let mut response = ToolResponse { kind, ..success("[]") };
+        if empty.is_some() {
+            response.optional_meta().empty = empty;
+        }
+        response
+    }
+
+    // R-E1
+    #[test]
+    fn a_success_serialises_to_ok_data_intents_and_meta() {
+        let text = success(r#"{"größe":"é"}"#).to_json();
+        assert_eq!(
+            text,
+            r#"{"ok":true,"data":{"größe":"é"},"intents":[],"meta":{"schemaVersion":"1.0.0","tool":"t","callId":"c","durationMs":1.234,"sizeChars":13,"tokenEstimate":4}}"#
+        );
+    }
+
+    // R-E1
+    #[test]
+    fn a_failure_serialises_to_ok_error_and_meta() {
+        let value = serde_json::to_value(failure()).expect("serialises");
+        assert_eq!(
+            value["error"],
+            json!({"type": "RATE_LIMIT", "message": "wait", "retryable": true, "partialSideEffects": false})
+        );
+        assert_eq!(value["ok"], json!(false));
+        assert!(value.get("data").is_none() && value.get("intents").is_none());
+    }
+
+    #[test]
+    fn raw_json_is_written_as_serde_json_writes_a_raw_value() {
+        let raw = RawValue::from_string(r#"{"a":[1,2.50]}"#.to_owned()).expect("json");
+        assert_eq!(
+            serde_json::to_string(&RawJson(raw.get())).expect("serialises"),
+            serde_json::to_string(&raw).expect("serialises")
+        );
+        assert_eq!(
+            serde_json::to_value(RawJson(raw.get())).expect("serialises"),
+            serde_json::to_value(&raw).expect("serialises")
+        );
+    }
+
+    // R-E1
+    #[test]
+    fn a_response_survives_its_own_json() {
+        let mut full = success("[1,2]");
+        let meta = full.optional_meta();
+        meta.intents = vec![Intent::SetPendingMessage("hi".into()), Intent::SuppressAudio];
+        meta.coerced = vec!["/a: text to integer".into()];
+        meta.warnings = vec!["slow".into()];
+        meta.extra.insert("source".into(), json!("cache"));
+        meta.truncated = Some(Truncated { limit: 10, unit: SizeUnit::Characters, total: Some(20) });
+        for response in [success("null"), success("{}"), failure(), full] {
+            let back: ToolResponse = serde_json::from_str(&response.to_json()).expect("parses");
+            assert_eq!(back, response);
+        }
+    }
+
+    // R-E1, L18: a response that another process resumes still wants no reply, and still counts as empty.
+    #[test]
+    fn the_kind_of_a_result_survives_its_json() {
+        for kind in [OutputKind::Data, OutputKind::Unit, OutputKind::Content, OutputKind::Stop] {
+            for empty in [None, Some(true), Some(false)] {
+                let response = of_kind(kind, empty);
+                let back: ToolResponse = serde_json::from_str(&response.to_json()).expect("parses");
+                let read = back.meta.optional.as_ref().and_then(|optional| optional.empty);
+                assert_eq!((back.kind(), read), (kind, empty));
+                assert_eq!(back, response);
+            }
+        }
+        assert_ne!(of_kind(OutputKind::Stop, None), of_kind(OutputKind::Data, None));
+    }
+
+    // R-E1
+    #[test]
+    fn a_form_of_a_later_version_reads_as_data() {
+        let text = of_kind(OutputKind::Stop, None).to_json().replace("stop", "hologram");
+        assert_eq!(serde_json::from_str::<ToolResponse>(&text).expect("parses").kind(), OutputKind::Data);
+    }
+
+    // R-E1
+    #[test]
+    fn a_tool_cannot_pass_its_result_off_as_a_stop() {
+        let mut response = success("1");
+        response.optional_meta().extra.insert("form".into(), json!("stop"));
+        response.optional_meta().extra.insert("empty".into(), json!("not even a boolean"));
+        let back: ToolResponse = serde_json::from_str(&response.to_json()).expect("parses");
+        assert_eq!((back.kind(), back.meta().extra("form")), (OutputKind::Data, None));
+    }
+
+    // R-E1
+    #[test]
+    fn every_kind_of_response_satisfies_the_published_schema() {
+        let validator = jsonschema::validator_for(&ToolResponse::json_schema()).expect("a schema");
+        let kinds = [
+            of_kind(OutputKind::Unit, None),
+            of_kind(OutputKind::Content, None),
+            of_kind(OutputKind::Stop, Some(true)),
+        ];
+        for response in [success("{}"), failure()].into_iter().chain(kinds) {
+            let value = serde_json::to_value(response).expect("serialises");
+            assert!(validator.is_valid(&value), "{value}");
+        }
+    }
+
+    fn assert_plain_text_is_serialised(data: &str, tool: &str, call_id: Option<&str>, micros: u64) {
+        let meta = BaseMeta {
+            tool: tool.into(),
+            call_id: call_id.map(Into::into),
+            duration: Duration::from_micros(micros),
+            optional: None,
+        };
+        let mut response = ToolResponse { result: Ok(data.to_owned()), kind: OutputKind::Data, meta };
+        for kind in [OutputKind::Data, OutputKind::Unit, OutputKind::Content, OutputKind::Stop] {
+            response.kind = kind;
+            assert_eq!(Some(response.to_json()), serde_json::to_string(&response).ok());
+        }
+    }
+
+    // R-E1
+    #[test]
+    fn the_plain_envelope_is_the_serialised_one() {
+        for micros in
+            [0, 1, 10, 12, 100, 120, 123, 999, 1_000, 1_500, 65_001, 10_000_000, u64::from(u32::MAX), u64::MAX / 4]
+        {
+            assert_plain_text_is_serialised("null", "noop", None, micros);
+        }
+    }
+
+    #[test]
+    fn names_and_ids_are_escaped_as_a_serializer_would() {
+        for text in ["", "call_1", "a\"b", "a\\b", "a\nb", "\u{0}", "\u{7f}", "caf\u{e9} \u{1F600}"] {
+            assert_plain_text_is_serialised(r#"{"a":[1,2]}"#, text, Some(text), 7);
+        }
+    }
+
+    #[test]
+    fn sizes_count_scalars() {
+        for data in ["\"\u{e9}\u{e9}\"", "\"\u{1F600}\"", "0", "\"0123456789\""] {
+            assert_plain_text_is_serialised(data, "t", None, 7);
+        }
+    }
+}

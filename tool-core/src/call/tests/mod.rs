@@ -1,4 +1,0 @@
-//! Tests.
-
-#[cfg(test)]
-mod response;

@@ -1,0 +1,262 @@
+//! The tool context.
+
+use crate::call::context::RunContext;
+use crate::call::response::ToolResponse;
+use crate::call::tool_call::Arguments;
+use crate::registry::freeze::{FrozenTools, RegistryError, RegistryErrors, freeze};
+use crate::tool::configure::metadata::ToolsetMetadata;
+use crate::tool::definition::ToolDefinition;
+use crate::tool::dispatch;
+use crate::tool::dispatch::DispatchSettings;
+use crate::tool::function::FunctionTool;
+use crate::tool::provider::ProviderTool;
+use crate::tool::toolset::{Tool, Toolset};
+use std::any::{Any, TypeId};
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock, Weak};
+use tokio::time::Instant;
+
+/// A frozen set of tools: validated once, immutable, cheap to clone and to share.
+///
+/// Tools are in the order of insertion, and a toolset's tools take the toolset's place;
+/// [`discover`](Self::discover) sorts by name. The order is the same in every run, so that a provider's prompt cache
+/// remains valid.
+#[derive(Clone)]
+pub struct ToolContext(Arc<ContextInner>);
+
+struct ContextInner {
+    parts: ContextParts,
+    tools: FrozenTools,
+    memo: Memo,
+}
+
+/// The input of a context.
+#[derive(Clone, Default)]
+pub(crate) struct ContextParts {
+    /// The tools as they were added.
+    pub(crate) entries: Vec<Tool>,
+    pub(crate) unconfigured: Vec<ToolsetMetadata>,
+    pub(crate) settings: DispatchSettings,
+    pub(crate) keep_alive: KeepAlive,
+    /// The agent to which the tools belong.
+    pub(crate) agent: Option<Arc<str>>,
+}
+
+impl ToolContext {
+    pub(crate) fn freeze(
+        parts: ContextParts,
+        problems: Vec<RegistryError>,
+        validated: bool,
+    ) -> Result<Self, RegistryErrors> {
+        let tools = freeze(&parts.entries, problems, validated)?;
+        Ok(Self(Arc::new(ContextInner { parts, tools, memo: Memo::default() })))
+    }
+
+    /// Calls a tool. This bare call decodes the arguments, catches panics and limits sizes; a
+    /// [`Session`](crate::Session) enforces all other limits. Every call has a response.
+    ///
+    /// `arguments` is JSON text, bytes, a `serde_json::Value` or a `RawValue`.
+    pub fn call<'a>(
+        &self,
+        name: &str,
+        arguments: impl Into<Arguments<'a>>,
+        ctx: &RunContext,
+    ) -> impl Future<Output = ToolResponse> + Send {
+        let arguments = arguments.into();
+        async move {
+            match self.function_tool(name) {
+                Some(tool) if tool.visible_in(ctx) => dispatch::run(tool, &arguments, ctx, self.settings()).await,
+                _ => dispatch::unknown_tool(name, ctx.call_id_shared(), self.visible_names(ctx), Instant::now()),
+            }
+        }
+    }
+
+    /// Returns the definitions of all function tools, in order.
+    pub fn definitions(&self) -> impl Iterator<Item = &ToolDefinition> {
+        self.function_tools().iter().map(FunctionTool::definition)
+    }
+
+    /// Returns the definitions that a run sees: those of a `dynamic` toolset only where its predicate returns true.
+    pub fn definitions_for(&self, ctx: &RunContext) -> impl Iterator<Item = &ToolDefinition> {
+        self.function_tools().iter().filter(|tool| tool.visible_in(ctx)).map(FunctionTool::definition)
+    }
+
+    /// Returns all function tools, in order.
+    pub fn function_tools(&self) -> &[FunctionTool] {
+        &self.0.tools.functions
+    }
+
+    /// Returns all provider tools, in order.
+    pub fn provider_tools(&self) -> &[Arc<dyn ProviderTool>] {
+        &self.0.tools.providers
+    }
+
+    /// Returns all toolsets. Nested toolsets follow the one that contains them.
+    pub fn toolsets(&self) -> &[Arc<dyn Toolset>] {
+        &self.0.tools.toolsets
+    }
+
+    /// Returns all function tools, followed by all provider tools.
+    pub fn flatten(&self) -> impl Iterator<Item = Tool> {
+        let functions = self.function_tools().iter().cloned().map(Tool::Function);
+        functions.chain(self.provider_tools().iter().cloned().map(Tool::Provider))
+    }
+
+    /// Returns true where a function tool has that name or a provider tool has that id.
+    pub fn has_tool(&self, id: &str) -> bool {
+        self.position(id).is_some() || self.provider_tools().iter().any(|tool| tool.id() == id)
+    }
+
+    /// Returns the function tool of that name.
+    pub fn function_tool(&self, name: &str) -> Option<&FunctionTool> {
+        self.position(name).and_then(|at| self.function_tools().get(at))
+    }
+
+    /// Returns the toolsets that [`discover`](Self::discover) left out because they have to be configured.
+    pub fn unconfigured(&self) -> &[ToolsetMetadata] {
+        &self.0.parts.unconfigured
+    }
+
+    /// Replaces all tools. Clones of the context keep the old ones.
+    ///
+    /// # Errors
+    ///
+    /// All problems of the new tools. The context then keeps the old ones, too.
+    pub fn update_tools(&mut self, tools: impl IntoIterator<Item = Tool>) -> Result<(), RegistryErrors> {
+        *self = self.with_entries(tools.into_iter().collect())?;
+        Ok(())
+    }
+
+    /// Returns the context's memo of type `T`, which is created at first use. It holds values that are computed from the
+    /// context, such as its declarations for a provider: a context is frozen, so they stay valid.
+    ///
+    /// There is one memo of each type. The context that [`update_tools`](Self::update_tools) makes begins with none.
+    pub fn memo<T: Any + Send + Sync + Default>(&self) -> Arc<T> {
+        self.0.memo.get_or_default()
+    }
+
+    pub(crate) fn settings(&self) -> &DispatchSettings {
+        &self.0.parts.settings
+    }
+
+    /// Returns the position of a tool among the function tools.
+    #[inline]
+    pub(crate) fn position(&self, name: &str) -> Option<usize> {
+        self.0.tools.index.get(name).copied()
+    }
+
+    /// Returns the tools as they were added.
+    pub(crate) fn entries(&self) -> &[Tool] {
+        &self.0.parts.entries
+    }
+
+    /// Returns the parts for a context with the same tools.
+    pub(crate) fn to_parts(&self) -> ContextParts {
+        let parts = &self.0.parts;
+        ContextParts { keep_alive: parts.keep_alive.upgraded(), ..parts.clone() }
+    }
+
+    /// Builds a context of other tools.
+    pub(crate) fn with_entries(&self, entries: Vec<Tool>) -> Result<Self, RegistryErrors> {
+        Self::freeze(ContextParts { entries, ..self.to_parts() }, Vec::new(), false)
+    }
+
+    /// Returns the resource that has to live while the tools are used.
+    pub(crate) fn resource(&self) -> Option<SharedResource> {
+        self.0.parts.keep_alive.resource()
+    }
+
+    /// Returns the agent to which the tools belong.
+    pub(crate) fn agent(&self) -> Option<&Arc<str>> {
+        self.0.parts.agent.as_ref()
+    }
+
+    /// Returns a context of the same tools that holds their resource weakly. Its user holds the resource itself.
+    pub(crate) fn downgraded(&self) -> Self {
+        let ContextInner { parts, tools, .. } = &*self.0;
+        let parts = ContextParts { keep_alive: parts.keep_alive.downgraded(), ..parts.clone() };
+        Self(Arc::new(ContextInner { parts, tools: tools.clone(), memo: Memo::default() }))
+    }
+
+    pub(crate) fn visible_names<'a>(&'a self, ctx: &'a RunContext) -> impl Iterator<Item = &'a str> {
+        self.definitions_for(ctx).map(ToolDefinition::name)
+    }
+}
+
+impl PartialEq for ToolContext {
+    /// Compares by identity: function tools by name, provider tools and toolsets in any order.
+    fn eq(&self, other: &Self) -> bool {
+        fn same<T: ?Sized>(a: &[Arc<T>], b: &[Arc<T>]) -> bool {
+            let contains =
+                |all: &[Arc<T>], x: &Arc<T>| all.iter().any(|y| std::ptr::addr_eq(Arc::as_ptr(x), Arc::as_ptr(y)));
+            a.len() == b.len() && a.iter().all(|x| contains(b, x)) && b.iter().all(|x| contains(a, x))
+        }
+        let in_other = |tool: &FunctionTool| other.function_tool(tool.name()).is_some_and(|found| found.same(tool));
+        self.function_tools().len() == other.function_tools().len()
+            && self.function_tools().iter().all(in_other)
+            && same(self.provider_tools(), other.provider_tools())
+            && same(self.toolsets(), other.toolsets())
+    }
+}
+
+impl fmt::Debug for ToolContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.flatten()).finish()
+    }
+}
+
+/// A resource that is released when its last reference is dropped, such as an agent's open toolsets.
+pub(crate) type SharedResource = Arc<dyn Any + Send + Sync>;
+
+/// A context's reference to the resource of its tools.
+#[derive(Clone, Default)]
+pub(crate) enum KeepAlive {
+    #[default]
+    None,
+    Strong(SharedResource),
+    /// The session that uses the context holds the resource until it ends.
+    Weak(Weak<dyn Any + Send + Sync>),
+}
+
+impl KeepAlive {
+    fn resource(&self) -> Option<SharedResource> {
+        match self {
+            Self::None => None,
+            Self::Strong(resource) => Some(Arc::clone(resource)),
+            Self::Weak(resource) => resource.upgrade(),
+        }
+    }
+
+    fn upgraded(&self) -> Self {
+        self.resource().map_or(Self::None, Self::Strong)
+    }
+
+    fn downgraded(&self) -> Self {
+        self.resource().map_or(Self::None, |resource| Self::Weak(Arc::downgrade(&resource)))
+    }
+}
+
+type MemoEntry = (TypeId, Arc<dyn Any + Send + Sync>);
+
+/// One value of each type.
+#[derive(Default)]
+struct Memo(RwLock<Vec<MemoEntry>>);
+
+impl Memo {
+    fn get_or_default<T: Any + Send + Sync + Default>(&self) -> Arc<T> {
+        if let Some(found) = find(&self.0.read().unwrap_or_else(PoisonError::into_inner)) {
+            return found;
+        }
+        let mut entries = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        find(&entries).unwrap_or_else(|| {
+            let value = Arc::new(T::default());
+            entries.push((TypeId::of::<T>(), Arc::clone(&value) as Arc<dyn Any + Send + Sync>));
+            value
+        })
+    }
+}
+
+fn find<T: Any + Send + Sync>(entries: &[MemoEntry]) -> Option<Arc<T>> {
+    let (_, value) = entries.iter().find(|(id, _)| *id == TypeId::of::<T>())?;
+    Arc::clone(value).downcast().ok()
+}
