@@ -1,29 +1,32 @@
 //! Opening a session.
 
+use crate::call::ToolResponse;
 use crate::call::context::RunContext;
-use crate::call::extract::UserDataMap;
+use crate::call::context::UserDataMap;
+use crate::call::context::{CallContext, SessionContext, SessionHandle};
 use crate::call::mode::Mode;
-use crate::call::response::ToolResponse;
-use crate::call::scope::{Boxed, Governor, Run, Scope};
 use crate::registry::ToolContext;
-use crate::session::journal::{JournalError, Recovered};
-use crate::session::metrics::context::tokens_in;
-use crate::session::metrics::history::Measured;
-use crate::session::pipeline::record;
-use crate::session::runtime::{Shared, Toolbox};
-use crate::session::session::{Core, Session, SessionId};
-use crate::session::store::{OpenError, OpenRequest, SessionRecord, StoreError};
-use crate::session::updates::Sink;
-use crate::session::{concurrency, running, session, updates};
+use crate::session::handle::Session;
+use crate::session::inner::{Playout, ResultCache, RuntimeInner, SessionInner};
+use crate::session::journal::{JournalError, RecoveredCall};
+use crate::session::metrics::call_log::CallLog;
+use crate::session::metrics::context::{ContextUsage, tokens_in};
+use crate::session::running::RunningCalls;
+use crate::session::state::SessionId;
+use crate::session::store::handle::RecordHandle;
+use crate::session::store::{OpenError, OpenRequest};
+use crate::session::tools::SessionTools;
+use crate::session::updates::{UpdateLog, UpdateSink};
+use futures_util::future::BoxFuture;
 use serde_json::Value;
-use std::future::IntoFuture;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::task::{Context, Poll};
-use tokio::sync::RwLock;
-use tokio::time::timeout;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout};
+use tokio_util::task::TaskTracker;
 
-/// A session that is about to be opened: say for whom and with what, then await it.
+/// A session that is about to be opened. Await it to open the session.
 ///
 /// ```
 /// # use tool_core::{Mode, Runtime, ToolContext};
@@ -34,80 +37,79 @@ use tokio::time::timeout;
 /// # Ok(())
 /// # }
 /// ```
-#[must_use = "a session is not opened before it is awaited"]
+#[must_use = "a session is opened when the builder is awaited"]
 pub struct SessionBuilder {
-    parts: Option<Parts>,
-    opening: Option<Boxed<'static, Result<Session, OpenError>>>,
+    options: Option<OpenOptions>,
+    opening: Option<BoxFuture<'static, Result<Session, OpenError>>>,
 }
 
-struct Parts {
-    shared: Arc<Shared>,
+struct OpenOptions {
+    runtime: Arc<RuntimeInner>,
     id: SessionId,
     mode: Mode,
     principal: Box<str>,
     user_data: UserDataMap,
     config: Value,
-    sink: Option<Arc<Sink>>,
-    prompt: Option<u64>,
+    update_sink: Option<Arc<UpdateSink>>,
+    prompt_tokens: Option<u64>,
     tools: Option<ToolContext>,
 }
 
 impl SessionBuilder {
-    pub(crate) fn new(shared: Arc<Shared>, id: SessionId, mode: Mode) -> Self {
-        let user_data = UserDataMap::default();
-        let parts = Parts {
-            shared,
+    pub(crate) fn new(runtime: Arc<RuntimeInner>, id: SessionId, mode: Mode) -> Self {
+        let options = OpenOptions {
+            runtime,
             id,
             mode,
             principal: Box::default(),
-            user_data,
+            user_data: UserDataMap::default(),
             config: Value::Null,
-            sink: None,
-            prompt: None,
+            update_sink: None,
+            prompt_tokens: None,
             tools: None,
         };
-        Self { parts: Some(parts), opening: None }
+        Self { options: Some(options), opening: None }
     }
 
-    fn with(mut self, change: impl FnOnce(&mut Parts)) -> Self {
-        if let Some(parts) = &mut self.parts {
-            change(parts);
+    fn with(mut self, change: impl FnOnce(&mut OpenOptions)) -> Self {
+        if let Some(options) = &mut self.options {
+            change(options);
         }
         self
     }
 
-    /// For whom the session speaks. Approvals are bound to it: one that was asked for here is good for nobody else.
+    /// Sets the principal on whose behalf the session acts. Approvals are bound to it: a token that was issued in this
+    /// session is invalid for every other principal.
     pub fn principal(self, principal: impl Into<String>) -> Self {
-        self.with(|parts| parts.principal = principal.into().into())
+        self.with(|options| options.principal = principal.into().into())
     }
 
-    /// A value for tools to find by its type; a second one of a type replaces the first.
+    /// Adds a value that tools find by its type. A second value of a type replaces the first.
     pub fn user_data<T: Send + Sync + 'static>(self, value: T) -> Self {
         self.user_data_shared(Arc::new(value))
     }
 
-    /// The same for a value that several sessions share, such as a pool.
+    /// Adds a value that several sessions share, such as a connection pool.
     pub fn user_data_shared<T: Send + Sync + 'static>(self, value: Arc<T>) -> Self {
-        self.with(|parts| parts.user_data.insert(value))
+        self.with(|options| options.user_data.insert(value))
     }
 
-    /// What the host sets for the session, which tools read by [`RunContext::config`]. Of several who open a session, the
-    /// first one's holds.
+    /// Sets the configuration that tools read by [`RunContext::config`]. If the session is already open in this process, its
+    /// first configuration stays.
     pub fn config(self, config: impl Into<Value>) -> Self {
-        self.with(|parts| parts.config = config.into())
+        self.with(|options| options.config = config.into())
     }
 
-    /// The system prompt that the model is given, where it is more than the session's
-    /// [`instructions`](Session::instructions): its size is logged and measured, and the text is not kept. R-M4
+    /// Sets the system prompt of the model, if it is more than the session's [`instructions`](Session::instructions). Its
+    /// size is logged and measured; the text is not kept.
     pub fn system_prompt(self, text: &str) -> Self {
-        self.with(|parts| parts.prompt = Some(tokens_in(text)))
+        self.with(|options| options.prompt_tokens = Some(tokens_in(text)))
     }
 
-    /// Tools that this session has in the place of the runtime's: those of an agent, say. Budgets, metrics, hooks and the
-    /// store are the runtime's still; tools of one name are counted together, whichever session's they are.
+    /// Replaces the runtime's tools in this session, for example by the tools of an agent. Budgets, metrics, hooks and the
+    /// store stay those of the runtime. Tools of one name are counted together, in all sessions.
     ///
-    /// A session that is open already keeps the tools that it began with; where they are another agent's than these, it
-    /// is not joined. R-I4
+    /// A session that is already open keeps its tools. If they belong to another agent than these tools, opening fails.
     ///
     /// ```
     /// # use tool_core::{Mode, Runtime, ToolContext, tool};
@@ -127,13 +129,13 @@ impl SessionBuilder {
     /// # }
     /// ```
     pub fn tools(self, tools: ToolContext) -> Self {
-        self.with(|parts| parts.tools = Some(tools))
+        self.with(|options| options.tools = Some(tools))
     }
 
-    /// Says that the transport shows the updates of running tools. A tool's first update is then its call's answer; the
-    /// later ones come to `shown` under the id `<id>_update_N`, and its result under `<id>_final`. L24
-    pub fn on_update(self, shown: impl Fn(ToolResponse) + Send + Sync + 'static) -> Self {
-        self.with(|parts| parts.sink = Some(Arc::new(shown)))
+    /// Sets the function by which the transport shows the updates of running tools. A tool's first update then answers its
+    /// call. Later updates go to `show` with the id `<id>_update_N`, and the result with the id `<id>_final`.
+    pub fn on_update(self, show: impl Fn(ToolResponse) + Send + Sync + 'static) -> Self {
+        self.with(|options| options.update_sink = Some(Arc::new(show)))
     }
 }
 
@@ -141,8 +143,8 @@ impl Future for SessionBuilder {
     type Output = Result<Session, OpenError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Some(parts) = self.parts.take() {
-            self.opening = Some(Box::pin(parts.open()));
+        if let Some(options) = self.options.take() {
+            self.opening = Some(Box::pin(options.open()));
         }
         match &mut self.opening {
             Some(opening) => opening.as_mut().poll(cx),
@@ -151,114 +153,117 @@ impl Future for SessionBuilder {
     }
 }
 
-impl Parts {
+impl OpenOptions {
     async fn open(self) -> Result<Session, OpenError> {
         if !(1..=512).contains(&self.id.as_str().len()) {
             return Err(OpenError::InvalidId);
         }
-        let toolbox = match &self.tools {
-            Some(tools) => self.shared.toolbox_of(tools).map_err(OpenError::Tools)?,
-            None => self.shared.toolbox(),
+        let tools = match &self.tools {
+            Some(tools) => self.runtime.tools_of(tools).map_err(OpenError::Tools)?,
+            None => self.runtime.tools(),
         };
-        let policy = self.shared.policy(self.mode);
-        let opening = OpenRequest {
+        let policy = self.runtime.policy(self.mode);
+        let request = OpenRequest {
             id: self.id.clone(),
             mode: self.mode,
-            version: Arc::clone(&toolbox.version),
-            idle: policy.idle,
+            version: Arc::clone(&tools.version),
+            idle_timeout: policy.idle_timeout,
             max_sessions: policy.max_sessions,
             history: policy.limits.history,
         };
-        let record = self.shared.store.open(&opening).within(policy.store_deadline).await?;
-        if let Some(core) = self.shared.find_live(self.id.as_str()).filter(|core| is_open(core)) {
-            return self.joined(core);
+        let record = self.runtime.store.open(&request, policy.store_deadline).await?;
+        if let Some(open) = self.runtime.session(self.id.as_str()).filter(|session| session.is_open()) {
+            return self.join(open);
         }
-        let recovered = self.recovered().await?;
-        let core = self.core(toolbox, record, recovered);
-        // Of all who open it at once, the first one's is the session.
-        match first(&core) {
-            None => {
-                core.shared.measured.opened(&core, self.tools.is_some());
-                core.tell_beginning();
-                Ok(Session(core))
-            }
-            Some(first) => self.joined(first),
+        let recovered = self.recover().await?;
+        let session = self.create(tools, record, recovered);
+        // Several callers may open the session at once; the first one's becomes the session.
+        if let Some(first) = list_or_find(&session) {
+            return self.join(first);
         }
+        let full_guides = session.policy().full_guides[session.mode as usize];
+        let context = session.tools.initial_context(session.mode, full_guides);
+        session.runtime.metrics.session_opened(context.with_prompt(self.prompt_tokens));
+        if tracing::enabled!(target: "tool_core::context", tracing::Level::INFO) {
+            session.initial_context().log(session.id.as_str());
+        }
+        Ok(Session(session))
     }
 
-    /// Another handle of a session that is open here.
-    fn joined(self, core: Arc<Core>) -> Result<Session, OpenError> {
-        if core.principal != self.principal {
-            return Err(OpenError::OtherPrincipal { id: core.id.clone() });
+    /// Returns a handle of a session that is already open in this process.
+    fn join(self, session: Arc<SessionInner>) -> Result<Session, OpenError> {
+        if session.principal != self.principal {
+            return Err(OpenError::OtherPrincipal { id: session.id.clone() });
         }
-        // Whose tools they are, so are the settings and the secrets behind them.
+        // An agent's tools hold its settings and secrets.
         let agent = self.tools.as_ref().and_then(ToolContext::agent);
-        if agent.is_some() && agent != core.toolbox.context.agent() {
-            return Err(OpenError::OtherAgent { id: core.id.clone() });
+        if agent.is_some() && agent != session.tools.context.agent() {
+            return Err(OpenError::OtherAgent { id: session.id.clone() });
         }
-        if let Some(sink) = self.sink {
-            core.shown_by(sink);
+        if let Some(sink) = self.update_sink {
+            session.set_update_sink(sink);
         }
-        Ok(Session(core))
+        Ok(Session(session))
     }
 
-    async fn recovered(&self) -> Result<Vec<Recovered>, OpenError> {
-        let Some(journal) = &self.shared.journal else { return Ok(Vec::new()) };
-        let deadline = self.shared.policy(self.mode).store_deadline;
-        let recovered = timeout(deadline, journal.recover(self.id.as_str()).into_future()).await;
-        let recovered = recovered.unwrap_or_else(|_| Err(JournalError::new("no answer in time")));
-        recovered.map_err(|error| OpenError::Store(StoreError::new(error.to_string())))
+    /// Reads the session's calls of earlier processes from the journal.
+    async fn recover(&self) -> Result<Vec<RecoveredCall>, JournalError> {
+        let Some(journal) = &self.runtime.journal else { return Ok(Vec::new()) };
+        let deadline = self.runtime.policy(self.mode).store_deadline;
+        let recovered = timeout(deadline, journal.recover(self.id.as_str())).await;
+        recovered.unwrap_or_else(|_| Err(JournalError::new("no answer within the store's deadline")))
     }
 
-    fn core(&self, toolbox: Arc<Toolbox>, record: Arc<dyn SessionRecord>, recovered: Vec<Recovered>) -> Arc<Core> {
-        let concurrent = self.shared.policy(self.mode).concurrent_calls;
+    fn create(
+        &self,
+        tools: Arc<SessionTools>,
+        record: RecordHandle,
+        recovered: Vec<RecoveredCall>,
+    ) -> Arc<SessionInner> {
+        let permits = self.runtime.policy(self.mode).permits();
         let (user_data, config) = (self.user_data.clone(), Arc::new(self.config.clone()));
-        let sink = self.sink.clone().map(|sink| OnceLock::from(Box::new(Mutex::new(sink))));
-        let kept = self.tools.as_ref().and_then(ToolContext::kept);
-        Arc::new_cyclic(|core: &Weak<Core>| {
-            let governor: Weak<dyn Governor> = Weak::clone(core) as _;
+        let update_sink = self.update_sink.clone().map(|sink| OnceLock::from(Box::new(Mutex::new(sink))));
+        let resources = self.tools.as_ref().and_then(ToolContext::resource);
+        Arc::new_cyclic(|session: &Weak<SessionInner>| {
+            let handle: Weak<dyn SessionHandle> = Weak::clone(session) as _;
             let run =
-                Run { session: Some(self.id.shared()), mode: self.mode, user_data, config, governor: Some(governor) };
-            Core {
-                shared: Arc::clone(&self.shared),
-                toolbox,
-                base: RunContext::of(Arc::new(run), Arc::new(Scope::default())),
-                // Another one of the same text: calls that layers hold are told apart by it.
-                id: SessionId::new(self.id.as_str()),
-                mode: self.mode,
-                principal: self.principal.clone(),
+                SessionContext { id: Some(self.id.shared()), mode: self.mode, user_data, config, handle: Some(handle) };
+            SessionInner {
+                calls: TaskTracker::new(),
+                permits: Semaphore::new(permits as usize),
                 record,
-                running: running::Running::default(),
-                drain: concurrency::Drain::default(),
-                slots: concurrency::Slots::new(concurrent),
-                barrier: RwLock::new(()),
-                sink: sink.unwrap_or_default(),
-                measured: Measured::new(self.prompt),
-                updates: updates::Updates::default(),
-                playout: session::Playout::default(),
+                runtime: Arc::clone(&self.runtime),
+                tools,
+                mode: self.mode,
+                update_sink: update_sink.unwrap_or_default(),
+                running: RunningCalls::default(),
+                id: SessionId::new(self.id.as_str()),
+                principal: self.principal.clone(),
+                base: RunContext::from_parts(Arc::new(run), Arc::new(CallContext::default())),
+                log: CallLog::default(),
+                context_usage: ContextUsage::new(self.prompt_tokens),
+                opened: Instant::now(),
+                ended: OnceLock::new(),
+                updates: UpdateLog::default(),
+                playout: Playout::default(),
                 recovered: Mutex::new(recovered),
                 journaled: Mutex::default(),
-                reuse: record::Reuse::default(),
-                kept: Mutex::new(kept),
+                results: ResultCache::default(),
+                resources: Mutex::new(resources),
             }
         })
     }
 }
 
-/// Makes a session known under its id, unless it is open here already: then gives that one.
-fn first(core: &Arc<Core>) -> Option<Arc<Core>> {
-    let mut live = core.shared.live();
-    let known = live.get(core.id.as_str()).and_then(Weak::upgrade);
-    let open = known.as_deref().is_some_and(is_open);
+/// Lists a session under its id. Returns the session that is already open under that id, if there is one.
+fn list_or_find(session: &Arc<SessionInner>) -> Option<Arc<SessionInner>> {
+    let mut sessions = session.runtime.lock_sessions();
+    let known = sessions.get(session.id.as_str()).and_then(Weak::upgrade);
+    let open = known.as_deref().is_some_and(SessionInner::is_open);
     if !open {
-        live.insert(core.id.shared(), Arc::downgrade(core));
+        sessions.insert(session.id.shared(), Arc::downgrade(session));
     }
-    // A session that goes asks for the lock, so none may go while it is held.
-    drop(live);
+    // A session that is dropped takes the lock, so `known` must outlive it.
+    drop(sessions);
     known.filter(|_| open)
-}
-
-/// Whether the handle is of the session that is open now, and not of an earlier one under the same id.
-fn is_open(core: &Core) -> bool {
-    !core.drain.is_closed() && !core.record.state().ended
 }

@@ -1,23 +1,21 @@
 //! Hooks: the host's own code before, after and around every call.
 
-use crate::call::error::ToolError;
-use crate::call::mode::Mode;
-use crate::call::response::ToolResponse;
-use crate::call::scope::Boxed;
-use crate::tool::definition::ToolDefinition;
+use crate::call::{Mode, ToolError, ToolResponse};
+use crate::tool::ToolDefinition;
+use futures_util::future::BoxFuture;
 use std::sync::Arc;
 
-/// A future that a hook gives.
-pub type HookFuture<'a, T> = Boxed<'a, T>;
+/// The future that a hook returns.
+pub type HookFuture<'a, T> = BoxFuture<'a, T>;
 
-/// The host's own code around the calls of all sessions. Hooks run in the order in which they were added; of `around`,
-/// the first is the outermost.
+/// The host's own code around the calls of all sessions. Hooks run in the order in which they were added; the first
+/// `around` is the outermost.
 ///
 /// ```
 /// use tool_core::session::{Hook, HookFuture, HookedCall};
 /// use tool_core::{Category, ToolError};
 ///
-/// /// Lets only the staff act.
+/// /// Restricts actions to the staff.
 /// struct StaffOnly;
 ///
 /// impl Hook for StaffOnly {
@@ -30,20 +28,21 @@ pub type HookFuture<'a, T> = Boxed<'a, T>;
 /// }
 /// ```
 pub trait Hook: Send + Sync + 'static {
-    /// Before a call runs that has passed every check. An error is its answer: it does not run, and its budget is
-    /// given back.
+    /// Runs before a call that has passed every check. An error becomes the call's answer: the call does not run, and
+    /// its budget is refunded.
     fn before<'a>(&'a self, _call: &'a HookedCall<'a>) -> HookFuture<'a, Result<(), ToolError>> {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// After a call of a known tool was answered, refused ones too. The answer may still be changed, within a second.
+    /// Runs after a call of a known tool was answered, also where it was refused. It may change the answer. The runtime
+    /// stops waiting for it after one second.
     fn after<'a>(&'a self, _call: &'a HookedCall<'a>, _response: &'a mut ToolResponse) -> HookFuture<'a, ()> {
         Box::pin(std::future::ready(()))
     }
 
-    /// Around the run of a call that has passed every check. What it returns is the answer. Where it does not go on,
-    /// the call has not run, and its budget is given back.
-    /// A second after the call's deadline it is given up.
+    /// Runs around a call that has passed every check, and returns the answer. If it does not call
+    /// [`next.run()`](Next::run), the call does not run and its budget is refunded. It is dropped one second after the
+    /// call's deadline.
     fn around<'a>(&'a self, _call: &'a HookedCall<'a>, next: Next<'a>) -> HookFuture<'a, ToolResponse> {
         next.run()
     }
@@ -55,7 +54,7 @@ pub trait Hook: Send + Sync + 'static {
 pub struct HookedCall<'a> {
     /// The session's id.
     pub session: &'a str,
-    /// For whom the session speaks; empty where the host does not tell.
+    /// The principal of the session; empty where the host gave none.
     pub principal: &'a str,
     /// The session's mode.
     pub mode: Mode,
@@ -65,25 +64,26 @@ pub struct HookedCall<'a> {
     pub call_id: &'a str,
     /// The tool.
     pub tool: &'a ToolDefinition,
-    /// The arguments' JSON text. After a refusal it may be anything.
+    /// The arguments' JSON text. After a refusal it may be invalid.
     pub arguments: &'a str,
 }
 
-/// What an `around` hook stands around: the hooks after it, and the tool.
+/// The rest of the chain inside an `around` hook: the hooks after it, and the tool.
 pub struct Next<'a> {
     hooks: &'a [Arc<dyn Hook>],
     call: &'a HookedCall<'a>,
-    tool: &'a Run<'a>,
+    tool: &'a RunTool<'a>,
 }
 
-pub(crate) type Run<'a> = dyn Fn() -> Boxed<'a, ToolResponse> + Send + Sync + 'a;
+/// Runs the tool at the end of the chain.
+pub(crate) type RunTool<'a> = dyn Fn() -> BoxFuture<'a, ToolResponse> + Send + Sync + 'a;
 
 impl<'a> Next<'a> {
-    pub(crate) fn new(hooks: &'a [Arc<dyn Hook>], call: &'a HookedCall<'a>, tool: &'a Run<'a>) -> Self {
+    pub(crate) fn new(hooks: &'a [Arc<dyn Hook>], call: &'a HookedCall<'a>, tool: &'a RunTool<'a>) -> Self {
         Self { hooks, call, tool }
     }
 
-    /// Goes on.
+    /// Runs the rest of the chain.
     pub fn run(self) -> HookFuture<'a, ToolResponse> {
         match self.hooks.split_first() {
             Some((first, rest)) => first.around(self.call, Next { hooks: rest, ..self }),

@@ -1,48 +1,50 @@
-//! A journal of calls, so that a process that was killed leaves word of what it had begun.
+//! The journal of calls, from which a restarted process learns what an earlier one had begun.
 
 use crate::schema::timestamp::Timestamp;
-use crate::session::store::Operation;
-use crate::trace::redaction::Redaction;
+use crate::trace::Redaction;
+use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::error::Error;
+use std::sync::Arc;
+use thiserror::Error;
 
-/// Where calls are written down before they run and when they have ended.
+/// Records calls before they run and after they have ended.
 ///
-/// A runtime without one forgets, when it is killed, which calls were running. With one, a call that an earlier process
-/// started and did not finish is answered UNKNOWN when the same call id comes again, and an action is never run again by
-/// itself.
+/// Without a journal, a runtime that is killed forgets which calls were running. With one, a call that an earlier process
+/// started and did not finish is answered UNKNOWN when the same call id comes again, and an action never runs a second time
+/// on its own.
 ///
-/// What may be lost is never what keeps an action from running twice: a call whose start is lost was not run yet, and one
-/// whose end is lost is UNKNOWN. So only [`started`](Self::started) has to outlive the process when it is done, and only
-/// for calls that are not [`harmless`](JournalEntry::harmless).
+/// An entry that is lost must not let an action run twice. A call whose start is lost has not run; a call whose end is lost
+/// is UNKNOWN. Therefore only [`started`](Self::started) has to be durable when it returns, and only for calls that are not
+/// [`harmless`](JournalEntry::harmless).
 ///
-/// A journal is one process's: what others write down at the same time, it need not see.
+/// A journal belongs to one process. It need not see what others write at the same time.
 pub trait Journal: Send + Sync + 'static {
-    /// Writes down that a call is about to run. Done when it would survive the process, except for a harmless call.
+    /// Records that a call is about to run. Returns when the entry is durable; a harmless call's entry need not be.
     ///
-    /// The same call id again in one process takes the place of the earlier call, and of how that ended. An error means
-    /// that the call must not run, if it is not harmless.
-    fn started<'a>(&'a self, call: &'a JournalEntry) -> Operation<'a, Result<(), JournalError>>;
+    /// A call id that is used again in one process replaces the earlier call and its end. On an error, a call that is not
+    /// harmless does not run.
+    fn started(&self, call: &JournalEntry) -> impl Future<Output = Result<(), JournalError>> + Send;
 
-    /// Writes down how it ended: the envelope's JSON. A call that is not written down, because its session has been
-    /// forgotten, is left so.
+    /// Records the end of a call: the JSON of its envelope. Ignores a call that has no entry, such as one of a forgotten
+    /// session.
     ///
-    /// An error changes nothing about the call: it has run, and its response is the model's to have.
-    fn finished<'a>(
-        &'a self,
-        session: &'a str,
-        call_id: &'a str,
-        response: &'a str,
-    ) -> Operation<'a, Result<(), JournalError>>;
+    /// An error is logged. The call has run, and the model gets its response.
+    fn finished(
+        &self,
+        session: &str,
+        call_id: &str,
+        response: &str,
+    ) -> impl Future<Output = Result<(), JournalError>> + Send;
 
-    /// The calls of a session that earlier processes wrote down, in the order in which they started; those of this
-    /// process are not among them. Two processes may have used the same call id: the later one comes later.
+    /// Returns the calls of a session that earlier processes recorded, in the order in which they started. Calls of this
+    /// process are left out. Where two processes used the same call id, the later one comes later.
     ///
-    /// An error means that nobody knows what was begun.
-    fn recover<'a>(&'a self, session: &'a str) -> Operation<'a, Result<Vec<Recovered>, JournalError>>;
+    /// On an error, the session does not open.
+    fn recover(&self, session: &str) -> impl Future<Output = Result<Vec<RecoveredCall>, JournalError>> + Send;
 
-    /// Forgets a session that has ended: what this process wrote down of it, and what earlier ones did.
-    fn forget<'a>(&'a self, session: &'a str) -> Operation<'a, Result<(), JournalError>>;
+    /// Removes the entries of a session that has ended, including those of earlier processes.
+    fn forget(&self, session: &str) -> impl Future<Output = Result<(), JournalError>> + Send;
 }
 
 /// A call that is about to run.
@@ -61,36 +63,83 @@ pub struct JournalEntry {
     pub turn: u64,
     /// The key that every attempt at the same call shares.
     pub idempotency_key: String,
-    /// When.
+    /// The time of the start.
     pub started_at: Timestamp,
-    /// Whether running it again does no harm: it reads, or is idempotent.
+    /// True for a tool that may run twice without harm: it is read-only or idempotent.
     pub harmless: bool,
 }
 
-/// A call that an earlier process wrote down.
+/// A call that an earlier process recorded.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Recovered {
+pub struct RecoveredCall {
     /// The call.
     pub entry: JournalEntry,
-    /// The envelope's JSON; `None` where nobody knows what came of it.
+    /// The JSON of its envelope; `None` where the end was not recorded.
     pub response: Option<String>,
 }
 
 /// A journal that cannot be written or read. The text goes to the log, never to the model.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JournalError(String);
+#[derive(Clone, Debug, Error)]
+#[error("journal failed: {}", Redaction::new().text(.message))]
+pub struct JournalError {
+    message: String,
+    #[source]
+    source: Option<Arc<dyn Error + Send + Sync>>,
+}
 
 impl JournalError {
-    /// An error with what happened, and no secrets.
+    /// Creates an error. The message must not contain secrets.
     pub fn new(message: impl Into<String>) -> Self {
-        Self(message.into())
+        Self { message: message.into(), source: None }
+    }
+
+    /// Creates an error with its cause.
+    pub fn with_source(message: impl Into<String>, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { message: message.into(), source: Some(source.into().into()) }
     }
 }
 
-impl fmt::Display for JournalError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the journal failed: {}", Redaction::new().text(&self.0))
+impl PartialEq for JournalError {
+    /// Compares the messages.
+    fn eq(&self, other: &Self) -> bool {
+        self.message == other.message
     }
 }
 
-impl std::error::Error for JournalError {}
+impl Eq for JournalError {}
+
+/// A journal of any type.
+pub(crate) trait DynJournal: Send + Sync {
+    fn started<'a>(&'a self, call: &'a JournalEntry) -> BoxFuture<'a, Result<(), JournalError>>;
+    fn finished<'a>(
+        &'a self,
+        session: &'a str,
+        call_id: &'a str,
+        response: &'a str,
+    ) -> BoxFuture<'a, Result<(), JournalError>>;
+    fn recover<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<Vec<RecoveredCall>, JournalError>>;
+    fn forget<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<(), JournalError>>;
+}
+
+impl<J: Journal> DynJournal for J {
+    fn started<'a>(&'a self, call: &'a JournalEntry) -> BoxFuture<'a, Result<(), JournalError>> {
+        Box::pin(Journal::started(self, call))
+    }
+
+    fn finished<'a>(
+        &'a self,
+        session: &'a str,
+        call_id: &'a str,
+        response: &'a str,
+    ) -> BoxFuture<'a, Result<(), JournalError>> {
+        Box::pin(Journal::finished(self, session, call_id, response))
+    }
+
+    fn recover<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<Vec<RecoveredCall>, JournalError>> {
+        Box::pin(Journal::recover(self, session))
+    }
+
+    fn forget<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<(), JournalError>> {
+        Box::pin(Journal::forget(self, session))
+    }
+}

@@ -1,11 +1,11 @@
-//! The figures by which calls are governed.
+//! The settings by which calls are governed.
 
-use crate::call::mode::Mode;
-use crate::tool::options::Category;
-use crate::trace::redaction::Redaction;
+use crate::call::Mode;
+use crate::tool::Category;
+use crate::trace::Redaction;
 use std::time::Duration;
 
-/// How calls are governed: budgets, deadlines, loops, confirmation, sessions. Every figure is a setting.
+/// The settings of a session: budgets, deadlines, loop detection, confirmation, and lifetimes.
 ///
 /// ```
 /// use std::time::Duration;
@@ -17,16 +17,17 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Policy {
-    pub(crate) limits: Limits,
-    pub(crate) soft: Soft,
+    pub(crate) limits: TurnLimits,
+    pub(crate) warn_retrieval_after: Option<Duration>,
+    pub(crate) warn_after: Option<Duration>,
     pub(crate) deadline: Duration,
     pub(crate) store_deadline: Duration,
     pub(crate) reads_without_store: bool,
-    pub(crate) confirmation: Duration,
+    pub(crate) confirmation_lifetime: Duration,
     pub(crate) concurrent_calls: usize,
     pub(crate) blocking_threads: usize,
-    pub(crate) depth: u32,
-    pub(crate) idle: Duration,
+    pub(crate) max_depth: u32,
+    pub(crate) idle_timeout: Duration,
     pub(crate) max_sessions: u64,
     pub(crate) full_guides: [bool; 2],
     pub(crate) result_cache_ttl: Option<Duration>,
@@ -36,11 +37,11 @@ pub struct Policy {
     pub(crate) call_history: usize,
 }
 
-/// The limits of a turn, which the session store upholds. `None` is no limit.
+/// The limits of a turn, which the session store enforces. `None` means no limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Limits {
-    /// The calls that a turn may make in all.
+pub struct TurnLimits {
+    /// The calls that a turn may make in total.
     pub max_calls: Option<u32>,
     /// The calls of retrieval tools that a turn may make.
     pub retrieval: Option<u32>,
@@ -48,16 +49,16 @@ pub struct Limits {
     pub action: Option<u32>,
     /// The calls of utility tools that a turn may make.
     pub utility: Option<u32>,
-    /// The attempt of a tool with the same arguments that is refused: the third.
+    /// The attempt with equal arguments that is refused, counted from 1.
     pub repeated: Option<u32>,
-    /// The empty results after which a tool is not called again: two.
+    /// The number of empty results after which a tool is refused.
     pub empty: Option<u32>,
-    /// The turns of which a session keeps the history.
+    /// The turns whose history a session keeps.
     pub history: usize,
 }
 
-impl Limits {
-    /// The calls of tools of a category that a turn may make.
+impl TurnLimits {
+    /// Returns the calls of tools of a category that a turn may make.
     pub const fn category(&self, category: Category) -> Option<u32> {
         match category {
             Category::Retrieval => self.retrieval,
@@ -67,51 +68,61 @@ impl Limits {
     }
 }
 
-/// How long a call may take before its response says so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Soft {
-    pub(crate) retrieval: Option<Duration>,
-    pub(crate) any: Option<Duration>,
-}
-
-macro_rules! settings {
-    ($($(#[$doc:meta])* $name:ident: $type:ty => $($field:ident).+;)*) => {
+macro_rules! setters {
+    ($($(#[$doc:meta])* $name:ident: $type:ty $(=> $field:ident.$part:ident)?;)*) => {
         $($(#[$doc])*
-        pub fn $name(mut self, value: $type) -> Self {
-            self.$($field).+ = value;
+        pub fn $name(mut self, $name: $type) -> Self {
+            setters!(@set self $name $($field.$part)?);
             self
         })*
     };
+    (@set $policy:ident $name:ident) => { $policy.$name = $name };
+    (@set $policy:ident $name:ident $field:ident.$part:ident) => { $policy.$field.$part = $name };
 }
 
 impl Policy {
-    /// For spoken conversation: 2 retrieval calls and 3 calls in all a turn; a warning for a retrieval over 800 ms and
-    /// for any tool over 1 s.
+    /// Returns the policy of spoken conversations: 2 retrieval calls and 3 calls in total a turn, a warning for a
+    /// retrieval over 800 ms and for any call over 1 s.
     pub fn voice() -> Self {
-        let limits = Limits { max_calls: Some(3), retrieval: Some(2), ..Limits::OPEN };
-        let soft = Soft { retrieval: Some(Duration::from_millis(800)), any: Some(Duration::from_secs(1)) };
-        Self { limits, soft, ..Self::base() }
+        let mut policy = Self::base();
+        policy.limits.max_calls = Some(3);
+        policy.limits.retrieval = Some(2);
+        policy.warn_retrieval_after = Some(Duration::from_millis(800));
+        policy.warn_after = Some(Duration::from_secs(1));
+        policy
     }
 
-    /// For written conversation: 5 retrieval calls a turn and no limit on all; a warning for a retrieval over 2 s.
+    /// Returns the policy of written conversations: 5 retrieval calls a turn, no limit on the total, and a warning for a
+    /// retrieval over 2 s.
     pub fn text() -> Self {
-        let limits = Limits { retrieval: Some(5), ..Limits::OPEN };
-        let soft = Soft { retrieval: Some(Duration::from_secs(2)), any: None };
-        Self { limits, soft, ..Self::base() }
+        let mut policy = Self::base();
+        policy.limits.retrieval = Some(5);
+        policy.warn_retrieval_after = Some(Duration::from_secs(2));
+        policy
     }
 
     fn base() -> Self {
+        let limits = TurnLimits {
+            max_calls: None,
+            retrieval: None,
+            action: None,
+            utility: None,
+            repeated: Some(3),
+            empty: Some(2),
+            history: 5,
+        };
         Self {
-            limits: Limits::OPEN,
-            soft: Soft { retrieval: None, any: None },
+            limits,
+            warn_retrieval_after: None,
+            warn_after: None,
             deadline: Duration::from_secs(30),
             store_deadline: Duration::from_secs(1),
             reads_without_store: false,
-            confirmation: Duration::from_mins(10),
+            confirmation_lifetime: Duration::from_mins(10),
             concurrent_calls: 64,
             blocking_threads: 16,
-            depth: 8,
-            idle: Duration::from_mins(30),
+            max_depth: 8,
+            idle_timeout: Duration::from_mins(30),
             max_sessions: 100_000,
             full_guides: [false, true],
             result_cache_ttl: None,
@@ -122,51 +133,53 @@ impl Policy {
         }
     }
 
-    settings! {
-        /// The calls that a turn may make in all.
+    setters! {
+        /// Sets the calls that a turn may make in total.
         max_calls: Option<u32> => limits.max_calls;
-        /// The attempt of a tool with the same arguments that is refused, counted from 1; the third unless told.
+        /// Sets the attempt of a tool with equal arguments that is refused, counted from 1. Defaults to 3.
         repeated_calls: Option<u32> => limits.repeated;
-        /// The empty results of a tool after which a turn does not call it again; two unless told.
+        /// Sets the number of empty results after which a turn may not call the tool again. Defaults to 2.
         max_empty_results: Option<u32> => limits.empty;
-        /// The turns of which a session keeps the history; 5 unless told.
+        /// Sets the turns whose history a session keeps. Defaults to 5.
         history: usize => limits.history;
-        /// How long a retrieval may take before its response warns.
-        soft_retrieval: Option<Duration> => soft.retrieval;
-        /// How long any tool may take before its response warns.
-        warn_after: Option<Duration> => soft.any;
-        /// How long a call may take that sets no `timeout` of its own; 30 s unless told.
-        deadline: Duration => deadline;
-        /// How long the session store may take for one operation; 1 s unless told.
-        store_deadline: Duration => store_deadline;
-        /// Whether retrieval tools run, ungoverned, while the session store is down. Other tools never do.
-        reads_without_store: bool => reads_without_store;
-        /// How long an approval may take; 10 minutes unless told.
-        confirmation_lifetime: Duration => confirmation;
-        /// The calls of one session that may run at once; others wait. 64 unless told.
-        concurrent_calls: usize => concurrent_calls;
-        /// The threads on which `blocking` tools may run at once; others wait. 16 unless told.
-        blocking_threads: usize => blocking_threads;
-        /// How deep tools may call tools; 8 unless told.
-        max_depth: u32 => depth;
-        /// A session that is not used for this long is over; 30 minutes unless told.
-        idle: Duration => idle;
-        /// The sessions that may be open at once; 100,000 unless told.
-        max_sessions: u64 => max_sessions;
-        /// How long the result of an `idempotent` tool answers equal calls of the same session; never unless told.
-        result_cache_ttl: Option<Duration> => result_cache_ttl;
-        /// The steps of tool calls that a reply may take before it has to be given; 3 unless told.
-        max_tool_steps: u32 => max_tool_steps;
-        /// What is hidden of arguments and results before they are logged or kept.
-        redaction: Redaction => redaction;
-        /// The tokens that a model can have before it: a warning at 0.9 of them. 1,000,000 unless told.
-        context_window: u64 => context_window;
-        /// The bytes in which a session keeps its last calls for [`Session::metrics`](crate::Session::metrics), arguments
-        /// and all; 1,024 unless told. They are kept as they came, and redacted when they are read; 0 keeps none.
-        call_history: usize => call_history;
+        /// Sets the time after which the response of a retrieval carries a warning.
+        warn_retrieval_after: Option<Duration>;
+        /// Sets the time after which the response of any call carries a warning.
+        warn_after: Option<Duration>;
+        /// Sets the deadline of calls whose tool sets no `timeout`. Defaults to 30 s.
+        deadline: Duration;
+        /// Sets the time that one operation of the session store may take. Defaults to 1 s.
+        store_deadline: Duration;
+        /// Lets retrieval tools run without limits while the session store is down. Other tools never do.
+        reads_without_store: bool;
+        /// Sets the time for which a call waits for approval. Defaults to 10 minutes.
+        confirmation_lifetime: Duration;
+        /// Sets the calls of one session that may run at once; further calls wait. Defaults to 64.
+        concurrent_calls: usize;
+        /// Sets the threads on which `blocking` tools may run at once; further calls wait. Defaults to 16.
+        blocking_threads: usize;
+        /// Sets the depth to which tools may call tools. Defaults to 8.
+        max_depth: u32;
+        /// Sets the time after which an unused session expires. Defaults to 30 minutes.
+        idle_timeout: Duration;
+        /// Sets the sessions that may be open at once. Defaults to 100,000.
+        max_sessions: u64;
+        /// Sets the time for which the result of an `idempotent` tool answers equal calls of the same session. Defaults to
+        /// `None`: results are not cached.
+        result_cache_ttl: Option<Duration>;
+        /// Sets the steps of tool calls that a reply may take before the model has to answer. Defaults to 3.
+        max_tool_steps: u32;
+        /// Sets the rules by which arguments and results are redacted before they are logged or kept.
+        redaction: Redaction;
+        /// Sets the tokens that the model's context can hold. The log warns at 0.9 of them. Defaults to 1,000,000.
+        context_window: u64;
+        /// Sets the bytes in which a session keeps its most recent calls and their arguments for
+        /// [`Session::metrics`](crate::Session::metrics). Arguments are kept unredacted and redacted when they are read; 0
+        /// keeps no calls. Defaults to 1,024.
+        call_history: usize;
     }
 
-    /// The calls of tools of a category that a turn may make.
+    /// Sets the calls of tools of a category that a turn may make.
     pub fn category_budget(mut self, category: Category, calls: Option<u32>) -> Self {
         match category {
             Category::Retrieval => self.limits.retrieval = calls,
@@ -176,27 +189,21 @@ impl Policy {
         self
     }
 
-    /// Whether the instructions of a session in `mode` hold the guides in full, or their summaries. In full for text
-    /// and summaries for voice unless told.
+    /// Sets whether the instructions of a session in `mode` contain full guides or their summaries. Defaults to full
+    /// guides in text and summaries in voice.
     pub fn full_guides(mut self, mode: Mode, full: bool) -> Self {
         self.full_guides[mode as usize] = full;
         self
     }
 
-    /// The limits of a turn.
-    pub fn limits(&self) -> &Limits {
+    /// Returns the permits of a session's semaphore, one for each concurrent call.
+    pub(crate) fn permits(&self) -> u32 {
+        // A semaphore takes at most `usize::MAX >> 3` permits.
+        u32::try_from(self.concurrent_calls).unwrap_or(u32::MAX).clamp(1, u32::MAX >> 3)
+    }
+
+    /// Returns the limits of a turn.
+    pub fn limits(&self) -> &TurnLimits {
         &self.limits
     }
-}
-
-impl Limits {
-    const OPEN: Self = Self {
-        max_calls: None,
-        retrieval: None,
-        action: None,
-        utility: None,
-        repeated: Some(3),
-        empty: Some(2),
-        history: 5,
-    };
 }

@@ -1,128 +1,131 @@
-//! The calls that are running: listed, cancelled, interrupted, and held against those that come.
+//! The running calls of a session: listed, cancelled, interrupted, and compared with new calls.
 
-use crate::call::error::{ErrorKind, ToolError};
-use crate::call::scope::Scope;
-use crate::tool::function::FunctionTool;
-use crate::tool::options::{DuplicateScope, OnDuplicate};
+use crate::call::context::CallContext;
+use crate::call::{ErrorKind, ToolError};
+use crate::tool::{DuplicateScope, FunctionTool, OnDuplicate};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// The calls of one session that run in this process.
+/// The calls of one session that are running in this process.
+///
+/// A call is listed once it waits for something, or before it runs where its tool minds duplicates.
 #[derive(Default)]
 #[repr(C)]
-pub(crate) struct Running {
-    /// Counts interruptions, so that a call which starts while one happens hears of it.
+pub(crate) struct RunningCalls {
+    /// Counts interruptions, so that a call that starts during one is cancelled too.
     interruptions: AtomicU64,
-    next: AtomicU64,
-    /// Whether the session has ended: then no call goes on, whatever it disallowed.
-    over: AtomicBool,
-    calls: Mutex<Vec<Call>>,
+    next_key: AtomicU64,
+    /// True once the session has ended. Then even uninterruptible calls are cancelled.
+    closed: AtomicBool,
+    calls: Mutex<Vec<RunningCall>>,
 }
 
-struct Call {
+struct RunningCall {
     key: u64,
     id: Arc<str>,
     tool: FunctionTool,
-    fingerprint: Option<u128>,
+    fingerprint: Option<u64>,
     token: CancellationToken,
-    scope: Option<Arc<Scope>>,
+    scope: Option<Arc<CallContext>>,
     since: Instant,
 }
 
-/// A call's place among those that run, until it is dropped. Dropped before it was told that the call has ended, it
-/// cancels the call's token.
-pub(crate) struct Entry<'a> {
-    running: &'a Running,
+/// Keeps a call listed until it is dropped. Cancels the call's token when it is dropped before
+/// [`finish`](Self::finish).
+pub(crate) struct RunningGuard<'a> {
+    running: &'a RunningCalls,
     key: u64,
     pub(crate) token: CancellationToken,
-    /// The calls in whose place it comes.
+    /// The calls that this one replaces.
     replaces: Vec<CancellationToken>,
-    ended: bool,
+    finished: bool,
 }
 
-impl Running {
-    fn lock(&self) -> MutexGuard<'_, Vec<Call>> {
+impl RunningCalls {
+    fn lock(&self) -> MutexGuard<'_, Vec<RunningCall>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// To be given to [`enter`](Self::enter), from before the call began.
+    /// Returns the number of interruptions so far. A call reads it when it begins, and passes it to
+    /// [`enter`](Self::enter).
     #[inline]
     pub(crate) fn epoch(&self) -> u64 {
         self.interruptions.load(Ordering::Acquire)
     }
 
-    /// Lists a call. `scope`: where its tool takes a context, which then shares the token.
+    /// Lists a call. A tool that takes a context shares the token through its `scope`.
     pub(crate) fn enter(
         &self,
         id: &Arc<str>,
         tool: &FunctionTool,
-        scope: Option<&Arc<Scope>>,
+        scope: Option<&Arc<CallContext>>,
         epoch: u64,
-    ) -> Entry<'_> {
+    ) -> RunningGuard<'_> {
         self.push(&mut self.lock(), id, tool, None, scope, epoch)
     }
 
-    /// Lists a call of a tool that minds duplicates, or says what keeps it from running. L17
+    /// Lists a call of a tool that minds duplicates, or returns the conflict with a running call.
     pub(crate) fn claim(
         &self,
         id: &Arc<str>,
         tool: &FunctionTool,
-        fingerprint: u128,
-        scope: Option<&Arc<Scope>>,
+        fingerprint: u64,
+        scope: Option<&Arc<CallContext>>,
         confirmed: bool,
         epoch: u64,
-    ) -> Result<Entry<'_>, ToolError> {
+    ) -> Result<RunningGuard<'_>, ToolError> {
         let mut calls = self.lock();
         let definition = tool.definition();
         let by_arguments = definition.duplicate_scope() == DuplicateScope::NameAndArgs;
-        let same =
-            |call: &&Call| call.tool.name() == tool.name() && (!by_arguments || call.fingerprint == Some(fingerprint));
+        let is_duplicate = |call: &&RunningCall| {
+            call.tool.name() == tool.name() && (!by_arguments || call.fingerprint == Some(fingerprint))
+        };
         let mut replaces = Vec::new();
-        let duplicates = calls.iter().filter(same).collect::<Vec<_>>();
+        let duplicates = calls.iter().filter(is_duplicate).collect::<Vec<_>>();
         if let Some(other) = duplicates.first() {
             match definition.on_duplicate() {
                 OnDuplicate::Allow => {}
                 OnDuplicate::Confirm if confirmed => {}
                 OnDuplicate::Replace => {
                     for call in &duplicates {
-                        call.cancellable().map_err(|why| conflict(tool, other, why))?;
+                        call.check_cancellable().map_err(|reason| conflict(tool, other, reason))?;
                     }
                     replaces.extend(duplicates.iter().map(|call| call.token.clone()));
                 }
                 OnDuplicate::Reject => return Err(conflict(tool, other, "wait for its result")),
                 OnDuplicate::Confirm => {
-                    let how = "to run it a second time beside that one, call it with `confirm_duplicate` true";
-                    return Err(conflict(tool, other, how));
+                    let fix = "to run it a second time beside that one, call it with `confirm_duplicate` true";
+                    return Err(conflict(tool, other, fix));
                 }
             }
         }
-        let mut entry = self.push(&mut calls, id, tool, Some(fingerprint), scope, epoch);
-        entry.replaces = replaces;
-        Ok(entry)
+        let mut guard = self.push(&mut calls, id, tool, Some(fingerprint), scope, epoch);
+        guard.replaces = replaces;
+        Ok(guard)
     }
 
     fn push(
         &self,
-        calls: &mut Vec<Call>,
+        calls: &mut Vec<RunningCall>,
         id: &Arc<str>,
         tool: &FunctionTool,
-        fingerprint: Option<u128>,
-        scope: Option<&Arc<Scope>>,
+        fingerprint: Option<u64>,
+        scope: Option<&Arc<CallContext>>,
         epoch: u64,
-    ) -> Entry<'_> {
-        let key = self.next.fetch_add(1, Ordering::Relaxed);
+    ) -> RunningGuard<'_> {
         let token = match scope {
             Some(scope) => scope.cancellation.get_or_init(CancellationToken::new).clone(),
             None => CancellationToken::new(),
         };
         let uninterruptible = scope.is_some_and(|scope| scope.uninterruptible.load(Ordering::Relaxed));
-        if self.epoch() != epoch && (!uninterruptible || self.over.load(Ordering::Acquire)) {
+        if self.epoch() != epoch && (!uninterruptible || self.closed.load(Ordering::Acquire)) {
             token.cancel();
         }
-        calls.push(Call {
+        let key = self.next_key.fetch_add(1, Ordering::Relaxed);
+        calls.push(RunningCall {
             key,
             id: Arc::clone(id),
             tool: tool.clone(),
@@ -131,107 +134,104 @@ impl Running {
             scope: scope.cloned(),
             since: Instant::now(),
         });
-        Entry { running: self, key, token, replaces: Vec::new(), ended: false }
+        RunningGuard { running: self, key, token, replaces: Vec::new(), finished: false }
     }
 
-    /// Cancels a call for the host.
+    /// Cancels a call for the host. Returns false if no call of that id is running.
     pub(crate) fn cancel(&self, id: &str) -> bool {
         let calls = self.lock();
-        let mut found = false;
-        for call in calls.iter().filter(|call| &*call.id == id) {
-            call.token.cancel();
-            found = true;
-        }
-        found
+        let named = calls.iter().filter(|call| &*call.id == id);
+        named.map(|call| call.token.cancel()).count() > 0
     }
 
-    /// Cancels a call for the model, where its tool allows that. L16
+    /// Cancels a call for the model, if its tool allows that.
     pub(crate) fn cancel_for_model(&self, id: &str) -> Result<(), ToolError> {
         let calls = self.lock();
-        let named = calls.iter().filter(|call| &*call.id == id).collect::<Vec<_>>();
-        let Some(first) = named.first() else {
+        let Some(call) = calls.iter().find(|call| &*call.id == id) else {
             let shown = id.chars().take(128).collect::<String>();
-            let message =
-                format!("no call `{}` is running; `list_running_calls` tells which are", shown.escape_debug());
+            let message = format!(
+                "no call `{}` is running; get the ids of running calls from `list_running_calls`",
+                shown.escape_debug()
+            );
             return Err(ToolError::new(ErrorKind::NotFound, message, false));
         };
-        first
-            .cancellable()
-            .map_err(|why| ToolError::permanent(format!("`{}` cannot be cancelled: {why}", first.id)))?;
-        first.token.cancel();
+        call.check_cancellable()
+            .map_err(|reason| ToolError::permanent(format!("`{}` cannot be cancelled: {reason}", call.id)))?;
+        call.token.cancel();
         Ok(())
     }
 
-    /// Cancels all calls that have not disallowed it.
+    /// Cancels all interruptible calls, and returns their number.
     pub(crate) fn interrupt(&self) -> usize {
         let calls = self.lock();
         self.interruptions.fetch_add(1, Ordering::AcqRel);
-        let open = calls.iter().filter(|call| call.interruptible());
-        open.map(|call| call.token.cancel()).count()
+        let interruptible = calls.iter().filter(|call| call.is_interruptible());
+        interruptible.map(|call| call.token.cancel()).count()
     }
 
+    /// Cancels all calls, including those that start later.
     pub(crate) fn cancel_all(&self) {
         let calls = self.lock();
-        self.over.store(true, Ordering::Release);
+        self.closed.store(true, Ordering::Release);
         self.interruptions.fetch_add(1, Ordering::AcqRel);
         for call in calls.iter() {
             call.token.cancel();
         }
     }
 
-    /// The list as the model reads it.
-    pub(crate) fn for_model(&self) -> Value {
+    /// Returns the list that the model reads.
+    pub(crate) fn list_for_model(&self) -> Value {
         let calls = self.lock();
         let rows = calls.iter().map(|call| {
             json!({
                 "call_id": &*call.id,
                 "tool": call.tool.name(),
                 "seconds": call.since.elapsed().as_secs(),
-                "cancellable": call.cancellable().is_ok()
+                "cancellable": call.check_cancellable().is_ok()
             })
         });
         rows.collect()
     }
 }
 
-impl Call {
-    fn interruptible(&self) -> bool {
+impl RunningCall {
+    fn is_interruptible(&self) -> bool {
         !self.scope.as_ref().is_some_and(|scope| scope.uninterruptible.load(Ordering::Relaxed))
     }
 
-    fn cancellable(&self) -> Result<(), &'static str> {
-        match (self.tool.definition().flags().cancellable, self.interruptible()) {
-            (false, _) => Err("its tool does not allow that"),
-            (true, false) => Err("it has come to a point where it cannot be interrupted"),
+    /// Checks that the model may cancel the call.
+    fn check_cancellable(&self) -> Result<(), &'static str> {
+        match (self.tool.definition().flags().cancellable, self.is_interruptible()) {
+            (false, _) => Err("its tool does not allow cancellation"),
+            (true, false) => Err("it has reached a point where it cannot be interrupted"),
             (true, true) => Ok(()),
         }
     }
 }
 
-impl Entry<'_> {
-    /// The call runs, so those in whose place it comes are cancelled: not before, as it may yet be refused.
-    pub(crate) fn replace(&self) {
+impl RunningGuard<'_> {
+    /// Cancels the calls that this one replaces. Called when this call is about to run, as it may be refused until then.
+    pub(crate) fn cancel_replaced(&self) {
         for token in &self.replaces {
             token.cancel();
         }
     }
 
-    /// The call has ended: what it may have spawned goes on.
-    pub(crate) fn ended(mut self) {
-        self.ended = true;
+    /// Removes the call, which has ended, without cancelling its token: tasks that it spawned continue.
+    pub(crate) fn finish(mut self) {
+        self.finished = true;
     }
 }
 
-impl Drop for Entry<'_> {
+impl Drop for RunningGuard<'_> {
     fn drop(&mut self) {
-        if !self.ended {
+        if !self.finished {
             self.token.cancel();
         }
         self.running.lock().retain(|call| call.key != self.key);
     }
 }
 
-fn conflict(tool: &FunctionTool, other: &Call, how: &str) -> ToolError {
-    let message = format!("`{}` is running already, as call `{}`: {how}", tool.name(), other.id);
-    ToolError::conflict(message)
+fn conflict(tool: &FunctionTool, other: &RunningCall, fix: &str) -> ToolError {
+    ToolError::conflict(format!("`{}` is already running as call `{}`: {fix}", tool.name(), other.id))
 }

@@ -1,30 +1,63 @@
-//! A session's state, what changes it, and the log of who asked for the change.
+//! A session's id, its state, and the audit log of the intents that changed it.
 
-use crate::call::intent::Intent;
-use crate::call::mode::Mode;
+use crate::call::{Intent, Mode};
 use crate::schema::timestamp::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::fmt;
+use std::sync::Arc;
 
-/// What a session remembers beside its calls. Tools read it; only their intents and the host change it.
+/// The id of a session, such as the host's id of a conversation. It is neither a secret nor a proof of identity.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SessionId(Arc<str>);
+
+impl SessionId {
+    /// Creates an id.
+    pub fn new(id: impl AsRef<str>) -> Self {
+        Self(id.as_ref().into())
+    }
+
+    /// Returns the id's text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub(crate) fn shared(&self) -> Arc<str> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl<T: AsRef<str>> From<T> for SessionId {
+    fn from(id: T) -> Self {
+        Self::new(id)
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The state of a session. Tools read it; only the intents of tools and the host change it.
 ///
-/// In voice it lives as long as the session, in text as long as the turn.
+/// In voice the state lives as long as the session, in text as long as the turn.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
-#[allow(clippy::struct_excessive_bools)] // each is a fact of its own
+#[allow(clippy::struct_excessive_bools)] // each is a separate fact
 pub struct SessionState {
-    /// Whether no reply is to be spoken.
+    /// True when the reply must not be spoken.
     pub audio_suppressed: bool,
-    /// Whether the conversation is kept out of the transcript.
+    /// True when the conversation is kept out of the transcript.
     pub transcript_suppressed: bool,
-    /// What is to be said at the next turn.
+    /// A message to deliver at the next turn.
     pub pending_message: Option<String>,
-    /// Whether the session ends with the current turn.
+    /// True when the session ends with the current turn.
     pub ending: bool,
-    /// Whether the session is over.
+    /// True when the session has ended.
     pub ended: bool,
-    /// What custom intents and the host have put here, by name.
+    /// Values set by custom intents and by the host, by name.
     pub values: Map<String, Value>,
 }
 
@@ -41,12 +74,12 @@ pub enum StateChange {
     PendingMessage(Option<String>),
     /// Sets [`SessionState::ending`].
     Ending(bool),
-    /// Sets a member of [`SessionState::values`]; null takes it away.
+    /// Sets a member of [`SessionState::values`]. A null removes it.
     Value(String, Value),
 }
 
 impl SessionState {
-    /// Makes one change.
+    /// Applies a change.
     pub fn apply(&mut self, change: &StateChange) {
         match change {
             StateChange::AudioSuppressed(yes) => self.audio_suppressed = *yes,
@@ -58,7 +91,7 @@ impl SessionState {
         }
     }
 
-    /// What is left of it when a turn ends.
+    /// Returns the state at the start of the next turn.
     #[must_use]
     pub fn after_turn(&self, mode: Mode) -> Self {
         let ended = self.ended || self.ending;
@@ -69,19 +102,19 @@ impl SessionState {
     }
 }
 
-/// An intent that the runtime has seen to.
+/// An intent that the runtime has carried out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct AuditEntry {
-    /// The tool that asked.
+    /// The tool that returned the intent.
     pub tool: String,
-    /// In which call.
+    /// The id of the call.
     pub call_id: String,
-    /// For what.
+    /// The intent.
     pub intent: Intent,
-    /// When.
+    /// The time at which it was carried out.
     pub at: Timestamp,
-    /// What came of it.
+    /// The effect, in words.
     pub effect: String,
 }

@@ -1,160 +1,150 @@
-//! Word from tools that still work: shown by the transport, or kept. L24
+//! Updates of tools that are still working: shown by the transport, or kept until the host asks for them.
 
-use crate::call::output::ToolOutput;
-use crate::call::progress::{Progress, ProgressUpdate};
-use crate::call::refusal;
-use crate::call::response::ToolResponse;
-use crate::call::tool_call::ToolCall;
-use crate::session::pipeline;
-use crate::session::pipeline::How;
-use crate::session::session::Core;
+use crate::call::{Progress, ProgressUpdate, ToolCall, ToolOutput, ToolResponse};
 use crate::session::state::StateChange;
 use crate::trace;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
-/// Where a transport takes updates.
-pub(crate) type Sink = dyn Fn(ToolResponse) + Send + Sync;
+/// A transport's function that shows an update.
+pub(crate) type UpdateSink = dyn Fn(ToolResponse) + Send + Sync;
 
-/// An update that no transport was there to show.
+/// An update that no transport could show.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CallUpdate {
     /// The id of the call.
     pub call_id: String,
-    /// The tool.
+    /// The tool's name.
     pub tool: String,
-    /// What it said.
+    /// The update.
     pub update: ProgressUpdate,
 }
 
-/// The updates that are kept.
-const KEPT: usize = 100;
+/// The updates that a session keeps at most.
+const MAX_UPDATES: usize = 100;
 
-/// What the session has been told and nobody has heard.
+/// The updates of a session that were not shown, and the pending message that was delivered last.
 #[derive(Default)]
-pub(crate) struct Updates(Mutex<Option<Box<Kept>>>);
+pub(crate) struct UpdateLog(Mutex<Option<Box<Undelivered>>>);
 
 #[derive(Default)]
-struct Kept {
+struct Undelivered {
     updates: VecDeque<CallUpdate>,
-    /// The pending message that was handed over last.
-    handed: Option<String>,
+    delivered_message: Option<String>,
 }
 
-impl Updates {
-    fn lock(&self) -> MutexGuard<'_, Option<Box<Kept>>> {
+impl UpdateLog {
+    fn lock(&self) -> MutexGuard<'_, Option<Box<Undelivered>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn keep(&self, call_id: &str, tool: &str, updates: Vec<ProgressUpdate>) {
-        let mut kept = self.lock();
-        let kept = kept.get_or_insert_default();
+    /// Keeps updates of a call.
+    pub(crate) fn push(&self, call_id: &str, tool: &str, updates: Vec<ProgressUpdate>) {
+        let mut log = self.lock();
+        let kept = &mut log.get_or_insert_default().updates;
         for update in updates {
-            if kept.updates.len() == KEPT {
-                kept.updates.pop_front();
+            if kept.len() == MAX_UPDATES {
+                kept.pop_front();
             }
-            kept.updates.push_back(CallUpdate { call_id: call_id.to_owned(), tool: tool.to_owned(), update });
+            kept.push_back(CallUpdate { call_id: call_id.to_owned(), tool: tool.to_owned(), update });
         }
     }
 
+    /// Removes and returns all updates, oldest first.
     pub(crate) fn take(&self) -> Vec<CallUpdate> {
-        self.lock().as_mut().map_or_else(Vec::new, |kept| std::mem::take(&mut kept.updates).into())
+        self.lock().as_mut().map_or_else(Vec::new, |log| std::mem::take(&mut log.updates).into())
     }
 
-    /// A message was set: it is to be handed over, even if it says what the last one said.
-    pub(crate) fn message_set(&self, changes: &[StateChange]) {
+    /// Takes note of state changes: a pending message that is set again is delivered again, even with the same text.
+    pub(crate) fn note_changes(&self, changes: &[StateChange]) {
         if changes.iter().any(|change| matches!(change, StateChange::PendingMessage(_)))
-            && let Some(kept) = self.lock().as_mut()
+            && let Some(log) = self.lock().as_mut()
         {
-            kept.handed = None;
+            log.delivered_message = None;
         }
     }
 
-    /// Whether this message is handed over for the first time.
-    pub(crate) fn hand_over(&self, message: &str) -> bool {
-        let mut kept = self.lock();
-        let handed = &mut kept.get_or_insert_default().handed;
-        if handed.as_deref() == Some(message) {
-            *handed = None;
-            return false;
-        }
-        *handed = Some(message.to_owned());
-        true
+    /// Marks a pending message as delivered. Returns false if it was delivered before.
+    pub(crate) fn deliver(&self, message: &str) -> bool {
+        let mut log = self.lock();
+        let delivered = &mut log.get_or_insert_default().delivered_message;
+        let is_new = delivered.as_deref() != Some(message);
+        *delivered = is_new.then(|| message.to_owned());
+        is_new
     }
 }
 
-/// Makes a call whose first update, or else its result, is its answer; the tool goes on by itself after an update.
-pub(crate) async fn call(core: &Arc<Core>, sink: &Arc<Sink>, call: ToolCall) -> ToolResponse {
-    let speaks = core.toolbox.find(call.name()).is_some_and(|(_, tool)| tool.definition().body.uses_context);
-    if !speaks {
-        let how = How::of(&call);
-        return pipeline::run(core, call, how).await;
-    }
+/// Makes a call whose first update, or else its result, is its answer. After an update the tool continues in the
+/// background, and its later updates and its result go to the sink.
+///
+/// `run` makes the call with a [`Progress`] for its tool. `token` keeps the session open until the result is delivered.
+pub(crate) async fn call_with_updates<F, R>(
+    call: ToolCall,
+    sink: Arc<UpdateSink>,
+    token: TaskTrackerToken,
+    run: F,
+) -> ToolResponse
+where
+    F: FnOnce(ToolCall, Progress) -> R + Send + 'static,
+    R: Future<Output = ToolResponse> + Send + 'static,
+{
     let (answer, answered) = oneshot::channel();
-    let teller = Arc::new(Teller {
+    let relay = Arc::new(UpdateRelay {
         call: call.clone(),
         began: Instant::now(),
-        said: Mutex::new(Said { answer: Some(answer), count: 0 }),
-        sink: Arc::clone(sink),
+        sent: Mutex::new(SentUpdates { answer: Some(answer), count: 0 }),
+        sink,
     });
-    let told = Arc::clone(&teller);
-    let progress = Progress::listened(move |update| told.update(update));
-    let (core, kept) = (Arc::clone(core), call.clone());
-    let mut task = Aborted(Some(tokio::spawn(trace::in_current_span(async move {
-        // Until the last word is said, the session has not ended.
-        let inside = core.drain.enter();
-        let how = How { progress: Some(progress), approval: call.approval().cloned(), ..How::default() };
-        let response = pipeline::run(&core, call, Some(Box::new(how))).await;
-        teller.finish(response);
-        drop(inside);
-    }))));
+    let listener = Arc::clone(&relay);
+    let progress = Progress::listened(move |update| listener.update(update));
+    let unanswered = call.clone();
+    let task = AbortOnDropHandle::new(tokio::spawn(trace::in_current_span(async move {
+        let response = run(call, progress).await;
+        relay.finish(response);
+        drop(token);
+    })));
     let response = answered.await;
-    // From here on the tool is on its own: dropping the answer does not end it.
-    task.0 = None;
-    response.unwrap_or_else(|_| refusal::outside_session(&kept))
+    // The call is answered, so the tool continues even when the caller drops this future.
+    drop(task.detach());
+    response.unwrap_or_else(|_| ToolResponse::outside_session(&unanswered))
 }
 
-/// A task that ends with whoever waits for it.
-struct Aborted(Option<tokio::task::JoinHandle<()>>);
-
-impl Drop for Aborted {
-    fn drop(&mut self) {
-        if let Some(task) = &self.0 {
-            task.abort();
-        }
-    }
-}
-
-struct Teller {
+/// Sends the first update or the result as the answer, and everything after it to the sink.
+struct UpdateRelay {
     call: ToolCall,
     began: Instant,
-    said: Mutex<Said>,
-    sink: Arc<Sink>,
+    sent: Mutex<SentUpdates>,
+    sink: Arc<UpdateSink>,
 }
 
-struct Said {
+struct SentUpdates {
+    /// Taken when the call is answered.
     answer: Option<oneshot::Sender<ToolResponse>>,
+    /// The updates after the answer.
     count: usize,
 }
 
-impl Teller {
-    fn lock(&self) -> MutexGuard<'_, Said> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+impl UpdateRelay {
+    fn lock(&self) -> MutexGuard<'_, SentUpdates> {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn update(&self, update: &ProgressUpdate) {
-        let mut said = self.lock();
+        let mut sent = self.lock();
         let output = ToolOutput::new(&update.message);
-        if let Some(answer) = said.answer.take() {
+        if let Some(answer) = sent.answer.take() {
+            // The caller may be gone.
             let _ = answer.send(ToolResponse::of_call(&self.call, output, self.began));
             return;
         }
-        said.count += 1;
-        let call = self.call.clone().with_id(format!("{}_update_{}", self.call.id(), said.count));
-        drop(said);
+        sent.count += 1;
+        let call = self.call.clone().with_id(format!("{}_update_{}", self.call.id(), sent.count));
+        drop(sent);
         (self.sink)(ToolResponse::of_call(&call, output, self.began));
     }
 
@@ -163,7 +153,7 @@ impl Teller {
             let _ = answer.send(response);
             return;
         }
-        response.slim.call_id = Some(format!("{}_final", self.call.id()).into());
+        response.meta.call_id = Some(format!("{}_final", self.call.id()).into());
         (self.sink)(response);
     }
 }

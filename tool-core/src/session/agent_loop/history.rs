@@ -1,18 +1,16 @@
 //! The conversation, as it goes to the model.
 
-use crate::call::model_result::{ModelResult, ResultForm};
-use crate::call::response::ToolResponse;
-use crate::call::tool_call::ToolCall;
-use crate::tool::provider::ProviderId;
+use crate::call::{ModelResult, ResultForm, ToolCall, ToolResponse};
+use crate::tool::ProviderId;
 use serde_json::Value;
 
-/// A model's step as its provider sent it, for the same provider to read again: signatures of its thoughts, the tools
-/// that it ran itself. Others are told the text and the calls.
+/// A model's step as its provider sent it, with what the text and the calls do not say, such as signatures of its thoughts.
+/// It is sent back to the same provider; other providers get the text and the calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawTurn {
-    /// Whose form it is.
+    /// The provider whose format it is.
     pub provider: ProviderId,
-    /// Its items, in order. Where they hold calls, these are the step's calls, in the same order.
+    /// The items, in order. Calls among them are the step's calls, in the same order.
     pub items: Vec<Value>,
 }
 
@@ -20,29 +18,29 @@ pub struct RawTurn {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Message {
-    /// What the user said.
+    /// A message of the user.
     User(String),
-    /// What the model said and called.
+    /// A step of the model.
     Assistant {
-        /// What it said.
+        /// The text.
         text: Option<String>,
-        /// What it called, with canonical arguments.
+        /// The calls, with canonical arguments.
         calls: Vec<ToolCall>,
         /// The step as its provider sent it.
         native: Option<RawTurn>,
     },
-    /// What came of a call.
+    /// The result of a call.
     Result {
         /// The call's id.
         call_id: String,
-        /// The tool's name, as it was called.
+        /// The tool's name, as the model called it.
         tool: String,
-        /// What the model reads.
+        /// The result, as the model reads it.
         result: ModelResult,
     },
 }
 
-/// A conversation: what the user and the model said, the calls, and exactly one result to each. L22
+/// A conversation: the messages of the user and the model, the calls, and exactly one result for each call.
 ///
 /// ```
 /// use tool_core::session::{History, Message};
@@ -58,42 +56,42 @@ pub struct History {
 }
 
 impl History {
-    /// An empty one.
+    /// Creates an empty history.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the form in which results go into it; plain unless told. L18
+    /// Sets the form of the results that are added. Defaults to plain results.
     #[must_use]
     pub fn result_form(mut self, form: ResultForm) -> Self {
         self.form = form;
         self
     }
 
-    /// The messages, oldest first.
+    /// Returns the messages, oldest first.
     pub fn messages(&self) -> &[Message] {
         &self.messages
     }
 
-    /// Adds a message, such as one that was kept elsewhere. Who adds calls adds their results right after them.
+    /// Adds a message. Calls must be followed by their results.
     pub fn push(&mut self, message: Message) {
         self.messages.push(message);
     }
 
-    /// The messages, to keep elsewhere or to make shorter.
+    /// Returns the messages, to store or to shorten them.
     pub fn into_messages(self) -> Vec<Message> {
         self.messages
     }
 
-    /// An id that no call has.
+    /// Returns an id that no call has.
     pub(crate) fn fresh_id(&self, also: &[ToolCall]) -> String {
         let mut ids = (self.calls().count() + also.len()..).map(|at| format!("call_{at}"));
         let free = ids.find(|id| self.calls().chain(also).all(|call| call.id() != id));
         free.unwrap_or_default()
     }
 
-    /// Whether a call has that id.
-    pub(crate) fn knows(&self, id: &str) -> bool {
+    /// Returns true if a call has that id.
+    pub(crate) fn has_call(&self, id: &str) -> bool {
         self.calls().any(|call| call.id() == id)
     }
 
@@ -104,7 +102,8 @@ impl History {
         })
     }
 
-    pub(crate) fn answer(&mut self, call: &ToolCall, response: &ToolResponse) {
+    /// Adds the result of a call.
+    pub(crate) fn push_result(&mut self, call: &ToolCall, response: &ToolResponse) {
         let result = response.for_model(self.form);
         self.push(Message::Result { call_id: call.id().to_owned(), tool: call.name().to_owned(), result });
     }

@@ -1,113 +1,131 @@
-//! The same figures as Prometheus reads them: the text format, base units, a series a tool.
+//! Metrics in Prometheus's text format: base units, one series per tool.
 
-use crate::session::metrics::{Metrics, Percentiles, ToolMetrics};
+use crate::session::metrics::report::Metrics;
+use crate::session::metrics::tool_stats::{Percentiles, ToolMetrics};
+use std::fmt;
 use std::fmt::Write as _;
 use std::time::Duration;
 
 impl Metrics {
-    /// The metrics in Prometheus's text format, version 0.0.4. Quantiles are of the last 1,000 answers, sums and counts
-    /// of all.
+    /// Writes the metrics in Prometheus's text format, version 0.0.4. Quantiles cover the last 1,000 answers; sums and
+    /// counts cover all.
     pub fn prometheus(&self) -> String {
-        let mut text = PrometheusText::default();
-        text.family("tool_calls_total", "counter", "Calls that were answered, refused ones too.");
+        let mut text = PrometheusText::new();
+        text.family("tool_calls_total", "counter", "Answered calls, including refused ones.");
         for (tool, figures) in &self.tools {
-            text.line("tool_calls_total", &[("tool", tool)], figures.calls);
+            text.sample("tool_calls_total", &[("tool", tool)], figures.calls);
         }
-        text.family("tool_errors_total", "counter", "Calls that were answered with an error, by its type.");
+        text.family("tool_errors_total", "counter", "Calls that were answered with an error, by error type.");
         for (tool, figures) in &self.tools {
             for (kind, count) in &figures.errors {
-                text.line("tool_errors_total", &[("tool", tool), ("type", kind)], count);
+                text.sample("tool_errors_total", &[("tool", tool), ("type", kind)], count);
             }
         }
-        let help = "From a call to its answer.";
-        self.summary(&mut text, "tool_call_duration_seconds", help, |tool| {
+        self.summary(&mut text, "tool_call_duration_seconds", "Time from call to answer.", |tool| {
             (tool.latency.map(seconds), seconds(tool.duration))
         });
-        let help = "The size of results in Unicode characters.";
-        self.summary(&mut text, "tool_response_size_characters", help, |tool| {
+        self.summary(&mut text, "tool_response_size_characters", "Result size in Unicode characters.", |tool| {
             (tool.sizes.map(|size| size.to_string()), tool.characters.to_string())
         });
-        text.family("tool_response_tokens_average", "gauge", "About what the last 1000 results cost a model to read.");
+        let name = "tool_response_tokens_average";
+        text.family(name, "gauge", "Mean estimated tokens of the last 1000 results.");
         for (tool, figures) in &self.tools {
-            text.line("tool_response_tokens_average", &[("tool", tool)], figures.tokens.avg);
+            text.sample(name, &[("tool", tool)], figures.tokens.avg);
         }
-        text.family(
-            "tool_response_tokens_p95",
-            "gauge",
-            "What 95 in a hundred of the last 1000 results do not exceed.",
-        );
+        let name = "tool_response_tokens_p95";
+        text.family(name, "gauge", "95th percentile of the estimated tokens of the last 1000 results.");
         for (tool, figures) in &self.tools {
-            text.line("tool_response_tokens_p95", &[("tool", tool)], figures.tokens.p95);
+            text.sample(name, &[("tool", tool)], figures.tokens.p95);
         }
         self.gauges(&mut text);
-        text.0
+        text.into_string()
     }
 
     fn gauges(&self, text: &mut PrometheusText) {
         let (context, loops) = (&self.context, &self.loops);
         let gauges = [
-            ("tool_context_session_init_tokens", "What a session begins with.", context.session_init_tokens),
-            ("tool_context_system_prompt_tokens", "The system prompt.", context.system_prompt_tokens),
-            ("tool_context_tool_decl_tokens", "The declarations of the tools.", context.tool_decl_tokens),
-            ("tool_context_peak_tokens", "The most that a model had before it.", context.peak_tokens),
-            ("tool_sessions_active", "Sessions that are open in this process.", loops.active_sessions),
-            ("tool_turns_tracked", "Turns of which the history is kept.", loops.total_turns_tracked),
+            ("tool_context_session_init_tokens", "Tokens at the start of a session.", context.session_init_tokens),
+            ("tool_context_system_prompt_tokens", "Tokens of the system prompt.", context.system_prompt_tokens),
+            ("tool_context_tool_decl_tokens", "Tokens of the tool declarations.", context.tool_decl_tokens),
+            ("tool_context_peak_tokens", "Largest context reported by a provider.", context.peak_tokens),
+            ("tool_sessions_active", "Open sessions in this process.", loops.active_sessions),
+            ("tool_turns_tracked", "Turns whose history is kept.", loops.total_turns_tracked),
         ];
         for (name, help, value) in gauges {
             text.family(name, "gauge", help);
-            text.line(name, &[], value);
+            text.sample(name, &[], value);
         }
     }
 
-    /// A summary of every tool: its quantiles, and their sum.
+    /// Writes a summary of every tool: its quantiles, sum and count.
     fn summary(
         &self,
         text: &mut PrometheusText,
         name: &str,
         help: &str,
-        of: impl Fn(&ToolMetrics) -> (Percentiles<String>, String),
+        figures: impl Fn(&ToolMetrics) -> (Percentiles<String>, String),
     ) {
         text.family(name, "summary", help);
-        for (tool, figures) in &self.tools {
-            let (Percentiles { p50, p95, p99 }, sum) = of(figures);
+        for (tool, metrics) in &self.tools {
+            let (Percentiles { p50, p95, p99 }, sum) = figures(metrics);
             for (quantile, value) in [("0.5", p50), ("0.95", p95), ("0.99", p99)] {
-                text.line(name, &[("tool", tool), ("quantile", quantile)], value);
+                text.sample(name, &[("tool", tool), ("quantile", quantile)], value);
             }
-            text.line(&format!("{name}_sum"), &[("tool", tool)], sum);
-            text.line(&format!("{name}_count"), &[("tool", tool)], figures.calls);
+            text.sample(&format!("{name}_sum"), &[("tool", tool)], sum);
+            text.sample(&format!("{name}_count"), &[("tool", tool)], metrics.calls);
         }
     }
 }
 
-/// Whole microseconds as seconds, exactly.
+/// Formats a duration in seconds, exact to the microsecond.
 fn seconds(duration: Duration) -> String {
     format!("{}.{:06}", duration.as_secs(), duration.subsec_micros())
 }
 
-/// Lines of the text format. Shared with the adapters, which add families of their own.
-#[doc(hidden)]
-#[derive(Default)]
-pub struct PrometheusText(pub String);
+/// A writer for Prometheus's text format, which escapes label values.
+///
+/// ```
+/// use tool_core::session::PrometheusText;
+///
+/// let mut text = PrometheusText::new();
+/// text.family("jobs_total", "counter", "Finished jobs.");
+/// text.sample("jobs_total", &[("queue", "\"fast\"")], 3);
+/// assert_eq!(
+///     text.into_string(),
+///     "# HELP jobs_total Finished jobs.\n# TYPE jobs_total counter\njobs_total{queue=\"\\\"fast\\\"\"} 3\n"
+/// );
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct PrometheusText(String);
 
 impl PrometheusText {
-    /// Begins a family.
+    /// Creates an empty text.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Begins a metric family of a type: `counter`, `gauge` or `summary`.
     pub fn family(&mut self, name: &str, kind: &str, help: &str) {
-        // Writing to a text does not fail.
+        // Writing to a `String` does not fail.
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
-    /// A sample of it.
-    pub fn line(&mut self, name: &str, labels: &[(&str, &str)], value: impl std::fmt::Display) {
+    /// Adds a sample with its labels. Control characters in label values become U+FFFD, as the format cannot escape them.
+    pub fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl fmt::Display) {
         self.0.push_str(name);
-        for (at, (label, value)) in labels.iter().enumerate() {
-            let before = if at == 0 { '{' } else { ',' };
+        for (index, (label, value)) in labels.iter().enumerate() {
+            let before = if index == 0 { '{' } else { ',' };
             let _ = write!(self.0, "{before}{label}=\"{}\"", escaped(value));
         }
         let _ = writeln!(self.0, "{} {value}", if labels.is_empty() { "" } else { "}" });
     }
+
+    /// Returns the text.
+    pub fn into_string(self) -> String {
+        self.0
+    }
 }
 
-/// A label's value: what the format needs escaped, and no control character.
 fn escaped(value: &str) -> String {
     let mut escaped = String::with_capacity(value.len());
     for c in value.chars() {
@@ -115,7 +133,6 @@ fn escaped(value: &str) -> String {
             '\\' => escaped.push_str("\\\\"),
             '"' => escaped.push_str("\\\""),
             '\n' => escaped.push_str("\\n"),
-            // The format has no escape for the others.
             c if c.is_control() => escaped.push('\u{fffd}'),
             c => escaped.push(c),
         }
@@ -129,14 +146,14 @@ mod tests {
 
     // THREATS: control characters
     #[test]
-    fn a_label_is_one_whatever_is_in_it() {
-        let mut text = PrometheusText::default();
-        text.line("a", &[("x", "q\"\\\n\u{1b}[31m"), ("y", "é")], 1.5);
-        assert_eq!(text.0, "a{x=\"q\\\"\\\\\\n\u{fffd}[31m\",y=\"é\"} 1.5\n");
+    fn escapes_label_values() {
+        let mut text = PrometheusText::new();
+        text.sample("a", &[("x", "q\"\\\n\u{1b}[31m"), ("y", "é")], 1.5);
+        assert_eq!(text.into_string(), "a{x=\"q\\\"\\\\\\n\u{fffd}[31m\",y=\"é\"} 1.5\n");
     }
 
     #[test]
-    fn seconds_are_exact() {
+    fn formats_seconds_exactly() {
         assert_eq!(seconds(Duration::from_micros(1)), "0.000001");
         assert_eq!(seconds(Duration::from_micros(61_000_100)), "61.000100");
     }

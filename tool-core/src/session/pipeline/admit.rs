@@ -1,159 +1,157 @@
-//! The fifth step: the gate between sound arguments and the method. Loop, then budget, as one question to the store.
+//! The gate between valid arguments and the method: duplicates, loop detection and budgets.
 
-use crate::arguments::equality::Fingerprint;
-use crate::call::error::{ErrorKind, ToolError};
-use crate::session::pipeline::execute::{given_up, still_wanted};
-use crate::session::pipeline::{Governed, over, record};
-use crate::session::running::Entry;
-use crate::session::session::Core;
-use crate::session::store::admission::{Admission, BudgetLimit, Charge, Refusal, Settlement, Verdict};
-use crate::session::store::{Operation, StoreError};
-use crate::tool::function::FunctionTool;
+use crate::arguments::fingerprint::Fingerprint;
+use crate::call::{ErrorKind, ToolError};
+use crate::session::inner::SessionInner;
+use crate::session::pipeline::cx::{CallCx, session_over};
+use crate::session::running::RunningGuard;
+use crate::session::store::{Admission, BudgetLimit, Charge, Refusal, Settlement, StoreError, Verdict};
 use crate::tool::invocation;
-use crate::tool::options::{Category, Confirm, OnDuplicate};
+use crate::tool::{Category, Confirm, FunctionTool, OnDuplicate};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 use tracing::Instrument;
 
-/// Asked by the wrapper, once it has decoded.
-pub(crate) struct Gate<'a> {
-    call: &'a Governed<'a>,
-    /// Whether a call that is admitted has to be stopped all the same, because somebody is to be waited for.
-    stops: bool,
-    /// One more than the turn in which the call was admitted.
+/// Decides for the wrapper, once it has decoded the arguments, if the method runs at once.
+pub(crate) struct AdmissionGate<'a> {
+    call: &'a CallCx<'a>,
+    /// True if an admitted call still has to wait for a hook, the journal, a thread, or a cached result.
+    defers_admitted: bool,
+    /// One more than the turn in which the call was admitted; 0 before.
     turn: AtomicU64,
-    rest: Mutex<Rest<'a>>,
+    state: Mutex<GateState<'a>>,
 }
 
 #[derive(Default)]
-struct Rest<'a> {
-    held: Option<Held>,
-    /// The call's place among those that run, where its tool minds duplicates.
-    entry: Option<Entry<'a>>,
+struct GateState<'a> {
+    deferral: Option<Deferral>,
+    /// The call's entry among the running calls, if its tool minds duplicates.
+    running: Option<RunningGuard<'a>>,
     confirm_duplicate: bool,
-    /// The store was down, and the call runs all the same.
+    /// True if the call runs although the store was down.
     ungoverned: bool,
 }
 
-/// Why the gate stopped a call.
-pub(crate) enum Held {
-    /// The store answers later: to be asked with this charge.
-    Asks(Charge),
-    /// It may not run.
+/// The reason for which the gate stopped a call.
+pub(crate) enum Deferral {
+    /// The store has to be awaited, with this charge.
+    AsksStore(Charge),
+    /// The call was refused.
     Refused(ToolError),
-    /// It may not run beside another call.
-    Duplicates(ToolError),
-    /// A person has to agree.
-    Confirms,
-    /// It may run, and somebody is to be waited for.
+    /// The call may not run beside another one.
+    Duplicate(ToolError),
+    /// The call needs approval.
+    NeedsApproval,
+    /// The call was admitted, and has to wait for something else.
     Admitted,
 }
 
-impl<'a> Gate<'a> {
+impl<'a> AdmissionGate<'a> {
     #[inline]
-    pub(crate) fn new(call: &'a Governed<'a>) -> Self {
-        let shared = &call.core.shared;
-        let waits = !shared.hooks.is_empty() || shared.journal.is_some() || call.definition().flags.blocking;
-        let stops = waits || record::applies(call) || call.approval.is_some();
-        Self { call, stops, turn: AtomicU64::new(0), rest: Mutex::default() }
+    pub(crate) fn new(call: &'a CallCx<'a>) -> Self {
+        let runtime = &call.session.runtime;
+        let waits =
+            !runtime.hooks.is_empty() || runtime.journal.is_some() || call.definition().options.annotations.blocking;
+        let defers_admitted = waits || call.is_cacheable() || call.approval.is_some();
+        Self { call, defers_admitted, turn: AtomicU64::new(0), state: Mutex::default() }
     }
 
-    fn rest(&self) -> std::sync::MutexGuard<'_, Rest<'a>> {
-        self.rest.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, GateState<'a>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The turn in which the call was admitted; `None` where it was not.
+    /// Returns the turn in which the call was charged.
     #[inline]
     pub(crate) fn turn(&self) -> Option<u64> {
         self.turn.load(Ordering::Relaxed).checked_sub(1)
     }
 
-    pub(crate) fn admitted(&self, turn: u64) {
-        self.turn.store(turn + 1, Ordering::Relaxed);
+    /// Sets the model's answer to whether the call may run beside an equal one.
+    pub(crate) fn confirm_duplicate(&self, confirmed: Option<bool>) {
+        self.state().confirm_duplicate = confirmed == Some(true);
     }
 
-    /// The model says whether a call is to run beside one that runs already.
-    pub(crate) fn confirm_duplicate(&self, yes: Option<bool>) {
-        self.rest().confirm_duplicate = yes == Some(true);
+    /// Returns true if the call runs without limits because the store was down.
+    pub(crate) fn is_ungoverned(&self) -> bool {
+        self.state().ungoverned
     }
 
-    /// Whether the call runs without limits, because the store was down.
-    pub(crate) fn ungoverned(&self) -> bool {
-        self.rest().ungoverned
+    pub(crate) fn take_deferral(&self) -> Option<Deferral> {
+        self.state().deferral.take()
     }
 
-    pub(crate) fn take_held(&self) -> Option<Held> {
-        self.rest().held.take()
-    }
-
-    pub(crate) fn take_entry(&self) -> Option<Entry<'a>> {
-        // Only tools that mind duplicates have claimed a place.
-        if self.call.definition().on_duplicate == OnDuplicate::Allow { None } else { self.rest().entry.take() }
+    pub(crate) fn take_running(&self) -> Option<RunningGuard<'a>> {
+        // Only calls of tools that mind duplicates are listed before they run.
+        if self.call.definition().options.on_duplicate == OnDuplicate::Allow {
+            None
+        } else {
+            self.state().running.take()
+        }
     }
 
     #[inline]
     pub(crate) fn admission<'b>(&'b self, arguments: Fingerprint<'b>, charge: Charge) -> Admission<'b> {
-        admission(self.call.core, self.call.tool, arguments, charge, self.call.began)
+        admission(self.call.session, self.call.tool, arguments, charge, self.call.began)
     }
 
-    /// Asks the store and waits for what it says.
+    /// Asks the store and waits for its answer.
     pub(crate) async fn ask(&self, admission: &Admission<'_>) -> Result<(), ToolError> {
-        let said = self.call.core.store(self.call.core.record.admit(admission)).await;
-        self.heed(said, admission.charge)
+        let verdict = self.call.session.record.admit(admission).await;
+        self.apply(verdict, admission.charge)
     }
 
-    /// The same for a call that is charged. The store is asked by a task of its own, so that its answer is heard even
-    /// if nobody waits for it any more, and what it charged is given back.
-    pub(crate) async fn ask_for(&self, text: &str, charge: Charge) -> Result<Refund, ToolError> {
-        let (core, tool, text) = (Arc::clone(self.call.core), self.call.tool.clone(), text.to_owned());
-        let now = self.call.began;
+    /// Asks the store to charge a call. The question runs in its own task, so that a charge is refunded even if it comes
+    /// after the deadline, or after the caller is gone.
+    pub(crate) async fn charge(&self, text: &str, charge: Charge) -> Result<RefundGuard, ToolError> {
+        let call = self.call;
+        let (session, tool, text) = (Arc::clone(call.session), call.tool.clone(), text.to_owned());
+        let now = call.began;
         let asked = tokio::spawn(
             async move {
-                let arguments = Fingerprint::of(tool.definition().body.parameters(), tool.name(), &text);
-                let admission = admission(&core, &tool, arguments, charge, now);
-                // To its end, however late: what is charged by then is given back.
-                let said = core.record.admit(&admission).await;
-                let charged = matches!(charge, Charge::Run | Charge::Approved);
-                let turn = match said {
-                    Ok(Verdict::Admitted { turn }) if charged => Some(turn),
+                let arguments = Fingerprint::of(tool.definition().compiled.equality(), tool.name(), &text);
+                let admission = admission(&session, &tool, arguments, charge, now);
+                let verdict = session.record.admit_eventually(&admission).await;
+                let turn = match verdict {
+                    Ok(Verdict::Admitted { turn }) if spends_budget(charge) => Some(turn),
                     _ => None,
                 };
-                (said, Refund::new(&core, &tool, turn))
+                (verdict, RefundGuard::new(&session, &tool, turn))
             }
             .in_current_span(),
         );
-        let Ok(asked) = timeout(self.call.policy().store_deadline, asked).await else {
-            return self.without_store(&StoreError::late()).map(|()| Refund::of(self.call, None));
+        let Ok(asked) = timeout(call.policy().store_deadline, asked).await else {
+            self.without_store(&StoreError::timeout())?;
+            return Ok(RefundGuard::new(call.session, call.tool, None));
         };
-        let (said, refund) = asked.map_err(|error| ToolError::internal(error.to_string()))?;
-        self.heed(said, charge)?;
+        let (verdict, refund) = asked.map_err(|error| ToolError::internal(error.to_string()))?;
+        self.apply(verdict, charge)?;
         Ok(refund)
     }
 
-    fn heed(&self, said: Result<Verdict, StoreError>, charge: Charge) -> Result<(), ToolError> {
-        match said {
+    fn apply(&self, verdict: Result<Verdict, StoreError>, charge: Charge) -> Result<(), ToolError> {
+        match verdict {
             Ok(Verdict::Admitted { turn }) => {
-                if matches!(charge, Charge::Run | Charge::Approved) {
-                    self.admitted(turn);
+                if spends_budget(charge) {
+                    self.turn.store(turn + 1, Ordering::Relaxed);
                 }
                 Ok(())
             }
-            Ok(Verdict::Refused(refusal)) => Err(refused(self.call, &refusal)),
-            Ok(Verdict::Inactive) => Err(over()),
+            Ok(Verdict::Refused(refusal)) => Err(refusal_error(self.call, &refusal)),
+            Ok(Verdict::Inactive) => Err(session_over()),
             Err(error) => self.without_store(&error),
         }
     }
 
-    /// The store is down: what only reads may run, where the policy says so.
+    /// Refuses a call while the store is down, unless it is a retrieval and the policy allows it.
     fn without_store(&self, error: &StoreError) -> Result<(), ToolError> {
         let call = self.call;
-        tracing::error!(session = %call.core.id.as_str().escape_debug(), %error, "a call could not be admitted");
-        if call.definition().category == Category::Retrieval && call.policy().reads_without_store {
-            self.rest().ungoverned = true;
+        tracing::error!(session = %call.session.id.as_str().escape_debug(), %error, "failed to admit a call");
+        if call.definition().options.category == Category::Retrieval && call.policy().reads_without_store {
+            self.state().ungoverned = true;
             return Ok(());
         }
         let message =
@@ -162,12 +160,12 @@ impl<'a> Gate<'a> {
     }
 
     #[inline]
-    fn charge(&self, text: &str) -> Charge {
-        if self.call.core.toolbox.is_companion(self.call.at) {
+    fn charge_of(&self, text: &str) -> Charge {
+        if self.call.session.tools.is_control_tool(self.call.index) {
             Charge::Free
         } else if self.call.approval.is_some() {
             Charge::Approved
-        } else if self.confirms(text) {
+        } else if self.needs_approval(text) {
             Charge::Hold
         } else {
             Charge::Run
@@ -175,58 +173,61 @@ impl<'a> Gate<'a> {
     }
 
     #[inline]
-    fn confirms(&self, text: &str) -> bool {
-        match self.call.definition().confirm {
+    fn needs_approval(&self, text: &str) -> bool {
+        match self.call.definition().options.confirm {
             Confirm::Never => false,
             Confirm::Always => true,
-            // What cannot be decided is for a person to decide.
-            Confirm::When(decides) => catch_unwind(AssertUnwindSafe(|| decides(text))).unwrap_or(true),
+            // If the predicate panics, a person decides.
+            Confirm::When(predicate) => catch_unwind(AssertUnwindSafe(|| predicate(text))).unwrap_or(true),
         }
     }
 
-    /// Whether nobody has cancelled the call while it waited to run.
-    pub(crate) fn still_wanted(&self) -> Result<(), ToolError> {
-        let cancelled = self.rest().entry.as_ref().is_some_and(|entry| entry.token.is_cancelled());
-        if cancelled { Err(given_up(self.call).did_not_run()) } else { still_wanted(self.call) }
+    /// Checks that the call was not cancelled while it waited to run.
+    pub(crate) fn check_wanted(&self) -> Result<(), ToolError> {
+        let is_cancelled = self.state().running.as_ref().is_some_and(|guard| guard.token.is_cancelled());
+        if is_cancelled { Err(self.call.cancelled().did_not_run()) } else { self.call.check_wanted() }
     }
 
-    /// The call is about to run: those that it replaces do not go on. L17
+    /// Cancels the running calls that this call, which is about to run, replaces.
     #[inline]
-    pub(crate) fn replace(&self) {
-        if self.call.definition().on_duplicate == OnDuplicate::Replace
-            && let Some(entry) = &self.rest().entry
+    pub(crate) fn cancel_replaced(&self) {
+        if self.call.definition().options.on_duplicate == OnDuplicate::Replace
+            && let Some(guard) = &self.state().running
         {
-            entry.replace();
+            guard.cancel_replaced();
         }
     }
 
-    fn hold(&self, held: Held) -> bool {
-        self.rest().held = Some(held);
+    fn defer(&self, deferral: Deferral) -> bool {
+        self.state().deferral = Some(deferral);
         false
     }
 
-    /// Claims a place among the calls that run, for a tool that minds duplicates.
+    /// Lists a call of a tool that minds duplicates among the running calls.
     #[cold]
     fn claim(&self, arguments: &Fingerprint<'_>) -> Result<(), ToolError> {
         let call = self.call;
-        let mut rest = self.rest();
-        // A second start of the same call has its place already.
-        if rest.entry.is_none() {
-            // A person who agreed to the call agreed to it as it was asked for.
-            let confirmed = rest.confirm_duplicate || call.approval.is_some();
+        let mut state = self.state();
+        // Repaired arguments pass the gate a second time.
+        if state.running.is_none() {
+            // An approval covers the call as it was requested.
+            let confirmed = state.confirm_duplicate || call.approval.is_some();
             let fingerprint = arguments.fast();
-            let running = &call.core.running;
-            let entry = running.claim(call.call_id, call.tool, fingerprint, call.scope(), confirmed, call.epoch)?;
-            rest.entry = Some(entry);
+            let running = &call.session.running;
+            let guard = running.claim(call.call_id, call.tool, fingerprint, call.scope(), confirmed, call.epoch)?;
+            state.running = Some(guard);
         }
         Ok(())
     }
 }
 
-/// What the store is asked.
+fn spends_budget(charge: Charge) -> bool {
+    matches!(charge, Charge::Run | Charge::Approved)
+}
+
 #[inline]
 fn admission<'a>(
-    core: &'a Core,
+    session: &'a SessionInner,
     tool: &'a FunctionTool,
     arguments: Fingerprint<'a>,
     charge: Charge,
@@ -238,111 +239,96 @@ fn admission<'a>(
         category: tool.definition().category(),
         arguments,
         charge,
-        limits: core.policy().limits(),
+        limits: session.policy().limits(),
         max_calls: tool.definition().max_calls(),
         now,
     }
 }
 
-impl invocation::Gate for Gate<'_> {
+impl invocation::AdmissionGate for AdmissionGate<'_> {
     #[inline]
-    fn pass(&self, text: &str) -> bool {
+    fn admit(&self, text: &str) -> bool {
         let call = self.call;
-        let arguments = Fingerprint::of(call.definition().parameters(), call.tool.name(), text);
-        if call.definition().on_duplicate != OnDuplicate::Allow
+        let arguments = Fingerprint::of(call.definition().equality(), call.tool.name(), text);
+        if call.definition().options.on_duplicate != OnDuplicate::Allow
             && let Err(error) = self.claim(&arguments)
         {
-            return self.hold(Held::Duplicates(error));
+            return self.defer(Deferral::Duplicate(error));
         }
-        let admission = self.admission(arguments, self.charge(text));
-        let Operation::Ready(said) = call.core.record.admit(&admission) else {
-            return self.hold(Held::Asks(admission.charge));
+        let admission = self.admission(arguments, self.charge_of(text));
+        let Some(verdict) = call.session.record.admit_now(&admission) else {
+            return self.defer(Deferral::AsksStore(admission.charge));
         };
-        match self.heed(said, admission.charge) {
-            Err(error) => self.hold(Held::Refused(error)),
-            Ok(()) if admission.charge == Charge::Hold => self.hold(Held::Confirms),
-            Ok(()) if self.stops => self.hold(Held::Admitted),
+        match self.apply(Ok(verdict), admission.charge) {
+            Err(error) => self.defer(Deferral::Refused(error)),
+            Ok(()) if admission.charge == Charge::Hold => self.defer(Deferral::NeedsApproval),
+            Ok(()) if self.defers_admitted => self.defer(Deferral::Admitted),
             Ok(()) => {
-                self.replace();
+                self.cancel_replaced();
                 true
             }
         }
     }
 }
 
-// ---- The budget of a call that was admitted and does not run: given back, also when the caller is gone.
-
-/// Gives a call's budget back when it is dropped, unless it was told to keep it.
-pub(crate) struct Refund {
-    core: Arc<Core>,
+/// Refunds a call's budget when it is dropped, unless the call runs. This holds even if the caller is gone.
+pub(crate) struct RefundGuard {
+    session: Arc<SessionInner>,
     tool: FunctionTool,
-    /// In which the call was charged.
+    /// The turn in which the call was charged.
     turn: Option<u64>,
-    kept: AtomicBool,
+    runs: AtomicBool,
 }
 
-impl Refund {
-    /// `turn`: in which the call was charged; nothing is given back where it was not.
-    pub(crate) fn new(core: &Arc<Core>, tool: &FunctionTool, turn: Option<u64>) -> Self {
-        Self { core: Arc::clone(core), tool: tool.clone(), turn, kept: AtomicBool::new(false) }
+impl RefundGuard {
+    /// Creates a guard of a call that was charged in `turn`, or that was not charged.
+    pub(crate) fn new(session: &Arc<SessionInner>, tool: &FunctionTool, turn: Option<u64>) -> Self {
+        Self { session: Arc::clone(session), tool: tool.clone(), turn, runs: AtomicBool::new(false) }
     }
 
-    pub(crate) fn of(call: &Governed<'_>, turn: Option<u64>) -> Self {
-        Self::new(call.core, call.tool, turn)
+    /// Keeps the charge, as the call runs.
+    pub(crate) fn keep_charge(&self) {
+        self.runs.store(true, Ordering::Relaxed);
     }
 
-    /// The call runs.
-    pub(crate) fn keep(&self) {
-        self.kept.store(true, Ordering::Relaxed);
-    }
-
-    /// The call does not run, unless it was said to.
-    pub(crate) async fn give(mut self) {
-        if let Some(given) = self.begin() {
-            // A task of its own: whoever waits for it may be gone before it is done.
-            let _ = given.await;
+    /// Refunds the budget and waits for the store, unless the call has run.
+    pub(crate) async fn refund(mut self) {
+        if let Some(task) = self.start() {
+            // The task continues if this future is dropped.
+            let _ = task.await;
         }
     }
 
-    /// Gives back once; by a task where the store answers later.
-    fn begin(&mut self) -> Option<JoinHandle<()>> {
-        let turn = self.turn.take().filter(|_| !self.kept.load(Ordering::Relaxed))?;
-        match self.core.record.settle(&settlement(&self.tool, turn)) {
-            Operation::Ready(done) => {
-                told(done);
-                None
-            }
-            Operation::Later(_) => {
-                let (core, tool) = (Arc::clone(&self.core), self.tool.clone());
-                let work = async move { told(core.store(core.record.settle(&settlement(&tool, turn))).await) };
-                Some(Handle::try_current().ok()?.spawn(work.in_current_span()))
-            }
+    /// Starts the refund once. Returns a task if the store has to be awaited.
+    fn start(&mut self) -> Option<JoinHandle<()>> {
+        let turn = self.turn.take().filter(|_| !self.runs.load(Ordering::Relaxed))?;
+        if self.session.record.settle_now(&refund_of(&self.tool, turn)) {
+            return None;
         }
+        let (session, tool) = (Arc::clone(&self.session), self.tool.clone());
+        let refund = async move {
+            if let Err(error) = session.record.settle(&refund_of(&tool, turn)).await {
+                tracing::error!(%error, "failed to refund the budget of a call");
+            }
+        };
+        Some(Handle::try_current().ok()?.spawn(refund.in_current_span()))
     }
 }
 
-impl Drop for Refund {
+impl Drop for RefundGuard {
     fn drop(&mut self) {
-        drop(self.begin());
+        drop(self.start());
     }
 }
 
-fn settlement(tool: &FunctionTool, turn: u64) -> Settlement<'_> {
+fn refund_of(tool: &FunctionTool, turn: u64) -> Settlement<'_> {
     let category = tool.definition().category();
     Settlement { tool: tool.name(), category, turn, refund: true, ..Settlement::default() }
 }
 
-fn told(done: Result<(), StoreError>) {
-    if let Err(error) = done {
-        tracing::error!(%error, "a budget was not given back");
-    }
-}
-
-// ---- What a refusal of the store tells the model.
-
-/// What a refusal tells the model. R-B2, R-L1, R-L2
+/// Describes a refusal of the store to the model.
 #[cold]
-pub(crate) fn refused(call: &Governed<'_>, refusal: &Refusal) -> ToolError {
+fn refusal_error(call: &CallCx<'_>, refusal: &Refusal) -> ToolError {
     let tool = call.tool.name();
     let (kind, message) = match refusal {
         Refusal::Repeated(count) => (
@@ -360,15 +346,15 @@ pub(crate) fn refused(call: &Governed<'_>, refusal: &Refusal) -> ToolError {
             ),
         ),
         Refusal::Budget { limit, used, of } => {
-            let what = match limit {
+            let calls = match limit {
                 BudgetLimit::Tool => format!("calls of `{tool}`"),
                 BudgetLimit::Category(category) => format!("{} calls", category.as_str()),
                 BudgetLimit::Total => "calls".to_owned(),
             };
-            let mode = call.core.mode.as_str();
+            let mode = call.session.mode.as_str();
             let message = format!(
-                "budget exceeded: {used} of {of} {what} of this {mode} turn are used; the count resets at the next turn. \
-                 Answer with what you have."
+                "budget exceeded: {used} of {of} {calls} of this {mode} turn are used; the count resets at the next turn. \
+                 ResponseBuilder with what you have."
             );
             (ErrorKind::BudgetExceeded, message)
         }

@@ -1,98 +1,93 @@
-//! What becomes of a call that the gate stopped: it is refused, put before a person, or waits and is started again.
+//! Calls that the gate stopped: refused, put up for approval, or run after what they wait for.
 
-use crate::arguments::equality::Fingerprint;
-use crate::call;
-use crate::call::error::{ErrorKind, ToolError};
-use crate::call::response::ToolResponse;
-use crate::call::scope;
-use crate::session::approvals;
+use crate::arguments::fingerprint::Fingerprint;
+use crate::call::error::MASKED;
+use crate::call::{ErrorKind, ToolError, ToolResponse};
 use crate::session::hooks::{HookedCall, Next};
-use crate::session::pipeline::admit::{Gate, Held, Refund};
-use crate::session::pipeline::journal::Begun;
-use crate::session::pipeline::{Governed, execute, journal, record};
-use crate::session::store::admission::Charge;
+use crate::session::pipeline::admit::{AdmissionGate, Deferral, RefundGuard};
+use crate::session::pipeline::confirm::{no_pending_call, request_approval};
+use crate::session::pipeline::cx::CallCx;
+use crate::session::pipeline::journal::{JournalClaim, record_end, record_start};
+use crate::session::pipeline::record::HOOK_GRACE;
+use crate::session::pipeline::{execute, record};
+use crate::session::store::Charge;
 use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use std::panic::AssertUnwindSafe;
-use std::time::Duration;
 use tokio::time::timeout_at;
 
-/// Goes on with a call whose arguments were decoded from `text`.
-pub(crate) async fn go_on(call: &Governed<'_>, gate: &Gate<'_>, text: &str, validated: bool) -> ToolResponse {
-    let refund = match admitted(call, gate, text).await {
+/// Continues a call whose arguments were decoded from `text`.
+pub(crate) async fn run(call: &CallCx<'_>, gate: &AdmissionGate<'_>, text: &str, validated: bool) -> ToolResponse {
+    let refund = match admit(call, gate, text).await {
         Ok(Some(refund)) => refund,
-        Ok(None) => return approvals::ask(call, text).await,
+        Ok(None) => return request_approval(call, text).await,
         Err(error) => return call.answer().fail(error),
     };
-    let hooked = HookedCall { arguments: text, ..hooked(call, gate.turn()) };
-    let asked = timeout_at(call.deadline(), before(call, &hooked)).await;
-    if let Err(error) = asked.unwrap_or_else(|_| Err(late(call, "waiting for a hook"))) {
-        refund.give().await;
-        return call.answer().fail(error);
-    }
-    if let Some(response) = record::recall(call, text) {
-        refund.keep();
-        return response;
-    }
-    if let Err(error) = redeem(call).await {
-        refund.give().await;
-        return call.answer().fail(error);
-    }
-    let begun = timeout_at(call.deadline(), journal::begin(call, text, hooked.turn)).await;
-    let _written = match begun.unwrap_or_else(|_| Err(late(call, "waiting for the journal"))) {
-        Ok(Begun::Runs(written)) => written,
-        Ok(Begun::Answered(response)) => {
-            refund.give().await;
+    let hooked = HookedCall { arguments: text, ..record::hooked(call, gate.turn()) };
+    let _claim = match prepare(call, &hooked, &refund).await {
+        Ok(claim) => claim,
+        Err(response) => {
+            refund.refund().await;
             return *response;
-        }
-        Err(error) => {
-            refund.give().await;
-            return call.answer().fail(error);
         }
     };
     let response = around(call, gate, &hooked, validated, &refund).await;
-    // Where no thread was free for it, or a hook answered in its place, it has not run.
-    refund.give().await;
-    journal::finish(call, &response).await;
-    record::keep(call, text, &response);
+    // Without a free thread, or if a hook answered in its place, the call has not run.
+    refund.refund().await;
+    record_end(call, &response).await;
+    call.cache_result(text, &response);
     response
 }
 
-/// TIMEOUT of a call that has not run.
-fn late(call: &Governed<'_>, doing: &str) -> ToolError {
-    execute::timed_out(call, doing).did_not_run()
+/// Waits for the store's verdict. Returns the guard of the call's charge, or `None` if the call needs approval first.
+async fn admit(call: &CallCx<'_>, gate: &AdmissionGate<'_>, text: &str) -> Result<Option<RefundGuard>, ToolError> {
+    match gate.take_deferral() {
+        Some(Deferral::Refused(error)) => Err(error),
+        // A call that may not run beside another one is an attempt all the same.
+        Some(Deferral::Duplicate(error)) => {
+            let arguments = Fingerprint::of(call.definition().equality(), call.tool.name(), text);
+            gate.ask(&gate.admission(arguments, Charge::Attempt)).await?;
+            Err(error)
+        }
+        Some(Deferral::NeedsApproval) => Ok(None),
+        Some(Deferral::AsksStore(charge)) => {
+            let refund = gate.charge(text, charge).await?;
+            Ok((charge != Charge::Hold).then_some(refund))
+        }
+        Some(Deferral::Admitted) | None => Ok(Some(RefundGuard::new(call.session, call.tool, gate.turn()))),
+    }
 }
 
-/// What gives its budget back if it does not run after all; `None` where a person has to agree first.
-async fn admitted(call: &Governed<'_>, gate: &Gate<'_>, text: &str) -> Result<Option<Refund>, ToolError> {
-    let refund = match gate.take_held() {
-        Some(Held::Refused(error)) => return Err(error),
-        // A call that may not run beside another is an attempt all the same.
-        Some(Held::Duplicates(error)) => {
-            let arguments = Fingerprint::of(call.definition().parameters(), call.tool.name(), text);
-            return Err(gate.ask(&gate.admission(arguments, Charge::Attempt)).await.err().unwrap_or(error));
-        }
-        Some(Held::Confirms) => return Ok(None),
-        Some(Held::Admitted) | None => Refund::of(call, gate.turn()),
-        Some(Held::Asks(charge)) => {
-            let refund = gate.ask_for(text, charge).await?;
-            if charge == Charge::Hold {
-                return Ok(None);
-            }
-            refund
-        }
-    };
-    Ok(Some(refund))
+/// Waits for hooks, the approval and the journal. Returns the call's claim in the journal, or the response of a call that
+/// does not run.
+async fn prepare<'a>(
+    call: &CallCx<'a>,
+    hooked: &HookedCall<'_>,
+    refund: &RefundGuard,
+) -> Result<Option<JournalClaim<'a>>, Box<ToolResponse>> {
+    let fail = |error| Box::new(call.answer().fail(error));
+    let late = |doing| call.timed_out(doing).did_not_run();
+    let before = timeout_at(call.deadline(), before(call, hooked)).await;
+    before.unwrap_or_else(|_| Err(late("waiting for a hook"))).map_err(fail)?;
+    if let Some(response) = call.cached_result(hooked.arguments) {
+        refund.keep_charge();
+        return Err(Box::new(response));
+    }
+    redeem(call).await.map_err(fail)?;
+    let start = timeout_at(call.deadline(), record_start(call, hooked.arguments, hooked.turn)).await;
+    start.unwrap_or_else(|_| Err(fail(late("waiting for the journal"))))
 }
 
-/// Takes the token of a call that a person has agreed to: of all who redeem it at once, one does. As late as can be, so
-/// that an approval is not used up by a call that does not run.
-async fn redeem(call: &Governed<'_>) -> Result<(), ToolError> {
+/// Redeems the token of an approved call. This is done as late as possible, so that an approval is not used up by a call
+/// that does not run.
+async fn redeem(call: &CallCx<'_>) -> Result<(), ToolError> {
     let Some(id) = call.approval else { return Ok(()) };
-    match call.core.store(call.core.record.consume(id)).await {
+    match call.session.record.consume(id).await {
         Ok(true) => Ok(()),
-        Ok(false) => Err(approvals::nothing_waits()),
+        Ok(false) => Err(no_pending_call()),
         Err(error) => {
-            tracing::error!(session = %call.core.id.as_str().escape_debug(), %error, "an approval was not redeemed");
+            let session = call.session.id.as_str().escape_debug();
+            tracing::error!(%session, %error, "failed to redeem an approval");
             let message = "the approval could not be redeemed, and may be used up; nothing was done. Try it once more, \
                            then ask again";
             Err(ToolError::transient(message))
@@ -100,53 +95,38 @@ async fn redeem(call: &Governed<'_>) -> Result<(), ToolError> {
     }
 }
 
-/// The call as hooks see it.
-pub(crate) fn hooked<'a>(call: &Governed<'a>, admitted: Option<u64>) -> HookedCall<'a> {
-    HookedCall {
-        session: call.core.id.as_str(),
-        principal: &call.core.principal,
-        mode: call.core.mode,
-        turn: admitted.unwrap_or_else(|| call.core.record.turn()),
-        call_id: call.call_id,
-        tool: call.tool.definition(),
-        arguments: call.text,
-    }
-}
-
-/// A hook that panics is an error of the host's, and the call does not run.
-async fn before(call: &Governed<'_>, hooked: &HookedCall<'_>) -> Result<(), ToolError> {
-    for hook in &call.core.shared.hooks {
-        let asked = AssertUnwindSafe(async { hook.before(hooked).await }).catch_unwind().await;
-        asked.unwrap_or_else(|_| Err(ToolError::internal("a hook panicked before the call")))?;
+/// Runs the hooks before a call. A hook that panics refuses the call.
+async fn before(call: &CallCx<'_>, hooked: &HookedCall<'_>) -> Result<(), ToolError> {
+    for hook in &call.session.runtime.hooks {
+        let checked = AssertUnwindSafe(async { hook.before(hooked).await }).catch_unwind().await;
+        checked.unwrap_or_else(|_| Err(ToolError::internal("a hook panicked before the call")))?;
     }
     Ok(())
 }
 
+/// Runs the hooks around a call, and inside them the tool.
 async fn around(
-    call: &Governed<'_>,
-    gate: &Gate<'_>,
+    call: &CallCx<'_>,
+    gate: &AdmissionGate<'_>,
     hooked: &HookedCall<'_>,
     validated: bool,
-    refund: &Refund,
+    refund: &RefundGuard,
 ) -> ToolResponse {
-    let text = hooked.arguments;
-    let hooks = &call.core.shared.hooks;
+    let tool = || -> BoxFuture<'_, ToolResponse> {
+        Box::pin(execute::run_deferred(call, gate, hooked.arguments, validated, refund))
+    };
+    let hooks = &call.session.runtime.hooks;
     if hooks.is_empty() {
-        return execute::again(call, gate, text, validated, refund).await;
+        return tool().await;
     }
-    let tool = || -> scope::Boxed<'_, ToolResponse> { Box::pin(execute::again(call, gate, text, validated, refund)) };
     let run = AssertUnwindSafe(async { Next::new(hooks, hooked, &tool).run().await }).catch_unwind();
-    // The tool has its own deadline; a hook that goes on long after it is given up too.
-    match timeout_at(call.deadline() + GRACE, run).await {
+    // The tool has its own deadline; a hook that takes longer is dropped.
+    match timeout_at(call.deadline() + HOOK_GRACE, run).await {
         Ok(Ok(response)) => response,
         Ok(Err(_)) => {
             tracing::error!(tool = %call.tool.name().escape_debug(), "a hook panicked around the call");
-            let error = ToolError::new(ErrorKind::Internal, call::MASKED, false);
-            call.answer().fail(error.unexpected())
+            call.answer().fail(ToolError::new(ErrorKind::Internal, MASKED, false).unexpected())
         }
-        Err(_) => call.answer().fail(execute::timed_out(call, "in a hook around it")),
+        Err(_) => call.answer().fail(call.timed_out("in a hook around it")),
     }
 }
-
-/// How much longer than its call a hook may take.
-pub(crate) const GRACE: Duration = Duration::from_secs(1);

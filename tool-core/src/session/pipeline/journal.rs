@@ -1,127 +1,113 @@
-//! Writing calls down before they run, and answering those that an earlier process left behind.
+//! Recording calls in the journal, and answering those that an earlier process has recorded.
 
-use crate::call::error::{ErrorKind, ToolError};
-use crate::call::response::ToolResponse;
+use crate::call::{ErrorKind, ToolError, ToolResponse};
 use crate::schema::timestamp::Timestamp;
-use crate::session::journal::{JournalEntry, Recovered};
-use crate::session::pipeline::{Governed, canonical, idempotency_key};
-use crate::session::session::Core;
-use std::future::IntoFuture;
+use crate::session::inner::SessionInner;
+use crate::session::journal::{JournalEntry, RecoveredCall};
+use crate::session::pipeline::cx::{CallCx, canonical_arguments, idempotency_key};
 use std::sync::{Arc, PoisonError};
 use tokio::time::timeout;
 
-/// Writes the call down. Gives its answer where an earlier process had one, or nobody knows it.
-pub(crate) async fn begin<'a>(call: &Governed<'a>, text: &str, turn: u64) -> Result<Begun<'a>, ToolError> {
-    let Some(journal) = &call.core.shared.journal else { return Ok(Begun::Runs(None)) };
-    let arguments = canonical(call.tool, text);
-    if let Some(found) = take(call, &arguments)
-        && let Some(response) = recalled(call, &found)
-    {
-        return Ok(Begun::Answered(Box::new(response)));
+/// Records that the call is about to run. Returns the call's claim, `None` without a journal, or the response of a call
+/// that does not run: it failed to be recorded, or an earlier process has started it.
+pub(crate) async fn record_start<'a>(
+    call: &CallCx<'a>,
+    text: &str,
+    turn: u64,
+) -> Result<Option<JournalClaim<'a>>, Box<ToolResponse>> {
+    let Some(journal) = &call.session.runtime.journal else { return Ok(None) };
+    let arguments = canonical_arguments(call.tool, text);
+    if let Some(response) = take_recovered(call, &arguments).and_then(|found| recovered_response(call, &found)) {
+        return Err(Box::new(response));
     }
-    let written = Written::claim(call)?;
+    let fail = |error| Box::new(call.answer().fail(error));
+    let claim = JournalClaim::new(call).map_err(fail)?;
+    let session = call.session.id.as_str();
     let entry = JournalEntry {
-        session: call.core.id.to_string(),
+        session: session.to_owned(),
         call_id: call.call_id.to_string(),
         tool: call.tool.name().to_owned(),
-        idempotency_key: idempotency_key(call.core.id.as_str(), turn, call.tool.name(), &arguments),
+        idempotency_key: idempotency_key(session, turn, call.tool.name(), &arguments),
         arguments,
         turn,
         started_at: Timestamp(jiff::Timestamp::now()),
-        harmless: call.definition().harmless(),
+        harmless: call.definition().is_harmless(),
     };
-    match journal.started(&entry).await {
-        Ok(()) => Ok(Begun::Runs(Some(written))),
-        // What harms nobody when it runs twice needs no journal.
-        Err(error) if entry.harmless => {
-            tracing::error!(%error, "a call that only reads was not written down");
-            Ok(Begun::Runs(Some(written)))
-        }
-        Err(error) => {
-            tracing::error!(%error, "a call could not be written down, so it does not run");
-            Err(ToolError::transient(
-                "this call cannot be recorded at the moment, so nothing was done; try again later",
-            ))
+    if let Err(error) = journal.started(&entry).await {
+        let tool = call.tool.name().escape_debug();
+        tracing::error!(%tool, %error, "failed to record the start of a call in the journal");
+        // A call that may run twice without harm needs no journal.
+        if !entry.harmless {
+            let message = "this call cannot be recorded at the moment, so nothing was done; try again later";
+            return Err(fail(ToolError::transient(message)));
         }
     }
+    Ok(Some(claim))
 }
 
-/// Writes down how it ended.
-pub(crate) async fn finish(call: &Governed<'_>, response: &ToolResponse) {
-    let Some(journal) = &call.core.shared.journal else { return };
+/// Records the end of the call.
+pub(crate) async fn record_end(call: &CallCx<'_>, response: &ToolResponse) {
+    let Some(journal) = &call.session.runtime.journal else { return };
     let text = response.to_json();
-    let finished = journal.finished(call.core.id.as_str(), call.call_id, &text).into_future();
+    let finished = journal.finished(call.session.id.as_str(), call.call_id, &text);
     match timeout(call.policy().store_deadline, finished).await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::error!(%error, "the end of a call was not written down"),
-        Err(_) => tracing::error!("the journal does not answer, so the end of a call was not written down"),
+        Ok(Err(error)) => tracing::error!(%error, "failed to record the end of a call in the journal"),
+        Err(_) => tracing::error!("the journal did not answer in time, so the end of a call was not recorded"),
     }
 }
 
-/// What becomes of a call that is about to run.
-pub(crate) enum Begun<'a> {
-    /// It runs, and is written down until this is dropped, where there is a journal.
-    Runs(Option<Written<'a>>),
-    /// An earlier process has its answer, or nobody knows it.
-    Answered(Box<ToolResponse>),
-}
-
-/// A call that is written down. Of two under one id the journal could not tell which has ended.
-pub(crate) struct Written<'a> {
-    core: &'a Core,
+/// Reserves the id of a recorded call while it runs: of two calls with one id, the journal could not tell which has ended.
+pub(crate) struct JournalClaim<'a> {
+    session: &'a SessionInner,
     id: Arc<str>,
 }
 
-impl<'a> Written<'a> {
-    fn claim(call: &Governed<'a>) -> Result<Self, ToolError> {
-        let mut ids = call.core.journaled.lock().unwrap_or_else(PoisonError::into_inner);
+impl<'a> JournalClaim<'a> {
+    fn new(call: &CallCx<'a>) -> Result<Self, ToolError> {
+        let mut ids = call.session.journaled.lock().unwrap_or_else(PoisonError::into_inner);
         if ids.iter().any(|id| **id == **call.call_id) {
-            let message = "a call under the same id is still running; give each call an id of its own";
+            let message = "a call with the same id is still running; give each call its own id";
             return Err(ToolError::conflict(message));
         }
         ids.push(Arc::clone(call.call_id));
-        Ok(Self { core: call.core, id: Arc::clone(call.call_id) })
+        Ok(Self { session: call.session, id: Arc::clone(call.call_id) })
     }
 }
 
-impl Drop for Written<'_> {
+impl Drop for JournalClaim<'_> {
     fn drop(&mut self) {
-        let mut ids = self.core.journaled.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ids = self.session.journaled.lock().unwrap_or_else(PoisonError::into_inner);
         ids.retain(|id| !Arc::ptr_eq(id, &self.id));
     }
 }
 
-/// What an earlier process wrote of this call. Taken once: who asks again under the same id asks anew.
-fn take(call: &Governed<'_>, arguments: &str) -> Option<Recovered> {
-    let mut recovered = call.core.recovered.lock().unwrap_or_else(PoisonError::into_inner);
-    let at = recovered.iter().rposition(|found| is_of(found, call, arguments))?;
-    Some(recovered.remove(at))
+/// Takes what an earlier process recorded of this call. Taken once, so that a further call with the same id runs.
+fn take_recovered(call: &CallCx<'_>, arguments: &str) -> Option<RecoveredCall> {
+    let mut recovered = call.session.recovered.lock().unwrap_or_else(PoisonError::into_inner);
+    let index = recovered.iter().rposition(|RecoveredCall { entry, .. }| {
+        *entry.call_id == **call.call_id && entry.tool == call.tool.name() && entry.arguments == arguments
+    })?;
+    Some(recovered.remove(index))
 }
 
-fn is_of(found: &Recovered, call: &Governed<'_>, arguments: &str) -> bool {
-    let entry = &found.entry;
-    *entry.call_id == **call.call_id && entry.tool == call.tool.name() && entry.arguments == arguments
-}
-
-fn recalled(call: &Governed<'_>, found: &Recovered) -> Option<ToolResponse> {
-    // An answer that cannot be read is as good as none.
-    match found.response.as_deref().and_then(|text| serde_json::from_str::<ToolResponse>(text).ok()) {
-        Some(mut response) => {
-            // They were carried out then.
-            response.drop_intents();
-            Some(response)
-        }
-        None if found.entry.harmless => None,
-        None => Some(unknown(call, found)),
+/// Returns the recorded response, or UNKNOWN if the call may have had effects. A harmless call runs again.
+fn recovered_response(call: &CallCx<'_>, found: &RecoveredCall) -> Option<ToolResponse> {
+    // A response that cannot be read counts as missing.
+    if let Some(mut response) =
+        found.response.as_deref().and_then(|text| serde_json::from_str::<ToolResponse>(text).ok())
+    {
+        // Its intents were carried out by the earlier process.
+        response.drop_intents();
+        return Some(response);
     }
-}
-
-/// UNKNOWN: an earlier process started it, and nobody knows what came of it.
-fn unknown(call: &Governed<'_>, found: &Recovered) -> ToolResponse {
+    if found.entry.harmless {
+        return None;
+    }
     let message = format!(
-        "`{}` was started at {} by a process that then ended; nobody knows whether it took effect, and it was not run \
-         again. Find out, and call it anew under another id if it did not.",
+        "`{}` was started at {} by a process that then ended; it is unknown whether it took effect, and it was not run \
+         again. Find out, and call it again with another id if it did not.",
         found.entry.tool, found.entry.started_at
     );
-    call.answer().fail(ToolError::new(ErrorKind::Unknown, message, false).partial_side_effects(true))
+    Some(call.answer().fail(ToolError::new(ErrorKind::Unknown, message, false).partial_side_effects(true)))
 }

@@ -1,83 +1,86 @@
-//! What a store is asked about a call, and what it answers.
+//! The question whether a call may run, the store's answer, and the outcome of a call.
 
-use crate::arguments::equality::Fingerprint;
-use crate::session::policy::Limits;
+use crate::arguments::fingerprint::Fingerprint;
+use crate::session::policy::TurnLimits;
 use crate::session::state::{AuditEntry, StateChange};
 use crate::text;
-use crate::tool::options::Category;
+use crate::tool::Category;
 use tokio::time::Instant;
 
-/// A call that wants to run.
+/// A call that asks to run.
 ///
-/// In this order, and all in one step: the session is active, or [`Verdict::Inactive`]; unless the charge is
-/// [`Approved`](Charge::Approved), the attempt is counted, and the loop limits hold it; unless the charge is
-/// [`Attempt`](Charge::Attempt), the budgets hold it; unless the charge is [`Hold`](Charge::Hold), it is charged.
+/// A store checks in this order, in one atomic step:
+///
+/// 1. A session that is over answers [`Verdict::Inactive`].
+/// 2. Unless the charge is [`Approved`](Charge::Approved), the attempt is counted and checked against the loop limits.
+/// 3. Unless the charge is [`Attempt`](Charge::Attempt), the call is checked against the budgets.
+/// 4. Unless the charge is [`Hold`](Charge::Hold), the budgets are charged.
 #[non_exhaustive]
 pub struct Admission<'a> {
     /// The tool's name.
     pub tool: &'a str,
-    /// The same, where it can be kept without a copy.
+    /// The same name, in a form that can be kept without a copy.
     pub(crate) name: Option<&'a text::Name>,
-    /// What the tool is for.
+    /// The tool's category.
     pub category: Category,
-    /// The arguments, to compare with those of other attempts.
+    /// The arguments, which are compared with those of other attempts.
     pub arguments: Fingerprint<'a>,
     /// What the call is charged for.
     pub charge: Charge,
-    /// The limits.
-    pub limits: &'a Limits,
-    /// The calls that a turn may make of this tool.
+    /// The limits of the turn.
+    pub limits: &'a TurnLimits,
+    /// The calls of this tool that a turn may make.
     pub max_calls: Option<u32>,
-    /// When it was asked, for stores whose time is this process's.
+    /// The time of the request, for stores that use this process's clock.
     pub now: Instant,
 }
 
-/// What an admission is charged for.
+/// The counters that an admission charges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Charge {
-    /// A call that will run.
+    /// A call that will run: counts the attempt and spends the budget.
     Run,
-    /// A call that waits for a person: its attempt counts, its budget is not spent.
+    /// A call that waits for approval: counts the attempt and checks the budget without spending it.
     Hold,
-    /// Arguments that do not decode: only the attempt counts.
+    /// Arguments that do not decode: counts the attempt only.
     Attempt,
-    /// A call that a person has agreed to: its attempt was counted when it was made.
+    /// An approved call: spends the budget. Its attempt was counted when it asked for approval.
     Approved,
-    /// A tool of the runtime's own: nothing counts.
+    /// A control tool: counts nothing.
     Free,
 }
 
-/// What a store says of an admission.
+/// A store's answer to an admission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// It may run, in this turn.
+    /// The call may run in this turn.
     Admitted {
         /// The number of the turn.
         turn: u64,
     },
-    /// It may not.
+    /// The call may not run.
     Refused(Refusal),
     /// The session has ended or expired.
     Inactive,
 }
 
-/// Why a call may not run.
+/// The limit that refused a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// The same call too often in this turn; the number counts this attempt.
+    /// The turn has made this many attempts with equal arguments, including this one.
     Repeated(u32),
-    /// As many empty results of this tool in this turn.
+    /// The tool returned this many empty results in the turn.
     Empty(u32),
     /// A budget is spent.
     Budget {
-        /// Which one.
+        /// The budget.
         limit: BudgetLimit,
-        /// The calls so far.
+        /// The calls charged so far.
         used: u32,
-        /// The calls there may be.
+        /// The calls allowed.
         of: u32,
     },
 }
@@ -94,22 +97,22 @@ pub enum BudgetLimit {
     Total,
 }
 
-/// What came of a call.
+/// The outcome of a call, as a store records it.
 #[derive(Default)]
 #[non_exhaustive]
 pub struct Settlement<'a> {
     /// The tool's name.
     pub tool: &'a str,
-    /// What the tool is for.
+    /// The tool's category.
     pub category: Category,
-    /// The turn in which it was admitted. What belongs to a turn that is over is not recorded.
+    /// The turn in which the call was admitted. Counters of a turn that is over are not changed.
     pub turn: u64,
-    /// Whether it gives its budget back: it was admitted and did not run.
+    /// True to refund the budget of a call that was admitted and did not run.
     pub refund: bool,
-    /// Whether the result was empty and counts as such.
+    /// True to count the result as empty.
     pub empty: bool,
-    /// What the tool's intents change, in order.
+    /// The state changes of the tool's intents, in order.
     pub changes: &'a [StateChange],
-    /// What goes into the audit log.
+    /// New entries of the audit log.
     pub audit: &'a [AuditEntry],
 }

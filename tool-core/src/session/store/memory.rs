@@ -1,194 +1,210 @@
 //! Sessions in this process's memory: the default store.
 
-use crate::call::mode::Mode;
+use crate::call::Mode;
 use crate::session::approvals::PendingCall;
 use crate::session::state::{AuditEntry, SessionState, StateChange};
 use crate::session::store::admission::{Admission, Settlement, Verdict};
-use crate::session::store::turn_usage::Ledger;
-use crate::session::store::{OpenError, OpenRequest, Operation, SessionRecord, SessionStore, StoreError};
+use crate::session::store::session_store::{OpenError, OpenRequest, SessionRecord, SessionStore, StoreError};
+use crate::session::store::turn_usage::TurnUsage;
+#[cfg(all(test, loom))]
+use loom::sync::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::fmt;
+use std::sync::{Arc, PoisonError, Weak};
+#[cfg(not(all(test, loom)))]
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Keeps sessions in memory: they end with the process.
+/// Keeps sessions in memory. They end with the process.
 ///
-/// A session that nobody uses for as long as the policy says is over, and makes room when room is needed.
+/// A session that is not used for the policy's `idle_timeout` has expired, and is removed when room is needed.
 #[derive(Default)]
 pub struct MemoryStore {
-    sessions: Arc<Sessions>,
+    sessions: Arc<Mutex<OpenSessions>>,
 }
 
-/// The sessions by id. A record that ends leaves by itself, so that only what lives takes memory.
 #[derive(Default)]
-pub(crate) struct Sessions(Mutex<Open>);
-
-#[derive(Default)]
-struct Open {
+struct OpenSessions {
     records: HashMap<Arc<str>, Arc<MemoryRecord>>,
-    /// When it was last looked for sessions that are over.
-    swept: Option<Instant>,
+    last_sweep: Option<Instant>,
 }
 
-impl Open {
-    /// Puts out what is over, but not again and again: at the cap every caller who is refused would go through all.
-    fn sweep(&mut self, now: Instant, idle: Duration) {
-        let pause = (idle / 16).min(Duration::from_secs(1));
-        if self.swept.is_none_or(|last| now.saturating_duration_since(last) >= pause) {
+impl OpenSessions {
+    /// Removes expired sessions. Limited in frequency, as at the cap every refused caller would search all sessions.
+    fn sweep(&mut self, now: Instant, idle_timeout: Duration) {
+        let pause = (idle_timeout / 16).min(Duration::from_secs(1));
+        if self.last_sweep.is_none_or(|last| now.saturating_duration_since(last) >= pause) {
             self.records.retain(|_, record| record.is_open(now));
-            self.swept = Some(now);
-        }
-    }
-}
-
-impl Sessions {
-    fn lock(&self) -> MutexGuard<'_, Open> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Called by a record that holds none of its own locks: whoever opens a session takes this one first.
-    fn forget(&self, id: &str, record: &MemoryRecord) {
-        let records = &mut self.lock().records;
-        if records.get(id).is_some_and(|known| std::ptr::eq(&raw const **known, record)) {
-            records.remove(id);
+            self.last_sweep = Some(now);
         }
     }
 }
 
 impl MemoryStore {
-    /// An empty store.
+    /// Creates an empty store.
     pub fn new() -> Self {
         Self::default()
     }
 
-    fn join_or_make(&self, opening: &OpenRequest, now: Instant) -> Result<Arc<dyn SessionRecord>, OpenError> {
-        let mut sessions = self.sessions.lock();
-        if let Some(open) = sessions.records.get(opening.id.as_str()).filter(|record| record.touch(now)) {
-            if open.mode() != opening.mode {
-                return Err(OpenError::OtherMode { id: opening.id.clone(), open: open.mode() });
+    fn lock(&self) -> MutexGuard<'_, OpenSessions> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn join_or_create(&self, request: &OpenRequest, now: Instant) -> Result<Arc<MemoryRecord>, OpenError> {
+        let mut sessions = self.lock();
+        if let Some(open) = sessions.records.get(request.id.as_str()).filter(|record| record.touch(now).is_some()) {
+            if open.mode != request.mode {
+                return Err(OpenError::OtherMode { id: request.id.clone(), open: open.mode });
             }
-            return Ok(Arc::clone(open) as _);
+            return Ok(Arc::clone(open));
         }
-        if sessions.records.len() as u64 >= opening.max_sessions {
-            // What is over makes room; what lives is never put out.
-            sessions.sweep(now, opening.idle);
-            if sessions.records.len() as u64 >= opening.max_sessions {
-                return Err(OpenError::Full { limit: opening.max_sessions });
+        if sessions.records.len() as u64 >= request.max_sessions {
+            sessions.sweep(now, request.idle_timeout);
+            if sessions.records.len() as u64 >= request.max_sessions {
+                return Err(OpenError::Full { limit: request.max_sessions });
             }
         }
-        let record = Arc::new(MemoryRecord::new(opening, now, &self.sessions));
-        sessions.records.insert(opening.id.shared(), Arc::clone(&record));
+        let record = Arc::new(MemoryRecord::new(request, now, &self.sessions));
+        sessions.records.insert(request.id.shared(), Arc::clone(&record));
         Ok(record)
     }
 }
 
 impl SessionStore for MemoryStore {
-    fn open<'a>(&'a self, opening: &'a OpenRequest) -> Operation<'a, Result<Arc<dyn SessionRecord>, OpenError>> {
-        Operation::Ready(self.join_or_make(opening, Instant::now()))
+    type Record = MemoryRecord;
+
+    async fn open(&self, request: &OpenRequest) -> Result<Arc<MemoryRecord>, OpenError> {
+        self.join_or_create(request, Instant::now())
     }
 
-    fn sessions(&self) -> Operation<'_, Result<u64, StoreError>> {
+    async fn sessions(&self) -> Result<u64, StoreError> {
         let now = Instant::now();
-        let mut sessions = self.sessions.lock();
+        let mut sessions = self.lock();
         sessions.records.retain(|_, record| record.is_open(now));
-        Operation::Ready(Ok(sessions.records.len() as u64))
+        Ok(sessions.records.len() as u64)
     }
 }
 
-// ---- One session in memory: its books behind a lock that no call holds while it waits.
-
-// In this order, so that what every call reads stands in one place: of very many sessions most are in no cache.
+/// One session of a [`MemoryStore`].
+// Ordered so that the fields that every call reads are adjacent: of very many sessions, most are in no cache.
 #[repr(C, align(128))]
-pub(crate) struct MemoryRecord {
-    books: Mutex<Books>,
+pub struct MemoryRecord {
+    state: Mutex<RecordState>,
     mode: Mode,
     id: Arc<str>,
-    /// Where it is found while it is open.
-    among: Weak<Sessions>,
+    /// The sessions among which the record is found while it is open.
+    sessions: Weak<Mutex<OpenSessions>>,
 }
 
 #[repr(C)]
-struct Books {
+struct RecordState {
     over: bool,
-    used: Instant,
-    idle: Duration,
-    ledger: Ledger,
+    last_used: Instant,
+    idle_timeout: Duration,
+    usage: TurnUsage,
     state: Arc<SessionState>,
-    /// Made when there is something to keep, as few sessions have it.
-    kept: Option<Box<Kept>>,
+    /// Created on first use, as few sessions need it.
+    retained: Option<Box<Retained>>,
     history: usize,
 }
 
 #[derive(Default)]
-struct Kept {
-    tokens: Tokens,
+struct Retained {
+    pending: PendingCalls,
     audit: VecDeque<AuditEntry>,
 }
 
-/// The entries of the audit log that are kept.
-const AUDIT: usize = 1000;
+/// The audit entries that are kept.
+const MAX_AUDIT: usize = 1000;
 
 impl MemoryRecord {
-    pub(crate) fn new(opening: &OpenRequest, now: Instant, among: &Arc<Sessions>) -> Self {
-        let books = Books {
+    fn new(request: &OpenRequest, now: Instant, sessions: &Arc<Mutex<OpenSessions>>) -> Self {
+        let state = RecordState {
             over: false,
-            used: now,
-            idle: opening.idle,
-            ledger: Ledger::default(),
+            last_used: now,
+            idle_timeout: request.idle_timeout,
+            usage: TurnUsage::default(),
             state: Arc::default(),
-            kept: None,
-            history: opening.history,
+            retained: None,
+            history: request.history,
         };
-        let (mode, id) = (opening.mode, opening.id.shared());
-        Self { books: Mutex::new(books), mode, id, among: Arc::downgrade(among) }
+        let (mode, id) = (request.mode, request.id.shared());
+        Self { state: Mutex::new(state), mode, id, sessions: Arc::downgrade(sessions) }
     }
 
-    pub(crate) fn mode(&self) -> Mode {
-        self.mode
+    fn is_open(&self, now: Instant) -> bool {
+        self.lock().is_open(now)
     }
 
-    pub(crate) fn is_open(&self, now: Instant) -> bool {
-        let books = self.lock();
-        !books.over && now.saturating_duration_since(books.used) < books.idle
-    }
-
-    /// Uses the session, where it is open.
-    pub(crate) fn touch(&self, now: Instant) -> bool {
-        self.open(now).is_some()
-    }
-
-    /// The books, where the session is open. R-I3
+    /// Locks the session and marks it as used, or returns `None` if it is over.
     #[inline]
-    fn open(&self, now: Instant) -> Option<MutexGuard<'_, Books>> {
-        let mut books = self.lock();
-        if books.over || now.saturating_duration_since(books.used) >= books.idle {
-            books.close();
+    fn touch(&self, now: Instant) -> Option<MutexGuard<'_, RecordState>> {
+        let mut state = self.lock();
+        if !state.is_open(now) {
+            state.close();
             return None;
         }
-        books.used = now;
-        Some(books)
+        state.last_used = now;
+        Some(state)
     }
 
-    /// It is over for good.
-    fn forget(&self) {
-        if let Some(among) = self.among.upgrade() {
-            among.forget(&self.id, self);
+    /// Removes the session from the store. Called without the record's own lock, because opening a session takes the
+    /// store's lock first.
+    fn remove(&self) {
+        let Some(sessions) = self.sessions.upgrade() else { return };
+        let records = &mut sessions.lock().unwrap_or_else(PoisonError::into_inner).records;
+        if records.get(&self.id).is_some_and(|known| std::ptr::eq(&raw const **known, self)) {
+            records.remove(&self.id);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Books> {
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, RecordState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Admits a call without waiting.
+    #[inline]
+    pub(crate) fn admit_now(&self, call: &Admission<'_>) -> Verdict {
+        match self.touch(call.now) {
+            None => Verdict::Inactive,
+            Some(mut state) => match state.usage.admit(call) {
+                Ok(turn) => Verdict::Admitted { turn },
+                Err(refusal) => Verdict::Refused(refusal),
+            },
+        }
+    }
+
+    /// Settles a call without waiting. Unless the session is over, the state changes apply whenever the call ends.
+    pub(crate) fn settle_now(&self, settlement: &Settlement<'_>) {
+        let mut state = self.lock();
+        state.usage.settle(settlement);
+        if !state.over {
+            state.change(settlement.changes);
+        }
+        for entry in settlement.audit {
+            let audit = &mut state.retained().audit;
+            if audit.len() == MAX_AUDIT {
+                audit.pop_front();
+            }
+            audit.push_back(entry.clone());
+        }
     }
 }
 
-impl Books {
+impl RecordState {
+    #[inline]
+    fn is_open(&self, now: Instant) -> bool {
+        !self.over && now.saturating_duration_since(self.last_used) < self.idle_timeout
+    }
+
     fn close(&mut self) {
         if !self.over {
             self.over = true;
             Arc::make_mut(&mut self.state).ended = true;
-            // The audit log is still there to be read; what waits is waited for no more.
-            if let Some(kept) = &mut self.kept {
-                kept.tokens = Tokens::default();
+            // The audit log can still be read, but pending calls can no longer be approved.
+            if let Some(retained) = &mut self.retained {
+                retained.pending = PendingCalls::default();
             }
         }
     }
@@ -198,103 +214,80 @@ impl Books {
             return;
         }
         let state = Arc::make_mut(&mut self.state);
-        for change in changes {
-            state.apply(change);
-        }
+        changes.iter().for_each(|change| state.apply(change));
     }
 
-    fn kept(&mut self) -> &mut Kept {
-        self.kept.get_or_insert_default()
+    fn retained(&mut self) -> &mut Retained {
+        self.retained.get_or_insert_default()
     }
 }
 
 impl SessionRecord for MemoryRecord {
     #[inline]
-    fn admit<'a>(&'a self, call: &'a Admission<'a>) -> Operation<'a, Result<Verdict, StoreError>> {
-        Operation::Ready(Ok(match self.open(call.now) {
-            None => Verdict::Inactive,
-            Some(mut books) => match books.ledger.admit(call) {
-                Ok(turn) => Verdict::Admitted { turn },
-                Err(refusal) => Verdict::Refused(refusal),
-            },
-        }))
+    async fn admit(&self, call: &Admission<'_>) -> Result<Verdict, StoreError> {
+        Ok(self.admit_now(call))
     }
 
-    fn settle<'a>(&'a self, settlement: &'a Settlement<'a>) -> Operation<'a, Result<(), StoreError>> {
-        // What a call leaves behind is recorded whenever it ends, unless the session is over.
-        let mut books = self.lock();
-        books.ledger.settle(settlement);
-        if !books.over {
-            books.change(settlement.changes);
-        }
-        for entry in settlement.audit {
-            let audit = &mut books.kept().audit;
-            if audit.len() == AUDIT {
-                audit.pop_front();
-            }
-            audit.push_back(entry.clone());
-        }
-        Operation::Ready(Ok(()))
+    async fn settle(&self, settlement: &Settlement<'_>) -> Result<(), StoreError> {
+        self.settle_now(settlement);
+        Ok(())
     }
 
-    fn next_turn(&self) -> Operation<'_, Result<Option<u64>, StoreError>> {
-        let Some(mut books) = self.open(Instant::now()) else { return Operation::Ready(Ok(None)) };
-        let (history, mode) = (books.history, self.mode);
-        let turn = books.ledger.next_turn(history);
-        if *books.state != SessionState::default() {
-            books.state = Arc::new(books.state.after_turn(mode));
+    async fn next_turn(&self) -> Result<Option<u64>, StoreError> {
+        let Some(mut state) = self.touch(Instant::now()) else { return Ok(None) };
+        let history = state.history;
+        let turn = state.usage.next_turn(history);
+        if *state.state != SessionState::default() {
+            state.state = Arc::new(state.state.after_turn(self.mode));
         }
-        if books.state.ended {
-            books.close();
-            books.over = true;
-            drop(books);
-            self.forget();
-            return Operation::Ready(Ok(None));
+        if !state.state.ended {
+            return Ok(Some(turn));
         }
-        Operation::Ready(Ok(Some(turn)))
+        state.close();
+        drop(state);
+        self.remove();
+        Ok(None)
     }
 
-    fn mint<'a>(&'a self, pending: &'a PendingCall, lifetime: Duration) -> Operation<'a, Result<(), StoreError>> {
+    async fn mint(&self, pending: &PendingCall, lifetime: Duration) -> Result<(), StoreError> {
         let now = Instant::now();
-        if let Some(mut books) = self.open(now) {
-            books.kept().tokens.mint(pending, now + lifetime, now);
+        if let Some(mut state) = self.touch(now) {
+            state.retained().pending.insert(pending, now + lifetime, now);
         }
-        Operation::Ready(Ok(()))
+        Ok(())
     }
 
-    fn pending<'a>(&'a self, id: &'a str) -> Operation<'a, Result<Option<PendingCall>, StoreError>> {
+    async fn pending(&self, id: &str) -> Result<Option<PendingCall>, StoreError> {
         let now = Instant::now();
-        let books = self.open(now);
-        let kept = books.as_ref().and_then(|books| books.kept.as_ref());
-        Operation::Ready(Ok(kept.and_then(|kept| kept.tokens.get(id, now)).cloned()))
+        let Some(state) = self.touch(now) else { return Ok(None) };
+        Ok(state.retained.as_ref().and_then(|retained| retained.pending.get(id, now)).cloned())
     }
 
-    fn consume<'a>(&'a self, id: &'a str) -> Operation<'a, Result<bool, StoreError>> {
+    async fn consume(&self, id: &str) -> Result<bool, StoreError> {
         let now = Instant::now();
-        let mut books = self.open(now);
-        let kept = books.as_mut().and_then(|books| books.kept.as_mut());
-        Operation::Ready(Ok(kept.is_some_and(|kept| kept.tokens.take(id, now))))
+        let Some(mut state) = self.touch(now) else { return Ok(false) };
+        Ok(state.retained.as_mut().is_some_and(|retained| retained.pending.remove(id, now)))
     }
 
-    fn change<'a>(&'a self, changes: &'a [StateChange]) -> Operation<'a, Result<(), StoreError>> {
-        if let Some(mut books) = self.open(Instant::now()) {
-            books.change(changes);
+    async fn change(&self, changes: &[StateChange]) -> Result<(), StoreError> {
+        if let Some(mut state) = self.touch(Instant::now()) {
+            state.change(changes);
         }
-        Operation::Ready(Ok(()))
+        Ok(())
     }
 
-    fn end(&self) -> Operation<'_, Result<(), StoreError>> {
+    async fn end(&self) -> Result<(), StoreError> {
         self.lock().close();
-        self.forget();
-        Operation::Ready(Ok(()))
+        self.remove();
+        Ok(())
     }
 
-    fn refresh(&self) -> Operation<'_, Result<(), StoreError>> {
-        Operation::Ready(Ok(()))
+    async fn refresh(&self) -> Result<(), StoreError> {
+        Ok(())
     }
 
     fn turn(&self) -> u64 {
-        self.lock().ledger.turn()
+        self.lock().usage.turn()
     }
 
     fn state(&self) -> Arc<SessionState> {
@@ -302,35 +295,39 @@ impl SessionRecord for MemoryRecord {
     }
 
     fn audit(&self) -> Vec<AuditEntry> {
-        self.lock().kept.as_ref().map_or_else(Vec::new, |kept| kept.audit.iter().cloned().collect())
+        self.lock().retained.as_ref().map_or_else(Vec::new, |retained| retained.audit.iter().cloned().collect())
     }
 }
 
-// ---- Calls that wait for a person, each taken once.
+impl fmt::Debug for MemoryRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryRecord").field("id", &self.id).field("mode", &self.mode).finish_non_exhaustive()
+    }
+}
 
-/// The calls of one session that wait.
+/// The calls of one session that wait for approval, with their expiry.
 #[derive(Default)]
-pub(crate) struct Tokens(HashMap<String, (Instant, PendingCall)>);
+struct PendingCalls(HashMap<String, (Instant, PendingCall)>);
 
-/// The calls of one session that may wait; the one that would expire first gives way.
-const WAITING: usize = 256;
+/// The calls of one session that may wait. Past this number, the one that expires first is removed.
+const MAX_PENDING: usize = 256;
 
-impl Tokens {
-    pub(crate) fn mint(&mut self, pending: &PendingCall, expires: Instant, now: Instant) {
-        self.0.retain(|_, (until, _)| *until > now);
-        if self.0.len() >= WAITING
-            && let Some(first) = self.0.iter().min_by_key(|(_, (until, _))| *until).map(|(id, _)| id.clone())
+impl PendingCalls {
+    fn insert(&mut self, pending: &PendingCall, expires: Instant, now: Instant) {
+        self.0.retain(|_, (expires, _)| *expires > now);
+        if self.0.len() >= MAX_PENDING
+            && let Some(first) = self.0.iter().min_by_key(|(_, (expires, _))| *expires).map(|(id, _)| id.clone())
         {
             self.0.remove(&first);
         }
         self.0.insert(pending.id.clone(), (expires, pending.clone()));
     }
 
-    pub(crate) fn get(&self, id: &str, now: Instant) -> Option<&PendingCall> {
-        self.0.get(id).filter(|(until, _)| *until > now).map(|(_, pending)| pending)
+    fn get(&self, id: &str, now: Instant) -> Option<&PendingCall> {
+        self.0.get(id).filter(|(expires, _)| *expires > now).map(|(_, pending)| pending)
     }
 
-    pub(crate) fn take(&mut self, id: &str, now: Instant) -> bool {
-        self.0.remove(id).is_some_and(|(until, _)| until > now)
+    fn remove(&mut self, id: &str, now: Instant) -> bool {
+        self.0.remove(id).is_some_and(|(expires, _)| expires > now)
     }
 }

@@ -30,7 +30,7 @@ fn an_entry_is_json_that_says_what_was_begun() {
 
 #[test]
 fn an_error_says_that_it_is_the_journals() {
-    assert_eq!(JournalError::new("no space").to_string(), "the journal failed: no space");
+    assert_eq!(JournalError::new("no space").to_string(), "journal failed: no space");
 }
 
 #[tokio::test]

@@ -1,7 +1,6 @@
 //! A journal for tests: in memory, with crashes on demand.
 
-use crate::session::journal::{Journal, JournalEntry, JournalError, Recovered};
-use crate::session::store::Operation;
+use crate::session::journal::{Journal, JournalEntry, JournalError, RecoveredCall};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Keeps calls for as long as one of those that share them lives.
@@ -14,7 +13,7 @@ pub(crate) struct MemoryJournal {
 
 struct Row {
     run: u64,
-    call: Recovered,
+    call: RecoveredCall,
 }
 
 impl MemoryJournal {
@@ -37,35 +36,29 @@ impl MemoryJournal {
 }
 
 impl Journal for MemoryJournal {
-    fn started<'a>(&'a self, call: &'a JournalEntry) -> Operation<'a, Result<(), JournalError>> {
-        Operation::Ready(self.rows().map(|mut rows| {
-            rows.retain(|row| !(row.run == self.run && row.is(&call.session, &call.call_id)));
-            rows.push(Row { run: self.run, call: Recovered { entry: call.clone(), response: None } });
-        }))
+    async fn started(&self, call: &JournalEntry) -> Result<(), JournalError> {
+        let mut rows = self.rows()?;
+        rows.retain(|row| !(row.run == self.run && row.is(&call.session, &call.call_id)));
+        rows.push(Row { run: self.run, call: RecoveredCall { entry: call.clone(), response: None } });
+        Ok(())
     }
 
-    fn finished<'a>(
-        &'a self,
-        session: &'a str,
-        call_id: &'a str,
-        response: &'a str,
-    ) -> Operation<'a, Result<(), JournalError>> {
-        Operation::Ready(self.rows().map(|mut rows| {
-            if let Some(row) = rows.iter_mut().find(|row| row.run == self.run && row.is(session, call_id)) {
-                row.call.response = Some(response.to_owned());
-            }
-        }))
+    async fn finished(&self, session: &str, call_id: &str, response: &str) -> Result<(), JournalError> {
+        if let Some(row) = self.rows()?.iter_mut().find(|row| row.run == self.run && row.is(session, call_id)) {
+            row.call.response = Some(response.to_owned());
+        }
+        Ok(())
     }
 
-    fn recover<'a>(&'a self, session: &'a str) -> Operation<'a, Result<Vec<Recovered>, JournalError>> {
-        Operation::Ready(self.rows().map(|rows| {
-            let earlier = rows.iter().filter(|row| row.run < self.run && row.call.entry.session == session);
-            earlier.map(|row| row.call.clone()).collect()
-        }))
+    async fn recover(&self, session: &str) -> Result<Vec<RecoveredCall>, JournalError> {
+        let rows = self.rows()?;
+        let earlier = rows.iter().filter(|row| row.run < self.run && row.call.entry.session == session);
+        Ok(earlier.map(|row| row.call.clone()).collect())
     }
 
-    fn forget<'a>(&'a self, session: &'a str) -> Operation<'a, Result<(), JournalError>> {
-        Operation::Ready(self.rows().map(|mut rows| rows.retain(|row| row.call.entry.session != session)))
+    async fn forget(&self, session: &str) -> Result<(), JournalError> {
+        self.rows()?.retain(|row| row.call.entry.session != session);
+        Ok(())
     }
 }
 

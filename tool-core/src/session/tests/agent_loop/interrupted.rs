@@ -1,14 +1,14 @@
 //! Replies that nobody waits for to the end.
 
 use crate::call::error::{ErrorKind, ToolError};
-use crate::call::meta::Slim;
 use crate::call::model_result::ResultForm;
 use crate::call::output::OutputKind;
+use crate::call::response::BaseMeta;
 use crate::call::response::ToolResponse;
 use crate::call::tool_call::ToolCall;
 use crate::session::agent_loop::history::{History, Message};
 use crate::session::agent_loop::model::{Model, ModelRequest, ModelStep, ToolChoice};
-use crate::session::agent_loop::{Caller, Sink, Start, reply};
+use crate::session::agent_loop::reply::{AnswerSink, Caller, ReplyStart, reply};
 use crate::session::tests::agent_loop::{BREAK_IN, Bare, ECHO, PEEK, WAIT, ask, bare, finished, poll, results, say};
 use crate::testing::scripted::ScriptedModel;
 use crate::tool::definition::ToolDefinition;
@@ -21,7 +21,7 @@ use std::time::Duration;
 /// Starts a reply and drops it where it waits.
 fn drop_midway(calls: impl IntoIterator<Item = ToolCall>, history: &mut History) {
     let (session, mut model) = (bare(), ScriptedModel::new().calls(calls));
-    let mut work = Box::pin(reply(&session, &mut model, history, "hello".into(), Start::Asked(ToolChoice::Auto)));
+    let mut work = Box::pin(reply(&session, &mut model, history, "hello".into(), ReplyStart::Asked(ToolChoice::Auto)));
     assert!(poll(work.as_mut()).is_pending());
 }
 
@@ -90,7 +90,7 @@ fn what_a_model_says_to_a_turn_that_was_interrupted_meanwhile_is_dropped() {
     for answers in [true, false] {
         let (session, mut history) = (bare(), History::new());
         let mut model = Slow(&session, answers);
-        let work = reply(&session, &mut model, &mut history, "hello".into(), Start::Asked(ToolChoice::Auto));
+        let work = reply(&session, &mut model, &mut history, "hello".into(), ReplyStart::Asked(ToolChoice::Auto));
         let reply = finished(work);
         assert!(reply.interrupted && reply.responses.is_empty() && reply.error.is_none());
         assert_eq!(history.messages(), [Message::User("hello".into())]);
@@ -110,7 +110,8 @@ impl Model for Silent {
 #[test]
 fn a_reply_that_is_dropped_while_the_model_thinks_leaves_the_question() {
     let (session, mut model, mut history) = (bare(), Silent, History::new());
-    let mut work = Box::pin(reply(&session, &mut model, &mut history, "hello".into(), Start::Asked(ToolChoice::Auto)));
+    let mut work =
+        Box::pin(reply(&session, &mut model, &mut history, "hello".into(), ReplyStart::Asked(ToolChoice::Auto)));
     assert!(poll(work.as_mut()).is_pending());
     drop(work);
     assert_eq!(history.messages(), [Message::User("hello".into())]);
@@ -124,7 +125,7 @@ impl Caller for Broken {
         String::new()
     }
 
-    fn tools(&self, _: Start) -> Vec<ToolDefinition> {
+    fn tools(&self, _: ReplyStart) -> Vec<ToolDefinition> {
         Vec::new()
     }
 
@@ -140,13 +141,13 @@ impl Caller for Broken {
         0
     }
 
-    fn canonical(&self, call: &ToolCall) -> String {
+    fn canonical_arguments(&self, call: &ToolCall) -> String {
         call.arguments().to_owned()
     }
 
-    async fn run(&self, _: Vec<ToolCall>, sink: Sink<'_>) {
-        let slim = Slim { tool: ECHO.into(), call_id: Some("2".into()), duration: Duration::ZERO, rare: None };
-        sink(ToolResponse { body: Ok("1".into()), form: OutputKind::Data, slim });
+    async fn run(&self, _: Vec<ToolCall>, sink: AnswerSink<'_>) {
+        let meta = BaseMeta { tool: ECHO.into(), call_id: Some("2".into()), duration: Duration::ZERO, optional: None };
+        sink(ToolResponse { result: Ok("1".into()), kind: OutputKind::Data, meta });
         panic!("broken");
     }
 }
@@ -156,7 +157,7 @@ impl Caller for Broken {
 fn a_panic_on_the_way_leaves_a_whole_history_too() {
     let (mut model, mut history) = (ScriptedModel::new().calls([say("1", "a"), say("2", "b")]), History::new());
     let work = AssertUnwindSafe(|| {
-        _ = finished(reply(&Broken, &mut model, &mut history, "hello".into(), Start::Asked(ToolChoice::Auto)));
+        _ = finished(reply(&Broken, &mut model, &mut history, "hello".into(), ReplyStart::Asked(ToolChoice::Auto)));
     });
     assert!(catch_unwind(work).is_err());
     let found = results(&history);

@@ -13,7 +13,7 @@ use crate::call::tool_call::ToolCall;
 use crate::registry::ToolContext;
 use crate::session::agent_loop::history::{History, Message};
 use crate::session::agent_loop::model::ToolChoice;
-use crate::session::agent_loop::{Caller, Reply, Sink, Start, reply};
+use crate::session::agent_loop::reply::{AnswerSink, Caller, Reply, ReplyStart, reply};
 use crate::testing::scripted::ScriptedModel;
 use crate::tool::definition::ToolDefinition;
 use crate::tool::provider::ProviderTool;
@@ -68,7 +68,7 @@ impl Caller for Bare {
         "Be kind.".to_owned()
     }
 
-    fn tools(&self, _: Start) -> Vec<ToolDefinition> {
+    fn tools(&self, _: ReplyStart) -> Vec<ToolDefinition> {
         self.tools.definitions().cloned().collect()
     }
 
@@ -84,12 +84,12 @@ impl Caller for Bare {
         self.interruptions.load(Ordering::Relaxed)
     }
 
-    fn canonical(&self, call: &ToolCall) -> String {
+    fn canonical_arguments(&self, call: &ToolCall) -> String {
         // Whatever it is: not the text that was sent.
         format!("{} ", call.arguments())
     }
 
-    async fn run(&self, calls: Vec<ToolCall>, sink: Sink<'_>) {
+    async fn run(&self, calls: Vec<ToolCall>, sink: AnswerSink<'_>) {
         let (slow, quick) = calls.into_iter().partition::<Vec<_>, _>(|call| [WAIT, PEEK].contains(&call.name()));
         for call in quick.into_iter().chain(slow) {
             self.asked.lock().expect("unpoisoned").push(call.id().to_owned());
@@ -123,7 +123,7 @@ fn poll<T>(work: Pin<&mut impl Future<Output = T>>) -> Poll<T> {
 }
 
 fn ask(session: &Bare, model: &mut ScriptedModel, history: &mut History) -> Reply {
-    finished(reply(session, model, history, "hello".into(), Start::Asked(ToolChoice::Auto)))
+    finished(reply(session, model, history, "hello".into(), ReplyStart::Asked(ToolChoice::Auto)))
 }
 
 /// Each result as (call id, text, whether it is an error).

@@ -5,7 +5,7 @@ use crate::session::agent_loop::model::ModelStep;
 use crate::session::tests::agent_loop::{Bare, ask, bare, called, results, say};
 use crate::testing::scripted::ScriptedModel;
 use crate::tool::provider::ProviderId;
-use crate::trace::cost::TokenUsage;
+use crate::trace::usage::TokenUsage;
 use serde_json::json;
 
 fn native(items: usize) -> RawTurn {

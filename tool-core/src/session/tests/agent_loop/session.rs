@@ -7,9 +7,9 @@ use crate::call::tool_call::ToolCall;
 use crate::registry::ToolContext;
 use crate::session::agent_loop::history::History;
 use crate::session::agent_loop::model::ToolChoice;
+use crate::session::handle::Session;
 use crate::session::policy::Policy;
 use crate::session::runtime::Runtime;
-use crate::session::session::Session;
 use crate::session::tests::agent_loop::{ECHO, HUSH, WAIT, called, echo, hush, poll, results, say, wait};
 use crate::testing::scripted::ScriptedModel;
 use std::sync::Arc;
@@ -124,7 +124,7 @@ async fn two_calls_under_one_id_have_one_answer() {
     let reply = session.reply(&mut model, &mut history, "hello").await;
     assert_eq!(results(&history), [("1", r#""a""#, false)]);
     assert_eq!(called(&history), [&say("1", "a")]);
-    assert!(reply.responses[0].meta().warnings()[0].contains("under the same id"), "{}", reply.responses[0]);
+    assert!(reply.responses[0].meta().warnings()[0].contains("had the same id"), "{}", reply.responses[0]);
 }
 
 // L29

@@ -4,7 +4,7 @@ use crate::call::error::{ErrorKind, ToolError};
 use crate::call::tool_call::ToolCall;
 use crate::session::agent_loop::history::{History, Message};
 use crate::session::agent_loop::model::{ModelStep, ToolChoice};
-use crate::session::agent_loop::{Start, reply};
+use crate::session::agent_loop::reply::{ReplyStart, reply};
 use crate::session::tests::agent_loop::{Bare, HUSH, ask, bare, called, finished, results, say};
 use crate::testing::scripted::ScriptedModel;
 
@@ -112,7 +112,7 @@ fn a_model_that_fails_ends_the_reply_and_loses_no_answer() {
 #[test]
 fn the_first_step_may_be_required_to_call_and_the_next_ones_are_free() {
     let (mut model, mut history) = (ScriptedModel::new().calls([say("1", "a")]).says("done"), History::new());
-    _ = finished(reply(&bare(), &mut model, &mut history, String::new(), Start::Asked(ToolChoice::Required)));
+    _ = finished(reply(&bare(), &mut model, &mut history, String::new(), ReplyStart::Asked(ToolChoice::Required)));
     assert_eq!(choices(&model), [ToolChoice::Required, ToolChoice::Auto]);
     assert_eq!(model.requests()[0].history, []);
 }

@@ -1,0 +1,279 @@
+//! The agent loop: asks a model, runs what it calls, and asks again until it has replied.
+
+use crate::call::response::{BaseMeta, Confirmation};
+use crate::call::{ErrorKind, OutputKind, ToolCall, ToolError, ToolResponse};
+use crate::session::agent_loop::history::{History, Message, RawTurn};
+use crate::session::agent_loop::model::{Model, ModelRequest, ModelStep, ToolChoice};
+use crate::tool::{ProviderTool, ToolDefinition, spans};
+use crate::trace;
+use crate::trace::{TokenUsage, span};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The outcome of asking a model.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+#[must_use]
+pub struct Reply {
+    /// The final text of the model. `None` if a tool wanted no reply, the turn was interrupted, the model had nothing to
+    /// say, or it failed.
+    pub text: Option<String>,
+    /// The number of steps in which tools were called.
+    pub steps: u32,
+    /// The responses to all calls, in order. Calls that wait for approval carry a confirmation in their `meta`.
+    pub responses: Vec<ToolResponse>,
+    /// True if the turn was interrupted or the session ended before the model had replied.
+    pub interrupted: bool,
+    /// The tokens that all steps have used.
+    pub usage: TokenUsage,
+    /// The model's error. Calls that ran before it have run: their responses are here and in the history.
+    pub error: Option<ToolError>,
+}
+
+impl Reply {
+    /// Returns the confirmations that await a person's decision, in the order of the calls.
+    pub fn confirmations(&self) -> impl Iterator<Item = &Confirmation> {
+        self.responses.iter().filter_map(|response| response.meta().confirmation())
+    }
+}
+
+/// Takes a response as soon as it is there.
+pub(crate) type AnswerSink<'a> = &'a mut (dyn FnMut(ToolResponse) + Send);
+
+/// What the loop needs of a session.
+pub(crate) trait Caller: Sync {
+    /// Returns the system instruction.
+    fn instructions(&self) -> String;
+
+    /// Returns the tools that the model sees.
+    fn tools(&self, start: ReplyStart) -> Vec<ToolDefinition>;
+
+    /// Returns the tools that providers run themselves.
+    fn provider_tools(&self) -> &[Arc<dyn ProviderTool>];
+
+    /// Returns the steps of calls that a reply may take.
+    fn max_tool_steps(&self) -> u32;
+
+    /// Returns the number of interruptions of the session.
+    fn interruptions(&self) -> u64;
+
+    /// Takes in the usage of a step.
+    fn observe_usage(&self, _: TokenUsage) {}
+
+    /// Returns the canonical text of a call's arguments.
+    fn canonical_arguments(&self, call: &ToolCall) -> String;
+
+    /// Runs calls, all of which have an id. Sends each response to the sink as soon as it is there, so that it is not lost
+    /// when the caller stops waiting for the others.
+    fn run(&self, calls: Vec<ToolCall>, sink: AnswerSink<'_>) -> impl Future<Output = ()> + Send;
+}
+
+/// The first step of a reply.
+#[derive(Clone, Copy)]
+pub(crate) enum ReplyStart {
+    /// The user has asked, and the first step may call tools as chosen.
+    Asked(ToolChoice),
+    /// The agent enters the conversation and speaks first.
+    Entering,
+}
+
+/// Asks `model` until it has replied.
+pub(crate) async fn reply<C: Caller, M: Model>(
+    session: &C,
+    model: &mut M,
+    history: &mut History,
+    text: String,
+    start: ReplyStart,
+) -> Reply {
+    let (instructions, tools) = (session.instructions(), session.tools(start));
+    let (interruptions, max_steps) = (session.interruptions(), session.max_tool_steps());
+    let mut reply = Reply::default();
+    if !text.is_empty() {
+        history.push(Message::User(text));
+    }
+    loop {
+        let tool_choice = tool_choice(reply.steps, max_steps, start);
+        let request = ModelRequest {
+            instructions: &instructions,
+            history: history.messages(),
+            tools: &tools,
+            provider_tools: session.provider_tools(),
+            tool_choice,
+        };
+        let answer = ask(model, request).await;
+        if let Ok(step) = &answer {
+            reply.usage += step.usage;
+            session.observe_usage(step.usage);
+        }
+        let step = match answer {
+            _ if session.interruptions() != interruptions => return Reply { interrupted: true, ..reply },
+            Ok(step) => step,
+            Err(error) => return Reply { error: Some(error), ..reply },
+        };
+        let text = step.text.filter(|text| !text.is_empty());
+        // Under `ToolChoice::None`, calls are ignored and not answered.
+        if step.calls.is_empty() || tool_choice == ToolChoice::None {
+            // The provider's raw turn would bring ignored calls into the history.
+            let native = step.native.filter(|_| step.calls.is_empty());
+            if text.is_some() || native.is_some() {
+                history.push(Message::Assistant { text: text.clone(), calls: Vec::new(), native });
+            }
+            return Reply { text, ..reply };
+        }
+        let responses = OpenStep::run(session, history, &tools, text, step.calls, step.native).await;
+        let stopped = !responses.is_empty() && responses.iter().all(wants_no_reply);
+        reply.steps += 1;
+        reply.responses.extend(responses);
+        reply.interrupted = session.interruptions() != interruptions;
+        if stopped || reply.interrupted {
+            return reply;
+        }
+    }
+}
+
+/// Asks a model, in a span that records its usage.
+async fn ask<M: Model>(model: &mut M, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
+    if !span::is_wanted() {
+        return model.step(request).await;
+    }
+    let info = model.about();
+    let asking = async {
+        if let Some(provider) = &info.provider {
+            trace::attribute("gen_ai.provider.name", &**provider);
+        }
+        let step = model.step(request).await?;
+        trace::record(step.model_usage(&info));
+        Ok(step)
+    };
+    Box::pin(spans::in_model_span(info.model.clone(), asking)).await
+}
+
+/// Returns the tool choice of the step after `taken` steps of calls.
+fn tool_choice(taken: u32, max: u32, start: ReplyStart) -> ToolChoice {
+    match (taken, start) {
+        (taken, _) if taken >= max => ToolChoice::None,
+        (0, ReplyStart::Asked(first)) => first,
+        _ => ToolChoice::Auto,
+    }
+}
+
+fn wants_no_reply(response: &ToolResponse) -> bool {
+    response.is_ok() && response.kind() == OutputKind::Stop
+}
+
+/// A step whose calls are running. When it is dropped, even before the calls have ended, it writes the step to the history:
+/// the calls in canonical form, and one result for each.
+struct OpenStep<'a, C: Caller> {
+    session: &'a C,
+    history: &'a mut History,
+    tools: &'a [ToolDefinition],
+    text: Option<String>,
+    native: Option<RawTurn>,
+    /// The calls, with distinct ids.
+    calls: Vec<ToolCall>,
+    answers: Vec<Option<ToolResponse>>,
+}
+
+impl<C: Caller> OpenStep<'_, C> {
+    /// Runs the calls of a step, writes it to the history, and returns the responses in the order of the calls.
+    async fn run(
+        session: &C,
+        history: &mut History,
+        tools: &[ToolDefinition],
+        text: Option<String>,
+        calls: Vec<ToolCall>,
+        native: Option<RawTurn>,
+    ) -> Vec<ToolResponse> {
+        let calls = with_fresh_ids(history, calls);
+        let distinct = distinct(&calls);
+        // The items of a raw turn correspond to the calls, one for one.
+        let native = native.filter(|_| distinct.len() == calls.len());
+        let answers = vec![None; distinct.len()];
+        let mut step = OpenStep { session, history, tools, text, native, calls: distinct, answers };
+        session.run(calls, &mut |response| step.answer(response)).await;
+        step.write();
+        std::mem::take(&mut step.answers).into_iter().flatten().collect()
+    }
+
+    /// Takes the response to one of the calls. Of several responses to one call, the first counts.
+    fn answer(&mut self, response: ToolResponse) {
+        let id = response.meta().call_id();
+        let index = self.calls.iter().position(|call| Some(call.id()) == id);
+        if let Some(slot @ None) = index.and_then(|index| self.answers.get_mut(index)) {
+            *slot = Some(response);
+        }
+    }
+
+    /// Returns a call as it goes back into the history. A call that was refused for its text or its name stays as it was
+    /// sent, so that the model finds what the error is about.
+    fn canonical_call(&self, call: &ToolCall, answer: Option<&ToolResponse>) -> ToolCall {
+        match answer.and_then(ToolResponse::error).map(|error| error.kind) {
+            Some(ErrorKind::Validation | ErrorKind::NotFound) => call.clone(),
+            _ => ToolCall::new(call.id(), call.name(), self.session.canonical_arguments(call)),
+        }
+    }
+
+    /// Writes the step to the history, once.
+    fn write(&mut self) {
+        let calls = std::mem::take(&mut self.calls);
+        if calls.is_empty() {
+            return;
+        }
+        let answered = calls.iter().zip(&self.answers);
+        let canonical = answered.clone().map(|(call, answer)| self.canonical_call(call, answer.as_ref())).collect();
+        self.history.push(Message::Assistant { text: self.text.take(), calls: canonical, native: self.native.take() });
+        for (call, answer) in answered {
+            match answer {
+                Some(response) => self.history.push_result(call, response),
+                None => self.history.push_result(call, &cancelled(call, self.tools)),
+            }
+        }
+    }
+}
+
+impl<C: Caller> Drop for OpenStep<'_, C> {
+    fn drop(&mut self) {
+        self.write();
+    }
+}
+
+/// Gives a new id to calls without one, and to calls whose id an earlier step has used, as some providers repeat ids.
+fn with_fresh_ids(history: &History, mut calls: Vec<ToolCall>) -> Vec<ToolCall> {
+    for index in 0..calls.len() {
+        if calls[index].id().is_empty() || history.has_call(calls[index].id()) {
+            calls[index] = calls[index].clone().with_id(history.fresh_id(&calls));
+        }
+    }
+    calls
+}
+
+/// Returns the first call of each id.
+fn distinct(calls: &[ToolCall]) -> Vec<ToolCall> {
+    let mut first = Vec::<ToolCall>::with_capacity(calls.len());
+    for call in calls {
+        if first.iter().all(|known| known.id() != call.id()) {
+            first.push(call.clone());
+        }
+    }
+    first
+}
+
+/// Returns the response to a call whose end the caller did not wait for.
+#[cold]
+fn cancelled(call: &ToolCall, tools: &[ToolDefinition]) -> ToolResponse {
+    let tool = tools.iter().find(|tool| tool.name() == call.name());
+    let harmless = tool.is_some_and(|tool| tool.compiled.is_harmless());
+    let message = if harmless {
+        "The call was cancelled: the turn was interrupted before it ended."
+    } else {
+        "The call was cancelled: the turn was interrupted before it ended, and it may have taken effect."
+    };
+    let error = ToolError::new(ErrorKind::Cancelled, message, false).unexpected();
+    let meta = BaseMeta {
+        tool: call.name().to_owned().into(),
+        call_id: Some(call.id().into()),
+        duration: Duration::ZERO,
+        optional: None,
+    };
+    ToolResponse { result: Err(Box::new(error.into_body(call.name(), harmless))), kind: OutputKind::Data, meta }
+}

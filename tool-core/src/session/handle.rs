@@ -1,0 +1,398 @@
+//! The handle of a session: one conversation, and the calls that are made in it.
+
+use crate::call::{Intent, Mode, ToolCall, ToolResponse};
+use crate::registry::ToolContext;
+use crate::session::agent_loop::history::History;
+use crate::session::agent_loop::model::{Model, ToolChoice};
+use crate::session::agent_loop::reply::{AnswerSink, Caller, Reply, ReplyStart, reply};
+use crate::session::inner::SessionInner;
+use crate::session::metrics::{ContextMetrics, SessionCall, SessionMetrics};
+use crate::session::pipeline::cx::canonical_sent_arguments;
+use crate::session::pipeline::{call, confirm, step};
+use crate::session::policy::Policy;
+use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange};
+use crate::session::store::StoreError;
+use crate::session::updates::CallUpdate;
+use crate::tool::{ProviderTool, ToolDefinition};
+use crate::trace::TokenUsage;
+use futures_util::future::BoxFuture;
+use futures_util::future::join_all;
+use std::convert::Infallible;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use tokio::time::Instant;
+use tower::Service;
+
+/// A conversation with its turns, budgets and state. Every call is answered, and none panics.
+///
+/// Cheap to clone; clones share the session.
+#[derive(Clone)]
+pub struct Session(pub(crate) Arc<SessionInner>);
+
+impl Session {
+    /// Makes a call under the session's limits. Always returns a response.
+    ///
+    /// The tool is found, its mode checked, and the arguments decoded and validated. The call is then checked against the
+    /// loop limits and budgets, and waits for approval where the tool requires it. Only then it runs, under its deadline and
+    /// guarded against panics, and the size of its result is bounded.
+    ///
+    /// The response carries the call's id. Two calls with one id are two calls; only a journal identifies a call by its id.
+    pub async fn call(&self, call: ToolCall) -> ToolResponse {
+        call::call(&self.0, call).await
+    }
+
+    /// Makes the calls of one step concurrently, and returns one response for each id, in the order of the calls.
+    ///
+    /// A call with an empty id gets an id. A second call with an id that was already used is not run, and the response of
+    /// the first carries a warning. A `sequential` tool waits for the calls before it and delays those after it.
+    pub async fn call_all(&self, calls: impl IntoIterator<Item = ToolCall>) -> Vec<ToolResponse> {
+        step::call_all(&self.0, calls.into_iter().collect()).await
+    }
+
+    /// Ends the turn and begins the next: budgets and loop counts are reset, and an `END_VOICE_SESSION` of the turn takes
+    /// effect.
+    pub async fn next_turn(&self) -> Turn {
+        let session = &self.0;
+        let pending_message = session.record.state().pending_message.clone();
+        let was_ended = session.record.state().ended;
+        let number = match session.record.next_turn().await {
+            Ok(Some(number)) => number,
+            Ok(None) => {
+                session.close().await;
+                session.forget().await;
+                // The message of the last turn is delivered once.
+                let pending_message = pending_message.filter(|_| !was_ended);
+                return Turn { number: session.record.turn(), pending_message, ended: true };
+            }
+            Err(error) => {
+                // The turn continues with its counters, so no call is admitted that was not allowed before.
+                tracing::error!(session = %session.id.as_str().escape_debug(), %error, "failed to end the turn in the store");
+                session.record.turn()
+            }
+        };
+        Turn { number, pending_message: self.deliver(pending_message).await, ended: false }
+    }
+
+    /// Delivers the pending message of the turn that ended, once. In voice, the state still shows it during the turn that
+    /// begins, and it is cleared at that turn's end.
+    async fn deliver(&self, message: Option<String>) -> Option<String> {
+        let (session, message) = (&self.0, message?);
+        if session.mode == Mode::Text || session.updates.deliver(&message) {
+            return Some(message);
+        }
+        if let Err(error) = session.record.change(&[StateChange::PendingMessage(None)]).await {
+            tracing::error!(session = %session.id.as_str().escape_debug(), %error, "failed to clear a delivered message");
+        }
+        None
+    }
+
+    /// Runs a call that was approved. The model does not send it again.
+    ///
+    /// Mode, arguments and budgets are checked once more, and the call is charged to the current turn. The response is
+    /// `NOT_FOUND` if no call waits under the token: it was used, it has expired, or it is for another session.
+    pub async fn approve(&self, token: &str) -> ToolResponse {
+        match confirm::approved_call(&self.0, token).await {
+            Ok(call) => call::call(&self.0, call).await,
+            Err(response) => *response,
+        }
+    }
+
+    /// Answers a call that was not approved: DENIED.
+    pub async fn deny(&self, token: &str) -> ToolResponse {
+        confirm::deny(&self.0, token).await
+    }
+
+    /// Cancels a running call, even if its tool is not `cancellable`. The call is answered CANCELLED. Returns false if no
+    /// call of that id is running in this process.
+    pub fn cancel(&self, call_id: &str) -> bool {
+        self.0.running.cancel(call_id)
+    }
+
+    /// Cancels all running calls that have not disallowed interruptions, and returns their number.
+    pub fn interrupt(&self) -> usize {
+        self.0.running.interrupt()
+    }
+
+    /// Ends the session: running calls are cancelled and answered, later ones are answered `SESSION_INACTIVE`.
+    pub async fn end(&self) {
+        self.0.end().await;
+    }
+
+    /// Returns the session's id.
+    pub fn id(&self) -> &SessionId {
+        &self.0.id
+    }
+
+    /// Returns the mode of the conversation.
+    pub fn mode(&self) -> Mode {
+        self.0.mode
+    }
+
+    /// Returns the number of the turn, counted from 0.
+    pub fn turn(&self) -> u64 {
+        self.0.record.turn()
+    }
+
+    /// Returns the policy.
+    pub fn policy(&self) -> &Policy {
+        self.0.policy()
+    }
+
+    /// Returns the tools that the session was opened with.
+    pub fn tools(&self) -> &ToolContext {
+        &self.0.tools.context
+    }
+
+    /// Returns the definitions of the tools that the model may see now, in order: those of the session's mode that no
+    /// `dynamic` toolset hides.
+    pub fn definitions(&self) -> Vec<ToolDefinition> {
+        self.0.definitions()
+    }
+
+    /// Returns the state as this process knows it. [`refresh`](Self::refresh) reads a shared store again.
+    pub fn state(&self) -> Arc<SessionState> {
+        self.0.record.state()
+    }
+
+    /// Changes the state for the host, for example after the pending message was spoken.
+    pub async fn change(&self, changes: &[StateChange]) -> Result<(), StoreError> {
+        self.0.updates.note_changes(changes);
+        self.0.record.change(changes).await
+    }
+
+    /// Returns the intents that were carried out and their effects, oldest first.
+    pub fn audit(&self) -> Vec<AuditEntry> {
+        self.0.record.audit()
+    }
+
+    /// Returns the intents that were carried out, oldest first.
+    pub fn intents(&self) -> Vec<Intent> {
+        self.audit().into_iter().map(|entry| entry.intent).collect()
+    }
+
+    /// Reads the changes of other processes from the store.
+    pub async fn refresh(&self) -> Result<(), StoreError> {
+        self.0.record.refresh().await
+    }
+
+    /// Removes and returns the updates of calls that no transport has shown, oldest first.
+    pub fn updates(&self) -> Vec<CallUpdate> {
+        self.0.updates.take()
+    }
+
+    /// Returns the instructions about the tools of this mode: full guides in text and their summaries in voice, unless the
+    /// policy says otherwise.
+    pub fn instructions(&self) -> String {
+        self.0.instructions()
+    }
+
+    /// Returns a tool's full guide, or its description if it has none.
+    pub fn guide(&self, tool: &str) -> Option<&str> {
+        Some(self.tools().function_tool(tool)?.definition().documentation())
+    }
+
+    /// Returns the measurements of the session in this process: its calls, its turns, its context.
+    pub fn metrics(&self) -> SessionMetrics {
+        let session = &self.0;
+        let (total_calls, total_errors) = session.log.counts();
+        let ended = session.ended.get().copied().unwrap_or_else(Instant::now);
+        let calls = session.log.recent();
+        let calls = calls.iter().map(|call| {
+            let tool = call.tool.and_then(|index| self.tools().function_tools().get(index));
+            SessionCall::new(tool.map(|tool| tool.name()), call, &session.policy().redaction)
+        });
+        SessionMetrics {
+            calls: calls.collect(),
+            total_calls,
+            total_errors,
+            turns: self.turn() + 1,
+            duration: ended.saturating_duration_since(session.opened),
+            context: self.context(),
+        }
+    }
+
+    /// Returns the tokens in the model's context window.
+    pub fn context(&self) -> ContextMetrics {
+        self.0.initial_context().with_peak(self.0.context_usage.peak())
+    }
+
+    /// Takes in the tokens of the model's context as its provider has counted them. The log warns at 0.9 of the policy's
+    /// window. [`reply`](Self::reply) calls this itself.
+    pub fn observe_context(&self, tokens: u64) {
+        self.0.observe_context(tokens);
+    }
+
+    /// Reports that the transport has begun to play audio. `ctx.wait_for_playout()` waits from now on.
+    pub fn playout_started(&self) {
+        self.0.playout.set(true);
+    }
+
+    /// Reports that the user has heard the audio.
+    pub fn playout_finished(&self) {
+        self.0.playout.set(false);
+    }
+
+    /// Lets `model` reply to `text`. The model is asked, its calls are run, and it is asked again, for at most
+    /// [`max_tool_steps`](crate::Policy::max_tool_steps) steps of calls; then it has to answer without calls.
+    ///
+    /// The reply is part of the current turn; [`next_turn`](Self::next_turn) begins another. An empty `text` adds no
+    /// message. A tool that wants no reply ends the reply after its step, and so does [`interrupt`](Self::interrupt). The
+    /// caller may also drop the future. In every case the history has exactly one result for each call: the results of
+    /// calls that ended, and CANCELLED for the others.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use tool_core::session::History;
+    /// use tool_core::testing::ScriptedModel;
+    /// use tool_core::{Mode, Policy, Runtime, ToolCall, ToolContext, tool};
+    ///
+    /// /// Add two numbers.
+    /// #[tool]
+    /// fn add(a: i64, b: i64) -> i64 {
+    ///     a + b
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let tools = ToolContext::builder().with(add).build()?;
+    /// let runtime = Runtime::builder(tools).policy(Policy::text()).build()?;
+    /// let session = runtime.session("s-1", Mode::Text).await?;
+    ///
+    /// let mut model = ScriptedModel::new().calls([ToolCall::new("call_1", "add", json!({"a": 1, "b": 2}))]).says("3");
+    /// let mut history = History::new();
+    /// let reply = session.reply(&mut model, &mut history, "What is 1 + 2?").await;
+    ///
+    /// assert_eq!(reply.text.as_deref(), Some("3"));
+    /// assert_eq!(reply.responses[0].data_json(), Some("3"));
+    /// assert_eq!(history.messages().len(), 4);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn reply<M: Model>(
+        &self,
+        model: &mut M,
+        history: &mut History,
+        text: impl Into<String>,
+    ) -> impl Future<Output = Reply> + Send {
+        self.reply_with(model, history, text, ToolChoice::Auto)
+    }
+
+    /// Does the same as [`reply`](Self::reply) with another tool choice for the first step. Later steps may call tools.
+    pub fn reply_with<M: Model>(
+        &self,
+        model: &mut M,
+        history: &mut History,
+        text: impl Into<String>,
+        first: ToolChoice,
+    ) -> impl Future<Output = Reply> + Send {
+        reply(self, model, history, text.into(), ReplyStart::Asked(first))
+    }
+
+    /// Lets `model` speak first, as the agent enters the conversation. The model does not see tools that are
+    /// `ignore_on_enter`.
+    pub fn reply_on_enter<M: Model>(&self, model: &mut M, history: &mut History) -> impl Future<Output = Reply> + Send {
+        reply(self, model, history, String::new(), ReplyStart::Entering)
+    }
+}
+
+#[cfg(feature = "agents")]
+impl Session {
+    /// Returns the response to a token under which no call waits.
+    pub(crate) fn no_pending_call() -> ToolResponse {
+        confirm::response_without_call(confirm::no_pending_call())
+    }
+
+    /// Returns true if a call may wait under an id, which includes that the store did not answer.
+    pub(crate) async fn may_be_pending(&self, id: &str) -> bool {
+        self.0.record.pending(id).await.map_or(true, |pending| pending.is_some())
+    }
+
+    /// Checks that a call waits under a token, or returns the response where none does.
+    pub(crate) async fn check_pending(&self, token: &str) -> Result<(), ToolResponse> {
+        confirm::pending_call(&self.0, token).await.map(drop).map_err(confirm::response_without_call)
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("id", &self.0.id).field("mode", &self.0.mode).finish_non_exhaustive()
+    }
+}
+
+/// A turn that has begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Turn {
+    /// The number of the turn, counted from 0.
+    pub number: u64,
+    /// The message that a tool of the previous turn set for this one.
+    pub pending_message: Option<String>,
+    /// True if the session is over instead: it has ended or expired, or a tool of the previous turn ended it.
+    pub ended: bool,
+}
+
+impl Service<ToolCall> for Session {
+    type Response = ToolResponse;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<ToolResponse, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, call: ToolCall) -> Self::Future {
+        let session = self.clone();
+        Box::pin(async move { Ok(Session::call(&session, call).await) })
+    }
+}
+
+impl Caller for Session {
+    fn instructions(&self) -> String {
+        self.0.instructions()
+    }
+
+    fn tools(&self, start: ReplyStart) -> Vec<ToolDefinition> {
+        let mut shown = self.definitions();
+        if matches!(start, ReplyStart::Entering) {
+            shown.retain(|tool| !tool.flags().ignore_on_enter);
+        }
+        shown
+    }
+
+    fn provider_tools(&self) -> &[Arc<dyn ProviderTool>] {
+        Self::tools(self).provider_tools()
+    }
+
+    fn max_tool_steps(&self) -> u32 {
+        self.policy().max_tool_steps
+    }
+
+    fn interruptions(&self) -> u64 {
+        self.0.running.epoch()
+    }
+
+    fn observe_usage(&self, usage: TokenUsage) {
+        // Some providers report no usage.
+        if usage.input > 0 {
+            self.observe_context(usage.input);
+        }
+    }
+
+    fn canonical_arguments(&self, call: &ToolCall) -> String {
+        match Self::tools(self).function_tool(call.name()) {
+            Some(tool) => canonical_sent_arguments(&self.0, tool, call.arguments()),
+            None => call.arguments().to_owned(),
+        }
+    }
+
+    async fn run(&self, calls: Vec<ToolCall>, sink: AnswerSink<'_>) {
+        let sink = Mutex::new(sink);
+        let answers = step::by_id(calls).into_iter().map(async |calls| {
+            for response in self.call_all(calls).await {
+                sink.lock().unwrap_or_else(PoisonError::into_inner)(response);
+            }
+        });
+        join_all(answers).await;
+    }
+}

@@ -1,0 +1,318 @@
+//! The state behind the handles of a runtime and of its sessions.
+
+use crate::call::context::CallContext;
+use crate::call::context::RunContext;
+use crate::call::{Mode, ToolResponse};
+use crate::registry::context::SharedResource;
+use crate::registry::{RegistryErrors, ToolContext};
+use crate::session::approvals::Signer;
+use crate::session::hooks::Hook;
+use crate::session::journal::{DynJournal, RecoveredCall};
+use crate::session::layers::LayerStack;
+use crate::session::metrics::call_log::CallLog;
+use crate::session::metrics::context::{ContextUsage, InitialContext};
+use crate::session::metrics::report::RuntimeMetrics;
+use crate::session::metrics::tool_stats::ToolStats;
+use crate::session::policy::Policy;
+use crate::session::running::RunningCalls;
+use crate::session::state::SessionId;
+use crate::session::store::handle::{DynStore, RecordHandle};
+use crate::session::tools::{SessionTools, initial_context, instructions};
+use crate::session::updates::{UpdateLog, UpdateSink};
+use crate::tool::{FunctionTool, ToolDefinition};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
+use std::time::Duration;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{Instant, timeout};
+use tokio_util::task::TaskTracker;
+use tracing::Instrument;
+
+/// What all sessions of a runtime share.
+pub(crate) struct RuntimeInner {
+    pub(crate) tools: RwLock<Arc<SessionTools>>,
+    /// By mode.
+    pub(crate) policies: [Policy; 2],
+    pub(crate) store: Arc<dyn DynStore>,
+    pub(crate) journal: Option<Arc<dyn DynJournal>>,
+    pub(crate) hooks: Vec<Arc<dyn Hook>>,
+    pub(crate) layers: Option<LayerStack>,
+    pub(crate) signer: Signer,
+    /// The sessions that have a handle in this process.
+    pub(crate) sessions: Mutex<HashMap<Arc<str>, Weak<SessionInner>>>,
+    /// The threads of `blocking` tools.
+    pub(crate) blocking: Arc<Semaphore>,
+    /// The `blocking` calls that were abandoned and still run.
+    pub(crate) detached: TaskTracker,
+    pub(crate) metrics: RuntimeMetrics,
+    /// The result size above which the log warns.
+    pub(crate) size_limit: u32,
+}
+
+impl RuntimeInner {
+    /// Returns the current tools.
+    pub(crate) fn tools(&self) -> Arc<SessionTools> {
+        Arc::clone(&self.tools.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns the snapshot of tools that a session brings itself.
+    pub(crate) fn tools_of(self: &Arc<Self>, tools: &ToolContext) -> Result<Arc<SessionTools>, RegistryErrors> {
+        let stats = |name: &str| self.metrics.by_name.get_or_insert_with(name, || self.stats_of(name));
+        tools.memo::<SnapshotsByRuntime>().get_or_create(self, || {
+            let mut snapshot = SessionTools::new(tools.clone(), stats)?;
+            // The context keeps the snapshot, so the snapshot must not keep the context alive.
+            snapshot.context = snapshot.context.downgraded();
+            Ok(snapshot)
+        })
+    }
+
+    /// Returns the statistics of a tool of the runtime, or new ones.
+    pub(crate) fn stats_of(&self, name: &str) -> Arc<ToolStats> {
+        self.tools().stats(name).cloned().unwrap_or_else(|| Arc::new(ToolStats::new(self.size_limit)))
+    }
+
+    pub(crate) fn policy(&self, mode: Mode) -> &Policy {
+        &self.policies[mode as usize]
+    }
+
+    /// Locks the sessions that have a handle in this process. A session that is dropped takes this lock.
+    pub(crate) fn lock_sessions(&self) -> MutexGuard<'_, HashMap<Arc<str>, Weak<SessionInner>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Finds a session that has a handle in this process.
+    pub(crate) fn session(&self, id: &str) -> Option<Arc<SessionInner>> {
+        self.lock_sessions().get(id)?.upgrade()
+    }
+}
+
+/// The snapshots that runtimes have taken of a context, kept with it, so that each runtime takes one for many sessions.
+#[derive(Default)]
+struct SnapshotsByRuntime(Mutex<Vec<(Weak<RuntimeInner>, Arc<SessionTools>)>>);
+
+impl SnapshotsByRuntime {
+    fn get_or_create(
+        &self,
+        runtime: &Arc<RuntimeInner>,
+        create: impl FnOnce() -> Result<SessionTools, RegistryErrors>,
+    ) -> Result<Arc<SessionTools>, RegistryErrors> {
+        let mut snapshots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, tools)) = snapshots.iter().find(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(runtime))) {
+            return Ok(Arc::clone(tools));
+        }
+        snapshots.retain(|(of, _)| of.strong_count() > 0);
+        let tools = Arc::new(create()?);
+        snapshots.push((Arc::downgrade(runtime), Arc::clone(&tools)));
+        Ok(tools)
+    }
+}
+
+/// What all handles of one session share.
+// Ordered so that the fields that every call reads are adjacent: of very many sessions, most are in no cache.
+#[repr(C, align(128))]
+pub(crate) struct SessionInner {
+    /// The calls in progress. Closed when the session ends.
+    pub(crate) calls: TaskTracker,
+    /// One permit for each call that may run; a `sequential` tool takes all of them.
+    pub(crate) permits: Semaphore,
+    pub(crate) record: RecordHandle,
+    pub(crate) runtime: Arc<RuntimeInner>,
+    pub(crate) tools: Arc<SessionTools>,
+    pub(crate) mode: Mode,
+    /// The transport that shows updates.
+    pub(crate) update_sink: OnceLock<Box<Mutex<Arc<UpdateSink>>>>,
+    pub(crate) running: RunningCalls,
+    /// An allocation of its own, whose address identifies the session among others with the same text.
+    pub(crate) id: SessionId,
+    pub(crate) principal: Box<str>,
+    /// The context from which the contexts of calls are made.
+    pub(crate) base: RunContext,
+    pub(crate) log: CallLog,
+    pub(crate) context_usage: ContextUsage,
+    pub(crate) opened: Instant,
+    pub(crate) ended: OnceLock<Instant>,
+    pub(crate) updates: UpdateLog,
+    pub(crate) playout: Playout,
+    /// The calls that earlier processes recorded in the journal.
+    pub(crate) recovered: Mutex<Vec<RecoveredCall>>,
+    /// The ids of running calls that are recorded in the journal.
+    pub(crate) journaled: Mutex<Vec<Arc<str>>>,
+    pub(crate) results: ResultCache,
+    /// The resources that the tools need until the session ends.
+    pub(crate) resources: Mutex<Option<SharedResource>>,
+}
+
+/// The time for which the end of a session waits for its cancelled calls.
+const CLOSING: Duration = Duration::from_secs(5);
+
+impl SessionInner {
+    #[inline]
+    pub(crate) fn policy(&self) -> &Policy {
+        self.runtime.policy(self.mode)
+    }
+
+    /// Finds a tool that the model may call now, and its index.
+    #[inline]
+    pub(crate) fn find_tool(&self, name: &str) -> Option<(usize, &FunctionTool)> {
+        self.tools.find(name).filter(|(_, tool)| !tool.is_dynamic() || tool.visible_in(&self.current_context()))
+    }
+
+    /// Returns a context for the predicates of tools, with the session's current turn.
+    pub(crate) fn current_context(&self) -> RunContext {
+        let scope = CallContext { turn: self.record.turn(), ..CallContext::default() };
+        self.base.with_new_call(Arc::new(scope))
+    }
+
+    /// Returns the definitions of the tools that the model may see now, in order.
+    pub(crate) fn definitions(&self) -> Vec<ToolDefinition> {
+        let ctx = self.current_context();
+        let visible = self.tools.context.definitions_for(&ctx);
+        visible.filter(|tool| tool.modes().contains(self.mode)).cloned().collect()
+    }
+
+    /// Returns the instructions about the tools.
+    pub(crate) fn instructions(&self) -> String {
+        instructions(self.definitions().iter(), self.policy().full_guides[self.mode as usize])
+    }
+
+    /// Estimates the context with which the session starts.
+    pub(crate) fn initial_context(&self) -> InitialContext {
+        let full_guides = self.policy().full_guides[self.mode as usize];
+        let context = if self.tools.context.function_tools().iter().any(FunctionTool::is_dynamic) {
+            initial_context(self.definitions().iter(), full_guides)
+        } else {
+            self.tools.initial_context(self.mode, full_guides)
+        };
+        context.with_prompt(self.context_usage.prompt)
+    }
+
+    /// Takes in the context size that a provider has reported.
+    pub(crate) fn observe_context(&self, tokens: u64) {
+        self.runtime.metrics.observe_context(tokens);
+        let window = self.policy().context_window;
+        if self.context_usage.observe(tokens, window) {
+            let session = self.id.as_str().escape_debug();
+            tracing::warn!(target: "tool_core::context", %session, tokens, window, "the context window is nearly full");
+        }
+    }
+
+    /// Shows updates to a transport from now on.
+    pub(crate) fn set_update_sink(&self, sink: Arc<UpdateSink>) {
+        let current = self.update_sink.get_or_init(|| Box::new(Mutex::new(Arc::clone(&sink))));
+        *current.lock().unwrap_or_else(PoisonError::into_inner) = sink;
+    }
+
+    /// Returns false once the session has ended, here or in another process.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.calls.is_closed() && !self.record.state().ended
+    }
+
+    /// Ends the session, even if the caller stops waiting for it: the caller may be a call that is cancelled by the end.
+    pub(crate) async fn end(self: &Arc<Self>) {
+        if self.calls.is_empty() {
+            return self.finish().await;
+        }
+        let session = Arc::clone(self);
+        let _ = tokio::spawn(async move { session.finish().await }.in_current_span()).await;
+    }
+
+    async fn finish(&self) {
+        self.close().await;
+        if let Err(error) = self.record.end().await {
+            tracing::error!(session = %self.id.as_str().escape_debug(), %error, "failed to end the session in its store");
+        }
+        self.forget().await;
+    }
+
+    /// Removes the session's entries from the journal.
+    pub(crate) async fn forget(&self) {
+        let Some(journal) = &self.runtime.journal else { return };
+        let session = self.id.as_str();
+        match timeout(self.policy().store_deadline, journal.forget(session)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                tracing::error!(session = %session.escape_debug(), %error, "failed to remove a session from the journal");
+            }
+            Err(_) => tracing::error!(session = %session.escape_debug(), "the journal did not answer in time"),
+        }
+    }
+
+    /// Refuses new calls, cancels those in progress, and waits until they are answered.
+    pub(crate) async fn close(&self) {
+        self.calls.close();
+        self.ended.get_or_init(Instant::now);
+        self.running.cancel_all();
+        // A call may ignore its cancellation, or itself wait for this end.
+        if !self.calls.is_empty() && timeout(CLOSING, self.calls.wait()).await.is_err() {
+            tracing::error!(session = %self.id.as_str().escape_debug(), "a call is still running after its session ended");
+        } else {
+            // No call uses the resources any more. They are dropped without the lock, as dropping them may take locks.
+            let resources = self.resources.lock().unwrap_or_else(PoisonError::into_inner).take();
+            drop(resources);
+        }
+        self.unlist(|known| std::ptr::eq(known.as_ptr(), self));
+    }
+
+    /// Removes the session from the runtime's list if the entry under its id passes the check.
+    fn unlist(&self, is_own: impl FnOnce(&Weak<Self>) -> bool) {
+        let mut sessions = self.runtime.lock_sessions();
+        if sessions.get(self.id.as_str()).is_some_and(is_own) {
+            sessions.remove(self.id.as_str());
+        }
+    }
+}
+
+impl Drop for SessionInner {
+    fn drop(&mut self) {
+        self.unlist(|known| known.strong_count() == 0);
+    }
+}
+
+/// Tells whether the user is hearing something. Created when a transport first plays audio.
+#[derive(Default)]
+pub(crate) struct Playout(OnceLock<watch::Sender<bool>>);
+
+impl Playout {
+    /// Sets whether something is playing.
+    pub(crate) fn set(&self, playing: bool) {
+        self.0.get_or_init(|| watch::Sender::new(false)).send_replace(playing);
+    }
+
+    /// Waits until nothing is playing.
+    pub(crate) async fn finished(&self) {
+        if let Some(playing) = self.0.get() {
+            // The sender lives as long as the session.
+            let _ = playing.subscribe().wait_for(|playing| !playing).await;
+        }
+    }
+}
+
+/// The results of `idempotent` tools, by the digest of the call.
+#[derive(Default)]
+pub(crate) struct ResultCache(Mutex<VecDeque<(String, Instant, ToolResponse)>>);
+
+/// The results that a session caches. Past this number, the oldest is removed.
+const MAX_RESULTS: usize = 32;
+
+impl ResultCache {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(String, Instant, ToolResponse)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the result of an equal call that is younger than `ttl`.
+    pub(crate) fn get(&self, digest: &str, ttl: Duration) -> Option<ToolResponse> {
+        let mut results = self.lock();
+        results.retain(|(_, since, _)| since.elapsed() < ttl);
+        let (_, _, response) = results.iter().find(|(key, ..)| key == digest)?;
+        Some(response.clone())
+    }
+
+    /// Adds a result.
+    pub(crate) fn insert(&self, digest: String, response: ToolResponse) {
+        let mut results = self.lock();
+        if results.len() == MAX_RESULTS {
+            results.pop_front();
+        }
+        results.push_back((digest, Instant::now(), response));
+    }
+}

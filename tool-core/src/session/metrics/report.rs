@@ -1,0 +1,248 @@
+//! The metrics of a runtime and of one session, as they are read.
+
+use crate::call::ErrorKind;
+use crate::call::envelope::milliseconds;
+use crate::session::metrics::call_log::LoggedCall;
+use crate::session::metrics::context::{ContextMetrics, InitialContext};
+use crate::session::metrics::tool_stats::{Percentiles, StatsByName, TokenMetrics, ToolMetrics, ToolStats};
+use crate::trace::Redaction;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// The name under which calls of unknown tools are counted together, so that invented names create no series.
+const UNKNOWN: &str = "unknown";
+
+/// The measurements of a runtime. Serialises to the JSON document of `/metrics`; [`prometheus`](Self::prometheus)
+/// writes the same figures as text.
+///
+/// ```
+/// # use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
+/// /// Say hello.
+/// #[tool]
+/// fn greet() -> &'static str {
+///     "hello"
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let runtime = Runtime::builder(ToolContext::builder().with(greet).build()?).build()?;
+/// let session = runtime.session("s-1", Mode::Text).await?;
+/// session.call(ToolCall::new("call_1", "greet", "{}")).await;
+///
+/// let metrics = runtime.metrics();
+/// assert_eq!(metrics.tools["greet"].sizes.p95, 7);
+/// let document = serde_json::to_value(&metrics)?;
+/// assert_eq!(document["responseTokens"]["greet"]["avg"], 2.0);
+/// assert!(metrics.prometheus().contains(r#"tool_calls_total{tool="greet"} 1"#));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Metrics {
+    /// The tools that were called, by name. Calls of unknown names are counted together as `unknown`.
+    pub tools: BTreeMap<String, ToolMetrics>,
+    /// The context of the most recently opened session, and the peak of all sessions.
+    pub context: ContextMetrics,
+    /// The turns in which loops are detected.
+    pub loops: LoopMetrics,
+}
+
+/// The sessions and turns in which this process detects loops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct LoopMetrics {
+    /// The open sessions.
+    pub active_sessions: u64,
+    /// The turns of these sessions whose history is kept.
+    pub total_turns_tracked: u64,
+}
+
+/// The JSON document of `/metrics`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Document<'a> {
+    response_sizes: BTreeMap<&'a str, Percentiles<u32>>,
+    response_tokens: BTreeMap<&'a str, TokenMetrics>,
+    /// In milliseconds.
+    latency: BTreeMap<&'a str, Percentiles<f64>>,
+    context: ContextMetrics,
+    loop_detection: LoopMetrics,
+    calls: BTreeMap<&'a str, u64>,
+    errors: BTreeMap<&'a str, &'a BTreeMap<&'static str, u64>>,
+}
+
+impl Serialize for Metrics {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let document = Document {
+            response_sizes: self.by_name(|tool| tool.sizes),
+            response_tokens: self.by_name(|tool| tool.tokens),
+            latency: self.by_name(|tool| tool.latency.map(milliseconds)),
+            context: self.context,
+            loop_detection: self.loops,
+            calls: self.by_name(|tool| tool.calls),
+            errors: self.by_name(|tool| &tool.errors),
+        };
+        document.serialize(serializer)
+    }
+}
+
+impl Metrics {
+    fn by_name<'a, T>(&'a self, figure: impl Fn(&'a ToolMetrics) -> T) -> BTreeMap<&'a str, T> {
+        self.tools.iter().map(|(name, tool)| (name.as_str(), figure(tool))).collect()
+    }
+}
+
+/// The measurements that all sessions of a runtime share.
+pub(crate) struct RuntimeMetrics {
+    /// The calls of unknown names.
+    pub(crate) unknown: ToolStats,
+    /// The tools that sessions bring themselves.
+    pub(crate) by_name: StatsByName,
+    peak_tokens: AtomicU64,
+    last_opened: Mutex<InitialContext>,
+}
+
+impl RuntimeMetrics {
+    pub(crate) fn new(size_limit: u32) -> Self {
+        Self {
+            unknown: ToolStats::new(size_limit),
+            by_name: StatsByName::default(),
+            peak_tokens: AtomicU64::new(0),
+            last_opened: Mutex::default(),
+        }
+    }
+
+    /// Remembers the context of a session that was just opened.
+    pub(crate) fn session_opened(&self, context: InitialContext) {
+        *self.last_opened.lock().unwrap_or_else(PoisonError::into_inner) = context;
+    }
+
+    /// Takes in a context size that a provider has reported.
+    pub(crate) fn observe_context(&self, tokens: u64) {
+        self.peak_tokens.fetch_max(tokens, Ordering::Relaxed);
+    }
+
+    /// Computes the metrics of the runtime, whose own tools are `tools`.
+    pub(crate) fn report(&self, tools: Vec<(String, Arc<ToolStats>)>, loops: LoopMetrics) -> Metrics {
+        let names_unknown = tools.iter().any(|(name, _)| name == UNKNOWN);
+        // A name that is in both lists has the same statistics in both.
+        let mut by_name = (self.by_name.all().into_iter().chain(tools))
+            .filter_map(|(name, stats)| Some((name, stats.metrics()?)))
+            .collect::<BTreeMap<_, _>>();
+        if let Some(unknown) = self.unknown.metrics() {
+            // A tool may be named `unknown`, but no tool's name has a bracket.
+            let taken = names_unknown || by_name.contains_key(UNKNOWN);
+            by_name.insert(if taken { format!("({UNKNOWN})") } else { UNKNOWN.to_owned() }, unknown);
+        }
+        let last_opened = *self.last_opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let context = last_opened.with_peak(self.peak_tokens.load(Ordering::Relaxed));
+        Metrics { tools: by_name, context, loops }
+    }
+}
+
+/// The calls, turns and duration of one session in this process.
+///
+/// ```
+/// # use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
+/// # /// Sign somebody in.
+/// # #[tool]
+/// # fn sign_in(user: &str, password: &str) -> bool {
+/// #     user.len() < password.len()
+/// # }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let runtime = Runtime::builder(ToolContext::builder().with(sign_in).build()?).build()?;
+/// let session = runtime.session("s-1", Mode::Text).await?;
+/// session.call(ToolCall::new("call_1", "sign_in", r#"{"user": "ann", "password": "hunter2"}"#)).await;
+///
+/// let metrics = session.metrics();
+/// assert_eq!((metrics.total_calls, metrics.turns), (1, 1));
+/// assert!(metrics.calls[0].ok);
+/// assert_eq!(metrics.calls[0].arguments, r#"{"user":"ann","password":"[redacted]"}"#);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SessionMetrics {
+    /// The most recent calls, oldest first, as many as fit into
+    /// [`Policy::call_history`](crate::Policy::call_history).
+    pub calls: Vec<SessionCall>,
+    /// All answered calls, including those that are no longer kept.
+    pub total_calls: u64,
+    /// The calls that were answered with an error.
+    pub total_errors: u64,
+    /// The turns that have begun.
+    pub turns: u64,
+    /// The time since the session was opened, up to its end.
+    #[serde(rename = "durationMs", serialize_with = "as_milliseconds")]
+    pub duration: Duration,
+    /// The context of the session's model.
+    pub context: ContextMetrics,
+}
+
+/// An answered call of a session.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SessionCall {
+    /// The tool's name, or `unknown` for a name that no tool has.
+    pub tool: String,
+    /// The turn in which the call was answered, counted from 0.
+    pub turn: u64,
+    /// The arguments as JSON text, redacted by the policy's [`Redaction`]. Arguments that are not JSON are described in a
+    /// JSON string. Of arguments that were too long to keep, a JSON string holds the beginning and `...`.
+    #[serde(serialize_with = "as_json")]
+    pub arguments: String,
+    /// The time from call to answer.
+    #[serde(rename = "durationMs", serialize_with = "as_milliseconds")]
+    pub duration: Duration,
+    /// True when the tool succeeded.
+    pub ok: bool,
+    /// The type of the error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<&'static str>,
+}
+
+impl SessionCall {
+    /// Describes a call of the tool of that name, redacted.
+    pub(crate) fn new(tool: Option<&str>, call: &LoggedCall, redaction: &Redaction) -> Self {
+        let arguments = if call.truncated {
+            Redaction::quote(&redaction.json_prefix(&call.arguments))
+        } else {
+            let redacted = redaction.json(&call.arguments);
+            if is_json(&redacted) { redacted } else { Redaction::quote(&redacted) }
+        };
+        Self {
+            tool: tool.unwrap_or(UNKNOWN).to_owned(),
+            turn: call.turn,
+            arguments,
+            duration: call.duration,
+            ok: call.error.is_none(),
+            error: call.error.map(ErrorKind::as_str),
+        }
+    }
+}
+
+fn as_milliseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(milliseconds(*duration))
+}
+
+/// Writes the text as it is, with escapes that parsing to a value would lose.
+fn as_json<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    match serde_json::from_str::<&RawValue>(text) {
+        Ok(json) => json.serialize(serializer),
+        Err(_) => serializer.serialize_str(text),
+    }
+}
+
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<&RawValue>(text).is_ok()
+}

@@ -1,0 +1,352 @@
+//! Counts and recent samples of each tool's calls.
+
+use crate::call::ErrorKind;
+use crate::session::metrics::call_log::AnsweredCall;
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The answers that percentiles and averages are computed over.
+const WINDOW: usize = 1_000;
+
+/// The measurements of one tool: totals since the runtime was built, and the last 1,000 answers.
+pub(crate) struct ToolStats(Mutex<Recorded>);
+
+struct Recorded {
+    calls: u64,
+    errors: [u64; ErrorKind::ALL.len()],
+    micros: u64,
+    characters: u64,
+    window: VecDeque<Sample>,
+    alert: SizeAlert,
+}
+
+/// One answer in the window.
+#[derive(Clone, Copy)]
+struct Sample {
+    micros: u32,
+    /// The size of the result; 0 for an error.
+    characters: u32,
+}
+
+/// The calls of one tool since the runtime was built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToolCounts {
+    /// All answered calls, including refused ones.
+    pub calls: u64,
+    /// The calls that were answered with an error.
+    pub errors: u64,
+    /// The total time from call to answer, in microseconds.
+    pub micros: u64,
+}
+
+/// The measurements of one tool. Percentiles and averages cover the last 1,000 answers; counts and sums cover all calls
+/// since the runtime was built.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct ToolMetrics {
+    /// All answered calls, including refused ones.
+    pub calls: u64,
+    /// The calls that were answered with an error, by error type.
+    pub errors: BTreeMap<&'static str, u64>,
+    /// Result sizes in Unicode characters. An error counts as 0.
+    pub sizes: Percentiles<u32>,
+    /// The time from call to answer.
+    pub latency: Percentiles<Duration>,
+    /// Estimated tokens that the results take in a model's context.
+    pub tokens: TokenMetrics,
+    /// The total size of all results in characters.
+    pub characters: u64,
+    /// The total time of all calls.
+    pub duration: Duration,
+}
+
+/// Exact percentiles by nearest rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Percentiles<T> {
+    /// The median.
+    pub p50: T,
+    /// The 95th percentile.
+    pub p95: T,
+    /// The 99th percentile.
+    pub p99: T,
+}
+
+/// Estimated tokens per result: a quarter of its characters, rounded up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct TokenMetrics {
+    /// The mean.
+    pub avg: f64,
+    /// The 95th percentile.
+    pub p95: u32,
+}
+
+impl ToolStats {
+    /// Creates empty statistics that report a 95th percentile of result sizes above `size_limit` characters.
+    pub(crate) fn new(size_limit: u32) -> Self {
+        Self(Mutex::new(Recorded {
+            calls: 0,
+            errors: [0; ErrorKind::ALL.len()],
+            micros: 0,
+            characters: 0,
+            window: VecDeque::new(),
+            alert: SizeAlert::new(size_limit),
+        }))
+    }
+
+    /// Counts an answer. Returns the 95th percentile of result sizes when this answer raised it above the limit.
+    #[inline]
+    pub(crate) fn record(&self, call: &AnsweredCall<'_>, characters: u32) -> Option<u32> {
+        let mut recorded = self.lock();
+        recorded.calls += 1;
+        recorded.micros += u64::from(call.micros);
+        recorded.characters += u64::from(characters);
+        if let Some(kind) = call.error {
+            recorded.errors[kind as usize] += 1;
+        }
+        recorded.push(Sample { micros: call.micros, characters })
+    }
+
+    /// Returns the totals.
+    pub(crate) fn counts(&self) -> ToolCounts {
+        let recorded = self.lock();
+        ToolCounts { calls: recorded.calls, errors: recorded.errors.iter().sum(), micros: recorded.micros }
+    }
+
+    /// Computes the metrics, or returns `None` for a tool that was never called.
+    pub(crate) fn metrics(&self) -> Option<ToolMetrics> {
+        let recorded = self.lock();
+        if recorded.calls == 0 {
+            return None;
+        }
+        let errors = ErrorKind::ALL.into_iter().zip(recorded.errors).filter(|(_, count)| *count > 0);
+        let metrics = ToolMetrics {
+            calls: recorded.calls,
+            errors: errors.map(|(kind, count)| (kind.as_str(), count)).collect(),
+            characters: recorded.characters,
+            duration: Duration::from_micros(recorded.micros),
+            ..ToolMetrics::default()
+        };
+        let samples = recorded.window.clone();
+        // Sorting does not hold up calls.
+        drop(recorded);
+        let tokens = || samples.iter().map(|sample| estimated_tokens(sample.characters));
+        let sum = tokens().map(u64::from).sum::<u64>();
+        #[allow(clippy::cast_precision_loss)] // at most 1,000 values of 30 bits
+        let avg = sum as f64 / samples.len() as f64;
+        Some(ToolMetrics {
+            sizes: Percentiles::of(samples.iter().map(|sample| sample.characters)),
+            latency: Percentiles::of(samples.iter().map(|sample| Duration::from_micros(sample.micros.into()))),
+            tokens: TokenMetrics { avg, p95: Percentiles::of(tokens()).p95 },
+            ..metrics
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Recorded> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Recorded {
+    fn push(&mut self, sample: Sample) -> Option<u32> {
+        let evicted = if self.window.len() == WINDOW { self.window.pop_front() } else { None };
+        self.window.push_back(sample);
+        let crossed = self.alert.update(sample.characters, evicted.map(|sample| sample.characters), self.window.len());
+        crossed.then(|| Percentiles::of(self.window.iter().map(|sample| sample.characters)).p95)
+    }
+}
+
+/// Detects when the 95th percentile of the result sizes in a window rises above a limit.
+struct SizeAlert {
+    limit: u32,
+    /// The samples in the window that are larger than the limit.
+    large: usize,
+    above: bool,
+}
+
+impl SizeAlert {
+    fn new(limit: u32) -> Self {
+        Self { limit, large: 0, above: false }
+    }
+
+    /// Accounts for a new size and the size that it evicted, in a window that now holds `len` sizes. Returns true when
+    /// the percentile crosses the limit upwards.
+    fn update(&mut self, added: u32, evicted: Option<u32>, len: usize) -> bool {
+        self.large += usize::from(added > self.limit);
+        self.large -= usize::from(evicted.is_some_and(|size| size > self.limit));
+        // By nearest rank, the percentile is a large size when more than 5 in 100 sizes are large.
+        let was_above = self.above;
+        self.above = self.large > len / 20;
+        self.above && !was_above
+    }
+}
+
+impl<T: Copy + Default + Ord> Percentiles<T> {
+    /// Computes the percentiles of the values; all zero for no values.
+    fn of(values: impl Iterator<Item = T>) -> Self {
+        let mut values = values.collect::<Vec<_>>();
+        values.sort_unstable();
+        let [p50, p95, p99] = [50, 95, 99].map(|percent| percentile(&values, percent));
+        Self { p50, p95, p99 }
+    }
+
+    /// Converts each percentile.
+    pub(crate) fn map<U>(self, convert: impl Fn(T) -> U) -> Percentiles<U> {
+        Percentiles { p50: convert(self.p50), p95: convert(self.p95), p99: convert(self.p99) }
+    }
+}
+
+/// Returns the smallest value that at least `percent` in 100 of the sorted values do not exceed.
+fn percentile<T: Copy + Default>(sorted: &[T], percent: usize) -> T {
+    let rank = (sorted.len() * percent).div_ceil(100);
+    sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
+}
+
+/// Estimates the tokens of a text of so many characters.
+pub(crate) fn estimated_tokens(characters: u32) -> u32 {
+    characters.div_ceil(4)
+}
+
+/// The statistics of tools that sessions bring themselves, by name. Tools of one name share one entry.
+///
+/// A name stays known after its sessions have ended, so that its counts never go backwards. Past 1,024 names, those that
+/// no session uses are dropped.
+#[derive(Default)]
+pub(crate) struct StatsByName(Mutex<HashMap<Box<str>, Arc<ToolStats>>>);
+
+/// The number of names from which unused ones are dropped.
+const MAX_UNUSED_NAMES: usize = 1_024;
+
+impl StatsByName {
+    /// Returns the statistics of a name, and inserts those that `create` makes for a new name.
+    pub(crate) fn get_or_insert_with(&self, name: &str, create: impl FnOnce() -> Arc<ToolStats>) -> Arc<ToolStats> {
+        let mut by_name = self.lock();
+        if let Some(stats) = by_name.get(name) {
+            return Arc::clone(stats);
+        }
+        if by_name.len() >= MAX_UNUSED_NAMES && by_name.len().is_power_of_two() {
+            by_name.retain(|_, stats| Arc::strong_count(stats) > 1);
+        }
+        Arc::clone(by_name.entry(name.into()).or_insert_with(create))
+    }
+
+    /// Returns the statistics of a name.
+    pub(crate) fn get(&self, name: &str) -> Option<Arc<ToolStats>> {
+        self.lock().get(name).cloned()
+    }
+
+    /// Returns all entries.
+    pub(crate) fn all(&self) -> Vec<(String, Arc<ToolStats>)> {
+        self.lock().iter().map(|(name, stats)| (name.to_string(), Arc::clone(stats))).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Arc<ToolStats>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    // R-M1
+    #[test]
+    fn percentiles_are_by_nearest_rank() {
+        let to = |last: u32| (1..=last).collect::<Vec<_>>();
+        assert_eq!([50, 95, 99].map(|percent| percentile(&to(1_000), percent)), [500, 950, 990]);
+        assert_eq!([50, 95, 99].map(|percent| percentile(&to(100), percent)), [50, 95, 99]);
+        assert_eq!([50, 95, 99].map(|percent| percentile(&to(20), percent)), [10, 19, 20]);
+        assert_eq!([50, 95, 99].map(|percent| percentile(&to(2), percent)), [1, 2, 2]);
+        assert_eq!([50, 95, 99].map(|percent| percentile(&to(1), percent)), [1, 1, 1]);
+        assert_eq!(percentile::<u32>(&[], 95), 0);
+    }
+
+    // R-M1
+    #[test]
+    fn estimates_a_quarter_of_the_characters_rounded_up() {
+        assert_eq!([0, 1, 4, 5, 8, 9].map(estimated_tokens), [0, 1, 1, 2, 2, 3]);
+    }
+
+    fn answer(micros: u32) -> AnsweredCall<'static> {
+        AnsweredCall { tool: None, turn: 0, micros, error: None, arguments: "" }
+    }
+
+    // R-M1
+    #[test]
+    fn window_keeps_the_last_thousand_answers() {
+        let stats = ToolStats::new(u32::MAX);
+        assert_eq!(stats.lock().window.capacity(), 0);
+        for number in 0..5_000 {
+            stats.record(&answer(number), number);
+            assert!(stats.lock().window.capacity() <= (2 * (number as usize + 1)).clamp(4, 1_024));
+        }
+        let kept = stats.lock().window.iter().map(|sample| sample.characters).collect::<Vec<_>>();
+        assert_eq!(kept, (4_000..5_000).collect::<Vec<_>>());
+        assert_eq!(stats.counts().calls, 5_000);
+    }
+
+    // R-M3
+    #[test]
+    fn drops_unused_names_and_keeps_used_ones() {
+        let by_name = StatsByName::default();
+        let create = || Arc::new(ToolStats::new(1));
+        let used = by_name.get_or_insert_with("used", create);
+        for number in 0..20_000 {
+            let _ = by_name.get_or_insert_with(&number.to_string(), create);
+        }
+        assert!(by_name.lock().len() <= MAX_UNUSED_NAMES + 1, "{}", by_name.lock().len());
+        assert!(Arc::ptr_eq(&used, &by_name.get_or_insert_with("used", create)));
+    }
+
+    /// The answers after which the percentile, computed from scratch after each of them, has crossed the limit.
+    fn crossings(sizes: &[u32]) -> Vec<usize> {
+        let above = |end: usize| {
+            let mut window = sizes[end.saturating_sub(WINDOW)..end].to_vec();
+            window.sort_unstable();
+            percentile(&window, 95) > 1_500
+        };
+        (1..=sizes.len()).filter(|end| above(*end) && !above(*end - 1)).collect()
+    }
+
+    fn alerts(sizes: &[u32]) -> Vec<usize> {
+        let stats = ToolStats::new(1_500);
+        (1..=sizes.len()).filter(|end| stats.record(&answer(0), sizes[end - 1]).is_some()).collect()
+    }
+
+    // R-M2
+    #[test]
+    fn alerts_above_the_limit_and_not_at_it() {
+        assert_eq!(alerts(&[1_500; 50]), Vec::<usize>::new());
+        assert_eq!(alerts(&[1_501; 50]), [1]);
+    }
+
+    // R-M2
+    #[test]
+    fn alerts_once_per_crossing() {
+        let mut sizes = [vec![10; 19], vec![2_000], vec![2_000]].concat();
+        assert_eq!(alerts(&sizes), [21]);
+        sizes.extend([vec![10; 1_000], vec![2_000; 60]].concat());
+        assert_eq!(alerts(&sizes), [21, 19 + 2 + 1_000 + 51]);
+    }
+
+    proptest! {
+        // Each case sorts some thousand windows.
+        #![proptest_config(ProptestConfig::with_cases(16))]
+
+        // R-M2
+        #[test]
+        fn alerts_exactly_when_the_percentile_crosses(runs in prop::collection::vec((any::<bool>(), 0..400_usize, 1..30_usize), 1..12)) {
+            let run = |(mostly_large, length, every): &(bool, usize, usize)| {
+                let large = |at: usize| (at.is_multiple_of(*every)) == *mostly_large;
+                (0..*length).map(|at| if large(at) { 1_501 } else { 1_500 }).collect::<Vec<_>>()
+            };
+            let sizes = runs.iter().flat_map(run).collect::<Vec<_>>();
+            prop_assert_eq!(alerts(&sizes), crossings(&sizes));
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! The way of a governed call, from its arrival to its response.
+
+use crate::arguments::fingerprint::Fingerprint;
+use crate::arguments::prepare::{PreparedArguments, check_length};
+use crate::arguments::problem::Problem;
+use crate::call::context::{CallContext, SessionHandle};
+use crate::call::error::MASKED;
+use crate::call::{ErrorKind, Mode, Progress, ToolCall, ToolError, ToolResponse};
+use crate::session::inner::{RuntimeInner, SessionInner};
+use crate::session::layers::{LayerStack, layer_error};
+use crate::session::pipeline::admit::{AdmissionGate, RefundGuard};
+use crate::session::pipeline::cx::{
+    CallCx, canonical_sent_arguments, deadline, idempotency_key, session_over, time_limit,
+};
+use crate::session::pipeline::{deferred, execute, log_lines, record};
+use crate::session::store::Charge;
+use crate::session::updates::call_with_updates;
+use crate::tool::FunctionTool;
+use crate::tool::dispatch::{repair, report_nulls, unknown_tool};
+use crate::tool::invocation::{Invocation, Rejection};
+use crate::tool::panic_guard;
+use crate::trace::span;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, OnceLock, PoisonError};
+use tokio::sync::SemaphorePermit;
+use tokio::time::{Instant, timeout_at};
+
+/// Options of a call that does not come straight from a model. Boxed where it is stored, as few calls have any.
+#[derive(Default)]
+pub(crate) struct CallOptions {
+    /// The number of tools above this call.
+    depth: u32,
+    /// The id under which the call waited for its approval.
+    approval: Option<Arc<str>>,
+    /// The listener of the call's updates.
+    progress: Option<Progress>,
+}
+
+impl CallOptions {
+    /// Returns the options that the call itself carries.
+    fn of(call: &ToolCall) -> Option<Box<Self>> {
+        let approval = call.approval().cloned();
+        let progress = call.progress_listener().cloned().map(Progress::with_listener);
+        (approval.is_some() || progress.is_some()).then(|| Box::new(Self { approval, progress, depth: 0 }))
+    }
+}
+
+/// Makes a call through the host's layers.
+#[inline]
+pub(crate) async fn call(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
+    match &session.runtime.layers {
+        None => call_inside_layers(session, call).await,
+        Some(layers) => Box::pin(call_through_layers(session, layers, call)).await,
+    }
+}
+
+async fn call_through_layers(session: &Arc<SessionInner>, layers: &LayerStack, call: ToolCall) -> ToolResponse {
+    let tool = session.tools.find(call.name());
+    // A control tool must not wait for the calls that it cancels.
+    if tool.is_some_and(|(index, _)| session.tools.is_control_tool(index)) {
+        return call_inside_layers(session, call).await;
+    }
+    let (began, unanswered) = (Instant::now(), call.clone());
+    layers.call(call.in_session(session.id.shared())).await.unwrap_or_else(|error| {
+        let harmless = tool.is_none_or(|(_, tool)| tool.definition().compiled.is_harmless());
+        ToolResponse::refused(&unanswered, layer_error(&error, harmless), began)
+    })
+}
+
+/// Makes a call that has passed the layers, in the session that it came from.
+pub(crate) async fn call_from_layers(runtime: Option<Arc<RuntimeInner>>, call: ToolCall) -> ToolResponse {
+    let session = runtime.and_then(|runtime| {
+        let id = call.shared_session()?;
+        // Another session may have opened under the same id while a layer held the call.
+        runtime.session(id).filter(|session| Arc::ptr_eq(&session.id.shared(), id))
+    });
+    match session {
+        Some(session) => call_inside_layers(&session, call).await,
+        None => ToolResponse::outside_session(&call),
+    }
+}
+
+#[inline]
+async fn call_inside_layers(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
+    match session.update_sink.get().filter(|_| call.progress_listener().is_none()) {
+        None => {
+            let options = CallOptions::of(&call);
+            run(session, call, options).await
+        }
+        Some(sink) => {
+            let sink = Arc::clone(&sink.lock().unwrap_or_else(PoisonError::into_inner));
+            let uses_context =
+                session.tools.find(call.name()).is_some_and(|(_, tool)| tool.definition().compiled.uses_context);
+            if !uses_context {
+                let options = CallOptions::of(&call);
+                return Box::pin(run(session, call, options)).await;
+            }
+            let (own, token) = (Arc::clone(session), session.calls.token());
+            let call = call_with_updates(call, sink, token, move |call, progress| async move {
+                let approval = call.approval().cloned();
+                run(&own, call, Some(Box::new(CallOptions { depth: 0, approval, progress: Some(progress) }))).await
+            });
+            Box::pin(call).await
+        }
+    }
+}
+
+/// Makes a call, in a span and with log lines where they are wanted.
+async fn run(session: &Arc<SessionInner>, call: ToolCall, options: Option<Box<CallOptions>>) -> ToolResponse {
+    if span::is_wanted() {
+        let observed = log_lines::observe(session, call, |call| governed(session, call, options));
+        Box::pin(observed).await
+    } else {
+        governed(session, call, options).await
+    }
+}
+
+async fn governed(session: &Arc<SessionInner>, call: ToolCall, mut options: Option<Box<CallOptions>>) -> ToolResponse {
+    let began = Instant::now();
+    let _token = session.calls.token();
+    // A token that was taken after the session closed does not let the call in.
+    if session.calls.is_closed() {
+        return inactive(session, &call, began);
+    }
+    let epoch = session.running.epoch();
+    let Some((index, tool)) = session.find_tool(call.name()) else { return unknown(session, &call, began) };
+    let (scope, own_ctx, owned_call);
+    let depth = options.as_ref().map_or(0, |options| options.depth);
+    let progress = options.as_mut().and_then(|options| options.progress.take());
+    let (ctx, call) = if tool.definition().compiled.uses_context {
+        scope = Arc::new(call_scope(session, tool, call, depth, progress, began));
+        own_ctx = session.base.for_tool_in(&scope, &tool.definition().name);
+        let Some(call) = &scope.call else { return inactive(session, &ToolCall::new("", "", ""), began) };
+        (&own_ctx, call)
+    } else {
+        owned_call = call;
+        (&session.base, &owned_call)
+    };
+    let cx = CallCx {
+        session,
+        tool,
+        index,
+        ctx,
+        call_id: call.shared_id(),
+        text: call.arguments(),
+        approval: options.as_ref().and_then(|options| options.approval.as_deref()),
+        depth,
+        began,
+        epoch,
+    };
+    cx.run().await
+}
+
+impl<'a> CallCx<'a> {
+    async fn run(&self) -> ToolResponse {
+        if let Err(error) = self.check_mode().and_then(|()| self.check_depth()) {
+            return record::refused(self, self.answer().fail(error)).await;
+        }
+        let _permit = match self.acquire_permit().await {
+            Ok(permit) => permit,
+            Err(error) => return record::refused(self, self.answer().fail(error)).await,
+        };
+        let gate = AdmissionGate::new(self);
+        let response = self.decode_and_run(&gate).await;
+        record::record(self, &gate, response).await
+    }
+
+    /// Checks that the tool serves the session's mode.
+    #[inline]
+    fn check_mode(&self) -> Result<(), ToolError> {
+        if self.definition().options.modes.contains(self.session.mode) { Ok(()) } else { Err(self.mode_restricted()) }
+    }
+
+    #[cold]
+    fn mode_restricted(&self) -> ToolError {
+        let needed = self.definition().options.modes.iter().map(Mode::as_str).collect::<Vec<_>>().join(" or ");
+        let mode = self.session.mode.as_str();
+        let message = format!("`{}` needs {needed} mode; this is {mode} mode", self.tool.name());
+        ToolError::new(ErrorKind::ModeRestricted, message, false)
+    }
+
+    /// Bounds the depth of tools that call tools.
+    fn check_depth(&self) -> Result<(), ToolError> {
+        let limit = self.policy().max_depth;
+        if self.depth <= limit {
+            return Ok(());
+        }
+        let message = format!("tools may call tools {limit} deep; `{}` would be one too many", self.tool.name());
+        Err(ToolError::new(ErrorKind::BudgetExceeded, message, false))
+    }
+
+    /// Waits until the call may run beside the others of its session. A `sequential` tool waits until it is alone, and
+    /// later calls wait for it, as the semaphore is fair.
+    #[inline]
+    async fn acquire_permit(&self) -> Result<Option<SemaphorePermit<'a>>, ToolError> {
+        // A nested call uses its parent's permit, and a control tool must not wait for the calls that it cancels.
+        if self.depth > 0 || self.session.tools.is_control_tool(self.index) {
+            return Ok(None);
+        }
+        let permits = if self.definition().options.annotations.sequential { self.policy().permits() } else { 1 };
+        if let Ok(permit) = self.session.permits.try_acquire_many(permits) {
+            return Ok(Some(permit));
+        }
+        // Boxed, so that waiting does not enlarge the future of every call.
+        match timeout_at(self.deadline(), Box::pin(self.session.permits.acquire_many(permits))).await {
+            Ok(permit) => self.check_wanted().map(|()| permit.ok()),
+            Err(_) => Err(self.timed_out("waiting for other calls of the session").did_not_run()),
+        }
+    }
+
+    /// Decodes the arguments, admits the call, and runs it. If nothing has to be waited for, all of it happens in one start
+    /// of the tool.
+    async fn decode_and_run(&self, gate: &AdmissionGate<'_>) -> ToolResponse {
+        let settings = self.settings();
+        if let Err(problem) = check_length(self.text, settings.argument_bytes) {
+            return Box::pin(self.refuse(gate, &[problem])).await;
+        }
+        let frame = self.answer().frame(self.text, settings, false, Some(gate));
+        match panic_guard::start(self.tool, Invocation(&frame)) {
+            Ok(invocation) => {
+                let mut response = execute::drive(self, gate, invocation).await;
+                report_nulls(&mut response, self.tool, &frame);
+                response
+            }
+            Err(Rejection::Context(error)) => Box::pin(self.without_context(gate, error)).await,
+            // Boxed, so that the paths that few calls take do not enlarge the future of every call.
+            Err(Rejection::NotAdmitted) => {
+                let deferred = Box::pin(deferred::run(self, gate, self.text, false));
+                let mut response = self.catch_panics(deferred).await;
+                report_nulls(&mut response, self.tool, &frame);
+                response
+            }
+            Err(Rejection::Arguments(_)) => self.catch_panics(Box::pin(self.repair_and_run(gate))).await,
+        }
+    }
+
+    /// Repairs arguments that did not decode, and runs the call with them, or refuses it with every problem.
+    async fn repair_and_run(&self, gate: &AdmissionGate<'_>) -> ToolResponse {
+        let settings = self.settings();
+        let PreparedArguments { text, coerced, confirm_duplicate } = match repair(self.tool, self.text, settings) {
+            Ok(prepared) => prepared,
+            Err(problems) => return self.refuse(gate, &problems).await,
+        };
+        gate.confirm_duplicate(confirm_duplicate);
+        let frame = self.answer().frame(&text, settings, true, Some(gate));
+        let mut response = match panic_guard::start(self.tool, Invocation(&frame)) {
+            Ok(invocation) => execute::drive(self, gate, invocation).await,
+            Err(Rejection::NotAdmitted) => deferred::run(self, gate, &text, true).await,
+            Err(Rejection::Arguments(error)) => {
+                self.refuse(gate, &[Problem::refused(error.path(), error.message())]).await
+            }
+            Err(Rejection::Context(error)) => self.without_context(gate, error).await,
+        };
+        if !coerced.is_empty() {
+            response.optional_meta().coerced = coerced;
+        }
+        response
+    }
+
+    /// Answers VALIDATION, or `LOOP_DETECTED` once the same text was sent too often.
+    async fn refuse(&self, gate: &AdmissionGate<'_>, problems: &[Problem]) -> ToolResponse {
+        let attempt = gate.admission(Fingerprint::opaque(self.tool.name(), self.text), Charge::Attempt);
+        match gate.ask(&attempt).await {
+            Ok(()) => self.answer().refuse(problems),
+            Err(error) => self.answer().fail(error),
+        }
+    }
+
+    /// Answers a call whose context parameter could not be provided, so that the method did not run.
+    async fn without_context(&self, gate: &AdmissionGate<'_>, error: ToolError) -> ToolResponse {
+        RefundGuard::new(self.session, self.tool, gate.turn()).refund().await;
+        self.answer().fail(error)
+    }
+
+    /// Answers the call even if a store or a journal of the host panics.
+    async fn catch_panics(&self, work: BoxFuture<'_, ToolResponse>) -> ToolResponse {
+        AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
+            tracing::error!(tool = %self.tool.name().escape_debug(), "a store, journal or hook panicked");
+            self.answer().fail(ToolError::new(ErrorKind::Internal, MASKED, false).unexpected())
+        })
+    }
+}
+
+fn call_scope(
+    session: &SessionInner,
+    tool: &FunctionTool,
+    call: ToolCall,
+    depth: u32,
+    progress: Option<Progress>,
+    began: Instant,
+) -> CallContext {
+    CallContext {
+        call: Some(call),
+        turn: session.record.turn(),
+        depth,
+        deadline: Some(deadline(began, time_limit(session, tool)).into_std()),
+        progress: progress.map(OnceLock::from).unwrap_or_default(),
+        ..CallContext::default()
+    }
+}
+
+/// Answers `SESSION_INACTIVE`.
+#[cold]
+fn inactive(session: &SessionInner, call: &ToolCall, began: Instant) -> ToolResponse {
+    let response = ToolResponse::refused(call, session_over(), began);
+    record::count_without_tool(session, call, &response);
+    response
+}
+
+/// Answers `NOT_FOUND`, with the available names and the nearest one.
+#[cold]
+fn unknown(session: &SessionInner, call: &ToolCall, began: Instant) -> ToolResponse {
+    let ctx = session.current_context();
+    let names = session.tools.context.visible_names(&ctx);
+    let response = unknown_tool(call.name(), Some(call.shared_id()), names, began);
+    record::count_without_tool(session, call, &response);
+    response
+}
+
+impl SessionHandle for SessionInner {
+    fn call(self: Arc<Self>, call: ToolCall, depth: u32) -> BoxFuture<'static, ToolResponse> {
+        Box::pin(async move { run(&self, call, Some(Box::new(CallOptions { depth, ..CallOptions::default() }))).await })
+    }
+
+    fn state(&self) -> Arc<Value> {
+        Arc::new(serde_json::to_value(&*self.record.state()).unwrap_or_default())
+    }
+
+    fn idempotency_key(&self, call: &ToolCall, turn: u64) -> Option<Arc<str>> {
+        let (_, tool) = self.tools.find(call.name())?;
+        let arguments = canonical_sent_arguments(self, tool, call.arguments());
+        Some(idempotency_key(self.id.as_str(), turn, call.name(), &arguments).into())
+    }
+
+    fn playout(self: Arc<Self>) -> BoxFuture<'static, ()> {
+        Box::pin(async move { self.playout.finished().await })
+    }
+
+    fn cancel_for_model(&self, call_id: &str) -> Result<(), ToolError> {
+        self.running.cancel_for_model(call_id)
+    }
+
+    fn running_for_model(&self) -> Value {
+        self.running.list_for_model()
+    }
+}

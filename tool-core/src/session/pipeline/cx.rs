@@ -1,0 +1,176 @@
+//! The context of one governed call, which every step of the pipeline reads.
+
+use crate::arguments::fingerprint::Fingerprint;
+use crate::call::context::CallContext;
+use crate::call::{ErrorKind, RunContext, ToolError, ToolResponse};
+use crate::session::inner::SessionInner;
+use crate::session::policy::Policy;
+use crate::session::running::RunningGuard;
+use crate::text;
+use crate::tool::FunctionTool;
+use crate::tool::definition::CompiledDefinition;
+use crate::tool::dispatch::{DispatchSettings, ResponseBuilder, repair};
+use sha2::{Digest, Sha256};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// A governed call whose tool was found.
+pub(crate) struct CallCx<'a> {
+    pub(crate) session: &'a Arc<SessionInner>,
+    pub(crate) tool: &'a FunctionTool,
+    /// The tool's index among the session's tools.
+    pub(crate) index: usize,
+    pub(crate) ctx: &'a RunContext,
+    pub(crate) call_id: &'a Arc<str>,
+    /// The arguments as they were sent.
+    pub(crate) text: &'a str,
+    /// The id under which the call waited for its approval.
+    pub(crate) approval: Option<&'a str>,
+    /// The number of tools above this call.
+    pub(crate) depth: u32,
+    pub(crate) began: Instant,
+    /// The session's interruptions before the call began.
+    pub(crate) epoch: u64,
+}
+
+impl<'a> CallCx<'a> {
+    #[inline]
+    pub(crate) fn answer(&self) -> ResponseBuilder<'a> {
+        ResponseBuilder {
+            tool: self.tool,
+            ctx: self.ctx,
+            call_id: Some(self.call_id),
+            began: self.began,
+            output_bytes: self.settings().output_bytes,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn policy(&self) -> &'a Policy {
+        self.session.policy()
+    }
+
+    #[inline]
+    pub(crate) fn settings(&self) -> &'a DispatchSettings {
+        self.session.tools.context.settings()
+    }
+
+    #[inline]
+    pub(crate) fn definition(&self) -> &'a CompiledDefinition {
+        &self.tool.definition().compiled
+    }
+
+    /// Returns the time that the call may take, including its waiting.
+    pub(crate) fn time_limit(&self) -> Duration {
+        time_limit(self.session, self.tool)
+    }
+
+    pub(crate) fn deadline(&self) -> Instant {
+        deadline(self.began, self.time_limit())
+    }
+
+    /// Returns the call's own part of the context, if the tool takes a context.
+    pub(crate) fn scope(&self) -> Option<&'a Arc<CallContext>> {
+        self.definition().uses_context.then(|| self.ctx.call_context())
+    }
+
+    /// Lists the call among the running calls of its session.
+    pub(crate) fn list(&self) -> RunningGuard<'a> {
+        self.session.running.enter(self.call_id, self.tool, self.scope(), self.epoch)
+    }
+
+    /// Checks that the session was not interrupted while the call waited to run.
+    pub(crate) fn check_wanted(&self) -> Result<(), ToolError> {
+        if self.session.running.epoch() == self.epoch { Ok(()) } else { Err(self.cancelled().did_not_run()) }
+    }
+
+    /// Returns CANCELLED.
+    pub(crate) fn cancelled(&self) -> ToolError {
+        let message = format!("the call of `{}` was cancelled", self.tool.name());
+        ToolError::new(ErrorKind::Cancelled, message, false).unexpected()
+    }
+
+    /// Returns TIMEOUT, with what the call was doing and for how long.
+    pub(crate) fn timed_out(&self, doing: &str) -> ToolError {
+        let (limit, taken) = (self.time_limit(), Instant::now().saturating_duration_since(self.began));
+        let message = format!(
+            "`{}` timed out after {} ms {doing}; its limit is {} ms",
+            self.tool.name(),
+            taken.as_millis(),
+            limit.as_millis()
+        );
+        ToolError::new(ErrorKind::Timeout, message, self.definition().is_harmless()).unexpected()
+    }
+
+    /// Returns true if the result may answer later equal calls.
+    #[inline]
+    pub(crate) fn is_cacheable(&self) -> bool {
+        self.policy().result_cache_ttl.is_some() && self.definition().options.annotations.idempotent
+    }
+
+    /// Returns the result of an equal call as this call's response, with a warning that names the other call.
+    pub(crate) fn cached_result(&self, text: &str) -> Option<ToolResponse> {
+        let ttl = self.policy().result_cache_ttl.filter(|_| self.is_cacheable())?;
+        let mut response = self.session.results.get(&self.digest(text), ttl)?;
+        response.drop_intents();
+        let other = response.meta.call_id.replace(Arc::clone(self.call_id)).unwrap_or_default();
+        response.meta.duration = self.began.elapsed();
+        response.optional_meta().warnings.push(format!("the result of call `{other}`, which had equal arguments"));
+        Some(response)
+    }
+
+    /// Keeps the result of a successful call.
+    pub(crate) fn cache_result(&self, text: &str, response: &ToolResponse) {
+        if response.is_ok() && self.is_cacheable() {
+            self.session.results.insert(self.digest(text), response.clone());
+        }
+    }
+
+    fn digest(&self, text: &str) -> String {
+        Fingerprint::of(self.definition().equality(), self.tool.name(), text).digest()
+    }
+}
+
+/// Returns the time that a call of the tool may take.
+#[inline]
+pub(crate) fn time_limit(session: &SessionInner, tool: &FunctionTool) -> Duration {
+    tool.definition().timeout().unwrap_or(session.policy().deadline)
+}
+
+/// Returns the deadline of a call.
+pub(crate) fn deadline(began: Instant, limit: Duration) -> Instant {
+    // A limit beyond the clock's range is no limit.
+    began.checked_add(limit).unwrap_or_else(|| began + Duration::from_hours(24 * 365))
+}
+
+/// Returns the error of a call in a session that is over.
+pub(crate) fn session_over() -> ToolError {
+    ToolError::session_inactive("the session has ended; nothing was done")
+}
+
+/// Returns the canonical text of arguments that the tool has accepted.
+pub(crate) fn canonical_arguments(tool: &FunctionTool, accepted: &str) -> String {
+    tool.definition().compiled.equality().canonical_text(accepted)
+}
+
+/// Returns the canonical text of arguments as a model sent them, after repair. Arguments that cannot be repaired are
+/// returned unchanged.
+pub(crate) fn canonical_sent_arguments(session: &SessionInner, tool: &FunctionTool, text: &str) -> String {
+    match repair(tool, text, session.tools.context.settings()) {
+        Ok(prepared) => canonical_arguments(tool, &prepared.text),
+        Err(_) => text.to_owned(),
+    }
+}
+
+/// Returns the key that every attempt at the same call shares.
+pub(crate) fn idempotency_key(session: &str, turn: u64, tool: &str, arguments: &str) -> String {
+    let mut hash = Sha256::new();
+    let turn = turn.to_string();
+    for part in [session, &turn, tool, arguments] {
+        // The length goes first, so that no character can move from one part to the next.
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    text::hex(hash.finalize().get(..16).unwrap_or_default())
+}

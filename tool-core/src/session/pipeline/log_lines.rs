@@ -1,0 +1,97 @@
+//! The span and the log lines of a call.
+
+use crate::call::envelope::milliseconds;
+use crate::call::{ToolCall, ToolResponse};
+use crate::session::inner::SessionInner;
+use crate::text::truncate;
+use crate::tool::spans;
+use std::sync::Arc;
+use tracing::Level;
+
+/// The target of all log lines about calls.
+const TARGET: &str = "tool_core::calls";
+/// The most characters that are logged of a name or an id.
+const MAX_NAME: usize = 128;
+/// The most characters that are logged of arguments.
+const MAX_ARGUMENTS: usize = 4_000;
+
+/// Makes a call in a span, and logs its start and its end.
+pub(crate) async fn observe<F: Future<Output = ToolResponse>>(
+    session: &Arc<SessionInner>,
+    call: ToolCall,
+    run: impl FnOnce(ToolCall) -> F,
+) -> ToolResponse {
+    let lines = CallLines::new(session, &call);
+    let Some((_, tool)) = session.tools.find(call.name()) else {
+        // An unknown name opens no span, as a model may invent any number of names.
+        lines.started(session, &call);
+        return lines.completed(run(call).await);
+    };
+    let call_id = Arc::clone(call.shared_id());
+    let work = async {
+        lines.started(session, &call);
+        let redaction = &session.policy().redaction;
+        spans::record_arguments(call.arguments(), Some(redaction));
+        let response = lines.completed(run(call).await);
+        spans::record_result(&response, Some(redaction));
+        response
+    };
+    spans::in_call_span(tool, Some(&call_id), work).await
+}
+
+/// The log lines of one call. Dropped before the call has completed, it logs that the call was dropped.
+struct CallLines(Option<CallFields>);
+
+struct CallFields {
+    tool: String,
+    call_id: String,
+    session: String,
+}
+
+/// Returns a name on one line, and not too long.
+fn loggable(name: &str) -> String {
+    truncate(&name.escape_debug().to_string(), MAX_NAME)
+}
+
+impl CallLines {
+    /// Prepares the lines, if anything listens to them.
+    fn new(session: &SessionInner, call: &ToolCall) -> Self {
+        let enabled = tracing::enabled!(target: TARGET, Level::INFO);
+        Self(enabled.then(|| CallFields {
+            tool: loggable(call.name()),
+            call_id: loggable(call.id()),
+            session: loggable(session.id.as_str()),
+        }))
+    }
+
+    fn started(&self, session: &SessionInner, call: &ToolCall) {
+        let redaction = &session.policy().redaction;
+        let Some(CallFields { tool, call_id, session }) = &self.0 else { return };
+        tracing::info!(target: TARGET, tool, call_id, session, "tool call started");
+        if tracing::enabled!(target: TARGET, Level::DEBUG) {
+            let arguments = redaction.json_up_to(call.arguments(), MAX_ARGUMENTS);
+            tracing::debug!(target: TARGET, tool, call_id, session, arguments, "tool call arguments");
+        }
+    }
+
+    fn completed(mut self, response: ToolResponse) -> ToolResponse {
+        let Some(CallFields { tool, call_id, session }) = self.0.take() else { return response };
+        let (meta, error_type) = (response.meta(), response.error().map(|error| error.kind.as_str()));
+        let (ok, size_chars) = (response.is_ok(), meta.size_chars());
+        let duration_ms = milliseconds(meta.duration());
+        tracing::info!(
+            target: TARGET, tool, call_id, session, ok, error_type, duration_ms, size_chars, "tool call completed"
+        );
+        let (bytes, tokens) = (response.data_json().map_or(0, str::len), meta.token_estimate());
+        tracing::debug!(target: TARGET, tool, call_id, session, size_chars, bytes, tokens, "tool call result");
+        response
+    }
+}
+
+impl Drop for CallLines {
+    fn drop(&mut self) {
+        if let Some(CallFields { tool, call_id, session }) = self.0.take() {
+            tracing::info!(target: TARGET, tool, call_id, session, "tool call dropped");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! A session store of any type, with a fast path for sessions in memory.
+
+use crate::session::approvals::PendingCall;
+use crate::session::state::{AuditEntry, SessionState, StateChange};
+use crate::session::store::admission::{Admission, Settlement, Verdict};
+use crate::session::store::memory::MemoryRecord;
+use crate::session::store::session_store::{OpenError, OpenRequest, SessionRecord, SessionStore, StoreError};
+use futures_util::future::BoxFuture;
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// A session store of any type.
+pub(crate) trait DynStore: Send + Sync {
+    /// Opens a session within a deadline, which then holds for every operation on it.
+    fn open<'a>(
+        &'a self,
+        request: &'a OpenRequest,
+        deadline: Duration,
+    ) -> BoxFuture<'a, Result<RecordHandle, OpenError>>;
+
+    fn sessions(&self) -> BoxFuture<'_, Result<u64, StoreError>>;
+}
+
+impl<S: SessionStore> DynStore for S {
+    fn open<'a>(
+        &'a self,
+        request: &'a OpenRequest,
+        deadline: Duration,
+    ) -> BoxFuture<'a, Result<RecordHandle, OpenError>> {
+        Box::pin(async move {
+            let record = within(deadline, SessionStore::open(self, request)).await?;
+            let any: Arc<dyn Any + Send + Sync> = Arc::clone(&record) as _;
+            let record = match any.downcast::<MemoryRecord>() {
+                Ok(record) => AnyRecord::Memory(record),
+                Err(_) => AnyRecord::Other(record),
+            };
+            Ok(RecordHandle { record, deadline })
+        })
+    }
+
+    fn sessions(&self) -> BoxFuture<'_, Result<u64, StoreError>> {
+        Box::pin(SessionStore::sessions(self))
+    }
+}
+
+async fn within<T, E: From<StoreError>>(
+    deadline: Duration,
+    operation: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
+    timeout(deadline, operation).await.unwrap_or_else(|_| Err(StoreError::timeout().into()))
+}
+
+/// An open session in a store of any type. Its operations fail after the policy's `store_deadline`.
+#[derive(Clone)]
+pub(crate) struct RecordHandle {
+    record: AnyRecord,
+    deadline: Duration,
+}
+
+#[derive(Clone)]
+enum AnyRecord {
+    /// Answers at once, without a box for a future.
+    Memory(Arc<MemoryRecord>),
+    Other(Arc<dyn DynRecord>),
+}
+
+/// Declares the asynchronous operations of [`DynRecord`] and forwards those of [`RecordHandle`] to it.
+macro_rules! operations {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $output:ty;)*) => {
+        /// A [`SessionRecord`] of any type.
+        trait DynRecord: Send + Sync {
+            $(fn $name<'a>(&'a self, $($argument: $type),*) -> BoxFuture<'a, Result<$output, StoreError>>;)*
+            fn turn(&self) -> u64;
+            fn state(&self) -> Arc<SessionState>;
+            fn audit(&self) -> Vec<AuditEntry>;
+        }
+
+        impl<R: SessionRecord> DynRecord for R {
+            $(fn $name<'a>(&'a self, $($argument: $type),*) -> BoxFuture<'a, Result<$output, StoreError>> {
+                Box::pin(SessionRecord::$name(self, $($argument),*))
+            })*
+
+            fn turn(&self) -> u64 {
+                SessionRecord::turn(self)
+            }
+
+            fn state(&self) -> Arc<SessionState> {
+                SessionRecord::state(self)
+            }
+
+            fn audit(&self) -> Vec<AuditEntry> {
+                SessionRecord::audit(self)
+            }
+        }
+
+        impl RecordHandle {
+            $(pub(crate) async fn $name<'a>(&'a self, $($argument: $type),*) -> Result<$output, StoreError> {
+                match &self.record {
+                    AnyRecord::Memory(record) => SessionRecord::$name(&**record, $($argument),*).await,
+                    AnyRecord::Other(record) => within(self.deadline, record.$name($($argument),*)).await,
+                }
+            })*
+        }
+    };
+}
+
+operations! {
+    admit(call: &'a Admission<'a>) -> Verdict;
+    settle(settlement: &'a Settlement<'a>) -> ();
+    next_turn() -> Option<u64>;
+    mint(pending: &'a PendingCall, lifetime: Duration) -> ();
+    pending(id: &'a str) -> Option<PendingCall>;
+    consume(id: &'a str) -> bool;
+    change(changes: &'a [StateChange]) -> ();
+    end() -> ();
+    refresh() -> ();
+}
+
+impl RecordHandle {
+    /// Admits a call if the session is in memory. Otherwise the caller has to wait for [`admit`](Self::admit).
+    #[inline]
+    pub(crate) fn admit_now(&self, call: &Admission<'_>) -> Option<Verdict> {
+        match &self.record {
+            AnyRecord::Memory(record) => Some(record.admit_now(call)),
+            AnyRecord::Other(_) => None,
+        }
+    }
+
+    /// Admits a call, however long the store takes.
+    pub(crate) async fn admit_eventually(&self, call: &Admission<'_>) -> Result<Verdict, StoreError> {
+        match &self.record {
+            AnyRecord::Memory(record) => Ok(record.admit_now(call)),
+            AnyRecord::Other(record) => record.admit(call).await,
+        }
+    }
+
+    /// Settles a call if the session is in memory. Returns false where the caller has to wait for
+    /// [`settle`](Self::settle).
+    pub(crate) fn settle_now(&self, settlement: &Settlement<'_>) -> bool {
+        match &self.record {
+            AnyRecord::Memory(record) => {
+                record.settle_now(settlement);
+                true
+            }
+            AnyRecord::Other(_) => false,
+        }
+    }
+
+    /// Returns the number of the turn, as this process knows it.
+    pub(crate) fn turn(&self) -> u64 {
+        match &self.record {
+            AnyRecord::Memory(record) => SessionRecord::turn(&**record),
+            AnyRecord::Other(record) => record.turn(),
+        }
+    }
+
+    /// Returns the state, as this process knows it.
+    pub(crate) fn state(&self) -> Arc<SessionState> {
+        match &self.record {
+            AnyRecord::Memory(record) => SessionRecord::state(&**record),
+            AnyRecord::Other(record) => record.state(),
+        }
+    }
+
+    /// Returns the audit log, as this process knows it.
+    pub(crate) fn audit(&self) -> Vec<AuditEntry> {
+        match &self.record {
+            AnyRecord::Memory(record) => SessionRecord::audit(&**record),
+            AnyRecord::Other(record) => record.audit(),
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! The traits of a session store, and the errors of opening a session.
+
+use crate::call::Mode;
+use crate::registry::RegistryErrors;
+use crate::session::approvals::PendingCall;
+use crate::session::journal::JournalError;
+use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange};
+use crate::session::store::admission::{Admission, Settlement, Verdict};
+use crate::trace::Redaction;
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+
+/// Keeps the state and the limits of sessions. Defaults to [`MemoryStore`](crate::session::MemoryStore); `tool-adapters`
+/// has a store in Redis.
+///
+/// The store makes every decision: that exactly `k` of many racing calls pass a limit of `k`, and that a token is redeemed
+/// once. It uses its own clock, so that the clocks of processes need not agree. [`crate::testing::store`] is the test suite
+/// that a store has to pass.
+pub trait SessionStore: Send + Sync + 'static {
+    /// An open session in this store.
+    type Record: SessionRecord;
+
+    /// Opens a session, or joins one that is already open here or in another process.
+    fn open(&self, request: &OpenRequest) -> impl Future<Output = Result<Arc<Self::Record>, OpenError>> + Send;
+
+    /// Returns the number of open sessions.
+    fn sessions(&self) -> impl Future<Output = Result<u64, StoreError>> + Send;
+}
+
+impl<S: SessionStore> SessionStore for Arc<S> {
+    type Record = S::Record;
+
+    fn open(&self, request: &OpenRequest) -> impl Future<Output = Result<Arc<Self::Record>, OpenError>> + Send {
+        S::open(self, request)
+    }
+
+    fn sessions(&self) -> impl Future<Output = Result<u64, StoreError>> + Send {
+        S::sessions(self)
+    }
+}
+
+/// One open session in a store.
+///
+/// Once the session has ended or expired, [`admit`](Self::admit) returns [`Verdict::Inactive`] and no operation changes
+/// anything. Only the audit log still takes the entries of calls that were running.
+///
+/// The runtime drops an operation that takes longer than the policy's `store_deadline`. An operation that was never polled
+/// must have no effect.
+pub trait SessionRecord: Send + Sync + 'static {
+    /// Counts an attempt, checks it against the limits, and charges it, in one atomic step.
+    fn admit(&self, call: &Admission<'_>) -> impl Future<Output = Result<Verdict, StoreError>> + Send;
+
+    /// Records the outcome of a call in one atomic step. Called only when there is something to record.
+    fn settle(&self, settlement: &Settlement<'_>) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Ends the turn and resets its counters. Returns the number of the next turn, or `None` if the session is over.
+    fn next_turn(&self) -> impl Future<Output = Result<Option<u64>, StoreError>> + Send;
+
+    /// Keeps a call until it is approved or denied, or until `lifetime` has passed.
+    fn mint(&self, pending: &PendingCall, lifetime: Duration) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Returns the call that waits under an id, and leaves it there.
+    fn pending(&self, id: &str) -> impl Future<Output = Result<Option<PendingCall>, StoreError>> + Send;
+
+    /// Removes the call that waits under an id. Returns true to exactly one of all callers.
+    fn consume(&self, id: &str) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    /// Changes the state for the host.
+    fn change(&self, changes: &[StateChange]) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Ends the session. Has no effect on a session that has ended.
+    fn end(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Reads the changes of other processes.
+    fn refresh(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Returns the number of the turn, as this process knows it.
+    fn turn(&self) -> u64;
+
+    /// Returns the state, as this process knows it.
+    fn state(&self) -> Arc<SessionState>;
+
+    /// Returns the last 1,000 entries of the audit log, oldest first, as this process knows them.
+    fn audit(&self) -> Vec<AuditEntry>;
+}
+
+/// The parameters of opening a session.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct OpenRequest {
+    /// The session's id.
+    pub id: SessionId,
+    /// The mode of the conversation, which a session keeps.
+    pub mode: Mode,
+    /// The version of the tools, as in the manifest.
+    pub version: Arc<str>,
+    /// The time after which an unused session expires.
+    pub idle_timeout: Duration,
+    /// The number of open sessions at which no more are opened.
+    pub max_sessions: u64,
+    /// The turns whose history the session keeps.
+    pub history: usize,
+}
+
+/// A session that could not be opened.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The limit on open sessions is reached.
+    #[error("{limit} sessions are open, which is the limit; end some, or raise `Policy::max_sessions`")]
+    Full {
+        /// The limit.
+        limit: u64,
+    },
+    /// The session is open in the other mode.
+    #[error("session `{}` is open in {} mode; end it first, or open a session with another id", id.as_str().escape_debug(), open.as_str())]
+    OtherMode {
+        /// The session's id.
+        id: SessionId,
+        /// The mode in which it is open.
+        open: Mode,
+    },
+    /// The session is open in this process for another principal.
+    #[error("session `{}` is open for another principal; use one id for each conversation", id.as_str().escape_debug())]
+    OtherPrincipal {
+        /// The session's id.
+        id: SessionId,
+    },
+    /// The session is open in this process with the tools of another agent.
+    #[error("session `{}` is open for another agent; use one id for each conversation", id.as_str().escape_debug())]
+    OtherAgent {
+        /// The session's id.
+        id: SessionId,
+    },
+    /// The session's own tools conflict with the control tools.
+    #[error(transparent)]
+    Tools(RegistryErrors),
+    /// The id is empty, or longer than 512 bytes.
+    #[error("expected a session id of 1 to 512 bytes")]
+    InvalidId,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The journal failed.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+/// A store that cannot be reached or gives an invalid answer. The text goes to the log, never to the model.
+#[derive(Clone, Debug, Error)]
+#[error("session store failed: {}", Redaction::new().text(.message))]
+pub struct StoreError {
+    message: String,
+    #[source]
+    source: Option<Arc<dyn Error + Send + Sync>>,
+}
+
+impl StoreError {
+    /// Creates an error. The message must not contain secrets.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), source: None }
+    }
+
+    /// Creates an error with its cause.
+    pub fn with_source(message: impl Into<String>, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { message: message.into(), source: Some(source.into().into()) }
+    }
+
+    /// Creates the error of an operation that exceeded the policy's `store_deadline`.
+    pub(crate) fn timeout() -> Self {
+        Self::new("no answer within the store's deadline")
+    }
+}
+
+impl PartialEq for StoreError {
+    /// Compares the messages.
+    fn eq(&self, other: &Self) -> bool {
+        self.message == other.message
+    }
+}
+
+impl Eq for StoreError {}

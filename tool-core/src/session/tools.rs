@@ -1,0 +1,156 @@
+//! The tools of a session: a snapshot taken when it is opened, and the control tools that the runtime adds.
+
+use crate::call::context::SessionHandle;
+use crate::call::{Mode, RunContext, ToolError};
+use crate::describe::manifest::content_version;
+use crate::registry::ToolContextBuilder;
+use crate::registry::{RegistryErrors, ToolContext};
+use crate::session::metrics::context::InitialContext;
+use crate::session::metrics::tool_stats::ToolStats;
+use crate::tool::{Category, FunctionTool, RawTool, ToolDefinition};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::sync::{Arc, LazyLock, OnceLock};
+
+/// The tools of a session. They stay the same until it ends.
+pub(crate) struct SessionTools {
+    /// The host's tools and, if one of them is `cancellable`, the control tools.
+    pub(crate) context: ToolContext,
+    /// The version that approvals are bound to.
+    pub(crate) version: Arc<str>,
+    /// The statistics of each function tool, in order. A tool that stays when other tools change keeps its statistics.
+    pub(crate) stats: Box<[Arc<ToolStats>]>,
+    /// By mode.
+    initial_contexts: [OnceLock<InitialContext>; 2],
+    /// The index of the first control tool.
+    first_control_tool: usize,
+}
+
+impl SessionTools {
+    /// Takes a snapshot. `stats` returns the statistics for a tool name.
+    pub(crate) fn new(tools: ToolContext, stats: impl Fn(&str) -> Arc<ToolStats>) -> Result<Self, RegistryErrors> {
+        let tools = without_control_tools(tools);
+        let first_control_tool = tools.function_tools().len();
+        let cancellable = tools.function_tools().iter().any(|tool| tool.definition().flags().cancellable);
+        let context = if cancellable { with_control_tools(&tools)? } else { tools };
+        Ok(Self {
+            version: content_version(&context).into(),
+            stats: context.function_tools().iter().map(|tool| stats(tool.name())).collect(),
+            initial_contexts: Default::default(),
+            context,
+            first_control_tool,
+        })
+    }
+
+    /// Finds a tool and its index by name.
+    #[inline]
+    pub(crate) fn find(&self, name: &str) -> Option<(usize, &FunctionTool)> {
+        let index = self.context.position(name)?;
+        self.context.function_tools().get(index).map(|tool| (index, tool))
+    }
+
+    /// Returns the statistics of the tool of that name.
+    pub(crate) fn stats(&self, name: &str) -> Option<&Arc<ToolStats>> {
+        self.stats.get(self.context.position(name)?)
+    }
+
+    /// Returns the names and statistics of all function tools.
+    pub(crate) fn all_stats(&self) -> Vec<(String, Arc<ToolStats>)> {
+        let tools = self.context.function_tools().iter().zip(&self.stats);
+        tools.map(|(tool, stats)| (tool.name().to_owned(), Arc::clone(stats))).collect()
+    }
+
+    /// Returns true if the tool at that index is one of the control tools.
+    #[inline]
+    pub(crate) fn is_control_tool(&self, index: usize) -> bool {
+        index >= self.first_control_tool
+    }
+
+    /// Estimates the context of a session in a mode, including the tools that a `dynamic` toolset may hide.
+    pub(crate) fn initial_context(&self, mode: Mode, full_guides: bool) -> InitialContext {
+        *self.initial_contexts[mode as usize].get_or_init(|| {
+            let definitions = self.context.function_tools().iter().map(FunctionTool::definition);
+            initial_context(definitions.filter(|tool| tool.modes().contains(mode)), full_guides)
+        })
+    }
+}
+
+/// Estimates the context of a session with these tools.
+pub(crate) fn initial_context<'a>(
+    tools: impl Iterator<Item = &'a ToolDefinition> + Clone,
+    full_guides: bool,
+) -> InitialContext {
+    InitialContext::new(&instructions(tools.clone(), full_guides), tools)
+}
+
+/// Writes the instructions about tools: their guides in full, or the guides' summaries.
+pub(crate) fn instructions<'a>(tools: impl Iterator<Item = &'a ToolDefinition>, full_guides: bool) -> String {
+    let mut text = String::from("# Tools\n");
+    for tool in tools {
+        let guide = if full_guides { tool.documentation().trim().into() } else { tool.summary() };
+        // Writing to a `String` does not fail.
+        let _ = write!(text, "\n## {}\n\n{guide}\n", tool.name());
+    }
+    text
+}
+
+/// The tools that exist wherever a tool can be cancelled. They are shared, so that tools that were taken from one session
+/// and given to another are recognised.
+static CONTROL_TOOLS: LazyLock<[FunctionTool; 2]> = LazyLock::new(|| [cancel_call(), list_running_calls()]);
+
+/// Returns the control tools.
+#[cfg(feature = "agents")]
+pub(crate) fn control_tools() -> &'static [FunctionTool] {
+    &*CONTROL_TOOLS
+}
+
+fn with_control_tools(tools: &ToolContext) -> Result<ToolContext, RegistryErrors> {
+    CONTROL_TOOLS.iter().fold(tools.to_builder(), ToolContextBuilder::with).build()
+}
+
+fn without_control_tools(tools: ToolContext) -> ToolContext {
+    let is_control_tool = |tool: &FunctionTool| CONTROL_TOOLS.iter().any(|own| own.same(tool));
+    if !tools.function_tools().iter().any(is_control_tool) {
+        return tools;
+    }
+    // Removing tools from a valid context leaves a valid context.
+    tools.to_builder().without(is_control_tool).build().unwrap_or(tools)
+}
+
+fn cancel_call() -> FunctionTool {
+    let declared = RawTool {
+        name: "cancel_call".into(),
+        description: "Cancel a call that is still running. Take its id from `list_running_calls`.".into(),
+        parameters: json!({
+            "type": "object",
+            "properties": {"call_id": {"type": "string", "description": "The id of the running call"}},
+            "required": ["call_id"],
+            "additionalProperties": false
+        }),
+    };
+    FunctionTool::raw(declared, cancel).validate(true)
+}
+
+fn list_running_calls() -> FunctionTool {
+    let declared = RawTool {
+        name: "list_running_calls".into(),
+        description: "List the calls that are still running, with the ids by which they can be cancelled.".into(),
+        parameters: json!({"type": "object", "properties": {}, "additionalProperties": false}),
+    };
+    // Models poll it, so it is not a retrieval tool, whose empty results count.
+    FunctionTool::raw(declared, list).validate(true).category(Category::Utility)
+}
+
+async fn cancel(arguments: Value, ctx: &RunContext) -> Result<Value, ToolError> {
+    let id = arguments.get("call_id").and_then(Value::as_str).unwrap_or_default();
+    session(ctx)?.cancel_for_model(id)?;
+    Ok(json!({"cancelled": id}))
+}
+
+async fn list(_: Value, ctx: &RunContext) -> Result<Value, ToolError> {
+    Ok(json!({"calls": session(ctx)?.running_for_model()}))
+}
+
+fn session(ctx: &RunContext) -> Result<Arc<dyn SessionHandle>, ToolError> {
+    ctx.session_handle().ok_or_else(|| ToolError::session_inactive("there is no session whose calls could be running"))
+}
