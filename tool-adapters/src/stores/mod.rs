@@ -1,8 +1,9 @@
-//! The records of agents in a database: [`SqliteStore`] in a file, without a server; [`PostgresStore`] on a server.
+//! Stores: sessions in [`RedisStore`], calls in [`FileJournal`], the records of agents in [`SqliteStore`] (a file, without
+//! a server) and [`PostgresStore`].
 //!
-//! Both make their tables themselves, `tool_agents` and `tool_agent_records`, and note it in a table of their own, so that they go
-//! with what a program has in the same database. The tables may be read and changed by hand and by other programs: a
-//! changed row gets a new version, and agents that are loaded next have it.
+//! The stores of agents create their tables, `tool_agents` and `tool_agent_records`, and note their migrations in a separate
+//! table, so that they can share a database with the program's own tables. People and other programs may read and change the
+//! rows: triggers give a changed row a new version, and the next load of the agent uses it.
 
 #[cfg(feature = "journal")]
 mod journal;
@@ -18,8 +19,12 @@ mod sqlite;
 #[cfg(feature = "journal")]
 pub use crate::stores::journal::FileJournal;
 #[cfg(feature = "postgres")]
-pub use crate::stores::postgres::PostgresStore;
+pub use crate::stores::postgres::{PostgresDatabase, PostgresStore};
 #[cfg(feature = "redis")]
 pub use crate::stores::redis::RedisStore;
+#[cfg(feature = "redis")]
+pub use crate::stores::redis::record::RedisRecord;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub use crate::stores::sql::SqlStore;
 #[cfg(feature = "sqlite")]
-pub use crate::stores::sqlite::SqliteStore;
+pub use crate::stores::sqlite::{SqliteDatabase, SqliteStore};

@@ -1,281 +1,450 @@
-//! The columns of a row, in either database: read, and bound to a question.
+//! The records of agents in an SQL database: the parts that SQLite and PostgreSQL share.
+//!
+//! Each operation is one statement, so that it takes effect as a whole or not at all. Triggers in the tables raise the
+//! versions, also after changes by hand.
 
 use serde_json::Value;
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
-use sqlx::query::Query;
-use sqlx::{ColumnIndex, Database, Decode, Encode, Error, Row, SqlSafeStr, Type};
+use sqlx::{Arguments, ColumnIndex, Decode, Encode, Error, Row, SqlSafeStr, Type, ValueRef};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tool_core::agents::{
-    AgentRecords, AgentStoreError, AgentTools, Precondition, RecordWrite, SealedRow, SealedSecrets, SecretsWrite,
-    UnreadableRow,
+    AgentRecords, AgentStoreError, AgentSummary, AgentToolStore, AgentTools, Precondition, RecordWrite, SealedRow,
+    SealedSecrets, SecretsWrite, UnreadableRow,
 };
 
-/// A version, or how many there are.
-pub(crate) fn number<'r, R>(row: &'r R, column: usize) -> Result<u64, AgentStoreError>
-where
-    R: Row,
-    usize: ColumnIndex<R>,
-    i64: Decode<'r, R::Database> + Type<R::Database>,
-{
-    let number: i64 = row.try_get(column).map_err(|error| down(&error))?;
-    u64::try_from(number).map_err(|_| AgentStoreError::Unreadable("a version of it is negative".into()))
+/// The records of agents in an SQL database: [`SqliteStore`](super::SqliteStore) or
+/// [`PostgresStore`](super::PostgresStore). Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct SqlStore<D>(pub(crate) D);
+
+/// A database with the tables of agents, and the statements that only this database understands.
+pub(crate) trait SqlDatabase: Send + Sync + 'static {
+    /// A row of a result.
+    type Row: SqlRow;
+    /// Inserts a record unless it exists. Parameters: see [`write_params`]. Returns its version.
+    const INSERT: &'static str;
+    /// Updates a record of a version. Parameters: see [`write_params`]. Returns its new version.
+    const UPDATE: &'static str;
+    /// Acquires a lease. Parameters: agent, toolset, holder and milliseconds. Returns a row if it is acquired.
+    const LEASE: &'static str;
+
+    /// Runs a statement that changes nothing.
+    fn select(
+        &self,
+        sql: &'static str,
+        params: &[Param<'_>],
+    ) -> impl Future<Output = Result<Vec<Self::Row>, Error>> + Send;
+
+    /// Runs a statement that changes records.
+    fn change(
+        &self,
+        sql: &'static str,
+        params: &[Param<'_>],
+    ) -> impl Future<Output = Result<Vec<Self::Row>, Error>> + Send;
 }
 
-/// An id.
-pub(crate) fn text<'r, R>(row: &'r R, column: usize) -> Result<String, AgentStoreError>
-where
-    R: Row,
-    usize: ColumnIndex<R>,
-    String: Decode<'r, R::Database> + Type<R::Database>,
-{
-    row.try_get(column).map_err(|error| down(&error))
+const VERSION: &str = "SELECT version FROM tool_agents WHERE agent_id = $1";
+
+/// The columns of a record, then the agent's version. The columns of the record are null if the agent has none.
+const LOAD: &str = "
+SELECT tool, enabled, CAST(disabled_actions AS text), CAST(config AS text), secrets_key, secrets,
+    tool_agent_records.version, tool_agents.version
+FROM tool_agents LEFT JOIN tool_agent_records USING (agent_id) WHERE agent_id = $1 ORDER BY tool";
+
+const GET: &str = "
+SELECT tool, enabled, CAST(disabled_actions AS text), CAST(config AS text), secrets_key, secrets, version
+FROM tool_agent_records WHERE agent_id = $1 AND tool = $2";
+
+const RECORD_VERSION: &str = "SELECT version FROM tool_agent_records WHERE agent_id = $1 AND tool = $2";
+
+const REMOVE: &str = "DELETE FROM tool_agent_records WHERE agent_id = $1 AND tool = $2 AND version = $3 RETURNING 1";
+
+const AGENTS: &str = "
+SELECT agent_id, tool_agents.version, count(*) FROM tool_agents JOIN tool_agent_records USING (agent_id)
+WHERE CAST($1 AS text) IS NULL OR agent_id > $1 GROUP BY agent_id ORDER BY agent_id LIMIT $2";
+
+const SEALED: &str = "
+SELECT agent_id, tool, secrets_key, secrets FROM tool_agent_records
+WHERE secrets_key <> $1 AND (CAST($2 AS text) IS NULL OR (agent_id, tool) > ($2, $3)) ORDER BY agent_id, tool LIMIT $4";
+
+const REPLACE_SECRETS: &str = "
+UPDATE tool_agent_records SET secrets_key = $5, secrets = $6, quiet = quiet + 1
+WHERE agent_id = $1 AND tool = $2 AND secrets_key = $3 AND secrets = $4 RETURNING 1";
+
+const RELEASE: &str = "
+UPDATE tool_agent_records SET lease_holder = NULL, lease_until = NULL
+WHERE agent_id = $1 AND tool = $2 AND lease_holder = $3 RETURNING 1";
+
+impl<D: SqlDatabase> SqlStore<D> {
+    async fn select(&self, sql: &'static str, params: &[Param<'_>]) -> Result<Vec<D::Row>, AgentStoreError> {
+        self.0.select(sql, params).await.map_err(failed)
+    }
+
+    async fn change(&self, sql: &'static str, params: &[Param<'_>]) -> Result<Vec<D::Row>, AgentStoreError> {
+        self.0.change(sql, params).await.map_err(failed)
+    }
+
+    async fn record_version(&self, agent: &str, tool: &str) -> Result<Option<u64>, AgentStoreError> {
+        let rows = self.select(RECORD_VERSION, &[id(agent), id(tool)]).await?;
+        rows.first().map(|row| row.version(0)).transpose()
+    }
 }
 
-/// What makes a record of a toolset.
-pub(crate) fn read<'r, R>(row: &'r R, tool: String) -> Result<Columns, UnreadableRow>
-where
-    R: Row,
-    usize: ColumnIndex<R>,
-    bool: Decode<'r, R::Database> + Type<R::Database>,
-    i64: Decode<'r, R::Database> + Type<R::Database>,
-    String: Decode<'r, R::Database> + Type<R::Database>,
-    Vec<u8>: Decode<'r, R::Database> + Type<R::Database>,
-{
-    let read = || -> Result<Columns, Error> {
-        Ok(Columns {
-            tool: tool.clone(),
-            enabled: row.try_get(2)?,
-            disabled_actions: row.try_get(3)?,
-            config: row.try_get(4)?,
-            secrets_key: row.try_get(5)?,
-            secrets: row.try_get(6)?,
-            version: row.try_get(7)?,
-        })
-    };
-    read().map_err(|error| unreadable(&tool, &error))
+impl<D: SqlDatabase> AgentToolStore for SqlStore<D> {
+    async fn version(&self, agent: &str) -> Result<u64, AgentStoreError> {
+        let rows = self.select(VERSION, &[id(agent)]).await?;
+        rows.first().map_or(Ok(0), |row| row.version(0))
+    }
+
+    async fn load(&self, agent: &str) -> Result<AgentRecords, AgentStoreError> {
+        let rows = self.select(LOAD, &[id(agent)]).await?;
+        let Some(first) = rows.first() else { return Ok(AgentRecords::default()) };
+        let (mut tools, mut unreadable) = (Vec::new(), Vec::new());
+        for row in rows.iter().filter(|row| !row.is_null(0)) {
+            match record(row, agent) {
+                Ok(record) => tools.push(record),
+                Err(row) => unreadable.push(row),
+            }
+        }
+        Ok(AgentRecords::new(first.version(7)?, tools, unreadable))
+    }
+
+    async fn get(&self, agent: &str, tool: &str) -> Result<Option<AgentTools>, AgentStoreError> {
+        let rows = self.select(GET, &[id(agent), id(tool)]).await?;
+        let record = rows.first().map(|row| record(row, agent)).transpose();
+        record.map_err(|row| AgentStoreError::Unreadable(row.reason))
+    }
+
+    async fn write(&self, write: &RecordWrite) -> Result<u64, AgentStoreError> {
+        write.check()?;
+        let (actions, config) = (to_json(&write.disabled_actions)?, to_json(&write.config)?);
+        let params = write_params(write, &actions, &config);
+        let sql = if write.expected == Precondition::Absent { D::INSERT } else { D::UPDATE };
+        loop {
+            if let Some(row) = self.change(sql, &params).await?.first() {
+                return row.version(0);
+            }
+            let found = self.record_version(&write.agent, &write.tool).await?;
+            // A record that was in the way may have been removed by now.
+            if found.is_some() || write.expected != Precondition::Absent {
+                return Err(AgentStoreError::Conflict { found });
+            }
+        }
+    }
+
+    async fn remove(&self, agent: &str, tool: &str, version: u64) -> Result<(), AgentStoreError> {
+        if self.change(REMOVE, &[id(agent), id(tool), version.into()]).await?.is_empty() {
+            return Err(AgentStoreError::Conflict { found: self.record_version(agent, tool).await? });
+        }
+        Ok(())
+    }
+
+    async fn agents(&self, after: Option<&str>, limit: u32) -> Result<Vec<AgentSummary>, AgentStoreError> {
+        let rows = self.select(AGENTS, &[after.map(before_nul).into(), u64::from(limit).into()]).await?;
+        let summary = |row: &D::Row| Ok(AgentSummary::new(row.text(0)?, row.version(1)?, row.version(2)?));
+        rows.iter().map(summary).collect()
+    }
+
+    async fn sealed_under_others(
+        &self,
+        key: &str,
+        after: Option<(&str, &str)>,
+        limit: u32,
+    ) -> Result<Vec<SealedRow>, AgentStoreError> {
+        let (agent, tool) = after.unzip();
+        // No toolset of the agent that is cut at a NUL comes after the pair.
+        let tool = tool.filter(|_| agent.is_some_and(|agent| !agent.contains('\0')));
+        let (agent, tool) = (agent.map(before_nul), tool.map(before_nul));
+        let rows = self.select(SEALED, &[id(key), agent.into(), tool.into(), u64::from(limit).into()]).await?;
+        let sealed = |row: &D::Row| {
+            let secrets = SealedSecrets::new(row.text(2)?, row.bytes(3).map_err(failed)?.unwrap_or_default());
+            Ok(SealedRow::new(row.text(0)?, row.text(1)?, secrets))
+        };
+        rows.iter().map(sealed).collect()
+    }
+
+    async fn replace_secrets(
+        &self,
+        agent: &str,
+        tool: &str,
+        from: &SealedSecrets,
+        to: &SealedSecrets,
+    ) -> Result<bool, AgentStoreError> {
+        let to_key = Param::Text(Some(to.key()));
+        let params = [id(agent), id(tool), id(from.key()), from.bytes().into(), to_key, to.bytes().into()];
+        Ok(!self.change(REPLACE_SECRETS, &params).await?.is_empty())
+    }
+
+    async fn lease(&self, agent: &str, tool: &str, holder: &str, duration: Duration) -> Result<bool, AgentStoreError> {
+        // Databases cannot add an arbitrarily long time to their clock.
+        const LONGEST: Duration = Duration::from_hours(10 * 366 * 24);
+        let milliseconds = u64::try_from(duration.min(LONGEST).as_millis()).unwrap_or(u64::MAX);
+        let params = [id(agent), id(tool), Some(holder).into(), milliseconds.into()];
+        Ok(!self.change(D::LEASE, &params).await?.is_empty())
+    }
+
+    async fn release(&self, agent: &str, tool: &str, holder: &str) -> Result<(), AgentStoreError> {
+        self.change(RELEASE, &[id(agent), id(tool), Some(holder).into()]).await.map(drop)
+    }
 }
 
-/// Secrets, and whose they are.
-pub(crate) fn sealed<'r, R>(row: &'r R) -> Result<SealedRow, AgentStoreError>
-where
-    R: Row,
-    usize: ColumnIndex<R>,
-    String: Decode<'r, R::Database> + Type<R::Database>,
-    Vec<u8>: Decode<'r, R::Database> + Type<R::Database>,
-{
-    let bytes: Vec<u8> = row.try_get(3).map_err(|error| down(&error))?;
-    Ok(SealedRow::new(text(row, 0)?, text(row, 1)?, SealedSecrets::new(text(row, 2)?, bytes)))
+/// A parameter of a statement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Param<'a> {
+    /// A text, or null.
+    Text(Option<&'a str>),
+    /// Bytes, or null.
+    Bytes(Option<&'a [u8]>),
+    /// A boolean.
+    Flag(bool),
+    /// An integer.
+    Number(i64),
 }
 
-/// A row of which a column cannot be read at all.
-fn unreadable(tool: &str, error: &Error) -> UnreadableRow {
-    const NAMES: [&str; 8] =
-        ["version", "tool", "enabled", "disabled_actions", "config", "secrets_key", "secrets", "version"];
-    let name = match error {
-        Error::ColumnDecode { index, .. } => index.parse::<usize>().ok().and_then(|index| NAMES.get(index)),
-        _ => None,
-    };
-    UnreadableRow::new(tool, format!("`{}` holds something else than it should", name.unwrap_or(&"a column")))
+impl<'a> From<Option<&'a str>> for Param<'a> {
+    fn from(text: Option<&'a str>) -> Self {
+        Self::Text(text)
+    }
 }
 
-/// What a write puts down, in the order of the statements: the expected version and whether secrets stay come last,
-/// where there is a record already.
-pub(crate) fn bound<'q, DB>(
-    query: Query<'q, DB, DB::Arguments>,
-    write: &'q RecordWrite,
-    texts: &'q Texts,
-) -> Query<'q, DB, DB::Arguments>
-where
-    DB: Database,
-    bool: Encode<'q, DB> + Type<DB>,
-    i64: Encode<'q, DB> + Type<DB>,
-    &'q str: Encode<'q, DB> + Type<DB>,
-    Option<&'q str>: Encode<'q, DB> + Type<DB>,
-    Option<&'q [u8]>: Encode<'q, DB> + Type<DB>,
-{
+impl<'a> From<&'a [u8]> for Param<'a> {
+    fn from(bytes: &'a [u8]) -> Self {
+        Self::Bytes(Some(bytes))
+    }
+}
+
+impl From<u64> for Param<'_> {
+    fn from(number: u64) -> Self {
+        // No version is negative, so no record has one that is too large.
+        Self::Number(i64::try_from(number).unwrap_or(-1))
+    }
+}
+
+/// An id to find. PostgreSQL cannot store NUL, and refuses it; no store has such an id, or an empty one.
+fn id(text: &str) -> Param<'_> {
+    Param::Text(Some(if text.contains('\0') { "" } else { text }))
+}
+
+/// The text that ids are compared with. Ids contain no NUL, so that the same ids come after both texts.
+fn before_nul(text: &str) -> &str {
+    text.split('\0').next().unwrap_or_default()
+}
+
+/// The parameters of a write: agent, toolset, enabled, disabled actions, settings, key and secrets, and, for an update, the
+/// expected version and whether the secrets stay.
+fn write_params<'a>(write: &'a RecordWrite, actions: &'a str, config: &'a str) -> Vec<Param<'a>> {
     let secrets = match &write.secrets {
         SecretsWrite::Set(sealed) => Some((sealed.key(), sealed.bytes())),
         SecretsWrite::Keep | SecretsWrite::Clear => None,
     };
-    let query = query.bind(&*write.agent).bind(&*write.tool).bind(write.enabled);
-    let query = query.bind(&*texts.disabled_actions).bind(&*texts.config);
-    let query = query.bind(secrets.map(|(key, _)| key)).bind(secrets.map(|(_, bytes)| bytes));
-    match write.expected {
-        Precondition::Absent => query,
-        Precondition::Version(version) => {
-            query.bind(i64::try_from(version).unwrap_or(-1)).bind(write.secrets == SecretsWrite::Keep)
+    let mut params = vec![
+        id(&write.agent),
+        id(&write.tool),
+        Param::Flag(write.enabled),
+        Param::Text(Some(actions)),
+        Param::Text(Some(config)),
+        Param::Text(secrets.map(|(key, _)| key)),
+        Param::Bytes(secrets.map(|(_, bytes)| bytes)),
+    ];
+    if let Precondition::Version(version) = write.expected {
+        params.extend([version.into(), Param::Flag(write.secrets == SecretsWrite::Keep)]);
+    }
+    params
+}
+
+/// Encodes parameters for a database.
+pub(crate) fn arguments<A: Arguments>(params: &[Param<'_>]) -> Result<A, Error>
+where
+    for<'a> Option<&'a str>: Encode<'a, A::Database> + Type<A::Database>,
+    for<'a> Option<&'a [u8]>: Encode<'a, A::Database> + Type<A::Database>,
+    for<'a> bool: Encode<'a, A::Database> + Type<A::Database>,
+    for<'a> i64: Encode<'a, A::Database> + Type<A::Database>,
+{
+    let mut arguments = A::default();
+    for param in params {
+        match *param {
+            Param::Text(text) => arguments.add(text),
+            Param::Bytes(bytes) => arguments.add(bytes),
+            Param::Flag(flag) => arguments.add(flag),
+            Param::Number(number) => arguments.add(number),
         }
+        .map_err(Error::Encode)?;
+    }
+    Ok(arguments)
+}
+
+/// A row of a result.
+pub(crate) trait SqlRow: Send + Sync {
+    /// Returns true if a column is null.
+    fn is_null(&self, column: usize) -> bool;
+    /// Reads an optional text.
+    fn optional_text(&self, column: usize) -> Result<Option<String>, Error>;
+    /// Reads a text that may contain invalid UTF-8.
+    fn lossy_text(&self, column: usize) -> String;
+    /// Reads optional bytes.
+    fn bytes(&self, column: usize) -> Result<Option<Vec<u8>>, Error>;
+    /// Reads a boolean.
+    fn flag(&self, column: usize) -> Result<bool, Error>;
+    /// Reads an integer.
+    fn number(&self, column: usize) -> Result<i64, Error>;
+
+    /// Reads a text that the database requires.
+    fn text(&self, column: usize) -> Result<String, AgentStoreError> {
+        self.optional_text(column).map(Option::unwrap_or_default).map_err(failed)
+    }
+
+    /// Reads a version, or a count.
+    fn version(&self, column: usize) -> Result<u64, AgentStoreError> {
+        let number = self.number(column).map_err(failed)?;
+        u64::try_from(number).map_err(|_| AgentStoreError::Unreadable("its version is negative".into()))
     }
 }
 
-// ---- What went wrong in a database, in words that hold no password and no value.
+impl<R: Row> SqlRow for R
+where
+    usize: ColumnIndex<R>,
+    for<'r> Option<String>: Decode<'r, R::Database> + Type<R::Database>,
+    for<'r> Option<Vec<u8>>: Decode<'r, R::Database> + Type<R::Database>,
+    for<'r> bool: Decode<'r, R::Database> + Type<R::Database>,
+    for<'r> i64: Decode<'r, R::Database> + Type<R::Database>,
+{
+    fn is_null(&self, column: usize) -> bool {
+        self.try_get_raw(column).is_ok_and(|value| value.is_null())
+    }
 
-/// The store did not do it.
-pub(crate) fn down(error: &Error) -> AgentStoreError {
-    AgentStoreError::down(words(error))
+    fn optional_text(&self, column: usize) -> Result<Option<String>, Error> {
+        self.try_get(column)
+    }
+
+    fn lossy_text(&self, column: usize) -> String {
+        let bytes: Option<Vec<u8>> = self.try_get_unchecked(column).unwrap_or_default();
+        String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
+    }
+
+    fn bytes(&self, column: usize) -> Result<Option<Vec<u8>>, Error> {
+        self.try_get(column)
+    }
+
+    fn flag(&self, column: usize) -> Result<bool, Error> {
+        self.try_get(column)
+    }
+
+    fn number(&self, column: usize) -> Result<i64, Error> {
+        self.try_get(column)
+    }
 }
 
-fn words(error: &Error) -> String {
+/// Reads a record from the columns of [`LOAD`] or [`GET`]. Errors show nothing of the row's contents.
+fn record(row: &impl SqlRow, agent: &str) -> Result<AgentTools, UnreadableRow> {
+    const COLUMNS: [&str; 7] = ["tool", "enabled", "disabled_actions", "config", "secrets_key", "secrets", "version"];
+    let tool = row.lossy_text(0);
+    let unreadable = |reason: String| UnreadableRow::new(&tool, reason);
+    let column = |error: Error| {
+        let name = match &error {
+            Error::ColumnDecode { index, .. } => index.parse::<usize>().ok().and_then(|index| COLUMNS.get(index)),
+            _ => None,
+        };
+        unreadable(format!("`{}` has an unexpected type", name.unwrap_or(&"a column")))
+    };
+    let version = u64::try_from(row.number(6).map_err(column)?);
+    let mut record = AgentTools::new(agent, &tool, version.map_err(|_| unreadable("its version is negative".into()))?);
+    record.enabled = row.flag(1).map_err(column)?;
+    let actions = row.optional_text(2).map_err(column)?.unwrap_or_default();
+    record.disabled_actions = serde_json::from_str::<BTreeSet<String>>(&actions).map_err(|error| {
+        unreadable(format!("expected `disabled_actions` as a JSON array of names, see {}", position(&error)))
+    })?;
+    let config = row.optional_text(3).map_err(column)?.unwrap_or_default();
+    record.config = serde_json::from_str::<Value>(&config)
+        .map_err(|error| unreadable(format!("expected `config` as JSON, see {}", position(&error))))?;
+    if !record.config.is_object() {
+        return Err(unreadable("expected `config` as a JSON object".into()));
+    }
+    record.secrets = match (row.optional_text(4).map_err(column)?, row.bytes(5).map_err(column)?) {
+        (Some(key), Some(bytes)) => Some(SealedSecrets::new(key, bytes)),
+        (None, None) => None,
+        _ => return Err(unreadable("expected `secrets` and `secrets_key`, got one of them".into())),
+    };
+    Ok(record)
+}
+
+fn to_json(value: &impl serde::Serialize) -> Result<String, AgentStoreError> {
+    serde_json::to_string(value).map_err(|error| AgentStoreError::Unreadable(error.to_string()))
+}
+
+/// The position of a syntax error, without the text there.
+fn position(error: &serde_json::Error) -> String {
+    format!("line {}, column {}", error.line(), error.column())
+}
+
+/// Names the failure of a database. Keeps the error as the source if its text cannot contain a password or a value.
+pub(crate) fn failed(error: Error) -> AgentStoreError {
+    let message = describe(&error);
+    let is_safe = match &error {
+        Error::Database(error) => shows_no_value(error.as_ref()),
+        Error::Io(_) | Error::Tls(_) | Error::PoolTimedOut | Error::PoolClosed | Error::WorkerCrashed => true,
+        _ => false,
+    };
+    if is_safe { AgentStoreError::caused(message, error) } else { AgentStoreError::down(message) }
+}
+
+fn describe(error: &Error) -> String {
     match error {
-        Error::Database(error) => database(error.as_ref()),
-        Error::Io(error) => format!("it cannot be reached: {error}"),
-        Error::Tls(error) => format!("there is no secure connection: {error}"),
-        Error::PoolTimedOut => "no connection was free in time: it cannot be reached, or has too much to do".into(),
-        Error::PoolClosed => "its connections were closed".into(),
+        Error::Database(error) if shows_no_value(error.as_ref()) => {
+            format!("{} (code {})", error.message(), error.code().unwrap_or_default())
+        }
+        Error::Database(error) => format!("the database returned SQLSTATE {}", error.code().unwrap_or_default()),
+        Error::Io(error) => format!("the connection failed: {error}"),
+        Error::Tls(error) => format!("the TLS connection failed: {error}"),
+        Error::PoolTimedOut => "no connection was available in time; the database is unreachable or overloaded".into(),
+        Error::PoolClosed => "the connection pool is closed".into(),
         Error::WorkerCrashed => "the connection broke".into(),
-        Error::Migrate(error) => migrate(error),
+        Error::Migrate(error) => match &**error {
+            MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => {
+                format!("failed to create the tables: {}", describe(error))
+            }
+            MigrateError::VersionMissing(_) | MigrateError::VersionTooNew(..) => {
+                "the tables are of a newer version of this program; use that version".into()
+            }
+            MigrateError::VersionMismatch(number) => {
+                format!("migration {number} of the tables is not that of this program")
+            }
+            _ => "failed to create the tables".into(),
+        },
         // Their texts may quote an address with its password, or a value.
-        Error::Configuration(_) => "its address is none that can be used".into(),
-        Error::Protocol(_) => "it answers in a way that is not understood".into(),
-        Error::ColumnDecode { index, .. } => format!("column {index} holds something else than it should"),
-        Error::ColumnNotFound(name) => format!("its tables are others: there is no column {name}"),
-        _ => "it failed".into(),
+        Error::Configuration(_) => "the database's address is invalid".into(),
+        Error::Protocol(_) => "the database sent an unexpected answer".into(),
+        Error::ColumnDecode { index, .. } => format!("column {index} has an unexpected type"),
+        Error::ColumnNotFound(name) => format!("the tables have no column {name}"),
+        _ => "unexpected failure".into(),
     }
 }
 
-/// SQLite's messages name tables and columns; PostgreSQL's may quote what was given, so that some are told by their code
-/// alone.
-fn database(error: &dyn sqlx::error::DatabaseError) -> String {
-    // Classes of SQLSTATE: who may connect, what is there, what there is enough of, and the operator's doings.
-    const TOLD: [&str; 9] = ["08", "28", "3D", "3F", "40", "42", "53", "55", "57"];
+/// Returns true if the message quotes no value. SQLite's messages name tables and columns. PostgreSQL's may quote values,
+/// except those of some classes of SQLSTATE, which have five characters.
+fn shows_no_value(error: &dyn sqlx::error::DatabaseError) -> bool {
+    // Connections, authorization, missing databases and schemas, rollbacks, syntax, resources, operator intervention.
+    const CLASSES: [&str; 9] = ["08", "28", "3D", "3F", "40", "42", "53", "55", "57"];
     let code = error.code().unwrap_or_default();
-    // SQLite's codes are shorter.
-    let is_state = code.len() == 5;
-    if is_state && !TOLD.iter().any(|class| code.starts_with(class)) {
-        format!("it refused, with SQLSTATE {code}")
-    } else {
-        format!("{} (code {code})", error.message())
-    }
+    code.len() != 5 || CLASSES.iter().any(|class| code.starts_with(class))
 }
 
-fn migrate(error: &MigrateError) -> String {
-    match error {
-        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => {
-            format!("its tables cannot be made: {}", words(error))
-        }
-        MigrateError::VersionMissing(_) | MigrateError::VersionTooNew(..) => {
-            "its tables are of a newer version of this program; use that one".into()
-        }
-        MigrateError::VersionMismatch(number) => {
-            format!("its tables were made otherwise: step {number} is not the one of this program")
-        }
-        _ => "its tables cannot be made".into(),
-    }
-}
+/// The migrations that a database has.
+pub(crate) const APPLIED: &str = "SELECT version, checksum FROM _tool_agents_migrations ORDER BY version";
 
-// ---- The tables, and bringing a database up to them.
-
-/// Where it is noted what a database has. Not sqlx's own table, which the program's migrations have.
-const NOTED_IN: &str = "_tool_agents_migrations";
-
-pub(crate) const DONE: &str = "SELECT version, checksum FROM _tool_agents_migrations ORDER BY version";
-
-#[cfg(feature = "postgres")]
-pub(crate) const POSTGRES: &[(i64, &str, &str)] = &[(1, "agents", include_str!("migrations/postgres/0001_agents.sql"))];
-
-#[cfg(feature = "sqlite")]
-pub(crate) const SQLITE: &[(i64, &str, &str)] = &[(1, "agents", include_str!("migrations/sqlite/0001_agents.sql"))];
-
-/// Runs what a database does not have yet: number, name and statements of each.
-pub(crate) fn migrator(all: &'static [(i64, &'static str, &'static str)]) -> Migrator {
-    let migrations = all.iter().map(|(number, name, sql)| {
-        Migration::new(*number, (*name).into(), MigrationType::Simple, sql.into_sql_str(), false)
-    });
-    let mut migrator = Migrator::with_migrations(migrations.collect());
-    migrator.dangerous_set_table_name(NOTED_IN);
+/// Returns a migrator for numbered statements. It notes them in its own table, because the program may use sqlx's table for
+/// its own migrations.
+pub(crate) fn migrator(sql: &'static str) -> Migrator {
+    let first = Migration::new(1, "agents".into(), MigrationType::Simple, sql.into_sql_str(), false);
+    let mut migrator = Migrator::with_migrations(vec![first]);
+    migrator.dangerous_set_table_name("_tool_agents_migrations");
     migrator
 }
 
-/// Whether a database has all of it. Then there is nothing to lock, and no right to make tables is needed. Where it is not
-/// known, the migrator looks, and says what is wrong.
-pub(crate) fn are_done(migrator: &Migrator, noted: Result<Vec<(i64, Vec<u8>)>, Error>) -> bool {
-    let Ok(noted) = noted else { return false };
-    let noted = noted.iter().map(|(version, checksum)| (*version, &**checksum));
-    noted.eq(migrator.iter().map(|migration| (migration.version, &*migration.checksum)))
-}
-
-// ---- From the columns of a row to a record, and back. Whatever stands in a row that somebody wrote by hand: no error shows
-// it.
-
-/// The columns that make a record, as text where a person may have written them.
-pub(crate) struct Columns {
-    pub(crate) tool: String,
-    pub(crate) enabled: bool,
-    pub(crate) disabled_actions: String,
-    pub(crate) config: String,
-    pub(crate) secrets_key: Option<String>,
-    pub(crate) secrets: Option<Vec<u8>>,
-    pub(crate) version: i64,
-}
-
-impl Columns {
-    /// The record, or what is wrong with the row.
-    pub(crate) fn into_record(self, agent: &str) -> Result<AgentTools, UnreadableRow> {
-        let Self { tool, enabled, disabled_actions, config, secrets_key, secrets, version } = self;
-        let unreadable = |why: String| UnreadableRow::new(&tool, why);
-        let version = u64::try_from(version).map_err(|_| unreadable("its version is negative".into()))?;
-        let mut record = AgentTools::new(agent, &tool, version);
-        record.enabled = enabled;
-        record.disabled_actions = actions(&disabled_actions).map_err(unreadable)?;
-        record.config = settings(&config).map_err(unreadable)?;
-        record.secrets = match (secrets_key, secrets) {
-            (Some(key), Some(bytes)) => Some(SealedSecrets::new(key, bytes)),
-            (None, None) => None,
-            _ => return Err(unreadable("its secrets have no key, or its key no secrets".into())),
-        };
-        Ok(record)
-    }
-}
-
-fn actions(text: &str) -> Result<BTreeSet<String>, String> {
-    let wrong = |why| format!("`disabled_actions` is no JSON array of names: {why}");
-    serde_json::from_str(text).map_err(|error| wrong(place(&error)))
-}
-
-fn settings(text: &str) -> Result<Value, String> {
-    let value: Value = serde_json::from_str(text).map_err(|error| format!("`config` is no JSON: {}", place(&error)))?;
-    if value.is_object() { Ok(value) } else { Err("`config` is JSON, but no object".into()) }
-}
-
-/// Where it stopped, without what stands there.
-fn place(error: &serde_json::Error) -> String {
-    format!("see line {}, column {}", error.line(), error.column())
-}
-
-/// What is written of a record, as text.
-pub(crate) struct Texts {
-    pub(crate) disabled_actions: String,
-    pub(crate) config: String,
-}
-
-impl Texts {
-    pub(crate) fn of(write: &RecordWrite) -> Result<Self, AgentStoreError> {
-        let failed =
-            |error: serde_json::Error| AgentStoreError::Unreadable(format!("it is no JSON: {}", place(&error)));
-        let disabled_actions = serde_json::to_string(&write.disabled_actions).map_err(failed)?;
-        Ok(Self { disabled_actions, config: serde_json::to_string(&write.config).map_err(failed)? })
-    }
-}
-
-/// All rows of an agent, with those that are no records apart.
-pub(crate) fn records(
-    agent: &str,
-    version: u64,
-    rows: impl Iterator<Item = Result<Columns, UnreadableRow>>,
-) -> AgentRecords {
-    let (mut tools, mut unreadable) = (Vec::new(), Vec::new());
-    for row in rows {
-        match row.and_then(|columns| columns.into_record(agent)) {
-            Ok(record) => tools.push(record),
-            Err(row) => unreadable.push(row),
-        }
-    }
-    AgentRecords::new(version, tools, unreadable)
-}
-
-/// A time that a database can add to its clock: ten years stand for longer.
-pub(crate) fn milliseconds(time: Duration) -> i64 {
-    const LONGEST: i64 = 10 * 366 * 24 * 3600 * 1000;
-    i64::try_from(time.as_millis()).map_or(LONGEST, |time| time.min(LONGEST))
+/// Returns true if a database has all migrations. Then no lock is needed, and no right to create tables. If the table of
+/// migrations cannot be read, the migrator finds out why.
+pub(crate) fn is_migrated(migrator: &Migrator, applied: Result<Vec<(i64, Vec<u8>)>, Error>) -> bool {
+    let Ok(applied) = applied else { return false };
+    let applied = applied.iter().map(|(version, checksum)| (*version, &**checksum));
+    applied.eq(migrator.iter().map(|migration| (migration.version, &*migration.checksum)))
 }

@@ -1,123 +1,122 @@
-//! What can be wrong with an agent's tools.
+//! Errors of agents.
 
 use crate::agents::keys::KeyError;
 use crate::agents::store::AgentStoreError;
 use crate::arguments::problem::Problem;
-use crate::call::error::{ErrorKind, IntoToolError, ToolError};
+use crate::call::error::{ErrorKind, ErrorList, IntoToolError, ToolError};
 use crate::session::store::OpenError;
 use crate::tool::configure::ConfigureError;
 use crate::trace::redaction::Redaction;
 use std::fmt;
+use thiserror::Error;
 
-/// What is wrong with a toolset of an agent. No text of it shows a secret. A7
+/// An error about an agent, or about one of its toolsets. No text of it contains a secret.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct AgentError {
-    /// The agent's id.
+    /// The agent's id; empty if the error is about all agents.
     pub agent: String,
-    /// The toolset's name; empty where it is about the agent as a whole.
+    /// The toolset's name; empty if the error is about the agent as a whole.
     pub tool: String,
-    /// What is wrong.
+    /// The problem.
     pub kind: AgentErrorKind,
 }
 
-/// What is wrong with a toolset of an agent.
-#[derive(Clone, Debug, PartialEq)]
+/// The problem of an [`AgentError`].
+#[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum AgentErrorKind {
     /// The agent has no record of the toolset.
+    #[error("the toolset is not configured; add a record for it")]
     NotConfigured,
     /// The record is disabled.
+    #[error("the toolset is disabled; enable its record")]
     Disabled,
     /// The record disables this action.
+    #[error("action `{}` is disabled", action.escape_debug())]
     ActionDisabled {
-        /// Its name.
+        /// The action's name.
         action: String,
     },
-    /// No toolset of that name is linked into this program. The record is left as it is.
+    /// No toolset of this name is linked into the program. The record stays as it is.
+    #[error("no toolset of this name is registered; link its crate (`use my_tools as _;`){}", did_you_mean(nearest.as_deref()))]
     NotRegistered {
-        /// A registered name that is nearly the same.
+        /// The most similar registered name.
         nearest: Option<String>,
     },
     /// The toolset has no such action.
+    #[error("unknown action `{}`{}", action.escape_debug(), did_you_mean(nearest.as_deref()))]
     UnknownAction {
         /// The name that was asked for.
         action: String,
-        /// A name that is nearly the same.
+        /// The most similar name.
         nearest: Option<String>,
     },
-    /// The settings do not fit the toolset's schema: every problem.
-    InvalidConfig(Vec<Problem>),
-    /// The secrets do not fit the toolset's schema: every problem, by place and kind, without values.
-    InvalidSecrets(Vec<Problem>),
-    /// Several things at once are wrong with what was to be written: each of them.
+    /// The settings do not match the toolset's schema. Lists every problem.
+    #[error("invalid settings:{}", list(.0))]
+    InvalidConfig(ErrorList<Problem>),
+    /// The secrets do not match the toolset's schema. Lists every problem, without values.
+    #[error("invalid secrets:{}", list(.0))]
+    InvalidSecrets(ErrorList<Problem>),
+    /// A write has several problems.
+    #[error("{}", .0.iter().map(Self::to_string).collect::<Vec<_>>().join("\n"))]
     Several(Vec<Self>),
-    /// There is no key to open the secrets with.
-    MissingKey,
-    /// The secrets are sealed under a key that is not there.
-    UnknownKey {
-        /// Its id.
-        key: String,
-    },
-    /// The key of that id is another one than the secrets were sealed under.
-    WrongKey {
-        /// Its id.
-        key: String,
-    },
-    /// The sealed secrets were changed, or moved here from another agent or toolset.
-    Tampered,
-    /// The row holds something else than a record.
-    Unreadable(String),
-    /// The toolset did not take its settings, or did not open.
+    /// The secrets cannot be sealed or opened.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// The store failed or refused the operation.
+    #[error(transparent)]
+    Store(#[from] AgentStoreError),
+    /// The toolset refused its settings, or did not start. Texts of internal errors are only logged.
+    #[error("failed to set up the toolset: {}", shown(.0))]
     Failed(ToolError),
-    /// Tools of it have the names of others that the agent has.
+    /// Tools of the toolset have the names of other tools of the agent.
+    #[error("duplicate tool names: {0}")]
     Collision(String),
-    /// The record is not in the version that the writer read: nothing was written.
-    Conflict {
-        /// Its version now; `None` where it was removed.
-        found: Option<u64>,
-    },
-    /// An id that is empty, longer than 512 bytes, or has control characters.
-    InvalidId,
-    /// The store cannot be reached, does not answer, or does not understand.
-    StoreDown(String),
-    /// The session in which an action was to be run did not open.
-    NoSession(OpenError),
+    /// The session for an action did not open.
+    #[error("failed to open a session for the action: {0}")]
+    NoSession(#[source] OpenError),
+}
+
+fn did_you_mean(nearest: Option<&str>) -> String {
+    nearest.map_or_else(String::new, |nearest| format!("; did you mean `{}`?", nearest.escape_debug()))
+}
+
+fn list(problems: &[Problem]) -> String {
+    problems.iter().map(|problem| format!("\n- {}", problem.in_settings())).collect()
+}
+
+fn shown(error: &ToolError) -> &str {
+    if error.kind() == ErrorKind::Internal { "internal error, see the log" } else { error.message() }
 }
 
 impl AgentError {
-    pub(crate) fn new(agent: &str, tool: &str, kind: AgentErrorKind) -> Self {
-        Self { agent: agent.to_owned(), tool: tool.to_owned(), kind }
+    /// Creates an error about a toolset of an agent; `tool` is empty for an error about the agent as a whole.
+    pub fn new(agent: impl Into<String>, tool: impl Into<String>, kind: impl Into<AgentErrorKind>) -> Self {
+        Self { agent: agent.into(), tool: tool.into(), kind: kind.into() }
     }
 
-    pub(crate) fn of_store(agent: &str, tool: &str, error: AgentStoreError) -> Self {
-        Self::new(agent, tool, error.into())
+    /// Returns a function for `map_err` that adds the names of the agent and the toolset.
+    pub(crate) fn about<E: Into<AgentErrorKind>>(agent: &str, tool: &str) -> impl Fn(E) -> Self {
+        move |kind| Self::new(agent, tool, kind)
     }
 }
 
-impl From<AgentStoreError> for AgentErrorKind {
-    fn from(error: AgentStoreError) -> Self {
-        match error {
-            AgentStoreError::Conflict { found } => Self::Conflict { found },
-            AgentStoreError::InvalidId => Self::InvalidId,
-            AgentStoreError::Unreadable(why) => Self::Unreadable(why),
-            AgentStoreError::Down(why) => Self::StoreDown(why),
+impl fmt::Display for AgentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (agent, tool) = (self.agent.escape_debug(), self.tool.escape_debug());
+        match (&*self.agent, &*self.tool) {
+            ("", _) => write!(f, "agents: {}", self.kind),
+            (_, "") => write!(f, "agent `{agent}`: {}", self.kind),
+            _ => write!(f, "toolset `{tool}` of agent `{agent}`: {}", self.kind),
         }
     }
 }
 
-impl From<KeyError> for AgentErrorKind {
-    fn from(error: KeyError) -> Self {
-        match error {
-            KeyError::Unknown { key } => Self::UnknownKey { key },
-            KeyError::Wrong { key } => Self::WrongKey { key },
-            KeyError::Tampered => Self::Tampered,
-            KeyError::Missing | KeyError::Unset(_) => Self::MissingKey,
-            KeyError::TooLong { .. } => Self::Failed(ToolError::permanent(error.to_string())),
-            KeyError::File { .. } | KeyError::Malformed(_) | KeyError::Random => {
-                Self::Failed(ToolError::internal(error.to_string()))
-            }
-        }
+/// The text contains the kind's, so the source is that of the kind.
+impl std::error::Error for AgentError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.kind.source()
     }
 }
 
@@ -134,93 +133,34 @@ impl From<ConfigureError> for AgentErrorKind {
     }
 }
 
-impl fmt::Display for AgentError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (agent, tool) = (self.agent.escape_debug(), self.tool.escape_debug());
-        match self.tool.as_str() {
-            "" => write!(f, "agent `{agent}`: {}", self.kind),
-            _ => write!(f, "toolset `{tool}` of agent `{agent}`: {}", self.kind),
-        }
+impl AgentErrorKind {
+    /// Returns true if the store cannot be reached, so that a later try may succeed.
+    pub(crate) fn is_store_down(&self) -> bool {
+        matches!(self, Self::Store(AgentStoreError::Down { .. }))
     }
 }
 
-impl fmt::Display for AgentErrorKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let meant = |f: &mut fmt::Formatter<'_>, nearest: &Option<String>| match nearest {
-            Some(nearest) => write!(f, "; did you mean `{}`?", nearest.escape_debug()),
-            None => Ok(()),
-        };
-        let list = |f: &mut fmt::Formatter<'_>, what: &str, problems: &[Problem]| {
-            f.write_str(what)?;
-            problems.iter().try_for_each(|problem| write!(f, "\n- {}", problem.in_settings()))
-        };
-        match self {
-            Self::NotConfigured => f.write_str("it is not configured; add a record of it first"),
-            Self::Disabled => f.write_str("it is disabled; enable its record"),
-            Self::ActionDisabled { action } => write!(f, "its action `{}` is disabled", action.escape_debug()),
-            Self::NotRegistered { nearest } => {
-                f.write_str("no toolset of that name is registered; is its crate linked (`use my_tools as _;`)?")?;
-                meant(f, nearest)
-            }
-            Self::UnknownAction { action, nearest } => {
-                write!(f, "it has no action `{}`", action.escape_debug())?;
-                meant(f, nearest)
-            }
-            Self::InvalidConfig(problems) => list(f, "its settings do not fit:", problems),
-            Self::InvalidSecrets(problems) => list(f, "its secrets do not fit:", problems),
-            Self::Several(all) => {
-                let mut separator = "";
-                all.iter().try_for_each(|kind| write!(f, "{}{kind}", std::mem::replace(&mut separator, "\n")))
-            }
-            Self::MissingKey => write!(f, "{}", KeyError::Missing),
-            Self::UnknownKey { key } => write!(f, "{}", KeyError::Unknown { key: key.clone() }),
-            Self::WrongKey { key } => write!(f, "{}", KeyError::Wrong { key: key.clone() }),
-            Self::Tampered => write!(f, "{}", KeyError::Tampered),
-            Self::Unreadable(why) => write!(f, "{}", AgentStoreError::Unreadable(why.clone())),
-            Self::Failed(error) if error.kind() == ErrorKind::Internal => {
-                f.write_str("it broke while it was set up; the log says how")
-            }
-            Self::Failed(error) => write!(f, "it was not set up: {}", error.message()),
-            Self::Collision(why) => write!(f, "its tools collide with others of the agent: {why}"),
-            Self::Conflict { found } => write!(f, "{}", AgentStoreError::Conflict { found: *found }),
-            Self::InvalidId => f.write_str("an id has 1 to 512 bytes and no control characters"),
-            Self::StoreDown(why) => write!(f, "{}", AgentStoreError::Down(why.clone())),
-            Self::NoSession(why) => write!(f, "no session opened to run the action in: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for AgentError {}
-
-/// So that a tool may return it. What a model can do something about it reads; of the rest it reads that a person has to.
+/// Lets a tool return an agent's error with `?`. The model reads problems that it can solve; others go to the log.
 impl IntoToolError for AgentError {
     fn into_tool_error(self) -> ToolError {
         let text = self.to_string();
         match self.kind {
             AgentErrorKind::Failed(error) => error,
-            AgentErrorKind::StoreDown(_) | AgentErrorKind::NoSession(_) => {
-                log(&text);
-                ToolError::transient("the agent's tools cannot be reached at the moment; try again later")
-            }
-            AgentErrorKind::Conflict { .. } => ToolError::conflict(text),
+            AgentErrorKind::Store(AgentStoreError::Conflict { .. }) => ToolError::conflict(text),
             AgentErrorKind::NotConfigured
             | AgentErrorKind::Disabled
             | AgentErrorKind::ActionDisabled { .. }
             | AgentErrorKind::NotRegistered { .. }
             | AgentErrorKind::UnknownAction { .. }
-            | AgentErrorKind::InvalidId => ToolError::permanent(text),
-            _ => {
-                log(&text);
+            | AgentErrorKind::Store(AgentStoreError::InvalidId) => ToolError::permanent(text),
+            kind => {
+                tracing::error!(error = %Redaction::new().text(&text), "failed to load the agent's tools");
+                if kind.is_store_down() || matches!(kind, AgentErrorKind::NoSession(_)) {
+                    return ToolError::transient("the agent's tools are not available; try again later");
+                }
                 let tool = self.tool.escape_debug();
-                ToolError::permanent(format!(
-                    "toolset `{tool}` is not set up as it has to be; a person has to see to it"
-                ))
+                ToolError::permanent(format!("toolset `{tool}` is not set up correctly; a person has to correct it"))
             }
         }
     }
-}
-
-fn log(error: &str) {
-    let error = Redaction::new().text(error);
-    tracing::error!(%error, "an agent's tools are not to be had");
 }

@@ -1,25 +1,40 @@
-//! The keys that seal secrets, by their ids.
+//! Keys, and the secrets that are sealed under them.
 
-use crate::tool::configure::secret::SecretDocument;
+use crate::tool::configure::secret_document::SecretDocument;
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use hmac::{Hmac, Mac};
 use secrecy::{ExposeSecret, SecretBox};
 use sha2::Sha256;
 use std::fmt;
+use std::fmt::Write;
 use std::fs::File;
+use std::io;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
+use thiserror::Error;
 use zeroize::{Zeroize, Zeroizing};
 
-/// The secrets of a record are no longer, as JSON.
-pub(crate) const MOST: usize = 256 * 1024;
+/// Longest secrets of a record, in bytes of JSON.
+const MAX_SECRETS: usize = 256 * 1024;
+/// Largest key file: room for about 900 keys.
+const MAX_KEY_FILE: usize = 64 * 1024;
+/// Bytes of a key.
+const KEY_BYTES: usize = 32;
+/// Bytes of a [`Key::check`].
+const CHECK_BYTES: usize = 8;
+const NONCE_BYTES: usize = 24;
+const TAG_BYTES: usize = 16;
+/// The first sealed byte. Another layout of the bytes would have another number.
+const FORMAT: u8 = 1;
+/// Bytes that sealing adds: format, check, nonce and tag.
+const OVERHEAD: usize = 1 + CHECK_BYTES + NONCE_BYTES + TAG_BYTES;
 
-/// The keys that seal and open secrets. The first one seals; the others open what was sealed before.
+/// The keys that seal and open secrets. The first key seals; every key opens what was sealed under it.
 ///
-/// Written as text, one key a line (or divided by commas): an id and 64 hex digits, `2026-11:8f3a..`. `#` begins a
-/// remark. [`generate`](Self::generate) makes such a line.
+/// As text, a keyring has one key a line, or several divided by commas: an id, a colon and 64 hex digits, such as
+/// `2026-11:8f3a..`. `#` begins a comment. [`generate`](Self::generate) creates such a line.
 ///
 /// ```
 /// use tool_core::tool::SecretDocument;
@@ -30,71 +45,182 @@ pub(crate) const MOST: usize = 256 * 1024;
 /// let sealed = keys.seal("alice", "email", &SecretDocument::from_json(r#"{"password": "hunter2"}"#.into()))?;
 ///
 /// assert_eq!(keys.open("alice", "email", &sealed)?.expose(), r#"{"password": "hunter2"}"#);
-/// // What was sealed for one agent's toolset opens for no other.
+/// // Secrets that were sealed for one agent do not open for another.
 /// assert_eq!(keys.open("mallory", "email", &sealed).unwrap_err(), KeyError::Tampered);
 /// # Ok::<(), KeyError>(())
 /// ```
 #[derive(Clone, Default)]
-pub struct Keyring(pub(crate) Arc<[Key]>);
+pub struct Keyring(Arc<[Key]>);
 
-pub(crate) struct Key {
+struct Key {
     id: String,
-    bytes: SecretBox<[u8; KEY]>,
-    check: Check,
+    bytes: SecretBox<[u8; KEY_BYTES]>,
+    /// Distinguishes this key from others of the same id, and reveals nothing about it.
+    check: [u8; CHECK_BYTES],
 }
 
-/// Secrets that only their key opens, and only for the agent and the toolset that they were sealed for.
+/// Secrets that open only under their key, and only for the agent and toolset that they were sealed for.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SealedSecrets {
     key: String,
-    pub(crate) bytes: Vec<u8>,
+    bytes: Vec<u8>,
+}
+
+/// An invalid key, or secrets that do not open. No text of it contains a key or a secret.
+#[derive(Clone, Debug, Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// The environment variable is not set.
+    #[error("the environment variable `{}` is not set; set it to the keys that seal secrets, `id:64 hex digits`", .0.escape_debug())]
+    Unset(String),
+    /// The key file cannot be read.
+    #[error("failed to read the key file `{}`: {source}", path.escape_debug())]
+    File {
+        /// The file's path.
+        path: String,
+        /// The cause.
+        source: Arc<io::Error>,
+    },
+    /// The text is not a keyring. Lists every problem.
+    #[error("invalid keys:{}", .0.iter().map(|problem| format!("\n- {problem}")).collect::<String>())]
+    Malformed(Vec<String>),
+    /// The keyring is empty.
+    #[error("there is no key to seal or open secrets with; pass a keyring to `Agents::builder(..).keys(..)`")]
+    Missing,
+    /// The secrets are sealed under a key that is not in the keyring.
+    #[error("the secrets are sealed under key `{}`, which is not in the keyring; add it", key.escape_debug())]
+    Unknown {
+        /// The key's id.
+        key: String,
+    },
+    /// The secrets were sealed under another key of the same id.
+    #[error("the secrets were sealed under another key with the id `{}`; restore that key, or set the secrets again", key.escape_debug())]
+    Wrong {
+        /// The key's id.
+        key: String,
+    },
+    /// The sealed bytes were changed, or belong to another agent or toolset.
+    #[error("the sealed secrets were changed, or copied from another agent or toolset; set the secrets again")]
+    Tampered,
+    /// The secrets are longer than a record may hold.
+    #[error("expected secrets of at most {max} bytes as JSON, got {bytes} bytes")]
+    TooLong {
+        /// Length of the secrets in bytes.
+        bytes: usize,
+        /// Greatest length in bytes.
+        max: usize,
+    },
+    /// The operating system gave no random bytes.
+    #[error("the operating system gave no random bytes")]
+    Random,
+}
+
+/// Errors are equal if their texts are; causes cannot be compared.
+impl PartialEq for KeyError {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
+    }
 }
 
 impl Keyring {
-    /// No keys: secrets can neither be sealed nor opened.
+    /// Returns a keyring without keys, which neither seals nor opens secrets.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// The id of the key that seals.
+    /// Reads the keys in an environment variable.
+    pub fn from_env(variable: &str) -> Result<Self, KeyError> {
+        let text = std::env::var_os(variable).ok_or_else(|| KeyError::Unset(variable.to_owned()))?;
+        let text = text.into_string().map_err(|text| {
+            drop(Zeroizing::new(text.into_encoded_bytes()));
+            KeyError::Malformed(vec!["expected UTF-8 text".into()])
+        })?;
+        Self::parse(&Zeroizing::new(text))
+    }
+
+    /// Reads the keys in a file. On Unix, logs a warning if every user of the machine has access to it.
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self, KeyError> {
+        let path = path.as_ref();
+        let text = read_key_file(path);
+        let failed = |error| KeyError::File { path: path.display().to_string(), source: Arc::new(error) };
+        Self::parse(&text.map_err(failed)?)
+    }
+
+    /// Parses keys, and reports every problem. Of the text, errors show only ids.
+    pub fn parse(text: &str) -> Result<Self, KeyError> {
+        let (mut keys, mut problems) = (Vec::<Key>::new(), Vec::new());
+        let entries = text.lines().flat_map(|line| line.split('#').next().unwrap_or_default().split(','));
+        for (number, entry) in (1..).zip(entries.map(str::trim).filter(|entry| !entry.is_empty())) {
+            let key = match Key::parse(entry) {
+                Ok(key) => key,
+                Err(problem) => {
+                    problems.push(format!("key {number}: {problem}"));
+                    continue;
+                }
+            };
+            if keys.iter().any(|known| known.id == key.id) {
+                problems.push(format!("key {number}: the id `{}` is used twice", key.id));
+                continue;
+            }
+            if let Some(known) = keys.iter().find(|known| known.bytes.expose_secret() == key.bytes.expose_secret()) {
+                problems.push(format!("key {number}: `{}` is the same key as `{}`", key.id, known.id));
+            }
+            keys.push(key);
+        }
+        if keys.is_empty() && problems.is_empty() {
+            problems.push("expected at least one key".into());
+        }
+        if problems.is_empty() { Ok(Self(keys.into())) } else { Err(KeyError::Malformed(problems)) }
+    }
+
+    /// Creates a new key as a line of text. Keep it like a password: it opens all secrets that are sealed under it.
+    pub fn generate(id: &str) -> Result<Zeroizing<String>, KeyError> {
+        check_id(id).map_err(|problem| KeyError::Malformed(vec![problem]))?;
+        let bytes = random::<KEY_BYTES>()?;
+        // Allocated at its final length, because a text that grows leaves copies in memory.
+        let mut line = Zeroizing::new(String::with_capacity(id.len() + 1 + 2 * KEY_BYTES));
+        _ = write!(line, "{id}:");
+        bytes.iter().for_each(|byte| _ = write!(line, "{byte:02x}"));
+        Ok(line)
+    }
+
+    /// Returns the id of the key that seals.
     pub fn active(&self) -> Option<&str> {
         self.0.first().map(|key| key.id.as_str())
     }
 
-    /// Seals secrets for a toolset of an agent. `TooLong` for more than 256 KiB of JSON.
+    /// Seals the secrets of an agent's toolset. Fails with `TooLong` for more than 256 KiB of JSON.
     pub fn seal(&self, agent: &str, tool: &str, secrets: &SecretDocument) -> Result<SealedSecrets, KeyError> {
-        self.seal_for(&[agent, tool], secrets.expose())
+        self.seal_text(&[agent, tool], secrets.expose())
     }
 
-    /// Opens secrets of a toolset of an agent.
+    /// Opens the secrets of an agent's toolset.
     pub fn open(&self, agent: &str, tool: &str, sealed: &SealedSecrets) -> Result<SecretDocument, KeyError> {
-        self.open_for(&[agent, tool], sealed).map(SecretDocument::from_json)
+        self.open_text(&[agent, tool], sealed).map(SecretDocument::from_json)
     }
 
-    /// Seals a text that opens for the same list only: two names are a record's, more are something else's.
-    pub(crate) fn seal_for(&self, belongs: &[&str], text: &str) -> Result<SealedSecrets, KeyError> {
+    /// Seals a text that opens only with the same context. Contexts of two texts are those of records.
+    pub(crate) fn seal_text(&self, context: &[&str], text: &str) -> Result<SealedSecrets, KeyError> {
         let key = self.0.first().ok_or(KeyError::Missing)?;
-        if text.len() > MOST {
-            return Err(KeyError::TooLong { bytes: text.len(), most: MOST });
+        if text.len() > MAX_SECRETS {
+            return Err(KeyError::TooLong { bytes: text.len(), max: MAX_SECRETS });
         }
-        let bytes = seal(key.bytes.expose_secret(), key.check, &key.of(belongs), text.as_bytes())?;
-        Ok(SealedSecrets { key: key.id.clone(), bytes })
+        Ok(SealedSecrets { key: key.id.clone(), bytes: key.seal(context, text.as_bytes())? })
     }
 
-    /// Opens what [`seal_for`](Self::seal_for) sealed.
-    pub(crate) fn open_for(&self, belongs: &[&str], sealed: &SealedSecrets) -> Result<String, KeyError> {
+    /// Opens what [`seal_text`](Self::seal_text) sealed.
+    pub(crate) fn open_text(&self, context: &[&str], sealed: &SealedSecrets) -> Result<String, KeyError> {
         if self.0.is_empty() {
             return Err(KeyError::Missing);
         }
         let id = || sealed.key.clone();
         let key = self.0.iter().find(|key| key.id == sealed.key).ok_or_else(|| KeyError::Unknown { key: id() })?;
-        match sealed.bytes.get(1..=CHECK) {
+        match sealed.bytes.get(1..=CHECK_BYTES) {
             Some(check) if check != key.check => return Err(KeyError::Wrong { key: id() }),
-            Some(_) if sealed.bytes.len() <= MOST + OVERHEAD => {}
+            Some(_) if sealed.bytes.len() <= MAX_SECRETS + OVERHEAD => {}
             _ => return Err(KeyError::Tampered),
         }
-        let opened = open(key.bytes.expose_secret(), &key.of(belongs), &sealed.bytes);
-        let opened = opened.ok_or(KeyError::Tampered)?;
+        let opened = key.open(context, &sealed.bytes).ok_or(KeyError::Tampered)?;
         String::from_utf8(opened).map_err(|error| {
             error.into_bytes().zeroize();
             KeyError::Tampered
@@ -102,26 +228,134 @@ impl Keyring {
     }
 }
 
-impl Key {
-    /// What is sealed under it belongs to its id too.
-    fn of<'a>(&'a self, belongs: &[&'a str]) -> Vec<&'a str> {
-        std::iter::once(self.id.as_str()).chain(belongs.iter().copied()).collect()
+fn read_key_file(path: &Path) -> io::Result<Zeroizing<String>> {
+    let file = File::open(path)?;
+    warn_if_public(path, &file);
+    // Allocated at its final length, because a buffer that grows leaves copies in memory.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_KEY_FILE + 1));
+    file.take(MAX_KEY_FILE as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > MAX_KEY_FILE {
+        return Err(io::Error::other(format!("expected at most {MAX_KEY_FILE} bytes")));
+    }
+    let text = std::str::from_utf8(&bytes).map_err(|_| io::Error::other("expected UTF-8 text"))?;
+    Ok(Zeroizing::new(text.to_owned()))
+}
+
+#[cfg(unix)]
+fn warn_if_public(path: &Path, file: &File) {
+    use std::os::unix::fs::MetadataExt;
+    let mode = file.metadata().map_or(0, |metadata| metadata.mode());
+    if mode & 0o007 != 0 {
+        tracing::warn!(
+            path = ?path.display().to_string(), mode = format!("{:03o}", mode & 0o777),
+            "every user of this machine has access to the key file; restrict it (`chmod o= FILE`)"
+        );
     }
 }
 
+#[cfg(not(unix))]
+fn warn_if_public(_: &Path, _: &File) {}
+
+impl Key {
+    fn parse(entry: &str) -> Result<Self, String> {
+        let (id, digits) = entry.split_once(':').ok_or("expected `id:64 hex digits`")?;
+        let (id, digits) = (id.trim(), digits.trim());
+        check_id(id)?;
+        let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
+        if pairs.len() != KEY_BYTES || !rest.is_empty() {
+            let length = digits.chars().count();
+            return Err(format!("expected 64 hex digits for `{id}`, got {length} characters"));
+        }
+        let mut valid = true;
+        // Written in place on the heap, because a key that moves leaves a copy in memory.
+        let bytes = SecretBox::<[u8; KEY_BYTES]>::init_with_mut(|bytes| {
+            for (pair, byte) in pairs.iter().zip(bytes) {
+                let [high, low] =
+                    pair.map(|digit| char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok()));
+                match high.zip(low) {
+                    Some((high, low)) => *byte = high << 4 | low,
+                    None => valid = false,
+                }
+            }
+        });
+        if !valid {
+            return Err(format!("expected 64 hex digits for `{id}`, got other characters"));
+        }
+        if bytes.expose_secret().iter().all(|byte| *byte == 0) {
+            return Err(format!("`{id}` is all zeros; create a key with `Keyring::generate`"));
+        }
+        let mut mac =
+            <Hmac<Sha256> as KeyInit>::new_from_slice(bytes.expose_secret()).map_err(|error| error.to_string())?;
+        mac.update(b"tool-core secrets: which key\0");
+        mac.update(id.as_bytes());
+        let digest = mac.finalize().into_bytes();
+        let mut check = [0; CHECK_BYTES];
+        check.iter_mut().zip(digest).for_each(|(to, from)| *to = from);
+        Ok(Self { id: id.to_owned(), bytes, check })
+    }
+
+    fn cipher(&self) -> XChaCha20Poly1305 {
+        XChaCha20Poly1305::new(self.bytes.expose_secret().into())
+    }
+
+    /// Returns `[format][check][nonce][sealed]`.
+    fn seal(&self, context: &[&str], secret: &[u8]) -> Result<Vec<u8>, KeyError> {
+        let nonce = random::<NONCE_BYTES>()?;
+        let payload = Payload { msg: secret, aad: &self.associated_data(context) };
+        let sealed = self.cipher().encrypt(&XNonce::from(*nonce), payload).map_err(|_| KeyError::Random)?;
+        Ok([&[FORMAT], self.check.as_slice(), nonce.as_slice(), &sealed].concat())
+    }
+
+    /// Returns `None` if a byte was changed or the context is another.
+    fn open(&self, context: &[&str], bytes: &[u8]) -> Option<Vec<u8>> {
+        let (format, rest) = bytes.split_first()?;
+        let (nonce, sealed) = rest.get(CHECK_BYTES..)?.split_first_chunk::<NONCE_BYTES>()?;
+        let payload = Payload { msg: sealed, aad: &self.associated_data(context) };
+        (*format == FORMAT).then(|| self.cipher().decrypt(&XNonce::from(*nonce), payload).ok())?
+    }
+
+    /// The key's id and the context, each with its length before it, so that no two contexts give the same bytes.
+    fn associated_data(&self, context: &[&str]) -> Vec<u8> {
+        let mut bytes = b"tool-core secrets 1\0".to_vec();
+        for part in [self.id.as_str()].iter().chain(context) {
+            bytes.extend((part.len() as u64).to_le_bytes());
+            bytes.extend(part.as_bytes());
+        }
+        bytes
+    }
+}
+
+fn check_id(id: &str) -> Result<(), String> {
+    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    // Errors show no invalid id, because it may be the key itself.
+    if !(1..=64).contains(&id.len()) || !id.chars().all(is_allowed) {
+        return Err("expected an id of 1 to 64 characters of `A-Z a-z 0-9 - _ .`".into());
+    }
+    if id.len() == 2 * KEY_BYTES && id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err("expected an id before the colon, got what looks like a key".into());
+    }
+    Ok(())
+}
+
+fn random<const N: usize>() -> Result<Zeroizing<[u8; N]>, KeyError> {
+    let mut bytes = Zeroizing::new([0; N]);
+    getrandom::fill(&mut *bytes).map_err(|_| KeyError::Random)?;
+    Ok(bytes)
+}
+
 impl SealedSecrets {
-    /// What a store kept: the key's id, and the sealed bytes.
+    /// Joins what a store kept: the key's id, and the sealed bytes.
     pub fn new(key: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
         Self { key: key.into(), bytes: bytes.into() }
     }
 
-    /// The id of the key.
+    /// Returns the id of the key.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// The sealed bytes: a byte for their form, 8 that tell the key from another of the same id, the nonce of 24, and
-    /// what XChaCha20-Poly1305 made of the secrets.
+    /// Returns the sealed bytes: one byte for their format, 8 bytes that distinguish the key from others of the same id,
+    /// the nonce of 24 bytes, and the secrets encrypted with XChaCha20-Poly1305.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -139,277 +373,213 @@ impl fmt::Debug for SealedSecrets {
     }
 }
 
-// ---- What can be wrong with keys, and with what was sealed.
+#[cfg(test)]
+mod tests {
+    use super::{CHECK_BYTES, KeyError, Keyring, MAX_SECRETS, OVERHEAD, SealedSecrets};
+    use crate::tool::configure::secret_document::SecretDocument;
+    use proptest::prelude::*;
+    use std::collections::HashSet;
 
-/// What is wrong with a key, or with what was sealed. No text of it shows a key or a secret.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum KeyError {
-    /// The environment variable is not set.
-    Unset(String),
-    /// The file of keys cannot be read.
-    File {
-        /// Which.
-        path: String,
-        /// Why.
-        why: String,
-    },
-    /// The text is not one of keys: all that is wrong with it.
-    Malformed(Vec<String>),
-    /// There is no key at all.
-    Missing,
-    /// The secrets were sealed under a key that is not there.
-    Unknown {
-        /// Its id.
-        key: String,
-    },
-    /// The key of that id is another one than the secrets were sealed under.
-    Wrong {
-        /// Its id.
-        key: String,
-    },
-    /// The sealed bytes were changed, or belong to another agent or toolset.
-    Tampered,
-    /// The secrets are longer than a record may hold.
-    TooLong {
-        /// Their bytes.
-        bytes: usize,
-        /// How many there may be.
-        most: usize,
-    },
-    /// The system gave no random bytes.
-    Random,
-}
+    fn ring(ids: &[&str]) -> Keyring {
+        let lines = ids.iter().map(|id| Keyring::generate(id).expect("random")).collect::<Vec<_>>();
+        Keyring::parse(&lines.iter().map(|line| line.as_str()).collect::<Vec<_>>().join("\n")).expect("keys")
+    }
 
-impl fmt::Display for KeyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unset(variable) => write!(
-                f,
-                "the environment variable `{}` is not set; it holds the keys that seal secrets, `id:64 hex digits`",
-                variable.escape_debug()
-            ),
-            Self::File { path, why } => {
-                write!(f, "the file of keys `{}` cannot be read: {why}", path.escape_debug())
+    fn secrets(text: &str) -> SecretDocument {
+        SecretDocument::from_json(text.to_owned())
+    }
+
+    // A8
+    #[test]
+    fn sealed_secrets_with_a_changed_byte_do_not_open() {
+        let keys = ring(&["now", "old"]);
+        let sealed = keys.seal("alice", "email", &secrets(r#"{"password":"hunter2"}"#)).expect("sealed");
+        let mut refused = 0;
+        for at in 0..sealed.bytes.len() {
+            for change in [1, 0x80, 0xff] {
+                let mut bytes = sealed.bytes.clone();
+                bytes[at] ^= change;
+                let error = keys.open("alice", "email", &SealedSecrets::new("now", bytes)).expect_err("changed");
+                let expected = if (1..=CHECK_BYTES).contains(&at) {
+                    KeyError::Wrong { key: "now".into() }
+                } else {
+                    KeyError::Tampered
+                };
+                assert_eq!(error, expected, "byte {at}");
+                refused += 1;
             }
-            Self::Malformed(problems) => {
-                f.write_str("these are no keys:")?;
-                problems.iter().try_for_each(|problem| write!(f, "\n- {problem}"))
-            }
-            Self::Missing => f.write_str("there is no key to seal or open secrets with; give one to `Agents::builder`"),
-            Self::Unknown { key } => {
-                write!(f, "the secrets are sealed under key `{}`, which is not among the keys", key.escape_debug())
-            }
-            Self::Wrong { key } => write!(
-                f,
-                "key `{}` is another one than the secrets were sealed under; put the old one back, or set the secrets anew",
-                key.escape_debug()
-            ),
-            Self::Tampered => f.write_str(
-                "the sealed secrets were changed, or moved here from another agent or toolset; set the secrets anew",
-            ),
-            Self::TooLong { bytes, most } => {
-                write!(f, "the secrets have {bytes} bytes as JSON; a record holds at most {most}")
-            }
-            Self::Random => f.write_str("the system gave no random bytes"),
         }
-    }
-}
-
-impl std::error::Error for KeyError {}
-
-// ---- Where keys come from: the environment, a file.
-
-/// A file of keys is no longer: some 900 keys.
-const LARGEST_FILE: usize = 64 * 1024;
-
-impl Keyring {
-    /// The keys in an environment variable.
-    pub fn from_env(variable: &str) -> Result<Self, KeyError> {
-        let text = std::env::var_os(variable).ok_or_else(|| KeyError::Unset(variable.to_owned()))?;
-        let text = text.into_string().map_err(|text| {
-            drop(Zeroizing::new(text.into_encoded_bytes()));
-            KeyError::Malformed(vec!["it is no text".into()])
-        })?;
-        Self::parse(&Zeroizing::new(text))
-    }
-
-    /// The keys in a file. Where other users of the machine can read it, a line in the log says so (on Unix).
-    pub fn from_file(path: impl AsRef<Path>) -> Result<Self, KeyError> {
-        let path = path.as_ref();
-        let failed = |why: String| KeyError::File { path: path.display().to_string(), why };
-        let file = File::open(path).map_err(|error| failed(error.kind().to_string()))?;
-        warn_of_readers(path, &file);
-        // Room for all of it from the beginning: a buffer that grows leaves its contents behind.
-        let mut bytes = Zeroizing::new(Vec::with_capacity(LARGEST_FILE + 1));
-        let read = file.take(LARGEST_FILE as u64 + 1).read_to_end(&mut bytes);
-        read.map_err(|error| failed(error.kind().to_string()))?;
-        if bytes.len() > LARGEST_FILE {
-            return Err(failed(format!("it is longer than {LARGEST_FILE} bytes")));
+        assert_eq!(refused, 3 * sealed.bytes.len());
+        for length in 0..sealed.bytes.len() {
+            let cut = SealedSecrets::new("now", &sealed.bytes[..length]);
+            assert_eq!(keys.open("alice", "email", &cut).expect_err("cut"), KeyError::Tampered, "{length} bytes");
         }
-        let text = std::str::from_utf8(&bytes).map_err(|_| failed("it is no text".into()))?;
-        Self::parse(text)
+        let longer = SealedSecrets::new("now", [sealed.bytes(), &[0]].concat());
+        assert_eq!(keys.open("alice", "email", &longer).expect_err("longer"), KeyError::Tampered);
     }
-}
 
-#[cfg(unix)]
-fn warn_of_readers(path: &Path, file: &File) {
-    use std::os::unix::fs::MetadataExt;
-    let mode = file.metadata().map_or(0, |metadata| metadata.mode());
-    if mode & 0o007 != 0 {
-        tracing::warn!(
-            path = ?path.display().to_string(), mode = format!("{:03o}", mode & 0o777),
-            "every user of this machine can get at the file of keys; take that right away (`chmod o= FILE`)"
+    // A8
+    #[test]
+    fn sealed_secrets_are_bound_to_the_key_id() {
+        let keys = ring(&["now", "old"]);
+        let sealed = keys.seal("alice", "email", &secrets("{}")).expect("sealed");
+        for (id, expected) in [
+            ("old", KeyError::Wrong { key: "old".into() }),
+            ("unknown", KeyError::Unknown { key: "unknown".into() }),
+            ("", KeyError::Unknown { key: String::new() }),
+        ] {
+            let moved = SealedSecrets::new(id, sealed.bytes());
+            assert_eq!(keys.open("alice", "email", &moved).expect_err("another key"), expected);
+        }
+        let other = ring(&["now"]).open("alice", "email", &sealed).expect_err("another key of that id");
+        assert_eq!(other, KeyError::Wrong { key: "now".into() });
+        assert_eq!(Keyring::none().open("alice", "email", &sealed).expect_err("no key"), KeyError::Missing);
+    }
+
+    // A8
+    #[test]
+    fn texts_of_another_context_do_not_open_as_secrets() {
+        let keys = ring(&["now"]);
+        let state = keys.seal_text(&["state", "alice", "email"], "{}").expect("sealed");
+        assert_eq!(keys.open("alice", "email", &state).expect_err("no record"), KeyError::Tampered);
+        let record = keys.seal("alice", "email", &secrets("{}")).expect("sealed");
+        assert_eq!(keys.open_text(&["state", "alice", "email"], &record).expect_err("no state"), KeyError::Tampered);
+    }
+
+    // A8
+    #[test]
+    fn each_seal_has_its_own_nonce() {
+        let keys = ring(&["now"]);
+        let mut nonces = HashSet::new();
+        for _ in 0..100_000 {
+            let sealed = keys.seal("alice", "email", &secrets("{}")).expect("sealed");
+            nonces.insert(<[u8; 24]>::try_from(&sealed.bytes[1 + CHECK_BYTES..1 + CHECK_BYTES + 24]).expect("a nonce"));
+        }
+        assert_eq!(nonces.len(), 100_000);
+    }
+
+    // A8
+    #[test]
+    fn secrets_of_the_greatest_length_open_and_longer_fail() {
+        let keys = ring(&["now"]);
+        let longest = secrets(&"x".repeat(MAX_SECRETS));
+        let sealed = keys.seal("alice", "email", &longest).expect("sealed");
+        assert_eq!(sealed.bytes().len(), MAX_SECRETS + OVERHEAD);
+        assert_eq!(keys.open("alice", "email", &sealed).expect("opens").expose(), longest.expose());
+        let longer = keys.seal("alice", "email", &secrets(&"x".repeat(MAX_SECRETS + 1))).expect_err("too long");
+        assert_eq!(longer, KeyError::TooLong { bytes: MAX_SECRETS + 1, max: MAX_SECRETS });
+        let bytes = [sealed.bytes(), &[0]].concat();
+        assert_eq!(
+            keys.open("alice", "email", &SealedSecrets::new("now", bytes)).expect_err("long"),
+            KeyError::Tampered
         );
     }
-}
 
-#[cfg(not(unix))]
-fn warn_of_readers(_: &Path, _: &File) {}
+    // A8
+    #[test]
+    fn parse_reports_every_problem_and_no_key_digits() {
+        let digits = "c0ffee".repeat(11);
+        let (key, other) = (&digits[..64], &digits[2..66]);
+        let text = format!(
+            "# keys\ngood:{key}\ngood:{other}\nshort:{short}\nnot-hex:{bad}\n{key}\n{key}:x, a b:{key} # remark\nsame:{key}\n\
+             zero:{zero}\n:{key}\n",
+            short = &key[..62],
+            bad = key.replace('f', "g"),
+            zero = "0".repeat(64),
+        );
+        let Err(KeyError::Malformed(problems)) = Keyring::parse(&text) else { panic!("the keys are valid") };
+        let expected = [
+            "key 2: the id `good` is used twice",
+            "key 3: expected 64 hex digits for `short`, got 62 characters",
+            "key 4: expected 64 hex digits for `not-hex`, got other characters",
+            "key 5: expected `id:64 hex digits`",
+            "key 6: expected an id before the colon, got what looks like a key",
+            "key 7: expected an id of 1 to 64 characters of `A-Z a-z 0-9 - _ .`",
+            "key 8: `same` is the same key as `good`",
+            "key 9: `zero` is all zeros; create a key with `Keyring::generate`",
+            "key 10: expected an id of 1 to 64 characters of `A-Z a-z 0-9 - _ .`",
+        ];
+        assert_eq!(problems, expected);
+        assert!(!KeyError::Malformed(problems).to_string().contains("c0ffee"));
+        assert_eq!(
+            Keyring::parse(" \n# none").expect_err("none").to_string(),
+            "invalid keys:\n- expected at least one key"
+        );
+    }
 
-// ---- Keys as text.
+    // A8
+    #[test]
+    fn keys_are_divided_by_lines_or_commas() {
+        let (one, two) = (Keyring::generate("one").expect("random"), Keyring::generate("two").expect("random"));
+        for text in [
+            format!("{}\n{}", *one, *two),
+            format!("  {} , {}  ", *one, *two),
+            format!("# both\r\n{}\r\n\r\n{} # old\r\n", *one, two.to_uppercase().replace("TWO", "two")),
+        ] {
+            let keys = Keyring::parse(&text).expect("keys");
+            assert_eq!((keys.active(), keys.0.len()), (Some("one"), 2));
+            let sealed = Keyring::parse(&two).expect("a key").seal("alice", "email", &secrets("{}")).expect("sealed");
+            assert_eq!(keys.open("alice", "email", &sealed).expect("opens").expose(), "{}");
+            assert_eq!(format!("{keys:?}"), r#"{"one", "two"}"#);
+        }
+    }
 
-impl Keyring {
-    /// The keys in a text, or all that is wrong with it. No error shows any of the text but the ids.
-    pub fn parse(text: &str) -> Result<Self, KeyError> {
-        let (mut keys, mut problems) = (Vec::<Key>::new(), Vec::new());
-        let entries = text.lines().flat_map(|line| line.split('#').next().unwrap_or_default().split(','));
-        for (number, entry) in (1..).zip(entries.map(str::trim).filter(|entry| !entry.is_empty())) {
-            match key(entry) {
-                Ok(key) if keys.iter().any(|known| known.id == key.id) => {
-                    problems.push(format!("key {number}: the id `{}` is used twice", key.id));
-                }
-                Ok(key) => {
-                    let same = |known: &&Key| known.bytes.expose_secret() == key.bytes.expose_secret();
-                    if let Some(known) = keys.iter().find(same) {
-                        problems.push(format!("key {number}: `{}` is the same key as `{}`", key.id, known.id));
-                    }
-                    keys.push(key);
-                }
-                Err(why) => problems.push(format!("key {number}: {why}")),
+    #[test]
+    fn key_files_are_read_or_the_reason_is_reported() {
+        let path = std::env::temp_dir().join(format!("tool-core-keys-{}", std::process::id()));
+        let line = Keyring::generate("one").expect("random");
+        std::fs::write(&path, line.as_bytes()).expect("written");
+        assert_eq!(Keyring::from_file(&path).expect("keys").active(), Some("one"));
+        std::fs::write(&path, [0xff, 0xfe]).expect("written");
+        let error = Keyring::from_file(&path).expect_err("no text").to_string();
+        assert!(error.ends_with(": expected UTF-8 text"), "{error}");
+        std::fs::write(&path, vec![b'#'; 64 * 1024 + 1]).expect("written");
+        let error = Keyring::from_file(&path).expect_err("too long").to_string();
+        assert!(error.ends_with(": expected at most 65536 bytes"), "{error}");
+        std::fs::remove_file(&path).expect("removed");
+        let error = Keyring::from_file(&path).expect_err("gone").to_string();
+        assert!(
+            error.starts_with("failed to read the key file") && error.contains("No such file or directory"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn missing_environment_variable_is_named() {
+        let error = Keyring::from_env("TOOL_SECRETS_KEYS_MISSING").expect_err("not set");
+        assert_eq!(error, KeyError::Unset("TOOL_SECRETS_KEYS_MISSING".into()));
+        assert!(error.to_string().contains("`TOOL_SECRETS_KEYS_MISSING` is not set"));
+    }
+
+    proptest! {
+        // A8: bound to agent and toolset, wherever the boundary between the two names is
+        #[test]
+        fn secrets_open_only_for_their_agent_and_toolset(
+            agent in ".{0,12}", tool in ".{0,12}", text in ".{0,200}", other_agent in ".{0,12}", other_tool in ".{0,12}"
+        ) {
+            let keys = ring(&["now", "old"]);
+            let sealed = keys.seal(&agent, &tool, &secrets(&text)).expect("sealed");
+            let opened = keys.open(&agent, &tool, &sealed).expect("opens");
+            prop_assert_eq!(opened.expose(), text);
+            let whole = format!("{agent}{tool}");
+            for (cut, _) in whole.char_indices().chain([(whole.len(), ' ')]) {
+                let (a, t) = whole.split_at(cut);
+                let opens = keys.open(a, t, &sealed).is_ok();
+                prop_assert_eq!(opens, (a, t) == (agent.as_str(), tool.as_str()), "{} {}", a, t);
+            }
+            for (a, t) in [(&other_agent, &tool), (&agent, &other_tool), (&tool, &agent)] {
+                let opens = keys.open(a, t, &sealed).is_ok();
+                prop_assert_eq!(opens, (a, t) == (&agent, &tool));
             }
         }
-        match (keys.is_empty(), problems.is_empty()) {
-            (_, false) => Err(KeyError::Malformed(problems)),
-            (true, true) => Err(KeyError::Malformed(vec!["there is no key in it".into()])),
-            (false, true) => Ok(Self(keys.into())),
+
+        // A8
+        #[test]
+        fn parse_handles_any_text_without_panics(text in "[a-f0-9:,#\n .é-]{0,200}", digits in "[0-9a-f]{64}") {
+            _ = Keyring::parse(&text);
+            let line = format!("{digits}\n{digits}:{digits}\nid:{digits}0\nid:{}é", &digits[..62]);
+            let shown = Keyring::parse(&line).expect_err("no keys").to_string();
+            prop_assert!(!shown.contains(&digits[..16]), "{}", shown);
         }
     }
-
-    /// A new key as a line of text. Keep it like a password: whoever has it opens all secrets.
-    pub fn generate(id: &str) -> Result<Zeroizing<String>, KeyError> {
-        check_id(id).map_err(|why| KeyError::Malformed(vec![why]))?;
-        let bytes = random::<KEY>()?;
-        let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
-        // Long enough from the beginning: a text that grows leaves its beginnings behind.
-        let mut line = Zeroizing::new(String::with_capacity(id.len() + 1 + 2 * KEY));
-        line.push_str(id);
-        line.push(':');
-        line.extend(digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)));
-        Ok(line)
-    }
-}
-
-fn key(entry: &str) -> Result<Key, String> {
-    let (id, digits) = entry.split_once(':').ok_or("it is not of the form `id:64 hex digits`")?;
-    let (id, digits) = (id.trim(), digits.trim());
-    check_id(id)?;
-    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
-    if pairs.len() != KEY || !rest.is_empty() {
-        return Err(format!(
-            "`{id}` has {} characters after the colon; a key has 64 hex digits",
-            digits.chars().count()
-        ));
-    }
-    let mut sound = true;
-    // On the heap from the beginning: a key that moves leaves itself behind.
-    let bytes = SecretBox::<[u8; KEY]>::init_with_mut(|bytes| {
-        for ([high, low], byte) in pairs.iter().zip(bytes) {
-            match digit(*high).zip(digit(*low)) {
-                Some((high, low)) => *byte = high << 4 | low,
-                None => sound = false,
-            }
-        }
-    });
-    if !sound {
-        return Err(format!("`{id}` is not 64 hex digits"));
-    }
-    if bytes.expose_secret().iter().all(|byte| *byte == 0) {
-        return Err(format!("`{id}` is all zeros, which is no key; `Keyring::generate` makes one"));
-    }
-    Ok(Key { id: id.to_owned(), check: check(bytes.expose_secret(), id), bytes })
-}
-
-fn digit(digit: u8) -> Option<u8> {
-    char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
-}
-
-fn check_id(id: &str) -> Result<(), String> {
-    let known = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
-    // What does not look like an id may be the key itself, so it is not shown.
-    if !(1..=64).contains(&id.len()) || !id.chars().all(known) {
-        return Err("its id is not 1 to 64 of `A-Z a-z 0-9 - _ .`".into());
-    }
-    if id.len() == 2 * KEY && id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Err("its id looks like a key; the id stands before the colon".into());
-    }
-    Ok(())
-}
-
-// ---- Sealing: XChaCha20-Poly1305, with what the secrets belong to as associated data.
-
-/// The bytes of a key.
-pub(crate) const KEY: usize = 32;
-/// The bytes that tell a key from another of the same id.
-pub(crate) const CHECK: usize = 8;
-pub(crate) type Check = [u8; CHECK];
-const NONCE: usize = 24;
-/// The form of the bytes.
-const FORM: u8 = 1;
-/// What is added to the secrets: form, check, nonce and tag.
-pub(crate) const OVERHEAD: usize = 1 + CHECK + NONCE + 16;
-
-/// Tells a key from another of the same id, and says nothing of it.
-pub(crate) fn check(key: &[u8; KEY], id: &str) -> Check {
-    let mut check = Check::default();
-    if let Ok(mut mac) = <Hmac<Sha256> as KeyInit>::new_from_slice(key) {
-        mac.update(b"tool-core secrets: which key\0");
-        mac.update(id.as_bytes());
-        let digest = mac.finalize().into_bytes();
-        check.iter_mut().zip(digest).for_each(|(to, from)| *to = from);
-    }
-    check
-}
-
-/// `[form][check][nonce][sealed]`, which opens only with the same `belongs`.
-pub(crate) fn seal(key: &[u8; KEY], check: Check, belongs: &[&str], secret: &[u8]) -> Result<Vec<u8>, KeyError> {
-    let nonce = random::<NONCE>()?;
-    let payload = Payload { msg: secret, aad: &associated(belongs) };
-    let sealed = XChaCha20Poly1305::new(key.into()).encrypt(&XNonce::from(*nonce), payload);
-    let sealed = sealed.map_err(|_| KeyError::Random)?;
-    Ok([&[FORM], check.as_slice(), nonce.as_slice(), &sealed].concat())
-}
-
-/// Nothing where a byte was changed, or it belongs to something else.
-pub(crate) fn open(key: &[u8; KEY], belongs: &[&str], bytes: &[u8]) -> Option<Vec<u8>> {
-    let (form, rest) = bytes.split_first()?;
-    let (nonce, sealed) = rest.get(CHECK..)?.split_first_chunk::<NONCE>()?;
-    let payload = Payload { msg: sealed, aad: &associated(belongs) };
-    (*form == FORM).then(|| XChaCha20Poly1305::new(key.into()).decrypt(&XNonce::from(*nonce), payload).ok())?
-}
-
-/// Each part with its length before it, so that no two lists are the same bytes.
-fn associated(belongs: &[&str]) -> Vec<u8> {
-    let mut bytes = b"tool-core secrets 1\0".to_vec();
-    for part in belongs {
-        bytes.extend((part.len() as u64).to_le_bytes());
-        bytes.extend(part.as_bytes());
-    }
-    bytes
-}
-
-pub(crate) fn random<const N: usize>() -> Result<Zeroizing<[u8; N]>, KeyError> {
-    let mut bytes = Zeroizing::new([0; N]);
-    getrandom::fill(&mut *bytes).map_err(|_| KeyError::Random)?;
-    Ok(bytes)
 }

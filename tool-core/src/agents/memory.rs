@@ -1,53 +1,70 @@
-//! The records of agents in memory.
+//! A store of records in memory.
 
 use crate::agents::keys::SealedSecrets;
 use crate::agents::record::{AgentRecords, AgentSummary, AgentTools};
 use crate::agents::store::{AgentStoreError, AgentToolStore, Precondition, RecordWrite, SealedRow, SecretsWrite};
-use crate::session::store::Operation;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A clock goes no further than it can count.
-const LONGEST: Duration = Duration::from_hours(10 * 366 * 24);
+/// Longest lease: an `Instant` cannot be arbitrarily far in the future.
+const MAX_LEASE: Duration = Duration::from_hours(10 * 366 * 24);
 
-/// Keeps the records of agents for as long as the process lives: for tests, and to try things.
+/// A store that keeps records until the process ends. For tests and experiments.
 #[derive(Debug, Default)]
-pub struct MemoryAgentToolStore(Mutex<BTreeMap<String, Agent>>);
+pub struct MemoryAgentToolStore(Mutex<BTreeMap<String, StoredAgent>>);
 
 #[derive(Debug, Default)]
-struct Agent {
+struct StoredAgent {
     version: u64,
-    tools: BTreeMap<String, Row>,
+    tools: BTreeMap<String, StoredRecord>,
 }
 
 #[derive(Debug)]
-struct Row {
+struct StoredRecord {
     record: AgentTools,
+    /// The holder of the lease, and when it ends.
     lease: Option<(String, Instant)>,
 }
 
 impl MemoryAgentToolStore {
-    /// An empty one.
+    /// Creates an empty store.
     pub fn new() -> Self {
         Self::default()
     }
 
-    fn agents(&self) -> MutexGuard<'_, BTreeMap<String, Agent>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, StoredAgent>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at a record, or changes what no version tells of.
-    fn row<R>(&self, agent: &str, tool: &str, look: impl FnOnce(&mut Row) -> R) -> Option<R> {
-        self.agents().get_mut(agent)?.tools.get_mut(tool).map(look)
+    /// Reads a record, or changes a part of it that has no version.
+    fn with_record<R>(&self, agent: &str, tool: &str, work: impl FnOnce(&mut StoredRecord) -> R) -> Option<R> {
+        self.lock().get_mut(agent)?.tools.get_mut(tool).map(work)
+    }
+}
+
+impl AgentToolStore for MemoryAgentToolStore {
+    async fn version(&self, agent: &str) -> Result<u64, AgentStoreError> {
+        Ok(self.lock().get(agent).map_or(0, |agent| agent.version))
     }
 
-    fn write_now(&self, write: &RecordWrite) -> Result<u64, AgentStoreError> {
+    async fn load(&self, agent: &str) -> Result<AgentRecords, AgentStoreError> {
+        let agents = self.lock();
+        let Some(agent) = agents.get(agent) else { return Ok(AgentRecords::default()) };
+        let tools = agent.tools.values().map(|stored| stored.record.clone()).collect();
+        Ok(AgentRecords::new(agent.version, tools, Vec::new()))
+    }
+
+    async fn get(&self, agent: &str, tool: &str) -> Result<Option<AgentTools>, AgentStoreError> {
+        Ok(self.with_record(agent, tool, |stored| stored.record.clone()))
+    }
+
+    async fn write(&self, write: &RecordWrite) -> Result<u64, AgentStoreError> {
         write.check()?;
-        let mut agents = self.agents();
+        let mut agents = self.lock();
         let known = agents.get(&write.agent).and_then(|agent| agent.tools.get(&write.tool));
-        let found = known.map(|row| row.record.version);
+        let found = known.map(|stored| stored.record.version);
         match (write.expected, found) {
             (Precondition::Absent, None) => {}
             (Precondition::Version(expected), Some(found)) if expected == found => {}
@@ -59,128 +76,82 @@ impl MemoryAgentToolStore {
         (record.enabled, record.config) = (write.enabled, write.config.clone());
         record.disabled_actions.clone_from(&write.disabled_actions);
         let before = agent.tools.remove(&write.tool);
-        let (secrets, lease) = before.map_or((None, None), |row| (row.record.secrets, row.lease));
+        let (secrets, lease) = before.map_or((None, None), |stored| (stored.record.secrets, stored.lease));
         record.secrets = match &write.secrets {
             SecretsWrite::Keep => secrets,
             SecretsWrite::Set(sealed) => Some(sealed.clone()),
             SecretsWrite::Clear => None,
         };
-        agent.tools.insert(write.tool.clone(), Row { record, lease });
+        agent.tools.insert(write.tool.clone(), StoredRecord { record, lease });
         Ok(agent.version)
     }
 
-    fn remove_now(&self, agent: &str, tool: &str, version: u64) -> Result<(), AgentStoreError> {
-        let mut agents = self.agents();
-        let gone = || AgentStoreError::Conflict { found: None };
-        let agent = agents.get_mut(agent).ok_or_else(gone)?;
-        let found = agent.tools.get(tool).ok_or_else(gone)?.record.version;
-        if found != version {
-            return Err(AgentStoreError::Conflict { found: Some(found) });
+    async fn remove(&self, agent: &str, tool: &str, version: u64) -> Result<(), AgentStoreError> {
+        let mut agents = self.lock();
+        let agent = agents.get_mut(agent).ok_or(AgentStoreError::Conflict { found: None })?;
+        let found = agent.tools.get(tool).map(|stored| stored.record.version);
+        if found != Some(version) {
+            return Err(AgentStoreError::Conflict { found });
         }
         agent.version += 1;
         agent.tools.remove(tool);
         Ok(())
     }
-}
 
-impl AgentToolStore for MemoryAgentToolStore {
-    fn version<'a>(&'a self, agent: &'a str) -> Operation<'a, Result<u64, AgentStoreError>> {
-        Operation::Ready(Ok(self.agents().get(agent).map_or(0, |agent| agent.version)))
-    }
-
-    fn load<'a>(&'a self, agent: &'a str) -> Operation<'a, Result<AgentRecords, AgentStoreError>> {
-        let agents = self.agents();
-        let records = agents.get(agent).map(|agent| {
-            let tools = agent.tools.values().map(|row| row.record.clone()).collect();
-            AgentRecords::new(agent.version, tools, Vec::new())
-        });
-        Operation::Ready(Ok(records.unwrap_or_default()))
-    }
-
-    fn get<'a>(&'a self, agent: &'a str, tool: &'a str) -> Operation<'a, Result<Option<AgentTools>, AgentStoreError>> {
-        Operation::Ready(Ok(self.row(agent, tool, |row| row.record.clone())))
-    }
-
-    fn write<'a>(&'a self, write: &'a RecordWrite) -> Operation<'a, Result<u64, AgentStoreError>> {
-        Operation::Ready(self.write_now(write))
-    }
-
-    fn remove<'a>(&'a self, agent: &'a str, tool: &'a str, version: u64) -> Operation<'a, Result<(), AgentStoreError>> {
-        Operation::Ready(self.remove_now(agent, tool, version))
-    }
-
-    fn agents<'a>(
-        &'a self,
-        after: Option<&'a str>,
-        limit: u32,
-    ) -> Operation<'a, Result<Vec<AgentSummary>, AgentStoreError>> {
-        let agents = self.agents();
+    async fn agents(&self, after: Option<&str>, limit: u32) -> Result<Vec<AgentSummary>, AgentStoreError> {
+        let agents = self.lock();
         let listed = agents
             .iter()
             .filter(|(id, agent)| !agent.tools.is_empty() && after.is_none_or(|after| id.as_str() > after));
-        let lines = listed.map(|(id, agent)| AgentSummary::new(id, agent.version, agent.tools.len() as u64));
-        Operation::Ready(Ok(lines.take(limit as usize).collect()))
+        let summaries = listed.map(|(id, agent)| AgentSummary::new(id, agent.version, agent.tools.len() as u64));
+        Ok(summaries.take(limit as usize).collect())
     }
 
-    fn sealed_under_others<'a>(
-        &'a self,
-        key: &'a str,
-        after: Option<(&'a str, &'a str)>,
+    async fn sealed_under_others(
+        &self,
+        key: &str,
+        after: Option<(&str, &str)>,
         limit: u32,
-    ) -> Operation<'a, Result<Vec<SealedRow>, AgentStoreError>> {
-        let agents = self.agents();
-        let rows = agents.values().flat_map(|agent| agent.tools.values());
-        let sealed = rows.filter_map(|Row { record, .. }| {
+    ) -> Result<Vec<SealedRow>, AgentStoreError> {
+        let agents = self.lock();
+        let records = agents.values().flat_map(|agent| agent.tools.values());
+        let rows = records.filter_map(|StoredRecord { record, .. }| {
             let secrets = record.secrets.as_ref().filter(|secrets| secrets.key() != key)?;
-            let later = after.is_none_or(|after| (record.agent.as_str(), record.tool.as_str()) > after);
-            later.then(|| SealedRow::new(&record.agent, &record.tool, secrets.clone()))
+            let is_later = after.is_none_or(|after| (record.agent.as_str(), record.tool.as_str()) > after);
+            is_later.then(|| SealedRow::new(&record.agent, &record.tool, secrets.clone()))
         });
-        Operation::Ready(Ok(sealed.take(limit as usize).collect()))
+        Ok(rows.take(limit as usize).collect())
     }
 
-    fn replace_secrets<'a>(
-        &'a self,
-        agent: &'a str,
-        tool: &'a str,
-        from: &'a SealedSecrets,
-        to: &'a SealedSecrets,
-    ) -> Operation<'a, Result<bool, AgentStoreError>> {
-        let replaced = self.row(agent, tool, |row| {
-            let there = row.record.secrets.as_ref() == Some(from);
-            if there {
-                row.record.secrets = Some(to.clone());
-            }
-            there
+    async fn replace_secrets(
+        &self,
+        agent: &str,
+        tool: &str,
+        from: &SealedSecrets,
+        to: &SealedSecrets,
+    ) -> Result<bool, AgentStoreError> {
+        let replaced = self.with_record(agent, tool, |stored| {
+            let secrets = stored.record.secrets.as_mut().filter(|secrets| *secrets == from);
+            secrets.map(|secrets| *secrets = to.clone()).is_some()
         });
-        Operation::Ready(Ok(replaced.unwrap_or(false)))
+        Ok(replaced == Some(true))
     }
 
-    fn lease<'a>(
-        &'a self,
-        agent: &'a str,
-        tool: &'a str,
-        holder: &'a str,
-        lasts: Duration,
-    ) -> Operation<'a, Result<bool, AgentStoreError>> {
+    async fn lease(&self, agent: &str, tool: &str, holder: &str, duration: Duration) -> Result<bool, AgentStoreError> {
         let now = Instant::now();
-        let taken = self.row(agent, tool, |row| {
-            let free = row.lease.as_ref().is_none_or(|(by, until)| by == holder || *until <= now);
-            if free {
-                let until = now.checked_add(lasts.min(LONGEST)).unwrap_or(now);
-                row.lease = Some((holder.to_owned(), until));
+        let acquired = self.with_record(agent, tool, |stored| {
+            let is_free = stored.lease.as_ref().is_none_or(|(by, until)| by == holder || *until <= now);
+            if is_free {
+                let until = now.checked_add(duration.min(MAX_LEASE)).unwrap_or(now);
+                stored.lease = Some((holder.to_owned(), until));
             }
-            free
+            is_free
         });
-        Operation::Ready(Ok(taken.unwrap_or(false)))
+        Ok(acquired == Some(true))
     }
 
-    fn release<'a>(
-        &'a self,
-        agent: &'a str,
-        tool: &'a str,
-        holder: &'a str,
-    ) -> Operation<'a, Result<(), AgentStoreError>> {
-        self.row(agent, tool, |row| row.lease.take_if(|(by, _)| by == holder));
-        Operation::Ready(Ok(()))
+    async fn release(&self, agent: &str, tool: &str, holder: &str) -> Result<(), AgentStoreError> {
+        self.with_record(agent, tool, |stored| stored.lease.take_if(|(by, _)| by == holder));
+        Ok(())
     }
 }

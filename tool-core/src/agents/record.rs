@@ -1,4 +1,4 @@
-//! What a store holds: which toolsets an agent has, and how they are set.
+//! The records of agents: one for each toolset of each agent.
 
 use crate::agents::keys::SealedSecrets;
 use serde::Serialize;
@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-/// One toolset of one agent, as a store holds it.
+/// The record of one toolset of one agent, as a store holds it.
 ///
-/// It serialises for a user interface: the secrets are only told to be there or not.
+/// Serialises for a user interface. Of the secrets it shows only whether there are any.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -18,62 +18,62 @@ pub struct AgentTools {
     pub agent: String,
     /// The toolset's name.
     pub tool: String,
-    /// Whether the agent has it now.
+    /// `false` takes the toolset from the agent and keeps the record.
     pub enabled: bool,
-    /// Actions that the agent does not have, by the names that a model would call.
+    /// Names of the actions that the agent does not have, as a model would call them.
     pub disabled_actions: BTreeSet<String>,
-    /// The settings, as they were given: defaults are filled in when they are used.
+    /// The settings as they were written. Defaults are filled in when the toolset is configured.
     pub config: Value,
-    /// The secrets, which only the key opens.
-    #[serde(rename = "hasSecrets", serialize_with = "is_some")]
+    /// The sealed secrets. Only their key opens them.
+    #[serde(rename = "hasSecrets", serialize_with = "serialize_is_some")]
     pub secrets: Option<SealedSecrets>,
-    /// Changes with every write, and never comes back. A write says which version it is of, so that no two writers lose
-    /// each other's work.
+    /// The record's version. Each write gives a new one, and none is used twice. A write names the version that it
+    /// changes, so that two writers cannot overwrite each other's changes unseen.
     pub version: u64,
 }
 
-#[allow(clippy::ref_option)] // serde asks so
-fn is_some<S: serde::Serializer>(secrets: &Option<SealedSecrets>, serializer: S) -> Result<S::Ok, S::Error> {
+#[allow(clippy::ref_option)] // the signature that serde requires
+fn serialize_is_some<S: serde::Serializer>(secrets: &Option<SealedSecrets>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_bool(secrets.is_some())
 }
 
 impl AgentTools {
-    /// A record, for stores.
+    /// Creates an enabled record without settings or secrets. For stores.
     pub fn new(agent: impl Into<String>, tool: impl Into<String>, version: u64) -> Self {
         let (agent, tool, config) = (agent.into(), tool.into(), Value::Object(serde_json::Map::default()));
         Self { agent, tool, enabled: true, disabled_actions: BTreeSet::new(), config, secrets: None, version }
     }
 }
 
-/// Whether a text can be the id of an agent or the name of a toolset.
+/// Returns true if a text can be the id of an agent or the name of a toolset.
 pub(crate) fn is_id(text: &str) -> bool {
     (1..=512).contains(&text.len()) && !text.contains(char::is_control)
 }
 
-/// All records of an agent, as they were at one moment.
+/// All records of an agent at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct AgentRecords {
-    /// Changes with every write to any of them. 0 where there never was one.
+    /// The agent's version. Each write to one of its records raises it. 0 if the agent never had a record.
     pub version: u64,
-    /// Sorted by the toolset's name.
+    /// The records, sorted by the toolset's name.
     pub tools: Vec<AgentTools>,
-    /// Rows that hold something else than a record, sorted likewise.
+    /// Rows that are not valid records, sorted by the toolset's name.
     pub unreadable: Vec<UnreadableRow>,
 }
 
-/// A row that holds something else than a record, because somebody wrote it by hand.
+/// A row that is not a valid record, for example after an edit by hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnreadableRow {
     /// The toolset's name.
     pub tool: String,
-    /// What is wrong with it, without what stands there.
-    pub why: String,
+    /// The problem, without the row's contents.
+    pub reason: String,
 }
 
 impl AgentRecords {
-    /// Records, for stores.
+    /// Sorts the records and rows by name. For stores.
     pub fn new(version: u64, mut tools: Vec<AgentTools>, mut unreadable: Vec<UnreadableRow>) -> Self {
         tools.sort_by(|a, b| a.tool.cmp(&b.tool));
         unreadable.sort_by(|a, b| a.tool.cmp(&b.tool));
@@ -82,36 +82,36 @@ impl AgentRecords {
 }
 
 impl UnreadableRow {
-    /// A row and what is wrong with it, for stores.
-    pub fn new(tool: impl Into<String>, why: impl Into<String>) -> Self {
-        Self { tool: tool.into(), why: why.into() }
+    /// Names a row and its problem. For stores.
+    pub fn new(tool: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { tool: tool.into(), reason: reason.into() }
     }
 }
 
-/// An agent in a list.
+/// One agent in a list of agents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct AgentSummary {
     /// The agent's id.
     pub agent: String,
-    /// Changes with every write to any of its records.
+    /// The agent's version. Each write to one of its records raises it.
     pub version: u64,
-    /// How many toolsets it has a record of.
+    /// Number of the agent's records.
     pub tools: u64,
 }
 
 impl AgentSummary {
-    /// A line of a list, for stores.
+    /// Creates an entry of a list. For stores.
     pub fn new(agent: impl Into<String>, version: u64, tools: u64) -> Self {
         Self { agent: agent.into(), version, tools }
     }
 }
 
-// ---- Whom a toolset works for.
-
-/// The agent that a session is of: user data of every session that agents open, for toolsets that keep something of each
-/// agent's.
+/// The id of a session's agent.
+///
+/// Every session that an [`AgentExecutor`](super::AgentExecutor) opens has it as user data, so that a toolset can keep
+/// something for each agent.
 ///
 /// ```
 /// use tool_core::agents::AgentId;
@@ -127,12 +127,12 @@ impl AgentSummary {
 pub struct AgentId(Arc<str>);
 
 impl AgentId {
-    /// An agent's id, for run contexts that are made by hand.
+    /// Wraps an agent's id, for run contexts that are built by hand.
     pub fn new(agent: impl Into<Arc<str>>) -> Self {
         Self(agent.into())
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

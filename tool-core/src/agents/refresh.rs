@@ -1,276 +1,230 @@
-//! One refresh of a grant at a time.
+//! Refreshing a grant: one refresh at a time in this process, and one at a time among all processes that share the store.
+//!
+//! A refresh runs in its own task, so that a caller that goes away loses no token. Tokens are lost only if the process is
+//! killed between the provider's answer and the write: some providers revoke the old refresh token when they answer.
 
-use crate::agents::grant::{Held, Of, Row, Unsaved};
-use crate::agents::tokens::{RefreshError, Tokens};
-use crate::call::error::ToolError;
-use crate::text;
+use crate::agents::grant_record::{GrantKey, GrantRecord, StoredTokens};
+use crate::agents::tokens::{HeldTokens, RefreshError, TokenFailure, TokenRefresher, Tokens};
+use crate::tool::auth::OAuth2;
 use crate::tool::configure::secret::Secret;
 use crate::trace::redaction::Redaction;
 use futures_util::FutureExt;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
-/// How long a provider may take.
-const PROVIDER: Duration = Duration::from_secs(20);
-/// How long the store may take for one thing that is asked of it.
-pub(crate) const STORE: Duration = Duration::from_secs(5);
-/// How long nobody else refreshes: longer than the provider and a write may take. It is taken anew before the provider
-/// is asked, and when a write fails.
-pub(crate) const LEASE: Duration = Duration::from_secs(30);
-/// How long to wait for another process that refreshes: longer than its lease, should it have been killed.
-const OTHERS: Duration = Duration::from_secs(40);
-/// Between two looks at what the other one does, at first and at most.
-const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
+/// Longest time for the provider's answer.
+const PROVIDER_TIMEOUT: Duration = Duration::from_secs(20);
+/// Longest time to wait for another process: longer than its lease, because it may have been killed.
+const OTHERS_TIMEOUT: Duration = Duration::from_secs(40);
+/// First and longest pause between two looks at the progress of another process.
+const POLL: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
+/// Pause after a failed refresh while the old token is valid.
+const RETRY_AFTER: Duration = Duration::from_secs(10);
+/// Number of failures after which expired ones are dropped from the list.
+const MAX_FAILURES: usize = 10_000;
 
-/// How long a failed refresh is not tried again while the old token is good.
-const REST: Duration = Duration::from_secs(10);
+type Outcome = Result<HeldTokens, TokenFailure>;
 
-/// Why there is no new token.
-#[derive(Clone)]
-pub(crate) struct Failed {
-    pub(crate) error: ToolError,
-    /// The grant is gone, so that the old token is worth nothing either.
-    pub(crate) lost: bool,
-}
-
-type Outcome = Result<Held, Failed>;
-type Seen = watch::Receiver<Option<Outcome>>;
-
-/// A refresh that is under way.
-#[derive(Clone)]
-pub(crate) struct Running {
-    pub(crate) since: Instant,
-    seen: Seen,
-}
-
-/// The refreshes of this process that are under way, by agent and toolset.
-#[derive(Default)]
+/// The refreshes of a process.
 pub(crate) struct Refreshes {
-    running: Mutex<HashMap<Key, Running>>,
-    /// When the last refresh failed, of those that failed last.
-    failed: Mutex<HashMap<Key, Instant>>,
-    /// Tokens that the store did not take yet.
-    unsaved: Mutex<HashMap<Key, Unsaved>>,
-    /// What no other process calls itself.
-    holder: OnceLock<String>,
+    refresher: Option<Arc<dyn TokenRefresher>>,
+    running: Mutex<HashMap<GrantKey, RunningRefresh>>,
+    failed_at: Mutex<HashMap<GrantKey, Instant>>,
 }
 
-pub(crate) type Key = (String, String);
+/// A refresh that has begun.
+#[derive(Clone)]
+pub(crate) struct RunningRefresh {
+    pub(crate) since: Instant,
+    outcome: watch::Receiver<Option<Outcome>>,
+}
+
+/// A grant and the means to refresh it.
+pub(crate) struct RefreshableGrant {
+    pub(crate) record: Arc<GrantRecord>,
+    pub(crate) grant: OAuth2,
+    pub(crate) refreshes: Arc<Refreshes>,
+}
+
+/// Removes a refresh from the list, also if its task panicked or its runtime was shut down.
+struct Unlist(Arc<RefreshableGrant>);
+
+impl Drop for Unlist {
+    fn drop(&mut self) {
+        self.0.refreshes.running().remove(&self.0.record.key());
+    }
+}
 
 impl Refreshes {
-    fn running(&self) -> MutexGuard<'_, HashMap<Key, Running>> {
+    pub(crate) fn new(refresher: Option<Arc<dyn TokenRefresher>>) -> Self {
+        Self { refresher, running: Mutex::default(), failed_at: Mutex::default() }
+    }
+
+    fn running(&self) -> MutexGuard<'_, HashMap<GrantKey, RunningRefresh>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn failed(&self) -> MutexGuard<'_, HashMap<Key, Instant>> {
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    fn failed_at(&self) -> MutexGuard<'_, HashMap<GrantKey, Instant>> {
+        self.failed_at.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers how a refresh went.
-    fn note(&self, key: Key, outcome: &Outcome) {
-        let mut failed = self.failed();
+    fn record_outcome(&self, key: GrantKey, outcome: &Outcome) {
+        let mut failed_at = self.failed_at();
         match outcome {
-            Err(why) if !why.lost => _ = failed.insert(key, Instant::now()),
-            _ => _ = failed.remove(&key),
+            Err(failure) if !failure.revoked => _ = failed_at.insert(key, Instant::now()),
+            _ => _ = failed_at.remove(&key),
         }
-        // Those that nobody asks for any more.
-        if failed.len() > 10_000 {
-            failed.retain(|_, at| at.elapsed() < REST);
+        if failed_at.len() > MAX_FAILURES {
+            failed_at.retain(|_, at| at.elapsed() < RETRY_AFTER);
         }
-    }
-
-    pub(crate) fn unsaved(&self) -> MutexGuard<'_, HashMap<Key, Unsaved>> {
-        self.unsaved.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn holder(&self) -> Result<&str, Failed> {
-        if self.holder.get().is_none() {
-            let mut bytes = [0; 16];
-            getrandom::fill(&mut bytes).map_err(|_| transient("the system gave no random bytes"))?;
-            _ = self.holder.set(text::hex(&bytes));
-        }
-        Ok(self.holder.get().map_or("", String::as_str))
     }
 }
 
-/// Takes a refresh off the list, also where its task panicked or its runtime went away.
-struct Listed(Arc<Of>);
-
-impl Drop for Listed {
-    fn drop(&mut self) {
-        self.0.refreshes.running().remove(&self.0.key());
-    }
-}
-
-impl Running {
-    /// What comes of it.
+impl RunningRefresh {
+    /// Waits for the outcome.
     pub(crate) async fn outcome(mut self) -> Outcome {
-        let outcome = self.seen.wait_for(Option::is_some).await.ok().and_then(|outcome| outcome.clone());
-        // Its runtime was shut down.
-        outcome.unwrap_or_else(|| Err(transient("the refresh of the token was broken off")))
+        let outcome = self.outcome.wait_for(Option::is_some).await.ok().and_then(|outcome| outcome.clone());
+        outcome.unwrap_or_else(|| Err(TokenFailure::transient("the refresh of the token was interrupted")))
     }
 }
 
-/// The refresh that is under way, or one that begins now.
-pub(crate) fn joined(of: &Arc<Of>, known: &Held) -> Result<Running, Failed> {
-    let mut all = of.refreshes.running();
-    if let Some(running) = all.get(&of.key()) {
-        return Ok(running.clone());
-    }
-    let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-        return Err(transient("a token is refreshed on a tokio runtime, and there is none"));
-    };
-    let (tell, seen) = watch::channel(None);
-    let running = Running { since: Instant::now(), seen };
-    all.insert(of.key(), running.clone());
-    drop(all);
-    let (listed, of, known) = (Listed(Arc::clone(of)), Arc::clone(of), known.clone());
-    let tasks = of.tasks.clone();
-    let refresh = async move {
-        let outcome = of.refresh(&known).await;
-        of.refreshes.note(of.key(), &outcome);
-        // Off the list first: whoever asks after it was told begins another.
-        drop(listed);
-        tell.send_replace(Some(outcome));
-    };
-    tasks.spawn_on(refresh, &runtime);
-    Ok(running)
-}
-
-impl Of {
-    /// Whether the last refresh has just failed.
-    pub(crate) fn rests(&self) -> bool {
-        self.refreshes.failed().get(&self.key()).is_some_and(|at| at.elapsed() < REST)
+impl RefreshableGrant {
+    /// Returns true if the last refresh failed a moment ago.
+    pub(crate) fn failed_recently(&self) -> bool {
+        self.refreshes.failed_at().get(&self.record.key()).is_some_and(|at| at.elapsed() < RETRY_AFTER)
     }
 
-    pub(crate) fn key(&self) -> Key {
-        (self.agent.clone(), self.tool.clone())
+    /// Joins the running refresh of this grant, or begins one.
+    pub(crate) fn join(self: &Arc<Self>, known: &HeldTokens) -> Result<RunningRefresh, TokenFailure> {
+        let mut all = self.refreshes.running();
+        if let Some(running) = all.get(&self.record.key()) {
+            return Ok(running.clone());
+        }
+        let Ok(runtime) = Handle::try_current() else {
+            return Err(TokenFailure::transient("refreshing a token requires a tokio runtime, and there is none"));
+        };
+        let (sender, outcome) = watch::channel(None);
+        let running = RunningRefresh { since: Instant::now(), outcome };
+        all.insert(self.record.key(), running.clone());
+        drop(all);
+        let (unlist, grant, known) = (Unlist(Arc::clone(self)), Arc::clone(self), known.clone());
+        let refresh = async move {
+            let outcome = grant.refresh(&known).await;
+            grant.refreshes.record_outcome(grant.record.key(), &outcome);
+            // Before the outcome is sent, so that a caller who has it can begin another refresh.
+            drop(unlist);
+            sender.send_replace(Some(outcome));
+        };
+        self.record.shared.tasks.spawn_on(refresh, &runtime);
+        Ok(running)
     }
 
-    /// New tokens: those in the record, where somebody has put new ones there, or else the provider's.
-    async fn refresh(self: &Arc<Self>, known: &Held) -> Outcome {
-        let (until, mut look) = (Instant::now() + OTHERS, LOOK.0);
+    /// Returns new tokens: those in the record if another process has put new ones there, or else the provider's.
+    async fn refresh(&self, known: &HeldTokens) -> Outcome {
+        let (deadline, mut pause) = (Instant::now() + OTHERS_TIMEOUT, POLL.0);
         loop {
-            let row = self.row().await?;
-            if let Some(found) = self.answer_without_provider(&row, known)? {
-                return Ok(found);
-            }
-            if self.leased().await?
-                && let Some(outcome) = self.refresh_alone(known).await
-            {
-                // Nobody else may use the refresh token that still stands in the record.
-                if !self.refreshes.unsaved().contains_key(&self.key()) {
-                    // Where this fails, the lease ends by itself.
-                    let released = self.store.release(&self.agent, &self.tool, self.refreshes.holder()?);
-                    _ = timeout(STORE, released).await;
-                }
+            let stored = self.record.current().await?;
+            if let Some(outcome) = self.without_provider(&stored, known) {
                 return outcome;
             }
-            if Instant::now() >= until || self.tasks.is_closed() {
-                return Err(transient("another process refreshes the token, and does not get done"));
+            if self.record.lease().await?
+                && let Some(outcome) = self.refresh_alone(known).await
+            {
+                self.record.release().await;
+                return outcome;
             }
-            sleep(look).await;
-            look = (look * 2).min(LOOK.1);
-        }
-    }
-
-    /// Whether nobody else refreshes from now on, for as long as a lease lasts.
-    pub(crate) async fn leased(&self) -> Result<bool, Failed> {
-        let leased = self.store.lease(&self.agent, &self.tool, self.refreshes.holder()?, LEASE);
-        timeout(STORE, leased).await.map_err(|_| slow())?.map_err(|error| self.failed(error))
-    }
-
-    /// What needs no provider: tokens that are new, or nothing to refresh with.
-    fn answer_without_provider(&self, row: &Row, known: &Held) -> Result<Option<Held>, Failed> {
-        if let Some(found) = Held::newer(&row.tokens, known) {
-            return Ok(Some(found));
-        }
-        if row.tokens.refresh.is_none() {
-            let found = Held::fresh(row.tokens.clone());
-            return match found.left() {
-                Some(_) => Ok(Some(found)),
-                None => Err(self.person("its token has expired, and there is none to refresh it with")),
-            };
-        }
-        Ok(None)
-    }
-
-    /// Asks the provider, while nobody else does. The record is read again: somebody may just have finished. Nothing
-    /// where the lease has gone to another meanwhile.
-    async fn refresh_alone(self: &Arc<Self>, known: &Held) -> Option<Outcome> {
-        let asked = async {
-            let row = self.row().await?;
-            if let Some(found) = self.answer_without_provider(&row, known)? {
-                return Ok(Some(found));
+            if Instant::now() >= deadline || self.record.shared.tasks.is_closed() {
+                return Err(TokenFailure::transient(
+                    "another process refreshes the token and has not finished in time",
+                ));
             }
-            let Some(used) = row.tokens.refresh.clone() else { return Err(self.person("it has no refresh token")) };
-            if !self.leased().await? {
+            sleep(pause).await;
+            pause = (pause * 2).min(POLL.1);
+        }
+    }
+
+    /// Returns the outcome if the provider need not be asked: the record has newer tokens, or no refresh token.
+    fn without_provider(&self, stored: &StoredTokens, known: &HeldTokens) -> Option<Outcome> {
+        let held = HeldTokens::fresh(stored.tokens.clone());
+        let is_valid = held.valid_for().is_some();
+        let is_other = stored.tokens.access.expose() != known.tokens.access.expose();
+        if is_valid && (is_other || stored.tokens.refresh.is_none()) {
+            return Some(Ok(held));
+        }
+        let expired = || self.record.needs_person("its token has expired, and there is no refresh token");
+        stored.tokens.refresh.is_none().then(|| Err(expired()))
+    }
+
+    /// Asks the provider, while this process has the lease. Returns `None` if another process has got the lease.
+    async fn refresh_alone(&self, known: &HeldTokens) -> Option<Outcome> {
+        let attempt = async {
+            // Read again, because another process may have finished just before the lease was acquired.
+            let stored = self.record.current().await?;
+            if let Some(outcome) = self.without_provider(&stored, known) {
+                return outcome.map(Some);
+            }
+            let used = stored.tokens.refresh.clone();
+            let used = used.ok_or_else(|| self.record.needs_person("it has no refresh token"))?;
+            if !self.record.lease().await? {
                 return Ok(None);
             }
-            let held = match self.ask(&used).await {
+            let held = match self.ask_provider(&used).await {
                 Ok(new) => {
-                    let new = new.after(&row.tokens);
-                    self.save(row, used, new).await
+                    let new = new.or(&stored.tokens);
+                    self.record.save(stored, used, new).await
                 }
-                Err(error) => self.told(&row, &used, error).await,
+                Err(error) => self.refused(&stored.tokens, &used, error).await,
             };
             held.map(Some)
         };
-        asked.await.transpose()
+        attempt.await.transpose()
     }
 
-    /// The provider's answer, which comes in time and without a panic.
-    async fn ask(&self, used: &Secret) -> Result<Tokens, RefreshError> {
-        let Some(refresher) = &self.refresher else {
-            let why = "there is no OAuth 2 client; give one to `Agents::builder(..).oauth2(..)`";
-            return Err(RefreshError::Refused(why.into()));
+    /// Asks the provider, with a timeout and a guard against panics.
+    async fn ask_provider(&self, used: &Secret) -> Result<Tokens, RefreshError> {
+        let Some(refresher) = &self.refreshes.refresher else {
+            let reason = "there is no OAuth 2 client; pass one to `Agents::builder(..).oauth2(..)`";
+            return Err(RefreshError::Refused(reason.into()));
         };
-        // The call itself may panic, and its future.
-        let asked = async { refresher.refresh(&self.grant, used).await };
-        match timeout(PROVIDER, AssertUnwindSafe(asked).catch_unwind()).await {
+        // Both the call and its future may panic.
+        let answer = AssertUnwindSafe(async { refresher.refresh(&self.grant, used).await }).catch_unwind();
+        match timeout(PROVIDER_TIMEOUT, answer).await {
             Ok(Ok(Ok(new))) if new.access.is_empty() => Err(RefreshError::Transient("the new token is empty".into())),
             Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => Err(RefreshError::Transient("what refreshes tokens has panicked".into())),
-            Err(_) => Err(RefreshError::Transient(format!("no answer within {} s", PROVIDER.as_secs()))),
+            Ok(Err(_)) => Err(RefreshError::Transient("the OAuth 2 client panicked".into())),
+            Err(_) => Err(RefreshError::Transient(format!("no answer within {} s", PROVIDER_TIMEOUT.as_secs()))),
         }
     }
 
-    /// What a failure means. A token that was used up may have been so by somebody whose lease had ended.
-    async fn told(&self, row: &Row, used: &Secret, error: RefreshError) -> Outcome {
-        let clean = |text: &str| scrubbed(text, &row.tokens);
+    /// Turns the provider's refusal into a failure.
+    async fn refused(&self, tokens: &Tokens, used: &Secret, error: RefreshError) -> Outcome {
         match error {
-            RefreshError::Transient(_) => Err(transient(&clean(&error.to_string()))),
-            RefreshError::Refused(_) => Err(Failed { error: ToolError::auth(clean(&error.to_string())), lost: false }),
-            RefreshError::Revoked(why) => {
-                let now = self.row().await?;
-                let other = now.tokens.refresh.as_ref().is_none_or(|token| token.expose() != used.expose());
-                let found = Held::fresh(now.tokens);
-                if other && found.left().is_some() {
-                    return Ok(found);
+            RefreshError::Transient(_) => Err(TokenFailure::transient(without_tokens(&error.to_string(), tokens))),
+            RefreshError::Refused(_) => Err(TokenFailure::auth(without_tokens(&error.to_string(), tokens))),
+            RefreshError::Revoked(reason) => {
+                // A process whose lease had expired may have used the token, and stored what it got.
+                let now = self.record.current().await?.tokens;
+                let is_other = now.refresh.as_ref().is_none_or(|token| token.expose() != used.expose());
+                let held = HeldTokens::fresh(now);
+                if is_other && held.valid_for().is_some() {
+                    return Ok(held);
                 }
-                let failed = self.person(&format!("the grant is no longer good ({})", clean(&why)));
-                Err(Failed { lost: true, ..failed })
+                let reason = format!("the grant is no longer valid ({})", without_tokens(&reason, tokens));
+                Err(TokenFailure { revoked: true, ..self.record.needs_person(&reason) })
             }
         }
     }
 }
 
-pub(crate) fn transient(why: &str) -> Failed {
-    Failed { error: ToolError::transient(why), lost: false }
-}
-
-pub(crate) fn slow() -> Failed {
-    transient("the store does not answer in time")
-}
-
-/// A text without the tokens, should whoever wrote it have put one in.
-fn scrubbed(text: &str, tokens: &Tokens) -> String {
-    let known = [Some(&tokens.access), tokens.refresh.as_ref()];
-    let known = known.into_iter().flatten().filter(|token| !token.is_empty());
-    let text = known.fold(text.to_owned(), |text, token| text.replace(token.expose(), "[secret]"));
+/// Removes the tokens from a text of the OAuth 2 client.
+fn without_tokens(text: &str, tokens: &Tokens) -> String {
+    let secrets = [Some(&tokens.access), tokens.refresh.as_ref()].into_iter().flatten();
+    let secrets = secrets.filter(|token| !token.is_empty());
+    let text = secrets.fold(text.to_owned(), |text, token| text.replace(token.expose(), "[secret]"));
     Redaction::new().text(&text)
 }

@@ -1,65 +1,69 @@
-//! Sealing under a new key what was sealed under an old one.
+//! Sealing all secrets under a new key.
 
-use crate::agents::Agents;
-use crate::agents::error::{AgentError, AgentErrorKind};
-use crate::agents::keys::{KeyError, SealedSecrets};
+use crate::agents::builder::Agents;
+use crate::agents::error::AgentError;
+use crate::agents::keys::KeyError;
 use crate::agents::store::{AgentStoreError, SealedRow};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// Rows that are asked for at once.
+/// Number of rows that are read at once.
 const PAGE: u32 = 100;
-/// How often a row is tried that others write at the same time.
-const TRIES: u32 = 32;
-/// How long the background waits for a store that is down: at first, and at most.
+/// Number of attempts to reseal a row that others write at the same time.
+const ATTEMPTS: u32 = 32;
+/// First and longest pause of a rotation in the background while the store is down.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
 
-/// What became of the secrets that were sealed under other keys than the active one.
+/// The progress or outcome of a rotation: sealing secrets under the active key that are sealed under other keys.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Rotation {
-    /// How many were sealed anew.
+    /// Number of records whose secrets were sealed again.
     pub resealed: u64,
-    /// Those that do not open, and why: they are left as they are. Their keys are still needed, or they have to be set
-    /// anew.
+    /// Records whose secrets do not open. They are unchanged: their keys are still needed, or their secrets have to be set
+    /// again.
     pub failed: Vec<AgentError>,
 }
 
 impl Rotation {
-    /// Whether all secrets are under the active key now, so that the others are needed no longer: unless another process
-    /// still seals under one of them.
+    /// Returns true if all secrets are sealed under the active key, so that the other keys are not needed any more. This
+    /// assumes that no other process still seals under one of them.
     pub fn is_complete(&self) -> bool {
         self.failed.is_empty()
     }
 }
 
 impl Agents {
-    /// Seals all secrets under the active key that are sealed under another one. See
-    /// [how keys are rotated](crate::agents#keys).
+    /// Seals all secrets under the active key that are sealed under another key. See
+    /// [how to rotate keys](crate::agents#keys).
     ///
-    /// It may be run by several processes at once, while records are written and read, and be killed at any moment: each
-    /// row is replaced in one step, if it is still the same, and versions do not change. Where the store fails, what is
-    /// done is done; run it again. What others seal under an old key while it runs is found too, as long as there is an
-    /// end to it.
+    /// Several processes may run it at once, beside readers and writers, and it may be killed at any time: each row is
+    /// replaced in one step if it is unchanged, and versions stay. If the store fails, rows that were sealed stay sealed;
+    /// call it again. Secrets that others seal under an old key meanwhile are found too.
     pub async fn rotate(&self) -> Result<Rotation, AgentError> {
         let mut rotation = Rotation::default();
-        self.rotate_on(&mut rotation, &mut |_| ()).await?;
+        self.rotate_into(&mut rotation, &mut |_| ()).await?;
         Ok(rotation)
     }
 
-    /// The same in a task of its own, which waits for a store that is down. It has to be called on a tokio runtime.
+    /// Rotates in a background task, which waits while the store is down.
+    ///
+    /// # Panics
+    ///
+    /// Panics outside a tokio runtime.
     pub fn rotate_in_background(&self) -> RunningRotation {
-        let (tell, progress) = watch::channel(Rotation::default());
+        let (sender, progress) = watch::channel(Rotation::default());
         let agents = self.clone();
         let task = tokio::spawn(async move {
             let (mut rotation, mut pause) = (Rotation::default(), PAUSE.0);
             loop {
                 let before = rotation.resealed;
-                match agents.rotate_on(&mut rotation, &mut |rotation| _ = tell.send_replace(rotation.clone())).await {
-                    Err(AgentError { kind: AgentErrorKind::StoreDown(why), .. }) => {
-                        tracing::warn!(why, resealed = rotation.resealed, "sealing anew waits for the agent store");
+                let mut report = |rotation: &Rotation| _ = sender.send_replace(rotation.clone());
+                match agents.rotate_into(&mut rotation, &mut report).await {
+                    Err(error) if error.kind.is_store_down() => {
+                        tracing::warn!(%error, resealed = rotation.resealed, "failed to rotate keys; trying again later");
                         pause = if rotation.resealed > before { PAUSE.0 } else { (pause * 2).min(PAUSE.1) };
                         tokio::time::sleep(pause).await;
                     }
@@ -71,70 +75,66 @@ impl Agents {
         RunningRotation { task, progress }
     }
 
-    /// Goes through the store until a whole pass finds nothing that it can seal anew.
-    async fn rotate_on(
+    /// Goes through the store until a pass reseals nothing.
+    async fn rotate_into(
         &self,
         rotation: &mut Rotation,
-        tell: &mut (dyn FnMut(&Rotation) + Send),
+        report: &mut (dyn FnMut(&Rotation) + Send),
     ) -> Result<(), AgentError> {
-        let missing = || AgentError::new("", "", AgentErrorKind::MissingKey);
-        let active = self.0.keys.active().ok_or_else(missing)?;
+        let active = self.0.keys.active().ok_or_else(|| AgentError::new("", "", KeyError::Missing))?;
         loop {
             let before = rotation.resealed;
             let (mut after, mut failed) = (None::<(String, String)>, BTreeMap::new());
             loop {
                 let last = after.as_ref().map(|(agent, tool)| (agent.as_str(), tool.as_str()));
                 let page = self.0.store.sealed_under_others(active, last, PAGE).await;
-                let page = page.map_err(|error| AgentError::of_store("", "", error))?;
+                let page = page.map_err(AgentError::about("", ""))?;
                 let Some(end) = page.last().map(|row| (row.agent.clone(), row.tool.clone())) else { break };
                 for row in page {
                     let key = (row.agent.clone(), row.tool.clone());
                     match self.reseal(active, row).await {
                         Ok(resealed) => rotation.resealed += u64::from(resealed),
-                        Err(error) if matches!(error.kind, AgentErrorKind::StoreDown(_)) => return Err(error),
+                        Err(error) if error.kind.is_store_down() => return Err(error),
                         Err(error) => _ = failed.insert(key, error),
                     }
                 }
                 after = Some(end);
                 rotation.failed = failed.values().cloned().collect();
-                tell(rotation);
+                report(rotation);
             }
             rotation.failed = failed.into_values().collect();
-            tell(rotation);
+            report(rotation);
             if rotation.resealed == before {
                 return Ok(());
             }
         }
     }
 
-    /// One row. False where there is nothing to seal anew any more.
+    /// Reseals one row. Returns false if its secrets are gone, or sealed under the active key already.
     async fn reseal(&self, active: &str, row: SealedRow) -> Result<bool, AgentError> {
         let SealedRow { agent, tool, secrets: mut sealed } = row;
-        let failed = |kind| AgentError::new(&agent, &tool, kind);
-        let down = |error: AgentStoreError| AgentError::of_store(&agent, &tool, error);
+        let (store, keys) = (&self.0.store, &self.0.keys);
         let mut found = None;
-        for _ in 0..TRIES {
-            let anew = self.sealed_anew(&agent, &tool, &sealed).map_err(|error| failed(error.into()))?;
-            if self.0.store.replace_secrets(&agent, &tool, &sealed, &anew).await.map_err(down)? {
+        for _ in 0..ATTEMPTS {
+            let opened = keys.open(&agent, &tool, &sealed).map_err(AgentError::about(&agent, &tool))?;
+            let resealed = keys.seal(&agent, &tool, &opened).map_err(AgentError::about(&agent, &tool))?;
+            let replaced = store.replace_secrets(&agent, &tool, &sealed, &resealed).await;
+            if replaced.map_err(AgentError::about(&agent, &tool))? {
                 return Ok(true);
             }
-            let record = self.0.store.get(&agent, &tool).await.map_err(down)?;
+            let record = store.get(&agent, &tool).await.map_err(AgentError::about(&agent, &tool))?;
             found = record.as_ref().map(|record| record.version);
             match record.and_then(|record| record.secrets).filter(|now| now.key() != active) {
                 Some(now) => sealed = now,
                 None => return Ok(false),
             }
         }
-        // Somebody writes it all the time, under an old key.
-        Err(failed(AgentErrorKind::Conflict { found }))
-    }
-
-    fn sealed_anew(&self, agent: &str, tool: &str, sealed: &SealedSecrets) -> Result<SealedSecrets, KeyError> {
-        self.0.keys.seal(agent, tool, &self.0.keys.open(agent, tool, sealed)?)
+        // Another process writes the row again and again, under an old key.
+        Err(AgentError::new(&*agent, &*tool, AgentStoreError::Conflict { found }))
     }
 }
 
-/// A rotation that runs in the background. Dropped, it goes on.
+/// A rotation that runs in the background. Dropping this handle does not stop it.
 #[derive(Debug)]
 pub struct RunningRotation {
     task: JoinHandle<Result<Rotation, AgentError>>,
@@ -142,19 +142,172 @@ pub struct RunningRotation {
 }
 
 impl RunningRotation {
-    /// How far it is.
+    /// Returns the progress.
     pub fn progress(&self) -> Rotation {
         self.progress.borrow().clone()
     }
 
-    /// Stops it. What is done is done, and the next one goes on from there.
+    /// Stops the rotation. Records that were sealed again stay so, and the next rotation continues.
     pub fn stop(&self) {
         self.task.abort();
     }
 
-    /// What became of it, when it is through. An error where there is no key or the store does not understand; where it
-    /// was stopped, what was done until then.
+    /// Waits for the end and returns the outcome; after [`stop`](Self::stop), the progress. Fails if there is no key, or if
+    /// the store fails in a way that waiting does not solve.
     pub async fn finished(self) -> Result<Rotation, AgentError> {
         self.task.await.unwrap_or_else(|_| Ok(self.progress.borrow().clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Agents, KeyError};
+    use crate::agents::error::AgentErrorKind;
+    use crate::agents::keys::Keyring;
+    use crate::agents::memory::MemoryAgentToolStore;
+    use crate::agents::store::{AgentToolStore, RecordWrite, SecretsWrite};
+    use crate::agents::tokens::Tokens;
+    use crate::tool::configure::secret_document::SecretDocument;
+    use serde_json::json;
+    use std::sync::Arc;
+
+    const OLD: &str = "old:1111111111111111111111111111111111111111111111111111111111111111";
+    const NEW: &str = "new:2222222222222222222222222222222222222222222222222222222222222222";
+    const LOST: &str = "lost:3333333333333333333333333333333333333333333333333333333333333333";
+
+    type Store = Arc<MemoryAgentToolStore>;
+
+    fn keys(lines: &[&str]) -> Keyring {
+        Keyring::parse(&lines.join("\n")).expect("keys")
+    }
+
+    fn agents(store: &Store, lines: &[&str]) -> Agents {
+        Agents::builder(Arc::clone(store)).keys(keys(lines)).build().expect("sound")
+    }
+
+    fn secret(agent: usize) -> SecretDocument {
+        SecretDocument::from_value(json!({"password": format!("of {agent}")}))
+    }
+
+    async fn put(store: &Store, agent: usize, key: &str) {
+        let mut write = RecordWrite::new(format!("agent-{agent:04}"), "email", json!({}));
+        write.secrets = SecretsWrite::Set(keys(&[key]).seal(&write.agent, "email", &secret(agent)).expect("sealed"));
+        store.write(&write).await.expect("written");
+    }
+
+    async fn filled(rows: usize) -> Store {
+        let store = Store::default();
+        for agent in 0..rows {
+            put(&store, agent, OLD).await;
+        }
+        store
+    }
+
+    /// Counts the rows that open with these keys and hold their secrets.
+    async fn open_with(store: &Store, rows: usize, lines: &[&str]) -> usize {
+        let (keys, mut open) = (keys(lines), 0);
+        for agent in 0..rows {
+            let id = format!("agent-{agent:04}");
+            let sealed = store.get(&id, "email").await.expect("up").and_then(|record| record.secrets).expect("sealed");
+            let same = |found: SecretDocument| found.expose() == secret(agent).expose();
+            open += usize::from(keys.open(&id, "email", &sealed).is_ok_and(same));
+        }
+        open
+    }
+
+    #[tokio::test]
+    async fn rotation_reseals_all_secrets_and_changes_no_version() {
+        let store = filled(250).await;
+        let before = store.version("agent-0007").await.expect("up");
+        let rotation = agents(&store, &[NEW, OLD]).rotate().await.expect("up");
+        assert_eq!((rotation.resealed, rotation.is_complete()), (250, true));
+        assert_eq!(open_with(&store, 250, &[NEW]).await, 250);
+        assert_eq!(open_with(&store, 250, &[OLD]).await, 0);
+        assert_eq!(store.version("agent-0007").await.expect("up"), before);
+        let again = agents(&store, &[NEW, OLD]).rotate().await.expect("up");
+        assert_eq!((again.resealed, again.is_complete()), (0, true));
+    }
+
+    #[tokio::test]
+    async fn rows_that_do_not_open_are_reported_and_unchanged() {
+        let store = filled(3).await;
+        put(&store, 3, LOST).await;
+        let row =
+            store.get("agent-0001", "email").await.expect("up").and_then(|record| record.secrets).expect("sealed");
+        // A row copied from another agent, and one under another key of the same id.
+        let mut write = RecordWrite::new("agent-0004", "email", json!({}));
+        write.secrets = SecretsWrite::Set(row);
+        store.write(&write).await.expect("written");
+        put(&store, 5, "old:4444444444444444444444444444444444444444444444444444444444444444").await;
+        let before = store.load("agent-0004").await.expect("up");
+
+        let rotation = agents(&store, &[NEW, OLD]).rotate().await.expect("up");
+        assert_eq!((rotation.resealed, rotation.is_complete()), (3, false));
+        let failed = rotation.failed.iter().map(|error| (error.agent.as_str(), error.kind.clone())).collect::<Vec<_>>();
+        let expected = [
+            ("agent-0003", AgentErrorKind::Key(KeyError::Unknown { key: "lost".into() })),
+            ("agent-0004", AgentErrorKind::Key(KeyError::Tampered)),
+            ("agent-0005", AgentErrorKind::Key(KeyError::Wrong { key: "old".into() })),
+        ];
+        assert_eq!(failed, expected);
+        assert_eq!(store.load("agent-0004").await.expect("up"), before);
+        // With the missing key the row is resealed.
+        let rotation = agents(&store, &[NEW, LOST, OLD]).rotate().await.expect("up");
+        assert_eq!((rotation.resealed, rotation.failed.len()), (1, 2));
+    }
+
+    #[tokio::test]
+    async fn rotation_without_a_key_fails() {
+        let error = Agents::builder(filled(1).await).build().expect("sound").rotate().await.expect_err("no key");
+        assert_eq!(error.kind, AgentErrorKind::Key(KeyError::Missing));
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn concurrent_rotations_and_writers_lose_nothing() {
+        let (rows, store) = (300, filled(300).await);
+        let rotations = (0..4).map(|_| {
+            let agents = agents(&store, &[NEW, OLD]);
+            tokio::spawn(async move { agents.rotate().await.expect("up") })
+        });
+        // Processes that still seal under the old key.
+        let writers = (0..4).map(|writer| {
+            let agents = agents(&store, &[OLD, NEW]);
+            tokio::spawn(async move {
+                for n in 0..100 {
+                    let id = format!("agent-{:04}", (writer + 7 * n) % 300);
+                    agents.connect(&id, "email", Tokens::new(format!("{writer}-{n}"))).await.expect("connected");
+                    tokio::task::yield_now().await;
+                }
+            })
+        });
+        let (rotations, writers) = (rotations.collect::<Vec<_>>(), writers.collect::<Vec<_>>());
+        for writer in writers {
+            writer.await.expect("sound");
+        }
+        for rotation in rotations {
+            assert!(rotation.await.expect("sound").is_complete());
+        }
+        agents(&store, &[NEW, OLD]).rotate().await.expect("up");
+        let keys = keys(&[NEW]);
+        for agent in 0..rows {
+            let id = format!("agent-{agent:04}");
+            let sealed = store.get(&id, "email").await.expect("up").and_then(|record| record.secrets).expect("sealed");
+            let opened = keys.open(&id, "email", &sealed).expect("opens");
+            assert!(opened.expose().starts_with(&format!(r#"{{"password":"of {agent}""#)), "{id}");
+        }
+    }
+
+    #[tokio::test]
+    async fn background_rotation_reports_progress() {
+        let store = filled(120).await;
+        let running = agents(&store, &[NEW, OLD]).rotate_in_background();
+        assert_eq!(running.progress().resealed, 0);
+        let rotation = running.finished().await.expect("up");
+        assert_eq!((rotation.resealed, rotation.is_complete()), (120, true));
+
+        let running = agents(&filled(10).await, &[NEW, OLD]).rotate_in_background();
+        running.stop();
+        let stopped = running.finished().await.expect("stopped");
+        assert!(stopped.resealed <= 10);
     }
 }

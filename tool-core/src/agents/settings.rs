@@ -1,6 +1,6 @@
-//! What stands behind a settings form: which toolsets there are, what each agent has of them, and writing that down.
+//! The backend of a settings form: which toolsets there are, and what each agent has of them.
 
-use crate::agents::Agents;
+use crate::agents::builder::Agents;
 use crate::agents::error::{AgentError, AgentErrorKind};
 use crate::agents::keys::SealedSecrets;
 use crate::agents::record::{AgentRecords, AgentSummary, AgentTools, is_id};
@@ -12,12 +12,14 @@ use crate::text;
 use crate::tool::action::Action;
 use crate::tool::configure::ToolsetFactory;
 use crate::tool::configure::metadata::ToolsetMetadata;
-use crate::tool::configure::secret::SecretDocument;
-use serde_json::Value;
-use std::collections::BTreeSet;
+use crate::tool::configure::secret_document::SecretDocument;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// What stands behind a settings form.
+/// Number of attempts to change a record that other writers change at the same time.
+const ATTEMPTS: u32 = 100;
+
+/// The backend of a settings form.
 ///
 /// ```standalone_crate
 /// use tool_core::agents::{AgentErrorKind, Agents, Keyring, MemoryAgentToolStore};
@@ -52,11 +54,11 @@ use std::sync::Arc;
 /// let keys = Keyring::parse(&Keyring::generate("2026-11")?)?;
 /// let agents = Agents::builder(MemoryAgentToolStore::new()).keys(keys).build()?;
 ///
-/// // What a person may choose from, and what each asks for.
+/// // The settings of a toolset, for a form.
 /// let form = agents.form("shop").ok_or("not linked")?;
 /// assert_eq!(form.config_schema.as_ref().ok_or("no settings")?["properties"]["vat"]["default"], 19);
 ///
-/// // Everything that is wrong, at once, and nothing is written.
+/// // Invalid records are not written. The error lists every problem.
 /// let refused = agents.add("alice", "shop").config(json!({"vat": 70})).save().await.unwrap_err();
 /// assert!(matches!(&refused.kind, AgentErrorKind::Several(kinds) if kinds.len() == 2));
 ///
@@ -67,407 +69,314 @@ use std::sync::Arc;
 /// # }
 /// ```
 impl Agents {
-    /// What each toolset that agents may have asks for, by name.
+    /// Returns the metadata of all toolsets that agents may have, sorted by name.
     pub fn forms(&self) -> impl Iterator<Item = &ToolsetMetadata> {
         self.0.catalog.iter().map(|factory| factory.metadata())
     }
 
-    /// What a toolset asks for; nothing where none of that name is registered.
+    /// Returns the metadata of a toolset: its settings, secrets and authentication. Returns `None` if no toolset of this
+    /// name is registered.
     pub fn form(&self, tool: &str) -> Option<&ToolsetMetadata> {
         self.0.catalog.get(tool).map(|factory| factory.metadata())
     }
 
-    /// What a toolset can do, as far as that is known before it is configured; nothing where none of that name is
-    /// registered.
+    /// Returns the actions of a toolset, as far as they are known before it is configured. Returns `None` if no toolset of
+    /// this name is registered.
     pub fn actions(&self, tool: &str) -> Option<Vec<Action>> {
         self.0.catalog.get(tool).map(|factory| factory.actions())
     }
 
-    /// What an agent has: its records by the toolset's name, and rows that hold no record. Nothing where the agent is
-    /// not known.
+    /// Reads an agent's records and the rows that are not valid records. Both are empty for an unknown agent.
     pub async fn list(&self, agent: &str) -> Result<AgentRecords, AgentError> {
         check_ids(agent, None)?;
-        self.0.store.load(agent).await.map_err(|error| AgentError::of_store(agent, "", error))
+        self.0.store.load(agent).await.map_err(AgentError::about(agent, ""))
     }
 
-    /// One record: `NotConfigured` where the agent has none of the toolset.
+    /// Reads one record. Fails with `NotConfigured` if the agent has no record of the toolset.
     pub async fn record(&self, agent: &str, tool: &str) -> Result<AgentTools, AgentError> {
         check_ids(agent, Some(tool))?;
-        let found = self.0.store.get(agent, tool).await.map_err(|error| AgentError::of_store(agent, tool, error))?;
+        let found = self.0.store.get(agent, tool).await.map_err(AgentError::about(agent, tool))?;
         found.ok_or_else(|| AgentError::new(agent, tool, AgentErrorKind::NotConfigured))
     }
 
-    /// The agents that have records, by id: those after `after`, `limit` of them at most.
+    /// Lists at most `limit` agents that have records, sorted by id, beginning after the id `after`.
     pub async fn agents(&self, after: Option<&str>, limit: u32) -> Result<Vec<AgentSummary>, AgentError> {
-        let listed = self.0.store.agents(after, limit).await;
-        listed.map_err(|error| AgentError::of_store("", "", error))
+        self.0.store.agents(after, limit).await.map_err(AgentError::about("", ""))
     }
 
-    /// A new record of a toolset: say what it holds, and [`save`](RecordDraft::save) it. It is enabled unless told.
+    /// Begins a new record of a toolset, which is enabled. [`save`](RecordBuilder::save) writes it.
     pub fn add(&self, agent: impl Into<String>, tool: impl Into<String>) -> RecordBuilder {
-        RecordBuilder::new(self.clone(), agent.into(), tool.into())
+        let write = RecordWrite::new(agent, tool, Value::Object(Map::new()));
+        RecordBuilder { agents: self.clone(), write, secrets: None, before: None }
     }
 
-    /// A change of a record, in the version that was read: what is not said stays what it is.
+    /// Begins a change of a record that was read. [`save`](RecordBuilder::save) writes it.
     pub fn edit(&self, record: &AgentTools) -> RecordBuilder {
-        RecordBuilder::of(self.clone(), record)
+        let before = Some(record.clone());
+        RecordBuilder { agents: self.clone(), write: RecordWrite::of(record), secrets: None, before }
     }
 
-    /// Removes a record, in the version that was read: `Conflict` where somebody has changed it since. Its secrets go
-    /// with it.
+    /// Removes a record that was read, with its secrets. Fails with `Conflict` if it has changed since.
     pub async fn remove(&self, record: &AgentTools) -> Result<(), AgentError> {
         let AgentTools { agent, tool, version, .. } = record;
-        let removed = self.0.store.remove(agent, tool, *version).await;
-        removed.map_err(|error| AgentError::of_store(agent, tool, error))
+        self.0.store.remove(agent, tool, *version).await.map_err(AgentError::about(agent, tool))
     }
 
-    /// The factory of a toolset, or the error that there is none.
+    /// Enables a record. Checks it as [`save`](RecordBuilder::save) does; secrets are checked if there is a key to open
+    /// them. Writes nothing if the record is enabled already.
+    pub async fn enable(&self, agent: &str, tool: &str) -> Result<AgentTools, AgentError> {
+        let enable = |record: &AgentTools| {
+            if record.enabled {
+                return Ok(None);
+            }
+            let write = RecordWrite { enabled: true, ..RecordWrite::of(record) };
+            self.check(&write, None, Some(record)).map(|()| Some(write))
+        };
+        self.change(agent, tool, enable).await
+    }
+
+    /// Disables a record and keeps its contents. Does not check the toolset, its settings or its secrets. Fails with
+    /// `Unreadable` if the row is not a valid record; the agent does not have such a toolset, and the row has to be
+    /// corrected or removed in the database.
+    pub async fn disable(&self, agent: &str, tool: &str) -> Result<AgentTools, AgentError> {
+        let disable =
+            |record: &AgentTools| Ok(record.enabled.then(|| RecordWrite { enabled: false, ..RecordWrite::of(record) }));
+        self.change(agent, tool, disable).await
+    }
+
+    /// Gives an agent a disabled action back.
+    pub async fn enable_action(&self, agent: &str, tool: &str, action: &str) -> Result<AgentTools, AgentError> {
+        let enable = |record: &AgentTools| {
+            let mut write = RecordWrite::of(record);
+            // The toolset may have lost the action since it was disabled.
+            if write.disabled_actions.remove(action) {
+                return Ok(Some(write));
+            }
+            self.check_action(record, action).map(|()| None)
+        };
+        self.change(agent, tool, enable).await
+    }
+
+    /// Takes an action of a toolset from an agent, by the name that a model would call.
+    pub async fn disable_action(&self, agent: &str, tool: &str, action: &str) -> Result<AgentTools, AgentError> {
+        let disable = |record: &AgentTools| {
+            let mut write = RecordWrite::of(record);
+            if !write.disabled_actions.insert(action.to_owned()) {
+                return Ok(None);
+            }
+            self.check_action(record, action).map(|()| Some(write))
+        };
+        self.change(agent, tool, disable).await
+    }
+
+    /// Puts the tokens of a new grant among the secrets of a record. Other secrets stay, and tokens of an earlier grant are
+    /// removed. The record gets a new version, so that its toolset is configured again.
+    ///
+    /// Fails with `NotConfigured` if the agent has no record of the toolset. Secrets that do not open are not overwritten,
+    /// because other secrets among them would be lost; set them again.
+    pub async fn connect(&self, agent: &str, tool: &str, tokens: Tokens) -> Result<AgentTools, AgentError> {
+        let connect = |record: &AgentTools| {
+            let secrets = match &record.secrets {
+                Some(sealed) => self.0.keys.open(agent, tool, sealed).map_err(AgentError::about(agent, tool))?,
+                None => SecretDocument::none(),
+            };
+            let secrets = tokens.put_into(&secrets).ok_or_else(|| {
+                let error = ToolError::permanent("expected secrets as a JSON object; set them again");
+                AgentError::new(agent, tool, AgentErrorKind::Failed(error))
+            })?;
+            let mut write = RecordWrite::of(record);
+            write.secrets = self.seal(&write, &secrets)?;
+            Ok(Some(write))
+        };
+        self.change(agent, tool, connect).await
+    }
+
+    /// Reads a record, changes and writes it, and starts again if another writer has changed it in between. Writes nothing
+    /// if `change` returns `None`.
+    async fn change(
+        &self,
+        agent: &str,
+        tool: &str,
+        change: impl Fn(&AgentTools) -> Result<Option<RecordWrite>, AgentError>,
+    ) -> Result<AgentTools, AgentError> {
+        let mut attempts = ATTEMPTS;
+        loop {
+            let record = self.record(agent, tool).await?;
+            let Some(write) = change(&record)? else { return Ok(record) };
+            attempts -= 1;
+            match self.write(write, record.secrets).await {
+                Err(AgentError { kind: AgentErrorKind::Store(AgentStoreError::Conflict { .. }), .. })
+                    if attempts > 0 =>
+                {
+                    tokio::task::yield_now().await;
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Writes a record and returns it as it is then. `kept` are the secrets that stay if the write keeps them.
+    async fn write(&self, write: RecordWrite, kept: Option<SealedSecrets>) -> Result<AgentTools, AgentError> {
+        let version = self.0.store.write(&write).await.map_err(AgentError::about(&write.agent, &write.tool))?;
+        let RecordWrite { agent, tool, enabled, disabled_actions, config, secrets, expected } = write;
+        let secrets = match (secrets, expected) {
+            (SecretsWrite::Set(sealed), _) => Some(sealed),
+            (SecretsWrite::Keep, Precondition::Version(_)) => kept,
+            (SecretsWrite::Keep, Precondition::Absent) | (SecretsWrite::Clear, _) => None,
+        };
+        Ok(AgentTools { agent, tool, enabled, disabled_actions, config, secrets, version })
+    }
+
     fn registered(&self, agent: &str, tool: &str) -> Result<&Arc<dyn ToolsetFactory>, AgentError> {
         let missing = || AgentErrorKind::NotRegistered { nearest: self.0.catalog.nearest(tool) };
         self.0.catalog.get(tool).ok_or_else(|| AgentError::new(agent, tool, missing()))
     }
-}
 
-/// No settings: an object that is empty.
-fn nothing() -> Value {
-    Value::Object(serde_json::Map::new())
+    /// Reports every problem of a write: of the settings, of the secrets, and of newly disabled actions. `secrets` are the
+    /// new secrets, if the write sets them; `before` is the record that it changes.
+    fn check(
+        &self,
+        write: &RecordWrite,
+        secrets: Option<&SecretDocument>,
+        before: Option<&AgentTools>,
+    ) -> Result<(), AgentError> {
+        let RecordWrite { agent, tool, enabled, .. } = write;
+        let factory = self.registered(agent, tool)?;
+        let metadata = factory.metadata();
+        let mut problems = Vec::new();
+        problems.extend(metadata.check_config(&write.config).err().map(AgentErrorKind::InvalidConfig));
+        // A disabled record may lack secrets, which are then set later.
+        let checked = match (secrets, before.and_then(|before| before.secrets.as_ref())) {
+            (Some(secrets), _) if *enabled || !is_empty(secrets) => metadata.check_secrets(secrets),
+            (None, Some(kept)) if *enabled => match self.0.keys.open(agent, tool, kept) {
+                Ok(kept) => metadata.check_kept_secrets(&kept),
+                // Without the key they are checked when the toolset is loaded.
+                Err(_) => Ok(()),
+            },
+            (None, None) if *enabled => metadata.check_secrets(&SecretDocument::none()),
+            _ => Ok(()),
+        };
+        problems.extend(checked.err().map(AgentErrorKind::InvalidSecrets));
+        // The toolset may have lost actions that were disabled before.
+        let is_known = |action| before.is_some_and(|before| before.disabled_actions.contains(action));
+        let disabled = write.disabled_actions.iter().filter(|action| !is_known(*action));
+        problems.extend(disabled.filter_map(|action| unknown_action(&**factory, action)));
+        let kind = match problems.len() {
+            0 | 1 => problems.pop(),
+            _ => Some(AgentErrorKind::Several(problems)),
+        };
+        kind.map_or(Ok(()), |kind| Err(AgentError::new(agent, tool, kind)))
+    }
+
+    fn check_action(&self, record: &AgentTools, action: &str) -> Result<(), AgentError> {
+        let factory = self.registered(&record.agent, &record.tool)?;
+        let unknown = unknown_action(&**factory, action);
+        unknown.map_or(Ok(()), |kind| Err(AgentError::new(&*record.agent, &*record.tool, kind)))
+    }
+
+    /// Seals new secrets of a record. Empty secrets need no key.
+    fn seal(&self, write: &RecordWrite, secrets: &SecretDocument) -> Result<SecretsWrite, AgentError> {
+        if is_empty(secrets) {
+            return Ok(SecretsWrite::Clear);
+        }
+        let sealed = self.0.keys.seal(&write.agent, &write.tool, secrets);
+        sealed.map(SecretsWrite::Set).map_err(AgentError::about(&write.agent, &write.tool))
+    }
 }
 
 fn check_ids(agent: &str, tool: Option<&str>) -> Result<(), AgentError> {
-    let sound = is_id(agent) && tool.is_none_or(is_id);
-    // An id that is none may be endless, or hold what a terminal obeys.
+    if is_id(agent) && tool.is_none_or(is_id) {
+        return Ok(());
+    }
+    // Shortened, because an invalid id may be very long.
     let shown = |id: &str| text::truncate(id, 60);
-    let invalid = || AgentError::new(&shown(agent), &shown(tool.unwrap_or_default()), AgentErrorKind::InvalidId);
-    if sound { Ok(()) } else { Err(invalid()) }
+    Err(AgentError::new(shown(agent), shown(tool.unwrap_or_default()), AgentStoreError::InvalidId))
 }
 
-// ---- What has to be right about a record before it is written.
-
-/// The secrets that a record will have.
-pub(crate) enum Given<'a> {
-    /// These.
-    Secrets(&'a SecretDocument),
-    /// Those that are sealed in it, as far as they can be opened here: whoever loads the others judges them.
-    Kept(Option<&'a SecretDocument>),
-    /// None.
-    None,
-}
-
-/// The secrets that stay in a record, opened where there is a key: some may be missing in one that was not enabled when
-/// they were given, or before a grant was put among them.
-pub(crate) fn kept_secrets(agents: &Agents, record: &AgentTools) -> Option<SecretDocument> {
-    agents.0.keys.open(&record.agent, &record.tool, record.secrets.as_ref()?).ok()
-}
-
-/// A write, and what it is held to.
-pub(crate) struct Checked<'a> {
-    pub(crate) factory: &'a Arc<dyn ToolsetFactory>,
-    pub(crate) write: &'a RecordWrite,
-    pub(crate) given: Given<'a>,
-    /// Actions that are disabled already: they may be gone from the toolset, and do no harm.
-    pub(crate) known: Option<&'a BTreeSet<String>>,
-}
-
-impl Checked<'_> {
-    /// Everything that is wrong.
-    pub(crate) fn outcome(&self) -> Result<(), AgentErrorKind> {
-        let metadata = self.factory.metadata();
-        let mut wrong = Vec::new();
-        wrong.extend(metadata.check_config(&self.write.config).err().map(AgentErrorKind::InvalidConfig));
-        wrong.extend(self.secrets());
-        wrong.extend(self.unknown_actions());
-        match wrong.len() {
-            0 => Ok(()),
-            1 => wrong.pop().map_or(Ok(()), Err),
-            _ => Err(AgentErrorKind::Several(wrong)),
-        }
-    }
-
-    fn secrets(&self) -> Option<AgentErrorKind> {
-        let checked = match self.given {
-            Given::Secrets(secrets) if self.write.enabled || !is_empty(secrets) => {
-                self.factory.metadata().check_secrets(secrets)
-            }
-            Given::None if self.write.enabled => self.factory.metadata().check_secrets(&SecretDocument::none()),
-            Given::Kept(Some(secrets)) if self.write.enabled => self.factory.metadata().check_kept_secrets(secrets),
-            Given::Secrets(_) | Given::None | Given::Kept(_) => Ok(()),
-        };
-        checked.err().map(AgentErrorKind::InvalidSecrets)
-    }
-
-    fn unknown_actions(&self) -> Vec<AgentErrorKind> {
-        let new =
-            self.write.disabled_actions.iter().filter(|action| self.known.is_none_or(|all| !all.contains(*action)));
-        let new = new.collect::<Vec<_>>();
-        if new.is_empty() {
-            return Vec::new();
-        }
-        let actions = self.factory.actions();
-        new.into_iter().filter_map(|action| unknown_action(&actions, action)).collect()
-    }
-}
-
-/// The error for an action that the toolset does not have; nothing where it has it, or none are known before it is
+/// Returns an error if the toolset is known not to have the action. Some toolsets have no known actions before they are
 /// configured.
-pub(crate) fn unknown_action(actions: &[Action], action: &str) -> Option<AgentErrorKind> {
+fn unknown_action(factory: &dyn ToolsetFactory, action: &str) -> Option<AgentErrorKind> {
+    let actions = factory.actions();
     let names = || actions.iter().map(|action| action.name.as_str());
-    let unknown = !actions.is_empty() && !names().any(|name| name == action);
-    unknown.then(|| AgentErrorKind::UnknownAction {
+    let is_unknown = !actions.is_empty() && !names().any(|name| name == action);
+    is_unknown.then(|| AgentErrorKind::UnknownAction {
         action: text::truncate(action, 60),
         nearest: nearest(action, names()).map(str::to_owned),
     })
 }
 
 fn is_empty(secrets: &SecretDocument) -> bool {
-    secrets.with_value(|value| value.as_object().is_some_and(serde_json::Map::is_empty)) == Some(true)
+    secrets.with_value(|value| value.as_object().is_some_and(Map::is_empty)) == Some(true)
 }
 
-// ---- A record that is about to be written.
-
-/// A record that is about to be written: nothing is checked and nothing is written before [`save`](Self::save).
+/// A record that is about to be written. Nothing is checked or written before [`save`](Self::save).
 ///
-/// Made by [`Agents::add`] and [`Agents::edit`].
+/// Created by [`Agents::add`] and [`Agents::edit`].
 #[derive(Debug)]
-#[must_use = "nothing is written before it is saved"]
+#[must_use = "the record is written by `save`"]
 pub struct RecordBuilder {
     agents: Agents,
     write: RecordWrite,
     secrets: Option<SecretDocument>,
-    /// What is there, of a record that is edited.
+    /// The record that is changed.
     before: Option<AgentTools>,
 }
 
 impl RecordBuilder {
-    pub(crate) fn new(agents: Agents, agent: String, tool: String) -> Self {
-        Self { agents, write: RecordWrite::new(agent, tool, nothing()), secrets: None, before: None }
-    }
-
-    pub(crate) fn of(agents: Agents, record: &AgentTools) -> Self {
-        Self { agents, write: RecordWrite::of(record), secrets: None, before: Some(record.clone()) }
-    }
-
-    /// All settings: an object. They are stored as they are given; defaults are filled in whenever they are used, so that
-    /// a better default reaches records that do not say otherwise.
+    /// Sets all settings: a JSON object. Settings are stored as given, and defaults are filled in when the toolset is
+    /// configured, so that a new default reaches records that leave the setting out.
     pub fn config(mut self, config: impl Into<Value>) -> Self {
-        self.write.config = Some(config.into()).filter(|config| !config.is_null()).unwrap_or_else(nothing);
+        let config = config.into();
+        self.write.config = if config.is_null() { Value::Object(Map::new()) } else { config };
         self
     }
 
-    /// All secrets: an object, as JSON. Those that are there go, the tokens of a grant among them. Without this they stay.
+    /// Replaces all secrets, tokens of a grant among them, by a JSON object. Without this call the secrets stay.
     pub fn secrets(mut self, secrets: impl Into<SecretDocument>) -> Self {
         self.secrets = Some(secrets.into());
         self
     }
 
-    /// Leaves no secrets.
+    /// Removes all secrets.
     pub fn clear_secrets(self) -> Self {
         self.secrets(SecretDocument::none())
     }
 
-    /// Whether the agent has the toolset.
+    /// Enables or disables the record.
     pub fn enabled(mut self, enabled: bool) -> Self {
         self.write.enabled = enabled;
         self
     }
 
-    /// Takes an action from the agent, by the name that a model calls it by.
+    /// Takes an action from the agent, by the name that a model would call.
     pub fn disable_action(mut self, action: impl Into<String>) -> Self {
         self.write.disabled_actions.insert(action.into());
         self
     }
 
-    /// Gives it back.
+    /// Gives the agent a disabled action back.
     pub fn enable_action(mut self, action: &str) -> Self {
         self.write.disabled_actions.remove(action);
         self
     }
 
-    /// Checks everything, seals the secrets and writes the record. What it gives has the new version.
+    /// Checks the record, seals its secrets and writes it. Returns it with its new version.
     ///
-    /// What is refused leaves the store as it was: `NotRegistered`; every problem of settings (`InvalidConfig`), secrets
-    /// (`InvalidSecrets`) and actions (`UnknownAction`), in `Several` where there are several; `MissingKey` where there
-    /// is nothing to seal with; `Conflict` where the record was changed, removed, or added by somebody else.
+    /// An enabled record needs the secrets that its toolset requires, except the tokens of a grant. A disabled record may
+    /// get them later. Secrets that stay are checked if there is a key to open them.
     ///
-    /// A record that is enabled has the secrets that its toolset cannot do without. Add one that is not enabled where they
-    /// come later; a grant may always come later. Secrets that stay are judged too, where there is a key to open them.
+    /// # Errors
+    ///
+    /// The store is unchanged after an error: `NotRegistered`; `InvalidConfig`, `InvalidSecrets` and `UnknownAction` with
+    /// every problem, in `Several` if there is more than one kind; `Key` if the secrets cannot be sealed; `Store` if the
+    /// record was added, changed or removed by another writer, or the store failed.
     pub async fn save(self) -> Result<AgentTools, AgentError> {
         let Self { agents, mut write, secrets, before } = self;
         check_ids(&write.agent, Some(&write.tool))?;
-        let factory = agents.registered(&write.agent, &write.tool)?;
-        let kept = before.as_ref().and_then(|record| record.secrets.as_ref());
-        let opened = before.as_ref().filter(|_| secrets.is_none()).and_then(|record| kept_secrets(&agents, record));
-        let given = match (&secrets, kept) {
-            (Some(secrets), _) => Given::Secrets(secrets),
-            (None, Some(_)) => Given::Kept(opened.as_ref()),
-            (None, None) => Given::None,
-        };
-        let known = before.as_ref().map(|record| &record.disabled_actions);
-        Checked { factory, write: &write, given, known }
-            .outcome()
-            .map_err(|kind| AgentError::new(&write.agent, &write.tool, kind))?;
+        agents.check(&write, secrets.as_ref(), before.as_ref())?;
         if let Some(secrets) = &secrets {
-            write.secrets = sealed(&agents, &write, secrets)?;
+            write.secrets = agents.seal(&write, secrets)?;
         }
-        written(&agents, write, kept.cloned()).await
-    }
-}
-
-fn sealed(agents: &Agents, write: &RecordWrite, secrets: &SecretDocument) -> Result<SecretsWrite, AgentError> {
-    // Without secrets there is nothing that would need a key.
-    let empty = |value: &Value| value.as_object().is_some_and(serde_json::Map::is_empty);
-    if secrets.with_value(empty) == Some(true) {
-        return Ok(SecretsWrite::Clear);
-    }
-    let sealed = agents.0.keys.seal(&write.agent, &write.tool, secrets);
-    sealed.map(SecretsWrite::Set).map_err(|error| AgentError::new(&write.agent, &write.tool, error.into()))
-}
-
-/// Writes, and gives what is there then. `kept` is what stays where the write says so.
-pub(crate) async fn written(
-    agents: &Agents,
-    write: RecordWrite,
-    kept: Option<SealedSecrets>,
-) -> Result<AgentTools, AgentError> {
-    let version = agents.0.store.write(&write).await;
-    let version = version.map_err(|error| AgentError::of_store(&write.agent, &write.tool, error))?;
-    let RecordWrite { agent, tool, enabled, disabled_actions, config, secrets, expected } = write;
-    let secrets = match (secrets, expected) {
-        (SecretsWrite::Set(sealed), _) => Some(sealed),
-        (SecretsWrite::Keep, Precondition::Version(_)) => kept,
-        (SecretsWrite::Keep, Precondition::Absent) | (SecretsWrite::Clear, _) => None,
-    };
-    Ok(AgentTools { agent, tool, enabled, disabled_actions, config, secrets, version })
-}
-
-// ---- Switching a toolset, or one of its actions, on and off, whoever else writes at the same time.
-
-/// How often somebody else may come first.
-const TRIES: u32 = 100;
-
-impl Agents {
-    /// Gives an agent a toolset that it has a record of. The record is checked as when it is saved: a toolset that lacks
-    /// settings or secrets would not work. Secrets are judged where there is a key to open them. Nothing is written where
-    /// it is enabled already.
-    pub async fn enable(&self, agent: &str, tool: &str) -> Result<AgentTools, AgentError> {
-        let change = |record: &AgentTools| self.enabled(record);
-        self.change(agent, tool, change).await
-    }
-
-    /// Takes it away and keeps the record. That works whatever is wrong with the toolset, its settings or its secrets; not
-    /// with a row that holds no record at all (`Unreadable`), which the agent does not have the toolset of, and which is
-    /// put right or removed in the database.
-    pub async fn disable(&self, agent: &str, tool: &str) -> Result<AgentTools, AgentError> {
-        let change = |record: &AgentTools| Ok(record.enabled.then(|| AgentTools { enabled: false, ..record.clone() }));
-        self.change(agent, tool, change).await
-    }
-
-    /// Gives an agent an action back that it was denied.
-    pub async fn enable_action(&self, agent: &str, tool: &str, action: &str) -> Result<AgentTools, AgentError> {
-        let change = |record: &AgentTools| {
-            let mut changed = record.clone();
-            // One that the toolset does not have any more may go all the same.
-            if changed.disabled_actions.remove(action) {
-                return Ok(Some(changed));
-            }
-            self.check_action(record, action).map(|()| None)
-        };
-        self.change(agent, tool, change).await
-    }
-
-    /// Denies an agent an action of a toolset, by the name that a model calls it by.
-    pub async fn disable_action(&self, agent: &str, tool: &str, action: &str) -> Result<AgentTools, AgentError> {
-        let change = |record: &AgentTools| {
-            if record.disabled_actions.contains(action) {
-                return Ok(None);
-            }
-            self.check_action(record, action)?;
-            let mut changed = record.clone();
-            changed.disabled_actions.insert(action.to_owned());
-            Ok(Some(changed))
-        };
-        self.change(agent, tool, change).await
-    }
-
-    /// Reads, changes and writes, again where somebody else has written in between. Nothing is written where there is
-    /// nothing to change.
-    async fn change(
-        &self,
-        agent: &str,
-        tool: &str,
-        change: impl Fn(&AgentTools) -> Result<Option<AgentTools>, AgentError>,
-    ) -> Result<AgentTools, AgentError> {
-        let mut tries = TRIES;
-        loop {
-            let record = self.record(agent, tool).await?;
-            let Some(changed) = change(&record)? else { return Ok(record) };
-            tries -= 1;
-            match written(self, RecordWrite::of(&changed), record.secrets).await {
-                Err(AgentError { kind: AgentErrorKind::Conflict { .. }, .. }) if tries > 0 => {
-                    tokio::task::yield_now().await;
-                }
-                other => return other,
-            }
-        }
-    }
-
-    fn enabled(&self, record: &AgentTools) -> Result<Option<AgentTools>, AgentError> {
-        if record.enabled {
-            return Ok(None);
-        }
-        let factory = self.registered(&record.agent, &record.tool)?;
-        let changed = AgentTools { enabled: true, ..record.clone() };
-        let opened = kept_secrets(self, record);
-        let given = if record.secrets.is_some() { Given::Kept(opened.as_ref()) } else { Given::None };
-        let checked =
-            Checked { factory, write: &RecordWrite::of(&changed), given, known: Some(&record.disabled_actions) };
-        checked.outcome().map_err(|kind| AgentError::new(&record.agent, &record.tool, kind))?;
-        Ok(Some(changed))
-    }
-
-    fn check_action(&self, record: &AgentTools, action: &str) -> Result<(), AgentError> {
-        let factory = self.registered(&record.agent, &record.tool)?;
-        let unknown = unknown_action(&factory.actions(), action);
-        unknown.map_or(Ok(()), |kind| Err(AgentError::new(&record.agent, &record.tool, kind)))
-    }
-}
-
-// ---- Putting a grant among the secrets of a record.
-
-/// How often a record is read again that others write too.
-const CONNECT_TRIES: u32 = 32;
-
-impl Agents {
-    /// Puts the tokens of a new grant among the secrets of a record; whatever else stands there stays, and tokens of an
-    /// earlier grant go. The record has a new version then, so that its toolset is built anew.
-    ///
-    /// `NotConfigured` where the agent has no record of the toolset: add one first. Secrets that do not open are not
-    /// overwritten, for what else was among them would be lost: set them anew.
-    pub async fn connect(&self, agent: &str, tool: &str, tokens: Tokens) -> Result<AgentTools, AgentError> {
-        let error = |kind| AgentError::new(agent, tool, kind);
-        let mut found = None;
-        for _ in 0..CONNECT_TRIES {
-            let record = self.0.store.get(agent, tool).await.map_err(|why| AgentError::of_store(agent, tool, why))?;
-            let mut record = record.ok_or_else(|| error(AgentErrorKind::NotConfigured))?;
-            let secrets = match &record.secrets {
-                Some(sealed) => self.0.keys.open(agent, tool, sealed).map_err(|why| error(why.into()))?,
-                None => SecretDocument::none(),
-            };
-            let no_object = || error(AgentErrorKind::Failed(ToolError::permanent("its secrets are no JSON object")));
-            let secrets = tokens.put_into(&secrets).ok_or_else(no_object)?;
-            let sealed = self.0.keys.seal(agent, tool, &secrets).map_err(|why| error(why.into()))?;
-            let mut write = RecordWrite::of(&record);
-            write.secrets = SecretsWrite::Set(sealed.clone());
-            match self.0.store.write(&write).await {
-                Ok(version) => {
-                    (record.version, record.secrets) = (version, Some(sealed));
-                    return Ok(record);
-                }
-                // Somebody was faster: with what stands there now.
-                Err(AgentStoreError::Conflict { found: now }) => found = now,
-                Err(why) => return Err(AgentError::of_store(agent, tool, why)),
-            }
-            tokio::task::yield_now().await;
-        }
-        Err(error(AgentErrorKind::Conflict { found }))
+        agents.write(write, before.and_then(|before| before.secrets)).await
     }
 }

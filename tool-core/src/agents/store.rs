@@ -1,83 +1,143 @@
-//! Where the records of agents are kept.
+//! The interface to a store of records.
 
 use crate::agents::keys::SealedSecrets;
 use crate::agents::record::{AgentRecords, AgentSummary, AgentTools, is_id};
-use crate::session::store::Operation;
 use crate::trace::redaction::Redaction;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+use thiserror::Error;
 
-/// Keeps the records of agents. `tool-adapters` has one over SQLite, embedded, and one over PostgreSQL;
+/// Stores the records of agents. `tool-adapters` has stores over SQLite (embedded) and PostgreSQL;
 /// [`MemoryAgentToolStore`](super::MemoryAgentToolStore) is for tests.
 ///
-/// A store holds what it is given: it knows no toolsets, opens no secrets and checks no settings. Each operation is
-/// done in whole or not at all, whoever else asks at the same time, in this process or another.
-/// [`tool_core::testing::agents`](crate::testing::agents) has what a store has to do as tests.
+/// A store keeps records as they are given: it knows no toolsets, opens no secrets and checks no settings. Each operation
+/// takes effect as a whole or not at all, also when other tasks and processes use the store at the same time. The
+/// conformance suite [`tool_core::testing::agents`](crate::testing::agents) tests all that a store has to do.
+///
+/// Implementations write each method as an `async fn`.
 pub trait AgentToolStore: Send + Sync + 'static {
-    /// The agent's version: 0 where it never had a record.
-    fn version<'a>(&'a self, agent: &'a str) -> Operation<'a, Result<u64, AgentStoreError>>;
+    /// Returns the agent's version, or 0 if it never had a record.
+    fn version(&self, agent: &str) -> impl Future<Output = Result<u64, AgentStoreError>> + Send;
 
-    /// All records of an agent, as they are at one moment.
-    fn load<'a>(&'a self, agent: &'a str) -> Operation<'a, Result<AgentRecords, AgentStoreError>>;
+    /// Reads all records of an agent as they are at one moment.
+    fn load(&self, agent: &str) -> impl Future<Output = Result<AgentRecords, AgentStoreError>> + Send;
 
-    /// One record.
-    fn get<'a>(&'a self, agent: &'a str, tool: &'a str) -> Operation<'a, Result<Option<AgentTools>, AgentStoreError>>;
+    /// Reads one record.
+    fn get(&self, agent: &str, tool: &str) -> impl Future<Output = Result<Option<AgentTools>, AgentStoreError>> + Send;
 
-    /// Writes a record, if it is still what the writer expects. Gives the record's new version, which is the agent's
-    /// too: one more than the agent's was. Versions of a record that was removed never come back.
-    fn write<'a>(&'a self, write: &'a RecordWrite) -> Operation<'a, Result<u64, AgentStoreError>>;
+    /// Writes a record if its precondition holds. Returns the record's new version, which is also the agent's: one more
+    /// than the agent's version before. Versions of a removed record are never used again.
+    fn write(&self, write: &RecordWrite) -> impl Future<Output = Result<u64, AgentStoreError>> + Send;
 
-    /// Removes a record, if it still has that version. The agent's version goes one up.
-    fn remove<'a>(&'a self, agent: &'a str, tool: &'a str, version: u64) -> Operation<'a, Result<(), AgentStoreError>>;
+    /// Removes a record if it has this version, and raises the agent's version by one.
+    fn remove(&self, agent: &str, tool: &str, version: u64)
+    -> impl Future<Output = Result<(), AgentStoreError>> + Send;
 
-    /// The agents that have records, by id, those after `after`.
-    fn agents<'a>(
-        &'a self,
-        after: Option<&'a str>,
+    /// Lists at most `limit` agents that have records, sorted by id, beginning after the id `after`.
+    fn agents(
+        &self,
+        after: Option<&str>,
         limit: u32,
-    ) -> Operation<'a, Result<Vec<AgentSummary>, AgentStoreError>>;
+    ) -> impl Future<Output = Result<Vec<AgentSummary>, AgentStoreError>> + Send;
 
-    /// Secrets that are sealed under another key than `key`, by agent and toolset, those after `after`.
-    fn sealed_under_others<'a>(
-        &'a self,
-        key: &'a str,
-        after: Option<(&'a str, &'a str)>,
+    /// Lists at most `limit` secrets that are sealed under another key than `key`, sorted by agent and toolset,
+    /// beginning after the pair `after`.
+    fn sealed_under_others(
+        &self,
+        key: &str,
+        after: Option<(&str, &str)>,
         limit: u32,
-    ) -> Operation<'a, Result<Vec<SealedRow>, AgentStoreError>>;
+    ) -> impl Future<Output = Result<Vec<SealedRow>, AgentStoreError>> + Send;
 
-    /// Puts other secrets in the place of these, if they are still there, and changes no version: what is sealed anew is
-    /// the same secret, and a refreshed token the same grant. False where they were not there any more.
-    fn replace_secrets<'a>(
-        &'a self,
-        agent: &'a str,
-        tool: &'a str,
-        from: &'a SealedSecrets,
-        to: &'a SealedSecrets,
-    ) -> Operation<'a, Result<bool, AgentStoreError>>;
+    /// Replaces the secrets `from` of a record by `to`, and changes no version: secrets under a new key are the same
+    /// secrets, and a refreshed token belongs to the same grant. Returns `false` if the record's secrets are not `from`.
+    fn replace_secrets(
+        &self,
+        agent: &str,
+        tool: &str,
+        from: &SealedSecrets,
+        to: &SealedSecrets,
+    ) -> impl Future<Output = Result<bool, AgentStoreError>> + Send;
 
-    /// Takes the right to refresh a record's token, for as long as `lasts`. True for one holder at a time, of all
-    /// processes; a holder that has it may take it again. False too where there is no such record.
-    fn lease<'a>(
-        &'a self,
-        agent: &'a str,
-        tool: &'a str,
-        holder: &'a str,
-        lasts: Duration,
-    ) -> Operation<'a, Result<bool, AgentStoreError>>;
+    /// Acquires the lease to refresh a record's token, for `duration`. Returns `true` for one holder at a time, over all
+    /// processes; the holder may acquire it again to extend it. Returns `false` if there is no such record.
+    fn lease(
+        &self,
+        agent: &str,
+        tool: &str,
+        holder: &str,
+        duration: Duration,
+    ) -> impl Future<Output = Result<bool, AgentStoreError>> + Send;
 
-    /// Gives it back. Nothing happens where somebody else holds it.
-    fn release<'a>(
-        &'a self,
-        agent: &'a str,
-        tool: &'a str,
-        holder: &'a str,
-    ) -> Operation<'a, Result<(), AgentStoreError>>;
+    /// Releases the lease. Does nothing if another holder has it.
+    fn release(
+        &self,
+        agent: &str,
+        tool: &str,
+        holder: &str,
+    ) -> impl Future<Output = Result<(), AgentStoreError>> + Send;
 }
 
-/// What is written of a record.
+/// The future of an operation of a [`DynAgentToolStore`].
+pub type AgentStoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, AgentStoreError>> + Send + 'a>>;
+
+macro_rules! object_safe {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $output:ty;)*) => {
+        /// The object-safe form of [`AgentToolStore`]: the same methods with boxed futures. Every store implements it.
+        #[allow(missing_docs)] // `AgentToolStore` documents the methods
+        pub trait DynAgentToolStore: Send + Sync + 'static {
+            $(fn $name<'a>(&'a self, $($argument: $type),*) -> AgentStoreFuture<'a, $output>;)*
+        }
+
+        impl<S: AgentToolStore> DynAgentToolStore for S {
+            $(fn $name<'a>(&'a self, $($argument: $type),*) -> AgentStoreFuture<'a, $output> {
+                Box::pin(AgentToolStore::$name(self, $($argument),*))
+            })*
+        }
+    };
+}
+
+object_safe! {
+    version(agent: &'a str) -> u64;
+    load(agent: &'a str) -> AgentRecords;
+    get(agent: &'a str, tool: &'a str) -> Option<AgentTools>;
+    write(write: &'a RecordWrite) -> u64;
+    remove(agent: &'a str, tool: &'a str, version: u64) -> ();
+    agents(after: Option<&'a str>, limit: u32) -> Vec<AgentSummary>;
+    sealed_under_others(key: &'a str, after: Option<(&'a str, &'a str)>, limit: u32) -> Vec<SealedRow>;
+    replace_secrets(agent: &'a str, tool: &'a str, from: &'a SealedSecrets, to: &'a SealedSecrets) -> bool;
+    lease(agent: &'a str, tool: &'a str, holder: &'a str, duration: Duration) -> bool;
+    release(agent: &'a str, tool: &'a str, holder: &'a str) -> ();
+}
+
+/// A store, an `Arc` of one, or an `Arc<dyn DynAgentToolStore>`.
+pub trait IntoAgentToolStore {
+    /// Returns the store as a trait object.
+    fn into_agent_tool_store(self) -> Arc<dyn DynAgentToolStore>;
+}
+
+impl<S: AgentToolStore> IntoAgentToolStore for S {
+    fn into_agent_tool_store(self) -> Arc<dyn DynAgentToolStore> {
+        Arc::new(self)
+    }
+}
+
+impl<S: AgentToolStore> IntoAgentToolStore for Arc<S> {
+    fn into_agent_tool_store(self) -> Arc<dyn DynAgentToolStore> {
+        self
+    }
+}
+
+impl IntoAgentToolStore for Arc<dyn DynAgentToolStore> {
+    fn into_agent_tool_store(self) -> Arc<dyn DynAgentToolStore> {
+        self
+    }
+}
+
+/// A record to write.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RecordWrite {
@@ -85,50 +145,56 @@ pub struct RecordWrite {
     pub agent: String,
     /// The toolset's name.
     pub tool: String,
-    /// What has to be there.
+    /// The state of the record that the write expects.
     pub expected: Precondition,
-    /// Whether the agent has it.
+    /// `false` takes the toolset from the agent and keeps the record.
     pub enabled: bool,
-    /// Actions that the agent does not have.
+    /// Names of the actions that the agent does not have.
     pub disabled_actions: BTreeSet<String>,
-    /// The settings: an object.
+    /// The settings: a JSON object.
     pub config: Value,
-    /// What becomes of the secrets.
+    /// The change to the secrets.
     pub secrets: SecretsWrite,
 }
 
-/// What has to be there for a write to be done.
+/// The state that a record must have for a write to take effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precondition {
-    /// No record.
+    /// There is no record.
     Absent,
-    /// The record in this version.
+    /// The record has this version.
     Version(u64),
 }
 
-/// What a write does to the secrets.
+/// The change that a write makes to a record's secrets.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SecretsWrite {
-    /// They stay what they are, also where they were sealed anew in the meantime.
+    /// Keeps the secrets that the record has when the write takes effect.
     Keep,
-    /// These are put in their place.
+    /// Replaces the secrets by these.
     Set(SealedSecrets),
-    /// They go.
+    /// Removes the secrets.
     Clear,
 }
 
 impl RecordWrite {
-    /// A write of what a record holds; its version is what has to be there, and its secrets stay.
+    /// Creates a write of a record that does not exist yet.
+    pub fn new(agent: impl Into<String>, tool: impl Into<String>, config: Value) -> Self {
+        let record = AgentTools { config, ..AgentTools::new(agent, tool, 0) };
+        Self { expected: Precondition::Absent, ..Self::of(&record) }
+    }
+
+    /// Creates a write of what a record holds. It expects the record's version, and keeps the secrets.
     pub fn of(record: &AgentTools) -> Self {
         let AgentTools { agent, tool, enabled, disabled_actions, config, version, .. } = record.clone();
         let (expected, secrets) = (Precondition::Version(version), SecretsWrite::Keep);
         Self { agent, tool, expected, enabled, disabled_actions, config, secrets }
     }
 
-    /// Whether a store can keep it, for stores: it has ids, and settings that come back from JSON.
+    /// Checks that a store can keep the record. For stores, which call it before they write.
     ///
-    /// Ids have 1 to 512 bytes and no control characters, as a database may hold no NUL. Settings are an object, nested
-    /// no deeper than 100 levels: whoever reads JSON stops somewhere.
+    /// Ids have 1 to 512 bytes and no control characters, because some databases cannot store NUL. Settings are an object
+    /// of at most 100 nested levels, because JSON parsers limit the depth.
     pub fn check(&self) -> Result<(), AgentStoreError> {
         let key = match &self.secrets {
             SecretsWrite::Set(sealed) => sealed.key(),
@@ -138,18 +204,12 @@ impl RecordWrite {
             return Err(AgentStoreError::InvalidId);
         }
         if !self.config.is_object() {
-            return Err(AgentStoreError::Unreadable("its settings are no JSON object".into()));
+            return Err(AgentStoreError::Unreadable("expected settings as a JSON object".into()));
         }
         if is_deeper(&self.config, 100) {
-            return Err(AgentStoreError::Unreadable("its settings are nested deeper than 100 levels".into()));
+            return Err(AgentStoreError::Unreadable("expected settings of at most 100 nested levels".into()));
         }
         Ok(())
-    }
-
-    /// A write of a record that is not there yet.
-    pub fn new(agent: impl Into<String>, tool: impl Into<String>, config: Value) -> Self {
-        let record = AgentTools { config, ..AgentTools::new(agent, tool, 0) };
-        Self { expected: Precondition::Absent, ..Self::of(&record) }
     }
 }
 
@@ -162,7 +222,7 @@ fn is_deeper(value: &Value, levels: usize) -> bool {
     }
 }
 
-/// Secrets, and whose they are.
+/// Sealed secrets with the names of their record.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SealedRow {
@@ -175,76 +235,63 @@ pub struct SealedRow {
 }
 
 impl SealedRow {
-    /// Secrets and whose they are, for stores.
+    /// Creates an entry of a list. For stores.
     pub fn new(agent: impl Into<String>, tool: impl Into<String>, secrets: SealedSecrets) -> Self {
         Self { agent: agent.into(), tool: tool.into(), secrets }
     }
 }
 
-/// Why a store did not do it. Then it did nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An operation of a store failed and changed nothing.
+#[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum AgentStoreError {
-    /// The record is not what the writer expected.
+    /// The record is not in the state that the writer expected.
+    #[error("{}", conflict(*found))]
     Conflict {
-        /// Its version now; `None` where there is none.
+        /// The record's version, or `None` if it does not exist.
         found: Option<u64>,
     },
-    /// The record holds something else than a record.
+    /// The row is not a valid record. The text says why, without the row's contents.
+    #[error("the row is not a valid record: {}", Redaction::new().text(.0))]
     Unreadable(String),
-    /// An id that is empty, longer than 512 bytes, or has control characters.
+    /// An id is empty, longer than 512 bytes, or has control characters.
+    #[error("expected an id of 1 to 512 bytes without control characters")]
     InvalidId,
-    /// The store cannot be reached, does not answer, or does not understand. Where the connection broke before the answer
-    /// came, a write may have been done nevertheless; whoever reads the record again knows.
-    Down(String),
+    /// The store cannot be reached, does not answer in time, or answers in an unexpected way. If the connection broke
+    /// before the answer came, a write may have taken effect: read the record again to find out.
+    #[error("the agent store failed: {}", Redaction::new().text(message))]
+    Down {
+        /// The failure, without secrets.
+        message: String,
+        /// The cause, if its text cannot contain secrets.
+        source: Option<Arc<dyn std::error::Error + Send + Sync>>,
+    },
 }
 
 impl AgentStoreError {
-    /// The store cannot be reached. The text says what happened, and holds no secrets.
+    /// Reports that the store failed. The text goes to logs and must not contain secrets.
     pub fn down(message: impl Into<String>) -> Self {
-        Self::Down(message.into())
+        Self::Down { message: message.into(), source: None }
+    }
+
+    /// Reports that the store failed, with the cause. Neither the text nor the cause's may contain secrets.
+    pub fn caused(message: impl Into<String>, source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self::Down { message: message.into(), source: Some(Arc::new(source)) }
     }
 }
 
-impl fmt::Display for AgentStoreError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Conflict { found: Some(found) } => {
-                write!(
-                    f,
-                    "somebody else has added or changed the record, which has version {found} now; read it and edit that"
-                )
-            }
-            Self::Conflict { found: None } => f.write_str("there is no such record any more"),
-            Self::InvalidId => f.write_str("an id has 1 to 512 bytes and no control characters"),
-            Self::Unreadable(why) => write!(f, "the row holds no record: {}", Redaction::new().text(why)),
-            Self::Down(why) => write!(f, "the agent store failed: {}", Redaction::new().text(why)),
-        }
+/// Errors are equal if their texts are; causes cannot be compared.
+impl PartialEq for AgentStoreError {
+    fn eq(&self, other: &Self) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other) && self.to_string() == other.to_string()
     }
 }
 
-impl std::error::Error for AgentStoreError {}
-
-/// A store, or an `Arc` of one.
-pub trait IntoAgentToolStore {
-    /// The store.
-    fn into_agent_tool_store(self) -> Arc<dyn AgentToolStore>;
-}
-
-impl<S: AgentToolStore> IntoAgentToolStore for S {
-    fn into_agent_tool_store(self) -> Arc<dyn AgentToolStore> {
-        Arc::new(self)
-    }
-}
-
-impl<S: AgentToolStore> IntoAgentToolStore for Arc<S> {
-    fn into_agent_tool_store(self) -> Arc<dyn AgentToolStore> {
-        self
-    }
-}
-
-impl IntoAgentToolStore for Arc<dyn AgentToolStore> {
-    fn into_agent_tool_store(self) -> Arc<dyn AgentToolStore> {
-        self
+fn conflict(found: Option<u64>) -> String {
+    match found {
+        Some(found) => format!(
+            "another writer has added or changed the record, which is at version {found} now; read it again and repeat the change"
+        ),
+        None => "the record does not exist any more".to_owned(),
     }
 }

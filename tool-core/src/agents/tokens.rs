@@ -1,42 +1,48 @@
-//! The tokens of OAuth 2 grants, as they stand in a toolset's secrets, and who refreshes them.
+//! The tokens of OAuth 2 grants.
 
+use crate::call::error::ToolError;
 use crate::schema::timestamp::Timestamp;
 use crate::tool::auth::OAuth2;
-use crate::tool::configure::secret::{Secret, SecretDocument};
+use crate::tool::configure::secret::Secret;
+use crate::tool::configure::secret_document::SecretDocument;
 use serde_json::{Map, Value};
-use std::fmt;
 use std::pin::Pin;
+use std::time::{Duration, Instant};
+use thiserror::Error;
 
 const ACCESS: &str = "access_token";
 const REFRESH: &str = "refresh_token";
 const EXPIRES: &str = "expires_at";
 const SCOPE: &str = "scope";
 
-/// What a grant gave.
+/// A token is refreshed this long before it expires.
+const REFRESH_BEFORE: Duration = Duration::from_mins(1);
+
+/// The tokens of a grant.
 ///
-/// In the secrets of a toolset these are the members `access_token`, `refresh_token`, `expires_at` (RFC 3339) and
-/// `scope`, beside whatever else the toolset's secrets have.
+/// A toolset's secrets hold them as `access_token`, `refresh_token`, `expires_at` (RFC 3339) and `scope`, beside the
+/// toolset's other secrets.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Tokens {
-    /// Opens the service.
+    /// The access token, which a service accepts.
     pub access: Secret,
-    /// Gets the next one. Without it a person has to agree anew when the access token has expired.
+    /// The refresh token. Without it a person has to grant access again when the access token has expired.
     pub refresh: Option<Secret>,
-    /// When the access token expires. Without it, it is taken to be good until the service says otherwise.
+    /// The time at which the access token expires. Without it the token is used until the service refuses it.
     pub expires_at: Option<Timestamp>,
-    /// What was granted, where that was told.
+    /// The scopes that were granted, if the provider named them.
     pub scope: Option<String>,
 }
 
 impl Tokens {
-    /// Tokens of which only the first is known.
+    /// Creates tokens of which only the access token is known.
     pub fn new(access: impl Into<Secret>) -> Self {
         Self { access: access.into(), refresh: None, expires_at: None, scope: None }
     }
 
-    /// The tokens among a toolset's secrets; nothing where there is neither of the two. `expires_at` may be a number of
-    /// seconds since 1970 too, as other programs write it.
+    /// Reads the tokens among a toolset's secrets. Returns `None` if there is neither an access nor a refresh token.
+    /// `expires_at` may also be a number of seconds since 1970, as some programs write it.
     pub fn of(secrets: &SecretDocument) -> Option<Self> {
         secrets.with_value(|value| {
             let text = |name: &str| value.get(name)?.as_str().filter(|text| !text.is_empty());
@@ -54,50 +60,51 @@ impl Tokens {
         })?
     }
 
-    /// The secrets with these tokens in the place of theirs, and all else as it was. Nothing where the secrets are no
-    /// JSON object.
+    /// Returns the secrets with these tokens instead of theirs, and all else unchanged. Returns `None` if the secrets are
+    /// not a JSON object.
     pub fn put_into(&self, secrets: &SecretDocument) -> Option<SecretDocument> {
-        // The copy is wiped by `from_value`, what it was made of by `with_value`.
-        let Some(Value::Object(mut members)) = secrets.with_value(Clone::clone) else { return None };
-        let mut put = |name: &str, text: Option<String>| set(&mut members, name, text);
-        put(ACCESS, Some(self.access.expose().to_owned()));
-        put(REFRESH, self.refresh.as_ref().map(|refresh| refresh.expose().to_owned()));
-        put(EXPIRES, self.expires_at.map(|at| at.to_string()));
-        put(SCOPE, self.scope.clone());
-        Some(SecretDocument::from_value(Value::Object(members)))
+        with_members(secrets, |members| {
+            set(members, ACCESS, Some(self.access.expose().to_owned()));
+            set(members, REFRESH, self.refresh.as_ref().map(|refresh| refresh.expose().to_owned()));
+            set(members, EXPIRES, self.expires_at.map(|at| at.to_string()));
+            set(members, SCOPE, self.scope.clone());
+        })
     }
 
-    /// The secrets without what is none: when a token expires and what it is for may be told, in words that stand in
-    /// other sentences too.
+    /// Returns the secrets without `expires_at` and `scope`, which are not secret and may appear in other texts.
     pub(crate) fn without_plain(secrets: &SecretDocument) -> SecretDocument {
-        let Some(Value::Object(mut members)) = secrets.with_value(Clone::clone) else { return secrets.clone() };
-        for name in [EXPIRES, SCOPE] {
-            set(&mut members, name, None);
-        }
-        SecretDocument::from_value(Value::Object(members))
+        let removed =
+            with_members(secrets, |members| [EXPIRES, SCOPE].into_iter().for_each(|name| set(members, name, None)));
+        removed.unwrap_or_else(|| secrets.clone())
     }
 
-    /// What a refresh leaves out stays what it was.
-    pub(crate) fn after(mut self, before: &Self) -> Self {
+    /// Fills in what the provider's answer to a refresh left out.
+    pub(crate) fn or(mut self, before: &Self) -> Self {
         self.refresh = self.refresh.filter(|token| !token.is_empty()).or_else(|| before.refresh.clone());
         self.scope = self.scope.or_else(|| before.scope.clone());
         self
     }
 }
 
-/// Puts a text in the place of what is wiped.
+/// Returns the secrets with changed members. All copies are wiped.
+fn with_members(secrets: &SecretDocument, change: impl FnOnce(&mut Map<String, Value>)) -> Option<SecretDocument> {
+    let Some(Value::Object(mut members)) = secrets.with_value(Clone::clone) else { return None };
+    change(&mut members);
+    Some(SecretDocument::from_value(Value::Object(members)))
+}
+
 fn set(members: &mut Map<String, Value>, name: &str, text: Option<String>) {
     let before = match text {
         Some(text) => members.insert(name.to_owned(), Value::String(text)),
         None => members.shift_remove(name),
     };
-    // Wipes it.
+    // `from_value` wipes it.
     drop(before.map(SecretDocument::from_value));
 }
 
-/// Gets new tokens for old ones: `tool-adapters` has one (feature `oauth2`).
+/// Exchanges refresh tokens for new tokens. `tool-adapters` has an implementation (feature `oauth2`).
 pub trait TokenRefresher: Send + Sync + 'static {
-    /// New tokens of a grant. Nobody else refreshes the same grant at the same time.
+    /// Asks the provider for new tokens. A grant is refreshed by one caller at a time, over all processes.
     fn refresh<'a>(
         &'a self,
         grant: &'a OAuth2,
@@ -105,26 +112,84 @@ pub trait TokenRefresher: Send + Sync + 'static {
     ) -> Pin<Box<dyn Future<Output = Result<Tokens, RefreshError>> + Send + 'a>>;
 }
 
-/// Why there are no new tokens. The texts hold no secrets.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A refresh failed. The texts must not contain secrets.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RefreshError {
-    /// The grant was taken back, or is used up: a person has to agree anew.
+    /// The grant was revoked, or its refresh token was used before. A person has to grant access again.
+    #[error("the grant is no longer valid, a person has to grant access again: {0}")]
     Revoked(String),
-    /// It may work the next time.
+    /// The provider cannot be reached, or failed. A later try may succeed.
+    #[error("refreshing the token failed: {0}")]
     Transient(String),
-    /// It will not work until somebody changes something: no client is registered for the provider, say.
+    /// The refresh will fail until the setup changes, for example because no client is registered for the provider.
+    #[error("the token cannot be refreshed: {0}")]
     Refused(String),
 }
 
-impl fmt::Display for RefreshError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Revoked(why) => write!(f, "the grant is no longer good, a person has to agree anew: {why}"),
-            Self::Transient(why) => write!(f, "the token could not be refreshed now: {why}"),
-            Self::Refused(why) => write!(f, "the token cannot be refreshed: {why}"),
-        }
+/// A refresh failed, or there is nothing to refresh with.
+#[derive(Clone)]
+pub(crate) struct TokenFailure {
+    pub(crate) error: ToolError,
+    /// The grant was revoked, so that the old access token is invalid too.
+    pub(crate) revoked: bool,
+}
+
+impl TokenFailure {
+    pub(crate) fn transient(text: impl Into<String>) -> Self {
+        Self { error: ToolError::transient(text.into()), revoked: false }
+    }
+
+    pub(crate) fn auth(text: impl Into<String>) -> Self {
+        Self { error: ToolError::auth(text.into()), revoked: false }
     }
 }
 
-impl std::error::Error for RefreshError {}
+/// Tokens in memory, and the time to refresh them.
+#[derive(Clone)]
+pub(crate) struct HeldTokens {
+    pub(crate) tokens: Tokens,
+    /// By the system clock, which may be set, and by the monotonic clock, which may stop while the machine sleeps.
+    refresh_at: Option<(jiff::Timestamp, Instant)>,
+}
+
+impl HeldTokens {
+    /// Tokens of unknown age.
+    pub(crate) fn stored(tokens: Tokens) -> Self {
+        Self::with(tokens, |_| REFRESH_BEFORE)
+    }
+
+    /// New tokens. Those that live for less than two minutes are refreshed after half their life.
+    pub(crate) fn fresh(tokens: Tokens) -> Self {
+        Self::with(tokens, |left| REFRESH_BEFORE.min(left / 2))
+    }
+
+    fn with(tokens: Tokens, before: impl FnOnce(Duration) -> Duration) -> Self {
+        let now = jiff::Timestamp::now();
+        let refresh_at = tokens.expires_at.map(|at| {
+            let left = until(*at, now);
+            let wait = left.saturating_sub(before(left));
+            (now.saturating_add(wait).unwrap_or(*at), Instant::now() + wait)
+        });
+        Self { tokens, refresh_at }
+    }
+
+    /// Returns true if it is time to refresh the tokens.
+    pub(crate) fn is_due(&self) -> bool {
+        let is_due = |(wall, monotonic)| jiff::Timestamp::now() >= wall || Instant::now() >= monotonic;
+        self.tokens.access.is_empty() || self.refresh_at.is_some_and(is_due)
+    }
+
+    /// Returns how long the access token is still valid, or `None` if it is not.
+    pub(crate) fn valid_for(&self) -> Option<Duration> {
+        if self.tokens.access.is_empty() {
+            return None;
+        }
+        let left = self.tokens.expires_at.map_or(Duration::MAX, |at| until(*at, jiff::Timestamp::now()));
+        Some(left).filter(|left| !left.is_zero())
+    }
+}
+
+fn until(at: jiff::Timestamp, now: jiff::Timestamp) -> Duration {
+    Duration::try_from(at.duration_since(now)).unwrap_or_default()
+}

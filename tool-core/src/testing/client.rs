@@ -1,11 +1,11 @@
 //! Calls tools as a model would, and remembers what was called.
 
 use crate::call::context::RunContext;
-use crate::call::error::ErrorBody;
+use crate::call::error::{ErrorBody, ErrorList};
 use crate::call::response::ToolResponse;
 use crate::call::tool_call::Arguments;
+use crate::json::canonical::canonical;
 use crate::registry::ToolContext;
-use crate::schema::canonical::canonical;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::panic::Location;
@@ -129,8 +129,9 @@ impl Client {
             let response = self.made(name, arguments).await;
             match response.data() {
                 Ok(data) => data,
-                Err(why) => {
-                    panic!("{caller}: `{name}` was to give {}: {why}\n{}", std::any::type_name::<T>(), shown(&response))
+                Err(error) => {
+                    let (error, expected) = (ErrorList::from(error), std::any::type_name::<T>());
+                    panic!("{caller}: expected `{name}` to return {expected}: {error}\n{}", shown(&response))
                 }
             }
         }

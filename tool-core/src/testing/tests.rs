@@ -48,7 +48,7 @@ fn a_call_that_fails_where_it_must_not_shows_the_whole_envelope_and_who_called()
 #[test]
 fn data_of_another_shape_fails_too() {
     let text = message(|| _ = run(client().call_ok::<u32>(GREET, r#"{"name": "Ada"}"#)));
-    assert!(text.contains("was to give u32") && text.contains("hello Ada"), "{text}");
+    assert!(text.contains("to return u32") && text.contains("hello Ada"), "{text}");
 }
 
 #[test]

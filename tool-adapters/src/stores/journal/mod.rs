@@ -8,7 +8,7 @@ use crate::stores::journal::writer::Writer;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tool_core::session::{Journal, JournalEntry, JournalError, Operation, Recovered};
+use tool_core::session::{Journal, JournalEntry, JournalError, RecoveredCall};
 
 /// For how long calls are kept unless told.
 const KEEP: Duration = Duration::from_hours(7 * 24);
@@ -72,39 +72,28 @@ impl FileJournal {
         let writer = Writer::start(path.clone(), keep)?;
         Ok(Self { path, writer })
     }
-
-    async fn ask(&self, request: Result<Request, JournalError>) -> Result<Vec<Recovered>, JournalError> {
-        self.writer.ask(request?).await
-    }
 }
 
 impl Journal for FileJournal {
-    fn started<'a>(&'a self, call: &'a JournalEntry) -> Operation<'a, Result<(), JournalError>> {
-        Operation::later(async { self.ask(Request::started(call)).await.map(drop) })
+    async fn started(&self, call: &JournalEntry) -> Result<(), JournalError> {
+        self.writer.ask(Request::started(call)?).await.map(drop)
     }
 
-    fn finished<'a>(
-        &'a self,
-        session: &'a str,
-        call_id: &'a str,
-        response: &'a str,
-    ) -> Operation<'a, Result<(), JournalError>> {
-        Operation::later(async move {
-            let response = rows::bounded(response).map(|response| Request::Finished {
-                session: session.to_owned(),
-                call_id: call_id.to_owned(),
-                response: response.into_owned(),
-            });
-            self.ask(response).await.map(drop)
-        })
+    async fn finished(&self, session: &str, call_id: &str, response: &str) -> Result<(), JournalError> {
+        let request = Request::Finished {
+            session: session.to_owned(),
+            call_id: call_id.to_owned(),
+            response: rows::bounded(response)?.into_owned(),
+        };
+        self.writer.ask(request).await.map(drop)
     }
 
-    fn recover<'a>(&'a self, session: &'a str) -> Operation<'a, Result<Vec<Recovered>, JournalError>> {
-        Operation::later(self.ask(Ok(Request::Recover(session.to_owned()))))
+    async fn recover(&self, session: &str) -> Result<Vec<RecoveredCall>, JournalError> {
+        self.writer.ask(Request::Recover(session.to_owned())).await
     }
 
-    fn forget<'a>(&'a self, session: &'a str) -> Operation<'a, Result<(), JournalError>> {
-        Operation::later(async { self.ask(Ok(Request::Forget(session.to_owned()))).await.map(drop) })
+    async fn forget(&self, session: &str) -> Result<(), JournalError> {
+        self.writer.ask(Request::Forget(session.to_owned())).await.map(drop)
     }
 }
 

@@ -4,7 +4,7 @@ use redb::{ReadableTable, Table, TableDefinition, TableError, WriteTransaction};
 use std::borrow::Cow;
 use tool_core::serde_json;
 use tool_core::serde_json::{Map, Value, json};
-use tool_core::session::{JournalEntry, JournalError, Recovered};
+use tool_core::session::{JournalEntry, JournalError, RecoveredCall};
 
 /// A call: session, call id, and the number of the process (its run). As parts of a key they never run into each other,
 /// whatever characters they hold.
@@ -65,7 +65,7 @@ impl<'t> Rows<'t> {
     }
 
     /// Does what is asked; `number` is of this request within the run.
-    pub(crate) fn answer(&mut self, request: &Request, number: u64) -> Result<Vec<Recovered>, redb::Error> {
+    pub(crate) fn answer(&mut self, request: &Request, number: u64) -> Result<Vec<RecoveredCall>, redb::Error> {
         match request {
             Request::Started { session, call_id, at, entry, .. } => {
                 self.started((session, call_id), *at, number, entry)?;
@@ -98,7 +98,7 @@ impl<'t> Rows<'t> {
         Ok(())
     }
 
-    fn recover(&self, session: &str) -> Result<Vec<Recovered>, redb::Error> {
+    fn recover(&self, session: &str) -> Result<Vec<RecoveredCall>, redb::Error> {
         let mut found = Vec::new();
         for row in self.calls.range((session, "", 0)..)? {
             let (key, value) = row?;
@@ -113,7 +113,7 @@ impl<'t> Rows<'t> {
             let entry = serde_json::from_str(entry)
                 .map_err(|error| redb::Error::Corrupted(format!("an entry of the journal cannot be read: {error}")))?;
             let response = self.responses.get((owner, call_id, run))?.map(|text| text.value().to_owned());
-            found.push(((run, number), Recovered { entry, response }));
+            found.push(((run, number), RecoveredCall { entry, response }));
         }
         found.sort_by_key(|(order, _)| *order);
         Ok(found.into_iter().map(|(_, call)| call).collect())

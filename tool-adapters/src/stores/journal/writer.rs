@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{io, thread};
 use tokio::sync::oneshot;
-use tool_core::session::{JournalError, Recovered};
+use tool_core::session::{JournalError, RecoveredCall};
 
 /// For how long what need not be on the disk at once may not be.
 const FLUSH: Duration = Duration::from_millis(20);
@@ -21,7 +21,7 @@ const BATCH: usize = 256;
 /// How many old calls go with each transaction: more than come in with it, on average.
 const PRUNE: usize = 2 * BATCH;
 
-type Answer = Result<Vec<Recovered>, JournalError>;
+type Answer = Result<Vec<RecoveredCall>, JournalError>;
 type Asked = (Request, oneshot::Sender<Answer>);
 
 /// The thread, and the way to it. Its own rather than one of an executor's, so that requests stay in order, one write to
@@ -129,7 +129,7 @@ impl Work {
         requests: &[Request],
         durable: bool,
         prune: usize,
-    ) -> Result<Vec<Vec<Recovered>>, JournalError> {
+    ) -> Result<Vec<Vec<RecoveredCall>>, JournalError> {
         let database = match self.database.take() {
             Some(database) => database,
             None => open(&self.path)?,
@@ -151,7 +151,7 @@ impl Work {
         requests: &[Request],
         durable: bool,
         prune: usize,
-    ) -> Result<Vec<Vec<Recovered>>, redb::Error> {
+    ) -> Result<Vec<Vec<RecoveredCall>>, redb::Error> {
         let mut transaction = database.begin_write()?;
         transaction.set_durability(if durable { Durability::Immediate } else { Durability::None })?;
         let mut done = Vec::with_capacity(requests.len());

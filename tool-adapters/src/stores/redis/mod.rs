@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 use tool_core::Mode;
-use tool_core::session::{OpenError, OpenRequest, Operation, SessionRecord, SessionStore, StoreError};
+use tool_core::session::{OpenError, OpenRequest, SessionStore, StoreError};
 
 // ---- The store: opens sessions.
 
@@ -65,13 +65,13 @@ impl RedisStore {
         Self { places: Arc::new(Places::new(prefix)), ..self }
     }
 
-    async fn join_or_make(&self, opening: &OpenRequest) -> Result<Arc<dyn SessionRecord>, OpenError> {
+    async fn join_or_create(&self, opening: &OpenRequest) -> Result<Arc<RedisRecord>, OpenError> {
         if let Some(open) = self.script(opening, "").await? {
             return Ok(open);
         }
         let incarnation = incarnation()?;
         let member = wire::member(&incarnation, opening.id.as_str());
-        if !self.places.take(&self.link, &member, opening.idle, opening.max_sessions).await? {
+        if !self.places.take(&self.link, &member, opening.idle_timeout, opening.max_sessions).await? {
             return Err(OpenError::Full { limit: opening.max_sessions });
         }
         let opened = self.script(opening, &incarnation).await;
@@ -81,7 +81,7 @@ impl RedisStore {
             other => {
                 _ = self.places.free(&self.link, &member).await;
                 let gone = || OpenError::Store(StoreError::new("the server did not open the session"));
-                other?.map_or_else(|| Err(gone()), |record| Ok(record as _))
+                other?.map_or_else(|| Err(gone()), Ok)
             }
         }
     }
@@ -91,7 +91,7 @@ impl RedisStore {
         let keys = Keys::new(self.places.prefix(), opening.id.as_str());
         let mut call = OPEN.key(keys.all());
         call.arg(incarnation).arg("").arg(0).arg(opening.mode.as_str()).arg(&*opening.version);
-        call.arg(milliseconds(opening.idle)).arg(u8::from(!incarnation.is_empty()));
+        call.arg(milliseconds(opening.idle_timeout)).arg(u8::from(!incarnation.is_empty()));
         let (answer, news): (Vec<String>, Option<News>) = self.link.script(&call).await?;
         match (answer.iter().map(String::as_str).collect::<Vec<_>>().as_slice(), news) {
             (["joined" | "opened", incarnation], Some(news)) => {
@@ -118,12 +118,14 @@ fn incarnation() -> Result<String, StoreError> {
 }
 
 impl SessionStore for RedisStore {
-    fn open<'a>(&'a self, opening: &'a OpenRequest) -> Operation<'a, Result<Arc<dyn SessionRecord>, OpenError>> {
-        Operation::later(self.join_or_make(opening))
+    type Record = RedisRecord;
+
+    async fn open(&self, request: &OpenRequest) -> Result<Arc<RedisRecord>, OpenError> {
+        self.join_or_create(request).await
     }
 
-    fn sessions(&self) -> Operation<'_, Result<u64, StoreError>> {
-        Operation::later(self.places.taken(&self.link))
+    async fn sessions(&self) -> Result<u64, StoreError> {
+        self.places.taken(&self.link).await
     }
 }
 

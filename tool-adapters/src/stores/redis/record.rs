@@ -9,11 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tool_core::serde_json;
 use tool_core::session::{
-    Admission, AuditEntry, Charge, Operation, PendingCall, SessionRecord, SessionState, Settlement, StateChange,
-    StoreError, Verdict,
+    Admission, AuditEntry, Charge, PendingCall, SessionRecord, SessionState, Settlement, StateChange, StoreError,
+    Verdict,
 };
 
-pub(crate) struct RedisRecord {
+/// One session of a [`RedisStore`](super::RedisStore).
+pub struct RedisRecord {
     link: Arc<Link>,
     places: Arc<Places>,
     keys: Keys,
@@ -62,38 +63,6 @@ impl RedisRecord {
         Ok(answer)
     }
 
-    async fn admission(&self, call: &Admission<'_>) -> Result<Verdict, StoreError> {
-        let mut script = self.call(&ADMIT);
-        script.arg(charge(call.charge)?).arg(call.tool).arg(call.category.as_str());
-        // Nobody compares what is not counted.
-        let is_counted = !matches!(call.charge, Charge::Free | Charge::Approved);
-        script.arg(if is_counted { call.arguments.digest() } else { String::new() });
-        let limits = call.limits;
-        for limit in [limits.repeated, limits.empty, call.max_calls, limits.category(call.category), limits.max_calls] {
-            script.arg(limit.map_or_else(String::new, |limit| limit.to_string()));
-        }
-        self.run(&script).await?.verdict(call.category)
-    }
-
-    async fn settlement(&self, settlement: &Settlement<'_>) -> Result<(), StoreError> {
-        let mut script = self.call(&SETTLE);
-        script.arg(settlement.tool).arg(settlement.category.as_str()).arg(settlement.turn);
-        script.arg(u8::from(settlement.refund)).arg(u8::from(settlement.empty)).arg(2 * settlement.changes.len());
-        for change in settlement.changes {
-            script.arg(&wire::change(change)?);
-        }
-        for entry in settlement.audit {
-            script.arg(json(entry)?);
-        }
-        self.run(&script).await.map(drop)
-    }
-
-    async fn turn_ends(&self) -> Result<Option<u64>, StoreError> {
-        let answer = self.run(&self.call(&NEXT_TURN)).await?;
-        self.leave(&answer).await;
-        Ok(answer.is("turn").then(|| answer.turn()))
-    }
-
     /// Gives the place back where that was the end of the session.
     async fn leave(&self, answer: &Answer) {
         if answer.is("ended") {
@@ -111,54 +80,68 @@ impl RedisRecord {
 }
 
 impl SessionRecord for RedisRecord {
-    fn admit<'a>(&'a self, call: &'a Admission<'a>) -> Operation<'a, Result<Verdict, StoreError>> {
-        Operation::later(self.admission(call))
+    async fn admit(&self, call: &Admission<'_>) -> Result<Verdict, StoreError> {
+        let mut script = self.call(&ADMIT);
+        script.arg(charge(call.charge)?).arg(call.tool).arg(call.category.as_str());
+        // Nobody compares what is not counted.
+        let is_counted = !matches!(call.charge, Charge::Free | Charge::Approved);
+        script.arg(if is_counted { call.arguments.digest() } else { String::new() });
+        let limits = call.limits;
+        for limit in [limits.repeated, limits.empty, call.max_calls, limits.category(call.category), limits.max_calls] {
+            script.arg(limit.map_or_else(String::new, |limit| limit.to_string()));
+        }
+        self.run(&script).await?.verdict(call.category)
     }
 
-    fn settle<'a>(&'a self, settlement: &'a Settlement<'a>) -> Operation<'a, Result<(), StoreError>> {
-        Operation::later(self.settlement(settlement))
+    async fn settle(&self, settlement: &Settlement<'_>) -> Result<(), StoreError> {
+        let mut script = self.call(&SETTLE);
+        script.arg(settlement.tool).arg(settlement.category.as_str()).arg(settlement.turn);
+        script.arg(u8::from(settlement.refund)).arg(u8::from(settlement.empty)).arg(2 * settlement.changes.len());
+        for change in settlement.changes {
+            script.arg(&wire::change(change)?);
+        }
+        for entry in settlement.audit {
+            script.arg(json(entry)?);
+        }
+        self.run(&script).await.map(drop)
     }
 
-    fn next_turn(&self) -> Operation<'_, Result<Option<u64>, StoreError>> {
-        Operation::later(self.turn_ends())
+    async fn next_turn(&self) -> Result<Option<u64>, StoreError> {
+        let answer = self.run(&self.call(&NEXT_TURN)).await?;
+        self.leave(&answer).await;
+        Ok(answer.is("turn").then(|| answer.turn()))
     }
 
-    fn mint<'a>(&'a self, pending: &'a PendingCall, lifetime: Duration) -> Operation<'a, Result<(), StoreError>> {
-        Operation::later(async move {
-            let mut script = self.call(&MINT);
-            script.arg(&pending.id).arg(json(pending)?).arg(milliseconds(lifetime));
-            self.run(&script).await.map(drop)
-        })
+    async fn mint(&self, pending: &PendingCall, lifetime: Duration) -> Result<(), StoreError> {
+        let mut script = self.call(&MINT);
+        script.arg(&pending.id).arg(json(pending)?).arg(milliseconds(lifetime));
+        self.run(&script).await.map(drop)
     }
 
-    fn pending<'a>(&'a self, id: &'a str) -> Operation<'a, Result<Option<PendingCall>, StoreError>> {
-        Operation::later(self.waiting(id, false))
+    async fn pending(&self, id: &str) -> Result<Option<PendingCall>, StoreError> {
+        self.waiting(id, false).await
     }
 
-    fn consume<'a>(&'a self, id: &'a str) -> Operation<'a, Result<bool, StoreError>> {
-        Operation::later(async move { Ok(self.waiting(id, true).await?.is_some()) })
+    async fn consume(&self, id: &str) -> Result<bool, StoreError> {
+        Ok(self.waiting(id, true).await?.is_some())
     }
 
-    fn change<'a>(&'a self, changes: &'a [StateChange]) -> Operation<'a, Result<(), StoreError>> {
-        Operation::later(async move {
-            let mut script = self.call(&CHANGE);
-            for change in changes {
-                script.arg(&wire::change(change)?);
-            }
-            self.run(&script).await.map(drop)
-        })
+    async fn change(&self, changes: &[StateChange]) -> Result<(), StoreError> {
+        let mut script = self.call(&CHANGE);
+        for change in changes {
+            script.arg(&wire::change(change)?);
+        }
+        self.run(&script).await.map(drop)
     }
 
-    fn end(&self) -> Operation<'_, Result<(), StoreError>> {
-        Operation::later(async move {
-            let answer = self.run(&self.call(&END)).await?;
-            self.leave(&answer).await;
-            Ok(())
-        })
+    async fn end(&self) -> Result<(), StoreError> {
+        let answer = self.run(&self.call(&END)).await?;
+        self.leave(&answer).await;
+        Ok(())
     }
 
-    fn refresh(&self) -> Operation<'_, Result<(), StoreError>> {
-        Operation::later(async move { self.run(&self.call(&REFRESH)).await.map(drop) })
+    async fn refresh(&self) -> Result<(), StoreError> {
+        self.run(&self.call(&REFRESH)).await.map(drop)
     }
 
     fn turn(&self) -> u64 {

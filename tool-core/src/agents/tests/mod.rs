@@ -1,8 +1,7 @@
-//! Tests.
+//! Tests of grants: refreshing tokens, and storing them.
 
-#[cfg(test)]
-mod grant;
-#[cfg(test)]
-mod keys;
-#[cfg(test)]
-mod rotation;
+mod failures;
+mod grants;
+mod refreshes;
+mod saves;
+mod support;

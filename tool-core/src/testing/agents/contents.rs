@@ -1,6 +1,6 @@
 //! What is kept comes back as it was given, to the last digit.
 
-use crate::agents::store::RecordWrite;
+use crate::agents::RecordWrite;
 use crate::testing::agents::AgentStoreUnderTest;
 use crate::testing::agents::driver::Driver;
 use crate::testing::agents::lists::ODD;

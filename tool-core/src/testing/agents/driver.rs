@@ -2,16 +2,16 @@
 //!
 //! All of it panics where the store fails.
 
-use crate::agents::keys::SealedSecrets;
-use crate::agents::record::{AgentRecords, AgentTools};
-use crate::agents::store::{AgentStoreError, AgentToolStore, Precondition, RecordWrite, SecretsWrite};
+use crate::agents::SealedSecrets;
+use crate::agents::{AgentRecords, AgentTools};
+use crate::agents::{AgentStoreError, DynAgentToolStore, Precondition, RecordWrite, SecretsWrite};
 use crate::testing::agents;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// A store, and what the cases ask of it.
 #[derive(Clone)]
-pub struct Driver(pub Arc<dyn AgentToolStore>);
+pub struct Driver(pub Arc<dyn DynAgentToolStore>);
 
 impl Driver {
     /// A handle of the store.

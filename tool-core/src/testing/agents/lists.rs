@@ -1,7 +1,7 @@
 //! Lists are sorted and come in pages, alike on all stores.
 
-use crate::agents::keys::SealedSecrets;
-use crate::agents::record::AgentSummary;
+use crate::agents::AgentSummary;
+use crate::agents::SealedSecrets;
 use crate::testing::agents::AgentStoreUnderTest;
 use crate::testing::agents::driver::{Driver, sealed};
 

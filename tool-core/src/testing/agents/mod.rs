@@ -1,12 +1,12 @@
 //! What every store of agents has to do, as tests to run against it.
 //!
 //! That no two writers lose each other's work, and that no reader sees half of it, holds because the store sees to it.
-//! Whoever writes an [`AgentToolStore`] says how to come by one, and has each rule as a test of its own:
+//! Whoever writes an [`AgentToolStore`](crate::agents::AgentToolStore) says how to come by one, and has each rule as a test of its own:
 //!
 //! ```
 //! use std::sync::Arc;
 //! use std::time::Duration;
-//! use tool_core::agents::{AgentToolStore, MemoryAgentToolStore};
+//! use tool_core::agents::{DynAgentToolStore, MemoryAgentToolStore};
 //! use tool_core::testing::agents::AgentStoreUnderTest;
 //!
 //! struct Memory(Arc<MemoryAgentToolStore>);
@@ -14,7 +14,7 @@
 //! impl AgentStoreUnderTest for Memory {
 //!     const TICK: Duration = Duration::from_mins(1);
 //!
-//!     async fn handle(&self) -> Arc<dyn AgentToolStore> {
+//!     async fn handle(&self) -> Arc<dyn DynAgentToolStore> {
 //!         self.0.clone()
 //!     }
 //!
@@ -46,7 +46,7 @@ pub mod writes;
 #[cfg(test)]
 mod tests;
 
-use crate::agents::store::AgentToolStore;
+use crate::agents::DynAgentToolStore;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ pub trait AgentStoreUnderTest: Send + Sync {
     const TICK: Duration;
 
     /// The store as one more process would have it. All handles are of the same store.
-    fn handle(&self) -> impl Future<Output = Arc<dyn AgentToolStore>> + Send;
+    fn handle(&self) -> impl Future<Output = Arc<dyn DynAgentToolStore>> + Send;
 
     /// Lets this much of the store's time pass. Called within a current-thread runtime of tokio, so that its time can
     /// be paused.

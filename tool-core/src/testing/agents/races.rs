@@ -1,6 +1,6 @@
 //! Many at once, and nothing is lost or seen in halves.
 
-use crate::agents::store::{AgentStoreError, RecordWrite};
+use crate::agents::{AgentStoreError, RecordWrite};
 use crate::testing::agents::AgentStoreUnderTest;
 use crate::testing::agents::driver::{Driver, sealed};
 use serde_json::json;

@@ -1,8 +1,8 @@
 //! What no store keeps, so that what one keeps, all do.
 
-use crate::agents::keys::SealedSecrets;
-use crate::agents::record::AgentRecords;
-use crate::agents::store::{AgentStoreError, RecordWrite, SecretsWrite};
+use crate::agents::AgentRecords;
+use crate::agents::SealedSecrets;
+use crate::agents::{AgentStoreError, RecordWrite, SecretsWrite};
 use crate::testing::agents::AgentStoreUnderTest;
 use crate::testing::agents::driver::{Driver, conflict, sealed};
 use serde_json::{Value, json};

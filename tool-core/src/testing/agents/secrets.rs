@@ -1,7 +1,7 @@
 //! Secrets are kept as they were sealed, and sealed anew without a new version.
 
-use crate::agents::keys::SealedSecrets;
-use crate::agents::store::{RecordWrite, SecretsWrite};
+use crate::agents::SealedSecrets;
+use crate::agents::{RecordWrite, SecretsWrite};
 use crate::testing::agents::AgentStoreUnderTest;
 use crate::testing::agents::driver::{Driver, sealed};
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! The store in memory, held to what every store has to do.
 
-use crate::agents::memory::MemoryAgentToolStore;
-use crate::agents::store::AgentToolStore;
+use crate::agents::DynAgentToolStore;
+use crate::agents::MemoryAgentToolStore;
 use crate::testing::agents::AgentStoreUnderTest;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ struct Memory(Arc<MemoryAgentToolStore>);
 impl AgentStoreUnderTest for Memory {
     const TICK: Duration = Duration::from_mins(1);
 
-    async fn handle(&self) -> Arc<dyn AgentToolStore> {
+    async fn handle(&self) -> Arc<dyn DynAgentToolStore> {
         self.0.clone()
     }
 

@@ -1,7 +1,7 @@
 //! Versions tell what was changed, and never come back.
 
-use crate::agents::record::AgentRecords;
-use crate::agents::store::RecordWrite;
+use crate::agents::AgentRecords;
+use crate::agents::RecordWrite;
 use crate::testing::agents::AgentStoreUnderTest;
 use crate::testing::agents::driver::{Driver, conflict, expecting};
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! Records are written, read and removed, and nobody's work is lost.
 
-use crate::agents::record::AgentRecords;
-use crate::agents::store::{RecordWrite, SecretsWrite};
+use crate::agents::AgentRecords;
+use crate::agents::{RecordWrite, SecretsWrite};
 use crate::testing::agents::AgentStoreUnderTest;
 use crate::testing::agents::driver::{Driver, conflict, expecting, sealed};
 use serde_json::json;

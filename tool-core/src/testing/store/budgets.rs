@@ -1,6 +1,6 @@
 //! Budgets: what passes a limit, and what a refusal says. R-B2
 
-use crate::session::policy::Limits;
+use crate::session::policy::TurnLimits;
 use crate::session::store::admission::{BudgetLimit, Refusal, Settlement, Verdict};
 use crate::testing::store::StoreUnderTest;
 use crate::testing::store::driver::{Ask, race, settled, text};
@@ -92,7 +92,7 @@ pub async fn the_narrowest_budget_is_the_one_that_is_told(store: &impl StoreUnde
 /// What one category or tool has used takes nothing from another; all count towards the total.
 pub async fn categories_and_tools_have_budgets_of_their_own(store: &impl StoreUnderTest) {
     let session = text(store).await;
-    let limits = |limits: &mut Limits| {
+    let limits = |limits: &mut TurnLimits| {
         (limits.retrieval, limits.action, limits.utility, limits.max_calls) = (Some(2), Some(2), Some(2), Some(5));
     };
     let call = |tool, category| Ask { max_calls: Some(1), ..Ask::within(limits).of(tool, category) };

@@ -2,15 +2,16 @@
 //!
 //! All of it panics where the store fails.
 
-use crate::arguments::equality::Fingerprint;
+use crate::arguments::fingerprint::Fingerprint;
 use crate::call::intent::Intent;
 use crate::call::mode::Mode;
 use crate::schema::timestamp::Timestamp;
 use crate::session::approvals::PendingCall;
-use crate::session::policy::{Limits, Policy};
-use crate::session::state::{AuditEntry, StateChange};
+use crate::session::policy::{Policy, TurnLimits};
+use crate::session::state::{AuditEntry, SessionState, StateChange};
 use crate::session::store::admission::{Admission, Charge, Settlement, Verdict};
-use crate::session::store::{OpenError, OpenRequest, SessionRecord, SessionStore};
+use crate::session::store::handle::{DynStore, RecordHandle};
+use crate::session::store::{OpenError, OpenRequest, SessionStore, StoreError};
 use crate::testing::store::StoreUnderTest;
 use crate::tool::options::Category;
 use std::sync::Arc;
@@ -22,12 +23,19 @@ pub const HOUR: Duration = Duration::from_hours(1);
 
 /// What a session is opened with; the cases change what they are about.
 pub fn opening(id: &str, mode: Mode) -> OpenRequest {
-    OpenRequest { id: id.into(), mode, version: "1.0.00000000".into(), idle: HOUR, max_sessions: 1000, history: 5 }
+    OpenRequest {
+        id: id.into(),
+        mode,
+        version: "1.0.00000000".into(),
+        idle_timeout: HOUR,
+        max_sessions: 1000,
+        history: 5,
+    }
 }
 
 /// Opens a session, or joins it.
-pub async fn open(store: &Arc<dyn SessionStore>, opening: &OpenRequest) -> Result<Session, OpenError> {
-    store.open(opening).await.map(Session)
+pub async fn open(store: &impl SessionStore, opening: &OpenRequest) -> Result<Session, OpenError> {
+    DynStore::open(store, opening, Duration::from_mins(1)).await.map(Session)
 }
 
 /// A session in text, joined where it is open.
@@ -42,7 +50,7 @@ pub async fn session(store: &impl StoreUnderTest, mode: Mode) -> Session {
 
 /// An open session, and what the cases ask of it.
 #[derive(Clone)]
-pub struct Session(pub Arc<dyn SessionRecord>);
+pub struct Session(pub(crate) RecordHandle);
 
 impl Session {
     /// What the store says of a call.
@@ -98,7 +106,22 @@ impl Session {
 
     /// Reads what others have changed.
     pub async fn refresh(&self) {
-        self.0.refresh().await.expect("the store reads");
+        self.try_refresh().await.expect("the store reads");
+    }
+
+    /// Reads what others have changed, or returns the store's error.
+    pub async fn try_refresh(&self) -> Result<(), StoreError> {
+        self.0.refresh().await
+    }
+
+    /// Returns the state, as it is known here.
+    pub fn state(&self) -> Arc<SessionState> {
+        self.0.state()
+    }
+
+    /// Returns the audit log, as it is known here.
+    pub fn audit(&self) -> Vec<AuditEntry> {
+        self.0.audit()
     }
 
     /// Keeps a call that waits.
@@ -148,7 +171,7 @@ pub struct Ask {
     /// What the call is charged for.
     pub charge: Charge,
     /// The limits.
-    pub limits: Limits,
+    pub limits: TurnLimits,
     /// The calls that a turn may make of this tool.
     pub max_calls: Option<u32>,
 }
@@ -168,7 +191,7 @@ impl Default for Ask {
 
 impl Ask {
     /// With limits.
-    pub fn within(limits: impl FnOnce(&mut Limits)) -> Self {
+    pub fn within(limits: impl FnOnce(&mut TurnLimits)) -> Self {
         let mut ask = Self::default();
         limits(&mut ask.limits);
         ask
@@ -193,7 +216,7 @@ impl Ask {
     }
 }
 
-fn open_limits() -> Limits {
+fn open_limits() -> TurnLimits {
     let open = Policy::text().repeated_calls(None).max_empty_results(None).category_budget(Category::Retrieval, None);
     open.limits().clone()
 }

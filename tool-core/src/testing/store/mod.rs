@@ -4,9 +4,8 @@
 //! [`SessionStore`] says how to come by one, and has each rule as a test of its own:
 //!
 //! ```
-//! use std::sync::Arc;
-//! use std::time::Duration;
-//! use tool_core::session::{MemoryStore, SessionStore};
+//! //! use std::time::Duration;
+//! use tool_core::session::MemoryStore;
 //! use tool_core::testing::store::StoreUnderTest;
 //!
 //! struct Memory(Arc<MemoryStore>);
@@ -14,7 +13,9 @@
 //! impl StoreUnderTest for Memory {
 //!     const TICK: Duration = Duration::from_mins(1);
 //!
-//!     async fn handle(&self) -> Arc<dyn SessionStore> {
+//!     type Store = Arc<MemoryStore>;
+//!
+//!     async fn handle(&self) -> Arc<MemoryStore> {
 //!         self.0.clone()
 //!     }
 //!
@@ -47,7 +48,6 @@ pub mod turns;
 mod tests;
 
 use crate::session::store::SessionStore;
-use std::sync::Arc;
 use std::time::Duration;
 
 // Each of the cases panics where the store does something else; that is what they are for.
@@ -57,8 +57,11 @@ pub trait StoreUnderTest: Send + Sync {
     /// A time that the store can tell from none, and that a test can let pass. What the tests wait for lasts a few.
     const TICK: Duration;
 
+    /// The store.
+    type Store: SessionStore;
+
     /// The store as one more process would have it. All handles are of the same store.
-    fn handle(&self) -> impl Future<Output = Arc<dyn SessionStore>> + Send;
+    fn handle(&self) -> impl Future<Output = Self::Store> + Send;
 
     /// Lets this much of the store's time pass. Called within a current-thread runtime of tokio, so that its time can
     /// be paused.

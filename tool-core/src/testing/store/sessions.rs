@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 /// At a cap of `max_sessions`.
-async fn capped(store: &Arc<dyn SessionStore>, id: &str, max_sessions: u64) -> Result<Session, OpenError> {
+async fn capped(store: &impl SessionStore, id: &str, max_sessions: u64) -> Result<Session, OpenError> {
     open(store, &OpenRequest { max_sessions, ..opening(id, Mode::Text) }).await
 }
 
@@ -156,10 +156,10 @@ pub async fn ended_sessions_make_room(store: &impl StoreUnderTest) {
 
 /// The cap holds when many open at once.
 pub async fn exactly_as_many_of_racing_openings_pass_as_there_is_room(store: &impl StoreUnderTest) {
-    let handles = [store.handle().await, store.handle().await];
+    let handles = [Arc::new(store.handle().await), Arc::new(store.handle().await)];
     let mut racers = JoinSet::new();
     for racer in 0..64 {
-        let handle = handles[racer % 2].clone();
+        let handle = Arc::clone(&handles[racer % 2]);
         racers.spawn(async move { u32::from(capped(&handle, &racer.to_string(), 10).await.is_ok()) });
     }
     assert_eq!(racers.join_all().await.into_iter().sum::<u32>(), 10);
@@ -168,10 +168,10 @@ pub async fn exactly_as_many_of_racing_openings_pass_as_there_is_room(store: &im
 
 /// Whoever comes first opens it; all have the same, and it takes one place.
 pub async fn racing_openings_of_one_id_share_one_session(store: &impl StoreUnderTest) {
-    let handles = [store.handle().await, store.handle().await];
+    let handles = [Arc::new(store.handle().await), Arc::new(store.handle().await)];
     let mut racers = JoinSet::new();
     for racer in 0..32 {
-        let handle = handles[racer % 2].clone();
+        let handle = Arc::clone(&handles[racer % 2]);
         racers.spawn(async move { open(&handle, &opening("one", Mode::Text)).await.expect("it opens") });
     }
     let call = Ask::within(|limits| limits.max_calls = Some(5));

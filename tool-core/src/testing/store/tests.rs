@@ -1,6 +1,5 @@
 //! The store in memory, held to what every store has to do.
 
-use crate::session::store::SessionStore;
 use crate::session::store::memory::MemoryStore;
 use crate::testing::store::StoreUnderTest;
 use std::sync::Arc;
@@ -12,7 +11,9 @@ struct Memory(Arc<MemoryStore>);
 impl StoreUnderTest for Memory {
     const TICK: Duration = Duration::from_mins(1);
 
-    async fn handle(&self) -> Arc<dyn SessionStore> {
+    type Store = Arc<MemoryStore>;
+
+    async fn handle(&self) -> Arc<MemoryStore> {
         self.0.clone()
     }
 

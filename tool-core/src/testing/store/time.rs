@@ -5,14 +5,13 @@ use crate::session::state::SessionState;
 use crate::session::store::{OpenError, OpenRequest, SessionStore};
 use crate::testing::store::StoreUnderTest;
 use crate::testing::store::driver::{Ask, HOUR, Session, open, opening, text, waiting};
-use std::sync::Arc;
 
 /// A session that is over after four ticks without use.
 fn brief<T: StoreUnderTest>(_: &T, id: &str) -> OpenRequest {
-    OpenRequest { idle: T::TICK * 4, max_sessions: 2, ..opening(id, Mode::Text) }
+    OpenRequest { idle_timeout: T::TICK * 4, max_sessions: 2, ..opening(id, Mode::Text) }
 }
 
-async fn opened(handle: &Arc<dyn SessionStore>, opening: &OpenRequest) -> Session {
+async fn opened(handle: &impl SessionStore, opening: &OpenRequest) -> Session {
     open(handle, opening).await.expect("there is room")
 }
 

@@ -1,17 +1,18 @@
-//! A provider, a store that fails when it is told to, and records with a grant.
+//! A provider, a store that fails on demand, and a record with a grant.
 
-use crate::agents::Agents;
-use crate::agents::grant::{Grant, source};
+use crate::agents::builder::Agents;
+use crate::agents::grant::Grant;
 use crate::agents::keys::{Keyring, SealedSecrets};
 use crate::agents::memory::MemoryAgentToolStore;
+use crate::agents::open::grant_of;
 use crate::agents::record::{AgentRecords, AgentSummary, AgentTools};
 use crate::agents::store::{AgentStoreError, AgentToolStore, RecordWrite, SealedRow, SecretsWrite};
 use crate::agents::tokens::{RefreshError, TokenRefresher, Tokens};
 use crate::call::error;
 use crate::schema::timestamp::Timestamp;
-use crate::session::store::Operation;
 use crate::tool::auth::OAuth2;
-use crate::tool::configure::secret::{Secret, SecretDocument};
+use crate::tool::configure::secret::Secret;
+use crate::tool::configure::secret_document::SecretDocument;
 use serde_json::{Value, json};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -19,29 +20,29 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// What the provider does next.
+/// The behaviour of the provider.
 #[derive(Clone, Default)]
 pub(crate) enum Does {
     #[default]
     Refresh,
     Fail(RefreshError),
-    /// Fails with the refresh token in what it says.
+    /// Fails with the refresh token in the text.
     Leak,
     Panic,
     Hang,
 }
 
-/// Gives `access-1` and `refresh-1`, then `access-2` ..; each refresh token is good once.
+/// Returns `access-1` and `refresh-1`, then `access-2` ..; each refresh token is valid once.
 #[derive(Default)]
 pub(crate) struct Provider {
     pub(crate) refreshes: AtomicU32,
     pub(crate) does: Mutex<Does>,
-    /// Holds every answer back until it is notified.
+    /// Holds every answer back until `let_go` is notified.
     pub(crate) held_back: AtomicBool,
     pub(crate) let_go: Notify,
     pub(crate) asked: Notify,
     used: Mutex<Vec<String>>,
-    /// Its tokens have expired as they come.
+    /// Returns tokens that have expired already.
     pub(crate) gives_expired: AtomicBool,
 }
 
@@ -95,94 +96,79 @@ pub(crate) struct Store {
     pub(crate) writes_down: AtomicBool,
     pub(crate) answers_lost: AtomicBool,
     pub(crate) reads_hang: AtomicBool,
-    /// How often a lease was asked for.
+    /// Number of requests for a lease.
     pub(crate) leases: AtomicU32,
-    /// Which of these went to another process; none where it is 0.
+    /// The number of the request that loses the lease to another process; 0 for none.
     pub(crate) lost_lease: AtomicU32,
 }
 
 impl Store {
-    fn up<'a, T: 'a>(
-        &self,
-        operation: impl FnOnce() -> Operation<'a, Result<T, AgentStoreError>>,
-    ) -> Operation<'a, Result<T, AgentStoreError>> {
-        if self.down.load(Ordering::SeqCst) {
-            return Operation::Ready(Err(AgentStoreError::down("provoked")));
-        }
-        operation()
+    fn check(&self, down: &AtomicBool) -> Result<(), AgentStoreError> {
+        let is_down = down.load(Ordering::SeqCst) || self.down.load(Ordering::SeqCst);
+        if is_down { Err(AgentStoreError::down("provoked")) } else { Ok(()) }
     }
 }
 
 impl AgentToolStore for Store {
-    fn version<'a>(&'a self, agent: &'a str) -> Operation<'a, Result<u64, AgentStoreError>> {
-        self.up(|| self.inner.version(agent))
+    async fn version(&self, agent: &str) -> Result<u64, AgentStoreError> {
+        self.check(&self.down)?;
+        self.inner.version(agent).await
     }
-    fn load<'a>(&'a self, agent: &'a str) -> Operation<'a, Result<AgentRecords, AgentStoreError>> {
-        self.up(|| self.inner.load(agent))
+    async fn load(&self, agent: &str) -> Result<AgentRecords, AgentStoreError> {
+        self.check(&self.down)?;
+        self.inner.load(agent).await
     }
-    fn get<'a>(&'a self, agent: &'a str, tool: &'a str) -> Operation<'a, Result<Option<AgentTools>, AgentStoreError>> {
+    async fn get(&self, agent: &str, tool: &str) -> Result<Option<AgentTools>, AgentStoreError> {
         if self.reads_hang.load(Ordering::SeqCst) {
-            return Operation::later(std::future::pending());
+            std::future::pending::<()>().await;
         }
-        self.up(|| self.inner.get(agent, tool))
+        self.check(&self.down)?;
+        self.inner.get(agent, tool).await
     }
-    fn write<'a>(&'a self, write: &'a RecordWrite) -> Operation<'a, Result<u64, AgentStoreError>> {
-        self.up(|| self.inner.write(write))
+    async fn write(&self, write: &RecordWrite) -> Result<u64, AgentStoreError> {
+        self.check(&self.down)?;
+        self.inner.write(write).await
     }
-    fn remove<'a>(&'a self, agent: &'a str, tool: &'a str, version: u64) -> Operation<'a, Result<(), AgentStoreError>> {
-        self.up(|| self.inner.remove(agent, tool, version))
+    async fn remove(&self, agent: &str, tool: &str, version: u64) -> Result<(), AgentStoreError> {
+        self.check(&self.down)?;
+        self.inner.remove(agent, tool, version).await
     }
-    fn agents<'a>(
-        &'a self,
-        after: Option<&'a str>,
+    async fn agents(&self, after: Option<&str>, limit: u32) -> Result<Vec<AgentSummary>, AgentStoreError> {
+        self.check(&self.down)?;
+        self.inner.agents(after, limit).await
+    }
+    async fn sealed_under_others(
+        &self,
+        key: &str,
+        after: Option<(&str, &str)>,
         limit: u32,
-    ) -> Operation<'a, Result<Vec<AgentSummary>, AgentStoreError>> {
-        self.up(|| self.inner.agents(after, limit))
+    ) -> Result<Vec<SealedRow>, AgentStoreError> {
+        self.check(&self.down)?;
+        self.inner.sealed_under_others(key, after, limit).await
     }
-    fn sealed_under_others<'a>(
-        &'a self,
-        key: &'a str,
-        after: Option<(&'a str, &'a str)>,
-        limit: u32,
-    ) -> Operation<'a, Result<Vec<SealedRow>, AgentStoreError>> {
-        self.up(|| self.inner.sealed_under_others(key, after, limit))
+    async fn replace_secrets(
+        &self,
+        agent: &str,
+        tool: &str,
+        from: &SealedSecrets,
+        to: &SealedSecrets,
+    ) -> Result<bool, AgentStoreError> {
+        self.check(&self.writes_down)?;
+        let replaced = self.inner.replace_secrets(agent, tool, from, to).await;
+        self.check(&AtomicBool::new(self.answers_lost.swap(false, Ordering::SeqCst)))?;
+        replaced
     }
-    fn replace_secrets<'a>(
-        &'a self,
-        agent: &'a str,
-        tool: &'a str,
-        from: &'a SealedSecrets,
-        to: &'a SealedSecrets,
-    ) -> Operation<'a, Result<bool, AgentStoreError>> {
-        if self.writes_down.load(Ordering::SeqCst) {
-            return Operation::Ready(Err(AgentStoreError::down("provoked")));
-        }
-        let done = self.up(|| self.inner.replace_secrets(agent, tool, from, to));
-        if self.answers_lost.swap(false, Ordering::SeqCst) {
-            return Operation::Ready(Err(AgentStoreError::down("provoked")));
-        }
-        done
-    }
-    fn lease<'a>(
-        &'a self,
-        agent: &'a str,
-        tool: &'a str,
-        holder: &'a str,
-        lasts: Duration,
-    ) -> Operation<'a, Result<bool, AgentStoreError>> {
+    async fn lease(&self, agent: &str, tool: &str, holder: &str, lasts: Duration) -> Result<bool, AgentStoreError> {
         let n = self.leases.fetch_add(1, Ordering::SeqCst) + 1;
         if n == self.lost_lease.load(Ordering::SeqCst) {
-            return Operation::Ready(Ok(false));
+            return Ok(false);
         }
-        self.up(|| self.inner.lease(agent, tool, holder, lasts))
+        self.check(&self.down)?;
+        self.inner.lease(agent, tool, holder, lasts).await
     }
-    fn release<'a>(
-        &'a self,
-        agent: &'a str,
-        tool: &'a str,
-        holder: &'a str,
-    ) -> Operation<'a, Result<(), AgentStoreError>> {
-        self.up(|| self.inner.release(agent, tool, holder))
+    async fn release(&self, agent: &str, tool: &str, holder: &str) -> Result<(), AgentStoreError> {
+        self.check(&self.down)?;
+        self.inner.release(agent, tool, holder).await
     }
 }
 
@@ -194,7 +180,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// The record's token expires in so many seconds.
+    /// A record whose token expires in `expires_in` seconds.
     pub(crate) async fn new(expires_in: i64) -> Self {
         let secrets = json!({"access_token": "access-0", "refresh_token": "refresh-0", "own": "else",
             "expires_at": within(expires_in).to_string(), "scope": "read"});
@@ -211,7 +197,7 @@ impl World {
         world
     }
 
-    /// Agents such as another process would have.
+    /// Creates agents as another process would.
     pub(crate) fn agents(&self) -> Agents {
         let builder = Agents::builder(Arc::clone(&self.store)).keys(self.keys.clone());
         builder.oauth2(Asked(Arc::clone(&self.provider))).build().expect("sound")
@@ -221,20 +207,20 @@ impl World {
         self.store.inner.get("alice", "calendar").await.expect("up").expect("there")
     }
 
-    /// The secrets in the record.
+    /// Returns the secrets in the record.
     pub(crate) async fn secrets(&self) -> SecretDocument {
         let sealed = self.record().await.secrets.expect("sealed");
         self.keys.open("alice", "calendar", &sealed).expect("opens")
     }
 
-    /// One member of them.
+    /// Returns one member of the secrets.
     pub(crate) async fn secret(&self, name: &str) -> Option<String> {
         self.secrets().await.with_value(|value| value[name].as_str().map(str::to_owned)).expect("JSON")
     }
 
     pub(crate) async fn grant(&self, agents: &Agents) -> Arc<Grant> {
         let grant = OAuth2 { provider: "test".into(), ..OAuth2::default() };
-        source(&agents.0, "alice", "calendar", &grant, &self.secrets().await).expect("a grant")
+        grant_of(&agents.0, "alice", "calendar", &grant, &self.secrets().await).expect("a grant")
     }
 
     pub(crate) fn refreshes(&self) -> u32 {
@@ -246,7 +232,7 @@ impl World {
     }
 }
 
-/// So many seconds from now, or ago.
+/// Returns the time in so many seconds, or so many seconds ago.
 pub(crate) fn within(seconds: i64) -> Timestamp {
     Timestamp(jiff::Timestamp::now() + jiff::SignedDuration::from_secs(seconds))
 }

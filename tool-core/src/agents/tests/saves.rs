@@ -1,21 +1,21 @@
-//! New tokens get into the store: while it is down, while others wait for the same grant, and as the program ends.
+//! New tokens reach the store: while it is down, while others refresh, and when the program ends.
 
 use crate::agents::store::AgentToolStore;
-use crate::agents::tests::grant::support::{World, exposed};
+use crate::agents::tests::support::{World, exposed};
 use crate::call::error::ErrorKind;
-use crate::tool::configure::access_token::TokenSource;
+use crate::tool::configure::secret::TokenSource;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 #[tokio::test(start_paused = true)]
-async fn tokens_that_the_store_does_not_take_are_used_and_stored_later() {
+async fn tokens_are_used_while_the_store_is_down_and_saved_later() {
     let world = World::new(-1).await;
     world.store.writes_down.store(true, Ordering::SeqCst);
     let agents = world.agents();
     let (grant, other) = (world.grant(&agents).await, world.grant(&agents).await);
     assert_eq!(exposed(grant.token().await), "access-1");
     assert_eq!(world.secret("access_token").await.as_deref(), Some("access-0"));
-    // Another grant of this process does not use the old refresh token up again.
+    // Another grant of this process does not use the old refresh token again.
     assert_eq!((exposed(other.token().await), world.refreshes()), ("access-1".to_owned(), 1));
     world.store.writes_down.store(false, Ordering::SeqCst);
     tokio::time::sleep(Duration::from_mins(1)).await;
@@ -23,7 +23,7 @@ async fn tokens_that_the_store_does_not_take_are_used_and_stored_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_was_down_for_long_has_the_token_soon_after_it_is_back() {
+async fn tokens_are_saved_soon_after_a_long_outage() {
     let world = World::new(-1).await;
     world.store.writes_down.store(true, Ordering::SeqCst);
     exposed(world.grant(&world.agents()).await.token().await);
@@ -34,7 +34,7 @@ async fn a_store_that_was_down_for_long_has_the_token_soon_after_it_is_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refreshes_in_a_row_that_cannot_be_stored_use_no_refresh_token_twice() {
+async fn unsaved_refreshes_use_no_refresh_token_twice() {
     let world = World::new(-1).await;
     world.store.writes_down.store(true, Ordering::SeqCst);
     world.provider.gives_expired.store(true, Ordering::SeqCst);
@@ -50,7 +50,7 @@ async fn refreshes_in_a_row_that_cannot_be_stored_use_no_refresh_token_twice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_else_refreshes_while_the_store_still_has_a_token_that_is_used_up() {
+async fn lease_is_kept_while_the_record_holds_a_used_token() {
     let world = World::new(-1).await;
     world.store.writes_down.store(true, Ordering::SeqCst);
     exposed(world.grant(&world.agents()).await.token().await);
@@ -62,7 +62,7 @@ async fn nobody_else_refreshes_while_the_store_still_has_a_token_that_is_used_up
 }
 
 #[tokio::test]
-async fn a_lease_that_went_to_another_meanwhile_is_waited_for_before_the_provider_is_asked() {
+async fn lost_lease_is_awaited_before_asking_the_provider() {
     let world = World::new(-1).await;
     world.store.lost_lease.store(2, Ordering::SeqCst);
     assert_eq!(exposed(world.grant(&world.agents()).await.token().await), "access-1");
@@ -70,16 +70,16 @@ async fn a_lease_that_went_to_another_meanwhile_is_waited_for_before_the_provide
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_hangs_is_waited_for_so_long_and_not_longer() {
+async fn hanging_store_times_out() {
     let world = World::new(-1).await;
     let grant = world.grant(&world.agents()).await;
     world.store.reads_hang.store(true, Ordering::SeqCst);
     let error = grant.token().await.expect_err("expired");
-    assert_eq!((error.kind(), error.message()), (ErrorKind::Transient, "the store does not answer in time"));
+    assert_eq!((error.kind(), error.message()), (ErrorKind::Transient, "the agent store did not answer in time"));
 }
 
 #[tokio::test]
-async fn closing_waits_for_a_refresh_that_is_under_way() {
+async fn close_waits_for_a_running_refresh() {
     let world = World::new(-1).await;
     let agents = world.agents();
     let grant = world.grant(&agents).await;
@@ -93,7 +93,7 @@ async fn closing_waits_for_a_refresh_that_is_under_way() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn closing_waits_for_a_store_that_comes_back_and_not_for_ever() {
+async fn close_waits_for_the_store_but_not_forever() {
     for comes_back in [true, false] {
         let world = World::new(-1).await;
         world.store.writes_down.store(true, Ordering::SeqCst);

@@ -1,19 +1,19 @@
-//! One refresh, whoever asks.
+//! One refresh at a time, over all tasks and processes.
 
 use crate::agents::store::AgentToolStore;
-use crate::agents::tests::grant::support::{World, exposed, within};
+use crate::agents::tests::support::{World, exposed, within};
 use crate::agents::tokens::Tokens;
-use crate::tool::configure::access_token::TokenSource;
+use crate::tool::configure::secret::TokenSource;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_tasks_of_a_process_have_a_token_refreshed_once() {
+async fn tasks_of_a_process_share_one_refresh() {
     let world = World::new(-10).await;
     let agents = world.agents();
-    // Each with a grant of its own, as sessions of different ages have them.
+    // Each task has its own grant, as sessions of different ages do.
     let mut tasks = Vec::new();
     for _ in 0..64 {
         let grant = world.grant(&agents).await;
@@ -41,7 +41,7 @@ async fn processes_that_share_a_store_refresh_once() {
 }
 
 #[tokio::test]
-async fn a_token_that_another_process_has_refreshed_is_read_and_not_refreshed() {
+async fn token_refreshed_by_another_process_is_read() {
     let world = World::new(-10).await;
     let (here, there) = (world.grant(&world.agents()).await, world.grant(&world.agents()).await);
     assert_eq!(exposed(there.token().await), "access-1");
@@ -50,16 +50,16 @@ async fn a_token_that_another_process_has_refreshed_is_read_and_not_refreshed() 
 }
 
 #[tokio::test]
-async fn a_lease_of_a_process_that_was_killed_ends() {
+async fn lease_of_a_killed_process_expires() {
     let world = World::new(-10).await;
     let lasts = Duration::from_millis(200);
-    assert!(world.store.lease("alice", "calendar", "of the dead", lasts).await.expect("up"));
+    assert!(world.store.lease("alice", "calendar", "killed", lasts).await.expect("up"));
     let grant = world.grant(&world.agents()).await;
     assert_eq!(exposed(grant.token().await), "access-1");
 }
 
 #[tokio::test]
-async fn what_a_person_grants_during_a_refresh_wins() {
+async fn new_grant_during_a_refresh_wins() {
     let world = World::new(-10).await;
     let agents = world.agents();
     let grant = world.grant(&agents).await;
@@ -75,7 +75,7 @@ async fn what_a_person_grants_during_a_refresh_wins() {
 }
 
 #[tokio::test]
-async fn secrets_that_are_sealed_anew_during_a_refresh_take_its_tokens() {
+async fn secrets_resealed_during_a_refresh_get_its_tokens() {
     let world = World::new(-10).await;
     let agents = world.agents();
     let grant = world.grant(&agents).await;
@@ -91,7 +91,7 @@ async fn secrets_that_are_sealed_anew_during_a_refresh_take_its_tokens() {
 }
 
 #[tokio::test]
-async fn a_caller_who_goes_away_loses_no_refresh_token() {
+async fn dropped_caller_loses_no_refresh_token() {
     let world = World::new(-10).await;
     let grant = world.grant(&world.agents()).await;
     world.provider.held_back.store(true, Ordering::SeqCst);

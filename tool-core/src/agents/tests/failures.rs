@@ -1,11 +1,11 @@
-//! What goes wrong, and what is told of it.
+//! Failures of the provider, the store and the keys.
 
-use crate::agents::tests::grant::support::{Does, World, exposed, within};
+use crate::agents::tests::support::{Does, World, exposed, within};
 use crate::agents::tokens::{RefreshError, Tokens};
 use crate::agents::{grant, keys, store};
 use crate::call::error::ErrorKind;
-use crate::tool::configure::access_token::TokenSource;
-use crate::tool::configure::secret::SecretDocument;
+use crate::tool::configure::secret::TokenSource;
+use crate::tool::configure::secret_document::SecretDocument;
 use serde_json::json;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,14 +15,14 @@ fn transient() -> Does {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_that_is_still_good_outlasts_a_refresh_that_fails() {
+async fn valid_token_is_used_after_a_failed_refresh() {
     let refused = Does::Fail(RefreshError::Refused("no client".into()));
     for does in [transient(), refused, Does::Panic] {
         let world = World::new(30).await;
         world.does(does);
         let grant = world.grant(&world.agents()).await;
         assert_eq!(exposed(grant.token().await), "access-0");
-        // Nobody asks again at once, and then somebody does.
+        // The provider is asked again after a pause.
         world.does(Does::Refresh);
         assert_eq!((exposed(grant.token().await), world.refreshes()), ("access-0".to_owned(), 1));
         tokio::time::sleep(Duration::from_secs(10)).await;
@@ -32,7 +32,7 @@ async fn a_token_that_is_still_good_outlasts_a_refresh_that_fails() {
 }
 
 #[tokio::test]
-async fn a_token_that_has_expired_is_an_error_until_the_provider_is_back() {
+async fn expired_token_is_an_error_until_the_provider_is_back() {
     for does in [transient(), Does::Panic] {
         let world = World::new(-1).await;
         world.does(does);
@@ -45,37 +45,37 @@ async fn a_token_that_has_expired_is_an_error_until_the_provider_is_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_hangs_is_waited_for_so_long_and_not_longer() {
+async fn hanging_provider_times_out() {
     let world = World::new(-1).await;
     world.does(Does::Hang);
     let grant = world.grant(&world.agents()).await;
     let error = grant.token().await.expect_err("expired");
-    assert_eq!(error.message(), "the token could not be refreshed now: no answer within 20 s");
-    // While the old token is good, nobody waits as long as that.
+    assert_eq!(error.message(), "refreshing the token failed: no answer within 20 s");
+    // Callers wait for a shorter time while the old token is valid.
     let world = World::new(30).await;
     world.does(Does::Hang);
     let grant = world.grant(&world.agents()).await;
     let began = tokio::time::Instant::now();
     assert_eq!(exposed(grant.token().await), "access-0");
     assert_eq!(began.elapsed(), grant::PATIENCE);
-    // All of them together: the next has it at once.
+    // The time counts from the beginning of the refresh, so the next caller does not wait.
     assert_eq!(exposed(grant.token().await), "access-0");
     assert_eq!((began.elapsed(), world.refreshes()), (grant::PATIENCE, 1));
 }
 
 #[tokio::test]
-async fn a_grant_that_was_taken_back_has_to_be_connected_again() {
+async fn revoked_grant_has_to_be_connected_again() {
     for expires_in in [-1, 30] {
         let world = World::new(expires_in).await;
         world.does(Does::Fail(RefreshError::Revoked("invalid_grant".into())));
         let grant = world.grant(&world.agents()).await;
-        let error = grant.token().await.expect_err("taken back");
+        let error = grant.token().await.expect_err("revoked");
         assert_eq!(error.kind(), ErrorKind::Auth);
         assert_eq!(
             error.message(),
-            "toolset `calendar` has to be connected again to `test` by a person: the grant is no longer good (invalid_grant)"
+            "toolset `calendar` has to be connected to `test` again by a person: the grant is no longer valid (invalid_grant)"
         );
-        // A person does.
+        // A person grants access again.
         let mut tokens = Tokens::new("granted");
         tokens.expires_at = Some(within(3600));
         world.agents().connect("alice", "calendar", tokens).await.expect("connected");
@@ -84,7 +84,7 @@ async fn a_grant_that_was_taken_back_has_to_be_connected_again() {
 }
 
 #[tokio::test]
-async fn without_a_refresh_token_a_token_is_good_until_it_expires() {
+async fn token_without_refresh_token_is_used_until_it_expires() {
     let secrets = |expires| json!({"access_token": "a", "expires_at": within(expires).to_string()});
     let world = World::with(secrets(30)).await;
     assert_eq!(exposed(world.grant(&world.agents()).await.token().await), "a");
@@ -96,7 +96,7 @@ async fn without_a_refresh_token_a_token_is_good_until_it_expires() {
 }
 
 #[tokio::test]
-async fn a_record_that_is_gone_has_no_token_left() {
+async fn removed_record_has_no_new_token() {
     let world = World::new(-1).await;
     let (agents, record) = (world.agents(), world.record().await);
     let grant = world.grant(&agents).await;
@@ -105,9 +105,8 @@ async fn a_record_that_is_gone_has_no_token_left() {
     assert_eq!((error.kind(), world.refreshes()), (ErrorKind::Auth, 0));
 }
 
-// Running sessions keep what they have
 #[tokio::test]
-async fn a_record_that_is_removed_takes_no_token_away_that_is_still_good() {
+async fn valid_token_outlives_its_record() {
     let world = World::new(30).await;
     let (agents, record) = (world.agents(), world.record().await);
     let grant = world.grant(&agents).await;
@@ -116,14 +115,14 @@ async fn a_record_that_is_removed_takes_no_token_away_that_is_still_good() {
 }
 
 #[tokio::test]
-async fn a_token_that_was_used_up_by_another_process_is_read_again() {
+async fn tokens_of_another_process_are_read_after_a_revocation() {
     let world = World::new(-1).await;
     let grant = world.grant(&world.agents()).await;
     world.does(Does::Fail(RefreshError::Revoked("used twice".into())));
     world.provider.held_back.store(true, Ordering::SeqCst);
     let token = tokio::spawn(async move { exposed(grant.token().await) });
     world.provider.asked.notified().await;
-    // One whose lease had ended, and who has stored what it got.
+    // A process whose lease had expired has stored its tokens.
     let mut tokens = Tokens::new("theirs");
     (tokens.refresh, tokens.expires_at) = (Some("refresh-9".into()), Some(within(3600)));
     world.agents().connect("alice", "calendar", tokens).await.expect("connected");
@@ -132,7 +131,7 @@ async fn a_token_that_was_used_up_by_another_process_is_read_again() {
 }
 
 #[tokio::test]
-async fn a_write_whose_answer_is_lost_is_found_done() {
+async fn write_with_a_lost_answer_is_recognised() {
     let world = World::new(-1).await;
     world.store.answers_lost.store(true, Ordering::SeqCst);
     let grant = world.grant(&world.agents()).await;
@@ -141,7 +140,7 @@ async fn a_write_whose_answer_is_lost_is_found_done() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn while_the_store_is_down_a_good_token_is_given_and_no_other() {
+async fn only_valid_tokens_are_returned_while_the_store_is_down() {
     for (expires_in, good) in [(30, true), (-1, false)] {
         let world = World::new(expires_in).await;
         let grant = world.grant(&world.agents()).await;
@@ -158,7 +157,7 @@ async fn while_the_store_is_down_a_good_token_is_given_and_no_other() {
 }
 
 #[tokio::test]
-async fn no_error_shows_a_token() {
+async fn errors_show_no_token() {
     let world = World::new(-1).await;
     let grant = world.grant(&world.agents()).await;
     world.does(Does::Leak);
@@ -170,7 +169,7 @@ async fn no_error_shows_a_token() {
 }
 
 #[tokio::test]
-async fn secrets_that_do_not_open_any_more_are_told_as_that() {
+async fn secrets_under_an_unknown_key_are_reported() {
     let world = World::new(-1).await;
     let grant = world.grant(&world.agents()).await;
     let mut record = world.record().await;

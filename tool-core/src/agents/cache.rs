@@ -1,0 +1,126 @@
+//! The cache of loaded agents.
+
+use crate::agents::error::AgentError;
+use crate::agents::loaded::LoadedAgent;
+use moka::policy::EvictionPolicy;
+use moka::sync::Cache;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// The outcome of loading an agent.
+pub(crate) type LoadOutcome = Result<Arc<LoadedAgent>, AgentError>;
+
+/// The agents that were used last.
+pub(crate) struct AgentCache(Cache<String, Arc<CacheEntry>>);
+
+/// What the cache knows of one agent.
+#[derive(Default)]
+pub(crate) struct CacheEntry {
+    /// Held while the agent is being loaded.
+    pub(crate) loading: Arc<tokio::sync::Mutex<()>>,
+    state: Mutex<EntryState>,
+}
+
+#[derive(Default)]
+struct EntryState {
+    loaded: Option<Arc<LoadedAgent>>,
+    /// When the store was last asked for the version.
+    checked_at: Option<Instant>,
+    /// Number of loads that have begun.
+    loads: u64,
+    /// The error of the last load, if it failed.
+    failed: Option<AgentError>,
+    /// The entry was evicted: a load that ends later must not put toolsets into it.
+    is_evicted: bool,
+}
+
+impl AgentCache {
+    pub(crate) fn new(max_agents: u64) -> Self {
+        let cache = Cache::builder()
+            .max_capacity(max_agents)
+            // The default policy may reject new agents at once, so that each call would load them again.
+            .eviction_policy(EvictionPolicy::lru())
+            // The listener runs at once. The entry itself may be dropped much later, and its toolsets wait to be closed.
+            .eviction_listener(|_, entry: Arc<CacheEntry>, _| entry.evict());
+        Self(cache.build())
+    }
+
+    pub(crate) fn get(&self, agent: &str) -> Option<Arc<CacheEntry>> {
+        self.0.get(agent)
+    }
+
+    pub(crate) fn get_or_insert(&self, agent: &str) -> Arc<CacheEntry> {
+        let entry = self.0.entry_by_ref(agent).or_default();
+        if entry.is_fresh() {
+            // Evicts now. By itself the cache evicts at some later operation.
+            self.0.run_pending_tasks();
+        }
+        entry.into_value()
+    }
+
+    pub(crate) fn clear(&self) {
+        self.0.iter().for_each(|(_, entry)| entry.evict());
+        self.0.invalidate_all();
+        self.0.run_pending_tasks();
+    }
+}
+
+impl CacheEntry {
+    fn state(&self) -> MutexGuard<'_, EntryState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn loaded(&self) -> Option<Arc<LoadedAgent>> {
+        self.state().loaded.clone()
+    }
+
+    /// Returns the loaded agent if the store was asked for its version no longer ago than `age`.
+    pub(crate) fn checked_within(&self, age: Duration) -> Option<Arc<LoadedAgent>> {
+        let state = self.state();
+        let is_recent = state.checked_at.is_some_and(|at| at.elapsed() < age);
+        state.loaded.clone().filter(|_| is_recent)
+    }
+
+    /// Notes that the store has the version that is loaded.
+    pub(crate) fn mark_checked(&self) {
+        self.state().checked_at = Some(Instant::now());
+    }
+
+    /// Returns the number of loads that have begun.
+    pub(crate) fn loads(&self) -> u64 {
+        self.state().loads
+    }
+
+    /// Returns the outcome of the last load if it began after the first `loads` ones.
+    pub(crate) fn outcome_since(&self, loads: u64) -> Option<LoadOutcome> {
+        let state = self.state();
+        if state.loads == loads {
+            return None;
+        }
+        state.failed.clone().map(Err).or_else(|| state.loaded.clone().map(Ok))
+    }
+
+    pub(crate) fn begin_load(&self) {
+        self.state().loads += 1;
+    }
+
+    pub(crate) fn end_load(&self, outcome: &LoadOutcome) {
+        let mut state = self.state();
+        state.failed = outcome.as_ref().err().cloned();
+        let Ok(loaded) = outcome else { return };
+        state.checked_at = Some(Instant::now());
+        let before = if state.is_evicted { None } else { state.loaded.replace(Arc::clone(loaded)) };
+        // Dropping the old toolsets closes them, which must not happen under the lock.
+        drop(state);
+        drop(before);
+    }
+
+    fn evict(&self) {
+        let mut state = self.state();
+        state.is_evicted = true;
+        let before = state.loaded.take();
+        drop(state);
+        drop(before);
+    }
+}

@@ -1,0 +1,120 @@
+//! Actions that wait for a person's approval.
+
+use crate::call::response::ToolResponse;
+use crate::session::approvals::Signer;
+use crate::session::handle::Session;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::runtime::Handle;
+use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
+
+/// The sessions of actions that wait for a person's decision, by the id in their token.
+///
+/// An action that is being decided on is not in the map: another decision, the timer and [`clear`](Self::clear) must not
+/// end its session meanwhile.
+#[derive(Default)]
+pub(crate) struct PendingActions(Mutex<HashMap<String, PendingAction>>);
+
+struct PendingAction {
+    agent: Arc<str>,
+    session: Session,
+    /// When the token expires.
+    expires_at: Instant,
+    /// Ends the session then.
+    timer: AbortOnDropHandle<()>,
+}
+
+impl PendingActions {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, PendingAction>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps the session of an action that waits for approval, until its token expires.
+    pub(crate) fn add(self: &Arc<Self>, agent: &Arc<str>, session: Session, id: &str) {
+        let now = Instant::now();
+        let expires_at = now.checked_add(session.policy().confirmation_lifetime).unwrap_or(now);
+        self.insert(Arc::clone(agent), session, id, expires_at);
+    }
+
+    fn insert(self: &Arc<Self>, agent: Arc<str>, session: Session, id: &str, expires_at: Instant) {
+        let (pending, expired) = (Arc::downgrade(self), id.to_owned());
+        // Locked until the action is in the map, so that the timer finds it.
+        let mut all = self.lock();
+        let timer = tokio::spawn(async move {
+            tokio::time::sleep_until(expires_at).await;
+            let action = pending.upgrade().and_then(|pending| pending.lock().remove(&expired));
+            if let Some(PendingAction { session, timer, .. }) = action {
+                drop(timer.detach());
+                session.end().await;
+            }
+        });
+        let timer = AbortOnDropHandle::new(timer);
+        all.insert(id.to_owned(), PendingAction { agent, session, expires_at, timer });
+    }
+
+    /// Approves or denies an action. Of several callers with the right token, one gets its answer.
+    pub(crate) async fn decide(self: &Arc<Self>, agent: &str, token: &str, approve: bool) -> ToolResponse {
+        let Some(id) = Signer::id_of(token) else { return Session::no_pending_call() };
+        let session = self.lock().get(id).filter(|action| *action.agent == *agent).map(|action| action.session.clone());
+        let Some(session) = session else { return Session::no_pending_call() };
+        // A wrong token leaves the action in the map, where the right token finds it.
+        if let Err(answer) = session.check_pending(token).await {
+            return answer;
+        }
+        let Some(action) = self.lock().remove(id) else { return Session::no_pending_call() };
+        let settle = RunToEnd::new(Arc::clone(self).settle(id.to_owned(), action));
+        let response = if approve { session.approve(token).await } else { session.deny(token).await };
+        settle.run().await;
+        response
+    }
+
+    /// Ends the session after a decision, or keeps it if the decision did not take effect.
+    async fn settle(self: Arc<Self>, id: String, action: PendingAction) {
+        let PendingAction { agent, session, expires_at, .. } = action;
+        if session.may_be_pending(&id).await {
+            self.insert(agent, session, &id, expires_at);
+        } else {
+            session.end().await;
+        }
+    }
+
+    /// Ends all sessions.
+    pub(crate) async fn clear(&self) {
+        let all = std::mem::take(&mut *self.lock());
+        for PendingAction { session, .. } in all.into_values() {
+            session.end().await;
+        }
+    }
+}
+
+/// Work that runs to its end: in the background if its owner is dropped.
+pub(crate) struct RunToEnd(Option<BoxFuture<'static, ()>>);
+
+impl RunToEnd {
+    pub(crate) fn new(work: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self(Some(work.boxed()))
+    }
+
+    pub(crate) async fn run(mut self) {
+        if let Some(work) = &mut self.0 {
+            work.await;
+        }
+        self.0 = None;
+    }
+
+    /// Drops the work.
+    pub(crate) fn cancel(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for RunToEnd {
+    fn drop(&mut self) {
+        if let (Some(work), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            runtime.spawn(work);
+        }
+    }
+}
