@@ -1,13 +1,12 @@
-//! Being interrupted, while a model speaks too.
+//! The interruption of a reply, even while the model is answering.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 use tokio::sync::watch;
-use tool_core::__shared::cancelled;
 use tool_core::session::{Model, ModelInfo, ModelRequest, ModelStep};
 use tool_core::{Session, ToolError};
 
-/// Interrupts a conversation from elsewhere: the user has spoken, or closed the window. Cheap to clone.
+/// A handle that interrupts a conversation from another task, such as when the user speaks or leaves. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct InterruptHandle {
     session: Session,
@@ -19,10 +18,10 @@ impl InterruptHandle {
         Self { session, count: Arc::new(watch::Sender::new(0)) }
     }
 
-    /// Ends the reply that is under way: calls that allow it are cancelled, and the model is not listened to any
-    /// longer. How many calls there were. With no reply under way nothing happens to the next one.
+    /// Ends the current reply: cancels the calls that allow it, and drops the answer of the model. Returns the number of
+    /// cancelled calls. Does not affect later replies.
     pub fn interrupt(&self) -> usize {
-        // First the session: when the model's step ends, the loop asks the session why.
+        // The session first, as the loop asks it for the reason when the model's step ends.
         let calls = self.session.interrupt();
         self.count.send_modify(|count| *count += 1);
         calls
@@ -32,36 +31,35 @@ impl InterruptHandle {
         &self.session
     }
 
-    /// `instructions` stand before those of the tools.
-    pub(crate) fn listen<'a, M>(&self, model: &'a mut M, instructions: &'a str) -> Interruptible<'a, M> {
+    /// Wraps a model so that its step ends at the next interruption. Puts `instructions` in front of the tools'.
+    pub(crate) fn wrap<'a, M>(&self, model: &'a mut M, instructions: &'a str) -> InterruptibleModel<'a, M> {
         let count = self.count.subscribe();
-        let before = *count.borrow();
-        Interruptible { model, instructions, count, before }
+        let initial = *count.borrow();
+        InterruptibleModel { model, instructions, count, initial }
     }
 }
 
-/// A model whose step ends when somebody interrupts.
-pub(crate) struct Interruptible<'a, M> {
+pub(crate) struct InterruptibleModel<'a, M> {
     model: &'a mut M,
     instructions: &'a str,
     count: watch::Receiver<u64>,
-    before: u64,
+    initial: u64,
 }
 
-impl<M> Interruptible<'_, M> {
+impl<M> InterruptibleModel<'_, M> {
     pub(crate) fn was_interrupted(&self) -> bool {
-        *self.count.borrow() != self.before
+        *self.count.borrow() != self.initial
     }
 }
 
-impl<M: Model> Model for Interruptible<'_, M> {
+impl<M: Model> Model for InterruptibleModel<'_, M> {
     async fn step(&mut self, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
-        let before = self.before;
-        let instructions = joined(self.instructions, request.instructions);
+        let initial = self.initial;
+        let instructions = join_instructions(self.instructions, request.instructions);
         let request = ModelRequest { instructions: &instructions, ..request };
         tokio::select! {
             biased;
-            _ = self.count.wait_for(|count| *count != before) => Err(cancelled("the turn was interrupted")),
+            _ = self.count.wait_for(|count| *count != initial) => Err(ToolError::cancelled("the turn was interrupted")),
             step = self.model.step(request) => step,
         }
     }
@@ -71,10 +69,9 @@ impl<M: Model> Model for Interruptible<'_, M> {
     }
 }
 
-/// What the host tells the model, and then what the tools' guides do.
-fn joined<'a>(ours: &'a str, tools: &'a str) -> Cow<'a, str> {
-    match (ours, tools) {
+fn join_instructions<'a>(host: &'a str, tools: &'a str) -> Cow<'a, str> {
+    match (host, tools) {
         ("", text) | (text, "") => Cow::Borrowed(text),
-        _ => Cow::Owned(format!("{ours}\n\n{tools}")),
+        _ => Cow::Owned(format!("{host}\n\n{tools}")),
     }
 }

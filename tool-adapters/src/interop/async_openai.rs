@@ -1,18 +1,18 @@
-//! Our tools in the request types of `async-openai`, and its answers as calls.
+//! Tools, calls and results in the types of `async-openai`.
 //!
 //! | | Chat Completions | Responses |
 //! |---|---|---|
-//! | tools into the request | [`chat_tools`] | [`response_tools`] |
-//! | calls off the answer | [`chat_calls`] | [`response_calls`] |
-//! | results into the next request | [`chat_results`] | [`response_results`] |
+//! | tools of a request | [`chat_tools`] | [`response_tools`] |
+//! | calls of an answer | [`chat_calls`] | [`response_calls`] |
+//! | results for the next request | [`chat_results`] | [`response_results`] |
 //!
-//! The requests and the streams stay yours. A streamed answer is read by [`protocol`](crate::protocol()), event by
-//! event, with `push_event(&serde_json::to_value(&chunk)?)`.
+//! Your program sends the requests. To read a streamed answer, pass each chunk to [`protocol`](crate::protocol()) with
+//! `push_event(&serde_json::to_value(&chunk)?)`.
 //!
 //! ```
 //! use async_openai::types::chat::{ChatCompletionResponseMessage, CreateChatCompletionRequestArgs};
 //! use tool_adapters::{Provider, declare};
-//! use tool_adapters::interop::async_openai as tools_for;
+//! use tool_adapters::interop::async_openai as convert;
 //! use tool_core::{Mode, Runtime, ToolContext, tool};
 //!
 //! /// Add two numbers.
@@ -28,22 +28,22 @@
 //!
 //! let declared = declare(Provider::OpenAiChat, session.tools());
 //! let request =
-//!     CreateChatCompletionRequestArgs::default().model("any").tools(tools_for::chat_tools(&declared)?).build()?;
+//!     CreateChatCompletionRequestArgs::default().model("any").tools(convert::chat_tools(&declared)?).build()?;
 //! # assert_eq!(serde_json::to_value(&request)?["tools"][0]["function"]["name"], "add");
 //!
-//! // What the client answers to it.
+//! // The client's answer.
 //! let message: ChatCompletionResponseMessage = serde_json::from_str(
 //!     r#"{"role": "assistant", "tool_calls": [
 //!         {"id": "call_1", "type": "function", "function": {"name": "add", "arguments": "{\"a\": 1, \"b\": 2}"}}]}"#,
 //! )?;
-//! let responses = session.call_all(tools_for::chat_calls(&declared, &message)).await;
-//! let results = tools_for::chat_results(&responses)?;
+//! let responses = session.call_all(convert::chat_calls(&declared, &message)).await;
+//! let results = convert::chat_results(&responses)?;
 //! assert_eq!(serde_json::to_string(&results)?, r#"[{"role":"tool","content":"3","tool_call_id":"call_1"}]"#);
 //! # Ok(())
 //! # }
 //! ```
 
-use crate::interop::convert::{ConvertError, declared_to};
+use crate::interop::convert::{ConvertError, check_provider};
 use crate::providers::declare::Declarations;
 use crate::providers::protocol::protocol;
 use crate::providers::provider::Provider;
@@ -54,12 +54,13 @@ use async_openai::types::responses::{InputItem, OutputItem, Tool};
 use serde::de::DeserializeOwned;
 use tool_core::{ToolCall, ToolResponse};
 
-/// The `tools` of a Chat Completions request. Declared to [`Provider::OpenAiChat`].
+/// Converts declarations for [`Provider::OpenAiChat`] into the `tools` of a Chat Completions request.
 pub fn chat_tools(declared: &Declarations) -> Result<Vec<ChatCompletionTools>, ConvertError> {
     tools(declared, &[Provider::OpenAiChat])
 }
 
-/// The function calls of a Chat Completions message, as the tools know them. Calls of custom tools are not ours.
+/// Converts the function calls of a Chat Completions message, with the tools' own names. Calls of custom tools are left
+/// out.
 pub fn chat_calls(declared: &Declarations, message: &ChatCompletionResponseMessage) -> Vec<ToolCall> {
     let calls = message.tool_calls.iter().flatten().filter_map(|call| match call {
         ChatCompletionMessageToolCalls::Function(call) => Some(call),
@@ -73,17 +74,17 @@ pub fn chat_calls(declared: &Declarations, message: &ChatCompletionResponseMessa
         .collect()
 }
 
-/// The messages that answer calls in a Chat Completions request, in order.
+/// Converts responses into the messages of a Chat Completions request, in order.
 pub fn chat_results(responses: &[ToolResponse]) -> Result<Vec<ChatCompletionRequestMessage>, ConvertError> {
     results(Provider::OpenAiChat, responses)
 }
 
-/// The `tools` of a Responses request. Declared to [`Provider::OpenAiResponses`].
+/// Converts declarations for [`Provider::OpenAiResponses`] into the `tools` of a Responses request.
 pub fn response_tools(declared: &Declarations) -> Result<Vec<Tool>, ConvertError> {
     tools(declared, &[Provider::OpenAiResponses])
 }
 
-/// The function calls among the output items of a response, as the tools know them.
+/// Converts the function calls among the output items of a response, with the tools' own names.
 pub fn response_calls(declared: &Declarations, output: &[OutputItem]) -> Vec<ToolCall> {
     let calls = output.iter().filter_map(|item| match item {
         OutputItem::FunctionCall(call) => Some(call),
@@ -92,22 +93,16 @@ pub fn response_calls(declared: &Declarations, output: &[OutputItem]) -> Vec<Too
     calls.map(|call| declared.restore(ToolCall::new(&call.call_id, &call.name, call.arguments.as_str()))).collect()
 }
 
-/// The items that answer calls in the input of a Responses request, in order.
+/// Converts responses into the input items of a Responses request, in order.
 pub fn response_results(responses: &[ToolResponse]) -> Result<Vec<InputItem>, ConvertError> {
     results(Provider::OpenAiResponses, responses)
 }
 
-pub(crate) fn tools<T: DeserializeOwned>(
-    declared: &Declarations,
-    wanted: &'static [Provider],
-) -> Result<Vec<T>, ConvertError> {
-    declared_to(declared, wanted)?;
-    serde_json::from_str(declared.json().get()).map_err(ConvertError::Form)
+fn tools<T: DeserializeOwned>(declared: &Declarations, expected: &'static [Provider]) -> Result<Vec<T>, ConvertError> {
+    check_provider(declared, expected)?;
+    Ok(serde_json::from_str(declared.json().get())?)
 }
 
-pub(crate) fn results<T: DeserializeOwned>(
-    provider: Provider,
-    responses: &[ToolResponse],
-) -> Result<Vec<T>, ConvertError> {
-    serde_json::from_value(protocol(provider).encode(responses)).map_err(ConvertError::Form)
+fn results<T: DeserializeOwned>(provider: Provider, responses: &[ToolResponse]) -> Result<Vec<T>, ConvertError> {
+    Ok(serde_json::from_value(protocol(provider).encode(responses))?)
 }

@@ -1,76 +1,54 @@
-//! What the conversions to other crates' types share: the functions of declarations, and what can be wrong with them.
+//! The functions of declarations, without the form that a provider wraps around them.
 
 use crate::providers::declare::Declarations;
 use crate::providers::provider::Provider;
-use serde_json::{Map, Value};
-use std::fmt;
+use serde_json::{Map, Value, json};
 
-// ---- What can be wrong with declarations for another crate's types.
-
-/// Why declarations have no form in another crate's types.
-#[derive(Debug)]
+/// An error of converting declarations to another crate's types.
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConvertError {
-    /// They are declared to a provider whose form those types do not hold.
+    /// The tools are declared for a provider whose form the types cannot hold.
+    #[error("expected declarations for {}, got declarations for {declared}", provider_names(expected))]
     Provider {
-        /// The provider that they are declared to.
+        /// The provider of the declarations.
         declared: Provider,
-        /// The providers to declare them to instead.
-        wanted: &'static [Provider],
+        /// The supported providers.
+        expected: &'static [Provider],
     },
     /// The crate has no type for a provider tool.
+    #[error("unsupported provider tool `{}`; declare the tools without it", tool.escape_debug())]
     ProviderTool {
-        /// What the provider calls it.
+        /// The tool's type in the declaration.
         tool: String,
     },
-    /// The crate's types do not take a declaration.
-    Form(serde_json::Error),
+    /// A value does not fit the crate's types.
+    #[error("a declaration or a result does not fit the crate's type: {0}")]
+    Json(#[from] serde_json::Error),
 }
 
-impl fmt::Display for ConvertError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Provider { declared, wanted } => {
-                let wanted = wanted.iter().map(|provider| provider.name()).collect::<Vec<_>>().join(" or ");
-                write!(f, "the tools are declared to {declared}; declare them to {wanted}")
-            }
-            Self::ProviderTool { tool } => {
-                write!(f, "there is no type for the provider tool `{}`; declare without it", tool.escape_debug())
-            }
-            Self::Form(error) => write!(f, "a declaration does not fit the type: {error}"),
-        }
-    }
+fn provider_names(providers: &[Provider]) -> String {
+    providers.iter().map(|provider| provider.name()).collect::<Vec<_>>().join(" or ")
 }
 
-impl std::error::Error for ConvertError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Form(error) => Some(error),
-            Self::Provider { .. } | Self::ProviderTool { .. } => None,
-        }
-    }
-}
-
-/// Whether they are declared to one of `wanted`.
-pub(crate) fn declared_to(declared: &Declarations, wanted: &'static [Provider]) -> Result<(), ConvertError> {
+#[cfg(any(feature = "async-openai", feature = "genai"))]
+pub(crate) fn check_provider(declared: &Declarations, expected: &'static [Provider]) -> Result<(), ConvertError> {
     let provider = declared.provider();
-    let fits = wanted.contains(&provider);
-    if fits { Ok(()) } else { Err(ConvertError::Provider { declared: provider, wanted }) }
+    if expected.contains(&provider) { Ok(()) } else { Err(ConvertError::Provider { declared: provider, expected }) }
 }
-
-// ---- The functions that declarations hold, whatever a provider wraps around them.
 
 /// An item of declarations.
-pub(crate) enum Declared {
-    Function(Function),
-    /// A provider tool, as the provider has it.
+#[cfg_attr(not(any(feature = "genai", feature = "rig")), expect(dead_code, reason = "async-openai reads whole items"))]
+pub(crate) enum DeclaredItem {
+    Function(DeclaredFunction),
+    /// A provider tool in the provider's form.
     #[cfg_attr(not(feature = "genai"), expect(dead_code, reason = "rig has no form for it"))]
-    Provider(Map<String, Value>),
+    ProviderTool(Map<String, Value>),
 }
 
-/// A function tool in a provider's form.
-pub(crate) struct Function {
-    /// The name that the provider knows it by.
+/// A function tool as a provider sees it.
+pub(crate) struct DeclaredFunction {
+    /// The name in the provider's form.
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) parameters: Value,
@@ -78,39 +56,39 @@ pub(crate) struct Function {
     pub(crate) strict: bool,
 }
 
-/// What is declared, in order.
-pub(crate) fn items(declared: &Declarations) -> Vec<Declared> {
+/// Returns the items of declarations, in order.
+pub(crate) fn declared_items(declared: &Declarations) -> Vec<DeclaredItem> {
     let items = serde_json::from_str::<Vec<Map<String, Value>>>(declared.json().get()).unwrap_or_default();
-    items.into_iter().flat_map(unwrap).collect()
+    items.into_iter().flat_map(unwrap_list).collect()
 }
 
-/// Gemini has many functions in one item, the others one.
-fn unwrap(mut item: Map<String, Value>) -> Vec<Declared> {
+/// Splits an item with a list of functions, as Gemini has it.
+fn unwrap_list(mut item: Map<String, Value>) -> Vec<DeclaredItem> {
     let Some(Value::Array(functions)) = item.remove("functionDeclarations") else {
-        return vec![inner(item)];
+        return vec![unwrap_item(item)];
     };
     let functions = functions.into_iter().filter_map(|function| match function {
-        Value::Object(function) => Some(inner(function)),
+        Value::Object(function) => Some(unwrap_item(function)),
         _ => None,
     });
-    // Live has the provider tools beside them.
-    let beside = item.into_iter().map(|one| Declared::Provider(Map::from_iter([one])));
-    functions.chain(beside).collect()
+    // The other members of the item are provider tools.
+    let provider_tools = item.into_iter().map(|member| DeclaredItem::ProviderTool(Map::from_iter([member])));
+    functions.chain(provider_tools).collect()
 }
 
-fn inner(mut item: Map<String, Value>) -> Declared {
+fn unwrap_item(mut item: Map<String, Value>) -> DeclaredItem {
     for wrapper in ["function", "toolSpec"] {
         if let Some(Value::Object(function)) = item.get_mut(wrapper) {
             item = std::mem::take(function);
             break;
         }
     }
-    if item.contains_key("type") && item.get("type").is_none_or(|kind| kind != "function") {
-        return Declared::Provider(item);
+    if item.get("type").is_some_and(|kind| kind != "function") {
+        return DeclaredItem::ProviderTool(item);
     }
-    let Some(Value::String(name)) = item.remove("name") else { return Declared::Provider(item) };
+    let Some(Value::String(name)) = item.remove("name") else { return DeclaredItem::ProviderTool(item) };
     let description = item.remove("description").and_then(|text| text.as_str().map(str::to_owned));
-    Declared::Function(Function {
+    DeclaredItem::Function(DeclaredFunction {
         name,
         description: description.unwrap_or_default(),
         strict: item.get("strict").and_then(Value::as_bool).unwrap_or_default(),
@@ -119,17 +97,14 @@ fn inner(mut item: Map<String, Value>) -> Declared {
 }
 
 fn parameters(mut item: Map<String, Value>) -> Value {
-    let named = ["parameters", "parametersJsonSchema", "input_schema", "inputSchema"];
-    match named.into_iter().find_map(|name| item.remove(name)) {
-        Some(Value::Object(mut wrapped)) => match (wrapped.len(), wrapped.remove("json")) {
-            (1, Some(schema)) => schema,
-            (_, Some(json)) => {
-                wrapped.insert("json".to_owned(), json);
-                Value::Object(wrapped)
-            }
-            (_, None) => Value::Object(wrapped),
-        },
-        // Gemini leaves out what takes nothing.
-        _ => serde_json::json!({"type": "object", "properties": {}}),
+    let names = ["parameters", "parametersJsonSchema", "input_schema", "inputSchema"];
+    match names.into_iter().find_map(|name| item.remove(name)) {
+        // Bedrock wraps the schema in `json`.
+        Some(Value::Object(mut wrapper)) if wrapper.len() == 1 && wrapper.contains_key("json") => {
+            wrapper.remove("json").unwrap_or_default()
+        }
+        Some(Value::Object(schema)) => Value::Object(schema),
+        // Gemini leaves out empty parameters.
+        _ => json!({"type": "object", "properties": {}}),
     }
 }

@@ -1,13 +1,13 @@
-//! Our tools in the chat types of `genai`, and its calls as ours.
+//! Tools and calls in the chat types of `genai`.
 //!
-//! `genai` writes each provider's request itself and sends schemas nearly as they are, so declare to the provider that
-//! the model belongs to: [`Provider::GeminiJsonSchema`] for Gemini, for it sends `parametersJsonSchema`.
+//! `genai` writes each provider's request itself, and sends schemas nearly unchanged. Declare the tools for the provider of
+//! the model; for Gemini that is [`Provider::GeminiJsonSchema`], because `genai` sends `parametersJsonSchema`.
 //!
 //! ```
 //! use genai::chat::{ChatMessage, ChatRequest};
 //! use serde_json::json;
 //! use tool_adapters::{Provider, declare};
-//! use tool_adapters::interop::genai as tools_for;
+//! use tool_adapters::interop::genai as convert;
 //! use tool_core::{Mode, Runtime, ToolContext, tool};
 //!
 //! /// Add two numbers.
@@ -22,14 +22,14 @@
 //! let session = runtime.session("example", Mode::Text).await?;
 //!
 //! let declared = declare(Provider::Anthropic, session.tools());
-//! let mut request = ChatRequest::from_user("What is 1 + 2?").with_tools(tools_for::tools(&declared)?);
+//! let mut request = ChatRequest::from_user("What is 1 + 2?").with_tools(convert::tools(&declared)?);
 //!
-//! // What `Client::exec_chat` answers, by `into_tool_calls()`.
+//! // The calls of a response: `Client::exec_chat(..).await?.into_tool_calls()`.
 //! let calls: Vec<genai::chat::ToolCall> =
 //!     serde_json::from_value(json!([{"call_id": "toolu_1", "fn_name": "add", "fn_arguments": {"a": 1, "b": 2}}]))?;
-//! let responses = session.call_all(tools_for::calls(&declared, &calls)).await;
+//! let responses = session.call_all(convert::calls(&declared, &calls)).await;
 //! request = request.append_message(ChatMessage::from(calls));
-//! for result in tools_for::results(&declared, &responses) {
+//! for result in convert::results(&declared, &responses) {
 //!     assert_eq!(result.content, "3");
 //!     request = request.append_message(ChatMessage::from(result));
 //! }
@@ -37,7 +37,7 @@
 //! # }
 //! ```
 
-use crate::interop::convert::{ConvertError, Declared, declared_to, items};
+use crate::interop::convert::{ConvertError, DeclaredItem, check_provider, declared_items};
 use crate::providers::declare::Declarations;
 use crate::providers::provider::Provider;
 use genai::chat;
@@ -45,8 +45,8 @@ use serde_json::{Map, Value};
 use tool_core::call::ResultForm;
 use tool_core::{ToolCall, ToolResponse};
 
-/// The providers whose declarations `genai` sends as they are.
-pub(crate) const FORMS: &[Provider] = &[
+/// The providers whose declarations `genai` sends unchanged.
+pub(crate) const PROVIDERS: &[Provider] = &[
     Provider::OpenAiChat,
     Provider::OpenAiResponses,
     Provider::Anthropic,
@@ -57,26 +57,30 @@ pub(crate) const FORMS: &[Provider] = &[
     Provider::Ollama,
 ];
 
-/// The tools of a request. Of the provider tools it takes the web search, and Gemini's.
+/// Converts declarations into the tools of a request.
+///
+/// # Errors
+///
+/// Returns an error for declarations of another provider, and for provider tools other than web search and Gemini's.
 pub fn tools(declared: &Declarations) -> Result<Vec<chat::Tool>, ConvertError> {
-    declared_to(declared, FORMS)?;
-    let strict_matters = declared.provider() != Provider::OpenAiChat;
-    let one = |item| match item {
-        Declared::Function(function) => {
+    check_provider(declared, PROVIDERS)?;
+    let sends_strict = declared.provider() != Provider::OpenAiChat;
+    let convert = |item| match item {
+        DeclaredItem::Function(function) => {
             let tool =
                 chat::Tool::new(function.name).with_description(function.description).with_schema(function.parameters);
-            // Responses is strict where it is not told otherwise.
-            Ok(if function.strict || strict_matters { tool.with_strict(function.strict) } else { tool })
+            // The Responses API is strict by default.
+            Ok(if function.strict || sends_strict { tool.with_strict(function.strict) } else { tool })
         }
-        Declared::Provider(item) => provider_tool(declared.provider(), item),
+        DeclaredItem::ProviderTool(item) => provider_tool(declared.provider(), item),
     };
-    items(declared).into_iter().map(one).collect()
+    declared_items(declared).into_iter().map(convert).collect()
 }
 
 fn provider_tool(provider: Provider, item: Map<String, Value>) -> Result<chat::Tool, ConvertError> {
     let kind = item.get("type").and_then(Value::as_str).map(str::to_owned);
     match (provider, kind) {
-        // One key, the tool's name, and its settings.
+        // One member: the tool's name with its settings.
         (Provider::GeminiJsonSchema, _) => match item.into_iter().next() {
             Some((name, config)) => Ok(chat::Tool::new(name).with_config(config)),
             None => Err(ConvertError::ProviderTool { tool: String::new() }),
@@ -88,28 +92,29 @@ fn provider_tool(provider: Provider, item: Map<String, Value>) -> Result<chat::T
     }
 }
 
-/// Calls as the tools know them.
+/// Converts the calls of a response, with the tools' own names.
 ///
-/// Arguments that were no JSON come from `genai` as a text: they stay what they were, and the answer will say so.
+/// `genai` returns arguments that are not valid JSON as a string. They are passed on unchanged, so that the call's response
+/// reports the error.
 pub fn calls<'a>(declared: &Declarations, calls: impl IntoIterator<Item = &'a chat::ToolCall>) -> Vec<ToolCall> {
-    let restore = |call: &chat::ToolCall| {
+    let convert = |call: &chat::ToolCall| {
         let arguments = match &call.fn_arguments {
             Value::String(text) => text.clone(),
-            // Gemini leaves out arguments that are empty.
+            // Gemini leaves out empty arguments.
             Value::Null => "{}".to_owned(),
             arguments => arguments.to_string(),
         };
         declared.restore(ToolCall::new(&call.call_id, &call.fn_name, arguments))
     };
-    calls.into_iter().map(restore).collect()
+    calls.into_iter().map(convert).collect()
 }
 
-/// What answers calls, in order. `genai` has a text for it and no flag: an error is what it says.
+/// Converts responses into `genai`'s, in order. `genai` has no flag for errors, so an error is its text.
 pub fn results(declared: &Declarations, responses: &[ToolResponse]) -> Vec<chat::ToolResponse> {
-    let answer = |response: &ToolResponse| {
+    let convert = |response: &ToolResponse| {
         let (meta, text) = (response.meta(), response.for_model(ResultForm::Plain).text);
         let name = declared.wire_name(meta.tool()).unwrap_or(meta.tool());
         chat::ToolResponse::new(meta.call_id().unwrap_or_default(), text).with_fn_name(name)
     };
-    responses.iter().map(answer).collect()
+    responses.iter().map(convert).collect()
 }

@@ -1,4 +1,4 @@
-//! Interop.
+//! Conversions to and from the types of other crates.
 
 #[cfg(feature = "async-openai")]
 pub mod async_openai;

@@ -1,10 +1,9 @@
-//! Our tools inside a `rig` agent, each call governed by a session.
+//! Tools of a session inside a `rig` agent.
 //!
-//! Written against `rig-core` 0.44, with `rig-agent` 0.44 beside it: 0.46 is newer, but needs Rust 1.97.1, and this
-//! workspace builds with 1.95.
+//! Written against `rig-core` and `rig-agent` 0.44. Version 0.46 needs Rust 1.97.1, and this workspace builds with 1.95.
 //!
-//! The agent's loop is `rig`'s; what a call may do is the session's: budgets, deadlines, confirmations, duplicates.
-//! A session counts by turns, so say [`Session::next_turn`] before each prompt.
+//! `rig` runs the agent's loop. Each call goes through the session, with its budgets, deadlines, confirmations and check
+//! for duplicates. Budgets count by turn, so call [`Session::next_turn`] before each prompt.
 //!
 //! ```
 //! use rig_core::tool::DynamicTool;
@@ -24,7 +23,7 @@
 //! let runtime = Runtime::builder(ToolContext::builder().with(add).build()?).build()?;
 //! let session = runtime.session("example", Mode::Text).await?;
 //!
-//! // `AgentBuilder::new(model).dynamic_tools(tools)` takes them.
+//! // `AgentBuilder::new(model).dynamic_tools(tools)` adds them to an agent.
 //! let tools: Vec<DynamicTool> = rig::tools(Provider::OpenAiChat, &session);
 //! let output = tools[0].execute(json!({"a": 1, "b": 2})).await?;
 //! assert_eq!(output.as_text(), Some("3"));
@@ -32,7 +31,7 @@
 //! # }
 //! ```
 
-use crate::interop::convert::{Declared, Function, items};
+use crate::interop::convert::{DeclaredFunction, DeclaredItem, declared_items};
 use crate::providers::declare::{Declarations, DeclareOptions, declare_tools};
 use crate::providers::provider::Provider;
 use rig_core::message::{ImageMediaType, MimeType, ToolName, ToolResultContent};
@@ -40,63 +39,58 @@ use rig_core::tool::{DynamicTool, ToolErrorKind, ToolExecutionError, ToolOutput}
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::SystemTime;
-use tool_core::call::{ErrorBody, ResultForm};
+use tool_core::call::ResultForm;
 use tool_core::{Content, ErrorKind, Session, ToolCall, ToolResponse};
 
-/// The tools that a session's model may see now, for an agent whose model is of a provider.
+/// Converts the tools that a session's model may see, for a model of `provider`.
 ///
-/// `rig` sends names and schemas nearly as it gets them, so they are declared to `provider`; it has no form for
-/// provider tools, and they are left out. What fails reaches the model as what the tool says, and the agent as a
-/// [`ToolExecutionError`](rig_core::tool::ToolExecutionError) of the nearest kind, with ours as its code.
+/// `rig` sends names and schemas nearly unchanged, so they are declared for `provider`. Provider tools are left out, as
+/// `rig` has no form for them. The model reads a failed call as the text of its response. The agent gets a
+/// [`ToolExecutionError`](rig_core::tool::ToolExecutionError) of the nearest kind, with the name of our
+/// [`ErrorKind`](tool_core::ErrorKind) as its code.
 pub fn tools(provider: Provider, session: &Session) -> Vec<DynamicTool> {
     let declared = declare_tools(provider, &session.definitions(), &[], DeclareOptions::default());
-    let functions = items(&declared).into_iter().filter_map(|item| match item {
-        Declared::Function(function) => Some(function),
-        Declared::Provider(_) => None,
+    let functions = declared_items(&declared).into_iter().filter_map(|item| match item {
+        DeclaredItem::Function(function) => Some(function),
+        DeclaredItem::ProviderTool(_) => None,
     });
-    functions.filter_map(|function| tool(&declared, session, function)).collect()
+    functions.filter_map(|function| dynamic_tool(&declared, session, function)).collect()
 }
 
-pub(crate) fn tool(declared: &Declarations, session: &Session, function: Function) -> Option<DynamicTool> {
+fn dynamic_tool(declared: &Declarations, session: &Session, function: DeclaredFunction) -> Option<DynamicTool> {
     let name = ToolName::new(function.name.as_str()).ok()?;
     let (declared, session) = (declared.clone(), session.clone());
-    let wire: Arc<str> = function.name.into();
+    let wire_name: Arc<str> = function.name.into();
     Some(DynamicTool::new(name, function.description, function.parameters, move |arguments| {
-        let call = declared.restore(ToolCall::new(next_id(), &*wire, arguments));
+        let call = declared.restore(ToolCall::new(next_id(), &*wire_name, arguments));
         let session = session.clone();
-        Box::pin(async move { of(&session.call(call).await) })
+        Box::pin(async move { convert_response(&session.call(call).await) })
     }))
 }
 
-/// `rig` keeps the calls' ids to itself; ours only have to differ, from an earlier process's in a journal too.
+/// Returns a call id, as `rig` does not pass its own. The time of the process start makes ids unique in a journal too.
 fn next_id() -> String {
-    static BEGUN: LazyLock<u128> =
+    static START: LazyLock<u128> =
         LazyLock::new(|| SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos()));
     static NEXT: AtomicU64 = AtomicU64::new(1);
-    format!("rig_{:x}_{}", *BEGUN, NEXT.fetch_add(1, Ordering::Relaxed))
+    format!("rig_{:x}_{}", *START, NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-// ---- What rig makes of a response.
-
-pub(crate) fn of(response: &ToolResponse) -> Result<ToolOutput, ToolExecutionError> {
-    let shown = response.for_model(ResultForm::Plain);
+fn convert_response(response: &ToolResponse) -> Result<ToolOutput, ToolExecutionError> {
+    let result = response.for_model(ResultForm::Plain);
     if let Some(error) = response.error() {
-        return Err(failure(error, shown.text));
+        return Err(ToolExecutionError::new(error_kind(error.kind), error.message.clone())
+            .with_model_feedback(result.text)
+            .with_retryable(error.retryable)
+            .with_code(error.kind.as_str()));
     }
-    match shown.content() {
-        Some(parts) if !parts.is_empty() => ToolOutput::content(parts.into_iter().map(part).collect()),
-        _ => Ok(ToolOutput::text(shown.text)),
+    match result.content() {
+        Some(parts) if !parts.is_empty() => ToolOutput::content(parts.into_iter().map(result_content).collect()),
+        _ => Ok(ToolOutput::text(result.text)),
     }
 }
 
-fn failure(error: &ErrorBody, told: String) -> ToolExecutionError {
-    ToolExecutionError::new(kind(error.kind), error.message.clone())
-        .with_model_feedback(told)
-        .with_retryable(error.retryable)
-        .with_code(error.kind.as_str())
-}
-
-fn kind(kind: ErrorKind) -> ToolErrorKind {
+fn error_kind(kind: ErrorKind) -> ToolErrorKind {
     match kind {
         ErrorKind::Validation => ToolErrorKind::InvalidArgs,
         ErrorKind::NotFound => ToolErrorKind::NotFound,
@@ -111,8 +105,8 @@ fn kind(kind: ErrorKind) -> ToolErrorKind {
     }
 }
 
-/// rig knows texts and images; all else is told as what it is.
-fn part(part: Content) -> ToolResultContent {
+/// Converts a part. `rig` has texts and images; other parts become JSON.
+fn result_content(part: Content) -> ToolResultContent {
     match part {
         Content::Text { text } => ToolResultContent::text(text),
         Content::Image { data, mime_type } => {

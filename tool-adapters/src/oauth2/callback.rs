@@ -10,8 +10,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use tool_core::__shared::{open_text, seal_text};
-use tool_core::agents::{AgentError, AgentErrorKind, Agents, KeyError, SealedSecrets};
+use tool_core::agents::{AgentError, Agents, KeyError, SealedSecrets};
 use tool_core::{Secret, Timestamp, jiff};
 use zeroize::Zeroizing;
 
@@ -119,7 +118,7 @@ impl Parsed {
 /// How long a person may take.
 const LASTS: Duration = Duration::from_mins(10);
 /// What it is sealed for, so that it opens as nothing else.
-const PURPOSE: &[&str] = &["tool-adapters", "oauth2", "state"];
+const PURPOSE: [&str; 3] = ["tool-adapters", "oauth2", "state"];
 /// How many used ones are remembered: their codes are good once anyway.
 const REMEMBERED: usize = 100_000;
 
@@ -151,7 +150,7 @@ pub(crate) fn sealed(
     tool: &str,
     verifier: &str,
 ) -> Result<(Secret, Timestamp), OAuth2Error> {
-    let failed = |why: KeyError| OAuth2Error::Agent(agent_error(agent, tool, why.into()));
+    let failed = |why: KeyError| OAuth2Error::Agent(AgentError::new(agent, tool, why));
     let expires_at = jiff::Timestamp::now().saturating_add(LASTS).unwrap_or(jiff::Timestamp::MAX);
     let state = Sealed {
         agent: agent.into(),
@@ -161,7 +160,7 @@ pub(crate) fn sealed(
     };
     let text = serde_json::to_string(&state).map(Zeroizing::new);
     let text = text.map_err(|_| OAuth2Error::Client("the names of agent and toolset are no texts".into()))?;
-    let sealed = seal_text(agents, PURPOSE, &text).map_err(failed)?;
+    let sealed = agents.seal_text(PURPOSE, &text).map_err(failed)?;
     let state = format!("{}.{}", BASE64.encode(sealed.key()), BASE64.encode(sealed.bytes()));
     Ok((state.into(), expires_at.into()))
 }
@@ -169,10 +168,10 @@ pub(crate) fn sealed(
 /// What a state says, if it was made here for this agent, has not expired and was not used before.
 pub(crate) fn opened(agents: &Agents, agent: &str, state: &str, used: &Used) -> Result<Opened, OAuth2Error> {
     let sealed = decoded(state).ok_or(OAuth2Error::ForgedState)?;
-    let text = match open_text(agents, PURPOSE, &sealed) {
+    let text = match agents.open_text(PURPOSE, &sealed) {
         Ok(text) => Zeroizing::new(text),
         Err(KeyError::Missing) => {
-            return Err(OAuth2Error::Agent(agent_error(agent, "", AgentErrorKind::MissingKey)));
+            return Err(OAuth2Error::Agent(AgentError::new(agent, "", KeyError::Missing)));
         }
         Err(_) => return Err(OAuth2Error::ForgedState),
     };
@@ -192,10 +191,6 @@ fn decoded(state: &str) -> Option<SealedSecrets> {
     let (key, bytes) = state.split_once('.')?;
     let key = String::from_utf8(BASE64.decode(key).ok()?).ok()?;
     Some(SealedSecrets::new(key, BASE64.decode(bytes).ok()?))
-}
-
-fn agent_error(agent: &str, tool: &str, kind: AgentErrorKind) -> AgentError {
-    tool_core::__shared::agent_error(agent, tool, kind)
 }
 
 impl Used {

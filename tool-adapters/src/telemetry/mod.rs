@@ -1,4 +1,4 @@
-//! Telemetry.
+//! Spans, costs and metrics for other systems.
 
 pub mod observer;
 #[cfg(feature = "otel")]

@@ -1,15 +1,17 @@
-//! Transports.
+//! Models over HTTP and over a WebSocket.
 
 #[cfg(any(feature = "http", feature = "websocket"))]
-pub(crate) mod api_key;
+pub(crate) mod call_note;
 #[cfg(any(feature = "mcp", feature = "metrics"))]
 pub(crate) mod host_check;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(any(feature = "http", feature = "websocket"))]
+pub(crate) mod model_access;
 #[cfg(any(feature = "http", feature = "reqwest-middleware"))]
 pub(crate) mod request_span;
 #[cfg(any(feature = "http", feature = "websocket"))]
-pub(crate) mod retry;
+mod retry;
 #[cfg(any(feature = "cli", feature = "http", feature = "otel", feature = "websocket"))]
 pub(crate) mod sanitize;
 #[cfg(feature = "websocket")]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
 use tool_adapters::stores::SqliteStore;
-use tool_core::agents::AgentToolStore;
+use tool_core::agents::DynAgentToolStore;
 use tool_core::testing::agents::AgentStoreUnderTest;
 
 /// A file, opened anew by each handle, as another process would.
@@ -20,7 +20,7 @@ impl Sqlite {
 impl AgentStoreUnderTest for Sqlite {
     const TICK: Duration = Duration::from_millis(150);
 
-    async fn handle(&self) -> Arc<dyn AgentToolStore> {
+    async fn handle(&self) -> Arc<dyn DynAgentToolStore> {
         Arc::new(SqliteStore::open(self.0.path().join("agents.db")).await.expect("the file opens"))
     }
 
@@ -35,7 +35,7 @@ struct InMemory(SqliteStore);
 impl AgentStoreUnderTest for InMemory {
     const TICK: Duration = Duration::from_millis(150);
 
-    async fn handle(&self) -> Arc<dyn AgentToolStore> {
+    async fn handle(&self) -> Arc<dyn DynAgentToolStore> {
         Arc::new(self.0.clone())
     }
 
@@ -48,7 +48,7 @@ impl AgentStoreUnderTest for Schema {
     const TICK: Duration = Duration::from_millis(150);
 
     /// With connections of its own.
-    async fn handle(&self) -> Arc<dyn AgentToolStore> {
+    async fn handle(&self) -> Arc<dyn DynAgentToolStore> {
         Arc::new(self.store().await)
     }
 

@@ -7,7 +7,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Executor};
 use std::sync::Arc;
 use tempfile::TempDir;
 use tool_adapters::stores::SqliteStore;
-use tool_core::agents::{AgentStoreError, AgentToolStore, RecordWrite};
+use tool_core::agents::{AgentStoreError, DynAgentToolStore, RecordWrite};
 use tool_core::testing::agents::driver::{Driver, conflict, sealed};
 
 /// A database, and somebody beside the store.
@@ -28,7 +28,7 @@ impl Database {
     }
 
     pub(crate) async fn driver(&self) -> Driver {
-        let store: Arc<dyn AgentToolStore> = match self {
+        let store: Arc<dyn DynAgentToolStore> = match self {
             Self::Sqlite(place) => Arc::new(SqliteStore::open(place.path().join("agents.db")).await.expect("it opens")),
             Self::Postgres(schema) => Arc::new(schema.store().await),
         };
@@ -167,9 +167,9 @@ async fn a_row_that_is_no_record_is_told_and_the_others_work() {
             let loaded = driver.0.load("alice").await.expect("the store loads");
             assert_eq!(loaded.tools, [driver.get("alice", "calendar").await], "{change}");
             let [row] = &*loaded.unreadable else { panic!("{change}: {:?}", loaded.unreadable) };
-            assert!(row.tool == "email" && row.why.contains(change.split(' ').next().expect("a column")), "{row:?}");
+            assert!(row.tool == "email" && row.reason.contains(change.split(' ').next().expect("a column")), "{row:?}");
             let error = driver.0.get("alice", "email").await.expect_err("it is no record");
-            assert_eq!(error, AgentStoreError::Unreadable(row.why.clone()));
+            assert_eq!(error, AgentStoreError::Unreadable(row.reason.clone()));
             assert!(!format!("{row:?} {error} {error:?}").contains("hunter2"), "{row:?} {error}");
             database
                 .by_hand("UPDATE tool_agent_records SET config = '{}', disabled_actions = '[]'")

@@ -8,7 +8,7 @@ use sqlx::{ConnectOptions, Row};
 use std::path::Path;
 use std::time::Instant;
 use tool_adapters::stores::SqliteStore;
-use tool_core::agents::AgentToolStore;
+use tool_core::agents::DynAgentToolStore;
 
 /// As an operator would, with SQLite itself.
 async fn is_sound(file: &Path) -> bool {
@@ -19,7 +19,7 @@ async fn is_sound(file: &Path) -> bool {
 }
 
 /// What the record counts, and what the last writer said.
-async fn counts(store: &dyn AgentToolStore, said: u64) -> u64 {
+async fn counts(store: &dyn DynAgentToolStore, said: u64) -> u64 {
     // In one read: a server may still end a write of whoever was killed.
     let records = store.load("alice").await.expect("the store reads");
     let [record] = &*records.tools else { panic!("the record: {records:?}") };
@@ -32,7 +32,7 @@ async fn counts(store: &dyn AgentToolStore, said: u64) -> u64 {
 }
 
 /// Kills a writer after ever another number of writes, until the time is over.
-async fn kills(place: &str, store: &dyn AgentToolStore, check: impl AsyncFn()) {
+async fn kills(place: &str, store: &dyn DynAgentToolStore, check: impl AsyncFn()) {
     let (began, mut kills, mut count) = (Instant::now(), 0_usize, 0);
     while began.elapsed() < lasts() || kills < 4 {
         let mut other = Other::start("die", place, 0);

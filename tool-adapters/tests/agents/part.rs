@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use tool_adapters::stores::{PostgresStore, SqliteStore};
-use tool_core::agents::{AgentToolStore, RecordWrite};
+use tool_core::agents::{DynAgentToolStore, RecordWrite};
 
 const PART: &str = "AGENTS_TEST_PART";
 const PLACE: &str = "AGENTS_TEST_PLACE";
@@ -21,7 +21,7 @@ async fn plays_its_part() {
     let (Ok(part), Ok(place), Ok(number)) = (std::env::var(PART), std::env::var(PLACE), std::env::var(NUMBER)) else {
         return;
     };
-    let store: Arc<dyn AgentToolStore> = if place.starts_with("postgres") {
+    let store: Arc<dyn DynAgentToolStore> = if place.starts_with("postgres") {
         Arc::new(PostgresStore::connect(&place).await.expect("the server answers"))
     } else {
         Arc::new(SqliteStore::open(&place).await.expect("the file opens"))
@@ -41,7 +41,7 @@ fn say(what: impl std::fmt::Display) {
 }
 
 /// Counts a record up and says so after each write, until it is killed.
-async fn count_until_killed(store: &dyn AgentToolStore) {
+async fn count_until_killed(store: &dyn DynAgentToolStore) {
     let mut write = match store.get("alice", "email").await.expect("the store reads") {
         Some(record) => RecordWrite::of(&record),
         None => RecordWrite::new("alice", "email", json!({ "count": 0 })),

@@ -7,7 +7,7 @@ use crate::work::{Tally, adds_up, report, run};
 use std::sync::Arc;
 use std::time::Duration;
 use tool_adapters::stores::{PostgresStore, SqliteStore};
-use tool_core::agents::{AgentToolStore, MemoryAgentToolStore};
+use tool_core::agents::{DynAgentToolStore, MemoryAgentToolStore};
 
 /// How many of each.
 const OF_EACH: usize = 8;
@@ -17,7 +17,7 @@ pub(crate) fn lasts() -> Duration {
     Duration::from_secs(seconds.unwrap_or(2))
 }
 
-async fn soak(name: &str, store: Arc<dyn AgentToolStore>) {
+async fn soak(name: &str, store: Arc<dyn DynAgentToolStore>) {
     let all = || vec![Arc::clone(&store); OF_EACH];
     let tally = run(all(), all(), lasts(), 1).await;
     assert!(tally.writes() > 0 && tally.loads > 0);
@@ -43,7 +43,7 @@ async fn in_postgres_no_update_is_lost_and_no_read_is_torn() {
 }
 
 /// Eight processes with a writer and a reader each.
-async fn processes(name: &str, place: &str, store: Arc<dyn AgentToolStore>) {
+async fn processes(name: &str, place: &str, store: Arc<dyn DynAgentToolStore>) {
     let others: Vec<_> = (0..OF_EACH).map(|number| Other::start("work", place, number)).collect();
     let mut tally = Tally::default();
     for mut other in others {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use tool_core::agents::{
-    AgentRecords, AgentStoreError, AgentToolStore, AgentTools, RecordWrite, SealedSecrets, SecretsWrite,
+    AgentRecords, AgentStoreError, AgentTools, DynAgentToolStore, RecordWrite, SealedSecrets, SecretsWrite,
 };
 
 pub(crate) const AGENTS: [&str; 3] = ["alice", "bob", "carol"];
@@ -92,7 +92,7 @@ pub(crate) fn said(record: &AgentTools) -> u64 {
 }
 
 /// Counts records up, removes some, seals some anew, until told to stop.
-pub(crate) async fn writer(store: Arc<dyn AgentToolStore>, seed: u64, stop: Arc<AtomicBool>) -> Tally {
+pub(crate) async fn writer(store: Arc<dyn DynAgentToolStore>, seed: u64, stop: Arc<AtomicBool>) -> Tally {
     let (mut tally, mut dice) = (Tally::default(), Dice(seed));
     while !stop.load(Ordering::Relaxed) {
         // A store in memory is always ready, and nobody else would come to run.
@@ -140,7 +140,7 @@ fn told(records: &AgentRecords) -> Vec<(String, u64, u64)> {
 }
 
 /// Loads, and checks that what it sees was there, until told to stop.
-pub(crate) async fn reader(store: Arc<dyn AgentToolStore>, seed: u64, stop: Arc<AtomicBool>) -> Tally {
+pub(crate) async fn reader(store: Arc<dyn DynAgentToolStore>, seed: u64, stop: Arc<AtomicBool>) -> Tally {
     let (mut tally, mut dice) = (Tally::default(), Dice(seed));
     let (mut last, mut states) = ([0; 3], HashMap::new());
     while !stop.load(Ordering::Relaxed) {
@@ -171,8 +171,8 @@ pub(crate) async fn reader(store: Arc<dyn AgentToolStore>, seed: u64, stop: Arc<
 
 /// Runs as many writers and readers as there are handles, for a while, in this process.
 pub(crate) async fn run(
-    writers: Vec<Arc<dyn AgentToolStore>>,
-    readers: Vec<Arc<dyn AgentToolStore>>,
+    writers: Vec<Arc<dyn DynAgentToolStore>>,
+    readers: Vec<Arc<dyn DynAgentToolStore>>,
     lasts: Duration,
     seed: u64,
 ) -> Tally {
@@ -191,7 +191,7 @@ pub(crate) async fn run(
 }
 
 /// No update was lost: the agents' versions are the writes and removals, and what the records count is what was counted.
-pub(crate) async fn adds_up(store: &dyn AgentToolStore, tally: &Tally) {
+pub(crate) async fn adds_up(store: &dyn DynAgentToolStore, tally: &Tally) {
     for (agent, [writes, removals, removed]) in AGENTS.into_iter().zip(tally.agents) {
         let loaded = store.load(agent).await.expect("the store loads");
         assert_eq!(loaded.version, writes + removals, "{agent}: {writes} writes and {removals} removals");

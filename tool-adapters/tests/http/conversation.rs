@@ -1,4 +1,4 @@
-//! Whole conversations: three steps with each provider, and a provider that changes in the middle.
+//! Conversations of three steps with each provider, and with changing providers.
 
 use crate::scripts::{call, text};
 use crate::server::{Answer, Server};
@@ -24,23 +24,23 @@ fn results(responses: &[ToolResponse]) -> Vec<&str> {
     responses.iter().filter_map(ToolResponse::data_json).collect()
 }
 
-/// Where a request holds a value, anywhere.
-fn holds(body: &Value, wanted: &Value) -> bool {
+/// Returns true if a value is anywhere in a request.
+fn contains(body: &Value, wanted: &Value) -> bool {
     match body {
-        Value::Array(items) => items.iter().any(|item| holds(item, wanted)),
-        Value::Object(members) => members.values().any(|member| holds(member, wanted)),
+        Value::Array(items) => items.iter().any(|item| contains(item, wanted)),
+        Value::Object(members) => members.values().any(|member| contains(member, wanted)),
         _ => false,
     }
     .max(body == wanted)
 }
 
 #[tokio::test]
-async fn three_steps_with_each_provider() {
+async fn runs_three_steps_with_each_provider() {
     for provider in PROVIDERS {
         let server = Server::start(three_steps(provider)).await;
         let (session, runs) = session().await;
         let mut agent = AgentLoop::new(session, model(provider, &server));
-        let reply = agent.say("1 + 2, then + 4?").await;
+        let reply = agent.prompt("1 + 2, then + 4?").await;
         assert_eq!(reply.text.as_deref(), Some("It is 7."), "{provider}: {reply:?}");
         assert_eq!((results(&reply.responses), runs.count(), reply.steps), (vec!["3", "7"], 2, 2));
         assert!(reply.usage.input >= 20, "{provider}: {:?}", reply.usage);
@@ -48,25 +48,25 @@ async fn three_steps_with_each_provider() {
 }
 
 #[tokio::test]
-async fn the_provider_changes_in_the_middle_of_a_history() {
+async fn continues_a_history_with_another_provider() {
     for (first, second) in PROVIDERS.into_iter().zip(PROVIDERS.into_iter().cycle().skip(1)) {
         let old = Server::start(three_steps(first)).await;
         let new = Server::start(three_steps(second)).await;
         let (session, runs) = session().await;
         let mut agent = AgentLoop::new(session, model(first, &old));
-        assert!(agent.say("1 + 2, then + 4?").await.error.is_none());
+        assert!(agent.prompt("1 + 2, then + 4?").await.error.is_none());
         agent.set_model(model(second, &new));
-        let reply = agent.say("Once more").await;
+        let reply = agent.prompt("Once more").await;
         assert_eq!(reply.text.as_deref(), Some("It is 7."), "{first} to {second}: {reply:?}");
         assert_eq!(runs.count(), 4);
         let requests = new.requests();
         let said = ["1 + 2, then + 4?", "It is 7.", "Once more"];
-        assert!(said.iter().all(|text| holds(&requests[0].body, &json!(text))), "{}", requests[0].body);
+        assert!(said.iter().all(|text| contains(&requests[0].body, &json!(text))), "{}", requests[0].body);
     }
 }
 
 #[tokio::test]
-async fn one_history_goes_through_all_providers_and_back() {
+async fn continues_one_history_with_all_providers() {
     let (session, runs) = session().await;
     let server = Server::start(three_steps(Provider::Mistral)).await;
     let mut agent = AgentLoop::new(session, model(Provider::OpenAiChat, &server));
@@ -74,7 +74,7 @@ async fn one_history_goes_through_all_providers_and_back() {
     for (round, provider) in around.enumerate() {
         let server = Server::start(three_steps(provider)).await;
         agent.set_model(model(provider, &server));
-        let reply = agent.say("Go on").await;
+        let reply = agent.prompt("Go on").await;
         assert_eq!(reply.text.as_deref(), Some("It is 7."), "{round} {provider}: {reply:?}");
     }
     assert_eq!(runs.count(), 16);

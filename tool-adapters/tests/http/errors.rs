@@ -1,4 +1,4 @@
-//! What is told when there is no answer.
+//! Errors of requests without an answer.
 
 use crate::scripts::text;
 use crate::server::{Answer, Server};
@@ -11,16 +11,16 @@ use tool_core::{ErrorKind, ToolError};
 async fn error_of(answer: Answer) -> (ToolError, usize) {
     let server = Server::start([answer]).await;
     let (mut agent, _) = chat(&server).await;
-    let error = agent.say("Hi").await.error.expect("fails");
+    let error = agent.prompt("Hi").await.error.expect("fails");
     (error, server.requests().len())
 }
 
 #[tokio::test]
-async fn a_wrong_key_is_auth_and_is_in_no_error_nor_debug_form() {
+async fn reports_a_wrong_key_as_auth_without_the_key() {
     let body = r#"{"error": {"message": "Incorrect API key provided: sk-canary."}}"#;
     let server = Server::start([Answer::new(401, &[], body)]).await;
     let (mut agent, _) = chat(&server).await;
-    let error = agent.say("Hi").await.error.expect("fails");
+    let error = agent.prompt("Hi").await.error.expect("fails");
     assert_eq!((error.kind(), error.message()), {
         (ErrorKind::Auth, "the provider answered 401: Incorrect API key provided: [key].")
     });
@@ -29,16 +29,16 @@ async fn a_wrong_key_is_auth_and_is_in_no_error_nor_debug_form() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_not_followed() {
+async fn does_not_follow_a_redirect() {
     let other = Server::start([Answer::events(&text(Provider::OpenAiChat, "Hello"))]).await;
     let (error, _) = error_of(Answer::new(307, &[("location", &other.url)], "")).await;
     assert_eq!(error.kind(), ErrorKind::Permanent);
-    assert!(error.message().contains("a redirect to 127.0.0.1, which is not followed"), "{error}");
+    assert!(error.message().contains("a redirect to 127.0.0.1 was not followed"), "{error}");
     assert!(other.requests().is_empty());
 }
 
 #[tokio::test]
-async fn what_a_provider_says_is_short_and_has_no_control_characters() {
+async fn cuts_and_escapes_the_message_of_a_provider() {
     let body = format!("{{\"error\": {{\"message\": \"\\u001b[31m{}\"}}}}", "no ".repeat(1_000));
     let (error, requests) = error_of(Answer::new(400, &[], &body)).await;
     assert_eq!((error.kind(), requests), (ErrorKind::Permanent, 1));
@@ -46,13 +46,13 @@ async fn what_a_provider_says_is_short_and_has_no_control_characters() {
 }
 
 #[tokio::test]
-async fn an_error_in_the_middle_of_a_stream_is_told_by_its_kind() {
+async fn converts_an_error_in_a_stream() {
     let busy = r#"data: {"error": {"message": "overloaded", "type": "overloaded_error", "code": "overloaded_error"}}"#;
     let server =
         Server::start([Answer::events(&format!("{busy}\n\n")), Answer::events(&text(Provider::OpenAiChat, "Hello"))])
             .await;
     let (mut agent, _) = chat(&server).await;
-    assert_eq!(agent.say("Hi").await.text.as_deref(), Some("Hello"));
+    assert_eq!(agent.prompt("Hi").await.text.as_deref(), Some("Hello"));
 
     let bad = r#"data: {"error": {"message": "no such tool", "type": "invalid_request_error"}}"#;
     let (error, requests) = error_of(Answer::events(&format!("{bad}\n\n"))).await;
@@ -61,37 +61,37 @@ async fn an_error_in_the_middle_of_a_stream_is_told_by_its_kind() {
 }
 
 #[tokio::test]
-async fn another_server_than_a_providers_is_told_as_such() {
+async fn reports_an_answer_that_is_not_a_models() {
     let page = Answer::new(200, &[("content-type", "text/html")], "<html><body>Please log in</body></html>");
     let server = Server::start((0..9).map(|_| page.clone())).await;
     let (mut agent, _) = chat(&server).await;
-    let error = agent.say("Hi").await.error.expect("fails");
+    let error = agent.prompt("Hi").await.error.expect("fails");
     assert!(matches!(error.kind(), ErrorKind::Permanent | ErrorKind::Transient), "{error}");
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_end_is_given_up_at_the_cap() {
+async fn fails_on_an_oversized_answer() {
     let server = Server::start([Answer::events(&text(Provider::OpenAiChat, &"x".repeat(200_000))).hangs()]).await;
     let (session, _) = session().await;
     let mut agent = AgentLoop::new(session, model(Provider::OpenAiChat, &server).max_bytes(100_000));
-    let error = agent.say("Hi").await.error.expect("fails");
+    let error = agent.prompt("Hi").await.error.expect("fails");
     assert_eq!(error.kind(), ErrorKind::Permanent);
     assert!(error.message().contains("larger than 100000 bytes"), "{error}");
 }
 
 #[tokio::test]
-async fn a_base_url_keeps_its_path() {
+async fn keeps_the_path_of_the_base_url() {
     let server = Server::start([Answer::events(&text(Provider::OpenAiChat, "Hello"))]).await;
     let (session, _) = session().await;
     let url = format!("{}/team/v1/?api-version=7", server.url);
     let mut agent = AgentLoop::new(session, model(Provider::OpenAiChat, &server).base_url(url));
-    assert_eq!(agent.say("Hi").await.text.as_deref(), Some("Hello"));
+    assert_eq!(agent.prompt("Hi").await.text.as_deref(), Some("Hello"));
     assert!(server.requests()[0].head.starts_with("post /team/v1/chat/completions?api-version=7 http"));
 }
 
 #[tokio::test]
-async fn a_provider_that_is_not_spoken_over_http_is_told_without_asking() {
+async fn refuses_a_provider_without_an_http_api() {
     let (session, _) = session().await;
-    let error = AgentLoop::new(session, HttpModel::new(Provider::GeminiLive, "m")).say("Hi").await.error;
+    let error = AgentLoop::new(session, HttpModel::new(Provider::GeminiLive, "m")).prompt("Hi").await.error;
     assert_eq!(error.map(|error| error.kind()), Some(ErrorKind::Permanent));
 }

@@ -1,4 +1,4 @@
-//! Models over HTTP, against servers of this machine that answer as providers do, and as they should not.
+//! Models over HTTP, against local servers with valid and invalid answers.
 
 mod cancel;
 mod conversation;

@@ -1,4 +1,4 @@
-//! The spans of a plain client's requests, and that a body passes through as it is.
+//! The spans of a client's requests, and bodies that pass through unchanged.
 
 use crate::scripts::text;
 use crate::server::{Answer, Server};
@@ -20,13 +20,13 @@ fn client() -> ClientWithMiddleware {
     ClientBuilder::new(reqwest::Client::new()).with(TraceMiddleware::new()).build()
 }
 
-/// The client's request to a provider of models, without a library of ours.
+/// Sends a request to a model with a plain client.
 async fn ask(server: &Server) -> reqwest::Response {
     let url = format!("{}/v1/messages", server.url);
     client().post(url).body(r#"{"model": "the-model"}"#).send().await.expect("an answer")
 }
 
-/// A server that says these bytes to everybody.
+/// Starts a server that sends these bytes to every client.
 async fn saying(answer: Vec<u8>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("binds");
     let url = format!("http://{}", listener.local_addr().expect("has an address"));
@@ -39,7 +39,7 @@ async fn saying(answer: Vec<u8>) -> String {
     url
 }
 
-/// Bytes of every value, in no order that repeats.
+/// Returns pseudorandom bytes.
 fn noise(count: usize) -> Vec<u8> {
     let mut seed = 0x9e37_79b9_u32;
     std::iter::repeat_with(|| {
@@ -52,7 +52,7 @@ fn noise(count: usize) -> Vec<u8> {
 
 // S1
 #[tokio::test]
-async fn a_request_is_a_span_that_tells_neither_its_query_nor_a_password() {
+async fn opens_a_span_without_the_query_and_the_password() {
     let server = Server::start([Answer::new(200, &[], "[]")]).await;
     let collector = collector();
     let address = server.url.replace("http://", "http://user:canary@");
@@ -69,7 +69,7 @@ async fn a_request_is_a_span_that_tells_neither_its_query_nor_a_password() {
 
 // S5
 #[tokio::test]
-async fn an_answer_of_400_and_more_and_a_server_that_is_not_there_are_errors_and_come_as_they_are() {
+async fn fails_the_span_of_an_error_and_passes_it_on() {
     for (status, kind) in [(399, None), (404, Some("404")), (418, Some("4xx")), (500, Some("500")), (599, Some("5xx"))]
     {
         let server = Server::start([Answer::new(status, &[], "no")]).await;
@@ -78,20 +78,20 @@ async fn an_answer_of_400_and_more_and_a_server_that_is_not_there_are_errors_and
         assert_eq!((answer.status().as_u16(), answer.text().await.expect("a body").as_str()), (status, "no"));
         assert_eq!(span(&collector, "http:POST 127.0.0.1").error().map(|error| error.kind), kind);
     }
-    let nobody = TcpListener::bind("127.0.0.1:0").await.expect("binds");
-    let url = format!("http://{}", nobody.local_addr().expect("has an address"));
-    drop(nobody);
+    let unused = TcpListener::bind("127.0.0.1:0").await.expect("binds");
+    let url = format!("http://{}", unused.local_addr().expect("has an address"));
+    drop(unused);
     let collector = collector();
-    let error = collector.run(client().post(url).send()).await.expect_err("nobody is there");
+    let error = collector.run(client().post(url).send()).await.expect_err("no server");
     assert!(error.is_connect());
     assert_eq!(span(&collector, "http:POST 127.0.0.1").error().map(|error| error.kind), Some("connect"));
 }
 
 #[tokio::test]
-async fn a_body_passes_through_byte_for_byte_whatever_its_pieces() {
+async fn passes_a_body_through_unchanged() {
     let bytes = noise(100_000);
     for (piece, path) in [(1 << 20, "/file"), (7_919, "/file"), (13, "/v1/chat/completions")] {
-        // The last path is read along, and makes nothing of it.
+        // The last path is a model's, so its body is observed.
         let server = Server::start([Answer::new(200, &[], "").bytes(bytes.clone()).in_pieces_of(piece)]).await;
         let collector = collector();
         let url = format!("{}{path}", server.url);
@@ -102,7 +102,7 @@ async fn a_body_passes_through_byte_for_byte_whatever_its_pieces() {
 }
 
 #[tokio::test]
-async fn the_answer_keeps_all_that_it_is() {
+async fn keeps_the_status_headers_and_url_of_the_response() {
     let head = "HTTP/1.1 203 Said\r\ncontent-length: 5\r\nx-one: 1\r\nx-one: 2\r\n\r\nhello";
     let url = format!("{}/path?query#fragment", saying(head.into()).await);
     let (with, without) = (client(), ClientBuilder::new(reqwest::Client::new()).build());
@@ -119,20 +119,20 @@ async fn the_answer_keeps_all_that_it_is() {
 }
 
 #[tokio::test]
-async fn pieces_pass_through_as_they_come_and_a_body_that_is_left_is_cancelled() {
+async fn passes_pieces_on_and_cancels_a_dropped_body() {
     let mut server = Server::start([Answer::new(200, &[], "first").hangs()]).await;
     let collector = collector();
     let mut answer = collector.run(ask(&server)).await;
-    let piece = timeout(Duration::from_secs(5), answer.chunk()).await.expect("it does not wait for the rest");
+    let piece = timeout(Duration::from_secs(5), answer.chunk()).await.expect("without waiting for the rest");
     assert_eq!(piece.expect("a piece").as_deref(), Some(&b"first"[..]));
-    assert!(tree(&collector).is_empty(), "it goes on");
+    assert!(tree(&collector).is_empty(), "the span is open");
     drop(answer);
-    assert!(server.was_left().await, "the connection stays open");
+    assert!(server.was_closed().await, "the connection stays open");
     assert_eq!(tree(&collector), ["http:POST 127.0.0.1 cancelled"]);
 }
 
 #[tokio::test]
-async fn a_body_that_nobody_reads_is_no_failure_and_one_that_breaks_off_is() {
+async fn an_unread_body_succeeds_and_a_broken_one_fails() {
     let server = Server::start([Answer::new(200, &[], "unread"), Answer::new(200, &[], "half").breaks()]).await;
     let collector = collector();
     drop(collector.run(ask(&server)).await);
@@ -142,7 +142,7 @@ async fn a_body_that_nobody_reads_is_no_failure_and_one_that_breaks_off_is() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_known_to_be_empty_ends_with_the_head() {
+async fn an_empty_body_ends_the_span_at_once() {
     let url = saying("HTTP/1.1 204 None\r\n\r\n".into()).await;
     let collector = collector();
     let answer = collector.run(client().get(&url).send()).await.expect("an answer");
@@ -169,12 +169,12 @@ fn hello() -> Answer {
 
 // S6, S7
 #[tokio::test]
-async fn what_a_providers_answer_says_of_its_use_counts_for_the_span_around_the_request_wherever_it_is_read() {
+async fn counts_usage_for_the_span_around_the_request() {
     let server = Server::start([hello(), hello()]).await;
     let collector = collector();
     let tool = async {
         let answer = ask(&server).await;
-        // In a task that knows nothing of spans.
+        // In a task without a span.
         tokio::spawn(answer.bytes()).await.expect("joined").expect("a body").len()
     };
     assert!(collector.run(trace::agent("a", tool)).await > 500);
@@ -185,14 +185,14 @@ async fn what_a_providers_answer_says_of_its_use_counts_for_the_span_around_the_
     let trace::CostEntry { used, observed, .. } = spent;
     assert_eq!((&*used.model, used.provider.as_deref(), observed), ("m", Some("anthropic"), true));
 
-    // The same response once more, with nobody around it: it is not another use.
+    // The same response again is not counted twice.
     collector.run(ask(&server)).await.bytes().await.expect("a body");
     assert_eq!(collector.report().totals().total.uses, 1);
 }
 
 // S7
 #[tokio::test]
-async fn with_no_span_around_it_a_request_has_its_own_cost_untracked() {
+async fn counts_usage_as_untracked_without_a_span_around() {
     let server = Server::start([hello()]).await;
     let collector = collector();
     collector.run(ask(&server)).await.bytes().await.expect("a body");
@@ -203,31 +203,31 @@ async fn with_no_span_around_it_a_request_has_its_own_cost_untracked() {
 
 // S6
 #[tokio::test]
-async fn what_the_question_is_told_beats_what_is_seen_of_it_whichever_comes_first() {
-    for told_first in [true, false] {
+async fn recorded_usage_takes_precedence_over_observed_usage() {
+    for recorded_first in [true, false] {
         let server = Server::start([hello()]).await;
         let collector = collector();
         let usage = TokenUsage { input: 100, output: 1, ..TokenUsage::default() };
-        let told = || trace::record(ModelUsage::new("the-model", usage).response_id("m"));
+        let record = || trace::record(ModelUsage::new("the-model", usage).response_id("m"));
         let question = trace::llm("the-model", async {
             let answer = ask(&server).await;
-            if told_first {
-                told();
+            if recorded_first {
+                record();
             }
             answer.bytes().await.expect("a body");
-            if !told_first {
-                told();
+            if !recorded_first {
+                record();
             }
         });
         collector.run(trace::agent("a", question)).await;
         let total = collector.report().totals().total;
-        assert_eq!((total.uses, total.cost), (1, Cost::micros(101)), "told first: {told_first}");
+        assert_eq!((total.uses, total.cost), (1, Cost::micros(101)), "recorded first: {recorded_first}");
     }
 }
 
 // S6
 #[tokio::test]
-async fn a_question_that_is_tried_again_behind_the_middleware_costs_once_and_each_attempt_is_a_span() {
+async fn each_attempt_has_a_span_and_usage_counts_once() {
     let server = Server::start([Answer::new(503, &[], "{}"), hello()]).await;
     let collector = collector();
     let question = async { while ask(&server).await.error_for_status().is_err() {} };
@@ -238,7 +238,7 @@ async fn a_question_that_is_tried_again_behind_the_middleware_costs_once_and_eac
 
 // S6
 #[tokio::test]
-async fn what_was_used_until_a_stream_is_left_counts() {
+async fn counts_usage_of_a_dropped_stream() {
     let begun = text(Provider::Anthropic, "Hello").split("event: ").take(5).collect::<Vec<_>>().join("event: ");
     let server = Server::start([Answer::events(&begun).hangs()]).await;
     let collector = collector();

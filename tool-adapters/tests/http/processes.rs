@@ -1,25 +1,25 @@
-//! Two processes and one trace, over HTTP.
+//! One trace of two processes, over HTTP.
 #![cfg(unix)]
 
 use crate::other;
 use crate::spans_support::{collector, span, tree};
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
-use tool_adapters::interop::reqwest::{TraceMiddleware, received, received_from_trusted};
+use tool_adapters::interop::reqwest::{TraceMiddleware, extract, extract_trusted};
 use tool_core::trace::{self, DistributedContext};
 
 async fn stock(headers: http::HeaderMap) -> String {
-    trace::import(received_from_trusted(&headers), trace::agent("stock", async { "12".to_owned() })).await
+    trace::import(extract_trusted(&headers), trace::agent("stock", async { "12".to_owned() })).await
 }
 
 async fn rumours(headers: http::HeaderMap) -> String {
-    trace::import(received(&headers), trace::agent("rumours", async { "some".to_owned() })).await
+    trace::import(extract(&headers), trace::agent("rumours", async { "some".to_owned() })).await
 }
 
-/// The other process, where it is one: says where it serves, until its standard input ends.
+/// Serves until standard input ends, if this is the other process. Prints its address first.
 #[tokio::test]
 async fn serves() {
-    let Some(()) = other::plays() else { return };
+    let Some(()) = other::start() else { return };
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("binds");
     let address = listener.local_addr().expect("has an address");
     writeln!(other::output(), "{address}").expect("is heard");
@@ -34,7 +34,7 @@ async fn serves() {
 
 // S9
 #[tokio::test]
-async fn what_another_process_does_for_a_request_has_its_span_in_the_requests() {
+async fn joins_the_spans_of_two_processes() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("spans");
     let mut command = other::command("processes::serves", &file);

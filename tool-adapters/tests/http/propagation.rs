@@ -1,23 +1,23 @@
-//! The trace context on its way through HTTP: to whom it goes, and what is believed of it.
+//! Propagation of the trace context through HTTP.
 
 use crate::server::{Answer, Server};
 use crate::spans_support::{collector, span};
 use http::{HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware};
-use tool_adapters::interop::reqwest::{TraceMiddleware, received, received_from_trusted};
+use tool_adapters::interop::reqwest::{TraceMiddleware, extract, extract_trusted};
 use tool_core::trace::{self, Collector, DistributedContext, SpanId, TraceId};
 
-/// Host and port of a server.
+/// Returns the host and the port of a server.
 fn host(server: &Server) -> String {
     server.url.replace("http://", "")
 }
 
-fn told(hosts: impl IntoIterator<Item = String>) -> ClientWithMiddleware {
+fn client_for(hosts: impl IntoIterator<Item = String>) -> ClientWithMiddleware {
     TraceMiddleware::new().propagate_to(hosts).client(reqwest::Client::builder()).expect("a client")
 }
 
-/// Asks for a customer, and for the status of the answer.
+/// Sends a request with a customer in its context. Returns the status.
 async fn ask(collector: &Collector, client: &ClientWithMiddleware, server: &Server) -> u16 {
     let context = DistributedContext::new().run_id("run 7").customer_id("canary");
     let asking = async {
@@ -29,7 +29,7 @@ async fn ask(collector: &Collector, client: &ClientWithMiddleware, server: &Serv
     collector.run(trace::import(context, trace::agent("a", asking))).await
 }
 
-/// The headers of a request that are the trace's.
+/// Returns the trace headers of a request.
 fn carried(server: &Server, at: usize) -> Vec<String> {
     let head = &server.requests()[at].head;
     let ours = |line: &&str| ["traceparent:", "tracestate:", "baggage:"].iter().any(|name| line.starts_with(name));
@@ -46,9 +46,9 @@ fn redirect(to: &Server) -> Answer {
 
 // S9
 #[tokio::test]
-async fn the_context_goes_to_the_hosts_that_were_named_and_to_no_other() {
+async fn propagates_to_named_hosts_only() {
     let (friend, stranger) = (Server::start([fine()]).await, Server::start([fine()]).await);
-    let (collector, client) = (collector(), told([host(&friend)]));
+    let (collector, client) = (collector(), client_for([host(&friend)]));
     assert_eq!(ask(&collector, &client, &friend).await, 200);
     let http = span(&collector, "http:POST 127.0.0.1");
     let parent = format!("traceparent: 00-{}-{}-01", http.trace_id(), http.span_id());
@@ -59,31 +59,31 @@ async fn the_context_goes_to_the_hosts_that_were_named_and_to_no_other() {
 
 // S9
 #[tokio::test]
-async fn a_redirect_takes_the_context_to_friends_only() {
+async fn a_redirect_carries_the_context_to_named_hosts_only() {
     let (friend, stranger) = (Server::start([fine()]).await, Server::start([fine()]).await);
     let first = Server::start([redirect(&friend), redirect(&stranger)]).await;
-    let (collector, client) = (collector(), told([host(&first), host(&friend)]));
+    let (collector, client) = (collector(), client_for([host(&first), host(&friend)]));
     assert_eq!(ask(&collector, &client, &first).await, 200);
     assert_eq!(carried(&friend, 0), carried(&first, 0));
     assert_eq!(carried(&friend, 0).len(), 2);
-    // The answer is the redirect: the headers would have gone along.
+    // The client returns the redirect instead of following it.
     assert_eq!(ask(&collector, &client, &first).await, 307);
     assert_eq!(stranger.requests().len(), 0);
 }
 
 // S9
 #[tokio::test]
-async fn a_stranger_is_redirected_as_ever_and_tells_nobody() {
+async fn follows_redirects_of_other_hosts_without_context() {
     let friend = Server::start([fine()]).await;
     let stranger = Server::start([redirect(&friend)]).await;
-    let (collector, client) = (collector(), told([host(&friend)]));
+    let (collector, client) = (collector(), client_for([host(&friend)]));
     assert_eq!(ask(&collector, &client, &stranger).await, 200);
     assert_eq!(carried(&friend, 0), <[String; 0]>::default());
 }
 
 // S9
 #[tokio::test]
-async fn a_client_that_would_carry_it_anywhere_is_given_nothing() {
+async fn does_not_propagate_without_the_redirect_policy() {
     let server = Server::start([fine(), fine()]).await;
     let middleware = TraceMiddleware::new().propagate_to([host(&server)]);
     let client = |client| ClientBuilder::new(client).with(middleware.clone()).build();
@@ -97,7 +97,7 @@ async fn a_client_that_would_carry_it_anywhere_is_given_nothing() {
 
 // S9
 #[tokio::test]
-async fn a_clone_that_has_made_a_client_says_nothing_of_another_client() {
+async fn the_policy_of_a_clone_does_not_affect_other_clients() {
     let stranger = Server::start([fine()]).await;
     let server = Server::start([redirect(&stranger), fine()]).await;
     let middleware = TraceMiddleware::new().propagate_to([host(&server)]);
@@ -112,11 +112,11 @@ async fn a_clone_that_has_made_a_client_says_nothing_of_another_client() {
 
 // S9
 #[tokio::test]
-async fn a_context_that_the_caller_has_set_stays() {
+async fn keeps_a_context_that_the_caller_set() {
     let server = Server::start([fine()]).await;
     let collector = collector();
     let own = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-    let asking = told([host(&server)]).post(&server.url).header("traceparent", own).body("1").send();
+    let asking = client_for([host(&server)]).post(&server.url).header("traceparent", own).body("1").send();
     collector.run(trace::agent("a", asking)).await.expect("an answer");
     assert_eq!(carried(&server, 0), [format!("traceparent: {own}")]);
 }
@@ -130,33 +130,33 @@ const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
 // S9
 #[test]
-fn a_server_believes_the_span_of_anybody_and_the_customer_of_those_it_trusts() {
+fn extracts_the_customer_of_trusted_senders_only() {
     let sent = headers(&[("traceparent", PARENT), ("tracestate", "v=1"), ("baggage", "customer_id=acme")]);
     let (trace, span) = ("4bf92f3577b34da6a3ce929d0e0e4736".parse::<TraceId>(), "00f067aa0ba902b7".parse::<SpanId>());
-    for (context, customer) in [(received(&sent), None), (received_from_trusted(&sent), Some("acme"))] {
+    for (context, customer) in [(extract(&sent), None), (extract_trusted(&sent), Some("acme"))] {
         assert_eq!((context.trace_id, context.span_id), (trace.clone().ok(), span.clone().ok()));
         assert_eq!((context.tracestate.as_deref(), context.customer_id.as_deref()), (Some("v=1"), customer));
     }
-    assert!(received(&HeaderMap::new()).is_empty());
+    assert!(extract(&HeaderMap::new()).is_empty());
     let broken = headers(&[("traceparent", "00-nonsense"), ("tracestate", "v=1")]);
-    assert!(received(&broken).is_empty(), "{:?}", received(&broken));
+    assert!(extract(&broken).is_empty(), "{:?}", extract(&broken));
 }
 
 // S9
 #[test]
-fn a_thousand_headers_are_read_within_bounds() {
+fn extracts_a_context_from_a_thousand_headers() {
     let mut sent = headers(&[("traceparent", PARENT)]);
     for at in 0..1_000 {
         let value = |text: String| HeaderValue::from_str(&text).expect("a value");
         sent.append("tracestate", value(format!("k{at}={}", "v".repeat(200))));
         sent.append("baggage", value(format!("k{at}={},customer_id=acme", "v".repeat(200))));
     }
-    let context = received_from_trusted(&sent);
-    assert!(context.trace_id.is_some(), "the rest does not spoil it");
+    let context = extract_trusted(&sent);
+    assert!(context.trace_id.is_some(), "the other headers do not matter");
     assert_eq!((context.tracestate, context.customer_id), (None, None));
     let mut many = headers(&[("traceparent", PARENT), ("tracestate", "v=1")]);
     for at in 0..1_000 {
         many.append(http::HeaderName::try_from(format!("x-{at}")).expect("a name"), HeaderValue::from_static("x"));
     }
-    assert_eq!(received(&many).tracestate.as_deref(), Some("v=1"));
+    assert_eq!(extract(&many).tracestate.as_deref(), Some("v=1"));
 }

@@ -1,4 +1,4 @@
-//! What providers stream: a text, or a call of `add`.
+//! The streams of providers with a text or a call of `add`.
 
 use serde_json::{Value, json};
 use tool_adapters::Provider;
@@ -17,7 +17,7 @@ fn chunk(delta: &Value, finish: Option<&str>) -> Value {
         "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
 }
 
-/// Chat Completions: the beginning of a call, without its end.
+/// Returns the beginning of a call in Chat Completions.
 pub(crate) fn chat_call_begins(id: &str, index: u32, arguments: &str) -> String {
     let function = json!({"name": "add", "arguments": arguments});
     data(&[chunk(&json!({"tool_calls": [{"index": index, "id": id, "type": "function", "function": function}]}), None)])

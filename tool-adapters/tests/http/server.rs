@@ -1,4 +1,4 @@
-//! A server that plays a script: one answer a request, byte by byte where a test wants that.
+//! A server that plays a script: one answer for each request, in pieces of any size.
 
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -8,22 +8,22 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
-/// What a server does with a request.
+/// An answer to a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     head: String,
     body: Vec<u8>,
-    /// The bytes that go out at a time.
+    /// The size of the pieces.
     piece: usize,
     then: Then,
 }
 
-/// What it does when it has sent the body.
+/// The end of an answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Then {
-    /// Ends the answer as it should.
+    /// Ends the answer.
     End,
-    /// Closes the connection in the middle of it.
+    /// Closes the connection before the end.
     Break,
     /// Sends nothing more.
     Hang,
@@ -37,12 +37,12 @@ impl Answer {
         Self { head, body: body.as_bytes().to_vec(), piece: usize::MAX, then: Then::End }
     }
 
-    /// A body of any bytes.
+    /// Sets a binary body.
     pub(crate) fn bytes(self, body: Vec<u8>) -> Self {
         Self { body, ..self }
     }
 
-    /// Server-sent events.
+    /// Answers with server-sent events.
     pub(crate) fn events(body: &str) -> Self {
         Self::new(200, &[("content-type", "text/event-stream")], body)
     }
@@ -60,10 +60,10 @@ impl Answer {
     }
 }
 
-/// A request as it came.
+/// A received request.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
-    /// Method, path and headers, in small letters.
+    /// Method, path and headers, in lower case.
     pub(crate) head: String,
     pub(crate) body: Value,
 }
@@ -71,12 +71,12 @@ pub(crate) struct Request {
 pub(crate) struct Server {
     pub(crate) url: String,
     requests: Arc<Mutex<Vec<Request>>>,
-    /// Told of each client that has closed its connection before the answer was over.
+    /// Receives an item for each connection that the client closed early.
     left: mpsc::UnboundedReceiver<()>,
 }
 
 impl Server {
-    /// Plays `answers`, one a request; after the last it refuses.
+    /// Plays one answer for each request. Refuses requests after the last answer.
     pub(crate) async fn start(answers: impl IntoIterator<Item = Answer>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("binds");
         let url = format!("http://{}", listener.local_addr().expect("has an address"));
@@ -99,8 +99,8 @@ impl Server {
         self.requests.lock().expect("not poisoned").clone()
     }
 
-    /// Waits until a client has closed a connection that hangs.
-    pub(crate) async fn was_left(&mut self) -> bool {
+    /// Waits until a client closes a connection that hangs.
+    pub(crate) async fn was_closed(&mut self) -> bool {
         tokio::time::timeout(Duration::from_secs(5), self.left.recv()).await.is_ok()
     }
 }

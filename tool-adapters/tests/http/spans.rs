@@ -1,9 +1,9 @@
-//! The spans of conversations with models over HTTP, and that each answer costs once.
+//! The spans of conversations with models over HTTP, and their costs.
 
 use crate::scripts::{call, text};
 use crate::server::{Answer, Server};
 use crate::spans_support::{collector, span, tree};
-use crate::support::{Shown, attributes, model, quick, session};
+use crate::support::{EventRecorder, attributes, model, quick, session};
 use serde_json::json;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -15,7 +15,7 @@ use tool_core::testing::ScriptedModel;
 use tool_core::trace::{self, Collector, Cost};
 use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
 
-/// An answer of Anthropic's, who says what it used at its beginning and at its end: 10 and 5.
+/// Returns an answer of Anthropic, which reports 10 input tokens at the beginning and 5 output tokens at the end.
 fn answer(id: &str, script: &str) -> Answer {
     Answer::events(&script.replace(r#""id":"m""#, &format!(r#""id":"{id}""#)))
 }
@@ -28,7 +28,7 @@ fn calls(id: &str) -> Answer {
     answer(id, &call(Provider::Anthropic, "toolu_1", &json!({"a": 1, "b": 2})))
 }
 
-/// Begins with what was read, says something, and no more.
+/// Returns the beginning of an answer, with its input tokens and some text.
 fn begins(id: &str) -> Answer {
     let script = text(Provider::Anthropic, "It is 3.");
     answer(id, &script.split("event: ").take(5).collect::<Vec<_>>().join("event: ")).hangs()
@@ -51,10 +51,10 @@ const LLM: &str = "agent:planner/llm:the-model";
 
 // S1, S6, S8
 #[tokio::test]
-async fn a_reply_is_the_agents_span_with_its_questions_their_attempts_and_the_calls() {
+async fn a_reply_contains_spans_of_requests_attempts_and_calls() {
     let server = Server::start([busy(), calls("m1"), says("m2")]).await;
     let (collector, mut agent) = (collector(), planner(&server).await);
-    let reply = collector.run(agent.say("What is 1 + 2?")).await;
+    let reply = collector.run(agent.prompt("What is 1 + 2?")).await;
     assert_eq!(reply.text.as_deref(), Some("It is 3."), "{reply:?}");
     assert_eq!(
         tree(&collector),
@@ -80,7 +80,7 @@ async fn a_reply_is_the_agents_span_with_its_questions_their_attempts_and_the_ca
     assert_eq!((attributes(refused), attributes(answered)), (known(503), known(200)));
     assert_eq!(refused.error().map(|error| error.kind), Some("TRANSIENT"));
     let [spent] = asked.spent() else { panic!("{:?}", asked.spent()) };
-    // The model that answered, and the response, as the provider says them.
+    // The model and the response id are those of the answer.
     assert_eq!((&*spent.used.model, spent.used.response_id.as_deref()), ("m", Some("m1")));
     assert_eq!(spent.used.provider.as_deref(), Some("anthropic"));
     assert_eq!(spent.used.tool_calls, [("toolu_1".to_owned(), "add".to_owned())]);
@@ -88,21 +88,21 @@ async fn a_reply_is_the_agents_span_with_its_questions_their_attempts_and_the_ca
 
 // S6
 #[tokio::test]
-async fn an_answer_that_breaks_off_costs_what_it_said_by_then_and_the_next_one_its_own() {
+async fn counts_the_usage_of_a_broken_answer_and_its_retry() {
     let server = Server::start([begins("m1").breaks(), says("m2")]).await;
     let (collector, mut agent) = (collector(), planner(&server).await);
-    let reply = collector.run(agent.say("What is 1 + 2?")).await;
+    let reply = collector.run(agent.prompt("What is 1 + 2?")).await;
     assert_eq!(reply.text.as_deref(), Some("It is 3."), "{reply:?}");
-    // Anthropic bills both: 10 and 1, 10 and 5.
+    // Both answers are billed: 10 and 1 tokens, 10 and 5 tokens.
     assert_eq!(used(&collector), (2, 20, 6, Cost::micros(26)));
 }
 
 // S1, S5
 #[tokio::test]
-async fn a_reply_that_fails_is_an_error_of_each_span_on_the_way() {
+async fn a_failed_reply_fails_each_span() {
     let server = Server::start([Answer::new(401, &[], r#"{"error": {"message": "no such key"}}"#)]).await;
     let (collector, mut agent) = (collector(), planner(&server).await);
-    let reply = collector.run(agent.say("Hi")).await;
+    let reply = collector.run(agent.prompt("Hi")).await;
     assert!(reply.error.is_some());
     let http = format!("{LLM}/http:POST 127.0.0.1 error");
     assert_eq!(tree(&collector), [http, format!("{LLM} error"), "agent:planner error".to_owned()]);
@@ -116,47 +116,47 @@ async fn a_reply_that_fails_is_an_error_of_each_span_on_the_way() {
 
 // S1
 #[tokio::test]
-async fn an_interrupted_reply_is_cancelled_and_what_was_read_by_then_counts() {
+async fn an_interrupted_reply_cancels_its_spans_and_counts_usage() {
     let mut server = Server::start([begins("m1")]).await;
-    let shown = Shown::default();
+    let shown = EventRecorder::default();
     let model = model(Provider::Anthropic, &server).on_event(shown.listener());
     let mut agent = AgentLoop::new(session().await.0, model).named("planner");
-    let (collector, interrupter) = (collector(), agent.interrupter());
+    let (collector, interrupter) = (collector(), agent.interrupt_handle());
     let work = collector.clone();
-    let reply = tokio::spawn(async move { work.run(agent.say("Hi")).await });
-    shown.begins().await;
+    let reply = tokio::spawn(async move { work.run(agent.prompt("Hi")).await });
+    shown.wait_for_text().await;
     interrupter.interrupt();
     let reply = reply.await.expect("ends");
     assert!(reply.interrupted && reply.error.is_none(), "{reply:?}");
-    assert!(server.was_left().await);
+    assert!(server.was_closed().await);
     all_cancelled(&collector);
 }
 
 // S1
 #[tokio::test]
-async fn a_reply_that_is_dropped_is_cancelled_and_what_was_read_by_then_counts() {
+async fn a_dropped_reply_cancels_its_spans_and_counts_usage() {
     let mut server = Server::start([begins("m1")]).await;
-    let shown = Shown::default();
+    let shown = EventRecorder::default();
     let model = model(Provider::Anthropic, &server).on_event(shown.listener());
     let (collector, mut agent) = (collector(), AgentLoop::new(session().await.0, model).named("planner"));
     tokio::select! {
-        _ = collector.run(agent.say("Hi")) => panic!("it hangs"),
-        () = shown.begins() => {}
+        _ = collector.run(agent.prompt("Hi")) => panic!("it hangs"),
+        () = shown.wait_for_text() => {}
     }
-    assert!(server.was_left().await);
+    assert!(server.was_closed().await);
     all_cancelled(&collector);
 }
 
 fn all_cancelled(collector: &Collector) {
     let http = format!("{LLM}/http:POST 127.0.0.1 cancelled");
     assert_eq!(tree(collector), [http, format!("{LLM} cancelled"), "agent:planner cancelled".to_owned()]);
-    // Anthropic has said what it read, and that one token was written.
+    // Anthropic has reported its input tokens and one output token.
     assert_eq!(used(collector), (1, 10, 1, Cost::micros(11)));
 }
 
 // S6
 #[tokio::test]
-async fn a_step_that_is_asked_for_by_itself_has_its_cost_where_it_is_asked() {
+async fn a_step_without_the_loop_counts_for_the_current_span() {
     let server = Server::start([says("m1")]).await;
     let (collector, mut model) = (collector(), model(Provider::Anthropic, &server));
     let history = [Message::User("Hi".into())];
@@ -176,14 +176,14 @@ async fn a_step_that_is_asked_for_by_itself_has_its_cost_where_it_is_asked() {
 
 // S1
 #[tokio::test]
-async fn a_provider_that_is_not_there_is_an_error_of_every_attempt() {
-    let nobody = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("binds");
-    let url = format!("http://{}", nobody.local_addr().expect("has an address"));
-    drop(nobody);
+async fn each_attempt_to_reach_a_missing_provider_fails_its_span() {
+    let unused = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("binds");
+    let url = format!("http://{}", unused.local_addr().expect("has an address"));
+    drop(unused);
     let retry = RetryPolicy { attempts: 2, ..quick() };
     let model = HttpModel::new(Provider::OpenAiChat, "m").base_url(url).retry(retry);
     let (collector, mut agent) = (collector(), AgentLoop::new(session().await.0, model));
-    let said = timeout(Duration::from_secs(10), collector.run(agent.say("Hi"))).await.expect("ends");
+    let said = timeout(Duration::from_secs(10), collector.run(agent.prompt("Hi"))).await.expect("ends");
     assert!(said.error.is_some());
     let attempt = "agent:agent/llm:m/http:POST 127.0.0.1 error";
     assert_eq!(tree(&collector), [attempt, attempt, "agent:agent/llm:m error", "agent:agent error"]);
@@ -191,7 +191,7 @@ async fn a_provider_that_is_not_there_is_an_error_of_every_attempt() {
 
 // S8
 #[test]
-fn a_model_says_who_is_paid_for_it() {
+fn a_model_names_its_biller() {
     let paid = |provider| HttpModel::new(provider, "m").base_url("http://host").about().provider;
     let named = Provider::ALL.map(|provider| paid(provider).map(|paid| format!("{provider} {paid}")));
     assert_eq!(
@@ -208,7 +208,7 @@ fn a_model_says_who_is_paid_for_it() {
             "ollama ollama",
         ]
     );
-    // Many speak as OpenAI does: the address tells.
+    // The URL decides among the servers with OpenAI's protocol.
     for (address, paid) in [("https://api.openai.com/v1", "openai"), ("https://api.groq.com/openai/v1", "groq")] {
         let about = HttpModel::new(Provider::OpenAiChat, "gpt-5").base_url(address).about();
         assert_eq!((&*about.model, about.provider.as_deref()), ("gpt-5", Some(paid)));
@@ -221,7 +221,7 @@ fn erase() {}
 
 // S1
 #[tokio::test]
-async fn what_a_person_approves_runs_in_the_agents_span() {
+async fn runs_an_approved_call_in_the_agents_span() {
     let tools = ToolContext::builder().with(erase).build().expect("builds");
     let runtime = Runtime::builder(tools).build().expect("builds");
     let session = runtime.session("s-1", Mode::Text).await.expect("opens");
@@ -229,13 +229,13 @@ async fn what_a_person_approves_runs_in_the_agents_span() {
     let (collector, mut agent) = (collector(), AgentLoop::new(session, script).named("planner"));
     collector
         .run(async {
-            let reply = agent.say("Erase it").await;
+            let reply = agent.prompt("Erase it").await;
             let token = &reply.confirmations().next().expect("asks").token;
             assert!(agent.approve(token).await.is_ok());
             assert_eq!(agent.resume().await.text.as_deref(), Some("Done."));
         })
         .await;
     let (agent, llm, tool) = ("agent:planner", "agent:planner/llm:model", "agent:planner/tool:erase");
-    // That a person is asked is an answer.
+    // The request for confirmation is a response.
     assert_eq!(tree(&collector), [llm, tool, llm, agent, tool, agent, llm, agent]);
 }

@@ -1,8 +1,8 @@
-//! How an answer comes: in odd pieces, whole, and not to its end.
+//! Answers in pieces, whole answers, and broken ones.
 
 use crate::scripts::{call, chat_call_begins, text};
 use crate::server::{Answer, Server};
-use crate::support::{Shown, chat, model, session};
+use crate::support::{EventRecorder, chat, model, session};
 use serde_json::json;
 use tool_adapters::Provider;
 use tool_adapters::agent::AgentLoop;
@@ -16,12 +16,12 @@ fn adds() -> String {
 }
 
 #[tokio::test]
-async fn a_stream_is_read_however_it_is_cut() {
+async fn reads_a_stream_in_any_pieces() {
     for piece in [1, 2, 3, 7, 64, 1_000] {
         let said = Answer::events(&text(CHAT, "It is 3 – naïvely. 👍")).in_pieces_of(piece);
         let server = Server::start([Answer::events(&adds()).in_pieces_of(piece), said]).await;
         let (mut agent, runs) = chat(&server).await;
-        let reply = agent.say("1 + 2?").await;
+        let reply = agent.prompt("1 + 2?").await;
         assert_eq!(reply.text.as_deref(), Some("It is 3 – naïvely. 👍"), "{piece}: {reply:?}");
         assert_eq!(runs.count(), 1);
         assert_eq!(reply.usage, TokenUsage { input: 10, output: 5, ..TokenUsage::default() });
@@ -29,50 +29,50 @@ async fn a_stream_is_read_however_it_is_cut() {
 }
 
 #[tokio::test]
-async fn pieces_are_shown_as_they_come_and_calls_under_the_tools_names() {
+async fn shows_events_as_they_arrive() {
     let server = Server::start([Answer::events(&adds()), Answer::events(&text(CHAT, "It is 3."))]).await;
     let (session, _) = session().await;
-    let shown = Shown::default();
+    let shown = EventRecorder::default();
     let mut agent = AgentLoop::new(session, model(CHAT, &server).on_event(shown.listener()));
-    let reply = agent.say("1 + 2?").await;
+    let reply = agent.prompt("1 + 2?").await;
     assert_eq!((reply.text.as_deref(), shown.text().as_str()), (Some("It is 3."), "It is 3."));
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_stream_is_read_as_well() {
+async fn reads_an_answer_without_streaming() {
     let message = json!({"role": "assistant", "content": "Hello"});
     let body = json!({"id": "c", "object": "chat.completion", "created": 1, "model": "m",
         "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]});
     let server = Server::start([Answer::new(200, &[("content-type", "application/json")], &body.to_string())]).await;
     let (session, _) = session().await;
     let mut agent = AgentLoop::new(session, model(CHAT, &server).stream(false));
-    assert_eq!(agent.say("Hi").await.text.as_deref(), Some("Hello"));
+    assert_eq!(agent.prompt("Hi").await.text.as_deref(), Some("Hello"));
     assert_ne!(server.requests()[0].body["stream"], json!(true));
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_before_a_call_is_whole_is_asked_for_again_and_the_call_runs_once() {
+async fn retries_a_stream_that_breaks_within_a_call() {
     let half = chat_call_begins("call_1", 0, r#"{"a": 1, "#);
     let server =
         Server::start([Answer::events(&half).breaks(), Answer::events(&adds()), Answer::events(&text(CHAT, "3"))])
             .await;
     let (mut agent, runs) = chat(&server).await;
-    let reply = agent.say("1 + 2?").await;
+    let reply = agent.prompt("1 + 2?").await;
     assert_eq!((reply.text.as_deref(), runs.count(), server.requests().len()), (Some("3"), 1, 3), "{reply:?}");
     assert_eq!(reply.responses[0].meta().call_id(), Some("call_1"));
 }
 
 #[tokio::test]
-async fn a_stream_that_ends_as_if_it_were_whole_is_no_answer_either() {
+async fn retries_a_stream_that_ends_within_a_call() {
     let half = chat_call_begins("call_1", 0, "");
     let server = Server::start([Answer::events(&half), Answer::events(&text(CHAT, "Sorry"))]).await;
     let (mut agent, runs) = chat(&server).await;
-    assert_eq!(agent.say("1 + 2?").await.text.as_deref(), Some("Sorry"));
-    assert_eq!(runs.count(), 0, "a call that was cut off before its arguments is no call without arguments");
+    assert_eq!(agent.prompt("1 + 2?").await.text.as_deref(), Some("Sorry"));
+    assert_eq!(runs.count(), 0, "a call without its arguments does not run");
 }
 
 #[tokio::test]
-async fn calls_that_were_whole_when_the_stream_broke_run_once_and_the_half_one_is_left_out() {
+async fn runs_the_complete_calls_of_a_broken_stream_once() {
     let anthropic = Provider::Anthropic;
     let whole = call(anthropic, "toolu_1", &json!({"a": 1, "b": 2}));
     let (whole, _) = whole.split_once("event: message_delta").expect("ends");
@@ -82,38 +82,38 @@ async fn calls_that_were_whole_when_the_stream_broke_run_once_and_the_half_one_i
     let server = Server::start([first, Answer::events(&text(anthropic, "It is 3."))]).await;
     let (session, runs) = session().await;
     let mut agent = AgentLoop::new(session, model(anthropic, &server));
-    let reply = agent.say("1 + 2, and 3 + 4?").await;
+    let reply = agent.prompt("1 + 2, and 3 + 4?").await;
     assert_eq!((reply.text.as_deref(), runs.count()), (Some("It is 3."), 1), "{reply:?}");
     assert_eq!((reply.responses.len(), server.requests().len()), (1, 2));
 }
 
 #[tokio::test]
-async fn what_the_host_was_shown_is_not_asked_for_again() {
+async fn does_not_retry_an_answer_that_was_shown() {
     let cut = text(CHAT, "It is ").split("data: ").take(2).collect::<Vec<_>>().join("data: ");
     let server = Server::start([Answer::events(&cut).breaks(), Answer::events(&text(CHAT, "It is 3."))]).await;
     let (session, _) = session().await;
-    let shown = Shown::default();
+    let shown = EventRecorder::default();
     let mut agent = AgentLoop::new(session, model(CHAT, &server).on_event(shown.listener()));
-    let reply = agent.say("1 + 2?").await;
+    let reply = agent.prompt("1 + 2?").await;
     assert_eq!(reply.error.map(|error| error.kind()), Some(ErrorKind::Transient));
     assert_eq!((shown.text().as_str(), server.requests().len()), ("It is ", 1));
-    // The conversation goes on.
-    assert_eq!(agent.say("Again?").await.text.as_deref(), Some("It is 3."));
+    // The next prompt works.
+    assert_eq!(agent.prompt("Again?").await.text.as_deref(), Some("It is 3."));
 }
 
 #[tokio::test]
-async fn a_piece_that_is_no_json_loses_nothing_else() {
+async fn skips_an_event_that_is_not_json() {
     let broken = format!("data: {{oops\n\n{}", text(CHAT, "Hello"));
     let server = Server::start([Answer::events(&broken)]).await;
     let (mut agent, _) = chat(&server).await;
-    assert_eq!(agent.say("Hi").await.text.as_deref(), Some("Hello"));
+    assert_eq!(agent.prompt("Hi").await.text.as_deref(), Some("Hello"));
 }
 
 #[tokio::test]
-async fn calls_that_come_twice_run_once() {
+async fn runs_a_repeated_call_once() {
     let twice = adds().replace("data: [DONE]\n\n", "") + &adds();
     let server = Server::start([Answer::events(&twice), Answer::events(&text(CHAT, "3"))]).await;
     let (mut agent, runs) = chat(&server).await;
-    let reply = agent.say("1 + 2?").await;
+    let reply = agent.prompt("1 + 2?").await;
     assert_eq!((reply.text.as_deref(), runs.count()), (Some("3"), 1), "{reply:?}");
 }

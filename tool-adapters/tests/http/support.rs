@@ -1,4 +1,4 @@
-//! A session with a tool, and models that ask the test's server.
+//! A session with a tool, and models that send requests to the test's server.
 
 use crate::server::Server;
 use serde_json::{Map, Value};
@@ -13,7 +13,7 @@ use tool_adapters::transport::http::HttpModel;
 use tool_core::trace::SpanRecord;
 use tool_core::{Mode, Policy, RunContext, Runtime, Session, ToolContext, tool};
 
-/// How often the tool has run.
+/// Counts the runs of the tool.
 #[derive(Default)]
 pub(crate) struct Runs(AtomicU32);
 
@@ -40,26 +40,26 @@ impl Runs {
     }
 }
 
-/// Tries again at once.
+/// Retries at once.
 pub(crate) fn quick() -> RetryPolicy {
-    RetryPolicy { first: Duration::from_millis(1), longest: Duration::from_millis(2), ..RetryPolicy::default() }
+    RetryPolicy { initial: Duration::from_millis(1), max: Duration::from_millis(2), ..RetryPolicy::default() }
 }
 
 pub(crate) fn model(provider: Provider, server: &Server) -> HttpModel {
     HttpModel::new(provider, "the-model").base_url(&server.url).api_key("sk-canary").retry(quick())
 }
 
-/// A conversation in Chat Completions.
+/// Creates a conversation in Chat Completions.
 pub(crate) async fn chat(server: &Server) -> (AgentLoop<HttpModel>, Arc<Runs>) {
     let (session, runs) = session().await;
     (AgentLoop::new(session, model(Provider::OpenAiChat, server)), runs)
 }
 
-/// What a host was shown.
+/// Records the events that a host sees.
 #[derive(Clone, Default)]
-pub(crate) struct Shown(Arc<Mutex<Vec<Event>>>);
+pub(crate) struct EventRecorder(Arc<Mutex<Vec<Event>>>);
 
-impl Shown {
+impl EventRecorder {
     pub(crate) fn listener(&self) -> impl FnMut(&Event) + Send + 'static {
         let events = Arc::clone(&self.0);
         move |event| events.lock().expect("not poisoned").push(event.clone())
@@ -73,18 +73,18 @@ impl Shown {
             .collect()
     }
 
-    /// Waits until there is a text.
-    pub(crate) async fn begins(&self) {
+    /// Waits for the first text.
+    pub(crate) async fn wait_for_text(&self) {
         let waiting = async {
             while self.text().is_empty() {
                 sleep(Duration::from_millis(5)).await;
             }
         };
-        timeout(Duration::from_secs(10), waiting).await.expect("something is said");
+        timeout(Duration::from_secs(10), waiting).await.expect("a text");
     }
 }
 
-/// A span's attributes as one JSON object.
+/// Returns a span's attributes as a JSON object.
 pub(crate) fn attributes(span: &SpanRecord) -> Value {
     span.attributes().map(|(key, value)| (key.to_owned(), value.clone())).collect::<Map<_, _>>().into()
 }

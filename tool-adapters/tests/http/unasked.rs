@@ -1,4 +1,4 @@
-//! Where nobody has asked for spans there are none, and a log has no keys in it.
+//! Spans that are not wanted, and logs without keys.
 
 use crate::scripts::text;
 use crate::server::{Answer, Server};
@@ -13,7 +13,7 @@ use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-/// Asks a model, and whether there was a span around its answer; how often its use was counted.
+/// Prompts a model. Returns whether its answer arrived in a span, and how often its usage was counted.
 async fn spans_of(answered: &str, name: Option<&'static str>) -> (bool, usize) {
     let script = text(Provider::Anthropic, "Hello").replace(r#""model":"m""#, &format!(r#""model":"{answered}""#));
     assert!(script.contains(answered), "{script}");
@@ -27,43 +27,43 @@ async fn spans_of(answered: &str, name: Option<&'static str>) -> (bool, usize) {
     if let Some(name) = name {
         agent = agent.named(name);
     }
-    assert_eq!(agent.say("Hi").await.text.as_deref(), Some("Hello"));
+    assert_eq!(agent.prompt("Hi").await.text.as_deref(), Some("Hello"));
     let seen = seen.lock().expect("not poisoned");
     assert!(!seen.is_empty() && seen.iter().all(|one| *one == seen[0]), "{seen:?}");
-    // What other tests leave in the process's collector is of other models.
+    // Other tests use other models in the process's collector.
     let uses = trace::report().totals().models.iter().filter(|(model, _)| model.contains(answered)).count();
     (seen[0], uses)
 }
 
 // S12
 #[tokio::test]
-async fn an_agent_without_a_name_has_no_spans_before_somebody_collects() {
+async fn opens_no_spans_for_an_unnamed_agent_by_default() {
     assert_eq!(spans_of("unasked-1", None).await, (false, 0));
 }
 
 // S1
 #[tokio::test]
-async fn an_agent_with_a_name_and_one_inside_of_a_span_have_theirs() {
+async fn opens_spans_for_a_named_agent_or_inside_a_span() {
     assert_eq!(spans_of("unasked-2", Some("clerk")).await, (true, 1));
     assert_eq!(trace::section("around", spans_of("unasked-3", None)).await, (true, 1));
 }
 
-/// What is logged on the thread as a warning, or worse.
+/// The warnings and errors of a thread.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<String>>);
+struct WarningLog(Arc<Mutex<String>>);
 
-impl Visit for Log {
+impl Visit for WarningLog {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        write!(self.0.lock().expect("not poisoned"), "{field}={value:?} ").expect("a text takes it");
+        write!(self.0.lock().expect("not poisoned"), "{field}={value:?} ").expect("written");
     }
 }
 
-impl Subscriber for Log {
+impl Subscriber for WarningLog {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         *metadata.level() <= LevelFilter::WARN
     }
 
-    // Spans are for an ear at INFO, of which other tests would see something.
+    // At INFO other tests would open spans.
     fn max_level_hint(&self) -> Option<LevelFilter> {
         Some(LevelFilter::WARN)
     }
@@ -87,13 +87,13 @@ impl Subscriber for Log {
 
 // THREATS: secrets in logs
 #[tokio::test]
-async fn an_error_that_a_stream_tells_is_logged_without_the_key_and_whatever_looks_like_one() {
+async fn logs_the_error_of_a_stream_without_keys() {
     let error = r#"{"message": "Incorrect API key provided: sk-canary. Was xai-canary0123456789?", "code": "authentication_error"}"#;
     let server = Server::start([Answer::events(&format!("data: {{\"error\": {error}}}\n\n"))]).await;
-    let log = Log::default();
+    let log = WarningLog::default();
     let _listening = tracing::subscriber::set_default(log.clone());
     let (mut agent, _) = chat(&server).await;
-    assert!(agent.say("Hi").await.error.is_some());
+    assert!(agent.prompt("Hi").await.error.is_some());
     let log = log.0.lock().expect("not poisoned");
     assert!(log.contains("Incorrect API key provided: [key]") && !log.contains("canary"), "{log}");
 }

@@ -132,7 +132,7 @@ async fn converts_results_of_each_kind() {
     let tools = ToolContext::builder().with(import(&["draws", "structured", "fails", "refuses"]).await).build();
     let (tools, ctx) = (tools.expect("tools"), RunContext::detached());
     let drawn = tools.call("draws", json!({}), &ctx).await;
-    assert_eq!(drawn.form(), OutputKind::Content);
+    assert_eq!(drawn.kind(), OutputKind::Content);
     assert_eq!(
         drawn.data::<Value>().expect("parts"),
         json!([{"type": "text", "text": "a dot"}, {"type": "image", "data": "AA==", "mimeType": "image/png"}])

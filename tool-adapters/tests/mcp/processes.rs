@@ -12,7 +12,7 @@ use tool_core::{Mode, Runtime, ToolCall, ToolContext};
 /// Serves until standard input ends, if this is the other process.
 #[tokio::test]
 async fn serves_on_standard_streams() {
-    let Some(()) = other::plays() else { return };
+    let Some(()) = other::start() else { return };
     let server = Server::from_tools(tools()).expect("a server").trust_baggage(true);
     let output = tokio::fs::File::from_std(other::output());
     server.serve_streams(tokio::io::stdin(), output).await.expect("served");

@@ -1,10 +1,8 @@
 //! What every session store has to do.
 
 use crate::server;
-use std::sync::Arc;
 use std::time::Duration;
 use tool_adapters::stores::RedisStore;
-use tool_core::session::SessionStore;
 use tool_core::testing::store::StoreUnderTest;
 
 pub(crate) struct Redis {
@@ -22,9 +20,11 @@ impl Redis {
 impl StoreUnderTest for Redis {
     const TICK: Duration = Duration::from_millis(150);
 
+    type Store = RedisStore;
+
     /// With a connection of its own.
-    async fn handle(&self) -> Arc<dyn SessionStore> {
-        Arc::new(RedisStore::connect(&self.url).await.expect("the server answers").prefix(&self.prefix))
+    async fn handle(&self) -> RedisStore {
+        RedisStore::connect(&self.url).await.expect("the server answers").prefix(&self.prefix)
     }
 
     /// The server's clock stands still for nobody.

@@ -129,8 +129,8 @@ async fn a_process_that_is_killed_loses_nothing_that_was_counted() {
     let none = Ask::within(|limits| limits.max_calls = Some(0));
     let Verdict::Refused(Refusal::Budget { used, .. }) = session.admit(&none).await else { panic!("a budget of zero") };
     assert!((counted..=counted + 1).contains(&used), "{counted} were said to be counted, and {used} are");
-    assert_eq!(session.0.state().pending_message.as_deref(), Some("left behind"));
-    assert_eq!(session.0.audit(), [entry(1)]);
+    assert_eq!(session.state().pending_message.as_deref(), Some("left behind"));
+    assert_eq!(session.audit(), [entry(1)]);
 
     assert_eq!(session.pending(&waiting(1).id).await, Some(waiting(1)));
     let mut racers = JoinSet::new();

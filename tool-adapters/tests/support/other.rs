@@ -1,15 +1,15 @@
-//! Another process: this test program, told by an environment variable to play a part. The test harness talks on its
-//! standard output, so the part speaks on a stream of its own, which stands where standard output did.
+//! Another process: this test program with an environment variable set. The test harness writes to standard output, so
+//! the original standard output is kept as another file descriptor.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tool_core::trace::{self, Collector, SpanRecord, SpanSink};
 
-/// Where the other process writes its spans: that it is set makes it the other process.
+/// The file for the spans of the other process. A process with this variable is the other process.
 const SPANS: &str = "TOOL_ADAPTERS_SPANS";
 
-/// The process that plays the part of this test, with the file for its spans.
+/// Returns the command for the other process that runs this test.
 pub(crate) fn command(part: &str, spans: &Path) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", r#"exec "$0" "$@" 3>&1 >&2"#]);
@@ -19,23 +19,23 @@ pub(crate) fn command(part: &str, spans: &Path) -> Command {
     command
 }
 
-/// In the other process: has its spans written. `None` in this one.
-pub(crate) fn plays() -> Option<()> {
+/// Starts writing spans in the other process. Returns `None` in this one.
+pub(crate) fn start() -> Option<()> {
     let file = std::env::var_os(SPANS).map(PathBuf::from)?;
-    Collector::builder().sink(Writes(file)).build().install();
+    Collector::builder().sink(SpanWriter(file)).build().install();
     trace::start();
     Some(())
 }
 
-/// What stands where standard output did.
+/// Opens the original standard output.
 pub(crate) fn output() -> File {
     File::options().write(true).open("/dev/fd/3").expect("the stream")
 }
 
-/// Writes each span on a line: label, trace, span, parent, customer.
-struct Writes(PathBuf);
+/// Writes each span as a line: label, trace, span, parent, customer.
+struct SpanWriter(PathBuf);
 
-impl SpanSink for Writes {
+impl SpanSink for SpanWriter {
     fn ended(&self, span: &SpanRecord) {
         use std::io::Write;
 
@@ -52,7 +52,7 @@ impl SpanSink for Writes {
     }
 }
 
-/// The spans that the other process has written.
+/// Returns the spans of the other process.
 pub(crate) fn spans(file: &Path) -> Vec<Vec<String>> {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     text.lines().map(|line| line.split(' ').map(str::to_owned).collect()).collect()

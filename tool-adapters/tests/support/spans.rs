@@ -1,22 +1,22 @@
-//! What a collector has, as texts; prices.
+//! The spans of a collector as texts, and a price table for tests.
 
 use std::collections::BTreeMap;
 use tool_core::trace::{Collector, Cost, ModelUsage, Pricing, SpanRecord, SpanStatus};
 
-/// A micro-dollar a token, of every model.
-pub(crate) struct AMicroAToken;
+/// Prices each token at a millionth of a dollar.
+pub(crate) struct MicroPricing;
 
-impl Pricing for AMicroAToken {
+impl Pricing for MicroPricing {
     fn price(&self, used: &ModelUsage) -> Option<Cost> {
         Some(Cost::micros(used.usage.total()))
     }
 }
 
 pub(crate) fn collector() -> Collector {
-    Collector::builder().pricing(AMicroAToken).build()
+    Collector::builder().pricing(MicroPricing).build()
 }
 
-/// The way to each span by its parents' ids, and how it ended, in the order in which they ended.
+/// Returns the path to each span with its status, in the order in which they ended.
 pub(crate) fn tree(collector: &Collector) -> Vec<String> {
     let report = collector.report();
     let by_id = report.spans().iter().map(|span| (span.span_id(), span)).collect::<BTreeMap<_, _>>();
@@ -36,7 +36,7 @@ pub(crate) fn tree(collector: &Collector) -> Vec<String> {
     report.spans().iter().map(path).collect()
 }
 
-/// The one span with this label.
+/// Returns the only span with this label.
 pub(crate) fn span(collector: &Collector, label: &str) -> SpanRecord {
     let report = collector.report();
     let mut found = report.spans().iter().filter(|span| span.label() == label);

@@ -1,7 +1,7 @@
-//! Connections that break, are refused, or never come about.
+//! Connections that break, are refused, or cannot be opened.
 
 use crate::peer::Server;
-use crate::support::{Talk, answer, call, gemini, model, said, set_up, talk_with};
+use crate::support::{Talk, answer, call, gemini, model, set_up, talk_with, text_message};
 use serde_json::json;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -25,11 +25,11 @@ async fn connected(talk: &mut Talk) -> bool {
 }
 
 #[tokio::test]
-async fn a_result_that_comes_after_the_connection_broke_is_sent_where_the_conversation_goes_on() {
+async fn sends_a_result_after_the_conversation_is_resumed() {
     let server = Server::start().await;
     let (mut talk, mut peer) = gemini(&server).await;
-    peer.say(resumable("h-1")).await;
-    peer.say(call("c1", "look_up", &json!({"subject": "x"}))).await;
+    peer.send(resumable("h-1")).await;
+    peer.send(call("c1", "look_up", &json!({"subject": "x"}))).await;
     assert!(!connected(&mut talk).await);
     call_is_made(&mut talk).await;
     drop(peer);
@@ -37,15 +37,15 @@ async fn a_result_that_comes_after_the_connection_broke_is_sent_where_the_conver
     assert_eq!(setup["setup"]["sessionResumption"]["handle"], "h-1");
     assert!(connected(&mut talk).await);
     talk.desk.gate.add_permits(1);
-    assert_eq!(answer(&peer.hear().await).0, "c1");
+    assert_eq!(answer(&peer.receive().await).0, "c1");
     assert_eq!(talk.desk.runs(), 1);
 }
 
 #[tokio::test]
-async fn a_result_for_a_conversation_that_is_over_is_told_to_the_host() {
+async fn reports_a_result_for_an_ended_conversation_to_the_host() {
     let server = Server::start().await;
     let (mut talk, mut peer) = gemini(&server).await;
-    peer.say(call("c1", "look_up", &json!({"subject": "x"}))).await;
+    peer.send(call("c1", "look_up", &json!({"subject": "x"}))).await;
     call_is_made(&mut talk).await;
     peer.close(1011, "internal error").await;
     let (mut peer, setup) = set_up(&server).await;
@@ -57,58 +57,58 @@ async fn a_result_for_a_conversation_that_is_over_is_told_to_the_host() {
         _ => None,
     };
     assert_eq!(talk.until(unsent).await, "c1");
-    assert!(peer.hears_nothing().await);
+    assert!(peer.receives_nothing().await);
 }
 
 #[tokio::test]
-async fn a_call_that_comes_again_after_the_break_runs_once_and_is_answered() {
+async fn answers_a_repeated_call_without_running_it_again() {
     let server = Server::start().await;
     let (mut talk, mut peer) = gemini(&server).await;
-    peer.say(resumable("h-1")).await;
+    peer.send(resumable("h-1")).await;
     let add = call("c1", "add", &json!({"a": 1, "b": 2}));
-    peer.say(add.clone()).await;
-    assert_eq!(answer(&peer.hear().await).0, "c1");
+    peer.send(add.clone()).await;
+    assert_eq!(answer(&peer.receive().await).0, "c1");
     drop(peer);
     let (mut peer, _) = set_up(&server).await;
-    peer.say(add).await;
-    let (id, response) = answer(&peer.hear().await);
+    peer.send(add).await;
+    let (id, response) = answer(&peer.receive().await);
     assert_eq!((id.as_str(), response.contains('3'), talk.desk.runs()), ("c1", true, 1), "{response}");
-    // Another call under the same id is another call.
-    peer.say(call("c1", "add", &json!({"a": 3, "b": 4}))).await;
-    let (id, response) = answer(&peer.hear().await);
+    // A call with the same id and other arguments is another call.
+    peer.send(call("c1", "add", &json!({"a": 3, "b": 4}))).await;
+    let (id, response) = answer(&peer.receive().await);
     assert_eq!((id.as_str(), response.contains('7'), talk.desk.runs()), ("c1", true, 2), "{response}");
     assert!(talk.next().await.is_some());
 }
 
 #[tokio::test]
-async fn a_handle_that_the_provider_does_not_take_is_given_up() {
+async fn drops_a_handle_that_the_provider_refuses() {
     let server = Server::start().await;
     let (_talk, mut peer) = gemini(&server).await;
-    peer.say(resumable("stale")).await;
-    peer.say(said("Hello")).await;
+    peer.send(resumable("stale")).await;
+    peer.send(text_message("Hello")).await;
     tokio::time::sleep(Duration::from_millis(50)).await;
     drop(peer);
     let mut peer = server.peer().await;
-    assert_eq!(peer.hear().await["setup"]["sessionResumption"]["handle"], "stale");
+    assert_eq!(peer.receive().await["setup"]["sessionResumption"]["handle"], "stale");
     peer.close(1007, "no such session").await;
     let (_, setup) = set_up(&server).await;
     assert_eq!(setup["setup"]["sessionResumption"], json!({}));
 }
 
 #[tokio::test]
-async fn what_the_host_says_meanwhile_is_sent_afterwards() {
+async fn sends_input_after_reconnecting() {
     let server = Server::start().await;
     let (talk, peer) = gemini(&server).await;
     drop(peer);
     let mut peer = server.peer().await;
-    talk.live.input().text("Are you there?").await.expect("is taken");
-    let _setup = peer.hear().await;
-    peer.say(json!({"setupComplete": {}})).await;
-    assert_eq!(peer.hear().await, json!({"realtimeInput": {"text": "Are you there?"}}));
+    talk.live.input().text("Are you there?").await.expect("accepted");
+    let _setup = peer.receive().await;
+    peer.send(json!({"setupComplete": {}})).await;
+    assert_eq!(peer.receive().await, json!({"realtimeInput": {"text": "Are you there?"}}));
 }
 
 #[tokio::test]
-async fn a_provider_that_never_comes_back_is_given_up_after_the_last_attempt() {
+async fn fails_after_the_last_attempt() {
     let server = Server::start().await;
     let (mut talk, peer) = gemini(&server).await;
     drop((peer, server));
@@ -118,7 +118,7 @@ async fn a_provider_that_never_comes_back_is_given_up_after_the_last_attempt() {
 }
 
 #[tokio::test]
-async fn a_wrong_key_is_auth_at_once_and_is_in_no_error() {
+async fn reports_a_wrong_key_as_auth_without_the_key() {
     let server = Server::start().await;
     let mut talk = talk_with(model(GEMINI, &server)).await;
     let mut stream = server.stream().await;
@@ -128,19 +128,19 @@ async fn a_wrong_key_is_auth_at_once_and_is_in_no_error() {
     assert!(request.contains("x-goog-api-key: sk-canary") && !request.lines().next().unwrap_or("").contains("canary"));
     let body = "API key sk-canary not valid";
     let answer = format!("HTTP/1.1 401 Unauthorized\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-    stream.write_all(answer.as_bytes()).await.expect("is heard");
+    stream.write_all(answer.as_bytes()).await.expect("sent");
     let error = talk.failure().await;
     assert_eq!(error.kind(), ErrorKind::Auth);
     assert!(!error.message().contains("canary"), "{error}");
-    assert!(server.is_left_alone().await);
+    assert!(server.has_no_connection().await);
 }
 
 #[tokio::test]
-async fn a_setup_that_the_provider_does_not_take_is_an_error_at_once() {
+async fn fails_at_once_if_the_provider_refuses_the_setup() {
     let server = Server::start().await;
     let mut talk = talk_with(model(GEMINI, &server)).await;
     let mut peer = server.peer().await;
-    peer.hear().await;
+    peer.receive().await;
     peer.close(1007, "Invalid JSON payload\u{7}").await;
     let error = talk.failure().await;
     assert_eq!(error.kind(), ErrorKind::Permanent);
@@ -148,31 +148,31 @@ async fn a_setup_that_the_provider_does_not_take_is_an_error_at_once() {
 }
 
 #[tokio::test]
-async fn a_message_over_the_cap_is_an_error_and_not_a_full_memory() {
+async fn fails_on_an_oversized_message() {
     let server = Server::start().await;
     let mut talk = talk_with(model(GEMINI, &server).max_message(10_000)).await;
     let (mut peer, _) = set_up(&server).await;
-    peer.say(said(&"x".repeat(20_000))).await;
+    peer.send(text_message(&"x".repeat(20_000))).await;
     let error = talk.failure().await;
     assert!(error.message().contains("raise `max_message`"), "{error}");
 }
 
 #[tokio::test]
-async fn a_provider_that_gives_no_sign_of_life_is_left_for_another_connection() {
+async fn reconnects_if_the_provider_answers_no_ping() {
     let server = Server::start().await;
     let mut talk = talk_with(model(GEMINI, &server).heartbeat(Duration::from_millis(30))).await;
-    // It does not read, so it answers no ping.
+    // The server does not read, so it answers no ping.
     let (_silent, _) = set_up(&server).await;
     let lost = |event: &LiveEvent| match event {
         LiveEvent::Disconnected { error, .. } => Some(error.message().to_owned()),
         _ => None,
     };
-    assert_eq!(talk.until(lost).await, "the provider gives no sign of life");
+    assert_eq!(talk.until(lost).await, "the provider does not answer pings");
     let _again = server.peer().await;
 }
 
 #[tokio::test]
-async fn a_provider_that_never_says_that_it_is_ready_is_left() {
+async fn reconnects_if_the_setup_is_not_confirmed() {
     let server = Server::start().await;
     let mut talk = talk_with(model(GEMINI, &server).connect_timeout(Duration::from_millis(50))).await;
     let _first = server.peer().await;
@@ -182,7 +182,7 @@ async fn a_provider_that_never_says_that_it_is_ready_is_left() {
 }
 
 #[tokio::test]
-async fn a_server_without_tls_and_one_that_is_not_there_are_errors_of_a_wss_address_and_no_panic() {
+async fn fails_without_a_panic_if_tls_fails() {
     let server = Server::start().await;
     let there = format!("wss://{}", server.address());
     tokio::spawn(async move {
@@ -202,7 +202,7 @@ async fn a_server_without_tls_and_one_that_is_not_there_are_errors_of_a_wss_addr
 }
 
 #[tokio::test]
-async fn a_provider_without_a_websocket_is_told_without_asking() {
+async fn refuses_a_provider_without_a_websocket() {
     let server = Server::start().await;
     let mut talk = talk_with(model(Provider::Anthropic, &server)).await;
     assert_eq!(talk.failure().await.kind(), ErrorKind::Permanent);

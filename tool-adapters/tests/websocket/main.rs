@@ -1,4 +1,4 @@
-//! Live conversations over a WebSocket, against a server of the test.
+//! Live conversations over a WebSocket, against a local server.
 
 mod breaks;
 mod gemini;

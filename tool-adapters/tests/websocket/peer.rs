@@ -1,4 +1,4 @@
-//! The provider's side of a connection.
+//! The provider's end of a connection.
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::Value;
@@ -27,17 +27,17 @@ impl Server {
     }
 
     pub(crate) async fn stream(&self) -> TcpStream {
-        let (stream, _) = timeout(PATIENCE, self.0.accept()).await.expect("somebody connects").expect("accepts");
+        let (stream, _) = timeout(PATIENCE, self.0.accept()).await.expect("a connection").expect("accepts");
         stream
     }
 
-    /// The next connection.
+    /// Accepts the next connection.
     pub(crate) async fn peer(&self) -> Peer {
         Peer(accept_async(self.stream().await).await.expect("a WebSocket"))
     }
 
-    /// Whether nobody connects for a moment.
-    pub(crate) async fn is_left_alone(&self) -> bool {
+    /// Returns true if no client connects for a moment.
+    pub(crate) async fn has_no_connection(&self) -> bool {
         timeout(Duration::from_millis(100), self.0.accept()).await.is_err()
     }
 }
@@ -45,16 +45,16 @@ impl Server {
 pub(crate) struct Peer(WebSocketStream<TcpStream>);
 
 impl Peer {
-    pub(crate) async fn say(&mut self, message: Value) {
-        // As Gemini does: JSON in bytes.
-        self.0.send(Message::binary(message.to_string())).await.expect("is heard");
+    pub(crate) async fn send(&mut self, message: Value) {
+        // Gemini sends JSON in binary messages.
+        self.0.send(Message::binary(message.to_string())).await.expect("sent");
     }
 
-    pub(crate) async fn say_raw(&mut self, message: Message) {
-        self.0.send(message).await.expect("is heard");
+    pub(crate) async fn send_raw(&mut self, message: Message) {
+        self.0.send(message).await.expect("sent");
     }
 
-    /// The next message, if it is JSON.
+    /// Returns the next message, or `None` if it is not JSON or the connection is closed.
     async fn next(&mut self) -> Option<Value> {
         loop {
             match self.0.next().await?.ok()? {
@@ -65,16 +65,16 @@ impl Peer {
         }
     }
 
-    pub(crate) async fn hear(&mut self) -> Value {
-        timeout(PATIENCE, self.next()).await.expect("something is said").expect("JSON")
+    pub(crate) async fn receive(&mut self) -> Value {
+        timeout(PATIENCE, self.next()).await.expect("a message").expect("JSON")
     }
 
-    pub(crate) async fn hears_nothing(&mut self) -> bool {
+    pub(crate) async fn receives_nothing(&mut self) -> bool {
         timeout(Duration::from_millis(100), self.next()).await.is_err()
     }
 
-    /// Whether the client says good-bye.
-    pub(crate) async fn is_left(&mut self) -> bool {
+    /// Returns true if the client closes the connection.
+    pub(crate) async fn is_closed(&mut self) -> bool {
         timeout(PATIENCE, self.next()).await.is_ok_and(|message| message.is_none())
     }
 

@@ -2,7 +2,7 @@
 
 use crate::peer::{Peer, Server};
 use crate::spans_support::{collector, span, tree};
-use crate::support::{Talk, call, model, said, set_up, talk_with, turn_complete};
+use crate::support::{Talk, call, model, set_up, talk_with, text_message, turn_complete};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -11,31 +11,31 @@ use tool_adapters::providers::Event;
 use tool_adapters::transport::websocket::LiveEvent;
 use tool_core::trace::{self, Collector, Cost, SpanStatus};
 
-/// A conversation inside an agent's span of the host's.
-async fn begun(collector: &Collector, provider: Provider, server: &Server) -> Talk {
+/// Starts a conversation inside a span of the host.
+async fn start(collector: &Collector, provider: Provider, server: &Server) -> Talk {
     collector.run(trace::agent("host", talk_with(model(provider, server).named("clerk")))).await
 }
 
 async fn gemini(collector: &Collector, server: &Server) -> (Talk, Peer) {
-    let talk = begun(collector, Provider::GeminiLive, server).await;
+    let talk = start(collector, Provider::GeminiLive, server).await;
     (talk, set_up(server).await.0)
 }
 
 async fn realtime(collector: &Collector, server: &Server) -> (Talk, Peer) {
-    let talk = begun(collector, Provider::OpenAiRealtime, server).await;
+    let talk = start(collector, Provider::OpenAiRealtime, server).await;
     let mut peer = server.peer().await;
-    peer.hear().await;
+    peer.receive().await;
     (talk, peer)
 }
 
-/// The message, with what it used: 10 and 5.
+/// Adds a usage of 10 input and 5 output tokens to a message.
 fn with_usage(mut message: Value) -> Value {
     message["usageMetadata"] = json!({"promptTokenCount": 10, "responseTokenCount": 5});
     message
 }
 
-/// Reads until the conversation is over.
-async fn over(mut talk: Talk) {
+/// Reads events until the conversation has ended.
+async fn wait_for_end(mut talk: Talk) {
     while talk.next().await.is_some() {}
 }
 
@@ -57,22 +57,22 @@ const CLERK: &str = "agent:host/agent:clerk";
 
 // S1, S2, S8
 #[tokio::test]
-async fn responses_and_calls_stand_side_by_side_in_the_agents_span() {
+async fn responses_and_calls_are_children_of_the_agents_span() {
     let (collector, server) = (collector(), Server::start().await);
     let (mut talk, mut peer) = gemini(&collector, &server).await;
     let both = json!({"toolCall": {"functionCalls": [
         {"id": "c1", "name": "add", "args": {"a": 1, "b": 2}}, {"id": "c2", "name": "look_up", "args": {"subject": "x"}}
     ]}});
-    peer.say(with_usage(both)).await;
-    peer.hear().await;
+    peer.send(with_usage(both)).await;
+    peer.receive().await;
     talk.desk.gate.add_permits(1);
-    peer.hear().await;
-    peer.say(said("It is 3.")).await;
-    peer.say(with_usage(turn_complete())).await;
+    peer.receive().await;
+    peer.send(text_message("It is 3.")).await;
+    peer.send(with_usage(turn_complete())).await;
     usage(&mut talk).await;
     usage(&mut talk).await;
     talk.live.input().close();
-    over(talk).await;
+    wait_for_end(talk).await;
     let mut found = tree(&collector);
     assert_eq!(found.pop().as_deref(), Some(CLERK), "{found:?}");
     found.sort();
@@ -90,45 +90,45 @@ async fn responses_and_calls_stand_side_by_side_in_the_agents_span() {
 
 // S1
 #[tokio::test]
-async fn a_response_that_is_interrupted_is_cancelled_and_costs_what_it_says() {
+async fn cancels_the_span_of_an_interrupted_response() {
     let (collector, server) = (collector(), Server::start().await);
     let (mut talk, mut peer) = gemini(&collector, &server).await;
-    peer.say(said("Once upon a time")).await;
-    peer.say(json!({"serverContent": {"interrupted": true}})).await;
-    peer.say(with_usage(turn_complete())).await;
+    peer.send(text_message("Once upon a time")).await;
+    peer.send(json!({"serverContent": {"interrupted": true}})).await;
+    peer.send(with_usage(turn_complete())).await;
     usage(&mut talk).await;
     talk.live.input().close();
-    over(talk).await;
+    wait_for_end(talk).await;
     assert_eq!(span(&collector, "llm:the-model").status(), SpanStatus::Cancelled);
     assert_eq!(span(&collector, "agent:clerk").status(), SpanStatus::Ok);
     assert_eq!(used(&collector), (1, Cost::micros(15)));
 }
 
 async fn response(peer: &mut Peer, id: &str, status: &str) {
-    peer.say(json!({"type": "response.created", "response": {"id": id, "status": "in_progress"}})).await;
+    peer.send(json!({"type": "response.created", "response": {"id": id, "status": "in_progress"}})).await;
     let usage = json!({"input_tokens": 10, "output_tokens": 5, "total_tokens": 15});
     let error = json!({"type": "failed", "error": {"code": "server_error", "message": "it broke"}});
     let mut response = json!({"id": id, "status": status, "output": [], "usage": usage});
     if status == "failed" {
         response["status_details"] = error;
     }
-    peer.say(json!({"type": "response.done", "response": response})).await;
+    peer.send(json!({"type": "response.done", "response": response})).await;
 }
 
 // S1, S8
 #[tokio::test]
-async fn each_response_of_openais_is_a_span_with_its_id_and_ends_as_it_says() {
+async fn opens_a_span_with_an_id_for_each_response() {
     let (collector, server) = (collector(), Server::start().await);
     let (mut talk, mut peer) = realtime(&collector, &server).await;
     for (id, status) in [("r1", "completed"), ("r2", "cancelled"), ("r3", "failed"), ("r3", "completed")] {
         response(&mut peer, id, status).await;
     }
-    // What came once more is not told once more.
+    // The repeated response is not counted again.
     for _ in 0..3 {
         finished(&mut talk).await;
     }
     talk.live.input().close();
-    over(talk).await;
+    wait_for_end(talk).await;
     let report = collector.report();
     let responses = report.spans().iter().filter(|span| span.label() == "llm:the-model").map(|span| {
         let id = span.spent().first().and_then(|spent| spent.used.response_id.clone()).unwrap_or_default();
@@ -142,28 +142,28 @@ async fn each_response_of_openais_is_a_span_with_its_id_and_ends_as_it_says() {
 
 // S1
 #[tokio::test]
-async fn a_lost_connection_is_an_error_of_the_response_and_of_the_agent_where_there_is_no_way_on() {
+async fn a_broken_connection_fails_the_response_and_the_agent() {
     let (collector, server) = (collector(), Server::start().await);
     let (mut talk, mut peer) = gemini(&collector, &server).await;
-    peer.say(said("Once upon")).await;
+    peer.send(text_message("Once upon")).await;
     talk.until(|event| matches!(event, LiveEvent::Model(Event::Text(_))).then_some(())).await;
     peer.close(1002, "no such thing").await;
     talk.failure().await;
-    over(talk).await;
+    wait_for_end(talk).await;
     let found = [span(&collector, "llm:the-model"), span(&collector, "agent:clerk")];
     let kinds = found.each_ref().map(|span| span.error().map(|error| error.kind));
     assert_eq!(kinds, [Some("connection"), Some("PERMANENT")]);
-    // It had not said what it used.
+    // The response had not reported its usage.
     assert_eq!(used(&collector).0, 0);
 }
 
 // S1
 #[tokio::test]
-async fn a_conversation_that_ends_or_is_dropped_closes_every_span() {
+async fn closes_every_span_at_the_end_or_when_dropped() {
     for dropped in [true, false] {
         let (collector, server) = (collector(), Server::start().await);
         let (mut talk, mut peer) = gemini(&collector, &server).await;
-        peer.say(call("c1", "look_up", &json!({"subject": "x"}))).await;
+        peer.send(call("c1", "look_up", &json!({"subject": "x"}))).await;
         talk.until(|event| matches!(event, LiveEvent::Model(Event::Call(_))).then_some(())).await;
         let runs = async {
             while talk.desk.runs() == 0 {
@@ -173,7 +173,7 @@ async fn a_conversation_that_ends_or_is_dropped_closes_every_span() {
         timeout(Duration::from_secs(5), runs).await.expect("the call runs");
         if dropped {
             drop(talk);
-            // The tasks are gone soon after.
+            // The tasks end soon after.
             let gone = async {
                 while collector.report().spans().len() < 4 {
                     tokio::task::yield_now().await;
@@ -182,7 +182,7 @@ async fn a_conversation_that_ends_or_is_dropped_closes_every_span() {
             timeout(Duration::from_secs(5), gone).await.expect("every span is closed");
         } else {
             talk.live.input().close();
-            over(talk).await;
+            wait_for_end(talk).await;
         }
         let (agent, cancelled) = (format!("{CLERK}{}", if dropped { " cancelled" } else { "" }), "cancelled");
         let mut found = tree(&collector);

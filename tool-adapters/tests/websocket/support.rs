@@ -1,4 +1,4 @@
-//! A session whose tools wait until the test lets them go, and what the host sees.
+//! A session with tools that the test releases, and the events of its conversation.
 
 use crate::peer::{Peer, Server};
 use serde_json::{Value, json};
@@ -12,10 +12,10 @@ use tool_adapters::agent::RetryPolicy;
 use tool_adapters::transport::websocket::{LiveEvent, LiveLoop, LiveModel, updates};
 use tool_core::{Mode, Policy, RunContext, Runtime, Session, ToolContext, tool};
 
-/// What the tools share with the test.
+/// State that the tools share with the test.
 pub(crate) struct Desk {
     pub(crate) runs: AtomicU32,
-    /// A permit lets one slow call end.
+    /// A permit releases one slow call.
     pub(crate) gate: Semaphore,
 }
 
@@ -28,7 +28,7 @@ fn add(ctx: &RunContext, a: i64, b: i64) -> i64 {
     a + b
 }
 
-/// Look something up, which takes its time.
+/// Look something up slowly.
 #[tool]
 async fn look_up(ctx: &RunContext, subject: String) -> String {
     if let Some(desk) = ctx.user_data::<Desk>() {
@@ -40,7 +40,7 @@ async fn look_up(ctx: &RunContext, subject: String) -> String {
     format!("all about {subject}")
 }
 
-/// Order a taxi, and tell how far it is.
+/// Order a taxi, with updates.
 #[tool]
 async fn order_taxi(ctx: &RunContext) -> String {
     ctx.update("a taxi is being looked for");
@@ -68,8 +68,8 @@ impl Desk {
 
 pub(crate) fn model(provider: Provider, server: &Server) -> LiveModel {
     let retry = RetryPolicy {
-        first: Duration::from_millis(1),
-        longest: Duration::from_millis(2),
+        initial: Duration::from_millis(1),
+        max: Duration::from_millis(2),
         attempts: 3,
         ..RetryPolicy::default()
     };
@@ -80,33 +80,33 @@ pub(crate) async fn talk_with(model: LiveModel) -> Talk {
     let tools = ToolContext::builder().with(add).with(look_up).with(order_taxi).with(cancel_booking);
     let runtime = Runtime::builder(tools.build().expect("builds")).policy(Policy::text()).build().expect("builds");
     let desk = Arc::new(Desk { runs: AtomicU32::new(0), gate: Semaphore::new(0) });
-    let (shown, updates) = updates();
-    let session = runtime.session("s-1", Mode::Voice).user_data_shared(Arc::clone(&desk)).on_update(shown);
+    let (send_update, updates) = updates();
+    let session = runtime.session("s-1", Mode::Voice).user_data_shared(Arc::clone(&desk)).on_update(send_update);
     let session = session.await.expect("opens");
     Talk { live: LiveLoop::start(session.clone(), model.updates(updates)), desk, session }
 }
 
-/// A conversation with Gemini Live that has begun.
+/// Starts a conversation with Gemini Live.
 pub(crate) async fn gemini(server: &Server) -> (Talk, Peer) {
     let talk = talk_with(model(Provider::GeminiLive, server)).await;
     let peer = set_up(server).await.0;
     (talk, peer)
 }
 
-/// The next connection, with what it was set up with.
+/// Accepts the next connection. Returns it with its setup.
 pub(crate) async fn set_up(server: &Server) -> (Peer, Value) {
     let mut peer = server.peer().await;
-    let setup = peer.hear().await;
-    peer.say(json!({"setupComplete": {}})).await;
+    let setup = peer.receive().await;
+    peer.send(json!({"setupComplete": {}})).await;
     (peer, setup)
 }
 
 impl Talk {
     pub(crate) async fn next(&mut self) -> Option<LiveEvent> {
-        timeout(Duration::from_secs(5), self.live.next()).await.expect("something happens")
+        timeout(Duration::from_secs(5), self.live.next()).await.expect("an event")
     }
 
-    /// The first event from here on of which `what` makes something.
+    /// Waits for the first event that `what` accepts.
     pub(crate) async fn until<T>(&mut self, what: impl Fn(&LiveEvent) -> Option<T>) -> T {
         loop {
             let event = self.next().await.expect("the conversation goes on");
@@ -125,7 +125,7 @@ pub(crate) fn call(id: &str, name: &str, arguments: &Value) -> Value {
     json!({"toolCall": {"functionCalls": [{"id": id, "name": name, "args": arguments}]}})
 }
 
-pub(crate) fn said(text: &str) -> Value {
+pub(crate) fn text_message(text: &str) -> Value {
     json!({"serverContent": {"modelTurn": {"role": "model", "parts": [{"text": text}]}}})
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn turn_complete() -> Value {
     json!({"serverContent": {"turnComplete": true}})
 }
 
-/// The id and the response of the one function that a message answers.
+/// Returns the id and the response of the function that a message answers.
 pub(crate) fn answer(message: &Value) -> (String, String) {
     let response = &message["toolResponse"]["functionResponses"][0];
     (response["id"].as_str().unwrap_or_default().to_owned(), response["response"].to_string())

@@ -1,7 +1,7 @@
-//! Held against async-openai's own types.
+//! Conversions to async-openai's types.
 
 use crate::interop::async_openai::{
-    chat_calls, chat_results, chat_tools, response_calls, response_results, response_tools, results, tools,
+    chat_calls, chat_results, chat_tools, response_calls, response_results, response_tools,
 };
 use crate::interop::tests::convert::{session, tools as desk};
 use crate::providers::declare::{DeclareOptions, declare, declare_with};
@@ -22,7 +22,7 @@ fn function(id: &str, arguments: &str) -> Value {
 }
 
 #[test]
-fn the_tools_of_a_chat_completions_request_say_what_the_declarations_say() {
+fn chat_tools_equal_the_declarations() {
     for options in [DeclareOptions::default(), STRICT] {
         let declared = declare_with(Provider::OpenAiChat, &desk(), options);
         let written = serde_json::to_value(chat_tools(&declared).expect("tools")).expect("JSON");
@@ -31,7 +31,7 @@ fn the_tools_of_a_chat_completions_request_say_what_the_declarations_say() {
 }
 
 #[test]
-fn the_tools_of_a_responses_request_say_what_the_declarations_say() {
+fn response_tools_equal_the_declarations() {
     for options in [DeclareOptions::default(), STRICT] {
         let declared = declare_with(Provider::OpenAiResponses, &desk(), options);
         let written = serde_json::to_value(response_tools(&declared).expect("tools")).expect("JSON");
@@ -40,18 +40,18 @@ fn the_tools_of_a_responses_request_say_what_the_declarations_say() {
 }
 
 #[test]
-fn declarations_to_another_provider_are_refused_with_what_to_do() {
-    let error = chat_tools(&declare(Provider::Anthropic, &desk())).expect_err("not in that form").to_string();
-    assert_eq!(error, "the tools are declared to anthropic; declare them to openai-chat");
+fn refuses_declarations_for_another_provider() {
+    let error = chat_tools(&declare(Provider::Anthropic, &desk())).expect_err("unsupported").to_string();
+    assert_eq!(error, "expected declarations for openai-chat, got declarations for anthropic");
 }
 
 // L18
 #[tokio::test]
-async fn calls_come_in_and_answers_go_out_under_their_ids() {
+async fn converts_chat_calls_and_results_with_their_ids() {
     let session = session().await;
     let declared = declare_with(Provider::OpenAiChat, session.tools(), STRICT);
-    let asked = [function("a", r#"{"guests": 2, "name": "Ada"}"#), function("b", r#"{"guests": 2, "name": null}"#)];
-    let calls = chat_calls(&declared, &message(&json!(asked)));
+    let requested = [function("a", r#"{"guests": 2, "name": "Ada"}"#), function("b", r#"{"guests": 2, "name": null}"#)];
+    let calls = chat_calls(&declared, &message(&json!(requested)));
     assert_eq!(calls.iter().map(ToolCall::id).collect::<Vec<_>>(), ["a", "b"]);
     let results = chat_results(&session.call_all(calls).await).expect("messages");
     let results = serde_json::to_value(results).expect("JSON");
@@ -61,7 +61,7 @@ async fn calls_come_in_and_answers_go_out_under_their_ids() {
 }
 
 #[tokio::test]
-async fn arguments_that_are_no_json_are_answered_not_lost() {
+async fn answers_calls_with_invalid_json() {
     let session = session().await;
     let declared = declare(Provider::OpenAiChat, session.tools());
     let calls = chat_calls(&declared, &message(&json!([function("a", "{\"guests\": ")])));
@@ -70,7 +70,7 @@ async fn arguments_that_are_no_json_are_answered_not_lost() {
 }
 
 #[tokio::test]
-async fn calls_of_responses_are_answered_under_their_call_ids() {
+async fn converts_response_calls_and_results_with_their_ids() {
     let session = session().await;
     let declared = declare(Provider::OpenAiResponses, session.tools());
     let output: Vec<OutputItem> = serde_json::from_value(json!([

@@ -1,4 +1,4 @@
-//! A session of tools that the conversions' tests share.
+//! Tools and a session for the tests of the conversions.
 
 use tool_core::{Content, Mode, Runtime, Session, ToolContext, ToolError, toolset};
 

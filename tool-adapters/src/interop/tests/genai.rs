@@ -1,7 +1,7 @@
-//! Held against genai's own types.
+//! Conversions to genai's types.
 
 use crate::interop::genai;
-use crate::interop::genai::{FORMS, calls, results, tools};
+use crate::interop::genai::{PROVIDERS, calls, results, tools};
 use crate::interop::tests::convert::{session, tools as desk};
 use crate::providers::declare::{DeclareOptions, declare, declare_with};
 use crate::providers::provider::Provider;
@@ -9,13 +9,13 @@ use ::genai::chat;
 use serde_json::{Value, json};
 
 #[allow(clippy::needless_pass_by_value, reason = "reads better where it is called")]
-fn asked(arguments: Value) -> chat::ToolCall {
+fn book_call(arguments: Value) -> chat::ToolCall {
     serde_json::from_value(json!({"call_id": "c1", "fn_name": "book", "fn_arguments": arguments})).expect("a call")
 }
 
 #[test]
-fn every_form_that_it_sends_gives_the_same_tools() {
-    for provider in FORMS {
+fn converts_the_declarations_of_each_supported_provider() {
+    for provider in PROVIDERS {
         let tools = tools(&declare(*provider, &desk())).expect("tools");
         let names = tools.iter().map(|tool| tool.name.to_string()).collect::<Vec<_>>();
         assert_eq!(names, ["book", "break_down", "show"], "{provider}");
@@ -26,14 +26,14 @@ fn every_form_that_it_sends_gives_the_same_tools() {
 }
 
 #[test]
-fn forms_that_it_would_misread_are_refused_with_what_to_do() {
-    let error = tools(&declare(Provider::Gemini, &desk())).expect_err("not in that form").to_string();
-    assert!(error.starts_with("the tools are declared to gemini; declare them to "), "{error}");
+fn refuses_declarations_for_unsupported_providers() {
+    let error = tools(&declare(Provider::Gemini, &desk())).expect_err("unsupported").to_string();
+    assert!(error.ends_with(", got declarations for gemini"), "{error}");
     assert!(error.contains("gemini-json-schema"), "{error}");
 }
 
 #[test]
-fn strictness_goes_along() {
+fn converts_strictness() {
     let options = DeclareOptions { strict: true, ..DeclareOptions::default() };
     let tools = tools(&declare_with(Provider::OpenAiResponses, &desk(), options)).expect("tools");
     assert_eq!(tools[0].strict, Some(true));
@@ -42,10 +42,10 @@ fn strictness_goes_along() {
 
 // L18
 #[tokio::test]
-async fn a_call_comes_in_and_its_answer_goes_out_under_its_id() {
+async fn converts_calls_and_results_with_their_ids() {
     let session = session().await;
     let declared = declare(Provider::Anthropic, session.tools());
-    let calls = calls(&declared, &[asked(json!({"guests": 2, "name": "Ada"})), asked(json!({"guests": 2}))]);
+    let calls = calls(&declared, &[book_call(json!({"guests": 2, "name": "Ada"})), book_call(json!({"guests": 2}))]);
     assert_eq!((calls[0].id(), calls[0].name()), ("c1", "book"));
     let answers = [session.call(calls[0].clone()).await, session.call(calls[1].clone()).await];
     let results = results(&declared, &answers);
@@ -55,9 +55,9 @@ async fn a_call_comes_in_and_its_answer_goes_out_under_its_id() {
 }
 
 #[test]
-fn arguments_that_are_no_json_stay_what_they_were() {
+fn keeps_arguments_that_are_not_json() {
     let declared = declare(Provider::OpenAiChat, &desk());
-    let text = |arguments| calls(&declared, &[asked(arguments)])[0].arguments().to_owned();
+    let text = |arguments| calls(&declared, &[book_call(arguments)])[0].arguments().to_owned();
     assert_eq!(text(json!("{\"guests\": ")), "{\"guests\": ");
     assert_eq!(text(Value::Null), "{}");
 }

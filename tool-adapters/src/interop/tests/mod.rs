@@ -1,10 +1,6 @@
-//! Tests.
+//! Tests of the conversions.
 
-#[cfg(test)]
 mod async_openai;
-#[cfg(test)]
 mod convert;
-#[cfg(test)]
 mod genai;
-#[cfg(test)]
 mod rig;

@@ -22,7 +22,7 @@ fn convert(response: &ToolResponse, schema: Option<&Value>) -> CallToolResult {
         None if result.text.is_empty() => Vec::new(),
         None => vec![ContentBlock::text(result.text)],
     };
-    let Some(schema) = schema.filter(|_| response.form() == OutputKind::Data) else {
+    let Some(schema) = schema.filter(|_| response.kind() == OutputKind::Data) else {
         return CallToolResult::success(content);
     };
     match untruncated_data(response) {

@@ -1,107 +1,148 @@
-//! Which names a rule is about.
+//! Conditions on names, and on the time at which a price applies.
 
+use jiff::civil::Date;
 use serde::Deserialize;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A condition on a name in lower case.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(from = "Written")]
-pub(crate) enum Rule {
-    /// None.
+#[serde(from = "NameRuleJson")]
+pub(crate) enum NameRule {
+    /// Matches no name.
     #[default]
-    Nothing,
-    /// This one.
-    Is(Box<str>),
-    /// Those of a pattern: `*` stands for any characters, `#` for a digit.
-    Like(Box<str>),
-    /// Those of one of the rules.
-    Any(Vec<Rule>),
-    /// Those of all of them.
-    All(Vec<Rule>),
-    /// All but those of the rule.
-    Not(Box<Rule>),
+    Never,
+    Exact(Box<str>),
+    /// `*` matches any characters, `#` a digit.
+    Pattern(Box<str>),
+    Any(Vec<NameRule>),
+    All(Vec<NameRule>),
+    Not(Box<NameRule>),
 }
 
-/// A rule, as it is written.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "expected a name, a list of names, `{\"all\": [..]}` or `{\"not\": ..}`")]
-enum Written {
+enum NameRuleJson {
     Pattern(String),
-    Any(Vec<Rule>),
-    All { all: Vec<Rule> },
-    Not { not: Box<Rule> },
+    Any(Vec<NameRule>),
+    All { all: Vec<NameRule> },
+    Not { not: Box<NameRule> },
 }
 
-impl From<Written> for Rule {
-    fn from(written: Written) -> Self {
-        match written {
-            Written::Pattern(text) if text.contains(['*', '#']) => Self::Like(text.to_lowercase().into()),
-            Written::Pattern(text) => Self::is(&text),
-            Written::Any(rules) => Self::Any(rules),
-            Written::All { all } => Self::All(all),
-            Written::Not { not } => Self::Not(not),
+impl From<NameRuleJson> for NameRule {
+    fn from(rule: NameRuleJson) -> Self {
+        match rule {
+            NameRuleJson::Pattern(text) if text.contains(['*', '#']) => Self::Pattern(text.to_lowercase().into()),
+            NameRuleJson::Pattern(text) => Self::exact(&text),
+            NameRuleJson::Any(rules) => Self::Any(rules),
+            NameRuleJson::All { all } => Self::All(all),
+            NameRuleJson::Not { not } => Self::Not(not),
         }
     }
 }
 
-impl Rule {
-    /// The one for a name, whatever characters it has.
-    pub(crate) fn is(name: &str) -> Self {
-        Self::Is(name.to_lowercase().into())
+impl NameRule {
+    /// Creates a rule for one name, which may contain `*` and `#`.
+    pub(crate) fn exact(name: &str) -> Self {
+        Self::Exact(name.to_lowercase().into())
     }
 
-    pub(crate) fn holds(&self, name: &str) -> bool {
+    pub(crate) fn matches(&self, name: &str) -> bool {
         match self {
-            Self::Nothing => false,
-            Self::Is(only) => **only == *name,
-            Self::Like(pattern) => is_like(pattern.as_bytes(), name.as_bytes()),
-            Self::Any(rules) => rules.iter().any(|rule| rule.holds(name)),
-            Self::All(rules) => rules.iter().all(|rule| rule.holds(name)),
-            Self::Not(rule) => !rule.holds(name),
+            Self::Never => false,
+            Self::Exact(only) => **only == *name,
+            Self::Pattern(pattern) => matches_pattern(pattern.as_bytes(), name.as_bytes()),
+            Self::Any(rules) => rules.iter().any(|rule| rule.matches(name)),
+            Self::All(rules) => rules.iter().all(|rule| rule.matches(name)),
+            Self::Not(rule) => !rule.matches(name),
         }
     }
 }
 
-/// Whether a name is of a pattern. What a `*` stands for grows only where the rest does not fit, and only that of the
-/// last one: for a pattern of constant length it takes time in proportion to the name's.
-fn is_like(pattern: &[u8], name: &[u8]) -> bool {
+/// Matches a pattern. Backtracks to the last `*` only, so the time is linear in the name for a constant pattern.
+fn matches_pattern(pattern: &[u8], name: &[u8]) -> bool {
     let (mut pattern, mut name) = (pattern, name);
-    // What stands after the last `*`, and where in the name it was tried last.
-    let mut again: Option<(&[u8], &[u8])> = None;
+    // The pattern after the last `*`, and the part of the name at which it was tried last.
+    let mut backtrack: Option<(&[u8], &[u8])> = None;
     loop {
         match (pattern.split_first(), name.split_first()) {
             (Some((b'*', rest)), _) => {
-                again = Some((rest, name));
+                backtrack = Some((rest, name));
                 pattern = rest;
             }
-            (Some((expected, rest)), Some((byte, after))) if fits(*expected, *byte) => {
+            (Some((expected, rest)), Some((byte, after))) if matches_byte(*expected, *byte) => {
                 (pattern, name) = (rest, after);
             }
             (None, None) => return true,
             _ => {
-                let Some((rest, [_, after @ ..])) = again else { return false };
-                again = Some((rest, after));
+                let Some((rest, [_, after @ ..])) = backtrack else { return false };
+                backtrack = Some((rest, after));
                 (pattern, name) = (rest, after);
             }
         }
     }
 }
 
-fn fits(expected: u8, byte: u8) -> bool {
+fn matches_byte(expected: u8, byte: u8) -> bool {
     if expected == b'#' { byte.is_ascii_digit() } else { expected == byte }
 }
 
+const MINUTES_PER_DAY: u64 = 24 * 60;
+
+/// A condition on the time, in UTC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum PriceCondition {
+    #[default]
+    Always,
+    /// Holds from a day on, counted from 1970-01-01.
+    From(i64),
+    /// Holds each day from the first minute to before the second, over midnight if the second is smaller.
+    Between(u64, u64),
+}
+
+impl PriceCondition {
+    pub(crate) fn holds(self, time: SystemTime) -> bool {
+        let minutes = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / 60);
+        let (day, minute) = (minutes / MINUTES_PER_DAY, minutes % MINUTES_PER_DAY);
+        match self {
+            Self::Always => true,
+            Self::From(first) => i64::try_from(day).is_ok_and(|day| day >= first),
+            Self::Between(start, end) if end < start => minute >= start || minute < end,
+            Self::Between(start, end) => (start..end).contains(&minute),
+        }
+    }
+}
+
+/// Parses a date such as `2027-01-01` into days since 1970-01-01.
+pub(crate) fn parse_day(text: &str) -> Option<i64> {
+    // jiff also reads other forms, such as `20270101`.
+    let date = text.parse::<Date>().ok().filter(|date| date.year() > 0 && date.to_string() == text)?;
+    let days = date.since(Date::constant(1970, 1, 1)).ok()?.get_days();
+    Some(days.into())
+}
+
+/// Parses a time such as `16:30` into the minute of the day.
+pub(crate) fn parse_minute(text: &str) -> Option<u64> {
+    let two_digits = |text: &str| {
+        let is_valid = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
+        is_valid.then(|| text.parse::<u64>().ok())?
+    };
+    let (hour, minute) = text.split_once(':')?;
+    let (hour, minute) = (two_digits(hour)?, two_digits(minute)?);
+    (hour < 24 && minute < 60).then_some(hour * 60 + minute)
+}
+
 #[cfg(test)]
-mod rule_tests {
+mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::time::Duration;
 
-    fn rule(text: &str) -> Rule {
+    fn rule(text: &str) -> NameRule {
         serde_json::from_str(text).expect("a rule")
     }
 
     #[test]
-    fn rules_hold_for_the_names_that_they_say() {
+    fn rules_match_names() {
         for (text, names, others) in [
             (r#""GPT-5""#, &["gpt-5"][..], &["gpt-5-mini", "agpt-5", ""][..]),
             (r#""gpt-*""#, &["gpt-", "gpt-5"], &["gpt", "xgpt-5"]),
@@ -113,111 +154,42 @@ mod rule_tests {
             (r#"{"all": ["a*", {"not": ["*x", "*y"]}]}"#, &["a", "axa"], &["ax", "ay", "b"]),
             ("[]", &[], &["", "a"]),
         ] {
-            assert!(names.iter().all(|name| rule(text).holds(name)), "{text}");
-            assert!(!others.iter().any(|name| rule(text).holds(name)), "{text}");
+            assert!(names.iter().all(|name| rule(text).matches(name)), "{text}");
+            assert!(!others.iter().any(|name| rule(text).matches(name)), "{text}");
         }
-        assert_eq!(Rule::is("A*"), Rule::Is("a*".into()));
-        assert!(serde_json::from_str::<Rule>("7").is_err_and(|error| error.to_string().contains("expected a name")));
+        assert_eq!(NameRule::exact("A*"), NameRule::Exact("a*".into()));
+        assert!(
+            serde_json::from_str::<NameRule>("7").is_err_and(|error| error.to_string().contains("expected a name"))
+        );
     }
 
     proptest! {
         #[test]
-        fn patterns_hold_where_a_plain_search_finds_a_way(pattern in "[ab*#]{0,8}", name in "[ab1]{0,10}") {
+        fn patterns_match_as_a_plain_search_does(pattern in "[ab*#]{0,8}", name in "[ab1]{0,10}") {
             fn plain(pattern: &[u8], name: &[u8]) -> bool {
                 match (pattern, name) {
                     ([], _) => name.is_empty(),
                     ([b'*', rest @ ..], _) => (0..=name.len()).any(|at| plain(rest, &name[at..])),
-                    ([first, rest @ ..], [byte, after @ ..]) => fits(*first, *byte) && plain(rest, after),
+                    ([first, rest @ ..], [byte, after @ ..]) => matches_byte(*first, *byte) && plain(rest, after),
                     _ => false,
                 }
             }
-            prop_assert_eq!(is_like(pattern.as_bytes(), name.as_bytes()), plain(pattern.as_bytes(), name.as_bytes()));
+            let expected = plain(pattern.as_bytes(), name.as_bytes());
+            prop_assert_eq!(matches_pattern(pattern.as_bytes(), name.as_bytes()), expected);
         }
     }
-}
-
-// ---- When a price holds.
-
-const MINUTES_A_DAY: u64 = 24 * 60;
-
-/// A condition, by UTC.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum When {
-    #[default]
-    Always,
-    /// From a day on: days since 1970.
-    From(i64),
-    /// Each day between two minutes, the second one excluded; over midnight where it is the smaller one.
-    Between(u64, u64),
-}
-
-impl When {
-    pub(crate) fn holds(self, time: SystemTime) -> bool {
-        let minutes = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / 60);
-        let (day, minute) = (minutes / MINUTES_A_DAY, minutes % MINUTES_A_DAY);
-        match self {
-            Self::Always => true,
-            Self::From(first) => i64::try_from(day).is_ok_and(|day| day >= first),
-            Self::Between(start, end) if end < start => minute >= start || minute < end,
-            Self::Between(start, end) => (start..end).contains(&minute),
-        }
-    }
-}
-
-/// The days since 1970 of a date, `2027-01-01`.
-pub(crate) fn day(text: &str) -> Option<i64> {
-    let mut parts = text.split('-');
-    let mut part = |length: usize| number(parts.next()?, length);
-    let (year, month, day) = (part(4)?, part(2)?, part(2)?);
-    let exists = is_day(year, month, day) && parts.next().is_none();
-    exists.then(|| {
-        // Counted from March on, so that leap days come last; 146,097 days are 400 years.
-        let year = if month > 2 { year } else { year - 1 };
-        let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-        year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + of_year - 719_468
-    })
-}
-
-/// Whether there is such a day.
-pub(crate) fn is_day(year: i64, month: i64, day: i64) -> bool {
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let last = match month {
-        2 => 28 + i64::from(leap),
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    };
-    year > 0 && (1..=12).contains(&month) && (1..=last).contains(&day)
-}
-
-/// The minute of the day, `16:30`.
-pub(crate) fn minute(text: &str) -> Option<u64> {
-    let (hour, minute) = text.split_once(':')?;
-    let (hour, minute) = (number(hour, 2)?, number(minute, 2)?);
-    (hour < 24 && minute < 60).then(|| u64::try_from(hour * 60 + minute).ok())?
-}
-
-/// A number of so many digits.
-fn number(text: &str, length: usize) -> Option<i64> {
-    let digits = text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit());
-    digits.then(|| text.parse().ok())?
-}
-
-#[cfg(test)]
-mod when_tests {
-    use super::*;
-    use std::time::Duration;
 
     fn at(days: i64, minute: u64) -> SystemTime {
         UNIX_EPOCH + Duration::from_secs(u64::try_from(days).expect("since 1970") * 86_400 + minute * 60 + 59)
     }
 
     #[test]
-    fn days_are_counted_as_the_calendar_does() {
-        assert_eq!(day("1970-01-01"), Some(0));
-        assert_eq!(day("2000-02-29"), Some(11_016));
-        assert_eq!(day("2026-11-22"), Some(20_779));
-        assert_eq!(day("2100-03-01"), Some(47_541));
-        for none in [
+    fn counts_days_as_the_calendar_does() {
+        assert_eq!(parse_day("1970-01-01"), Some(0));
+        assert_eq!(parse_day("2000-02-29"), Some(11_016));
+        assert_eq!(parse_day("2026-11-22"), Some(20_779));
+        assert_eq!(parse_day("2100-03-01"), Some(47_541));
+        for invalid in [
             "2026-02-29",
             "2100-02-29",
             "2026-13-01",
@@ -229,24 +201,25 @@ mod when_tests {
             "0000-01-01",
             "+026-01-01",
         ] {
-            assert_eq!(day(none), None, "{none}");
+            assert_eq!(parse_day(invalid), None, "{invalid}");
         }
     }
 
     #[test]
-    fn a_price_holds_from_its_day_on() {
-        let first = day("2027-01-01").expect("a day");
-        assert!(!When::From(first).holds(at(first - 1, 1_439)));
-        assert!(When::From(first).holds(at(first, 0)));
-        assert!(!When::From(first).holds(UNIX_EPOCH - Duration::from_secs(1)));
+    fn a_price_applies_from_its_day_on() {
+        let first = parse_day("2027-01-01").expect("a day");
+        assert!(!PriceCondition::From(first).holds(at(first - 1, 1_439)));
+        assert!(PriceCondition::From(first).holds(at(first, 0)));
+        assert!(!PriceCondition::From(first).holds(UNIX_EPOCH - Duration::from_secs(1)));
     }
 
     #[test]
-    fn a_price_holds_between_its_minutes_over_midnight_too() {
-        let between = |start, end| When::Between(minute(start).expect("a time"), minute(end).expect("a time"));
-        let holds = |when: When| [0, 29, 30, 989, 990, 1_439].map(|minute| when.holds(at(3, minute)));
+    fn a_price_applies_between_its_minutes_even_over_midnight() {
+        let minute = |text| parse_minute(text).expect("a time");
+        let between = |start, end| PriceCondition::Between(minute(start), minute(end));
+        let holds = |when: PriceCondition| [0, 29, 30, 989, 990, 1_439].map(|minute| when.holds(at(3, minute)));
         assert_eq!(holds(between("00:30", "16:30")), [false, false, true, true, false, false]);
         assert_eq!(holds(between("16:30", "00:30")), [true, true, false, false, true, true]);
-        assert_eq!((minute("24:00"), minute("1:00"), minute("12:60"), minute("12")), (None, None, None, None));
+        assert_eq!(["24:00", "1:00", "12:60", "12"].map(parse_minute), [None; 4]);
     }
 }

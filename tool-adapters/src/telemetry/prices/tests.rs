@@ -1,8 +1,8 @@
-//! The builtin table, tables of one's own, and what they make of tokens.
+//! The builtin table, other tables, and costs.
 
-use crate::telemetry::prices::price::Price;
-use crate::telemetry::prices::rule::day;
-use crate::telemetry::prices::{PriceTable, builtin, read};
+use crate::telemetry::prices::json::{builtin, parse};
+use crate::telemetry::prices::rule::parse_day;
+use crate::telemetry::prices::{Price, PriceTable};
 use proptest::prelude::*;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tool_core::trace;
@@ -27,25 +27,26 @@ fn read_table(text: &str) -> PriceTable {
     PriceTable::from_json(text).expect("a table")
 }
 
-/// A table of one model, `m` of `p`.
-fn of(price: &str) -> PriceTable {
+/// Returns a table with one model, `m` of `p`.
+fn table_of(price: &str) -> PriceTable {
     read_table(&format!(r#"{{"providers": [{{"id": "p", "prices": [{{"id": "m", "price": {price}}}]}}]}}"#))
 }
 
 #[test]
-fn the_builtin_table_names_its_day_and_its_source() {
+fn builtin_table_has_a_date_and_a_source() {
     let table = PriceTable::builtin();
-    assert!(table.date().and_then(day).is_some());
+    assert!(table.date().and_then(parse_day).is_some());
     assert!(table.source().is_some_and(|source| source.starts_with("genai-prices ")), "{:?}", table.source());
-    let layer = read::layer(include_str!("prices.json")).expect("it can be read");
-    let models = layer.providers.iter().map(|provider| provider.prices.len()).sum::<usize>();
-    let priced = layer.providers.iter().flat_map(|provider| &provider.prices).filter(|model| !model.prices.is_empty());
-    assert!(layer.providers.len() >= 40 && models >= 2_000 && priced.count() * 10 >= models * 9);
+    let catalog = parse(include_str!("prices.json")).expect("a table");
+    let models = catalog.providers.iter().map(|provider| provider.prices.len()).sum::<usize>();
+    let priced =
+        catalog.providers.iter().flat_map(|provider| &provider.prices).filter(|model| !model.prices.is_empty());
+    assert!(catalog.providers.len() >= 40 && models >= 2_000 && priced.count() * 10 >= models * 9);
 }
 
 // S6
 #[test]
-fn a_program_that_links_the_table_has_prices_in_its_collectors() {
+fn collectors_use_the_builtin_table_by_default() {
     let collector = Collector::new();
     collector.run_sync(|| {
         trace::in_scope(trace::SpanKind::Agent, "a", || {
@@ -59,7 +60,7 @@ fn a_program_that_links_the_table_has_prices_in_its_collectors() {
 }
 
 #[test]
-fn models_are_found_as_providers_and_gateways_call_them() {
+fn finds_models_by_the_names_of_providers_and_gateways() {
     let table = PriceTable::builtin();
     let same = |names: &[(&str, &str)]| {
         let prices = names.iter().map(|(provider, model)| {
@@ -102,37 +103,39 @@ fn models_are_found_as_providers_and_gateways_call_them() {
 }
 
 #[test]
-fn what_has_no_price_is_unknown_and_not_free() {
+fn a_use_without_a_price_has_no_cost() {
     let builtin = PriceTable::builtin();
     assert_eq!(builtin.price(&used("openai", "whisper-1", tokens(10, 10))), None);
-    // Nobody knows what it used.
+    // No tokens were used.
     assert_eq!(builtin.price(&used("openai", "gpt-4o", TokenUsage::default())), None);
-    let table = of(r#"{"input": 1}"#);
+    let table = table_of(r#"{"input": 1}"#);
     assert_eq!(table.price(&used("p", "m", tokens(3, 0))), Some(Cost::pico(3 * MICRO)));
     assert_eq!(table.price(&used("p", "m", tokens(3, 1))), None);
-    assert_eq!(of("{}").price(&used("p", "m", tokens(1, 0))), None);
-    assert_eq!(of(r#"{"input": 0, "output": 0}"#).price(&used("p", "m", tokens(3, 1))), Some(Cost::ZERO));
+    assert_eq!(table_of("{}").price(&used("p", "m", tokens(1, 0))), None);
+    assert_eq!(table_of(r#"{"input": 0, "output": 0}"#).price(&used("p", "m", tokens(3, 1))), Some(Cost::ZERO));
 }
 
 #[test]
-fn each_kind_of_token_has_its_price_and_counts_once() {
+fn charges_each_token_once_by_its_kind() {
     let usage = TokenUsage { input: 100, cached: 60, cache_written: 30, output: 40, reasoning: 25 };
-    let cost = |price: &str| of(price).price(&used("p", "m", usage)).map(|cost| cost.picodollars() / MICRO);
+    let cost = |price: &str| table_of(price).price(&used("p", "m", usage)).map(|cost| cost.picodollars() / MICRO);
     assert_eq!(cost(r#"{"input": 2, "output": 10}"#), Some(200 + 400));
     assert_eq!(cost(r#"{"input": 2, "cached": 0.5, "output": 10}"#), Some(80 + 30 + 400));
     assert_eq!(cost(r#"{"input": 2, "cached": 0.5, "cache_written": 3, "output": 10}"#), Some(20 + 30 + 90 + 400));
     assert_eq!(cost(r#"{"input": 2, "output": 10, "reasoning": 20}"#), Some(200 + 150 + 500));
     assert_eq!(cost(r#"{"input": 2, "output": 10, "request": 0.005}"#), Some(600 + 5_000));
-    // A provider that counts more of a part than of all.
+    // A provider that reports more tokens of a kind than in all.
     let usage = TokenUsage { input: 10, cached: 60, output: 1, reasoning: 9, ..TokenUsage::default() };
-    let table = of(r#"{"input": 2, "cached": 0.5, "output": 10}"#);
+    let table = table_of(r#"{"input": 2, "cached": 0.5, "output": 10}"#);
     assert_eq!(table.price(&used("p", "m", usage)), Some(Cost::pico(40 * MICRO)));
 }
 
 #[test]
-fn a_tier_holds_for_all_tokens_of_what_reads_more_than_its_number() {
-    let table = of(r#"{"input": 1, "cached": 0.1, "output": 5, "tiers": [
-        {"above": 1000, "input": 4}, {"above": 200, "input": 2, "output": 10}]}"#);
+fn a_tier_applies_to_all_tokens_of_a_larger_response() {
+    let table = table_of(
+        r#"{"input": 1, "cached": 0.1, "output": 5, "tiers": [
+        {"above": 1000, "input": 4}, {"above": 200, "input": 2, "output": 10}]}"#,
+    );
     let cost = |input, cached| {
         let usage = TokenUsage { input, cached, output: 10, ..TokenUsage::default() };
         table.price(&used("p", "m", usage)).map(Cost::picodollars)
@@ -140,28 +143,30 @@ fn a_tier_holds_for_all_tokens_of_what_reads_more_than_its_number() {
     assert_eq!(cost(200, 0), Some((200 + 50) * MICRO));
     assert_eq!(cost(201, 0), Some((402 + 100) * MICRO));
     assert_eq!(cost(1_000, 0), Some((2_000 + 100) * MICRO));
-    // What the upper tier does not say is as in the lower one.
+    // Rates that the upper tier leaves out are those of the lower one.
     assert_eq!(cost(1_001, 0), Some((4_004 + 100) * MICRO));
-    // Tokens of the cache count for the number, and have the price that no tier changes.
+    // Cached tokens count as input, and keep the rate that no tier changes.
     assert_eq!(cost(201, 200), Some((2 + 20 + 100) * MICRO));
 }
 
 #[test]
-fn a_sum_is_rounded_once() {
-    // Half a picodollar, twice: it is one, and not two.
-    let table = of(r#"{"input": 0.0000005, "output": 0.0000005}"#);
+fn rounds_a_cost_once() {
+    // Half a picodollar twice is one.
+    let table = table_of(r#"{"input": 0.0000005, "output": 0.0000005}"#);
     assert_eq!(table.price(&used("p", "m", tokens(1, 1))), Some(Cost::pico(1)));
     assert_eq!(table.price(&used("p", "m", tokens(1, 0))), Some(Cost::pico(1)));
-    let most = of(r#"{"input": 18446744.073709551615, "output": 18446744.073709551615}"#);
+    let most = table_of(r#"{"input": 18446744.073709551615, "output": 18446744.073709551615}"#);
     assert_eq!(most.price(&used("p", "m", tokens(u64::MAX, u64::MAX))), Some(Cost::pico(u64::MAX)));
 }
 
 #[test]
-fn of_prices_with_conditions_the_last_that_holds_counts() {
-    let table = of(r#"[{"input": 1, "output": 0}, {"from": "2027-01-01", "input": 2, "output": 0},
-        {"between": ["16:30", "00:30"], "input": 3, "output": 0}]"#);
+fn applies_the_last_price_whose_condition_holds() {
+    let table = table_of(
+        r#"[{"input": 1, "output": 0}, {"from": "2027-01-01", "input": 2, "output": 0},
+        {"between": ["16:30", "00:30"], "input": 3, "output": 0}]"#,
+    );
     let cost = |date: &str, minute: u64| {
-        let days = u64::try_from(day(date).expect("a day")).expect("since 1970");
+        let days = u64::try_from(parse_day(date).expect("a day")).expect("since 1970");
         let time = UNIX_EPOCH + Duration::from_secs((days * 1_440 + minute) * 60);
         table.cost_at(&used("p", "m", tokens(1, 0)), time).map(|cost| cost.picodollars() / MICRO)
     };
@@ -169,27 +174,27 @@ fn of_prices_with_conditions_the_last_that_holds_counts() {
     assert_eq!(cost("2026-12-31", 30), Some(1));
     assert_eq!(cost("2026-12-31", 990), Some(3));
     assert_eq!(cost("2027-01-01", 600), Some(2));
-    // Where none holds, the first does.
-    let later = of(r#"[{"from": "2999-01-01", "input": 1}, {"from": "2999-06-01", "input": 2}]"#);
+    // If no condition holds, the first price applies.
+    let later = table_of(r#"[{"from": "2999-01-01", "input": 1}, {"from": "2999-06-01", "input": 2}]"#);
     assert_eq!(later.price(&used("p", "m", tokens(1, 0))), Some(Cost::pico(MICRO)));
 }
 
 #[test]
-fn prices_of_ones_own_go_before_those_of_the_table() {
+fn added_prices_take_precedence() {
     let own = Price::new(dollars(1), dollars(2));
     let table = PriceTable::builtin().with("openai", "GPT-4o", own.clone()).with("local", "llama*", own.clone());
     assert_eq!(table.price_of("openai", "gpt-4o"), Some(&own));
-    // However the provider is called, and where nobody names it.
+    // With other names of the provider, and without a provider.
     assert_eq!(table.price_of("openai-responses", "gpt-4o"), Some(&own));
     assert_eq!(table.price_of(None, "gpt-4o"), Some(&own));
-    assert_eq!(table.price_of(None, "llama*"), Some(&own), "the name is none of a pattern");
+    assert_eq!(table.price_of(None, "llama*"), Some(&own), "the name is not a pattern");
     assert_eq!(table.price_of("local", "llama3"), None);
     assert_eq!(table.price_of("openai", "gpt-4o-mini"), PriceTable::builtin().price_of("openai", "gpt-4o-mini"));
     assert_eq!(table.source(), PriceTable::builtin().source());
     let again = Price::new(dollars(3), dollars(4));
     assert_eq!(table.clone().with("openai", "gpt-4o", again.clone()).price_of("openai", "gpt-4o"), Some(&again));
-    assert_eq!(table.price_of("openai", "gpt-4o"), Some(&own), "the other table is a table of its own");
-    // A merged table goes before, with what it says has no price too.
+    assert_eq!(table.price_of("openai", "gpt-4o"), Some(&own), "the original table is unchanged");
+    // A merged table takes precedence, even for a model without a price.
     let contract = read_table(
         r#"{"date": "2026-11-01", "source": "contract", "providers": [{"id": "openai", "prices": [
             {"id": "gpt-4o", "price": {"input": 7, "output": 7}}, {"id": "gpt-4o-mini"}]}]}"#,
@@ -201,7 +206,7 @@ fn prices_of_ones_own_go_before_those_of_the_table() {
 }
 
 #[test]
-fn all_that_is_wrong_with_a_table_is_told() {
+fn reports_all_problems_of_a_table() {
     let error = PriceTable::from_json(
         r#"{"date": "22.11.2026", "providers": [
             {"id": "p", "prices": [
@@ -212,30 +217,27 @@ fn all_that_is_wrong_with_a_table_is_told() {
                 {"price": {}}]},
             {"name": "q"}]}"#,
     )
-    .expect_err("much is wrong");
+    .expect_err("problems");
     expect_test::expect![[r#"
-        `date` is no day; write it as `2026-11-22`
-        provider `p`, model `a`: `input` is no amount of dollars (`1,5`); write it as `1.25`, with at most twelve decimals
-        provider `p`, model `a`: `output` is no amount of dollars (`1e3`); write it as `1.25`, with at most twelve decimals
-        provider `p`, model `a`: a price has no `inputs`; it has `input`, `cached`, `cache_written`, `output`, `reasoning`, `request`, `tiers`, `from` and `between`
+        expected `date` to be a day such as `2026-11-22`
+        provider `p`, model `a`: expected `input` to be dollars with at most twelve decimals, such as `1.25`, got `1,5`
+        provider `p`, model `a`: expected `output` to be dollars with at most twelve decimals, such as `1.25`, got `1e3`
+        provider `p`, model `a`: unknown member `inputs` of a price; expected `input`, `cached`, `cache_written`, `output`, `reasoning`, `request`, `tiers`, `from` or `between`
         provider `p`, model 2: expected a name, a list of names, `{"all": [..]}` or `{"not": ..}`
-        provider `p`, model `c`: `from` is a day (`2027-01-01`), `between` two times of the day (`["16:30", "00:30"]`)
-        provider `p`, model `c`: a tier has to say `above` how many tokens read it holds, a whole number
-        provider `p`, model `d`: `input` is no amount of dollars (`0.0000000000001`); write it as `1.25`, with at most twelve decimals
-        provider `p`, model `d`: a price has `from` or `between`, not both; write two prices
+        provider `p`, model `c`: expected `from` to be a day such as `2027-01-01`
+        provider `p`, model `c`: expected `above` of a tier to be a number of input tokens
+        provider `p`, model `d`: expected `input` to be dollars with at most twelve decimals, such as `1.25`, got `0.0000000000001`
+        provider `p`, model `d`: expected `from` or `between`, got both; write two prices
         provider `p`, model 5: missing field `id`
         provider 2: unknown field `name`, expected one of `id`, `urls`, `names`, `models`, `fallback`, `prices`"#]].assert_eq(&error.problems().join("\n"));
-    assert!(
-        PriceTable::from_json("{")
-            .is_err_and(|error| error.to_string().starts_with("the price table cannot be used: EOF"))
-    );
+    assert!(PriceTable::from_json("{").is_err_and(|error| error.to_string().starts_with("invalid price table: EOF")));
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn no_name_makes_a_lookup_fail(provider in prop::option::of(".{0,24}"), model in ".{0,40}", known in "(arn:|models/|litellm/)?[a-z0-9./:@-]{0,30}(-20[0-9]{6})?") {
+    fn looks_up_any_name_without_a_panic(provider in prop::option::of(".{0,24}"), model in ".{0,40}", known in "(arn:|models/|litellm/)?[a-z0-9./:@-]{0,30}(-20[0-9]{6})?") {
         let table = PriceTable::builtin().with(&model, &known, Price::default());
         for (provider, model) in [(provider.as_deref(), &*model), (Some("litellm"), &*known), (None, &*known)] {
             table.price_of(provider, model);
@@ -247,7 +249,7 @@ proptest! {
 
     // S7
     #[test]
-    fn more_tokens_never_cost_less_and_roll_ups_are_the_sum(
+    fn cost_grows_with_tokens_and_totals_are_sums(
         at in any::<prop::sample::Index>(),
         uses in prop::collection::vec((0..400_000_u64, 0..50_000_u64, 0..=100_u64, 0..=100_u64), 1..6),
     ) {

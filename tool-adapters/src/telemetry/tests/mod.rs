@@ -1,4 +1,3 @@
-//! Tests.
+//! Tests of the observer.
 
-#[cfg(test)]
 mod observer;

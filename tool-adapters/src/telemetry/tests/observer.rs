@@ -1,13 +1,12 @@
-//! Responses and streams of every provider, seen as they go by; addresses.
+//! Responses and streams of every provider, and recognition of URLs.
 
 use crate::providers::provider::Provider;
-use crate::telemetry::observer;
-use crate::telemetry::observer::{MOST_CALLS, Observer, observed};
+use crate::telemetry::observer::{MAX_CALLS, Observer, observe_response, recognize};
 use proptest::prelude::*;
 use tool_core::trace::{ModelUsage, TokenUsage};
 
-/// What is seen of a response, which is the same wherever it is cut.
-fn seen(observer: impl Fn() -> Observer, response: &[u8]) -> Option<ModelUsage> {
+/// Reads a response whole and in all pieces. Returns the usage, which has to be the same each time.
+fn read_in_pieces(observer: impl Fn() -> Observer, response: &[u8]) -> Option<ModelUsage> {
     let read = |chunks: &mut dyn Iterator<Item = &[u8]>| {
         let mut observer = observer();
         chunks.for_each(|chunk| observer.push(chunk));
@@ -28,7 +27,7 @@ fn usage(input: u64, output: u64) -> TokenUsage {
 
 // S8
 #[test]
-fn every_providers_stream_is_read_wherever_it_is_cut() {
+fn reads_the_stream_of_each_provider_in_any_pieces() {
     let cases = [
         (
             Provider::OpenAiChat,
@@ -85,11 +84,15 @@ fn every_providers_stream_is_read_wherever_it_is_cut() {
         ),
     ];
     for (provider, stream, expected) in cases {
-        assert_eq!(seen(|| Observer::new(provider), stream.as_bytes()).as_ref(), Some(&expected), "{provider}");
+        assert_eq!(
+            read_in_pieces(|| Observer::new(provider), stream.as_bytes()).as_ref(),
+            Some(&expected),
+            "{provider}"
+        );
     }
 }
 
-/// A frame of AWS's, as botocore reads it.
+/// Returns a frame of AWS's event stream.
 fn frame(headers: &[(&str, &str)], payload: &str) -> Vec<u8> {
     let headers = headers.iter().flat_map(|(name, value)| {
         let length = |text: &str| u16::try_from(text.len()).expect("short").to_be_bytes();
@@ -121,15 +124,15 @@ fn bedrock() -> Vec<u8> {
 }
 
 #[test]
-fn bedrocks_binary_stream_is_read_wherever_it_is_cut() {
+fn reads_bedrocks_binary_stream_in_any_pieces() {
     let url = "https://bedrock-runtime.us-east-1.amazonaws.com/model/anthropic.claude-sonnet-4-5-20250929-v1%3A0/converse-stream";
-    let observer = || Observer::for_url("POST", url).expect("a model's address");
+    let observer = || Observer::for_url("POST", url).expect("a model's URL");
     let expected = ModelUsage::new("anthropic.claude-sonnet-4-5-20250929-v1:0", usage(9, 2)).provider("aws");
-    assert_eq!(seen(observer, &bedrock()), Some(expected.tool_call("c", "add")));
+    assert_eq!(read_in_pieces(observer, &bedrock()), Some(expected.tool_call("c", "add")));
 }
 
 #[test]
-fn what_says_nothing_of_a_model_is_nothing() {
+fn returns_nothing_for_a_response_without_usage() {
     for (provider, response) in [
         (Provider::OpenAiChat, r#"{"error":{"message":"no such key","type":"invalid_request_error"}}"#),
         (Provider::Anthropic, r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#),
@@ -138,52 +141,52 @@ fn what_says_nothing_of_a_model_is_nothing() {
         (Provider::Mcp, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#),
         (Provider::Ollama, ""),
     ] {
-        assert_eq!(observed(provider, response.as_bytes()), None, "{provider}");
+        assert_eq!(observe_response(provider, response.as_bytes()), None, "{provider}");
     }
 }
 
 #[test]
-fn the_requests_model_stands_in_for_one_that_the_response_does_not_say() {
+fn uses_the_requested_model_if_the_response_names_none() {
     let answer = br#"{"id":"r","message":{"content":"Hi"},"usage":{"tokens":{"input_tokens":9,"output_tokens":2}}}"#;
     let used = |bodies: &[&[u8]]| {
-        let mut observer = Observer::for_url("post", "https://api.cohere.com/v2/chat").expect("a model's address");
+        let mut observer = Observer::for_url("post", "https://api.cohere.com/v2/chat").expect("a model's URL");
         for body in bodies {
             observer.request(body);
         }
         observer.push(answer);
         observer.finish()
     };
-    let asked = br#"{"model":"command-a-03-2025","messages":[]}"#;
+    let body = br#"{"model":"command-a-03-2025","messages":[]}"#;
     let expected = ModelUsage::new("command-a-03-2025", usage(9, 2)).provider("cohere").response_id("r");
-    assert_eq!(used(&[asked]), Some(expected.clone()));
-    // A body that is none changes nothing.
-    assert_eq!(used(&[asked, b"model=x"]), Some(expected));
+    assert_eq!(used(&[body]), Some(expected.clone()));
+    // An invalid body changes nothing.
+    assert_eq!(used(&[body, b"model=x"]), Some(expected));
 }
 
 #[test]
-fn an_embedding_counts_too() {
+fn reads_the_usage_of_an_embedding() {
     let answer = br#"{"object":"list","data":[{"embedding":[0.1]}],"model":"text-embedding-3-small","usage":{"prompt_tokens":9,"total_tokens":9}}"#;
-    let observer = || Observer::for_url("POST", "https://api.openai.com/v1/embeddings").expect("a model's address");
+    let observer = || Observer::for_url("POST", "https://api.openai.com/v1/embeddings").expect("a model's URL");
     assert_eq!(
-        seen(observer, answer).map(|used| (used.model, used.usage)),
+        read_in_pieces(observer, answer).map(|used| (used.model, used.usage)),
         Some(("text-embedding-3-small".into(), usage(9, 0)))
     );
 }
 
 #[test]
-fn calls_without_end_are_not_kept() {
+fn limits_the_number_of_recorded_calls() {
     let call = r#"{"index":0,"id":"c","function":{"name":"add","arguments":"{}"}}"#;
     let calls = (0..1_000).map(|at| call.replace("\"c\"", &format!("\"c{at}\""))).collect::<Vec<_>>().join(",");
     let answer = format!(r#"{{"choices":[{{"index":0,"message":{{"tool_calls":[{calls}]}}}}]}}"#);
-    let used = observed(Provider::OpenAiChat, answer.as_bytes()).expect("calls");
-    assert_eq!(used.tool_calls.len(), MOST_CALLS);
+    let used = observe_response(Provider::OpenAiChat, answer.as_bytes()).expect("calls");
+    assert_eq!(used.tool_calls.len(), MAX_CALLS);
 }
 
 #[test]
-fn a_request_goes_to_the_provider_that_its_path_and_host_say() {
-    let place = |url: &str| {
-        observer::place("POST", url).map(|place| {
-            (place.provider, place.model.unwrap_or_default(), place.billed_by.unwrap_or_default().into_owned())
+fn recognizes_providers_by_path_and_host() {
+    let recognized = |url: &str| {
+        recognize("POST", url).map(|request| {
+            (request.provider, request.model.unwrap_or_default(), request.billed_by.unwrap_or_default().into_owned())
         })
     };
     for (url, provider, model, billed_by) in [
@@ -225,7 +228,7 @@ fn a_request_goes_to_the_provider_that_its_path_and_host_say() {
         ("http://localhost:11434/api/chat", Provider::Ollama, "", "ollama"),
         ("https://api.deepseek.com/chat/completions", Provider::OpenAiChat, "", "deepseek"),
     ] {
-        assert_eq!(place(url), Some((provider, model.to_owned(), billed_by.to_owned())), "{url}");
+        assert_eq!(recognized(url), Some((provider, model.to_owned(), billed_by.to_owned())), "{url}");
     }
     for url in [
         "https://api.openai.com/v1/models",
@@ -238,7 +241,7 @@ fn a_request_goes_to_the_provider_that_its_path_and_host_say() {
         "v1/chat/completions",
         "",
     ] {
-        assert_eq!(place(url), None, "{url}");
+        assert_eq!(recognized(url), None, "{url}");
     }
     assert!(Observer::for_url("GET", "https://api.openai.com/v1/responses").is_none());
 }
@@ -248,22 +251,22 @@ proptest! {
 
     // S5
     #[test]
-    fn no_bytes_make_it_fail(provider in prop::sample::select(&Provider::ALL[..]), chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 0..6)) {
+    fn reads_any_bytes_without_a_panic(provider in prop::sample::select(&Provider::ALL[..]), chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 0..6)) {
         let mut observer = Observer::new(provider);
         for chunk in &chunks {
             observer.push(chunk);
         }
         observer.finish();
-        // A stream of AWS with one byte changed.
+        // A binary stream with one changed byte.
         let mut frames = bedrock();
         let byte = chunks.iter().flatten().next().copied().unwrap_or(7);
         let at = usize::from(byte) * 3 % frames.len();
         frames[at] ^= byte;
-        observed(Provider::Bedrock, &frames);
+        observe_response(Provider::Bedrock, &frames);
     }
 
     #[test]
-    fn no_address_makes_it_fail(url in "(https?://)?[a-z%:@\\[\\]./?#-]{0,60}(:generateContent|/chat/completions|/converse)?") {
-        observer::place("POST", &url);
+    fn reads_any_url_without_a_panic(url in "(https?://)?[a-z%:@\\[\\]./?#-]{0,60}(:generateContent|/chat/completions|/converse)?") {
+        recognize("POST", &url);
     }
 }

@@ -1,166 +1,135 @@
-//! One request and its answer, as often as it takes.
+//! One attempt of a request, and its answer.
 
-use crate::providers::declare::Declarations;
-use crate::providers::protocol::{Protocol, protocol};
-use crate::transport::api_key::ApiKey;
-use crate::transport::http::collect::{Collected, Seen};
-use crate::transport::http::endpoint::Target;
-use crate::transport::http::failure::{Again, Failure};
-use crate::transport::http::{HttpModel, Listener, Settings};
-use crate::transport::{http, request_span};
+use crate::providers::protocol::Protocol;
+use crate::transport::http::answer::AnswerCollector;
+use crate::transport::http::endpoint::Endpoint;
+use crate::transport::http::failure::RequestFailure;
+use crate::transport::model_access::ApiKey;
+use crate::transport::request_span::STATUS_CODE;
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
-use reqwest::{Client, Method, Response};
+use reqwest::{Client, Response};
 use std::time::Duration;
-use tokio::time::{Instant, sleep, timeout_at};
-use tool_core::session::{Model, ModelStep};
+use tokio::time::{Instant, timeout_at};
+use tool_core::session::ModelStep;
 use tool_core::{ToolError, trace};
 
-/// The bytes of an error's body that are read.
-const ERROR_BODY: usize = 64 * 1024;
+/// Time limits for a provider's answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Limit for connecting. Defaults to 10 s.
+    pub connect: Duration,
+    /// Limit for the time without data, before the answer and within it. Defaults to 5 min, as a model may reason without
+    /// output.
+    pub idle: Duration,
+    /// Limit for a step with all its attempts. Defaults to 15 min.
+    pub total: Duration,
+}
 
-impl HttpModel {
-    /// Asks until there is an answer, or no hope of one.
-    pub(crate) async fn ask(&mut self, body: String, declarations: &Declarations) -> Result<ModelStep, ToolError> {
-        let endpoint = self.place.endpoint(self.provider, &self.model, self.streams())?;
-        let client = self.connected()?;
-        let deadline = Instant::now() + self.settings.timeouts.total;
-        let mut failed = 0;
-        loop {
-            let clock = Clock { deadline, idle: self.settings.timeouts.idle };
-            // Each attempt is a span of its own, in that of the question.
-            let span = request_span::open_if_wanted(&Method::POST, &endpoint.url);
-            let seen = if span.is_open() { Seen::new(self.about()) } else { Seen::unseen(&self.model) };
-            let attempt = Attempt { endpoint: &endpoint, client: &client, settings: &self.settings, clock };
-            let protocol = self.protocol.take().unwrap_or_else(|| protocol(self.provider));
-            let run = attempt.run(&body, declarations, (protocol, seen), self.listener.as_mut());
-            let failure = match span.inside(run).await {
-                Ok((step, protocol)) => {
-                    self.protocol = Some(protocol);
-                    span.end();
-                    return Ok(step);
-                }
-                Err(failure) => failure,
-            };
-            span.fail_with(&failure.error);
-            failed += 1;
-            let Some(wait) = self.wait(&failure, failed).filter(|wait| Instant::now() + *wait < deadline) else {
-                return Err(failure.error);
-            };
-            tracing::warn!(provider = %self.provider, error = %failure.error, ?wait, "the model is asked again");
-            sleep(wait).await;
-        }
-    }
-
-    fn wait(&self, failure: &Failure, failed: u32) -> Option<Duration> {
-        let retry = self.settings.retry;
-        let own = retry.wait(failed)?;
-        match failure.again {
-            Again::Never => None,
-            Again::Soon => Some(own),
-            Again::After(asked) => (asked <= retry.asked).then_some(asked),
-        }
-    }
-
-    fn connected(&mut self) -> Result<Client, ToolError> {
-        if let Some(client) = &self.client {
-            return Ok(client.clone());
-        }
-        let builder = http::client_builder().connect_timeout(self.settings.timeouts.connect);
-        let client = builder.build().map_err(|error| Failure::of_transport(&error, None).error)?;
-        Ok(self.client.insert(client).clone())
+impl Default for Timeouts {
+    fn default() -> Self {
+        let (connect, idle, total) = (Duration::from_secs(10), Duration::from_mins(5), Duration::from_mins(15));
+        Self { connect, idle, total }
     }
 }
 
-/// When patience ends.
-#[derive(Clone, Copy)]
-struct Clock {
-    deadline: Instant,
-    idle: Duration,
+/// Returns a builder for clients that do not follow redirects, as they would carry the API key to another host.
+///
+/// Use it for a client that several models share, or that needs a proxy or certificates.
+///
+/// ```
+/// use tool_adapters::Provider;
+/// use tool_adapters::transport::http::{HttpModel, client_builder};
+///
+/// let client = client_builder().user_agent("front-desk/1.0").build()?;
+/// let model = HttpModel::new(Provider::Gemini, "gemini-3-flash").client(client);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn client_builder() -> reqwest::ClientBuilder {
+    let timeouts = Timeouts::default();
+    reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).connect_timeout(timeouts.connect)
 }
 
-impl Clock {
-    async fn hold<T>(self, future: impl Future<Output = T>) -> Result<T, Failure> {
-        let idle = Instant::now() + self.idle;
-        timeout_at(idle.min(self.deadline), future).await.map_err(|_| {
-            if idle < self.deadline {
-                Failure::soon(format!("the provider has sent nothing for {:?}", self.idle))
-            } else {
-                Failure::never(ToolError::transient("the provider's answer took too long in all"))
-            }
-        })
-    }
+/// Maximum number of bytes that are read of an error's body.
+const MAX_ERROR_BODY: usize = 64 * 1024;
+
+/// One attempt of a request.
+pub(crate) struct Exchange<'a> {
+    pub(crate) endpoint: &'a Endpoint,
+    pub(crate) client: &'a Client,
+    pub(crate) deadline: Instant,
+    pub(crate) idle: Duration,
+    pub(crate) max_bytes: usize,
 }
 
-struct Attempt<'a> {
-    endpoint: &'a Target,
-    client: &'a Client,
-    settings: &'a Settings,
-    clock: Clock,
-}
-
-impl Attempt<'_> {
-    async fn run(
+impl Exchange<'_> {
+    /// Sends the body, and reads the answer to its end.
+    pub(crate) async fn run(
         &self,
         body: &str,
-        declarations: &Declarations,
-        (mut protocol, seen): (Box<dyn Protocol>, Seen),
-        listener: Option<&mut Listener>,
-    ) -> Result<(ModelStep, Box<dyn Protocol>), Failure> {
+        protocol: &mut dyn Protocol,
+        mut answer: AnswerCollector<'_>,
+    ) -> Result<ModelStep, RequestFailure> {
         let mut response = self.send(body).await?;
-        let mut collected = Collected::new(protocol.provider(), declarations, self.key(), listener, seen);
         let mut bytes = 0_usize;
-        let broken = loop {
+        let failure = loop {
             match self.chunk(&mut response).await {
                 Ok(Some(chunk)) => {
                     bytes = bytes.saturating_add(chunk.as_ref().len());
-                    if bytes > self.settings.max_bytes {
-                        return Err(self.too_large());
+                    if bytes > self.max_bytes {
+                        return Err(RequestFailure::permanent(ToolError::permanent(format!(
+                            "the provider's answer is larger than {} bytes; raise `max_bytes`",
+                            self.max_bytes
+                        ))));
                     }
-                    collected.take(protocol.push(chunk.as_ref()));
+                    answer.collect(protocol.push(chunk.as_ref()));
                 }
                 Ok(None) => break None,
                 Err(failure) => break Some(failure),
             }
         };
-        collected.take(protocol.finish());
-        Ok((collected.step(broken)?, protocol))
+        answer.collect(protocol.finish());
+        answer.into_step(failure)
     }
 
-    /// The response, once its status is a good one.
-    async fn send(&self, body: &str) -> Result<Response, Failure> {
+    /// Returns the response if its status is a success.
+    async fn send(&self, body: &str) -> Result<Response, RequestFailure> {
         let request = self
             .client
             .post(self.endpoint.url.clone())
             .headers(self.endpoint.headers.clone())
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .body(body.to_owned());
-        let sent = self.clock.hold(request.send()).await?;
-        let mut response = sent.map_err(|error| Failure::of_transport(&error, self.key()))?;
-        trace::attribute(request_span::STATUS_CODE, response.status().as_u16());
+        let sent = self.with_timeout(request.send()).await?;
+        let mut response = sent.map_err(|error| RequestFailure::from_transport(&error, self.key()))?;
+        trace::attribute(STATUS_CODE, response.status().as_u16());
         if response.status().is_success() {
             return Ok(response);
         }
         let mut body = Vec::new();
-        while let (true, Ok(Some(chunk))) = (body.len() < ERROR_BODY, self.chunk(&mut response).await) {
+        while let (true, Ok(Some(chunk))) = (body.len() < MAX_ERROR_BODY, self.chunk(&mut response).await) {
             body.extend_from_slice(chunk.as_ref());
         }
-        body.truncate(ERROR_BODY);
-        Err(Failure::of_answer(response.status(), response.headers(), &body, self.key()))
+        body.truncate(MAX_ERROR_BODY);
+        Err(RequestFailure::from_status(response.status(), response.headers(), &body, self.key()))
     }
 
-    async fn chunk(&self, response: &mut Response) -> Result<Option<impl AsRef<[u8]> + use<>>, Failure> {
-        let read = self.clock.hold(response.chunk()).await?;
-        read.map_err(|error| Failure::of_transport(&error, self.key()))
+    async fn chunk(&self, response: &mut Response) -> Result<Option<impl AsRef<[u8]> + use<>>, RequestFailure> {
+        let read = self.with_timeout(response.chunk()).await?;
+        read.map_err(|error| RequestFailure::from_transport(&error, self.key()))
+    }
+
+    async fn with_timeout<T>(&self, future: impl Future<Output = T>) -> Result<T, RequestFailure> {
+        let idle = Instant::now() + self.idle;
+        timeout_at(idle.min(self.deadline), future).await.map_err(|_| {
+            if idle < self.deadline {
+                RequestFailure::transient(format!("the provider sent nothing for {:?}", self.idle))
+            } else {
+                RequestFailure::permanent(ToolError::transient("the provider's answer exceeded the total time limit"))
+            }
+        })
     }
 
     fn key(&self) -> Option<&ApiKey> {
         self.endpoint.key.as_ref()
-    }
-
-    fn too_large(&self) -> Failure {
-        let most = self.settings.max_bytes;
-        Failure::never(ToolError::permanent(format!(
-            "the provider's answer is larger than {most} bytes; raise `max_bytes`"
-        )))
     }
 }

@@ -1,7 +1,7 @@
-//! What went wrong on the way to a provider, and whether to ask again.
+//! Failures of requests, and whether to retry.
 
 use crate::providers::event::ProtocolError;
-use crate::transport::api_key::{ApiKey, told};
+use crate::transport::model_access::{ApiKey, excerpt};
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
 use serde_json::Value;
@@ -9,38 +9,36 @@ use std::error::Error;
 use std::time::{Duration, SystemTime};
 use tool_core::ToolError;
 
-/// A request that failed.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Failure {
+pub(crate) struct RequestFailure {
     pub(crate) error: ToolError,
-    pub(crate) again: Again,
+    pub(crate) retry: RetryAdvice,
 }
 
-/// Whether to ask again.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Again {
-    /// It would fail in the same way.
+pub(crate) enum RetryAdvice {
+    /// Another attempt would fail in the same way.
     Never,
-    /// After a time of our own choosing.
-    Soon,
-    /// After the time that the provider asks for.
+    /// Retry after the delay of the policy.
+    Backoff,
+    /// Retry after the time that the provider requests.
     After(Duration),
 }
 
-impl Failure {
-    pub(crate) fn never(error: ToolError) -> Self {
-        Self { error, again: Again::Never }
+impl RequestFailure {
+    pub(crate) fn permanent(error: ToolError) -> Self {
+        Self { error, retry: RetryAdvice::Never }
     }
 
-    pub(crate) fn soon(message: impl Into<String>) -> Self {
-        Self { error: ToolError::transient(message), again: Again::Soon }
+    pub(crate) fn transient(message: impl Into<String>) -> Self {
+        Self { error: ToolError::transient(message), retry: RetryAdvice::Backoff }
     }
 
-    /// The request did not get there, or no answer came back.
-    pub(crate) fn of_transport(error: &reqwest::Error, key: Option<&ApiKey>) -> Self {
-        // Host and port alone: the rest of the URL may hold a password.
+    /// Converts an error of sending the request or of receiving the answer.
+    pub(crate) fn from_transport(error: &reqwest::Error, key: Option<&ApiKey>) -> Self {
+        // Only the host and the port, as the rest of the URL may hold a password.
         let host = error.url().and_then(|url| Some((url.host_str()?, url.port_or_known_default()?)));
-        let mut message = "the provider cannot be reached".to_owned();
+        let mut message = "failed to reach the provider".to_owned();
         if let Some((host, port)) = host {
             message = format!("{message} at {host}:{port}");
         }
@@ -49,39 +47,39 @@ impl Failure {
             message = format!("{message}: {error}");
             source = error.source();
         }
-        let message = told(&message, key);
-        if error.is_builder() { Self::never(ToolError::permanent(message)) } else { Self::soon(message) }
+        let message = excerpt(&message, key);
+        if error.is_builder() { Self::permanent(ToolError::permanent(message)) } else { Self::transient(message) }
     }
 
-    /// The provider has answered with another status than 2xx.
-    pub(crate) fn of_answer(status: StatusCode, headers: &HeaderMap, body: &[u8], key: Option<&ApiKey>) -> Self {
+    /// Converts an answer with a status other than 2xx.
+    pub(crate) fn from_status(status: StatusCode, headers: &HeaderMap, body: &[u8], key: Option<&ApiKey>) -> Self {
         let mut message = format!("the provider answered {}", status.as_u16());
-        let said = if status.is_redirection() { redirected(headers) } else { said(body) };
-        if !said.is_empty() {
-            message = format!("{message}: {}", told(&said, key));
+        let details = if status.is_redirection() { describe_redirect(headers) } else { error_message(body) };
+        if !details.is_empty() {
+            message = format!("{message}: {}", excerpt(&details, key));
         }
-        let again = again(status, headers, body);
-        if let Again::After(wait) = again {
-            message = format!("{message} (try again in {} s)", wait.as_secs_f64().ceil());
+        let retry = retry_advice(status, headers, body);
+        if let RetryAdvice::After(delay) = retry {
+            message = format!("{message} (retry after {} s)", delay.as_secs_f64().ceil());
         }
         let error = match status.as_u16() {
             401 | 403 => ToolError::auth(message),
             429 => ToolError::rate_limit(message),
-            _ if again == Again::Never => ToolError::permanent(message),
+            _ if retry == RetryAdvice::Never => ToolError::permanent(message),
             _ => ToolError::transient(message),
         };
-        Self { error: error.retryable(again != Again::Never), again }
+        Self { error: error.retryable(retry != RetryAdvice::Never), retry }
     }
 
-    /// The provider tells of an error in the middle of its answer.
-    pub(crate) fn of_stream(error: &ProtocolError, key: Option<&ApiKey>) -> Self {
-        let message = told(&error.to_string(), key);
-        let ProtocolError::Provider { code, .. } = error else { return Self::soon(message) };
+    /// Converts an error within a stream.
+    pub(crate) fn from_stream(error: &ProtocolError, key: Option<&ApiKey>) -> Self {
+        let message = excerpt(&error.to_string(), key);
+        let ProtocolError::Provider { code, .. } = error else { return Self::transient(message) };
         let code = code.as_deref().unwrap_or_default().to_ascii_lowercase();
-        let is = |words: &[&str]| words.iter().any(|word| code.contains(word));
-        if is(&["rate_limit", "resource_exhausted", "throttl", "429"]) {
-            Self { error: ToolError::rate_limit(message), again: Again::Soon }
-        } else if is(&[
+        let has = |words: &[&str]| words.iter().any(|word| code.contains(word));
+        if has(&["rate_limit", "resource_exhausted", "throttl", "429"]) {
+            Self { error: ToolError::rate_limit(message), retry: RetryAdvice::Backoff }
+        } else if has(&[
             "overload",
             "server",
             "internal",
@@ -92,34 +90,34 @@ impl Failure {
             "50",
             "529",
         ]) {
-            Self::soon(message)
-        } else if is(&["auth", "permission", "api_key"]) {
-            Self::never(ToolError::auth(message))
+            Self::transient(message)
+        } else if has(&["auth", "permission", "api_key"]) {
+            Self::permanent(ToolError::auth(message))
         } else {
-            Self::never(ToolError::permanent(message))
+            Self::permanent(ToolError::permanent(message))
         }
     }
 }
 
-/// The statuses that the providers' own libraries try again, unless the provider says outright.
-fn again(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Again {
+/// Returns the advice of the provider, or that of its own libraries for the status.
+fn retry_advice(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> RetryAdvice {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    let used_up = status == StatusCode::TOO_MANY_REQUESTS && contains(body, b"insufficient_quota");
-    let worth_it = match header("x-should-retry") {
+    let quota_used_up = status == StatusCode::TOO_MANY_REQUESTS && contains(body, b"insufficient_quota");
+    let should_retry = match header("x-should-retry") {
         Some("true") => true,
         Some("false") => false,
-        _ => matches!(status.as_u16(), 408 | 409 | 429 | 500..) && !used_up,
+        _ => matches!(status.as_u16(), 408 | 409 | 429 | 500..) && !quota_used_up,
     };
-    if !worth_it {
-        return Again::Never;
+    if !should_retry {
+        return RetryAdvice::Never;
     }
     let milliseconds = header("retry-after-ms").and_then(|text| text.parse().ok()).map(Duration::from_millis);
-    let asked = || header(RETRY_AFTER.as_str()).and_then(|text| retry_after(text, SystemTime::now()));
-    milliseconds.or_else(asked).map_or(Again::Soon, Again::After)
+    let retry_after = || header(RETRY_AFTER.as_str()).and_then(|text| parse_retry_after(text, SystemTime::now()));
+    milliseconds.or_else(retry_after).map_or(RetryAdvice::Backoff, RetryAdvice::After)
 }
 
-/// Seconds, or a date of HTTP's.
-fn retry_after(text: &str, now: SystemTime) -> Option<Duration> {
+/// Parses seconds or an HTTP date.
+fn parse_retry_after(text: &str, now: SystemTime) -> Option<Duration> {
     if let Ok(seconds) = text.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();
     }
@@ -131,20 +129,20 @@ fn contains(body: &[u8], word: &[u8]) -> bool {
     body.windows(word.len()).any(|part| part == word)
 }
 
-fn redirected(headers: &HeaderMap) -> String {
+fn describe_redirect(headers: &HeaderMap) -> String {
     let to = headers.get(LOCATION).and_then(|value| value.to_str().ok()).and_then(|to| reqwest::Url::parse(to).ok());
-    let host = to.as_ref().and_then(reqwest::Url::host_str).unwrap_or("another place");
-    format!("a redirect to {host}, which is not followed, as the key would go along; set that base URL if it is right")
+    let host = to.as_ref().and_then(reqwest::Url::host_str).unwrap_or("another host");
+    format!("a redirect to {host} was not followed, as it would carry the API key; set the base URL to follow it")
 }
 
-/// What an error's body says, in any of the providers' forms.
-fn said(body: &[u8]) -> String {
+/// Returns the message in an error's body, in any of the providers' forms.
+fn error_message(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let Ok(value) = serde_json::from_slice::<Value>(body) else { return text.into_owned() };
     // Gemini wraps an error of a stream in an array.
     let value = value.get(0).unwrap_or(&value);
-    let found = ["/error/message", "/error", "/message", "/Message", "/detail"].map(|at| value.pointer(at));
-    match found.into_iter().flatten().next() {
+    let members = ["/error/message", "/error", "/message", "/Message", "/detail"].map(|at| value.pointer(at));
+    match members.into_iter().flatten().next() {
         Some(Value::String(message)) => message.clone(),
         Some(other) => other.to_string(),
         None => text.into_owned(),
@@ -157,46 +155,46 @@ mod tests {
     use reqwest::header::HeaderValue;
     use tool_core::ErrorKind;
 
-    fn answered(status: u16, headers: &[(&'static str, &'static str)], body: &str) -> Failure {
+    fn failure(status: u16, headers: &[(&'static str, &'static str)], body: &str) -> RequestFailure {
         let headers = headers
             .iter()
             .map(|(name, value)| (reqwest::header::HeaderName::from_static(name), HeaderValue::from_static(value)));
         let status = StatusCode::from_u16(status).expect("a status");
-        Failure::of_answer(status, &headers.collect(), body.as_bytes(), Some(&ApiKey::new("sk-canary")))
+        RequestFailure::from_status(status, &headers.collect(), body.as_bytes(), Some(&ApiKey::new("sk-canary")))
     }
 
     #[test]
-    fn statuses_have_their_kinds_and_the_busy_ones_are_tried_again() {
-        let told = [400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 503, 529].map(|status| {
-            let failure = answered(status, &[], "");
-            format!("{status} {} {:?}", failure.error.kind(), failure.again)
+    fn converts_statuses_and_retries_the_busy_ones() {
+        let statuses = [400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 503, 529].map(|status| {
+            let failure = failure(status, &[], "");
+            format!("{status} {} {:?}", failure.error.kind(), failure.retry)
         });
         expect_test::expect![[r"
             400 PERMANENT Never
             401 AUTH Never
             403 AUTH Never
             404 PERMANENT Never
-            408 TRANSIENT Soon
-            409 TRANSIENT Soon
+            408 TRANSIENT Backoff
+            409 TRANSIENT Backoff
             413 PERMANENT Never
             422 PERMANENT Never
-            429 RATE_LIMIT Soon
-            500 TRANSIENT Soon
-            503 TRANSIENT Soon
-            529 TRANSIENT Soon"]]
-        .assert_eq(&told.join("\n"));
+            429 RATE_LIMIT Backoff
+            500 TRANSIENT Backoff
+            503 TRANSIENT Backoff
+            529 TRANSIENT Backoff"]]
+        .assert_eq(&statuses.join("\n"));
     }
 
     #[test]
-    fn a_quota_that_is_used_up_and_a_provider_that_says_no_are_not_tried_again() {
-        let quota = answered(429, &[], r#"{"error":{"message":"pay","code":"insufficient_quota"}}"#);
-        assert_eq!((quota.error.kind(), quota.again), (ErrorKind::RateLimit, Again::Never));
-        assert_eq!(answered(503, &[("x-should-retry", "false")], "").again, Again::Never);
-        assert_eq!(answered(400, &[("x-should-retry", "true")], "").again, Again::Soon);
+    fn follows_the_advice_of_the_provider() {
+        let quota = failure(429, &[], r#"{"error":{"message":"pay","code":"insufficient_quota"}}"#);
+        assert_eq!((quota.error.kind(), quota.retry), (ErrorKind::RateLimit, RetryAdvice::Never));
+        assert_eq!(failure(503, &[("x-should-retry", "false")], "").retry, RetryAdvice::Never);
+        assert_eq!(failure(400, &[("x-should-retry", "true")], "").retry, RetryAdvice::Backoff);
     }
 
     #[test]
-    fn what_a_provider_says_is_found_in_each_form_without_the_key() {
+    fn finds_the_message_in_each_form_without_the_key() {
         for body in [
             r#"{"error":{"message":"bad key sk-canary","type":"x"}}"#,
             r#"{"type":"error","error":{"type":"x","message":"bad key sk-canary"}}"#,
@@ -206,35 +204,35 @@ mod tests {
             r#"{"detail":"bad key sk-canary"}"#,
             "bad key sk-canary",
         ] {
-            assert_eq!(answered(401, &[], body).error.message(), "the provider answered 401: bad key [key]");
+            assert_eq!(failure(401, &[], body).error.message(), "the provider answered 401: bad key [key]");
         }
     }
 
     #[test]
-    fn a_time_to_wait_is_read_as_seconds_milliseconds_or_a_date() {
+    fn parses_retry_after_as_seconds_milliseconds_or_date() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_770);
-        assert_eq!(retry_after("7", now), Some(Duration::from_secs(7)));
-        assert_eq!(retry_after("0.5", now), Some(Duration::from_millis(500)));
-        assert_eq!(retry_after("Sun, 06 Nov 1994 08:49:37 GMT", now), Some(Duration::from_secs(7)));
-        assert_eq!(retry_after("Sun, 06 Nov 1994 08:49:00 GMT", now), Some(Duration::ZERO));
+        assert_eq!(parse_retry_after("7", now), Some(Duration::from_secs(7)));
+        assert_eq!(parse_retry_after("0.5", now), Some(Duration::from_millis(500)));
+        assert_eq!(parse_retry_after("Sun, 06 Nov 1994 08:49:37 GMT", now), Some(Duration::from_secs(7)));
+        assert_eq!(parse_retry_after("Sun, 06 Nov 1994 08:49:00 GMT", now), Some(Duration::ZERO));
         for text in ["", "-1", "soon", "NaN", "1e400"] {
-            assert_eq!(retry_after(text, now), None, "{text}");
+            assert_eq!(parse_retry_after(text, now), None, "{text}");
         }
-        let both = answered(429, &[("retry-after-ms", "250"), ("retry-after", "9")], "");
-        assert_eq!(both.again, Again::After(Duration::from_millis(250)));
+        let both = failure(429, &[("retry-after-ms", "250"), ("retry-after", "9")], "");
+        assert_eq!(both.retry, RetryAdvice::After(Duration::from_millis(250)));
     }
 
     #[test]
-    fn an_error_in_a_stream_is_told_by_its_code() {
-        let failure = |code: &str| {
+    fn converts_an_error_in_a_stream_by_its_code() {
+        let stream_failure = |code: &str| {
             let error = ProtocolError::Provider { code: Some(code.to_owned()), message: "m".into() };
-            let Failure { error, again } = Failure::of_stream(&error, None);
-            (error.kind(), again)
+            let RequestFailure { error, retry } = RequestFailure::from_stream(&error, None);
+            (error.kind(), retry)
         };
-        assert_eq!(failure("overloaded_error"), (ErrorKind::Transient, Again::Soon));
-        assert_eq!(failure("rate_limit_exceeded"), (ErrorKind::RateLimit, Again::Soon));
-        assert_eq!(failure("RESOURCE_EXHAUSTED"), (ErrorKind::RateLimit, Again::Soon));
-        assert_eq!(failure("authentication_error"), (ErrorKind::Auth, Again::Never));
-        assert_eq!(failure("invalid_request_error"), (ErrorKind::Permanent, Again::Never));
+        assert_eq!(stream_failure("overloaded_error"), (ErrorKind::Transient, RetryAdvice::Backoff));
+        assert_eq!(stream_failure("rate_limit_exceeded"), (ErrorKind::RateLimit, RetryAdvice::Backoff));
+        assert_eq!(stream_failure("RESOURCE_EXHAUSTED"), (ErrorKind::RateLimit, RetryAdvice::Backoff));
+        assert_eq!(stream_failure("authentication_error"), (ErrorKind::Auth, RetryAdvice::Never));
+        assert_eq!(stream_failure("invalid_request_error"), (ErrorKind::Permanent, RetryAdvice::Never));
     }
 }

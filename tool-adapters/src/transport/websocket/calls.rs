@@ -1,156 +1,158 @@
-//! The calls of a live conversation: those that run, and what came of the last ones.
+//! The calls of a live conversation: those that run, and the last ones that have ended.
 
-use crate::agent::notes::Word;
+use crate::transport::call_note::Decision;
 use std::collections::VecDeque;
 use tokio::task::JoinSet;
 use tool_core::session::Turn;
 use tool_core::trace::SpanHandle;
 use tool_core::{Session, ToolCall, ToolResponse};
 
-/// The calls that are remembered after they were answered, should the provider send them again.
-const KEPT: usize = 64;
-
-/// Something that was done beside the reading.
-pub(crate) enum Done {
-    Answered(ToolResponse),
-    Decided(ToolResponse, Word),
-    Turned(Turn),
+/// Work that has finished in the background.
+pub(crate) enum FinishedWork {
+    Call(ToolResponse),
+    Decision(ToolResponse, Decision),
+    Turn(Turn),
 }
 
-pub(crate) struct Calls {
+pub(crate) struct LiveCalls {
     session: Session,
-    work: JoinSet<Done>,
-    known: VecDeque<Known>,
+    work: JoinSet<FinishedWork>,
+    calls: VecDeque<TrackedCall>,
 }
 
-struct Known {
+struct TrackedCall {
     call: ToolCall,
-    /// The conversation of the provider's that it belongs to: where it could not be resumed, another.
+    /// The number of the provider's conversation in which the call was made.
     conversation: u64,
-    /// Nobody waits for its result any longer.
+    /// True if the provider does not want the result any more.
     withdrawn: bool,
-    /// The user has spoken since.
+    /// True if the user has interrupted the model since.
     interrupted: bool,
-    answer: Option<ToolResponse>,
+    response: Option<ToolResponse>,
 }
 
-/// What to do with an answer.
-pub(crate) enum Told {
-    /// Send it; `true`: and let the model answer to it.
-    Send(ToolResponse, bool),
-    /// The conversation that asked is over.
-    Late(ToolResponse),
+/// The way to deliver a response to the provider.
+pub(crate) enum Delivery {
+    Send {
+        response: ToolResponse,
+        wants_reply: bool,
+    },
+    /// The conversation that made the call is over.
+    ConversationOver(ToolResponse),
     Withdrawn,
 }
 
-impl Calls {
+impl LiveCalls {
+    /// Maximum number of remembered calls, in case the provider repeats one.
+    const MAX_CALLS: usize = 64;
+
     pub(crate) fn new(session: Session) -> Self {
-        Self { session, work: JoinSet::new(), known: VecDeque::new() }
+        Self { session, work: JoinSet::new(), calls: VecDeque::new() }
     }
 
     pub(crate) fn session(&self) -> &Session {
         &self.session
     }
 
-    /// Runs a call. One that the provider sends once more (`again`) runs no second time: the answer that it had is
-    /// given again.
+    /// Runs a call. A call with the repeated id and the same arguments does not run again; its response is returned if it
+    /// has one.
     pub(crate) fn start(
         &mut self,
         call: ToolCall,
         conversation: u64,
-        again: Option<&str>,
+        repeated_id: Option<&str>,
         agent: &SpanHandle,
     ) -> Option<ToolResponse> {
-        let same = |known: &&Known| {
-            Some(known.call.id()) == again
-                && known.call.name() == call.name()
-                && known.call.arguments() == call.arguments()
+        let is_repeated = |tracked: &&TrackedCall| {
+            Some(tracked.call.id()) == repeated_id
+                && tracked.call.name() == call.name()
+                && tracked.call.arguments() == call.arguments()
         };
-        if let Some(known) = self.known.iter().find(same) {
-            return known.answer.clone();
+        if let Some(tracked) = self.calls.iter().find(is_repeated) {
+            return tracked.response.clone();
         }
-        if self.known.len() >= KEPT
-            && let Some(at) = self.known.iter().position(|known| known.answer.is_some() || known.withdrawn)
+        if self.calls.len() >= Self::MAX_CALLS
+            && let Some(at) = self.calls.iter().position(|tracked| tracked.response.is_some() || tracked.withdrawn)
         {
-            self.known.remove(at);
+            self.calls.remove(at);
         }
-        let session = self.session.clone();
-        let made = call.clone();
-        self.work.spawn(agent.inside(async move { Done::Answered(session.call(made).await) }));
-        self.known.push_back(Known { call, conversation, withdrawn: false, interrupted: false, answer: None });
+        let (session, running) = (self.session.clone(), call.clone());
+        self.work.spawn(agent.inside(async move { FinishedWork::Call(session.call(running).await) }));
+        self.calls.push_back(TrackedCall { call, conversation, withdrawn: false, interrupted: false, response: None });
         None
     }
 
-    pub(crate) fn decide(&mut self, token: String, word: Word, agent: &SpanHandle) {
+    pub(crate) fn decide(&mut self, token: String, decision: Decision, agent: &SpanHandle) {
         let session = self.session.clone();
         self.work.spawn(agent.inside(async move {
-            let response = match word {
-                Word::Approved => session.approve(&token).await,
-                Word::Denied => session.deny(&token).await,
+            let response = match decision {
+                Decision::Approved => session.approve(&token).await,
+                Decision::Denied => session.deny(&token).await,
             };
-            Done::Decided(response, word)
+            FinishedWork::Decision(response, decision)
         }));
     }
 
-    /// Ends the turn, beside the reading too: a store may be far away.
+    /// Begins the next turn in the background, as the session's store may be slow.
     pub(crate) fn next_turn(&mut self) {
         let session = self.session.clone();
-        self.work.spawn(async move { Done::Turned(session.next_turn().await) });
+        self.work.spawn(async move { FinishedWork::Turn(session.next_turn().await) });
     }
 
-    /// The next thing that is done; pending for ever where nothing is under way.
-    pub(crate) async fn next(&mut self) -> Done {
+    /// Waits for the next finished work. Pending forever if nothing runs.
+    pub(crate) async fn next(&mut self) -> FinishedWork {
         loop {
             match self.work.join_next().await {
-                Some(Ok(done)) => return done,
-                // A session does not panic, and nobody aborts its calls.
-                Some(Err(error)) => tracing::error!(%error, "a call was lost"),
+                Some(Ok(finished)) => return finished,
+                // Not expected, as a session catches panics and its calls are not aborted.
+                Some(Err(error)) => tracing::error!(%error, "lost a call"),
                 None => std::future::pending().await,
             }
         }
     }
 
-    /// Gives up what is under way, and waits until it is gone.
-    pub(crate) async fn give_up(&mut self) {
+    /// Aborts all work, and waits until it has ended.
+    pub(crate) async fn abort(&mut self) {
         self.work.shutdown().await;
     }
 
-    /// Keeps an answer, and says what to do with it.
-    pub(crate) fn answered(&mut self, response: ToolResponse, conversation: u64) -> Told {
+    /// Stores the response of a call, and returns the way to deliver it.
+    pub(crate) fn finish(&mut self, response: ToolResponse, conversation: u64) -> Delivery {
         let id = response.meta().call_id().unwrap_or_default().to_owned();
-        let Some(known) = self.known.iter_mut().find(|known| known.call.id() == id && known.answer.is_none()) else {
-            return Told::Withdrawn;
+        let mut running = self.calls.iter_mut().filter(|tracked| tracked.response.is_none());
+        let Some(tracked) = running.find(|tracked| tracked.call.id() == id) else {
+            return Delivery::Withdrawn;
         };
-        known.answer = Some(response.clone());
-        match (known.withdrawn, known.conversation == conversation) {
-            (true, _) => Told::Withdrawn,
-            (false, false) => Told::Late(response),
-            (false, true) => Told::Send(response, !known.interrupted),
+        tracked.response = Some(response.clone());
+        match (tracked.withdrawn, tracked.conversation == conversation) {
+            (true, _) => Delivery::Withdrawn,
+            (false, false) => Delivery::ConversationOver(response),
+            (false, true) => Delivery::Send { response, wants_reply: !tracked.interrupted },
         }
     }
 
-    /// The provider has withdrawn calls.
+    /// Cancels calls that the provider has withdrawn.
     pub(crate) fn withdraw(&mut self, ids: &[String]) {
-        for known in self.known.iter_mut().filter(|known| ids.iter().any(|id| id == known.call.id())) {
-            known.withdrawn = true;
-            self.session.cancel(known.call.id());
+        for tracked in self.calls.iter_mut().filter(|tracked| ids.iter().any(|id| id == tracked.call.id())) {
+            tracked.withdrawn = true;
+            self.session.cancel(tracked.call.id());
         }
     }
 
     pub(crate) fn was_withdrawn(&self, id: &str) -> bool {
-        self.known.iter().any(|known| known.withdrawn && known.call.id() == id)
+        self.calls.iter().any(|tracked| tracked.withdrawn && tracked.call.id() == id)
     }
 
-    /// The user has spoken.
+    /// Cancels running calls, because the user has interrupted the model.
     pub(crate) fn interrupt(&mut self) {
         self.session.interrupt();
-        for known in self.known.iter_mut().filter(|known| known.answer.is_none()) {
-            known.interrupted = true;
+        for tracked in self.calls.iter_mut().filter(|tracked| tracked.response.is_none()) {
+            tracked.interrupted = true;
         }
     }
 
-    /// Whether calls run that the model waits for.
-    pub(crate) fn are_awaited(&self) -> bool {
-        self.known.iter().any(|known| known.answer.is_none() && !known.withdrawn)
+    /// Returns true if the provider waits for the result of a call.
+    pub(crate) fn are_running(&self) -> bool {
+        self.calls.iter().any(|tracked| tracked.response.is_none() && !tracked.withdrawn)
     }
 }

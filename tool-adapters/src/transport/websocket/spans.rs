@@ -1,59 +1,58 @@
-//! The spans of a live conversation: the agent's, from its beginning to its end, and in it one for each response of the
-//! model. Calls stand beside the responses, as they may outlast them.
+//! The spans of a live conversation: the agent's span, with a child for each response of the model. Calls are children of
+//! the agent's span too, as they may outlast the response that made them.
 
-use crate::agent::about;
 use crate::providers::event::{Event, Finish};
-use crate::transport::websocket::LiveModel;
-use crate::transport::websocket::connect::live;
+use crate::transport::model_access::model_info;
+use crate::transport::websocket::model::{LiveModel, live_api};
 use std::borrow::Cow;
 use std::sync::LazyLock;
 use tool_core::session::ModelInfo;
 use tool_core::trace::{ModelUsage, SpanHandle, SpanKind, TokenUsage};
 use tool_core::{ToolError, trace};
 
-pub(crate) struct Spans {
-    /// Closed before the span that it is in.
-    responses: Responses,
+pub(crate) struct ConversationSpans {
+    // Dropped before the span that contains it.
+    responses: ResponseSpans,
     agent: SpanHandle,
 }
 
-struct Responses {
-    /// Asked of price tables once, and only where there is a span.
-    about: LazyLock<ModelInfo, Box<dyn FnOnce() -> ModelInfo + Send>>,
+struct ResponseSpans {
+    /// Looked up only if there is a span.
+    info: LazyLock<ModelInfo, Box<dyn FnOnce() -> ModelInfo + Send>>,
     model: Cow<'static, str>,
-    /// Whether an interruption means that the response is stopped. OpenAI says so at its end, or goes on.
-    stops: bool,
-    open: Option<Response>,
-    /// Whether the response before has said what it used: what comes after it says the same once more.
-    told: bool,
+    /// True if an interruption ends the response. Otherwise the response's own end says whether it was stopped.
+    interruption_ends_response: bool,
+    open: Option<OpenResponse>,
+    /// True if the last response has reported its usage. The provider may repeat it after the response has ended.
+    has_reported_usage: bool,
 }
 
-/// What the model says, until it has said it all.
-struct Response {
+struct OpenResponse {
     span: SpanHandle,
     used: ModelUsage,
-    told: bool,
-    stopped: bool,
-    ended: Option<Ended>,
+    has_usage: bool,
+    was_stopped: bool,
+    end: Option<ResponseEnd>,
 }
 
 #[derive(Clone, Copy)]
-enum Ended {
-    Whole,
+enum ResponseEnd {
+    Complete,
     Stopped,
     Failed(&'static str),
 }
 
-impl Spans {
-    /// In the span that the thread is in.
+impl ConversationSpans {
+    /// Opens the agent's span in the current span.
     pub(crate) fn open(model: &LiveModel) -> Self {
-        let (provider, named, base) = (model.provider, model.model.clone(), model.base_url.clone());
-        let responses = Responses {
-            about: LazyLock::new(Box::new(move || about(provider, &named, base.as_deref().unwrap_or_default()))),
+        let live = live_api(model.provider);
+        let (provider, name, url) = (model.provider, model.model.clone(), model.access.base_url.clone());
+        let responses = ResponseSpans {
+            info: LazyLock::new(Box::new(move || model_info(provider, &name, url.as_deref().unwrap_or_default()))),
             model: model.model.clone().into(),
-            stops: live(model.provider).is_some_and(|live| live.interruption_ends_response),
+            interruption_ends_response: live.is_some_and(|live| live.interruption_ends_response),
             open: None,
-            told: false,
+            has_reported_usage: false,
         };
         let agent = match &model.name {
             Some(name) => SpanHandle::open(SpanKind::Agent, name.clone()),
@@ -62,39 +61,40 @@ impl Spans {
         Self { responses, agent }
     }
 
-    /// Where calls belong.
+    /// Returns the agent's span, in which calls run.
     pub(crate) fn agent(&self) -> &SpanHandle {
         &self.agent
     }
 
-    /// What the model says and does.
-    pub(crate) fn event(&mut self, event: &Event) {
+    /// Records an event of the model.
+    pub(crate) fn record(&mut self, event: &Event) {
         let Self { responses, agent } = self;
         match event {
-            Event::Usage(usage) => responses.usage(*usage, agent),
-            Event::Finished(finish) => responses.finished(finish),
-            Event::Interrupted => responses.interrupted(),
+            Event::Usage(usage) => responses.record_usage(*usage, agent),
+            Event::Finished(finish) => responses.finish(finish),
+            Event::Interrupted => responses.interrupt(),
             Event::Cancelled(_) | Event::Unknown(_) | Event::Error(_) => {}
-            said => responses.open(agent).says(said),
+            output => responses.open(agent).record(output),
         }
     }
 
-    /// The message is over that brought the events.
-    pub(crate) fn message_over(&mut self) {
-        // Gemini's response that calls is over with its usage: the next one begins with the results.
-        let is_over =
-            |response: &Response| response.ended.is_some() || (response.told && !response.used.tool_calls.is_empty());
-        if self.responses.open.as_ref().is_some_and(is_over) {
-            self.responses.close(Ended::Whole);
+    /// Ends the response if all events of a message have been recorded and it is complete.
+    pub(crate) fn end_message(&mut self) {
+        // Gemini ends a response with calls by its usage. The next response begins with the results.
+        let is_complete = |response: &OpenResponse| {
+            response.end.is_some() || (response.has_usage && !response.used.tool_calls.is_empty())
+        };
+        if self.responses.open.as_ref().is_some_and(is_complete) {
+            self.responses.close(ResponseEnd::Complete);
         }
     }
 
-    /// The connection is lost, and with it what the model was saying.
-    pub(crate) fn lost(&mut self) {
-        self.responses.close(Ended::Failed("connection"));
+    /// Ends the response with an error, because the connection broke.
+    pub(crate) fn disconnect(&mut self) {
+        self.responses.close(ResponseEnd::Failed("connection"));
     }
 
-    /// The conversation is over; `error`: why it cannot go on.
+    /// Ends the conversation, with the error if it failed.
     pub(crate) fn close(self, error: Option<&ToolError>) {
         let Self { responses, agent } = self;
         drop(responses);
@@ -105,76 +105,72 @@ impl Spans {
     }
 }
 
-impl Responses {
-    fn used(&self, usage: TokenUsage) -> ModelUsage {
-        let mut used = ModelUsage::new(self.about.model.clone(), usage);
-        used.provider.clone_from(&self.about.provider);
-        used
-    }
-
-    fn open(&mut self, agent: &SpanHandle) -> &mut Response {
-        let Self { about, model, open, .. } = self;
+impl ResponseSpans {
+    fn open(&mut self, agent: &SpanHandle) -> &mut OpenResponse {
+        let Self { info, model, open, .. } = self;
         open.get_or_insert_with(|| {
             let span = agent.run(|| SpanHandle::open_if_wanted(SpanKind::Llm, model.clone()));
             let mut used = ModelUsage::new(model.clone(), TokenUsage::default());
             if span.is_open() {
-                used.provider.clone_from(&about.provider);
+                used.provider.clone_from(&info.provider);
             }
-            Response { span, used, told: false, stopped: false, ended: None }
+            OpenResponse { span, used, has_usage: false, was_stopped: false, end: None }
         })
     }
 
-    fn usage(&mut self, usage: TokenUsage, agent: &SpanHandle) {
+    fn record_usage(&mut self, usage: TokenUsage, agent: &SpanHandle) {
         if let Some(response) = &mut self.open {
-            (response.used.usage, response.told) = (usage, true);
-        } else if !self.told {
-            // Of a response that had not said it. Its span is closed, the agent's is not.
-            self.told = true;
+            (response.used.usage, response.has_usage) = (usage, true);
+        } else if !self.has_reported_usage {
+            // The usage of a response whose span has ended without it.
+            self.has_reported_usage = true;
             if agent.is_open() {
-                agent.run(|| trace::record(self.used(usage)));
+                let mut used = ModelUsage::new(self.info.model.clone(), usage);
+                used.provider.clone_from(&self.info.provider);
+                agent.run(|| trace::record(used));
             }
         }
     }
 
-    fn interrupted(&mut self) {
+    fn interrupt(&mut self) {
         if let Some(response) = &mut self.open {
-            response.stopped = self.stops;
+            response.was_stopped = self.interruption_ends_response;
         }
     }
 
-    fn finished(&mut self, finish: &Finish) {
+    fn finish(&mut self, finish: &Finish) {
         let Some(response) = &mut self.open else { return };
-        response.ended = Some(match finish {
-            _ if response.stopped => Ended::Stopped,
-            Finish::Other(why) if why == "cancelled" => Ended::Stopped,
-            Finish::Other(why) if why == "failed" => Ended::Failed("provider"),
-            _ => Ended::Whole,
+        response.end = Some(match finish {
+            _ if response.was_stopped => ResponseEnd::Stopped,
+            Finish::Other(reason) if reason == "cancelled" => ResponseEnd::Stopped,
+            Finish::Other(reason) if reason == "failed" => ResponseEnd::Failed("provider"),
+            _ => ResponseEnd::Complete,
         });
     }
 
-    fn close(&mut self, unless_ended: Ended) {
-        let Some(Response { span, used, told, ended, .. }) = self.open.take() else { return };
-        self.told = told;
-        if told && span.is_open() {
-            span.run(|| trace::record(used));
+    /// Ends the span of the open response. Its own end takes precedence over the given one.
+    fn close(&mut self, end: ResponseEnd) {
+        let Some(response) = self.open.take() else { return };
+        self.has_reported_usage = response.has_usage;
+        if response.has_usage && response.span.is_open() {
+            response.span.run(|| trace::record(response.used));
         }
-        match ended.unwrap_or(unless_ended) {
-            Ended::Whole => span.end(),
-            Ended::Stopped => drop(span),
-            Ended::Failed(kind) => span.fail(kind),
+        match response.end.unwrap_or(end) {
+            ResponseEnd::Complete => response.span.end(),
+            ResponseEnd::Stopped => drop(response.span),
+            ResponseEnd::Failed(kind) => response.span.fail(kind),
         }
     }
 }
 
-impl Drop for Responses {
-    /// Nobody listens any longer.
+impl Drop for ResponseSpans {
     fn drop(&mut self) {
-        self.close(Ended::Stopped);
+        self.close(ResponseEnd::Stopped);
     }
 }
 
-impl Response {
-    fn says(&mut self, event: &Event) {
+impl OpenResponse {
+    fn record(&mut self, event: &Event) {
         match event {
             Event::Response { id, model } => {
                 if let Some(model) = model {

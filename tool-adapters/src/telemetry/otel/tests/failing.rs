@@ -1,7 +1,7 @@
-//! Exporters that panic, fail, or never come back: the tool sees nothing of it. S5
+//! Exporters that panic, fail or hang do not affect tools.
 
-use crate::telemetry::otel::export::Otel;
-use crate::telemetry::otel::tests::{Kept, Nowhere};
+use crate::telemetry::otel::Otel;
+use crate::telemetry::otel::tests::{MetricsSink, SpanRecorder};
 use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
 use opentelemetry_sdk::metrics::Temporality;
 use opentelemetry_sdk::metrics::data::ResourceMetrics;
@@ -18,76 +18,76 @@ fn spans(otel: &Otel, count: usize) {
     assert_eq!(collector.report().spans().len(), count);
 }
 
-/// Panics the first time, fails the second, and then works.
+/// An exporter that panics first, then fails, and then works.
 #[derive(Clone, Debug, Default)]
-struct Clumsy {
+struct FlakyExporter {
     times: Arc<AtomicUsize>,
-    kept: Kept,
+    recorder: SpanRecorder,
 }
 
-impl SpanExporter for Clumsy {
+impl SpanExporter for FlakyExporter {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         match self.times.fetch_add(1, Ordering::Relaxed) {
             0 => panic!("boom"),
             1 => Err(OTelSdkError::InternalFailure("refused".to_owned())),
-            _ => self.kept.export(batch).await,
+            _ => self.recorder.export(batch).await,
         }
     }
 }
 
 // S5
 #[test]
-fn an_exporter_that_panics_or_fails_loses_its_batch_and_nothing_else() {
-    let clumsy = Clumsy::default();
-    let otel = Otel::otlp().with(clumsy.clone(), Nowhere);
+fn a_failing_exporter_loses_only_its_batch() {
+    let flaky = FlakyExporter::default();
+    let otel = Otel::otlp().build_with(flaky.clone(), MetricsSink);
     for (batch, lost) in [(3, 3), (2, 5), (4, 5)] {
         spans(&otel, batch);
         assert_eq!(otel.flush().is_err(), otel.dropped() > 0 && lost == otel.dropped() && batch < 4);
         assert_eq!(otel.dropped(), lost);
     }
-    assert_eq!(clumsy.kept.spans().len(), 4);
+    assert_eq!(flaky.recorder.spans().len(), 4);
     otel.shutdown().expect("it works again");
 }
 
-/// Comes back only when the gate is opened.
+/// An exporter that blocks until it is released.
 #[derive(Clone, Debug, Default)]
-struct Stuck {
+struct StuckExporter {
     open: Arc<(Mutex<bool>, Condvar)>,
-    kept: Kept,
+    recorder: SpanRecorder,
 }
 
-impl SpanExporter for Stuck {
+impl SpanExporter for StuckExporter {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         let (open, opened) = &*self.open;
         drop(opened.wait_while(open.lock().expect("lock"), |open| !*open).expect("lock"));
-        self.kept.export(batch).await
+        self.recorder.export(batch).await
     }
 }
 
 // S5
 #[test]
-fn behind_an_exporter_that_is_stuck_a_bounded_number_of_spans_waits_and_the_others_are_counted() {
-    let stuck = Stuck::default();
-    let otel = Otel::otlp().waiting(5).with(stuck.clone(), Nowhere);
-    // None of them waits for the exporter, or this test would not come further.
+fn bounds_the_queue_of_a_stuck_exporter_and_counts_drops() {
+    let stuck = StuckExporter::default();
+    let otel = Otel::otlp().max_queue_size(5).build_with(stuck.clone(), MetricsSink);
+    // Blocks forever if a span waits for the exporter.
     spans(&otel, 1_000);
     assert_eq!(otel.dropped(), 995);
     let (open, opened) = &*stuck.open;
     *open.lock().expect("lock") = true;
     opened.notify_all();
     otel.shutdown().expect("it goes on");
-    assert_eq!(stuck.kept.spans().len(), 5);
-    // After the end all are dropped, and a second end is none.
+    assert_eq!(stuck.recorder.spans().len(), 5);
+    // After the shutdown spans are dropped, and a second shutdown does nothing.
     spans(&otel, 7);
     assert_eq!(otel.dropped(), 1_002);
     otel.shutdown().expect("ended");
 }
 
-/// Tells how many spans came with each batch.
+/// An exporter that reports the size of each batch.
 #[derive(Debug)]
-struct Told(mpsc::Sender<usize>);
+struct BatchSizes(mpsc::Sender<usize>);
 
-impl SpanExporter for Told {
+impl SpanExporter for BatchSizes {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         self.0.send(batch.len()).map_err(|error| OTelSdkError::InternalFailure(error.to_string()))
     }
@@ -95,19 +95,19 @@ impl SpanExporter for Told {
 
 // S5
 #[test]
-fn what_waits_goes_out_when_nobody_has_said_that_it_ends() {
-    let (told, batches) = mpsc::channel();
-    let otel = Otel::otlp().with(Told(told), Nowhere);
+fn sends_queued_spans_when_dropped_without_shutdown() {
+    let (sizes, batches) = mpsc::channel();
+    let otel = Otel::otlp().build_with(BatchSizes(sizes), MetricsSink);
     spans(&otel, 3);
     drop(otel);
-    // A thread of its own does that, and with it the exporter goes.
+    // A thread sends them, and drops the exporter.
     assert_eq!(batches.iter().sum::<usize>(), 3);
 }
 
-/// Metrics that always panic.
-struct Broken(Arc<AtomicUsize>);
+/// An exporter of metrics that always panics.
+struct PanickingMetrics(Arc<AtomicUsize>);
 
-impl PushMetricExporter for Broken {
+impl PushMetricExporter for PanickingMetrics {
     async fn export(&self, _: &ResourceMetrics) -> OTelSdkResult {
         self.0.fetch_add(1, Ordering::Relaxed);
         panic!("boom")
@@ -128,26 +128,26 @@ impl PushMetricExporter for Broken {
 
 // S5
 #[test]
-fn metrics_that_cannot_be_sent_do_not_hold_up_the_spans() {
-    let (kept, times) = (Kept::default(), Arc::new(AtomicUsize::new(0)));
-    let otel = Otel::otlp().with(kept.clone(), Broken(Arc::clone(&times)));
+fn failing_metrics_do_not_affect_spans() {
+    let (recorder, times) = (SpanRecorder::default(), Arc::new(AtomicUsize::new(0)));
+    let otel = Otel::otlp().build_with(recorder.clone(), PanickingMetrics(Arc::clone(&times)));
     let collector = Collector::builder().sink(otel.clone()).build();
     collector.run_sync(|| in_scope(SpanKind::Tool, "part", || ()));
     for round in 1..=2 {
         assert!(otel.flush().is_err());
-        // The thread of the metrics is still there for the second round.
+        // The thread of the metrics survives the first panic.
         assert_eq!(times.load(Ordering::Relaxed), round);
     }
-    assert_eq!(kept.spans().len(), 1);
+    assert_eq!(recorder.spans().len(), 1);
     let error = otel.shutdown().expect_err("the last ones");
-    assert!(error.to_string().starts_with("not all metrics could be exported"), "{error}");
+    assert!(error.to_string().starts_with("failed to export all metrics"), "{error}");
 }
 
 // S5
 #[test]
-fn without_metrics_nothing_is_asked_of_their_exporter() {
+fn does_not_call_the_exporter_of_disabled_metrics() {
     let times = Arc::new(AtomicUsize::new(0));
-    let otel = Otel::otlp().metrics(false).with(Kept::default(), Broken(Arc::clone(&times)));
+    let otel = Otel::otlp().metrics(false).build_with(SpanRecorder::default(), PanickingMetrics(Arc::clone(&times)));
     spans(&otel, 1);
     otel.shutdown().expect("only spans");
     assert_eq!(times.load(Ordering::Relaxed), 0);

@@ -1,7 +1,7 @@
-//! The histograms, as an exporter gets them.
+//! Exported histograms.
 
-use crate::telemetry::otel::export::Otel;
-use crate::telemetry::otel::tests::Kept;
+use crate::telemetry::otel::Otel;
+use crate::telemetry::otel::tests::SpanRecorder;
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::metrics::Temporality;
 use opentelemetry_sdk::metrics::data::{AggregatedMetrics, Histogram, MetricData, ResourceMetrics, ScopeMetrics};
@@ -18,18 +18,18 @@ async fn look_up(what: String) -> Result<String, ToolError> {
     if what.is_empty() { Err(ToolError::transient("busy")) } else { Ok(what) }
 }
 
-/// What was told of a histogram: its unit, where its buckets end, and the count and the sum of each series.
+/// A histogram: its unit, its bucket bounds, and the count and the sum of each series.
 #[derive(Clone, Debug, Default)]
-struct Seen {
+struct HistogramRecord {
     unit: String,
     bounds: Vec<f64>,
     series: BTreeMap<String, (u64, f64)>,
 }
 
 #[derive(Clone, Default)]
-struct Metrics(Arc<Mutex<BTreeMap<String, Seen>>>);
+struct MetricsRecorder(Arc<Mutex<BTreeMap<String, HistogramRecord>>>);
 
-impl PushMetricExporter for Metrics {
+impl PushMetricExporter for MetricsRecorder {
     async fn export(&self, metrics: &ResourceMetrics) -> OTelSdkResult {
         let mut seen = self.0.lock().expect("lock");
         for metric in metrics.scope_metrics().flat_map(ScopeMetrics::metrics) {
@@ -58,7 +58,7 @@ impl PushMetricExporter for Metrics {
     }
 }
 
-impl Seen {
+impl HistogramRecord {
     fn fill<T: Copy>(&mut self, histogram: &Histogram<T>, as_float: impl Fn(T) -> f64) {
         for point in histogram.data_points() {
             self.bounds = point.bounds().collect();
@@ -72,9 +72,9 @@ impl Seen {
 
 // R-M1
 #[tokio::test]
-async fn durations_and_tokens_are_counted_by_tool_and_by_model() {
-    let metrics = Metrics::default();
-    let otel = Otel::otlp().with(Kept::default(), metrics.clone());
+async fn records_durations_and_tokens_by_tool_and_model() {
+    let metrics = MetricsRecorder::default();
+    let otel = Otel::otlp().build_with(SpanRecorder::default(), metrics.clone());
     let collector = Collector::builder().sink(otel.clone()).build();
     let tools = ToolContext::builder().with(look_up).build().expect("tools");
     let ctx = RunContext::detached();

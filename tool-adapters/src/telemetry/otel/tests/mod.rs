@@ -1,11 +1,11 @@
-//! What leaves, and what happens when it cannot.
+//! Exported spans and metrics, and failing exporters.
 
-pub(crate) mod failing;
-pub(crate) mod metrics;
-pub(crate) mod over_http;
-pub(crate) mod spans;
+mod failing;
+mod metrics;
+mod over_http;
+mod spans;
 
-use crate::telemetry::otel::export::Otel;
+use crate::telemetry::otel::Otel;
 use opentelemetry::Value;
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::metrics::Temporality;
@@ -16,21 +16,21 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tool_core::trace::Collector;
 
-/// Keeps the spans that come.
+/// An exporter that records spans.
 #[derive(Clone, Debug, Default)]
-struct Kept(Arc<Mutex<Vec<SpanData>>>);
+struct SpanRecorder(Arc<Mutex<Vec<SpanData>>>);
 
-impl SpanExporter for Kept {
+impl SpanExporter for SpanRecorder {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         self.0.lock().expect("lock").extend(batch);
         Ok(())
     }
 }
 
-/// Takes metrics and forgets them.
-struct Nowhere;
+/// An exporter that ignores metrics.
+struct MetricsSink;
 
-impl PushMetricExporter for Nowhere {
+impl PushMetricExporter for MetricsSink {
     async fn export(&self, _: &ResourceMetrics) -> OTelSdkResult {
         Ok(())
     }
@@ -48,14 +48,14 @@ impl PushMetricExporter for Nowhere {
     }
 }
 
-impl Kept {
-    /// The spans that `work` sends, in the order in which they ended.
-    async fn of<T>(work: impl Future<Output = T>) -> Vec<SpanData> {
-        let kept = Self::default();
-        let otel = Otel::otlp().with(kept.clone(), Nowhere);
+impl SpanRecorder {
+    /// Returns the spans of `work`, in the order in which they ended.
+    async fn record<T>(work: impl Future<Output = T>) -> Vec<SpanData> {
+        let recorder = Self::default();
+        let otel = Otel::otlp().build_with(recorder.clone(), MetricsSink);
         Collector::builder().sink(otel.clone()).build().run(work).await;
         otel.shutdown().expect("nothing fails");
-        kept.spans()
+        recorder.spans()
     }
 
     fn spans(&self) -> Vec<SpanData> {
@@ -63,7 +63,7 @@ impl Kept {
     }
 }
 
-fn named<'a>(spans: &'a [SpanData], name: &str) -> &'a SpanData {
+fn find<'a>(spans: &'a [SpanData], name: &str) -> &'a SpanData {
     spans.iter().find(|span| span.name == name).unwrap_or_else(|| panic!("no `{name}` in {spans:?}"))
 }
 

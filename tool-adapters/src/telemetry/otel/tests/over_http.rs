@@ -1,6 +1,6 @@
-//! The real exporter, inside tokio, against a socket.
+//! The real exporter, within tokio, against a local server.
 
-use crate::telemetry::otel::export::Otel;
+use crate::telemetry::otel::Otel;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread::JoinHandle;
@@ -25,7 +25,7 @@ fn read(stream: &mut TcpStream) -> Request {
     }
 }
 
-/// Answers so many requests with a status.
+/// Starts a server that answers a number of requests with a status.
 fn receiver(requests: usize, status: &'static str) -> (String, JoinHandle<Vec<Request>>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/", listener.local_addr().expect("an address"));
@@ -43,7 +43,7 @@ fn receiver(requests: usize, status: &'static str) -> (String, JoinHandle<Vec<Re
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn spans_and_metrics_arrive_as_protobuf_over_http_from_within_tokio() {
+async fn exports_protobuf_over_http_from_within_tokio() {
     let (url, receiver) = receiver(2, "200 OK");
     let otel = Otel::otlp()
         .endpoint(url)
@@ -71,10 +71,10 @@ async fn spans_and_metrics_arrive_as_protobuf_over_http_from_within_tokio() {
 
 // S5
 #[tokio::test(flavor = "current_thread")]
-async fn a_receiver_that_refuses_or_is_not_there_costs_the_spans_and_nothing_else() {
+async fn a_missing_receiver_loses_only_the_spans() {
     let (refusing, receiver) = receiver(1, "403 Forbidden");
-    let nobody = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
-    for url in [refusing, format!("http://{nobody}")] {
+    let unused = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
+    for url in [refusing, format!("http://{unused}")] {
         let otel = Otel::otlp().endpoint(url).timeout(Duration::from_secs(30)).build().expect("an exporter");
         let collector = Collector::builder().sink(otel.clone()).build();
         assert_eq!(collector.run(trace::section("part", async { 7 })).await, 7);
@@ -85,7 +85,7 @@ async fn a_receiver_that_refuses_or_is_not_there_costs_the_spans_and_nothing_els
 }
 
 #[test]
-fn an_endpoint_that_is_no_address_is_refused_without_being_told_again() {
+fn refuses_an_invalid_endpoint_without_repeating_it() {
     for wrong in ["localhost:4318", "", "grpc://user:secret@host", "http://user:secret@ho st"] {
         let error = Otel::otlp().endpoint(wrong).build().err().expect(wrong);
         assert!(error.to_string().contains("endpoint"), "{error}");

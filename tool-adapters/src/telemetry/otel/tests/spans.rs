@@ -1,8 +1,10 @@
-//! Spans as they leave.
+//! Exported spans.
 
-use crate::telemetry::otel::export::Otel;
-use crate::telemetry::otel::tests::{Kept, named, text, value};
-use crate::telemetry::otel::{export, tests};
+use crate::telemetry::otel::Otel;
+use crate::telemetry::otel::exporter::wants_content;
+use crate::telemetry::otel::spans::provider_name;
+use crate::telemetry::otel::tests;
+use crate::telemetry::otel::tests::{SpanRecorder, find, text, value};
 use opentelemetry::Value;
 use opentelemetry::trace::{SpanId, SpanKind, Status};
 use tool_core::trace::{Collector, Cost, DistributedContext, ModelUsage, TokenUsage};
@@ -31,9 +33,9 @@ fn tools() -> ToolContext {
 
 // S9
 #[tokio::test]
-async fn a_span_leaves_under_the_ids_that_export_gave() {
+async fn exports_spans_under_the_ids_of_the_context() {
     let mut exported = Vec::new();
-    let spans = Kept::of(async {
+    let spans = SpanRecorder::record(async {
         exported = trace::agent("planner", async {
             let outer = trace::export();
             vec![outer, trace::section("part", async { trace::export() }).await]
@@ -42,7 +44,7 @@ async fn a_span_leaves_under_the_ids_that_export_gave() {
     })
     .await;
     let [outer, inner] = exported.as_slice() else { panic!("{exported:?}") };
-    let (agent, part) = (named(&spans, "invoke_agent planner"), named(&spans, "part"));
+    let (agent, part) = (find(&spans, "invoke_agent planner"), find(&spans, "part"));
     for (span, context) in [(agent, outer), (part, inner)] {
         assert_eq!(Some(span.span_context.trace_id().to_string()), context.trace_id.map(|id| id.to_string()));
         assert_eq!(Some(span.span_context.span_id().to_string()), context.span_id.map(|id| id.to_string()));
@@ -53,7 +55,7 @@ async fn a_span_leaves_under_the_ids_that_export_gave() {
 }
 
 #[tokio::test]
-async fn names_kinds_and_attributes_are_those_of_the_conventions() {
+async fn names_kinds_and_attributes_follow_the_conventions() {
     let ctx = RunContext::detached();
     let tools = tools();
     let work = trace::agent("planner", async {
@@ -68,17 +70,17 @@ async fn names_kinds_and_attributes_are_those_of_the_conventions() {
         tools.call("look_up", r#"{"what":"rust"}"#, &ctx).await;
     });
     let context = DistributedContext::new().run_id("run 1").customer_id("acme");
-    let spans = Kept::of(async { trace::import(context, work).await }).await;
+    let spans = SpanRecorder::record(async { trace::import(context, work).await }).await;
 
-    let agent = named(&spans, "invoke_agent planner");
+    let agent = find(&spans, "invoke_agent planner");
     assert_eq!((agent.span_kind.clone(), agent.status.clone()), (SpanKind::Internal, Status::Unset));
     assert_eq!(text(agent, "gen_ai.operation.name").as_deref(), Some("invoke_agent"));
     assert_eq!(text(agent, "tool_core.run_id").as_deref(), Some("run 1"));
     assert_eq!(text(agent, "tool_core.customer_id").as_deref(), Some("acme"));
-    // What the question cost stands on the question.
+    // The usage is on the `llm` span only.
     assert_eq!(value(agent, "gen_ai.usage.input_tokens"), None);
 
-    let chat = named(&spans, "chat gpt-5-mini");
+    let chat = find(&spans, "chat gpt-5-mini");
     assert_eq!(chat.span_kind, SpanKind::Client);
     for (key, expected) in [
         ("gen_ai.operation.name", "chat"),
@@ -101,24 +103,24 @@ async fn names_kinds_and_attributes_are_those_of_the_conventions() {
         assert_eq!(value(chat, key), expected.map(Value::I64), "{key}");
     }
 
-    let call = named(&spans, "execute_tool look_up");
+    let call = find(&spans, "execute_tool look_up");
     assert_eq!(call.span_kind, SpanKind::Internal);
     assert_eq!(text(call, "gen_ai.tool.name").as_deref(), Some("look_up"));
     assert_eq!(text(call, "gen_ai.tool.type").as_deref(), Some("function"));
     assert_eq!(text(call, "gen_ai.agent.name").as_deref(), Some("planner"));
     assert_eq!(value(call, "tool_core.cost.usd"), Some(Value::F64(0.00003)));
 
-    let request = named(&spans, "GET example.com");
+    let request = find(&spans, "GET example.com");
     assert_eq!(request.span_kind, SpanKind::Client);
     assert_eq!(value(request, "http.response.status_code"), Some(Value::I64(200)));
 }
 
 // S1, S5
 #[tokio::test]
-async fn what_failed_says_how() {
+async fn exports_the_error_of_a_failed_span() {
     let ctx = RunContext::detached();
     let tools = tools();
-    let spans = Kept::of(trace::agent("planner", async {
+    let spans = SpanRecorder::record(trace::agent("planner", async {
         tools.call("look_up", r#"{"what":""}"#, &ctx).await;
         tools.call("broken", "{}", &ctx).await;
         let endless = trace::section("endless", std::future::pending::<()>());
@@ -132,24 +134,24 @@ async fn what_failed_says_how() {
         ("endless", "cancelled", "cancelled"),
         ("failing", "core::fmt::Error", "core::fmt::Error"),
     ] {
-        let span = named(&spans, name);
+        let span = find(&spans, name);
         assert_eq!(text(span, "error.type").as_deref(), Some(kind), "{name}");
         let Status::Error { description: found } = &span.status else { panic!("{name}: {:?}", span.status) };
         assert!(found.contains(description), "{name}: {found}");
     }
-    assert_eq!(value(named(&spans, "invoke_agent planner"), "error.type"), None);
+    assert_eq!(value(find(&spans, "invoke_agent planner"), "error.type"), None);
 }
 
 #[tokio::test]
-async fn the_id_of_a_call_that_a_model_made_is_told() {
+async fn exports_the_id_of_a_models_call() {
     let runtime = tool_core::Runtime::builder(tools()).build().expect("runtime");
     let session = runtime.session("s1", tool_core::Mode::Text).await.expect("session");
-    let spans = Kept::of(session.call(ToolCall::new("call_7", "look_up", r#"{"what":"a"}"#))).await;
-    assert_eq!(text(named(&spans, "execute_tool look_up"), "gen_ai.tool.call.id").as_deref(), Some("call_7"));
+    let spans = SpanRecorder::record(session.call(ToolCall::new("call_7", "look_up", r#"{"what":"a"}"#))).await;
+    assert_eq!(text(find(&spans, "execute_tool look_up"), "gen_ai.tool.call.id").as_deref(), Some("call_7"));
 }
 
 #[tokio::test]
-async fn content_stays_where_the_sink_is_told_so() {
+async fn leaves_out_content_if_disabled() {
     let work = || {
         trace::section("a", async {
             trace::attribute("gen_ai.tool.call.arguments", r#"{"what":"rust"}"#);
@@ -158,53 +160,53 @@ async fn content_stays_where_the_sink_is_told_so() {
         })
     };
     for (content, expected) in [(true, Some(r#"{"what":"rust"}"#)), (false, None)] {
-        let kept = Kept::default();
-        let otel = Otel::otlp().content(content).with(kept.clone(), tests::Nowhere);
+        let recorder = SpanRecorder::default();
+        let otel = Otel::otlp().content(content).build_with(recorder.clone(), tests::MetricsSink);
         Collector::builder().sink(otel.clone()).build().run(work()).await;
         otel.flush().expect("flushed");
-        let spans = kept.spans();
-        assert_eq!(text(named(&spans, "a"), "gen_ai.tool.call.arguments").as_deref(), expected);
-        assert_eq!(text(named(&spans, "a"), "kept").as_deref(), Some(r#"{"a":[1,2]}"#));
-        assert_eq!(text(named(&spans, "a"), "texts").as_deref(), Some(r#"["x","y\n"]"#));
+        let spans = recorder.spans();
+        assert_eq!(text(find(&spans, "a"), "gen_ai.tool.call.arguments").as_deref(), expected);
+        assert_eq!(text(find(&spans, "a"), "kept").as_deref(), Some(r#"{"a":[1,2]}"#));
+        assert_eq!(text(find(&spans, "a"), "texts").as_deref(), Some(r#"["x","y\n"]"#));
     }
     for (value, expected) in [("true", true), ("TRUE", true), ("span_only", true), ("false", false), ("", false)] {
-        assert_eq!(export::wants_content(value), expected, "{value}");
+        assert_eq!(wants_content(value), expected, "{value}");
     }
 }
 
 #[tokio::test]
-async fn control_characters_do_not_leave() {
-    let spans = Kept::of(trace::agent("a\u{1b}[2J\nb", async {})).await;
-    let span = named(&spans, "invoke_agent a\\u{1b}[2J\\nb");
+async fn escapes_control_characters() {
+    let spans = SpanRecorder::record(trace::agent("a\u{1b}[2J\nb", async {})).await;
+    let span = find(&spans, "invoke_agent a\\u{1b}[2J\\nb");
     assert_eq!(text(span, "gen_ai.agent.name").as_deref(), Some("a\\u{1b}[2J\\nb"));
 }
 
 // S9
 #[tokio::test]
-async fn a_trace_of_another_process_goes_on_and_one_that_is_not_sampled_stays_here() {
+async fn continues_remote_traces_and_skips_unsampled_ones() {
     let parent = |flags| {
         let parent = format!("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-{flags}");
         DistributedContext::from_pairs([("traceparent", parent.as_str()), ("tracestate", "a=1,b=2")])
     };
     let part = |flags| async move { trace::import(parent(flags), trace::section("part", async {})).await };
-    let spans = Kept::of(part("01")).await;
-    let span = named(&spans, "part");
+    let spans = SpanRecorder::record(part("01")).await;
+    let span = find(&spans, "part");
     assert_eq!(span.span_context.trace_id().to_string(), "4bf92f3577b34da6a3ce929d0e0e4736");
     assert_eq!(span.parent_span_id.to_string(), "00f067aa0ba902b7");
     assert!(span.parent_span_is_remote);
     assert_eq!(span.span_context.trace_state().header(), "a=1,b=2");
 
-    assert!(Kept::of(part("00")).await.is_empty());
-    let kept = Kept::default();
-    let otel = Otel::otlp().unsampled(true).with(kept.clone(), tests::Nowhere);
+    assert!(SpanRecorder::record(part("00")).await.is_empty());
+    let recorder = SpanRecorder::default();
+    let otel = Otel::otlp().export_unsampled(true).build_with(recorder.clone(), tests::MetricsSink);
     Collector::builder().sink(otel.clone()).build().run(part("00")).await;
     otel.shutdown().expect("nothing fails");
-    assert_eq!((kept.spans().len(), otel.dropped()), (1, 0));
+    assert_eq!((recorder.spans().len(), otel.dropped()), (1, 0));
 }
 
 #[test]
-fn the_names_of_providers_are_those_of_the_conventions() {
+fn provider_names_follow_the_conventions() {
     for (ours, theirs) in [("openai", "openai"), ("google", "gcp.gen_ai"), ("aws", "aws.bedrock"), ("own", "own")] {
-        assert_eq!(export::provider_name(ours), theirs);
+        assert_eq!(provider_name(ours), theirs);
     }
 }

@@ -1,0 +1,252 @@
+//! Spans as the SDK's span data, with OpenTelemetry's attribute names.
+
+use crate::providers::provider::Provider;
+use crate::transport::sanitize::escape_control;
+use opentelemetry::trace::{SpanContext, SpanId, SpanKind as OtelSpanKind, Status, TraceFlags, TraceId, TraceState};
+use opentelemetry::{Array, InstrumentationScope, KeyValue, StringValue, Value};
+use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
+use tool_core::trace::{CostEntry, ParentSpan, SpanKind, SpanRecord, SpanStatus, TokenUsage};
+
+// The conventions for generative AI are in development, in `open-telemetry/semantic-conventions-genai`. Spans follow its
+// commit `b9449702`, which named `cache_write`; metrics follow `004902b8`. Later commits split `gen_ai.client.token.usage` by
+// direction, which backends do not read yet.
+
+pub(crate) const OPERATION: &str = "gen_ai.operation.name";
+pub(crate) const PROVIDER: &str = "gen_ai.provider.name";
+pub(crate) const AGENT: &str = "gen_ai.agent.name";
+pub(crate) const TOOL: &str = "gen_ai.tool.name";
+pub(crate) const TOOL_TYPE: &str = "gen_ai.tool.type";
+pub(crate) const REQUEST_MODEL: &str = "gen_ai.request.model";
+pub(crate) const RESPONSE_MODEL: &str = "gen_ai.response.model";
+pub(crate) const ERROR_TYPE: &str = "error.type";
+const CALL_ID: &str = "gen_ai.tool.call.id";
+const RESPONSE_ID: &str = "gen_ai.response.id";
+const INPUT_TOKENS: &str = "gen_ai.usage.input_tokens";
+const CACHE_READ: &str = "gen_ai.usage.cache_read.input_tokens";
+const CACHE_WRITE: &str = "gen_ai.usage.cache_write.input_tokens";
+const OUTPUT_TOKENS: &str = "gen_ai.usage.output_tokens";
+const REASONING: &str = "gen_ai.usage.reasoning.output_tokens";
+
+// The conventions have no names for these.
+const COST: &str = "tool_core.cost.usd";
+const TOOL_CALLS: &str = "tool_core.tool_calls";
+const RUN_ID: &str = "tool_core.run_id";
+const CUSTOMER_ID: &str = "tool_core.customer_id";
+
+/// Attributes with texts of users, models and tools.
+const CONTENT: [&str; 5] = [
+    "gen_ai.tool.call.arguments",
+    "gen_ai.tool.call.result",
+    "gen_ai.input.messages",
+    "gen_ai.output.messages",
+    "gen_ai.system_instructions",
+];
+
+/// The value of a required attribute that is not known.
+const OTHER: &str = "_OTHER";
+
+/// Converts a span. `content` includes arguments and results of calls.
+pub(crate) fn span_data(
+    span: &SpanRecord,
+    parent: &ParentSpan<'_>,
+    content: bool,
+    scope: &InstrumentationScope,
+) -> SpanData {
+    let start_time = span.started();
+    SpanData {
+        span_context: span_context(span),
+        parent_span_id: span.parent().map_or(SpanId::INVALID, |id| SpanId::from_bytes(id.to_bytes())),
+        parent_span_is_remote: span.is_parent_remote(),
+        span_kind: match span.kind() {
+            SpanKind::Llm | SpanKind::Http => OtelSpanKind::Client,
+            _ => OtelSpanKind::Internal,
+        },
+        name: name(span).into(),
+        start_time,
+        end_time: start_time + span.duration(),
+        attributes: attributes(span, parent, content),
+        dropped_attributes_count: 0,
+        events: SpanEvents::default(),
+        links: SpanLinks::default(),
+        status: status(span),
+        instrumentation_scope: scope.clone(),
+    }
+}
+
+fn span_context(span: &SpanRecord) -> SpanContext {
+    let state = span.tracestate().and_then(|state| state.parse().ok()).unwrap_or(TraceState::NONE);
+    let trace = TraceId::from_bytes(span.trace_id().to_bytes());
+    // The processor drops spans that are not marked as sampled.
+    SpanContext::new(trace, SpanId::from_bytes(span.span_id().to_bytes()), TraceFlags::SAMPLED, false, state)
+}
+
+fn name(span: &SpanRecord) -> String {
+    let name = escape_control(span.name());
+    match span.kind() {
+        SpanKind::Agent => format!("invoke_agent {name}"),
+        SpanKind::Tool => format!("execute_tool {name}"),
+        SpanKind::Llm => format!("chat {name}"),
+        _ => name.into_owned(),
+    }
+}
+
+/// Returns the status. The conventions leave the status of a successful span unset.
+fn status(span: &SpanRecord) -> Status {
+    let message = span.error().and_then(|error| error.message.as_deref());
+    match error_type(span) {
+        None => Status::Unset,
+        Some(kind) => Status::error(escape_control(message.unwrap_or(kind)).into_owned()),
+    }
+}
+
+/// Returns the kind of error of a failed span, which has few values.
+pub(crate) fn error_type(span: &SpanRecord) -> Option<&'static str> {
+    let kind = span.error().map(|error| error.kind);
+    match span.status() {
+        SpanStatus::Ok => None,
+        SpanStatus::Error => Some(kind.unwrap_or(OTHER)),
+        status => Some(status.as_str()),
+    }
+}
+
+/// Returns OpenTelemetry's name of the provider: of a use, or of the request.
+pub(crate) fn provider(span: &SpanRecord, entry: Option<&CostEntry>) -> String {
+    let requested = || span.attributes().find(|(key, _)| *key == PROVIDER).and_then(|(_, value)| value.as_str());
+    let used = entry.and_then(|entry| entry.used.provider.as_deref());
+    escape_control(used.or_else(requested).map_or(OTHER, provider_name)).into_owned()
+}
+
+/// Attributes in the order of their first setting.
+struct Attributes(Vec<KeyValue>);
+
+impl Attributes {
+    /// Sets an attribute, and replaces an earlier value.
+    fn set(&mut self, key: &'static str, value: impl Into<Value>) {
+        let value = value.into();
+        match self.0.iter_mut().find(|known| known.key.as_str() == key) {
+            Some(known) => known.value = value,
+            None => self.0.push(KeyValue::new(key, value)),
+        }
+    }
+
+    fn set_text(&mut self, key: &'static str, text: Option<&str>) {
+        if let Some(text) = text {
+            self.set(key, escape_control(text).into_owned());
+        }
+    }
+
+    fn set_count(&mut self, key: &'static str, count: u64) {
+        self.set(key, i64::try_from(count).unwrap_or(i64::MAX));
+    }
+}
+
+fn attributes(span: &SpanRecord, parent: &ParentSpan<'_>, content: bool) -> Vec<KeyValue> {
+    let mut attributes = Attributes(Vec::with_capacity(12));
+    set_kind(span, parent, &mut attributes);
+    for (key, value) in span.attributes() {
+        if (content || !CONTENT.contains(&key))
+            && let Some(value) = convert_value(value)
+        {
+            attributes.set(key, value);
+        }
+    }
+    if span.kind() == SpanKind::Llm {
+        set_response(span, &mut attributes);
+    }
+    set_cost(span, &mut attributes);
+    attributes.set_text(ERROR_TYPE, error_type(span));
+    attributes.set_text(RUN_ID, span.run_id());
+    attributes.set_text(CUSTOMER_ID, span.customer_id());
+    attributes.0
+}
+
+fn set_kind(span: &SpanRecord, parent: &ParentSpan<'_>, attributes: &mut Attributes) {
+    match span.kind() {
+        SpanKind::Agent => {
+            attributes.set(OPERATION, "invoke_agent");
+            attributes.set_text(AGENT, Some(span.name()));
+        }
+        SpanKind::Tool => {
+            attributes.set(OPERATION, "execute_tool");
+            attributes.set_text(TOOL, Some(span.name()));
+            attributes.set(TOOL_TYPE, "function");
+            attributes.set_text(CALL_ID, span.call_id());
+            attributes.set_text(AGENT, parent.agent());
+        }
+        SpanKind::Llm => {
+            attributes.set(OPERATION, "chat");
+            attributes.set_text(REQUEST_MODEL, Some(span.name()));
+            attributes.set_text(AGENT, parent.agent());
+        }
+        _ => {}
+    }
+}
+
+/// Sets the attributes of the last response of a model.
+fn set_response(span: &SpanRecord, attributes: &mut Attributes) {
+    let mut entries = span.spent().iter().rev();
+    let entry = entries.find(|entry| !entry.used.usage.is_empty() || entry.used.response_id.is_some());
+    attributes.set(PROVIDER, provider(span, entry));
+    let Some(used) = entry.map(|entry| &entry.used) else { return };
+    attributes.set_text(RESPONSE_MODEL, Some(&used.model));
+    attributes.set_text(RESPONSE_ID, used.response_id.as_deref());
+    if !used.tool_calls.is_empty() {
+        let names = used.tool_calls.iter().map(|(_, tool)| StringValue::from(escape_control(tool).into_owned()));
+        attributes.set(TOOL_CALLS, Value::Array(Array::String(names.collect())));
+    }
+}
+
+/// Sets the tokens and the cost of the span itself, without those of its children.
+fn set_cost(span: &SpanRecord, attributes: &mut Attributes) {
+    let usage = span.spent().iter().fold(TokenUsage::default(), |sum, entry| sum + entry.used.usage);
+    if !usage.is_empty() {
+        attributes.set_count(INPUT_TOKENS, usage.input);
+        attributes.set_count(OUTPUT_TOKENS, usage.output);
+        // Most providers leave these out if they are zero.
+        for (key, tokens) in
+            [(CACHE_READ, usage.cached), (CACHE_WRITE, usage.cache_written), (REASONING, usage.reasoning)]
+        {
+            if tokens > 0 {
+                attributes.set_count(key, tokens);
+            }
+        }
+    }
+    if span.spent().iter().any(|entry| entry.cost.is_some()) {
+        attributes.set(COST, span.own_cost().dollars());
+    }
+}
+
+/// Converts a JSON value. Values without an OpenTelemetry type become JSON text.
+fn convert_value(value: &serde_json::Value) -> Option<Value> {
+    use serde_json::Value as Json;
+    let texts = |items: &[Json]| {
+        let text = |item: &Json| item.as_str().map(|text| StringValue::from(escape_control(text).into_owned()));
+        items.iter().map(text).collect::<Option<Vec<_>>>()
+    };
+    Some(match value {
+        Json::Null => return None,
+        Json::Bool(value) => (*value).into(),
+        Json::String(text) => escape_control(text).into_owned().into(),
+        Json::Number(number) => match number.as_i64() {
+            Some(integer) => integer.into(),
+            None => number.as_f64()?.into(),
+        },
+        Json::Array(items) => match texts(items) {
+            Some(texts) => Value::Array(Array::String(texts)),
+            None => value.to_string().into(),
+        },
+        Json::Object(_) => value.to_string().into(),
+    })
+}
+
+/// Returns OpenTelemetry's name for a provider, by the name in price tables or in declarations.
+pub(crate) fn provider_name(name: &str) -> &str {
+    match name {
+        "aws" => "aws.bedrock",
+        "azure" => "azure.ai.openai",
+        "google" => "gcp.gen_ai",
+        "moonshotai" => "moonshot_ai",
+        "x-ai" => "x_ai",
+        name => name.parse::<Provider>().map_or(name, |provider| provider.spec().otel_name),
+    }
+}

@@ -1,0 +1,229 @@
+//! The prices of models, and the lookup of a provider's and a model's name.
+//!
+//! The rules are those of `genai-prices`: the first match in a catalog's order applies.
+
+use crate::telemetry::prices::price::Price;
+use crate::telemetry::prices::rule::{NameRule, PriceCondition};
+use jiff::civil::Date;
+use std::sync::Arc;
+use std::time::SystemTime;
+use tool_core::trace::{Cost, ModelUsage, Pricing};
+
+/// Prices of models, by provider and name.
+#[derive(Clone, Debug, Default)]
+pub struct PriceTable {
+    /// The first catalog that knows a model has its price.
+    pub(crate) catalogs: Vec<Arc<PriceCatalog>>,
+}
+
+impl PriceTable {
+    /// Adds the price of a model. It takes precedence over all other prices.
+    #[must_use]
+    pub fn with(mut self, provider: &str, model: &str, price: Price) -> Self {
+        // Prices are added to a catalog of their own, so that a parsed one stays unchanged.
+        if !self.catalogs.first().is_some_and(|catalog| catalog.is_custom()) {
+            self.catalogs.insert(0, Arc::default());
+        }
+        if let Some(custom) = self.catalogs.first_mut() {
+            Arc::make_mut(custom).add(provider, model, price);
+        }
+        self
+    }
+
+    /// Adds all prices of another table, which take precedence over those of this one.
+    #[must_use]
+    pub fn merge(self, other: Self) -> Self {
+        Self { catalogs: other.catalogs.into_iter().chain(self.catalogs).collect() }
+    }
+
+    /// Returns the date of the prices, such as `2026-11-22`.
+    pub fn date(&self) -> Option<&str> {
+        self.catalogs.iter().find_map(|catalog| catalog.date.as_deref())
+    }
+
+    /// Returns the source of the prices: a package and its release.
+    pub fn source(&self) -> Option<&str> {
+        self.catalogs.iter().find_map(|catalog| catalog.source.as_deref())
+    }
+
+    /// Returns the current price of a model. Without a provider, the model's name decides who runs it.
+    pub fn price_of<'a>(&self, provider: impl Into<Option<&'a str>>, model: &str) -> Option<&Price> {
+        self.find(provider.into(), model)?.price_at(SystemTime::now())
+    }
+
+    /// Returns the cost of a use at a time. Returns `None` if the price is unknown or no tokens were used.
+    pub fn cost_at(&self, used: &ModelUsage, time: SystemTime) -> Option<Cost> {
+        if used.usage.is_empty() {
+            return None;
+        }
+        self.find(used.provider.as_deref(), &used.model)?.price_at(time)?.cost(used.usage)
+    }
+
+    /// Returns the provider that bills requests to a URL.
+    pub fn provider_of_url(&self, url: &str) -> Option<&str> {
+        self.catalogs.iter().find_map(|catalog| catalog.provider_of_url(url)).map(|provider| &*provider.id)
+    }
+
+    fn find(&self, provider: Option<&str>, model: &str) -> Option<&ModelPrices> {
+        let model = model.trim().to_lowercase();
+        let provider = provider.map(|name| name.trim().to_lowercase()).filter(|name| !name.is_empty());
+        let provider = provider.as_deref();
+        self.find_lowercase(provider, &model).or_else(|| {
+            // The full name of a resource, as in a URL.
+            let short = match model.strip_prefix("arn:") {
+                Some(arn) => arn.rsplit('/').next(),
+                None => model.strip_prefix("models/"),
+            };
+            self.find_lowercase(provider, short?)
+        })
+    }
+
+    fn find_lowercase(&self, provider: Option<&str>, model: &str) -> Option<&ModelPrices> {
+        // A catalog may know a provider only by its id, and another catalog its other names.
+        let ids = self.catalogs.iter().filter_map(|catalog| catalog.provider(provider, model));
+        let ids = ids.map(|(found, _)| &*found.id).collect::<Vec<_>>();
+        self.catalogs.iter().find_map(|catalog| {
+            let by_id = || ids.iter().find_map(|id| catalog.provider(Some(id), model));
+            let (provider, model) = catalog.provider(provider, model).or_else(by_id)?;
+            catalog.model(provider, model)
+        })
+    }
+}
+
+impl Pricing for PriceTable {
+    fn price(&self, used: &ModelUsage) -> Option<Cost> {
+        self.cost_at(used, SystemTime::now())
+    }
+}
+
+/// The prices of one source.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PriceCatalog {
+    pub(crate) date: Option<String>,
+    pub(crate) source: Option<String>,
+    pub(crate) providers: Vec<ProviderPrices>,
+    /// True if its prices were added in code.
+    is_custom: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ProviderPrices {
+    pub(crate) id: Box<str>,
+    /// Other names of the provider.
+    pub(crate) names: NameRule,
+    /// The models that are the provider's if no provider is given.
+    pub(crate) models: NameRule,
+    pub(crate) urls: NameRule,
+    /// Providers whose models this one runs too.
+    pub(crate) fallback: Vec<Box<str>>,
+    pub(crate) prices: Vec<ModelPrices>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct ModelPrices {
+    pub(crate) names: NameRule,
+    /// The last price whose condition holds applies.
+    pub(crate) prices: Vec<(PriceCondition, Price)>,
+}
+
+impl ModelPrices {
+    pub(crate) fn price_at(&self, time: SystemTime) -> Option<&Price> {
+        let applicable = self.prices.iter().rev().find(|(condition, _)| condition.holds(time));
+        applicable.or(self.prices.first()).map(|(_, price)| price)
+    }
+}
+
+impl PriceCatalog {
+    pub(crate) fn new(date: Option<String>, source: Option<String>, providers: Vec<ProviderPrices>) -> Self {
+        Self { date, source, providers, is_custom: false }
+    }
+
+    pub(crate) fn is_custom(&self) -> bool {
+        self.is_custom
+    }
+
+    /// Adds a price in front of the others.
+    pub(crate) fn add(&mut self, provider: &str, model: &str, price: Price) {
+        self.is_custom = true;
+        let id = provider.trim().to_lowercase();
+        let at = self.providers.iter().position(|provider| *provider.id == *id).unwrap_or_else(|| {
+            self.providers.push(ProviderPrices { id: id.into(), ..ProviderPrices::default() });
+            self.providers.len() - 1
+        });
+        let Some(provider) = self.providers.get_mut(at) else { return };
+        let names = NameRule::exact(model.trim());
+        let mut models = match std::mem::take(&mut provider.models) {
+            NameRule::Any(rules) => rules,
+            _ => Vec::new(),
+        };
+        models.push(names.clone());
+        provider.models = NameRule::Any(models);
+        provider.prices.insert(0, ModelPrices { names, prices: vec![(PriceCondition::Always, price)] });
+    }
+
+    /// Returns the provider of a model, and the model's name there. Both names are in lower case.
+    pub(crate) fn provider<'a>(&self, name: Option<&str>, model: &'a str) -> Option<(&ProviderPrices, &'a str)> {
+        match name {
+            Some("litellm") => {
+                // LiteLLM puts the provider in front of the model.
+                let prefixed = model.split_once('/').and_then(|(name, model)| Some((self.by_name(name)?, model)));
+                prefixed.or_else(|| self.by_model(model))
+            }
+            Some(name) => Some((self.by_name(name)?, model)),
+            None => self.by_model(model),
+        }
+    }
+
+    fn by_name(&self, name: &str) -> Option<&ProviderPrices> {
+        let by_id = self.providers.iter().find(|provider| *provider.id == *name);
+        by_id.or_else(|| self.providers.iter().find(|provider| provider.names.matches(name)))
+    }
+
+    fn by_model<'a>(&self, model: &'a str) -> Option<(&ProviderPrices, &'a str)> {
+        self.providers.iter().find(|provider| provider.models.matches(model)).map(|provider| (provider, model))
+    }
+
+    pub(crate) fn provider_of_url(&self, url: &str) -> Option<&ProviderPrices> {
+        self.providers.iter().find(|provider| provider.urls.matches(url))
+    }
+
+    /// Returns a provider's model by its name in lower case. Gateways write dates without hyphens.
+    pub(crate) fn model<'a>(&'a self, provider: &'a ProviderPrices, name: &str) -> Option<&'a ModelPrices> {
+        self.exact_model(provider, name).or_else(|| self.exact_model(provider, &with_dashed_dates(name)?))
+    }
+
+    fn exact_model<'a>(&'a self, provider: &'a ProviderPrices, name: &str) -> Option<&'a ModelPrices> {
+        // The fallbacks of a fallback do not count.
+        let fallbacks = provider.fallback.iter().filter_map(|id| self.providers.iter().find(|other| other.id == *id));
+        std::iter::once(provider)
+            .chain(fallbacks)
+            .find_map(|provider| provider.prices.iter().find(|model| model.names.matches(name)))
+    }
+}
+
+/// Rewrites dates in a model's name from `20251211` to `2025-12-11`. Returns `None` if there are none.
+fn with_dashed_dates(name: &str) -> Option<String> {
+    let mut has_date = false;
+    let parts = name.split('-').enumerate().map(|(at, part)| {
+        // The date ends at a colon.
+        let (date, rest) = part.split_at(part.find(':').unwrap_or(part.len()));
+        match dashed_date(date).filter(|_| at > 0) {
+            Some(date) => {
+                has_date = true;
+                date + rest
+            }
+            None => part.to_owned(),
+        }
+    });
+    let name = parts.collect::<Vec<_>>().join("-");
+    has_date.then_some(name)
+}
+
+/// Formats a date of eight digits in this century.
+fn dashed_date(date: &str) -> Option<String> {
+    let is_candidate = date.len() == 8 && date.starts_with("20") && date.bytes().all(|byte| byte.is_ascii_digit());
+    let number = |range: std::ops::Range<usize>| date.get(range)?.parse().ok();
+    let (year, month, day) = is_candidate.then(|| Some((number(0..4)?, number(4..6)?, number(6..8)?)))??;
+    let date = Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()?;
+    Some(date.to_string())
+}

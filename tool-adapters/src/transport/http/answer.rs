@@ -1,0 +1,247 @@
+//! The events of an answer, collected into a step of the agent loop.
+
+use crate::providers::declare::Declarations;
+use crate::providers::event::{Event, Finish, ProtocolError};
+use crate::providers::provider::Provider;
+use crate::transport::http::failure::{RequestFailure, RetryAdvice};
+use crate::transport::model_access::{ApiKey, log_excerpt};
+use serde_json::Value;
+use std::borrow::Cow;
+use tool_core::session::{ModelInfo, ModelStep, RawTurn};
+use tool_core::tool::ProviderId;
+use tool_core::trace::{ModelUsage, TokenUsage};
+use tool_core::{ToolCall, ToolError, trace};
+
+/// A function that sees the events of answers.
+pub(crate) type EventListener = Box<dyn FnMut(&Event) + Send>;
+
+/// Collects the events of one answer.
+pub(crate) struct AnswerCollector<'a> {
+    provider: Provider,
+    declarations: &'a Declarations,
+    key: Option<&'a ApiKey>,
+    listener: Option<&'a mut EventListener>,
+    /// True if the listener has seen a part of the answer.
+    was_shown: bool,
+    text: String,
+    calls: Vec<ToolCall>,
+    truncated_calls: Vec<String>,
+    items: Vec<Value>,
+    usage: UsageReporter,
+    finish: Option<Finish>,
+    /// The first error, or the provider's own.
+    error: Option<ProtocolError>,
+}
+
+impl<'a> AnswerCollector<'a> {
+    pub(crate) fn new(
+        provider: Provider,
+        declarations: &'a Declarations,
+        key: Option<&'a ApiKey>,
+        listener: Option<&'a mut EventListener>,
+        usage: UsageReporter,
+    ) -> Self {
+        Self {
+            provider,
+            declarations,
+            key,
+            listener,
+            was_shown: false,
+            text: String::new(),
+            calls: Vec::new(),
+            truncated_calls: Vec::new(),
+            items: Vec::new(),
+            usage,
+            finish: None,
+            error: None,
+        }
+    }
+
+    pub(crate) fn collect(&mut self, events: Vec<Event>) {
+        for event in events {
+            self.collect_event(event);
+        }
+    }
+
+    fn collect_event(&mut self, event: Event) {
+        let event = self.restore_names(event);
+        if let Some(listener) = &mut self.listener {
+            listener(&event);
+            self.was_shown |= is_output(&event);
+        }
+        match event {
+            Event::Text(text) => self.text.push_str(&text),
+            Event::Call(call) => self.calls.push(call),
+            Event::Item(item) => self.items.push(item),
+            Event::Response { id, model } => self.usage.set_response(id, model),
+            Event::Usage(usage) => self.usage.usage = usage,
+            Event::Finished(finish) => self.finish = Some(finish),
+            Event::Error(error) => self.collect_error(error),
+            _ => {}
+        }
+    }
+
+    /// Restores the tools' own names in calls.
+    fn restore_names(&self, event: Event) -> Event {
+        match event {
+            Event::Call(call) => Event::Call(self.declarations.restore(call)),
+            Event::CallStarted { id, name } => {
+                let name = self.declarations.tool_name(&name).map_or(name, str::to_owned);
+                Event::CallStarted { id, name }
+            }
+            event => event,
+        }
+    }
+
+    fn collect_error(&mut self, error: ProtocolError) {
+        let message = log_excerpt(&error.to_string(), self.key);
+        tracing::warn!(provider = %self.provider, error = %message, "failed to read a part of a model's answer");
+        if let ProtocolError::Truncated { call_id: Some(id) } = &error {
+            self.truncated_calls.push(id.clone());
+        }
+        // The provider's error is the cause of the errors that follow from it.
+        if self.error.is_none() || matches!(error, ProtocolError::Provider { .. }) {
+            self.error = Some(error);
+        }
+    }
+
+    /// Returns the step. `failure` is the reason if the answer ended early.
+    ///
+    /// If an answer broke off, its complete calls are the step, and incomplete ones are left out. An answer without
+    /// complete calls is a failure, which is not retried if the listener has seen a part of the answer.
+    pub(crate) fn into_step(mut self, failure: Option<RequestFailure>) -> Result<ModelStep, RequestFailure> {
+        let is_complete = self.finish.is_some();
+        if !is_complete {
+            let before = self.calls.len();
+            self.calls.retain(|call| !self.truncated_calls.iter().any(|id| id == call.id()));
+            if self.calls.len() < before {
+                // The raw turn contains the call that is left out.
+                self.items.clear();
+            }
+        }
+        let has_provider_error = matches!(self.error, Some(ProtocolError::Provider { .. }));
+        match (self.calls.is_empty(), is_complete && !has_provider_error) {
+            (true, false) => Err(self.incomplete(failure)),
+            (true, true) if self.text.is_empty() && self.items.is_empty() => self.empty(),
+            (_, true) => Ok(self.step()),
+            (false, false) => {
+                let calls = self.calls.len();
+                tracing::warn!(provider = %self.provider, calls, "an answer broke off; its complete calls run");
+                Ok(self.step())
+            }
+        }
+    }
+
+    fn incomplete(self, failure: Option<RequestFailure>) -> RequestFailure {
+        let mut failure = match (&self.error, failure) {
+            (Some(error @ ProtocolError::Provider { .. }), _) => RequestFailure::from_stream(error, self.key),
+            (_, Some(failure)) => failure,
+            (Some(error @ ProtocolError::Malformed { .. }), None) if self.has_no_output() => {
+                self.unexpected_answer(error)
+            }
+            (Some(error), None) => RequestFailure::from_stream(error, self.key),
+            (None, None) => RequestFailure::transient("the provider's answer ended early"),
+        };
+        if self.was_shown {
+            failure.retry = RetryAdvice::Never;
+        }
+        failure
+    }
+
+    fn has_no_output(&self) -> bool {
+        self.text.is_empty() && self.calls.is_empty() && self.items.is_empty()
+    }
+
+    /// Returns the failure for an answer of another server or protocol.
+    fn unexpected_answer(&self, error: &ProtocolError) -> RequestFailure {
+        let message = RequestFailure::from_stream(error, self.key).error.message().to_owned();
+        let provider = self.provider;
+        RequestFailure::permanent(ToolError::permanent(format!(
+            "expected an answer in the form of {provider}; check the base URL and the provider: {message}"
+        )))
+    }
+
+    /// Returns the result of a complete answer without content.
+    fn empty(self) -> Result<ModelStep, RequestFailure> {
+        let message = match (&self.finish, &self.error) {
+            (Some(Finish::Length), _) => "the answer reached the token limit before it had content; raise `max_tokens`",
+            (Some(Finish::Filtered), _) => "the provider filtered the answer",
+            (_, Some(error)) => return Err(self.unexpected_answer(error)),
+            _ => return Ok(self.step()),
+        };
+        Err(RequestFailure::permanent(ToolError::permanent(message)))
+    }
+
+    fn step(self) -> ModelStep {
+        let truncated = self.truncated_calls;
+        let is_truncated = |call: &ToolCall| truncated.iter().any(|id| id == call.id());
+        let calls = self.calls.into_iter().map(|call| {
+            if is_truncated(&call) && call.arguments().trim().is_empty() {
+                // Without arguments the call would run as if it took none. `{` makes its response report invalid JSON.
+                ToolCall::new(call.id(), call.name(), "{")
+            } else {
+                call
+            }
+        });
+        let provider = ProviderId::from_static(self.provider.spec().turn_id);
+        ModelStep {
+            text: Some(self.text).filter(|text| !text.is_empty()),
+            calls: calls.collect(),
+            native: (!self.items.is_empty()).then(|| RawTurn { provider, items: self.items }),
+            usage: self.usage.usage,
+            model: self.usage.other_model(),
+            response_id: self.usage.response_id.clone(),
+        }
+    }
+}
+
+/// Returns true if an event is a part of the model's output.
+fn is_output(event: &Event) -> bool {
+    !matches!(event, Event::Response { .. } | Event::Usage(_) | Event::Unknown(_) | Event::Error(_))
+}
+
+/// The usage of an answer. Dropping it reports the usage to the current span as observed, however the answer ends, as the
+/// provider bills the tokens of a broken answer too.
+pub(crate) struct UsageReporter {
+    info: ModelInfo,
+    is_enabled: bool,
+    model: Option<String>,
+    response_id: Option<String>,
+    usage: TokenUsage,
+}
+
+impl UsageReporter {
+    pub(crate) fn new(info: ModelInfo) -> Self {
+        Self { info, is_enabled: true, model: None, response_id: None, usage: TokenUsage::default() }
+    }
+
+    /// Creates a reporter for a request without a span, which reports nothing and needs no biller.
+    pub(crate) fn disabled(model: &str) -> Self {
+        let info = ModelInfo { model: model.to_owned().into(), provider: None };
+        let mut reporter = Self::new(info);
+        reporter.is_enabled = false;
+        reporter
+    }
+
+    fn set_response(&mut self, id: Option<String>, model: Option<String>) {
+        self.response_id = id.or(self.response_id.take());
+        self.model = model.or(self.model.take());
+    }
+
+    /// Returns the model of the answer if its name differs from the requested one.
+    fn other_model(&self) -> Option<String> {
+        self.model.clone().filter(|model| *model != self.info.model)
+    }
+}
+
+impl Drop for UsageReporter {
+    fn drop(&mut self) {
+        if !self.is_enabled || self.usage.is_empty() {
+            return;
+        }
+        let model = self.model.take().map_or_else(|| std::mem::take(&mut self.info.model), Cow::Owned);
+        let mut used = ModelUsage::new(model, self.usage);
+        (used.provider, used.response_id) = (self.info.provider.take(), self.response_id.take());
+        trace::observe(used);
+    }
+}

@@ -1,0 +1,315 @@
+//! A connection to a live API: its handshake, its outgoing queue, and its incoming messages.
+
+use crate::providers::provider::Provider;
+use crate::providers::spec::{LiveEndpoint, LiveMessages};
+use crate::transport::model_access::{ApiKey, excerpt};
+use crate::transport::websocket::model::{LiveModel, live_api};
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{Sink, StreamExt};
+use rustls::ClientConfig;
+use rustls::crypto::CryptoProvider;
+use rustls_platform_verifier::BuilderVerifierExt;
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::handshake::client::Request;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Bytes, Error, Message};
+use tokio_tungstenite::{Connector, MaybeTlsStream, WebSocketStream, connect_async_tls_with_config};
+use tool_core::ToolError;
+
+type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+/// A connection that could not be opened, or broke.
+#[derive(Debug)]
+pub(crate) struct ConnectionError {
+    pub(crate) error: ToolError,
+    /// True if another attempt may succeed.
+    pub(crate) can_retry: bool,
+}
+
+impl ConnectionError {
+    pub(crate) fn transient(message: impl Into<String>) -> Self {
+        Self { error: ToolError::transient(message), can_retry: true }
+    }
+
+    fn permanent(error: ToolError) -> Self {
+        Self { error, can_retry: false }
+    }
+
+    pub(crate) fn timeout(time: Duration) -> Self {
+        Self::transient(format!("the provider did not accept the connection within {time:?}"))
+    }
+
+    pub(crate) fn broken(error: &Error) -> Self {
+        Self::transient(format!("the connection broke: {}", excerpt(&error.to_string(), None)))
+    }
+}
+
+/// An open connection.
+pub(crate) struct Connection {
+    pub(crate) outgoing: OutgoingQueue,
+    pub(crate) incoming: SplitStream<Socket>,
+    pub(crate) messages: &'static dyn LiveMessages,
+    /// True once the provider accepts more than the setup.
+    pub(crate) is_set_up: bool,
+}
+
+impl Connection {
+    /// Connects within the model's time limit.
+    pub(crate) async fn open(model: &LiveModel) -> Result<Self, ConnectionError> {
+        let live = required_live_api(model.provider)?;
+        let (request, key) = handshake_request(model, &live)?;
+        let tls_error =
+            |error| ConnectionError::permanent(ToolError::permanent(format!("failed to set up TLS: {error}")));
+        let connector = if request.uri().scheme_str() == Some("wss") {
+            Connector::Rustls(tls_config().map_err(tls_error)?)
+        } else {
+            Connector::Plain
+        };
+        let mut config = WebSocketConfig::default();
+        config.max_message_size = Some(model.max_message);
+        config.max_frame_size = Some(model.max_message);
+        let connecting = connect_async_tls_with_config(request, Some(config), true, Some(connector));
+        let (socket, _) = timeout(model.connect_timeout, connecting)
+            .await
+            .map_err(|_| ConnectionError::timeout(model.connect_timeout))?
+            .map_err(|error| handshake_error(&error, key.as_ref()))?;
+        let (sink, incoming) = socket.split();
+        let outgoing = OutgoingQueue { sink, messages: VecDeque::new(), has_unsent: false };
+        Ok(Self { outgoing, incoming, messages: live.messages, is_set_up: !live.confirms_setup })
+    }
+
+    /// Sends the queued messages and the close frame, and waits a moment for the provider to close.
+    pub(crate) async fn close(mut self) {
+        self.outgoing.push(Message::Close(None));
+        let closing = async {
+            let _ = self.outgoing.flush().await;
+            while let Some(Ok(_)) = self.incoming.next().await {}
+        };
+        let _ = timeout(Duration::from_secs(1), closing).await;
+    }
+}
+
+fn required_live_api(provider: Provider) -> Result<LiveEndpoint, ConnectionError> {
+    live_api(provider).ok_or_else(|| {
+        let supported = Provider::ALL.into_iter().filter(|other| live_api(*other).is_some());
+        let supported = supported.map(Provider::name).collect::<Vec<_>>().join(" or ");
+        let message = format!("expected a provider with a WebSocket ({supported}), got {provider}");
+        ConnectionError::permanent(ToolError::permanent(message))
+    })
+}
+
+fn handshake_request(model: &LiveModel, live: &LiveEndpoint) -> Result<(Request, Option<ApiKey>), ConnectionError> {
+    let (base, key) = (model.access.base_url(&live.server), model.access.api_key(&live.server));
+    let invalid_url = || {
+        let provider = model.provider;
+        let message = format!("expected the base URL of {provider} to be a ws, wss, http or https URL");
+        ConnectionError::permanent(ToolError::permanent(message))
+    };
+    let url = live_url(live, &model.model, base.trim());
+    let mut request = url.into_client_request().map_err(|_| invalid_url())?;
+    if !matches!(request.uri().scheme_str(), Some("ws" | "wss")) {
+        return Err(invalid_url());
+    }
+    let headers = model.access.headers(&live.server, key.as_ref()).map_err(ConnectionError::permanent)?;
+    request.headers_mut().extend(headers);
+    Ok((request, key))
+}
+
+/// Appends the path and the query of the API to a base URL, whose own query is kept.
+fn live_url(live: &LiveEndpoint, model: &str, base: &str) -> String {
+    let (base, query) = base.split_once('?').unwrap_or((base, ""));
+    // The environment variables are shared with the HTTP API.
+    let base = match base.strip_prefix("http") {
+        Some(rest) => format!("ws{rest}"),
+        None => base.to_owned(),
+    };
+    let model_query = live.model_query.map_or_else(String::new, |name| format!("{name}={}", percent_encoded(model)));
+    let query = [query, &model_query].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("&");
+    let separator = if query.is_empty() { "" } else { "?" };
+    format!("{}/{}{separator}{query}", base.trim_end_matches('/'), live.path)
+}
+
+fn percent_encoded(text: &str) -> String {
+    let encode = |byte: u8| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(encode).collect()
+}
+
+fn handshake_error(error: &Error, key: Option<&ApiKey>) -> ConnectionError {
+    let Error::Http(response) = error else {
+        let message = format!("failed to reach the provider: {}", excerpt(&error.to_string(), key));
+        return match error {
+            Error::Url(_) | Error::HttpFormat(_) => ConnectionError::permanent(ToolError::permanent(message)),
+            _ => ConnectionError::transient(message),
+        };
+    };
+    let body = response.body().as_deref().map(String::from_utf8_lossy).unwrap_or_default();
+    let status = response.status().as_u16();
+    let message = format!("the provider answered {status}: {}", excerpt(&body, key));
+    match status {
+        401 | 403 => ConnectionError::permanent(ToolError::auth(message)),
+        429 => ConnectionError { error: ToolError::rate_limit(message), can_retry: true },
+        408 | 500.. => ConnectionError::transient(message),
+        _ => ConnectionError::permanent(ToolError::permanent(message)),
+    }
+}
+
+/// Returns a TLS configuration with the certificates that the system trusts.
+///
+/// The crypto provider is explicit, as rustls panics if none or several are available: the process's default if the program
+/// has installed one, or the one that reqwest uses.
+fn tls_config() -> Result<Arc<ClientConfig>, rustls::Error> {
+    let fallback = || Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let provider = CryptoProvider::get_default().cloned().unwrap_or_else(fallback);
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_platform_verifier()?
+        .with_no_client_auth();
+    Ok(Arc::new(config))
+}
+
+/// Outgoing messages in their order, so that sending does not block receiving.
+pub(crate) struct OutgoingQueue {
+    sink: SplitSink<Socket, Message>,
+    messages: VecDeque<Message>,
+    has_unsent: bool,
+}
+
+impl OutgoingQueue {
+    pub(crate) fn push_json(&mut self, message: &Value) {
+        self.push(Message::text(message.to_string()));
+    }
+
+    pub(crate) fn push_ping(&mut self) {
+        self.push(Message::Ping(Bytes::new()));
+    }
+
+    fn push(&mut self, message: Message) {
+        self.messages.push_back(message);
+        self.has_unsent = true;
+    }
+
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.has_unsent
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// Sends all messages. Dropping the future loses none.
+    pub(crate) async fn flush(&mut self) -> Result<(), Error> {
+        poll_fn(|cx| self.poll_flush(cx)).await
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        let mut sink = Pin::new(&mut self.sink);
+        while !self.messages.is_empty() {
+            ready!(sink.as_mut().poll_ready(cx))?;
+            if let Some(message) = self.messages.pop_front() {
+                sink.as_mut().start_send(message)?;
+            }
+        }
+        ready!(sink.poll_flush(cx))?;
+        self.has_unsent = false;
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// A message of the socket.
+pub(crate) enum ReceivedMessage {
+    /// JSON, which Gemini sends in binary messages.
+    Json(Bytes),
+    /// A ping or pong.
+    Alive,
+    Broken(ConnectionError),
+}
+
+impl From<Option<Result<Message, Error>>> for ReceivedMessage {
+    fn from(message: Option<Result<Message, Error>>) -> Self {
+        match message {
+            Some(Ok(Message::Text(text))) => Self::Json(text.into()),
+            Some(Ok(Message::Binary(bytes))) => Self::Json(bytes),
+            Some(Ok(Message::Close(frame))) => Self::Broken(close_error(frame.as_ref())),
+            Some(Ok(_)) => Self::Alive,
+            Some(Err(error @ Error::Capacity(_))) => {
+                let message = excerpt(&error.to_string(), None);
+                Self::Broken(ConnectionError::permanent(ToolError::permanent(format!(
+                    "a message of the provider is too large; raise `max_message`: {message}"
+                ))))
+            }
+            Some(Err(error)) => Self::Broken(ConnectionError::broken(&error)),
+            None => Self::Broken(close_error(None)),
+        }
+    }
+}
+
+/// Converts a close frame. Codes for an invalid message are permanent, as the message would be sent again.
+fn close_error(frame: Option<&CloseFrame>) -> ConnectionError {
+    let Some(frame) = frame else { return ConnectionError::transient("the provider closed the connection") };
+    let code = u16::from(frame.code);
+    let message = format!("the provider closed the connection ({code}): {}", excerpt(&frame.reason, None));
+    match code {
+        1002 | 1003 | 1007 | 1009 | 1010 => ConnectionError::permanent(ToolError::permanent(message)),
+        _ => ConnectionError::transient(message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(model: &LiveModel) -> Result<(Request, Option<ApiKey>), ConnectionError> {
+        handshake_request(model, &required_live_api(model.provider)?)
+    }
+
+    #[test]
+    fn keeps_the_path_and_the_query_of_the_base_url() {
+        let url = |provider, base: &str| live_url(&live_api(provider).expect("live"), "gpt realtime&x", base);
+        assert_eq!(
+            url(Provider::OpenAiRealtime, "https://host/team/v1/?a=b"),
+            "wss://host/team/v1/realtime?a=b&model=gpt%20realtime%26x"
+        );
+        assert_eq!(
+            url(Provider::GeminiLive, "ws://127.0.0.1:9"),
+            "ws://127.0.0.1:9/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent"
+        );
+    }
+
+    #[test]
+    fn sends_the_key_in_a_hidden_header() {
+        let model = LiveModel::new(Provider::GeminiLive, "m").base_url("ws://host").api_key("canary");
+        let (request, _) = request(&model).expect("a request");
+        assert_eq!(request.headers()["x-goog-api-key"], "canary");
+        assert!(!format!("{request:?}{model:?}").contains("canary"));
+    }
+
+    #[test]
+    fn refuses_invalid_urls_and_providers_over_http() {
+        for model in [
+            LiveModel::new(Provider::GeminiLive, "m").base_url("ftp://host"),
+            LiveModel::new(Provider::GeminiLive, "m").base_url("not an address"),
+            LiveModel::new(Provider::OpenAiChat, "m").base_url("ws://host"),
+        ] {
+            assert!(!request(&model).expect_err("refused").can_retry);
+        }
+    }
+
+    #[test]
+    fn configures_tls_without_an_installed_crypto_provider() {
+        assert!(CryptoProvider::get_default().is_none());
+        let config = tls_config().expect("a configuration");
+        assert!(!config.crypto_provider().cipher_suites.is_empty());
+    }
+}

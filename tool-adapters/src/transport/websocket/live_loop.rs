@@ -1,0 +1,479 @@
+//! The task of a live conversation, across its connections.
+
+use crate::providers::declare::{Declarations, declare_tools};
+use crate::providers::event::{Event, ProtocolError, Request};
+use crate::providers::protocol::{Protocol, protocol};
+use crate::providers::spec::LiveMessage;
+use crate::transport::call_note::{decision_note, update_note, updated_call_id};
+use crate::transport::websocket::calls::{Delivery, FinishedWork, LiveCalls};
+use crate::transport::websocket::connection::{Connection, ConnectionError, ReceivedMessage};
+use crate::transport::websocket::events::{EventQueue, HostInput, LiveEvent, LiveInput};
+use crate::transport::websocket::model::LiveModel;
+use crate::transport::websocket::spans::ConversationSpans;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use futures_util::StreamExt;
+use serde_json::Value;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, sleep_until};
+use tokio_tungstenite::tungstenite::Error;
+use tool_core::session::{ToolChoice, Turn};
+use tool_core::{Session, ToolCall, ToolDefinition, ToolResponse};
+
+/// A live conversation. See the [module](super). Dropping it ends the conversation.
+#[derive(Debug)]
+pub struct LiveLoop {
+    events: mpsc::Receiver<LiveEvent>,
+    input: LiveInput,
+    task: JoinHandle<()>,
+}
+
+impl LiveLoop {
+    /// Starts a conversation in a task. Needs a tokio runtime.
+    pub fn start(session: Session, model: LiveModel) -> Self {
+        const CAPACITY: usize = 64;
+        let (event_sender, events) = mpsc::channel(CAPACITY);
+        let (input_sender, inputs) = mpsc::channel(CAPACITY);
+        let (close, closed) = watch::channel(false);
+        // Created here, so that its spans are children of the caller's span.
+        let task = LiveTask::new(session, model, inputs, event_sender, closed);
+        Self { events, input: LiveInput::new(input_sender, close), task: tokio::spawn(task.run()) }
+    }
+
+    /// Returns the next event, or `None` after the conversation has ended. Dropping the future loses no event.
+    pub async fn next(&mut self) -> Option<LiveEvent> {
+        self.events.recv().await
+    }
+
+    /// Returns the input of the conversation. Cheap to clone.
+    pub fn input(&self) -> LiveInput {
+        self.input.clone()
+    }
+}
+
+impl Drop for LiveLoop {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// A connection that has lasted this long resets the number of attempts.
+const STABLE_AFTER: Duration = Duration::from_secs(5);
+
+/// With this many messages waiting for the socket, no input of the host is accepted.
+const MAX_OUTGOING: usize = 64;
+
+struct LiveTask {
+    model: LiveModel,
+    protocol: Box<dyn Protocol>,
+    declarations: Declarations,
+    calls: LiveCalls,
+    inputs: mpsc::Receiver<HostInput>,
+    closed: watch::Receiver<bool>,
+    events: EventQueue,
+    state: ConversationState,
+    spans: ConversationSpans,
+}
+
+#[derive(Default)]
+struct ConversationState {
+    /// The handle with which the conversation can be resumed.
+    resume_handle: Option<String>,
+    /// Counts the provider's conversations. A resumed conversation keeps its number.
+    conversation: u64,
+    /// True while the model is generating a response.
+    is_responding: bool,
+    response_request: ResponseRequest,
+    /// True once the setup was sent.
+    is_connecting: bool,
+    connected_at: Option<Instant>,
+    /// The id of a call that the provider has repeated.
+    repeated_call: Option<String>,
+    /// The id of a call that was truncated.
+    truncated_call: Option<String>,
+}
+
+/// The time at which the model has to be asked for a response.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum ResponseRequest {
+    #[default]
+    None,
+    AfterCalls,
+    Now,
+}
+
+/// The end of a connection.
+enum ConnectionEnd {
+    /// The host or the session has ended the conversation.
+    Finished,
+    Broken(ConnectionError),
+}
+
+/// A thing that the task waits for.
+enum Wakeup {
+    Received(ReceivedMessage),
+    Sent(Result<(), Error>),
+    WorkFinished(FinishedWork),
+    Input(HostInput),
+    Update(ToolResponse),
+    EventDelivered,
+    Alarm,
+    Closed,
+}
+
+impl LiveTask {
+    fn new(
+        session: Session,
+        model: LiveModel,
+        inputs: mpsc::Receiver<HostInput>,
+        events: mpsc::Sender<LiveEvent>,
+        closed: watch::Receiver<bool>,
+    ) -> Self {
+        let mode = session.mode();
+        let is_visible = |tool: &&ToolDefinition| tool.modes().contains(mode);
+        let tools = session.tools().definitions().filter(is_visible);
+        let declarations = declare_tools(model.provider, tools, session.tools().provider_tools(), model.declare);
+        Self {
+            protocol: protocol(model.provider),
+            declarations,
+            calls: LiveCalls::new(session),
+            inputs,
+            closed,
+            events: EventQueue::new(events),
+            state: ConversationState::default(),
+            spans: ConversationSpans::open(&model),
+            model,
+        }
+    }
+
+    async fn run(mut self) {
+        let mut failed = 0;
+        let error = loop {
+            let failure = match self.run_connection().await {
+                ConnectionEnd::Finished => break None,
+                ConnectionEnd::Broken(failure) => failure,
+            };
+            let had_handle = self.state.resume_handle.is_some();
+            let lasted = self.disconnect();
+            failed = if lasted > STABLE_AFTER { 1 } else { failed + 1 };
+            // A handle that the provider refused is dropped, so a new conversation may still be possible.
+            let can_retry = failure.can_retry || had_handle && self.state.resume_handle.is_none();
+            let Some(delay) = self.model.retry.delay(failed).filter(|_| can_retry) else {
+                self.events.push(LiveEvent::Failed(failure.error.clone()));
+                break Some(failure.error);
+            };
+            tracing::warn!(provider = %self.model.provider, error = %failure.error, ?delay, "reconnecting to a live model");
+            self.events.push(LiveEvent::Disconnected { error: failure.error, retry_in: delay });
+            self.events.flush().await;
+            if self.is_closed_within(delay).await {
+                break None;
+            }
+        };
+        self.calls.abort().await;
+        self.spans.close(error.as_ref());
+        self.events.flush().await;
+    }
+
+    async fn is_closed_within(&mut self, time: Duration) -> bool {
+        tokio::select! {
+            _ = self.closed.wait_for(|closed| *closed) => true,
+            () = sleep(time) => false,
+        }
+    }
+
+    /// Opens one connection, and serves it until it ends.
+    async fn run_connection(&mut self) -> ConnectionEnd {
+        let connection = tokio::select! {
+            _ = self.closed.wait_for(|closed| *closed) => return ConnectionEnd::Finished,
+            connection = Connection::open(&self.model) => connection,
+        };
+        let mut connection = match connection {
+            Ok(connection) => connection,
+            Err(error) => return ConnectionEnd::Broken(error),
+        };
+        let setup = self.setup();
+        connection.outgoing.push_json(&connection.messages.resumable(setup, self.state.resume_handle.as_deref()));
+        self.state.is_connecting = true;
+        let end = self.serve(&mut connection).await;
+        if let ConnectionEnd::Finished = end {
+            connection.close().await;
+        }
+        end
+    }
+
+    fn setup(&self) -> Value {
+        let session = self.calls.session();
+        self.protocol.request(&Request {
+            model: &self.model.model,
+            instructions: &session.instructions(),
+            history: &[],
+            declarations: &self.declarations,
+            tool_choice: ToolChoice::Auto,
+            stream: true,
+            max_tokens: None,
+            extra: &self.model.extra,
+        })
+    }
+
+    /// Records that the provider has accepted the setup.
+    fn connected(&mut self) {
+        let resumed = self.state.resume_handle.is_some();
+        if !resumed {
+            self.state.conversation += 1;
+        }
+        self.state.connected_at = Some(Instant::now());
+        self.events.push(LiveEvent::Connected { resumed });
+    }
+
+    /// Resets the state of the connection. Returns the time that it has lasted.
+    fn disconnect(&mut self) -> Duration {
+        self.spans.disconnect();
+        for event in self.protocol.finish() {
+            // A truncated call does not run. The model makes it again when the conversation is resumed.
+            if !matches!(event, Event::Call(_)) {
+                self.events.push(LiveEvent::Model(event));
+            }
+        }
+        let ConversationState { resume_handle, conversation, connected_at, is_connecting, .. } =
+            std::mem::take(&mut self.state);
+        // A handle with which the provider refused the setup is not used again.
+        let resume_handle = resume_handle.filter(|_| connected_at.is_some() || !is_connecting);
+        self.state = ConversationState { resume_handle, conversation, ..ConversationState::default() };
+        connected_at.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    async fn serve(&mut self, connection: &mut Connection) -> ConnectionEnd {
+        let opened = Instant::now();
+        let (mut last_received, mut last_ping) = (opened, opened);
+        if connection.is_set_up {
+            self.connected();
+        }
+        loop {
+            let alarm = if connection.is_set_up {
+                last_ping + self.model.heartbeat
+            } else {
+                opened + self.model.connect_timeout
+            };
+            let end = match self.wait(connection, alarm).await {
+                Wakeup::Received(ReceivedMessage::Broken(error)) => Some(ConnectionEnd::Broken(error)),
+                Wakeup::Received(message) => {
+                    (last_received, last_ping) = (Instant::now(), Instant::now());
+                    if let ReceivedMessage::Json(bytes) = message {
+                        self.receive(&bytes, connection);
+                    }
+                    None
+                }
+                Wakeup::Sent(Ok(())) | Wakeup::EventDelivered => None,
+                Wakeup::Sent(Err(error)) => Some(ConnectionEnd::Broken(ConnectionError::broken(&error))),
+                Wakeup::WorkFinished(work) => self.finish_work(work, connection),
+                Wakeup::Input(input) => {
+                    self.handle_input(input, connection);
+                    None
+                }
+                Wakeup::Update(response) => {
+                    self.send_update(response, connection);
+                    None
+                }
+                Wakeup::Alarm if !connection.is_set_up => {
+                    Some(ConnectionEnd::Broken(ConnectionError::timeout(self.model.connect_timeout)))
+                }
+                Wakeup::Alarm if last_received.elapsed() >= self.model.heartbeat * 2 => {
+                    Some(ConnectionEnd::Broken(ConnectionError::transient("the provider does not answer pings")))
+                }
+                Wakeup::Alarm => {
+                    last_ping = Instant::now();
+                    connection.outgoing.push_ping();
+                    None
+                }
+                Wakeup::Closed => Some(ConnectionEnd::Finished),
+            };
+            if let Some(end) = end {
+                return end;
+            }
+            self.request_response(connection);
+        }
+    }
+
+    async fn wait(&mut self, connection: &mut Connection, alarm: Instant) -> Wakeup {
+        let Connection { outgoing, incoming, is_set_up, .. } = connection;
+        let is_set_up = *is_set_up;
+        let has_room = outgoing.len() < MAX_OUTGOING;
+        let updates = &mut self.model.updates;
+        tokio::select! {
+            _ = self.closed.wait_for(|closed| *closed) => Wakeup::Closed,
+            message = incoming.next(), if !self.events.is_full() => Wakeup::Received(message.into()),
+            sent = outgoing.flush(), if outgoing.has_unsent() => Wakeup::Sent(sent),
+            Ok(permit) = self.events.sender.reserve(), if !self.events.waiting.is_empty() => {
+                if let Some(event) = self.events.waiting.pop_front() {
+                    permit.send(event);
+                }
+                Wakeup::EventDelivered
+            }
+            work = self.calls.next(), if is_set_up => Wakeup::WorkFinished(work),
+            Some(input) = self.inputs.recv(), if is_set_up && has_room => Wakeup::Input(input),
+            Some(response) = async { updates.as_mut()?.0.recv().await }, if is_set_up => Wakeup::Update(response),
+            () = sleep_until(alarm) => Wakeup::Alarm,
+        }
+    }
+
+    fn receive(&mut self, bytes: &[u8], connection: &mut Connection) {
+        let Ok(message) = serde_json::from_slice::<Value>(bytes) else {
+            // The protocol describes the problem.
+            let mut events = self.protocol.push(bytes);
+            if events.is_empty() {
+                let text = String::from_utf8_lossy(bytes).chars().take(200).collect();
+                events.push(Event::Error(ProtocolError::Malformed { message: "a message is not JSON".into(), text }));
+            }
+            return self.events.waiting.extend(events.into_iter().map(LiveEvent::Model));
+        };
+        let messages = connection.messages;
+        if messages.confirms_setup(&message) && !connection.is_set_up {
+            connection.is_set_up = true;
+            self.connected();
+        }
+        self.state.is_responding |= messages.begins_response(&message);
+        if let Some(handle) = messages.resumption_handle(&message) {
+            self.state.resume_handle = handle;
+        }
+        for event in self.protocol.push_event(&message) {
+            self.handle_event(event, connection);
+        }
+        self.spans.end_message();
+    }
+
+    fn handle_event(&mut self, event: Event, connection: &mut Connection) {
+        let event = match event {
+            // The arguments of a truncated call may be incomplete.
+            Event::Call(call) if self.state.truncated_call.as_deref() == Some(call.id()) => return,
+            Event::Call(call) => {
+                let call = self.declarations.restore(call);
+                self.start_call(&call, connection);
+                Event::Call(call)
+            }
+            event => event,
+        };
+        self.spans.record(&event);
+        match &event {
+            Event::Text(_) | Event::Audio { .. } | Event::Reasoning(_) | Event::CallStarted { .. } => {
+                self.state.is_responding = true;
+            }
+            Event::Cancelled(ids) => self.calls.withdraw(ids),
+            Event::Interrupted => {
+                self.calls.interrupt();
+                // The provider responds to the user's speech by itself.
+                self.state.response_request = ResponseRequest::None;
+            }
+            Event::Error(ProtocolError::DuplicateId { id }) => self.state.repeated_call = Some(id.clone()),
+            Event::Error(ProtocolError::Truncated { call_id: Some(id) }) => {
+                self.state.truncated_call = Some(id.clone());
+            }
+            Event::Finished(_) => {
+                self.state.is_responding = false;
+                // The response to results belongs to the same turn.
+                if self.state.response_request == ResponseRequest::None && !self.calls.are_running() {
+                    self.calls.next_turn();
+                }
+            }
+            _ => {}
+        }
+        self.events.push(LiveEvent::Model(event));
+    }
+
+    fn start_call(&mut self, call: &ToolCall, connection: &mut Connection) {
+        let repeated = self.state.repeated_call.take();
+        let agent = self.spans.agent();
+        let response = self.calls.start(call.clone(), self.state.conversation, repeated.as_deref(), agent);
+        if let Some(response) = response {
+            self.send_response(&response, true, connection);
+        }
+    }
+
+    fn finish_work(&mut self, work: FinishedWork, connection: &mut Connection) -> Option<ConnectionEnd> {
+        match work {
+            FinishedWork::Call(response) => match self.calls.finish(response, self.state.conversation) {
+                Delivery::Send { response, wants_reply } => {
+                    self.send_response(&response, wants_reply, connection);
+                    self.events.push(LiveEvent::Answered(response));
+                }
+                Delivery::ConversationOver(response) => self.events.push(LiveEvent::Unsent(response)),
+                Delivery::Withdrawn => {}
+            },
+            FinishedWork::Decision(response, decision) => {
+                if let Some(note) = decision_note(&response, decision) {
+                    self.send(connection.messages.text(&note), ResponseRequest::Now, connection);
+                }
+                self.events.push(LiveEvent::Answered(response));
+            }
+            FinishedWork::Turn(turn) => return self.finish_turn(turn),
+        }
+        None
+    }
+
+    fn finish_turn(&mut self, turn: Turn) -> Option<ConnectionEnd> {
+        let has_ended = turn.ended;
+        self.events.push(LiveEvent::Turn(turn));
+        has_ended.then_some(ConnectionEnd::Finished)
+    }
+
+    /// Sends an update of a running call, unless the provider has withdrawn the call.
+    fn send_update(&mut self, response: ToolResponse, connection: &mut Connection) {
+        if !self.calls.was_withdrawn(updated_call_id(&response)) {
+            self.send(connection.messages.text(&update_note(&response)), ResponseRequest::Now, connection);
+        }
+        self.events.push(LiveEvent::Updated(response));
+    }
+
+    fn send_response(&mut self, response: &ToolResponse, wants_reply: bool, connection: &mut Connection) {
+        let results = connection.messages.results(self.protocol.encode(std::slice::from_ref(response)));
+        let request = if wants_reply { ResponseRequest::AfterCalls } else { ResponseRequest::None };
+        self.send(results, request, connection);
+    }
+
+    fn handle_input(&mut self, input: HostInput, connection: &mut Connection) {
+        let messages = connection.messages;
+        match input {
+            HostInput::Text(text) => self.send(messages.text(&text), ResponseRequest::Now, connection),
+            HostInput::Audio(audio) => {
+                let audio = messages.audio(&BASE64_STANDARD.encode(audio), &self.model.audio_type);
+                self.send(audio, ResponseRequest::None, connection);
+            }
+            HostInput::AudioEnd => self.send(messages.audio_end(), ResponseRequest::Now, connection),
+            HostInput::Raw(message) => connection.outgoing.push_json(&message),
+            HostInput::Decide(token, decision) => self.calls.decide(token, decision, self.spans.agent()),
+            HostInput::Interrupt => {
+                self.calls.interrupt();
+                if let Some(cancel) = messages.cancel_response().filter(|_| self.state.is_responding) {
+                    connection.outgoing.push_json(&cancel);
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, message: LiveMessage, request: ResponseRequest, connection: &mut Connection) {
+        for message in &message.messages {
+            connection.outgoing.push_json(message);
+        }
+        if message.wants_response {
+            self.state.response_request = self.state.response_request.max(request);
+        }
+    }
+
+    /// Asks the model for a response if that is due. The provider refuses this during a response, and while results of
+    /// calls that it made in one message are missing.
+    fn request_response(&mut self, connection: &mut Connection) {
+        let is_due = match self.state.response_request {
+            ResponseRequest::None => false,
+            ResponseRequest::AfterCalls => !self.calls.are_running(),
+            ResponseRequest::Now => true,
+        };
+        if is_due && !self.state.is_responding {
+            self.state.response_request = ResponseRequest::None;
+            if let Some(request) = connection.messages.request_response() {
+                connection.outgoing.push_json(&request);
+                self.state.is_responding = true;
+            }
+        }
+    }
+}
