@@ -1,5 +1,5 @@
-//! The tools that the Model Context Protocol's conformance suite asks a server for, as far as they are tools of ours:
-//! `cargo run --example mcp_conformance -- 127.0.0.1:8932`. What the suite finds: `tests/conformance/mcp/run.py`.
+//! The tools that the conformance suite of the Model Context Protocol expects of a server:
+//! `cargo run --example mcp_conformance -- 127.0.0.1:8932`. `tests/conformance/mcp/run.py` runs the suite.
 
 use serde_json::{Value, json};
 use std::error::Error;
@@ -73,13 +73,13 @@ fn test_input_required_result_tampered_state() -> Content {
     Content::text("A person has agreed.")
 }
 
-/// The same, under the name that the suite tries missing answers with.
+/// The same under the name that the suite uses for missing answers.
 #[tool(confirm)]
 fn test_input_required_result_elicitation() -> Content {
     Content::text("A person has agreed.")
 }
 
-/// A schema with the keywords that the suite looks for.
+/// A schema with the keywords that the suite checks.
 fn json_schema() -> FunctionTool {
     let parameters = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -1,7 +1,7 @@
 //! Tools served over the Model Context Protocol: `cargo run --example mcp_server` over standard input and output,
 //! `cargo run --example mcp_server -- --http 127.0.0.1:8931` over streamable HTTP.
 //!
-//! A client starts the first form itself; the inspector, for one:
+//! A client starts the first form itself, for example the inspector:
 //! `npx @modelcontextprotocol/inspector cargo run --example mcp_server`.
 
 use std::collections::BTreeMap;
@@ -66,7 +66,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         [] => server.serve_stdio().await?,
         ["--http", address] => {
             let bound = server.bind(address.parse()?).await?;
-            // Standard output would do here; over stdio it is the protocol's, so news goes to standard error.
+            // Over stdio standard output belongs to the protocol, so messages go to standard error.
             eprintln!("serving {}", bound.url()?);
             bound.serve().await?;
         }

@@ -1,7 +1,7 @@
-//! What is measured, over HTTP: `cargo run --example metrics` makes some calls and serves `/metrics`.
+//! Metrics over HTTP: `cargo run --example metrics` makes some calls and serves `/metrics`.
 //!
-//! `curl localhost:9464/metrics | promtool check metrics`, or `curl localhost:9464/metrics.json` for the same as JSON. An
-//! address of your own is the first argument.
+//! `curl localhost:9464/metrics | promtool check metrics`, or `curl localhost:9464/metrics.json` for JSON. The first
+//! argument is another address.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use tool_core::{Category, Mode, Policy, Runtime, Session, ToolCall, ToolContext,
 /// Search the articles.
 #[tool(category = "retrieval")]
 async fn search(query: String) -> Vec<String> {
-    // A service behind it takes its price.
+    // The service behind the tool has a price.
     trace::record_cost("search service", Cost::micros(250));
     (1..=query.len()).map(|n| format!("{query}, result {n}")).collect()
 }
@@ -49,7 +49,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let session = runtime.session("example", Mode::Text).await?;
     let collector = Collector::new();
     collector.run(trace::agent("helper", talk(&session))).await;
-    // What a session has done, without the passwords.
+    // The report of a session contains no passwords.
     println!("{}", serde_json::to_string_pretty(&session.metrics())?);
 
     let bound = prometheus::router(&runtime).collector(&collector).bind(address).await?;

@@ -1,8 +1,8 @@
-//! Spans and metrics to OpenTelemetry: an agent that asks a model, two tools, and a second process that goes on.
+//! Spans and metrics to OpenTelemetry: an agent that calls a model, two tools, and a second process in the same trace.
 //!
-//! `OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 cargo run --example otel` sends them there, and prints the ids that
-//! each part has, so that it can be found. With `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true` arguments and
-//! results of calls go out too, redacted.
+//! `OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 cargo run --example otel` sends them there, and prints the ids of
+//! each part. With `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true` the spans contain redacted arguments and
+//! results of calls.
 
 use serde_json::json;
 use std::error::Error;
@@ -12,12 +12,12 @@ use tool_adapters::telemetry::otel::Otel;
 use tool_core::trace::{self, Collector, Cost, DistributedContext, ModelUsage, TokenUsage};
 use tool_core::{Mode, Policy, Runtime, ToolCall, ToolContext, ToolError, agent, tool};
 
-/// Prints under which ids the span around it is exported.
+/// Prints the ids under which the enclosing span is exported.
 fn told(span: &str) {
     println!("{}", json!({"span": span, "context": trace::export()}));
 }
 
-/// Asks a model; its answer is a recorded one.
+/// Calls a model, whose answer is recorded.
 async fn ask(model: &'static str, answer: ModelUsage) {
     let asking = async {
         told(&format!("chat {model}"));
@@ -32,7 +32,7 @@ async fn search(query: String, token: String) -> Vec<String> {
     told("execute_tool search");
     let usage = TokenUsage { input: 60, output: 12, ..TokenUsage::default() };
     ask("gpt-5-nano", ModelUsage::new("gpt-5-nano", usage).response_id("resp_2")).await;
-    // A secret is hidden by the name of its argument.
+    // The name of the argument marks the secret, which is redacted.
     if token.is_empty() { Vec::new() } else { vec![format!("{query} 3000")] }
 }
 
@@ -43,7 +43,7 @@ async fn stock(product: String) -> Result<String, ToolError> {
     let request = async {
         told("GET stock");
         trace::attribute("http.request.method", "GET");
-        // What would be headers of a request are variables here: the names are the same.
+        // The headers of a request are environment variables here, with the same names.
         let headers = trace::export().to_pairs().into_iter().map(|(name, value)| (name.to_uppercase(), value));
         let service = std::env::current_exe().map(Command::new);
         let answer = service
@@ -78,7 +78,7 @@ async fn plan() -> Result<(), Box<dyn Error>> {
         call("call_3", "refund", json!({"order": 7})),
     ];
     session.call_all(calls).await;
-    // Nobody waits for this one to the end.
+    // This call is dropped before its end.
     let late = trace::section("late", async {
         told("late");
         std::future::pending::<()>().await;
@@ -92,7 +92,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Collector::builder().sink(otel.clone()).content(Otel::captures_content()).build().install();
     let tokio = tokio::runtime::Runtime::new()?;
     if std::env::args().nth(1).as_deref() == Some("stock") {
-        // Trusted: whoever starts this process may say for which customer it works.
+        // The parent process is trusted to set the customer.
         let context = DistributedContext::from_trusted_pairs(std::env::vars());
         let look_up = async {
             told("invoke_agent stock");

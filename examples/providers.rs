@@ -1,8 +1,8 @@
-//! One tool context, declared to every provider: what each is told, and what became of the tools on the way.
+//! One tool context, declared to every provider, with a report of what each provider does not take.
 //!
-//! - `cargo run --example providers` prints a table, and what is lost or refused
+//! - `cargo run --example providers` prints a table, and the losses and refusals
 //! - `cargo run --example providers -- --json` prints `{provider: {declarations, settings, report}}`
-//! - `--strict` declares tools strict where they can be
+//! - `--strict` declares tools as strict where possible
 
 use serde_json::{Map, Value, json};
 use std::env;
@@ -35,7 +35,7 @@ fn find_trains(
 }
 
 /// Run a command in a shell that keeps its state from call to call.
-// Anthropic is told of its own `bash`, and others of this one; it answers the calls of both.
+// Anthropic receives its own `bash`, and other providers this one. It answers the calls of both.
 #[tool(category = "action", confirm)]
 fn bash(
     /// The command
@@ -47,7 +47,7 @@ fn bash(
     format!("would run {command:?}, in a new shell: {restart}")
 }
 
-/// A tool that was not written for any provider: a name with dots, a tree, a map, a tuple.
+/// A tool with features that some providers refuse: a name with dots, a recursive type, a map, a tuple.
 fn imported() -> FunctionTool {
     async fn echo(arguments: Value, _: &RunContext) -> Result<Value, ToolError> {
         Ok(arguments)

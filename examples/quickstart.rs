@@ -1,4 +1,4 @@
-//! Two functions and a toolset become tools that a model can call: `cargo run --example quickstart`.
+//! Two functions and a toolset as tools: `cargo run --example quickstart`.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};

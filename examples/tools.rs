@@ -1,4 +1,4 @@
-//! A command line for your own tools: the tools, and a `main` of one line.
+//! A command line for tools, with a `main` of one line.
 //!
 //! - `cargo run --example tools -- list`
 //! - `cargo run --example tools -- schema --provider anthropic --strict`
@@ -6,7 +6,7 @@
 //! - `cargo run --example tools -- lint`
 //! - `cargo run --example tools -- serve --mcp stdio`
 //!
-//! With `--tools FILE` it works on declarations of other tools, such as those of an MCP server.
+//! `--tools FILE` uses the declarations in a file instead, such as those of an MCP server.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! The two calls of Google's REST API that the toolset needs, and what its answers mean.
+//! The two calls of Google's REST API that the toolset needs.
 //! <https://developers.google.com/workspace/calendar/api/v3/reference/events>
 
 use super::error::{CalendarError, cause, refusal, unconnected};
@@ -16,7 +16,7 @@ pub(crate) struct Api {
     token: AccessToken,
 }
 
-/// What `insert` sends.
+/// The body of `insert`.
 #[derive(Serialize)]
 pub(crate) struct NewEvent<'a> {
     summary: &'a str,
@@ -42,18 +42,18 @@ impl<'a> NewEvent<'a> {
 }
 
 impl Api {
-    /// The events that Google gives at a time unless told otherwise.
+    /// The number of events that Google returns by default.
     pub(crate) const PAGE: u32 = 250;
 
     pub(crate) fn new(base_url: &str, calendar_id: &str, token: AccessToken) -> Result<Self, ToolError> {
         let refuse = || ToolError::permanent(format!("base_url `{base_url}` is no address such as https://host/path"));
         let mut events = Url::parse(base_url).map_err(|_| refuse())?;
-        // Segment by segment, because the id of a calendar may hold `#` and `@`.
+        // Segment by segment, as the id of a calendar may contain `#` and `@`.
         let mut path = events.path_segments_mut().map_err(|()| refuse())?;
         path.pop_if_empty().extend(["calendars", calendar_id, "events"]);
         drop(path);
         let http = Client::builder().timeout(Duration::from_secs(20));
-        // Plain HTTP is for a server on this machine: no root certificates, which a container may lack, and no proxy.
+        // Plain HTTP is for a local server: it needs no root certificates and no proxy.
         let http = if events.scheme() == "http" { http.tls_certs_only([]).no_proxy() } else { http };
         let http = http.build().map_err(|error| ToolError::permanent(format!("no HTTP client: {}", cause(&error))))?;
         Ok(Self { http, events, token })
@@ -82,7 +82,7 @@ impl Api {
         self.send(self.http.post(self.events.clone()).json(event), CalendarError::Unknown).await
     }
 
-    /// Sends a request. `lost` is what it means if no whole answer comes back.
+    /// Sends a request. `lost` makes the error for an incomplete answer.
     async fn send(&self, request: RequestBuilder, lost: fn(String) -> CalendarError) -> Result<Value, CalendarError> {
         let token = self.token.get().await.map_err(|error| unconnected(&error))?;
         let response = request.bearer_auth(token.expose()).send().await.map_err(|error| {

@@ -1,4 +1,4 @@
-//! What a person sets, and how the toolset is made of it. The model sees none of this.
+//! The settings, and the toolset that is built from them. The model sees none of this.
 
 use super::api::Api;
 use super::toolset::GoogleCalendar;
@@ -23,7 +23,7 @@ pub(crate) struct Config {
     pub(crate) base_url: String,
 }
 
-/// What nobody may read again. A form hides it, and nothing prints it by mistake.
+/// The secrets. A form hides them, and `Debug` does not print them.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Secrets {
     /// An OAuth 2 access token with the scopes of the toolset. Of a grant in a database, it stays good

@@ -1,4 +1,4 @@
-//! What can go wrong on the way to Google and back, and how it is told.
+//! The errors of Google Calendar, and their kinds.
 
 use reqwest::StatusCode;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use std::error::Error;
 use std::fmt;
 use tool_core::{ErrorKind, ToolError};
 
-/// What can go wrong, in words for the model. The attribute sorts each into an error type of the envelope.
+/// An error of Google Calendar. The message is for the model, and the attribute sets the kind.
 #[derive(Debug, ToolError)]
 pub(crate) enum CalendarError {
     #[tool_error(kind = "auth")]
@@ -17,7 +17,7 @@ pub(crate) enum CalendarError {
     Conflict(String),
     #[tool_error(kind = "transient", retryable)]
     Unavailable(String),
-    /// A change was sent and no answer came. It is not retryable, or there might be two events.
+    /// A change was sent and no answer arrived. It is not retryable, as a second attempt could create a second event.
     #[tool_error(kind = "transient", retryable = false, partial_side_effects)]
     Unknown(String),
     #[tool_error(kind = "permanent")]
@@ -37,7 +37,7 @@ impl fmt::Display for CalendarError {
     }
 }
 
-/// What it means that there is no token: nobody agreed, or it cannot be refreshed now.
+/// Converts the error of a missing token: consent is missing, or a refresh failed.
 pub(crate) fn unconnected(error: &ToolError) -> CalendarError {
     let message = format!("Google Calendar is not connected: {}", error.message());
     if error.kind() == ErrorKind::Transient {
@@ -47,7 +47,7 @@ pub(crate) fn unconnected(error: &ToolError) -> CalendarError {
     }
 }
 
-/// What an error answer means: `{"error":{"message":"..","errors":[{"reason":".."}]}}`.
+/// Converts an error response: `{"error":{"message":"..","errors":[{"reason":".."}]}}`.
 pub(crate) fn refusal(status: StatusCode, body: &Value) -> CalendarError {
     let reason = body["error"]["errors"][0]["reason"].as_str().unwrap_or_default();
     let said = body["error"]["message"].as_str().or(status.canonical_reason()).unwrap_or("no reason given");
@@ -64,7 +64,7 @@ pub(crate) fn refusal(status: StatusCode, body: &Value) -> CalendarError {
     }
 }
 
-/// The innermost reason, such as `Connection refused`: the outer ones only say that a request failed.
+/// Returns the innermost cause, such as `Connection refused`. The outer errors only say that a request failed.
 pub(crate) fn cause(error: &reqwest::Error) -> String {
     let mut reason: &dyn Error = error;
     while let Some(source) = reason.source() {

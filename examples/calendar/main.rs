@@ -1,6 +1,6 @@
-//! Google Calendar as tools: `toolset.rs` is what a model sees, `api.rs` what it stands for. Start there.
+//! Google Calendar as tools. Start with `toolset.rs`, which the model sees, and `api.rs`, which calls Google.
 //!
-//! `cargo run --example calendar` needs no network and no account: `server.rs` stands in for Google.
+//! `cargo run --example calendar` needs no network and no account: `server.rs` replaces Google.
 
 mod api;
 mod config;
@@ -30,7 +30,7 @@ Prints the tools as a model sees them, makes the calls of FILE, and prints the e
                               https://www.googleapis.com/calendar/v3 is Google: events are really created
   GOOGLE_CALENDAR_TOKEN       the OAuth 2 access token";
 
-/// A call as a model makes it. The arguments stay the text that was sent.
+/// A call of a model. The arguments stay the text that was sent.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Call {
@@ -63,7 +63,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// The calls that the command line asks for.
+/// Reads the calls that the command line names.
 fn read(arguments: &[String]) -> Result<Vec<Call>, String> {
     let (from, text) = match arguments {
         [] => ("calls.json", Ok(include_str!("calls.json").to_owned())),
@@ -89,14 +89,14 @@ async fn run(calls: Vec<Call>) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The toolset, made of settings as a form would send them.
+/// Builds the toolset from settings, as a form would send them.
 async fn calendar() -> Result<GoogleCalendar, Box<dyn Error>> {
     let setting = |name| env::var_os(name).map(|text| text.to_string_lossy().into_owned());
     let base_url = match setting("GOOGLE_CALENDAR_BASE_URL") {
         Some(base_url) => base_url,
         None => server::start(server::router()).await?,
     };
-    // The server within takes any token. Without one, every call answers AUTH.
+    // The local server accepts any token. Without a token every call answers AUTH.
     let token = setting("GOOGLE_CALENDAR_TOKEN").unwrap_or_else(|| "local".to_owned());
     let config = from_value(json!({"calendar_id": "primary", "base_url": base_url}))?;
     let secrets = from_value(json!({"access_token": token}))?;

@@ -1,6 +1,6 @@
-//! A stand-in for Google: two routes of the Calendar API over a list in memory, so that the example runs offline.
+//! A local server with two routes of the Google Calendar API, so that the example runs offline.
 //!
-//! A title `Fail with 429` is answered with that status.
+//! An event titled `Fail with 429` is answered with that status.
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, Request, State};
@@ -22,7 +22,7 @@ pub(crate) fn router() -> Router {
     Router::new().route("/calendars/{calendar}/events", events).layer(from_fn(authorized)).with_state(Events::default())
 }
 
-/// Serves on a free port of this machine until the process ends, and says where.
+/// Serves on a free local port until the process ends, and returns the address.
 pub(crate) async fn start(router: Router) -> std::io::Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let base_url = format!("http://{}", listener.local_addr()?);
@@ -105,7 +105,7 @@ fn time(event: &Value, edge: &str) -> Option<Timestamp> {
     event[edge]["dateTime"].as_str()?.parse().ok()
 }
 
-/// An error as Google words it.
+/// An error in Google's format.
 struct Failure(u16, &'static str);
 
 impl IntoResponse for Failure {

@@ -1,4 +1,4 @@
-//! The toolset: three methods, and all that a model learns of them.
+//! The toolset, with everything that the model sees of it.
 
 use super::api::{Api, NewEvent};
 use super::config::Config;
@@ -98,7 +98,7 @@ impl GoogleCalendar {
     ) -> Result<Availability, CalendarError> {
         let end = after(date, duration_minutes)?;
         let mut conflicts = self.api.events(date, Some(end), Api::PAGE).await?;
-        // A "transparent" event, such as a birthday, blocks no time.
+        // A transparent event, such as a birthday, blocks no time.
         conflicts.retain(|event| event["transparency"] != "transparent");
         Ok(Availability { available: conflicts.is_empty(), conflicts })
     }

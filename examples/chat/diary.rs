@@ -1,10 +1,10 @@
-//! What the model can do: read a diary, and write into it once a person agrees.
+//! The tools of the model: reading a diary, and writing to it after approval.
 
 use serde::Serialize;
 use std::sync::{Mutex, PoisonError};
 use tool_core::toolset;
 
-/// An entry, as the model reads it.
+/// An entry of the diary.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct Entry {
     day: String,

@@ -1,7 +1,7 @@
-//! A conversation with a model over HTTP: pieces of text as they come, calls, a person's approval.
+//! A conversation with a model over HTTP: streamed text, tool calls and an approval.
 //!
-//! `cargo run --example chat` talks to a server of this machine that answers as Chat Completions does. With a provider
-//! of your own: `CHAT_PROVIDER=anthropic CHAT_MODEL=claude-sonnet-5 ANTHROPIC_API_KEY=... cargo run --example chat`.
+//! `cargo run --example chat` talks to a local server that answers like Chat Completions. With a real provider:
+//! `CHAT_PROVIDER=anthropic CHAT_MODEL=claude-sonnet-5 ANTHROPIC_API_KEY=... cargo run --example chat`.
 
 mod diary;
 mod print;
@@ -63,12 +63,12 @@ async fn run() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// One turn. What waits for a person is approved here: a real host would ask.
+/// Runs one turn, and approves pending calls. A real host would ask a person.
 async fn say(agent: &mut AgentLoop<HttpModel>, line: &str) -> Result<(), Box<dyn Error>> {
-    let mut reply = agent.say(line).await;
+    let mut reply = agent.prompt(line).await;
     print::end(&reply);
     loop {
-        // Tokens are for the host alone: a model that had one could agree in the person's place.
+        // The token is for the host only. A model with the token could approve its own call.
         let tokens = reply.confirmations().map(|asked| asked.token.clone()).collect::<Vec<_>>();
         if tokens.is_empty() {
             return reply.error.map_or(Ok(()), |error| Err(error.into()));

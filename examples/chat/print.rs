@@ -1,28 +1,28 @@
-//! The conversation, as it is printed while it goes on.
+//! The printed conversation.
 
 use std::io::Write;
 use tool_adapters::providers::Event;
 use tool_core::ToolResponse;
 use tool_core::session::{Hook, HookFuture, HookedCall, Reply};
 
-/// A piece of an answer.
+/// Prints a piece of an answer.
 pub(crate) fn piece(event: &Event) {
     match event {
         Event::Text(text) => print!("{text}"),
         Event::Call(call) => println!("  > {} {}", call.name(), call.arguments()),
         _ => {}
     }
-    // Where nobody reads any longer, nothing is to be done about it.
+    // A closed standard output is ignored.
     let _ = std::io::stdout().flush();
 }
 
-/// The end of a reply.
+/// Prints the end of a reply.
 pub(crate) fn end(reply: &Reply) {
     let used = reply.usage;
     println!("\n  ({} steps of calls, {} tokens read, {} written)\n", reply.steps, used.input, used.output);
 }
 
-/// Prints what comes of each call.
+/// A hook that prints the outcome of each call.
 pub(crate) struct Answers;
 
 impl Hook for Answers {

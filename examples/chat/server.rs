@@ -1,4 +1,4 @@
-//! A stand-in for a provider: answers as Chat Completions does, streaming, from a script.
+//! A local server that streams scripted answers like Chat Completions.
 
 use axum::Router;
 use axum::extract::State;
@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::net::TcpListener;
 
-/// What the user says.
+/// The messages of the user.
 pub(crate) const USER: [&str; 2] = ["What is in my diary on Monday?", "Add lunch with Ada at 12:30."];
 
-/// What the model answers, request by request.
+/// The answers of the model, one for each request.
 const MODEL: [Answer; 5] = [
     Answer::Calls("list_entries", r#"{"day": "monday"}"#),
     Answer::Says("On Monday there are the stand-up at 09:00 and the dentist at 15:30."),
@@ -28,7 +28,7 @@ enum Answer {
     Says(&'static str),
 }
 
-/// Serves on a free port of this machine until the process ends, and says where.
+/// Serves on a free local port until the process ends, and returns the address.
 pub(crate) async fn start() -> std::io::Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let base_url = format!("http://{}/v1", listener.local_addr()?);
@@ -43,7 +43,7 @@ async fn complete(State(asked): State<Arc<AtomicUsize>>) -> impl IntoResponse {
     ([(CONTENT_TYPE, "text/event-stream")], stream(number, answer))
 }
 
-/// An answer in small pieces, as providers send it.
+/// Returns an answer in small pieces, as providers send it.
 fn stream(number: usize, answer: Answer) -> String {
     let (mut deltas, finish) = match answer {
         Answer::Says(text) => (text.split_inclusive(' ').map(|word| json!({"content": word})).collect(), "stop"),
@@ -63,7 +63,7 @@ fn stream(number: usize, answer: Answer) -> String {
     chunks.map(|chunk| format!("data: {chunk}\n\n")).chain(["data: [DONE]\n\n".to_owned()]).collect()
 }
 
-/// A call, its arguments in two pieces.
+/// Returns a call with its arguments in two pieces.
 fn call(id: &str, name: &str, arguments: &str) -> Vec<Value> {
     let (first, second) = arguments.split_at(arguments.len() / 2);
     let begun = json!({"index": 0, "id": id, "type": "function", "function": {"name": name, "arguments": first}});

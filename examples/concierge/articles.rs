@@ -1,20 +1,20 @@
-//! The articles of the hotel: markdown files, of which the first heading is the title and the file's name the id.
+//! The articles of the hotel: Markdown files. The first heading is the title, and the file name is the id.
 
 use std::fs;
 use std::path::Path;
 
-/// The folder of the example's own articles. A file that is put there is found at the next start.
+/// The folder of the articles. New files are found at the next start.
 pub(crate) const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/concierge/articles");
 
 /// One article.
 pub(crate) struct Article {
     pub(crate) id: String,
     pub(crate) title: String,
-    /// The text below the title, as it was written.
+    /// The text below the title.
     pub(crate) body: String,
 }
 
-/// All articles of a folder, by their ids. An error names the file.
+/// Reads all articles of a folder, by id. An error names the file.
 pub(crate) fn read(folder: &Path) -> Result<Vec<Article>, String> {
     let listed = fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let files = listed.map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -30,7 +30,7 @@ fn article(path: &Path) -> Result<Article, String> {
     parse(id, &text).ok_or_else(|| "an article begins with a heading, `# Title`".to_owned())
 }
 
-/// The article that a text is; `None` without a title.
+/// Parses an article. `None` without a title.
 pub(crate) fn parse(id: String, text: &str) -> Option<Article> {
     let (heading, body) = text.trim().split_once('\n').unwrap_or((text.trim(), ""));
     let title = heading.strip_prefix('#')?.trim_start_matches('#').trim();

@@ -1,4 +1,4 @@
-//! The tools that steer the conversation. They change nothing themselves: each asks the runtime, with intents.
+//! The tools that steer the conversation. Each returns intents, which the runtime applies.
 
 use serde_json::json;
 use tool_core::{Intent, ToolOutput, toolset};
@@ -6,7 +6,7 @@ use tool_core::{Intent, ToolOutput, toolset};
 pub(crate) struct Conversation;
 
 /// Steers the conversation itself.
-#[expect(clippy::unused_self, reason = "a toolset's tools take it, though there is nothing here to keep")]
+#[expect(clippy::unused_self, reason = "the methods of a toolset take `self`")]
 #[toolset(name = "conversation", title = "Conversation", discover = false)]
 impl Conversation {
     /// Let what was just said pass without an answer, because it was not meant for you.

@@ -1,4 +1,4 @@
-//! The tool that costs the guest money, so that a person has to agree to each call.
+//! The tool that costs money, so that a person has to approve each call.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use tool_core::{ToolError, toolset};
 
-/// What was booked: the hour until which each room is kept. It lives as long as the program.
+/// The bookings: the hour until which each room is kept. They are not stored.
 #[derive(Default)]
 pub(crate) struct FrontDesk {
     kept: Mutex<BTreeMap<String, String>>,
@@ -19,7 +19,7 @@ pub(crate) struct LateCheckout {
     price_euros: u32,
 }
 
-/// When a room has to be empty that nobody booked for longer.
+/// The regular hour of departure.
 const CHECKOUT_HOUR: u32 = 11;
 const EUROS_AN_HOUR: u32 = 15;
 

@@ -1,4 +1,4 @@
-//! The search index: tantivy, in memory, over titles and texts.
+//! The search index over titles and texts: tantivy, in memory.
 
 use crate::articles::Article;
 use schemars::JsonSchema;
@@ -25,7 +25,7 @@ pub(crate) struct Hit {
     pub(crate) score: f64,
 }
 
-/// The articles, ready to be searched.
+/// The indexed articles.
 pub(crate) struct ArticleIndex {
     reader: IndexReader,
     words: TextAnalyzer,
@@ -39,18 +39,18 @@ struct Fields {
     body: Field,
 }
 
-/// Words that questions are made of. An article that has no other word of a query is no match.
+/// Words of questions, which match no article.
 const QUESTION_WORDS: &str = "a about an and any are as at be but by can could do does for from get had has have how i if in \
     into is it its may me my no not of on one or our shall should so such that the their them then there these they \
     this to too us was we were what when where which who why will with would you your";
 
-/// The name under which the index knows how texts become words.
+/// The name of the tokenizer in the index.
 const WORDS: &str = "words";
-/// How much more a word in the title counts than one in the text.
+/// The weight of a word in the title. A word in the text has the weight 1.
 const TITLE_BOOST: f32 = 2.0;
-/// In characters.
+/// The length of a snippet, in characters.
 const SNIPPET: usize = 160;
-/// In bytes; the least that tantivy takes.
+/// The memory of the index writer, in bytes: the minimum of tantivy.
 const WRITER_MEMORY: usize = 15_000_000;
 
 impl ArticleIndex {
@@ -73,7 +73,7 @@ impl ArticleIndex {
         Ok(Self { reader, words, fields })
     }
 
-    /// The articles that have a word of the query, the best first. No text is an error.
+    /// Returns the articles with a word of the query, the best first. Any text is a valid query.
     pub(crate) fn search(&self, query: &str, limit: usize) -> Result<Vec<Hit>, TantivyError> {
         let query = self.query(query);
         let searcher = self.reader.searcher();
@@ -83,7 +83,7 @@ impl ArticleIndex {
         let hits = found.into_iter().map(|(score, address)| {
             let Article { id, title, body } = self.article(&searcher.doc(address)?);
             let snippet = snippets.snippet(&body);
-            // A word that only the title has leaves no snippet.
+            // A match in the title only has no snippet.
             let snippet = if snippet.is_empty() { truncate(&body, SNIPPET) } else { snippet.fragment().to_owned() };
             let snippet = snippet.split_whitespace().collect::<Vec<_>>().join(" ");
             Ok(Hit { id, title, snippet, score: (f64::from(score) * 100.0).round() / 100.0 })
@@ -91,7 +91,7 @@ impl ArticleIndex {
         hits.collect()
     }
 
-    /// The article of an id.
+    /// Returns the article with this id.
     pub(crate) fn get(&self, id: &str) -> Result<Option<Article>, TantivyError> {
         let searcher = self.reader.searcher();
         let query = TermQuery::new(Term::from_field_text(self.fields.id, id), IndexRecordOption::Basic);
@@ -100,7 +100,7 @@ impl ArticleIndex {
         Ok(document.map(|document| self.article(&document)))
     }
 
-    /// Any of the words. What a model writes is not read as tantivy's syntax, in which `pool: hours` names a field `pool`.
+    /// Matches any of the words. The query is not parsed as tantivy's syntax, in which `pool: hours` names a field.
     fn query(&self, text: &str) -> BooleanQuery {
         let mut any: Vec<(Occur, Box<dyn Query>)> = Vec::new();
         self.words.clone().token_stream(text).process(&mut |word| {
@@ -131,7 +131,7 @@ fn schema() -> (Schema, Fields) {
     (schema.build(), fields)
 }
 
-/// How texts and queries become words: `Towels` and `towel` are the same.
+/// Splits texts and queries into words. `Towels` and `towel` are the same word.
 fn analyzer() -> TextAnalyzer {
     TextAnalyzer::builder(SimpleTokenizer::default())
         .filter(RemoveLongFilter::limit(40))

@@ -1,4 +1,4 @@
-//! The tools that look things up. Both only read, in either mode.
+//! The retrieval tools, which read only, in both modes.
 
 use crate::articles::Article;
 use crate::index::{ArticleIndex, Hit};

@@ -1,5 +1,5 @@
-//! A concierge whose calls are governed: budgets, loops, modes, approval, intents. `knowledge_base.rs`,
-//! `conversation.rs` and `front_desk.rs` are what a model sees, `play.rs` how a host drives it. Start there.
+//! A concierge with the limits of a session: budgets, loops, modes, approvals, intents. `knowledge_base.rs`,
+//! `conversation.rs` and `front_desk.rs` are the tools, and `play.rs` is the host. Start there.
 //!
 //! `cargo run --example concierge` plays `conversation.txt`.
 
@@ -50,7 +50,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// The script that the command line asks for.
+/// Reads the script that the command line names.
 fn read(arguments: &[String]) -> Result<Vec<script::Scene>, String> {
     let (from, text) = match arguments {
         [] => ("conversation.txt", Ok(include_str!("conversation.txt").to_owned())),

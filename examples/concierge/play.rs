@@ -1,4 +1,4 @@
-//! Plays a script as a host does: a session for each scene, and every call through its session.
+//! Plays a script like a host: one session for each scene, and every call through its session.
 
 use crate::script::{Scene, Step, Turn};
 use std::error::Error;
@@ -7,11 +7,11 @@ use tool_core::session::SessionState;
 use tool_core::session::{AuditEntry, StateChange, StoreError};
 use tool_core::{Intent, Mode, Runtime, Session, ToolCall, ToolContext, ToolResponse};
 
-/// What became of a scene.
+/// The outcome of a scene.
 pub(crate) struct PlayedScene {
     pub(crate) session: String,
     pub(crate) mode: Mode,
-    /// What a model is told before the conversation begins.
+    /// The instructions for the model.
     pub(crate) instructions: String,
     pub(crate) turns: Vec<PlayedTurn>,
     pub(crate) intents: Vec<Intent>,
@@ -19,28 +19,28 @@ pub(crate) struct PlayedScene {
 }
 
 pub(crate) struct PlayedTurn {
-    /// What a tool of the turn before wanted said first.
+    /// The message that a tool of the turn before set.
     pub(crate) opening: Option<String>,
-    /// Whether the session was over before the turn began.
+    /// The session had ended before the turn began.
     pub(crate) over: bool,
     pub(crate) guest: String,
     pub(crate) steps: Vec<PlayedStep>,
-    /// What is said last, where the turn ends the session.
+    /// The last message, if the turn ends the session.
     pub(crate) closing: Option<String>,
-    /// The session's state when all was said and done,
+    /// The state of the session at the end of the turn.
     pub(crate) at_end: Arc<SessionState>,
-    /// and what was left of it for what came next.
+    /// The state of the session after the turn.
     pub(crate) after: Arc<SessionState>,
 }
 
 pub(crate) enum PlayedStep {
     Call(ToolCall, ToolResponse),
-    /// The person's word, and what the call that waited for it answers; `None` where no call waited.
+    /// The decision of the person, and the response of the pending call. `None` if no call was pending.
     Word(&'static str, Option<ToolResponse>),
     Agent(String),
 }
 
-/// Plays all scenes, with one runtime: voice sessions under the voice policy, written ones under that for text.
+/// Plays all scenes with one runtime. Each mode has its own policy.
 pub(crate) async fn play(tools: ToolContext, scenes: &[Scene]) -> Result<Vec<PlayedScene>, Box<dyn Error>> {
     let runtime = Runtime::builder(tools).build()?;
     let (mut player, mut all) = (Player::default(), Vec::new());
@@ -63,9 +63,9 @@ pub(crate) async fn play(tools: ToolContext, scenes: &[Scene]) -> Result<Vec<Pla
 #[derive(Default)]
 struct Player {
     calls: u32,
-    /// The token of the call that waits for a person.
+    /// The token of the pending call.
     waiting: Option<String>,
-    /// What is to be said first, in this session or the next.
+    /// The message to say first, in this session or the next.
     opening: Option<String>,
 }
 
@@ -96,7 +96,7 @@ impl Player {
         Ok(played)
     }
 
-    /// In voice a session's state outlives the turn. What the guest says next may be meant for the agent again.
+    /// In voice the state outlives the turn. The next words of the guest may be meant for the agent again.
     async fn heard(&self, session: &Session) -> Result<(), StoreError> {
         session.change(&[StateChange::AudioSuppressed(false), StateChange::TranscriptSuppressed(false)]).await
     }
@@ -107,7 +107,7 @@ impl Player {
                 self.calls += 1;
                 let call = ToolCall::new(format!("call-{}", self.calls), name, arguments);
                 let response = session.call(call.clone()).await;
-                // The token is for the host alone. A model that had it could agree in the person's place.
+                // The token is for the host only. A model with the token could approve its own call.
                 if let Some(confirmation) = response.meta().confirmation() {
                     self.waiting = Some(confirmation.token.clone());
                 }

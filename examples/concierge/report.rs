@@ -1,4 +1,4 @@
-//! Prints what became of a conversation.
+//! The printed report of a conversation.
 
 use crate::play::{PlayedScene, PlayedStep, PlayedTurn};
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use tool_core::call::OutputKind;
 use tool_core::session::SessionState;
 use tool_core::{Intent, ToolResponse};
 
-/// All scenes, and at the end how many calls ran and what stopped the others.
+/// Writes all scenes, and then how many calls ran and which errors stopped the others.
 pub(crate) fn write(out: &mut impl Write, scenes: &[PlayedScene]) -> io::Result<()> {
     for scene in scenes {
         write_scene(out, scene)?;
@@ -67,12 +67,12 @@ fn write_turn(out: &mut impl Write, turn: &PlayedTurn) -> io::Result<()> {
     writeln!(out, "state as the turn ends: {}; after it: {}", state(&turn.at_end), state(&turn.after))
 }
 
-/// What came of it in a line, then the whole envelope.
+/// Writes a summary line, and then the whole envelope.
 fn write_response(out: &mut impl Write, response: &ToolResponse) -> io::Result<()> {
     match response.error() {
-        None if response.form() == OutputKind::Stop => writeln!(out, "    ok, and no reply is wanted")?,
+        None if response.kind() == OutputKind::Stop => writeln!(out, "    ok, and no reply is wanted")?,
         None => writeln!(out, "    ok, {} characters", response.meta().size_chars())?,
-        // A message may have several lines.
+        // A message can have several lines.
         Some(error) => writeln!(out, "    {}: {}", error.kind, error.message.replace('\n', "\n      "))?,
     }
     if let Some(confirmation) = response.meta().confirmation() {
@@ -88,7 +88,7 @@ fn intents(intents: &[Intent]) -> String {
     or(intents.iter().map(Intent::name).collect::<Vec<_>>().join(", "), "none")
 }
 
-/// What is set.
+/// Lists the parts of the state that are set.
 fn state(state: &SessionState) -> String {
     let mut set = Vec::new();
     for (yes, word) in [
@@ -109,7 +109,7 @@ fn or(text: String, otherwise: &str) -> String {
 }
 
 impl PlayedStep {
-    /// The envelope, if there is one.
+    /// Returns the envelope, if there is one.
     pub(crate) fn response(&self) -> Option<&ToolResponse> {
         match self {
             Self::Call(_, response) => Some(response),

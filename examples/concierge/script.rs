@@ -1,24 +1,24 @@
-//! The script of a conversation: what the guest says and what the model does, a line each.
+//! The script of a conversation, one line for each action of the guest and the model.
 //!
 //! ```text
 //! # a note
 //! == text                              a session in this mode, or in `voice`
 //! guest: When is the pool open?        a turn
-//! > kb_search {"query": "pool"}        a call; the arguments go to the tool as they stand here
-//! approve                              the person agrees to the call that waits; `deny`: does not
+//! > kb_search {"query": "pool"}        a call; the arguments are sent unchanged
+//! approve                              the person approves the pending call, or `deny`
 //! agent: From seven.                   what the model says
 //! ```
 
 use tool_core::Mode;
 
-/// A session, as scripted.
+/// A session of the script.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Scene {
     pub(crate) mode: Mode,
     pub(crate) turns: Vec<Turn>,
 }
 
-/// What happens from one word of the guest to the next.
+/// A turn: the actions after one message of the guest.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Turn {
     pub(crate) guest: String,
@@ -33,7 +33,7 @@ pub(crate) enum Step {
     Agent(String),
 }
 
-/// Reads a script, or says which line is wrong.
+/// Parses a script. An error names the line.
 pub(crate) fn parse(text: &str) -> Result<Vec<Scene>, String> {
     let mut scenes = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
@@ -75,7 +75,7 @@ fn read_mode(word: &str) -> Result<Mode, String> {
 
 fn read_step(line: &str) -> Result<Step, String> {
     if let Some(call) = line.strip_prefix('>') {
-        // What is wrong with the arguments, if anything, is the tool's to say: a model may send anything.
+        // The arguments are not checked here, as a model may send anything.
         let (name, arguments) = call.trim().split_once(char::is_whitespace).unwrap_or((call.trim(), ""));
         if name.is_empty() {
             return Err("a call needs a name, `> name {..}`".to_owned());

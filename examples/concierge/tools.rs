@@ -1,4 +1,4 @@
-//! The three toolsets, put together.
+//! The three toolsets in one context.
 
 use crate::articles;
 use crate::conversation::Conversation;
@@ -8,7 +8,7 @@ use std::error::Error;
 use std::path::Path;
 use tool_core::ToolContext;
 
-/// The tools of the concierge, over the example's own articles.
+/// Builds the tools of the concierge over the articles of the example.
 pub(crate) fn tools() -> Result<ToolContext, Box<dyn Error>> {
     let knowledge = KnowledgeBase::new(&articles::read(Path::new(articles::FOLDER))?)?;
     Ok(ToolContext::builder().with(knowledge).with(Conversation).with(FrontDesk::default()).build()?)

@@ -1,4 +1,4 @@
-//! What an answer cost: an agent that asks a model, two tools side by side, a service in another process.
+//! The cost of an answer: an agent that calls a model, two concurrent tools, and a service in another process.
 //!
 //! `cargo run --example cost_tracking` prints the tree of spans with times and costs; `--json` prints it for programs,
 //! `--html FILE` writes it as a page. The models' answers are recorded, so no key is needed.
@@ -39,7 +39,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// How the report is given.
+/// The form of the report.
 enum Form<'a> {
     Text,
     Json,
@@ -52,7 +52,7 @@ async fn run(form: Form<'_>) -> Result<(), Box<dyn Error>> {
     let runtime = Runtime::builder(ToolContext::builder().with(shop).build()?).policy(Policy::text()).build()?;
     let session = runtime.session("s-1", Mode::Text).await?;
 
-    // Whose work it is: costs are summed by run and by customer too.
+    // Costs are also summed by run and by customer.
     let whose = DistributedContext::new().run_id("run-1").customer_id("acme");
     let planner = planner::Planner { session, base_url: providers };
     let answers = trace::import(whose, planner.answer("Is the kettle any good, and are there three?")).await?;

@@ -1,4 +1,4 @@
-//! The agent: asks a model what to do, and has it done.
+//! The agent: asks a model for calls, and runs them.
 
 use crate::shop::Question;
 use serde_json::json;
@@ -13,15 +13,15 @@ pub(crate) struct Planner {
 }
 
 impl Planner {
-    /// The span `agent:planner` is around all of this; what happens in it is its part of the tree.
+    /// The span `agent:planner` is around this body.
     #[agent("planner")]
     pub(crate) async fn answer(&self, question: &str) -> Result<Vec<ToolResponse>, Box<dyn Error>> {
         let calls = self.plan(question).await?;
-        // Side by side: two spans under one parent.
+        // Concurrent calls: two spans under one parent.
         Ok(self.session.call_all(calls).await)
     }
 
-    /// What the model wants called.
+    /// Returns the calls of the model.
     async fn plan(&self, question: &str) -> Result<Vec<ToolCall>, Box<dyn Error>> {
         let body = json!({"model": "gpt-5-mini", "messages": [{"role": "user", "content": question}]});
         let url = format!("{}/v1/chat/completions", self.base_url);

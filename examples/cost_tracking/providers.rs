@@ -1,4 +1,4 @@
-//! Stands in for two providers: answers every question with a recorded response.
+//! A local server that answers like two providers, with recorded responses.
 
 use axum::Router;
 use axum::http::header::CONTENT_TYPE;
@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 const OPENAI: &str = include_str!("recorded/openai_chat.json");
 const ANTHROPIC: &str = include_str!("recorded/anthropic.json");
 
-/// Serves on a free port of this machine until the process ends, and says where.
+/// Serves on a free local port until the process ends, and returns the address.
 pub(crate) async fn start() -> std::io::Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let base_url = format!("http://{}", listener.local_addr()?);

@@ -1,4 +1,4 @@
-//! The tools: one asks a model of its own, the other a service in another process.
+//! The tools. One calls a model, the other a service in another process.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -13,13 +13,13 @@ pub(crate) struct Shop {
     pub(crate) warehouse: String,
 }
 
-/// What the model is told of a product.
+/// The stock of a product.
 #[derive(Serialize, schemars::JsonSchema)]
 struct Summary {
     text: String,
 }
 
-/// What is known of a shop's products.
+/// The products of a shop.
 #[toolset(name = "shop")]
 impl Shop {
     /// Sum up what buyers say of a product.
@@ -37,19 +37,19 @@ impl Shop {
     /// Look up how many pieces of a product are in stock.
     #[tool(name = "B", category = "retrieval")]
     async fn stock(&self, ctx: &RunContext, product: &str, count: u32) -> Result<Value, ToolError> {
-        // The request is a span of its own, and the service goes on with the trace: its address is one of ours.
+        // The request has its own span, and the service continues the trace, as its address is listed.
         let client = TraceMiddleware::new().propagate_to(["127.0.0.1"]).client(reqwest::Client::builder());
         let client = client.map_err(|error| ToolError::internal(error.to_string()))?;
         let failed = |error: reqwest_middleware::Error| ToolError::transient(error.without_url().to_string());
         let url = format!("{}/stock?product={product}&count={count}", self.warehouse);
         let answer = client.get(url).send().await.map_err(failed)?;
-        // What is no model may cost something too.
+        // Other services may have a cost too.
         ctx.record_cost("warehouse lookup", Cost::micros(400));
         answer.json().await.map_err(|error| failed(error.into()))
     }
 }
 
-/// A question to a model through a client that knows nothing of us.
+/// A model that is called through an ordinary HTTP client.
 pub(crate) struct Question {
     pub(crate) provider: Provider,
     pub(crate) model: &'static str,
@@ -58,12 +58,12 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// Asks it in a span of its own, which has what the answer says was used.
+    /// Calls the model in an llm span, which has the usage of the response.
     pub(crate) async fn ask(self) -> Result<Vec<u8>, reqwest::Error> {
         trace::try_llm(self.model, async move {
             let answer = reqwest::Client::new().post(self.url).json(&self.body).send().await?;
             let bytes = answer.error_for_status()?.bytes().await?.to_vec();
-            if let Some(used) = observer::observed(self.provider, &bytes) {
+            if let Some(used) = observer::observe_response(self.provider, &bytes) {
                 trace::record(used);
             }
             Ok(bytes)

@@ -1,4 +1,4 @@
-//! The service that the second tool asks: a process of its own, which goes on with the trace of whoever asks.
+//! The service of the second tool: a separate process that continues the trace of its caller.
 
 use axum::extract::Query;
 use axum::http::HeaderMap;
@@ -11,17 +11,17 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
-use tool_adapters::interop::reqwest::received_from_trusted;
+use tool_adapters::interop::reqwest::extract_trusted;
 use tool_core::trace::{self, Cost};
 
-/// The process, as the one that started it sees it.
+/// A handle to the process.
 pub(crate) struct Warehouse {
     process: Child,
     pub(crate) base_url: String,
 }
 
 impl Warehouse {
-    /// Starts it: it says where it serves.
+    /// Starts the process, and reads its address.
     pub(crate) fn start() -> Result<Self, Box<dyn Error>> {
         let mut process = Command::new(std::env::current_exe()?)
             .arg("warehouse")
@@ -35,7 +35,7 @@ impl Warehouse {
         Ok(Self { process, base_url: base_url.trim().to_owned() })
     }
 
-    /// Ends it. What it had to report.
+    /// Ends the process, and returns its report.
     pub(crate) fn end(mut self) -> Result<String, Box<dyn Error>> {
         drop(self.process.stdin.take());
         let mut report = String::new();
@@ -45,7 +45,7 @@ impl Warehouse {
     }
 }
 
-/// What the process does: serves until its input ends, and then reports.
+/// Runs the process: serves until its input ends, and then prints its report.
 pub(crate) async fn serve() -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("http://{}", listener.local_addr()?);
@@ -59,8 +59,8 @@ pub(crate) async fn serve() -> Result<(), Box<dyn Error>> {
 }
 
 async fn stock(headers: HeaderMap, Query(query): Query<HashMap<String, String>>) -> Json<Value> {
-    // Trusted: it listens to this machine alone, so the customer's name is our own.
-    let context = received_from_trusted(&headers);
+    // The caller is trusted, as the server is local.
+    let context = extract_trusted(&headers);
     let look_up = async {
         trace::record_cost("shelf scan", Cost::micros(150));
         Json(json!({"product": query.get("product"), "in_stock": 12}))

@@ -1,4 +1,4 @@
-//! What a person sets, and how the toolset is made of it. The model sees none of this.
+//! The settings, and the toolset that is built from them. The model sees none of this.
 
 use super::letter::address;
 use super::mailer::{Login, Mailer, Tls};
@@ -46,7 +46,7 @@ enum Security {
     None,
 }
 
-/// A password or an API key; neither, for a server that asks for none.
+/// The secrets: a password, an API key, or neither for a server without a login.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Secrets {
     /// The name to log in with; unless given, the address that the mail comes from
@@ -77,7 +77,7 @@ impl Configure for Email {
         };
         let user_name = secrets.user_name.unwrap_or(config.from_email);
         let login = password.map(|password| Login { user_name, password });
-        // It reads the system's certificates.
+        // This reads the certificates of the system.
         let (security, server, certificate) = (config.security, config.smtp_server.clone(), config.certificate);
         let tls = tokio::task::spawn_blocking(move || protection(security, server, certificate.as_deref()));
         let tls = tls.await.map_err(|error| ToolError::internal(error.to_string()))??;
@@ -97,7 +97,7 @@ fn protection(security: Security, server: String, certificate: Option<&str>) -> 
     let mut parameters = TlsParameters::builder(server);
     if let Some(pem) = certificate {
         let unfit = || ToolError::permanent("certificate: it is none in PEM (`-----BEGIN CERTIFICATE-----`)");
-        // A text without any is read as a list of none.
+        // A text without a certificate parses as an empty list.
         let pem = Some(pem).filter(|pem| pem.contains("-----BEGIN CERTIFICATE-----")).ok_or_else(unfit)?;
         parameters = parameters.add_root_certificate(Certificate::from_pem(pem.as_bytes()).map_err(|_| unfit())?);
     }

@@ -1,7 +1,7 @@
 //! Drafts that wait for their time, in a table of the worker's database.
 //!
-//! A draft is `waiting`, then `sending` under the claim of whoever sends it, then `sent` or `failed`. Where nobody can say
-//! whether it went out it is `unknown`, and is not sent again.
+//! A draft is `waiting`, then `sending` under the claim of a worker, then `sent` or `failed`. If it is not known
+//! whether it was sent, it is `unknown` and is not sent again.
 
 use super::error::EmailError;
 use serde::Serialize;
@@ -27,11 +27,11 @@ CREATE TABLE email_drafts (
 ) STRICT;
 CREATE INDEX email_drafts_due ON email_drafts (state, due);";
 
-/// The drafts of all agents: what `schedule_draft` adds to. Cheap to clone.
+/// The drafts of all agents. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Drafts(SqlitePool);
 
-/// What a model asked for.
+/// A draft that a model requested.
 pub(crate) struct Draft {
     pub(crate) to: String,
     pub(crate) subject: String,
@@ -39,7 +39,7 @@ pub(crate) struct Draft {
     pub(crate) send_at: Timestamp,
 }
 
-/// A draft as it is kept.
+/// A stored draft.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Kept {
     pub(crate) id: i64,
@@ -54,13 +54,13 @@ pub(crate) struct Kept {
     pub(crate) told: Option<String>,
 }
 
-/// What became of sending a draft.
+/// The outcome of sending a draft.
 pub(crate) enum Outcome {
     Sent(String),
     Failed(String),
-    /// It may have gone out.
+    /// It may have been sent.
     Unknown(String),
-    /// It did not go out, and may the next time.
+    /// It was not sent, and will be tried again.
     Again {
         due: jiff::Timestamp,
         why: String,
@@ -76,16 +76,16 @@ impl From<Row> for Kept {
 }
 
 impl Drafts {
-    /// The drafts in a database. Makes the table where it is not there.
+    /// Opens the drafts in a database, and creates the table if it is missing.
     pub(crate) async fn open(path: &Path) -> sqlx::Result<Self> {
         let options = SqliteConnectOptions::new().filename(path).create_if_missing(true);
         let options = options.journal_mode(SqliteJournalMode::Wal).busy_timeout(Duration::from_secs(10));
         let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await?;
         let first = Migration::new(1, "drafts".into(), MigrationType::Simple, SCHEMA.into_sql_str(), false);
         let mut migrator = Migrator::with_migrations(vec![first]);
-        // Beside the migrations of whoever else has tables in the file.
+        // Other migrations may have tables in the same file.
         migrator.dangerous_set_table_name("email_drafts_migrations");
-        // SQLite's migrator locks nothing, and two processes would make the table at once.
+        // The migrator for SQLite takes no lock, so two processes could create the table at once.
         let mut transaction = pool.begin_with("BEGIN IMMEDIATE").await?;
         migrator.run_direct(None, &mut *transaction, false).await?;
         transaction.commit().await?;
@@ -100,7 +100,7 @@ impl Drafts {
         insert.fetch_one(&self.0).await.map_err(|error| EmailError::Broken(format!("the draft was not kept: {error}")))
     }
 
-    /// Takes a draft that is due, for whoever has the claim: nobody else gets it.
+    /// Claims a due draft. No other worker gets it.
     pub(crate) async fn take(&self, claim: &str, now: jiff::Timestamp) -> sqlx::Result<Option<Kept>> {
         let take =
             "UPDATE email_drafts SET state = 'sending', claim = ?, attempts = attempts + 1 WHERE state = 'waiting'
@@ -110,7 +110,7 @@ impl Drafts {
         Ok(take.fetch_optional(&self.0).await?.map(|row: Row| row.into()))
     }
 
-    /// Writes down what became of it, if it is still this claim's: also where somebody gave it up as unknown meanwhile.
+    /// Stores the outcome of a draft under this claim, also if it was marked as unknown meanwhile.
     pub(crate) async fn settle(&self, draft: &Kept, claim: &str, outcome: &Outcome) -> sqlx::Result<()> {
         let (state, told, due) = match outcome {
             Outcome::Sent(told) => ("sent", told, None),
@@ -124,7 +124,7 @@ impl Drafts {
         settle.execute(&self.0).await.map(drop)
     }
 
-    /// Gives up what others had begun to send and said no more of: they were killed, and it may have gone out.
+    /// Marks the drafts of killed workers as unknown, as they may have been sent.
     pub(crate) async fn recover(&self, claim: &str) -> sqlx::Result<Vec<Kept>> {
         let recover = "UPDATE email_drafts SET state = 'unknown', told = ? WHERE state = 'sending' AND claim <> ?
             RETURNING id, agent, recipient, subject, body, state, attempts, told";
@@ -133,7 +133,7 @@ impl Drafts {
         Ok(rows.into_iter().map(Kept::from).collect())
     }
 
-    /// All of them, of all agents.
+    /// Lists the drafts of all agents.
     pub(crate) async fn list(&self) -> sqlx::Result<Vec<Kept>> {
         let list = "SELECT id, agent, recipient, subject, body, state, attempts, told FROM email_drafts ORDER BY id";
         let rows: Vec<Row> = sqlx::query_as(list).fetch_all(&self.0).await?;

@@ -1,4 +1,4 @@
-//! What can go wrong on the way to a mail server, and how it is told.
+//! The errors of sending mail, and their kinds.
 
 use super::mailer::Login;
 use base64::Engine;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use tool_core::ToolError;
 use tool_core::text::truncate;
 
-/// What can go wrong, in words for the model. The attribute sorts each into an error type of the envelope.
+/// An error of sending mail. The message is for the model, and the attribute sets the kind.
 #[derive(Debug, ToolError)]
 pub(crate) enum EmailError {
     #[tool_error(kind = "auth")]
@@ -20,12 +20,12 @@ pub(crate) enum EmailError {
     TooMany(String),
     #[tool_error(kind = "transient", retryable)]
     Unavailable(String),
-    /// The message was sent and no answer came. It is not retryable, or it might arrive twice.
+    /// The message was sent and no answer arrived. It is not retryable, as the message could arrive twice.
     #[tool_error(kind = "transient", retryable = false, partial_side_effects)]
     Unknown(String),
     #[tool_error(kind = "permanent")]
     Refused(String),
-    /// Something of ours broke: the log is told, the model is not.
+    /// An internal error, which is logged and hidden from the model.
     #[tool_error(kind = "internal")]
     Broken(String),
 }
@@ -43,7 +43,7 @@ impl fmt::Display for EmailError {
     }
 }
 
-/// How far the conversation got.
+/// The steps of the conversation.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Step {
     Connect,
@@ -51,7 +51,7 @@ pub(crate) enum Step {
     Sender,
     Recipient,
     Data,
-    /// The message itself. Whatever breaks from here on, the server may have it.
+    /// The message itself. From here on the server may have it.
     Content,
 }
 
@@ -67,11 +67,11 @@ impl Step {
     }
 }
 
-/// What a failed step means: by the server's code, where it gave one.
+/// Converts the error of a step, by the code of the server if there is one.
 pub(crate) fn failed(step: Step, error: &SmtpError, login: Option<&Login>) -> EmailError {
     let why = cause(error);
     let Some(code) = error.status() else { return no_answer(step, error, &why) };
-    // A server that repeats the password in its answer is not quoted.
+    // An answer that repeats the password is not quoted.
     let quoted = !login.is_some_and(|login| repeats(&why, login));
     let said = if quoted { format!("{code} {}", truncate(&plain(&why), 300)) } else { code.to_string() };
     let told = format!("{}: {said}", step.refused());
@@ -84,23 +84,23 @@ pub(crate) fn failed(step: Step, error: &SmtpError, login: Option<&Login>) -> Em
     }
 }
 
-/// Whether the password stands there, as it is or as it was sent.
+/// Returns whether the text contains the password, plain or encoded.
 fn repeats(said: &str, Login { user_name, password }: &Login) -> bool {
     let password = password.expose();
-    // AUTH PLAIN and AUTH LOGIN.
+    // The encodings of AUTH PLAIN and AUTH LOGIN.
     let sent = [format!("\0{user_name}\0{password}"), password.to_owned()];
     let sent = sent.map(|sent| STANDARD_NO_PAD.encode(sent));
     [password].into_iter().chain(sent.iter().map(String::as_str)).any(|form| said.contains(form))
 }
 
-/// What it means that a step was not done in time.
+/// Makes the error for a step that timed out.
 pub(crate) fn timed_out(step: Step, limit: Duration) -> EmailError {
     lost(step, format!("the mail server did not answer within {} s", limit.as_secs()))
 }
 
 fn no_answer(step: Step, error: &SmtpError, why: &str) -> EmailError {
     match step {
-        // STARTTLS that is not offered, a login that is not: neither comes by waiting.
+        // A server without STARTTLS or login will not offer them later.
         Step::Connect if error.is_client() => EmailError::Refused(format!("the mail server does not fit: {why}")),
         Step::Login if error.is_client() => EmailError::Denied(format!("no login at the mail server: {why}")),
         Step::Connect if is_untrusted(error) => {
@@ -115,17 +115,17 @@ fn lost(step: Step, why: String) -> EmailError {
     if step == Step::Content { EmailError::Unknown(why) } else { EmailError::Unavailable(why) }
 }
 
-/// Servers have no code for "slow down" and say it in words, some beside 4xx and some beside 5xx.
-/// `X.7.28` is RFC 7372's neighbour in the registry of enhanced codes: a flood was detected.
+/// Servers have no code for rate limits and use words instead, with 4xx or 5xx codes.
+/// The enhanced code `X.7.28` means that a mail flood was detected.
 fn too_many(said: &str) -> bool {
     let said = said.to_ascii_lowercase();
-    // A mailbox that is full is the recipient's affair.
+    // A full mailbox is not a rate limit.
     let mailbox = said.contains("mailbox") || said.contains(".2.2 ");
     let words = ["rate limit", "too many", "throttl", "sending limit", "sending rate", "quota exceeded", ".7.28 "];
     !mailbox && words.iter().any(|words| said.contains(words))
 }
 
-/// Whether TLS itself failed, most of the time because of the certificate.
+/// Returns whether TLS failed, usually because of the certificate.
 fn is_untrusted(error: &SmtpError) -> bool {
     let mut source = error.source();
     while let Some(error) = source {
@@ -137,7 +137,7 @@ fn is_untrusted(error: &SmtpError) -> bool {
     false
 }
 
-/// The innermost reason, such as `Connection refused`: the outer ones only say that a step failed.
+/// Returns the innermost cause, such as `Connection refused`. The outer errors only say that a step failed.
 fn cause(error: &SmtpError) -> String {
     let mut reason: &dyn Error = error;
     while let Some(source) = reason.source() {
@@ -146,7 +146,7 @@ fn cause(error: &SmtpError) -> String {
     reason.to_string()
 }
 
-/// On one line.
+/// Joins the text to one line.
 fn plain(said: &str) -> String {
     said.split(char::is_control).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
@@ -155,9 +155,9 @@ fn plain(said: &str) -> String {
 mod tests {
     use super::*;
 
-    // THREATS: secrets in errors
+    // T1
     #[test]
-    fn a_server_that_echoes_a_login_as_it_was_sent_is_not_quoted() {
+    fn echoed_login_is_not_quoted() {
         let login = Login { user_name: "ada".into(), password: "canary-7c1f".into() };
         for said in ["no canary-7c1f", "AUTH PLAIN AGFkYQBjYW5hcnktN2MxZg==", "Y2FuYXJ5LTdjMWY="] {
             assert!(repeats(said, &login), "{said}");

@@ -1,4 +1,4 @@
-//! A message as it goes over the wire.
+//! An encoded message.
 
 use super::error::EmailError;
 use lettre::message::header::{ContentType, MIME_VERSION_1_0};
@@ -9,16 +9,16 @@ use reqwest::Url;
 pub(crate) struct Letter {
     pub(crate) from: Address,
     pub(crate) to: Address,
-    /// Its `Message-ID`.
+    /// The `Message-ID`.
     pub(crate) id: String,
-    /// Headers and body, without the line end after the last line.
+    /// The headers and the body, without the final line end.
     pub(crate) bytes: Vec<u8>,
 }
 
 impl Letter {
     pub(crate) fn new(from: &Address, to: &str, subject: &str, body: &str) -> Result<Self, EmailError> {
-        // The schema says so already; whoever calls the method from Rust is held to it as well. A line break here would
-        // begin another header.
+        // The schema checks this too, but not for a caller in Rust. A line break here would
+        // add a header.
         if subject.chars().any(char::is_control) {
             return Err(EmailError::Refused("the subject has a line break or another control character in it".into()));
         }
@@ -32,7 +32,7 @@ impl Letter {
             .message_id(None)
             .header(MIME_VERSION_1_0)
             .header(ContentType::TEXT_PLAIN)
-            // A text ends with a line end. Where the body is not encoded, the end of the message brings it.
+            // A text ends with a line end. For an unencoded body the end of the message adds it.
             .body(format!("{}\n", body.strip_suffix('\n').unwrap_or(body)))
             .map_err(unfit)?;
         let id = message.headers().get_raw("Message-ID").unwrap_or_default().to_owned();
@@ -44,7 +44,7 @@ impl Letter {
     }
 }
 
-/// An address, with its domain in ASCII: few servers take `ü` there, and each takes `xn--`.
+/// Parses an address, and converts its domain to ASCII, as few servers accept other characters there.
 pub(crate) fn address(text: &str) -> Result<Address, EmailError> {
     let unfit = || EmailError::Refused(format!("`{}` is no e-mail address", text.escape_debug()));
     let address: Address = text.parse().map_err(|_| unfit())?;

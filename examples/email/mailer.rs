@@ -1,4 +1,4 @@
-//! The conversation with an SMTP server, a step at a time, so that it is known how far it got.
+//! The conversation with an SMTP server, step by step, so that errors know the step.
 
 use super::error::{EmailError, Step, failed, timed_out};
 use super::letter::Letter;
@@ -12,23 +12,23 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 use tool_core::Secret;
 
-/// Where mail is handed in, and for whom.
+/// The server, the sender and the login.
 pub(crate) struct Mailer {
     pub(crate) server: String,
     pub(crate) port: u16,
     pub(crate) tls: Tls,
     pub(crate) login: Option<Login>,
     pub(crate) from: Address,
-    /// For the whole conversation.
+    /// The limit of the whole conversation.
     pub(crate) timeout: Duration,
 }
 
-/// How the connection is protected.
+/// The protection of the connection.
 pub(crate) enum Tls {
     None,
-    /// Asked for on a plain connection, and not done without.
+    /// STARTTLS, which is required.
     Starttls(TlsParameters),
-    /// From the beginning.
+    /// TLS from the beginning.
     Implicit(TlsParameters),
 }
 
@@ -42,12 +42,12 @@ impl Mailer {
         &self.from
     }
 
-    /// Hands in a message, and gives what the server said when it took it.
+    /// Sends a message, and returns the answer of the server.
     pub(crate) async fn send(&self, letter: &Letter) -> Result<String, EmailError> {
         let deadline = Instant::now() + self.timeout;
         let mut connection = self.step(Step::Connect, deadline, self.connect()).await?;
         let reply = self.hand_in(&mut connection, letter, deadline).await;
-        // Only to be polite: the message was taken, or it was not.
+        // The outcome is known, so an error of QUIT is ignored.
         let _ = timeout(Duration::from_secs(1), connection.abort()).await;
         reply
     }
@@ -84,7 +84,7 @@ impl Mailer {
         Ok(reply.message().collect::<Vec<_>>().join(" "))
     }
 
-    /// Does a step before the deadline. What a failure means depends on the step.
+    /// Runs a step before the deadline. The error depends on the step.
     async fn step<T>(
         &self,
         step: Step,
@@ -98,7 +98,7 @@ impl Mailer {
     }
 }
 
-/// What the server is told of the letter, where it is not all ASCII.
+/// Returns the parameters for a message that is not ASCII.
 fn extensions(connection: &AsyncSmtpConnection, letter: &Letter) -> Result<Vec<MailParameter>, EmailError> {
     let takes = |extension, what| {
         let refused = || EmailError::Refused(format!("the mail server takes no {what} but in ASCII"));

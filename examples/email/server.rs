@@ -1,6 +1,6 @@
-//! A stand-in for a mail server: enough SMTP to take messages on this machine, so that the example runs offline.
+//! A local mail server with enough SMTP to receive messages, so that the example runs offline.
 //!
-//! A recipient `fail-550@..` is answered with that code, whatever it is.
+//! A recipient `fail-550@..` is answered with that code.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-/// The longest line and the largest message that it takes.
+/// The limits of a line and of a message, in bytes.
 const LINE: u64 = 4096;
 const MESSAGE: usize = 10 * 1024 * 1024;
 
-/// A message that arrived.
+/// A received message.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrived {
     pub(crate) from: String,
@@ -21,7 +21,7 @@ pub(crate) struct Arrived {
     pub(crate) text: String,
 }
 
-/// What arrived so far.
+/// The received messages.
 #[derive(Clone, Default)]
 pub(crate) struct Mailbox(Arc<Mutex<Vec<Arrived>>>);
 
@@ -31,12 +31,12 @@ impl Mailbox {
     }
 }
 
-/// Serves on a free port of this machine until the process ends, and says where.
+/// Serves on a free local port until the process ends, and returns the address.
 pub(crate) async fn start() -> io::Result<(SocketAddr, Mailbox)> {
     start_at(0).await
 }
 
-/// The same on a port of one's choice.
+/// Serves on a given port.
 pub(crate) async fn start_at(port: u16) -> io::Result<(SocketAddr, Mailbox)> {
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
     let (address, mailbox) = (listener.local_addr()?, Mailbox::default());
@@ -90,7 +90,7 @@ async fn talk(stream: TcpStream, mailbox: &Mailbox) -> io::Result<()> {
     }
 }
 
-/// The message up to the line with a dot alone, without the dots that were put in front of others.
+/// Reads the message up to the line with a single dot, and removes the escaping of other dots.
 async fn content(lines: &mut (impl AsyncBufReadExt + Unpin)) -> io::Result<String> {
     let mut text = Vec::new();
     loop {
@@ -111,7 +111,7 @@ async fn content(lines: &mut (impl AsyncBufReadExt + Unpin)) -> io::Result<Strin
     }
 }
 
-/// `ada@example.com` of `RCPT TO:<ada@example.com> ...`.
+/// Returns `ada@example.com` from `RCPT TO:<ada@example.com> ...`.
 fn path(line: &str) -> String {
     let inside = line.split_once('<').and_then(|(_, rest)| rest.split_once('>'));
     inside.map_or_else(String::new, |(path, _)| path.to_owned())

@@ -1,4 +1,4 @@
-//! The toolset: two methods, and all that a model learns of them.
+//! The toolset, with everything that the model sees of it.
 
 use super::drafts::{Draft, Drafts};
 use super::error::EmailError;
@@ -10,7 +10,7 @@ use tool_core::agents::AgentId;
 use tool_core::text::truncate;
 use tool_core::{Auth, Timestamp, UserData, jiff, toolset};
 
-/// How much of a body a result repeats: the model wrote it, and knows the rest.
+/// The length of the body in a result, in characters. The model wrote the body and knows the rest.
 const SHOWN: usize = 500;
 
 pub(crate) struct Email {
@@ -40,15 +40,15 @@ pub(crate) struct Scheduled {
 }
 
 /// Send e-mail, now or later.
-// Addresses may be in any script, and `format = "email"` would take ASCII only. A person has to agree to both. What was sent cannot be taken back, it speaks in somebody's name, and a model that has
-// just read a stranger's text may have been told by it whom to write to. A draft sends itself, so it is no way around.
+// Addresses may be in any script, while `format = "email"` accepts ASCII only. Both tools need approval: a message cannot
+// be taken back, and a text that the model has read may have told it to write. A draft is sent without another approval.
 #[toolset(name = "email", title = "E-mail", auth = Auth::Basic)]
 impl Email {
     /// Send an e-mail to one person, now.
     ///
     /// # Returns
     /// What was sent, and what the server said to it
-    // One recipient: a message to several may reach some of them, and then no answer is right.
+    // A message has one recipient: with several, some may receive it and others not.
     #[tool(category = "action", confirm, open_world, timeout = "60s")]
     pub(crate) async fn send_email(
         &self,
@@ -96,7 +96,7 @@ impl Email {
                 format!("send_at {send_at} is not in the future, it is {now} now; to send at once, use send_email");
             return Err(EmailError::Refused(why));
         }
-        // What cannot be sent is told now, and not to nobody when it is due.
+        // A message that cannot be sent is refused now, and not when it is due.
         Letter::new(self.mailer.sender(), to, subject, body)?;
         let draft = Draft { to: to.to_owned(), subject: subject.to_owned(), body: body.to_owned(), send_at };
         let draft_id = drafts.add(agent.as_str(), &draft).await?;

@@ -1,4 +1,4 @@
-//! Our tools in a loop of `async-openai`: `cargo run --example interop_async_openai --features interop`.
+//! Tools in a loop of `async-openai`: `cargo run --example interop_async_openai --features interop`.
 
 mod orders;
 mod server;

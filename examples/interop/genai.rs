@@ -1,4 +1,4 @@
-//! Our tools in a loop of `genai`: `cargo run --example interop_genai --features interop`.
+//! Tools in a loop of `genai`: `cargo run --example interop_genai --features interop`.
 
 mod orders;
 mod server;
@@ -33,7 +33,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 }
 
-/// Each model is found at `endpoint`, and answers as `OpenAI`'s do.
+/// Sends every model to `endpoint`, which answers like `OpenAI`.
 fn client(endpoint: String) -> Result<Client, genai::Error> {
     let resolver = ServiceTargetResolver::from_resolver_fn(move |target: ServiceTarget| {
         Ok(ServiceTarget {

@@ -1,10 +1,10 @@
-//! The tools of these examples, and a session to call them in.
+//! The tools of these examples, and a session for their calls.
 
 use tool_core::{Mode, RegistryErrors, Runtime, Session, ToolContext, ToolError, toolset};
 
 struct Orders;
 
-#[allow(clippy::unused_self, reason = "what it finds would stand in its fields")]
+#[allow(clippy::unused_self, reason = "a real one would keep its data here")]
 #[toolset(discover = false)]
 impl Orders {
     /// Find out where an order is.

@@ -1,4 +1,4 @@
-//! Our tools inside an agent of `rig`, each call governed: `cargo run --example interop_rig --features interop`.
+//! Tools inside an agent of `rig`, with the limits of a session: `cargo run --example interop_rig --features interop`.
 
 mod orders;
 mod server;
@@ -19,8 +19,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     session.next_turn().await;
     let answer = agent.prompt("Where are my orders 7 and 8?").max_turns(3).await?;
     println!("{}", answer.output());
-    if let Some(tally) = runtime.tally("find_order") {
-        println!("{} calls, {} failed", tally.calls, tally.errors);
+    if let Some(counts) = runtime.tool_counts("find_order") {
+        println!("{} calls, {} failed", counts.calls, counts.errors);
     }
     Ok(())
 }

@@ -1,13 +1,13 @@
-//! A stand-in for a provider: it answers as Chat Completions does, so that the examples run offline.
+//! A local server that answers like Chat Completions, so that the examples run offline.
 //!
-//! Asked a question, it calls `find_order` twice; shown the results, it says what it was told.
+//! It answers a question with two calls of `find_order`, and results with their texts.
 
 use axum::routing::post;
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-/// Serves on a free port of this machine until the process ends, and gives its base URL.
+/// Serves on a free local port until the process ends, and returns the base URL.
 pub(crate) async fn start() -> std::io::Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let base_url = format!("http://{}/v1", listener.local_addr()?);
@@ -36,7 +36,7 @@ fn call(id: &str, number: u32) -> Value {
     json!({"id": format!("call_{id}"), "type": "function", "function": {"name": "find_order", "arguments": arguments}})
 }
 
-/// A tool message is a text, or parts of text.
+/// Returns the text of a tool message, which is a text or a list of parts.
 fn text(content: &Value) -> String {
     let parts = content.as_array().map(|parts| parts.iter().filter_map(|part| part["text"].as_str()).collect());
     parts.unwrap_or_else(|| content.as_str().unwrap_or_default().to_owned())

@@ -1,4 +1,4 @@
-//! The calendar example, held to rule A4: what it tells the model, what it sends, and what it makes of the answers.
+//! The calendar example, by rule A4: its schemas, its requests and its handling of answers.
 
 #[path = "../calendar/api.rs"]
 mod api;
@@ -17,9 +17,9 @@ mod answers;
 mod requests;
 mod shared;
 
+#[path = "calendar/definitions.rs"]
+mod definitions;
 #[path = "calendar/run.rs"]
 mod run;
 #[path = "calendar/support.rs"]
 mod support;
-#[path = "calendar/told.rs"]
-mod told;

@@ -1,4 +1,4 @@
-//! The chat example, as a newcomer runs it.
+//! The chat example, run with cargo.
 
 mod shared;
 
@@ -11,7 +11,7 @@ fn printed() -> String {
 }
 
 #[test]
-fn the_conversation_is_printed_with_its_calls_in_order() {
+fn conversation_is_printed_with_its_calls_in_order() {
     let text = printed();
     let lines = [
         "you: What is in my diary on Monday?",
@@ -31,7 +31,7 @@ fn the_conversation_is_printed_with_its_calls_in_order() {
 }
 
 #[test]
-fn what_waits_for_a_person_is_not_done_before() {
+fn call_waits_for_approval() {
     let text = printed();
     let (before, _) = text.split_once("you agree").unwrap();
     assert!(
@@ -41,7 +41,7 @@ fn what_waits_for_a_person_is_not_done_before() {
 }
 
 #[test]
-fn a_model_of_ones_own_is_told_what_it_lacks() {
+fn missing_key_of_a_real_model_is_reported() {
     let output = run("chat", &[], &[("CHAT_MODEL", "m"), ("CHAT_PROVIDER", "nobody")], "Hello\n");
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("no provider is called `nobody`"), "{output:?}");

@@ -1,4 +1,4 @@
-//! The concierge example: what it finds, what it tells the model, and what the runtime makes of a conversation.
+//! The concierge example: its search, its tools, and the limits of a session.
 
 #[path = "../concierge/articles.rs"]
 mod articles;
@@ -21,17 +21,17 @@ mod tools;
 
 mod shared;
 
+#[path = "concierge/definitions.rs"]
+mod definitions;
 #[path = "concierge/printed.rs"]
 mod printed;
 #[path = "concierge/scripts.rs"]
 mod scripts;
 #[path = "concierge/search.rs"]
 mod search;
-#[path = "concierge/spoken.rs"]
-mod spoken;
 #[path = "concierge/support.rs"]
 mod support;
-#[path = "concierge/told.rs"]
-mod told;
-#[path = "concierge/written.rs"]
-mod written;
+#[path = "concierge/text.rs"]
+mod text;
+#[path = "concierge/voice.rs"]
+mod voice;

@@ -1,4 +1,4 @@
-//! The `cost_tracking` example, as a newcomer runs it.
+//! The `cost_tracking` example, run with cargo.
 
 mod shared;
 
@@ -12,14 +12,14 @@ fn printed(arguments: &[&str]) -> String {
 }
 
 #[test]
-fn the_tree_of_the_documents_is_printed_with_its_cost() {
+fn span_tree_is_printed_with_costs() {
     let text = printed(&[]);
     assert!(text.contains("\nagent:planner > llm, tool:A > llm, tool:B > http\n"), "{text}");
     assert!(text.contains("agent:planner") && text.contains('$'), "{text}");
 }
 
 #[test]
-fn the_other_process_goes_on_with_the_trace() {
+fn child_process_continues_the_trace() {
     let text = printed(&[]);
     let (_, elsewhere) = text.split_once("In the other process:").unwrap();
     assert!(elsewhere.contains("agent:warehouse"), "{text}");
@@ -27,7 +27,7 @@ fn the_other_process_goes_on_with_the_trace() {
 
 // S7
 #[test]
-fn what_it_cost_is_the_sum_of_its_parts() {
+fn total_cost_is_the_sum_of_its_parts() {
     let report: Value = serde_json::from_str(&printed(&["--json"])).unwrap();
     let pico = |sum: &Value| sum["cost"]["picodollars"].as_u64().unwrap();
     let totals = &report["totals"];

@@ -16,19 +16,19 @@ const ANSWER: &str = r#"I was told: "It left the warehouse this morning." / ther
 
 // L18
 #[test]
-fn async_openai_carries_the_calls_and_what_the_model_reads_of_the_answers() {
+fn async_openai_carries_calls_and_results() {
     assert_eq!(printed("interop_async_openai").trim(), ANSWER);
 }
 
 // L18
 #[test]
-fn genai_carries_the_calls_and_what_the_model_reads_of_the_answers() {
+fn genai_carries_calls_and_results() {
     assert_eq!(printed("interop_genai").trim(), ANSWER);
 }
 
 // L18
 #[test]
-fn a_rig_agent_calls_through_the_session_and_tells_the_model_what_the_session_answers() {
+fn rig_agent_calls_through_the_session() {
     let printed = printed("interop_rig");
     let mut lines = printed.lines();
     assert_eq!(lines.next(), Some(ANSWER));

@@ -1,4 +1,4 @@
-//! One context, declared to every provider.
+//! The `providers` example.
 
 mod shared;
 
@@ -19,7 +19,7 @@ fn names(declarations: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn every_provider_is_told_of_every_function_or_the_report_says_why_not() {
+fn every_function_is_declared_or_reported() {
     for strict in [&["--json"][..], &["--json", "--strict"]] {
         let declared = declared(strict);
         for provider in Provider::ALL {
@@ -34,7 +34,7 @@ fn every_provider_is_told_of_every_function_or_the_report_says_why_not() {
 
 // L4
 #[test]
-fn a_provider_is_told_of_its_own_tools_and_skips_those_of_others() {
+fn provider_tools_are_declared_to_their_provider_only() {
     let declared = declared(&["--json"]);
     assert_eq!(names(&declared["anthropic"]["declarations"]), ["find_trains", "layout_tree", "bash", "web_search"]);
     let openai = names(&declared["openai-responses"]["declarations"]);
@@ -50,7 +50,7 @@ fn a_provider_is_told_of_its_own_tools_and_skips_those_of_others() {
 }
 
 #[test]
-fn a_table_tells_what_is_lost_and_what_it_costs() {
+fn table_shows_losses_and_cost() {
     let output = run("providers", &[], &[], "");
     let text = String::from_utf8(output.stdout).unwrap();
     for provider in Provider::ALL {
@@ -60,6 +60,6 @@ fn a_table_tells_what_is_lost_and_what_it_costs() {
 }
 
 #[test]
-fn an_unknown_argument_ends_with_2() {
+fn unknown_argument_exits_with_2() {
     assert_eq!(run("providers", &["--yaml"], &[], "").status.code(), Some(2));
 }

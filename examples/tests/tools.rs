@@ -1,4 +1,4 @@
-//! The command line, as a newcomer runs it.
+//! The command line, run with cargo.
 
 mod shared;
 
@@ -20,7 +20,7 @@ fn lines(output: &Output) -> Vec<Value> {
 }
 
 #[test]
-fn the_tools_of_the_binary_are_listed_by_name() {
+fn linked_tools_are_listed_by_name() {
     let output = tools(&["list"], "");
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let listed = json(&output);
@@ -29,7 +29,7 @@ fn the_tools_of_the_binary_are_listed_by_name() {
 }
 
 #[test]
-fn every_provider_is_told_of_every_tool() {
+fn every_tool_is_declared_to_every_provider() {
     for provider in Provider::ALL {
         let output = tools(&["schema", "--provider", provider.name(), "--report"], "");
         let told = json(&output);
@@ -40,7 +40,7 @@ fn every_provider_is_told_of_every_tool() {
 }
 
 #[test]
-fn a_call_prints_an_envelope_and_its_outcome_is_the_exit_status() {
+fn call_prints_an_envelope_and_sets_the_exit_status() {
     let output = tools(&["call", "convert_temperature", "--args", "-"], r#"{"degrees": 100, "from": "celsius"}"#);
     assert_eq!((output.status.code(), &json(&output)["data"]), (Some(0), &json!(212.0)));
     let output = tools(&["call", "convert_temperature", "--args", r#"{"degrees": 1, "from": "kelvin"}"#], "");
@@ -52,7 +52,7 @@ fn a_call_prints_an_envelope_and_its_outcome_is_the_exit_status() {
 }
 
 #[test]
-fn the_calls_of_a_batch_share_the_tools_state() {
+fn batch_calls_share_the_state_of_the_tools() {
     let call = r#"{"name": "book", "arguments": {"title": "Dentist", "start": "2026-11-20T09:30:00+01:00"}}"#;
     let output = tools(&["call", "--batch", "-"], &format!("{call}\n{call}\n{{\"name\": \"booked\"}}\n"));
     let answers = lines(&output);
@@ -61,7 +61,7 @@ fn the_calls_of_a_batch_share_the_tools_state() {
 }
 
 #[test]
-fn mistakes_end_with_2_and_leave_standard_output_alone() {
+fn usage_errors_exit_with_2_and_print_to_stderr() {
     for arguments in [&["schema", "--provider", "nobody"][..], &["list", "--tools", "no-such-file.json"], &["bark"]] {
         let output = tools(arguments, "");
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{output:?}");
@@ -70,7 +70,7 @@ fn mistakes_end_with_2_and_leave_standard_output_alone() {
 }
 
 #[test]
-fn nothing_is_refused_by_any_provider_and_the_manifest_is_sound() {
+fn lint_and_manifest_report_no_problem() {
     let output = tools(&["lint"], "");
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let manifest = json(&tools(&["manifest"], ""));
@@ -79,7 +79,7 @@ fn nothing_is_refused_by_any_provider_and_the_manifest_is_sound() {
 }
 
 #[test]
-fn declarations_of_others_are_declared_and_called_in_place_of_the_linked_tools() {
+fn declarations_from_a_file_replace_the_linked_tools() {
     let file = std::env::temp_dir().join(format!("declared-{}.json", std::process::id()));
     let schema = json!({"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]});
     let declared = json!([{"name": "math.factorial", "description": "n!", "inputSchema": schema}]);
@@ -99,7 +99,7 @@ fn declarations_of_others_are_declared_and_called_in_place_of_the_linked_tools()
 }
 
 #[test]
-fn the_tools_are_served_over_standard_input_and_output() {
+fn tools_are_served_over_stdio() {
     let version = "2025-06-18";
     let client =
         json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
@@ -116,7 +116,7 @@ fn the_tools_are_served_over_standard_input_and_output() {
 }
 
 #[test]
-fn an_address_that_others_can_reach_has_to_be_meant() {
+fn public_address_needs_an_explicit_flag() {
     let output = tools(&["serve", "--mcp", "http", "--address", "0.0.0.0:0"], "");
     assert_eq!(output.status.code(), Some(1), "{output:?}");
 }

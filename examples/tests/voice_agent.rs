@@ -1,4 +1,4 @@
-//! The voice agent example, as a newcomer runs it.
+//! The voice agent example, run with cargo.
 
 mod shared;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 use shared::run;
 
 #[test]
-fn the_conversation_goes_on_over_a_connection_that_breaks_until_the_agent_hangs_up() {
+fn conversation_survives_a_broken_connection() {
     let output = run("voice_agent", &[], &[], "");
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();
@@ -32,7 +32,7 @@ fn the_conversation_goes_on_over_a_connection_that_breaks_until_the_agent_hangs_
 }
 
 #[test]
-fn each_step_of_the_script_sends_waits_or_pauses() {
+fn script_steps_send_wait_or_pause() {
     let script: Vec<Vec<Value>> = serde_json::from_str(include_str!("../voice_agent/script.json")).unwrap();
     for step in script.iter().flatten().map(|step| step.as_object().unwrap()) {
         assert_eq!(step.len(), 1);

@@ -1,4 +1,4 @@
-//! The worker example, as an operator runs it: first run, changes while it serves, drafts, a kill and a restart.
+//! The worker example: first run, changes while it serves, drafts, a kill and a restart.
 
 #[path = "../email/server.rs"]
 mod server;

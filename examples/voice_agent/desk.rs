@@ -1,4 +1,4 @@
-//! What the agent can do.
+//! The tools of the agent.
 
 use std::time::Duration;
 use tool_core::{Intent, RunContext, ToolOutput, tool};

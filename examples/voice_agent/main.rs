@@ -1,7 +1,7 @@
-//! A voice agent over Gemini Live: sound in and out, calls beside it, an interruption, and a connection that breaks.
+//! A voice agent over Gemini Live: audio in and out, tool calls, an interruption, and a broken connection.
 //!
-//! `cargo run --example voice_agent` talks to a server of this machine that plays `script.json`. With Gemini itself:
-//! `VOICE_MODEL=gemini-live-2.5-flash GEMINI_API_KEY=... cargo run --example voice_agent`, which says one sentence to it.
+//! `cargo run --example voice_agent` talks to a local server that plays `script.json`. With Gemini itself:
+//! `VOICE_MODEL=gemini-live-2.5-flash GEMINI_API_KEY=... cargo run --example voice_agent` sends it one sentence.
 
 mod desk;
 mod server;
@@ -35,10 +35,10 @@ async fn run() -> Result<(), Box<dyn Error>> {
         Ok(name) => LiveModel::new(Provider::GeminiLive, name),
         Err(_) => LiveModel::new(Provider::GeminiLive, "local").base_url(server::start().await?),
     };
-    let retry = RetryPolicy { longest: Duration::from_millis(200), ..RetryPolicy::default() };
+    let retry = RetryPolicy { max: Duration::from_millis(200), ..RetryPolicy::default() };
     let mut live = LiveLoop::start(session, model.updates(updates).retry(retry));
 
-    // Where there is a microphone, its sound goes in here, for as long as the conversation lasts.
+    // A real agent would send the audio of its microphone here.
     let input = live.input();
     input.audio([0; 640]).await?;
     if env::var_os("VOICE_MODEL").is_some() {

@@ -1,7 +1,7 @@
-//! A stand-in for Gemini Live: plays `script.json` over a WebSocket, a part of it for each connection.
+//! A local server that plays `script.json` like Gemini Live, one part for each connection.
 //!
-//! A step sends one of the server's messages, or waits for one of the client's that has a member of that name. When the
-//! part is over the connection breaks, as connections do; after the last part the client closes it.
+//! A step sends a message of the server, or waits for a message of the client with a member of that name. After
+//! a part the server breaks the connection. After the last part the client closes it.
 
 use futures_util::{SinkExt, StreamExt};
 use serde::Deserialize;
@@ -17,11 +17,11 @@ use tokio_tungstenite::{WebSocketStream, accept_async};
 enum Step {
     Send(Value),
     Await(String),
-    /// Milliseconds.
+    /// The duration in milliseconds.
     Pause(u64),
 }
 
-/// Serves on a free port of this machine until the process ends, and says where.
+/// Serves on a free local port until the process ends, and returns the address.
 pub(crate) async fn start() -> Result<String, Box<dyn Error>> {
     let script: Vec<Vec<Step>> = serde_json::from_str(include_str!("script.json"))?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -41,7 +41,7 @@ async fn play(listener: &TcpListener, script: Vec<Vec<Step>>) -> Result<(), Box<
         let mut socket = accept_async(stream).await?;
         for step in part {
             match step {
-                // As Gemini does: JSON in bytes.
+                // Gemini sends JSON in binary messages.
                 Step::Send(message) => socket.send(Message::binary(message.to_string())).await?,
                 Step::Await(member) => wait_for(&mut socket, &member).await?,
                 Step::Pause(milliseconds) => tokio::time::sleep(Duration::from_millis(milliseconds)).await,

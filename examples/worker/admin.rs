@@ -1,4 +1,4 @@
-//! What an operator does with the database.
+//! The commands of an operator.
 
 use super::command::{Change, Command};
 use super::conversation::say;
@@ -51,7 +51,7 @@ async fn list(worker: &Worker) -> Result<(), Failure> {
                 say!("{}", json!(record));
             }
             for row in records.unreadable {
-                say!("{}", json!({"agent": summary.agent, "tool": row.tool, "unreadable": row.why}));
+                say!("{}", json!({"agent": summary.agent, "tool": row.tool, "unreadable": row.reason}));
             }
             for failure in worker.executor(&summary.agent).load().await?.failures() {
                 eprintln!("{failure}");
@@ -60,7 +60,7 @@ async fn list(worker: &Worker) -> Result<(), Failure> {
     }
 }
 
-/// What a settings form for a toolset gets.
+/// Prints the settings form of a toolset.
 fn form(worker: &Worker, tool: &str) -> Result<(), Failure> {
     let known = || worker.agents.forms().map(|form| form.name.as_str()).collect::<Vec<_>>().join(", ");
     let form = worker.agents.form(tool).ok_or_else(|| format!("there is no toolset `{tool}`, only {}", known()))?;
@@ -103,7 +103,7 @@ async fn rotate(worker: &Worker) -> Result<(), Failure> {
     if rotation.failed.is_empty() { Ok(()) } else { Err("some secrets could not be opened".into()) }
 }
 
-/// Prints where a person agrees, and takes the address that the browser comes back with.
+/// Prints the consent URL, and reads the address to which the browser returns.
 async fn connect(worker: &Worker, agent: &str, tool: &str) -> Result<(), Failure> {
     let begun = worker.clients.begin(&worker.agents, agent, tool).await?;
     say!("{}", begun.url);

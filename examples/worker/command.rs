@@ -1,4 +1,4 @@
-//! What the command line asks for.
+//! The command line.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -51,7 +51,7 @@ pub(crate) enum Command {
     Connect { agent: String, tool: String },
 }
 
-/// What `set` is given.
+/// The options of `set`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct Change {
@@ -61,7 +61,7 @@ pub(crate) struct Change {
     pub(crate) disabled_actions: Option<BTreeSet<String>>,
 }
 
-/// Secrets on their way to be sealed: not to be shown.
+/// Secrets that are not sealed yet. `Debug` does not show them.
 #[derive(Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Secrets(pub(crate) Value);
@@ -72,7 +72,7 @@ impl std::fmt::Debug for Secrets {
     }
 }
 
-/// The database that is named, and the command.
+/// Returns the named database, and the command.
 pub(crate) fn read(arguments: &[String]) -> Result<(Option<PathBuf>, Command), String> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let (db, rest) = match *arguments {
@@ -104,7 +104,7 @@ fn change(json: &str) -> Result<Change, String> {
         "-" => io::read_to_string(io::stdin()).map_err(|error| format!("standard input: {error}"))?,
         json => json.to_owned(),
     };
-    // The place only: the text may hold secrets.
+    // Only the place is shown, as the text may contain secrets.
     let told = |error: serde_json::Error| match error.classify() {
         serde_json::error::Category::Data => format!("set: {error}"),
         _ => format!("set: not JSON at line {}, column {}", error.line(), error.column()),

@@ -1,17 +1,17 @@
-//! Calls as a model makes them, printed with their answers.
+//! Calls as a model makes them, printed with their responses.
 
 use super::worker::Failure;
 use serde_json::Value;
 use std::io::{self, Write};
 use tool_core::{Session, ToolCall, ToolResponse};
 
-/// A line for the reader.
+/// Prints a line.
 macro_rules! say {
     ($($text:tt)*) => { writeln!(io::stdout(), $($text)*)? };
 }
 pub(crate) use say;
 
-/// Makes calls one after the other. Where a person has to agree, one does.
+/// Makes calls one after the other, and approves those that need approval.
 pub(crate) async fn play(session: &Session, calls: &[(&str, Value)]) -> Result<Vec<ToolResponse>, Failure> {
     let mut responses = Vec::new();
     for (number, (name, arguments)) in (1..).zip(calls) {
@@ -27,7 +27,7 @@ pub(crate) async fn play(session: &Session, calls: &[(&str, Value)]) -> Result<V
     Ok(responses)
 }
 
-/// What the model reads of it.
+/// Returns the text that the model reads.
 pub(crate) fn answer(response: &ToolResponse) -> String {
     match (response.data_json(), response.error()) {
         (_, Some(error)) => format!("{}: {}", error.kind.as_str(), error.message),
@@ -35,7 +35,7 @@ pub(crate) fn answer(response: &ToolResponse) -> String {
     }
 }
 
-/// The names of what the model may call.
+/// Returns the names of the offered tools.
 pub(crate) fn names(tools: &tool_core::ToolContext) -> String {
     tools.definitions().map(tool_core::ToolDefinition::name).collect::<Vec<_>>().join(", ")
 }

@@ -1,4 +1,4 @@
-//! What goes wrong, and how it is told: rule A7, and a settings form that was filled in badly.
+//! Errors: tools that an agent does not have, a settings form with mistakes, and two writers of one record.
 
 use super::conversation::{answer, say};
 use super::worker::{Failure, Worker};

@@ -1,4 +1,4 @@
-//! Where the database is, and the keys that its secrets are sealed under.
+//! The path of the database, and the keys of its secrets.
 
 use super::worker::Failure;
 use std::env;
@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tool_core::agents::Keyring;
 
-/// The database: the one that is named, or the user's own.
+/// Returns the path of the database: the given one, or the default of the user.
 pub(crate) fn database(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
     if let Some(file) = named {
         return Ok(file);
@@ -19,7 +19,7 @@ pub(crate) fn database(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
     Ok(folder.join("agents.db"))
 }
 
-/// The keys: those of `TOOL_SECRETS_KEYS`, or those in a file beside the database, which is made where there is none.
+/// Reads the keys from `TOOL_SECRETS_KEYS`, or from a file beside the database, which is created if it is missing.
 pub(crate) fn keys(db: &Path) -> Result<Keyring, Failure> {
     if env::var_os("TOOL_SECRETS_KEYS").is_some() {
         return Ok(Keyring::from_env("TOOL_SECRETS_KEYS")?);
@@ -33,13 +33,13 @@ pub(crate) fn keys(db: &Path) -> Result<Keyring, Failure> {
     Ok(Keyring::from_file(&file)?)
 }
 
-/// Makes a file with a new key, which nobody but its owner may read. False where there is one.
+/// Creates a file with a new key that only its owner can read. Returns `false` if the file exists.
 fn make(file: &Path) -> io::Result<bool> {
     if file.exists() {
         return Ok(false);
     }
     let line = Keyring::generate("first").map_err(io::Error::other)?;
-    // Whole or not at all, and never over another's: written beside it, then linked.
+    // The file is written under another name and then linked, so that it is complete and replaces no other.
     let draft = file.with_extension(format!("keys.{}", std::process::id()));
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

@@ -1,6 +1,6 @@
-//! Agents from a database: `worker.rs` puts it together, `tour.rs` shows what comes of it. Start there.
+//! Agents from a database. Start with `worker.rs`, which sets everything up, and `tour.rs`, which shows it.
 //!
-//! `cargo run --example worker` needs no network, no account and no key: it brings stand-ins for Google and a mail server.
+//! `cargo run --example worker` needs no network, account or key: it starts local servers for the calendar and mail.
 
 #[path = "../calendar"]
 mod calendar {

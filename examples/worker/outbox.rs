@@ -1,4 +1,4 @@
-//! Sends drafts when they are due, each once.
+//! Sends due drafts, each one once.
 
 use super::email::drafts::{Drafts, Kept, Outcome};
 use super::worker::{Failure, Worker};
@@ -8,29 +8,30 @@ use std::fmt;
 use std::time::Duration;
 use tokio::sync::Mutex;
 use tool_core::agents::AgentError;
+use tool_core::agents::AgentStoreError;
 use tool_core::agents::{AgentErrorKind, Agents};
 use tool_core::jiff::{SignedDuration, Timestamp};
 use tool_core::{CancellationToken, ErrorKind, ToolResponse};
 
-/// How often a draft is tried; with the waits between, it takes more than an hour.
+/// The maximum number of attempts. With the waits in between they take more than an hour.
 const ATTEMPTS: i64 = 8;
 
 pub(crate) struct Outbox {
     agents: Agents,
     drafts: Drafts,
-    /// Tells this worker from others of the same database.
+    /// Identifies this worker among others with the same database.
     claim: String,
-    /// The wait before the second attempt; each one after it is twice as long.
+    /// The wait before the second attempt. Each later wait is twice as long.
     wait: SignedDuration,
-    /// What was sent and is not written down yet.
+    /// Sent drafts whose state is not stored yet.
     unsettled: Mutex<Vec<Told>>,
 }
 
-/// What became of a draft.
+/// The outcome of a draft.
 pub(crate) struct Told(pub(crate) Kept, pub(crate) Outcome);
 
 impl Outbox {
-    /// The outbox, and the drafts that an earlier worker was sending when it was killed.
+    /// Opens the outbox, and returns the drafts that an earlier worker was sending when it was killed.
     pub(crate) async fn open(worker: &Worker) -> Result<(Self, Vec<Kept>), Failure> {
         let claim = format!("{}-{}", std::process::id(), Timestamp::now().as_nanosecond());
         let wait = env::var("WORKER_RETRY_SECONDS").ok().map_or(Ok(30), |seconds| seconds.parse());
@@ -40,7 +41,7 @@ impl Outbox {
         Ok((Self { agents, drafts, claim, wait, unsettled: Mutex::default() }, lost))
     }
 
-    /// Sends what is due until it is told to stop; the draft that it has begun, it ends.
+    /// Sends due drafts until `stop`. A draft that has begun is completed.
     pub(crate) async fn run(&self, stop: CancellationToken) {
         let tick = || async {
             let sent = self.send_due(&stop, |told| eprintln!("{told}")).await;
@@ -50,11 +51,11 @@ impl Outbox {
             let _ = tick().await;
             let _ = tokio::time::timeout(Duration::from_millis(500), stop.cancelled()).await;
         }
-        // Nothing is sent any more; what could not be written down is tried once again.
+        // Nothing more is sent. States that could not be stored are stored again.
         let _ = tick().await;
     }
 
-    /// Sends what is due now, draft by draft until it is told to stop, and tells what became of each.
+    /// Sends the drafts that are due now, until `stop`, and reports the outcome of each.
     pub(crate) async fn send_due(&self, stop: &CancellationToken, mut tell: impl FnMut(&Told)) -> sqlx::Result<()> {
         let mut unsettled = self.unsettled.lock().await;
         loop {
@@ -76,7 +77,7 @@ impl Outbox {
         let executor = self.agents.executor(&draft.agent);
         let arguments = json!({"to": draft.recipient, "subject": draft.subject, "body": draft.body});
         let response = executor.run_tool_action("email", "send_email", arguments).await?;
-        // A person agreed when it was scheduled.
+        // A person approved the draft when it was scheduled.
         match response.meta().confirmation() {
             Some(asked) => Ok(executor.approve(&asked.token).await),
             None => Ok(response),
@@ -86,7 +87,7 @@ impl Outbox {
     fn outcome(&self, draft: &Kept, response: Result<ToolResponse, AgentError>) -> Outcome {
         let response = match response {
             Ok(response) => response,
-            // Nothing was sent.
+            // The draft was not sent.
             Err(error) if passes(&error.kind) => return self.again(draft, error.to_string()),
             Err(error) => return Outcome::Failed(error.to_string()),
         };
@@ -108,10 +109,10 @@ impl Outbox {
     }
 }
 
-/// Whether the same call may work later, without anybody changing a record.
+/// Returns whether the same call may succeed later without a change of a record.
 fn passes(kind: &AgentErrorKind) -> bool {
     match kind {
-        AgentErrorKind::StoreDown(_) | AgentErrorKind::NoSession(_) => true,
+        AgentErrorKind::Store(AgentStoreError::Down { .. }) | AgentErrorKind::NoSession(_) => true,
         AgentErrorKind::Failed(error) => matches!(error.kind(), ErrorKind::Transient | ErrorKind::RateLimit),
         _ => false,
     }

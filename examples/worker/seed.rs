@@ -1,4 +1,4 @@
-//! The agents of the first run, and where their servers are.
+//! The agents of the first run, and the addresses of their servers.
 
 use super::calendar;
 use super::email::server::{self, Mailbox};
@@ -12,12 +12,12 @@ use std::time::Duration;
 use tool_core::agents::AgentError;
 use tool_core::agents::{AgentErrorKind, AgentStoreError, AgentToolStore, AgentTools, RecordWrite};
 
-/// Where the agents' servers are: as the environment says, or inside this example.
+/// The servers of the agents: from the environment, or inside this example.
 pub(crate) struct Addresses {
-    /// Settings of the calendar that say where it is.
+    /// The settings with the address of the calendar.
     calendar: Value,
     calendar_secrets: Value,
-    /// The same of the mail server.
+    /// The settings with the address of the mail server.
     email: Value,
     email_secrets: Value,
 }
@@ -29,7 +29,7 @@ impl Addresses {
             Some(base_url) => base_url,
             None => calendar::server::start(calendar::server::router()).await?,
         };
-        // The stand-ins take any token and any password.
+        // The local servers accept any token and any password.
         let token = set("GOOGLE_CALENDAR_TOKEN").unwrap_or_else(|| "local".to_owned());
         let (email, mailbox) = if let Some(host) = set("SMTP_SERVER") {
             let port: u16 = set("SMTP_PORT").map_or(Ok(587), |port| port.parse()).map_err(|_| "SMTP_PORT: no port")?;
@@ -49,8 +49,8 @@ impl Addresses {
     }
 }
 
-/// Makes the agents of the first run, those that an earlier one was killed before it made too. False where all were made
-/// once: what a person removed since stays removed.
+/// Creates the agents of the first run, also after an earlier run was killed. Returns `false` if all were created
+/// before. Agents that were removed since then are not created again.
 pub(crate) async fn plant(worker: &Worker, db: &Path) -> Result<bool, Failure> {
     let mut marks = SqliteConnectOptions::new().filename(db).busy_timeout(Duration::from_secs(10)).connect().await?;
     sqlx::query("CREATE TABLE IF NOT EXISTS worker_seeded (done INTEGER PRIMARY KEY)").execute(&mut marks).await?;
@@ -68,10 +68,10 @@ pub(crate) async fn plant(worker: &Worker, db: &Path) -> Result<bool, Failure> {
     };
     absent(calendar("alice").save().await)?;
     absent(email("alice").save().await)?;
-    // Bob reads his calendar and makes no events; his e-mail is switched off.
+    // Bob can read his calendar and not create events. His e-mail is disabled.
     absent(calendar("bob").disable_action("create_event").save().await)?;
     absent(email("bob").enabled(false).save().await)?;
-    // Carol has a toolset that this program does not link: another program wrote that row.
+    // Carol has a toolset of another program, which this one does not link.
     absent(email("carol").save().await)?;
     match worker.store.write(&RecordWrite::new("carol", "crm", json!({"region": "north"}))).await {
         Ok(_) | Err(AgentStoreError::Conflict { .. }) => {}
@@ -81,15 +81,15 @@ pub(crate) async fn plant(worker: &Worker, db: &Path) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// A record that is there already stays as it is: a run that was killed made it, or one at the same time.
+/// Keeps an existing record, which a killed or a concurrent run created.
 fn absent(added: Result<AgentTools, AgentError>) -> Result<(), AgentError> {
     match added {
-        Ok(_) | Err(AgentError { kind: AgentErrorKind::Conflict { .. }, .. }) => Ok(()),
+        Ok(_) | Err(AgentError { kind: AgentErrorKind::Store(AgentStoreError::Conflict { .. }), .. }) => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// Records of those agents that name a server on this machine are given the one of this run: it has another port.
+/// Updates records that name a local server to the port of this run.
 pub(crate) async fn point(worker: &Worker, addresses: &Addresses) -> Result<(), Failure> {
     for agent in ["alice", "bob", "carol"] {
         for record in worker.agents.list(agent).await?.tools {
@@ -108,7 +108,7 @@ pub(crate) async fn point(worker: &Worker, addresses: &Addresses) -> Result<(), 
     Ok(())
 }
 
-/// The members of both; those of the second where both have one.
+/// Merges two objects. The second one wins.
 pub(crate) fn merged(first: &Value, second: &Value) -> Value {
     let members = [first, second].into_iter().filter_map(Value::as_object).flatten();
     members.map(|(name, value)| (name.clone(), value.clone())).collect::<serde_json::Map<_, _>>().into()

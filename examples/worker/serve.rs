@@ -1,4 +1,4 @@
-//! Calls from standard input, a line each, and their answers on standard output.
+//! Calls from standard input, one each line, and their responses on standard output.
 
 use super::outbox::Outbox;
 use super::worker::{Failure, Worker};
@@ -11,12 +11,12 @@ use tokio::sync::mpsc;
 use tool_core::jiff::Timestamp;
 use tool_core::{CancellationToken, Session, ToolCall, ToolResponse};
 
-/// A line: a call, or a word of the host.
+/// A line: a call, or a command of the host.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
     agent: String,
-    /// Given back with the answer.
+    /// Returned with the response.
     id: Option<String>,
     name: Option<String>,
     arguments: Option<Box<RawValue>>,
@@ -28,7 +28,7 @@ struct Line {
     end: bool,
 }
 
-/// Serves until standard input ends, or the process is told to.
+/// Serves until the end of standard input, or an interrupt.
 pub(crate) async fn run(worker: &Worker) -> Result<(), Failure> {
     worker.point_to_stand_ins().await?;
     let (outbox, lost) = Outbox::open(worker).await?;
@@ -58,7 +58,7 @@ pub(crate) async fn run(worker: &Worker) -> Result<(), Failure> {
     };
     tokio::select! {
         ended = ended => ended?,
-        // Who cannot wait for the draft that is being sent: the next worker says that it may have gone out.
+        // A second interrupt does not wait for the draft. The next worker reports that it may have been sent.
         _ = tokio::signal::ctrl_c() => {
             abort.abort();
             return Err("interrupted while it ended".into());
@@ -79,7 +79,7 @@ async fn answer_lines(worker: &Worker, sessions: &mut HashMap<String, Session>) 
     Ok(())
 }
 
-/// The lines of standard input. On a thread of its own, which may wait for one when the process ends.
+/// Reads the lines of standard input on a separate thread, which may still wait when the process ends.
 fn lines() -> mpsc::Receiver<String> {
     let (lines, receiver) = mpsc::channel(1);
     std::thread::spawn(move || {
@@ -113,7 +113,7 @@ async fn respond(
         }
         return Ok(None);
     }
-    // One that was idle for too long has ended by itself.
+    // A session that was idle for too long has expired.
     if sessions.get(&line.agent).is_some_and(|session| session.state().ended) {
         sessions.remove(&line.agent);
     }

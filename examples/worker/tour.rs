@@ -1,4 +1,4 @@
-//! Once round: what a settings form gets, what each agent has, a change while a session runs, errors, drafts.
+//! A tour: a settings form, the tools of each agent, a change while a session runs, errors and drafts.
 
 use super::conversation::{answer, names, play, say};
 use super::outbox::Outbox;
@@ -63,7 +63,7 @@ async fn converse(worker: &Worker) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The session that runs keeps what it began with; the next one has the change.
+/// Changes a record while a session runs. The change applies to the next session.
 async fn change(worker: &Worker) -> Result<(), Failure> {
     let running = worker.session("alice", &format!("running-{}", moment())).await?;
     say!("alice's session begins with: {}", names(running.tools()));
@@ -88,7 +88,7 @@ async fn change(worker: &Worker) -> Result<(), Failure> {
         session.end().await;
     }
 
-    // As it was, for the next run.
+    // Restored for the next run.
     let changed = worker.agents.record("alice", "google_calendar").await?;
     worker.agents.edit(&changed).config(record.config).save().await?;
     worker.agents.enable("alice", "email").await?;
@@ -97,7 +97,7 @@ async fn change(worker: &Worker) -> Result<(), Failure> {
 
 async fn deliver(worker: &Worker, outbox: &Outbox) -> Result<(), Failure> {
     let mut sent = Vec::new();
-    // It is due a second after it was scheduled.
+    // The draft is due one second after it was scheduled.
     while sent.is_empty() {
         outbox.send_due(&CancellationToken::new(), |told| sent.push(told.to_string())).await?;
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -112,7 +112,7 @@ async fn deliver(worker: &Worker, outbox: &Outbox) -> Result<(), Failure> {
     Ok(())
 }
 
-/// An id that no session had before.
+/// Returns a new session id.
 fn moment() -> String {
     Timestamp::now().as_nanosecond().to_string()
 }

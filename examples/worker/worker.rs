@@ -1,4 +1,4 @@
-//! The worker: the agents in a database, and the drafts beside them.
+//! The worker: agents and drafts in a database.
 
 use super::email::drafts::Drafts;
 use super::email::server::Mailbox;
@@ -19,13 +19,13 @@ pub(crate) struct Worker {
     pub(crate) store: SqliteStore,
     pub(crate) drafts: Drafts,
     pub(crate) clients: OAuth2Clients,
-    /// What the mail server inside the example took, where that is the one.
+    /// The messages that the local mail server received, if it is used.
     pub(crate) mailbox: Option<Mailbox>,
     pub(crate) addresses: Addresses,
 }
 
 impl Worker {
-    /// Opens the database. On the first run it is made, and has a few agents.
+    /// Opens the database. The first run creates it with a few agents.
     pub(crate) async fn open(db: &Path) -> Result<Self, Failure> {
         let store = SqliteStore::open(db).await?;
         let drafts = Drafts::open(db).await?;
@@ -42,12 +42,12 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Sends agents that were set to a server inside this example to the one of this run.
+    /// Updates agents that use a local server to the servers of this run.
     pub(crate) async fn point_to_stand_ins(&self) -> Result<(), Failure> {
         seed::point(self, &self.addresses).await
     }
 
-    /// A session of an agent, with the tools that its records give now.
+    /// Opens a session of an agent, with the tools of its current records.
     pub(crate) async fn session(&self, agent: &str, id: &str) -> Result<Session, Failure> {
         Ok(self.agents.executor(agent).session(id, Mode::Text).await?.principal(agent).await?)
     }
@@ -57,7 +57,7 @@ impl Worker {
     }
 }
 
-/// Google's, where the environment has one: people grant the calendar through it, and their tokens stay good.
+/// Returns the OAuth client for Google, if the environment has one. It connects calendars and refreshes their tokens.
 fn clients() -> Result<OAuth2Clients, Failure> {
     if env::var_os("GOOGLE_CLIENT_ID").is_none() {
         return Ok(OAuth2Clients::new());

@@ -1,4 +1,4 @@
-//! `#[agent]`: a function inside an agent's span.
+//! `#[agent]`: functions inside the span of an agent.
 
 use crate::support::{block_on, paths, statuses_of_broken};
 use tool_core::agent;
@@ -27,7 +27,7 @@ fn plan(mut steps: Vec<&'static str>) -> usize {
 
 // S1
 #[test]
-fn an_agent_is_a_span_around_all_of_its_work() {
+fn agent_span_covers_the_whole_body() {
     let collector = Collector::new();
     assert_eq!(block_on(collector.run(research("rust"))), "RUST");
     assert_eq!(collector.run_sync(|| plan(vec!["first"])), 2);
@@ -64,7 +64,7 @@ fn of_parts() {}
 
 // S1
 #[test]
-fn the_name_is_a_text_or_an_expression_and_else_the_functions() {
+fn agent_name_defaults_to_the_function_name() {
     let collector = Collector::new();
     block_on(collector.run(async {
         unnamed().await;
@@ -92,7 +92,7 @@ fn fails_behind_an_alias() -> Outcome {
     Ok(())
 }
 
-/// Merely called so.
+/// An attribute of another crate with the same name.
 struct Result2;
 
 #[agent("not a result")]
@@ -102,7 +102,7 @@ fn no_result() -> Option<Result2> {
 
 // S5
 #[test]
-fn an_error_closes_the_span_as_one_and_is_returned_unchanged() {
+fn error_closes_the_span_and_is_returned_unchanged() {
     let collector = Collector::new();
     assert_eq!(block_on(collector.run(fails(7))), Err(Failed(7)));
     assert_eq!(block_on(collector.run(fails(0))), Ok(0));
@@ -112,7 +112,7 @@ fn an_error_closes_the_span_as_one_and_is_returned_unchanged() {
     assert_eq!(statuses, [SpanStatus::Error, OK, SpanStatus::Error, OK]);
     let report = collector.report();
     let error = report.spans()[0].error().expect("an error");
-    // Its text may hold what is nobody's to see.
+    // The text of the error may contain secrets.
     assert!(error.kind.ends_with("Failed"), "{error:?}");
     assert_eq!(error.message, None);
 }
@@ -132,7 +132,7 @@ fn brittle() -> u8 {
 
 // S1
 #[test]
-fn an_agent_that_panics_or_is_dropped_closes_its_span() {
+fn panicking_or_dropped_agent_closes_its_span() {
     let statuses = statuses_of_broken(fragile(true), brittle, fragile(false));
     assert_eq!(statuses, [SpanStatus::Panicked, SpanStatus::Panicked, SpanStatus::Cancelled]);
 }
@@ -150,7 +150,7 @@ agents! {
 
 // S1
 #[test]
-fn agents_may_be_made_by_macros() {
+fn agents_can_be_defined_by_macros() {
     let collector = Collector::new();
     assert_eq!(block_on(collector.run(async { made().await + made_too().await })), 3);
     let paths = paths(&collector).into_iter().map(|(path, _)| path).collect::<Vec<_>>();
@@ -169,7 +169,7 @@ mod both_names {
 
 // S1
 #[test]
-fn the_attribute_and_the_function_of_one_name_go_together() {
+fn agent_attribute_and_function_can_share_scope() {
     let collector = Collector::new();
     assert_eq!(block_on(collector.run(both_names::outer())), 5);
     assert_eq!(paths(&collector)[0].0, "agent:outer/agent:inner");

@@ -1,4 +1,4 @@
-//! `#[agent]` on whatever a function may be: methods, traits, generics, futures made by hand, tools.
+//! `#[agent]` on methods, traits, generics, functions that return futures, and tools.
 
 use crate::support::{block_on, paths};
 use std::fmt::Display;
@@ -109,7 +109,7 @@ impl Work for Desk {
 
 // S11
 #[test]
-fn what_a_function_does_before_it_makes_its_future_is_in_the_same_span_as_the_future() {
+fn set_up_code_and_the_returned_future_share_a_span() {
     let collector = Collector::new();
     let desk = Desk { notes: Vec::new() };
     assert_eq!(block_on(collector.run(async { desk.work().await })), Err(Failed(1)));
@@ -168,7 +168,7 @@ impl Library {
 
 // S2
 #[test]
-fn on_a_tool_the_agents_span_is_inside_the_tools() {
+fn agent_span_is_inside_the_tool_span() {
     let collector = Collector::new();
     let tools = ToolContext::builder().with(tool_above).with(tool_below).with(Library).build().expect("sound");
     let ctx = RunContext::detached();

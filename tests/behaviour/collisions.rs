@@ -37,11 +37,11 @@ impl Prefixed {
 
 // A6
 #[test]
-fn two_toolsets_with_an_action_of_one_name_are_an_error_that_a_prefix_resolves() {
+fn prefix_resolves_a_collision_of_two_toolsets() {
     let errors = ToolContext::builder().with(Mail).with(Chat).build().expect_err("both have `send`");
     let text = errors.to_string();
     assert!(text.contains("send") && text.contains("prefix"), "{text}");
-    assert_eq!(errors.iter().next().map(|error| error.places.len()), Some(2));
+    assert_eq!(errors.iter().next().map(|error| error.locations.len()), Some(2));
     let tools = ToolContext::builder().with(Mail).with(Chat.prefixed("chat")).with(Prefixed).build().expect("resolved");
     assert!(["send", "chat_send", "google_chat_send"].iter().all(|name| tools.has_tool(name)));
 }
@@ -50,9 +50,9 @@ async fn nothing(_: Value, _: &RunContext) -> Result<Value, ToolError> {
     Ok(Value::Null)
 }
 
-// L5, L13, THREATS: name shadowing, all pairs
+// L5, L13, T16: every pair of names
 #[test]
-fn names_that_a_provider_could_not_tell_apart_collide() {
+fn names_that_a_provider_would_confuse_collide() {
     let same = ["a_b", "A_B", "a-b", "a.b", "a:b", "a/b", "A-b"];
     for (at, first) in same.iter().enumerate() {
         for second in &same[at + 1..] {
@@ -68,7 +68,7 @@ fn names_that_a_provider_could_not_tell_apart_collide() {
 
 // L5
 #[test]
-fn a_name_that_a_prefix_made_invalid_is_told() {
+fn name_made_invalid_by_a_prefix_is_an_error() {
     let errors = ToolContext::builder().with(Mail.prefixed(&"x".repeat(64))).build().expect_err("too long");
     assert!(errors.to_string().contains("invalid tool name"), "{errors}");
 }

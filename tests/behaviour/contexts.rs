@@ -75,7 +75,7 @@ fn ids(tools: &ToolContext) -> Vec<String> {
 
 // L1, L7
 #[test]
-fn flatten_yields_functions_in_insertion_order_then_provider_tools() {
+fn flatten_yields_functions_before_provider_tools() {
     let nested = Nested(Arc::new(Pair), raw("raw"));
     let tools = ToolContext::builder().with(two).with(nested).with(one).build().expect("sound");
     assert_eq!(ids(&tools), ["two", "left", "right", "raw", "one", "web_search"]);
@@ -85,7 +85,7 @@ fn flatten_yields_functions_in_insertion_order_then_provider_tools() {
 
 // L11
 #[test]
-fn has_tool_covers_functions_and_providers_and_function_tool_functions_only() {
+fn has_tool_covers_provider_tools_and_function_tool_does_not() {
     let tools = ToolContext::builder().with(one).with(Tool::provider(Search)).build().expect("sound");
     assert!(tools.has_tool("one") && tools.has_tool("web_search") && !tools.has_tool("pair"));
     assert!(tools.function_tool("one").is_some() && tools.function_tool("web_search").is_none());
@@ -93,7 +93,7 @@ fn has_tool_covers_functions_and_providers_and_function_tool_functions_only() {
 
 // L8
 #[test]
-fn the_same_name_on_two_instances_is_an_error_with_both_places() {
+fn duplicate_name_error_gives_both_places() {
     let errors = ToolContext::builder().with(raw("x")).with(raw("x")).with(Pair).with(Pair).build().expect_err("twice");
     let text = errors.to_string();
     assert!(text.starts_with("duplicate function name: x"), "{text}");
@@ -101,12 +101,12 @@ fn the_same_name_on_two_instances_is_an_error_with_both_places() {
         text.contains("duplicate function name: left") && text.contains("duplicate function name: right"),
         "{text}"
     );
-    assert!(errors.iter().all(|error| error.places.len() == 2), "{text}");
+    assert!(errors.iter().all(|error| error.locations.len() == 2), "{text}");
 }
 
 // L8
 #[test]
-fn the_same_instance_twice_is_one() {
+fn adding_one_instance_twice_changes_nothing() {
     let tool = raw("x");
     let pair = Arc::new(Pair);
     let tools = ToolContext::builder()
@@ -131,7 +131,7 @@ fn provider_tools_are_not_deduplicated() {
 
 // L9
 #[test]
-fn update_tools_replaces_everything_and_leaves_clones_alone() {
+fn update_tools_replaces_all_tools_but_not_in_clones() {
     let mut tools = tools(one);
     let before = tools.clone();
     assert_eq!(before, tools, "a clone is equal");
@@ -144,7 +144,7 @@ fn update_tools_replaces_everything_and_leaves_clones_alone() {
 
 // L10
 #[test]
-fn contexts_are_equal_when_every_name_has_the_same_instance() {
+fn contexts_with_the_same_instances_are_equal() {
     let (a, b) = (raw("a"), raw("b"));
     let build = |tools: [&FunctionTool; 2]| ToolContext::builder().with_all(tools).build().expect("sound");
     assert_eq!(build([&a, &b]), build([&b, &a]), "order does not matter");
@@ -161,7 +161,7 @@ fn contexts_of_one_toolset_instance_are_equal() {
 
 // L10
 #[test]
-fn a_toolset_does_not_equal_its_tools_spelled_out_nor_another_instance() {
+fn toolset_differs_from_its_tools_and_other_instances() {
     let pair = Arc::new(Pair);
     let whole = ToolContext::builder().with(Arc::clone(&pair)).build().expect("sound");
     let spelled = ToolContext::builder().with_all(Arc::clone(&pair).tools()).build().expect("sound");
@@ -169,9 +169,9 @@ fn a_toolset_does_not_equal_its_tools_spelled_out_nor_another_instance() {
     assert_ne!(tools(Pair), tools(Pair));
 }
 
-// DESIGN 4
+// L38
 #[test]
-fn a_kind_serialises_as_its_word() {
+fn tool_kind_serialises_as_one_word() {
     let kinds = [Tool::from(raw("x")), Tool::provider(Search), Tool::toolset(Pair)].map(|tool| tool.kind());
     assert_eq!(kinds, [ToolKind::Function, ToolKind::Provider, ToolKind::Toolset]);
     assert_eq!(serde_json::to_value(kinds).expect("JSON"), json!(["function", "provider", "toolset"]));
@@ -186,9 +186,9 @@ fn a_provider_tool_is_configured_for_its_own_provider_only() {
     assert!(Search.config(&ProviderId::from_static("other")).is_none());
 }
 
-// DESIGN 4
+// L14
 #[test]
-fn a_frozen_context_outlives_what_it_was_made_of_and_is_shared() {
+fn frozen_context_can_be_shared_and_outlives_its_parts() {
     fn shared<T: Send + Sync + Clone + 'static>(_: &T) {}
     let tools = tools(one);
     shared(&tools);
@@ -198,7 +198,7 @@ fn a_frozen_context_outlives_what_it_was_made_of_and_is_shared() {
 }
 
 #[test]
-fn what_was_made_of_a_context_is_kept_with_it_and_its_clones_until_its_tools_change() {
+fn cached_values_of_a_context_last_until_its_tools_change() {
     #[derive(Default)]
     struct Made(std::sync::atomic::AtomicU32);
     let mut tools = ToolContext::builder().with(one).build().expect("sound");

@@ -1,4 +1,4 @@
-//! L34, to the letter.
+//! The reference tool of L34.
 
 use crate::support::{call, data, tools};
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ fn calendar() -> ToolContext {
 
 // L34
 #[test]
-fn the_schema_requires_title_and_start_time_and_publishes_the_default_and_its_bounds() {
+fn schema_publishes_required_fields_default_and_bounds() {
     let calendar = calendar();
     let schema = calendar.function_tool("create_event").expect("declared").definition().parameters();
     assert_eq!(schema["required"], json!(["title", "start_time"]));
@@ -49,14 +49,14 @@ fn the_schema_requires_title_and_start_time_and_publishes_the_default_and_its_bo
 
 // L34
 #[test]
-fn a_call_that_omits_the_optionals_runs_with_their_defaults() {
+fn omitted_optionals_use_their_defaults() {
     let answer = data(&calendar(), "create_event", json!({"title": "t", "start_time": "2026-11-20T10:00:00Z"}));
     assert_eq!(answer, json!(["t", "2026-11-20T10:00:00Z", 30, null, null]));
 }
 
 // L34
 #[test]
-fn a_call_that_nulls_each_optional_runs_with_their_defaults_and_says_so() {
+fn null_optionals_use_defaults_and_report_coercion() {
     for (name, pointer) in [("duration_minutes", 2), ("attendees", 3), ("description", 4)] {
         let mut arguments = json!({"title": "t", "start_time": "2026-11-20T10:00:00Z"});
         arguments[name] = Value::Null;
@@ -76,9 +76,9 @@ fn a_null_for_a_required_parameter_is_refused() {
     assert!(message.contains("/title"), "{message}");
 }
 
-// DESIGN 3: the method stays what it was
+// D13
 #[test]
-fn the_method_is_still_called_as_plain_rust() {
+fn method_can_still_be_called_from_rust() {
     let start = "2026-11-20T10:00:00Z".parse().expect("a time");
     let ctx = RunContext::detached();
     let made = GoogleCalendar.create_event(&ctx, "t".into(), start, 45, None, Some("d"));

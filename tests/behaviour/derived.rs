@@ -1,4 +1,4 @@
-//! Toolsets made of others.
+//! Derived toolsets.
 
 use crate::support::{block_on, data, failure};
 use serde_json::json;
@@ -31,15 +31,15 @@ fn built(toolset: impl Toolset) -> ToolContext {
     ToolContext::builder().with(toolset).build().expect("sound")
 }
 
-// L12, DESIGN 4
+// L12, L36
 #[test]
-fn a_filter_leaves_out_a_member_while_the_toolset_stays() {
+fn filter_leaves_out_a_member_of_a_toolset() {
     let tools = built(Shop.filtered(|tool| tool.name() != "buy"));
     assert_eq!(names(&tools), ["list"]);
     assert_eq!(tools.toolsets().iter().map(|toolset| toolset.id()).collect::<Vec<_>>(), ["shop"]);
 }
 
-// DESIGN 4
+// L36
 #[test]
 fn renamed_and_prefixed_tools_run_under_their_new_names() {
     let renamed = built(Shop.renamed(|name| (name == "buy").then(|| "purchase".into())));
@@ -50,17 +50,17 @@ fn renamed_and_prefixed_tools_run_under_their_new_names() {
     assert_eq!(failure(&prefixed, "list", "{}").0, ErrorKind::NotFound);
 }
 
-// DESIGN 4
+// L36
 #[test]
-fn combined_toolsets_are_one_with_an_id_of_its_own() {
+fn combined_toolset_has_its_own_id() {
     let tools = built(merge_toolsets("both", [Arc::new(Shop) as Arc<dyn Toolset>, Arc::new(Shop.prefixed("other"))]));
     assert_eq!(names(&tools), ["list", "buy", "other_list", "other_buy"]);
     assert_eq!(tools.toolsets()[0].id(), "both");
 }
 
-// DESIGN 4
+// L36
 #[test]
-fn a_dynamic_toolset_is_there_only_for_the_runs_that_may_see_it() {
+fn dynamic_toolset_is_visible_to_permitted_runs_only() {
     let tools = built(Shop.dynamic(|ctx| ctx.mode() == Mode::Text));
     let (text, voice) = (RunContext::detached(), RunContext::builder().mode(Mode::Voice).build());
     assert_eq!(tools.definitions_for(&text).count(), 2);
@@ -75,7 +75,7 @@ fn a_dynamic_toolset_is_there_only_for_the_runs_that_may_see_it() {
 
 // L8
 #[test]
-fn a_derived_toolset_gives_the_same_instances_each_time() {
+fn derived_toolset_returns_the_same_instances() {
     let shared = Arc::new(Shop.prefixed("x"));
     let build = || ToolContext::builder().with(Arc::clone(&shared)).build().expect("sound");
     assert_eq!(build(), build());

@@ -1,4 +1,4 @@
-//! Finding everything that is linked in.
+//! Discovery of linked tools.
 
 use crate::support::data;
 use serde_json::json;
@@ -100,9 +100,9 @@ impl Mailer {
     }
 }
 
-// DESIGN 4, A9
+// L35, A9
 #[test]
-fn free_fns_and_default_toolsets_with_all_their_parts_are_discovered() {
+fn discovers_functions_and_default_toolsets_with_parts() {
     let tools = ToolContext::discover().expect("sound");
     let found = |name: &str| tools.has_tool(name);
     assert!(found("discovered_fn") && found("discovered_method") && found("discovered_part"));
@@ -110,9 +110,9 @@ fn free_fns_and_default_toolsets_with_all_their_parts_are_discovered() {
     assert_eq!(data(&tools, "discovered_part", "{}"), json!(3));
 }
 
-// DESIGN 4, PEERS 29
+// L35
 #[test]
-fn discovery_finds_the_same_in_the_same_order_each_time() {
+fn discovery_order_is_stable() {
     let names = || {
         let tools = ToolContext::discover().expect("sound");
         tools.definitions().map(|tool| tool.name().to_owned()).collect::<Vec<_>>()
@@ -122,9 +122,9 @@ fn discovery_finds_the_same_in_the_same_order_each_time() {
     assert_eq!(tools.definitions().map(|tool| tool.name().to_owned()).collect::<Vec<_>>(), names());
 }
 
-// DESIGN 4, 6, A8
+// L35, A8, C1
 #[test]
-fn a_configured_toolset_is_left_out_and_listed_with_what_a_form_needs() {
+fn configurable_toolset_is_listed_with_its_form() {
     let tools = ToolContext::discover().expect("sound");
     let mailer = tools.unconfigured().iter().find(|toolset| toolset.name == "mailer").expect("listed");
     assert_eq!((mailer.title.as_str(), mailer.description.as_str()), ("E-mail", "Send mail."));
@@ -140,9 +140,9 @@ fn a_configured_toolset_is_left_out_and_listed_with_what_a_form_needs() {
     assert!(mailer.secrets_schema.as_ref().is_some_and(|schema| schema["properties"]["password"].is_object()));
 }
 
-// A8, DESIGN 6
+// A8
 #[test]
-fn a_configured_toolset_is_made_and_its_settings_reach_the_method_through_self() {
+fn settings_reach_a_method_through_self() {
     let config = || MailerConfig { from_email: "me@example.com".into() };
     let made = crate::support::block_on(Mailer::configure(config(), MailerSecrets { password: "x".into() }));
     let tools = crate::support::tools(made.expect("configured"));
@@ -151,18 +151,18 @@ fn a_configured_toolset_is_made_and_its_settings_reach_the_method_through_self()
     assert!(failed.is_err());
 }
 
-// DESIGN 4
+// L35
 #[test]
-fn the_registry_knows_every_toolset_that_is_linked_in() {
+fn registry_lists_every_linked_toolset() {
     let registry = Registry::discover().expect("sound");
     let names = registry.toolsets().iter().map(|toolset| toolset.name.as_str()).collect::<Vec<_>>();
     assert!(["found", "mailer", "opted_out", "needs_hand"].iter().all(|name| names.contains(name)), "{names:?}");
     assert!(names.is_sorted());
 }
 
-// DESIGN 11
+// L14
 #[test]
-fn a_definition_names_its_source_and_its_path() {
+fn definition_gives_source_location_and_path() {
     let tools = crate::support::tools(discovered);
     let definition = tools.definitions().next().expect("one");
     assert!(definition.source().to_string().contains("behaviour/discovery.rs:"), "{}", definition.source());
@@ -175,9 +175,9 @@ fn plain() -> u8 {
     6
 }
 
-// DESIGN 4
+// L7
 #[test]
-fn a_fn_without_the_attribute_is_told_when_the_context_is_built() {
+fn function_without_attribute_is_an_error_at_build() {
     let errors = ToolContext::builder().with(plain).build().expect_err("no tool");
     assert!(errors.to_string().contains("put `#[tool]` on it"), "{errors}");
 }

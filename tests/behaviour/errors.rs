@@ -1,4 +1,4 @@
-//! Errors: what the model reads, and what it does not.
+//! Errors, and the part of them that the model reads.
 
 use crate::support::{call, failure, tools};
 use serde_json::json;
@@ -94,9 +94,9 @@ async fn panic_later() -> u8 {
     panic!("secret-canary")
 }
 
-// R-E2, R-E3, DESIGN 3
+// R-E2, R-E3, D11
 #[test]
-fn a_derived_error_shows_its_display_and_its_variants_kind_and_flags() {
+fn derived_error_has_display_kind_and_flags_of_its_variant() {
     let tools = tools(fail);
     let of = |how: &str| {
         let error = call(&tools, "fail", json!({"how": how})).error().expect("fails").clone();
@@ -107,15 +107,15 @@ fn a_derived_error_shows_its_display_and_its_variants_kind_and_flags() {
     assert_eq!(of("x"), (ErrorKind::Conflict, "half done: x".into(), false, true));
 }
 
-// DESIGN 3
+// D11
 #[test]
-fn a_text_is_an_error_that_the_author_wrote_for_the_model() {
+fn string_error_is_shown_to_the_model() {
     assert_eq!(failure(&tools(fail_text), "fail_text", "{}"), (ErrorKind::Permanent, "no such city".into()));
 }
 
-// DESIGN 3, THREATS: foreign errors masked
+// D11, T1
 #[test]
-fn a_foreign_error_goes_to_the_log_and_never_to_the_model() {
+fn foreign_error_goes_to_the_log_only() {
     let tools = ToolContext::builder()
         .with(fail_library)
         .with(fail_anyhow)
@@ -132,9 +132,9 @@ fn a_foreign_error_goes_to_the_log_and_never_to_the_model() {
     }
 }
 
-// L18, R-E3, THREATS: panic in a tool
+// L18, R-E3, T6
 #[test]
-fn a_panic_is_an_answer_and_the_next_call_works() {
+fn panic_is_answered_and_the_next_call_works() {
     let tools = ToolContext::builder().with(panic_now).with(panic_later).with(fail_text).build().expect("sound");
     let (response, log) = logged(|| call(&tools, "panic_now", json!({"why": "\u{1b}[31mred"})));
     let error = response.error().expect("panicked");
@@ -146,9 +146,9 @@ fn a_panic_is_an_answer_and_the_next_call_works() {
     assert_eq!(failure(&tools, "fail_text", "{}").0, ErrorKind::Permanent);
 }
 
-// THREATS: 10,000 panics, 0 lost answers
+// T6
 #[test]
-fn ten_thousand_panics_lose_no_answer() {
+fn every_one_of_10_000_panics_is_answered() {
     let tools = tools(panic_later);
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
@@ -166,7 +166,7 @@ fn ten_thousand_panics_lose_no_answer() {
 
 // R-E3
 #[test]
-fn a_refusal_before_execution_is_final_and_harmless() {
+fn refusal_before_execution_has_no_side_effects() {
     let tools = tools(fail);
     for (name, arguments) in [("fail", "{}"), ("fail", "not json"), ("nobody", "{}")] {
         let response = call(&tools, name, arguments);
@@ -179,7 +179,7 @@ thread_local! {
     static LOG: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Writes to the log of the thread that logs, so that tests do not read each other's.
+/// A subscriber that writes to the log of the current thread, so that tests do not mix.
 struct ThreadLog;
 
 impl std::io::Write for ThreadLog {

@@ -53,9 +53,9 @@ impl<T: Send + Sync + 'static> Store<T> {
     }
 }
 
-// DESIGN 3, PEERS 2
+// D8
 #[test]
-fn a_generic_toolset_is_registered_by_hand_with_all_its_parts() {
+fn generic_toolset_is_registered_with_all_its_parts() {
     let numbers = tools(Store::<u8>(Mutex::default()));
     let names = numbers.definitions().map(tool_core::ToolDefinition::name).collect::<Vec<_>>();
     assert_eq!(names, ["put", "get", "clear", "count"]);
@@ -66,7 +66,7 @@ fn a_generic_toolset_is_registered_by_hand_with_all_its_parts() {
     assert_eq!(data(&numbers, "count", "{}"), json!(0));
 }
 
-// DESIGN 3
+// D8
 #[test]
 fn each_instantiation_publishes_its_own_schema() {
     let texts = tools(Store::<Option<String>>(Mutex::default()));
@@ -96,9 +96,9 @@ impl<E: std::error::Error + Send + Sync + 'static> Foreign<E> {
     }
 }
 
-// DESIGN 3
+// D8
 #[test]
-fn in_a_generic_block_an_error_counts_by_its_bound() {
+fn generic_error_type_is_treated_by_its_bound() {
     let told = tools(Failing(|| ToolError::conflict("taken")));
     assert_eq!(failure(&told, "bounded", "{}").0, ErrorKind::Conflict);
     let foreign = tools(Foreign(|| fmt::Error));
@@ -116,9 +116,9 @@ impl<const N: usize> Many<N> {
     }
 }
 
-// DESIGN 3
+// D8
 #[test]
-fn a_toolset_may_be_generic_over_a_constant() {
+fn toolset_can_have_a_const_parameter() {
     let tools = tools(Many::<2>);
     assert_eq!(data(&tools, "size", json!({"more": 1})), json!(3));
 }

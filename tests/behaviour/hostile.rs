@@ -1,4 +1,4 @@
-//! Users' code at its most awkward, and tools that misbehave.
+//! Unusual user code, and tools that misbehave.
 
 use crate::support::{block_on, call, data, failure, tools};
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ async fn caller(ctx: &RunContext) -> u8 {
 
 // R-I1
 #[test]
-fn a_nested_call_does_not_take_its_callers_intents() {
+fn nested_call_leaves_intents_of_its_caller() {
     let response = call(&tools(caller), "caller", "{}");
     assert_eq!((response.data_json(), response.intents()), (Some("0"), &[Intent::SuppressAudio][..]));
 }
@@ -41,9 +41,9 @@ impl Drifting {
     }
 }
 
-// DESIGN 3: evaluated when the context is frozen
+// D5
 #[test]
-fn a_default_over_self_is_the_one_that_was_published() {
+fn default_from_self_equals_the_published_one() {
     let drifting = Arc::new(Drifting(AtomicU32::new(7)));
     let tools = tools(Arc::clone(&drifting));
     drifting.0.store(999, Ordering::Relaxed);
@@ -66,9 +66,9 @@ impl Exploding {
     }
 }
 
-// Issue: nothing panics
+// T6
 #[test]
-fn a_default_that_panics_is_a_problem_of_its_parameter() {
+fn panicking_default_is_reported_for_its_parameter() {
     let errors = ToolContext::builder().with(Exploding).build().expect_err("no default");
     assert!(errors.to_string().contains("`minutes`"), "{errors}");
 }
@@ -91,13 +91,13 @@ fn complaint() -> Result<(), String> {
     Err("x".repeat(1 << 20))
 }
 
-// THREATS: huge result
+// T9
 #[test]
-fn no_form_of_answer_escapes_the_size_cap() {
+fn size_cap_applies_to_every_form_of_result() {
     let small = ToolContext::builder().with(parts).max_output_bytes(100).build().expect("sound");
     let response = call(&small, "parts", "{}");
     assert!(
-        response.meta().truncated().is_some() && response.form() == tool_core::call::OutputKind::Data,
+        response.meta().truncated().is_some() && response.kind() == tool_core::call::OutputKind::Data,
         "{response}"
     );
     let tools = ToolContext::builder().with(output).with(complaint).build().expect("sound");
@@ -106,9 +106,9 @@ fn no_form_of_answer_escapes_the_size_cap() {
     assert!(failure(&tools, "complaint", "{}").1.len() < 11_000);
 }
 
-// DESIGN 11: whatever happens, there is an answer
+// T6
 #[test]
-fn a_predicate_that_panics_hides_its_tools() {
+fn panicking_predicate_hides_its_tools() {
     let tools = tools(Drifting(AtomicU32::new(7)).dynamic(|_| panic!("boom")));
     assert_eq!(failure(&tools, "wait", "{}").0, ErrorKind::NotFound);
 }
@@ -117,9 +117,9 @@ async fn echo(arguments: Value, _: &RunContext) -> Result<Value, ToolError> {
     Ok(arguments)
 }
 
-// R-F3: told when the context is built, not blamed on the model
+// R-F3: reported when the context is built
 #[test]
-fn a_raw_schema_that_does_not_compile_is_told_at_freeze() {
+fn invalid_raw_schema_is_an_error_at_freeze() {
     for parameters in [
         json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/nowhere"}}}),
         json!({"type": "object", "properties": {"x": {"type": "string", "pattern": "(a"}}}),
@@ -139,7 +139,7 @@ fn forge() -> ToolOutput {
 
 // R-E1
 #[test]
-fn a_tool_cannot_forge_the_envelopes_own_members() {
+fn tool_cannot_forge_members_of_the_envelope() {
     let response = call(&tools(forge), "forge", "{}");
     let back: tool_core::ToolResponse = serde_json::from_str(&response.to_json()).expect("reads its own JSON");
     assert_eq!((back.meta().call_id(), back.meta().extra("mine")), (None, Some(&json!(true))));
@@ -154,7 +154,7 @@ fn boxed() -> Result<u8, Box<ToolError>> {
 
 // R-E2
 #[test]
-fn a_boxed_error_keeps_what_it_says() {
+fn boxed_tool_error_keeps_its_message() {
     assert_eq!(failure(&tools(boxed), "boxed", "{}"), (ErrorKind::RateLimit, "wait".into()));
 }
 
@@ -166,16 +166,16 @@ impl Drop for Bomb {
     }
 }
 
-/// Holds something that panics when it is dropped.
+/// Holds a value that panics when it is dropped.
 #[tool]
 async fn holds() -> u8 {
     let _bomb = Bomb;
     std::future::pending().await
 }
 
-// THREATS: the caller drops the future
+// T8
 #[test]
-fn a_call_that_is_given_up_does_not_panic_into_its_caller() {
+fn abandoned_call_does_not_panic_into_its_caller() {
     let tools = tools(holds);
     let ctx = RunContext::detached();
     let given_up = block_on(async {
@@ -196,7 +196,7 @@ mod hygiene {
         pub const TEXT: &'static str = "From a type that is named like the struct of the arguments.";
     }
 
-    /// A blanket trait whose methods are named like anything.
+    /// A blanket trait whose methods have common names.
     trait Blanket {
         fn split(&self) {}
         fn value(&self) {}
@@ -242,9 +242,9 @@ mod hygiene {
     }
 }
 
-// STYLE: hygiene
+// D9
 #[test]
-fn names_of_the_users_own_do_not_meet_generated_ones() {
+fn user_names_do_not_collide_with_generated_names() {
     let tools = ToolContext::builder().with(hygiene::note).with(hygiene::Shelf(1_u8)).build().expect("sound");
     let arguments = json!({"call": 1, "this": 1, "args": 1, "fields": 1, "index": 1, "f0": 1, "__tool": 1});
     assert_eq!(data(&tools, "note", arguments), json!(10));

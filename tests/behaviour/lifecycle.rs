@@ -81,7 +81,7 @@ impl Toolset for Outer {
 
 // L6
 #[test]
-fn a_toolset_that_fails_to_open_is_reported_and_not_offered_and_the_rest_works() {
+fn toolset_that_fails_to_open_is_reported_and_not_offered() {
     let counts = Arc::new(Counts::default());
     let outer = Outer(Arc::new(Sound(Arc::clone(&counts))), Arc::new(Failing));
     let tools = ToolContext::builder().with(outer).with(Panicking).build().expect("sound");
@@ -96,7 +96,7 @@ fn a_toolset_that_fails_to_open_is_reported_and_not_offered_and_the_rest_works()
 
 // L6
 #[test]
-fn closing_recurses_and_closes_all() {
+fn closing_closes_nested_toolsets() {
     let counts = Arc::new(Counts::default());
     let outer = Outer(Arc::new(Sound(Arc::clone(&counts))), Arc::new(Failing));
     let tools = ToolContext::builder().with(outer).build().expect("sound");

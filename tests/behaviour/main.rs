@@ -1,4 +1,4 @@
-//! What the library does, rule by rule. Each test names the rule of the project's rule book that it holds.
+//! The behaviour of the library. The comments above the tests name rules of `docs/rules.md`.
 
 #![allow(unreachable_pub)] // a test's modules are nobody's interface
 #![allow(clippy::pedantic, clippy::too_many_arguments)] // its tools are written for what they show

@@ -1,4 +1,4 @@
-//! Every option of `#[tool]` and `#[toolset]` is in the definition, even where the runtime that acts on it is not here.
+//! Every option of `#[tool]` and `#[toolset]` is stored in the definition.
 
 use crate::support::tools;
 use std::time::Duration;
@@ -36,7 +36,7 @@ fn bare() -> u8 {
     1
 }
 
-// DESIGN 3, L2
+// D3, L2
 #[test]
 fn every_option_is_stored_in_the_definition() {
     let tools = tools(everything);
@@ -58,9 +58,9 @@ fn every_option_is_stored_in_the_definition() {
     assert_eq!(tool.flags(), all);
 }
 
-// L2, DESIGN 3
+// D3, L2
 #[test]
-fn without_options_a_tool_is_a_utility_for_both_modes_that_allows_duplicates() {
+fn tool_without_options_has_the_documented_defaults() {
     let tools = tools(bare);
     let tool = tools.function_tool("bare").expect("there").definition();
     assert_eq!(
@@ -90,9 +90,9 @@ impl Bank {
     }
 }
 
-// DESIGN 3
+// D4
 #[test]
-fn confirm_can_be_decided_by_a_fn_over_the_arguments() {
+fn confirm_function_receives_the_arguments() {
     let tools = tools(Bank);
     let Confirm::When(asks) = tools.function_tool("transfer").expect("there").definition().confirm() else {
         panic!("not decided by a fn");
@@ -101,18 +101,18 @@ fn confirm_can_be_decided_by_a_fn_over_the_arguments() {
     assert!(asks("not even JSON"), "what cannot be read has to be asked about");
 }
 
-// DESIGN 3
+// D4
 #[test]
-fn the_argument_struct_can_be_named_and_decoded_by_itself() {
+fn named_argument_struct_can_be_decoded_alone() {
     let args: TransferArgs<'_> = serde_json::from_str(r#"{"to":"me","amount":3}"#).expect("decodes");
     assert_eq!((&*args.to, args.amount), ("me", 3));
     let error = serde_json::from_str::<TransferArgs<'_>>(r#"{"to":"me","amount":3,"x":1}"#).err().expect("unknown");
     assert!(error.to_string().contains("unknown parameter `x`"), "{error}");
 }
 
-// DESIGN 3
+// D3
 #[test]
-fn a_retrieval_is_idempotent() {
+fn retrieval_tool_is_idempotent() {
     let tools = tools(Bank);
     let tool = tools.function_tool("balance").expect("there").definition();
     assert!(tool.flags().idempotent);
@@ -131,9 +131,9 @@ impl Named {
     }
 }
 
-// DESIGN 3, L1
+// D12, L1
 #[test]
-fn a_toolset_has_its_given_id_description_and_prefix() {
+fn toolset_has_the_given_id_description_and_prefix() {
     let tools = ToolContext::builder().with(Named).build().expect("sound");
     let toolset = &tools.toolsets()[0];
     assert_eq!((toolset.id(), toolset.description()), ("n", "Given."));

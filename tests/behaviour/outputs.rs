@@ -1,4 +1,4 @@
-//! What a tool may return, decided by trait.
+//! Results of tools, treated by trait.
 
 use crate::support::{call, data, failure};
 use serde_json::json;
@@ -116,28 +116,28 @@ fn all() -> ToolContext {
         .expect("sound")
 }
 
-// DESIGN 3
+// D10
 #[test]
 fn plain_data_is_serialised() {
     assert_eq!(data(&all(), "text", "{}"), json!("a \"text\""));
     assert_eq!(data(&all(), "opaque", "{}"), json!([1, "two"]));
 }
 
-// DESIGN 3, L18
+// D10, L18
 #[test]
 fn unit_is_null_and_marked_as_unit() {
     let response = call(&all(), "nothing", "{}");
-    assert_eq!((response.data_json(), response.form()), (Some("null"), OutputKind::Unit));
+    assert_eq!((response.data_json(), response.kind()), (Some("null"), OutputKind::Unit));
 }
 
-// DESIGN 3
+// D10
 #[test]
-fn a_result_counts_through_an_alias() {
+fn result_is_recognised_through_an_alias() {
     assert_eq!(data(&all(), "alias", json!({"fail": false})), json!([1]));
     assert_eq!(failure(&all(), "alias", json!({"fail": true})), (ErrorKind::Conflict, "taken".into()));
 }
 
-// DESIGN 3, R-E1
+// D10, R-E1
 #[test]
 fn a_tool_output_carries_intents_and_meta() {
     let response = call(&all(), "rich", "{}");
@@ -148,19 +148,19 @@ fn a_tool_output_carries_intents_and_meta() {
     assert_eq!(response.meta().token_estimate(), 2);
 }
 
-// DESIGN 3
+// D10
 #[test]
-fn content_parts_and_stops_keep_their_form() {
+fn content_and_stop_results_keep_their_form() {
     let response = call(&all(), "image", "{}");
-    assert_eq!(response.form(), OutputKind::Content);
+    assert_eq!(response.kind(), OutputKind::Content);
     let parts = response.data::<Vec<Content>>().expect("parts");
     assert_eq!(parts[1], Content::image("AAAA", "image/png"));
-    assert_eq!(call(&all(), "stop", "{}").form(), OutputKind::Stop);
+    assert_eq!(call(&all(), "stop", "{}").kind(), OutputKind::Stop);
 }
 
-// DESIGN 3
+// D10
 #[test]
-fn a_stream_is_collected_and_told_as_progress() {
+fn stream_is_collected_and_reported_as_progress() {
     let ctx = RunContext::detached();
     let tools = all();
     let response = crate::support::block_on(tools.call("stream", "{}", &ctx));
@@ -169,30 +169,30 @@ fn a_stream_is_collected_and_told_as_progress() {
     assert_eq!(told, ["1", "2", "3"]);
 }
 
-// THREATS: NaN
+// T10
 #[test]
-fn a_number_that_json_has_not_is_null() {
+fn number_outside_json_becomes_null() {
     assert_eq!(data(&all(), "nan", "{}"), json!(null));
 }
 
 // R-M2
 #[test]
-fn a_result_that_does_not_serialise_is_internal_and_tells_the_model_nothing() {
+fn unserialisable_result_is_internal_and_masked() {
     let (kind, message) = failure(&all(), "broken", "{}");
     assert_eq!((kind, message.as_str()), (ErrorKind::Internal, "An internal error occurred"));
 }
 
-// THREATS: deep results
+// T9
 #[test]
-fn a_result_that_nests_too_deep_is_internal() {
+fn too_deeply_nested_result_is_internal() {
     assert!(call(&all(), "deep", json!({"depth": 128})).is_ok());
     assert_eq!(failure(&all(), "deep", json!({"depth": 129})).0, ErrorKind::Internal);
     assert_eq!(failure(&all(), "deep", json!({"depth": 100_000})).0, ErrorKind::Internal);
 }
 
-// THREATS: huge results
+// T9
 #[test]
-fn a_result_over_its_limit_is_cut_to_valid_json_with_a_marker() {
+fn result_over_its_limit_is_cut_to_valid_json() {
     let whole = call(&all(), "long", json!({"items": 9}));
     assert_eq!(whole.meta().truncated(), None, "19 characters of 20");
     let cut = call(&all(), "long", json!({"items": 10}));
@@ -204,9 +204,9 @@ fn a_result_over_its_limit_is_cut_to_valid_json_with_a_marker() {
     assert!(huge.data_json().is_some_and(|data| data.len() < 300), "cut while it was serialised");
 }
 
-// DESIGN 3
+// D10
 #[test]
-fn the_schema_of_a_result_is_published_where_its_type_has_one() {
+fn result_schema_is_published_if_the_type_has_one() {
     let tools = all();
     let output = |name: &str| tools.function_tool(name).and_then(|tool| tool.definition().output().cloned());
     assert_eq!(output("alias").map(|schema| schema["type"].clone()), Some(json!("array")));

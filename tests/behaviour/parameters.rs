@@ -31,9 +31,9 @@ fn book(
     format!("{people} {name} {at}")
 }
 
-// L2, DESIGN 3
+// L2, L25
 #[test]
-fn the_description_is_the_doc_text_without_its_lists() {
+fn description_is_the_doc_comment_without_its_lists() {
     let tools = tools(book);
     let definition = tools.function_tool("book").expect("there").definition();
     assert_eq!(definition.description(), "Book a table.\n\nOnly for parties.");
@@ -57,7 +57,7 @@ fn described(
 
 // L25
 #[test]
-fn an_explicit_description_beats_the_docs() {
+fn explicit_description_overrides_the_docs() {
     let tools = tools(described);
     let definition = tools.function_tool("explicit").expect("there").definition();
     assert_eq!((definition.description(), definition.title()), (LONG, Some("An explicit one")));
@@ -90,7 +90,7 @@ fn defaults(
     format!("{zero} {seven} {color:?} {owned} {lent} {float} {list:?} {flag}")
 }
 
-// L25, DESIGN 3
+// L25, D5
 #[test]
 fn defaults_are_published_and_used() {
     let tools = tools(defaults);
@@ -118,9 +118,9 @@ impl Configured {
     }
 }
 
-// DESIGN 3
+// D5
 #[test]
-fn a_default_over_self_is_published_in_that_instances_schema() {
+fn default_from_self_is_published_for_each_instance() {
     for minutes in [15, 45] {
         let tools = tools(Configured { minutes });
         assert_eq!(data(&tools, "wait", json!({})), json!(minutes));
@@ -129,9 +129,9 @@ fn a_default_over_self_is_published_in_that_instances_schema() {
     }
 }
 
-// DESIGN 3
+// D5
 #[test]
-fn a_default_over_self_that_breaks_its_constraint_is_an_error_at_freeze() {
+fn default_from_self_outside_its_limits_fails_at_freeze() {
     let errors = ToolContext::builder().with(Configured { minutes: 3 }).build().expect_err("out of range");
     let text = errors.to_string();
     assert!(text.contains("`wait`") && text.contains("`minutes`") && text.contains("parameters.rs:"), "{text}");
@@ -155,7 +155,7 @@ fn limits(
 
 // A3
 #[test]
-fn the_limits_that_are_published_are_enforced() {
+fn published_limits_are_enforced() {
     let tools = tools(limits);
     let accepted = [
         json!({"closed": 5}),
@@ -204,9 +204,9 @@ fn search(query: String, #[arg(flatten)] page: Page, #[serde(alias = "sort")] or
     format!("{query} {} {} {order:?}", page.limit, page.offset)
 }
 
-// DESIGN 3
+// D6
 #[test]
-fn a_flattened_parameter_lends_its_properties_to_the_tool() {
+fn flattened_parameter_adds_its_properties_to_the_tool() {
     let tools = tools(search);
     let schema = tools.function_tool("search").expect("there").definition().parameters().clone();
     assert_eq!(schema["required"], json!(["query", "limit"]));
@@ -215,9 +215,9 @@ fn a_flattened_parameter_lends_its_properties_to_the_tool() {
     assert!(message.contains("/lmit"), "{message}");
 }
 
-// DESIGN 5
+// V6
 #[test]
-fn an_alias_is_published_and_not_taken_beside_the_name() {
+fn alias_is_published_and_refused_beside_the_name() {
     let tools = tools(search);
     assert_eq!(data(&tools, "search", json!({"limit": 5, "query": "x", "sort": "up"})), json!("x 5 0 Some(\"up\")"));
     let both = json!({"limit": 5, "query": "x", "sort": "up", "order": "down"});

@@ -24,7 +24,7 @@ fn built(tool: FunctionTool) -> ToolContext {
 
 // L3
 #[test]
-fn a_raw_tool_gets_its_arguments_as_sent() {
+fn raw_tool_receives_its_arguments_as_sent() {
     let tools = built(FunctionTool::raw(declared("files.read/v1:x", numbers()), echo));
     assert_eq!(
         data(&tools, "files.read/v1:x", r#"{"z":"unchecked"}"#),
@@ -36,7 +36,7 @@ fn a_raw_tool_gets_its_arguments_as_sent() {
 
 // L3
 #[test]
-fn a_raw_tool_that_validates_tells_every_problem() {
+fn validating_raw_tool_reports_every_problem() {
     let tools = built(FunctionTool::raw(declared("n", numbers()), echo).validate(true));
     let response = call(&tools, "n", r#"{"n":"x"}"#);
     let pointers = response.meta().problems().iter().map(|problem| problem.pointer.as_str()).collect::<Vec<_>>();
@@ -44,7 +44,7 @@ fn a_raw_tool_that_validates_tells_every_problem() {
     assert_eq!(data(&tools, "n", r#"{"n":"2","m":0}"#)["got"], json!({"n": 2, "m": 0}), "coerced");
 }
 
-// L3, DESIGN 11
+// L3
 #[test]
 fn closures_without_captures_and_handlers_with_state_work() {
     let plain = FunctionTool::raw(declared("plain", json!({})), async |arguments: Value, _: &RunContext| Ok(arguments));
@@ -62,7 +62,7 @@ fn closures_without_captures_and_handlers_with_state_work() {
 
 // L3, L5: every problem at once, with the place
 #[test]
-fn bad_raw_declarations_are_told_together() {
+fn errors_of_raw_declarations_are_reported_together() {
     let errors = ToolContext::builder()
         .with(FunctionTool::raw(declared("", json!({})), echo))
         .with(FunctionTool::raw(declared("two words", json!({"type": "object"})), echo))
@@ -81,7 +81,7 @@ fn bad_raw_declarations_are_told_together() {
 
 // R-E1
 #[test]
-fn a_raw_output_that_breaks_its_schema_is_internal() {
+fn raw_output_outside_its_schema_is_internal() {
     let tool = FunctionTool::raw(declared("odd", json!({"type": "object"})), echo);
     let tools = built(tool.output_schema(json!({"type": "object", "properties": {"got": {"type": "null"}}})));
     assert_eq!(failure(&tools, "odd", "{}").0, ErrorKind::Internal);
@@ -89,7 +89,7 @@ fn a_raw_output_that_breaks_its_schema_is_internal() {
 
 // L30
 #[test]
-fn a_raw_schema_is_shown_as_it_was_given() {
+fn raw_schema_is_published_unchanged() {
     let schema = json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "title": "T"});
     let tools = built(FunctionTool::raw(declared("shown", schema.clone()), echo));
     assert_eq!(tools.definitions().next().expect("one").parameters(), &schema);
@@ -97,14 +97,15 @@ fn a_raw_schema_is_shown_as_it_was_given() {
 
 // L2, L3
 #[test]
-fn a_raw_tool_takes_the_options_that_the_macro_gives_others() {
+fn raw_tool_takes_the_options_of_the_macro() {
     use tool_core::tool::{Confirm, DuplicateScope, OnDuplicate, ToolAnnotations};
     let flags = ToolAnnotations { destructive: true, open_world: true, ..ToolAnnotations::default() };
     let tool = FunctionTool::raw(declared("n", numbers()), echo)
         .title("A number")
         .confirm(Confirm::Always)
         .flags(flags)
-        .on_duplicate(OnDuplicate::Reject, DuplicateScope::NameAndArgs)
+        .on_duplicate(OnDuplicate::Reject)
+        .duplicate_scope(DuplicateScope::NameAndArgs)
         .max_calls(3)
         .guide("# Numbers\n\nGive one.\n");
     let tool = tool.definition();
@@ -115,7 +116,7 @@ fn a_raw_tool_takes_the_options_that_the_macro_gives_others() {
 }
 
 #[test]
-fn what_reads_stays_idempotent_whatever_its_flags_say() {
+fn read_only_tool_stays_idempotent() {
     use tool_core::Category;
     use tool_core::tool::ToolAnnotations;
     let tool = FunctionTool::raw(declared("n", numbers()), echo).category(Category::Retrieval);

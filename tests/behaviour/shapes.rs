@@ -1,4 +1,4 @@
-//! The shapes of fns and methods that can be tools.
+//! The forms of functions and methods that can be tools.
 
 use crate::support::{data, tools};
 use serde_json::json;
@@ -46,7 +46,7 @@ impl Counter {
     }
 }
 
-// DESIGN 3
+// D1
 #[test]
 fn sync_and_async_fns_are_tools() {
     let tools = ToolContext::builder().with(add).with(add_async).build().expect("sound");
@@ -54,9 +54,9 @@ fn sync_and_async_fns_are_tools() {
     assert_eq!(data(&tools, "add_later", json!({"a": 1, "b": 2})), json!(3));
 }
 
-// DESIGN 3
+// D1
 #[test]
-fn methods_and_associated_fns_are_tools_and_unmarked_methods_are_not() {
+fn unmarked_methods_are_not_tools() {
     let tools = tools(Counter(10));
     assert_eq!(data(&tools, "method", json!({"by": 2})), json!(12));
     assert_eq!(data(&tools, "associated", json!({"by": 2})), json!(2));
@@ -79,9 +79,9 @@ fn lend(
     format!("{text} {some:?} {list:?} {maybe:?} {number} {cow} {texts:?}")
 }
 
-// DESIGN 3
+// D2
 #[test]
-fn borrowed_parameters_are_lent() {
+fn borrowed_parameters_are_passed_by_reference() {
     let arguments = json!({
         "text": "a\nb", "some": "c", "list": [1, 2], "maybe": [3], "number": 4, "cow": "é\"", "texts": ["x", "\t"]
     });
@@ -95,9 +95,9 @@ fn r#match(r#type: String, _hidden: Option<u8>) -> String {
     r#type
 }
 
-// DESIGN 3
+// D9
 #[test]
-fn raw_identifiers_lose_their_mark() {
+fn raw_identifiers_lose_their_prefix() {
     let tools = tools(r#match);
     assert_eq!(data(&tools, "match", json!({"type": "x"})), json!("x"));
 }
@@ -120,9 +120,9 @@ impl Conditional {
     }
 }
 
-// PEERS 3
+// D9
 #[test]
-fn a_cfg_takes_the_tool_away_with_the_method() {
+fn cfg_on_a_method_removes_its_tool() {
     let tools = tools(Conditional);
     assert!(tools.has_tool("present") && !tools.has_tool("absent"));
 }
@@ -144,9 +144,9 @@ macro_rules! shop {
 
 shop!(Shop, sell, Option<u32>, Some(7), "Sell something.");
 
-// DESIGN 3
+// D9
 #[test]
-fn a_block_that_a_macro_makes_works() {
+fn block_defined_by_a_macro_works() {
     let tools = tools(Shop);
     assert_eq!(data(&tools, "sell", json!({})), json!(7));
     assert_eq!(tools.definitions().next().map(tool_core::ToolDefinition::description), Some("Sell something."));
@@ -174,9 +174,9 @@ mod renamed {
     }
 }
 
-// PEERS 7
+// D9
 #[test]
-fn a_renamed_dependency_is_named_by_crate() {
+fn crate_option_supports_a_renamed_dependency() {
     let tools = ToolContext::builder().with(renamed::Far).with(renamed::near).build().expect("sound");
     assert_eq!(data(&tools, "far", json!({"x": 3})), json!(3));
     assert_eq!(data(&tools, "near", json!({})), json!(1));
@@ -198,9 +198,9 @@ fn many(a: u8, b: u8, c: u8, d: u8, e: u8, f: u8, g: u8, h: u8, i: u8, j: u8, k:
     [a, b, c, d, e, f, g, h, i, j, k, l, m, n].iter().map(|x| u32::from(*x)).sum()
 }
 
-// DESIGN 3
+// D9
 #[test]
-fn a_fn_of_fourteen_parameters_is_a_tool() {
+fn function_with_14_parameters_is_a_tool() {
     let arguments: serde_json::Map<_, _> = ('a'..='n').map(|name| (name.to_string(), json!(1))).collect();
     assert_eq!(data(&tools(many), "many", serde_json::Value::Object(arguments)), json!(14));
 }

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Helpers of the tests.
 
 use serde_json::Value;
 use std::future::Future;
@@ -8,38 +8,38 @@ use tool_core::tool::IntoTool;
 use tool_core::trace::{Collector, SpanRecord, SpanStatus};
 use tool_core::{ErrorKind, RunContext, ToolContext, ToolResponse};
 
-/// Runs a future to its end.
+/// Runs a future to completion.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(future)
 }
 
-/// A context of one tool.
+/// Builds a context with one tool.
 pub fn tools<M>(tool: impl IntoTool<M>) -> ToolContext {
     ToolContext::builder().with(tool).build().expect("a sound tool")
 }
 
-/// Calls a tool outside any session.
+/// Calls a tool outside of a session.
 pub fn call(tools: &ToolContext, name: &str, arguments: impl ToString) -> ToolResponse {
     let arguments = arguments.to_string();
     block_on(tools.call(name, &arguments, &RunContext::detached()))
 }
 
-/// The data of a call that has to succeed.
+/// Calls a tool that must succeed, and returns its data.
 pub fn data(tools: &ToolContext, name: &str, arguments: impl ToString) -> Value {
     let response = call(tools, name, arguments);
     assert!(response.is_ok(), "{}", response.to_json());
     response.data().expect("JSON")
 }
 
-/// The kind and the message of a call that has to fail.
+/// Calls a tool that must fail, and returns the kind and the message of its error.
 pub fn failure(tools: &ToolContext, name: &str, arguments: impl ToString) -> (ErrorKind, String) {
     let response = call(tools, name, arguments);
     let error = response.error().unwrap_or_else(|| panic!("succeeded: {}", response.to_json()));
     (error.kind, error.message.clone())
 }
 
-/// The labels on the way from the root to each span, and its status, in the order in which they ended.
+/// Returns the path and the status of each span, in the order in which they ended.
 pub fn paths(collector: &Collector) -> Vec<(String, SpanStatus)> {
     let report = collector.report();
     let path = |span: &SpanRecord| {
@@ -55,7 +55,7 @@ pub fn paths(collector: &Collector) -> Vec<(String, SpanStatus)> {
     report.spans().iter().map(path).collect()
 }
 
-/// How the spans end of an async fn that panics, a sync one that does, and an async one that is dropped.
+/// Returns the statuses of the spans of a panicking async fn, a panicking sync fn and a dropped async fn.
 pub fn statuses_of_broken<T, U>(
     panics: impl Future<Output = T>,
     panics_at_once: impl FnOnce() -> U,

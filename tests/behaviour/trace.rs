@@ -1,4 +1,4 @@
-//! The tree of tools, with nothing labelled by hand.
+//! The span tree of tools, without labels by hand.
 
 use crate::support::{block_on, paths};
 use serde_json::json;
@@ -8,12 +8,12 @@ use tool_core::{
     FunctionTool, Policy, RunContext, Runtime, Tool, ToolCall, ToolContext, ToolError, ToolsetExt, agent, tool, toolset,
 };
 
-/// The paths alone.
+/// Returns the paths of the spans.
 fn tree(collector: &Collector) -> Vec<String> {
     paths(collector).into_iter().map(|(path, _)| path).collect()
 }
 
-/// Runs a future with a collector of its own, and gives the tree.
+/// Runs a future with its own collector, and returns the paths of the spans.
 fn traced<F: Future>(work: F) -> Vec<String> {
     let collector = Collector::new();
     block_on(collector.run(work));
@@ -41,7 +41,7 @@ fn tool_c(number: u8) -> String {
 
 // S2
 #[test]
-fn tools_that_call_each_other_directly_are_a_tree_without_any_runtime() {
+fn direct_calls_between_tools_form_a_span_tree() {
     let found = traced(trace::agent("planner", async {
         assert_eq!(tool_a("x").await, "x1");
     }));
@@ -56,12 +56,12 @@ fn tools_that_call_each_other_directly_are_a_tree_without_any_runtime() {
 
 // S2
 #[test]
-fn a_call_that_is_dispatched_has_one_span() {
+fn dispatched_call_has_one_span() {
     let tools = ToolContext::builder().with(tool_a).with(tool_c).build().expect("sound");
     let found = traced(async {
         let ctx = RunContext::detached();
         assert!(tools.call("tool_a", json!({"text": "x"}), &ctx).await.is_ok());
-        // By way of the slow path.
+        // The slow path decodes the arguments again.
         assert!(tools.call("tool_c", json!({"number": "7"}), &ctx).await.is_ok());
         assert!(!tools.call("tool_c", json!({}), &ctx).await.is_ok());
     });
@@ -77,7 +77,7 @@ fn blocks(text: String) -> String {
 
 // S2
 #[test]
-fn a_call_of_a_session_has_one_span_and_keeps_it_on_the_blocking_pool() {
+fn session_call_has_one_span_on_the_blocking_pool() {
     let tools = ToolContext::builder().with(tool_a).with(blocks).build().expect("sound");
     let found = traced(async {
         let runtime = Runtime::builder(tools).policy(Policy::text()).build().expect("sound");
@@ -106,7 +106,7 @@ fn count_down_now(from: u8) -> u8 {
 
 // S2
 #[test]
-fn a_tool_that_calls_itself_has_a_span_for_each_call() {
+fn recursive_tool_has_a_span_for_each_call() {
     let tools = ToolContext::builder().with(count_down).with(count_down_now).build().expect("sound");
     for name in ["count_down", "count_down_now"] {
         let found = traced(tools.call(name, json!({"from": 2}), &RunContext::detached()));
@@ -152,7 +152,7 @@ fn shelves() -> Shelf {
 
 // S2
 #[test]
-fn methods_of_two_instances_are_told_apart_by_their_calls() {
+fn calls_on_two_instances_have_separate_spans() {
     let tools = ToolContext::builder().with(shelves()).build().expect("sound");
     let ctx = RunContext::detached();
     let found = traced(async {
@@ -161,7 +161,7 @@ fn methods_of_two_instances_are_told_apart_by_their_calls() {
         assert!(tools.call("shelf_made", json!({"label": "x"}), &ctx).await.is_ok());
         assert_eq!(shelves().name(), "upper");
     });
-    // Dispatch knows a tool by the name that it has there, the method by its own.
+    // Dispatch uses the tool's name in the context, and the method its own name.
     assert_eq!(
         found,
         ["tool:shelf_look/tool:look", "tool:shelf_look", "tool:shelf_made/tool:name", "tool:shelf_made", "tool:name"]
@@ -170,7 +170,7 @@ fn methods_of_two_instances_are_told_apart_by_their_calls() {
 
 // S2
 #[test]
-fn a_tool_under_another_name_has_one_span_too() {
+fn renamed_tool_has_one_span() {
     let tool = |tool: Tool| match tool {
         Tool::Function(tool) => tool,
         _ => panic!("no function"),
@@ -212,7 +212,7 @@ async fn works() {
 
 // S2
 #[test]
-fn a_task_that_is_spawned_belongs_where_it_inherits_from() {
+fn spawned_task_inherits_the_span() {
     let found = traced(works());
     assert_eq!(found, ["agent:worker/tool:tool_b", "agent:worker"]);
 }
@@ -232,7 +232,7 @@ impl tool_core::session::Hook for Around {
 
 // S2
 #[test]
-fn a_section_that_a_hook_opens_does_not_come_between_a_call_and_its_tool() {
+fn section_of_a_hook_does_not_cause_a_second_tool_span() {
     let tools = ToolContext::builder().with(tool_c).build().expect("sound");
     let found = traced(async {
         let runtime = Runtime::builder(tools).hook(Around).build().expect("sound");

@@ -1,4 +1,4 @@
-//! The body of a tool inside its span: how it ends, and that it means what it meant.
+//! Bodies of tools inside their spans.
 
 use crate::support::{block_on, paths, statuses_of_broken};
 use tool_core::trace::{self, Collector, SpanKind, SpanStatus};
@@ -6,7 +6,7 @@ use tool_core::{ToolError, tool, toolset};
 
 const OK: SpanStatus = SpanStatus::Ok;
 
-/// Runs a future with a collector of its own, and gives the tree.
+/// Runs a future with its own collector, and returns the paths of the spans.
 fn traced<F: Future>(work: F) -> Vec<String> {
     let collector = Collector::new();
     block_on(collector.run(work));
@@ -26,7 +26,7 @@ impl Attic {
 
 // S5
 #[test]
-fn an_error_closes_the_span_of_a_direct_call_as_one() {
+fn error_of_a_direct_call_closes_its_span_as_error() {
     let collector = Collector::new();
     let failed = block_on(collector.run(Attic.look_up("")));
     assert_eq!(failed.map_err(|error| error.message().to_owned()), Err("nothing to look up".to_owned()));
@@ -55,7 +55,7 @@ fn brittle() -> u8 {
 
 // S1
 #[test]
-fn a_direct_call_that_panics_or_is_dropped_closes_its_span() {
+fn panicking_or_dropped_direct_call_closes_its_span() {
     let statuses = statuses_of_broken(fragile(true), brittle, fragile(false));
     assert_eq!(statuses, [SpanStatus::Panicked, SpanStatus::Panicked, SpanStatus::Cancelled]);
 }
@@ -79,7 +79,7 @@ async fn keeps_something(wait: bool) {
 
 // S1
 #[test]
-fn what_a_tool_holds_is_dropped_inside_its_span() {
+fn values_of_a_tool_are_dropped_inside_its_span() {
     let found = traced(async {
         keeps_something(false).await;
         let waits = std::pin::pin!(async {
@@ -130,7 +130,7 @@ impl<T: Clone + serde::Serialize + Send + Sync + 'static, const N: usize> Grid<T
 
 // S2
 #[test]
-fn bodies_mean_what_they_meant_before() {
+fn bodies_keep_their_meaning_inside_a_span() {
     let found = traced(async {
         assert_eq!(inner_attribute("four"), 4);
         assert_eq!(Grid([1, 2, 3]).cells(9).await.expect("cells"), [1, 2, 3]);

@@ -1,4 +1,4 @@
-//! `wrap_tool!`: a callable that is no tool, inside the span of one.
+//! `wrap_tool!`: spans for callables that are not tools.
 
 use crate::support::{block_on, paths};
 use serde_json::json;
@@ -52,7 +52,7 @@ fn names(collector: &Collector) -> Vec<String> {
 
 // S3
 #[test]
-fn a_wrapper_is_called_as_what_it_wraps() {
+fn wrapper_is_called_like_the_original() {
     let collector = Collector::new();
     let (none, one, two, many) = (wrap_tool!(none), wrap_tool!(one), wrap_tool!(two), wrap_tool!(many));
     let (later, by_hand) = (wrap_tool!(later), wrap_tool!(by_hand));
@@ -67,7 +67,7 @@ fn a_wrapper_is_called_as_what_it_wraps() {
 
 // S3
 #[test]
-fn closures_are_wrapped_as_functions_are() {
+fn closures_are_wrapped_like_functions() {
     let collector = Collector::new();
     let step = 2;
     let add = wrap_tool!(move |n: u8| n + step, "add");
@@ -80,13 +80,13 @@ fn closures_are_wrapped_as_functions_are() {
         assert_eq!(anonymous(7), 7);
         assert_eq!(boxed(7), Some(7));
     }));
-    let expected = ["add", "wait", "closures_are_wrapped_as_functions_are::closure", "Box<dyn Fn(u8) -> Option<u8>>"];
+    let expected = ["add", "wait", "closures_are_wrapped_like_functions::closure", "Box<dyn Fn(u8) -> Option<u8>>"];
     assert_eq!(names(&collector), expected);
 }
 
 // S3
 #[test]
-fn what_a_wrapper_calls_is_inside_its_span_and_so_are_tasks_that_run_at_the_same_time() {
+fn nested_calls_and_tasks_are_inside_the_wrapper_span() {
     let collector = Collector::new();
     let wrapped = wrap_tool!(later_may_fail);
     block_on(collector.run(trace::agent("planner", async {
@@ -102,7 +102,7 @@ fn what_a_wrapper_calls_is_inside_its_span_and_so_are_tasks_that_run_at_the_same
 
 // S2
 #[test]
-fn a_call_that_is_the_work_of_a_section_is_inside_it() {
+fn wrapped_call_in_a_section_is_inside_it() {
     let collector = Collector::new();
     let wrapped = wrap_tool!(later);
     block_on(collector.run(trace::agent("planner", async { trace::section("part", wrapped("x", 1)).await })));
@@ -160,7 +160,7 @@ async fn look_up_later(text: String) -> String {
 
 // S3
 #[test]
-fn the_name_is_the_given_one_then_the_tools_then_the_functions_then_the_types() {
+fn wrapper_name_falls_back_to_tool_function_then_type() {
     assert_eq!(wrap_tool!(look_up, "given").name(), "given");
     assert_eq!(wrap_tool!(look_up, format!("given {}", 1)).name(), "given 1");
     assert_eq!(wrap_tool!(look_up).name(), "wrapped_search");
@@ -172,7 +172,7 @@ fn the_name_is_the_given_one_then_the_tools_then_the_functions_then_the_types() 
 
 // S2, S3
 #[test]
-fn a_tool_that_is_wrapped_has_one_span_a_call() {
+fn wrapped_tool_has_one_span_per_call() {
     let collector = Collector::new();
     let (now, later) = (wrap_tool!(look_up), wrap_tool!(look_up_later, "later"));
     block_on(collector.run(async {
@@ -192,7 +192,7 @@ fn function_tool() -> FunctionTool {
 
 // S3
 #[test]
-fn tools_have_their_spans_already() {
+fn tools_have_spans_without_a_wrapper() {
     let (before, collector) = (function_tool(), Collector::new());
     let after: FunctionTool = wrap_tool!(before.clone(), "other");
     assert!(after.same(&before) && after.name() == "wrapped_search");
@@ -204,7 +204,7 @@ fn tools_have_their_spans_already() {
 
 // S3
 #[test]
-fn what_is_lent_may_be_younger_than_the_wrapper() {
+fn arguments_may_live_shorter_than_the_wrapper() {
     let collector = Collector::new();
     let (two, later) = (wrap_tool!(two), wrap_tool!(later));
     block_on(collector.run(async {
@@ -222,7 +222,7 @@ fn what_is_lent_may_be_younger_than_the_wrapper() {
 
 // S3
 #[test]
-fn a_wrapper_goes_where_its_callable_goes() {
+fn wrapper_is_send_and_sync_like_its_callable() {
     fn needs_both<T: Send + Sync + 'static>(wrapped: T) -> T {
         wrapped
     }
@@ -230,7 +230,7 @@ fn a_wrapper_goes_where_its_callable_goes() {
     let wrapped = needs_both(wrap_tool!(later_may_fail));
     let work = async move { tokio::spawn(trace::in_current_span(async move { wrapped(false).await })).await };
     assert_eq!(block_on(collector.run(work)).expect("joined"), Ok(1));
-    // As an argument that wants a function.
+    // Passed to a function that takes a callable.
     let one = wrap_tool!(one);
     assert_eq!(collector.run_sync(|| [1, 2].map(&*one)), [1, 2]);
     assert_eq!(names(&collector), ["work", "later_may_fail", "one", "one"]);
@@ -238,7 +238,7 @@ fn a_wrapper_goes_where_its_callable_goes() {
 
 // S1
 #[test]
-fn a_wrapped_future_that_is_dropped_closes_its_span_as_cancelled() {
+fn dropped_wrapped_future_closes_its_span_as_cancelled() {
     let collector = Collector::new();
     let endless = wrap_tool!(std::future::pending::<()>, "endless");
     block_on(collector.run(async {

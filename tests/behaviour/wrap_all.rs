@@ -1,4 +1,4 @@
-//! `wrap_all!`: several callables at once, in the container that they came in.
+//! `wrap_all!`: several callables, in the container that holds them.
 
 use crate::support::{block_on, paths};
 use std::collections::{BTreeMap, HashMap};
@@ -57,7 +57,7 @@ fn a_container_keeps_its_shape() {
 
 // S4
 #[test]
-fn a_list_that_is_written_out_keeps_the_names() {
+fn wrapped_array_keeps_the_names() {
     fn other(n: u8) -> u8 {
         n
     }
@@ -81,7 +81,7 @@ fn listed_too(text: String) -> String {
 
 // S4
 #[test]
-fn a_mix_comes_as_a_tuple() {
+fn mixed_callables_are_wrapped_as_a_tuple() {
     let collector = Collector::new();
     let tool = function_tool();
     let wrapped = wrap_tool!(one, "first");
@@ -93,12 +93,15 @@ fn a_mix_comes_as_a_tuple() {
         assert_eq!(later("a", 1).await, waits("a", 1).await);
         assert_eq!(list[0]("x".into()), "x");
     }));
-    assert_eq!(names(&collector), ["one", "a_mix_comes_as_a_tuple::closure", "first", "later", "listed_search"]);
+    assert_eq!(
+        names(&collector),
+        ["one", "mixed_callables_are_wrapped_as_a_tuple::closure", "first", "later", "listed_search"]
+    );
 }
 
 // S4
 #[test]
-fn containers_of_tools_and_of_wrappers_are_given_back() {
+fn containers_of_tools_and_wrappers_are_returned() {
     let tools: Vec<FunctionTool> = wrap_all!(vec![function_tool()].into_iter().collect::<Vec<_>>());
     assert_eq!(tools[0].name(), "listed_search");
     let wrapped = wrap_all!(BTreeMap::from([("first", one)]));

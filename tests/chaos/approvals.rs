@@ -1,4 +1,4 @@
-//! THREATS "forged approval, swapped arguments": what is not the token of just this call runs nothing.
+//! T3: a token that does not belong to exactly this call runs nothing.
 
 use crate::later::LaterStore;
 use crate::support::{block_on, call, kind, on_threads, open_policy, tools};
@@ -58,7 +58,7 @@ async fn runs_nothing(session: &Session, token: &str, bank: &Bank) {
     assert_eq!(bank.paid(), 0, "{token}");
 }
 
-/// Every token that is one change away from `token`, and many that are further.
+/// Returns every token that is one change away from `token`, and many more.
 fn mutants(token: &str, other: &str) -> HashSet<String> {
     let bytes = token.as_bytes();
     let mut mutants = HashSet::new();
@@ -80,9 +80,9 @@ fn mutants(token: &str, other: &str) -> HashSet<String> {
     mutants
 }
 
-// THREATS: every byte flipped, 10,000 mutants, 0 executions
+// T3: every byte flipped, and 10,000 mutants
 #[test]
-fn of_10_000_mutated_tokens_none_runs_anything() {
+fn none_of_10_000_mutated_tokens_runs_a_call() {
     let bank = Bank::default();
     block_on(async {
         let runtime = bank_runtime(&bank, Arc::default());
@@ -100,9 +100,9 @@ fn of_10_000_mutated_tokens_none_runs_anything() {
     });
 }
 
-// R-C2, THREATS: every field swapped
+// R-C2, T3: every field swapped
 #[test]
-fn a_waiting_call_of_which_any_field_was_changed_in_the_store_does_not_run() {
+fn pending_call_altered_in_the_store_does_not_run() {
     let changes: [fn(&mut PendingCall); 10] = [
         |call| call.id = "0".repeat(32),
         |call| call.principal = "user:2".to_owned(),
@@ -131,7 +131,7 @@ fn a_waiting_call_of_which_any_field_was_changed_in_the_store_does_not_run() {
 
 // R-C2: bound to principal, session, tools and key
 #[test]
-fn a_token_is_worth_nothing_to_anybody_else() {
+fn token_is_refused_for_another_session_or_principal() {
     let bank = Bank::default();
     block_on(async {
         let runtime = bank_runtime(&bank, Arc::default());
@@ -140,7 +140,7 @@ fn a_token_is_worth_nothing_to_anybody_else() {
         runs_nothing(&opened(&runtime, "t", "user:1").await, &token, &bank).await;
         runs_nothing(&opened(&runtime, "u", "user:2").await, &token, &bank).await;
 
-        // Another runtime over the same store, as another process would be.
+        // Another runtime over the same store stands for another process.
         let store = Arc::<LaterStore>::default();
         let first = bank_runtime(&bank, Arc::clone(&store));
         let token = asked(&opened(&first, "s", "user:1").await, 1).await;
@@ -160,9 +160,9 @@ fn a_token_is_worth_nothing_to_anybody_else() {
     });
 }
 
-// R-C2, THREATS: 64 redemptions at once, 1
+// R-C2, T3
 #[test]
-fn of_64_redemptions_at_once_one_runs() {
+fn one_of_64_concurrent_redemptions_runs() {
     for waits in [0, 1] {
         let bank = Bank::default();
         on_threads(async {
@@ -184,7 +184,7 @@ fn of_64_redemptions_at_once_one_runs() {
 
 // R-C2: approved or denied, never both
 #[test]
-fn of_redemptions_and_denials_at_once_one_counts() {
+fn one_of_concurrent_approvals_and_denials_counts() {
     for round in 0..50 {
         let bank = Bank::default();
         on_threads(async {
@@ -202,9 +202,9 @@ fn of_redemptions_and_denials_at_once_one_counts() {
     }
 }
 
-// R-C1, THREATS "clock": the store's time decides, whatever `expires_at` says
+// R-C1, T3: the store's time decides, whatever `expires_at` says
 #[test]
-fn an_approval_that_has_expired_runs_nothing() {
+fn expired_approval_runs_nothing() {
     let bank = Bank::default();
     block_on(async {
         let policy = open_policy().confirmation_lifetime(std::time::Duration::ZERO);

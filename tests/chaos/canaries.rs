@@ -1,10 +1,10 @@
-//! THREATS "secrets in errors, traces, logs": canaries are put wherever secrets may be, and every sink is looked through.
+//! T1: canaries are put wherever secrets may be, and every sink is searched.
 
 use crate::logs::captured;
 use crate::support::{block_on, call, kind, open_policy, quiet};
 use serde_json::{Value, json};
 use tool_core::call::ResultForm;
-use tool_core::session::{Hook, HookFuture, HookedCall, Journal, JournalEntry, JournalError, Operation, Recovered};
+use tool_core::session::{Hook, HookFuture, HookedCall, Journal, JournalEntry, JournalError, RecoveredCall};
 use tool_core::{
     Category, ErrorKind, FunctionTool, Mode, RawTool, RunContext, Runtime, Session, ToolCall, ToolContext, ToolError,
     ToolResponse, tool, toolset,
@@ -113,7 +113,7 @@ async fn opened(runtime: &Runtime) -> Session {
     runtime.session("s", Mode::Text).user_data(Secret("canary of user data")).await.expect("opens")
 }
 
-/// What a model could read, and what a host would log of it, holds no canary.
+/// Checks that neither the model's text nor the host's log contains a canary.
 fn is_clean(response: &ToolResponse) {
     for form in [ResultForm::Plain, ResultForm::Envelope] {
         let text = response.for_model(form).text;
@@ -126,9 +126,9 @@ fn shows_nothing(runtime: &Runtime, session: &Session) {
     assert!(!shown.contains(CANARY), "{shown}");
 }
 
-// THREATS: panics, foreign errors, internal errors, user data
+// T1: panics, foreign errors, internal errors, user data
 #[test]
-fn what_breaks_inside_a_tool_is_not_told_to_the_model() {
+fn failures_inside_a_tool_are_masked() {
     quiet();
     block_on(async {
         let runtime = Runtime::builder(leaky()).policy(open_policy()).build().expect("sound");
@@ -143,9 +143,9 @@ fn what_breaks_inside_a_tool_is_not_told_to_the_model() {
     });
 }
 
-// THREATS: arguments. VALIDATION alone shows the model its own values, and nobody else.
+// T1: a VALIDATION error shows the model its own values only
 #[test]
-fn no_refusal_but_validation_repeats_the_values_of_arguments_and_no_log_does() {
+fn only_validation_errors_repeat_argument_values() {
     let logged = captured(|| {
         block_on(async {
             let policy = open_policy().max_empty_results(Some(2)).category_budget(Category::Action, Some(0));
@@ -187,7 +187,7 @@ fn no_refusal_but_validation_repeats_the_values_of_arguments_and_no_log_does() {
             shows_nothing(&runtime, &session);
         });
     });
-    // Whoever debugs sees arguments, but for those that are secret by their name. R-M2
+    // R-M2: the debug log shows arguments, but not those with the name of a secret.
     let (arguments, others): (Vec<_>, Vec<_>) = logged.lines().partition(|line| line.contains("tool call arguments"));
     assert!(others.iter().all(|line| !line.contains(CANARY)), "{logged}");
     let passwords = arguments.iter().filter(|line| line.contains("password")).collect::<Vec<_>>();
@@ -197,9 +197,9 @@ fn no_refusal_but_validation_repeats_the_values_of_arguments_and_no_log_does() {
     );
 }
 
-// R-C1, THREATS: who holds the token may approve
+// R-C1, T1: whoever holds the token may approve
 #[test]
-fn an_approvals_token_is_in_no_text_for_the_model_and_in_no_log() {
+fn approval_token_is_in_no_model_text_and_no_log() {
     let mut token = String::new();
     let logged = captured(|| {
         block_on(async {
@@ -220,7 +220,7 @@ fn an_approvals_token_is_in_no_text_for_the_model_and_in_no_log() {
     assert!(!logged.contains(&token[..32]) && !logged.contains(&token[33..]), "{logged}");
 }
 
-/// A hook, and a journal, that fail or panic with a secret in what they say.
+/// A hook and a journal that fail or panic with a secret in their message.
 #[derive(Clone, Copy, PartialEq)]
 enum Fault {
     Before,
@@ -249,20 +249,20 @@ impl Hook for Fault {
 }
 
 impl Journal for Fault {
-    fn started<'a>(&'a self, _: &'a JournalEntry) -> Operation<'a, Result<(), JournalError>> {
-        Operation::Ready(if *self == Self::Journal { Err(JournalError::new("canary of a journal")) } else { Ok(()) })
+    async fn started(&self, _: &JournalEntry) -> Result<(), JournalError> {
+        if *self == Self::Journal { Err(JournalError::new("canary of a journal")) } else { Ok(()) }
     }
 
-    fn finished<'a>(&'a self, _: &'a str, _: &'a str, _: &'a str) -> Operation<'a, Result<(), JournalError>> {
-        Operation::Ready(Err(JournalError::new("canary of a journal")))
+    async fn finished(&self, _: &str, _: &str, _: &str) -> Result<(), JournalError> {
+        Err(JournalError::new("canary of a journal"))
     }
 
-    fn recover<'a>(&'a self, _: &'a str) -> Operation<'a, Result<Vec<Recovered>, JournalError>> {
-        Operation::Ready(Ok(Vec::new()))
+    async fn recover(&self, _: &str) -> Result<Vec<RecoveredCall>, JournalError> {
+        Ok(Vec::new())
     }
 
-    fn forget<'a>(&'a self, _: &'a str) -> Operation<'a, Result<(), JournalError>> {
-        Operation::Ready(Err(JournalError::new("canary of a journal")))
+    async fn forget(&self, _: &str) -> Result<(), JournalError> {
+        Err(JournalError::new("canary of a journal"))
     }
 }
 
@@ -272,9 +272,9 @@ fn answers() -> u8 {
     1
 }
 
-// THREATS: hook errors, journal errors; and R-E2
+// T1, R-E2: errors of hooks and journals
 #[test]
-fn what_breaks_in_the_hosts_own_code_is_not_told_to_the_model() {
+fn failures_in_host_code_are_masked() {
     quiet();
     block_on(async {
         for (fault, expected) in [

@@ -1,5 +1,5 @@
-//! THREATS "task-local lost across spawn, spawn_blocking, JoinSet, select": nothing of a call hangs on the task that runs
-//! it. A clone of the run context is the call, wherever it goes; `ctx.spawn` takes the span along as well.
+//! T11: a run context works in every task. A clone of it is the call, wherever it goes, and `ctx.spawn` carries the span
+//! too.
 
 use crate::support::{call, on_threads, open_policy, session, tools};
 use serde_json::json;
@@ -38,9 +38,9 @@ async fn leaf() -> u8 {
     1
 }
 
-// R-B4: and what is called from there spends the session's budget
+// R-B4: calls from there spend the budget of the session
 #[test]
-fn a_context_speaks_for_its_call_from_every_kind_of_task() {
+fn context_works_from_every_kind_of_task() {
     on_threads(async {
         let tools = tool_core::ToolContext::builder().with(spread).with(leaf).build().expect("sound");
         let session = session(tools, open_policy().max_calls(Some(6)).repeated_calls(None)).await;
@@ -63,9 +63,9 @@ async fn outlive(ctx: RunContext, #[context] seen: tool_core::UserData<Mutex<Opt
     std::future::pending().await
 }
 
-// R-B5: what a call has spawned hears that the call was given up
+// R-B5: a spawned task learns that its call has ended
 #[test]
-fn a_task_that_a_call_spawned_hears_of_the_calls_end() {
+fn spawned_task_is_cancelled_when_the_call_ends() {
     on_threads(async {
         let seen = Arc::new(Mutex::new(None));
         let runtime = crate::support::runtime(tools(outlive), open_policy()).expect("sound");

@@ -1,4 +1,4 @@
-//! THREATS "async hang" and "blocking hang". Real time, because a deadline is about real time; nothing sleeps longer
+//! T7: hangs at the deadline. The tests use real time, and none sleeps longer
 //! than the limit under test.
 
 use crate::support::{call, kind, on_threads, open_policy, runtime};
@@ -62,14 +62,14 @@ fn hangs(threads: usize) -> (Arc<Hangs>, Runtime) {
 
 const LIMIT: Duration = Duration::from_millis(60);
 
-// R-B5, THREATS: TIMEOUT within limit + 50 ms, future dropped
+// R-B5, T7
 #[test]
-fn an_async_hang_is_answered_within_50_ms_of_its_limit_and_dropped() {
+fn async_hang_is_dropped_within_50_ms_of_its_deadline() {
     on_threads(async {
         let (hangs, runtime) = hangs(1);
         let session = runtime.session("s", Mode::Text).await.expect("opens");
         let mut best = Duration::MAX;
-        // The machine that tests run on stalls at times; the runtime must not.
+        // The machine that runs the tests may stall. The runtime must not.
         for n in 0..10 {
             let began = Instant::now();
             let response = session.call(call(n, "hang", json!({"n": n}))).await;
@@ -83,9 +83,9 @@ fn an_async_hang_is_answered_within_50_ms_of_its_limit_and_dropped() {
     });
 }
 
-// R-B5, THREATS: a bounded pool, other calls go on, detached work counted
+// R-B5, T7
 #[test]
-fn a_blocking_hang_keeps_nobody_else_and_is_counted_while_it_lasts() {
+fn blocking_hang_delays_no_other_call_and_is_counted() {
     on_threads(async {
         let (hangs, runtime) = hangs(2);
         let session = runtime.session("s", Mode::Text).await.expect("opens");
@@ -111,9 +111,9 @@ fn a_blocking_hang_keeps_nobody_else_and_is_counted_while_it_lasts() {
     });
 }
 
-// R-B2: what waited for a thread and had none did not run, so it was not charged
+// R-B2: a call that got no thread did not run and is not charged
 #[test]
-fn a_call_that_found_no_thread_spends_no_budget() {
+fn call_without_a_free_thread_spends_no_budget() {
     on_threads(async {
         let hangs = Arc::<Hangs>::default();
         let tools = ToolContext::builder().with(Arc::clone(&hangs)).build().expect("sound");

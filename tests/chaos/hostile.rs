@@ -1,4 +1,4 @@
-//! THREATS "huge arguments, 100,000-deep JSON, bad UTF-8, ...": VALIDATION or a defined value, and the session goes on.
+//! T4 in a session: each hostile argument is VALIDATION or a defined value, and the session goes on.
 
 use crate::support::{block_on, call, kind, open_policy, session};
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ async fn hostile_session() -> Session {
     session(tools, open_policy().repeated_calls(None)).await
 }
 
-/// Makes the call, and sees that the session goes on.
+/// Makes the call, and checks that the session goes on.
 async fn made(session: &Session, tool: &str, arguments: impl Into<tool_core::call::Arguments<'_>>) -> ToolResponse {
     let response = session.call(ToolCall::new("c", tool, arguments)).await;
     assert!(serde_json::from_str::<serde_json::Value>(&response.to_json()).is_ok(), "an envelope that can be read");
@@ -65,7 +65,7 @@ async fn refused(session: &Session, tool: &str, arguments: impl Into<tool_core::
     assert!(error.message.len() < 20_000, "a bounded answer");
 }
 
-// THREATS: 100,000 deep, closed and open, in every place
+// T4: 100,000 deep, closed and open, in every place
 #[test]
 fn arguments_that_are_100_000_deep_are_refused() {
     block_on(async {
@@ -89,9 +89,9 @@ fn arguments_that_are_100_000_deep_are_refused() {
     });
 }
 
-// THREATS: huge arguments
+// V4
 #[test]
-fn arguments_over_the_cap_are_refused_and_at_the_cap_read() {
+fn arguments_are_read_up_to_the_cap() {
     block_on(async {
         let session = hostile_session().await;
         let of = |bytes: usize| format!(r#"{{"s":"{}"}}"#, "a".repeat(bytes - 8));
@@ -103,9 +103,9 @@ fn arguments_over_the_cap_are_refused_and_at_the_cap_read() {
     });
 }
 
-// THREATS: bad UTF-8, in every position
+// V4: in every position
 #[test]
-fn bytes_that_are_no_utf_8_are_refused() {
+fn bytes_that_are_not_utf_8_are_refused() {
     block_on(async {
         let session = hostile_session().await;
         let sound = br#"{"s":"abc"}"#;
@@ -118,9 +118,9 @@ fn bytes_that_are_no_utf_8_are_refused() {
     });
 }
 
-// THREATS: lone surrogates, BOM, NaN, 1e400, a struct as an array, duplicate keys
+// T4: lone surrogates, BOM, NaN, 1e400, an array for a struct, duplicate keys
 #[test]
-fn what_is_no_sound_json_of_the_schema_is_refused() {
+fn invalid_json_for_the_schema_is_refused() {
     block_on(async {
         let session = hostile_session().await;
         for (tool, text) in [
@@ -153,7 +153,7 @@ fn what_is_no_sound_json_of_the_schema_is_refused() {
     });
 }
 
-// THREATS: or a defined value
+// T10
 #[test]
 fn numbers_at_the_edge_have_a_defined_value() {
     block_on(async {
@@ -175,7 +175,7 @@ fn numbers_at_the_edge_have_a_defined_value() {
     });
 }
 
-// R-L1: also where the text does not decode
+// R-L1: also if the text does not decode
 #[test]
 fn the_third_attempt_with_hostile_arguments_is_a_loop() {
     block_on(async {

@@ -1,4 +1,4 @@
-//! A store and a journal that answer later, as across a network: sessions in memory, with waits around each operation.
+//! A store and a journal with delays, as over a network.
 
 use crate::support::pause;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,18 +6,18 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tool_core::session::SessionState;
 use tool_core::session::{
-    Admission, AuditEntry, Journal, JournalEntry, JournalError, MemoryStore, OpenError, OpenRequest, Operation,
-    PendingCall, Recovered, SessionRecord, SessionStore, Settlement, StateChange, StoreError, Verdict,
+    Admission, AuditEntry, Journal, JournalEntry, JournalError, MemoryRecord, MemoryStore, OpenError, OpenRequest,
+    PendingCall, RecoveredCall, SessionRecord, SessionStore, Settlement, StateChange, StoreError, Verdict,
 };
 
-/// Changes a call that waits, as somebody would who can write to the store.
+/// Alters a pending call, as an attacker with access to the store would.
 pub type Tamper = Arc<Mutex<Option<fn(&mut PendingCall)>>>;
 
 #[derive(Clone, Copy, Default)]
 struct Waits {
-    /// Before the store has done it.
+    /// Before the store applies the operation.
     before: usize,
-    /// After it was done, and before that is known here.
+    /// After the store has applied the operation, before its answer arrives.
     after: usize,
 }
 
@@ -31,19 +31,19 @@ pub struct LaterStore {
 
 #[derive(Default)]
 struct Fault {
-    /// What the store says once it is broken.
+    /// The error of the broken store.
     says: OnceLock<&'static str>,
-    /// Whether it answers at all.
+    /// The store does not answer.
     hangs: AtomicBool,
 }
 
 impl LaterStore {
-    /// From here on it answers every operation on a session with this.
+    /// Makes every operation on a session fail with this error.
     pub fn breaks(&self, why: &'static str) {
         self.fault.says.set(why).expect("breaks once");
     }
 
-    /// From here on it does not answer, or does so again.
+    /// Makes the store hang, or answer again.
     pub fn hangs(&self, yes: bool) {
         self.fault.hangs.store(yes, Ordering::SeqCst);
     }
@@ -53,100 +53,91 @@ impl LaterStore {
     }
 }
 
-struct LaterRecord {
-    inner: Arc<dyn SessionRecord>,
+pub struct LaterRecord {
+    inner: Arc<MemoryRecord>,
     waits: Waits,
     tamper: Tamper,
     fault: Arc<Fault>,
 }
 
 impl LaterRecord {
-    fn does<'a, T: Send + 'a>(
-        &'a self,
-        work: impl Future<Output = Result<T, StoreError>> + Send + 'a,
-    ) -> Operation<'a, Result<T, StoreError>> {
-        match self.fault.says.get() {
-            Some(why) => Operation::Ready(Err(StoreError::new(*why))),
-            None if self.fault.hangs.load(Ordering::SeqCst) => Operation::later(std::future::pending()),
-            None => self.waits.around(work),
+    async fn does<T>(&self, work: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+        if let Some(why) = self.fault.says.get() {
+            return Err(StoreError::new(*why));
         }
+        if self.fault.hangs.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
+        self.waits.around(work).await
     }
 }
 
 impl Waits {
-    fn around<'a, T: Send + 'a>(self, work: impl Future<Output = T> + Send + 'a) -> Operation<'a, T> {
-        Operation::later(async move {
-            for _ in 0..self.before {
-                pause().await;
-            }
-            let done = work.await;
-            for _ in 0..self.after {
-                pause().await;
-            }
-            done
-        })
+    async fn around<T>(self, work: impl Future<Output = T>) -> T {
+        for _ in 0..self.before {
+            pause().await;
+        }
+        let done = work.await;
+        for _ in 0..self.after {
+            pause().await;
+        }
+        done
     }
 }
 
 impl SessionStore for LaterStore {
-    fn open<'a>(&'a self, opening: &'a OpenRequest) -> Operation<'a, Result<Arc<dyn SessionRecord>, OpenError>> {
-        self.waits.around(async {
-            let inner = self.inner.open(opening).await?;
-            Ok(Arc::new(LaterRecord {
-                inner,
-                waits: self.waits,
-                tamper: Arc::clone(&self.tamper),
-                fault: Arc::clone(&self.fault),
-            }) as _)
-        })
+    type Record = LaterRecord;
+
+    async fn open(&self, request: &OpenRequest) -> Result<Arc<LaterRecord>, OpenError> {
+        let inner = self.waits.around(self.inner.open(request)).await?;
+        let (tamper, fault) = (Arc::clone(&self.tamper), Arc::clone(&self.fault));
+        Ok(Arc::new(LaterRecord { inner, waits: self.waits, tamper, fault }))
     }
 
-    fn sessions(&self) -> Operation<'_, Result<u64, StoreError>> {
-        self.inner.sessions()
+    async fn sessions(&self) -> Result<u64, StoreError> {
+        self.inner.sessions().await
     }
 }
 
 impl SessionRecord for LaterRecord {
-    fn admit<'a>(&'a self, call: &'a Admission<'a>) -> Operation<'a, Result<Verdict, StoreError>> {
-        self.does(async { self.inner.admit(call).await })
+    async fn admit(&self, call: &Admission<'_>) -> Result<Verdict, StoreError> {
+        self.does(self.inner.admit(call)).await
     }
 
-    fn settle<'a>(&'a self, settlement: &'a Settlement<'a>) -> Operation<'a, Result<(), StoreError>> {
-        self.does(async { self.inner.settle(settlement).await })
+    async fn settle(&self, settlement: &Settlement<'_>) -> Result<(), StoreError> {
+        self.does(self.inner.settle(settlement)).await
     }
 
-    fn next_turn(&self) -> Operation<'_, Result<Option<u64>, StoreError>> {
-        self.does(async { self.inner.next_turn().await })
+    async fn next_turn(&self) -> Result<Option<u64>, StoreError> {
+        self.does(self.inner.next_turn()).await
     }
 
-    fn mint<'a>(&'a self, pending: &'a PendingCall, lifetime: Duration) -> Operation<'a, Result<(), StoreError>> {
-        self.does(async move { self.inner.mint(pending, lifetime).await })
+    async fn mint(&self, pending: &PendingCall, lifetime: Duration) -> Result<(), StoreError> {
+        self.does(self.inner.mint(pending, lifetime)).await
     }
 
-    fn pending<'a>(&'a self, id: &'a str) -> Operation<'a, Result<Option<PendingCall>, StoreError>> {
-        self.does(async move {
-            let mut found = self.inner.pending(id).await?;
-            if let (Some(pending), Some(change)) = (&mut found, *self.tamper.lock().expect("sound")) {
-                change(pending);
-            }
-            Ok(found)
-        })
+    async fn pending(&self, id: &str) -> Result<Option<PendingCall>, StoreError> {
+        let mut found = self.does(self.inner.pending(id)).await?;
+        if let (Some(pending), Some(change)) = (&mut found, *self.tamper.lock().expect("sound")) {
+            change(pending);
+        }
+        Ok(found)
     }
 
-    fn consume<'a>(&'a self, id: &'a str) -> Operation<'a, Result<bool, StoreError>> {
-        self.does(async move { self.inner.consume(id).await })
+    async fn consume(&self, id: &str) -> Result<bool, StoreError> {
+        self.does(self.inner.consume(id)).await
     }
 
-    fn change<'a>(&'a self, changes: &'a [StateChange]) -> Operation<'a, Result<(), StoreError>> {
-        self.does(async move { self.inner.change(changes).await })
+    async fn change(&self, changes: &[StateChange]) -> Result<(), StoreError> {
+        self.does(self.inner.change(changes)).await
     }
 
-    fn end(&self) -> Operation<'_, Result<(), StoreError>> {
-        self.does(async { self.inner.end().await })
+    async fn end(&self) -> Result<(), StoreError> {
+        self.does(self.inner.end()).await
     }
 
-    fn refresh(&self) -> Operation<'_, Result<(), StoreError>> {
-        self.inner.refresh()
+    async fn refresh(&self) -> Result<(), StoreError> {
+        self.inner.refresh().await
     }
 
     fn turn(&self) -> u64 {
@@ -162,23 +153,25 @@ impl SessionRecord for LaterRecord {
     }
 }
 
-/// A journal that waits and forgets.
+/// A journal that waits and keeps no entry.
 pub struct LaterJournal;
 
+const BOTH: Waits = Waits { before: 1, after: 1 };
+
 impl Journal for LaterJournal {
-    fn started<'a>(&'a self, _: &'a JournalEntry) -> Operation<'a, Result<(), JournalError>> {
-        Waits { before: 1, after: 1 }.around(async { Ok(()) })
+    async fn started(&self, _: &JournalEntry) -> Result<(), JournalError> {
+        BOTH.around(async { Ok(()) }).await
     }
 
-    fn finished<'a>(&'a self, _: &'a str, _: &'a str, _: &'a str) -> Operation<'a, Result<(), JournalError>> {
-        Waits { before: 1, after: 1 }.around(async { Ok(()) })
+    async fn finished(&self, _: &str, _: &str, _: &str) -> Result<(), JournalError> {
+        BOTH.around(async { Ok(()) }).await
     }
 
-    fn recover<'a>(&'a self, _: &'a str) -> Operation<'a, Result<Vec<Recovered>, JournalError>> {
-        Waits { before: 1, after: 1 }.around(async { Ok(Vec::new()) })
+    async fn recover(&self, _: &str) -> Result<Vec<RecoveredCall>, JournalError> {
+        BOTH.around(async { Ok(Vec::new()) }).await
     }
 
-    fn forget<'a>(&'a self, _: &'a str) -> Operation<'a, Result<(), JournalError>> {
-        Waits { before: 1, after: 1 }.around(async { Ok(()) })
+    async fn forget(&self, _: &str) -> Result<(), JournalError> {
+        BOTH.around(async { Ok(()) }).await
     }
 }

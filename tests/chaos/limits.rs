@@ -1,4 +1,4 @@
-//! THREATS "N parallel calls on a limit", "at the cap refused, live ones never evicted", "denial of wallet".
+//! R-B2 and R-I3 under load: racing calls on a limit, and sessions at the cap.
 
 use crate::support::{block_on, call, kind, on_threads, open_policy, runtime, session};
 use serde_json::json;
@@ -56,27 +56,27 @@ fn race(tool: &'static str, policy: Policy) {
     });
 }
 
-// R-B2, THREATS: exactly the limit
+// R-B2
 #[test]
-fn of_16_000_racing_calls_on_a_limit_of_100_exactly_100_run() {
+fn racing_calls_run_exactly_up_to_the_turn_limit() {
     race("act", open_policy().max_calls(Some(100)));
 }
 
 // R-B2
 #[test]
-fn of_16_000_racing_retrievals_on_a_budget_of_100_exactly_100_run() {
+fn racing_retrievals_run_exactly_up_to_the_budget() {
     race("search", open_policy().category_budget(Category::Retrieval, Some(100)));
 }
 
-// R-B2, DESIGN 3: max_calls
+// R-B2
 #[test]
-fn of_16_000_racing_calls_of_a_tool_with_100_a_turn_exactly_100_run() {
+fn racing_calls_run_exactly_up_to_max_calls() {
     race("few", open_policy());
 }
 
-// R-I3, THREATS: at the cap refused, live ones never evicted
+// R-I3
 #[test]
-fn at_the_cap_sessions_are_refused_and_live_ones_stay() {
+fn at_the_cap_new_sessions_are_refused_and_live_ones_stay() {
     block_on(async {
         let tools = ToolContext::builder().with(Counted::default()).build().expect("sound");
         let runtime = runtime(tools, open_policy().max_sessions(100)).expect("sound");
@@ -98,9 +98,9 @@ fn at_the_cap_sessions_are_refused_and_live_ones_stay() {
     });
 }
 
-// R-I3: no more are opened by coming all at once
+// R-I3: racing openings do not exceed the cap
 #[test]
-fn of_sessions_that_open_at_once_as_many_as_there_may_be_open() {
+fn racing_sessions_open_exactly_up_to_the_cap() {
     on_threads(async {
         let runtime =
             runtime(crate::support::tools(Counted::default()), open_policy().max_sessions(100)).expect("sound");
@@ -114,9 +114,9 @@ fn of_sessions_that_open_at_once_as_many_as_there_may_be_open() {
     });
 }
 
-// R-I3: also the tenth call, and whatever it asks for
+// R-I3: every later call, whatever it asks for
 #[test]
-fn an_ended_session_refuses_every_call_alike() {
+fn ended_session_refuses_every_call() {
     block_on(async {
         let session = session(crate::support::tools(Counted::default()), open_policy()).await;
         session.end().await;

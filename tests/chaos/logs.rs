@@ -1,11 +1,11 @@
-//! THREATS "control characters in logs": whoever makes up names, ids and texts forges no line of a log.
+//! T2: forged names, ids and texts add no line to a log.
 
 use crate::later::LaterStore;
 use crate::support::{block_on, call, open_policy, pause, quiet};
 use serde_json::json;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-use tool_core::session::{Hook, HookFuture, HookedCall, Journal, JournalEntry, JournalError, Operation, Recovered};
+use tool_core::session::{Hook, HookFuture, HookedCall, Journal, JournalEntry, JournalError, RecoveredCall};
 use tool_core::{ErrorKind, Intent, Mode, RunContext, Runtime, Session, ToolCall, ToolError, toolset};
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -31,7 +31,7 @@ impl<'a> MakeWriter<'a> for Log {
     }
 }
 
-/// All that is logged on this thread meanwhile, a line an event.
+/// Returns everything that is logged on this thread meanwhile, one line for each event.
 pub fn captured(work: impl FnOnce()) -> String {
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_ansi(false).without_time();
@@ -91,24 +91,24 @@ impl Hook for ForgingHook {
 struct ForgingJournal;
 
 impl Journal for ForgingJournal {
-    fn started<'a>(&'a self, _: &'a JournalEntry) -> Operation<'a, Result<(), JournalError>> {
-        Operation::Ready(Err(JournalError::new(FORGED)))
+    async fn started(&self, _: &JournalEntry) -> Result<(), JournalError> {
+        Err(JournalError::new(FORGED))
     }
 
-    fn finished<'a>(&'a self, _: &'a str, _: &'a str, _: &'a str) -> Operation<'a, Result<(), JournalError>> {
-        Operation::Ready(Err(JournalError::new(FORGED)))
+    async fn finished(&self, _: &str, _: &str, _: &str) -> Result<(), JournalError> {
+        Err(JournalError::new(FORGED))
     }
 
-    fn recover<'a>(&'a self, _: &'a str) -> Operation<'a, Result<Vec<Recovered>, JournalError>> {
-        Operation::Ready(Ok(Vec::new()))
+    async fn recover(&self, _: &str) -> Result<Vec<RecoveredCall>, JournalError> {
+        Ok(Vec::new())
     }
 
-    fn forget<'a>(&'a self, _: &'a str) -> Operation<'a, Result<(), JournalError>> {
-        Operation::Ready(Err(JournalError::new(FORGED)))
+    async fn forget(&self, _: &str) -> Result<(), JournalError> {
+        Err(JournalError::new(FORGED))
     }
 }
 
-/// Everything that can be said to be logged, under forged names.
+/// Runs everything that logs, under forged names.
 async fn exercise(session: &Session) {
     for name in ["fails", "panics", "asks", "confirms", FORGED] {
         let response = session.call(call(FORGED, name, json!({}))).await;
@@ -133,9 +133,9 @@ fn is_sound(log: &str) {
     }
 }
 
-// THREATS: no raw control byte in any sink
+// T2
 #[test]
-fn forged_names_and_texts_of_tools_make_no_line_of_their_own() {
+fn forged_tool_texts_add_no_log_line() {
     quiet();
     let log = captured(|| {
         block_on(async {
@@ -148,9 +148,9 @@ fn forged_names_and_texts_of_tools_make_no_line_of_their_own() {
     is_sound(&log);
 }
 
-// THREATS: the same for what a store and a journal say
+// T2: errors of a store and a journal
 #[test]
-fn forged_errors_of_stores_and_journals_make_no_line_of_their_own() {
+fn forged_store_errors_add_no_log_line() {
     quiet();
     let log = captured(|| {
         block_on(async {
@@ -168,13 +168,13 @@ fn forged_errors_of_stores_and_journals_make_no_line_of_their_own() {
             exercise(&session).await;
         });
     });
-    assert!(log.contains("the journal failed") && log.contains("the session store failed"), "{log}");
+    assert!(log.contains("journal failed") && log.contains("session store failed"), "{log}");
     is_sound(&log);
 }
 
-// THREATS: and for what an application would log of a failed opening
+// T2: the log of an application whose session does not open
 #[test]
-fn a_session_id_that_does_not_open_is_told_without_control_characters() {
+fn error_about_a_session_id_has_no_control_characters() {
     block_on(async {
         let runtime = Runtime::builder(crate::support::tools(Forger)).build().expect("sound");
         let _open = runtime.session(FORGED, Mode::Text).principal("user:1").await.expect("opens");

@@ -1,7 +1,7 @@
-//! What must not break: faults and attacks, each with a test that counts.
+//! Faults and attacks. The comments above the tests name rules of `docs/rules.md`.
 
-#![allow(unreachable_pub)] // a test's modules are nobody's interface
-#![allow(clippy::pedantic)] // its tools are written for what they show
+#![allow(unreachable_pub)] // the modules of a test have no public interface
+#![allow(clippy::pedantic)] // the tools are written for their behaviour
 
 mod approvals;
 mod canaries;

@@ -1,5 +1,5 @@
-//! THREATS "1 million short sessions: memory flat" and "a million invented tool names". Each is measured in a process of
-//! its own. `CHAOS_COUNT=1000000` makes them as many as they are named for; a tenth of that shows a leak as well.
+//! T12: memory stays flat over many sessions and many invented names. Each test runs in its own process.
+//! `CHAOS_COUNT=1000000` runs the full number; a tenth of it shows a leak as well.
 
 use crate::support::{block_on, call, kind, open_policy, run_alone, runtime, tools};
 use serde_json::json;
@@ -13,7 +13,7 @@ async fn answer(n: u32) -> u32 {
 
 const MEASURE: &str = "CHAOS_MEASURE";
 
-/// The memory of this process, in bytes.
+/// Returns the memory of this process, in bytes.
 fn resident() -> usize {
     let pages = std::fs::read_to_string("/proc/self/statm").expect("Linux");
     let pages = pages.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok());
@@ -39,7 +39,7 @@ async fn work(what: &str, runtime: &Runtime, n: u32) {
     }
 }
 
-// Does nothing by itself: the other tests run it in processes of their own.
+// Does nothing alone: the other tests run it in their own processes.
 #[test]
 fn measured() {
     let Ok(what) = std::env::var(MEASURE) else { return };
@@ -64,20 +64,20 @@ fn stays_flat(what: &str) {
     run_alone("memory::measured", &[(MEASURE, what)]);
 }
 
-// R-I3, THREATS
+// R-I3, T12
 #[test]
 fn memory_stays_flat_over_a_million_short_sessions() {
     stays_flat("sessions");
 }
 
-// THREATS
+// T12
 #[test]
 fn memory_stays_flat_over_a_million_invented_tool_names() {
     stays_flat("names");
 }
 
-// R-L4: what a turn remembers is bounded
+// R-L4: the memory of a turn is bounded
 #[test]
-fn memory_stays_flat_over_a_million_different_calls_of_one_turn() {
+fn memory_stays_flat_over_a_million_calls_of_one_turn() {
     stays_flat("calls");
 }

@@ -1,4 +1,4 @@
-//! THREATS "tool calls tool, re-entrancy" and "denial of wallet": cycles end, and nothing waits for itself.
+//! T5: cycles of tools end, and no call waits for itself.
 
 use crate::support::{block_on, call, kind, open_policy, session, tools};
 use serde_json::{Value, json};
@@ -110,7 +110,7 @@ impl Ring {
     }
 }
 
-/// The answer, and how many ran. Fails where it waits for itself.
+/// Returns the response and the number of calls that ran. Fails if a call waits for itself.
 async fn started(policy: Policy, tool: &str, arguments: Value) -> (ToolResponse, usize) {
     let ring = Ring::default();
     let session = session(tools(ring.clone()), policy).await;
@@ -120,9 +120,9 @@ async fn started(policy: Policy, tool: &str, arguments: Value) -> (ToolResponse,
     (answer, ring.ran.load(Ordering::SeqCst))
 }
 
-// R-B4, THREATS: 2- and 3-cycles end within the cap
+// R-B4, T5
 #[test]
-fn cycles_of_two_and_of_three_tools_end_at_the_depth_cap() {
+fn cycles_of_two_and_three_tools_end_at_the_depth_cap() {
     block_on(async {
         for depth in [0, 1, 2, 8, 20] {
             for tool in ["ping", "one"] {
@@ -134,9 +134,9 @@ fn cycles_of_two_and_of_three_tools_end_at_the_depth_cap() {
     });
 }
 
-// R-B4, THREATS: budgets are inherited through nesting
+// R-B4, T5
 #[test]
-fn a_tool_that_calls_itself_twice_ends_within_the_budget() {
+fn tool_calling_itself_twice_ends_within_the_budget() {
     block_on(async {
         let (_, ran) = started(open_policy().max_calls(Some(20)), "double", json!({"n": 1})).await;
         assert_eq!(ran, 20);
@@ -149,16 +149,16 @@ fn a_tool_that_calls_itself_twice_ends_within_the_budget() {
 
 // R-L1 through nesting
 #[test]
-fn a_tool_that_calls_itself_alike_is_a_loop() {
+fn tool_calling_itself_with_equal_arguments_is_a_loop() {
     block_on(async {
         let (answer, ran) = started(open_policy(), "stubborn", json!({})).await;
         assert_eq!((answer.is_ok(), ran), (true, 2));
     });
 }
 
-// THREATS: re-entrancy, no lock held across an await
+// T5
 #[test]
-fn nesting_needs_no_second_place_among_the_calls_that_run_at_once() {
+fn nested_call_needs_no_second_concurrency_permit() {
     block_on(async {
         for tool in ["ping", "one"] {
             let (answer, ran) = started(open_policy().concurrent_calls(1), tool, json!({"n": 0})).await;
@@ -167,9 +167,9 @@ fn nesting_needs_no_second_place_among_the_calls_that_run_at_once() {
     });
 }
 
-// THREATS: a call that waits for the place it holds itself is given up at its limit
+// T5
 #[test]
-fn a_tool_that_goes_through_its_session_waits_no_longer_than_the_limit() {
+fn tool_calling_its_own_session_ends_at_its_deadline() {
     block_on(async {
         let (answer, _) = started(open_policy(), "around", json!({"n": 1})).await;
         assert_eq!(answer.data_json(), Some("null"), "with a second place it runs");
@@ -180,7 +180,7 @@ fn a_tool_that_goes_through_its_session_waits_no_longer_than_the_limit() {
 
 // R-I3
 #[test]
-fn a_tool_that_ends_its_session_is_cancelled() {
+fn tool_that_ends_its_session_is_cancelled() {
     block_on(async {
         let (answer, _) = started(open_policy(), "end_it", json!({})).await;
         assert_eq!(kind(&answer), ErrorKind::Cancelled);
@@ -189,16 +189,16 @@ fn a_tool_that_ends_its_session_is_cancelled() {
 
 // R-I3
 #[test]
-fn a_tool_that_clings_to_its_session_and_ends_it_is_given_up() {
+fn uninterruptible_tool_that_ends_its_session_is_dropped() {
     block_on(async {
         let (answer, _) = started(open_policy(), "cling", json!({})).await;
         assert!(matches!(kind(&answer), ErrorKind::Timeout | ErrorKind::Cancelled), "{answer}");
     });
 }
 
-// R-B2: what was charged to a turn that is over is not taken from the next
+// R-B2: the charge of an earlier turn is not taken from the next
 #[test]
-fn a_tool_that_ends_its_turn_goes_on() {
+fn tool_that_ends_its_turn_goes_on() {
     block_on(async {
         let (answer, _) = started(open_policy(), "turn_it", json!({})).await;
         assert_eq!(answer.data_json(), Some("1"));

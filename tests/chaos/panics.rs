@@ -1,4 +1,4 @@
-//! THREATS "panic in a tool" and "poisoned lock".
+//! T6: panics in tools, and poisoned locks.
 
 use crate::support::{block_on, call, kind, on_threads, open_policy, pause, quiet, session};
 use serde::{Serialize, Serializer};
@@ -93,9 +93,9 @@ async fn still_works(session: &Session) {
     assert_eq!(response.data_json(), Some("2"), "{response}");
 }
 
-// THREATS: 10,000 panics, 0 lost answers, partialSideEffects, the session usable
+// T6
 #[test]
-fn of_10_000_panicking_calls_each_is_answered_and_the_session_goes_on() {
+fn every_one_of_10_000_panicking_calls_is_answered() {
     quiet();
     on_threads(async {
         let session = session(every_kind(), open_policy()).await;
@@ -118,9 +118,9 @@ fn of_10_000_panicking_calls_each_is_answered_and_the_session_goes_on() {
     });
 }
 
-// THREATS: the caller drops a call whose future panics while it is dropped
+// T6, T8
 #[test]
-fn a_call_that_panics_while_it_is_given_up_harms_nobody() {
+fn panic_while_a_call_is_dropped_is_contained() {
     quiet();
     block_on(async {
         let session = session(every_kind(), open_policy()).await;
@@ -161,9 +161,9 @@ impl Shelf {
     }
 }
 
-// THREATS: poisoned lock, the session survives
+// T6
 #[test]
-fn a_lock_that_a_tool_poisons_is_that_tools_alone() {
+fn poisoned_lock_affects_its_own_tool_only() {
     quiet();
     block_on(async {
         let session = session(crate::support::tools(Shelf::default()), open_policy()).await;

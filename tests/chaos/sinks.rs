@@ -1,6 +1,6 @@
-//! THREATS "secrets in errors, traces, logs" and "control characters in logs": secrets that look like ones are put into
-//! arguments, configuration, errors and panics, and everything that is shown of calls is looked through: log lines,
-//! spans with content, metrics, sessions, `Debug`.
+//! T1 and T2 with secrets that are recognised by their form. They are put into arguments, configuration, errors and
+//! panics, and everything that is shown of calls is searched: log lines, spans with content, metrics, sessions and
+//! `Debug`.
 
 use crate::logs::captured;
 use crate::support::{block_on, open_policy, quiet};
@@ -8,10 +8,10 @@ use serde_json::json;
 use tool_core::trace::{self, Collector};
 use tool_core::{Mode, Runtime, Session, ToolCall, ToolContext, ToolError, toolset};
 
-/// One that no log may show.
+/// A secret that no log may show.
 const CANARY: &str = "sk-canary-0123456789";
 
-/// A line feed, a colour, C1, delete, a text that runs backwards.
+/// A line feed, a colour, a C1 control, delete, and a bidirectional override.
 const FORGED: &str = "x\n ERROR forged\r\u{1b}[31m\u{9b}31m\u{7f}\u{202e}\u{0}";
 
 /// A service whose configuration holds a secret, which its errors repeat.
@@ -77,9 +77,9 @@ fn clean(sink: &str, shown: &str) {
     assert!(!shown.lines().any(|line| line.starts_with(" ERROR forged")), "{sink}: {shown}");
 }
 
-// THREATS: every sink scanned
+// T1, T2
 #[test]
-fn no_sink_shows_a_secret_or_a_character_that_nobody_sees() {
+fn no_sink_shows_a_secret_or_an_invisible_character() {
     quiet();
     let log = captured(|| {
         block_on(async {
@@ -128,9 +128,9 @@ fn spans(collector: &Collector) {
     }
 }
 
-// THREATS: a million invented tool names
+// T12
 #[test]
-fn invented_names_make_no_series_of_their_own() {
+fn invented_names_share_one_metric_series() {
     let count = std::env::var("CHAOS_COUNT").ok().and_then(|count| count.parse().ok()).unwrap_or(100_000_u32);
     block_on(async {
         let service = Service { api_key: CANARY.to_owned() };

@@ -1,4 +1,4 @@
-//! THREATS "huge result": cut to valid JSON with a marker, at the limit and one on each side of it.
+//! T9: results are cut to valid JSON with a marker, at the limit and next to it.
 
 use crate::support::{block_on, call, open_policy, session, tools};
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ async fn made(tools: &ToolContext, tool: &str, arguments: Value) -> ToolResponse
     session(tools.clone(), open_policy()).await.call(call("c", tool, arguments)).await
 }
 
-/// The data is whole, or valid JSON that says it is not.
+/// Checks that the data is whole, or valid JSON with a marker.
 fn is_sound(response: &ToolResponse, whole: &str) {
     let data = response.data_json().expect("a success");
     let value: Value = serde_json::from_str(data).unwrap_or_else(|error| panic!("{error}: {data}"));
@@ -43,9 +43,9 @@ fn is_sound(response: &ToolResponse, whole: &str) {
     assert_eq!(envelope["data"], value);
 }
 
-// R-E1, THREATS: limit +-1
+// R-E1, T9
 #[test]
-fn a_result_of_the_limit_is_whole_and_of_one_more_is_cut() {
+fn result_is_cut_one_character_over_the_limit() {
     block_on(async {
         let tools = ToolContext::builder().with(text).with(list).build().expect("sound");
         for unit in ["a", "ü", "\u{1F600}", "\u{0301}"] {
@@ -63,7 +63,7 @@ fn a_result_of_the_limit_is_whole_and_of_one_more_is_cut() {
     });
 }
 
-// DESIGN 3: max_output, however long the result is
+// T9
 #[test]
 fn a_result_far_over_its_limit_is_cut_to_that_limit() {
     block_on(async {
@@ -79,9 +79,9 @@ fn a_result_far_over_its_limit_is_cut_to_that_limit() {
     });
 }
 
-// THREATS: limit +-1 byte, multibyte boundary
+// T9
 #[test]
-fn a_limit_in_bytes_may_fall_into_the_middle_of_a_character() {
+fn limit_inside_a_character_cuts_before_it() {
     block_on(async {
         for unit in ["a", "ü", "€", "\u{1F600}"] {
             for limit in 95..=105 {
@@ -97,9 +97,9 @@ fn a_limit_in_bytes_may_fall_into_the_middle_of_a_character() {
     });
 }
 
-// THREATS: bounded memory
+// T9
 #[test]
-fn a_result_of_100_megabytes_is_answered_with_a_megabyte() {
+fn result_of_100_megabytes_is_cut_to_one() {
     block_on(async {
         let response = made(&tools(unbounded), "unbounded", json!({"unit": "ü", "times": 50_000_000})).await;
         let data = response.data_json().expect("a success");
@@ -116,9 +116,9 @@ async fn deep(_: Value, _: &RunContext) -> Result<Value, ToolError> {
     Ok(value)
 }
 
-// THREATS: 100,000-deep JSON as a tool's own result, never an abort
+// T9
 #[test]
-fn a_result_that_is_100_000_deep_is_answered() {
+fn result_nested_100_000_deep_is_answered() {
     block_on(async {
         let declared =
             RawTool { name: "deep".into(), description: String::new(), parameters: json!({"type": "object"}) };

@@ -1,4 +1,4 @@
-//! THREATS "store down": actions fail closed, reads as configured, a clear error, and all is well when it is back.
+//! T13: with a failing store actions are refused and reads do as configured, until the store works again.
 
 use crate::later::LaterStore;
 use crate::support::{block_on, call, open_policy};
@@ -42,7 +42,7 @@ async fn over(store: &Arc<LaterStore>, policy: Policy) -> (Counted, Session) {
     (counted, session)
 }
 
-/// It is refused, may be tried again, and has done nothing.
+/// Checks that the call is refused, is retryable, and has no side effects.
 async fn is_refused(session: &Session, tool: &str) {
     let response = session.call(call("c", tool, json!({}))).await;
     let error = response.error().expect("refused");
@@ -50,9 +50,9 @@ async fn is_refused(session: &Session, tool: &str) {
     assert!(!error.message.contains("secret"), "{response}");
 }
 
-// THREATS
+// T13
 #[test]
-fn with_a_store_that_fails_nothing_runs() {
+fn failing_store_lets_nothing_run() {
     block_on(async {
         let store = Arc::new(LaterStore::waiting(1, 1));
         let (counted, session) = over(&store, open_policy()).await;
@@ -72,9 +72,9 @@ fn with_a_store_that_fails_nothing_runs() {
     });
 }
 
-// THREATS: reads as configured
+// T13
 #[test]
-fn reads_run_without_a_store_where_the_policy_says_so() {
+fn reads_run_without_a_store_if_the_policy_allows() {
     block_on(async {
         let store = Arc::<LaterStore>::default();
         let (counted, session) = over(&store, open_policy().reads_without_store(true)).await;
@@ -86,9 +86,9 @@ fn reads_run_without_a_store_where_the_policy_says_so() {
     });
 }
 
-// THREATS: and one that hangs is one that is down
+// T13: a store that hangs
 #[test]
-fn with_a_store_that_hangs_nothing_runs_and_all_is_answered_in_time() {
+fn hanging_store_lets_nothing_run_and_calls_are_answered() {
     block_on(async {
         let store = Arc::<LaterStore>::default();
         let policy = open_policy().store_deadline(Duration::from_millis(20)).category_budget(Category::Action, Some(1));

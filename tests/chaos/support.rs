@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Helpers of the tests.
 
 use serde_json::Value;
 use std::future::Future;
@@ -9,13 +9,13 @@ use std::task::{Context, Poll};
 use tool_core::tool::IntoTool;
 use tool_core::{ErrorKind, Mode, Policy, RegistryErrors, Runtime, Session, ToolCall, ToolContext, ToolResponse};
 
-/// Runs a future to its end on one thread.
+/// Runs a future to completion on one thread.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(future)
 }
 
-/// Runs a future to its end among four threads.
+/// Runs a future to completion on four threads.
 pub fn on_threads<F: Future>(future: F) -> F::Output {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build();
     runtime.expect("a runtime").block_on(future)
@@ -25,7 +25,7 @@ pub fn tools<M>(tool: impl IntoTool<M>) -> ToolContext {
     ToolContext::builder().with(tool).build().expect("a sound tool")
 }
 
-/// No budget and no count of empty results: repeated calls alone are refused.
+/// A policy that refuses repeated calls only.
 pub fn open_policy() -> Policy {
     Policy::text().category_budget(tool_core::Category::Retrieval, None).max_empty_results(None)
 }
@@ -34,7 +34,7 @@ pub fn runtime(tools: ToolContext, policy: Policy) -> Result<Runtime, RegistryEr
     Runtime::builder(tools).policy(policy).build()
 }
 
-/// A session in text under this policy.
+/// Opens a text session with this policy.
 pub async fn session(tools: ToolContext, policy: Policy) -> Session {
     let runtime = runtime(tools, policy).expect("sound tools");
     runtime.session("s", Mode::Text).await.expect("opens")
@@ -44,12 +44,12 @@ pub fn call(id: impl ToString, name: &str, arguments: Value) -> ToolCall {
     ToolCall::new(id.to_string(), name, arguments)
 }
 
-/// The kind of the error that a call has to end in.
+/// Returns the kind of the error of a call that must fail.
 pub fn kind(response: &ToolResponse) -> ErrorKind {
     response.error().unwrap_or_else(|| panic!("succeeded: {response}")).kind
 }
 
-/// Pending twice, then done: a call that waits for the first time is polled once more at once.
+/// A future that is pending twice. A call that waits for the first time is polled once more at once.
 pub async fn pause() {
     struct Pause(u8);
     impl Future for Pause {
@@ -66,14 +66,14 @@ pub async fn pause() {
     Pause(0).await;
 }
 
-/// Lets spawned tasks go on.
+/// Lets spawned tasks run.
 pub async fn settle() {
     for _ in 0..50 {
         tokio::task::yield_now().await;
     }
 }
 
-/// Panics that tests provoke say nothing on standard error; others say what they always did.
+/// Silences the panics that tests provoke. Others print as usual.
 pub fn quiet() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -87,7 +87,7 @@ pub fn quiet() {
     });
 }
 
-/// Runs one test of this binary in a process of its own, and shows what it says.
+/// Runs one test of this binary in its own process, and prints its output.
 pub(crate) fn run_alone(test: &str, settings: &[(&str, &str)]) {
     let output = Command::new(std::env::current_exe().expect("this test"))
         .args(["--exact", test, "--nocapture"])

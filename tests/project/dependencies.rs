@@ -1,4 +1,4 @@
-//! Dependencies among the crates and folders.
+//! Dependencies between the crates and folders.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 const OURS: [&str; 3] = ["tool-macros", "tool-core", "tool-adapters"];
 
-/// The crates of ours that a crate of ours depends on, development aside.
+/// Returns the workspace crates that a crate depends on, without development dependencies.
 fn ours(of: &str) -> Vec<String> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
@@ -32,7 +32,7 @@ fn each_crate_depends_only_on_the_one_below() {
     assert_eq!(ours("tool-adapters"), ["tool-core"]);
 }
 
-/// The text of a folder's modules, but not of their tests: golden files are read and written there.
+/// Returns the text of a folder's modules without their tests, which read and write golden files.
 fn outside_tests(folder: &Path) -> String {
     let mut text = String::new();
     for entry in fs::read_dir(folder).expect("a folder") {
@@ -46,7 +46,7 @@ fn outside_tests(folder: &Path) -> String {
     text
 }
 
-/// The lines before a file's own tests.
+/// Returns the lines before the tests of a file.
 fn before_tests(text: &str) -> &str {
     let tests = text.match_indices("#[cfg(test)]\nmod ").find(|(at, start)| {
         let name = text[at + start.len()..].lines().next().unwrap_or_default();
@@ -55,22 +55,22 @@ fn before_tests(text: &str) -> &str {
     tests.map_or(text, |(at, _)| &text[..at])
 }
 
-// DESIGN 2: what translates for a provider is pure.
+// P2
 #[test]
 fn providers_do_no_io() {
     let text = outside_tests(&super::root().join("tool-adapters/src/providers"));
     assert!(!text.is_empty());
     for io in ["tokio", "reqwest", "tungstenite", "rmcp", "std::net", "std::fs"] {
-        // In words it may be spoken of.
+        // Comments may mention it.
         assert!(!text.contains(&format!("use {io}")) && !text.contains(&format!("{io}::")), "{io}");
     }
 }
 
-// HOUSE: adding a provider is one folder and one line in a table.
+// P3
 #[test]
 fn no_provider_is_named_outside_of_providers() {
     let adapters = super::root().join("tool-adapters/src");
-    // `interop` is about the types of other crates, each of which speaks to some providers.
+    // `interop` converts types of other crates, which are named after providers.
     for folder in ["agent", "cli", "oauth2", "stores", "telemetry", "transport"] {
         let text = outside_tests(&adapters.join(folder));
         let code = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>();

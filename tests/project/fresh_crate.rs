@@ -1,10 +1,10 @@
-//! A newcomer's crate: the README's example, with `tool-core` as its only dependency besides tokio.
+//! A new crate with the README's example and only `tool-core` and tokio as dependencies.
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Makes a crate outside the workspace and runs it.
+/// Creates a crate outside the workspace and runs it.
 fn run(name: &str, dependency: &str, main: &str) -> Output {
     let root = super::root();
     let folder = root.join("target/fresh").join(name);
@@ -17,20 +17,20 @@ fn run(name: &str, dependency: &str, main: &str) -> Output {
     );
     fs::write(folder.join("Cargo.toml"), manifest).expect("written");
     fs::write(folder.join("src/main.rs"), main).expect("written");
-    // The same versions as here, so that nothing is fetched.
+    // The same versions as in the workspace, so that nothing is downloaded.
     fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock")).expect("copied");
     cargo(&folder, &root.join("target"))
 }
 
-/// Two libraries whose tools have one name, and a program that links both.
+/// Two libraries with a tool of one name, and a program that links both.
 const TWO: [(&str, &str); 2] = [
     ("fresh-one", "/// One.\n#[tool_core::tool]\npub fn same_name() -> u8 { 1 }\n"),
     ("fresh-two", "\n/// Two.\n#[tool_core::tool]\npub fn same_name() -> u8 { 2 }\n"),
 ];
 
-// DESIGN 3, L13
+// L8, L13
 #[test]
-fn two_crates_that_register_one_name_are_one_error_with_both_places() {
+fn collision_of_two_crates_gives_both_places() {
     let core = super::root().join("tool-core");
     for (name, source) in TWO {
         let folder = super::root().join("target/fresh").join(name);
@@ -69,14 +69,14 @@ fn printed(output: &Output) -> String {
 }
 
 #[test]
-fn the_readmes_example_runs_unchanged_in_a_fresh_crate() {
+fn readme_example_runs_in_a_fresh_crate() {
     let readme = fs::read_to_string(super::root().join("README.md")).expect("the README");
     let example = readme.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
     let text = printed(&run("fresh-readme", "tool-core = {", example));
     let envelopes = text.lines().filter(|line| line.starts_with("{\"ok\":")).collect::<Vec<_>>();
     let ok = envelopes.iter().map(|line| line.starts_with("{\"ok\":true")).collect::<Vec<_>>();
     assert_eq!(ok, [true, true, false], "{text}");
-    // What the README says the last call prints.
+    // The message that the README shows for the last call.
     let promised = readme.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a message");
     let envelope: serde_json::Value = serde_json::from_str(envelopes[2]).expect("JSON");
     assert_eq!(envelope["error"]["message"].as_str(), Some(promised.trim_end()));
@@ -112,7 +112,7 @@ async fn main() {
 }
 "##;
 
-// PEERS 7
+// D9
 #[test]
 fn a_renamed_dependency_works() {
     let text = printed(&run("fresh-renamed", "far = { package = \"tool-core\",", RENAMED));

@@ -1,6 +1,6 @@
-//! The project as a whole: its layers, its dependencies, and what a newcomer's crate needs.
+//! The project as a whole: its layers, its dependencies, its rules, and the needs of a new crate.
 
-#![allow(unreachable_pub)] // a test's modules are nobody's interface
+#![allow(unreachable_pub)] // the modules of a test have no public interface
 
 mod dependencies;
 mod fresh_crate;

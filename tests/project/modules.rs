@@ -1,4 +1,4 @@
-//! The layers of each crate, and cycles among its files.
+//! The layers of each crate, and cycles between its files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -33,7 +33,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The module path of each source file outside of tests, and the text of its code.
+/// Returns the module path and the code of each source file outside of tests.
 fn modules(krate: &str) -> BTreeMap<String, String> {
     let src = super::root().join(krate).join("src");
     let mut found = Vec::new();
@@ -47,14 +47,14 @@ fn modules(krate: &str) -> BTreeMap<String, String> {
     found.iter().filter_map(module).collect()
 }
 
-/// The lines before the file's own tests, without comments.
+/// Returns the lines before the tests of a file, without comments.
 fn code(text: &str) -> String {
     let lines =
         text.lines().take_while(|line| !line.starts_with("#[cfg(test)]\nmod tests {") && *line != "mod tests {");
     lines.filter(|line| !line.trim_start().starts_with("//")).fold(String::new(), |all, line| all + line + "\n")
 }
 
-/// All module paths that follow `crate::`, nested imports spelled out.
+/// Returns all module paths after `crate::`, with nested imports expanded.
 fn imports(code: &str) -> Vec<String> {
     code.match_indices("crate::")
         .filter(|(at, _)| !code[..*at].ends_with(['$', '_']))
@@ -94,7 +94,7 @@ fn top(module: &str) -> &str {
     module.split("::").next().unwrap_or(module)
 }
 
-/// Imports of a module that is not below the one that imports it.
+/// Returns the imports of modules that are not in a lower layer.
 fn upward(krate: &str, layers: &[&str]) -> Vec<String> {
     let level = |module: &str| layers.iter().position(|layer| *layer == top(module));
     let mut wrong = BTreeSet::new();
@@ -109,19 +109,19 @@ fn upward(krate: &str, layers: &[&str]) -> Vec<String> {
     wrong.into_iter().collect()
 }
 
-// HOUSE 1
+// P1
 #[test]
 fn core_modules_import_from_lower_layers_only() {
     assert_eq!(upward("tool-core", CORE), Vec::<String>::new());
 }
 
-// HOUSE 1
+// P1
 #[test]
 fn adapter_modules_import_from_lower_layers_only() {
     assert_eq!(upward("tool-adapters", ADAPTERS), Vec::<String>::new());
 }
 
-// HOUSE 1
+// P1
 #[test]
 fn every_top_level_module_is_a_layer() {
     for (krate, layers) in [("tool-core", CORE), ("tool-adapters", ADAPTERS)] {
@@ -132,10 +132,10 @@ fn every_top_level_module_is_a_layer() {
     }
 }
 
-/// Groups of files that import each other in a loop.
+/// Returns the groups of files that import each other in a loop.
 fn cycles(krate: &str) -> Vec<Vec<String>> {
     let modules = modules(krate);
-    // A path leads to the file of its longest prefix; a facade that only re-exports counts as any other file.
+    // A path leads to the file of its longest prefix. A facade counts as a file.
     let file = |path: &str| {
         let mut path = path;
         loop {
@@ -175,22 +175,22 @@ fn cycles(krate: &str) -> Vec<Vec<String>> {
     groups.into_iter().collect()
 }
 
-// HOUSE 1
+// P1
 #[test]
 fn at_most_three_groups_of_files_import_each_other() {
     let found = [cycles("tool-core"), cycles("tool-adapters"), cycles("tool-macros")].concat();
     assert!(found.len() <= 3, "{} groups: {found:#?}", found.len());
 }
 
-// STYLE
+// P4
 #[test]
-fn every_module_says_what_it_is_for() {
+fn every_module_begins_with_documentation() {
     let mut found = Vec::new();
     for folder in ["tool-macros/src", "tool-core/src", "tool-adapters/src", "examples", "tests"] {
         sources(&super::root().join(folder), &mut found);
     }
     let silent = |path: &PathBuf| !fs::read_to_string(path).expect("text").starts_with("//!");
-    // The cases of the ui tests are what a user would write, and the snapshots what the macros do.
+    // The cases of the ui tests are user code, and the snapshots are expansions.
     let example =
         |path: &PathBuf| path.components().any(|part| part.as_os_str() == "ui" || part.as_os_str() == "snapshots");
     let silent = found.into_iter().filter(|path| !example(path) && silent(path)).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! Tools that only their module tells apart. Here, because whoever discovers everything would find them.
+//! Tools that differ in their module only. They are in this binary, as discovery finds every linked tool.
 
 use tool_core::ToolContext;
 
@@ -19,7 +19,7 @@ twin!(right);
 
 // L8, L13
 #[test]
-fn two_fns_of_one_macro_line_are_two_instances() {
+fn two_functions_of_one_macro_line_are_two_tools() {
     let errors = ToolContext::builder().with(left::twin).with(right::twin).build().expect_err("a collision");
     assert!(errors.to_string().starts_with("duplicate function name: twin"), "{errors}");
 }

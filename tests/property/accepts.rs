@@ -1,4 +1,4 @@
-//! The differential property: acceptance is that of the schema, and what is accepted arrives.
+//! The differential property: tools accept what the schema accepts, and receive it unchanged.
 
 use crate::coercions;
 use crate::driver::{accepted, call, schema, tools};
@@ -15,25 +15,25 @@ use proptest::test_runner::{TestError, TestRunner};
 use serde_json::{Value, json};
 use tool_core::{ToolContext, ToolResponse};
 
-/// `PROPTEST_CASES` for each type, or a number that takes seconds.
+/// Returns `PROPTEST_CASES` for each type, or a number that takes seconds.
 pub(crate) fn config(cases: u32) -> ProptestConfig {
     let asked = std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok());
     ProptestConfig { cases: asked.unwrap_or(cases), failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// Numbers for a tape.
+/// Generates the numbers of a tape.
 pub(crate) fn numbers() -> impl Strategy<Value = Vec<u32>> {
     prop::collection::vec(any::<u32>(), 1..120)
 }
 
-// DESIGN section 5: what is published is what is enforced. All tools are tried before any failure is told.
+// V1: all tools are tried before a failure is reported
 #[test]
 fn a_tool_accepts_what_its_schema_accepts() {
     let failures: Vec<String> = tools().cases.iter().filter_map(|case| differs(case).err()).collect();
     assert!(failures.is_empty(), "{} of {} types differ\n{}", failures.len(), tools().cases.len(), failures.join("\n"));
 }
 
-/// The smallest difference that is found between a tool and its schema.
+/// Returns the smallest difference between a tool and its schema.
 fn differs(case: &Case) -> Result<(), String> {
     let attempt = |numbers: Vec<u32>| {
         let tape = Tape::new(&numbers);
@@ -48,7 +48,7 @@ fn differs(case: &Case) -> Result<(), String> {
     }
 }
 
-/// Arguments for the tool: right, or with up to three mistakes, or as a text of themselves.
+/// Generates arguments: valid, with up to three mistakes, or encoded as a text.
 fn sent(case: &Case, tape: &Tape<'_>) -> Json {
     let mut sent = Maker { root: schema(case.name), tape }.arguments();
     for _ in 0..[0, 0, 1, 1, 1, 2, 3][tape.below(7)] {
@@ -60,14 +60,14 @@ fn sent(case: &Case, tape: &Tape<'_>) -> Json {
 pub(crate) fn compare(case: &Case, sent: &Json, text: &str) -> Result<(), String> {
     let published = schema(case.name);
     let closed = json!({"type": "object", "properties": {}, "additionalProperties": false});
-    // L26: what a tool without parameters publishes says nothing of unknown ones, which it refuses all the same.
+    // L26: a tool without parameters publishes an open object.
     let enforced = if case.name == "nothing" { &closed } else { published };
 
-    // With every coercion switched off: the instance as it is, duplicates and what is no object aside.
+    // With every coercion disabled the instance counts as it is, except for duplicates and values that are not objects.
     let raw = sent.value().filter(|value| value.is_object() && !sent.repeats());
     side(case, &tools().strict, (sent, text), enforced, raw)?;
 
-    // With all of them: the instance that they lead to.
+    // With all coercions the coerced instance counts.
     let better = coercions::arguments(sent).map(|value| coercions::coerced(&value, enforced));
     side(case, &tools().coercing, (sent, text), enforced, better)
 }
@@ -95,9 +95,9 @@ fn side(
     if takes { arrived(case, &response, schema, value) } else { Ok(()) }
 }
 
-/// Whether the tool got what was sent.
+/// Returns whether the tool received the instance.
 fn arrived(case: &Case, response: &ToolResponse, schema: &Value, mut value: Value) -> Result<(), String> {
-    let mut got: Value = response.data()?;
+    let mut got: Value = response.data().map_err(|error| error.to_string())?;
     (case.loosen)(&mut value);
     (case.loosen)(&mut got);
     if same(&value, &got, &Known::of(schema)) { Ok(()) } else { Err(format!("sent {value}, got {got}")) }

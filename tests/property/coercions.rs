@@ -1,10 +1,10 @@
-//! The coercions of DESIGN section 5, written a second time and as plainly as possible, to compare with.
+//! A second and plain implementation of the coercions of rule V3, to compare with.
 
 use crate::json::{self, Json};
 use crate::oracle::accepts;
 use serde_json::{Map, Value};
 
-/// The arguments as the tool should see them: an object, or why there is none.
+/// Returns the arguments as the tool should see them, or an error if they are not an object.
 pub(crate) fn arguments(sent: &Json) -> Option<Value> {
     match sent {
         Json::Raw(text) if text == "null" => Some(Value::Object(Map::new())),
@@ -19,12 +19,12 @@ pub(crate) fn arguments(sent: &Json) -> Option<Value> {
     }
 }
 
-/// The value after what can be put right is; unchanged where the schema takes it.
+/// Coerces the value. A value that the schema accepts is unchanged.
 pub(crate) fn coerced(value: &Value, schema: &Value) -> Value {
     if accepts(schema, schema, value) { value.clone() } else { fix(value, &[schema], schema, 0) }
 }
 
-/// Puts right what must satisfy all of the schemas.
+/// Coerces a value that must satisfy all of the schemas.
 fn fix(value: &Value, schemas: &[&Value], root: &Value, depth: usize) -> Value {
     if depth > 200 {
         return value.clone();
@@ -51,7 +51,7 @@ fn fix(value: &Value, schemas: &[&Value], root: &Value, depth: usize) -> Value {
     value
 }
 
-/// Of several shapes the only one that the value can be brought into, where it has none yet.
+/// Coerces the value to the only one of several shapes that it can take.
 fn chosen(value: Value, branches: Option<&Vec<Value>>, root: &Value, depth: usize) -> Value {
     let Some(branches) = branches else { return value };
     if branches.iter().any(|branch| accepts(branch, root, &value)) {
@@ -66,7 +66,7 @@ fn chosen(value: Value, branches: Option<&Vec<Value>>, root: &Value, depth: usiz
     }
 }
 
-/// The schemas with all that they refer to.
+/// Returns the schemas and everything that they refer to.
 fn parts<'a>(schemas: &[&'a Value], root: &'a Value) -> Vec<&'a Map<String, Value>> {
     let mut all: Vec<&'a Map<String, Value>> = Vec::new();
     let mut left: Vec<&'a Value> = schemas.iter().rev().copied().collect();
@@ -108,7 +108,7 @@ fn stands_for_absence(name: &str, parts: &[&Map<String, Value>], root: &Value) -
     !required && declared.into_iter().any(|schema| !accepts(schema, root, &Value::Null))
 }
 
-/// What a text stands for where no text is wanted.
+/// Returns the value that a text spells.
 fn text(value: &Value, parts: &[&Map<String, Value>]) -> Option<Value> {
     let text = value.as_str()?;
     let wanted = |kind: &str| parts.iter().all(|part| may_be(part, kind));
@@ -122,7 +122,7 @@ fn text(value: &Value, parts: &[&Map<String, Value>]) -> Option<Value> {
         Json::Raw(word) if word == "true" || word == "false" => {
             (wanted("boolean") && plain).then(|| Value::Bool(word == "true"))
         }
-        // By its own text, as reading it may have rounded it.
+        // Uses the text, as parsing may have rounded the number.
         Json::Raw(_) => number(text, wanted("number"), wanted("integer")).filter(|_| plain),
         Json::List(_) => meant.value().filter(|_| wanted("array")),
         Json::Object(_) => meant.value().filter(|_| wanted("object")),
@@ -130,7 +130,7 @@ fn text(value: &Value, parts: &[&Map<String, Value>]) -> Option<Value> {
     }
 }
 
-/// The number that a text spells. Digits alone are held exactly or not at all; any other spelling is a float's.
+/// Returns the number that a text spells. Digits alone are exact or refused, and any other spelling is a float.
 fn number(text: &str, fraction: bool, integer: bool) -> Option<Value> {
     let value = Json::raw(text).value()?;
     if value.as_f64()? == 0.0 && text.split(['e', 'E']).next()?.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) {
@@ -147,7 +147,7 @@ fn number(text: &str, fraction: bool, integer: bool) -> Option<Value> {
     }
 }
 
-/// The digits of a number that is whole, written out.
+/// Returns the digits of a whole number.
 fn whole(text: &str) -> Option<String> {
     let (sign, text) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));

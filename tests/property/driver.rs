@@ -1,4 +1,4 @@
-//! The tools, called.
+//! Calls of the tools.
 
 use crate::types::{self, Case};
 use serde_json::Value;
@@ -9,14 +9,14 @@ use tool_core::arguments::Coercions;
 use tool_core::call::Arguments;
 use tool_core::{ErrorKind, RunContext, ToolContext, ToolResponse};
 
-/// Every tool, twice: with all coercions and with none.
+/// Every tool, with all coercions and with none.
 pub(crate) struct Tools {
     pub coercing: ToolContext,
     pub strict: ToolContext,
     pub cases: Vec<Case>,
 }
 
-/// Made once.
+/// Returns the driver, which is built once.
 pub(crate) fn tools() -> &'static Tools {
     static TOOLS: OnceLock<Tools> = OnceLock::new();
     TOOLS.get_or_init(|| Tools {
@@ -26,7 +26,7 @@ pub(crate) fn tools() -> &'static Tools {
     })
 }
 
-/// What is published for the tool.
+/// Returns the published schema of the tool.
 pub(crate) fn schema(name: &str) -> &'static Value {
     let definition = tools().coercing.definitions().find(|definition| definition.name() == name);
     definition.expect("the tool is there").parameters()
@@ -45,7 +45,7 @@ pub(crate) fn call<'a>(tools: &ToolContext, name: &str, arguments: impl Into<Arg
     catch_unwind(called).expect("a call never panics")
 }
 
-/// Whether the arguments were taken; anything but a result or VALIDATION is a failure.
+/// Returns whether the arguments were accepted. Any response but a result or VALIDATION is a failure.
 pub(crate) fn accepted(response: &ToolResponse) -> Result<bool, String> {
     match response.error() {
         None => Ok(true),

@@ -1,20 +1,20 @@
-//! Instances of a schema, some of them a little beside it.
+//! Instances of a schema, and some that nearly match it.
 
 use crate::json::Json;
 use crate::tape::Tape;
 use serde_json::{Map, Value, json};
 
-/// Beyond it only what is required is made.
+/// The depth below which only required properties are generated.
 const DEPTH: usize = 7;
 
-/// Makes instances of one schema.
+/// Generates instances of one schema.
 pub(crate) struct Maker<'a> {
     pub root: &'a Value,
     pub tape: &'a Tape<'a>,
 }
 
 impl Maker<'_> {
-    /// An instance of the whole schema.
+    /// Generates an instance of the whole schema.
     pub(crate) fn arguments(&self) -> Json {
         self.make(self.root, 0)
     }
@@ -43,14 +43,14 @@ impl Maker<'_> {
         self.of_type(map, depth)
     }
 
-    /// The schema with one keyword replaced by what it stands for.
+    /// Replaces one keyword of the schema by its meaning.
     fn merged(&self, map: &Map<String, Value>, keyword: &str, inner: &Value, depth: usize) -> Value {
         let mut all = map.clone();
         all.remove(keyword);
         let parts: Vec<&Value> = match inner {
             Value::String(name) => self.root.pointer(name.trim_start_matches('#')).into_iter().collect(),
             Value::Array(list) if keyword == "allOf" => list.iter().collect(),
-            // The last ones of a choice are `null` and what does not contain itself.
+            // The last alternatives are `null` and those that are not recursive.
             Value::Array(list) if depth > DEPTH => list.iter().take(1).collect(),
             Value::Array(list) => vec![self.tape.pick(list)],
             _ => Vec::new(),
@@ -176,7 +176,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Any JSON.
+    /// Generates any JSON value.
     pub(crate) fn anything(&self, depth: usize) -> Json {
         let leaf = || Json::raw(self.tape.pick(&["null", "true", "0", "-1", "5.0", "0.5", "18446744073709551616"]));
         match self.tape.below(if depth < DEPTH { 7 } else { 3 }) {
@@ -193,7 +193,7 @@ impl Maker<'_> {
 
 const LETTERS: [char; 12] = ['a', 'b', 'Z', '7', ' ', 'é', '"', '\\', '\n', '𝄞', '\u{7f}', 'ß'];
 
-/// A bound, or a number next to it, in some spelling.
+/// Generates a bound, or a number next to it, in some spelling.
 fn beside(bound: &Value, tape: &Tape<'_>) -> String {
     let step = [0, 1, -1][tape.below(3)];
     if let Some(exact) = bound.as_u64().map(i128::from).or_else(|| bound.as_i64().map(i128::from)) {
@@ -213,7 +213,7 @@ fn beside(bound: &Value, tape: &Tape<'_>) -> String {
     if moved.is_finite() { Value::from(moved).to_string() } else { "1e308".to_owned() }
 }
 
-/// Texts of a format, and some that are nearly of it.
+/// Generates texts of a format, and some that nearly match it.
 fn of_format(format: &str) -> &'static [&'static str] {
     match format {
         "date-time" => &[

@@ -1,4 +1,4 @@
-//! Hostile texts: one typed answer to each, and the next call works.
+//! Hostile texts: each gets one typed answer, and the next call works.
 
 use crate::driver::{accepted, call, schema, tools};
 use crate::generate::Maker;
@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use tool_core::ErrorKind;
 use tool_core::call::Arguments;
 
-/// Tools that read in different ways: nothing, anything, many types, lent text, buffered, by the validator.
+/// Tools that decode in different ways: nothing, anything, many types, borrowed text, buffered, with the validator.
 const READERS: &[&str] =
     &["nothing", "anything", "many", "text", "flattened", "untagged", "asserted", "flattened_map", "values"];
 
-/// Whether the arguments are taken; whatever they are, the next call must be answered.
+/// Returns whether the arguments are accepted, and checks that the next call is answered.
 fn taken<'a>(tool: &str, arguments: impl Into<Arguments<'a>>) -> bool {
     let response = call(&tools().coercing, tool, arguments);
     let answer = accepted(&response).expect("one typed answer");
@@ -24,7 +24,7 @@ fn taken<'a>(tool: &str, arguments: impl Into<Arguments<'a>>) -> bool {
     answer
 }
 
-// THREATS: one typed answer for each input; the next call works.
+// T4
 #[test]
 fn broken_text_is_refused_by_every_tool() {
     for text in BROKEN {
@@ -39,7 +39,7 @@ fn broken_text_is_refused_by_every_tool() {
 }
 
 #[test]
-fn sound_text_arrives() {
+fn valid_text_is_accepted_by_every_tool() {
     for text in SOUND {
         let response = call(&tools().coercing, "anything", format!("{{\"value\":{text}}}"));
         let sent: Value = serde_json::from_str(text).expect("it is sound");
@@ -52,7 +52,7 @@ fn sound_text_arrives() {
 }
 
 #[test]
-fn what_a_parser_decides_for_itself_has_one_answer_all_the_same() {
+fn ambiguous_json_gets_one_answer() {
     for text in EITHER {
         for tool in READERS {
             taken(tool, *text);
@@ -68,9 +68,9 @@ fn normal(value: &Value) -> Value {
     }
 }
 
-// DESIGN section 5: bad UTF-8 is VALIDATION.
+// V4
 #[test]
-fn bytes_that_are_no_utf_8_are_refused() {
+fn bytes_that_are_not_utf_8_are_refused() {
     let bad: [&[u8]; 8] = [
         b"\xff",
         b"\xc0\xaf",
@@ -90,9 +90,9 @@ fn bytes_that_are_no_utf_8_are_refused() {
     }
 }
 
-// DESIGN section 5: a depth over 128 is VALIDATION.
+// V4
 #[test]
-fn the_depth_is_128_with_the_arguments_themselves() {
+fn depth_limit_is_128_including_the_arguments() {
     let nested = |open: &str, close: &str, depth: usize| {
         format!("{{\"value\":{}1{}}}", open.repeat(depth - 1), close.repeat(depth - 1))
     };
@@ -110,9 +110,9 @@ fn the_depth_is_128_with_the_arguments_themselves() {
     }
 }
 
-// DESIGN section 5: text over the cap is VALIDATION; just below it is not.
+// V4
 #[test]
-fn text_is_taken_up_to_the_cap() {
+fn text_is_accepted_up_to_the_cap() {
     let cap = 1 << 20;
     let around = "{\"value\":\"\"}".len();
     for (length, fits) in [(cap - around, true), (cap - around + 1, false), (10 * cap, false)] {
@@ -127,9 +127,9 @@ fn text_is_taken_up_to_the_cap() {
     ));
 }
 
-// THREATS: duplicate keys are refused.
+// V4
 #[test]
-fn keys_that_stand_twice_are_refused_wherever_they_stand() {
+fn duplicate_keys_are_refused_at_every_depth() {
     let twice = [
         ("anything", r#"{"value":{"a":1,"a":1}}"#, "/value/a"),
         ("anything", r#"{"value":1,"value":1}"#, "/value"),
@@ -149,9 +149,9 @@ fn keys_that_stand_twice_are_refused_wherever_they_stand() {
     }
 }
 
-// THREATS: denial of service by the failure path.
+// V9
 #[test]
-fn a_refusal_takes_no_longer_than_its_text_is_worth() {
+fn refusal_takes_linear_time() {
     let began = Instant::now();
     let deep_choice = "[".repeat(120) + &"]".repeat(120);
     taken("untagged", format!("{{\"value\":{deep_choice}}}"));
@@ -167,7 +167,7 @@ fn a_refusal_takes_no_longer_than_its_text_is_worth() {
 proptest! {
     #![proptest_config(crate::accepts::config(1_000))]
 
-    // Sound arguments, cut or changed in one byte.
+    // Valid arguments, cut or changed in one byte.
     #[test]
     fn a_damaged_text_has_one_answer(numbers in crate::accepts::numbers(), at in any::<usize>(), byte in any::<u8>(), cut in any::<bool>()) {
         let tape = Tape::new(&numbers);
@@ -184,7 +184,7 @@ proptest! {
     }
 
     #[test]
-    fn any_soup_of_tokens_has_one_answer(tokens in prop::collection::vec(prop::sample::select(vec![
+    fn any_sequence_of_json_tokens_has_one_answer(tokens in prop::collection::vec(prop::sample::select(vec![
         "{", "}", "[", "]", ",", ":", "\"value\"", "\"", "1", "-", "e5", ".", "null", "true", "\\u", " ", "\"a\"", "{}", "[]",
     ]), 0..25), tool in 0..READERS.len()) {
         taken(READERS[tool], tokens.concat());
@@ -192,7 +192,7 @@ proptest! {
 }
 
 #[test]
-fn an_unknown_tool_has_an_answer_too() {
+fn unknown_tool_has_one_answer() {
     for name in ["", "no such tool", "\u{1b}[31m", "value\n", "Many"] {
         let response = call(&tools().coercing, name, "{}");
         assert_eq!(response.error().map(|error| error.kind), Some(ErrorKind::NotFound), "{name:?}");

@@ -1,4 +1,4 @@
-//! JSON as it is spelled: numbers keep their text, objects keep their order and their duplicates.
+//! JSON with its spelling: numbers keep their text, and objects keep their order and duplicates.
 
 use crate::tape::Tape;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -8,7 +8,7 @@ use std::fmt::{self, Write as _};
 /// A JSON text as a tree.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Json {
-    /// A number, `true`, `false` or `null`, as written.
+    /// A number, `true`, `false` or `null`, with its spelling.
     Raw(String),
     /// A text.
     Text(String),
@@ -19,7 +19,7 @@ pub(crate) enum Json {
 }
 
 impl Json {
-    /// A value in its usual spelling.
+    /// Converts a value, in its usual spelling.
     pub(crate) fn of(value: &Value) -> Self {
         match value {
             Value::String(text) => Self::Text(text.clone()),
@@ -34,7 +34,7 @@ impl Json {
         Self::Raw(text.to_string())
     }
 
-    /// What the text means: the last of two same keys. Nothing where a number is beyond any float.
+    /// Returns the value, with the last of two equal keys. `None` if a number exceeds every float.
     pub(crate) fn value(&self) -> Option<Value> {
         Some(match self {
             Self::Raw(text) => scalar(text)?,
@@ -50,7 +50,7 @@ impl Json {
         })
     }
 
-    /// Whether a key stands twice somewhere.
+    /// Returns whether some object has a duplicate key.
     pub(crate) fn repeats(&self) -> bool {
         match self {
             Self::Raw(_) | Self::Text(_) => false,
@@ -62,12 +62,12 @@ impl Json {
         }
     }
 
-    /// Compact text.
+    /// Writes compact text.
     pub(crate) fn text(&self) -> String {
         self.written(&Tape::new(&[]))
     }
 
-    /// Text with some white space and some escapes.
+    /// Writes text with some white space and some escapes.
     pub(crate) fn written(&self, tape: &Tape<'_>) -> String {
         let mut text = String::new();
         self.write(&mut text, tape);
@@ -118,7 +118,7 @@ fn string(out: &mut String, text: &str, tape: &Tape<'_>) {
     out.push('"');
 }
 
-/// A scalar as `serde_json` holds it, but with floats read exactly.
+/// Converts a scalar for `serde_json`, with floats read exactly.
 fn scalar(text: &str) -> Option<Value> {
     match text {
         "null" => return Some(Value::Null),
@@ -137,7 +137,7 @@ fn scalar(text: &str) -> Option<Value> {
     Number::from_f64(text.parse().ok()?).map(Value::Number)
 }
 
-/// Reads a text, with its duplicates; nothing where it is no JSON.
+/// Parses a text with its duplicates. `None` if it is not JSON.
 pub(crate) fn parse(text: &str) -> Option<Json> {
     serde_json::from_str(text).ok()
 }

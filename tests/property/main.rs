@@ -1,9 +1,9 @@
-//! What is published is what is enforced: the differential test of DESIGN section 5.
+//! The published schema is what is enforced: the differential test of rule V1.
 //!
-//! For every argument type in `types`, arguments are made from the schema that is published for it (`generate`), spoilt
-//! or not (`mutate`), written in one of many spellings (`json`), and sent to the tool. Whether the tool takes them must
-//! be what the `jsonschema` crate says of them (`oracle`) once the documented coercions are applied (`coercions`, a
-//! second and simpler implementation of them); what the tool got must be what was sent (`same`).
+//! For every argument type in `types`, arguments are generated from its published schema (`generate`), mutated or
+//! not (`mutate`), written in one of many spellings (`json`), and sent to the tool. The tool must accept them exactly
+//! if the `jsonschema` crate does (`oracle`) after the documented coercions (`coercions`, a
+//! second and simpler implementation). The tool must receive the arguments unchanged (`same`).
 //!
 //! `PROPTEST_CASES=200000 cargo test --release -p tests --test property` runs long.
 

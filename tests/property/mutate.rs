@@ -1,9 +1,9 @@
-//! Ways in which arguments go wrong.
+//! Mutations of arguments.
 
 use crate::json::Json;
 use crate::tape::Tape;
 
-/// Values of every kind, and spellings of numbers that are easily misread.
+/// Values of every kind, and unusual spellings of numbers.
 const PALETTE: &[&str] = &[
     "null",
     "true",
@@ -76,7 +76,7 @@ const PALETTE: &[&str] = &[
     "{\"id\":7}",
 ];
 
-/// Spoils one place of the value.
+/// Replaces the value at one place.
 pub(crate) fn mutate(value: &mut Json, tape: &Tape<'_>) {
     let count = count(value);
     let mut left = tape.below(count);
@@ -93,7 +93,7 @@ fn count(value: &Json) -> usize {
     }
 }
 
-/// The place of that number, in the order of the text.
+/// Returns the place with this number, in the order of the text.
 pub(crate) fn nth<'a>(value: &'a mut Json, left: &mut usize) -> Option<&'a mut Json> {
     if *left == 0 {
         return Some(value);
@@ -128,7 +128,7 @@ fn from_palette(tape: &Tape<'_>) -> Json {
 }
 
 impl Json {
-    /// The scalar as the palette spells it; reading it has lost that.
+    /// Returns the scalar in the spelling of the palette, which parsing loses.
     fn respelled(self, text: &str) -> Self {
         if matches!(self, Self::Raw(_)) { Self::raw(text) } else { self }
     }

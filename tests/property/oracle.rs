@@ -1,4 +1,4 @@
-//! The `jsonschema` crate, as DESIGN section 5 has it: draft 2020-12, nine formats asserted and no others.
+//! The `jsonschema` crate as the oracle: draft 2020-12, with the nine formats of rule V7 asserted and no others.
 
 use jsonschema::{Draft, Validator};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// The formats that the crate would assert beside the nine.
+/// The formats that the crate would assert in addition.
 const NOTES: &[&str] = &[
     "idn-email",
     "idn-hostname",
@@ -24,7 +24,7 @@ thread_local! {
     static COMPILED: RefCell<HashMap<String, Rc<Validator>>> = RefCell::default();
 }
 
-/// Whether the schema accepts the value; references in it are to the root's definitions.
+/// Returns whether the schema accepts the value. References lead to the definitions of the root.
 pub(crate) fn accepts(schema: &Value, root: &Value, value: &Value) -> bool {
     let whole = match (schema == root, root.get("$defs")) {
         (false, Some(definitions)) => json!({"allOf": [schema], "$defs": definitions}),

@@ -3,9 +3,9 @@
 use crate::driver::{accepted, call, tools};
 use serde_json::Value;
 
-// Issue 2, item 5: every canonical schema passes the meta-schema.
+// R-F3: every canonical schema passes the meta-schema.
 #[test]
-fn every_schema_is_one_of_draft_2020_12() {
+fn every_schema_is_valid_draft_2020_12() {
     for definition in tools().coercing.definitions() {
         let schema = definition.parameters();
         let checked = jsonschema::draft202012::meta::validate(schema);
@@ -14,16 +14,16 @@ fn every_schema_is_one_of_draft_2020_12() {
 }
 
 #[test]
-fn the_text_of_a_schema_says_what_its_value_says() {
+fn schema_text_equals_schema_value() {
     for definition in tools().coercing.definitions() {
         let text: Value = serde_json::from_str(definition.parameters_json()).expect("the text is JSON");
         assert_eq!(text, *definition.parameters(), "{}", definition.name());
     }
 }
 
-// DESIGN section 5: the slow path ends with a minimal valid example.
+// V2
 #[test]
-fn the_example_that_a_refusal_shows_is_accepted() {
+fn example_shown_by_a_refusal_is_accepted() {
     for case in &tools().cases {
         let refusal = call(&tools().strict, case.name, r#"{"nobody has such a parameter": []}"#);
         let Some(error) = refusal.error() else {
@@ -39,8 +39,8 @@ fn the_example_that_a_refusal_shows_is_accepted() {
     }
 }
 
-// Issue 2, item 6: at least 40 argument types.
+// There are at least 40 argument types.
 #[test]
-fn the_types_are_many() {
+fn generated_types_are_varied() {
     assert!(tools().cases.len() >= 180, "{}", tools().cases.len());
 }

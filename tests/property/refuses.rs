@@ -1,4 +1,4 @@
-//! Refusals: every problem is told, in its place.
+//! Refusals: every problem is reported at its place.
 
 use crate::accepts::{config, numbers};
 use crate::driver::{accepted, call, schema, tools};
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{TestError, TestRunner};
 use serde_json::{Value, json};
 
-/// A mistake for each parameter of `many`: where, what is sent, and where it is told.
+/// A mistake for each parameter of `many`: the place, the value, and the place of the report.
 fn mistakes() -> Vec<(&'static str, Value, &'static str)> {
     vec![
         ("a", json!(256), "/a"),
@@ -27,9 +27,9 @@ fn mistakes() -> Vec<(&'static str, Value, &'static str)> {
     ]
 }
 
-// DESIGN section 5: all problems are reported, with JSON pointers.
+// V2
 #[test]
-fn each_of_several_mistakes_is_told_in_its_place() {
+fn each_of_several_errors_is_reported_at_its_place() {
     let all = mistakes();
     for chosen in 1..1_usize << all.len() {
         let mut arguments = json!({"a": 1, "b": "", "c": true, "d": [], "f": "Low", "g": {"x": 1, "y": 2}});
@@ -48,9 +48,9 @@ fn each_of_several_mistakes_is_told_in_its_place() {
     }
 }
 
-// As above, for every type: each value that spoils the arguments by itself is told when several do.
+// The same for every type: a value that is invalid alone is reported also among others.
 #[test]
-fn every_spoilt_place_of_any_type_is_told() {
+fn every_invalid_place_is_reported() {
     let failures: Vec<String> = tools().cases.iter().filter_map(|case| untold(case).err()).collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
@@ -75,13 +75,13 @@ fn check(case: &Case, tape: &Tape<'_>) -> Result<(), String> {
     let mut leaves = Vec::new();
     places(&sound, "", &mut leaves);
     let wrong = json!({"nothing": {"has": ["such", "a"]}, "value": []});
-    // By a tag it is decided what is wrong with the rest.
+    // A tag decides how the rest is validated.
     let tag = |leaf: &str| leaf.ends_with("/kind") || leaf.ends_with("/type");
     let spoils =
         |pointer: &String| !oracle::accepts(published, published, &with(&sound, std::slice::from_ref(pointer), &wrong));
     let chosen: Vec<String> = leaves.into_iter().filter(|leaf| tape.one_in(2) && !tag(leaf) && spoils(leaf)).collect();
     let sent = with(&sound, &chosen, &wrong);
-    // Two mistakes may make one shape of another.
+    // Two mistakes may turn one shape into another.
     if chosen.is_empty() || oracle::accepts(published, published, &sent) {
         return Ok(());
     }
@@ -90,7 +90,7 @@ fn check(case: &Case, tape: &Tape<'_>) -> Result<(), String> {
         return Err(format!("took {sent}"));
     }
     let told: Vec<&str> = response.meta().problems().iter().map(|problem| problem.pointer.as_str()).collect();
-    // A choice of shapes is told as a whole.
+    // A choice of shapes is reported as a whole.
     let near = |leaf: &str, told: &str| !told.is_empty() && (leaf.starts_with(told) || told.starts_with(leaf));
     match chosen.iter().find(|leaf| !told.iter().any(|told| near(leaf, told))) {
         Some(leaf) => Err(format!("{leaf} is not told: {told:?} for {sent}")),
@@ -98,7 +98,7 @@ fn check(case: &Case, tape: &Tape<'_>) -> Result<(), String> {
     }
 }
 
-/// The value with another in these places.
+/// Replaces the values at these places.
 fn with(sound: &Value, pointers: &[String], wrong: &Value) -> Value {
     let mut spoilt = sound.clone();
     for pointer in pointers {
@@ -109,7 +109,7 @@ fn with(sound: &Value, pointers: &[String], wrong: &Value) -> Value {
     spoilt
 }
 
-/// The pointers to all scalars.
+/// Returns the pointers to all scalars.
 fn places(value: &Value, at: &str, found: &mut Vec<String>) {
     match value {
         Value::Array(items) => {
@@ -127,7 +127,7 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
 }
 
 #[test]
-fn a_value_that_only_its_type_refuses_is_told_in_its_place() {
+fn value_refused_by_its_type_is_reported_at_its_place() {
     let pointer = |tool: &str, text: &str| {
         let response = call(&tools().coercing, tool, text);
         let problems = response.meta().problems();

@@ -1,22 +1,22 @@
-//! Whether a tool got what was sent.
+//! Comparison of the arguments that were sent with those that a tool received.
 
 use serde_json::Value;
 
-/// What a schema says that matters for comparing.
+/// The parts of a schema that the comparison needs.
 pub(crate) struct Known {
     /// Every default, at any depth.
     defaults: Vec<Value>,
-    /// Every property that has a name, at any depth; of a choice of shapes each has its own, so that none is known.
+    /// Every property name, at any depth. A choice of shapes has no common names.
     names: Vec<String>,
     choice: bool,
 }
 
 impl Known {
-    /// Gathers both.
+    /// Collects both.
     pub(crate) fn of(schema: &Value) -> Self {
         let mut known = Self { defaults: Vec::new(), names: Vec::new(), choice: false };
         known.gather(schema);
-        // The one parameter of most tools; a member of that name may as well be an unknown one inside.
+        // Most tools have this one parameter. A nested member of that name may be unknown.
         known.names.retain(|name| name != "value" && !known.choice);
         known
     }
@@ -37,8 +37,8 @@ impl Known {
     }
 }
 
-/// Whether the answer is what was sent: numbers by value, absent members as their default or as nothing, and members
-/// that nobody knows dropped.
+/// Returns whether the answer equals the sent value: numbers by value, absent members as their default or null, and
+/// unknown members dropped.
 pub(crate) fn same(sent: &Value, got: &Value, known: &Known) -> bool {
     match (sent, got) {
         (Value::Number(sent), Value::Number(got)) => {

@@ -1,6 +1,6 @@
-//! JSON texts after the fashion of `JSONTestSuite`: what every parser takes, what none may, and what each decides.
+//! JSON texts in the manner of `JSONTestSuite`: valid, invalid and implementation-defined ones.
 
-/// Sound values.
+/// Valid values.
 pub(crate) const SOUND: &[&str] = &[
     "null",
     "true",
@@ -43,7 +43,7 @@ pub(crate) const SOUND: &[&str] = &[
     "\t[\r\n1 ]\n",
 ];
 
-/// Broken texts.
+/// Invalid texts.
 pub(crate) const BROKEN: &[&str] = &[
     "",
     " ",
@@ -170,7 +170,7 @@ pub(crate) const BROKEN: &[&str] = &[
     "\"\\uD834x\"",
 ];
 
-/// What a parser decides for itself: a float may become zero, another be rounded.
+/// Implementation-defined texts: one float may become zero, another may be rounded.
 pub(crate) const EITHER: &[&str] = &[
     "1e-400",
     "0e999999999999",

@@ -1,5 +1,5 @@
-//! Names that a type knows and its schema does not: schemars publishes no alias of a nested type. What is not published
-//! is not taken.
+//! Names that a type accepts and its schema does not publish, such as aliases in nested types. Such names are
+//! refused.
 
 use crate::driver::{accepted, call, tools};
 
@@ -8,7 +8,7 @@ fn takes(tool: &str, text: &str) -> bool {
     accepted(&response).expect("a typed answer")
 }
 
-// DESIGN section 5: nothing may accept more than is published.
+// V1
 #[test]
 fn unpublished_names_of_nested_fields_and_variants_are_refused() {
     let cases = [
@@ -37,9 +37,9 @@ fn unpublished_names_of_nested_fields_and_variants_are_refused() {
     }
 }
 
-// DESIGN section 5: aliases are published. Those of a parameter are, and one of them stands for it.
+// V6
 #[test]
-fn the_aliases_of_a_parameter_are_published_and_taken() {
+fn aliases_are_published_and_accepted() {
     assert!(takes("many_names", r#"{"place":"Berlin","days":2}"#));
     assert!(takes("many_names", r#"{"city":"Berlin","maxDays":2}"#));
     assert!(!takes("many_names", r#"{"city":"Berlin","town":"Berlin"}"#));

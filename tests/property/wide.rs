@@ -1,17 +1,17 @@
-//! Integers of 128 bits. `serde_json`, and with it the `jsonschema` crate, holds what is beyond 64 bits as a float, so
-//! these are compared with Rust instead: the schema's bounds are those of the types, and the types are exact.
+//! Integers of 128 bits. `serde_json` and the `jsonschema` crate hold integers above 64 bits as floats, so
+//! these tests compare with Rust's own types instead.
 
 use crate::accepts::config;
 use crate::driver::{accepted, call, tools};
 use proptest::prelude::*;
 
-/// What the tool answers to the number, or nothing where it is refused.
+/// Returns the tool's answer to the number, or `None` if it is refused.
 fn echoed(tool: &str, number: &str) -> Option<String> {
     let response = call(&tools().coercing, tool, format!("{{\"value\":{number}}}"));
     accepted(&response).expect("a typed answer").then(|| response.data_json().unwrap_or_default().to_owned())
 }
 
-#[allow(clippy::needless_pass_by_value, clippy::unnecessary_wraps)] // to compare with what is echoed
+#[allow(clippy::needless_pass_by_value, clippy::unnecessary_wraps)] // used as a callback
 fn answer(number: impl ToString) -> Option<String> {
     Some(format!("{{\"value\":{}}}", number.to_string()))
 }
@@ -20,32 +20,32 @@ proptest! {
     #![proptest_config(config(300))]
 
     #[test]
-    fn every_i128_arrives_digit_for_digit(number in any::<i128>()) {
+    fn every_i128_keeps_its_digits(number in any::<i128>()) {
         prop_assert_eq!(echoed("i128_", &number.to_string()), answer(number));
     }
 
     #[test]
-    fn every_u128_arrives_digit_for_digit(number in any::<u128>()) {
+    fn every_u128_keeps_its_digits(number in any::<u128>()) {
         prop_assert_eq!(echoed("u128_", &number.to_string()), answer(number));
     }
 
     #[test]
-    fn every_integer_of_64_bits_arrives_in_every_spelling(number in any::<i64>(), unsigned in any::<u64>()) {
+    fn every_64_bit_integer_is_read_in_every_spelling(number in any::<i64>(), unsigned in any::<u64>()) {
         prop_assert_eq!(echoed("i64_", &number.to_string()), answer(number));
         prop_assert_eq!(echoed("u64_", &unsigned.to_string()), answer(unsigned));
         prop_assert_eq!(echoed("i64_", &format!("\"{number}\"")), answer(number));
         prop_assert_eq!(echoed("u64_", &format!("\"{unsigned}.0\"")), answer(unsigned));
-        let short = number >> 12; // what a float holds exactly
+        let short = number >> 12; // a float holds it exactly
         prop_assert_eq!(echoed("i64_", &format!("{short}.0")), answer(short));
         prop_assert_eq!(echoed("i64_", &format!("{short}e0")), answer(short));
     }
 }
 
-// What was corrected beside it does not cost it a digit.
+// A coercion of another parameter keeps the digits.
 #[test]
-fn digits_are_kept_where_another_value_is_coerced() {
-    // Not quite the largest: the validator that looks at corrected arguments sees a float, and of the last 2^74 numbers
-    // of 128 bits it sees 2^128.
+fn digits_are_kept_beside_a_coerced_value() {
+    // Not the largest numbers: the validator of coerced arguments sees floats, and rounds the last 2^74 numbers
+    // of 128 bits to 2^128.
     let large = u128::MAX / 2;
     let text = format!(r#"{{"value":["5",{large}]}}"#);
     let response = call(&tools().coercing, "wide_list", text);
@@ -53,7 +53,7 @@ fn digits_are_kept_where_another_value_is_coerced() {
 }
 
 #[test]
-fn the_ends_of_128_bits_are_taken_and_what_lies_beyond_is_not() {
+fn limits_of_128_bits_are_exact() {
     for end in [i128::MIN, i128::MAX] {
         assert_eq!(echoed("i128_", &end.to_string()), answer(end));
     }

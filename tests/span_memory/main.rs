@@ -1,5 +1,5 @@
-//! What spans take in the buffer of a collector, counted by the allocator. A binary of its own, as the allocator is one of
-//! the process.
+//! The memory of spans in the buffer of a collector, counted by the allocator. This is a separate binary, as a process
+//! has one allocator.
 
 #[path = "../benches/counting.rs"]
 mod counting;
@@ -8,9 +8,9 @@ use std::hint::black_box;
 use tool_core::trace::{self, Collector, ModelUsage, SpanKind, SpanStatus, TokenUsage};
 use tool_core::{RunContext, ToolContext, ToolError, tool};
 
-/// As many as a collector keeps.
+/// The number of spans that a collector keeps.
 const SPANS: i64 = 10_000;
-/// The most that one may take, what it captured aside.
+/// The maximum size of a span without captured values, in bytes.
 const MOST: i64 = 256;
 
 /// Do nothing.
@@ -23,9 +23,9 @@ fn fail() -> Result<(), ToolError> {
     Err(ToolError::permanent("it fails"))
 }
 
-/// The bytes that a collector holds for each span of 10,000, after `work` on it for every number.
+/// Returns the bytes for each of 10,000 spans, after `work` for every number.
 fn bytes_each(what: &str, work: impl Fn(&Collector, i64)) -> i64 {
-    // What is made at the first use is there before.
+    // Values that are created at the first use exist before.
     work(&Collector::new(), 0);
     let collector = Collector::new();
     let before = counting::bytes();
@@ -65,7 +65,7 @@ fn a_span_takes_at_most_256_bytes_in_the_buffer() {
 }
 
 #[test]
-fn a_span_of_a_trace_that_others_share_takes_its_record_alone() {
+fn span_of_a_shared_trace_takes_one_record() {
     let collector = Collector::new();
     in_a_trace(&collector, "first");
     let before = counting::bytes();
@@ -77,7 +77,7 @@ fn a_span_of_a_trace_that_others_share_takes_its_record_alone() {
 }
 
 #[test]
-fn what_a_model_used_takes_as_much_again_and_no_room_for_more() {
+fn model_usage_doubles_the_memory_of_a_span() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     let ask = |collector: &Collector, number: i64| {
         let used = ModelUsage::new("gpt-5-mini", TokenUsage { input: 5, ..TokenUsage::default() });

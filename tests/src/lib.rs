@@ -1,2 +1,2 @@
-//! Tests of the whole workspace. The library itself holds only the README, so that its examples are doc tests.
+//! Tests of the workspace. The library contains only the README, so that its examples are doc tests.
 #![doc = include_str!("../../README.md")]

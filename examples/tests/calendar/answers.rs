@@ -1,4 +1,4 @@
-//! What the tools make of the API's answers. A4
+//! The handling of API responses. A4
 
 use crate::support::{Calendar, configured};
 use serde_json::{Value, json};
@@ -39,14 +39,14 @@ async fn a_status_becomes_an_error_type() {
 }
 
 #[tokio::test]
-async fn an_error_without_googles_words_is_told_by_its_status() {
+async fn error_without_a_body_is_described_by_its_status() {
     let calendar = Calendar::answering(502, json!("<html>")).await;
     let response = calendar.call("list_events", json!({"time_min": "2026-11-20T09:00:00Z"})).await;
     assert_eq!(response.error().unwrap().message, "Google Calendar answered 502: Bad Gateway");
 }
 
 #[tokio::test]
-async fn a_list_without_events_is_transient() {
+async fn response_without_events_is_transient() {
     for answer in [json!({}), json!([]), json!("items"), json!(null), json!({"items": {}})] {
         let calendar = Calendar::answering(200, answer).await;
         let response = calendar.call("list_events", json!({"time_min": "2026-11-20T09:00:00Z"})).await;
@@ -55,7 +55,7 @@ async fn a_list_without_events_is_transient() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_transient() {
+async fn unreachable_server_is_transient() {
     let calendar = configured(json!({"base_url": "http://127.0.0.1:1"}), json!({"access_token": "x"})).await.unwrap();
     let tools = ToolContext::builder().with(calendar).build().unwrap();
     let response = tools.call("create_event", review(), &RunContext::detached()).await;
@@ -65,7 +65,7 @@ async fn a_server_that_is_not_there_is_transient() {
 }
 
 #[tokio::test]
-async fn a_change_whose_answer_is_lost_is_not_retryable() {
+async fn write_with_a_lost_answer_is_not_retryable() {
     let lost = axum::Router::new().fallback(|| std::future::ready("{\"id\": \"eve"));
     let calendar = Calendar::with(lost, json!({}), json!({"access_token": "x"})).await;
     let response = calendar.call("create_event", review()).await;
@@ -75,14 +75,14 @@ async fn a_change_whose_answer_is_lost_is_not_retryable() {
 }
 
 #[tokio::test]
-async fn creating_gives_the_apis_reply() {
+async fn creating_returns_the_reply_of_the_api() {
     let reply = json!({"id": "abc", "htmlLink": "https://calendar.example/abc", "more": [1, 2]});
     let calendar = Calendar::answering(200, reply.clone()).await;
     assert_eq!(data(&calendar.call("create_event", review()).await), reply);
 }
 
 #[tokio::test]
-async fn listing_gives_the_events_by_start() {
+async fn listing_returns_events_by_start() {
     let calendar = Calendar::new().await;
     for (title, start) in [("Late", "2026-11-20T15:00:00Z"), ("Early", "2026-11-20T07:00:00Z")] {
         calendar.call("create_event", json!({"title": title, "start_time": start})).await;
@@ -93,7 +93,7 @@ async fn listing_gives_the_events_by_start() {
 }
 
 #[tokio::test]
-async fn a_period_is_free_unless_an_event_overlaps_it() {
+async fn period_is_free_unless_an_event_overlaps() {
     let calendar = Calendar::new().await;
     calendar.call("create_event", review()).await;
     for (date, available) in [
@@ -109,7 +109,7 @@ async fn a_period_is_free_unless_an_event_overlaps_it() {
 }
 
 #[tokio::test]
-async fn an_event_that_blocks_no_time_is_no_conflict() {
+async fn transparent_event_is_not_a_conflict() {
     let items = json!([{"summary": "Birthday", "transparency": "transparent"}]);
     let calendar = Calendar::answering(200, json!({"items": items})).await;
     let data = data(&calendar.call("check_availability", json!({"date": "2026-11-20T08:30:00Z"})).await);
@@ -117,7 +117,7 @@ async fn an_event_that_blocks_no_time_is_no_conflict() {
 }
 
 #[tokio::test]
-async fn an_end_beyond_time_is_an_answer_too() {
+async fn end_beyond_the_calendar_is_an_error_response() {
     let arguments = json!({"title": "Party", "start_time": "9999-12-30T21:59:00Z"});
     let response = Calendar::new().await.call("create_event", arguments).await;
     assert_eq!(response.error().unwrap().kind, ErrorKind::Permanent);

@@ -1,4 +1,4 @@
-//! What is sent. A4
+//! The requests. A4
 
 use crate::server;
 use crate::support::Calendar;
@@ -12,7 +12,7 @@ async fn inserted(arguments: Value) -> Value {
 }
 
 #[tokio::test]
-async fn an_event_ends_its_length_after_its_start() {
+async fn event_ends_after_its_duration() {
     let body = inserted(json!({
         "title": "Review", "start_time": "2026-11-20T23:30:00+01:00", "duration_minutes": 45,
         "attendees": ["ada@example.com", "grace@example.com"], "description": "Bring the drawings",
@@ -28,7 +28,7 @@ async fn an_event_ends_its_length_after_its_start() {
 
 // L34
 #[tokio::test]
-async fn what_is_left_out_or_null_or_empty_is_not_sent() {
+async fn absent_null_and_empty_values_are_not_sent() {
     let start = "2026-11-20T08:00:00Z";
     for arguments in [
         json!({"title": "Stand-up", "start_time": start}),
@@ -42,7 +42,7 @@ async fn what_is_left_out_or_null_or_empty_is_not_sent() {
 }
 
 #[tokio::test]
-async fn a_list_is_of_single_events_by_start_and_without_an_end_unless_there_is_one() {
+async fn list_request_has_the_documented_parameters() {
     let calendar = Calendar::new().await;
     calendar.call("list_events", json!({"time_min": "2026-11-20T00:00:00+01:00"})).await;
     let end = "2026-11-21T00:00:00Z";
@@ -57,7 +57,7 @@ async fn a_list_is_of_single_events_by_start_and_without_an_end_unless_there_is_
 }
 
 #[tokio::test]
-async fn requests_go_to_the_configured_calendar_with_the_token() {
+async fn requests_use_the_configured_calendar_and_token() {
     let team = json!({"calendar_id": "team#1@example.com"});
     let calendar = Calendar::with(server::router(), team, json!({"access_token": "secret-token"})).await;
     let response = calendar.call("list_events", json!({"time_min": "2026-11-20T00:00:00Z"})).await;
@@ -68,7 +68,7 @@ async fn requests_go_to_the_configured_calendar_with_the_token() {
 }
 
 #[tokio::test]
-async fn without_a_token_nothing_is_sent() {
+async fn nothing_is_sent_without_a_token() {
     let calendar = Calendar::with(server::router(), json!({}), json!({})).await;
     for (tool, arguments) in [
         ("list_events", json!({"time_min": "2026-11-20T00:00:00Z"})),

@@ -1,10 +1,10 @@
-//! The example as a newcomer runs it.
+//! The example, run with cargo.
 
 use crate::shared::run;
 use serde_json::Value;
 use std::process::Output;
 
-/// `ok`, or the type of the error, of each envelope that was printed.
+/// Returns `ok`, or the type of the error, for each printed envelope.
 fn kinds(output: &Output) -> Vec<String> {
     let text = String::from_utf8(output.stdout.clone()).unwrap();
     let envelopes = text.lines().filter(|line| line.starts_with("{\"ok\":"));
@@ -13,7 +13,7 @@ fn kinds(output: &Output) -> Vec<String> {
 }
 
 #[test]
-fn the_calendar_prints_its_tools_and_an_envelope_for_each_call() {
+fn calendar_prints_tools_and_one_envelope_per_call() {
     let output = run("calendar", &[], &[], "");
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8_lossy(&output.stdout);
@@ -33,7 +33,7 @@ fn calls_are_read_from_standard_input() {
 }
 
 #[test]
-fn input_that_is_no_list_of_calls_ends_with_2() {
+fn invalid_input_exits_with_2() {
     for (arguments, input, message) in [
         (&["-"][..], r#"[{"name": "list_events""#, "standard input: not a list of calls"),
         (&["-"], r#"[{"name": "list_events"}]"#, "missing field `arguments`"),

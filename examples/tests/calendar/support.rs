@@ -1,4 +1,4 @@
-//! A server that remembers what it was asked, and the tools that ask it.
+//! A server that records its requests, and the tools that use it.
 
 use crate::server;
 use crate::toolset::GoogleCalendar;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use tool_core::{Configure, RunContext, ToolContext, ToolError, ToolResponse};
 
-/// One request, as the server saw it.
+/// A recorded request.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) line: String,
@@ -27,12 +27,12 @@ pub(crate) struct Calendar {
 }
 
 impl Calendar {
-    /// Before the server of the example.
+    /// Uses the server of the example.
     pub(crate) async fn new() -> Self {
         Self::with(server::router(), json!({}), json!({"access_token": "secret-token"})).await
     }
 
-    /// Before a server that gives one answer to everything.
+    /// Uses a server with one answer to every request.
     pub(crate) async fn answering(status: u16, body: Value) -> Self {
         let answer = (StatusCode::from_u16(status).unwrap(), Json(body));
         let router = Router::new().fallback(move || std::future::ready(answer.clone()));
@@ -56,7 +56,7 @@ impl Calendar {
         self.seen.lock().unwrap().clone()
     }
 
-    /// What was sent by the one request that there was.
+    /// Returns the body of the only request.
     pub(crate) fn only_request(&self) -> Seen {
         let seen = self.seen();
         assert_eq!(seen.len(), 1, "{seen:?}");
@@ -64,7 +64,7 @@ impl Calendar {
     }
 }
 
-/// The toolset made of settings, as a form sends them.
+/// Builds the toolset from settings, as a form sends them.
 pub(crate) async fn configured(config: Value, secrets: Value) -> Result<GoogleCalendar, ToolError> {
     GoogleCalendar::configure(from_value(config).unwrap(), from_value(secrets).unwrap()).await
 }

@@ -1,4 +1,4 @@
-//! What is printed, and the example as a newcomer runs it.
+//! The printed report, and the example run with cargo.
 
 use crate::report;
 use crate::shared::run;
@@ -11,7 +11,7 @@ async fn printed() -> String {
 }
 
 #[tokio::test]
-async fn every_answer_is_printed_as_its_envelope_after_a_line_that_says_what_became_of_it() {
+async fn every_response_is_printed_after_a_summary_line() {
     let text = printed().await;
     let lines = text.lines().map(str::trim).collect::<Vec<_>>();
     let answers: usize =
@@ -31,7 +31,7 @@ async fn every_answer_is_printed_as_its_envelope_after_a_line_that_says_what_bec
 }
 
 #[tokio::test]
-async fn what_is_set_as_a_turn_ends_is_printed_with_what_is_left_of_it() {
+async fn state_at_the_end_of_a_turn_is_printed() {
     let text = printed().await;
     for line in [
         "state as the turn ends: nothing set; after it: nothing set",
@@ -45,7 +45,7 @@ async fn what_is_set_as_a_turn_ends_is_printed_with_what_is_left_of_it() {
 }
 
 #[tokio::test]
-async fn a_word_of_a_person_for_whom_no_call_waits_is_printed_as_such() {
+async fn approval_without_a_pending_call_is_printed() {
     let mut out = Vec::new();
     report::write(&mut out, &played("== text\nguest: Yes\napprove").await).unwrap();
     let text = String::from_utf8(out).unwrap();
@@ -56,7 +56,7 @@ async fn a_word_of_a_person_for_whom_no_call_waits_is_printed_as_such() {
 }
 
 #[test]
-fn the_example_plays_its_own_conversation_or_another() {
+fn plays_the_built_in_conversation_or_a_file() {
     let own = run("concierge", &[], &[], "");
     assert!(own.status.success(), "{own:?}");
     assert!(String::from_utf8_lossy(&own.stdout).contains("== voice session `voice-2`"), "{own:?}");
@@ -65,7 +65,7 @@ fn the_example_plays_its_own_conversation_or_another() {
 }
 
 #[test]
-fn input_that_is_no_script_ends_with_2() {
+fn invalid_script_exits_with_2() {
     for (arguments, input, message) in [
         (&["-"][..], "guest: Hello", "standard input: line 1: a session comes first"),
         (&["no-such-file.txt"], "", "no-such-file.txt: "),

@@ -1,10 +1,10 @@
-//! What a script is read as, and what a person is told of one that is wrong.
+//! The parsing of scripts, and its errors.
 
 use crate::script::{Scene, Step, Turn, parse};
 use tool_core::Mode;
 
 #[test]
-fn a_script_is_sessions_of_turns_of_steps() {
+fn script_has_sessions_turns_and_steps() {
     let text = "# a note\n\n== voice\nguest: Hello: there\n  > kb_search {\"query\": \"a > b\"}\n> ignore_user\napprove\ndeny\nagent: Hi.\n";
     let call = |name: &str, arguments: &str| Step::Call { name: name.into(), arguments: arguments.into() };
     let steps = vec![
@@ -19,7 +19,7 @@ fn a_script_is_sessions_of_turns_of_steps() {
 }
 
 #[test]
-fn arguments_are_kept_as_they_stand_however_wrong() {
+fn script_keeps_arguments_unchanged() {
     let scenes = parse("== text\r\nguest:\r\n> kb_search {\"query\": oops\r\n").unwrap();
     assert_eq!(
         scenes[0].turns[0].steps,
@@ -28,7 +28,7 @@ fn arguments_are_kept_as_they_stand_however_wrong() {
 }
 
 #[test]
-fn a_line_that_is_wrong_is_told_with_its_number() {
+fn invalid_line_is_reported_with_its_number() {
     for (text, problem) in [
         ("", "there is no session; begin one with `== text` or `== voice`"),
         ("guest: Hello", "line 1: a session comes first, `== text` or `== voice`"),

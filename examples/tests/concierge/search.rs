@@ -1,4 +1,4 @@
-//! What the index finds, and what the two look-up tools answer.
+//! The search index, and the two retrieval tools.
 
 use crate::articles::{self, Article};
 use crate::index::ArticleIndex;
@@ -12,13 +12,13 @@ fn index() -> ArticleIndex {
     ArticleIndex::new(&articles::read(Path::new(articles::FOLDER)).unwrap()).unwrap()
 }
 
-/// The ids of what is found, the best first.
+/// Returns the ids of the results, the best first.
 fn found(query: &str) -> Vec<String> {
     index().search(query, 20).unwrap().into_iter().map(|hit| hit.id).collect()
 }
 
 #[test]
-fn a_question_in_a_guests_words_finds_its_article_first() {
+fn question_finds_its_article_first() {
     for (question, article) in [
         ("Can I bring my dog?", "pets"),
         ("how do I get my money back, a refund", "cancellation"),
@@ -36,13 +36,13 @@ fn a_question_in_a_guests_words_finds_its_article_first() {
 }
 
 #[test]
-fn endings_and_capitals_make_no_difference() {
+fn search_ignores_word_endings_and_case() {
     let of = |query| index().search(query, 20).unwrap();
     assert_eq!(of("cancel a booking"), of("CANCELLED bookings"));
 }
 
 #[test]
-fn a_word_in_the_title_counts_for_more_than_one_in_the_text() {
+fn title_words_rank_above_text_words() {
     let article = |id: &str, title: &str, body: &str| Article { id: id.into(), title: title.into(), body: body.into() };
     let articles = [article("text", "Rooms", "Lift beside stairs."), article("title", "Lift", "Rooms beside stairs.")];
     let hits = ArticleIndex::new(&articles).unwrap().search("lift", 5).unwrap();
@@ -51,7 +51,7 @@ fn a_word_in_the_title_counts_for_more_than_one_in_the_text() {
 }
 
 #[test]
-fn a_snippet_is_the_part_that_matches_or_the_beginning() {
+fn snippet_is_the_matching_part_or_the_beginning() {
     let hits = index().search("lifeguard", 5).unwrap();
     assert!(hits[0].snippet.contains("lifeguard") && hits[0].snippet.len() <= 160, "{hits:?}");
     let hits = index().search("swimming refunds", 5).unwrap();
@@ -59,14 +59,14 @@ fn a_snippet_is_the_part_that_matches_or_the_beginning() {
 }
 
 #[test]
-fn words_that_no_article_has_find_nothing() {
+fn unknown_words_find_nothing() {
     for query in ["helipad", "casino", "cinema", "", "   ", "?!", "what is it that you do", "\u{0}", "🏊"] {
         assert_eq!(found(query), [""; 0], "{query}");
     }
 }
 
 #[test]
-fn what_looks_like_a_query_syntax_is_words() {
+fn query_syntax_is_treated_as_words() {
     for query in
         ["pool: hours", "-pool", "title:pool", "pool AND (", "\"pool", "pool^", "[pool TO", "NOT pool", "pool*"]
     {
@@ -75,7 +75,7 @@ fn what_looks_like_a_query_syntax_is_words() {
 }
 
 #[test]
-fn an_article_without_a_heading_is_told_by_its_file() {
+fn article_without_heading_has_its_file_name_as_title() {
     assert!(articles::parse("pool".into(), "The pool is open.").is_none());
     assert!(articles::parse("pool".into(), "# \nThe pool is open.").is_none());
     let folder = Path::new(articles::FOLDER);
@@ -84,7 +84,7 @@ fn an_article_without_a_heading_is_told_by_its_file() {
 }
 
 #[tokio::test]
-async fn a_search_gives_as_many_results_as_it_was_asked_for() {
+async fn search_returns_the_requested_number_of_results() {
     let client = Client::new(tools().unwrap());
     let found = |data: Value| data["results"].as_array().unwrap().len();
     assert_eq!(found(client.call_ok("kb_search", json!({"query": "room"})).await), 5);
@@ -97,7 +97,7 @@ async fn a_search_gives_as_many_results_as_it_was_asked_for() {
 }
 
 #[tokio::test]
-async fn an_article_is_read_by_the_id_that_a_search_gave() {
+async fn article_is_read_by_the_id_from_a_search() {
     let client = Client::new(tools().unwrap());
     let found: Value = client.call_ok("kb_search", json!({"query": "late checkout"})).await;
     let article: Value = client.call_ok("kb_get", json!({"id": found["results"][0]["id"]})).await;

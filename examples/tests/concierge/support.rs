@@ -1,4 +1,4 @@
-//! The conversation of the example, played.
+//! The played conversation of the example.
 
 use crate::play::{PlayedScene, PlayedTurn, play};
 use crate::script::parse;
@@ -9,14 +9,14 @@ pub(crate) async fn played(script: &str) -> Vec<PlayedScene> {
     play(tools().unwrap(), &parse(script).unwrap()).await.unwrap()
 }
 
-/// The written session and the spoken one of `conversation.txt`.
+/// Plays the text session and the voice session of `conversation.txt`.
 pub(crate) async fn conversation() -> [PlayedScene; 2] {
     let scenes = played(include_str!("../../concierge/conversation.txt")).await;
     scenes.try_into().unwrap_or_else(|scenes: Vec<_>| panic!("{} sessions", scenes.len()))
 }
 
 impl PlayedScene {
-    /// The turn in which the guest said something with these words.
+    /// Returns the turn in which the guest said this text.
     pub(crate) fn turn(&self, words: &str) -> &PlayedTurn {
         let found = self.turns.iter().find(|turn| turn.guest.contains(words));
         found.unwrap_or_else(|| panic!("nobody said {words:?}"))
@@ -24,12 +24,12 @@ impl PlayedScene {
 }
 
 impl PlayedTurn {
-    /// The answers, of calls and of the words of a person.
+    /// Returns the responses of calls and of decisions.
     pub(crate) fn responses(&self) -> Vec<&ToolResponse> {
         self.steps.iter().filter_map(|step| step.response()).collect()
     }
 
-    /// `ok`, or the type of the error, of each answer.
+    /// Returns `ok`, or the type of the error, for each response.
     pub(crate) fn kinds(&self) -> Vec<&str> {
         self.responses()
             .into_iter()
@@ -37,7 +37,7 @@ impl PlayedTurn {
             .collect()
     }
 
-    /// The message of an error.
+    /// Returns the message of an error.
     pub(crate) fn message(&self, number: usize) -> &str {
         &self.responses()[number].error().unwrap().message
     }

@@ -1,16 +1,16 @@
-//! What arrives, as Python's own `email` package reads it.
+//! Received messages, as the `email` package of Python parses them.
 
 use crate::support::{arrived, arrives, server};
 use serde_json::{Value, json};
 
-/// A body as it has to arrive: lines end with CR LF, the last one too.
+/// Returns the expected body, in which every line ends with CR LF.
 fn lines(body: &str) -> Value {
     format!("{}\r\n", body.strip_suffix('\n').unwrap_or(body).replace('\n', "\r\n")).into()
 }
 
 // A5
 #[tokio::test]
-async fn a_message_arrives_with_its_headers_and_its_text() {
+async fn message_arrives_with_headers_and_text() {
     let Some(server) = server() else { return };
     let mail = server.email("plain", json!({})).await;
     let response = mail.send("ada@example.org").await;
@@ -33,7 +33,7 @@ async fn a_message_arrives_with_its_headers_and_its_text() {
 
 // A5
 #[tokio::test]
-async fn every_body_arrives_as_it_was_written() {
+async fn bodies_arrive_unchanged() {
     let Some(server) = server() else { return };
     let mail = server.email("plain", json!({})).await;
     let long = "0123456789".repeat(400);
@@ -58,7 +58,7 @@ async fn every_body_arrives_as_it_was_written() {
 
 // A5
 #[tokio::test]
-async fn a_big_body_arrives_whole_and_is_repeated_in_part() {
+async fn large_body_arrives_whole_and_is_echoed_in_part() {
     let Some(server) = server() else { return };
     let mail = server.email("plain", json!({})).await;
     let body = ".Größe 漢字 \u{1f426}\n..\n".repeat(6_000);
@@ -71,7 +71,7 @@ async fn a_big_body_arrives_whole_and_is_repeated_in_part() {
 }
 
 #[tokio::test]
-async fn a_subject_arrives_in_any_script_and_at_any_length() {
+async fn subjects_arrive_in_any_script_and_length() {
     let Some(server) = server() else { return };
     let mail = server.email("plain", json!({})).await;
     let long = "sehr größer Betreff ".repeat(12);
@@ -85,7 +85,7 @@ async fn a_subject_arrives_in_any_script_and_at_any_length() {
 }
 
 #[tokio::test]
-async fn a_subject_cannot_begin_another_header() {
+async fn subject_cannot_inject_a_header() {
     let Some(server) = server() else { return };
     let mail = server.email("plain", json!({})).await;
     for subject in ["Hi\r\nBcc: eve@example.org", "Hi\nX: y", "Hi\rX: y", "nul\0", "\u{7f}"] {
@@ -108,7 +108,7 @@ async fn a_subject_cannot_begin_another_header() {
     assert_eq!(names, expected);
 }
 
-// The method is Rust's too: what its schema refuses, it refuses itself.
+// A caller in Rust bypasses the schema, so the method checks too.
 #[test]
 fn a_letter_has_one_subject_and_one_recipient() {
     let from = "office@example.com".parse().unwrap();
@@ -118,7 +118,7 @@ fn a_letter_has_one_subject_and_one_recipient() {
 }
 
 #[tokio::test]
-async fn addresses_in_other_scripts_go_where_the_server_takes_them() {
+async fn international_addresses_need_server_support() {
     let Some(server) = server() else { return };
     let mail = server.email("plain", json!({})).await;
     let response = mail.send("grüße@example.org").await;
@@ -131,7 +131,7 @@ async fn addresses_in_other_scripts_go_where_the_server_takes_them() {
     let error = ascii.refused("straße@example.org").await;
     assert!(error.message.contains("ASCII"), "{}", error.message);
     assert!(arrived("straße@example.org").is_empty());
-    // A domain has a form in ASCII.
+    // A domain has an ASCII form.
     assert!(ascii.send("info@bücher.example").await.is_ok());
     assert_eq!(arrives("info@xn--bcher-kva.example").await["headers"]["to"], "info@xn--bcher-kva.example");
 }

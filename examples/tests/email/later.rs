@@ -1,4 +1,4 @@
-//! Drafts, as the toolset makes them and the database keeps them.
+//! Drafts in the toolset and in the database.
 
 use crate::drafts::{Drafts, Outcome};
 use crate::support::Mail;
@@ -23,7 +23,7 @@ fn later() -> Timestamp {
 
 // A5
 #[tokio::test]
-async fn a_draft_is_due_at_its_time_and_taken_once() {
+async fn draft_is_due_at_its_time_and_taken_once() {
     let mail = mail().await;
     let id = schedule(&mail, "ada@example.org", later()).await;
     assert!(mail.drafts.take("one", Timestamp::now()).await.unwrap().is_none());
@@ -37,7 +37,7 @@ async fn a_draft_is_due_at_its_time_and_taken_once() {
 
 // A5
 #[tokio::test]
-async fn a_time_that_is_past_is_refused() {
+async fn past_time_is_refused() {
     let mail = mail().await;
     let arguments =
         json!({"to": "ada@example.org", "subject": "Hi", "body": "text", "send_at": "2020-01-01T00:00:00Z"});
@@ -53,7 +53,7 @@ async fn a_time_that_is_past_is_refused() {
 }
 
 #[tokio::test]
-async fn a_draft_that_is_tried_again_waits_for_its_turn() {
+async fn retried_draft_waits_for_its_next_attempt() {
     let mail = mail().await;
     schedule(&mail, "ada@example.org", later()).await;
     let now = later() + 1.minute();
@@ -66,7 +66,7 @@ async fn a_draft_that_is_tried_again_waits_for_its_turn() {
 
 // A5
 #[tokio::test]
-async fn what_was_being_sent_when_the_worker_ended_is_unknown_and_stays() {
+async fn draft_interrupted_while_sending_is_unknown() {
     let mail = mail().await;
     schedule(&mail, "ada@example.org", later()).await;
     let now = later() + 1.minute();
@@ -74,16 +74,16 @@ async fn what_was_being_sent_when_the_worker_ended_is_unknown_and_stays() {
     let recovered = mail.drafts.recover("new").await.unwrap();
     assert_eq!(recovered.iter().map(|draft| draft.id).collect::<Vec<_>>(), [draft.id]);
     assert!(mail.drafts.take("new", now + 24.hours()).await.unwrap().is_none());
-    // It was not dead after all, and knows better.
+    // The first worker was still alive and stores the real outcome.
     mail.drafts.settle(&draft, "dead", &Outcome::Sent("250".into())).await.unwrap();
     assert_eq!(mail.drafts.list().await.unwrap()[0].state, "sent");
-    // Nobody else has a say.
+    // A claim of another worker changes nothing.
     mail.drafts.settle(&draft, "other", &Outcome::Failed("no".into())).await.unwrap();
     assert_eq!(mail.drafts.list().await.unwrap()[0].state, "sent");
 }
 
 #[tokio::test]
-async fn drafts_outlive_the_pool_that_made_them() {
+async fn drafts_survive_their_connection_pool() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("agents.db");
     let draft = || crate::drafts::Draft {
@@ -93,7 +93,7 @@ async fn drafts_outlive_the_pool_that_made_them() {
         send_at: tool_core::Timestamp(later()),
     };
     Drafts::open(&path).await.unwrap().add("alice", &draft()).await.unwrap();
-    // Two at once, as two processes would.
+    // Two pools stand for two processes.
     let (one, two) = tokio::join!(Drafts::open(&path), Drafts::open(&path));
     assert_eq!((one.unwrap().list().await.unwrap().len(), two.unwrap().list().await.unwrap().len()), (1, 1));
 }

@@ -9,7 +9,7 @@ fn login() -> Value {
 
 // A5
 #[tokio::test]
-async fn a_login_goes_over_every_kind_of_connection() {
+async fn login_works_over_every_kind_of_connection() {
     let Some(server) = server() else { return };
     for (port, tls) in [("starttls", true), ("tls", true), ("login", false), ("login_only", false)] {
         for (secrets, way) in [(login(), "password"), (json!({"user_name": "ada", "api_key": PASSWORD}), "key")] {
@@ -35,7 +35,7 @@ async fn a_wrong_login_answers_auth() {
 }
 
 #[tokio::test]
-async fn a_server_that_echoes_a_password_is_not_quoted() {
+async fn echoed_password_is_not_quoted() {
     let Some(server) = server() else { return };
     let wrong = json!({"user_name": "ada", "password": "canary-7c1f"});
     let error = server.email("echo", wrong).await.refused("echo@example.org").await;
@@ -43,14 +43,14 @@ async fn a_server_that_echoes_a_password_is_not_quoted() {
 }
 
 #[tokio::test]
-async fn a_login_where_there_is_none_answers_auth() {
+async fn login_without_server_support_answers_auth() {
     let Some(server) = server() else { return };
     let error = server.email("plain", login()).await.refused("none@example.org").await;
     assert_eq!(kind(&error), ("AUTH", false, false));
 }
 
 #[tokio::test]
-async fn a_certificate_that_nobody_vouches_for_is_refused() {
+async fn untrusted_certificate_is_refused() {
     let Some(server) = server() else { return };
     for port in ["starttls", "tls"] {
         let mut config = server.config(port);
@@ -58,7 +58,7 @@ async fn a_certificate_that_nobody_vouches_for_is_refused() {
         let error = Mail::new(config.clone(), login()).await.refused("untrusted@example.org").await;
         assert_eq!(kind(&error), ("PERMANENT", false, false), "{}", error.message);
         assert!(error.message.contains("certificate"), "{}", error.message);
-        // That of another host is no better.
+        // A certificate of another host is refused too.
         config["certificate"] = server.certificate.clone().into();
         config["smtp_server"] = "127.0.0.1".into();
         let error = Mail::new(config, login()).await.refused("other-host@example.org").await;
@@ -67,7 +67,7 @@ async fn a_certificate_that_nobody_vouches_for_is_refused() {
 }
 
 #[tokio::test]
-async fn a_server_without_starttls_gets_no_mail() {
+async fn server_without_starttls_receives_no_mail() {
     let Some(server) = server() else { return };
     let mut config = server.config("login");
     config["security"] = "starttls".into();
@@ -77,7 +77,7 @@ async fn a_server_without_starttls_gets_no_mail() {
 }
 
 #[tokio::test]
-async fn an_open_connection_is_for_this_machine_only() {
+async fn plain_connection_is_for_localhost_only() {
     let config = |host: &str| json!({"smtp_server": host, "from_email": "a@example.com", "security": "none"});
     for host in ["smtp.example.com", "10.0.0.1", "192.168.1.1", "127.0.0.1.example.com", "localhost.example.com"] {
         let error = configured(config(host), json!({})).await.err().unwrap();

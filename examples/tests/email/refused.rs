@@ -1,4 +1,4 @@
-//! What the model is told when a message was not taken, or may have been.
+//! The errors for messages that were refused or may have been sent.
 
 use crate::support::{Mail, arrived, arrives, kind, server};
 use serde_json::json;
@@ -7,12 +7,12 @@ use std::net::TcpListener;
 const TRANSIENT: (&str, bool, bool) = ("TRANSIENT", true, false);
 const PERMANENT: (&str, bool, bool) = ("PERMANENT", false, false);
 const RATE_LIMIT: (&str, bool, bool) = ("RATE_LIMIT", true, false);
-/// It may have been sent.
+/// The side effects of a message that may have been sent.
 const UNKNOWN: (&str, bool, bool) = ("TRANSIENT", false, true);
 
 // A5
 #[tokio::test]
-async fn answers_are_sorted_by_their_codes() {
+async fn smtp_codes_map_to_error_kinds() {
     let Some(server) = server() else { return };
     let mail = server.email("plain", json!({})).await;
     for (name, expected, words) in [
@@ -37,7 +37,7 @@ async fn answers_are_sorted_by_their_codes() {
 }
 
 #[tokio::test]
-async fn a_greylisted_message_is_taken_the_second_time() {
+async fn greylisted_message_is_accepted_on_retry() {
     let Some(server) = server() else { return };
     let mail = server.email("plain", json!({})).await;
     assert_eq!(kind(&mail.refused("grey-again@example.org").await), TRANSIENT);
@@ -46,7 +46,7 @@ async fn a_greylisted_message_is_taken_the_second_time() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_answer_before_the_message_has_not_taken_it() {
+async fn timeout_before_the_message_has_no_side_effects() {
     let Some(server) = server() else { return };
     for (port, to) in [("silent", "nobody@example.org"), ("plain", "stuck@example.org")] {
         let mut config = server.config(port);
@@ -59,7 +59,7 @@ async fn a_server_that_does_not_answer_before_the_message_has_not_taken_it() {
 
 // R-E3
 #[tokio::test]
-async fn a_server_that_does_not_answer_to_the_message_may_have_taken_it() {
+async fn timeout_after_the_message_may_have_side_effects() {
     let Some(server) = server() else { return };
     for to in ["hang@example.org", "gone@example.org"] {
         let mut config = server.config("plain");
@@ -71,7 +71,7 @@ async fn a_server_that_does_not_answer_to_the_message_may_have_taken_it() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_transient() {
+async fn unreachable_server_is_transient() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     for (host, words) in [("127.0.0.1", "Connection refused"), ("no-such-host.invalid", "cannot be reached")] {
         let config = json!({"smtp_server": host, "smtp_port": port, "from_email": "a@example.com"});

@@ -1,4 +1,4 @@
-//! A real mail server, and the toolset before it.
+//! A real mail server, and the toolset that uses it.
 
 use crate::drafts::Drafts;
 use crate::toolset::Email;
@@ -15,7 +15,7 @@ use tool_core::{Configure, RunContext, ToolContext, ToolError, ToolResponse};
 
 pub(crate) const PASSWORD: &str = "correct horse äöü";
 
-/// The one server of all tests.
+/// The server that all tests share.
 static SERVER: LazyLock<Option<Server>> = LazyLock::new(Server::start);
 static ARRIVED: Mutex<Vec<Value>> = Mutex::new(Vec::new());
 
@@ -25,7 +25,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts it with the Python that has aiosmtpd. In continuous integration there has to be one.
+    /// Starts the server with a Python that has aiosmtpd. Continuous integration requires it.
     fn start() -> Option<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
@@ -38,14 +38,14 @@ impl Server {
                 python.display()
             );
             assert!(env::var("CI").map_or(true, |ci| ci != "true"), "{says}");
-            // Past the harness, which shows only what failed.
+            // The test harness would hide the output.
             _ = writeln!(std::io::stderr(), "{says}");
             return None;
         }
         let mut server = Command::new(python);
         server.arg(root.join("tests/conformance/smtp/server.py")).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut server = server.spawn().unwrap();
-        // It ends when this is closed: with the tests.
+        // The server ends when its input closes with the tests.
         std::mem::forget(server.stdin.take());
         let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
         let mut next = move || Some(serde_json::from_str::<Value>(&lines.next()?.ok()?).unwrap());
@@ -59,7 +59,7 @@ impl Server {
         Some(Self { ports: ready["ports"].clone(), certificate: ready["certificate"].as_str().unwrap().to_owned() })
     }
 
-    /// The settings for one of its ports.
+    /// Returns the settings for one of its ports.
     pub(crate) fn config(&self, kind: &str) -> Value {
         let security = match kind {
             "starttls" | "tls" => kind,
@@ -75,24 +75,24 @@ impl Server {
         config
     }
 
-    /// The toolset before one of its ports.
+    /// Builds the toolset for one of its ports.
     pub(crate) async fn email(&self, kind: &str, secrets: Value) -> Mail {
         Mail::new(self.config(kind), secrets).await
     }
 }
 
-/// The server, where there is one to test with.
+/// Returns the server, if there is one.
 pub(crate) fn server() -> Option<&'static Server> {
     SERVER.as_ref()
 }
 
-/// The messages that arrived for a recipient.
+/// Returns the messages for a recipient.
 pub(crate) fn arrived(to: &str) -> Vec<Value> {
     let arrived = ARRIVED.lock().unwrap_or_else(PoisonError::into_inner);
     arrived.iter().filter(|message| message["rcpt_tos"] == json!([to])).cloned().collect()
 }
 
-/// The one message that arrives for a recipient: it is told by another process, so it may take a moment.
+/// Waits for the one message for a recipient, which another process reports.
 pub(crate) async fn arrives(to: &str) -> Value {
     loop {
         let mut found = arrived(to);
@@ -104,7 +104,7 @@ pub(crate) async fn arrives(to: &str) -> Value {
     }
 }
 
-/// The toolset, and drafts for it.
+/// The toolset and its drafts.
 pub(crate) struct Mail {
     tools: ToolContext,
     pub(crate) drafts: Drafts,
@@ -128,19 +128,19 @@ impl Mail {
         self.call("send_email", json!({"to": to, "subject": "Hello", "body": "How are you?"})).await
     }
 
-    /// The error that sending to `to` gives.
+    /// Sends to `to`, and returns the error.
     pub(crate) async fn refused(&self, to: &str) -> ErrorBody {
         let response = self.send(to).await;
         response.error().unwrap_or_else(|| panic!("{to}: {response}")).clone()
     }
 }
 
-/// The toolset made of settings, as a form sends them.
+/// Builds the toolset from settings, as a form sends them.
 pub(crate) async fn configured(config: Value, secrets: Value) -> Result<Email, ToolError> {
     Email::configure(from_value(config).unwrap(), from_value(secrets).unwrap()).await
 }
 
-/// The type of an error, whether to try again, and whether something may have happened.
+/// Returns the type of an error, `retryable` and `partialSideEffects`.
 pub(crate) fn kind(error: &ErrorBody) -> (&str, bool, bool) {
     (error.kind.as_str(), error.retryable, error.partial_side_effects)
 }

@@ -1,9 +1,9 @@
-//! Runs an example as a newcomer does.
+//! Runs an example with cargo.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-/// `cargo run --example NAME -- ARGUMENTS`, with `input` on standard input.
+/// Runs `cargo run --example NAME -- ARGUMENTS` with `input` on standard input.
 pub(crate) fn run(example: &str, arguments: &[&str], settings: &[(&str, &str)], input: &str) -> Output {
     let mut child = Command::new(env!("CARGO"))
         .args(["run", "--quiet", "--package", "examples", "--example", example, "--"])
@@ -19,7 +19,7 @@ pub(crate) fn run(example: &str, arguments: &[&str], settings: &[(&str, &str)], 
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // An example that reads no input may have closed it.
+    // An example without input may have closed it.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap()
 }

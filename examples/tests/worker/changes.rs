@@ -1,11 +1,11 @@
-//! Rows that change while the worker serves.
+//! Records that change while the worker serves.
 
 use crate::support::Home;
 use serde_json::json;
 
 // R-I4
 #[test]
-fn a_session_keeps_its_tools_and_the_next_has_the_change() {
+fn change_reaches_the_next_session_only() {
     let home = Home::new();
     let mut serving = home.serve();
     let event = || json!({"title": "Review", "start_time": "2026-11-20T09:00:00Z"});
@@ -19,7 +19,7 @@ fn a_session_keeps_its_tools_and_the_next_has_the_change() {
 }
 
 #[test]
-fn every_line_has_an_answer() {
+fn every_input_line_is_answered() {
     let home = Home::new();
     let mut serving = home.serve();
     let listed =

@@ -1,4 +1,4 @@
-//! Drafts: due, tried again, and cut short by a kill.
+//! Drafts: due, retried, and interrupted by a kill.
 
 use crate::server;
 use crate::support::Home;
@@ -16,7 +16,7 @@ fn states(home: &Home) -> Vec<Value> {
     home.json(&["drafts"]).into_iter().map(|draft| draft["state"].clone()).collect()
 }
 
-/// An SMTP server that takes everything up to the end of the message, and then says nothing.
+/// An SMTP server that accepts a message and then does not answer.
 fn silent_at_the_end() -> (u16, std::sync::mpsc::Receiver<TcpStream>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -44,7 +44,7 @@ fn silent_at_the_end() -> (u16, std::sync::mpsc::Receiver<TcpStream>) {
 
 // A5
 #[tokio::test(flavor = "multi_thread")]
-async fn a_draft_is_sent_once_when_it_is_due() {
+async fn due_draft_is_sent_once() {
     let (address, mailbox) = server::start().await.unwrap();
     let home = Home::with_mail_at(address.port());
     let mut serving = home.serve();
@@ -56,7 +56,7 @@ async fn a_draft_is_sent_once_when_it_is_due() {
     let failed = serving.says("to fail-550@example.org: failed");
     assert!(failed.contains("PERMANENT: the mail server refused the recipient: 550"), "{failed}");
     assert_eq!(states(&home), ["sent", "failed"]);
-    // Another worker of the same database finds nothing to do.
+    // Another worker with the same database finds nothing to do.
     home.serve().end();
     serving.end();
     let arrived = mailbox.arrived();
@@ -67,7 +67,7 @@ async fn a_draft_is_sent_once_when_it_is_due() {
 
 // A5
 #[tokio::test(flavor = "multi_thread")]
-async fn a_draft_is_tried_again_when_the_server_is_back_also_after_a_restart() {
+async fn draft_is_retried_after_outage_and_restart() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let home = Home::with_mail_at(port);
     let mut serving = home.serve();
@@ -87,12 +87,12 @@ async fn a_draft_is_tried_again_when_the_server_is_back_also_after_a_restart() {
 
 // A5
 #[test]
-fn a_draft_that_was_being_sent_at_a_kill_is_unknown_and_not_sent_twice() {
+fn draft_interrupted_by_a_kill_is_not_sent_twice() {
     let (port, ends) = silent_at_the_end();
     let home = Home::with_mail_at(port);
     let mut serving = home.serve();
     serving.call("schedule_draft", draft("grace@example.org"));
-    // The server has all of it, and the worker no answer yet.
+    // The server has the message, and the worker has no answer yet.
     let _held = ends.recv().unwrap();
     serving.kill();
     assert_eq!(states(&home), ["sending"]);
@@ -107,7 +107,7 @@ fn a_draft_that_was_being_sent_at_a_kill_is_unknown_and_not_sent_twice() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupt_waits_for_the_draft_that_is_sent_and_a_second_one_does_not() {
+fn first_interrupt_waits_for_the_current_draft() {
     let (port, ends) = silent_at_the_end();
     let home = Home::with_mail_at(port);
     let mut serving = home.serve();
@@ -119,12 +119,12 @@ fn an_interrupt_waits_for_the_draft_that_is_sent_and_a_second_one_does_not() {
     assert!(serving.is_running());
     serving.interrupt();
     assert!(!serving.ended_well());
-    // The second draft was not begun.
+    // The second draft has not begun.
     assert_eq!(states(&home), ["sending", "waiting"]);
 }
 
 #[test]
-fn a_draft_of_an_agent_that_may_no_longer_send_fails_and_says_why() {
+fn draft_of_a_disabled_agent_fails_with_a_reason() {
     let home = Home::with_mail_at(9);
     let mut serving = home.serve();
     serving.call("schedule_draft", draft("grace@example.org"));

@@ -1,4 +1,4 @@
-//! The first run, and what an operator does with the database.
+//! The first run, and the commands of an operator.
 
 use crate::support::Home;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ fn names(records: &[Value]) -> Vec<String> {
 }
 
 #[test]
-fn the_first_run_makes_agents_and_the_second_leaves_them() {
+fn first_run_seeds_agents_and_the_second_keeps_them() {
     let home = Home::new();
     let first = home.run(&["list"], "");
     assert!(String::from_utf8_lossy(&first.stderr).contains("made the database"), "{first:?}");
@@ -30,7 +30,7 @@ fn the_first_run_makes_agents_and_the_second_leaves_them() {
 }
 
 #[tokio::test]
-async fn what_a_person_removed_does_not_come_back() {
+async fn removed_record_is_not_seeded_again() {
     let home = Home::new();
     let records = home.json(&["list"]);
     let store = SqliteStore::open(home.database()).await.unwrap();
@@ -43,9 +43,9 @@ async fn what_a_person_removed_does_not_come_back() {
 }
 
 #[tokio::test]
-async fn a_first_run_that_was_killed_half_way_is_ended_by_the_next() {
+async fn killed_first_run_is_completed_by_the_next() {
     let home = Home::new();
-    // What it had made before it was killed.
+    // The records that the killed run had created.
     let store = SqliteStore::open(home.database()).await.unwrap();
     store.write(&RecordWrite::new("alice", "google_calendar", json!({"calendar_id": "hers"}))).await.unwrap();
     drop(store);
@@ -57,7 +57,7 @@ async fn a_first_run_that_was_killed_half_way_is_ended_by_the_next() {
 }
 
 #[test]
-fn first_runs_at_once_all_work() {
+fn concurrent_first_runs_succeed() {
     let home = Home::new();
     std::thread::scope(|scope| {
         let runs: Vec<_> = (0..4).map(|_| scope.spawn(|| home.json(&["list"]))).collect();
@@ -70,7 +70,7 @@ fn first_runs_at_once_all_work() {
 
 #[cfg(unix)]
 #[test]
-fn the_key_file_and_the_database_are_their_owners() {
+fn key_file_and_database_are_private() {
     use std::os::unix::fs::PermissionsExt;
     let home = Home::new();
     home.run(&["list"], "");
@@ -81,7 +81,7 @@ fn the_key_file_and_the_database_are_their_owners() {
 }
 
 #[test]
-fn a_form_is_json_and_holds_no_secrets() {
+fn form_is_json_without_secrets() {
     let home = Home::new();
     for tool in ["email", "google_calendar"] {
         let output = home.run(&["form", tool], "");
@@ -95,7 +95,7 @@ fn a_form_is_json_and_holds_no_secrets() {
 }
 
 #[test]
-fn a_record_is_made_and_changed_and_refused_with_every_problem() {
+fn record_is_created_changed_and_validated() {
     let home = Home::new();
     let good = json!({"config": {"smtp_server": "smtp.example.com", "from_email": "dave@example.com"},
         "secrets": {"password": "canary-5b21"}});
@@ -118,7 +118,7 @@ fn a_record_is_made_and_changed_and_refused_with_every_problem() {
 }
 
 #[test]
-fn what_is_not_understood_ends_with_2() {
+fn unknown_command_exits_with_2() {
     let home = Home::new();
     for arguments in [&["servee"][..], &["form"], &["set", "a", "b"], &["set", "a", "b", "{"], &["enable", "a"]] {
         let output = home.run(arguments, "");
@@ -130,7 +130,7 @@ fn what_is_not_understood_ends_with_2() {
 }
 
 #[test]
-fn secrets_move_to_a_new_key() {
+fn secrets_are_rotated_to_a_new_key() {
     let mut home = Home::new();
     home.run(&["list"], "");
     let old = std::fs::read_to_string(home.dir.path().join("agents.db.keys")).unwrap();
@@ -138,18 +138,18 @@ fn secrets_move_to_a_new_key() {
     home.set("TOOL_SECRETS_KEYS", format!("{},{}", *new, old.trim()));
     let rotated = home.run(&["rotate"], "");
     assert!(String::from_utf8_lossy(&rotated.stdout).starts_with("5 secrets"), "{rotated:?}");
-    // The old key is not needed any more.
+    // The old key is no longer needed.
     home.set("TOOL_SECRETS_KEYS", new.to_string());
     let said = home.run(&["list"], "");
     assert!(!String::from_utf8_lossy(&said.stderr).contains("key"), "{said:?}");
-    // Another key of that name opens nothing, and says so.
+    // Another key with that name opens nothing, and the error says so.
     home.set("TOOL_SECRETS_KEYS", Keyring::generate("second").unwrap().to_string());
     let said = home.run(&["list"], "");
     assert!(String::from_utf8_lossy(&said.stderr).contains("second"), "{said:?}");
 }
 
 #[test]
-fn connecting_prints_where_a_person_agrees() {
+fn connect_prints_the_consent_url() {
     let mut home = Home::new();
     let without = home.run(&["connect", "alice", "google_calendar"], "");
     assert_eq!(without.status.code(), Some(1), "{without:?}");

@@ -1,4 +1,4 @@
-//! The worker's own program, and a folder for its database.
+//! The worker program, and a folder for its database.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, channel};
 use tempfile::TempDir;
 
-/// The program, built as `cargo run` builds it. Not run by cargo, which would live on when it is killed.
+/// Builds the program. It is run directly, as a killed cargo would leave it running.
 fn program() -> &'static PathBuf {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
@@ -20,7 +20,7 @@ fn program() -> &'static PathBuf {
     })
 }
 
-/// A folder with a database, and settings for the worker.
+/// A folder with a database, and the environment of the worker.
 pub(crate) struct Home {
     pub(crate) dir: TempDir,
     settings: Vec<(&'static str, String)>,
@@ -31,7 +31,7 @@ impl Home {
         Self { dir: tempfile::tempdir().unwrap(), settings: Vec::new() }
     }
 
-    /// The agents' mail goes to this port.
+    /// The port of the mail server.
     pub(crate) fn with_mail_at(port: u16) -> Self {
         let mut home = Self::new();
         home.settings = vec![
@@ -64,14 +64,14 @@ impl Home {
         command
     }
 
-    /// Runs a command to its end.
+    /// Runs a command to completion.
     pub(crate) fn run(&self, arguments: &[&str], input: &str) -> Output {
         let mut child = self.command(arguments).spawn().unwrap();
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
         child.wait_with_output().unwrap()
     }
 
-    /// The lines of JSON that a command prints. It has to work.
+    /// Runs a command that must succeed, and returns its lines of JSON.
     pub(crate) fn json(&self, arguments: &[&str]) -> Vec<Value> {
         let output = self.run(arguments, "");
         assert!(output.status.success(), "{output:?}");
@@ -88,7 +88,7 @@ impl Home {
     }
 }
 
-/// `worker serve`, while it runs.
+/// A running `worker serve`.
 pub(crate) struct Serving {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -97,7 +97,7 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// Sends a line, and gives the answer.
+    /// Sends a line, and returns the answer.
     pub(crate) fn ask(&mut self, line: &Value) -> Value {
         self.ask_text(&line.to_string())
     }
@@ -109,7 +109,7 @@ impl Serving {
         serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{answer:?}"))
     }
 
-    /// A call of alice's, which a person agrees to where one has to.
+    /// Makes a call for alice, and approves it if needed.
     pub(crate) fn call(&mut self, name: &str, arguments: impl Into<Value>) -> Value {
         let arguments: Value = arguments.into();
         let answer = self.ask(&json!({"agent": "alice", "name": name, "arguments": arguments}));
@@ -119,12 +119,12 @@ impl Serving {
         }
     }
 
-    /// The first line on standard error, from here on, with these words.
+    /// Waits for a line on standard error that contains the text.
     pub(crate) fn says(&self, words: &str) -> String {
         self.errors.iter().find(|line| line.contains(words)).unwrap_or_else(|| panic!("it never said {words:?}"))
     }
 
-    /// Ends it as an operator does: its input ends.
+    /// Ends the worker by closing its input.
     pub(crate) fn end(mut self) -> String {
         drop(self.stdin.take());
         assert!(self.child.wait().unwrap().success());
@@ -133,14 +133,14 @@ impl Serving {
         self.errors.iter().collect::<Vec<_>>().join("\n") + &rest
     }
 
-    /// Ctrl-C.
+    /// Sends an interrupt.
     #[cfg(unix)]
     pub(crate) fn interrupt(&self) {
         let status = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
         assert!(status.unwrap().success());
     }
 
-    /// Whether it ended well, once it did.
+    /// Waits for the end, and returns whether the worker succeeded.
     #[cfg(unix)]
     pub(crate) fn ended_well(&mut self) -> bool {
         self.child.wait().unwrap().success()
@@ -151,7 +151,7 @@ impl Serving {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Ends it as nobody should.
+    /// Kills the worker.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

@@ -1,4 +1,4 @@
-//! The tour, as a newcomer takes it.
+//! The tour, run with cargo.
 
 use crate::support::Home;
 
@@ -8,14 +8,14 @@ fn printed(home: &Home) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What is printed from one text to another.
+/// Returns the output between two texts.
 fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
     let rest = text.split_once(from).unwrap_or_else(|| panic!("no {from:?} in {text}")).1;
     rest.split_once(to).map_or(rest, |(part, _)| part)
 }
 
 #[test]
-fn the_tour_shows_forms_agents_changes_errors_and_drafts() {
+fn tour_shows_forms_agents_changes_errors_and_drafts() {
     let home = Home::new();
     let text = printed(&home);
     let forms = between(&text, "# What a settings form gets", "# What each agent has");
@@ -51,7 +51,7 @@ fn the_tour_shows_forms_agents_changes_errors_and_drafts() {
 
 // R-I4
 #[test]
-fn a_changed_row_is_there_for_the_next_session_and_not_for_the_running_one() {
+fn changed_record_reaches_the_next_session_only() {
     let home = Home::new();
     let text = printed(&home);
     let change = between(&text, "# A row changes", "# Errors");
@@ -62,7 +62,7 @@ fn a_changed_row_is_there_for_the_next_session_and_not_for_the_running_one() {
 }
 
 #[test]
-fn the_second_tour_of_a_database_is_as_good_as_the_first() {
+fn second_tour_of_a_database_succeeds() {
     let home = Home::new();
     let (first, second) = (printed(&home), printed(&home));
     let lines = |text: &str| text.lines().filter(|line| line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! How toolsets prove who they work for.
+//! Authentication of toolsets.
 
 use super::agents;
 use super::toolsets::{DoorSecrets, DriveSecrets};
@@ -16,9 +16,9 @@ impl TokenSource for Source {
     }
 }
 
-// DESIGN 6
+// C9
 #[test]
-fn each_way_says_itself_in_json() {
+fn each_kind_of_authentication_serialises() {
     let (agents, _) = agents();
     let auth = |tool: &str| serde_json::to_value(&agents.form(tool).expect("a form").auth).expect("JSON");
     assert_eq!(auth("settings_post"), json!({"type": "api_key"}));
@@ -30,7 +30,7 @@ fn each_way_says_itself_in_json() {
 
 // RFC 7617
 #[test]
-fn a_name_and_a_password_make_a_header() {
+fn basic_credentials_make_a_header() {
     let header = |name: &str, password: &str| BasicAuth::new(name, password).authorization().expose().to_owned();
     assert_eq!(header("Aladdin", "open sesame"), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
     assert_eq!(header("test", "123£"), "Basic dGVzdDoxMjPCow==");
@@ -39,9 +39,9 @@ fn a_name_and_a_password_make_a_header() {
     assert_eq!(header("a", "bc"), "Basic YTpiYw==");
 }
 
-// RFC 7617: the colon divides the two
+// RFC 7617: a colon separates user name and password
 #[test]
-fn a_name_with_a_colon_is_refused() {
+fn user_name_with_a_colon_is_refused() {
     let (agents, _) = agents();
     let form = agents.form("settings_door").expect("a form");
     let secrets = |name: &str| json!({"master": "1", "login": {"username": name, "password": "p"}}).into();
@@ -51,7 +51,7 @@ fn a_name_with_a_colon_is_refused() {
     assert!(!problems[0].to_string().contains("hunter2"), "{}", problems[0]);
 }
 
-/// The token that a toolset has of secrets with a grant, or without one.
+/// Returns the token that a toolset reads from secrets, with or without a grant.
 async fn token(secrets: serde_json::Value, granted: bool) -> Result<String, ToolError> {
     #[derive(serde::Deserialize)]
     struct Optional {
@@ -82,20 +82,20 @@ async fn token(secrets: serde_json::Value, granted: bool) -> Result<String, Tool
     Ok(optional.get().await?.expose().to_owned())
 }
 
-// DESIGN 6
+// C5
 #[tokio::test]
-async fn a_token_follows_its_grant_whatever_stands_in_its_place() {
+async fn access_token_comes_from_its_grant() {
     assert_eq!(token(json!({"access_token": "old"}), true).await.as_deref(), Ok("fresh"));
     assert_eq!(token(json!({"refresh_token": "r"}), true).await.as_deref(), Ok("fresh"));
     assert_eq!(token(json!({"access_token": "old"}), false).await.as_deref(), Ok("old"));
     assert_eq!(token(json!({"access_token": ""}), false).await.expect_err("none").kind(), ErrorKind::Auth);
-    // Without a grant, what the schema asks for has to be there.
+    // Without a grant the secrets need what the schema requires.
     assert_eq!(token(json!({}), false).await.expect_err("refused").kind(), ErrorKind::Permanent);
 }
 
-// DESIGN 6
+// C5
 #[test]
-fn reading_a_token_never_fails_for_what_stands_there_under_a_grant() {
+fn any_value_is_replaced_by_the_token_of_the_grant() {
     let read = |json: &str| serde_json::from_str::<AccessToken>(json);
     assert!(read("null").is_ok() && read("\"t\"").is_ok() && read("7").is_err());
     let (agents, _) = agents();

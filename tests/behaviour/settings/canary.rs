@@ -1,4 +1,4 @@
-//! No problem and no error of settings shows a secret, or a text that somebody has set.
+//! No error about settings shows a secret or a text of the settings.
 
 use super::{agents, kind};
 use serde_json::{Map, Value, json};
@@ -7,7 +7,7 @@ use tool_core::tool::{SecretDocument, ToolsetMetadata};
 
 const CANARY: &str = "canary-4711-%?\"'\\";
 
-/// The schema of everything that can be wrong with a value.
+/// A schema in which a value can be wrong in every way.
 fn form() -> ToolsetMetadata {
     let schema = json!({
         "type": "object",
@@ -32,7 +32,7 @@ fn form() -> ToolsetMetadata {
     form
 }
 
-/// Every property with the canary, alone and inside.
+/// Sets every property to the canary, directly and nested.
 fn values() -> Vec<Value> {
     let form = form();
     let names = form.config_schema.as_ref().and_then(|schema| schema["properties"].as_object()).expect("properties");
@@ -50,9 +50,9 @@ fn assert_silent(problems: &[Problem]) {
     }
 }
 
-// THREATS: secrets in errors
+// T1
 #[test]
-fn no_problem_shows_a_text_of_settings_or_secrets() {
+fn problems_show_no_text_of_settings_or_secrets() {
     let form = form();
     for value in values() {
         assert_silent(&form.check_config(&value).expect_err("refused"));
@@ -62,9 +62,9 @@ fn no_problem_shows_a_text_of_settings_or_secrets() {
     }
 }
 
-// THREATS: secrets in errors
+// T1
 #[test]
-fn numbers_and_booleans_of_secrets_are_not_shown_either() {
+fn problems_show_no_number_or_boolean_of_secrets() {
     let form = form();
     let secrets = |value: Value| {
         let problems = form.check_secrets(&SecretDocument::from(value)).expect_err("refused");
@@ -73,13 +73,13 @@ fn numbers_and_booleans_of_secrets_are_not_shown_either() {
     let shown =
         secrets(json!({"short": 471_147, "one": true, "same": 471_147, "list": [471_147, 471_147], "nothing": false}));
     assert!(!shown.contains("471147") && !shown.contains("true"), "{shown}");
-    // Nor which of the allowed ones comes near.
+    // The nearest allowed value is not shown either.
     assert!(!secrets(json!({"one": "canary-4711"})).contains("did you mean"));
 }
 
-// THREATS: secrets in errors
+// T1
 #[tokio::test]
-async fn no_error_of_a_write_shows_a_text_of_settings_or_secrets() {
+async fn write_errors_show_no_text_of_settings_or_secrets() {
     let (agents, _) = agents();
     for tool in ["settings_post", "settings_door", "settings_drive", "settings_plain"] {
         for config in [json!(CANARY), json!({"server": [CANARY], "greeting": CANARY, "rooms": {"a": CANARY}})] {

@@ -1,4 +1,4 @@
-//! What a program is told about the toolsets that agents may have.
+//! The catalogue of configurable toolsets.
 
 use serde_json::{Value, json};
 use std::pin::Pin;
@@ -39,22 +39,22 @@ fn with_config(name: &str, schema: Value) -> ToolsetMetadata {
     form
 }
 
-// DESIGN 6
+// C10
 #[tokio::test]
-async fn a_toolset_that_is_known_at_run_time_is_configured_like_any_other() {
+async fn toolset_known_at_run_time_is_configured_like_others() {
     let form = with_config("by_hand", json!({"type": "object", "properties": {"host": {"type": "string"}}}));
     let agents = built([form]).expect("sound");
     assert_eq!(agents.form("by_hand").expect("a form").title, "By Hand");
     let wrong = agents.add("alice", "by_hand").config(json!({"hots": "h"})).save().await.expect_err("refused");
     assert!(wrong.to_string().contains("did you mean `host`?"), "{wrong}");
-    // What it can do is only known when it runs, so any action may be denied.
+    // Its actions are known at run time only, so any action can be disabled.
     let record = agents.add("alice", "by_hand").config(json!({"host": "h"})).disable_action("any").save().await;
     assert_eq!(record.expect("sound").disabled_actions.len(), 1);
 }
 
-// DESIGN 6: errors are told all at once
+// C10
 #[test]
-fn every_problem_of_the_toolsets_is_told_at_once() {
+fn all_problems_of_the_toolsets_are_reported_at_once() {
     let unproven = ToolsetMetadata::new("unproven", "").authorized_by(Auth::ApiKey);
     let problems = problems([
         unproven,
@@ -71,9 +71,9 @@ fn every_problem_of_the_toolsets_is_told_at_once() {
     assert!(problems[4].contains("`/properties/a` has the default \"x\", which is not accepted there"), "{problems:?}");
 }
 
-// DESIGN 4, 6
+// C10
 #[test]
-fn namesakes_are_told_with_the_places_that_are_known() {
+fn duplicate_toolset_names_are_reported_with_places() {
     let again = || ToolsetMetadata::new("again", "");
     let problems = problems([ToolsetMetadata::new("settings_plain", ""), again(), again(), again()]);
     assert_eq!(problems.len(), 2, "{problems:?}");
@@ -82,9 +82,9 @@ fn namesakes_are_told_with_the_places_that_are_known() {
     assert!(problems[1].contains("settings/toolsets.rs:"), "{problems:?}");
 }
 
-// DESIGN 6
+// C4
 #[tokio::test]
-async fn a_schema_that_takes_other_names_is_given_them() {
+async fn schema_that_accepts_other_names_receives_them() {
     let open = [
         json!({"type": "object", "additionalProperties": {"type": "integer"}}),
         json!({"anyOf": [{"type": "object", "properties": {"x": {}}}, {"type": "object", "additionalProperties": true}]}),
@@ -101,7 +101,7 @@ async fn a_schema_that_takes_other_names_is_given_them() {
 }
 
 #[test]
-fn agents_show_no_more_of_themselves_than_names() {
+fn debug_of_agents_shows_names_only() {
     let agents = built([ToolsetMetadata::new("by_hand", "")]).expect("sound");
     let shown = format!("{agents:?}");
     assert!(shown.contains("by_hand") && shown.contains("Agents"), "{shown}");

@@ -1,4 +1,4 @@
-//! Settings held to their schema.
+//! Validation of settings.
 
 use super::toolsets::{DoorSettings, PostSettings};
 use super::{agents, lines, wrong_config};
@@ -9,7 +9,7 @@ fn filled(config: &Value) -> Value {
     agents.form("settings_post").expect("a form").check_config(config).expect("sound")
 }
 
-// DESIGN 6
+// C2
 #[test]
 fn defaults_are_filled_in_before_settings_are_validated() {
     assert_eq!(
@@ -21,9 +21,9 @@ fn defaults_are_filled_in_before_settings_are_validated() {
     );
 }
 
-// DESIGN 6
+// C2
 #[test]
-fn defaults_inside_what_is_given_are_filled_in_too() {
+fn nested_defaults_are_filled_in() {
     let given = json!({
         "server": "mx", "limits": {"size": 5}, "reply_to": {"address": "a@b.c"}, "delivery": {"when": "later"},
         "relays": [{"host": "r1"}, {"host": "r2", "port": 25}],
@@ -35,9 +35,9 @@ fn defaults_inside_what_is_given_are_filled_in_too() {
     assert_eq!(filled["relays"], json!([{"host": "r1", "port": 587}, {"host": "r2", "port": 25}]));
 }
 
-// DESIGN 6
+// C2
 #[test]
-fn what_is_given_is_never_changed() {
+fn given_values_are_never_changed() {
     let given = json!({"server": "mx", "port": 25, "delivery": {"when": "nightly", "hour": 0}, "encrypted": true});
     let filled = filled(&given);
     for (name, value) in given.as_object().expect("an object") {
@@ -45,9 +45,9 @@ fn what_is_given_is_never_changed() {
     }
 }
 
-// DESIGN 6
+// C3
 #[test]
-fn every_problem_is_told_at_once_with_its_place_and_the_nearest_name() {
+fn all_problems_are_reported_with_place_and_nearest_name() {
     let (agents, _) = agents();
     let config = json!({
         "prot": 25, "port": 0, "limits": {"per_hour": 5000, "size": true}, "greeting": "much too long a text",
@@ -69,9 +69,9 @@ fn every_problem_is_told_at_once_with_its_place_and_the_nearest_name() {
     );
 }
 
-// DESIGN 6
+// C3
 #[test]
-fn settings_that_are_no_object_are_refused_and_null_is_none() {
+fn settings_must_be_an_object_or_null() {
     let (agents, _) = agents();
     assert_eq!(
         wrong_config(&agents, "settings_post", &json!([1])),
@@ -82,9 +82,9 @@ fn settings_that_are_no_object_are_refused_and_null_is_none() {
     assert_eq!(wrong, ["`/port`: unknown setting, there are none"]);
 }
 
-// DESIGN 6
+// C3
 #[tokio::test]
-async fn an_error_of_a_write_lists_the_problems_under_what_they_are_about() {
+async fn write_error_groups_problems_by_subject() {
     let (agents, _) = agents();
     let error = agents.add("alice", "settings_plain").config(json!({"port": 1})).save().await.expect_err("refused");
     assert_eq!(
@@ -95,7 +95,7 @@ async fn an_error_of_a_write_lists_the_problems_under_what_they_are_about() {
     assert!(error.to_string().ends_with("its settings do not fit:\n- expected an object, got 7"), "{error}");
 }
 
-// DESIGN 6: a default is no part of what was given, so that a better one reaches old records.
+// C2: an improved default reaches records that were stored before
 #[tokio::test]
 async fn settings_are_stored_as_they_were_given() {
     let (agents, _) = agents();
@@ -105,9 +105,9 @@ async fn settings_are_stored_as_they_were_given() {
     assert_eq!(agents.record("alice", "settings_post").await.expect("there"), record);
 }
 
-// DESIGN 6
+// C3
 #[test]
-fn what_a_type_refuses_beyond_its_schema_is_told_with_its_place_and_without_the_text() {
+fn type_error_beyond_the_schema_gives_place_without_text() {
     let (agents, _) = agents();
     let form = agents.form("settings_door").expect("a form");
     let config = json!({"rooms": {"a": {"code": "12"}, "b/c": {"code": "1x"}}});
@@ -116,9 +116,9 @@ fn what_a_type_refuses_beyond_its_schema_is_told_with_its_place_and_without_the_
     assert_eq!(lines(&problems), ["`/rooms/b~1c/code`: refused: a code is of digits, not \"[hidden]\""]);
 }
 
-// DESIGN 6: an earlier version of the toolset took them.
+// C4: an earlier version of the toolset knew the settings
 #[test]
-fn settings_that_are_not_known_any_more_are_left_out_when_they_are_read() {
+fn unknown_old_settings_are_left_out_when_read() {
     let (agents, _) = agents();
     let config = json!({"server": "mx", "colour": "red"});
     assert_eq!(wrong_config(&agents, "settings_post", &config).len(), 1);

@@ -1,12 +1,12 @@
-//! What a settings form gets.
+//! Settings forms.
 
 use super::agents;
 use serde_json::json;
 use tool_core::tool::ToolsetMetadata;
 
-// DESIGN 6
+// C1
 #[test]
-fn every_toolset_that_can_be_configured_has_a_form_and_those_that_need_nothing_have_an_empty_one() {
+fn every_configurable_toolset_has_a_form() {
     let (agents, _) = agents();
     let names = agents.forms().map(|form| form.name.as_str()).collect::<Vec<_>>();
     assert!(names.is_sorted() && names.contains(&"settings_post") && names.contains(&"settings_plain"), "{names:?}");
@@ -15,9 +15,9 @@ fn every_toolset_that_can_be_configured_has_a_form_and_those_that_need_nothing_h
     assert!(agents.form("nobody").is_none() && agents.actions("nobody").is_none());
 }
 
-// DESIGN 6
+// C1
 #[test]
-fn a_form_gets_titles_descriptions_defaults_and_limits_and_which_texts_are_secrets() {
+fn form_has_titles_defaults_limits_and_secret_marks() {
     let (agents, _) = agents();
     let form = agents.form("settings_post").expect("a form");
     assert_eq!((form.title.as_str(), form.description.as_str()), ("Post", "Send letters."));
@@ -31,9 +31,9 @@ fn a_form_gets_titles_descriptions_defaults_and_limits_and_which_texts_are_secre
     assert_eq!((&password["format"], &password["writeOnly"]), (&json!("password"), &json!(true)));
 }
 
-// DESIGN 6
+// C1
 #[test]
-fn a_form_goes_to_a_user_interface_as_json_and_comes_back_the_same() {
+fn form_survives_a_round_trip_through_json() {
     let (agents, _) = agents();
     let form = agents.form("settings_drive").expect("a form");
     let json = serde_json::to_value(form).expect("JSON");
@@ -46,7 +46,7 @@ fn a_form_goes_to_a_user_interface_as_json_and_comes_back_the_same() {
 
 // A1, A3
 #[test]
-fn the_actions_of_a_toolset_are_known_before_it_is_configured() {
+fn actions_are_listed_before_configuration() {
     let (agents, _) = agents();
     let actions = agents.actions("settings_post").expect("actions");
     let names = actions.iter().map(|action| action.name.as_str()).collect::<Vec<_>>();

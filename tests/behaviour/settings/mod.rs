@@ -1,4 +1,4 @@
-//! Settings of toolsets: what a form gets, what is written of it, and what is refused.
+//! Settings of toolsets: forms, writes and validation.
 
 mod auth;
 mod canary;
@@ -17,7 +17,7 @@ use tool_core::agents::{AgentError, AgentErrorKind};
 use tool_core::agents::{Agents, Keyring, MemoryAgentToolStore};
 use tool_core::arguments::Problem;
 
-/// Agents whose records are in memory, and the store itself.
+/// Builds agents over a store in memory, and returns both.
 fn agents() -> (Agents, Arc<MemoryAgentToolStore>) {
     let store = Arc::new(MemoryAgentToolStore::new());
     let keys = Keyring::parse(&Keyring::generate("k1").expect("a key")).expect("keys");
@@ -25,18 +25,18 @@ fn agents() -> (Agents, Arc<MemoryAgentToolStore>) {
     (agents.expect("a sound catalog"), store)
 }
 
-/// The problems as lines.
+/// Returns the problems as lines.
 fn lines(problems: &[Problem]) -> Vec<String> {
     problems.iter().map(ToString::to_string).collect()
 }
 
-/// What is wrong with settings, as lines.
+/// Validates settings, and returns the problems as lines.
 fn wrong_config(agents: &Agents, tool: &str, config: &Value) -> Vec<String> {
     let form = agents.form(tool).expect("a form");
     form.check_config(config).map_or_else(|problems| lines(&problems), |_| Vec::new())
 }
 
-/// The kind of an error that has to be one.
+/// Returns the kind of an expected error.
 fn kind<T: std::fmt::Debug>(outcome: Result<T, AgentError>) -> AgentErrorKind {
     outcome.expect_err("refused").kind
 }

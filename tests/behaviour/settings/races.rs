@@ -1,26 +1,27 @@
-//! Several who write at once.
+//! Concurrent writes.
 
 use super::{agents, kind};
 use serde_json::json;
 use std::collections::BTreeSet;
 use tool_core::agents::AgentErrorKind;
+use tool_core::agents::AgentStoreError;
 
-// DESIGN 6: two writers never lose an update.
+// C7
 #[tokio::test]
-async fn of_two_editors_of_one_version_the_second_is_told_and_nothing_is_lost() {
+async fn second_editor_of_one_version_gets_a_conflict() {
     let (agents, _) = agents();
     let read = agents.add("alice", "settings_plain").save().await.expect("added");
     let first = agents.edit(&read).enabled(false).save().await.expect("the first");
     let second = agents.edit(&read).disable_action("settings_one").save().await;
-    assert_eq!(kind(second), AgentErrorKind::Conflict { found: Some(first.version) });
+    assert_eq!(kind(second), AgentErrorKind::Store(AgentStoreError::Conflict { found: Some(first.version) }));
     assert_eq!(agents.record("alice", "settings_plain").await.expect("there"), first);
     let second = agents.edit(&first).disable_action("settings_one").save().await.expect("read again");
     assert_eq!((second.enabled, second.disabled_actions.len()), (false, 1));
 }
 
-// DESIGN 6
+// C7
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_many_who_add_the_same_record_one_does() {
+async fn concurrent_additions_of_one_record_succeed_once() {
     let (agents, _) = agents();
     let add = |_| {
         let agents = agents.clone();
@@ -31,15 +32,15 @@ async fn of_many_who_add_the_same_record_one_does() {
     for task in tasks {
         match task.await.expect("no panic") {
             Ok(_) => added += 1,
-            Err(error) => assert_eq!(error.kind, AgentErrorKind::Conflict { found: Some(1) }),
+            Err(error) => assert_eq!(error.kind, AgentErrorKind::Store(AgentStoreError::Conflict { found: Some(1) })),
         }
     }
     assert_eq!((added, agents.list("alice").await.expect("listed").version), (1, 1));
 }
 
-// DESIGN 6
+// C7
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn editors_that_read_again_after_a_conflict_lose_nothing() {
+async fn editors_that_retry_after_a_conflict_lose_nothing() {
     let (agents, _) = agents();
     let draft = agents.add("alice", "settings_door").config(json!({"rooms": {}})).enabled(false);
     draft.save().await.expect("added");
@@ -53,7 +54,10 @@ async fn editors_that_read_again_after_a_conflict_lose_nothing() {
                     config["rooms"][format!("{writer}-{step}")] = json!({});
                     match agents.edit(&record).config(config).save().await {
                         Ok(_) => break,
-                        Err(error) => assert!(matches!(error.kind, AgentErrorKind::Conflict { .. }), "{error}"),
+                        Err(error) => assert!(
+                            matches!(error.kind, AgentErrorKind::Store(AgentStoreError::Conflict { .. })),
+                            "{error}"
+                        ),
                     }
                 }
             }
@@ -67,9 +71,9 @@ async fn editors_that_read_again_after_a_conflict_lose_nothing() {
     assert_eq!(record.version, 161);
 }
 
-// DESIGN 6
+// C7
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn switches_thrown_at_once_are_all_thrown() {
+async fn concurrent_switches_all_take_effect() {
     let (agents, _) = agents();
     let draft = agents.add("alice", "settings_post").config(json!({"server": "mx"})).enabled(false);
     draft.save().await.expect("added");

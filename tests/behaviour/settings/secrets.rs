@@ -1,4 +1,4 @@
-//! Secrets held to their schema.
+//! Validation of secrets.
 
 use super::toolsets::{DoorSecrets, DriveSecrets, PostSecrets};
 use super::{agents, kind, lines};
@@ -16,9 +16,9 @@ fn post() -> ToolsetMetadata {
     agents().0.form("settings_post").expect("a form").clone()
 }
 
-// THREATS: secrets in errors
+// C3, T1
 #[test]
-fn every_problem_of_secrets_is_told_by_place_and_kind_and_nothing_of_what_stands_there() {
+fn problems_of_secrets_give_place_and_kind_only() {
     let secrets = json!({"password": "hunter2", "api_key": 12345, "pasword": "hunter2", "keys": ["hunter2"]});
     assert_eq!(
         wrong("settings_post", &secrets.into()),
@@ -33,26 +33,26 @@ fn every_problem_of_secrets_is_told_by_place_and_kind_and_nothing_of_what_stands
     assert_eq!(missing, ["`/password`: missing, expected a string (\"The password of the mailbox\")"]);
 }
 
-// THREATS: malformed input
+// T4
 #[test]
-fn secrets_that_are_no_json_object_are_refused() {
+fn secrets_must_be_a_json_object() {
     let no_json = SecretDocument::from_json("hunter2".to_owned());
     assert_eq!(wrong("settings_post", &no_json), ["arguments: expected an object, got a text that is not JSON"]);
     assert_eq!(wrong("settings_post", &json!("hunter2").into()), ["arguments: expected an object, got a text"]);
     assert!(post().read_secrets::<PostSecrets>(&no_json).is_err());
 }
 
-// DESIGN 6
+// C3
 #[test]
-fn a_toolset_without_secrets_takes_none() {
+fn toolset_without_secrets_refuses_secrets() {
     assert!(wrong("settings_plain", &SecretDocument::none()).is_empty());
     let some = wrong("settings_plain", &json!({"password": "hunter2"}).into());
     assert_eq!(some, ["`/password`: unknown secret, there are none"]);
 }
 
-// THREATS: secrets in errors
+// T1
 #[test]
-fn what_a_type_says_of_a_secret_that_it_refuses_is_not_shown() {
+fn type_error_about_a_secret_is_not_shown() {
     let (agents, _) = agents();
     let form = agents.form("settings_door").expect("a form");
     let secrets = json!({"master": "no digits", "login": {"username": "u", "password": "p"}}).into();
@@ -60,27 +60,27 @@ fn what_a_type_says_of_a_secret_that_it_refuses_is_not_shown() {
     assert_eq!(lines(&problems), ["`/master`: refused: it is not what the toolset takes"]);
 }
 
-// DESIGN 6: the tokens of a grant come and go with it.
+// C5
 #[test]
-fn the_tokens_of_a_grant_may_stand_among_secrets_and_may_be_missing() {
+fn tokens_of_a_grant_are_optional_secrets() {
     assert!(wrong("settings_drive", &json!({"folder_key": "f"}).into()).is_empty());
     let tokens = json!({
         "access_token": "a", "refresh_token": "r", "expires_at": "2026-01-01T00:00:00Z", "scope": "read", "folder_key": "f",
     });
     assert!(wrong("settings_drive", &tokens.clone().into()).is_empty());
-    // `deny_unknown_fields` is about what a person writes.
+    // `deny_unknown_fields` applies to values that a person writes.
     let (agents, _) = agents();
     let form = agents.form("settings_drive").expect("a form");
     assert!(form.read_secrets::<DriveSecrets>(&tokens.into()).is_ok());
     let other = wrong("settings_drive", &json!({"refesh_token": "r"}).into());
     assert_eq!(other.len(), 1, "{other:?}");
-    // Elsewhere they are names like any other.
+    // Elsewhere these are ordinary names.
     assert_eq!(wrong("settings_plain", &json!({"scope": "read"}).into()).len(), 1);
 }
 
-// DESIGN 6
+// C6
 #[tokio::test]
-async fn an_enabled_record_has_the_secrets_that_its_toolset_cannot_do_without() {
+async fn enabled_record_needs_the_required_secrets() {
     let (agents, store) = agents();
     let config = json!({"server": "mx"});
     let draft = || agents.add("alice", "settings_post").config(config.clone());
@@ -89,7 +89,7 @@ async fn an_enabled_record_has_the_secrets_that_its_toolset_cannot_do_without() 
     assert!(missing(kind(draft().clear_secrets().save().await)));
     assert!(super::writes::is_empty(&store).await);
 
-    // They may come later.
+    // The tokens may follow later.
     let record = draft().enabled(false).save().await.expect("a record that waits");
     assert!(missing(kind(agents.enable("alice", "settings_post").await)));
     let record =
@@ -98,9 +98,9 @@ async fn an_enabled_record_has_the_secrets_that_its_toolset_cannot_do_without() 
     assert!(agents.record("alice", "settings_post").await.expect("there").secrets.is_some());
 }
 
-// DESIGN 6: connecting comes after adding.
+// C5: the person agrees after the record was added
 #[tokio::test]
-async fn a_grant_may_come_after_the_record() {
+async fn grant_can_follow_the_record() {
     let (agents, _) = agents();
     let record = agents.add("alice", "settings_drive").save().await.expect("a record without a grant");
     assert_eq!((record.enabled, record.secrets.is_none()), (true, true));

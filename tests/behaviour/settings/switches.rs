@@ -1,13 +1,13 @@
-//! Switching toolsets and single actions on and off.
+//! Enabling and disabling of toolsets and actions.
 
 use super::{agents, kind};
 use serde_json::json;
 use tool_core::agents::AgentErrorKind;
 use tool_core::agents::{AgentToolStore, RecordWrite};
 
-// DESIGN 6
+// C8
 #[tokio::test]
-async fn a_switch_that_stands_as_wanted_writes_nothing() {
+async fn switch_without_a_change_writes_nothing() {
     let (agents, _) = agents();
     let added = agents.add("alice", "settings_plain").save().await.expect("added");
     assert_eq!(agents.enable("alice", "settings_plain").await.expect("enabled"), added);
@@ -22,7 +22,7 @@ async fn a_switch_that_stands_as_wanted_writes_nothing() {
 
 // A7
 #[tokio::test]
-async fn what_is_not_there_cannot_be_switched() {
+async fn missing_record_cannot_be_switched() {
     let (agents, _) = agents();
     assert_eq!(kind(agents.enable("alice", "settings_plain").await), AgentErrorKind::NotConfigured);
     agents.add("alice", "settings_plain").save().await.expect("added");
@@ -32,9 +32,9 @@ async fn what_is_not_there_cannot_be_switched() {
     assert_eq!(agents.list("alice").await.expect("listed").version, 1);
 }
 
-// A7: the record is left as it is
+// A7: the record is not changed
 #[tokio::test]
-async fn a_toolset_that_is_gone_can_be_disabled_and_removed_and_nothing_else() {
+async fn missing_toolset_can_only_be_disabled_or_removed() {
     let (agents, store) = agents();
     let mut write = RecordWrite::new("alice", "gone", json!({"old": true}));
     write.disabled_actions.insert("old_action".to_owned());
@@ -53,7 +53,7 @@ async fn a_toolset_that_is_gone_can_be_disabled_and_removed_and_nothing_else() {
 
 // A7
 #[tokio::test]
-async fn enabling_checks_what_a_newer_version_of_the_toolset_asks_for() {
+async fn enabling_checks_the_current_requirements() {
     let (agents, store) = agents();
     let mut write = RecordWrite::new("alice", "settings_post", json!({"port": 25}));
     write.enabled = false;
@@ -65,7 +65,7 @@ async fn enabling_checks_what_a_newer_version_of_the_toolset_asks_for() {
 
 // A7
 #[tokio::test]
-async fn an_action_that_the_toolset_has_lost_does_not_stand_in_the_way_of_a_change() {
+async fn removed_action_does_not_block_a_change() {
     let (agents, store) = agents();
     let mut write = RecordWrite::new("alice", "settings_plain", json!({}));
     write.disabled_actions.insert("settings_two".to_owned());

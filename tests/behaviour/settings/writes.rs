@@ -1,12 +1,14 @@
-//! Writing records.
+//! Writes of records.
 
 use super::{agents, kind};
 use serde_json::json;
 use std::sync::Arc;
+use tool_core::agents::AgentStoreError;
 use tool_core::agents::AgentTools;
+use tool_core::agents::KeyError;
 use tool_core::agents::{AgentErrorKind, AgentToolStore, Agents, Keyring, MemoryAgentToolStore};
 
-/// Whether nothing was ever written for `alice`.
+/// Returns whether no record was written for `alice`.
 pub async fn is_empty(store: &MemoryAgentToolStore) -> bool {
     store.load("alice").await.expect("the store").version == 0
 }
@@ -18,7 +20,7 @@ async fn post(agents: &Agents) -> AgentTools {
 
 // A7
 #[tokio::test]
-async fn a_toolset_that_is_not_registered_is_refused_with_the_nearest_name() {
+async fn unregistered_toolset_is_refused_with_the_nearest_name() {
     let (agents, store) = agents();
     let nearest = |nearest: &str| AgentErrorKind::NotRegistered { nearest: Some(nearest.to_owned()) };
     assert_eq!(kind(agents.add("alice", "settings_plian").save().await), nearest("settings_plain"));
@@ -26,26 +28,26 @@ async fn a_toolset_that_is_not_registered_is_refused_with_the_nearest_name() {
     assert!(is_empty(&store).await);
 }
 
-// THREATS: control characters in logs
+// T2
 #[tokio::test]
-async fn ids_that_are_none_are_refused_everywhere() {
+async fn invalid_ids_are_refused_everywhere() {
     let (agents, store) = agents();
     for id in ["", "a\nb", "\u{7f}", &"x".repeat(513)] {
         let refused = agents.add(id, "settings_plain").save().await.expect_err("refused");
-        assert_eq!(refused.kind, AgentErrorKind::InvalidId);
+        assert_eq!(refused.kind, AgentErrorKind::Store(AgentStoreError::InvalidId));
         assert!(refused.to_string().len() < 300 && !refused.to_string().contains('\n'), "{refused}");
-        assert_eq!(kind(agents.add("alice", id).save().await), AgentErrorKind::InvalidId);
-        assert_eq!(kind(agents.list(id).await), AgentErrorKind::InvalidId);
-        assert_eq!(kind(agents.record("alice", id).await), AgentErrorKind::InvalidId);
-        assert_eq!(kind(agents.disable(id, "settings_plain").await), AgentErrorKind::InvalidId);
+        assert_eq!(kind(agents.add("alice", id).save().await), AgentErrorKind::Store(AgentStoreError::InvalidId));
+        assert_eq!(kind(agents.list(id).await), AgentErrorKind::Store(AgentStoreError::InvalidId));
+        assert_eq!(kind(agents.record("alice", id).await), AgentErrorKind::Store(AgentStoreError::InvalidId));
+        assert_eq!(kind(agents.disable(id, "settings_plain").await), AgentErrorKind::Store(AgentStoreError::InvalidId));
     }
     assert!(is_empty(&store).await);
     assert!(agents.add("x".repeat(512), "settings_plain").save().await.is_ok());
 }
 
-// A7: errors are told all at once
+// A7: all errors are reported at once
 #[tokio::test]
-async fn settings_secrets_and_actions_that_are_wrong_are_told_together_and_nothing_is_written() {
+async fn all_errors_of_a_write_are_reported_and_nothing_is_stored() {
     let (agents, store) = agents();
     let draft = agents.add("alice", "settings_post").config(json!({"port": "x"})).secrets(json!({"password": "short"}));
     let draft = draft.disable_action("post_snd").disable_action("zzz").disable_action("post_send");
@@ -71,9 +73,9 @@ async fn settings_secrets_and_actions_that_are_wrong_are_told_together_and_nothi
     assert!(is_empty(&store).await);
 }
 
-// DESIGN 6
+// C6
 #[tokio::test]
-async fn a_record_is_enabled_with_no_settings_unless_told() {
+async fn new_record_is_enabled_with_empty_settings() {
     let (agents, _) = agents();
     let record = agents.add("alice", "settings_plain").save().await.expect("sound");
     assert_eq!((record.version, record.enabled, &record.config), (1, true, &json!({})));
@@ -83,9 +85,9 @@ async fn a_record_is_enabled_with_no_settings_unless_told() {
     assert_eq!(agents.record("alice", "settings_plain").await.expect("there"), record);
 }
 
-// DESIGN 6
+// C6
 #[tokio::test]
-async fn secrets_stay_unless_others_are_given() {
+async fn secrets_are_kept_unless_replaced() {
     let (agents, _) = agents();
     let record = post(&agents).await;
     let changed = agents.edit(&record).config(json!({"server": "other"})).save().await.expect("sound");
@@ -98,20 +100,23 @@ async fn secrets_stay_unless_others_are_given() {
     assert!(cleared.secrets.is_none());
 }
 
-// DESIGN 6
+// C6
 #[tokio::test]
-async fn without_a_key_no_secrets_are_written_and_all_else_works() {
+async fn without_a_key_only_secrets_cannot_be_written() {
     let store = Arc::new(MemoryAgentToolStore::new());
     let agents = Agents::builder(Arc::clone(&store)).build().expect("a sound catalog");
     let draft = agents.add("alice", "settings_post").config(json!({"server": "mx"}));
-    assert_eq!(kind(draft.secrets(json!({"password": "longenough"})).save().await), AgentErrorKind::MissingKey);
+    assert_eq!(
+        kind(draft.secrets(json!({"password": "longenough"})).save().await),
+        AgentErrorKind::Key(KeyError::Missing)
+    );
     assert!(is_empty(&store).await);
     assert!(agents.add("alice", "settings_plain").secrets(json!({})).save().await.is_ok());
 }
 
-// DESIGN 6
+// C6
 #[tokio::test]
-async fn what_is_sealed_is_the_secret_and_opens_under_its_key_alone() {
+async fn sealed_secret_opens_under_its_key_only() {
     let store = Arc::new(MemoryAgentToolStore::new());
     let keys = Keyring::parse(&Keyring::generate("k1").expect("a key")).expect("keys");
     let agents = Agents::builder(Arc::clone(&store)).keys(keys.clone()).build().expect("a sound catalog");
@@ -122,7 +127,7 @@ async fn what_is_sealed_is_the_secret_and_opens_under_its_key_alone() {
     assert!(keys.open("alice", "settings_plain", &sealed).is_err());
 }
 
-// DESIGN 6
+// C11
 #[tokio::test]
 async fn records_are_listed_by_toolset_and_agents_by_id() {
     let (agents, _) = agents();
@@ -140,13 +145,16 @@ async fn records_are_listed_by_toolset_and_agents_by_id() {
 
 // A7
 #[tokio::test]
-async fn a_record_is_removed_in_the_version_that_was_read() {
+async fn record_is_removed_at_the_version_that_was_read() {
     let (agents, _) = agents();
     let old = post(&agents).await;
     let new = agents.disable("alice", "settings_post").await.expect("disabled");
-    assert_eq!(kind(agents.remove(&old).await), AgentErrorKind::Conflict { found: Some(new.version) });
+    assert_eq!(
+        kind(agents.remove(&old).await),
+        AgentErrorKind::Store(AgentStoreError::Conflict { found: Some(new.version) })
+    );
     agents.remove(&new).await.expect("removed");
     assert_eq!(kind(agents.record("alice", "settings_post").await), AgentErrorKind::NotConfigured);
-    assert_eq!(kind(agents.remove(&new).await), AgentErrorKind::Conflict { found: None });
-    assert_eq!(kind(agents.edit(&new).save().await), AgentErrorKind::Conflict { found: None });
+    assert_eq!(kind(agents.remove(&new).await), AgentErrorKind::Store(AgentStoreError::Conflict { found: None }));
+    assert_eq!(kind(agents.edit(&new).save().await), AgentErrorKind::Store(AgentStoreError::Conflict { found: None }));
 }

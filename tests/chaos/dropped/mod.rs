@@ -1,4 +1,4 @@
-//! THREATS "caller drops the future at any await point": calls are polled k times and dropped, for every k until they end.
+//! T8: calls are polled k times and dropped, for every k until they end.
 
 mod world;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use tool_core::{Mode, Runtime, ToolCall};
 use world::{Waiting, World, polled, world};
 
-/// The places at which a call was dropped.
+/// Drops a call at every await, and returns the number of awaits.
 fn dropped_everywhere(name: &'static str, governed: bool, store: fn() -> LaterStore) -> usize {
     let mut at = 0;
     let mut ended = false;
@@ -26,31 +26,31 @@ fn dropped_everywhere(name: &'static str, governed: bool, store: fn() -> LaterSt
 
 const NAMES: [&str; 5] = ["wait", "search", "ask", "nest", "alone"];
 
-// THREATS: budget settled, token cancelled, no entry left, the next call works
+// T8
 #[test]
-fn a_call_may_be_dropped_at_every_await() {
+fn call_can_be_dropped_at_every_await() {
     let places = NAMES.map(|name| dropped_everywhere(name, false, || LaterStore::waiting(0, 0)));
     assert!(places.iter().all(|places| *places >= 1), "{places:?}");
 }
 
-// THREATS: the same over a store that answers later, with hooks and a journal
+// T8: over a store that answers later, with hooks and a journal
 #[test]
-fn a_call_may_be_dropped_at_every_await_of_store_hooks_and_journal() {
+fn call_can_be_dropped_in_store_hooks_and_journal() {
     let places = NAMES.map(|name| dropped_everywhere(name, true, || LaterStore::waiting(1, 0)));
     assert!(places.iter().all(|places| *places >= 8), "{places:?}");
 }
 
-// THREATS: the same where the store has done it and the answer is still on its way
+// T8: the store has applied the operation and its answer is on its way
 #[test]
-fn a_call_may_be_dropped_while_the_stores_answer_is_on_its_way() {
+fn call_can_be_dropped_before_the_store_answers() {
     for name in NAMES {
         dropped_everywhere(name, true, || LaterStore::waiting(1, 1));
     }
 }
 
-// THREATS
+// T8
 #[test]
-fn a_blocking_call_may_be_dropped_at_every_await() {
+fn blocking_call_can_be_dropped_at_every_await() {
     dropped_everywhere("block", true, || LaterStore::waiting(1, 0));
 }
 
@@ -59,7 +59,7 @@ async fn asked(world: &World) -> String {
     response.meta().confirmation().expect("asked").token.clone()
 }
 
-/// Drops an approval at every place. The places, and how many of them left the token good.
+/// Drops an approval at every await, and returns the number of awaits and how many left the token valid.
 fn approvals_dropped(store: fn() -> LaterStore) -> (usize, usize) {
     let (mut at, mut good, mut ended) = (0, 0, false);
     while !ended {
@@ -80,24 +80,24 @@ fn approvals_dropped(store: fn() -> LaterStore) -> (usize, usize) {
     (at - 1, good)
 }
 
-// R-C2, THREATS: an approval that is dropped is redeemed once or not at all
+// R-C2, T8: a dropped approval is redeemed once or not at all
 #[test]
-fn an_approval_may_be_dropped_at_every_await() {
+fn approval_can_be_dropped_at_every_await() {
     let (places, good) = approvals_dropped(|| LaterStore::waiting(1, 0));
     assert!(places > good && good > 2, "{places} places, {good} times still good");
 }
 
-// R-C1: a call that waits for a person is charged nothing, wherever it is dropped
+// R-C1: a pending call is not charged, wherever it is dropped
 #[test]
-fn a_call_that_asks_for_approval_may_be_dropped_at_every_await() {
+fn call_needing_approval_can_be_dropped_at_every_await() {
     for store in [|| LaterStore::waiting(1, 0), || LaterStore::waiting(1, 1)] {
         dropped_everywhere("pay", true, store);
     }
 }
 
-// THREATS: a step, the turn's end, the session's end
+// T8: a step, the end of a turn, the end of a session
 #[test]
-fn a_step_may_be_dropped_at_every_await() {
+fn step_can_be_dropped_at_every_await() {
     let (mut at, mut ended) = (0, false);
     while !ended {
         block_on(async {
@@ -112,7 +112,7 @@ fn a_step_may_be_dropped_at_every_await() {
 
 // R-I3
 #[test]
-fn an_end_that_is_dropped_may_be_asked_for_again() {
+fn dropped_end_can_be_repeated() {
     let (mut at, mut ended) = (0, false);
     while !ended {
         block_on(async {
@@ -135,7 +135,7 @@ fn an_end_that_is_dropped_may_be_asked_for_again() {
 
 // R-I3
 #[test]
-fn an_opening_that_is_dropped_may_be_asked_for_again() {
+fn dropped_opening_can_be_repeated() {
     let (mut at, mut ended) = (0, false);
     while !ended {
         block_on(async {

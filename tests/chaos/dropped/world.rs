@@ -1,4 +1,4 @@
-//! The session whose calls are dropped, and what has to hold of it after that.
+//! The session whose calls are dropped, and the checks after that.
 
 use crate::later::{LaterJournal, LaterStore};
 use crate::support::{call, pause, settle, tools};
@@ -15,7 +15,7 @@ use tool_core::{
 #[derive(Clone, Default)]
 pub struct Waiting {
     ran: Arc<AtomicUsize>,
-    /// Of calls that began and have not ended.
+    /// The number of calls that have begun and not ended.
     open: Arc<Mutex<Vec<CancellationToken>>>,
 }
 
@@ -127,7 +127,7 @@ pub struct World {
     pub session: Session,
 }
 
-/// `governed`: with hooks and a journal.
+/// Opens the session. `governed` adds hooks and a journal.
 pub async fn world(store: LaterStore, governed: bool) -> World {
     let waiting = Waiting::default();
     let policy = Policy::text().max_calls(Some(BUDGET)).max_empty_results(None).repeated_calls(None);
@@ -138,7 +138,7 @@ pub async fn world(store: LaterStore, governed: bool) -> World {
     World { tools: waiting, runtime, session }
 }
 
-/// Polls so often, and drops it where it has not ended.
+/// Polls the future a number of times, and drops it if it has not ended.
 pub async fn polled<F: Future>(times: usize, future: F) -> Option<F::Output> {
     let mut future = Box::pin(future);
     for _ in 0..times {
@@ -156,7 +156,7 @@ impl World {
         u32::try_from(self.tools.ran.load(Ordering::SeqCst)).expect("few")
     }
 
-    /// How many calls the turn has been charged for, found out by spending the rest.
+    /// Returns the number of calls that the turn was charged for, by spending the rest.
     async fn used(&self) -> u32 {
         let mut left = 0;
         while self.session.call(call(format!("probe {left}"), "probe", json!({"n": left}))).await.is_ok() {
@@ -170,10 +170,10 @@ impl World {
         listed.data::<Value>().expect("a list")["calls"].clone()
     }
 
-    /// What has to hold after a call was dropped, wherever that was.
+    /// Checks the session after a call was dropped.
     pub async fn is_clean(&self, what: &str) {
         settle().await;
-        // What blocks a thread ends there by itself.
+        // Blocking work runs to its end on its thread.
         while self.runtime.detached() > 0 {
             tokio::task::yield_now().await;
         }

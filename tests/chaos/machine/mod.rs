@@ -1,4 +1,4 @@
-//! A session against a plain model of it, over random sequences of what can happen to one.
+//! A session compared with a reference model, over random sequences of steps.
 
 mod model;
 mod world;
@@ -26,7 +26,7 @@ fn ops() -> impl Strategy<Value = Op> {
 proptest! {
     // R-B2, R-B3, R-L1, R-L2, R-C1, R-C2, R-I1, R-I2, R-I3
     #[test]
-    fn a_session_does_what_a_plain_model_of_it_does(voice: bool, ops in prop::collection::vec(ops(), 1..60)) {
+    fn session_agrees_with_a_reference_model(voice: bool, ops in prop::collection::vec(ops(), 1..60)) {
         crate::support::block_on(async {
             let mut world = World::new(voice).await;
             for (at, op) in ops.iter().enumerate() {

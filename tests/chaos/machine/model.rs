@@ -1,4 +1,4 @@
-//! The model: what a session says and remembers, without any of how it does that.
+//! The reference model: the responses and the memory of a session.
 
 use std::collections::{BTreeMap, HashMap};
 use tool_core::ErrorKind;
@@ -11,12 +11,12 @@ pub enum Op {
     NextTurn,
     Approve(usize),
     Deny(usize),
-    /// The host lifts what tools have suppressed.
+    /// The host clears the suppressions that tools have set.
     Unsuppress,
     End,
 }
 
-/// What a step has come to: the kind of the answer and the figures in its text, or the turn that began.
+/// The outcome of a step: the kind and the figures of the response, or the new turn.
 #[derive(Debug, PartialEq)]
 pub enum Said {
     Ok,
@@ -26,7 +26,7 @@ pub enum Said {
     Nothing,
 }
 
-/// What can be seen of a session from outside.
+/// The observable state of a session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
     pub audio: bool,
@@ -130,7 +130,7 @@ impl Model {
         self.run(tool, n)
     }
 
-    /// Counts the attempt. What the loop limits say of it.
+    /// Counts the attempt, and returns the refusal by a loop limit.
     fn attempt(&mut self, tool: &'static str, bad: bool, n: u8) -> Option<Said> {
         let count = self.attempts.entry((tool, bad, n)).or_default();
         *count += 1;
@@ -145,7 +145,7 @@ impl Model {
         }
     }
 
-    /// The narrowest budget that is spent.
+    /// Returns the narrowest budget that is spent.
     fn spent(&self, tool: &str) -> Option<Said> {
         let of = |tool: &str| self.calls.get(tool).copied().unwrap_or_default();
         let total = self.calls.values().sum::<u32>();
@@ -164,7 +164,7 @@ impl Model {
         self.seen.ran += 1;
         match (tool, n) {
             ("search", n) if n % 2 == 0 => *self.empty.entry(tool).or_default() += 1,
-            // It asks for something and fails.
+            // The tool emits an intent and fails.
             ("note", 5) => return refused(ErrorKind::Transient),
             ("note", n) => {
                 self.seen.intents += 1;

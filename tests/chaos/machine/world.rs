@@ -1,4 +1,4 @@
-//! The session under test, and what can be seen of it.
+//! The session under test, and its observable state.
 
 use super::model::{ACTION, Model, NOTES, Op, RETRIEVAL, Said, Seen, TOTAL};
 use crate::support::{call, tools};
@@ -120,7 +120,7 @@ impl World {
     }
 }
 
-/// The kind of an answer; of a limit also its figures.
+/// Returns the kind of a response, and the figures of a limit.
 fn said(response: &ToolResponse) -> Said {
     let Some(error) = response.error() else { return Said::Ok };
     let limit = matches!(error.kind, tool_core::ErrorKind::LoopDetected | tool_core::ErrorKind::BudgetExceeded);

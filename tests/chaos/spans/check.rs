@@ -1,4 +1,4 @@
-//! The spans that were collected, held to what the model knows: each once, with its status, parent and trace.
+//! The collected spans compared with the model: each once, with its status, parent and trace.
 
 use super::watch::{fate, node_of};
 use super::world::{ALL, Node, Tree, customer, remote};
@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tool_core::trace::{Report, SpanId, SpanKind, SpanRecord, SpanStatus, TraceId};
 
-/// What was collected, and what was meant.
+/// The collected spans, and the expected ones.
 pub struct Found {
     pub nodes: HashMap<u32, Arc<Node>>,
     pub reports: Vec<Report>,
@@ -31,7 +31,7 @@ impl Found {
         }
     }
 
-    /// All of it.
+    /// Checks everything.
     pub fn spans(&mut self) {
         let reports = std::mem::take(&mut self.reports);
         let mut seen: HashMap<u32, (usize, &SpanRecord)> = HashMap::new();
@@ -102,7 +102,7 @@ impl Found {
         }
     }
 
-    /// The report's tree has every span, under its parent.
+    /// Checks that the report has every span under its parent.
     fn a_tree(&mut self, collector: usize, report: &Report) {
         let mut spans = 0;
         for node in report.nodes() {

@@ -1,4 +1,4 @@
-//! Futures that stop at the oddest places.
+//! Futures that stop at unusual places.
 
 use super::watch::{Failed, Work};
 use std::future::Future;
@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Pending so many times.
+/// A future that is pending a number of times.
 pub struct Pause(pub u8);
 
 impl Future for Pause {
@@ -22,7 +22,7 @@ impl Future for Pause {
     }
 }
 
-/// Polls all of them, in one task.
+/// Polls all futures in one task.
 pub struct All(pub Vec<Option<Work>>);
 
 impl Future for All {
@@ -38,7 +38,7 @@ impl Future for All {
     }
 }
 
-/// Polls both, until one is done.
+/// Polls both futures until one is done.
 pub struct Race(pub Work, pub Work);
 
 impl Future for Race {
@@ -50,7 +50,7 @@ impl Future for Race {
     }
 }
 
-/// Polls so often, and is done then.
+/// Polls the future a number of times, and then drops it.
 pub struct Limit(pub u8, pub Work);
 
 impl Future for Limit {
@@ -66,7 +66,7 @@ impl Future for Limit {
     }
 }
 
-/// Goes on where its work panics.
+/// Catches a panic of the work.
 pub struct Caught(pub Work);
 
 impl Future for Caught {

@@ -1,4 +1,4 @@
-//! Reports that are made while the trees run: each fits together, and shows the spans around it.
+//! Reports that are made while the trees run. Each is consistent, and shows the enclosing spans.
 
 use super::watch::{fate, node_of};
 use super::world::{ALL, Env, Node};
@@ -11,7 +11,7 @@ pub fn wrong() -> Vec<String> {
     std::mem::take(&mut *WRONG.lock().expect("no panic holds it"))
 }
 
-/// Makes a report in this place. The spans around it may end meanwhile, where it is in a task that outlives them.
+/// Makes a report here. In a task that outlives them, the enclosing spans may end meanwhile.
 pub fn look(env: &Env) {
     let around = || env.node.iter().flat_map(Node::chain);
     let numbers = |is: fn(&&Arc<Node>) -> bool| around().filter(is).map(|node| node.number).collect::<Vec<_>>();
@@ -30,7 +30,7 @@ pub fn look(env: &Env) {
     }
 }
 
-/// The tree has all spans once, and what its roots cost is the total.
+/// Checks that the tree has all spans once, and that the cost of its roots is the total.
 fn fits(report: &Report) -> bool {
     let spans = report.nodes().filter(|node| node.span().is_some()).count();
     let roots = report.roots().map(|root| root.total().cost).sum::<Cost>();

@@ -1,8 +1,8 @@
-//! Trees of spans that nest, spawn, race, panic and are dropped at random, thousands at once, held to a model that keeps
-//! account of them one by one. S1, S2, S6, S7, S9, S12
+//! Random trees of spans that nest, spawn, race, panic and are dropped, thousands at once, compared with a reference
+//! model. S1, S2, S6, S7, S9, S12
 //!
-//! `CHAOS_COUNT=100000` makes more trees, ten thousand at a time, and `CHAOS_SEED=7` begins with another seed. Each time is
-//! in a process of its own, as one is the collector of the process.
+//! `CHAOS_COUNT=100000` makes more trees, ten thousand at a time, and `CHAOS_SEED=7` begins with another seed. Each test
+//! runs in its own process, as a process has one collector.
 
 mod check;
 mod futures;
@@ -24,19 +24,19 @@ use tool_core::{Mode, trace};
 use world::{ALL, Env, Tree};
 
 const MEASURE: &str = "CHAOS_SPANS";
-/// The trees that run at once.
+/// The number of trees that run at once.
 const TREES: u64 = 10_000;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|number| number.parse().ok())
 }
 
-/// Runs all trees at once, and gives them back when nothing of them goes on.
+/// Runs all trees at once, and returns them when all of their tasks have ended.
 async fn run_all(seed: u64, count: u32, started: bool) -> Vec<Arc<Tree>> {
     let plans = (0..count).map(|tree| Planner::new(seed, tree).tree()).collect::<Vec<_>>();
     watch::prepare(plan::nodes());
     let tools = tools::tools();
-    // No call is to be too late on a machine that has other things to do.
+    // No call may reach its deadline on a busy machine.
     let policy = open_policy().deadline(Duration::from_hours(1));
     let runtime = runtime(tools.clone(), policy).expect("sound tools");
     let (token, mut tokens) = unbounded_channel();
@@ -51,7 +51,7 @@ async fn run_all(seed: u64, count: u32, started: bool) -> Vec<Arc<Tree>> {
     }
     drop(token);
     for task in tasks {
-        // It may have panicked, as the plan says.
+        // The tree may panic if its plan says so.
         let _ = task.await;
     }
     trees.iter().for_each(|tree| tree.is_left());
@@ -59,7 +59,7 @@ async fn run_all(seed: u64, count: u32, started: bool) -> Vec<Arc<Tree>> {
     trees
 }
 
-// Does nothing by itself: the other tests run it in processes of their own.
+// Does nothing alone: the other tests run it in their own processes.
 #[test]
 fn measured() {
     let Ok(how) = std::env::var(MEASURE) else { return };
@@ -100,18 +100,18 @@ fn holds(how: &str) {
 
 // S1, S2, S6, S7, S9, S12
 #[test]
-fn ten_thousand_trees_at_once_are_as_the_model_has_them() {
+fn ten_thousand_concurrent_trees_match_the_model() {
     holds("stopped");
 }
 
 // S1, S2, S6, S7
 #[test]
-fn so_are_those_of_a_process_that_collects_every_call() {
+fn trees_match_the_model_in_a_collecting_process() {
     holds("started");
 }
 
 // S1, S2, S6, S7, R-M2
 #[test]
-fn so_are_those_that_the_log_listens_to() {
+fn trees_match_the_model_with_a_subscriber() {
     holds("logged");
 }

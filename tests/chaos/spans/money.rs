@@ -1,4 +1,4 @@
-//! What was used, held to what the model knows: counted once or not at all, on the span that pays, and in the totals.
+//! Usages compared with the model: each counts at most once, on the span that pays, and in the totals.
 
 use super::check::Found;
 use super::plan::Word;
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tool_core::trace::{CostEntry, CostSummary, Report, SpanKind, SpanRecord};
 
-/// Something that counts, and the span that it stands on; none for a root of its own.
+/// A usage that counts, and the span that pays. `None` is a separate root.
 type Payer<'a> = (&'a SpanRecord, Option<u32>);
 
 fn is_first(kind: SpanKind) -> bool {
@@ -32,7 +32,7 @@ fn number_of(spent: &CostEntry) -> u32 {
     number.expect("a number of ours")
 }
 
-/// The question that it was used for, if that is the nearest of the best rank.
+/// Returns the llm span of the usage, if it is the nearest of the best rank.
 fn question(spot: &Spot) -> Option<(u32, Went)> {
     let (node, went) = spot.chain().find(|(node, _)| is_first(node.kind))?;
     (node.kind == SpanKind::Llm).then_some((node.number, went))
@@ -73,14 +73,14 @@ pub fn check(found: &mut Found, spots: &[Arc<Spot>]) {
     found.reports = reports;
 }
 
-/// How often a use counts that has no response's id.
+/// Returns how often a usage without a response id counts.
 fn often(spot: &Spot, told: &HashMap<u32, Vec<&Spot>>) -> std::ops::RangeInclusive<usize> {
     let Some((number, went)) = question(spot).filter(|_| spot.of.told == Word::Seen) else { return 1..=1 };
     let told = told.get(&number).map(Vec::as_slice).unwrap_or_default();
     if told.iter().any(|told| told.ended < spot.began) {
         return 0..=0;
     }
-    // What was told later takes its place, on the span of the question itself.
+    // A later record on the llm span replaces it.
     let surely = |told: &&&Spot| told.of.response.is_none() && question(told).is_some_and(|(_, went)| went == Went::On);
     match told.iter().find(surely) {
         _ if told.is_empty() => 1..=1,
@@ -89,7 +89,7 @@ fn often(spot: &Spot, told: &HashMap<u32, Vec<&Spot>>) -> std::ops::RangeInclusi
     }
 }
 
-/// A use counts on the first of the best rank that goes on, and with none on a root of its own.
+/// A usage counts on the first active span of the best rank, or else on a separate root.
 fn pays(found: &mut Found, spot: &Spot, collector: usize, (span, node): Payer<'_>) {
     found.hold(collector == spot.place.collector, || format!("{} is in collector {collector}", named(spot)));
     let mut chain = spot.chain().collect::<Vec<_>>();
@@ -102,7 +102,7 @@ fn pays(found: &mut Found, spot: &Spot, collector: usize, (span, node): Payer<'_
         }
         None => {
             found.hold(sure.is_none(), || format!("{} stands on a root of its own, {span:?}", named(spot)));
-            // Where no span was ever around, it has the place that a span there would have.
+            // Without any span it has the parent that a span would have here.
             let above = spot.place.remote.filter(|_| spot.node.is_none()).map(remote);
             let is_there = span.parent() == above.map(|above| above.1);
             found.hold(is_there, || format!("{}: its root {span:?} hangs from something", named(spot)));
@@ -113,7 +113,7 @@ fn pays(found: &mut Found, spot: &Spot, collector: usize, (span, node): Payer<'_
     }
 }
 
-/// What has one response's id counts once, and what was told before what was seen.
+/// Usages with one response id count once. A recorded one replaces an observed one.
 fn one_response(
     found: &mut Found,
     same: &[&Spot],
@@ -122,8 +122,8 @@ fn one_response(
 ) {
     let counts = |spot: &&&Spot| counted.contains_key(&spot.of.number);
     let times = same.iter().filter(counts).count();
-    // What is told of a question without an id may be of any response that was seen of it, which is not counted later
-    // either.
+    // A record without an id may belong to any observed response of the llm span, which then does not count
+    // later.
     let is_whole = |told: &Vec<&Spot>| told.iter().any(|told| told.of.response.is_none());
     let question_of = |spot: &Spot| question(spot).and_then(|(at, _)| told.get(&at));
     let is_told = |spot: &&Spot| spot.of.told == Word::Seen && question_of(spot).is_some_and(is_whole);
@@ -144,7 +144,7 @@ fn named(spot: &Spot) -> String {
     format!("{:?} in [{}] at {}..{}", spot.of, chain.collect::<Vec<_>>().join(", "), spot.began, spot.ended)
 }
 
-/// The totals are the sums over the spans.
+/// Checks that the totals are the sums over the spans.
 fn totals(found: &mut Found, collector: usize, report: &Report) {
     let mut all = [CostSummary::default(); 3];
     let mut lists: [BTreeMap<String, CostSummary>; 4] = Default::default();

@@ -1,9 +1,9 @@
-//! What a tree is to do: drawn from a seed, so that a failure can be looked at again.
+//! The plan of a tree, drawn from a seed so that a failure can be repeated.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use tool_core::trace::SpanKind;
 
-/// Numbers of a seed: SplitMix64.
+/// The random numbers of a seed, by SplitMix64.
 pub struct Dice(u64);
 
 impl Dice {
@@ -28,24 +28,24 @@ impl Dice {
     }
 }
 
-/// How a span comes about.
+/// The ways in which a span opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// `trace::agent` and its like, awaited where it is made.
+    /// `trace::agent` and similar, awaited in place.
     Future,
-    /// Made here, and awaited inside of another span.
+    /// Created here, and awaited inside of another span.
     Carried,
-    /// Made here, and awaited under a context or a collector that is put around it.
+    /// Created here, and awaited inside of a context or a collector.
     Sent,
-    /// A fn under `#[agent]`.
+    /// A function with `#[agent]`.
     Attribute,
     /// A handle, which ends, fails or is dropped.
     Handle,
     /// A tool that is called by name.
     Dispatched,
-    /// The same in a session.
+    /// A tool that is called in a session.
     Governed,
-    /// The fn of the tool, called as any fn.
+    /// The function of the tool, called directly.
     Direct,
 }
 
@@ -53,25 +53,25 @@ pub enum How {
 pub enum Wait {
     Join,
     Detach,
-    /// After so many polls of whoever waits.
+    /// After this many polls of the waiting task.
     Abort(u8),
 }
 
-/// How a task takes its span along.
+/// The ways in which a task inherits its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
     Inherits,
     Nothing,
-    /// The future of a span that was made before it was spawned.
+    /// The future of a span that was created before the spawn.
     Made,
 }
 
-/// What a model's use, or another cost, is like.
+/// A model usage, or another cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
     Told,
     Seen,
-    /// No model, but an amount.
+    /// A cost without a model.
     Paid,
 }
 
@@ -79,17 +79,17 @@ pub enum Word {
 pub struct Use {
     pub number: u32,
     pub told: Word,
-    /// The id of its response, of a few that come again.
+    /// The response id, one of few that repeat.
     pub response: Option<u32>,
 }
 
-/// A span that is opened if its place is ever reached.
+/// A span that opens if its step is reached.
 #[derive(Debug)]
 pub struct Opened {
     pub node: u32,
     pub kind: SpanKind,
     pub how: How,
-    /// The span that it is awaited in, if it is carried into one.
+    /// The span in which it is awaited, if it is carried there.
     pub around: u32,
     pub fails: bool,
     pub body: Vec<Step>,
@@ -98,13 +98,13 @@ pub struct Opened {
 #[derive(Debug)]
 pub enum Step {
     Span(Opened),
-    /// A span of work that is no future.
+    /// A span around synchronous work.
     Sync(Opened),
     All(Vec<Vec<Step>>),
     Race(Vec<Step>, Vec<Step>),
-    /// Polled so often, then dropped.
+    /// Polled a number of times, and then dropped.
     Limit(u8, Vec<Step>),
-    /// Made, and never polled.
+    /// Created and never polled.
     Unpolled(Opened),
     Spawn(Takes, Wait, Vec<Step>),
     Blocking(bool, Vec<Step>),
@@ -112,20 +112,20 @@ pub enum Step {
     Panic,
     Pause(u8),
     Use(Use),
-    /// Makes a report of what there is so far.
+    /// Makes a report of the spans so far.
     Look,
     /// Under a span of another process.
     Import(u32, Vec<Step>),
-    /// For another customer.
+    /// With another customer id.
     Customer(u8, Vec<Step>),
-    /// With a collector of its own.
+    /// With its own collector.
     Apart(Vec<Step>),
 }
 
 static NODES: AtomicU32 = AtomicU32::new(1);
 static USES: AtomicU32 = AtomicU32::new(1);
 
-/// More than any number of a span or a use that was drawn.
+/// A number above every span and usage number.
 pub fn nodes() -> u32 {
     NODES.load(Ordering::Relaxed)
 }
@@ -143,7 +143,7 @@ impl Planner {
         Self { dice, left, tree }
     }
 
-    /// The steps of a tree.
+    /// Draws the steps of a tree.
     pub fn tree(&mut self) -> Vec<Step> {
         let mut steps = vec![Step::Pause(1)];
         while self.left > 0 {
@@ -222,7 +222,7 @@ impl Planner {
 
     fn used(&mut self) -> Step {
         let told = [Word::Told, Word::Seen, Word::Seen, Word::Paid][usize::from(self.small(4))];
-        // The responses of a tree have ids of their own.
+        // Each tree has its own response ids.
         let response =
             (told != Word::Paid && self.dice.one_in(3)).then(|| 1 + self.tree * 4 + u32::from(self.small(4)));
         Step::Use(Use { number: USES.fetch_add(1, Ordering::Relaxed), told, response })

@@ -1,4 +1,4 @@
-//! Does what a plan says, and keeps account of which span is around what.
+//! Runs a plan, and records which span encloses each step.
 
 use super::futures::{All, Caught, Limit, Pause, Race};
 use super::look::look;
@@ -20,7 +20,7 @@ pub fn steps(steps: Vec<Step>, env: Env) -> Work {
     })
 }
 
-/// The same, and then an error.
+/// Runs the steps, and returns an error.
 fn failing(work: Work, fails: bool) -> Work {
     Box::pin(async move {
         work.await?;
@@ -58,7 +58,7 @@ async fn do_step(step: Step, env: &Env) {
     }
 }
 
-/// Steps whose futures are made where they are polled.
+/// Runs steps whose futures are created where they are polled.
 fn steps_made_inside(part: Vec<Step>, env: Env) -> Work {
     Box::pin(async move { steps(part, env).await })
 }
@@ -75,7 +75,7 @@ fn sync_steps(steps: Vec<Step>, env: &Env) {
     }
 }
 
-/// The future of a span; made here, it belongs here.
+/// The future of a span that is created here and belongs here.
 fn span(opened: Opened, env: &Env) -> Work {
     let Opened { node, kind, how, around, fails, body } = opened;
     if kind == SpanKind::Tool {
@@ -87,7 +87,7 @@ fn span(opened: Opened, env: &Env) -> Work {
         How::Carried => {
             let outer = Node::new(around, SpanKind::Section, env);
             let name = outer.name;
-            // As an argument of that span's work it belongs there.
+            // A future that is passed to the work of a span belongs to that span.
             let inner = future(node, kind, fails, body, &env.within(outer));
             Box::pin(trace::try_section(name, Watched::new(around, inner)))
         }
@@ -96,7 +96,7 @@ fn span(opened: Opened, env: &Env) -> Work {
     }
 }
 
-/// A context, or a collector, that is put around a future later is meant for it.
+/// A context or a collector that wraps a future applies to it.
 fn sent(node: u32, kind: SpanKind, fails: bool, body: Vec<Step>, how: u32, env: &Env) -> Work {
     match how / 2 % 3 {
         0 => {
@@ -137,7 +137,7 @@ fn agent(node: u32, fails: bool, body: Vec<Step>, env: Env) -> Work {
 
 fn tool(node: u32, how: How, fails: bool, body: Vec<Step>, env: Env) -> Work {
     Box::pin(async move {
-        // Outside of any span, and where nobody collects, a call has none.
+        // Outside of spans and collectors a call has no span.
         let has_span = env.calls_have_spans();
         let inside = if has_span { env.within(Node::named("work", node, SpanKind::Tool, &env)) } else { env.clone() };
         let body = failing(steps_made_inside(body, inside), fails);
@@ -182,7 +182,7 @@ fn sync_span(opened: Opened, env: &Env) {
     }
 }
 
-/// Tells how a handle went, where it is dropped.
+/// Records the end of a handle when it is dropped.
 struct Held {
     node: u32,
     handle: Option<SpanHandle>,
@@ -253,7 +253,7 @@ async fn blocking(inherits: bool, part: Vec<Step>, env: &Env) {
     } else {
         tokio::task::spawn_blocking(work)
     };
-    // What panics there panics here.
+    // A panic of the task is resumed here.
     if let Err(error) = task.await
         && let Ok(panic) = error.try_into_panic()
     {
@@ -261,12 +261,12 @@ async fn blocking(inherits: bool, part: Vec<Step>, env: &Env) {
     }
 }
 
-/// The models: the last has no price.
+/// The models. The last one has no price.
 pub const MODELS: [&str; 4] = ["small", "large", "other", "free"];
 
 fn used(of: Use, env: &Env) {
     let place = Spot::here(of, env);
-    // The same response is of the same model, and has the same tokens.
+    // One response has one model and one count of tokens.
     let which = of.response.unwrap_or(of.number);
     let usage = TokenUsage { input: u64::from(which), output: 1, ..TokenUsage::default() };
     let model = ModelUsage::new(MODELS[which as usize % MODELS.len()], usage).tool_call(of.number.to_string(), "work");

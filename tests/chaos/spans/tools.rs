@@ -1,4 +1,4 @@
-//! Tools that do what they are given, by the number of a ticket.
+//! Tools that run the work of a ticket, by its number.
 
 use super::watch::{Failed, Work};
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ enum Job {
 static NEXT: AtomicU64 = AtomicU64::new(1);
 static JOBS: LazyLock<Mutex<HashMap<u64, Job>>> = LazyLock::new(Mutex::default);
 
-/// Work that waits for a tool to take it, and goes where nobody does.
+/// Work that waits for a tool. It is dropped if no tool takes it.
 pub struct Ticket(pub u64);
 
 impl Ticket {
@@ -35,7 +35,7 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        // What it held is dropped outside the lock.
+        // Its values are dropped outside the lock.
         let _job = take(self.0);
     }
 }

@@ -1,4 +1,4 @@
-//! What really happened to each span, told from inside of it, and not by the library.
+//! A record of what happened to each span, made by the work inside it and not by the library.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,19 +7,19 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::task::{Context, Poll};
 use tool_core::trace::{ParentSpan, SpanRecord, SpanSink, SpanStatus};
 
-/// The future of some steps; what they come to is whether they fail.
+/// The future of some steps. Its output says whether they failed.
 pub type Work = Pin<Box<dyn Future<Output = Result<(), Failed>> + Send>>;
 
 #[derive(Debug)]
 pub struct Failed;
 
-/// What is known of a span while the trees run.
+/// The state of a span while the trees run.
 #[derive(Default)]
 pub struct Fate {
     begun: AtomicBool,
-    /// One more than the status, once its work is over.
+    /// The status plus one, once the work is over.
     over: AtomicU8,
-    /// Its collector was told that it ended.
+    /// The collector has received the span.
     closed: AtomicBool,
 }
 
@@ -45,7 +45,7 @@ impl Fate {
         self.begun.load(Ordering::SeqCst)
     }
 
-    /// The first word counts.
+    /// The first status counts.
     pub fn over(&self, status: SpanStatus) {
         let number = STATUSES.iter().position(|known| *known == status).expect("a status") + 1;
         let number = u8::try_from(number).expect("few");
@@ -62,7 +62,7 @@ impl Fate {
     }
 }
 
-/// Tells that a span is over unless it is told how before.
+/// Records the end of a span, unless a status was recorded before.
 pub struct Unless(pub u32, pub SpanStatus);
 
 impl Drop for Unless {
@@ -71,7 +71,7 @@ impl Drop for Unless {
     }
 }
 
-/// The work inside of a span: it begins at its first poll, and is over when it is done, panics, or is dropped.
+/// The work inside of a span. It begins at its first poll, and ends when it is done, panics or is dropped.
 pub struct Watched {
     node: u32,
     work: Work,
@@ -92,7 +92,7 @@ impl Future for Watched {
             self.begun = true;
             mark(self.node);
         }
-        // Where the poll does not come back, it panicked.
+        // A poll that does not return has panicked.
         let panicked = Unless(self.node, SpanStatus::Panicked);
         let polled = self.work.as_mut().poll(cx);
         if let Poll::Ready(result) = &polled {
@@ -111,13 +111,13 @@ impl Drop for Watched {
     }
 }
 
-/// The span that the thread is in is this one.
+/// Checks that this is the current span of the thread.
 pub fn mark(node: u32) {
     fate(node).begin();
     tool_core::trace::attribute("node", node);
 }
 
-/// Which span a record is of; none for the roots that the library makes for what nobody else pays.
+/// Returns the span of a record, or `None` for a root that the library made for untracked cost.
 pub fn node_of(span: &SpanRecord) -> Option<u32> {
     let marked = span.attributes().find(|(key, _)| *key == "node").and_then(|(_, value)| value.as_u64());
     let called = span.call_id().and_then(|id| id.parse().ok());

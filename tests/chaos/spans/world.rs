@@ -1,4 +1,4 @@
-//! Where a step of a tree is: in which span, of which trace, collector and customer.
+//! The place of a step in a tree: its span, trace, collector and customer.
 
 use super::plan::Use;
 use super::watch::fate;
@@ -8,10 +8,10 @@ use tokio::sync::mpsc::UnboundedSender;
 use tool_core::trace::{Collector, Cost, DistributedContext, ModelUsage, Pricing, SpanId, SpanKind, TraceId};
 use tool_core::{Session, ToolContext};
 
-/// The collector of the process, and those that trees share.
+/// The collector of the process, and the shared collectors.
 const COLLECTORS: usize = 64;
 
-/// A token costs its number, in picodollars; one model has no price.
+/// A token of model N costs N picodollars. One model has no price.
 struct Prices;
 
 impl Pricing for Prices {
@@ -29,7 +29,7 @@ pub static ALL: LazyLock<Vec<Collector>> = LazyLock::new(|| {
     (0..COLLECTORS).map(collector).collect()
 });
 
-/// What the steps of a tree share.
+/// The values that the steps of a tree share.
 pub struct Tree {
     pub number: u32,
     pub tools: ToolContext,
@@ -46,18 +46,18 @@ impl Tree {
         Self { number, tools, session, nodes, log, started, token: Mutex::new(Some(token)) }
     }
 
-    /// Until it is dropped the tree is not over.
+    /// The tree is over once every clone is dropped.
     pub fn token(&self) -> UnboundedSender<()> {
         self.token.lock().expect("no panic holds it").clone().expect("the tree is not over")
     }
 
-    /// Its first task is over; others may go on.
+    /// The first task is over. Others may go on.
     pub fn is_left(&self) {
         *self.token.lock().expect("no panic holds it") = None;
     }
 }
 
-/// The span that a step may open.
+/// The span that a step opens.
 pub struct Node {
     pub number: u32,
     pub kind: SpanKind,
@@ -72,11 +72,11 @@ impl std::fmt::Debug for Node {
     }
 }
 
-/// What a place has besides its span.
+/// The other properties of a place.
 #[derive(Clone, Copy, Debug)]
 pub struct Where {
     pub collector: usize,
-    /// The span of another process that stands above.
+    /// The parent span in another process.
     pub remote: Option<u32>,
     pub customer: Option<u8>,
 }
@@ -103,7 +103,7 @@ pub struct Env {
     pub tree: Arc<Tree>,
     pub node: Option<Arc<Node>>,
     pub place: Where,
-    /// Whether there is a span or a collector around, so that calls have spans.
+    /// Returns whether calls have spans here: inside a span or a collector.
     is_inside: bool,
 }
 
@@ -118,7 +118,7 @@ pub fn remote(number: u32) -> (TraceId, SpanId) {
 }
 
 impl Env {
-    /// The beginning of a tree, in a collector that others share.
+    /// The root of a tree, in a shared collector.
     pub fn new(tree: Arc<Tree>) -> Self {
         let collector = 1 + tree.number as usize % (COLLECTORS - 1);
         Self { tree, node: None, place: Where { collector, remote: None, customer: None }, is_inside: true }
@@ -133,7 +133,7 @@ impl Env {
         Self { tree: Arc::clone(&self.tree), node: Some(node), place, is_inside: true }
     }
 
-    /// A task that takes nothing along.
+    /// A task that inherits no span.
     pub fn outside(&self) -> Self {
         let place = Where { collector: 0, remote: None, customer: None };
         Self { tree: Arc::clone(&self.tree), node: None, place, is_inside: false }
@@ -158,25 +158,25 @@ impl Env {
     }
 }
 
-/// Whether a span went on while something was used in it.
+/// The state of a span at the time of a use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Went {
     On,
-    /// It was over before.
+    /// The span had ended before.
     Over,
-    /// It ended at about that time.
+    /// The span ended at about that time.
     Perhaps,
 }
 
-/// Something that was used, and where.
+/// A usage, and its place.
 pub struct Spot {
     pub of: Use,
     pub node: Option<Arc<Node>>,
     pub place: Where,
-    /// By a clock that all threads share.
+    /// The time by a clock that all threads share.
     pub began: u64,
     pub ended: u64,
-    /// The spans around it, the nearest first.
+    /// The enclosing spans, the nearest first.
     pub went: Vec<Went>,
 }
 
@@ -187,7 +187,7 @@ fn tick() -> u64 {
 }
 
 impl Spot {
-    /// Before it is told.
+    /// Before the usage is recorded.
     pub fn here(of: Use, env: &Env) -> Self {
         let (node, place) = (env.node.clone(), env.place);
         let closed = |node: &Arc<Node>| if fate(node.number).is_closed() { Went::Over } else { Went::Perhaps };
@@ -195,7 +195,7 @@ impl Spot {
         Self { of, node, place, began: tick(), ended: 0, went }
     }
 
-    /// After it was.
+    /// After the usage was recorded.
     pub fn after(mut self) -> Self {
         self.ended = tick();
         let chain = self.node.iter().flat_map(Node::chain);
@@ -207,7 +207,7 @@ impl Spot {
         self
     }
 
-    /// The spans around it, the nearest first, and whether they went on.
+    /// The enclosing spans, the nearest first, with their state.
     pub fn chain(&self) -> impl Iterator<Item = (&Arc<Node>, Went)> {
         self.node.iter().flat_map(Node::chain).zip(self.went.iter().copied())
     }

@@ -1,4 +1,4 @@
-//! Enums: of plain texts, and with data in each of serde's representations.
+//! Enums: plain ones, and with data in each representation of serde.
 
 use super::echoes;
 use super::structs::{Closed, Newtype, Point};
@@ -12,7 +12,7 @@ pub(crate) enum Level {
     High,
 }
 
-/// Every variant says something.
+/// Every variant has a description.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub(crate) enum Documented {
     /// The first.

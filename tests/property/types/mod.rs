@@ -1,4 +1,4 @@
-//! The argument types: each is a tool that answers with what it got.
+//! The argument types. Each is a tool that returns its arguments.
 
 pub(crate) mod collections;
 pub(crate) mod enums;
@@ -12,29 +12,29 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use tool_core::registry::ToolContextBuilder;
 
-/// Brings a value into the one form in which it is compared.
+/// Normalises a value for comparison.
 pub(crate) type Loosen = fn(&mut Value);
 
-/// A tool, and how its answer is compared.
+/// A tool, and the normalisation of its answer.
 pub(crate) struct Case {
-    /// The tool's name.
+    /// The name of the tool.
     pub name: &'static str,
-    /// Applied to what was sent and to what came back.
+    /// Applied to the sent and to the returned value.
     pub loosen: Loosen,
 }
 
-/// What a tool answers: its arguments.
+/// The answer of a tool, which is its arguments.
 pub(crate) type Echo = Box<RawValue>;
 
-/// The arguments as they are answered.
+/// The arguments.
 pub(crate) fn echo<T: Serialize>(arguments: T) -> Echo {
     to_raw_value(&arguments).expect("an argument can be written")
 }
 
-/// As it is.
+/// Returns the value unchanged.
 pub(crate) fn exactly(_: &mut Value) {}
 
-/// Every tool.
+/// Returns every tool.
 pub(crate) fn cases() -> Vec<Case> {
     [scalars::cases(), collections::cases(), structs::cases(), enums::cases(), limits::cases(), shapes::cases()]
         .into_iter()
@@ -42,14 +42,14 @@ pub(crate) fn cases() -> Vec<Case> {
         .collect()
 }
 
-/// A context's builder with every tool.
+/// Returns the builder of a context with every tool.
 pub(crate) fn tools() -> ToolContextBuilder {
     let tools = tool_core::ToolContext::builder();
     let tools = enums::tools(structs::tools(collections::tools(scalars::tools(tools))));
     shapes::tools(limits::tools(tools))
 }
 
-/// A tool of one parameter `value` for each line: `name: Type` or `name: Type, loosened by a function`.
+/// Defines a tool with one parameter `value` for each line: `name: Type`, with an optional normalisation.
 macro_rules! echoes {
     ($($(#[$attribute:meta])* $name:ident: $type:ty $(, $loosen:expr)?;)*) => {
         $(
@@ -64,7 +64,7 @@ macro_rules! echoes {
     };
 }
 
-/// The tools of a module, and how their answers are compared.
+/// The tools of a module, with the normalisations of their answers.
 macro_rules! listed {
     ($($name:ident $(, $loosen:expr)?;)*) => {
         pub(crate) fn cases() -> Vec<crate::types::Case> {
@@ -84,7 +84,7 @@ macro_rules! listed {
 
 pub(crate) use {echoes, listed};
 
-/// Changes every scalar inside.
+/// Changes every nested scalar.
 pub(crate) fn scalars(value: &mut Value, change: &impl Fn(&mut Value)) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| scalars(item, change)),
@@ -93,7 +93,7 @@ pub(crate) fn scalars(value: &mut Value, change: &impl Fn(&mut Value)) {
     }
 }
 
-/// As an `f32` holds it.
+/// Rounds a number to an `f32`.
 #[allow(clippy::cast_possible_truncation)]
 pub(crate) fn single(value: &mut Value) {
     scalars(value, &|value| {

@@ -1,6 +1,6 @@
-//! Scalars: numbers of every width, texts in every form, and types that are a text with rules.
+//! Scalars: numbers of every width, texts in every form, and types with a text format.
 
-#![allow(clippy::option_option)] // to find out what becomes of it
+#![allow(clippy::option_option)] // to test the type
 
 use super::{echoes, scalars, single};
 use serde_json::Value;
@@ -69,7 +69,7 @@ echoes! {
     option_boxed: Option<Box<u8>>;
 }
 
-/// An instant in its one spelling.
+/// Normalises an instant.
 fn instants(value: &mut Value) {
     scalars(value, &|value| {
         if let Some(instant) = value.as_str().and_then(|text| text.parse::<Timestamp>().ok()) {
@@ -78,7 +78,7 @@ fn instants(value: &mut Value) {
     });
 }
 
-/// Nanoseconds that make a second are one.
+/// Carries nanoseconds that make a second.
 fn carried(value: &mut Value) {
     let Some(value) = value.get_mut("value") else { return };
     let part = |name: &str| {
@@ -91,7 +91,7 @@ fn carried(value: &mut Value) {
     }
 }
 
-/// An address in its one spelling.
+/// Normalises an address.
 fn addresses(value: &mut Value) {
     scalars(value, &|value| {
         if let Some(address) = value.as_str().and_then(|text| text.parse::<IpAddr>().ok()) {

@@ -1,4 +1,4 @@
-//! Tools of several parameters, of none, flattened ones and ones with other names.
+//! Tools with several parameters, with none, with flattened and with renamed ones.
 
 #![allow(clippy::needless_pass_by_value)] // a tool owns its parameters
 
@@ -126,7 +126,7 @@ fn derived(#[schemars(range(min = 2, max = 4))] count: u8, name: String) -> Echo
     echo(json!({"count": count, "name": name}))
 }
 
-/// An instant in its one spelling.
+/// Normalises an instant.
 fn start(value: &mut Value) {
     let spelled = value.get_mut("start_time");
     if let Some(Value::String(text)) = spelled
@@ -145,7 +145,7 @@ struct Calendar {
 impl Calendar {
     /// The tool of rule L34.
     #[tool]
-    #[allow(clippy::unused_async)] // async for the sake of being so
+    #[allow(clippy::unused_async)] // an async tool is part of the test
     async fn create_event(
         &self,
         title: String,

@@ -1,4 +1,4 @@
-//! Structs: nested, recursive, and with every serde attribute that changes what is accepted.
+//! Structs: nested, recursive, and with every serde attribute that changes the accepted values.
 
 use super::echoes;
 use schemars::JsonSchema;
@@ -60,7 +60,7 @@ pub(crate) struct FlattenedAliased {
     inner: Aliased,
 }
 
-/// A text that is an enum to schemars alone.
+/// A text that schemars describes as an enum.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("enum" = ["red", "green"]))]
 pub(crate) struct Tint(String);
@@ -116,7 +116,7 @@ pub(crate) struct Transparent {
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub(crate) struct With {
-    /// A number that travels as hexadecimal text.
+    /// A number that is encoded as hexadecimal text.
     #[serde(with = "hexadecimal")]
     #[schemars(with = "String", regex(pattern = "^[0-9a-f]{1,8}$"))]
     id: u32,
@@ -161,7 +161,7 @@ pub(crate) struct Numbers {
     e: Option<i16>,
 }
 
-/// Assertions that only schemars knows of.
+/// Assertions for schemars only.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Asserted {
     #[schemars(range(min = 1, max = 10))]
@@ -217,7 +217,7 @@ fn renamed_back(value: &mut Value) {
     }
 }
 
-/// `00ff` and `ff` are one number.
+/// `00ff` and `ff` are the same number.
 fn hex(value: &mut Value) {
     if let Some(Value::String(text)) = value.pointer_mut("/value/id") {
         let short = text.trim_start_matches('0');

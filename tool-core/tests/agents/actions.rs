@@ -3,6 +3,8 @@
 use crate::support::{Plan, Probe, agents, builder, give, kind, settle};
 use serde_json::json;
 use tool_core::agents::AgentError;
+use tool_core::agents::AgentStoreError;
+use tool_core::agents::KeyError;
 use tool_core::agents::{AgentErrorKind, Agents, MemoryAgentToolStore};
 use tool_core::call::{IntoToolError, Modes};
 use tool_core::{Category, ErrorKind, Policy, Runtime, ToolContext};
@@ -157,12 +159,12 @@ fn as_an_error_of_a_tool_it_tells_a_model_what_a_model_can_use() {
     };
     let (kind, text) = shown(AgentErrorKind::Disabled);
     assert!(kind == ErrorKind::Permanent && text.contains("`mail`") && text.contains("disabled"));
-    let (kind, text) = shown(AgentErrorKind::StoreDown("10.0.0.7 refused".into()));
+    let (kind, text) = shown(AgentErrorKind::Store(AgentStoreError::down("10.0.0.7 refused")));
     assert!(kind == ErrorKind::Transient && !text.contains("10.0.0.7"));
-    let (kind, text) = shown(AgentErrorKind::UnknownKey { key: "2026-11".into() });
+    let (kind, text) = shown(AgentErrorKind::Key(KeyError::Unknown { key: "2026-11".into() }));
     assert!(kind == ErrorKind::Permanent && text.contains("`mail`") && !text.contains("2026-11"));
     assert_eq!(shown(AgentErrorKind::Failed(tool_core::ToolError::auth("log in"))), (ErrorKind::Auth, "log in".into()));
-    assert_eq!(shown(AgentErrorKind::Conflict { found: None }).0, ErrorKind::Conflict);
+    assert_eq!(shown(AgentErrorKind::Store(AgentStoreError::Conflict { found: None })).0, ErrorKind::Conflict);
 }
 
 fn refused_with(kind: AgentErrorKind) -> AgentError {

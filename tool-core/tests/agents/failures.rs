@@ -4,6 +4,8 @@ use crate::support::{Plan, Probe, agents, builder, failed, give, keys, load, mai
 use crate::support_store::Line;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use tool_core::agents::AgentStoreError;
+use tool_core::agents::KeyError;
 use tool_core::agents::{
     AgentErrorKind, AgentToolStore, AgentTools, Agents, Keyring, MemoryAgentToolStore, RecordWrite, SealedSecrets,
     SecretsWrite,
@@ -99,19 +101,19 @@ fn set(record: &AgentTools, bytes: impl FnOnce(&mut Vec<u8>)) -> SecretsWrite {
 async fn without_any_key_secrets_stay_shut() {
     let keys = keys("k");
     let (_, kind) = spoilt(&Arc::default(), keys, Keyring::none(), async |_, _| ()).await;
-    assert_eq!(kind, AgentErrorKind::MissingKey);
+    assert_eq!(kind, AgentErrorKind::Key(KeyError::Missing));
 }
 
 #[tokio::test]
 async fn a_key_of_another_id_does_not_open_them() {
     let (_, kind) = spoilt(&Arc::default(), keys("old"), keys("new"), async |_, _| ()).await;
-    assert_eq!(kind, AgentErrorKind::UnknownKey { key: "old".into() });
+    assert_eq!(kind, AgentErrorKind::Key(KeyError::Unknown { key: "old".into() }));
 }
 
 #[tokio::test]
 async fn another_key_of_the_same_id_does_not_open_them() {
     let (_, kind) = spoilt(&Arc::default(), keys("k"), keys("k"), async |_, _| ()).await;
-    assert_eq!(kind, AgentErrorKind::WrongKey { key: "k".into() });
+    assert_eq!(kind, AgentErrorKind::Key(KeyError::Wrong { key: "k".into() }));
 }
 
 #[tokio::test]
@@ -122,7 +124,7 @@ async fn a_row_that_was_tampered_with_does_not_open() {
         write(store, &record, |write| write.secrets = secrets).await;
     };
     let (_, kind) = spoilt(&Arc::default(), keys.clone(), keys, flip).await;
-    assert_eq!(kind, AgentErrorKind::Tampered);
+    assert_eq!(kind, AgentErrorKind::Key(KeyError::Tampered));
 }
 
 #[tokio::test]
@@ -133,7 +135,7 @@ async fn secrets_that_were_moved_here_from_another_agent_do_not_open() {
         write(store, &record, |write| write.secrets = SecretsWrite::Set(sealed)).await;
     };
     let (_, kind) = spoilt(&Arc::default(), keys.clone(), keys, moved).await;
-    assert_eq!(kind, AgentErrorKind::Tampered);
+    assert_eq!(kind, AgentErrorKind::Key(KeyError::Tampered));
 }
 
 #[tokio::test]
@@ -185,7 +187,10 @@ async fn a_row_that_holds_no_record_is_told_and_the_others_work() {
     line.spoil("mail", "its config is no JSON");
     let loaded = load(&agents, "alice").await;
     assert_eq!(names(&loaded), ["post"]);
-    assert_eq!(failed(&loaded), [("mail", &AgentErrorKind::Unreadable("its config is no JSON".into()))]);
+    assert_eq!(
+        failed(&loaded),
+        [("mail", &AgentErrorKind::Store(AgentStoreError::Unreadable("its config is no JSON".into())))]
+    );
     let error = agents.executor("alice").run_tool_action("mail", "send", "{}").await.expect_err("unreadable");
     assert!(error.to_string().contains("`mail`") && error.to_string().contains("no JSON"), "{error}");
 }

@@ -6,6 +6,7 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use tool_core::agents::AgentErrorKind;
+use tool_core::agents::AgentStoreError;
 
 // A6: by name, whoever was added first.
 #[tokio::test]
@@ -114,7 +115,7 @@ async fn an_id_that_is_none_is_refused_before_the_store_is_asked() {
     let agents = builder(line.clone(), []).build().expect("sound");
     for id in ["", "a\nb", &"x".repeat(513)] {
         let error = agents.executor(id).load().await.expect_err("no id");
-        assert_eq!(error.kind, AgentErrorKind::InvalidId);
+        assert_eq!(error.kind, AgentErrorKind::Store(AgentStoreError::InvalidId));
     }
     assert_eq!(line.asked(), (0, 0));
 }

@@ -4,6 +4,7 @@ use crate::support::{Plan, Probe, builder, failed, give, load, mail_and_chat, na
 use crate::support_store::Line;
 use tool_core::ErrorKind;
 use tool_core::agents::AgentErrorKind;
+use tool_core::agents::AgentStoreError;
 
 #[tokio::test]
 async fn a_toolset_that_panics_is_left_out_and_the_others_work() {
@@ -25,7 +26,7 @@ async fn a_store_that_panics_is_down_and_what_is_loaded_stays() {
     load(&agents, "alice").await;
     line.panics(true);
     let error = agents.executor("alice").load().await.expect_err("it panics");
-    assert!(matches!(error.kind, AgentErrorKind::StoreDown(_)), "{error}");
+    assert!(matches!(error.kind, AgentErrorKind::Store(AgentStoreError::Down { .. })), "{error}");
     line.panics(false);
     load(&agents, "alice").await;
     assert_eq!(mail.counts(), (1, 1, 0));

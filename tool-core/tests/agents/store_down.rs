@@ -4,6 +4,7 @@ use crate::support::{Probe, builder, give, load, touch};
 use crate::support_store::Line;
 use std::time::Duration;
 use tool_core::agents::AgentErrorKind;
+use tool_core::agents::AgentStoreError;
 use tool_core::{Mode, ToolCall};
 
 #[tokio::test]
@@ -19,7 +20,7 @@ async fn a_load_says_that_the_store_is_down_and_what_was_loaded_is_there_again_a
         agents.executor("bob").load().await.expect_err("down"),
         alice.run_tool_action("mail", "send", "{}").await.expect_err("down"),
     ] {
-        assert!(matches!(error.kind, AgentErrorKind::StoreDown(_)), "{error}");
+        assert!(matches!(error.kind, AgentErrorKind::Store(AgentStoreError::Down { .. })), "{error}");
         let text = error.to_string();
         assert!(text.contains("the agent store failed: connection refused") && !text.contains("hunter2"), "{text}");
     }
@@ -45,7 +46,7 @@ async fn a_store_that_goes_down_between_version_and_records_loses_nothing() {
         tokio::task::yield_now().await;
     }
     line.down(true);
-    assert!(matches!(loading.await.expect_err("down").kind, AgentErrorKind::StoreDown(_)));
+    assert!(matches!(loading.await.expect_err("down").kind, AgentErrorKind::Store(AgentStoreError::Down { .. })));
     line.down(false);
     load(&agents, "alice").await;
     assert_eq!(mail.configured.get(), 2);

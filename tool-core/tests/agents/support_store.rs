@@ -7,7 +7,6 @@ use tool_core::agents::{
     AgentRecords, AgentStoreError, AgentSummary, AgentToolStore, AgentTools, MemoryAgentToolStore, RecordWrite,
     SealedRow, SealedSecrets, UnreadableRow,
 };
-use tool_core::session::Operation;
 
 /// A store in memory behind a line that breaks. Clones share it.
 #[derive(Clone, Default)]
@@ -47,10 +46,8 @@ impl Line {
         self.0.unreadable.lock().expect("no panic").push(UnreadableRow::new(tool, why));
     }
 
-    async fn pass<T>(&self, operation: Operation<'_, Result<T, AgentStoreError>>) -> Result<T, AgentStoreError>
-    where
-        T: Unpin,
-    {
+    /// Runs an operation, unless the store is set to fail.
+    async fn pass<T>(&self, operation: impl Future<Output = Result<T, AgentStoreError>>) -> Result<T, AgentStoreError> {
         tokio::task::yield_now().await;
         assert!(!self.0.panics.load(Ordering::SeqCst), "boom");
         if self.0.hangs.load(Ordering::SeqCst) {
@@ -65,35 +62,33 @@ impl Line {
 
 macro_rules! passed {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
-        $(fn $name<'a>(&'a self, $($argument: $type),*) -> Operation<'a, Result<$result, AgentStoreError>> {
-            Operation::later(async move { self.pass(self.0.store.$name($($argument),*)).await })
+        $(async fn $name(&self, $($argument: $type),*) -> Result<$result, AgentStoreError> {
+            self.pass(self.0.store.$name($($argument),*)).await
         })*
     };
 }
 
 impl AgentToolStore for Line {
-    fn version<'a>(&'a self, agent: &'a str) -> Operation<'a, Result<u64, AgentStoreError>> {
+    async fn version(&self, agent: &str) -> Result<u64, AgentStoreError> {
         self.0.versions.fetch_add(1, Ordering::SeqCst);
-        Operation::later(async move { self.pass(self.0.store.version(agent)).await })
+        self.pass(self.0.store.version(agent)).await
     }
 
-    fn load<'a>(&'a self, agent: &'a str) -> Operation<'a, Result<AgentRecords, AgentStoreError>> {
+    async fn load(&self, agent: &str) -> Result<AgentRecords, AgentStoreError> {
         self.0.loads.fetch_add(1, Ordering::SeqCst);
-        Operation::later(async move {
-            let mut records = self.pass(self.0.store.load(agent)).await?;
-            records.unreadable.clone_from(&self.0.unreadable.lock().expect("no panic"));
-            Ok(records)
-        })
+        let mut records = self.pass(self.0.store.load(agent)).await?;
+        records.unreadable.clone_from(&self.0.unreadable.lock().expect("no panic"));
+        Ok(records)
     }
 
     passed! {
-        get(agent: &'a str, tool: &'a str) -> Option<AgentTools>;
-        write(write: &'a RecordWrite) -> u64;
-        remove(agent: &'a str, tool: &'a str, version: u64) -> ();
-        agents(after: Option<&'a str>, limit: u32) -> Vec<AgentSummary>;
-        sealed_under_others(key: &'a str, after: Option<(&'a str, &'a str)>, limit: u32) -> Vec<SealedRow>;
-        replace_secrets(agent: &'a str, tool: &'a str, from: &'a SealedSecrets, to: &'a SealedSecrets) -> bool;
-        lease(agent: &'a str, tool: &'a str, holder: &'a str, lasts: Duration) -> bool;
-        release(agent: &'a str, tool: &'a str, holder: &'a str) -> ();
+        get(agent: &str, tool: &str) -> Option<AgentTools>;
+        write(write: &RecordWrite) -> u64;
+        remove(agent: &str, tool: &str, version: u64) -> ();
+        agents(after: Option<&str>, limit: u32) -> Vec<AgentSummary>;
+        sealed_under_others(key: &str, after: Option<(&str, &str)>, limit: u32) -> Vec<SealedRow>;
+        replace_secrets(agent: &str, tool: &str, from: &SealedSecrets, to: &SealedSecrets) -> bool;
+        lease(agent: &str, tool: &str, holder: &str, duration: Duration) -> bool;
+        release(agent: &str, tool: &str, holder: &str) -> ();
     }
 }

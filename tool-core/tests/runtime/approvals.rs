@@ -1,4 +1,4 @@
-//! What an approval is good for: one call, once, for the one it was asked of.
+//! The binding of an approval: one call, once, of one principal.
 
 use crate::support::{Counter, asked, call, kind, message, open, runtime, text, tools};
 use futures_util::future::join_all;
@@ -38,7 +38,7 @@ fn bank() -> (ToolContext, Counter) {
 
 const KEY: [u8; 32] = [7; 32];
 
-/// A process that shares its sessions with others.
+/// A process that shares its sessions with other processes.
 fn process(tools: ToolContext, store: &Arc<MemoryStore>, key: [u8; 32]) -> Runtime {
     Runtime::builder(tools).store(Arc::clone(store)).signing_key(key).build().expect("a runtime")
 }
@@ -56,7 +56,7 @@ fn assert_unknown(response: &ToolResponse) {
 
 // R-C2
 #[tokio::test]
-async fn a_token_is_good_once() {
+async fn token_is_accepted_once() {
     let (tools, runs) = bank();
     let session = text(tools, Policy::text()).await;
     let (approved, denied) = (ask(&session, 1).await, ask(&session, 2).await);
@@ -71,7 +71,7 @@ async fn a_token_is_good_once() {
 
 // R-C2
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_sixty_four_who_redeem_a_token_at_once_one_runs_the_call_and_none_else_pays() {
+async fn one_of_64_concurrent_approvals_runs_and_pays() {
     let (tools, runs) = bank();
     let session = text(tools, Policy::text().max_calls(Some(64))).await;
     for round in 1..=20 {
@@ -92,7 +92,7 @@ async fn of_sixty_four_who_redeem_a_token_at_once_one_runs_the_call_and_none_els
 
 // R-C2
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_call_is_approved_or_denied_and_never_both() {
+async fn call_is_approved_or_denied_never_both() {
     let (tools, runs) = bank();
     let session = text(tools, Policy::text()).await;
     for round in 0..50 {
@@ -111,7 +111,7 @@ async fn a_call_is_approved_or_denied_and_never_both() {
 
 // R-C2
 #[tokio::test]
-async fn what_is_no_token_is_answered_like_a_token_that_was_used() {
+async fn invalid_token_is_answered_like_a_used_one() {
     let session = text(bank().0, Policy::text()).await;
     let token = ask(&session, 5).await;
     let last = if token.ends_with('0') { '1' } else { '0' };
@@ -127,7 +127,7 @@ async fn what_is_no_token_is_answered_like_a_token_that_was_used() {
 
 // R-C2
 #[tokio::test]
-async fn a_token_is_for_its_session() {
+async fn token_is_bound_to_its_session() {
     let (tools, runs) = bank();
     let runtime = runtime(tools, Policy::text());
     let (mine, other) = (open(&runtime, "1", Mode::Text).await, open(&runtime, "2", Mode::Text).await);
@@ -141,7 +141,7 @@ async fn a_token_is_for_its_session() {
 
 // R-C2
 #[tokio::test]
-async fn a_token_is_for_its_principal() {
+async fn token_is_bound_to_its_principal() {
     let (store, (tools, runs)) = (Arc::new(MemoryStore::new()), bank());
     let [here, there] = [process(tools.clone(), &store, KEY), process(tools, &store, KEY)];
     let ada = here.session("s", Mode::Text).principal("ada").await.expect("a session");
@@ -155,7 +155,7 @@ async fn a_token_is_for_its_principal() {
 
 // R-C2
 #[tokio::test]
-async fn a_token_is_for_the_tools_of_its_version() {
+async fn token_is_bound_to_the_registry_version() {
     let (store, bank) = (Arc::new(MemoryStore::new()), Bank::default());
     let here = process(tools![bank.clone()], &store, KEY);
     let there = process(tools![bank.clone(), new_tool], &store, KEY);
@@ -166,7 +166,7 @@ async fn a_token_is_for_the_tools_of_its_version() {
 
 // R-C2
 #[tokio::test]
-async fn a_token_is_for_processes_with_its_key() {
+async fn token_is_bound_to_the_signing_key() {
     let (store, (tools, runs)) = (Arc::new(MemoryStore::new()), bank());
     let [here, there] = [process(tools.clone(), &store, KEY), process(tools, &store, [8; 32])];
     let token = ask(&open(&here, "s", Mode::Text).await, 5).await;
@@ -176,7 +176,7 @@ async fn a_token_is_for_processes_with_its_key() {
 
 // R-C2
 #[tokio::test]
-async fn a_token_does_not_outlive_its_session() {
+async fn token_ends_with_its_session() {
     let (tools, runs) = bank();
     let runtime = runtime(tools, Policy::text());
     let session = open(&runtime, "s", Mode::Text).await;
@@ -193,7 +193,7 @@ async fn a_token_does_not_outlive_its_session() {
 
 // R-C3
 #[tokio::test]
-async fn a_call_that_waits_is_resumed_by_another_process() {
+async fn pending_call_is_resumed_by_another_process() {
     let (store, (tools, runs)) = (Arc::new(MemoryStore::new()), bank());
     let here = process(tools.clone(), &store, KEY);
     let token = ask(&open(&here, "s", Mode::Text).await, 5).await;
@@ -220,7 +220,7 @@ async fn processes_that_share_a_session_share_its_turn() {
 
 // R-C3
 #[tokio::test]
-async fn a_call_is_approved_here_or_denied_there_and_never_both() {
+async fn call_is_decided_once_across_processes() {
     let (store, (tools, runs)) = (Arc::new(MemoryStore::new()), bank());
     let [here, there] = [process(tools.clone(), &store, KEY), process(tools, &store, KEY)];
     let (one, other) = (open(&here, "s", Mode::Text).await, open(&there, "s", Mode::Text).await);

@@ -1,4 +1,4 @@
-//! How many calls a turn may make, and what a refused one is told.
+//! The budget of a turn, and the refusals.
 
 use crate::support::{Counter, asked, call, kind, message, open, runtime, text, tools, voice};
 use futures_util::future::join_all;
@@ -59,7 +59,7 @@ fn desk() -> (ToolContext, Counter) {
     (tools![Desk(runs.clone())], runs)
 }
 
-/// Calls a tool with as many different arguments; how many of the calls ran.
+/// Calls a tool with different arguments, and returns the number of calls that ran.
 async fn ran(session: &Session, tool: &str, calls: u32) -> usize {
     let mut ran = 0;
     for n in 0..calls {
@@ -70,7 +70,7 @@ async fn ran(session: &Session, tool: &str, calls: u32) -> usize {
 
 // R-B1
 #[tokio::test]
-async fn a_voice_turn_has_two_retrieval_calls_and_three_in_all() {
+async fn voice_turn_allows_two_retrievals_and_three_calls() {
     let session = voice(desk().0, Policy::voice()).await;
     assert_eq!([ran(&session, "search", 4).await, ran(&session, "compute", 4).await], [2, 1]);
     session.next_turn().await;
@@ -79,14 +79,14 @@ async fn a_voice_turn_has_two_retrieval_calls_and_three_in_all() {
 
 // R-B1
 #[tokio::test]
-async fn a_text_turn_has_five_retrieval_calls_and_no_limit_on_all() {
+async fn text_turn_allows_five_retrievals_and_any_calls() {
     let session = text(desk().0, Policy::text()).await;
     assert_eq!([ran(&session, "search", 9).await, ran(&session, "compute", 90).await], [5, 90]);
 }
 
 // R-B1
 #[tokio::test]
-async fn without_a_policy_sessions_have_the_preset_of_their_mode() {
+async fn default_policy_is_the_preset_of_the_mode() {
     let runtime = tool_core::Runtime::builder(desk().0).build().expect("a runtime");
     assert_eq!(open(&runtime, "v", Mode::Voice).await.policy(), &Policy::voice());
     assert_eq!(open(&runtime, "t", Mode::Text).await.policy(), &Policy::text());
@@ -101,7 +101,7 @@ async fn warnings(session: &Session, tool: &str, ms: u64) -> Vec<String> {
 
 // R-B1
 #[tokio::test(start_paused = true)]
-async fn a_slow_call_is_warned_of_with_the_figures_in_voice() {
+async fn slow_voice_call_is_warned_of_with_figures() {
     let session = voice(desk().0, Policy::voice()).await;
     let retrieval = "`slow_search` took 801 ms; in voice a retrieval should take at most 800 ms";
     assert_eq!(warnings(&session, "slow_search", 801).await, [retrieval]);
@@ -113,7 +113,7 @@ async fn a_slow_call_is_warned_of_with_the_figures_in_voice() {
 
 // R-B1
 #[tokio::test(start_paused = true)]
-async fn only_a_slow_retrieval_is_warned_of_in_text() {
+async fn text_mode_warns_of_slow_retrievals_only() {
     let session = text(desk().0, Policy::text()).await;
     let retrieval = "`slow_search` took 2001 ms; in text a retrieval should take at most 2000 ms";
     assert_eq!(warnings(&session, "slow_search", 2001).await, [retrieval]);
@@ -123,7 +123,7 @@ async fn only_a_slow_retrieval_is_warned_of_in_text() {
 
 // R-B2
 #[tokio::test]
-async fn a_refusal_says_which_limit_how_much_was_used_and_when_it_resets() {
+async fn budget_refusal_names_limit_usage_and_reset() {
     let policy = Policy::voice().category_budget(Category::Action, Some(1)).max_calls(Some(5));
     let session = voice(desk().0, policy).await;
     let expected = |of| {
@@ -146,7 +146,7 @@ async fn a_refusal_says_which_limit_how_much_was_used_and_when_it_resets() {
 
 // R-B2
 #[tokio::test]
-async fn a_refused_call_does_not_run_and_costs_nothing() {
+async fn refused_call_does_not_run_and_costs_nothing() {
     let (tools, runs) = desk();
     let session = voice(tools, Policy::voice()).await;
     assert_eq!((ran(&session, "search", 50).await, runs.get()), (2, 2));
@@ -155,7 +155,7 @@ async fn a_refused_call_does_not_run_and_costs_nothing() {
 
 // R-B2
 #[tokio::test]
-async fn a_call_that_does_not_decode_costs_nothing() {
+async fn invalid_call_costs_nothing() {
     let session = voice(desk().0, Policy::voice()).await;
     for wrong in [json!({}), json!({"n": "x"}), json!({"n": -1}), json!([])] {
         assert_eq!(kind(&call(&session, "write", wrong).await), Some(ErrorKind::Validation));
@@ -165,7 +165,7 @@ async fn a_call_that_does_not_decode_costs_nothing() {
 
 // R-B2
 #[tokio::test]
-async fn each_turn_has_its_budget_anew() {
+async fn each_turn_has_a_full_budget() {
     let session = voice(desk().0, Policy::voice()).await;
     for number in 1..5 {
         assert_eq!(ran(&session, "search", 4).await, 2);
@@ -175,7 +175,7 @@ async fn each_turn_has_its_budget_anew() {
 
 // R-B2
 #[tokio::test]
-async fn one_sessions_calls_cost_another_nothing() {
+async fn sessions_have_separate_budgets() {
     let runtime = runtime(desk().0, Policy::voice());
     let (one, other) = (open(&runtime, "1", Mode::Voice).await, open(&runtime, "2", Mode::Voice).await);
     assert_eq!([ran(&one, "write", 9).await, ran(&other, "write", 9).await], [3, 3]);
@@ -191,7 +191,7 @@ async fn race(session: &Session, tool: &'static str) -> Vec<ToolResponse> {
 
 // R-B2
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_a_hundred_racing_calls_over_a_limit_of_seven_exactly_seven_run() {
+async fn exactly_7_of_100_racing_calls_run() {
     let (tools, runs) = desk();
     let session = text(tools, Policy::text().category_budget(Category::Retrieval, Some(7))).await;
     for turn in 1..=20 {
@@ -204,7 +204,7 @@ async fn of_a_hundred_racing_calls_over_a_limit_of_seven_exactly_seven_run() {
 
 // R-B2
 #[tokio::test]
-async fn a_step_of_many_calls_has_the_same_budget() {
+async fn calls_of_one_step_share_the_budget() {
     let (tools, runs) = desk();
     let session = voice(tools, Policy::voice()).await;
     let responses = session.call_all((0..20).map(|n| asked("write", json!({"n": n})))).await;

@@ -1,4 +1,4 @@
-//! The two tools by which the model ends what runs: `cancel_call` and `list_running_calls`. L16
+//! The control tools `cancel_call` and `list_running_calls`. L16
 
 use crate::support::{Counter, OnDrop, call, kind, message, text, tools};
 use crate::support_b::{Log, answer, begin, ms};
@@ -66,7 +66,7 @@ async fn cancel(session: &tool_core::Session, id: &str) -> tool_core::ToolRespon
 
 // L16
 #[test]
-fn the_two_are_there_where_a_tool_is_cancellable() {
+fn control_tools_exist_if_a_tool_is_cancellable() {
     let runtime = crate::support::runtime(tools![Kitchen::default()], Policy::text());
     for companion in ["cancel_call", "list_running_calls"] {
         assert!(names(&runtime).contains(&companion.to_owned()), "{companion}");
@@ -75,13 +75,13 @@ fn the_two_are_there_where_a_tool_is_cancellable() {
 
 // L16
 #[test]
-fn the_two_are_absent_where_no_tool_is_cancellable() {
+fn control_tools_are_absent_without_cancellable_tools() {
     assert_eq!(names(&crate::support::runtime(tools![plate], Policy::text())), ["plate"]);
 }
 
 // L16
 #[test]
-fn a_host_tool_of_the_same_name_is_told_when_the_runtime_is_built() {
+fn host_tool_named_like_a_control_tool_is_an_error() {
     /// The host's own.
     #[tool(name = "cancel_call")]
     fn mine() {}
@@ -92,7 +92,7 @@ fn a_host_tool_of_the_same_name_is_told_when_the_runtime_is_built() {
 
 // L16
 #[tokio::test(start_paused = true)]
-async fn a_running_call_is_cancelled_and_answered() {
+async fn running_call_is_cancelled_and_answered() {
     let (session, kitchen) = kitchen(Policy::text()).await;
     let cake = begin(&session, "c1", "bake", r#"{"what":"cake"}"#).await;
     let response = cancel(&session, "c1").await;
@@ -103,7 +103,7 @@ async fn a_running_call_is_cancelled_and_answered() {
 
 // R-E3
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_action_may_have_left_something_behind() {
+async fn cancelled_action_may_have_side_effects() {
     let (session, _kitchen) = kitchen(Policy::text()).await;
     let cake = begin(&session, "c1", "bake", r#"{"what":"cake"}"#).await;
     cancel(&session, "c1").await;
@@ -113,7 +113,7 @@ async fn a_cancelled_action_may_have_left_something_behind() {
 
 // L16
 #[tokio::test(start_paused = true)]
-async fn the_list_tells_what_runs_and_for_how_long() {
+async fn list_shows_running_calls_and_durations() {
     let (session, _kitchen) = kitchen(Policy::text()).await;
     let _cake = begin(&session, "c1", "bake", r#"{"what":"cake"}"#).await;
     ms(2_000).await;
@@ -126,7 +126,7 @@ async fn the_list_tells_what_runs_and_for_how_long() {
 
 // L16
 #[tokio::test(start_paused = true)]
-async fn the_list_is_empty_when_nothing_runs() {
+async fn list_is_empty_if_nothing_runs() {
     let (session, _kitchen) = kitchen(Policy::text()).await;
     let cake = begin(&session, "c1", "bake", r#"{"what":"cake"}"#).await;
     answer(cake).await;
@@ -135,7 +135,7 @@ async fn the_list_is_empty_when_nothing_runs() {
 
 // L16
 #[tokio::test(start_paused = true)]
-async fn a_call_of_a_tool_that_is_not_cancellable_goes_on() {
+async fn call_of_an_uncancellable_tool_goes_on() {
     let (session, _kitchen) = kitchen(Policy::text()).await;
     let water = begin(&session, "c1", "boil", "{}").await;
     let refused = cancel(&session, "c1").await;
@@ -146,7 +146,7 @@ async fn a_call_of_a_tool_that_is_not_cancellable_goes_on() {
 
 // L16
 #[tokio::test(start_paused = true)]
-async fn a_call_that_disallows_interruptions_goes_on() {
+async fn call_that_disallows_interruptions_goes_on() {
     let (session, _kitchen) = kitchen(Policy::text()).await;
     let fire = begin(&session, "c1", "flambe", "{}").await;
     assert_eq!(kind(&cancel(&session, "c1").await), Some(ErrorKind::Permanent));
@@ -155,7 +155,7 @@ async fn a_call_that_disallows_interruptions_goes_on() {
 
 // L16
 #[tokio::test(start_paused = true)]
-async fn an_id_under_which_nothing_runs_is_not_found() {
+async fn unknown_call_id_is_not_found() {
     let (session, _kitchen) = kitchen(Policy::text()).await;
     let refused = cancel(&session, "nobody").await;
     assert_eq!(kind(&refused), Some(ErrorKind::NotFound));
@@ -164,7 +164,7 @@ async fn an_id_under_which_nothing_runs_is_not_found() {
 
 // L16
 #[tokio::test(start_paused = true)]
-async fn both_work_while_all_places_are_taken() {
+async fn control_tools_work_at_the_concurrency_limit() {
     let (session, _kitchen) = kitchen(Policy::text().concurrent_calls(1)).await;
     let cake = begin(&session, "c1", "bake", r#"{"what":"cake"}"#).await;
     let began = tokio::time::Instant::now();
@@ -176,7 +176,7 @@ async fn both_work_while_all_places_are_taken() {
 
 // L16
 #[tokio::test(start_paused = true)]
-async fn both_work_while_a_sequential_tool_runs() {
+async fn control_tools_work_beside_a_sequential_tool() {
     let (session, _kitchen) = kitchen(Policy::text()).await;
     let cleaning = begin(&session, "c1", "clean", "{}").await;
     assert!(call(&session, "list_running_calls", json!({})).await.is_ok());
@@ -186,7 +186,7 @@ async fn both_work_while_a_sequential_tool_runs() {
 
 // L16
 #[tokio::test(start_paused = true)]
-async fn they_cost_no_budget() {
+async fn control_tools_cost_no_budget() {
     let (session, _kitchen) = kitchen(Policy::text().max_calls(Some(1))).await;
     for _ in 0..2 {
         assert!(call(&session, "list_running_calls", json!({})).await.is_ok());
@@ -197,7 +197,7 @@ async fn they_cost_no_budget() {
 
 // L16
 #[tokio::test(start_paused = true)]
-async fn the_host_cancels_whatever_the_tool_allows_the_model() {
+async fn host_can_cancel_any_call() {
     let (session, _kitchen) = kitchen(Policy::text()).await;
     let water = begin(&session, "c1", "boil", "{}").await;
     let fire = begin(&session, "c2", "flambe", "{}").await;
@@ -208,7 +208,7 @@ async fn the_host_cancels_whatever_the_tool_allows_the_model() {
 
 // L16
 #[tokio::test(start_paused = true)]
-async fn a_call_that_waits_for_a_place_is_not_cancelled_by_its_id_before_it_runs() {
+async fn waiting_call_cannot_be_cancelled_by_id() {
     let (session, _kitchen) = kitchen(Policy::text().concurrent_calls(1)).await;
     let _first = begin(&session, "c1", "boil", "{}").await;
     let (waiting, id) = (session.clone(), ToolCall::new("c2", "bake", r#"{"what":"cake"}"#));

@@ -1,4 +1,4 @@
-//! Calls that wait for a person's word: what is asked, what becomes of them, and what they cost.
+//! Calls that need confirmation: the summary, the decision and the cost.
 
 use crate::support::{Counter, call, kind, message, runtime, text, tools};
 use jiff::Timestamp;
@@ -14,7 +14,7 @@ use tool_core::{
 #[derive(Clone, Default)]
 struct Bank(Counter);
 
-/// Whether an amount is one to ask about.
+/// Returns whether an amount needs confirmation.
 fn big(args: &TransferArgs) -> bool {
     args.amount > 100
 }
@@ -76,11 +76,11 @@ async fn ask(session: &Session, amount: u32) -> String {
 
 // R-C1
 #[tokio::test]
-async fn a_tool_that_wants_a_persons_word_does_not_run_and_tells_the_host_what_to_ask() {
+async fn confirm_tool_does_not_run_and_gives_a_summary() {
     let (session, runs) = session(Policy::text()).await;
     let response = session.call(ToolCall::new("c", "pay", json!({"amount": 5}))).await;
     assert_eq!((kind(&response), runs.get()), (Some(ErrorKind::ConfirmationRequired), 0));
-    let expected = "`pay` needs a person's approval, who is being asked. It has not run; do not call it again, \
+    let expected = "`pay` needs a person's approval, which was requested. It has not run; do not call it again, \
                     its result will follow.";
     assert_eq!(message(&response), expected);
     let meta = response.meta();
@@ -93,7 +93,7 @@ async fn a_tool_that_wants_a_persons_word_does_not_run_and_tells_the_host_what_t
 
 // R-C1
 #[tokio::test]
-async fn an_approved_call_runs_as_it_was_asked_and_is_answered_under_its_id() {
+async fn approved_call_runs_unchanged_under_its_id() {
     let (session, runs) = session(Policy::text()).await;
     let asked = session.call(ToolCall::new("call_7", "pay", json!({"amount": "5", "currency": null}))).await;
     let response = session.approve(&token(&asked)).await;
@@ -103,7 +103,7 @@ async fn an_approved_call_runs_as_it_was_asked_and_is_answered_under_its_id() {
 
 // R-C1
 #[tokio::test]
-async fn a_denied_call_does_not_run_and_the_model_is_told() {
+async fn denied_call_does_not_run_and_is_answered() {
     let (session, runs) = session(Policy::text()).await;
     let asked = session.call(ToolCall::new("call_7", "pay", json!({"amount": 5}))).await;
     let response = session.deny(&token(&asked)).await;
@@ -114,7 +114,7 @@ async fn a_denied_call_does_not_run_and_the_model_is_told() {
 
 // R-C1
 #[tokio::test]
-async fn the_model_never_sees_the_token() {
+async fn token_is_hidden_from_the_model() {
     let (session, _) = session(Policy::text()).await;
     let response = call(&session, "pay", json!({"amount": 5})).await;
     let token = token(&response);
@@ -129,7 +129,7 @@ async fn the_model_never_sees_the_token() {
 
 // R-C1
 #[tokio::test]
-async fn a_tool_may_want_a_word_on_some_arguments_only() {
+async fn confirmation_can_depend_on_the_arguments() {
     let (session, _) = session(Policy::text()).await;
     assert_eq!(call(&session, "transfer", json!({"amount": 100})).await.data_json(), Some("100"));
     let asked = call(&session, "transfer", json!({"amount": 101})).await;
@@ -138,7 +138,7 @@ async fn a_tool_may_want_a_word_on_some_arguments_only() {
 
 // R-C1
 #[tokio::test]
-async fn nobody_is_asked_about_arguments_that_do_not_decode() {
+async fn invalid_arguments_need_no_confirmation() {
     let (session, _) = session(Policy::text()).await;
     let response = call(&session, "pay", json!({"amount": "much"})).await;
     assert_eq!((kind(&response), response.meta().confirmation()), (Some(ErrorKind::Validation), None));
@@ -146,7 +146,7 @@ async fn nobody_is_asked_about_arguments_that_do_not_decode() {
 
 // R-C1
 #[tokio::test]
-async fn a_tool_cannot_reach_around_the_person() {
+async fn nested_call_needs_confirmation_too() {
     let (session, runs) = session(Policy::text()).await;
     let response = call(&session, "pay_for_me", json!({})).await;
     assert_eq!((response.data_json(), runs.get()), (Some(r#"{"kind":"CONFIRMATION_REQUIRED"}"#), 0));
@@ -154,7 +154,7 @@ async fn a_tool_cannot_reach_around_the_person() {
 
 // R-C1
 #[tokio::test]
-async fn a_call_that_waits_costs_nothing() {
+async fn pending_call_costs_nothing() {
     let (session, _) = session(Policy::text().max_calls(Some(1))).await;
     for amount in 0..5 {
         ask(&session, amount).await;
@@ -164,7 +164,7 @@ async fn a_call_that_waits_costs_nothing() {
 
 // R-C1
 #[tokio::test]
-async fn an_approved_call_is_charged_to_the_turn_in_which_it_runs() {
+async fn approved_call_is_charged_to_its_own_turn() {
     let (session, runs) = session(Policy::text().category_budget(Category::Action, Some(1))).await;
     let token = ask(&session, 5).await;
     assert!(call(&session, "balance", json!({"n": 1})).await.is_ok());
@@ -176,7 +176,7 @@ async fn an_approved_call_is_charged_to_the_turn_in_which_it_runs() {
 
 // R-C2
 #[tokio::test]
-async fn the_budget_is_held_against_an_approved_call_and_the_token_stays_good() {
+async fn approval_over_budget_keeps_the_token() {
     let (session, runs) = session(Policy::text().category_budget(Category::Action, Some(1))).await;
     let token = ask(&session, 5).await;
     assert!(call(&session, "balance", json!({"n": 1})).await.is_ok());
@@ -189,7 +189,7 @@ async fn the_budget_is_held_against_an_approved_call_and_the_token_stays_good() 
 
 // R-C1, R-L1
 #[tokio::test]
-async fn a_call_that_waits_is_an_attempt_and_an_approval_is_none() {
+async fn pending_call_counts_as_an_attempt_once() {
     let (session, runs) = session(Policy::text()).await;
     let tokens = [ask(&session, 5).await, ask(&session, 5).await];
     assert_eq!(kind(&call(&session, "pay", json!({"amount": 5})).await), Some(ErrorKind::LoopDetected));
@@ -201,7 +201,7 @@ async fn a_call_that_waits_is_an_attempt_and_an_approval_is_none() {
 
 // R-C1
 #[tokio::test]
-async fn calls_that_wait_are_decided_on_one_by_one() {
+async fn pending_calls_are_decided_one_by_one() {
     let (session, runs) = session(Policy::text()).await;
     let tokens = [ask(&session, 1).await, ask(&session, 2).await, ask(&session, 3).await];
     assert_eq!(session.approve(&tokens[2]).await.data_json(), Some(r#""3 EUR""#));
@@ -212,7 +212,7 @@ async fn calls_that_wait_are_decided_on_one_by_one() {
 
 // R-C1, R-B5
 #[tokio::test(start_paused = true)]
-async fn an_approval_lives_ten_minutes_unless_told() {
+async fn approvals_expire_after_ten_minutes_by_default() {
     for (policy, lifetime) in [
         (Policy::text(), Duration::from_mins(10)),
         (Policy::text().confirmation_lifetime(Duration::from_secs(5)), Duration::from_secs(5)),
@@ -230,7 +230,7 @@ async fn an_approval_lives_ten_minutes_unless_told() {
 
 // R-C1, L24
 #[tokio::test]
-async fn what_an_approved_tool_says_is_kept_where_nobody_shows_it() {
+async fn updates_of_an_approved_tool_are_recorded() {
     let runtime = runtime(bank().0, Policy::text());
     for (id, shown) in [("plain", false), ("shown", true)] {
         let heard = Arc::new(Mutex::new(Vec::new()));

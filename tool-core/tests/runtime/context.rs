@@ -1,4 +1,4 @@
-//! What a tool finds in its run context while a session runs it. L23
+//! The run context of a tool in a session. L23
 
 #![allow(clippy::unused_self, clippy::needless_pass_by_value, reason = "tools as their authors write them")]
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 use tool_core::session::StateChange;
 use tool_core::{CancellationToken, Intent, Mode, Policy, RunContext, Runtime, ToolCall, ToolOutput, toolset};
 
-/// Whom the session speaks with.
+/// The user of the session.
 struct User(&'static str);
 
 #[derive(Clone, Default)]
@@ -86,7 +86,7 @@ async fn key(session: &tool_core::Session, id: &str, arguments: &str) -> String 
 
 // L23
 #[tokio::test]
-async fn it_tells_the_session_the_call_the_turn_and_the_mode() {
+async fn context_has_session_call_turn_and_mode() {
     let session = open(&crate::support::runtime(tools![Probe::default()], Policy::text()), "s-7", Mode::Voice).await;
     session.next_turn().await;
     let seen: Value = session.call(ToolCall::new("c1", "look", "{}")).await.data().expect("a view");
@@ -98,16 +98,16 @@ async fn it_tells_the_session_the_call_the_turn_and_the_mode() {
 
 // L23
 #[tokio::test]
-async fn it_holds_the_user_data_of_the_session() {
+async fn context_has_the_user_data_of_the_session() {
     let runtime = crate::support::runtime(tools![Probe::default()], Policy::text());
     let session = runtime.session("s-1", Mode::Text).user_data(User("Ada")).await.expect("a session");
     let seen: Value = call(&session, "look", json!({})).await.data().expect("a view");
     assert_eq!(seen["user"], json!("Ada"));
 }
 
-// DESIGN 7
+// L23
 #[tokio::test]
-async fn it_holds_what_the_host_has_set_for_the_session_that_was_opened_first() {
+async fn user_data_of_the_first_opening_is_kept() {
     let runtime = crate::support::runtime(tools![Probe::default()], Policy::text());
     let first = runtime.session("s-1", Mode::Text).config(json!({"language": "de"})).await.expect("a session");
     let second = runtime.session("s-1", Mode::Text).config(json!({"language": "fr"})).await.expect("the same session");
@@ -122,7 +122,7 @@ async fn it_holds_what_the_host_has_set_for_the_session_that_was_opened_first() 
 
 // L23
 #[tokio::test]
-async fn it_holds_the_call_as_the_model_made_it() {
+async fn context_has_the_call_of_the_model() {
     let (session, _probe) = probe().await;
     let response = session.call(ToolCall::new("c1", "made", r#"{ "count": "2" }"#)).await;
     let seen: Value = response.data().expect("a call");
@@ -131,7 +131,7 @@ async fn it_holds_the_call_as_the_model_made_it() {
 
 // L23
 #[tokio::test]
-async fn the_key_is_the_same_for_every_attempt_at_the_same_call() {
+async fn idempotency_key_is_stable_across_attempts() {
     let (session, _probe) = probe().await;
     let first = key(&session, "c1", "{}").await;
     assert_eq!(first.len(), 32, "{first}");
@@ -140,7 +140,7 @@ async fn the_key_is_the_same_for_every_attempt_at_the_same_call() {
 
 // L23
 #[tokio::test]
-async fn the_key_is_another_for_other_arguments_turns_and_sessions() {
+async fn idempotency_key_depends_on_arguments_turn_session() {
     let runtime = crate::support::runtime(tools![Probe::default()], Policy::text());
     let (one, two) = (open(&runtime, "one", Mode::Text).await, open(&runtime, "two", Mode::Text).await);
     let first = key(&one, "c1", "{}").await;
@@ -152,7 +152,7 @@ async fn the_key_is_another_for_other_arguments_turns_and_sessions() {
 
 // L23
 #[tokio::test]
-async fn the_key_is_the_same_in_another_process() {
+async fn idempotency_key_is_stable_across_processes() {
     let keys = [0, 1].map(|_| async { key(&probe().await.0, "c1", "{}").await });
     let [one, two] = keys;
     assert_eq!(one.await, two.await);
@@ -160,14 +160,14 @@ async fn the_key_is_the_same_in_another_process() {
 
 // L23, R-B5
 #[tokio::test(start_paused = true)]
-async fn it_tells_when_the_call_will_be_given_up() {
+async fn context_has_the_deadline() {
     let (session, _probe) = probe().await;
     assert_eq!(call(&session, "left", json!({})).await.data_json(), Some("2000"));
 }
 
 // L23
 #[tokio::test(start_paused = true)]
-async fn a_tool_waits_until_the_user_has_heard_what_is_said() {
+async fn wait_for_playout_waits_for_the_transport() {
     let (session, probe) = probe().await;
     session.playout_started();
     let saying = begin(&session, "c1", "say", "{}").await;
@@ -180,7 +180,7 @@ async fn a_tool_waits_until_the_user_has_heard_what_is_said() {
 
 // L23
 #[tokio::test(start_paused = true)]
-async fn a_tool_does_not_wait_where_nothing_is_said() {
+async fn wait_for_playout_returns_without_a_transport() {
     let (session, _probe) = probe().await;
     let began = tokio::time::Instant::now();
     assert!(call(&session, "say", json!({})).await.is_ok());
@@ -192,7 +192,7 @@ async fn a_tool_does_not_wait_where_nothing_is_said() {
 
 // L23
 #[tokio::test(start_paused = true)]
-async fn the_token_is_cancelled_when_the_call_is() {
+async fn cancellation_token_follows_the_call() {
     let (session, probe) = probe().await;
     let watching = begin(&session, "c1", "watch", r#"{"millis":1000}"#).await;
     assert_eq!(probe.cancelled.get(), 0);
@@ -204,7 +204,7 @@ async fn the_token_is_cancelled_when_the_call_is() {
 
 // L23
 #[tokio::test(start_paused = true)]
-async fn the_token_is_cancelled_when_nobody_waits_for_the_answer() {
+async fn cancellation_token_follows_a_dropped_caller() {
     let (session, probe) = probe().await;
     let watching = begin(&session, "c1", "watch", r#"{"millis":1000}"#).await;
     watching.abort();
@@ -214,7 +214,7 @@ async fn the_token_is_cancelled_when_nobody_waits_for_the_answer() {
 
 // L23, R-B5
 #[tokio::test(start_paused = true)]
-async fn the_token_is_cancelled_when_the_time_is_up() {
+async fn cancellation_token_follows_the_deadline() {
     let (session, probe) = probe().await;
     call(&session, "watch", json!({"millis": 40_000})).await;
     ms(1).await;
@@ -223,7 +223,7 @@ async fn the_token_is_cancelled_when_the_time_is_up() {
 
 // L23
 #[tokio::test(start_paused = true)]
-async fn the_token_is_not_cancelled_when_the_call_ends_by_itself() {
+async fn cancellation_token_is_kept_by_a_finished_call() {
     let (session, probe) = probe().await;
     assert!(call(&session, "watch", json!({"millis": 10})).await.is_ok());
     ms(1).await;
@@ -232,7 +232,7 @@ async fn the_token_is_not_cancelled_when_the_call_ends_by_itself() {
 
 // R-I2
 #[tokio::test]
-async fn tools_read_the_state_that_the_host_and_the_intents_have_made() {
+async fn tools_read_state_set_by_host_and_intents() {
     let (session, _probe) = probe().await;
     assert_eq!(call(&session, "ask", json!({})).await.data_json(), Some("null"));
     assert_eq!(call(&session, "ask", json!({})).await.data_json(), Some(r#""later""#));
@@ -243,7 +243,7 @@ async fn tools_read_the_state_that_the_host_and_the_intents_have_made() {
 
 // L23
 #[tokio::test]
-async fn outside_a_session_there_is_no_key_and_no_call_and_no_wait() {
+async fn detached_context_has_no_key_call_or_wait() {
     let tools = tools![Probe::default()];
     let ctx = RunContext::detached();
     assert_eq!(tools.call("key", "{}", &ctx).await.data_json(), Some(r#""none""#));
@@ -253,7 +253,7 @@ async fn outside_a_session_there_is_no_key_and_no_call_and_no_wait() {
 
 // L23
 #[tokio::test]
-async fn a_clone_of_the_session_is_the_same_session() {
+async fn clone_of_a_session_is_the_same_session() {
     let runtime: Runtime = crate::support::runtime(tools![Probe::default()], Policy::text());
     let session = open(&runtime, "s-1", Mode::Text).await;
     session.clone().next_turn().await;

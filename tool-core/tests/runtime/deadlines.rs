@@ -1,4 +1,4 @@
-//! How long a tool may take.
+//! Deadlines of tools.
 
 use crate::support::{Counter, OnDrop, asked, call, kind, message, runtime, text, tools};
 use serde_json::json;
@@ -63,7 +63,7 @@ async fn session(policy: Policy) -> (Session, Slow) {
     (text(tools![slow.clone()], policy).await, slow)
 }
 
-/// Calls a tool that takes for ever; after how long it is answered.
+/// Calls a tool that never ends, and returns the time until the response.
 async fn given_up_after(session: &Session, tool: &str) -> Duration {
     let began = Instant::now();
     let response = call(session, tool, json!({})).await;
@@ -77,7 +77,7 @@ fn within(limit: u64, taken: Duration) -> bool {
 
 // R-B5
 #[tokio::test(start_paused = true)]
-async fn a_tool_has_thirty_seconds_unless_told() {
+async fn default_deadline_is_30_seconds() {
     let (session, _) = session(Policy::text()).await;
     let taken = given_up_after(&session, "forever").await;
     assert!(within(30_000, taken), "{taken:?}");
@@ -85,7 +85,7 @@ async fn a_tool_has_thirty_seconds_unless_told() {
 
 // R-B5
 #[tokio::test(start_paused = true)]
-async fn the_policy_says_how_long_a_tool_has_and_the_tool_knows_better() {
+async fn timeout_of_a_tool_overrides_the_policy() {
     let (session, _) = session(Policy::text().deadline(Duration::from_millis(1200))).await;
     let taken = [given_up_after(&session, "forever").await, given_up_after(&session, "half_a_second").await];
     assert!(within(1200, taken[0]) && within(500, taken[1]), "{taken:?}");
@@ -93,7 +93,7 @@ async fn the_policy_says_how_long_a_tool_has_and_the_tool_knows_better() {
 
 // R-B5
 #[tokio::test(start_paused = true)]
-async fn what_is_ready_in_time_is_answered() {
+async fn call_within_its_deadline_is_answered() {
     let (session, _) = session(Policy::text()).await;
     assert!(call(&session, "sleep", json!({"ms": 999})).await.is_ok());
     assert_eq!(kind(&call(&session, "sleep", json!({"ms": 1001})).await), Some(ErrorKind::Timeout));
@@ -101,7 +101,7 @@ async fn what_is_ready_in_time_is_answered() {
 
 // R-B5
 #[tokio::test(start_paused = true)]
-async fn the_future_is_dropped_before_the_answer_is_there() {
+async fn future_is_dropped_before_the_timeout_answer() {
     let (session, slow) = session(Policy::text()).await;
     given_up_after(&session, "half_a_second").await;
     assert_eq!((slow.runs.get(), slow.dropped.get()), (1, 1));
@@ -109,17 +109,17 @@ async fn the_future_is_dropped_before_the_answer_is_there() {
 
 // R-B5
 #[tokio::test(start_paused = true)]
-async fn a_timeout_tells_the_figures() {
+async fn timeout_error_has_the_figures() {
     let (session, _) = session(Policy::text()).await;
     let response = call(&session, "half_a_second", json!({})).await;
     let said = message(&response);
-    assert!(said.starts_with("`half_a_second` was given up after 50"), "{said}");
+    assert!(said.starts_with("`half_a_second` timed out after 50"), "{said}");
     assert!(said.ends_with(" ms running; its limit is 500 ms"), "{said}");
 }
 
 // R-B5
 #[tokio::test(start_paused = true)]
-async fn what_a_late_tool_has_spawned_hears_of_the_end() {
+async fn spawned_task_of_a_late_tool_is_cancelled() {
     let (session, slow) = session(Policy::text()).await;
     given_up_after(&session, "spawn").await;
     slow.cancelled.notified().await;
@@ -127,14 +127,14 @@ async fn what_a_late_tool_has_spawned_hears_of_the_end() {
 
 // R-B5
 #[tokio::test(start_paused = true)]
-async fn a_tool_knows_how_much_time_it_has() {
+async fn tool_can_read_its_remaining_time() {
     let (session, _) = session(Policy::text()).await;
     assert_eq!(call(&session, "left", json!({})).await.data_json(), Some("7000"));
 }
 
 // R-B5
 #[tokio::test(start_paused = true)]
-async fn time_spent_waiting_for_other_calls_counts_and_what_did_not_begin_did_nothing() {
+async fn waiting_time_counts_towards_the_deadline() {
     let (session, slow) = session(Policy::text().concurrent_calls(1)).await;
     let began = Instant::now();
     let responses = session.call_all([asked("forever", json!({})), asked("left", json!({}))]).await;
@@ -144,7 +144,7 @@ async fn time_spent_waiting_for_other_calls_counts_and_what_did_not_begin_did_no
     assert!(within(7000, responses[1].meta().duration()) && within(30_000, began.elapsed()));
 }
 
-/// Tools that keep their thread until they are let go.
+/// Tools that block their thread until they are released.
 #[derive(Clone, Default)]
 struct Threads(Arc<Gate>);
 
@@ -158,7 +158,7 @@ struct Gate {
 }
 
 impl Gate {
-    /// Lets as many through.
+    /// Releases this many.
     fn open(&self, calls: u32) {
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) += calls;
         self.opened.notify_all();
@@ -216,7 +216,7 @@ fn begin(session: &Session, n: u32) -> tokio::task::JoinHandle<tool_core::ToolRe
 
 // R-B5
 #[tokio::test(start_paused = true)]
-async fn other_calls_go_on_beside_one_that_blocks() {
+async fn blocking_call_does_not_stop_other_calls() {
     let (_, session, gate) = threads(Policy::text()).await;
     let blocked = begin(&session, 7);
     gate.until_running(1).await;
@@ -227,7 +227,7 @@ async fn other_calls_go_on_beside_one_that_blocks() {
 
 // R-B5
 #[tokio::test(start_paused = true)]
-async fn a_late_blocking_call_is_answered_and_counted_as_detached_until_it_ends() {
+async fn late_blocking_call_is_counted_as_detached() {
     let (runtime, session, gate) = threads(Policy::text()).await;
     let blocked = begin(&session, 7);
     gate.until_running(1).await;
@@ -246,7 +246,7 @@ async fn a_late_blocking_call_is_answered_and_counted_as_detached_until_it_ends(
 
 // R-B5
 #[tokio::test(start_paused = true)]
-async fn as_many_threads_block_as_the_policy_says_and_further_calls_wait() {
+async fn blocking_pool_is_bounded_by_the_policy() {
     let (_, session, gate) = threads(Policy::text().blocking_threads(2)).await;
     let blocked = [begin(&session, 1), begin(&session, 2), begin(&session, 3)];
     gate.until_running(2).await;
@@ -263,7 +263,7 @@ async fn as_many_threads_block_as_the_policy_says_and_further_calls_wait() {
 
 // R-B5
 #[tokio::test(start_paused = true)]
-async fn a_call_that_gets_no_thread_in_time_has_done_nothing() {
+async fn call_without_a_thread_has_no_side_effects() {
     let (_, session, gate) = threads(Policy::text().blocking_threads(1)).await;
     let (first, second) = (begin(&session, 1), begin(&session, 2));
     gate.until_running(1).await;
@@ -276,7 +276,7 @@ async fn a_call_that_gets_no_thread_in_time_has_done_nothing() {
 
 // R-B5, R-E3
 #[tokio::test]
-async fn a_panic_on_a_thread_is_answered() {
+async fn panic_on_the_blocking_pool_is_answered() {
     let (runtime, session, _) = threads(Policy::text()).await;
     let response = call(&session, "block_and_break", json!({})).await;
     assert_eq!((kind(&response), runtime.detached()), (Some(ErrorKind::Internal), 0));

@@ -1,4 +1,4 @@
-//! A call of a tool while another call of it runs: `on_duplicate` and `duplicate_scope`. L17
+//! Duplicate calls: `on_duplicate` and `duplicate_scope`. L17
 
 use crate::support::{call, kind, message, text, tools};
 use crate::support_b::{Log, answer, begin};
@@ -95,7 +95,7 @@ async fn desk(policy: Policy) -> (Session, Desk) {
 
 const TEA: &str = r#"{"what":"tea"}"#;
 
-/// One call runs, then another is made: the answers of both.
+/// Starts one call, makes another, and returns both responses.
 async fn two(tool: &str, first: &str, second: &str) -> (ToolResponse, ToolResponse, Vec<String>) {
     let (session, desk) = desk(Policy::text()).await;
     let running = begin(&session, "first", tool, first).await;
@@ -113,7 +113,7 @@ async fn allowed_duplicates_run_side_by_side() {
 
 // L17
 #[tokio::test(start_paused = true)]
-async fn a_rejected_duplicate_does_not_run_and_learns_which_call_does() {
+async fn rejected_duplicate_names_the_running_call() {
     let (first, second, log) = two("rejecting", TEA, r#"{"what":"milk"}"#).await;
     assert!(first.is_ok());
     assert_eq!(kind(&second), Some(ErrorKind::Conflict));
@@ -123,7 +123,7 @@ async fn a_rejected_duplicate_does_not_run_and_learns_which_call_does() {
 
 // L17
 #[tokio::test(start_paused = true)]
-async fn a_rejected_duplicate_costs_no_budget() {
+async fn rejected_duplicate_costs_no_budget() {
     let (session, _desk) = desk(Policy::text().max_calls(Some(2))).await;
     let running = begin(&session, "first", "rejecting", TEA).await;
     assert_eq!(kind(&call(&session, "rejecting", json!({"what": "milk"})).await), Some(ErrorKind::Conflict));
@@ -133,7 +133,7 @@ async fn a_rejected_duplicate_costs_no_budget() {
 
 // L17
 #[tokio::test(start_paused = true)]
-async fn after_the_first_has_ended_nothing_is_a_duplicate() {
+async fn finished_call_has_no_duplicates() {
     let (session, _desk) = desk(Policy::text()).await;
     assert!(call(&session, "rejecting", json!({"what": "tea"})).await.is_ok());
     assert!(call(&session, "rejecting", json!({"what": "tea"})).await.is_ok());
@@ -141,7 +141,7 @@ async fn after_the_first_has_ended_nothing_is_a_duplicate() {
 
 // L17
 #[tokio::test(start_paused = true)]
-async fn other_sessions_are_no_duplicates() {
+async fn calls_of_other_sessions_are_not_duplicates() {
     let runtime = crate::support::runtime(tools![Desk::default()], Policy::text());
     let one = crate::support::open(&runtime, "one", tool_core::Mode::Text).await;
     let two = crate::support::open(&runtime, "two", tool_core::Mode::Text).await;
@@ -152,21 +152,21 @@ async fn other_sessions_are_no_duplicates() {
 
 // L17
 #[tokio::test(start_paused = true)]
-async fn in_the_narrow_scope_other_arguments_are_no_duplicate() {
+async fn other_arguments_are_no_duplicate_by_arguments() {
     let (first, second, _) = two("rejecting_equals", TEA, r#"{"what":"milk"}"#).await;
     assert!(first.is_ok() && second.is_ok());
 }
 
 // L17
 #[tokio::test(start_paused = true)]
-async fn in_the_narrow_scope_key_order_and_defaults_do_not_matter() {
+async fn duplicate_scope_ignores_key_order_and_defaults() {
     let (_, second, _) = two("rejecting_equals", TEA, r#"{"count":1.0, "what":"t\u0065a"}"#).await;
     assert_eq!(kind(&second), Some(ErrorKind::Conflict));
 }
 
 // L17
 #[tokio::test(start_paused = true)]
-async fn a_replaced_call_is_cancelled_and_the_new_one_runs() {
+async fn replaced_call_is_cancelled_and_the_new_one_runs() {
     let (first, second, log) = two("replacing", TEA, r#"{"what":"milk"}"#).await;
     assert_eq!(kind(&first), Some(ErrorKind::Cancelled));
     assert_eq!(second.data_json(), Some(r#""milk""#));
@@ -175,7 +175,7 @@ async fn a_replaced_call_is_cancelled_and_the_new_one_runs() {
 
 // L17
 #[tokio::test(start_paused = true)]
-async fn in_the_narrow_scope_only_equal_calls_are_replaced() {
+async fn only_equal_calls_are_replaced_by_arguments() {
     let (first, second, _) = two("replacing_equals", TEA, r#"{"what":"milk"}"#).await;
     assert!(first.is_ok() && second.is_ok());
     let (first, second, _) = two("replacing_equals", TEA, TEA).await;
@@ -184,7 +184,7 @@ async fn in_the_narrow_scope_only_equal_calls_are_replaced() {
 
 // L17
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_cancelled_is_not_replaced() {
+async fn uncancellable_call_is_not_replaced() {
     let (first, second, log) = two("stubborn", TEA, r#"{"what":"milk"}"#).await;
     assert!(first.is_ok());
     assert_eq!(kind(&second), Some(ErrorKind::Conflict));
@@ -193,15 +193,15 @@ async fn what_cannot_be_cancelled_is_not_replaced() {
 
 // L17
 #[tokio::test(start_paused = true)]
-async fn what_has_disallowed_interruptions_is_not_replaced() {
+async fn uninterruptible_call_is_not_replaced() {
     let (first, second, _) = two("committed", TEA, r#"{"what":"milk"}"#).await;
     assert!(first.is_ok());
     assert_eq!(kind(&second), Some(ErrorKind::Conflict));
 }
 
-// L17, R-B2: what is refused replaces nothing.
+// L17, R-B2: a refused call replaces nothing
 #[tokio::test(start_paused = true)]
-async fn a_call_over_the_budget_replaces_nothing() {
+async fn call_over_budget_replaces_nothing() {
     let (session, _desk) = desk(Policy::text().max_calls(Some(1))).await;
     let running = begin(&session, "first", "replacing", TEA).await;
     let refused = call(&session, "replacing", json!({"what": "milk"})).await;
@@ -211,7 +211,7 @@ async fn a_call_over_the_budget_replaces_nothing() {
 
 // L17, R-C1
 #[tokio::test(start_paused = true)]
-async fn a_call_that_waits_for_a_person_replaces_nothing_before_they_agree() {
+async fn pending_call_replaces_nothing_before_approval() {
     let (session, _desk) = desk(Policy::text()).await;
     let running = begin(&session, "first", "agreed", TEA).await;
     let waits = call(&session, "agreed", json!({"what": "milk"})).await;
@@ -223,7 +223,7 @@ async fn a_call_that_waits_for_a_person_replaces_nothing_before_they_agree() {
 
 // L17
 #[tokio::test(start_paused = true)]
-async fn the_model_is_asked_before_a_second_call_runs() {
+async fn duplicate_needs_confirmation_by_the_model() {
     let (first, second, log) = two("asking", TEA, r#"{"what":"milk"}"#).await;
     assert!(first.is_ok());
     assert_eq!(kind(&second), Some(ErrorKind::Conflict));
@@ -233,7 +233,7 @@ async fn the_model_is_asked_before_a_second_call_runs() {
 
 // L17
 #[tokio::test(start_paused = true)]
-async fn a_confirmed_duplicate_runs_beside_the_other() {
+async fn confirmed_duplicate_runs_beside_the_other() {
     let (first, second, log) = two("asking", TEA, r#"{"what":"milk","confirm_duplicate":true}"#).await;
     assert!(first.is_ok() && second.is_ok(), "{second}");
     assert_eq!(log, ["tea begins", "milk begins", "tea ends", "milk ends"]);
@@ -241,7 +241,7 @@ async fn a_confirmed_duplicate_runs_beside_the_other() {
 
 // L17
 #[tokio::test(start_paused = true)]
-async fn a_duplicate_that_is_confirmed_with_false_or_null_is_not() {
+async fn duplicate_confirmed_with_false_or_null_is_refused() {
     for no in ["false", "null"] {
         let (_, second, _) = two("asking", TEA, &format!(r#"{{"what":"tea","confirm_duplicate":{no}}}"#)).await;
         assert_eq!(kind(&second), Some(ErrorKind::Conflict), "{no}");
@@ -250,14 +250,14 @@ async fn a_duplicate_that_is_confirmed_with_false_or_null_is_not() {
 
 // L17
 #[tokio::test(start_paused = true)]
-async fn confirm_duplicate_does_no_harm_where_nothing_runs() {
+async fn confirm_duplicate_is_ignored_without_a_duplicate() {
     let (session, _desk) = desk(Policy::text()).await;
     assert!(call(&session, "asking", json!({"what": "tea", "confirm_duplicate": true})).await.is_ok());
 }
 
 // L17
 #[tokio::test(start_paused = true)]
-async fn in_the_narrow_scope_confirm_duplicate_is_no_argument_of_the_tools() {
+async fn confirm_duplicate_is_not_compared() {
     let (_, second, _) = two("asking_equals", r#"{"what":"tea","confirm_duplicate":true}"#, TEA).await;
     assert_eq!(kind(&second), Some(ErrorKind::Conflict));
     let (_, second, _) = two("asking_equals", TEA, r#"{"what":"milk"}"#).await;
@@ -266,7 +266,7 @@ async fn in_the_narrow_scope_confirm_duplicate_is_no_argument_of_the_tools() {
 
 // L17, L22
 #[tokio::test(start_paused = true)]
-async fn the_calls_of_one_step_are_duplicates_of_one_another() {
+async fn calls_of_one_step_can_be_duplicates() {
     let (session, _desk) = desk(Policy::text()).await;
     let calls = ["a", "b"].map(|id| tool_core::ToolCall::new(id, "rejecting", TEA));
     let answers = session.call_all(calls).await;

@@ -1,4 +1,4 @@
-//! Searches that find nothing.
+//! Empty results of retrieval tools.
 
 use crate::support::{Counter, call, kind, message, open, runtime, text, tools};
 use serde_json::{Value, json};
@@ -60,7 +60,7 @@ async fn session() -> Session {
     text(kb().0, policy()).await
 }
 
-/// Whether a tool is refused after two results like this.
+/// Returns whether a tool is refused after two results like this.
 async fn refused_after_two(tool: &str, mut arguments: Value) -> bool {
     let session = session().await;
     for n in 0..2 {
@@ -80,7 +80,7 @@ async fn is_empty(answer: Value) -> bool {
 
 // R-L2
 #[tokio::test]
-async fn after_two_empty_results_a_search_does_not_run() {
+async fn search_is_refused_after_two_empty_results() {
     let (tools, runs) = kb();
     let session = text(tools, policy()).await;
     for n in 0..2 {
@@ -99,7 +99,7 @@ async fn after_two_empty_results_a_search_does_not_run() {
 
 // R-L2
 #[tokio::test]
-async fn the_policy_says_how_many_empty_results_there_may_be() {
+async fn policy_sets_the_number_of_empty_results() {
     let session = text(kb().0, policy().max_empty_results(Some(3))).await;
     for n in 0..3 {
         assert!(call(&session, "kb_search", json!({"n": n, "answer": []})).await.is_ok());
@@ -110,7 +110,7 @@ async fn the_policy_says_how_many_empty_results_there_may_be() {
 
 // R-L2
 #[tokio::test]
-async fn another_tool_may_still_search_and_so_may_the_next_turn() {
+async fn empty_results_count_per_tool_and_turn() {
     let session = session().await;
     for n in 0..2 {
         call(&session, "kb_search", json!({"n": n, "answer": null})).await;
@@ -122,7 +122,7 @@ async fn another_tool_may_still_search_and_so_may_the_next_turn() {
 
 // R-L2
 #[tokio::test]
-async fn results_between_do_not_make_two_empty_ones_fewer() {
+async fn results_in_between_do_not_reset_the_count() {
     let session = session().await;
     for (n, answer) in [(0, json!([])), (1, json!([1])), (2, json!([]))] {
         assert!(call(&session, "kb_search", json!({"n": n, "answer": answer})).await.is_ok());
@@ -132,7 +132,7 @@ async fn results_between_do_not_make_two_empty_ones_fewer() {
 
 // R-L2
 #[tokio::test]
-async fn what_tells_nothing_is_empty() {
+async fn results_without_information_are_empty() {
     for empty in [
         json!(null),
         json!(""),
@@ -149,7 +149,7 @@ async fn what_tells_nothing_is_empty() {
 
 // R-L2
 #[tokio::test]
-async fn what_tells_something_is_not_empty() {
+async fn results_with_information_are_not_empty() {
     for full in [
         json!("none"),
         json!(0),
@@ -168,13 +168,13 @@ async fn what_tells_something_is_not_empty() {
 
 // R-L2
 #[tokio::test]
-async fn only_searches_are_looked_at() {
+async fn only_retrieval_tools_count_empty_results() {
     assert!(!refused_after_two("act", json!({"answer": []})).await);
 }
 
 // R-L2
 #[tokio::test]
-async fn a_tool_may_say_itself_whether_it_came_back_empty() {
+async fn tool_can_mark_its_result_as_empty() {
     assert!(refused_after_two("say", json!({"answer": [1], "empty": true})).await);
     assert!(refused_after_two("say_search", json!({"answer": [1], "empty": true})).await);
     assert!(!refused_after_two("say", json!({"answer": [], "empty": false})).await);
@@ -183,7 +183,7 @@ async fn a_tool_may_say_itself_whether_it_came_back_empty() {
 
 // R-L2
 #[tokio::test]
-async fn an_error_is_not_an_empty_result() {
+async fn error_is_not_an_empty_result() {
     let session = session().await;
     for n in 0..4 {
         assert_eq!(kind(&call(&session, "fail", json!({"n": n})).await), Some(ErrorKind::Permanent));
@@ -192,7 +192,7 @@ async fn an_error_is_not_an_empty_result() {
 
 // R-L2, R-L4
 #[tokio::test]
-async fn one_sessions_empty_results_are_not_anothers() {
+async fn sessions_count_empty_results_separately() {
     let runtime = runtime(kb().0, policy());
     let (one, other) = (open(&runtime, "1", Mode::Text).await, open(&runtime, "2", Mode::Text).await);
     for n in 0..2 {

@@ -1,4 +1,4 @@
-//! What a failed call says of itself, by kind of failure.
+//! The errors of failed calls, by kind of failure.
 
 use crate::support::{Counter, call, kind, message, text, tools, voice};
 use serde_json::{Value, json};
@@ -64,7 +64,7 @@ async fn session(policy: Policy) -> Session {
     text(all, policy).await
 }
 
-/// (retryable, partial side effects)
+/// Returns `retryable` and `partialSideEffects`.
 fn flags(response: &ToolResponse) -> (bool, bool) {
     let error = response.error().expect("an error");
     (error.retryable, error.partial_side_effects)
@@ -105,7 +105,7 @@ async fn a_failure_has_an_error_with_four_members_and_meta() {
 
 // R-E2, R-E3
 #[tokio::test]
-async fn what_is_refused_before_it_runs_is_not_retryable_and_has_done_nothing() {
+async fn refusal_is_not_retryable_and_has_no_side_effects() {
     let session = session(Policy::text().category_budget(tool_core::Category::Action, Some(1))).await;
     let refusals = [
         (ErrorKind::NotFound, call(&session, "no_such_tool", json!({})).await),
@@ -122,7 +122,7 @@ async fn what_is_refused_before_it_runs_is_not_retryable_and_has_done_nothing() 
 
 // R-E3
 #[tokio::test]
-async fn a_loop_is_not_retryable_and_has_done_nothing() {
+async fn loop_is_not_retryable_and_has_no_side_effects() {
     let session = session(Policy::text()).await;
     for _ in 0..2 {
         assert_eq!(kind(&call(&session, "fail", json!({"how": ""})).await), Some(ErrorKind::Permanent));
@@ -133,7 +133,7 @@ async fn a_loop_is_not_retryable_and_has_done_nothing() {
 
 // R-E3
 #[tokio::test]
-async fn a_denied_call_and_one_of_an_ended_session_have_done_nothing() {
+async fn denied_and_inactive_calls_have_no_side_effects() {
     let session = session(Policy::text()).await;
     let asked = call(&session, "pay", json!({"amount": 5})).await;
     let denied = session.deny(&asked.meta().confirmation().expect("a confirmation").token).await;
@@ -145,7 +145,7 @@ async fn a_denied_call_and_one_of_an_ended_session_have_done_nothing() {
 
 // R-E3
 #[tokio::test]
-async fn a_domain_error_says_of_itself_what_the_tool_decides() {
+async fn domain_error_sets_its_own_flags() {
     let session = session(Policy::text()).await;
     let cases = [
         ("transient", ErrorKind::Transient, (true, false)),
@@ -163,7 +163,7 @@ async fn a_domain_error_says_of_itself_what_the_tool_decides() {
 
 // R-E3
 #[tokio::test]
-async fn a_panic_may_have_left_something_behind_unless_the_tool_is_harmless() {
+async fn panic_may_have_side_effects_unless_harmless() {
     let session = session(Policy::text()).await;
     for (tool, partial) in [("break_action", true), ("break_retrieval", false), ("break_idempotent", false)] {
         let response = call(&session, tool, json!({})).await;
@@ -173,7 +173,7 @@ async fn a_panic_may_have_left_something_behind_unless_the_tool_is_harmless() {
 
 // R-E3
 #[tokio::test(start_paused = true)]
-async fn a_timeout_is_retryable_only_where_a_second_call_does_no_harm() {
+async fn timeout_is_retryable_for_idempotent_tools_only() {
     let session = session(Policy::text().deadline(Duration::from_millis(200))).await;
     for (tool, flagged) in [("wait_action", (false, true)), ("wait_retrieval", (true, false))] {
         let response = call(&session, tool, json!({})).await;
@@ -183,7 +183,7 @@ async fn a_timeout_is_retryable_only_where_a_second_call_does_no_harm() {
 
 // R-E3
 #[tokio::test]
-async fn a_call_cancelled_midway_may_have_left_something_behind_unless_it_only_reads() {
+async fn cancelled_call_may_have_side_effects_unless_reading() {
     let session = session(Policy::text()).await;
     for (tool, flagged) in [("wait_action", (false, true)), ("wait_retrieval", (false, false))] {
         let (response, cancelled) =
@@ -195,7 +195,7 @@ async fn a_call_cancelled_midway_may_have_left_something_behind_unless_it_only_r
 
 // L18, R-E2
 #[tokio::test]
-async fn the_text_of_an_internal_error_is_not_for_the_model() {
+async fn internal_error_text_is_hidden_from_the_model() {
     let session = session(Policy::text()).await;
     let response = call(&session, "fail", json!({"how": "internal"})).await;
     assert_eq!((kind(&response), message(&response)), (Some(ErrorKind::Internal), "An internal error occurred"));
@@ -206,7 +206,7 @@ async fn the_text_of_an_internal_error_is_not_for_the_model() {
 
 // L19
 #[tokio::test]
-async fn an_unknown_tool_is_answered_with_the_names_there_are() {
+async fn unknown_tool_error_lists_the_names() {
     let session = voice(tools![speak, pay, Counted(Counter::default())], Policy::voice()).await;
     let response = call(&session, "speek", json!({})).await;
     assert_eq!(kind(&response), Some(ErrorKind::NotFound));

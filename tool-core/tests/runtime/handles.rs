@@ -1,4 +1,4 @@
-//! One session behind several handles, and one id after another's session.
+//! Several handles of one session, and one id for several sessions.
 
 use crate::support::{call, kind, runtime, tools};
 use serde_json::json;
@@ -22,7 +22,7 @@ async fn works(session: &Session) -> bool {
     call(session, "greet", json!({"name": "Ada"})).await.is_ok()
 }
 
-/// A session with two handles: the second brings a transport.
+/// Opens a session with two handles. The second brings a transport.
 async fn two_handles() -> (Runtime, Session, Session) {
     let runtime = runtime(tools![greet, wait], Policy::text());
     let first = runtime.session("s", Mode::Text).principal("ada").await.expect("a session");
@@ -32,7 +32,7 @@ async fn two_handles() -> (Runtime, Session, Session) {
 
 // R-I3
 #[tokio::test(start_paused = true)]
-async fn the_end_through_one_handle_answers_the_calls_of_all() {
+async fn end_through_one_handle_answers_all_calls() {
     let (_, first, second) = two_handles().await;
     let (response, ()) = tokio::join!(first.call(ToolCall::new("c", "wait", "{}")), second.end());
     assert_eq!(kind(&response), Some(ErrorKind::Cancelled));
@@ -40,7 +40,7 @@ async fn the_end_through_one_handle_answers_the_calls_of_all() {
 
 // R-I3
 #[tokio::test(start_paused = true)]
-async fn a_shutdown_ends_the_calls_of_all_handles() {
+async fn shutdown_ends_the_calls_of_all_handles() {
     let (runtime, first, _second) = two_handles().await;
     let (response, ()) = tokio::join!(first.call(ToolCall::new("c", "wait", "{}")), runtime.shutdown());
     assert_eq!(kind(&response), Some(ErrorKind::Cancelled));
@@ -48,7 +48,7 @@ async fn a_shutdown_ends_the_calls_of_all_handles() {
 
 // L17
 #[tokio::test]
-async fn a_call_is_a_duplicate_of_one_that_runs_through_another_handle() {
+async fn duplicates_are_found_across_handles() {
     let (_, first, second) = two_handles().await;
     let (_, refused) = tokio::join!(first.call(ToolCall::new("a", "wait", "{}")), async {
         let refused = second.call(ToolCall::new("b", "wait", "{}"));
@@ -62,7 +62,7 @@ async fn a_call_is_a_duplicate_of_one_that_runs_through_another_handle() {
 
 // R-C2
 #[tokio::test]
-async fn a_handle_that_goes_leaves_the_session_its_principal() {
+async fn dropped_handle_keeps_the_principal() {
     let (runtime, _first, second) = two_handles().await;
     drop(second);
     let asked = runtime.session("s", Mode::Text).principal("bob").await.err();
@@ -71,7 +71,7 @@ async fn a_handle_that_goes_leaves_the_session_its_principal() {
 
 // R-I3, R-C2
 #[tokio::test]
-async fn a_call_through_layers_stays_in_the_session_that_made_it() {
+async fn call_through_layers_stays_in_its_session() {
     let layered = Runtime::builder(tools![greet]).layer(ConcurrencyLimitLayer::new(9));
     let runtime = layered.policy(Policy::text().max_calls(Some(1))).build().expect("a runtime");
     let ada = runtime.session("s", Mode::Text).principal("ada").await.expect("a session");
@@ -84,7 +84,7 @@ async fn a_call_through_layers_stays_in_the_session_that_made_it() {
 
 // R-C2
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_two_principals_who_open_a_session_at_once_one_gets_in() {
+async fn one_of_two_racing_principals_opens_the_session() {
     let runtime = runtime(tools![greet], Policy::text());
     for n in 0..2000 {
         let opened = ["ada", "bob"].map(|whom| {

@@ -1,4 +1,4 @@
-//! The host's own code before, after and around calls.
+//! Hooks before, after and around calls.
 
 #![allow(clippy::unused_self, clippy::needless_pass_by_value, reason = "tools as their authors write them")]
 
@@ -35,7 +35,7 @@ impl Post {
     fn speak(&self) {}
 }
 
-/// Where a hook panics.
+/// The place at which a hook panics.
 #[derive(Clone, Copy, PartialEq)]
 enum At {
     Before,
@@ -44,7 +44,7 @@ enum At {
     Inside,
 }
 
-/// Writes down when it is asked, refuses what holds its word, and panics where it is told.
+/// A hook that records its calls, refuses arguments with its word, and panics at its place.
 struct Watch {
     name: &'static str,
     log: Log,
@@ -86,7 +86,7 @@ impl Hook for Watch {
     }
 }
 
-/// Puts another answer in the place of every answer.
+/// A hook that replaces every response.
 struct Censor;
 
 impl Hook for Censor {
@@ -99,7 +99,7 @@ impl Hook for Censor {
     }
 }
 
-/// Answers in the tool's place.
+/// A hook that answers instead of the tool.
 struct Instead;
 
 impl Hook for Instead {
@@ -130,7 +130,7 @@ async fn panicking(at: At) -> (ToolResponse, Vec<String>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hooks_run_in_order_and_stand_around_one_another() {
+async fn hooks_run_in_order_and_nest() {
     let (session, log) = post(Policy::text(), |log| vec![watch("one", log), watch("two", log)]).await;
     assert!(call(&session, "send", json!({"what": "a"})).await.is_ok());
     let order = [
@@ -148,7 +148,7 @@ async fn hooks_run_in_order_and_stand_around_one_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hook_refuses_a_call_which_does_not_run() {
+async fn call_refused_by_a_hook_does_not_run() {
     let (session, log) = post(Policy::text(), |log| vec![Watch { refuses: Some("bomb"), ..watch("one", log) }]).await;
     let refused = call(&session, "send", json!({"what": "bomb"})).await;
     assert_eq!((kind(&refused), message(&refused)), (Some(ErrorKind::Auth), "not that"));
@@ -157,7 +157,7 @@ async fn a_hook_refuses_a_call_which_does_not_run() {
 
 // R-B2
 #[tokio::test(start_paused = true)]
-async fn the_budget_of_a_refused_call_is_given_back() {
+async fn refused_call_returns_its_budget() {
     let hooks = |log: &Log| vec![Watch { refuses: Some("bomb"), ..watch("one", log) }];
     let (session, _log) = post(Policy::text().max_calls(Some(1)), hooks).await;
     call(&session, "send", json!({"what": "bomb"})).await;
@@ -167,7 +167,7 @@ async fn the_budget_of_a_refused_call_is_given_back() {
 
 // L17
 #[tokio::test(start_paused = true)]
-async fn a_call_that_a_hook_refuses_replaces_nothing() {
+async fn call_refused_by_a_hook_replaces_nothing() {
     let (session, _log) = post(Policy::text(), |log| vec![Watch { refuses: Some("bomb"), ..watch("one", log) }]).await;
     let running = begin(&session, "c1", "swap", r#"{"what":"a"}"#).await;
     assert_eq!(kind(&call(&session, "swap", json!({"what": "bomb"})).await), Some(ErrorKind::Auth));
@@ -177,14 +177,14 @@ async fn a_call_that_a_hook_refuses_replaces_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_answer_is_what_the_hook_after_it_leaves() {
+async fn after_hook_can_change_the_response() {
     let runtime = Runtime::builder(tools![Post::default()]).hook(Censor).build().expect("a runtime");
     let session = runtime.session("s-1", Mode::Text).principal("user:7").await.expect("a session");
     assert_eq!(call(&session, "send", json!({"what": "a"})).await.data_json(), Some(r#""***""#));
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_answer_is_what_the_hook_around_it_gives() {
+async fn around_hook_gives_the_response() {
     let post = Post::default();
     let runtime = Runtime::builder(tools![post.clone()]).hook(Instead).build().expect("a runtime");
     let session = runtime.session("s-1", Mode::Text).await.expect("a session");
@@ -193,7 +193,7 @@ async fn the_answer_is_what_the_hook_around_it_gives() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hooks_after_a_call_see_refusals_too() {
+async fn after_hooks_see_refusals() {
     let (session, log) = post(Policy::text().max_calls(Some(0)), |log| vec![watch("one", log)]).await;
     call(&session, "send", json!({"what": "a"})).await;
     call(&session, "send", json!([])).await;
@@ -204,7 +204,7 @@ async fn hooks_after_a_call_see_refusals_too() {
 
 // R-E3
 #[tokio::test(start_paused = true)]
-async fn a_hook_that_panics_before_a_call_keeps_it_from_running() {
+async fn panicking_before_hook_stops_the_call() {
     let (response, log) = panicking(At::Before).await;
     assert_eq!(kind(&response), Some(ErrorKind::Internal));
     assert!(!response.error().expect("an error").partial_side_effects);
@@ -212,14 +212,14 @@ async fn a_hook_that_panics_before_a_call_keeps_it_from_running() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hook_that_panics_after_a_call_leaves_its_answer() {
+async fn panicking_after_hook_keeps_the_response() {
     let (response, _) = panicking(At::After).await;
     assert_eq!(response.data_json(), Some(r#""a""#));
 }
 
 // R-E3
 #[tokio::test(start_paused = true)]
-async fn a_hook_that_panics_around_a_call_makes_it_an_internal_error() {
+async fn panicking_around_hook_is_an_internal_error() {
     for at in [At::Around, At::Inside] {
         let (response, _) = panicking(at).await;
         let error = response.error().expect("an error");
@@ -230,7 +230,7 @@ async fn a_hook_that_panics_around_a_call_makes_it_an_internal_error() {
 
 // R-B5
 #[tokio::test(start_paused = true)]
-async fn a_hook_that_hangs_before_a_call_is_given_up_at_the_deadline() {
+async fn hanging_before_hook_ends_at_the_deadline() {
     let policy = Policy::text().deadline(Duration::from_millis(200)).max_calls(Some(1));
     let hooks = |log: &Log| vec![Watch { waits: 60_000, ..watch("one", log) }];
     let (session, log) = post(policy, hooks).await;
@@ -246,7 +246,7 @@ async fn a_hook_that_hangs_before_a_call_is_given_up_at_the_deadline() {
 
 // L22
 #[tokio::test(start_paused = true)]
-async fn a_call_that_waits_for_a_hook_does_not_run_after_an_interruption() {
+async fn interrupted_call_in_a_hook_does_not_run() {
     let hooks = |log: &Log| vec![Watch { waits: 100, ..watch("one", log) }];
     let (session, log) = post(Policy::text(), hooks).await;
     let sending = begin(&session, "c1", "send", r#"{"what":"a"}"#).await;

@@ -1,4 +1,4 @@
-//! Duplicates, approvals and defaults, as somebody would ask for them who means no good.
+//! Attacks on duplicates, approvals and defaults.
 
 use crate::support::{call, kind, text, tools};
 use crate::support_b::{answer, begin, ms};
@@ -23,7 +23,7 @@ async fn pay(n: u32) -> u32 {
 
 // R-L1, R-L3, L17
 #[tokio::test(start_paused = true)]
-async fn asking_again_and_again_for_what_runs_already_is_a_loop() {
+async fn repeated_duplicates_are_a_loop() {
     let session = text(tools![work], Policy::text()).await;
     let running = begin(&session, "c", "work", r#"{"n":1}"#).await;
     let again = [call(&session, "work", json!({"n": 1})).await, call(&session, "work", json!({"n": 1})).await];
@@ -37,7 +37,7 @@ fn token(response: &ToolResponse) -> String {
 
 // L17, R-C1
 #[tokio::test(start_paused = true)]
-async fn what_was_to_run_beside_another_runs_beside_it_once_a_person_agrees() {
+async fn approved_call_runs_beside_another() {
     let session = text(tools![pay], Policy::text()).await;
     let first = token(&call(&session, "pay", json!({"n": 1})).await);
     let approving = session.clone();
@@ -61,7 +61,7 @@ async fn summary(arguments: Value) -> String {
 
 // R-C1
 #[tokio::test]
-async fn a_long_argument_hides_no_other_from_the_person_who_is_asked() {
+async fn long_argument_hides_no_other_in_the_summary() {
     let shown = summary(json!({"body": "Hello. ".repeat(800), "to": "eve@example.org"})).await;
     assert!(shown.contains("Hello. Hello.") && shown.contains(r#"to: "eve@example.org""#), "{shown}");
     assert!(shown.len() < 1_000, "{} bytes", shown.len());
@@ -69,7 +69,7 @@ async fn a_long_argument_hides_no_other_from_the_person_who_is_asked() {
 
 // R-C1
 #[tokio::test]
-async fn no_argument_turns_the_text_around_for_the_person_who_is_asked() {
+async fn summary_contains_no_bidirectional_controls() {
     let turning =
         ['\u{202a}', '\u{202b}', '\u{202d}', '\u{202e}', '\u{2066}', '\u{2067}', '\u{2069}', '\u{200f}', '\u{61c}'];
     for character in turning {
@@ -99,7 +99,7 @@ fn pages(#[arg(flatten)] page: Page) -> String {
 
 // R-L3
 #[tokio::test]
-async fn a_default_within_flattened_parameters_is_the_default_given() {
+async fn flattened_default_equals_the_given_value() {
     let session = text(tools![pages], Policy::text()).await;
     for same in [r#"{"query":"a"}"#, r#"{"query":"a","limit":5}"#] {
         assert!(session.call(ToolCall::new("c", "pages", same)).await.is_ok(), "{same}");
@@ -111,7 +111,7 @@ async fn a_default_within_flattened_parameters_is_the_default_given() {
 
 // R-C1
 #[tokio::test]
-async fn an_approval_may_take_as_long_as_there_is_time() {
+async fn approval_can_use_the_whole_deadline() {
     for lifetime in [Duration::MAX, Duration::from_secs(u64::MAX / 4)] {
         let session = text(tools![mail], Policy::text().confirmation_lifetime(lifetime)).await;
         let waits = call(&session, "mail", json!({"body": "a", "to": "b"})).await;

@@ -1,4 +1,4 @@
-//! The end of a session while its calls hold on to it, and what reaches whom through which handle.
+//! The end of a session with running calls, and delivery through several handles.
 
 use crate::support::{asked, call, kind, open, runtime, tools};
 use crate::support_b::{answer, begin, ms};
@@ -38,7 +38,7 @@ async fn hold(ctx: &RunContext) {
 
 // R-I3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_end_reaches_a_call_that_has_not_waited_yet_and_disallows_interruptions() {
+async fn end_reaches_an_uninterruptible_call() {
     let (inside, heard) = mpsc::channel();
     let (speak, go_on) = mpsc::channel();
     let runtime = runtime(tools![hold, stay], Policy::text());
@@ -66,7 +66,7 @@ async fn talk(ctx: &RunContext) {
 
 // R-I3, L24
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_transport_is_shown_nothing_once_the_session_has_ended() {
+async fn transport_receives_nothing_after_the_end() {
     let runtime = runtime(tools![talk], Policy::text());
     let (shown, late) = <(Arc<AtomicUsize>, Arc<AtomicUsize>)>::default();
     for n in 0..300 {
@@ -87,14 +87,14 @@ async fn a_transport_is_shown_nothing_once_the_session_has_ended() {
     assert_eq!((shown.load(Ordering::SeqCst), late.load(Ordering::SeqCst)), (300, 0));
 }
 
-/// Waits until nobody holds it any more.
+/// Waits until the last clone is dropped.
 async fn gone(watched: &Weak<AtomicBool>) {
     while watched.strong_count() > 0 {
         tokio::task::yield_now().await;
     }
 }
 
-/// Two handles of one session; the second brings a transport.
+/// Opens two handles of one session. The second brings a transport.
 async fn two_handles() -> (Runtime, Session, Session) {
     let runtime = runtime(tools![work, talk], Policy::text());
     let first = open(&runtime, "s", Mode::Text).await;
@@ -103,7 +103,7 @@ async fn two_handles() -> (Runtime, Session, Session) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_is_cancelled_through_a_handle_that_came_with_a_transport_later() {
+async fn later_handle_with_transport_can_cancel_a_call() {
     let runtime = runtime(tools![work], Policy::text());
     let first = open(&runtime, "s", Mode::Text).await;
     let running = begin(&first, "c", "work", r#"{"n":1}"#).await;
@@ -114,7 +114,7 @@ async fn a_call_is_cancelled_through_a_handle_that_came_with_a_transport_later()
 
 // L22
 #[tokio::test(start_paused = true)]
-async fn an_interruption_through_one_handle_reaches_the_calls_of_all() {
+async fn interruption_reaches_calls_of_all_handles() {
     let (_runtime, first, second) = two_handles().await;
     let running = begin(&first, "c", "work", r#"{"n":1}"#).await;
     assert_eq!(second.interrupt(), 1);
@@ -123,7 +123,7 @@ async fn an_interruption_through_one_handle_reaches_the_calls_of_all() {
 
 // R-I1
 #[tokio::test]
-async fn a_message_is_not_handed_over_again_to_a_handle_that_comes_later() {
+async fn pending_message_is_delivered_to_one_handle() {
     let (runtime, first, _second) = two_handles_in_voice().await;
     first.change(&[StateChange::PendingMessage(Some("hello".into()))]).await.expect("a change");
     assert_eq!(first.next_turn().await.pending_message.as_deref(), Some("hello"));

@@ -1,4 +1,4 @@
-//! Hooks that hang, refuse, or end the session that they stand in.
+//! Hooks that hang, refuse, or end their session.
 
 use crate::support::{Counter, asked, kind, tools};
 use crate::support_b::{answer, begin, ms};
@@ -85,7 +85,7 @@ impl Hook for HangsAfter {
 
 // R-B5
 #[tokio::test(start_paused = true)]
-async fn a_call_is_answered_a_second_after_its_deadline_though_the_hook_around_it_hangs() {
+async fn hanging_around_hook_delays_by_one_second_at_most() {
     let (_runtime, session) = session(HangsAround).await;
     let began = Instant::now();
     let response = session.call(asked("greet", json!({"name": "Ada"}))).await;
@@ -95,7 +95,7 @@ async fn a_call_is_answered_a_second_after_its_deadline_though_the_hook_around_i
 
 // R-B5
 #[tokio::test(start_paused = true)]
-async fn a_hook_that_hangs_after_a_call_leaves_its_answer() {
+async fn hanging_after_hook_keeps_the_response() {
     let (_runtime, session) = session(HangsAfter).await;
     let began = Instant::now();
     let response = session.call(asked("greet", json!({"name": "Ada"}))).await;
@@ -105,7 +105,7 @@ async fn a_hook_that_hangs_after_a_call_leaves_its_answer() {
 
 // R-I3
 #[tokio::test(start_paused = true)]
-async fn a_session_ends_though_a_hook_hangs() {
+async fn session_ends_despite_a_hanging_hook() {
     let (_runtime, session) = session(HangsAround).await;
     let hangs = begin(&session, "c", "greet", r#"{"name":"Ada"}"#).await;
     timeout(Duration::from_secs(6), session.end()).await.expect("the session ends");
@@ -113,7 +113,7 @@ async fn a_session_ends_though_a_hook_hangs() {
     assert_eq!(kind(&answer(hangs).await), Some(ErrorKind::Timeout));
 }
 
-/// Ends the session after its first call.
+/// A hook that ends the session after its first call.
 struct Ends(Cell);
 
 impl Hook for Ends {
@@ -126,7 +126,7 @@ impl Hook for Ends {
     }
 }
 
-/// Waits until the session has ended in its store, as long as the end of a session takes.
+/// Waits until the session has ended in its store.
 async fn has_ended(session: &Session) {
     let ended = async {
         while !session.state().ended {
@@ -138,7 +138,7 @@ async fn has_ended(session: &Session) {
 
 // R-I3
 #[tokio::test(start_paused = true)]
-async fn a_hook_may_end_the_session_after_a_call() {
+async fn hook_can_end_the_session_after_a_call() {
     let cell = Cell::default();
     let (runtime, session) = session(Ends(Arc::clone(&cell))).await;
     assert!(cell.set(session.clone()).is_ok());
@@ -153,7 +153,7 @@ async fn a_hook_may_end_the_session_after_a_call() {
 
 // R-I3
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_ends_its_own_session_is_answered_and_the_session_has_ended() {
+async fn tool_ending_its_session_is_answered() {
     let cell = Cell::default();
     let runtime = Runtime::builder(context()).build().expect("a runtime");
     let session = runtime.session("s", Mode::Text).user_data(Arc::clone(&cell)).await.expect("a session");
@@ -164,7 +164,7 @@ async fn a_tool_that_ends_its_own_session_is_answered_and_the_session_has_ended(
     has_ended(&session).await;
 }
 
-/// Refuses the first call that a person has agreed to.
+/// A hook that refuses the first approved call.
 struct RefusesOnce(Counter);
 
 impl Hook for RefusesOnce {
@@ -176,7 +176,7 @@ impl Hook for RefusesOnce {
 
 // R-C2
 #[tokio::test]
-async fn an_approval_is_not_used_up_by_a_call_that_a_hook_refuses() {
+async fn approval_survives_a_refusal_by_a_hook() {
     let (_runtime, session) = session(RefusesOnce(Counter::default())).await;
     let waits = session.call(asked("send", json!({"what": "a letter"}))).await;
     let token = &waits.meta().confirmation().expect("a person is asked").token;
@@ -191,7 +191,7 @@ impl Hook for Watches {}
 
 // R-B2
 #[tokio::test]
-async fn a_call_without_its_context_costs_nothing_though_a_hook_watches() {
+async fn call_without_context_costs_nothing_with_a_hook() {
     let (_runtime, session) = session(Watches).await;
     for number in 0..4 {
         let response = session.call(asked("account", json!({"number": number}))).await;

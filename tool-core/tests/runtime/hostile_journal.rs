@@ -1,4 +1,4 @@
-//! Journals that hang or panic, and answers that come back from them.
+//! Journals that hang or panic, and answers from journals.
 
 use crate::support::{Counter, asked, kind, tools};
 use crate::support_b::{answer, begin, ms};
@@ -7,12 +7,12 @@ use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
-use tool_core::session::{Journal, JournalEntry, JournalError, Operation, Recovered, StateChange};
+use tool_core::session::{Journal, JournalEntry, JournalError, RecoveredCall, StateChange};
 use tool_core::{ErrorKind, Intent, Mode, Policy, Runtime, Session, ToolCall, ToolOutput, ToolResponse, toolset};
 
 const STORE: Duration = Duration::from_millis(500);
 
-/// What a journal does that is not sound.
+/// The faults of a journal.
 #[derive(Clone, Copy, Default, PartialEq)]
 enum Does {
     #[default]
@@ -24,48 +24,46 @@ enum Does {
     PanicsLaterOver(&'static str),
 }
 
-/// A journal in memory. A clone is the same paper in the hands of the next process.
+/// A journal in memory. A clone stands for the next process.
 #[derive(Clone, Default)]
 struct Book {
-    calls: Arc<Mutex<Vec<Recovered>>>,
+    calls: Arc<Mutex<Vec<RecoveredCall>>>,
     does: Does,
 }
 
-type Done<'a, T> = Operation<'a, Result<T, JournalError>>;
-
 impl Journal for Book {
-    fn started<'a>(&'a self, call: &'a JournalEntry) -> Done<'a, ()> {
+    fn started(&self, call: &JournalEntry) -> impl Future<Output = Result<(), JournalError>> + Send {
         assert!(self.does != Does::PanicsOver("c2") || call.call_id != "c2", "on purpose");
-        Operation::later(async move {
+        async move {
             assert!(self.does != Does::PanicsLaterOver("c2") || call.call_id != "c2", "on purpose");
-            self.calls.lock().expect("calls").push(Recovered { entry: call.clone(), response: None });
+            self.calls.lock().expect("calls").push(RecoveredCall { entry: call.clone(), response: None });
             Ok(())
-        })
+        }
     }
 
-    fn finished<'a>(&'a self, _: &'a str, id: &'a str, response: &'a str) -> Done<'a, ()> {
+    async fn finished(&self, _: &str, id: &str, response: &str) -> Result<(), JournalError> {
         if self.does == Does::HangsAtEnds {
-            return Operation::later(pending());
+            pending::<()>().await;
         }
         let mut calls = self.calls.lock().expect("calls");
         if let Some(call) = calls.iter_mut().rev().find(|call| call.entry.call_id == id) {
             call.response = Some(response.to_owned());
         }
-        Operation::Ready(Ok(()))
+        Ok(())
     }
 
-    fn recover<'a>(&'a self, _: &'a str) -> Done<'a, Vec<Recovered>> {
+    async fn recover(&self, _: &str) -> Result<Vec<RecoveredCall>, JournalError> {
         if self.does == Does::HangsAtRecovery {
-            return Operation::later(pending());
+            pending::<()>().await;
         }
-        Operation::Ready(Ok(self.calls.lock().expect("calls").clone()))
+        Ok(self.calls.lock().expect("calls").clone())
     }
 
-    fn forget<'a>(&'a self, _: &'a str) -> Done<'a, ()> {
+    async fn forget(&self, _: &str) -> Result<(), JournalError> {
         if self.does == Does::HangsAtForgetting {
-            return Operation::later(pending());
+            pending::<()>().await;
         }
-        Operation::Ready(Ok(()))
+        Ok(())
     }
 }
 
@@ -112,7 +110,7 @@ fn pay(id: &str) -> ToolCall {
 
 // L22
 #[tokio::test(start_paused = true)]
-async fn a_second_call_under_an_id_that_is_still_running_is_a_conflict() {
+async fn second_call_under_a_running_id_is_a_conflict() {
     let (book, runs) = <(Book, Counter)>::default();
     let session = process(&book, &runs).await;
     let first = begin(&session, "c", "pay_later", r#"{"amount":1}"#).await;
@@ -124,7 +122,7 @@ async fn a_second_call_under_an_id_that_is_still_running_is_a_conflict() {
 }
 
 #[tokio::test]
-async fn an_answer_of_an_earlier_process_is_given_once() {
+async fn answer_of_an_earlier_process_is_returned_once() {
     let (book, runs) = <(Book, Counter)>::default();
     process(&book, &runs).await.call(pay("c")).await;
     let session = process(&book, &runs).await;
@@ -134,7 +132,7 @@ async fn an_answer_of_an_earlier_process_is_given_once() {
 
 // R-I1
 #[tokio::test]
-async fn the_intents_of_an_answer_of_an_earlier_process_are_not_carried_out_again() {
+async fn intents_of_a_journalled_answer_are_not_repeated() {
     let (book, runs) = <(Book, Counter)>::default();
     let earlier = process(&book, &runs).await;
     earlier.call(pay("c")).await;
@@ -147,7 +145,7 @@ async fn the_intents_of_an_answer_of_an_earlier_process_are_not_carried_out_agai
 
 // R-I1
 #[tokio::test]
-async fn the_intents_of_a_reused_result_are_not_carried_out_again() {
+async fn intents_of_a_reused_result_are_not_repeated() {
     let policy = Policy::text().result_cache_ttl(Some(Duration::from_secs(100)));
     let runtime = Runtime::builder(tools![Bank::default()]).policy(policy).build().expect("a runtime");
     let session = runtime.session("s", Mode::Voice).await.expect("a session");
@@ -160,7 +158,7 @@ async fn the_intents_of_a_reused_result_are_not_carried_out_again() {
 
 // L22
 #[tokio::test]
-async fn a_journal_that_panics_over_one_call_leaves_the_others_of_the_step_alone() {
+async fn journal_panic_affects_one_call_of_a_step() {
     for does in [Does::PanicsOver("c2"), Does::PanicsLaterOver("c2")] {
         let (book, runs) = (Book { does, ..Book::default() }, Counter::default());
         let session = process(&book, &runs).await;
@@ -172,7 +170,7 @@ async fn a_journal_that_panics_over_one_call_leaves_the_others_of_the_step_alone
 
 // R-B5
 #[tokio::test(start_paused = true)]
-async fn a_call_is_answered_though_the_journal_never_says_that_it_wrote_its_end() {
+async fn call_is_answered_if_the_journal_hangs() {
     let (book, runs) = (Book { does: Does::HangsAtEnds, ..Book::default() }, Counter::default());
     let session = process(&book, &runs).await;
     let response = timeout(Duration::from_secs(3), session.call(pay("c"))).await;
@@ -180,7 +178,7 @@ async fn a_call_is_answered_though_the_journal_never_says_that_it_wrote_its_end(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_does_not_wait_to_open_for_a_journal_that_does_not_answer() {
+async fn session_opening_times_out_on_a_hanging_journal() {
     let (book, runs) = (Book { does: Does::HangsAtRecovery, ..Book::default() }, Counter::default());
     let runtime = runtime(&book, &runs);
     let began = Instant::now();
@@ -190,7 +188,7 @@ async fn a_session_does_not_wait_to_open_for_a_journal_that_does_not_answer() {
 
 // R-I3
 #[tokio::test(start_paused = true)]
-async fn a_session_ends_though_the_journal_does_not_forget_it() {
+async fn session_ends_if_the_journal_keeps_it() {
     let (book, runs) = (Book { does: Does::HangsAtForgetting, ..Book::default() }, Counter::default());
     let session = process(&book, &runs).await;
     timeout(2 * STORE, session.end()).await.expect("the session ends");

@@ -1,4 +1,4 @@
-//! Layers that hold calls back, break down, or are in the way of what must not wait.
+//! Layers that delay calls, panic, or block control tools.
 
 use crate::support::{Counter, asked, kind, open, tools};
 use crate::support_b::{Log, answer, begin, ms};
@@ -53,7 +53,7 @@ fn desk() -> (RuntimeBuilder, Log) {
 
 // R-I3, R-C2
 #[tokio::test(start_paused = true)]
-async fn a_call_that_a_layer_held_does_not_run_in_the_next_session_under_its_id() {
+async fn call_held_by_a_layer_stays_in_its_session() {
     let (builder, log) = desk();
     let late = MapFutureLayer::new(|call: BoxFuture<'static, Result<ToolResponse, BoxError>>| async move {
         ms(100).await;
@@ -75,7 +75,7 @@ async fn a_call_that_a_layer_held_does_not_run_in_the_next_session_under_its_id(
 
 // R-E2
 #[tokio::test]
-async fn without_a_layer_that_could_not_be_built_no_call_runs() {
+async fn failed_layer_lets_no_call_run() {
     let (builder, log) = desk();
     let tries = Counter::default();
     let layer = layer_fn(move |inner| {
@@ -91,7 +91,7 @@ async fn without_a_layer_that_could_not_be_built_no_call_runs() {
 
 // R-E2
 #[tokio::test]
-async fn a_layer_that_panics_over_a_call_leaves_the_later_ones_alone() {
+async fn layer_panic_affects_one_call() {
     let (builder, log) = desk();
     let layer = MapRequestLayer::new(|call: ToolCall| {
         assert!(call.id() != "bad", "on purpose");
@@ -107,7 +107,7 @@ async fn a_layer_that_panics_over_a_call_leaves_the_later_ones_alone() {
 
 // R-C1
 #[tokio::test]
-async fn an_approved_call_goes_through_the_layers() {
+async fn approved_call_goes_through_the_layers() {
     let (builder, log) = desk();
     let seen = Counter::default();
     let counted = seen.clone();
@@ -125,7 +125,7 @@ async fn an_approved_call_goes_through_the_layers() {
 
 // R-C1, L24
 #[tokio::test]
-async fn an_approved_call_tells_the_transport_how_it_goes() {
+async fn approved_call_reports_progress_to_the_transport() {
     let (builder, _) = desk();
     let runtime = builder.layer(ConcurrencyLimitLayer::new(9)).build().expect("a runtime");
     let shown = Arc::new(Mutex::new(Vec::new()));
@@ -147,7 +147,7 @@ async fn an_approved_call_tells_the_transport_how_it_goes() {
 
 // L16
 #[tokio::test(start_paused = true)]
-async fn a_running_call_can_be_cancelled_while_a_layer_lets_no_other_in() {
+async fn call_can_be_cancelled_while_a_layer_is_full() {
     let (builder, _) = desk();
     let runtime = builder.layer(ConcurrencyLimitLayer::new(1)).build().expect("a runtime");
     let session = open(&runtime, "s", Mode::Text).await;
@@ -160,7 +160,7 @@ async fn a_running_call_can_be_cancelled_while_a_layer_lets_no_other_in() {
 
 // L22
 #[tokio::test(start_paused = true)]
-async fn every_call_that_waits_for_a_rate_limit_is_answered() {
+async fn every_rate_limited_call_is_answered() {
     let (builder, log) = desk();
     let builder = builder.layer(RateLimitLayer::new(1, Duration::from_secs(1)));
     let runtime = builder.policy(Policy::text().repeated_calls(None)).build().expect("a runtime");

@@ -1,4 +1,4 @@
-//! Predicates over what a session may do at the moment: a permission that is taken back is gone.
+//! Predicates over the permissions of a session, which can change at any time.
 
 use crate::support::{call, kind, tools, voice};
 use serde_json::json;
@@ -17,7 +17,7 @@ impl Admin {
     }
 }
 
-/// A session where `wipe` is there while `may` is true.
+/// Opens a session that offers `wipe` while `may` is true.
 async fn guarded() -> Session {
     let guarded = Admin.dynamic(|ctx: &RunContext| ctx.state()["values"]["may"] == json!(true));
     let session = voice(tools![guarded], Policy::text()).await;
@@ -31,7 +31,7 @@ async fn allow(session: &Session, yes: bool) {
 
 // R-I2
 #[tokio::test]
-async fn a_permission_that_is_taken_back_is_gone_for_the_next_call() {
+async fn revoked_permission_applies_to_the_next_call() {
     let session = guarded().await;
     assert!(call(&session, "wipe", json!({})).await.is_ok());
     allow(&session, false).await;
@@ -42,7 +42,7 @@ async fn a_permission_that_is_taken_back_is_gone_for_the_next_call() {
 
 // R-I2, R-F4
 #[tokio::test]
-async fn the_instructions_tell_of_a_tool_only_while_it_may_be_used() {
+async fn instructions_contain_visible_tools_only() {
     let session = guarded().await;
     assert!(session.instructions().contains("## wipe"));
     allow(&session, false).await;
@@ -51,7 +51,7 @@ async fn the_instructions_tell_of_a_tool_only_while_it_may_be_used() {
 
 // R-I2
 #[tokio::test]
-async fn a_reply_offers_a_tool_only_while_it_may_be_used() {
+async fn replies_offer_visible_tools_only() {
     let session = guarded().await;
     let mut model = ScriptedModel::new().says("hello").says("hello");
     for may in [true, false] {
@@ -65,7 +65,7 @@ async fn a_reply_offers_a_tool_only_while_it_may_be_used() {
 
 // R-I2
 #[tokio::test]
-async fn a_predicate_sees_the_turn_that_it_is_asked_in() {
+async fn predicate_sees_the_current_turn() {
     let first_turn = Admin.dynamic(|ctx: &RunContext| ctx.turn() == 0);
     let session = voice(tools![first_turn], Policy::text()).await;
     assert!(call(&session, "wipe", json!({})).await.is_ok());

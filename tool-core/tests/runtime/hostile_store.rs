@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::time::timeout;
 use tool_core::session::{
-    Admission, AuditEntry, MemoryStore, OpenError, OpenRequest, Operation, PendingCall, SessionRecord, SessionState,
+    Admission, AuditEntry, MemoryRecord, MemoryStore, OpenError, OpenRequest, PendingCall, SessionRecord, SessionState,
     SessionStore, Settlement, StateChange, StoreError, Verdict,
 };
 use tool_core::{Category, ErrorKind, Intent, Mode, Policy, Runtime, Session, ToolOutput, toolset};
 
-/// A store in memory that does not behave while it is told so.
+/// A store in memory with switchable faults.
 #[derive(Clone, Default)]
 struct Odd {
     inner: Arc<MemoryStore>,
@@ -22,7 +22,7 @@ struct Odd {
 
 #[derive(Default)]
 struct Manners {
-    /// Admits at once, and says so after 200 ms, as over a network that is slow one way.
+    /// Admits at once and answers after 200 ms, as over a slow network.
     late: AtomicBool,
     /// Panics over calls of the tool `bad`.
     panics: AtomicBool,
@@ -38,68 +38,62 @@ impl Manners {
     }
 }
 
-struct OddRecord(Arc<dyn SessionRecord>, Arc<Manners>);
+struct OddRecord(Arc<MemoryRecord>, Arc<Manners>);
 
 impl SessionStore for Odd {
-    fn open<'a>(&'a self, opening: &'a OpenRequest) -> Operation<'a, Result<Arc<dyn SessionRecord>, OpenError>> {
-        Operation::later(async move {
-            let record = self.inner.open(opening).await?;
-            Ok(Arc::new(OddRecord(record, Arc::clone(&self.manners))) as Arc<dyn SessionRecord>)
-        })
+    type Record = OddRecord;
+
+    async fn open(&self, request: &OpenRequest) -> Result<Arc<OddRecord>, OpenError> {
+        let record = self.inner.open(request).await?;
+        Ok(Arc::new(OddRecord(record, Arc::clone(&self.manners))))
     }
 
-    fn sessions(&self) -> Operation<'_, Result<u64, StoreError>> {
-        self.inner.sessions()
+    async fn sessions(&self) -> Result<u64, StoreError> {
+        self.inner.sessions().await
     }
 }
 
-type Done<'a, T> = Operation<'a, Result<T, StoreError>>;
-
 impl SessionRecord for OddRecord {
-    fn admit<'a>(&'a self, call: &'a Admission<'a>) -> Done<'a, Verdict> {
-        Operation::later(async move {
-            self.1.check(call.tool);
-            let said = self.0.admit(call).await;
-            if self.1.late.load(Ordering::SeqCst) {
-                ms(200).await;
-            }
-            said
-        })
+    async fn admit(&self, call: &Admission<'_>) -> Result<Verdict, StoreError> {
+        self.1.check(call.tool);
+        let said = self.0.admit(call).await;
+        if self.1.late.load(Ordering::SeqCst) {
+            ms(200).await;
+        }
+        said
     }
 
-    fn settle<'a>(&'a self, settlement: &'a Settlement<'a>) -> Done<'a, ()> {
-        Operation::later(async move {
-            assert!(settlement.tool != "bad_end" || !self.1.panics.load(Ordering::SeqCst), "on purpose");
-            self.0.settle(settlement).await
-        })
+    async fn settle(&self, settlement: &Settlement<'_>) -> Result<(), StoreError> {
+        assert!(settlement.tool != "bad_end" || !self.1.panics.load(Ordering::SeqCst), "on purpose");
+        self.0.settle(settlement).await
     }
 
-    fn next_turn(&self) -> Done<'_, Option<u64>> {
-        self.0.next_turn()
+    async fn next_turn(&self) -> Result<Option<u64>, StoreError> {
+        self.0.next_turn().await
     }
 
-    fn mint<'a>(&'a self, pending: &'a PendingCall, lifetime: Duration) -> Done<'a, ()> {
-        self.0.mint(pending, lifetime)
+    async fn mint(&self, pending: &PendingCall, lifetime: Duration) -> Result<(), StoreError> {
+        self.0.mint(pending, lifetime).await
     }
 
-    fn pending<'a>(&'a self, id: &'a str) -> Done<'a, Option<PendingCall>> {
-        self.0.pending(id)
+    async fn pending(&self, id: &str) -> Result<Option<PendingCall>, StoreError> {
+        self.0.pending(id).await
     }
 
-    fn consume<'a>(&'a self, id: &'a str) -> Done<'a, bool> {
-        self.0.consume(id)
+    async fn consume(&self, id: &str) -> Result<bool, StoreError> {
+        self.0.consume(id).await
     }
 
-    fn change<'a>(&'a self, changes: &'a [StateChange]) -> Done<'a, ()> {
-        self.0.change(changes)
+    async fn change(&self, changes: &[StateChange]) -> Result<(), StoreError> {
+        self.0.change(changes).await
     }
 
-    fn end(&self) -> Done<'_, ()> {
-        self.0.end()
+    async fn end(&self) -> Result<(), StoreError> {
+        self.0.end().await
     }
 
-    fn refresh(&self) -> Done<'_, ()> {
-        self.0.refresh()
+    async fn refresh(&self) -> Result<(), StoreError> {
+        self.0.refresh().await
     }
 
     fn turn(&self) -> u64 {
@@ -140,7 +134,7 @@ impl Shelf {
     }
 }
 
-/// A session with a budget of two retrievals, over a store that may take 50 ms.
+/// Opens a session with a budget of two retrievals, over a store with a limit of 50 ms.
 async fn session(store: &Odd) -> (Session, Counter) {
     let runs = Counter::default();
     let policy = Policy::text().store_deadline(Duration::from_millis(50));
@@ -153,7 +147,7 @@ async fn session(store: &Odd) -> (Session, Counter) {
 
 // R-B2
 #[tokio::test(start_paused = true)]
-async fn a_call_that_the_store_admits_too_late_costs_nothing() {
+async fn late_admission_by_the_store_costs_nothing() {
     let store = Odd::default();
     let (session, runs) = session(&store).await;
     store.manners.late(true);
@@ -170,7 +164,7 @@ async fn a_call_that_the_store_admits_too_late_costs_nothing() {
 
 // R-B2
 #[tokio::test(start_paused = true)]
-async fn a_call_whose_caller_went_before_the_store_admitted_it_costs_nothing() {
+async fn call_dropped_before_admission_costs_nothing() {
     let store = Odd::default();
     let (session, runs) = session(&store).await;
     store.manners.late(true);
@@ -186,7 +180,7 @@ async fn a_call_whose_caller_went_before_the_store_admitted_it_costs_nothing() {
 
 // L22
 #[tokio::test]
-async fn a_store_that_panics_over_one_call_leaves_the_others_of_the_step_alone() {
+async fn store_panic_affects_one_call_of_a_step() {
     for tool in ["bad", "bad_end"] {
         let store = Odd::default();
         store.manners.panics.store(true, Ordering::SeqCst);

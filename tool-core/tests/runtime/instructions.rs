@@ -1,4 +1,4 @@
-//! What the model is told of the tools beside their declarations; results that answer equal calls. R-F4
+//! The instructions about tools, and reuse of results. R-F4
 
 #![allow(clippy::unused_self, clippy::needless_pass_by_value, reason = "tools as their authors write them")]
 
@@ -54,7 +54,7 @@ fn library() -> tool_core::ToolContext {
 
 // R-F4
 #[tokio::test]
-async fn in_text_the_guides_stand_in_full() {
+async fn text_instructions_have_full_guides() {
     let told = text(library(), Policy::text()).await.instructions();
     assert!(
         told.contains("## look_up") && told.contains("Searches the shelf.") && told.contains("Watch Out"),
@@ -64,14 +64,14 @@ async fn in_text_the_guides_stand_in_full() {
 
 // R-F4
 #[tokio::test]
-async fn in_voice_only_the_summaries_stand() {
+async fn voice_instructions_have_summaries() {
     let told = voice(library(), Policy::voice()).await.instructions();
     assert!(told.contains("Searches the shelf.") && !told.contains("Watch Out"), "{told}");
 }
 
 // R-F4
 #[tokio::test]
-async fn the_policy_turns_it_round() {
+async fn policy_selects_full_guides_or_summaries() {
     let policy = Policy::voice().full_guides(Mode::Voice, true).full_guides(Mode::Text, false);
     assert!(voice(library(), policy.clone()).await.instructions().contains("Watch Out"));
     assert!(!text(library(), policy).await.instructions().contains("Watch Out"));
@@ -79,14 +79,14 @@ async fn the_policy_turns_it_round() {
 
 // R-F4
 #[tokio::test]
-async fn a_tool_without_a_guide_is_told_of_by_its_description() {
+async fn tool_without_guide_uses_its_description() {
     let told = text(library(), Policy::text()).await.instructions();
     assert!(told.contains("## lend\n\nLend a book."), "{told}");
 }
 
 // R-F4, R-B3
 #[tokio::test]
-async fn only_the_tools_of_the_mode_are_told_of() {
+async fn instructions_contain_tools_of_the_mode_only() {
     let (text, voice) = (text(library(), Policy::text()).await, voice(library(), Policy::voice()).await);
     let has = |session: &Session, tool: &str| session.instructions().contains(&format!("## {tool}\n"));
     assert!(has(&text, "print") && !has(&text, "read_aloud"));
@@ -95,7 +95,7 @@ async fn only_the_tools_of_the_mode_are_told_of() {
 
 // R-F4
 #[tokio::test]
-async fn the_full_guide_is_there_on_demand_in_both_modes() {
+async fn full_guide_is_available_in_both_modes() {
     for session in [text(library(), Policy::text()).await, voice(library(), Policy::voice()).await] {
         assert_eq!(session.guide("look_up"), Some(include_str!("look_up.md")));
         assert_eq!(session.guide("nowhere"), None);
@@ -104,7 +104,7 @@ async fn the_full_guide_is_there_on_demand_in_both_modes() {
 
 // R-F4, R-I4
 #[tokio::test]
-async fn a_session_is_told_of_the_tools_that_it_began_with() {
+async fn instructions_use_the_tools_of_the_session() {
     let runtime = crate::support::runtime(library(), Policy::text());
     let before = open(&runtime, "before", Mode::Text).await;
     runtime.update_tools(tools![]).expect("sound");
@@ -117,7 +117,7 @@ async fn reusing(lifetime: u64) -> Session {
 }
 
 #[tokio::test(start_paused = true)]
-async fn results_are_not_reused_unless_the_policy_says_so() {
+async fn results_are_reused_only_if_the_policy_says_so() {
     let session = text(library(), Policy::text()).await;
     for expected in ["1", "2"] {
         assert_eq!(call(&session, "print", json!({})).await.data_json(), Some(expected));
@@ -125,7 +125,7 @@ async fn results_are_not_reused_unless_the_policy_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_result_of_an_idempotent_tool_answers_equal_calls_and_says_whose_it_was() {
+async fn reused_result_names_its_original_call() {
     let session = reusing(60).await;
     let first = call(&session, "look_up", json!({"word": "a"})).await;
     let second = session.call(tool_core::ToolCall::new("c9", "look_up", r#"{"count":3.0,"word":"\u0061"}"#)).await;
@@ -136,7 +136,7 @@ async fn the_result_of_an_idempotent_tool_answers_equal_calls_and_says_whose_it_
 }
 
 #[tokio::test(start_paused = true)]
-async fn other_arguments_and_other_sessions_get_results_of_their_own() {
+async fn results_are_reused_within_a_session_only() {
     let runtime = crate::support::runtime(library(), Policy::text().result_cache_ttl(Some(Duration::from_mins(1))));
     let (one, two) = (open(&runtime, "one", Mode::Text).await, open(&runtime, "two", Mode::Text).await);
     assert_eq!(call(&one, "print", json!({})).await.data_json(), Some("1"));
@@ -146,7 +146,7 @@ async fn other_arguments_and_other_sessions_get_results_of_their_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_result_is_reused_no_longer_than_the_policy_says() {
+async fn result_reuse_ends_with_its_ttl() {
     let session = reusing(60).await;
     assert_eq!(call(&session, "print", json!({})).await.data_json(), Some("1"));
     tokio::time::advance(Duration::from_secs(61)).await;
@@ -154,7 +154,7 @@ async fn a_result_is_reused_no_longer_than_the_policy_says() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reused_result_is_not_renewed_by_its_reuse() {
+async fn reuse_does_not_extend_the_ttl() {
     let session = reusing(60).await;
     for (expected, seconds) in [("1", 40), ("1", 40), ("2", 0)] {
         assert_eq!(call(&session, "print", json!({})).await.data_json(), Some(expected));
@@ -164,7 +164,7 @@ async fn a_reused_result_is_not_renewed_by_its_reuse() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn neither_failures_nor_actions_are_reused() {
+async fn failures_and_actions_are_not_reused() {
     let session = reusing(60).await;
     for expected in ["1", "2"] {
         assert_eq!(call(&session, "lend", json!({})).await.data_json(), Some(expected));
@@ -176,7 +176,7 @@ async fn neither_failures_nor_actions_are_reused() {
 
 // R-L1
 #[tokio::test(start_paused = true)]
-async fn a_reused_result_is_an_attempt_all_the_same() {
+async fn reused_result_counts_as_an_attempt() {
     let session = reusing(60).await;
     for _ in 0..2 {
         assert!(call(&session, "print", json!({})).await.is_ok());
@@ -186,7 +186,7 @@ async fn a_reused_result_is_an_attempt_all_the_same() {
 
 // R-I4
 #[test]
-fn the_runtime_shows_the_tools_of_this_moment() {
+fn runtime_returns_the_current_tools() {
     let runtime: Runtime = crate::support::runtime(library(), Policy::text());
     assert_eq!(runtime.tools().definitions().count(), 5);
     runtime.update_tools(tools![]).expect("sound");

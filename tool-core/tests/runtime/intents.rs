@@ -1,4 +1,4 @@
-//! What a response may ask of its session, and what a session remembers.
+//! Intents of responses, and the state of a session.
 
 use crate::support::{asked, call, kind, text, tools, voice};
 use jiff::Timestamp;
@@ -8,7 +8,7 @@ use tool_core::session::SessionState;
 use tool_core::session::StateChange;
 use tool_core::{ErrorKind, Intent, Mode, Policy, RunContext, Session, ToolContext, ToolOutput, tool};
 
-/// The intent of a name.
+/// Returns the intent with this name.
 fn intent(name: &str) -> Intent {
     match name {
         "end" => Intent::EndVoiceSession,
@@ -67,7 +67,7 @@ async fn want(session: &Session, intents: &[&str]) {
 
 // R-I1
 #[tokio::test]
-async fn the_response_tells_the_intents_and_the_session_carries_them_out_in_order() {
+async fn session_applies_intents_of_a_response_in_order() {
     let session = in_voice().await;
     let response = call(&session, "ask", json!({"intents": ["audio", "one", "two", "cart"]})).await;
     let expected = ["audio", "one", "two", "cart"].map(intent);
@@ -80,7 +80,7 @@ async fn the_response_tells_the_intents_and_the_session_carries_them_out_in_orde
 
 // R-I1
 #[tokio::test]
-async fn what_was_emitted_comes_before_what_was_returned() {
+async fn emitted_intents_precede_returned_ones() {
     let session = in_voice().await;
     call(&session, "emit", json!({"first": "one", "then": "two"})).await;
     assert_eq!(session.intents(), ["one", "two"].map(intent));
@@ -89,7 +89,7 @@ async fn what_was_emitted_comes_before_what_was_returned() {
 
 // R-I1
 #[tokio::test]
-async fn the_audit_log_tells_who_asked_for_what_in_which_call_and_what_came_of_it() {
+async fn audit_log_has_tool_call_intent_and_effect() {
     let session = in_text().await;
     let before = Timestamp::now();
     for (id, name) in [("call_1", "audio"), ("call_2", "end"), ("call_3", "cart")] {
@@ -108,7 +108,7 @@ async fn the_audit_log_tells_who_asked_for_what_in_which_call_and_what_came_of_i
 
 // R-I1
 #[tokio::test]
-async fn intents_of_calls_that_fail_are_not_carried_out() {
+async fn intents_of_failed_calls_are_not_applied() {
     let session = in_voice().await;
     for (how, expected) in [("error", ErrorKind::Permanent), ("panic", ErrorKind::Internal)] {
         assert_eq!(kind(&call(&session, "emit_and_fail", json!({"how": how})).await), Some(expected));
@@ -118,7 +118,7 @@ async fn intents_of_calls_that_fail_are_not_carried_out() {
 
 // R-I1
 #[tokio::test]
-async fn intents_of_calls_that_do_not_run_are_not_carried_out() {
+async fn intents_of_refused_calls_are_not_applied() {
     let session = voice(all(), Policy::voice().max_calls(Some(1))).await;
     want(&session, &["one"]).await;
     let refused = call(&session, "ask", json!({"intents": ["two"]})).await;
@@ -128,7 +128,7 @@ async fn intents_of_calls_that_do_not_run_are_not_carried_out() {
 
 // R-I1
 #[tokio::test]
-async fn a_custom_intent_without_a_payload_takes_its_value_away() {
+async fn custom_intent_without_payload_removes_its_value() {
     let session = in_voice().await;
     want(&session, &["cart", "empty cart"]).await;
     assert!(session.state().values.is_empty());
@@ -137,7 +137,7 @@ async fn a_custom_intent_without_a_payload_takes_its_value_away() {
 
 // R-I1
 #[test]
-fn a_custom_intent_has_a_namespace() {
+fn custom_intent_needs_a_namespace() {
     for name in ["", "cart", ".cart", "acme.", "acme..cart"] {
         assert!(Intent::custom(name, Value::Null).is_err(), "{name}");
     }
@@ -145,7 +145,7 @@ fn a_custom_intent_has_a_namespace() {
 
 // R-I1, R-I2
 #[tokio::test]
-async fn the_end_of_a_voice_session_comes_after_its_turn() {
+async fn voice_session_ends_after_its_turn() {
     let session = in_voice().await;
     want(&session, &["end", "goodbye"]).await;
     assert!(session.state().ending && !session.state().ended);
@@ -160,7 +160,7 @@ async fn the_end_of_a_voice_session_comes_after_its_turn() {
 
 // R-I1
 #[tokio::test]
-async fn a_text_session_does_not_end_with_a_voice_session() {
+async fn text_session_ignores_end_of_voice() {
     let session = in_text().await;
     want(&session, &["end"]).await;
     assert!(!session.state().ending);
@@ -170,7 +170,7 @@ async fn a_text_session_does_not_end_with_a_voice_session() {
 
 // R-I2
 #[tokio::test]
-async fn in_voice_the_state_stays_until_the_host_changes_it() {
+async fn voice_state_lasts_until_the_host_changes_it() {
     let session = in_voice().await;
     want(&session, &["audio", "transcript", "cart"]).await;
     session.next_turn().await;
@@ -188,7 +188,7 @@ async fn in_voice_the_state_stays_until_the_host_changes_it() {
 
 // R-I2
 #[tokio::test]
-async fn in_text_the_state_goes_with_the_turn() {
+async fn text_state_ends_with_the_turn() {
     let session = in_text().await;
     want(&session, &["audio", "transcript", "cart", "hello"]).await;
     assert!(session.state().audio_suppressed);
@@ -199,7 +199,7 @@ async fn in_text_the_state_goes_with_the_turn() {
 
 // R-I1, R-I2
 #[tokio::test]
-async fn a_pending_message_is_handed_over_once() {
+async fn pending_message_is_delivered_once() {
     let session = in_voice().await;
     want(&session, &["hello"]).await;
     let mut said = Vec::new();
@@ -212,7 +212,7 @@ async fn a_pending_message_is_handed_over_once() {
 
 // R-I1
 #[tokio::test]
-async fn a_message_that_is_set_again_is_handed_over_again() {
+async fn message_set_again_is_delivered_again() {
     let session = in_voice().await;
     for _ in 0..3 {
         want(&session, &["hello"]).await;
@@ -224,7 +224,7 @@ async fn a_message_that_is_set_again_is_handed_over_again() {
 
 // R-I2
 #[tokio::test]
-async fn a_tool_reads_the_state_as_it_is_when_it_is_called() {
+async fn tool_reads_the_state_at_the_time_of_its_call() {
     let session = in_voice().await;
     assert_eq!(call(&session, "read", json!({"key": "audioSuppressed"})).await.data_json(), Some("false"));
     want(&session, &["audio"]).await;
@@ -238,7 +238,7 @@ async fn a_tool_reads_the_state_as_it_is_when_it_is_called() {
 
 // R-I1
 #[tokio::test]
-async fn the_audit_log_keeps_the_last_thousand() {
+async fn audit_log_keeps_the_last_1000_entries() {
     let session = text(all(), Policy::text().repeated_calls(None)).await;
     let many = (0..1100).map(|n| n.to_string()).collect::<Vec<_>>();
     for some in many.chunks(100) {

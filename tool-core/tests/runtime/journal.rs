@@ -1,23 +1,23 @@
-//! Calls that are written down before they run, and what the next process makes of them.
+//! The journal: calls are recorded before they run, and the next process reads them.
 
 use crate::support::{Counter, call, kind, tools};
 use crate::support_b::{answer, begin, ms};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use tool_core::session::{Journal, JournalEntry, JournalError, Operation, Recovered};
+use tool_core::session::{Journal, JournalEntry, JournalError, RecoveredCall};
 use tool_core::{ErrorKind, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolResponse, toolset};
 
-/// Keeps calls in memory, and what was asked of it. A clone is the same paper in the hands of the next process.
+/// A journal in memory that counts its operations. A clone stands for the next process.
 #[derive(Clone, Default)]
 struct Paper {
-    calls: Arc<Mutex<Vec<Recovered>>>,
+    calls: Arc<Mutex<Vec<RecoveredCall>>>,
     asked: Arc<Mutex<Vec<String>>>,
     torn: Arc<AtomicBool>,
 }
 
 impl Paper {
-    fn write(&self, what: String) -> Result<std::sync::MutexGuard<'_, Vec<Recovered>>, JournalError> {
+    fn write(&self, what: String) -> Result<std::sync::MutexGuard<'_, Vec<RecoveredCall>>, JournalError> {
         self.asked.lock().expect("asked").push(what);
         if self.torn.load(Ordering::SeqCst) {
             return Err(JournalError::new("no more paper"));
@@ -39,26 +39,27 @@ impl Paper {
 }
 
 impl Journal for Paper {
-    fn started<'a>(&'a self, call: &'a JournalEntry) -> Operation<'a, Result<(), JournalError>> {
-        let written = self.write(format!("started {}", call.call_id));
-        Operation::Ready(written.map(|mut calls| calls.push(Recovered { entry: call.clone(), response: None })))
+    async fn started(&self, call: &JournalEntry) -> Result<(), JournalError> {
+        let mut calls = self.write(format!("started {}", call.call_id))?;
+        calls.push(RecoveredCall { entry: call.clone(), response: None });
+        Ok(())
     }
 
-    fn finished<'a>(&'a self, _: &'a str, id: &'a str, said: &'a str) -> Operation<'a, Result<(), JournalError>> {
-        Operation::Ready(self.write(format!("finished {id}")).map(|mut calls| {
-            if let Some(call) = calls.iter_mut().rev().find(|call| call.entry.call_id == id) {
-                call.response = Some(said.to_owned());
-            }
-        }))
+    async fn finished(&self, _: &str, id: &str, said: &str) -> Result<(), JournalError> {
+        let mut calls = self.write(format!("finished {id}"))?;
+        if let Some(call) = calls.iter_mut().rev().find(|call| call.entry.call_id == id) {
+            call.response = Some(said.to_owned());
+        }
+        Ok(())
     }
 
-    fn recover<'a>(&'a self, session: &'a str) -> Operation<'a, Result<Vec<Recovered>, JournalError>> {
-        let written = self.write(format!("recover {session}"));
-        Operation::Ready(written.map(|calls| calls.clone()))
+    async fn recover(&self, session: &str) -> Result<Vec<RecoveredCall>, JournalError> {
+        Ok(self.write(format!("recover {session}"))?.clone())
     }
 
-    fn forget<'a>(&'a self, session: &'a str) -> Operation<'a, Result<(), JournalError>> {
-        Operation::Ready(self.write(format!("forget {session}")).map(|mut calls| calls.clear()))
+    async fn forget(&self, session: &str) -> Result<(), JournalError> {
+        self.write(format!("forget {session}"))?.clear();
+        Ok(())
     }
 }
 
@@ -102,7 +103,7 @@ impl Bank {
     }
 }
 
-/// A process: it has a runtime of its own, and the paper that was left to it.
+/// A process with its own runtime and the journal of the process before.
 async fn process(bank: &Bank) -> Session {
     let runtime = Runtime::builder(tools![bank.clone()]).policy(Policy::text()).journal(bank.paper.clone());
     runtime.build().expect("a runtime").session("s-1", Mode::Text).await.expect("a session")
@@ -121,7 +122,7 @@ async fn pay(session: &Session, id: &str, amount: u32) -> ToolResponse {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_is_written_down_before_it_runs_and_after_it_has_ended() {
+async fn journal_records_start_and_end_of_a_call() {
     let bank = Bank::default();
     let session = process(&bank).await;
     let seen: Vec<String> = pay(&session, "c1", 5).await.data().expect("paid");
@@ -130,7 +131,7 @@ async fn a_call_is_written_down_before_it_runs_and_after_it_has_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_written_down_tells_the_whole_call() {
+async fn journal_records_the_whole_call() {
     let bank = Bank::default();
     let session = process(&bank).await;
     session.next_turn().await;
@@ -143,7 +144,7 @@ async fn what_is_written_down_tells_the_whole_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refused_calls_are_not_written_down() {
+async fn journal_skips_refused_calls() {
     let bank = Bank::default();
     let session = process(&bank).await;
     session.call(ToolCall::new("c1", "pay", "{}")).await;
@@ -153,7 +154,7 @@ async fn refused_calls_are_not_written_down() {
 
 // R-E3
 #[tokio::test(start_paused = true)]
-async fn an_action_that_a_killed_process_started_is_unknown_and_not_run_again() {
+async fn action_of_a_killed_process_is_unknown() {
     let bank = Bank::default();
     killed_while(&bank, "pay_slowly").await;
     let session = process(&bank).await;
@@ -165,7 +166,7 @@ async fn an_action_that_a_killed_process_started_is_unknown_and_not_run_again() 
 
 // R-B2
 #[tokio::test(start_paused = true)]
-async fn what_is_unknown_costs_no_budget() {
+async fn unknown_call_costs_no_budget() {
     let bank = Bank::default();
     killed_while(&bank, "pay_slowly").await;
     let policy = Policy::text().max_calls(Some(1));
@@ -177,7 +178,7 @@ async fn what_is_unknown_costs_no_budget() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_action_under_another_id_is_another_call() {
+async fn journal_separates_equal_calls_by_id() {
     let bank = Bank::default();
     killed_while(&bank, "pay_slowly").await;
     let session = process(&bank).await;
@@ -188,7 +189,7 @@ async fn the_same_action_under_another_id_is_another_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_harmless_call_that_a_killed_process_started_runs_again() {
+async fn idempotent_call_of_a_killed_process_runs_again() {
     let bank = Bank::default();
     killed_while(&bank, "balance").await;
     let session = process(&bank).await;
@@ -196,7 +197,7 @@ async fn a_harmless_call_that_a_killed_process_started_runs_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_an_earlier_process_finished_is_answered_as_it_was() {
+async fn finished_call_is_answered_from_the_journal() {
     let bank = Bank::default();
     let first = pay(&process(&bank).await, "c1", 5).await;
     let second = pay(&process(&bank).await, "c1", 5).await;
@@ -206,7 +207,7 @@ async fn a_call_that_an_earlier_process_finished_is_answered_as_it_was() {
 
 // R-E3
 #[tokio::test(start_paused = true)]
-async fn an_action_whose_answer_cannot_be_read_any_more_is_unknown() {
+async fn action_with_an_unreadable_answer_is_unknown() {
     let bank = Bank::default();
     pay(&process(&bank).await, "c1", 5).await;
     bank.paper.calls.lock().expect("calls")[0].response = Some("scribble".to_owned());
@@ -215,7 +216,7 @@ async fn an_action_whose_answer_cannot_be_read_any_more_is_unknown() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_id_of_an_earlier_process_with_other_arguments_is_another_call() {
+async fn journal_separates_calls_by_arguments() {
     let bank = Bank::default();
     pay(&process(&bank).await, "c1", 5).await;
     assert!(pay(&process(&bank).await, "c1", 6).await.is_ok());
@@ -223,7 +224,7 @@ async fn the_id_of_an_earlier_process_with_other_arguments_is_another_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_id_of_the_same_process_runs_again() {
+async fn id_of_the_same_process_runs_again() {
     let bank = Bank::default();
     let session = process(&bank).await;
     assert!(pay(&session, "c1", 5).await.is_ok() && pay(&session, "c1", 5).await.is_ok());
@@ -232,7 +233,7 @@ async fn the_id_of_the_same_process_runs_again() {
 
 // R-B2
 #[tokio::test(start_paused = true)]
-async fn a_journal_that_fails_stops_actions_and_gives_their_budget_back() {
+async fn failing_journal_stops_actions_and_refunds_them() {
     let bank = Bank::default();
     let policy = Policy::text().max_calls(Some(1));
     let runtime = Runtime::builder(tools![bank.clone()]).policy(policy).journal(bank.paper.clone()).build();
@@ -246,7 +247,7 @@ async fn a_journal_that_fails_stops_actions_and_gives_their_budget_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_journal_that_fails_does_not_stop_what_only_reads() {
+async fn failing_journal_lets_reads_run() {
     let bank = Bank::default();
     let session = process(&bank).await;
     bank.paper.tear();
@@ -254,7 +255,7 @@ async fn a_journal_that_fails_does_not_stop_what_only_reads() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_does_not_open_over_a_journal_that_cannot_be_read() {
+async fn unreadable_journal_refuses_the_session() {
     let bank = Bank::default();
     bank.paper.tear();
     let runtime = Runtime::builder(tools![bank.clone()]).journal(bank.paper.clone()).build().expect("a runtime");
@@ -263,7 +264,7 @@ async fn a_session_does_not_open_over_a_journal_that_cannot_be_read() {
 
 // R-I3
 #[tokio::test(start_paused = true)]
-async fn a_session_that_has_ended_is_forgotten() {
+async fn journal_forgets_an_ended_session() {
     let bank = Bank::default();
     let session = process(&bank).await;
     pay(&session, "c1", 5).await;
@@ -274,7 +275,7 @@ async fn a_session_that_has_ended_is_forgotten() {
 
 // R-B4
 #[tokio::test(start_paused = true)]
-async fn calls_that_tools_make_are_written_down_under_ids_of_their_own() {
+async fn journal_records_nested_calls_under_their_ids() {
     let bank = Bank::default();
     let session = process(&bank).await;
     let made: Value = session.call(ToolCall::new("c1", "pay_twice", "{}")).await.data().expect("paid");

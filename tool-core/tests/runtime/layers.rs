@@ -1,4 +1,4 @@
-//! Sessions and runtimes as `tower::Service`s, and tower's layers around the calls of all sessions.
+//! Sessions and runtimes as `tower::Service`s, with layers around the calls of all sessions.
 
 #![allow(clippy::unused_self, clippy::needless_pass_by_value, reason = "tools as their authors write them")]
 
@@ -65,7 +65,7 @@ async fn a_session_is_a_service() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_stands_under_layers_of_the_hosts_own() {
+async fn session_works_under_tower_layers() {
     let session = open(&plain().0, "s-1", Mode::Text).await;
     let twice = MapRequestLayer::new(|call: ToolCall| call.with_id("mapped"));
     let response = tower::Layer::layer(&twice, session).oneshot(grind("c1", 5)).await.expect("infallible");
@@ -73,7 +73,7 @@ async fn a_session_stands_under_layers_of_the_hosts_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_runtime_serves_the_calls_of_the_sessions_that_they_name() {
+async fn runtime_service_routes_calls_to_sessions() {
     let (runtime, _mill) = plain();
     let (_one, two) = (open(&runtime, "one", Mode::Text).await, open(&runtime, "two", Mode::Text).await);
     let response = runtime.clone().oneshot(grind("c1", 5).in_session("one")).await.expect("infallible");
@@ -84,7 +84,7 @@ async fn a_runtime_serves_the_calls_of_the_sessions_that_they_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_runtime_answers_calls_of_no_session_that_it_knows() {
+async fn runtime_service_answers_calls_of_unknown_sessions() {
     let (runtime, mill) = plain();
     for call in [grind("c1", 5), grind("c1", 5).in_session("nobody's")] {
         let response = runtime.clone().oneshot(call).await.expect("infallible");
@@ -94,7 +94,7 @@ async fn a_runtime_answers_calls_of_no_session_that_it_knows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rate_limit_delays_the_calls_of_all_sessions() {
+async fn rate_limit_applies_to_all_sessions() {
     let builder = Runtime::builder(tools![Mill::default()]).layer(RateLimitLayer::new(2, Duration::from_secs(1)));
     let runtime = builder.build().expect("a runtime");
     let (one, two) = (open(&runtime, "one", Mode::Text).await, open(&runtime, "two", Mode::Text).await);
@@ -106,7 +106,7 @@ async fn a_rate_limit_delays_the_calls_of_all_sessions() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_concurrency_limit_holds_for_all_sessions_together() {
+async fn concurrency_limit_applies_to_all_sessions() {
     let mill = Mill::default();
     let runtime = Runtime::builder(tools![mill.clone()]).layer(ConcurrencyLimitLayer::new(1)).build();
     let runtime = runtime.expect("a runtime");
@@ -118,7 +118,7 @@ async fn a_concurrency_limit_holds_for_all_sessions_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_shed_is_answered_as_too_many_and_does_not_run() {
+async fn shed_call_is_answered_and_does_not_run() {
     let mill = Mill::default();
     let builder = Runtime::builder(tools![mill.clone()]).layer(LoadShedLayer::new());
     let runtime = builder.layer(ConcurrencyLimitLayer::new(1)).build().expect("a runtime");
@@ -134,7 +134,7 @@ async fn what_is_shed_is_answered_as_too_many_and_does_not_run() {
 
 // R-E3
 #[tokio::test(start_paused = true)]
-async fn what_a_timeout_layer_gives_up_is_answered_as_a_timeout() {
+async fn timeout_layer_answers_with_timeout() {
     let mill = Mill::default();
     let builder = Runtime::builder(tools![mill.clone()]).layer(TimeoutLayer::new(Duration::from_millis(50)));
     let session = open(&builder.build().expect("a runtime"), "s-1", Mode::Text).await;
@@ -146,7 +146,7 @@ async fn what_a_timeout_layer_gives_up_is_answered_as_a_timeout() {
 
 // R-E3
 #[tokio::test(start_paused = true)]
-async fn a_retrieval_that_a_timeout_layer_gives_up_left_nothing_behind() {
+async fn retrieval_ended_by_a_layer_has_no_side_effects() {
     let builder = Runtime::builder(tools![Mill::default()]).layer(TimeoutLayer::new(Duration::from_millis(50)));
     let session = open(&builder.build().expect("a runtime"), "s-1", Mode::Text).await;
     let response = call(&session, "watch", json!({"millis": 100})).await;
@@ -168,14 +168,14 @@ async fn the_first_layer_is_the_outermost() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_that_tools_make_do_not_go_through_the_layers_again() {
+async fn nested_calls_skip_the_layers() {
     let builder = Runtime::builder(tools![Mill::default()]).layer(ConcurrencyLimitLayer::new(1));
     let session = open(&builder.build().expect("a runtime"), "s-1", Mode::Text).await;
     assert_eq!(call(&session, "delegate", json!({})).await.data_json(), Some("true"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_stops_waiting_for_a_layer_holds_up_nobody() {
+async fn abandoned_wait_for_a_layer_blocks_no_call() {
     let runtime = Runtime::builder(tools![Mill::default()]).layer(ConcurrencyLimitLayer::new(1)).build();
     let session = open(&runtime.expect("a runtime"), "s-1", Mode::Text).await;
     let first = begin(&session, "c1", "grind", r#"{"millis":100}"#).await;
@@ -187,21 +187,21 @@ async fn whoever_stops_waiting_for_a_layer_holds_up_nobody() {
 
 // R-M1
 #[tokio::test(start_paused = true)]
-async fn every_answered_call_is_tallied_by_its_tool() {
+async fn every_answered_call_is_counted_by_tool() {
     let (runtime, _mill) = plain();
     let session = open(&runtime, "s-1", Mode::Text).await;
     call(&session, "watch", json!({"millis": 3})).await;
     call(&session, "watch", json!({})).await;
     call(&session, "break_down", json!({})).await;
-    let tally = runtime.tally("watch").expect("known");
-    assert_eq!((tally.calls, tally.errors, tally.micros / 1_000), (2, 1, 3));
-    assert_eq!(runtime.tally("break_down").map(|tally| (tally.calls, tally.errors)), Some((1, 1)));
-    assert_eq!(runtime.tally("nowhere"), None);
+    let counts = runtime.tool_counts("watch").expect("known");
+    assert_eq!((counts.calls, counts.errors, counts.micros / 1_000), (2, 1, 3));
+    assert_eq!(runtime.tool_counts("break_down").map(|counts| (counts.calls, counts.errors)), Some((1, 1)));
+    assert_eq!(runtime.tool_counts("nowhere"), None);
 }
 
 // R-I3
 #[tokio::test(start_paused = true)]
-async fn a_shutdown_ends_every_session_and_answers_what_runs() {
+async fn shutdown_ends_sessions_and_answers_calls() {
     let (runtime, mill) = plain();
     let (one, two) = (open(&runtime, "one", Mode::Text).await, open(&runtime, "two", Mode::Text).await);
     let running = begin(&one, "c1", "grind", r#"{"millis":100}"#).await;

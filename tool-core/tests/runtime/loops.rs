@@ -1,4 +1,4 @@
-//! Calls that lead nowhere: the same one again, and searches that find nothing.
+//! Loop detection: repeated calls and empty results.
 
 use crate::support::{Counter, asked, call, kind, message, open, runtime, text, tools};
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ fn kb() -> (ToolContext, Counter) {
     (tools![Kb(runs.clone())], runs)
 }
 
-/// Text sessions without a budget, where only loops are held against a call.
+/// Opens text sessions without a budget, in which only loops are refused.
 fn policy() -> Policy {
     Policy::text().category_budget(tool_core::Category::Retrieval, None)
 }
@@ -72,7 +72,7 @@ const VALIDATION: Option<ErrorKind> = Some(ErrorKind::Validation);
 
 // R-L1
 #[tokio::test]
-async fn the_third_attempt_of_the_same_call_does_not_run_and_is_told_the_count() {
+async fn third_attempt_is_refused_with_the_count() {
     let (session, runs) = session().await;
     for _ in 0..2 {
         assert!(call(&session, "kb_search", json!({"query": "refunds"})).await.is_ok());
@@ -90,7 +90,7 @@ async fn the_third_attempt_of_the_same_call_does_not_run_and_is_told_the_count()
 
 // R-L1
 #[tokio::test]
-async fn other_arguments_or_another_tool_are_another_call() {
+async fn other_arguments_or_tool_are_another_call() {
     let (session, runs) = session().await;
     assert_eq!(kinds(&session, "integer", &[r#"{"n":1}"#, r#"{"n":1}"#, r#"{"n":2}"#]).await, [None; 3]);
     assert_eq!(kinds(&session, "number", &[r#"{"n":1}"#, r#"{"n":1}"#]).await, [None; 2]);
@@ -99,7 +99,7 @@ async fn other_arguments_or_another_tool_are_another_call() {
 
 // R-L1
 #[tokio::test]
-async fn a_turn_begins_with_no_attempts() {
+async fn next_turn_has_no_attempts() {
     let (session, _) = session().await;
     for _ in 0..3 {
         assert_eq!(kinds(&session, "integer", &[r#"{"n":1}"#, r#"{"n":1}"#, r#"{"n":1}"#]).await, [None, None, LOOP]);
@@ -109,7 +109,7 @@ async fn a_turn_begins_with_no_attempts() {
 
 // R-L1
 #[tokio::test]
-async fn the_policy_says_which_attempt_is_refused() {
+async fn policy_sets_the_refused_attempt() {
     let session = text(kb().0, policy().repeated_calls(Some(2))).await;
     assert_eq!(kinds(&session, "integer", &[r#"{"n":1}"#, r#"{"n":1}"#]).await, [None, LOOP]);
     let session = text(kb().0, policy().repeated_calls(None)).await;
@@ -129,7 +129,7 @@ async fn attempts_within_one_step_count() {
 
 // R-L1
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_a_hundred_racing_attempts_two_run() {
+async fn two_of_100_racing_attempts_run() {
     let (session, runs) = session().await;
     let tasks = (0..100).map(|_| {
         let session = session.clone();
@@ -142,7 +142,7 @@ async fn of_a_hundred_racing_attempts_two_run() {
 
 // R-L1
 #[tokio::test]
-async fn arguments_that_do_not_decode_are_a_loop_the_third_time() {
+async fn third_invalid_attempt_is_a_loop() {
     let (session, _) = session().await;
     for wrong in [r#"{"n":"many"}"#, "{}", "not JSON", "", r#"{"n":1"#] {
         assert_eq!(kinds(&session, "integer", &[wrong; 3]).await, [VALIDATION, VALIDATION, LOOP], "{wrong}");
@@ -153,7 +153,7 @@ async fn arguments_that_do_not_decode_are_a_loop_the_third_time() {
 
 // R-L1
 #[tokio::test]
-async fn arguments_over_the_size_cap_are_a_loop_the_third_time() {
+async fn third_oversized_attempt_is_a_loop() {
     let tools =
         ToolContext::builder().with(Kb(Counter::default())).max_argument_bytes(64).build().expect("sound tools");
     let session = text(tools, policy()).await;
@@ -161,7 +161,7 @@ async fn arguments_over_the_size_cap_are_a_loop_the_third_time() {
     assert_eq!(kinds(&session, "kb_search", &[long.as_str(); 3]).await, [VALIDATION, VALIDATION, LOOP]);
 }
 
-/// Whether two texts are the same arguments: the third attempt, in the second spelling, is refused.
+/// Returns whether two texts are the same arguments: then the third attempt is refused.
 async fn same(tool: &str, one: &str, other: &str) -> bool {
     let (session, _) = session().await;
     let kinds = kinds(&session, tool, &[one, one, other]).await;
@@ -188,7 +188,7 @@ async fn key_order_white_space_and_escapes_do_not_matter() {
 
 // R-L3
 #[tokio::test]
-async fn a_number_is_the_same_however_it_is_written() {
+async fn equal_numbers_match_in_any_spelling() {
     for other in [r#"{"n":1.0}"#, r#"{"n":1e0}"#, r#"{"n":10e-1}"#, r#"{"n":1.00}"#, r#"{"n":"1"}"#] {
         assert!(same("number", r#"{"n":1}"#, other).await, "{other}");
         assert!(same("integer", r#"{"n":1}"#, other).await, "{other}");
@@ -207,7 +207,7 @@ async fn whole_numbers_are_compared_exactly() {
 
 // R-L3
 #[tokio::test]
-async fn a_default_that_is_left_out_is_the_default_given() {
+async fn omitted_default_equals_the_given_one() {
     let bare = r#"{"query":"refunds"}"#;
     for other in [
         r#"{"query":"refunds","limit":10}"#,
@@ -224,7 +224,7 @@ async fn a_default_that_is_left_out_is_the_default_given() {
 
 // R-L3
 #[tokio::test]
-async fn a_parameter_is_the_same_under_either_of_its_names() {
+async fn alias_equals_the_parameter_name() {
     assert!(same("aliased", r#"{"query":"refunds"}"#, r#"{"q":"refunds"}"#).await);
 }
 
@@ -236,7 +236,7 @@ fn limited(n: u32) -> u32 {
 
 // R-L3
 #[tokio::test]
-async fn attempts_that_were_refused_count() {
+async fn refused_attempts_count() {
     let session = text(tools![limited], policy()).await;
     let all = kinds(&session, "limited", &[r#"{"n":1}"#; 4]).await;
     assert_eq!(all, [None, Some(ErrorKind::BudgetExceeded), LOOP, LOOP]);
@@ -244,7 +244,7 @@ async fn attempts_that_were_refused_count() {
 
 // R-L4
 #[tokio::test]
-async fn one_sessions_attempts_are_not_anothers() {
+async fn sessions_count_attempts_separately() {
     let runtime = runtime(kb().0, policy());
     let (one, other) = (open(&runtime, "1", Mode::Text).await, open(&runtime, "2", Mode::Text).await);
     for session in [&one, &other] {

@@ -1,4 +1,4 @@
-//! What the runtime promises, seen as a user sees it: through the public API alone.
+//! The runtime through its public API. The comments above the tests name rules of `docs/rules.md`.
 #![allow(clippy::unused_self, clippy::needless_pass_by_value, reason = "tools as their authors write them")]
 
 mod support;

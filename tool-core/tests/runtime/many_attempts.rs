@@ -1,4 +1,4 @@
-//! Loops in turns of many attempts, in which the first are compared as texts and later ones by their hash.
+//! Loops in turns with many attempts.
 
 use serde_json::json;
 use tool_core::{ErrorKind, Mode, Policy, Runtime, Session, ToolCall, ToolContext, ToolResponse, tool};
@@ -25,7 +25,7 @@ fn is_loop(response: &ToolResponse) -> bool {
 
 // R-L1, R-L3
 #[tokio::test]
-async fn every_attempt_of_a_long_turn_is_known_however_it_is_spelled() {
+async fn every_attempt_of_a_long_turn_is_recognised() {
     let session = session().await;
     for number in 0..50 {
         assert!(call(&session, json!({ "number": number }).to_string()).await.is_ok());
@@ -40,7 +40,7 @@ async fn every_attempt_of_a_long_turn_is_known_however_it_is_spelled() {
 
 // R-L1
 #[tokio::test]
-async fn attempts_that_do_not_decode_are_known_among_many_that_do() {
+async fn invalid_attempts_are_recognised_among_many() {
     let session = session().await;
     for number in 0..20 {
         call(&session, json!({ "number": number }).to_string()).await;
@@ -53,7 +53,7 @@ async fn attempts_that_do_not_decode_are_known_among_many_that_do() {
 
 // R-L1
 #[tokio::test]
-async fn a_new_turn_knows_nothing_of_the_last_ones_attempts() {
+async fn new_turn_forgets_many_attempts() {
     let session = session().await;
     for _ in 0..3 {
         for number in [1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11] {

@@ -1,4 +1,4 @@
-//! What is measured of all calls of a runtime. R-M1, R-M3
+//! The metrics of all calls of a runtime. R-M1, R-M3
 
 use super::support::{call, kind, open, runtime, tools};
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ pub(crate) fn free() -> Policy {
     Policy::text().category_budget(Category::Retrieval, None).repeated_calls(None).max_empty_results(None)
 }
 
-/// The value of the nearest rank.
+/// Returns the value of the nearest rank.
 fn rank(mut values: Vec<u64>, percent: usize) -> u64 {
     values.sort_unstable();
     values[(values.len() * percent).div_ceil(100) - 1]
@@ -45,13 +45,13 @@ async fn say(session: &Session, letters: u64, millis: u64) {
 
 // R-M1
 #[tokio::test(start_paused = true)]
-async fn percentiles_are_exact_over_the_last_thousand_responses_of_all_sessions() {
+async fn percentiles_are_exact_over_the_last_1000_responses() {
     let runtime = runtime(tools![speak], free());
     let mut sessions = Vec::new();
     for number in 0..7 {
         sessions.push(open(&runtime, &format!("s-{number}"), Mode::Text).await);
     }
-    // Each after the one before, now in one session, now in another.
+    // One after the other, alternating between two sessions.
     let all = (0..1_437_u64).map(|n| (n * 7_919 % 400, n * 104_729 % 97 + 1)).collect::<Vec<_>>();
     for (n, (letters, millis)) in all.iter().enumerate() {
         say(&sessions[n * n % 7], *letters, *millis).await;
@@ -59,7 +59,7 @@ async fn percentiles_are_exact_over_the_last_thousand_responses_of_all_sessions(
             continue;
         }
         let last = &all[(n + 1).saturating_sub(1_000)..=n];
-        // With the quotes of the JSON text.
+        // The size includes the quotes of the JSON text.
         let sizes = last.iter().map(|(letters, _)| letters + 2).collect::<Vec<_>>();
         let costs = sizes.iter().map(|size| size.div_ceil(4)).collect::<Vec<_>>();
         let times = last.iter().map(|(_, millis)| *millis).collect::<Vec<_>>();
@@ -86,7 +86,7 @@ async fn percentiles_are_exact_over_the_last_thousand_responses_of_all_sessions(
 
 // R-M1
 #[tokio::test]
-async fn calls_and_errors_are_counted_by_type_and_an_error_has_no_size() {
+async fn errors_are_counted_by_type_without_a_size() {
     let runtime = runtime(tools![speak, fail, idle], free().repeated_calls(Some(3)));
     let session = open(&runtime, "s", Mode::Text).await;
     for conflict in [true, true, true, false] {
@@ -100,14 +100,14 @@ async fn calls_and_errors_are_counted_by_type_and_an_error_has_no_size() {
     assert_eq!(errors, [("CONFLICT", 2), ("INTERNAL", 1), ("LOOP_DETECTED", 1), ("VALIDATION", 1)]);
     assert_eq!((fails.sizes.p99, fails.tokens.p95, fails.characters), (0, 0, 0));
     assert!(fails.tokens.avg.abs() < f64::EPSILON);
-    // What was never called is not there.
+    // A tool without calls is absent.
     assert_eq!(metrics.tools.keys().collect::<Vec<_>>(), ["fail"]);
-    assert_eq!(runtime.tally("fail").map(|tally| (tally.calls, tally.errors)), Some((5, 5)));
+    assert_eq!(runtime.tool_counts("fail").map(|counts| (counts.calls, counts.errors)), Some((5, 5)));
 }
 
 // R-M3
 #[tokio::test]
-async fn names_that_nobody_knows_share_one_series() {
+async fn unknown_names_share_one_series() {
     let runtime = runtime(tools![idle], free());
     let session = open(&runtime, "s", Mode::Text).await;
     for n in 0..1_000 {
@@ -131,7 +131,7 @@ fn unknown() -> u8 {
 
 // R-M3
 #[tokio::test]
-async fn a_tool_that_is_named_like_their_series_keeps_its_own() {
+async fn tool_named_like_the_shared_series_keeps_its_own() {
     let runtime = runtime(tools![unknown], free());
     let session = open(&runtime, "s", Mode::Text).await;
     call(&session, "unknown", json!({})).await;
@@ -141,7 +141,7 @@ async fn a_tool_that_is_named_like_their_series_keeps_its_own() {
 
 // R-M1
 #[tokio::test]
-async fn calls_in_a_session_that_is_over_are_counted_too() {
+async fn calls_in_an_ended_session_are_counted() {
     let runtime = runtime(tools![idle], free());
     let session = open(&runtime, "s", Mode::Text).await;
     session.end().await;
@@ -154,7 +154,7 @@ async fn calls_in_a_session_that_is_over_are_counted_too() {
 
 // R-M1
 #[tokio::test]
-async fn a_tool_keeps_its_figures_when_others_are_put_beside_it() {
+async fn adding_tools_keeps_existing_figures() {
     let runtime = runtime(tools![idle], free());
     let session = open(&runtime, "s", Mode::Text).await;
     call(&session, "idle", json!({})).await;
@@ -168,7 +168,7 @@ async fn a_tool_keeps_its_figures_when_others_are_put_beside_it() {
 
 // R-M3
 #[tokio::test(start_paused = true)]
-async fn the_document_has_the_members_that_it_promises() {
+async fn metrics_document_has_its_documented_members() {
     let runtime = runtime(tools![speak, fail], free());
     let empty = document(&runtime);
     let nothing = json!({
@@ -192,7 +192,7 @@ async fn the_document_has_the_members_that_it_promises() {
 
 // R-M3
 #[tokio::test]
-async fn sessions_and_the_turns_that_are_remembered_of_them_are_counted() {
+async fn sessions_and_remembered_turns_are_counted() {
     let runtime = runtime(tools![idle], free());
     let loops = || document(&runtime)["loopDetection"].clone();
     let (one, two) = (open(&runtime, "1", Mode::Text).await, open(&runtime, "2", Mode::Voice).await);
@@ -200,7 +200,7 @@ async fn sessions_and_the_turns_that_are_remembered_of_them_are_counted() {
     for _ in 0..9 {
         one.next_turn().await;
     }
-    // R-L4: of each the last five.
+    // R-L4: the last five of each session.
     assert_eq!(loops(), json!({"activeSessions": 2, "totalTurnsTracked": 6}));
     two.end().await;
     assert_eq!(loops(), json!({"activeSessions": 1, "totalTurnsTracked": 5}));
@@ -210,7 +210,7 @@ async fn sessions_and_the_turns_that_are_remembered_of_them_are_counted() {
 
 // R-M3
 #[tokio::test(start_paused = true)]
-async fn prometheus_reads_the_same_figures_in_base_units() {
+async fn prometheus_text_uses_base_units() {
     let runtime = runtime(tools![speak, fail], free());
     let session = open(&runtime, "s", Mode::Text).await;
     for millis in [10, 20, 30] {
@@ -238,7 +238,7 @@ async fn prometheus_reads_the_same_figures_in_base_units() {
     ] {
         assert!(text.lines().any(|known| known == line), "{line}\n{text}");
     }
-    // Every sample belongs to a family that is described.
+    // Every sample belongs to a declared family.
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let name = line.split(['{', ' ']).next().expect("a name");
         let family = name.trim_end_matches("_sum").trim_end_matches("_count");
@@ -248,7 +248,7 @@ async fn prometheus_reads_the_same_figures_in_base_units() {
 
 // R-M1
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn counting_from_many_threads_loses_nothing() {
+async fn concurrent_counting_loses_nothing() {
     let runtime = runtime(tools![idle], free());
     let tasks = (0..16).map(|number| {
         let runtime = runtime.clone();
@@ -256,7 +256,7 @@ async fn counting_from_many_threads_loses_nothing() {
             let session = open(&runtime, &format!("s-{number}"), Mode::Text).await;
             for n in 0..500 {
                 session.call(ToolCall::new(n.to_string(), "idle", "{}")).await;
-                // Reading at the same time disturbs nobody.
+                // Concurrent reads do not interfere.
                 if n % 100 == 0 {
                     let sizes = runtime.metrics().tools["idle"].sizes;
                     assert_eq!((sizes.p50, sizes.p99), (1, 1));

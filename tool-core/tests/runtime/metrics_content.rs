@@ -1,4 +1,4 @@
-//! Arguments and results on the spans of calls, where the collector keeps content.
+//! Arguments and results on the spans of calls, if the collector keeps content.
 
 use super::support::{call, text, tools};
 use serde_json::json;
@@ -29,9 +29,9 @@ fn attributes(span: &SpanRecord) -> Vec<(&str, &str)> {
     span.attributes().map(|(name, value)| (name, value.as_str().unwrap_or_default())).collect()
 }
 
-// THREATS: secrets in traces
+// T1
 #[tokio::test]
-async fn arguments_and_results_are_kept_redacted_where_the_host_wants_them() {
+async fn span_content_is_redacted_if_enabled() {
     let collector = keeping();
     let session = text(tools![sign_in], Policy::text().redaction(Redaction::new().key("user"))).await;
     collector.run(session.call(ToolCall::new("c", "sign_in", SIGN_IN))).await;
@@ -43,7 +43,7 @@ async fn arguments_and_results_are_kept_redacted_where_the_host_wants_them() {
 }
 
 #[tokio::test]
-async fn calls_outside_a_session_keep_them_too() {
+async fn span_content_is_kept_outside_a_session() {
     let collector = Collector::builder().content(true).redaction(Redaction::new().key("user")).build();
     let tools = tools![sign_in];
     collector.run(tools.call("sign_in", SIGN_IN, &RunContext::detached())).await;
@@ -52,16 +52,16 @@ async fn calls_outside_a_session_keep_them_too() {
 }
 
 #[tokio::test]
-async fn nothing_is_kept_unless_told() {
+async fn span_content_is_off_by_default() {
     let collector = Collector::new();
     let session = text(tools![sign_in], Policy::text()).await;
     collector.run(session.call(ToolCall::new("c", "sign_in", SIGN_IN))).await;
     assert_eq!(attributes(&collector.report().spans()[0]), []);
 }
 
-// THREATS: redacted before truncation
+// T1: redacted before it is cut
 #[tokio::test]
-async fn what_is_long_is_cut_at_four_thousand_characters_after_it_was_redacted() {
+async fn span_content_is_cut_after_redaction() {
     let collector = keeping();
     let session = text(tools![sign_in], Policy::text()).await;
     let arguments = json!({"user": "é".repeat(3_980), "password": "canary".repeat(1_000)}).to_string();
@@ -73,9 +73,9 @@ async fn what_is_long_is_cut_at_four_thousand_characters_after_it_was_redacted()
     }
 }
 
-// THREATS: secrets in errors
+// T1
 #[tokio::test]
-async fn what_a_span_says_of_an_error_repeats_no_arguments_and_no_secret() {
+async fn span_error_contains_no_arguments_or_secrets() {
     let collector = Collector::new();
     let session = text(tools![sign_in, fail], Policy::text()).await;
     collector

@@ -1,4 +1,4 @@
-//! What fills the context window. R-M3, R-M4
+//! The tokens in the context window. R-M3, R-M4
 
 use super::metrics::{free, speak};
 use super::support::{open, runtime, text, tools};
@@ -7,7 +7,7 @@ use tool_core::Mode;
 
 // R-M4
 #[tokio::test]
-async fn a_session_begins_with_its_prompt_and_its_declarations() {
+async fn initial_tokens_are_prompt_and_declarations() {
     let session = text(tools![speak], free()).await;
     let context = session.context();
     assert_eq!(context.system_prompt_tokens, session.instructions().chars().count().div_ceil(4) as u64);
@@ -23,7 +23,7 @@ async fn a_session_begins_with_its_prompt_and_its_declarations() {
 
 // R-M3, R-M4
 #[tokio::test]
-async fn the_hosts_own_prompt_takes_the_place_of_the_instructions_and_the_peak_stays() {
+async fn host_prompt_replaces_instructions_and_keeps_peak() {
     let runtime = runtime(tools![speak], free());
     let own = runtime.session("s", Mode::Text).system_prompt("é".repeat(9).as_str()).await.expect("opens");
     assert_eq!(own.context().system_prompt_tokens, 3);
@@ -37,7 +37,7 @@ async fn the_hosts_own_prompt_takes_the_place_of_the_instructions_and_the_peak_s
     own.end().await;
     let next = open(&runtime, "t", Mode::Voice).await;
     next.observe_context(20);
-    // The session that was opened last, and the peak of all.
+    // The figures of the last opened session, and the peak of all.
     let context = runtime.metrics().context;
     assert_eq!((context.tool_decl_tokens, context.peak_tokens), (next.context().tool_decl_tokens, 70));
     assert_eq!(context.system_prompt_tokens, next.context().system_prompt_tokens);

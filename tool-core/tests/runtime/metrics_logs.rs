@@ -1,4 +1,4 @@
-//! What is logged of calls, sizes and contexts. R-M2, R-M4
+//! The log lines of calls, sizes and contexts. R-M2, R-M4
 
 use super::support::{call, open, runtime, text, tools};
 use super::support_log::{Line, logged};
@@ -61,7 +61,7 @@ fn of<'l>(lines: &'l [Line], target: &str) -> Vec<&'l Line> {
 
 // R-M2
 #[test]
-fn a_call_is_told_when_it_starts_and_when_it_is_done() {
+fn call_start_and_completion_are_logged() {
     let lines = logged(Level::INFO, async {
         let session = text(tools![speak, fail], free()).await;
         session.call(ToolCall::new("c 1\n", "speak", r#"{"letters": 6, "password": "canary"}"#)).await;
@@ -89,7 +89,7 @@ fn a_call_is_told_when_it_starts_and_when_it_is_done() {
 
 // R-M2
 #[test]
-fn arguments_and_the_size_of_the_result_are_told_to_those_who_debug() {
+fn arguments_and_result_size_are_logged_at_debug() {
     let lines = logged(Level::DEBUG, async {
         let policy = free().redaction(Redaction::new().key("letters"));
         let session = text(tools![speak], policy).await;
@@ -109,7 +109,7 @@ fn arguments_and_the_size_of_the_result_are_told_to_those_who_debug() {
 
 // R-M2
 #[test]
-fn a_result_that_does_not_serialise_is_an_error_line() {
+fn unserialisable_result_is_logged_as_error() {
     let mut kind = None;
     let lines = logged(Level::ERROR, async {
         let session = text(tools![break_up], free()).await;
@@ -118,13 +118,13 @@ fn a_result_that_does_not_serialise_is_an_error_line() {
     assert_eq!(kind, Some(ErrorKind::Internal));
     let [line] = lines.as_slice() else { panic!("{lines:?}") };
     assert_eq!((line.level.as_str(), line.message.as_str()), ("ERROR", "tool failed internally"));
-    // THREATS: secrets in errors
+    // T1
     assert!(line.fields.contains("does not serialise: half of it is missing, password=[redacted]"), "{}", line.fields);
 }
 
 // R-M2
 #[test]
-fn a_call_that_nobody_waits_for_any_longer_is_told_too() {
+fn abandoned_call_is_logged() {
     let lines = logged(Level::INFO, async {
         let session = text(tools![speak], free()).await;
         let call = session.call(ToolCall::new("c", "speak", r#"{"letters": 1}"#));
@@ -136,7 +136,7 @@ fn a_call_that_nobody_waits_for_any_longer_is_told_too() {
 
 // R-M2
 #[test]
-fn results_that_become_large_are_warned_of_once_per_crossing() {
+fn large_results_are_warned_of_once_per_crossing() {
     let lines = logged(Level::WARN, async {
         let runtime = runtime(tools![speak], free());
         let (one, two) = (open(&runtime, "1", Mode::Text).await, open(&runtime, "2", Mode::Text).await);
@@ -144,7 +144,7 @@ fn results_that_become_large_are_warned_of_once_per_crossing() {
             let session = if letters.is_multiple_of(3) { &one } else { &two };
             assert!(call(session, "speak", json!({"letters": letters})).await.is_ok());
         };
-        // 1,500 characters, with the quotes, are not too many.
+        // 1,500 characters with the quotes are within the limit.
         for _ in 0..30 {
             say(1_498).await;
         }
@@ -164,12 +164,12 @@ fn results_that_become_large_are_warned_of_once_per_crossing() {
 
 // R-M4
 #[test]
-fn a_session_tells_a_line_a_figure_as_it_begins() {
+fn initial_tokens_are_logged_one_line_each() {
     let mut context = ContextMetrics::default();
     let lines = logged(Level::INFO, async {
         let runtime = runtime(tools![speak, fail], free());
         let session = open(&runtime, "s", Mode::Text).await;
-        // Another handle of the same session begins nothing.
+        // Another handle of the same session logs nothing.
         open(&runtime, "s", Mode::Text).await;
         context = session.context();
     });
@@ -181,7 +181,7 @@ fn a_session_tells_a_line_a_figure_as_it_begins() {
         [
             format!("tokens at session start: session=s tokens={total}"),
             format!("tokens of the system prompt: session=s tokens={prompt}"),
-            format!("tokens of the tools' declarations: session=s tokens={tools} tools=2"),
+            format!("tokens of the tool declarations: session=s tokens={tools} tools=2"),
         ]
     );
 }
@@ -200,7 +200,7 @@ impl Model for Reads {
 
 // R-M4
 #[test]
-fn nine_tenths_of_the_window_are_warned_of_once_per_crossing() {
+fn window_warning_is_logged_once_per_crossing() {
     let lines = logged(Level::WARN, async {
         let policy = free().context_window(1_000).max_tool_steps(9);
         let session = text(tools![fail], policy).await;
@@ -215,7 +215,7 @@ fn nine_tenths_of_the_window_are_warned_of_once_per_crossing() {
 
 // R-M4
 #[test]
-fn a_million_tokens_are_the_window_unless_told() {
+fn default_window_is_a_million_tokens() {
     let lines = logged(Level::WARN, async {
         let session = text(tools![fail], Policy::text()).await;
         session.observe_context(899_999);
@@ -232,7 +232,7 @@ async fn nest(ctx: &RunContext) -> bool {
 
 // R-M2
 #[test]
-fn calls_that_tools_make_are_told_as_well() {
+fn nested_calls_are_logged() {
     let lines = logged(Level::INFO, async {
         let session = text(tools![nest, fail], free()).await;
         call(&session, "nest", json!({})).await;

@@ -1,4 +1,4 @@
-//! What is measured of one session. R-M5
+//! The metrics of one session. R-M5
 
 use super::support::{call, open, runtime, text, tools};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ fn shown(metrics: &SessionMetrics) -> Value {
 
 // R-M5
 #[tokio::test(start_paused = true)]
-async fn a_session_tells_its_calls_redacted_with_how_they_went() {
+async fn session_report_has_redacted_calls_and_outcomes() {
     let session = text(tools![sign_in, look], open_policy()).await;
     call(&session, "sign_in", json!({"user": "ann", "password": "canary"})).await;
     session.next_turn().await;
@@ -62,7 +62,7 @@ async fn a_session_tells_its_calls_redacted_with_how_they_went() {
 
 // R-M5
 #[tokio::test(start_paused = true)]
-async fn its_duration_stops_when_it_ends() {
+async fn session_duration_stops_at_its_end() {
     let session = text(tools![look], open_policy()).await;
     tokio::time::advance(Duration::from_secs(3)).await;
     session.end().await;
@@ -72,7 +72,7 @@ async fn its_duration_stops_when_it_ends() {
 
 // R-M5
 #[tokio::test]
-async fn the_policy_says_what_is_hidden_and_how_much_is_kept() {
+async fn policy_sets_redaction_and_kept_calls() {
     let policy = open_policy().redaction(Redaction::new().pointer("/note"));
     let session = text(tools![sign_in], policy.clone()).await;
     call(&session, "sign_in", json!({"user": "ann", "password": "canary", "note": "canary"})).await;
@@ -85,9 +85,9 @@ async fn the_policy_says_what_is_hidden_and_how_much_is_kept() {
     assert!(metrics.calls.is_empty() && metrics.total_calls == 1);
 }
 
-// R-M5, THREATS: hidden before it is cut
+// R-M5, T1: arguments are redacted before they are cut
 #[tokio::test]
-async fn what_was_too_long_to_be_kept_shows_its_beginning_without_half_a_secret() {
+async fn cut_arguments_contain_no_partial_secret() {
     let session = text(tools![sign_in], open_policy()).await;
     for length in 150..260 {
         let arguments =
@@ -105,7 +105,7 @@ async fn what_was_too_long_to_be_kept_shows_its_beginning_without_half_a_secret(
 
 // R-M5
 #[tokio::test]
-async fn sessions_are_measured_apart_and_the_newest_calls_are_kept() {
+async fn sessions_are_measured_separately() {
     let runtime = runtime(tools![look], open_policy());
     let (one, two) = (open(&runtime, "1", Mode::Text).await, open(&runtime, "2", Mode::Text).await);
     for n in 0..1_000 {

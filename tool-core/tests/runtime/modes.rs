@@ -1,4 +1,4 @@
-//! Tools that only one mode may call.
+//! Tools that are restricted to a mode.
 
 use crate::support::{Counter, call, kind, message, open, runtime, text, tools, voice};
 use serde_json::json;
@@ -41,7 +41,7 @@ fn line() -> (ToolContext, Counter) {
 
 // R-B3
 #[tokio::test]
-async fn a_tool_outside_its_modes_does_not_run_and_the_answer_names_the_mode_it_needs() {
+async fn mode_refusal_names_the_required_mode() {
     let (tools, runs) = line();
     let spoken = call(&voice(tools.clone(), Policy::voice()).await, "start_voice_session", json!({})).await;
     assert_eq!(kind(&spoken), Some(ErrorKind::ModeRestricted));
@@ -53,7 +53,7 @@ async fn a_tool_outside_its_modes_does_not_run_and_the_answer_names_the_mode_it_
 
 // R-B3
 #[tokio::test]
-async fn a_tool_within_its_modes_runs() {
+async fn tool_runs_in_its_modes() {
     let (tools, runs) = line();
     let runtime = runtime(tools, Policy::voice());
     let (spoken, written) = (open(&runtime, "v", Mode::Voice).await, open(&runtime, "t", Mode::Text).await);
@@ -64,7 +64,7 @@ async fn a_tool_within_its_modes_runs() {
 
 // R-B3
 #[tokio::test]
-async fn a_tool_without_modes_runs_in_both() {
+async fn tool_without_modes_runs_in_both() {
     let (tools, _) = line();
     let runtime = runtime(tools, Policy::text());
     for (id, mode) in [("v", Mode::Voice), ("t", Mode::Text)] {
@@ -74,7 +74,7 @@ async fn a_tool_without_modes_runs_in_both() {
 
 // R-B3
 #[tokio::test]
-async fn the_mode_comes_before_the_arguments() {
+async fn mode_is_checked_before_arguments() {
     let (tools, _) = line();
     let session = voice(tools, Policy::voice()).await;
     let refused = session.call(tool_core::ToolCall::new("c", "start_voice_session", "not JSON")).await;
@@ -83,7 +83,7 @@ async fn the_mode_comes_before_the_arguments() {
 
 // R-B3
 #[tokio::test]
-async fn a_call_that_is_refused_for_its_mode_spends_no_budget() {
+async fn mode_refusal_spends_no_budget() {
     let (tools, _) = line();
     let session = voice(tools, Policy::voice().max_calls(Some(1))).await;
     assert_eq!(kind(&call(&session, "start_voice_session", json!({})).await), Some(ErrorKind::ModeRestricted));
@@ -92,7 +92,7 @@ async fn a_call_that_is_refused_for_its_mode_spends_no_budget() {
 
 // R-B3, R-B4
 #[tokio::test]
-async fn a_tool_cannot_reach_around_the_mode() {
+async fn nested_call_is_refused_outside_its_modes() {
     let (tools, runs) = line();
     let session = voice(tools, Policy::voice()).await;
     let response = call(&session, "go_round", json!({})).await;

@@ -1,4 +1,4 @@
-//! Tools that call tools: the same session's limits, and an end to every circle.
+//! Tools that call tools: they share the limits of the session, and every cycle ends.
 
 use crate::support::{Counter, call, kind, text, tools, voice};
 use serde_json::{Value, json};
@@ -87,7 +87,7 @@ fn envelope(response: &ToolResponse) -> Value {
     serde_json::from_str(&response.to_json()).expect("JSON")
 }
 
-/// The innermost error of answers within answers.
+/// Returns the innermost error of nested responses.
 fn innermost(response: &ToolResponse) -> Value {
     let mut at = envelope(response);
     while at["ok"] == json!(true) {
@@ -107,7 +107,7 @@ fn kinds(response: &ToolResponse) -> Vec<String> {
 
 // R-B4
 #[tokio::test]
-async fn calls_that_tools_make_spend_the_sessions_budget() {
+async fn nested_calls_spend_the_session_budget() {
     let (session, runs) = session(Policy::text().category_budget(Category::Retrieval, Some(3))).await;
     let asked = call(&session, "delegate", json!({"to": "search", "times": 5})).await;
     assert_eq!(kinds(&asked), ["OK", "OK", "OK", "BUDGET_EXCEEDED", "BUDGET_EXCEEDED"]);
@@ -117,7 +117,7 @@ async fn calls_that_tools_make_spend_the_sessions_budget() {
 
 // R-B4
 #[tokio::test]
-async fn the_tool_that_calls_is_paid_for_too() {
+async fn calling_tool_spends_budget_too() {
     let session = voice(tools![Agents(Counter::default())], Policy::voice()).await;
     let asked = call(&session, "delegate", json!({"to": "search", "times": 1})).await;
     assert_eq!(kinds(&asked), ["OK"]);
@@ -127,7 +127,7 @@ async fn the_tool_that_calls_is_paid_for_too() {
 
 // R-B4
 #[tokio::test]
-async fn an_agent_inside_an_agent_has_no_budget_of_its_own() {
+async fn nested_agent_shares_the_budget() {
     let (session, runs) = session(Policy::text().max_calls(Some(4))).await;
     let inner = json!({"to": "search", "times": 9});
     let mut asked = Vec::new();
@@ -141,7 +141,7 @@ async fn an_agent_inside_an_agent_has_no_budget_of_its_own() {
 
 // R-B4, R-L1
 #[tokio::test]
-async fn calls_that_tools_make_count_as_attempts() {
+async fn nested_calls_count_as_attempts() {
     let (session, runs) = session(Policy::text()).await;
     let asked = call(&session, "delegate", json!({"to": "search", "times": 3, "same": true})).await;
     assert_eq!(kinds(&asked), ["OK", "OK", "LOOP_DETECTED"]);
@@ -151,7 +151,7 @@ async fn calls_that_tools_make_count_as_attempts() {
 
 // R-B4
 #[tokio::test]
-async fn tools_call_tools_only_so_deep() {
+async fn nesting_depth_is_limited() {
     let (session, runs) = session(Policy::text().max_depth(5)).await;
     let error = innermost(&call(&session, "alone", json!({"n": 0})).await);
     assert_eq!(error["type"], json!("BUDGET_EXCEEDED"));
@@ -161,7 +161,7 @@ async fn tools_call_tools_only_so_deep() {
 
 // R-B4
 #[tokio::test]
-async fn eight_deep_unless_told() {
+async fn default_nesting_depth_is_8() {
     let (session, runs) = session(Policy::text()).await;
     assert_eq!(innermost(&call(&session, "alone", json!({"n": 0})).await)["type"], json!("BUDGET_EXCEEDED"));
     assert_eq!(runs.get(), 9);
@@ -169,7 +169,7 @@ async fn eight_deep_unless_told() {
 
 // R-B4
 #[tokio::test]
-async fn circles_of_two_and_of_three_tools_come_to_an_end() {
+async fn cycles_of_two_and_three_tools_end() {
     for first in ["ping", "rock"] {
         let (session, runs) = session(Policy::text().max_depth(4)).await;
         let error = innermost(&call(&session, first, json!({"n": 0})).await);
@@ -179,7 +179,7 @@ async fn circles_of_two_and_of_three_tools_come_to_an_end() {
 
 // R-B4
 #[tokio::test]
-async fn a_circle_within_a_budget_ends_with_the_budget() {
+async fn cycle_ends_with_the_budget() {
     let (session, runs) = session(Policy::text().max_calls(Some(3))).await;
     let error = innermost(&call(&session, "ping", json!({"n": 0})).await);
     assert_eq!((&error["type"], runs.get()), (&json!("BUDGET_EXCEEDED"), 3));
@@ -187,7 +187,7 @@ async fn a_circle_within_a_budget_ends_with_the_budget() {
 
 // R-B4, R-L1
 #[tokio::test]
-async fn a_circle_that_asks_the_same_is_a_loop() {
+async fn cycle_with_equal_arguments_is_a_loop() {
     let (session, runs) = session(Policy::text()).await;
     let error = innermost(&call(&session, "parrot", json!({})).await);
     assert_eq!((&error["type"], runs.get()), (&json!("LOOP_DETECTED"), 2));
@@ -195,7 +195,7 @@ async fn a_circle_that_asks_the_same_is_a_loop() {
 
 // R-B4
 #[tokio::test]
-async fn circles_end_however_many_run_side_by_side() {
+async fn concurrent_cycles_end() {
     let (session, runs) = session(Policy::text().max_depth(3).concurrent_calls(2)).await;
     let responses = session.call_all((0..20).map(|n| ToolCall::new("", "ping", json!({"n": 100 * n})))).await;
     assert!(responses.iter().all(|response| innermost(response)["type"] == json!("BUDGET_EXCEEDED")));
@@ -204,7 +204,7 @@ async fn circles_end_however_many_run_side_by_side() {
 
 // R-B4
 #[tokio::test]
-async fn calls_that_a_tool_makes_have_ids_within_its_own() {
+async fn nested_call_ids_extend_the_parent_id() {
     let (session, _) = session(Policy::text()).await;
     let response = session.call(ToolCall::new("call_7", "ids", "{}")).await;
     assert_eq!(response.data_json(), Some(r#"["call_7.1","call_7.2"]"#));

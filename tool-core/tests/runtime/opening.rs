@@ -1,4 +1,4 @@
-//! Who may open a session, and how many there are.
+//! The opening of sessions: principals, caps and ids.
 
 use crate::support::{call, kind, open, runtime, tools};
 use futures_util::future::join_all;
@@ -41,7 +41,7 @@ async fn at_the_cap_new_sessions_are_refused_and_live_ones_stay() {
 
 // R-I3
 #[tokio::test]
-async fn a_hundred_thousand_sessions_may_be_open_unless_told() {
+async fn default_session_cap_is_100_000() {
     let runtime = Runtime::builder(tools![greet]).build().expect("a runtime");
     for n in 0..100_000 {
         assert_eq!(refused(&runtime, &n.to_string()).await, None);
@@ -51,7 +51,7 @@ async fn a_hundred_thousand_sessions_may_be_open_unless_told() {
 
 // R-I3
 #[tokio::test]
-async fn a_session_that_is_open_can_be_joined_at_the_cap() {
+async fn open_session_can_be_joined_at_the_cap() {
     let runtime = hall(1);
     let _held = open(&runtime, "1", Mode::Text).await;
     assert_eq!(refused(&runtime, "1").await, None);
@@ -81,7 +81,7 @@ async fn sessions_that_have_expired_make_room() {
 
 // R-I3
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_a_hundred_who_open_at_once_as_many_get_in_as_there_is_room_for() {
+async fn racing_openings_stop_at_the_cap() {
     let runtime = hall(7);
     let tasks = (0..100).map(|n| {
         let runtime = runtime.clone();
@@ -93,7 +93,7 @@ async fn of_a_hundred_who_open_at_once_as_many_get_in_as_there_is_room_for() {
 
 // R-I3
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn all_who_open_the_same_session_share_its_budget() {
+async fn handles_of_one_session_share_its_budget() {
     let runtime = runtime(tools![greet], Policy::text().max_calls(Some(7)));
     let tasks = (0..50).map(|n| {
         let runtime = runtime.clone();
@@ -108,14 +108,14 @@ async fn all_who_open_the_same_session_share_its_budget() {
 
 // R-I3
 #[tokio::test]
-async fn a_session_keeps_its_mode() {
+async fn session_keeps_its_mode() {
     let runtime = hall(9);
     let session = open(&runtime, "s\n", Mode::Voice).await;
     let error = refused(&runtime, "s\n").await.expect("it is open in the other mode");
     assert_eq!(error, OpenError::OtherMode { id: "s\n".into(), open: Mode::Voice });
     assert_eq!(
         error.to_string(),
-        r"session `s\n` is open in voice mode; end it first, or open another under an id of its own"
+        r"session `s\n` is open in voice mode; end it first, or open a session with another id"
     );
     assert_eq!(session.mode(), Mode::Voice);
     session.end().await;
@@ -124,14 +124,14 @@ async fn a_session_keeps_its_mode() {
 
 // R-I3, R-C2
 #[tokio::test]
-async fn a_session_is_its_principals() {
+async fn session_belongs_to_its_principal() {
     let runtime = hall(9);
     let ada = runtime.session("s", Mode::Text).principal("ada").await.expect("a session");
     let other = OpenError::OtherPrincipal { id: "s".into() };
     let asked = runtime.session("s", Mode::Text).principal("bob").await.err();
     assert_eq!(asked.as_ref(), Some(&other));
     assert_eq!(refused(&runtime, "s").await, Some(other.clone()));
-    assert_eq!(other.to_string(), "session `s` is open for another principal; give each conversation an id of its own");
+    assert_eq!(other.to_string(), "session `s` is open for another principal; use one id for each conversation");
     assert!(runtime.session("s", Mode::Text).principal("ada").await.is_ok());
     ada.end().await;
     assert!(runtime.session("s", Mode::Text).principal("bob").await.is_ok());
@@ -139,7 +139,7 @@ async fn a_session_is_its_principals() {
 
 // R-C2
 #[tokio::test]
-async fn a_transport_does_not_make_a_session_anothers() {
+async fn transport_does_not_change_the_principal() {
     let runtime = hall(9);
     let _ada = runtime.session("s", Mode::Text).principal("ada").await.expect("a session");
     let asked = runtime.session("s", Mode::Text).principal("bob").on_update(|_| ()).await.err();
@@ -148,7 +148,7 @@ async fn a_transport_does_not_make_a_session_anothers() {
 
 // R-I3
 #[tokio::test]
-async fn an_id_has_one_to_five_hundred_and_twelve_bytes() {
+async fn session_id_has_1_to_512_bytes() {
     let runtime = hall(9);
     for wrong in [String::new(), "x".repeat(513), "ä".repeat(257)] {
         assert_eq!(refused(&runtime, &wrong).await, Some(OpenError::InvalidId));
@@ -156,15 +156,12 @@ async fn an_id_has_one_to_five_hundred_and_twelve_bytes() {
     for right in ["x".to_owned(), "x".repeat(512), " ".to_owned(), "ä/\0\n".to_owned()] {
         assert_eq!(open(&runtime, &right, Mode::Text).await.id().as_str(), right);
     }
-    assert_eq!(
-        OpenError::InvalidId.to_string(),
-        "a session id has 1 to 512 bytes; give each conversation one of its own"
-    );
+    assert_eq!(OpenError::InvalidId.to_string(), "expected a session id of 1 to 512 bytes");
 }
 
 // R-I3
 #[tokio::test]
-async fn a_session_that_nobody_awaits_is_not_opened() {
+async fn unawaited_opening_opens_no_session() {
     let runtime = hall(9);
     drop(runtime.session("s", Mode::Text));
     assert_eq!(runtime.sessions().await, Ok(0));
@@ -172,7 +169,7 @@ async fn a_session_that_nobody_awaits_is_not_opened() {
 
 // R-I3
 #[tokio::test]
-async fn a_session_outlives_its_handles() {
+async fn session_outlives_its_handles() {
     let runtime = runtime(tools![greet], Policy::text().max_calls(Some(1)));
     let session = open(&runtime, "s", Mode::Text).await;
     session.next_turn().await;
@@ -184,7 +181,7 @@ async fn a_session_outlives_its_handles() {
 
 // R-I3, R-C3
 #[tokio::test]
-async fn a_session_that_ends_in_one_process_has_ended_in_all() {
+async fn session_end_applies_to_all_processes() {
     let store = Arc::new(MemoryStore::new());
     let process = || Runtime::builder(tools![greet]).store(Arc::clone(&store)).build().expect("a runtime");
     let (here, there) = (process(), process());

@@ -1,4 +1,4 @@
-//! How a session lives and ends, and which tools it has.
+//! The lifetime and the tools of a session.
 
 use crate::support::{Counter, OnDrop, call, kind, message, open, runtime, tools};
 use serde_json::json;
@@ -77,7 +77,7 @@ async fn a_call_on_an_ended_session_does_not_run() {
 
 // R-I3
 #[tokio::test]
-async fn whatever_is_asked_of_an_ended_session_is_answered() {
+async fn ended_session_answers_every_request() {
     let (runtime, _) = desk(Policy::text());
     let session = open(&runtime, "s", Mode::Text).await;
     session.end().await;
@@ -93,7 +93,7 @@ async fn whatever_is_asked_of_an_ended_session_is_answered() {
 
 // R-I3
 #[tokio::test]
-async fn the_end_answers_calls_that_run_and_drops_what_they_were_doing() {
+async fn end_answers_and_drops_running_calls() {
     let (runtime, desk) = desk(Policy::text());
     let session = open(&runtime, "s", Mode::Text).await;
     let (response, ()) = tokio::join!(call(&session, "wait", json!({})), async {
@@ -105,7 +105,7 @@ async fn the_end_answers_calls_that_run_and_drops_what_they_were_doing() {
 
 // R-I3
 #[tokio::test]
-async fn under_the_id_of_an_ended_session_a_fresh_one_opens() {
+async fn id_of_an_ended_session_opens_a_new_one() {
     let (runtime, _) = desk(Policy::text().max_calls(Some(1)));
     let old = open(&runtime, "s", Mode::Text).await;
     old.next_turn().await;
@@ -121,7 +121,7 @@ async fn under_the_id_of_an_ended_session_a_fresh_one_opens() {
 
 // R-I3
 #[tokio::test(start_paused = true)]
-async fn a_session_that_nobody_uses_for_half_an_hour_is_over() {
+async fn idle_session_expires_after_30_minutes() {
     let (runtime, desk) = desk(Policy::text());
     let session = open(&runtime, "s", Mode::Text).await;
     advance(Duration::from_mins(30).saturating_sub(Duration::from_millis(1))).await;
@@ -136,8 +136,8 @@ async fn a_session_that_nobody_uses_for_half_an_hour_is_over() {
 
 // R-I3
 #[tokio::test(start_paused = true)]
-async fn the_policy_says_how_long_a_session_may_idle() {
-    let (runtime, _) = desk(Policy::text().idle(Duration::from_secs(5)));
+async fn policy_sets_the_idle_timeout() {
+    let (runtime, _) = desk(Policy::text().idle_timeout(Duration::from_secs(5)));
     let session = open(&runtime, "s", Mode::Text).await;
     advance(Duration::from_secs(5)).await;
     assert!(session.next_turn().await.ended);
@@ -166,7 +166,7 @@ async fn every_use_keeps_a_session_alive() {
 
 // R-I3
 #[tokio::test(start_paused = true)]
-async fn under_the_id_of_an_expired_session_a_fresh_one_opens() {
+async fn id_of_an_expired_session_opens_a_new_one() {
     let (runtime, _) = desk(Policy::text());
     let old = open(&runtime, "s", Mode::Text).await;
     old.next_turn().await;
@@ -229,7 +229,7 @@ async fn a_session_keeps_the_tools_that_it_began_with() {
 
 // R-I4
 #[tokio::test]
-async fn who_joins_an_open_session_gets_its_tools() {
+async fn joining_handle_gets_the_tools_of_the_session() {
     let (runtime, _) = desk(Policy::text());
     let first = open(&runtime, "s", Mode::Text).await;
     runtime.update_tools(tools![greet_anew]).expect("sound tools");
@@ -242,7 +242,7 @@ async fn who_joins_an_open_session_gets_its_tools() {
 
 // R-I4
 #[tokio::test]
-async fn who_joins_with_a_transport_gets_the_sessions_tools_too() {
+async fn joining_transport_gets_the_tools_of_the_session() {
     let (runtime, _) = desk(Policy::text());
     let _first = open(&runtime, "s", Mode::Text).await;
     runtime.update_tools(tools![greet_anew]).expect("sound tools");
@@ -252,7 +252,7 @@ async fn who_joins_with_a_transport_gets_the_sessions_tools_too() {
 
 // R-I4
 #[tokio::test]
-async fn a_call_that_runs_is_not_touched_when_the_tools_change() {
+async fn running_call_is_unaffected_by_new_tools() {
     let (runtime, desk) = desk(Policy::text());
     let session = open(&runtime, "s", Mode::Text).await;
     let (response, cancelled) = tokio::join!(session.call(ToolCall::new("c", "wait", "{}")), async {

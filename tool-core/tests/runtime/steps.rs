@@ -1,4 +1,4 @@
-//! The calls of one step: order, ids, interruptions; what runs alone, and how many run at once. L22
+//! The calls of one step: order, ids, interruptions, sequential tools and the concurrency limit. L22
 
 use crate::support::{asked, call, kind, text, tools};
 use crate::support_b::{Log, answer, begin, ms};
@@ -42,7 +42,7 @@ impl Plant {
     }
 }
 
-/// The same tools, of which none runs alone.
+/// The same tools without a sequential one.
 #[tool]
 async fn wait(millis: u64) -> u64 {
     ms(millis).await;
@@ -62,7 +62,7 @@ fn ids(answers: &[ToolResponse]) -> Vec<&str> {
     answers.iter().map(|answer| answer.meta().call_id().unwrap_or_default()).collect()
 }
 
-/// The calls of a step that runs beside the test.
+/// Starts the calls of a step in the background.
 async fn step(session: &Session, calls: Vec<ToolCall>) -> tokio::task::JoinHandle<Vec<ToolResponse>> {
     let session = session.clone();
     let task = tokio::spawn(async move { session.call_all(calls).await });
@@ -80,7 +80,7 @@ async fn answers_come_in_the_order_of_the_calls() {
 
 // L22
 #[tokio::test(start_paused = true)]
-async fn the_calls_run_side_by_side() {
+async fn calls_of_a_step_run_concurrently() {
     let (session, plant) = plant(Policy::text()).await;
     session.call_all([work("a", "one", 100), work("b", "two", 50)]).await;
     assert_eq!(plant.log.all(), ["one begins", "two begins", "two ends", "one ends"]);
@@ -88,14 +88,14 @@ async fn the_calls_run_side_by_side() {
 
 // L22
 #[tokio::test(start_paused = true)]
-async fn no_calls_give_no_answers() {
+async fn empty_step_has_no_responses() {
     let (session, _plant) = plant(Policy::text()).await;
     assert!(session.call_all([]).await.is_empty());
 }
 
 // L22
 #[tokio::test(start_paused = true)]
-async fn every_call_of_a_step_is_answered_whatever_becomes_of_it() {
+async fn every_call_of_a_step_is_answered() {
     let (session, _plant) = plant(Policy::text()).await;
     let calls = [ToolCall::new("a", "nowhere", "{}"), ToolCall::new("b", "work", "[]"), work("c", "sound", 1)];
     let answers = session.call_all(calls).await;
@@ -106,7 +106,7 @@ async fn every_call_of_a_step_is_answered_whatever_becomes_of_it() {
 
 // L22
 #[tokio::test(start_paused = true)]
-async fn the_same_call_delivered_twice_runs_once_and_is_answered_once() {
+async fn repeated_delivery_of_a_call_runs_once() {
     let (session, plant) = plant(Policy::text()).await;
     let again = ToolCall::new("a", "work", r#"{ "millis": 5e0, "name": "one" }"#);
     let answers = session.call_all([work("a", "one", 5), again, work("b", "two", 1)]).await;
@@ -117,7 +117,7 @@ async fn the_same_call_delivered_twice_runs_once_and_is_answered_once() {
 
 // L22
 #[tokio::test(start_paused = true)]
-async fn another_call_under_a_used_id_does_not_run_and_the_answer_says_so() {
+async fn different_call_under_a_used_id_is_refused() {
     let (session, plant) = plant(Policy::text()).await;
     let answers = session.call_all([work("a", "one", 1), work("a", "two", 1)]).await;
     assert_eq!(ids(&answers), ["a"]);
@@ -127,7 +127,7 @@ async fn another_call_under_a_used_id_does_not_run_and_the_answer_says_so() {
 
 // L22
 #[tokio::test(start_paused = true)]
-async fn calls_without_ids_get_ids_of_their_own() {
+async fn calls_without_ids_receive_ids() {
     let (session, _plant) = plant(Policy::text()).await;
     let answers = session.call_all([work("", "one", 1), work("", "two", 1)]).await;
     let ids = ids(&answers);
@@ -137,7 +137,7 @@ async fn calls_without_ids_get_ids_of_their_own() {
 
 // L22
 #[tokio::test(start_paused = true)]
-async fn an_interruption_answers_every_call_that_runs() {
+async fn interruption_answers_running_calls() {
     let (session, plant) = plant(Policy::text()).await;
     let step = step(&session, vec![work("a", "one", 100), work("b", "two", 100)]).await;
     assert_eq!(session.interrupt(), 2);
@@ -149,7 +149,7 @@ async fn an_interruption_answers_every_call_that_runs() {
 
 // L22, L23
 #[tokio::test(start_paused = true)]
-async fn an_interruption_leaves_the_call_that_has_disallowed_it() {
+async fn interruption_spares_uninterruptible_calls() {
     let (session, _plant) = plant(Policy::text()).await;
     let finish = ToolCall::new("b", "finish", r#"{"name":"two"}"#);
     let step = step(&session, vec![work("a", "one", 100), finish]).await;
@@ -161,7 +161,7 @@ async fn an_interruption_leaves_the_call_that_has_disallowed_it() {
 
 // L22
 #[tokio::test(start_paused = true)]
-async fn a_call_that_waits_for_its_place_does_not_run_after_an_interruption() {
+async fn interrupted_waiting_call_does_not_run() {
     let (session, plant) = plant(Policy::text()).await;
     let calls = vec![
         ToolCall::new("a", "alone", r#"{"name":"one"}"#),
@@ -178,7 +178,7 @@ async fn a_call_that_waits_for_its_place_does_not_run_after_an_interruption() {
 
 // L22
 #[tokio::test(start_paused = true)]
-async fn an_interruption_is_over_for_the_calls_that_come_after_it() {
+async fn interruption_does_not_affect_later_calls() {
     let (session, _plant) = plant(Policy::text()).await;
     let step = step(&session, vec![work("a", "one", 100)]).await;
     session.interrupt();
@@ -188,7 +188,7 @@ async fn an_interruption_is_over_for_the_calls_that_come_after_it() {
 
 // L22, R-I3
 #[tokio::test(start_paused = true)]
-async fn the_end_of_the_session_answers_every_call_that_runs_or_waits() {
+async fn session_end_answers_running_and_waiting_calls() {
     let (session, plant) = plant(Policy::text()).await;
     let calls =
         vec![ToolCall::new("a", "alone", r#"{"name":"one"}"#), ToolCall::new("b", "stamp", r#"{"name":"two"}"#)];
@@ -202,7 +202,7 @@ async fn the_end_of_the_session_answers_every_call_that_runs_or_waits() {
 
 // L22, R-I3
 #[tokio::test(start_paused = true)]
-async fn a_step_after_the_end_is_answered_call_by_call() {
+async fn step_after_the_end_is_answered() {
     let (session, _plant) = plant(Policy::text()).await;
     session.end().await;
     let answers = session.call_all([work("a", "one", 1), work("b", "two", 1)]).await;
@@ -212,7 +212,7 @@ async fn a_step_after_the_end_is_answered_call_by_call() {
 
 // L22
 #[tokio::test(start_paused = true)]
-async fn a_sequential_tool_waits_for_those_before_it_and_holds_up_those_after() {
+async fn sequential_tool_is_a_barrier() {
     let (session, plant) = plant(Policy::text()).await;
     let alone = ToolCall::new("b", "alone", r#"{"name":"two"}"#);
     session.call_all([work("a", "one", 100), alone, work("c", "three", 1)]).await;
@@ -222,7 +222,7 @@ async fn a_sequential_tool_waits_for_those_before_it_and_holds_up_those_after() 
 
 // L22
 #[tokio::test(start_paused = true)]
-async fn calls_of_sequential_tools_run_one_after_the_other_in_order() {
+async fn sequential_calls_run_in_order() {
     let (session, plant) = plant(Policy::text()).await;
     let calls = ["one", "two", "three"].map(|name| ToolCall::new(name, "alone", json!({"name": name})));
     session.call_all(calls).await;
@@ -232,7 +232,7 @@ async fn calls_of_sequential_tools_run_one_after_the_other_in_order() {
 
 // L22
 #[tokio::test(start_paused = true)]
-async fn a_sequential_tool_is_alone_among_single_calls_too() {
+async fn sequential_tool_is_a_barrier_for_single_calls() {
     let (session, plant) = plant(Policy::text()).await;
     let alone = begin(&session, "a", "alone", r#"{"name":"one"}"#).await;
     assert!(session.call(work("b", "two", 1)).await.is_ok());
@@ -242,7 +242,7 @@ async fn a_sequential_tool_is_alone_among_single_calls_too() {
 
 // L22
 #[tokio::test(start_paused = true)]
-async fn at_most_so_many_calls_of_a_session_run_at_once() {
+async fn concurrency_of_a_session_is_limited() {
     let (session, plant) = plant(Policy::text().concurrent_calls(2)).await;
     session.call_all([work("a", "one", 100), work("b", "two", 200), work("c", "three", 10)]).await;
     let log = ["one begins", "two begins", "one ends", "three begins", "three ends", "two ends"];
@@ -251,7 +251,7 @@ async fn at_most_so_many_calls_of_a_session_run_at_once() {
 
 // L22
 #[tokio::test(start_paused = true)]
-async fn a_place_is_given_back_by_whoever_stops_waiting_for_it() {
+async fn abandoned_wait_returns_its_permit() {
     let session = text(tools![wait], Policy::text().concurrent_calls(1)).await;
     let running = begin(&session, "a", "wait", r#"{"millis":100}"#).await;
     let given_up = begin(&session, "b", "wait", r#"{"millis":100}"#).await;

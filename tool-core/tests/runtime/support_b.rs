@@ -1,11 +1,11 @@
-//! Tools that take their time, on a clock that stands still until all wait, and calls that run beside the test.
+//! Slow tools on a paused clock, and calls in the background.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tool_core::{Session, ToolCall, ToolResponse};
 
-/// What happened, in order. A clone writes into the same.
+/// A log of events, in order. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -14,12 +14,12 @@ impl Log {
         self.0.lock().expect("the log").push(what.into());
     }
 
-    /// All that happened, in order.
+    /// Returns all events, in order.
     pub(crate) fn all(&self) -> Vec<String> {
         self.0.lock().expect("the log").clone()
     }
 
-    /// Writes that something has begun, lets time pass, and writes that it has ended.
+    /// Logs a beginning, lets time pass, and logs the end.
     pub(crate) async fn work(&self, what: &str, millis: u64) {
         self.add(format!("{what} begins"));
         ms(millis).await;
@@ -27,12 +27,12 @@ impl Log {
     }
 }
 
-/// Lets time pass, and whatever can happen in it.
+/// Lets time pass for all tasks.
 pub(crate) async fn ms(millis: u64) {
     tokio::time::sleep(Duration::from_millis(millis)).await;
 }
 
-/// Makes a call that runs beside the test, and lets it come as far as it can at once.
+/// Starts a call in the background, and lets it run until it waits.
 pub(crate) async fn begin(session: &Session, id: &str, tool: &str, arguments: &str) -> JoinHandle<ToolResponse> {
     let (session, call) = (session.clone(), ToolCall::new(id, tool, arguments));
     let task = tokio::spawn(async move { session.call(call).await });
@@ -40,7 +40,7 @@ pub(crate) async fn begin(session: &Session, id: &str, tool: &str, arguments: &s
     task
 }
 
-/// The answer of a call that runs beside the test.
+/// Returns the response of a call in the background.
 pub(crate) async fn answer(task: JoinHandle<ToolResponse>) -> ToolResponse {
     task.await.expect("calls do not panic")
 }

@@ -1,4 +1,4 @@
-//! What is logged on one thread, field by field.
+//! The log of one thread, field by field.
 
 use std::fmt::{self, Write};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -13,7 +13,7 @@ pub(crate) struct Line {
     pub(crate) level: String,
     pub(crate) target: String,
     pub(crate) message: String,
-    /// `name=value`, in their order.
+    /// The fields as `name=value`, in their order.
     pub(crate) fields: String,
 }
 
@@ -63,7 +63,7 @@ impl Subscriber for Listener {
     fn exit(&self, _: &Id) {}
 }
 
-/// Hears nothing.
+/// A subscriber that ignores everything.
 struct Deaf;
 
 impl Subscriber for Deaf {
@@ -90,10 +90,10 @@ impl Subscriber for Deaf {
     fn exit(&self, _: &Id) {}
 }
 
-/// What `work` logs down to a level.
+/// Returns the lines that `work` logs down to a level.
 pub(crate) fn logged<F: Future>(level: Level, work: F) -> Vec<Line> {
-    // While there is one subscriber alone, a line that another thread is the first to come by is asked of that thread,
-    // which has none, and is silent from then on.
+    // With one subscriber only, tracing asks the thread that reaches a callsite first. A thread without a subscriber
+    // would disable the callsite for good.
     static SECOND: OnceLock<Dispatch> = OnceLock::new();
     SECOND.get_or_init(|| Dispatch::new(Deaf));
     let listener = Listener { level, lines: Arc::default() };

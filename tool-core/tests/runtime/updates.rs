@@ -1,4 +1,4 @@
-//! Word from tools that still work: kept, or shown by a transport. L24
+//! Updates of running tools: recorded, or shown by a transport. L24
 
 #![allow(clippy::unused_self, clippy::needless_pass_by_value, reason = "tools as their authors write them")]
 
@@ -49,7 +49,7 @@ async fn shown(policy: Policy) -> (Session, Shown) {
     (session.expect("a session"), shown)
 }
 
-/// What the transport was shown: ids and data.
+/// The ids and the data that the transport has received.
 fn seen(shown: &Shown) -> Vec<(String, String)> {
     let shown = shown.lock().expect("shown");
     let pair = |response: &ToolResponse| {
@@ -65,7 +65,7 @@ fn travel(steps: u32) -> ToolCall {
 
 // L24
 #[tokio::test(start_paused = true)]
-async fn without_a_transport_the_result_is_the_answer_and_updates_are_kept() {
+async fn updates_are_recorded_without_a_transport() {
     let session = text(tools![Journey], Policy::text()).await;
     assert_eq!(session.call(travel(2)).await.data_json(), Some(r#""there""#));
     let kept = session.updates();
@@ -76,7 +76,7 @@ async fn without_a_transport_the_result_is_the_answer_and_updates_are_kept() {
 
 // L24
 #[tokio::test(start_paused = true)]
-async fn the_updates_of_a_call_that_fails_are_kept_with_their_fraction() {
+async fn updates_of_a_failed_call_keep_their_fraction() {
     let session = text(tools![Journey], Policy::text()).await;
     assert!(!call(&session, "stumble", json!({})).await.is_ok());
     assert_eq!(session.updates()[0].update.fraction, Some(0.5));
@@ -84,7 +84,7 @@ async fn the_updates_of_a_call_that_fails_are_kept_with_their_fraction() {
 
 // L24
 #[tokio::test(start_paused = true)]
-async fn the_first_update_is_the_answer_under_the_calls_own_id() {
+async fn first_update_is_the_answer_under_the_call_id() {
     let (session, shown) = shown(Policy::text()).await;
     let answer = session.call(travel(1)).await;
     assert_eq!((answer.meta().call_id(), answer.data_json()), (Some("c1"), Some(r#""step 1""#)));
@@ -93,7 +93,7 @@ async fn the_first_update_is_the_answer_under_the_calls_own_id() {
 
 // L24
 #[tokio::test(start_paused = true)]
-async fn later_updates_and_the_result_come_under_ids_of_their_own() {
+async fn later_updates_and_the_result_have_derived_ids() {
     let (session, shown) = shown(Policy::text()).await;
     session.call(travel(3)).await;
     ms(100).await;
@@ -103,7 +103,7 @@ async fn later_updates_and_the_result_come_under_ids_of_their_own() {
 
 // L24
 #[tokio::test(start_paused = true)]
-async fn a_call_without_updates_is_answered_by_its_result() {
+async fn call_without_updates_is_answered_by_its_result() {
     let (session, shown) = shown(Policy::text()).await;
     assert_eq!(session.call(travel(0)).await.data_json(), Some(r#""there""#));
     assert_eq!(call(&session, "stay", json!({})).await.data_json(), Some(r#""here""#));
@@ -113,7 +113,7 @@ async fn a_call_without_updates_is_answered_by_its_result() {
 
 // L24
 #[tokio::test(start_paused = true)]
-async fn a_failure_after_an_update_is_shown_as_the_last() {
+async fn failure_after_an_update_is_the_final_output() {
     let (session, shown) = shown(Policy::text()).await;
     assert_eq!(session.call(ToolCall::new("c1", "stumble", "{}")).await.data_json(), Some(r#""half of it""#));
     ms(100).await;
@@ -122,7 +122,7 @@ async fn a_failure_after_an_update_is_shown_as_the_last() {
 
 // L24
 #[tokio::test(start_paused = true)]
-async fn shown_updates_are_not_kept_as_well() {
+async fn shown_updates_are_not_recorded() {
     let (session, _shown) = shown(Policy::text()).await;
     session.call(travel(2)).await;
     ms(100).await;
@@ -131,7 +131,7 @@ async fn shown_updates_are_not_kept_as_well() {
 
 // L24, L16
 #[tokio::test(start_paused = true)]
-async fn a_call_that_goes_on_after_its_first_update_can_still_be_cancelled() {
+async fn call_can_be_cancelled_after_its_first_update() {
     let (session, shown) = shown(Policy::text()).await;
     session.call(travel(5)).await;
     assert!(session.cancel("c1"));
@@ -141,7 +141,7 @@ async fn a_call_that_goes_on_after_its_first_update_can_still_be_cancelled() {
 
 // L24, R-I3
 #[tokio::test(start_paused = true)]
-async fn the_end_of_the_session_ends_what_goes_on_after_its_first_update() {
+async fn session_end_stops_calls_after_their_first_update() {
     let (session, shown) = shown(Policy::text()).await;
     session.call(travel(5)).await;
     session.end().await;
@@ -151,7 +151,7 @@ async fn the_end_of_the_session_ends_what_goes_on_after_its_first_update() {
 
 // L24
 #[tokio::test(start_paused = true)]
-async fn whoever_gives_up_before_the_first_update_ends_the_call() {
+async fn dropping_before_the_first_update_ends_the_call() {
     let (session, shown) = shown(Policy::text()).await;
     let travelling = begin(&session, "c1", "travel", r#"{"steps":3}"#).await;
     travelling.abort();
@@ -162,7 +162,7 @@ async fn whoever_gives_up_before_the_first_update_ends_the_call() {
 
 // L24, R-B2
 #[tokio::test(start_paused = true)]
-async fn a_call_with_updates_is_one_call_of_the_budget() {
+async fn call_with_updates_spends_one_call() {
     let (session, _shown) = shown(Policy::text().max_calls(Some(1))).await;
     assert!(session.call(travel(3)).await.is_ok());
     assert_eq!(kind(&session.call(travel(3)).await), Some(ErrorKind::BudgetExceeded));
@@ -170,7 +170,7 @@ async fn a_call_with_updates_is_one_call_of_the_budget() {
 
 // L24
 #[tokio::test(start_paused = true)]
-async fn a_second_handle_may_bring_the_transport() {
+async fn second_handle_can_add_the_transport() {
     let runtime: Runtime = crate::support::runtime(tools![Journey], Policy::text());
     let without = runtime.session("s-1", Mode::Text).await.expect("a session");
     let shown = Shown::default();

@@ -1,4 +1,4 @@
-//! What the model and a settings form are told.
+//! The definitions of the tools, and the settings form.
 
 use crate::support::{Calendar, configured};
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ async fn check_availability_takes_15_minutes_to_4_hours() {
 
 // A4
 #[tokio::test]
-async fn the_default_length_is_that_of_the_settings() {
+async fn default_duration_comes_from_the_settings() {
     let calendar = configured(json!({"default_event_duration": 50}), json!({})).await.unwrap();
     let tools = ToolContext::builder().with(calendar).build().unwrap();
     let schema = tools.function_tool("create_event").unwrap().definition().parameters();
@@ -56,14 +56,14 @@ async fn the_default_length_is_that_of_the_settings() {
 }
 
 #[tokio::test]
-async fn a_default_length_that_create_event_would_refuse_is_refused_as_a_setting() {
+async fn invalid_default_duration_is_refused_as_a_setting() {
     let calendar = configured(json!({"default_event_duration": 600}), json!({})).await.unwrap();
     let problem = ToolContext::builder().with(calendar).build().unwrap_err().to_string();
     assert!(problem.contains("duration_minutes") && problem.contains("600"), "{problem}");
 }
 
 #[tokio::test]
-async fn a_base_url_that_is_none_is_refused() {
+async fn invalid_base_url_is_refused() {
     for base_url in ["nonsense", "", "localhost:80/x"] {
         let problem = configured(json!({"base_url": base_url}), json!({})).await.err().unwrap();
         assert!(problem.message().contains("is no address"), "{problem}");
@@ -72,7 +72,7 @@ async fn a_base_url_that_is_none_is_refused() {
 
 // A8
 #[tokio::test]
-async fn the_model_is_told_neither_settings_nor_secrets() {
+async fn schemas_contain_neither_settings_nor_secrets() {
     for tool in Calendar::new().await.tools.definitions() {
         let told = format!("{} {}", tool.description(), tool.parameters_json());
         assert!(!["calendar_id", "token", "base_url"].iter().any(|word| told.contains(word)), "{told}");
@@ -81,7 +81,7 @@ async fn the_model_is_told_neither_settings_nor_secrets() {
 
 // A4
 #[test]
-fn a_person_is_asked_for_two_scopes() {
+fn oauth_asks_for_two_scopes() {
     let metadata = metadata();
     assert_eq!((metadata.title.as_str(), metadata.requires_auth), ("Google Calendar", true));
     let Auth::OAuth2(oauth) = metadata.auth else { panic!("{:?}", metadata.auth) };
@@ -92,7 +92,7 @@ fn a_person_is_asked_for_two_scopes() {
 
 // A4
 #[test]
-fn a_form_asks_for_the_calendar_and_the_usual_length() {
+fn form_asks_for_calendar_and_default_duration() {
     let schema = metadata().config_schema.unwrap();
     assert_eq!(schema["required"], json!(["calendar_id"]));
     assert_eq!(schema["properties"]["calendar_id"]["default"], "primary");

@@ -1,11 +1,11 @@
-//! What becomes of the written part of the conversation.
+//! The text session of the conversation.
 
 use crate::support::{conversation, played};
 use serde_json::{Value, json};
 use tool_core::Intent;
 
 #[tokio::test]
-async fn a_search_and_the_article_that_it_found_are_answered() {
+async fn search_and_its_article_are_answered() {
     let [text, _] = conversation().await;
     let turn = text.turn("When does the pool open");
     assert_eq!(turn.kinds(), ["ok"; 3]);
@@ -17,7 +17,7 @@ async fn a_search_and_the_article_that_it_found_are_answered() {
 
 // R-L1, R-L3
 #[tokio::test]
-async fn the_third_equal_search_of_a_turn_is_a_loop_however_it_is_written() {
+async fn third_equal_search_of_a_turn_is_a_loop() {
     let [text, _] = conversation().await;
     let turn = text.turn("swimming at midnight");
     assert_eq!(turn.kinds(), ["ok", "ok", "LOOP_DETECTED"]);
@@ -29,7 +29,7 @@ async fn the_third_equal_search_of_a_turn_is_a_loop_however_it_is_written() {
 
 // R-L2
 #[tokio::test]
-async fn after_two_searches_that_found_nothing_the_next_is_refused() {
+async fn search_is_refused_after_two_empty_results() {
     let [text, _] = conversation().await;
     let turn = text.turn("helipad");
     assert_eq!(turn.kinds(), ["ok", "ok", "LOOP_DETECTED"]);
@@ -42,7 +42,7 @@ async fn after_two_searches_that_found_nothing_the_next_is_refused() {
 
 // R-B3
 #[tokio::test]
-async fn a_tool_for_voice_is_refused_in_text_and_the_answer_names_voice() {
+async fn voice_tool_is_refused_in_text_mode() {
     let [text, _] = conversation().await;
     let turn = text.turn("Goodbye then");
     assert_eq!(turn.kinds()[0], "MODE_RESTRICTED");
@@ -51,7 +51,7 @@ async fn a_tool_for_voice_is_refused_in_text_and_the_answer_names_voice() {
 }
 
 #[tokio::test]
-async fn a_wrong_name_argument_or_id_is_answered_and_the_conversation_goes_on() {
+async fn conversation_continues_after_invalid_calls() {
     let [text, _] = conversation().await;
     let turn = text.turn("Goodbye then");
     assert_eq!(turn.kinds()[1..], ["NOT_FOUND", "VALIDATION", "PERMANENT"]);
@@ -60,7 +60,7 @@ async fn a_wrong_name_argument_or_id_is_answered_and_the_conversation_goes_on() 
 
 // R-C1
 #[tokio::test]
-async fn a_call_that_waits_runs_once_a_person_has_agreed() {
+async fn approved_call_runs() {
     let [text, _] = conversation().await;
     let turn = text.turn("Keep my room");
     assert_eq!(turn.kinds(), ["CONFIRMATION_REQUIRED", "ok"]);
@@ -71,11 +71,11 @@ async fn a_call_that_waits_runs_once_a_person_has_agreed() {
 
 // R-C1
 #[tokio::test]
-async fn a_call_that_a_person_denies_does_not_run() {
+async fn denied_call_does_not_run() {
     let [text, _] = conversation().await;
     let turn = text.turn("Make that four");
     assert_eq!(turn.kinds(), ["CONFIRMATION_REQUIRED", "DENIED"]);
-    // Were it booked, a second booking of the room would be a CONFLICT.
+    // A second booking of the room would be a CONFLICT.
     let book = "> book_late_checkout {\"room\": \"101\", \"until\": \"13:00\"}";
     let scenes = played(&format!("== text\nguest: Keep 101\n{book}\ndeny\n{book}\napprove\n{book}\napprove")).await;
     let wait = "CONFIRMATION_REQUIRED";
@@ -84,7 +84,7 @@ async fn a_call_that_a_person_denies_does_not_run() {
 
 // R-I1, R-I2
 #[tokio::test]
-async fn ignoring_the_guest_silences_this_turn_and_not_the_next() {
+async fn ignoring_the_guest_suppresses_one_turn() {
     let [text, _] = conversation().await;
     let turn = text.turn("keys");
     assert_eq!(turn.kinds(), ["ok"]);
@@ -94,7 +94,7 @@ async fn ignoring_the_guest_silences_this_turn_and_not_the_next() {
 
 // R-I1
 #[tokio::test]
-async fn the_greeting_is_the_first_that_is_said_in_voice() {
+async fn voice_session_begins_with_the_greeting() {
     let [text, voice] = conversation().await;
     let greeting = Some("Good evening! What else would you like to know?".to_owned());
     assert_eq!(text.turn("Can we talk").at_end.pending_message, greeting);
@@ -103,7 +103,7 @@ async fn the_greeting_is_the_first_that_is_said_in_voice() {
 
 // R-I1
 #[tokio::test]
-async fn every_intent_is_in_the_audit_log_in_order_with_its_call_and_its_effect() {
+async fn audit_log_lists_every_intent_with_its_effect() {
     let [text, _] = conversation().await;
     let names = ["SUPPRESS_AUDIO", "SUPPRESS_TRANSCRIPT", "SET_PENDING_MESSAGE"];
     assert_eq!(text.intents.iter().map(Intent::name).collect::<Vec<_>>(), names);
@@ -114,7 +114,7 @@ async fn every_intent_is_in_the_audit_log_in_order_with_its_call_and_its_effect(
 
 // R-F4
 #[tokio::test]
-async fn a_written_session_is_told_the_guides_of_its_tools_in_full() {
+async fn text_instructions_contain_full_guides() {
     let [text, _] = conversation().await;
     for part in ["Search the articles", "## Watch Out", "start_voice_session", "book_late_checkout"] {
         assert!(text.instructions.contains(part), "{part}: {}", text.instructions);

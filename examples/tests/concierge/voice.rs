@@ -1,10 +1,10 @@
-//! What becomes of the spoken part of the conversation.
+//! The voice session of the conversation.
 
 use crate::support::{conversation, played};
 
 // R-B1, R-B2
 #[tokio::test]
-async fn the_third_look_up_of_a_spoken_turn_is_over_the_budget() {
+async fn third_retrieval_of_a_voice_turn_is_over_budget() {
     let [_, voice] = conversation().await;
     let turn = voice.turn("breakfast, parking");
     assert_eq!(turn.kinds(), ["ok", "ok", "BUDGET_EXCEEDED"]);
@@ -13,7 +13,7 @@ async fn the_third_look_up_of_a_spoken_turn_is_over_the_budget() {
 
 // R-B1, R-C1
 #[tokio::test]
-async fn the_fourth_call_of_a_spoken_turn_is_over_the_budget_and_a_call_that_waited_counts_when_it_runs() {
+async fn fourth_call_of_a_voice_turn_is_over_budget() {
     let [_, voice] = conversation().await;
     let turn = voice.turn("my wife keeps 314");
     assert_eq!(turn.kinds(), ["ok", "ok", "CONFIRMATION_REQUIRED", "ok", "BUDGET_EXCEEDED"]);
@@ -22,14 +22,14 @@ async fn the_fourth_call_of_a_spoken_turn_is_over_the_budget_and_a_call_that_wai
 
 // R-B2
 #[tokio::test]
-async fn the_next_turn_has_its_budget_again() {
+async fn next_turn_has_a_full_budget() {
     let [_, voice] = conversation().await;
     assert_eq!(voice.turn("the weather").kinds(), ["ok"]);
 }
 
 // R-I1, R-I3
 #[tokio::test]
-async fn ending_the_session_lets_the_turn_finish_and_no_call_after_it_run() {
+async fn session_ends_after_the_current_turn() {
     let [_, voice] = conversation().await;
     let last = voice.turn("good night");
     assert_eq!(last.kinds(), ["ok"]);
@@ -42,14 +42,14 @@ async fn ending_the_session_lets_the_turn_finish_and_no_call_after_it_run() {
 
 // R-I1
 #[tokio::test]
-async fn a_call_after_the_one_that_ends_the_session_still_runs_in_that_turn() {
+async fn calls_after_the_end_request_run_in_the_same_turn() {
     let script = "== voice\nguest: Bye, is the pool open?\n> end_voice_session\n> kb_search {\"query\": \"pool\"}";
     assert_eq!(played(script).await[0].turns[0].kinds(), ["ok", "ok"]);
 }
 
 // R-I1, R-I2
 #[tokio::test]
-async fn ignoring_the_guest_silences_this_turn_and_not_the_next() {
+async fn ignoring_the_guest_suppresses_one_turn() {
     let [_, voice] = conversation().await;
     let turn = voice.turn("the weather");
     assert!(turn.at_end.audio_suppressed && turn.at_end.transcript_suppressed, "{:?}", turn.at_end);
@@ -58,7 +58,7 @@ async fn ignoring_the_guest_silences_this_turn_and_not_the_next() {
 
 // R-F4
 #[tokio::test]
-async fn a_spoken_session_is_told_the_summaries_of_its_tools() {
+async fn voice_instructions_contain_summaries() {
     let [_, voice] = conversation().await;
     let summary = "Finds articles about the hotel by their words; search before you answer a question about it.";
     assert!(voice.instructions.contains(summary), "{}", voice.instructions);
@@ -70,7 +70,7 @@ async fn a_spoken_session_is_told_the_summaries_of_its_tools() {
 
 // R-B3
 #[tokio::test]
-async fn a_voice_session_cannot_be_started_in_voice() {
+async fn voice_session_cannot_start_another() {
     let scenes = played("== voice\nguest: Can we talk?\n> start_voice_session {}").await;
     assert_eq!(scenes[0].turns[0].kinds(), ["MODE_RESTRICTED"]);
 }

@@ -1,4 +1,4 @@
-//! What the model and a settings form are told.
+//! The definitions of the tools, and the settings form.
 
 use crate::support::{Mail, configured};
 use serde_json::json;
@@ -12,7 +12,7 @@ fn metadata() -> ToolsetMetadata {
 
 // A5
 #[test]
-fn a_form_asks_for_a_server_and_an_address() {
+fn form_asks_for_server_and_address() {
     let metadata = metadata();
     assert_eq!((metadata.title.as_str(), metadata.requires_auth, &metadata.auth), ("E-mail", true, &Auth::Basic));
     let schema = metadata.config_schema.unwrap();
@@ -28,7 +28,7 @@ fn a_form_asks_for_a_server_and_an_address() {
 
 // A8
 #[tokio::test]
-async fn the_model_is_told_neither_settings_nor_secrets() {
+async fn schemas_contain_neither_settings_nor_secrets() {
     let config = json!({"smtp_server": "smtp.example.com", "from_email": "office@example.com"});
     let tools =
         ToolContext::builder().with(configured(config, json!({"password": "x"})).await.unwrap()).build().unwrap();
@@ -42,7 +42,7 @@ async fn the_model_is_told_neither_settings_nor_secrets() {
 }
 
 #[tokio::test]
-async fn settings_that_cannot_work_are_refused_in_words() {
+async fn invalid_settings_are_refused_with_a_message() {
     let config = json!({"smtp_server": "smtp.example.com", "from_email": "office@example.com"});
     let with = |member: &str, value: &str| {
         let mut config = config.clone();
@@ -60,7 +60,7 @@ async fn settings_that_cannot_work_are_refused_in_words() {
 }
 
 #[tokio::test]
-async fn arguments_that_do_not_fit_are_told_all_at_once() {
+async fn invalid_arguments_are_reported_at_once() {
     let config = json!({"smtp_server": "smtp.example.com", "from_email": "office@example.com"});
     let mail = Mail::new(config, json!({})).await;
     let response = mail.call("send_email", json!({"to": "ada", "subject": ""})).await;

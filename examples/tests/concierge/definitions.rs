@@ -1,4 +1,4 @@
-//! What the model and the runtime are told of the tools.
+//! The definitions of the tools.
 
 use crate::tools::tools;
 use tool_core::call::Modes;
@@ -12,7 +12,7 @@ fn definition(tools: &ToolContext, name: &str) -> ToolDefinition {
 
 // R-F4
 #[test]
-fn every_tool_has_a_guide_with_a_summary_parameters_examples_and_what_to_watch_out_for() {
+fn every_tool_has_a_complete_guide() {
     for tool in tools().unwrap().definitions() {
         let guide = tool.guide().unwrap();
         assert!(guide.heading().is_some() && !guide.summary().is_empty(), "{}", tool.name());
@@ -30,7 +30,7 @@ fn every_tool_has_a_guide_with_a_summary_parameters_examples_and_what_to_watch_o
 
 // R-F3, R-F4
 #[test]
-fn the_examples_of_every_guide_are_calls_that_the_tool_accepts() {
+fn guide_examples_are_accepted_by_their_tool() {
     let tools = tools().unwrap();
     for tool in tools.definitions() {
         assert_eq!(tool.guide().unwrap().problems_against(tool.parameters()), [""; 0], "{}", tool.name());
@@ -40,7 +40,7 @@ fn the_examples_of_every_guide_are_calls_that_the_tool_accepts() {
 
 // R-B3
 #[test]
-fn a_voice_session_is_started_in_text_and_ended_in_voice_and_the_rest_serves_both() {
+fn tools_have_the_documented_modes() {
     let tools = tools().unwrap();
     for (name, modes) in [
         ("start_voice_session", Modes::TEXT),
@@ -55,7 +55,7 @@ fn a_voice_session_is_started_in_text_and_ended_in_voice_and_the_rest_serves_bot
 
 // R-B1
 #[test]
-fn the_two_look_ups_are_retrieval() {
+fn search_and_read_are_retrieval_tools() {
     let tools = tools().unwrap();
     let retrieval = tools.definitions().filter(|tool| tool.category() == Category::Retrieval);
     assert_eq!(retrieval.map(ToolDefinition::name).collect::<Vec<_>>(), ["kb_search", "kb_get"]);
@@ -63,7 +63,7 @@ fn the_two_look_ups_are_retrieval() {
 
 // R-C1
 #[test]
-fn only_what_costs_money_waits_for_a_person() {
+fn only_paid_actions_need_approval() {
     let tools = tools().unwrap();
     let waits = tools.definitions().filter(|tool| matches!(tool.confirm(), Confirm::Always));
     assert_eq!(waits.map(ToolDefinition::name).collect::<Vec<_>>(), ["book_late_checkout"]);
