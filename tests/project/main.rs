@@ -5,6 +5,7 @@
 mod dependencies;
 mod fresh_crate;
 mod modules;
+mod rules;
 mod twins;
 
 use std::path::PathBuf;

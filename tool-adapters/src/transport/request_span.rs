@@ -105,7 +105,7 @@ fn is_word(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    // THREATS: secrets in traces
+    // T1
     #[test]
     fn redacts_path_segments_that_look_like_keys() {
         for (path, expected) in [

@@ -85,7 +85,7 @@ impl Subscriber for WarningLog {
     fn exit(&self, _: &Id) {}
 }
 
-// THREATS: secrets in logs
+// T1
 #[tokio::test]
 async fn logs_the_error_of_a_stream_without_keys() {
     let error = r#"{"message": "Incorrect API key provided: sk-canary. Was xai-canary0123456789?", "code": "authentication_error"}"#;

@@ -24,7 +24,7 @@ const ORIGINS: [(Option<&str>, bool); 7] = [
     (Some(""), false),
 ];
 
-// THREATS: DNS rebinding, CSRF
+// T15
 #[tokio::test]
 async fn only_known_hosts_and_origins_are_told_and_only_by_get() {
     let address = serving(prometheus::router(&runtime().await)).await;
@@ -56,7 +56,7 @@ async fn only_known_hosts_and_origins_are_told_and_only_by_get() {
     assert_eq!(looked_at, 13 * 7 * 8 * 2);
 }
 
-// THREATS: DNS rebinding
+// T15
 #[tokio::test]
 async fn a_second_host_or_another_in_the_address_is_refused() {
     let address = serving(prometheus::router(&runtime().await)).await;
@@ -72,7 +72,7 @@ async fn a_second_host_or_another_in_the_address_is_refused() {
     }
 }
 
-// THREATS: DNS rebinding
+// T15
 #[tokio::test]
 async fn names_of_ones_own_take_the_place_of_the_local_ones() {
     let router =

@@ -1,4 +1,4 @@
-//! THREATS "secrets in errors, traces, logs": canaries in every secret of a record, and every sink looked through.
+//! Canaries in every secret of a record, and every sink looked through.
 
 use crate::sinks::{Canaries, Log, Sinks, hex};
 use crate::vault::Careless;
@@ -82,7 +82,7 @@ async fn agents(folder: &Path) -> (Agents, SqliteStore) {
     (agents, store)
 }
 
-// THREATS: the canary scan
+// T1
 #[tokio::test]
 async fn no_sink_shows_a_secret_of_a_record() {
     quiet();

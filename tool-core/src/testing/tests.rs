@@ -86,8 +86,6 @@ fn a_call_that_was_not_made_is_told_with_those_that_were() {
     assert!(message(|| client.assert_not_called(GREET)).contains("was called"));
     assert!(message(|| client.assert_called_with(GREET, &json!({}))).contains("was not called with {}"));
 }
-
-// PEERS 4
 #[test]
 fn tools_that_are_missing_and_unexpected_are_all_told_with_what_to_do() {
     let client = client();
@@ -100,8 +98,6 @@ fn tools_that_are_missing_and_unexpected_are_all_told_with_what_to_do() {
     assert!(text.contains("unexpected tools: `greet_in_testing_tests`"), "{text}");
     assert!(text.contains("use my_tools as _;"), "{text}");
 }
-
-// PEERS 4
 #[test]
 fn a_tool_that_is_not_linked_in_is_told_with_what_to_do() {
     assert_linked(&[GREET]);

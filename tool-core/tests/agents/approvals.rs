@@ -193,7 +193,7 @@ async fn close_ends_the_calls_that_wait() {
     agents.close().await;
     assert_eq!((open(&agents).await, mail.counts()), (0, (1, 1, 1)));
     assert_eq!(kind(&agents.executor("alice").approve(&token).await), Some(ErrorKind::NotFound));
-    // THREATS: the token is for the host alone.
+    // T3: only the host sees the token.
     assert!(
         !format!("{:?}", response.for_model(tool_core::call::ResultForm::default())).contains(&token)
             && !format!("{agents:?}").contains(&token)

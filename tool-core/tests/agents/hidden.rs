@@ -1,4 +1,4 @@
-//! No secret, key or token of an agent is in an error, a `Debug` or the log. THREATS: secrets in errors, traces, logs
+//! No secret, key or token of an agent is in an error, a `Debug` or the log.
 
 use crate::support::{Plan, Probe, agents};
 use crate::support_log::logged;

@@ -40,7 +40,7 @@ async fn who_joins_an_agents_session_gets_the_tools_that_it_began_with() {
     assert!(joined.tools().has_tool("find"));
 }
 
-// THREATS: settings and secrets of one agent are not for another.
+// T1: one agent never sees the settings and secrets of another.
 #[tokio::test]
 async fn no_agent_joins_the_session_of_another() {
     let mail = Probe::new("mail", ["send"]);

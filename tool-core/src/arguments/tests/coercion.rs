@@ -1,4 +1,4 @@
-//! The coercions of DESIGN section 5, and nothing else.
+//! The lossless coercions, and nothing else.
 #![expect(clippy::needless_pass_by_value, reason = "literals read better without a `&`")]
 
 use crate::arguments::coerce::{Coercions, coerce};

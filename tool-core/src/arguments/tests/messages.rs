@@ -30,8 +30,6 @@ fn a_type_is_told_with_its_bounds() {
         ["`/duration_minutes`: expected an integer from 5 to 480, got \"soon\""]
     );
 }
-
-// PEERS 17
 #[test]
 fn an_unknown_parameter_is_told_with_the_nearest_name() {
     assert_eq!(event_with("colour", json!("red")), ["`/colour`: unknown parameter, did you mean `color`?"]);
@@ -151,8 +149,6 @@ fn a_schema_that_does_not_compile_says_so() {
     assert_eq!(told.len(), 1);
     assert!(told[0].starts_with("arguments: the tool's schema does not compile"), "{told:?}");
 }
-
-// PEERS 14, 15
 #[test]
 fn the_answer_lists_the_problems_and_shows_valid_arguments() {
     let told = report(

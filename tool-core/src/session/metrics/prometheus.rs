@@ -144,7 +144,7 @@ fn escaped(value: &str) -> String {
 mod tests {
     use super::*;
 
-    // THREATS: control characters
+    // T2
     #[test]
     fn escapes_label_values() {
         let mut text = PrometheusText::new();

@@ -167,7 +167,7 @@ mod tests {
         }
     }
 
-    // THREATS
+    // T2
     #[test]
     fn names_cannot_control_the_terminal_or_hide_text() {
         let hostile = "a\u{1b}[2Jb\r\n\tc\u{202e}d\u{200b}e\u{feff}f\u{e0041}g\u{9b}h";

@@ -11,7 +11,7 @@ fn shown(value: &Value) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-// THREATS: arguments
+// T1
 #[test]
 fn secret_keys_are_redacted_in_any_spelling() {
     let keys = [
@@ -127,7 +127,7 @@ fn keys_and_tokens_inside_text_are_redacted() {
     }
 }
 
-// THREATS: arguments
+// T1
 #[test]
 fn values_beside_a_secret_name_are_redacted_in_any_order() {
     for name in ["name", "key", "Header"] {
@@ -159,7 +159,7 @@ fn values_beside_other_names_are_shown() {
     assert_eq!(shown(&value), value);
 }
 
-// THREATS: the arguments may be encoded twice (L28).
+// T1: the arguments may be encoded twice (L28).
 #[test]
 fn json_inside_strings_is_redacted() {
     let inner = json!({"password": "canary", "n": [1]}).to_string();
@@ -191,7 +191,7 @@ fn numbers_keep_their_spelling() {
     assert_eq!(Redaction::new().json(text), text);
 }
 
-// THREATS: redacted before truncation
+// T1: redacted before truncation
 #[test]
 fn redaction_comes_before_truncation() {
     let text = json!({"a": "x".repeat(20), "password": "canary".repeat(100), "b": "é".repeat(1_000)}).to_string();
@@ -224,7 +224,7 @@ fn custom_keys_pointers_and_rules_are_applied() {
     assert_eq!(Redaction::none().json(r#"{ "password": "x" }"#), r#"{"password":"x"}"#);
 }
 
-// THREATS: control characters
+// T2
 #[test]
 fn invisible_characters_are_escaped() {
     let redaction = Redaction::new();

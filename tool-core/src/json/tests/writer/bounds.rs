@@ -32,7 +32,7 @@ enum Kind {
     Struct { text: &'static str },
 }
 
-// THREATS: huge results
+// T9
 #[test]
 fn a_limit_anywhere_keeps_the_whole_characters_before_it() {
     at_every_limit(
@@ -101,7 +101,7 @@ enum Chain {
     Struct { next: Box<Chain> },
 }
 
-// THREATS: deep results
+// T9
 #[test]
 fn results_nest_128_deep_and_no_deeper() {
     let too_deep = Some("it nests deeper than 128".to_owned());

@@ -56,7 +56,7 @@ fn the_ends_of_all_numbers_are_written_alike() {
     same(&[f32::MIN, f32::MAX, f32::MIN_POSITIVE, f32::EPSILON, 1e-45, -0.0, 0.0, 1.0, 0.1, 1e7, 1e16, 1e17, 1e-5]);
 }
 
-// THREATS: NaN
+// T10
 #[test]
 fn what_is_no_number_is_null_and_no_key() {
     same(&[f64::NAN, f64::INFINITY, f64::NEG_INFINITY]);

@@ -120,7 +120,7 @@ async fn told(tools: &ToolContext) -> Value {
     response.data().unwrap_or_else(|_| json!(response.error()))
 }
 
-// DESIGN 6, A8
+// A8
 #[tokio::test]
 async fn a_linked_toolset_is_made_of_json_with_its_defaults_filled_in() {
     let tools = shop(json!({}), json!({"access_token": "t"})).await.expect("made");
@@ -129,8 +129,6 @@ async fn a_linked_toolset_is_made_of_json_with_its_defaults_filled_in() {
     let tools = shop(json!({"currency": "CHF", "old": 1}), json!({"access_token": "t", "old": 1})).await.expect("made");
     assert_eq!(told(&tools).await, json!("CHF t"));
 }
-
-// DESIGN 6
 #[tokio::test]
 async fn an_access_token_follows_the_grant_of_its_secrets() {
     for secrets in [json!({"access_token": "old", "refresh_token": "r"}), json!({"refresh_token": "r"}), json!({})] {
@@ -142,8 +140,6 @@ async fn an_access_token_follows_the_grant_of_its_secrets() {
     assert_eq!(told(&shop(json!({}), json!({"access_token": "own"})).await.expect("made")).await, json!("EUR own"));
     assert_eq!(told(&shop(json!({}), json!({})).await.expect("made")).await["type"], "AUTH");
 }
-
-// DESIGN 6
 #[tokio::test]
 async fn a_toolset_that_needs_nothing_is_made_of_an_empty_object() {
     let plain = factory("factories_plain").expect("linked");
@@ -158,13 +154,13 @@ async fn a_toolset_that_needs_nothing_is_made_of_an_empty_object() {
     assert_eq!(plain.actions()[0].name, "factories_one");
 }
 
-// DESIGN 4: `discover = false` opts out
+// L35: `discover = false` opts out
 #[test]
 fn a_toolset_that_does_not_want_to_be_found_is_not() {
     assert!(factory("factories_broken").is_none());
 }
 
-// DESIGN 6: errors are told all at once
+// C3
 #[tokio::test]
 async fn settings_and_secrets_that_do_not_fit_are_told_together() {
     let refused = shop(json!({"currency": 7}), json!({"pin": 7})).await.expect_err("refused");
@@ -178,7 +174,7 @@ async fn settings_and_secrets_that_do_not_fit_are_told_together() {
     assert!(matches!(shop(json!({"currency": 7}), json!({})).await, Err(ConfigureError::Config(_))));
 }
 
-// THREATS: panic in a tool, secrets in errors
+// T1, T6
 #[tokio::test]
 async fn a_panic_while_a_toolset_is_made_is_an_error_without_its_secrets() {
     for currency in ["panic", "value"] {
@@ -189,7 +185,7 @@ async fn a_panic_while_a_toolset_is_made_is_an_error_without_its_secrets() {
     }
 }
 
-// THREATS: secrets in errors
+// T1
 #[tokio::test]
 async fn what_a_toolset_says_is_told_without_its_secrets_in_any_spelling() {
     let Err(ConfigureError::Failed(error)) = shop(json!({"currency": "quote"}), json!({"pin": "p\"in/1"})).await else {

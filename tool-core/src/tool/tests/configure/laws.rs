@@ -114,7 +114,7 @@ fn is_open(schema: &Value) -> bool {
     schema.get("additionalProperties").is_some_and(|rest| rest != &json!(false))
 }
 
-// THREATS: denial of service; a schema that leads back to itself in several ways is no endless work
+// T4: a schema that refers to itself in several ways takes bounded work.
 #[test]
 fn filling_in_comes_to_an_end_where_schemas_lead_back_to_themselves() {
     let again = json!({"$ref": "#/$defs/node"});
@@ -136,7 +136,6 @@ fn filling_in_comes_to_an_end_where_schemas_lead_back_to_themselves() {
 }
 
 proptest! {
-    // DESIGN 6
     #[test]
     fn settings_that_fit_fit_with_their_defaults_too(schema in schema(), given in value()) {
         let mut form = ToolsetMetadata::new("form", "");

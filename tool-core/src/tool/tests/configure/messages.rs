@@ -9,21 +9,21 @@ fn scrubbed(secrets: serde_json::Value, message: &str) -> String {
     SecretDocument::from(secrets).scrub(ToolError::auth(message)).message().to_owned()
 }
 
-// THREATS: secrets in errors
+// T1
 #[test]
 fn secrets_of_four_characters_and_more_are_taken_out_of_messages() {
     let secrets = json!({"a": "hunter2", "b": ["pass"], "c": {"d": "abc"}, "e": ""});
     assert_eq!(scrubbed(secrets, "hunter2, hunter22, xpassx, abc"), "[hidden], [hidden]2, x[hidden]x, abc");
 }
 
-// THREATS: secrets in errors
+// T1
 #[test]
 fn numbers_of_four_digits_and_more_are_taken_out_of_messages() {
     let secrets = json!({"pin": 48151, "old": [-2342.5], "n": 123});
     assert_eq!(scrubbed(secrets, "pin 48151, not -2342.5, 123"), "pin [hidden], not [hidden], 123");
 }
 
-// THREATS: secrets in errors
+// T1
 #[test]
 fn secrets_in_base64_are_taken_out_of_messages() {
     let secrets = json!({"password": "hunter2>>", "pin": 481_516});
@@ -43,21 +43,19 @@ fn secrets_in_base64_are_taken_out_of_messages() {
     }
 }
 
-// THREATS: secrets in errors
+// T1
 #[test]
 fn of_secrets_that_hold_one_another_the_longest_goes_first() {
     assert_eq!(scrubbed(json!({"a": "1234", "b": "123456"}), "got 123456 and 1234"), "got [hidden] and [hidden]");
 }
 
-// THREATS: secrets in errors
+// T1
 #[test]
 fn short_texts_of_settings_are_hidden_where_they_are_words() {
     let hidden = SecretTexts::of_settings(&json!({"a": "to", "b": ["x"], "c": "é", "d": 7}));
     assert_eq!(hidden.remove_from("tom to x, ex \"x\" to 7"), "tom [hidden] [hidden], ex \"[hidden]\" [hidden] 7");
     assert_eq!(hidden.remove_from("café é"), "café [hidden]");
 }
-
-// DESIGN 6
 #[test]
 fn what_was_compiled_for_one_schema_is_not_used_for_another() {
     let mut form = ToolsetMetadata::new("form", "");

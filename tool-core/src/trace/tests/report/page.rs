@@ -8,7 +8,7 @@ fn tags(page: &str) -> Vec<&str> {
     body.split('<').skip(1).map(|tag| tag.split_once('>').expect("a tag ends").0).collect()
 }
 
-// THREATS
+// T2
 #[test]
 fn a_page_has_known_tags_only() {
     let own = [
