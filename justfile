@@ -1,55 +1,55 @@
-# What people run. `just` alone lists it.
+# The commands of the project. `just` lists them.
 
 _default:
     @just --list
 
-# Everything the gate runs.
+# Runs the gate.
 ci:
     .ci/run
 
-# Format, lints, docs, the size of the crates and the words of their docs.
+# Checks format, lints and docs, and counts files, lines and banned phrases.
 check:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets --all-features -- -D warnings
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --all-features
     python3 tests/project/house.py
 
-# All tests: ui tests and doc tests included.
+# Runs all tests, with ui tests and doc tests.
 test *args:
     cargo test {{args}}
 
-# Accept new golden files, expansion snapshots and ui messages; read the diff before you commit it.
+# Rewrites golden files, expansion snapshots and ui messages. Read the diff before you commit it.
 bless:
     UPDATE=1 UPDATE_EXPECT=1 cargo test -p tool-core -p tool-macros --lib
     TRYBUILD=overwrite cargo test -p tests --test ui
 
-# What the macros make of the calendar example (needs cargo-expand).
+# Shows the expansion of the calendar example (needs cargo-expand).
 expand:
     cargo expand -p examples --example calendar toolset
 
-# The property tests, long.
+# Runs the property tests with many cases.
 fuzz cases="20000":
     PROPTEST_CASES={{cases}} cargo test --release -p tests --test property
     PROPTEST_CASES={{cases}} cargo test --release -p tool-core --lib
 
-# Calls against the hand-written floor: instructions (needs valgrind), allocations, medians.
+# Measures calls beside a hand-written floor: instructions (needs valgrind), allocations, medians.
 bench:
     cargo bench -p tests --bench instructions --bench allocations --bench medians --bench governed --bench sessions --bench throughput --bench protocol --bench declare --no-fail-fast
 
-# Loading agents from the cache and from SQLite: medians.
+# Measures how agents load from the cache and from SQLite: medians.
 bench-agents:
     cargo bench -p tests --features agents --bench agents
 
-# The fault table with its full numbers: a million sessions, names and calls.
+# Runs the fault tests with a million sessions, names and calls.
 soak:
     CHAOS_COUNT=1000000 cargo test --release -p tests --test chaos -- memory spans
 
-# Compile time and binary size of a tool against the derives by hand; about ten minutes.
+# Measures the compile time and the binary size of a tool beside derives by hand. Takes about ten minutes.
 bench-compile:
     python3 tests/benches/compile_time.py
 
-# Schemas, declarations, messages and the MCP server against what is not ours: the providers' types, other validators,
-# the protocol's own suites. `just conformance --provider gemini` looks at one provider only.
+# Checks schemas, declarations, messages and the MCP server with the providers' own types, other validators and the
+# protocol's suites. `just conformance --provider gemini` checks one provider.
 conformance *args:
     python3 -m venv target/conformance
     target/conformance/bin/pip install --quiet -r tests/conformance/requirements.txt
@@ -63,29 +63,29 @@ conformance *args:
     target/conformance/bin/python tests/conformance/metrics.py
     target/conformance/bin/python tests/conformance/report.py
 
-# Take over the prices of the `genai-prices` release that `tests/conformance/requirements.txt` names; read the diff.
+# Updates the prices from the `genai-prices` release in `tests/conformance/requirements.txt`. Read the diff.
 prices:
     python3 -m venv target/conformance
     target/conformance/bin/pip install --quiet -r tests/conformance/requirements.txt
     target/conformance/bin/python tests/conformance/prices.py --write
 
-# Licences, sources and banned features of all dependencies (needs cargo-deny).
+# Checks licences, sources and banned features of all dependencies (needs cargo-deny).
 deny:
     cargo deny check licenses bans sources
 
-# Spans to a real collector, Arize Phoenix, and back (855 MB of packages).
+# Sends spans to a real collector, Arize Phoenix, and reads them back (855 MB of packages).
 otel-phoenix:
     python3 -m venv target/phoenix
     target/phoenix/bin/pip install --quiet arize-phoenix==20.26.1
     cargo build --package examples --example otel
     target/phoenix/bin/python tests/conformance/otel/phoenix.py
 
-# What a span costs with a collector on, and what calls pay for spans where nobody looks (needs valgrind).
+# Measures a span with a collector, and calls without one (needs valgrind).
 bench-trace:
     cargo bench -p tests --bench trace
     python3 tests/benches/trace_off.py
 
-# Eight writers and eight readers on each store of agents, in one process and in eight, and writers that are killed.
-# PostgreSQL where POSTGRES_URL names a server: `.ci/postgres start FOLDER` makes one and prints its URL.
+# Runs eight writers and eight readers on each store of agents, in one process and in eight, and kills writers.
+# PostgreSQL runs where POSTGRES_URL names a server: `.ci/postgres start FOLDER` starts one and prints its URL.
 soak-agents seconds="60":
     SOAK_SECONDS={{seconds}} cargo test --release -p tool-adapters --test agents -- --nocapture --test-threads 1 soak:: killed::
