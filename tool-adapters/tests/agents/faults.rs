@@ -69,7 +69,7 @@ async fn a_new_file_is_its_owners_only() {
 }
 
 #[tokio::test]
-async fn a_locked_file_is_told_while_reads_go_on_and_is_written_when_it_is_free() {
+async fn locked_file_fails_writes_until_it_is_free() {
     let place = tempfile::tempdir().expect("a folder");
     let path = place.path().join("agents.db");
     let driver = Driver(Arc::new(opens(&path).await.expect("it opens")));
@@ -100,7 +100,7 @@ async fn written(path: &Path) -> Driver {
 }
 
 #[tokio::test]
-async fn bytes_that_were_overwritten_are_told_and_nothing_is_lost_when_they_are_put_back() {
+async fn overwritten_bytes_are_an_error_until_restored() {
     let place = tempfile::tempdir().expect("a folder");
     let path = place.path().join("agents.db");
     let driver = written(&path).await;
@@ -133,7 +133,7 @@ fn overwrite(path: &Path, bytes: &[u8]) {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_file_that_was_taken_away_is_told_and_one_that_was_put_in_its_place_is_used() {
+async fn removed_file_is_an_error_and_its_successor_is_used() {
     let place = tempfile::tempdir().expect("a folder");
     let path = place.path().join("agents.db");
     let driver = written(&path).await;
@@ -200,7 +200,7 @@ impl Drop for Server {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_stops_is_told_and_when_it_starts_again_nothing_is_lost() {
+async fn stopped_server_is_an_error_and_loses_nothing() {
     if url().is_none() {
         return;
     }

@@ -59,7 +59,7 @@ const CHANGES: [&str; 6] = [
 ];
 
 #[tokio::test]
-async fn a_record_that_is_changed_by_hand_gets_a_new_version_and_its_agent_too() {
+async fn change_by_hand_raises_the_versions() {
     for database in Database::all().await {
         let driver = database.driver().await;
         driver.add("alice", "calendar").await;
@@ -79,7 +79,7 @@ async fn a_record_that_is_changed_by_hand_gets_a_new_version_and_its_agent_too()
 }
 
 #[tokio::test]
-async fn records_that_are_made_moved_or_deleted_by_hand_are_told_by_versions() {
+async fn versions_show_rows_made_moved_or_deleted_by_hand() {
     for database in Database::all().await {
         let driver = database.driver().await;
         let insert =
@@ -181,7 +181,7 @@ async fn a_row_that_is_no_record_is_told_and_the_others_work() {
 }
 
 #[tokio::test]
-async fn in_postgres_a_change_from_another_search_path_and_a_truncation_are_told() {
+async fn postgres_versions_show_other_paths_and_truncation() {
     let Some(schema) = Schema::on_server().await else { return };
     let driver = Driver(Arc::new(schema.store().await));
     driver.add("alice", "email").await;

@@ -49,7 +49,7 @@ async fn kills(place: &str, store: &dyn DynAgentToolStore, check: impl AsyncFn()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_killed_writer_leaves_a_sound_sqlite_file_and_every_write_that_was_acknowledged() {
+async fn killed_writer_loses_no_acknowledged_write_in_sqlite() {
     let place = tempfile::tempdir().expect("a folder");
     let file = place.path().join("agents.db");
     let store = SqliteStore::open(&file).await.expect("it opens");
@@ -64,7 +64,7 @@ async fn a_killed_writer_leaves_a_sound_sqlite_file_and_every_write_that_was_ack
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_killed_writer_leaves_every_write_that_was_acknowledged_in_postgres() {
+async fn killed_writer_loses_no_acknowledged_write_in_postgres() {
     let Some(schema) = Schema::on_server().await else { return };
     kills(&schema.url(), &schema.store().await, async || {}).await;
 }

@@ -32,7 +32,7 @@ fn migrator() -> Migrator {
 }
 
 #[tokio::test]
-async fn a_programs_own_tables_called_agents_and_its_migrations_go_with_the_stores() {
+async fn stores_share_a_database_with_a_programs_own_tables() {
     const PUT: &str = "INSERT INTO agents VALUES ('ada'); INSERT INTO agent_tools VALUES ('drill')";
     const COUNT: &str = "SELECT count(*) FROM agents, agent_tools";
     let place = tempfile::tempdir().expect("a folder");

@@ -56,7 +56,7 @@ async fn processes(name: &str, place: &str, store: Arc<dyn DynAgentToolStore>) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn processes_on_one_sqlite_file_lose_no_update_and_tear_no_read() {
+async fn sqlite_processes_lose_no_update_and_tear_no_read() {
     let place = tempfile::tempdir().expect("a folder");
     let path = place.path().join("agents.db");
     // They all open a file that is not there yet.

@@ -7,7 +7,7 @@ use tool_core::session::Journal;
 use tool_core::{ToolResponse, jiff, serde_json};
 
 #[tokio::test]
-async fn the_next_process_finds_calls_and_their_ends_in_the_order_in_which_they_started() {
+async fn next_process_finds_calls_in_their_order() {
     let place = Place::new();
     let journal = place.open();
     // Neither the ids nor the times of the clock are in this order.
@@ -55,7 +55,7 @@ async fn a_call_id_that_two_processes_used_is_two_calls() {
 }
 
 #[tokio::test]
-async fn a_call_id_that_comes_again_takes_the_place_of_the_earlier_call_and_of_its_end() {
+async fn repeated_call_id_replaces_the_earlier_call() {
     let place = Place::new();
     let journal = place.open();
     journal.started(&entry("s", "c")).await.unwrap();

@@ -77,7 +77,7 @@ async fn the_process_that_dies() {
 }
 
 #[tokio::test]
-async fn what_ran_when_the_process_was_killed_is_unknown_and_what_had_ended_is_known() {
+async fn only_calls_that_ran_at_the_kill_are_unknown() {
     let place = Place::new();
     kill_after(child("mid-call", &place.path()).spawn().unwrap(), 1);
 
@@ -88,7 +88,7 @@ async fn what_ran_when_the_process_was_killed_is_unknown_and_what_had_ended_is_k
 }
 
 #[tokio::test]
-async fn whenever_the_process_is_killed_no_action_that_may_have_run_is_lost() {
+async fn no_kill_loses_an_action_that_may_have_run() {
     for lines in [1, 2, 7, 20, 61] {
         let place = Place::new();
         let said = kill_after(child("busy", &place.path()).spawn().unwrap(), lines);
@@ -157,7 +157,7 @@ async fn fill(journal: &FileJournal) {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_full_disk_is_an_error_and_when_there_is_room_again_calls_are_kept_again() {
+async fn full_disk_is_an_error_until_there_is_room() {
     use std::io::Write;
     let place = Place::new();
     // A limit on the size of files stands in for a small disk: the shell sets it, and `prlimit` lifts it.

@@ -107,7 +107,7 @@ async fn only_one_has_a_journal_open_and_the_other_is_told_so() {
 }
 
 #[test]
-fn a_folder_that_does_not_exist_is_an_error_that_names_the_file() {
+fn missing_folder_is_an_error_with_the_path() {
     let place = Place::new();
     let error = FileJournal::open(place.file("nowhere").join("calls.journal")).unwrap_err().to_string();
     assert!(error.contains("nowhere"), "{error}");

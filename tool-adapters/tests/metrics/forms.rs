@@ -18,7 +18,7 @@ fn json(answer: &Answer) -> Value {
 
 // R-M3
 #[tokio::test]
-async fn prometheus_has_its_text_and_who_asks_for_json_has_the_document() {
+async fn accept_header_selects_text_or_json() {
     let runtime = runtime().await;
     for accept in ["*/*", "text/plain;version=0.0.4;q=0.5,*/*;q=0.1", "text/html"] {
         let answer = get(prometheus::router(&runtime), "/metrics", accept).await;

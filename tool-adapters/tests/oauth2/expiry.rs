@@ -61,7 +61,7 @@ async fn a_running_session_goes_on_with_refreshed_tokens() {
 }
 
 #[tokio::test]
-async fn a_toolset_with_a_copy_of_its_token_is_built_anew_when_that_expires() {
+async fn toolset_with_a_copied_token_is_rebuilt_at_expiry() {
     if issuer().is_none() {
         return;
     }

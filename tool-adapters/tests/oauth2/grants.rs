@@ -70,7 +70,7 @@ async fn a_person_who_does_not_agree_is_told_as_that() {
 
 // PKCE: a stolen code is worth nothing without the verifier.
 #[tokio::test]
-async fn a_code_does_not_go_with_the_verifier_of_another_authorisation() {
+async fn code_needs_the_verifier_of_its_own_authorisation() {
     let Some((clients, agents)) = recorded().await else { return };
     let theirs = clients.begin(&agents, "alice", "calendar").await.expect("begun");
     let mine = clients.begin(&agents, "alice", "calendar").await.expect("begun");

@@ -173,7 +173,7 @@ async fn a_refusal_is_told_in_the_providers_words_made_harmless() {
 
 // Anybody can send a browser here with words of his own.
 #[tokio::test]
-async fn a_refusal_without_a_state_that_was_made_here_is_not_told_in_its_own_words() {
+async fn refusal_without_a_known_state_is_not_quoted() {
     let (clients, agents, begun) = begun().await;
     for state in [String::new(), "&state=made.up".into(), format!("&state={}x", begun.state.expose())] {
         let query = format!("error=access_denied&error_description=call+0900+123{state}");

@@ -60,7 +60,7 @@ async fn a_store_shows_where_it_is_and_no_password() {
 }
 
 #[tokio::test]
-async fn a_password_that_the_server_does_not_take_is_not_shown_and_works_once_it_does() {
+async fn refused_password_is_hidden_and_works_once_accepted() {
     let Some(redis) = Redis::on_server() else { return };
     let (user, address) = (server::prefix(), redis.url.trim_start_matches("redis://"));
     let url = format!("redis://{user}:{CANARY}@{address}");

@@ -93,7 +93,7 @@ impl Other {
 
 // R-B2
 #[tokio::test]
-async fn of_sixteen_thousand_racing_calls_of_two_processes_exactly_the_limit_passes() {
+async fn exactly_the_limit_passes_of_16000_calls_of_two_processes() {
     let Some(redis) = Redis::on_server() else { return };
     let mut others = [Other::start(&redis, "race"), Other::start(&redis, "race")];
     for other in &mut others {

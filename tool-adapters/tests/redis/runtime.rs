@@ -94,7 +94,7 @@ async fn loops_are_found_across_processes() {
 
 // R-C3
 #[tokio::test]
-async fn what_one_process_asked_for_another_approves_and_it_runs_there_once() {
+async fn another_process_approves_and_runs_a_call_once() {
     let Some(redis) = Redis::on_server() else { return };
     let (one, ran_in_one) = process(&redis.url, &redis.prefix, Policy::voice()).await;
     let (two, ran_in_two) = process(&redis.url, &redis.prefix, Policy::voice()).await;
@@ -108,7 +108,7 @@ async fn what_one_process_asked_for_another_approves_and_it_runs_there_once() {
 }
 
 #[tokio::test]
-async fn while_the_server_is_down_actions_are_refused_in_time_and_reads_are_as_configured() {
+async fn server_down_refuses_actions_and_treats_reads_by_policy() {
     let Some(redis) = Redis::on_server() else { return };
     for reads in [false, true] {
         let relay = Relay::to(&redis.url).await;

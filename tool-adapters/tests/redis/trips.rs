@@ -40,7 +40,7 @@ async fn asked(redis: &Redis, what: impl AsyncFnOnce()) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn admitting_settling_and_ending_a_turn_are_one_round_trip_each() {
+async fn admit_settle_and_end_turn_take_one_round_trip_each() {
     let Some(redis) = Redis::on_server() else { return };
     let _alone = SCRIPTS.lock().await;
     let store = redis.handle().await;

@@ -44,7 +44,7 @@ async fn the_four_errors_are_distinct_and_name_agent_tool_and_action() {
 
 // A7
 #[tokio::test]
-async fn a_record_whose_toolset_is_not_registered_is_told_so_and_stays() {
+async fn record_of_an_unregistered_toolset_is_reported_and_kept() {
     let store = std::sync::Arc::new(MemoryAgentToolStore::new());
     let (mail, chat) = (Probe::new("mail", ["send"]), Probe::new("chat", ["post"]));
     let before = builder(std::sync::Arc::clone(&store), [&mail, &chat]).build().expect("sound");

@@ -109,7 +109,7 @@ async fn a_second_word_on_an_action_that_runs_does_not_cancel_it() {
 
 // R-C1
 #[tokio::test(start_paused = true)]
-async fn an_action_that_is_approved_just_before_its_token_expires_runs_to_its_end() {
+async fn action_approved_just_before_expiry_runs_to_its_end() {
     let mail = careful();
     let agents = short_lived(&mail);
     give(&agents, "alice", "mail").await;
@@ -133,7 +133,7 @@ async fn an_approval_that_nobody_waits_for_leaves_no_session_open() {
 
 // R-C2
 #[tokio::test]
-async fn a_token_is_of_no_use_to_another_agent_and_a_forged_one_leaves_the_call_waiting() {
+async fn foreign_and_forged_tokens_leave_the_call_waiting() {
     let mail = careful();
     let agents = agents([&mail]);
     give(&agents, "alice", "mail").await;

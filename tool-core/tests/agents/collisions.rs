@@ -43,7 +43,7 @@ async fn the_tools_that_every_agent_has_are_never_taken_over() {
 
 // A6
 #[tokio::test]
-async fn disabling_the_action_or_the_other_toolset_ends_the_collision() {
+async fn disabling_one_side_ends_the_collision() {
     let (chat, mail) = (Probe::new("chat", ["send"]), Probe::new("mail", ["send", "find"]));
     let agents = agents([&mail, &chat]);
     give(&agents, "alice", "mail").await;
@@ -87,7 +87,7 @@ async fn a_collision_is_looked_at_again_only_when_a_record_changes() {
 
 // L16: the runtime's own tools are names too, where a tool is cancellable.
 #[tokio::test]
-async fn a_toolset_that_has_a_tool_of_the_runtimes_name_does_not_take_the_sessions_from_the_others() {
+async fn control_tool_name_collision_fails_one_toolset_only() {
     let cancellable = |tool: tool_core::FunctionTool| {
         let flags = tool.definition().flags();
         tool.flags(tool_core::tool::ToolAnnotations { cancellable: true, ..flags })

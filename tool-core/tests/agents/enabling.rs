@@ -40,7 +40,7 @@ fn lacks_its_key(error: &tool_core::agents::AgentError) -> bool {
 
 // A4
 #[tokio::test]
-async fn a_toolset_whose_grant_is_there_but_not_its_other_secrets_is_not_enabled() {
+async fn grant_without_the_other_secrets_is_not_enabled() {
     let (store, calendar) = (Arc::default(), calendar());
     let agents = connected(&store, &calendar).await;
     let refused = agents.enable("alice", "calendar").await.expect_err("a secret is missing");
@@ -60,7 +60,7 @@ async fn a_toolset_whose_grant_is_there_but_not_its_other_secrets_is_not_enabled
 
 // Who writes settings need not be able to read secrets.
 #[tokio::test]
-async fn where_there_is_no_key_a_record_is_enabled_without_a_look_at_its_secrets() {
+async fn record_is_enabled_unchecked_without_a_key() {
     let (store, calendar) = (Arc::default(), calendar());
     connected(&store, &calendar).await;
     let keyless = builder(Arc::clone(&store), [&calendar]).keys(Keyring::none()).build().expect("sound");

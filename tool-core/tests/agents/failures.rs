@@ -139,7 +139,7 @@ async fn secrets_that_were_moved_here_from_another_agent_do_not_open() {
 }
 
 #[tokio::test]
-async fn settings_that_somebody_wrote_behind_the_writers_back_are_told_with_every_problem() {
+async fn settings_written_by_hand_report_every_problem() {
     let keys = keys("k");
     let bad = async |store: &MemoryAgentToolStore, record: AgentTools| {
         write(store, &record, |write| write.config = json!({"vat": 70})).await;
@@ -196,7 +196,7 @@ async fn a_row_that_holds_no_record_is_told_and_the_others_work() {
 }
 
 #[tokio::test]
-async fn a_toolset_that_refuses_or_does_not_open_leaves_the_others_working() {
+async fn failing_toolset_leaves_the_others_working() {
     for (plan, kind) in [(Plan::RefusesSettings, ErrorKind::Auth), (Plan::DoesNotOpen, ErrorKind::Transient)] {
         let (mail, chat) = (Probe::new("mail", ["send"]), Probe::new("chat", ["post"]));
         mail.plan(plan);
@@ -211,7 +211,7 @@ async fn a_toolset_that_refuses_or_does_not_open_leaves_the_others_working() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_toolset_that_hangs_is_given_up_and_closed_if_it_was_being_opened() {
+async fn hanging_toolset_is_given_up_and_closed() {
     for (plan, closed) in [(Plan::HangsWhileConfigured, 0), (Plan::HangsWhileOpened, 1)] {
         let (mail, chat, agents) = mail_and_chat(plan).await;
         let loaded = load(&agents, "alice").await;

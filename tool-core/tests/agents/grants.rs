@@ -97,7 +97,7 @@ async fn a_copied_token_that_is_good_is_used_as_it_is() {
 
 // A copy cannot follow its grant, so the toolset is made of the new token.
 #[tokio::test]
-async fn a_copied_token_that_has_expired_is_refreshed_before_the_toolset_is_opened() {
+async fn expired_copied_token_is_refreshed_before_setup() {
     let (store, calendar) = (Arc::default(), calendar());
     let agents = connected(&store, &calendar, Provider::gives("canary-second"), -10).await;
     let loaded = load(&agents, "alice").await;
@@ -110,7 +110,7 @@ async fn a_copied_token_that_has_expired_is_refreshed_before_the_toolset_is_open
 
 // Which may be how a toolset finds out whether its token is good.
 #[tokio::test]
-async fn a_toolset_that_tries_its_copied_token_and_refuses_it_gets_a_refreshed_one() {
+async fn refused_copied_token_is_replaced_by_a_refreshed_one() {
     let (store, calendar) = (Arc::default(), calendar());
     calendar.plan(Plan::RefusesFirstToken);
     let agents = connected(&store, &calendar, Provider::gives("canary-second"), -10).await;
@@ -121,7 +121,7 @@ async fn a_toolset_that_tries_its_copied_token_and_refuses_it_gets_a_refreshed_o
 
 // It is refreshed a minute before it expires, and is good until then.
 #[tokio::test(start_paused = true)]
-async fn a_copied_token_that_could_not_be_refreshed_in_time_is_replaced_at_a_later_load() {
+async fn late_copied_token_is_replaced_at_a_later_load() {
     let (store, calendar) = (Arc::default(), calendar());
     let provider = Provider::gives("canary-second");
     provider.down.store(true, Ordering::SeqCst);
@@ -143,7 +143,7 @@ async fn a_copied_token_that_could_not_be_refreshed_in_time_is_replaced_at_a_lat
 }
 
 #[tokio::test]
-async fn a_grant_that_was_taken_back_is_told_as_such_and_shows_no_token() {
+async fn revoked_grant_is_reported_without_its_token() {
     let (store, calendar) = (Arc::default(), calendar());
     let agents = connected(&store, &calendar, Provider::revokes(), -10).await;
     let loaded = load(&agents, "alice").await;

@@ -7,7 +7,7 @@ use tool_core::{Mode, ToolCall};
 
 // L6
 #[tokio::test]
-async fn a_toolset_is_closed_when_its_record_has_changed_and_nobody_holds_it() {
+async fn toolset_closes_after_a_change_once_unused() {
     let mail = Probe::new("mail", ["send"]);
     let agents = agents([&mail]);
     give(&agents, "alice", "mail").await;
@@ -22,7 +22,7 @@ async fn a_toolset_is_closed_when_its_record_has_changed_and_nobody_holds_it() {
 
 // R-I4
 #[tokio::test]
-async fn a_session_keeps_its_toolset_until_it_has_ended_whoever_still_has_a_handle() {
+async fn session_keeps_its_toolset_until_it_ends() {
     let mail = Probe::new("mail", ["send"]);
     let agents = agents([&mail]);
     give(&agents, "alice", "mail").await;
@@ -80,7 +80,7 @@ async fn a_session_that_is_dropped_without_an_end_lets_go_too() {
 
 // L6
 #[tokio::test]
-async fn whoever_holds_the_context_or_one_made_of_it_holds_the_toolset() {
+async fn context_and_its_copies_hold_the_toolset() {
     let mail = Probe::new("mail", ["send"]);
     let agents = agents([&mail]);
     give(&agents, "alice", "mail").await;
@@ -153,7 +153,7 @@ async fn the_last_handle_closes_them_as_it_goes() {
 }
 
 #[tokio::test]
-async fn an_agent_for_which_there_is_no_more_room_is_closed_and_its_session_goes_on() {
+async fn evicted_agent_closes_and_its_session_continues() {
     let mail = Probe::new("mail", ["send"]);
     let agents = builder(MemoryAgentToolStore::new(), [&mail]).cached_agents(2).build().expect("sound");
     for agent in ["a", "b", "c", "d", "e"] {
@@ -186,7 +186,7 @@ async fn a_toolset_that_does_not_close_keeps_nobody_waiting() {
 
 // R-I4: the next session has the new one.
 #[tokio::test]
-async fn disabling_a_toolset_leaves_the_sessions_that_run_and_reaches_the_next() {
+async fn disabled_toolset_stays_in_open_sessions_only() {
     let mail = Probe::new("mail", ["send"]);
     let agents = agents([&mail]);
     give(&agents, "alice", "mail").await;

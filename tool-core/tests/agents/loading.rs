@@ -35,7 +35,7 @@ async fn what_has_not_changed_is_not_made_again() {
 }
 
 #[tokio::test]
-async fn of_several_toolsets_only_the_one_that_changed_is_configured_anew() {
+async fn only_the_changed_toolset_is_configured_again() {
     let (mail, chat, agents) = mail_and_chat(Plan::Works).await;
     let before = load(&agents, "alice").await;
     touch(&agents, "alice", "mail").await;
@@ -47,7 +47,7 @@ async fn of_several_toolsets_only_the_one_that_changed_is_configured_anew() {
 
 // What is made of a context, such as its declarations, is kept with it.
 #[tokio::test]
-async fn the_context_stays_the_same_one_where_no_toolset_came_or_went() {
+async fn context_is_the_same_while_no_toolset_changes() {
     #[derive(Default)]
     struct Mark;
     let (mail, chat) = (Probe::new("mail", ["send"]), Probe::new("chat", ["post"]));
@@ -76,7 +76,7 @@ async fn each_agent_has_its_own_settings() {
 }
 
 #[tokio::test]
-async fn a_disabled_toolset_and_a_disabled_action_are_not_offered_and_no_failures() {
+async fn disabled_toolset_and_action_are_hidden_without_failure() {
     let (mail, chat) = (Probe::new("mail", ["send", "find"]), Probe::new("chat", ["post"]));
     let agents = agents([&mail, &chat]);
     agents.add("alice", "mail").disable_action("send").save().await.expect("written");
@@ -90,7 +90,7 @@ async fn a_disabled_toolset_and_a_disabled_action_are_not_offered_and_no_failure
 }
 
 #[tokio::test]
-async fn tools_that_every_agent_has_come_first_and_are_there_without_a_record() {
+async fn shared_tools_come_first_and_need_no_record() {
     let mail = Probe::new("mail", ["send"]);
     let store = tool_core::agents::MemoryAgentToolStore::new();
     let agents = builder(store, [&mail]).with(raw("now")).build().expect("sound");

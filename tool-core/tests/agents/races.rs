@@ -51,7 +51,7 @@ async fn those_who_wait_for_a_load_that_fails_get_its_error() {
 
 // R-I4, L6
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn eight_who_load_while_one_writes_a_thousand_times_see_every_toolset_opened_and_closed_once() {
+async fn each_toolset_opens_and_closes_once_under_load() {
     let (mail, chat, agents) = mail_and_chat(Plan::Works).await;
     let done = Arc::new(AtomicBool::new(false));
     let readers = (0..8).map(|reader| {

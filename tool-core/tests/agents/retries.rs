@@ -16,7 +16,7 @@ async fn retried(agents: &Agents) -> Arc<LoadedAgent> {
 
 // It takes half a minute to fail, and would take it from each load.
 #[tokio::test(start_paused = true)]
-async fn a_toolset_that_hangs_holds_up_no_load_when_it_is_tried_again() {
+async fn retry_of_a_hanging_toolset_delays_no_load() {
     let (mail, _, agents) = mail_and_chat(Plan::HangsWhileConfigured).await;
     load(&agents, "alice").await;
     for tries in 2..5 {
@@ -36,7 +36,7 @@ async fn a_toolset_that_hangs_holds_up_no_load_when_it_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_failed_is_tried_again_after_half_a_minute_and_the_others_are_left_alone() {
+async fn failed_toolset_is_retried_alone_after_30_seconds() {
     let (mail, chat, agents) = mail_and_chat(Plan::DoesNotOpen).await;
     load(&agents, "alice").await;
     mail.plan(Plan::Works);
@@ -48,7 +48,7 @@ async fn what_failed_is_tried_again_after_half_a_minute_and_the_others_are_left_
 }
 
 #[tokio::test]
-async fn what_failed_is_tried_again_at_once_when_any_of_the_agents_records_changes() {
+async fn failed_toolset_is_retried_at_once_after_any_change() {
     let (mail, _, agents) = mail_and_chat(Plan::DoesNotOpen).await;
     load(&agents, "alice").await;
     mail.plan(Plan::Works);

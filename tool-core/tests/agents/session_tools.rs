@@ -61,7 +61,7 @@ async fn what_a_tool_calls_is_looked_for_among_the_sessions_tools() {
 
 // L16
 #[tokio::test]
-async fn the_runtimes_own_tools_are_there_where_one_of_the_sessions_is_cancellable() {
+async fn cancellable_tool_of_the_session_adds_control_tools() {
     let runtime = runtime(tools([cancellable(&raw("shared"))]));
     let plain = open(&runtime, "1", &tools([raw("own")])).await;
     assert!(!plain.tools().has_tool("cancel_call"));
@@ -79,7 +79,7 @@ async fn the_runtimes_own_tools_are_there_where_one_of_the_sessions_is_cancellab
 }
 
 #[tokio::test]
-async fn tools_that_are_at_odds_with_the_runtimes_own_are_told_and_open_nothing() {
+async fn collision_with_control_tools_opens_no_session() {
     let runtime = runtime(tools([]));
     let odd = tools([cancellable(&raw("own")), raw("cancel_call")]);
     let error = runtime.session("s", Mode::Text).tools(odd).await.expect_err("two of a name");
@@ -89,7 +89,7 @@ async fn tools_that_are_at_odds_with_the_runtimes_own_are_told_and_open_nothing(
 
 // R-I4
 #[tokio::test]
-async fn who_joins_with_other_tools_gets_those_that_the_session_began_with() {
+async fn joining_with_other_tools_gets_the_sessions_tools() {
     let runtime = runtime(tools([]));
     let first = open(&runtime, "s", &tools([raw("first")])).await;
     let joined = open(&runtime, "s", &tools([raw("second")])).await;
@@ -125,7 +125,7 @@ async fn calls_are_counted_by_the_tools_name_across_all_sessions() {
 
 // R-M3, R-M4
 #[tokio::test]
-async fn the_context_that_is_measured_is_that_of_the_sessions_own_tools() {
+async fn context_metrics_measure_the_sessions_own_tools() {
     let runtime = runtime(tools([]));
     let none = runtime.session("1", Mode::Text).await.expect("open").context();
     let own = open(&runtime, "2", &tools((0..20).map(|number| raw(&format!("tool_{number}"))))).await;

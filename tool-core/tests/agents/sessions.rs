@@ -14,7 +14,7 @@ fn whoami(ctx: &RunContext) -> String {
 
 // R-I4
 #[tokio::test]
-async fn a_session_keeps_the_tools_that_it_began_with_and_the_next_has_the_new_ones() {
+async fn session_keeps_its_tools_and_the_next_has_new_ones() {
     let mail = Probe::new("mail", ["send", "find"]);
     let agents = agents([&mail]);
     give(&agents, "alice", "mail").await;
@@ -29,7 +29,7 @@ async fn a_session_keeps_the_tools_that_it_began_with_and_the_next_has_the_new_o
 
 // R-I4
 #[tokio::test]
-async fn who_joins_an_agents_session_gets_the_tools_that_it_began_with() {
+async fn joining_an_agents_session_gets_its_first_tools() {
     let mail = Probe::new("mail", ["send", "find"]);
     let agents = agents([&mail]);
     give(&agents, "alice", "mail").await;

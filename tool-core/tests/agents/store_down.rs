@@ -8,7 +8,7 @@ use tool_core::agents::AgentStoreError;
 use tool_core::{Mode, ToolCall};
 
 #[tokio::test]
-async fn a_load_says_that_the_store_is_down_and_what_was_loaded_is_there_again_after() {
+async fn load_fails_while_the_store_is_down() {
     let (line, mail) = (Line::default(), Probe::new("mail", ["send"]));
     let agents = builder(line.clone(), [&mail]).build().expect("sound");
     give(&agents, "alice", "mail").await;
@@ -31,7 +31,7 @@ async fn a_load_says_that_the_store_is_down_and_what_was_loaded_is_there_again_a
 }
 
 #[tokio::test]
-async fn a_store_that_goes_down_between_version_and_records_loses_nothing() {
+async fn store_that_fails_between_two_reads_loses_nothing() {
     let (line, mail) = (Line::default(), Probe::new("mail", ["send"]));
     let agents = builder(line.clone(), [&mail]).build().expect("sound");
     give(&agents, "alice", "mail").await;
