@@ -64,7 +64,7 @@ async fn test_tool_with_progress(#[context] progress: Progress) -> Content {
         progress.fraction(done, said);
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    Content::text("Progress told three times.")
+    Content::text("Progress was reported three times.")
 }
 
 /// Do something that a person has to agree to.

@@ -19,13 +19,13 @@ use tool_core::{FunctionTool, RawTool, RunContext, ToolContext, ToolError, tool}
 /// Find trains between two towns.
 #[tool(category = "retrieval")]
 fn find_trains(
-    /// Where the journey begins
+    /// The start of the journey
     #[arg(length(1..=60))]
     from: &str,
-    /// Where it ends
+    /// The destination
     #[arg(length(1..=60))]
     to: &str,
-    /// How many changes at most
+    /// Maximum number of changes
     #[arg(default = 2, range(0..=5))]
     changes: u8,
     /// Towns to travel through
@@ -40,7 +40,7 @@ fn find_trains(
 fn bash(
     /// The command
     command: Option<&str>,
-    /// Whether to start the shell anew
+    /// True to restart the shell
     #[arg(default)]
     restart: bool,
 ) -> String {

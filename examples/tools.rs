@@ -31,7 +31,7 @@ fn convert_temperature(
     if from == "celsius" { degrees * 1.8 + 32.0 } else { (degrees - 32.0) / 1.8 }
 }
 
-/// Where a meeting takes place
+/// The place of a meeting
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Place {
@@ -75,7 +75,7 @@ impl Diary {
     #[tool(category = "action")]
     fn book(
         &self,
-        /// What it is about
+        /// The subject
         #[arg(length(1..=80))]
         title: String,
         /// When it begins, RFC 3339
@@ -83,7 +83,7 @@ impl Diary {
         /// Length in minutes
         #[arg(default = 30, range(5..=480))]
         minutes: u32,
-        /// Where; left open unless told
+        /// The place. Defaults to none
         place: Option<Place>,
         /// E-mail addresses of the people to invite
         #[arg(default, format = "email", items(..=20))]

@@ -18,7 +18,7 @@ pub(crate) struct Config {
     #[serde(default = "half_an_hour")]
     #[schemars(range(min = 5, max = 480))]
     pub(crate) default_event_duration: u32,
-    /// Where the API answers
+    /// The URL of the API
     #[serde(default = "google")]
     pub(crate) base_url: String,
 }

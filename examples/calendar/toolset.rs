@@ -50,7 +50,7 @@ impl GoogleCalendar {
         time_min: Timestamp,
         /// Only events that start before this instant, RFC 3339
         time_max: Option<Timestamp>,
-        /// How many events at most
+        /// Maximum number of events
         #[arg(default = 10, range(1..=100))]
         max_results: u32,
     ) -> Result<Events, CalendarError> {
@@ -86,7 +86,7 @@ impl GoogleCalendar {
     /// Check whether a period is free, and what is in the way if it is not.
     ///
     /// # Returns
-    /// Whether it is free, and the events that it collides with
+    /// True if the time is free, and the events that overlap it
     #[tool(category = "retrieval")]
     pub(crate) async fn check_availability(
         &self,

@@ -28,7 +28,7 @@ impl Conversation {
     #[tool(category = "utility", modes("text"), guide = "concierge/guides/start_voice_session.md")]
     pub(crate) fn start_voice_session(
         &self,
-        /// What the guest hears first
+        /// The greeting
         #[arg(length(1..=300))]
         greeting: Option<&str>,
     ) -> ToolOutput {

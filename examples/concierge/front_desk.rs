@@ -29,7 +29,7 @@ impl FrontDesk {
     /// Keep a room for longer on the day of departure, for 15 euros an hour.
     ///
     /// # Returns
-    /// What was booked, and its price
+    /// A booking and its price
     #[tool(category = "action", confirm, guide = "concierge/guides/book_late_checkout.md")]
     pub(crate) fn book_late_checkout(
         &self,

@@ -16,12 +16,12 @@ use tool_core::text::truncate;
 /// A match.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Hit {
-    /// What `kb_get` takes
+    /// The id that `kb_get` takes
     pub(crate) id: String,
     pub(crate) title: String,
     /// The part of the text that matches best
     pub(crate) snippet: String,
-    /// How well it matches; compares within one search only
+    /// The score of the match, comparable within one search only
     pub(crate) score: f64,
 }
 

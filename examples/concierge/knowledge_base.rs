@@ -31,7 +31,7 @@ impl KnowledgeBase {
     }
 }
 
-/// What the hotel has written down for its guests.
+/// The hotel's articles for its guests.
 #[toolset(name = "knowledge_base", title = "Knowledge base", discover = false)]
 impl KnowledgeBase {
     /// Search the hotel's articles by their words.
@@ -44,7 +44,7 @@ impl KnowledgeBase {
         /// Two to five words that the article would use
         #[arg(length(1..=200))]
         query: &str,
-        /// How many articles at most
+        /// Maximum number of articles
         #[arg(default = 5, range(1..=20))]
         limit: usize,
     ) -> Result<Found, tantivy::TantivyError> {

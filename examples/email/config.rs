@@ -23,12 +23,12 @@ pub(crate) struct Config {
     /// The address that the mail comes from
     #[schemars(email)]
     from_email: String,
-    /// How the connection is protected
+    /// The encryption of the connection
     #[serde(default)]
     security: Security,
     /// A certificate in PEM to trust beside those of the system: that of a company's own authority
     certificate: Option<String>,
-    /// How long to wait for the server in all
+    /// Total time to wait for the server
     #[serde(default = "twenty")]
     #[schemars(range(min = 1, max = 50))]
     timeout_seconds: u32,

@@ -23,9 +23,9 @@ pub(crate) struct Sent {
     subject: String,
     /// The beginning of the text
     body: String,
-    /// What the message is called in the server's log and at the recipient's
+    /// The message's id in the server's log and at the recipient
     message_id: String,
-    /// What the server said when it took the message
+    /// The server's reply when it accepted the message
     reply: String,
 }
 
@@ -47,7 +47,7 @@ impl Email {
     /// Send an e-mail to one person, now.
     ///
     /// # Returns
-    /// What was sent, and what the server said to it
+    /// A sent message and the server's reply
     // A message has one recipient: with several, some may receive it and others not.
     #[tool(category = "action", confirm, open_world, timeout = "60s")]
     pub(crate) async fn send_email(

@@ -19,7 +19,7 @@ pub(crate) fn opening_hours(
 #[tool(category = "action", modes("voice"), cancellable)]
 pub(crate) async fn call_taxi(
     ctx: &RunContext,
-    /// Where it is to go
+    /// The delivery address
     destination: String,
 ) -> String {
     ctx.update("the taxi company is being called");
@@ -30,7 +30,7 @@ pub(crate) async fn call_taxi(
 /// End the call after this turn.
 #[tool(category = "utility", modes("voice"))]
 pub(crate) fn hang_up(
-    /// What the caller hears last
+    /// The last words to the caller
     farewell: &str,
 ) -> ToolOutput {
     ToolOutput::new("after this turn")

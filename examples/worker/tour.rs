@@ -72,7 +72,7 @@ async fn change(worker: &Worker) -> Result<(), Failure> {
     let changed = seed::merged(&record.config, &json!({"default_event_duration": 45}));
     worker.agents.edit(&record).config(changed).save().await?;
     worker.agents.disable("alice", "email").await?;
-    say!("now her e-mail is switched off, and an event takes 45 minutes unless told");
+    say!("now her e-mail is switched off, and an event takes 45 minutes by default");
 
     let next = worker.session("alice", &format!("next-{}", moment())).await?;
     let start = "2026-11-21T09:00:00Z";

@@ -50,7 +50,7 @@ struct NeedsHand;
 
 #[toolset]
 impl NeedsHand {
-    /// Not found: nobody can make one.
+    /// Not discovered: it has no constructor.
     #[tool]
     fn needs_hand(&self) -> u8 {
         5

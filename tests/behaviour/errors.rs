@@ -139,7 +139,7 @@ fn panic_is_answered_and_the_next_call_works() {
     let (response, log) = logged(|| call(&tools, "panic_now", json!({"why": "\u{1b}[31mred"})));
     let error = response.error().expect("panicked");
     assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Internal, "An internal error occurred"));
-    assert!(error.partial_side_effects, "nobody knows how far it came");
+    assert!(error.partial_side_effects, "its progress is unknown");
     assert!(log.contains("canary") && !log.contains('\u{1b}'), "the log is escaped: {log}");
     let later = call(&tools, "panic_later", "{}");
     assert!(!later.error().expect("panicked").partial_side_effects, "a retrieval leaves nothing behind");

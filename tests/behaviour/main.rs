@@ -1,6 +1,6 @@
 //! The behaviour of the library. The comments above the tests name rules of `docs/rules.md`.
 
-#![allow(unreachable_pub)] // a test's modules are nobody's interface
+#![allow(unreachable_pub)] // the modules of a test have no public interface
 #![allow(clippy::pedantic, clippy::too_many_arguments)] // its tools are written for what they show
 
 mod agent;

@@ -14,7 +14,7 @@ struct Caller(String);
 impl FromRunContext<'_> for Caller {
     fn from_run_context(ctx: &RunContext) -> Result<Self, ToolError> {
         let name = ctx.user_data::<String>().cloned();
-        name.map(Caller).ok_or_else(|| ToolError::auth("nobody is signed in"))
+        name.map(Caller).ok_or_else(|| ToolError::auth("no user is signed in"))
     }
 }
 
@@ -83,7 +83,7 @@ fn context_parameters_work_in_any_position() {
 fn missing_context_value_is_an_error_response() {
     let response = call(&tools(take), "take", r#"{"before":1,"after":2}"#);
     let error = response.error().expect("nobody");
-    assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Auth, "nobody is signed in"));
+    assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Auth, "no user is signed in"));
 }
 
 /// Emit.

@@ -7,14 +7,14 @@ use tool_core::{Configure, Secret, Timestamp, ToolError, toolset};
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Settings {
-    /// Where the service is
+    /// The URL of the service
     #[schemars(url)]
     base_url: String,
-    /// How long it may take, in milliseconds
+    /// The timeout in milliseconds
     #[serde(default = "timeout")]
     #[schemars(range(min = 1, max = 60_000))]
     timeout_ms: u32,
-    /// What is read first
+    /// The first page
     #[serde(default)]
     folders: Vec<String>,
 }
@@ -68,18 +68,18 @@ macro_rules! services {
             /// A service with three actions.
             #[toolset(name = $name)]
             impl $type {
-                /// Send something to somebody.
+                /// Send a message.
                 #[tool(category = "action")]
                 async fn $send(
                     &self,
-                    /// To whom
+                    /// The recipient
                     to: Vec<String>,
-                    /// What it is about
+                    /// The subject
                     #[arg(length(1..=200))]
                     subject: String,
                     /// The text
                     body: Option<&str>,
-                    /// How soon
+                    /// The urgency
                     #[arg(default = Urgency::Normal)]
                     urgency: Urgency,
                 ) -> Result<usize, ToolError> {
@@ -93,7 +93,7 @@ macro_rules! services {
                     &self,
                     /// The words
                     words: &str,
-                    /// How many at most
+                    /// Maximum number of results
                     #[arg(default = 10, range(1..=100))]
                     limit: u32,
                     /// Nothing older
@@ -107,7 +107,7 @@ macro_rules! services {
                 #[tool(category = "action", timeout = "5s")]
                 async fn $plan(
                     &self,
-                    /// Where
+                    /// The place
                     place: Place,
                     /// When
                     at: Timestamp,

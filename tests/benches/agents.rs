@@ -44,7 +44,7 @@ async fn all() -> Result<bool, Failure> {
     Ok(memory && sqlite)
 }
 
-/// Whether the bars hold with this store.
+/// True if the bars apply to this store.
 async fn of_store(name: &str, store: impl IntoAgentToolStore, bar: Option<Duration>) -> Result<bool, Failure> {
     let keys = Keyring::parse(&Keyring::generate("bench")?)?;
     let agents = Agents::builder(store).keys(keys).build()?;

@@ -22,9 +22,9 @@ const ROWS: [(&str, bool); 7] = [
     ("noop", false),
     ("batch of 64", false),
 ];
-/// What is counted of each: the floor, the bare call, and the four situations of a governed one.
+/// The variants of each work: the floor, the bare call, and four situations of a governed call.
 const COLUMNS: usize = 6;
-/// What is counted beside them.
+/// The works without a floor.
 const REST: usize = 7;
 
 fn main() -> ExitCode {
@@ -102,7 +102,7 @@ fn run_among_tools(count: usize) {
     let session = governed::session(&runtime, 0);
     let at = Cell::new(0);
     let name = || names.get(at.get() % names.len()).map_or("", String::as_str);
-    // What is made at the first call of each is there before.
+    // The first call of each fills the caches.
     for name in &names {
         drop(governed::call(&session, name, "{}"));
     }

@@ -1,4 +1,4 @@
-//! What reading a call off a provider's answer adds to dispatching it: instructions, counted by callgrind, and time.
+//! The cost of reading a call from a provider's answer, beside its dispatch: instructions and time.
 
 mod works;
 

@@ -1,4 +1,4 @@
-//! What sessions take: allocations of a governed call, bytes of a session that nobody uses, the size of a call's future.
+//! The memory of sessions: allocations of a governed call, bytes of an idle session, the size of a call's future.
 //!
 //! The framework's own allocations are those past what the same method, arguments and result need by hand, with what a
 //! tool that lends text saves given back. Those of the `ToolCall` are shown by themselves: it owns its id, its name and
@@ -14,7 +14,7 @@ use tool_core::{RunContext, Session, ToolCall, ToolContext};
 use works::governed::{self, IDLE_BYTES, SESSIONS};
 use works::{Work, many};
 
-/// What a governed call may allocate of its own: in the first call of a tool in a turn, and in a later one.
+/// The allocations that a governed call may add: in the first call of a tool in a turn, and in a later one.
 const OWN: [(&str, i64, i64); 5] = [
     ("create_event", 4, 5),
     ("create_event, async", 5, 6),
@@ -108,7 +108,7 @@ fn future(tools: &ToolContext) -> bool {
     missed
 }
 
-/// Bytes of a session that nobody uses at the moment.
+/// Bytes of an idle session.
 fn idle(tools: &ToolContext) -> bool {
     let runtime = governed::runtime(tools.clone());
     let (first, opening) = sizes(|| governed::session(&runtime, SESSIONS));

@@ -1,4 +1,4 @@
-//! Instructions of calls that nobody traces, a line each: what `trace_off.py` compares with a build in which spans are
+//! Instructions of untraced calls, a line each. `trace_off.py` compares them with a build in which spans are
 //! not compiled in at all.
 
 mod works;

@@ -140,7 +140,7 @@ fn token_is_refused_for_another_session_or_principal() {
         runs_nothing(&opened(&runtime, "t", "user:1").await, &token, &bank).await;
         runs_nothing(&opened(&runtime, "u", "user:2").await, &token, &bank).await;
 
-        // Another runtime over the same store stands for another process.
+        // Another runtime over the same store represents another process.
         let store = Arc::<LaterStore>::default();
         let first = bank_runtime(&bank, Arc::clone(&store));
         let token = asked(&opened(&first, "s", "user:1").await, 1).await;

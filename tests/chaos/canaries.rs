@@ -197,7 +197,7 @@ fn only_validation_errors_repeat_argument_values() {
     );
 }
 
-// R-C1, T1: whoever holds the token may approve
+// R-C1, T1: the holder of the token may approve
 #[test]
 fn approval_token_is_in_no_model_text_and_no_log() {
     let mut token = String::new();

@@ -39,7 +39,7 @@ impl Hangs {
         n
     }
 
-    /// Block a thread until somebody opens.
+    /// Block a thread until the gate opens.
     #[tool(timeout = "60ms", category = "action", blocking)]
     fn block(&self, n: u32) -> u32 {
         let open = self.released.0.lock().expect("sound");

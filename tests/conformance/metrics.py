@@ -81,7 +81,7 @@ def same(text: str, document: dict) -> int:
     expected["tool_cost_by_agent_dollars_total", 'agent="helper"'] = cost["agents"]["helper"]["dollars"]
     assert context["sessionInitTokens"] == context["systemPromptTokens"] + context["toolDeclTokens"] > 0
     for key, value in expected.items():
-        assert key in told, f"not told: {key}"
+        assert key in told, f"not reported: {key}"
         assert abs(told[key] - value) < 1e-9, f"{key}: {told[key]} and {value}"
     return len(expected)
 

@@ -162,7 +162,7 @@ def tolerance(use, prices: t.ModelPrice) -> Decimal:
 
 
 def uses(day: datetime.date):
-    """For every model, under each of its names and by whoever is asked for it."""
+    """Yields every model under each of its names and for each biller."""
     chance = random.Random(SEED)
     for provider in providers:
         called = [provider.id, *names(provider.provider_match), None]

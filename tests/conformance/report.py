@@ -50,7 +50,7 @@ class Findings:
 
 
 def shown(name: str, most: int = 100) -> str:
-    """A name as the page has it: what steers or hides text is spelled out."""
+    """Returns a name as the page shows it: invisible and control characters are escaped."""
     short = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
     spell = lambda c: short.get(c, f"\\u{{{ord(c):x}}}")
     is_hidden = lambda c: unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp") or ord(c) in HIDDEN

@@ -63,7 +63,7 @@ def resolve(document, text: str):
 
 
 def reachable(document) -> collections.Counter:
-    """How often each keyword stands in what the root can reach: definitions count where something refers to them."""
+    """Counts each keyword in the schemas that the root reaches. Definitions count where they are referenced."""
     counted, seen, todo = collections.Counter(), set(), [document]
     while todo:
         schema = todo.pop()

@@ -50,7 +50,7 @@ def openai(c: Counts) -> dict:
 
 
 def xai(c: Counts) -> dict:
-    """The reasoning stands besides what was said, and the total has both."""
+    """Reasoning tokens are beside the output tokens, and the total has both."""
     return chat({"prompt_tokens": c.input, "completion_tokens": c.said, "total_tokens": c.total, "prompt_tokens_details": {"cached_tokens": c.cached}, "completion_tokens_details": {"reasoning_tokens": c.reasoning, "audio_tokens": 0}}, "grok-4")
 
 

@@ -82,7 +82,7 @@ fn side(
     let response = call(tools, case.name, text);
     let takes = accepted(&response)?;
     let Some(value) = value else {
-        return if takes { Err("took what is no object of its own".to_owned()) } else { Ok(()) };
+        return if takes { Err("accepted a value that is no object".to_owned()) } else { Ok(()) };
     };
     let should = oracle::accepts(schema, schema, &value);
     if takes != should {

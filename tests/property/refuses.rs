@@ -93,7 +93,7 @@ fn check(case: &Case, tape: &Tape<'_>) -> Result<(), String> {
     // A choice of shapes is reported as a whole.
     let near = |leaf: &str, told: &str| !told.is_empty() && (leaf.starts_with(told) || told.starts_with(leaf));
     match chosen.iter().find(|leaf| !told.iter().any(|told| near(leaf, told))) {
-        Some(leaf) => Err(format!("{leaf} is not told: {told:?} for {sent}")),
+        Some(leaf) => Err(format!("{leaf} is not reported: {told:?} for {sent}")),
         None => Ok(()),
     }
 }

@@ -19,7 +19,7 @@ impl PlayedScene {
     /// Returns the turn in which the guest said this text.
     pub(crate) fn turn(&self, words: &str) -> &PlayedTurn {
         let found = self.turns.iter().find(|turn| turn.guest.contains(words));
-        found.unwrap_or_else(|| panic!("nobody said {words:?}"))
+        found.unwrap_or_else(|| panic!("no line contains {words:?}"))
     }
 }
 

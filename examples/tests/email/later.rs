@@ -93,7 +93,7 @@ async fn drafts_survive_their_connection_pool() {
         send_at: tool_core::Timestamp(later()),
     };
     Drafts::open(&path).await.unwrap().add("alice", &draft()).await.unwrap();
-    // Two pools stand for two processes.
+    // Two pools represent two processes.
     let (one, two) = tokio::join!(Drafts::open(&path), Drafts::open(&path));
     assert_eq!((one.unwrap().list().await.unwrap().len(), two.unwrap().list().await.unwrap().len()), (1, 1));
 }

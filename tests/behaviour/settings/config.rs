@@ -64,7 +64,7 @@ fn all_problems_are_reported_with_place_and_nearest_name() {
             "`/prot`: unknown setting, did you mean `port`?",
             "`/relays/0/host`: missing, expected a string",
             "`/relays/0/port`: expected an integer from 0 to 65535, got a text of 2 characters",
-            "`/server`: missing, expected a string (\"Where letters are handed in\")",
+            "`/server`: missing, expected a string (\"The address of the post office\")",
         ]
     );
 }

@@ -13,20 +13,20 @@ pub struct Post {
 
 #[derive(Deserialize, Serialize, JsonSchema)]
 pub struct PostSettings {
-    /// Where letters are handed in
+    /// The address of the post office
     server: String,
     /// The port there
     #[serde(default = "submission")]
     #[schemars(range(min = 1))]
     port: u16,
-    /// How letters begin
+    /// The salutation of letters
     #[serde(default)]
     #[schemars(length(max = 10))]
     greeting: String,
-    /// What is allowed
+    /// The allowed operations
     #[serde(default)]
     limits: Limits,
-    /// Who answers go to
+    /// The recipient of replies
     #[serde(default)]
     reply_to: Option<Mailbox>,
     /// When letters go

@@ -64,7 +64,7 @@ async fn all_errors_of_a_write_are_reported_and_nothing_is_stored() {
         error.to_string(),
         "toolset `settings_post` of agent `alice`: its settings do not fit:\n\
          - `/port`: expected an integer from 1 to 65535, got a text of 1 character\n\
-         - `/server`: missing, expected a string (\"Where letters are handed in\")\n\
+         - `/server`: missing, expected a string (\"The address of the post office\")\n\
          its secrets do not fit:\n\
          - `/password`: expected at least 8 characters, got fewer\n\
          it has no action `post_snd`; did you mean `post_send`?\n\

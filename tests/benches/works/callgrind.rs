@@ -26,7 +26,7 @@ pub(crate) fn main(works: fn(), report: fn(&[f64]) -> ExitCode) -> ExitCode {
     }
 }
 
-/// Whether this process is the one under valgrind, which runs the works. Its first work is the empty one.
+/// Returns true in the process under valgrind, which runs the works. Its first work is the empty one.
 fn inside() -> bool {
     let inside = std::env::var_os(INSIDE).is_some();
     if inside {
@@ -51,7 +51,7 @@ pub(crate) fn run_between(before: &mut dyn FnMut(), work: &mut dyn FnMut()) {
     counted();
 }
 
-/// What callgrind counts.
+/// The events that callgrind counts.
 #[inline(never)]
 fn measured(work: &mut dyn FnMut()) {
     work();
@@ -86,7 +86,7 @@ fn counts() -> Result<Vec<f64>, String> {
     let read = (1..).map_while(|at| std::fs::read_to_string(out.join(format!("counts.{at}"))).ok());
     let totals = read.filter(|text| text.contains("Trigger: --dump-before")).map(|text| total(&text));
     let counts = totals.collect::<Option<Vec<_>>>().ok_or("callgrind wrote a file without a total")?;
-    // Left behind for `callgrind_annotate` where somebody asks for it.
+    // `KEEP=1` keeps the profile for `callgrind_annotate`.
     if std::env::var_os("KEEP").is_some() {
         eprintln!("profiles are in {}", out.display());
     } else {

@@ -1,4 +1,4 @@
-//! What a person writes by hand: match the name, `serde_json::from_str` into owned fields under the plain derive, the
+//! The floor, written by hand: match the name, `serde_json::from_str` into owned fields under the plain derive, the
 //! default, the range, the call, `serde_json::to_string`. No box for a future, no panic guard, no duplicate keys
 //! refused, no unknown fields refused, no size cap, no response.
 

@@ -4,14 +4,14 @@
 use super::{Work, now};
 use tool_core::{Mode, Policy, Runtime, Session, ToolCall, ToolContext, ToolResponse};
 
-/// What a governed call may cost, as a multiple of the floor, and what it is to come to.
+/// The bar and the aim for a governed call, as multiples of the floor.
 pub(crate) const BAR: f64 = 1.8;
 pub(crate) const AIM: f64 = 1.38;
-/// What calls may cost among 1,000 tools or 10,000 sessions, against few.
+/// The bar for calls among 1,000 tools or 10,000 sessions, beside few.
 pub(crate) const AMONG: f64 = 1.1;
 /// The sessions of which there are many.
 pub(crate) const SESSIONS: usize = 10_000;
-/// The bytes of a session that nobody uses at the moment.
+/// The bytes of an idle session.
 pub(crate) const IDLE_BYTES: i64 = 4096;
 /// Calls a second on two threads, as a multiple of the floor's.
 pub(crate) const THROUGHPUT: f64 = 0.5;

@@ -26,7 +26,7 @@ pub(crate) fn names(tools: &ToolContext) -> Vec<String> {
     tools.definitions().map(|tool| tool.name().to_owned()).collect()
 }
 
-/// What a model is shown of every tool.
+/// Lists each tool as a model sees it.
 #[inline(never)]
 pub(crate) fn list(tools: &ToolContext) -> usize {
     let mut bytes = 0;

@@ -26,7 +26,7 @@ pub(crate) struct Record {
     note: Option<String>,
 }
 
-/// What each `create_event` does, whoever decoded its arguments.
+/// The body of each `create_event`.
 #[inline(never)]
 pub(crate) fn create(
     title: String,
@@ -55,7 +55,7 @@ pub(crate) fn create_at(
     create(title, start_time.to_owned(), duration_minutes, attendees, description)
 }
 
-/// What `batch` does.
+/// The body of `batch`.
 #[inline(never)]
 pub(crate) fn total(records: Vec<Record>) -> u64 {
     let weigh = |record: &Record| {

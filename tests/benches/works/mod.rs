@@ -30,7 +30,7 @@ pub(crate) struct Work {
     pub(crate) lent: u64,
 }
 
-/// Every call that stands beside a floor.
+/// Every call with a floor.
 pub(crate) fn works() -> Vec<Work> {
     let work = |name, tool, arguments: &str, floor, bar, own_allocations, lent| Work {
         name,
@@ -86,9 +86,9 @@ pub(crate) const SYNC: f64 = 1.08;
 pub(crate) const ASYNC: f64 = 1.12;
 /// The bar of a bare call to the envelope's text.
 pub(crate) const TEXT: f64 = 1.30;
-/// What 1,000 tools may cost against 10.
+/// The bar for 1,000 tools beside 10.
 pub(crate) const LOOKUP: f64 = 1.1;
-/// What listing 100 tools may take, in nanoseconds.
+/// The bar for listing 100 tools, in nanoseconds.
 pub(crate) const LIST_NS: f64 = 2_000.0;
 
 /// Drives a future that never waits.

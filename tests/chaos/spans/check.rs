@@ -107,7 +107,7 @@ impl Found {
         let mut spans = 0;
         for node in report.nodes() {
             let Some(span) = node.span() else {
-                self.hold(node.depth() == 0, || format!("collector {collector}: {node:?} stands inside of something"));
+                self.hold(node.depth() == 0, || format!("collector {collector}: {node:?} has an enclosing span"));
                 continue;
             };
             spans += 1;

@@ -55,7 +55,7 @@ async fn run_all(seed: u64, count: u32, started: bool) -> Vec<Arc<Tree>> {
         let _ = task.await;
     }
     trees.iter().for_each(|tree| tree.is_left());
-    assert!(tokens.recv().await.is_none(), "nobody says anything");
+    assert!(tokens.recv().await.is_none(), "no message arrives");
     trees
 }
 

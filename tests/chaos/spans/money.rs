@@ -98,10 +98,10 @@ fn pays(found: &mut Found, spot: &Spot, collector: usize, (span, node): Payer<'_
     let mut may = chain.iter().take(sure.map_or(chain.len(), |at| at + 1)).filter(|(_, went)| *went != Went::Over);
     match node {
         Some(node) => {
-            found.hold(may.any(|(may, _)| may.number == node), || format!("{} stands on {span:?}", named(spot)));
+            found.hold(may.any(|(may, _)| may.number == node), || format!("{} is on {span:?}", named(spot)));
         }
         None => {
-            found.hold(sure.is_none(), || format!("{} stands on a root of its own, {span:?}", named(spot)));
+            found.hold(sure.is_none(), || format!("{} is on a separate root, {span:?}", named(spot)));
             // Without any span it has the parent that a span would have here.
             let above = spot.place.remote.filter(|_| spot.node.is_none()).map(remote);
             let is_there = span.parent() == above.map(|above| above.1);
@@ -135,7 +135,7 @@ fn one_response(
     let is_later = |spot: &&&Spot| spot.of.told == Word::Told && first.ended < spot.began;
     for later in same.iter().filter(is_later) {
         let goes_on = later.chain().any(|(node, went)| Some(node.number) == payer && went == Went::On);
-        found.hold(!goes_on, || format!("what was told did not take the place of what was seen: {}", all()));
+        found.hold(!goes_on, || format!("the reported use did not replace the observed one: {}", all()));
     }
 }
 

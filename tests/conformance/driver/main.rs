@@ -1,4 +1,4 @@
-//! What the conformance suite drives: a line of JSON in, a line of JSON out.
+//! The driver of the conformance suite: reads a line of JSON, writes a line of JSON.
 //!
 //! `{"do": "tools" | "declare" | "parse" | "encode" | "request" | "price" | "biller", ..}`; each module says what its
 //! command takes. A command that cannot be done answers `{"failed": ".."}`.

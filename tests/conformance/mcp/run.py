@@ -54,9 +54,9 @@ NOT_SERVED = {
     "tools-call-sampling": "tools do not ask the client's model",
     "tools-call-elicitation": "tools do not ask the client's user for data; only confirmation is asked for",
     "elicitation-": "tools do not ask the client's user for data; only confirmation is asked for",
-    "server-sse-polling": "a stream is not closed before its answer, so nobody has to poll",
+    "server-sse-polling": "a stream is not closed before its answer, so no client has to poll",
     "tasks-": "the tasks extension is not served",
-    "input-required-result-": "tools do not ask the client for data; only confirmation is asked for, in a form of its own",
+    "input-required-result-": "tools do not ask the client for data; they ask for confirmation only",
 }
 
 # Checks of what is not served: prompts and resources, tools which ask the client's model or user, or write to its log.
@@ -226,7 +226,7 @@ def over_stdio(version, method, params):
 
 
 class Server:
-    """The conformance server, on a port of its own."""
+    """Starts the conformance server on a free port."""
 
     def __enter__(self):
         self.process = subprocess.Popen([EXAMPLES / "mcp_conformance", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)

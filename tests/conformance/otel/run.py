@@ -59,7 +59,7 @@ def check_tree(printed: dict, arrived, findings: Findings) -> dict:
     """The spans by name: ids as they were exported, each under its parent, and one trace."""
     spans = {span.name: span for span, _, _ in arrived.spans()}
     findings.same("the spans that arrived", sorted(span.name for span, _, _ in arrived.spans()), sorted(SPANS))
-    findings.same("the spans that were told", sorted(printed), sorted(SPANS))
+    findings.same("the reported spans", sorted(printed), sorted(SPANS))
     for name in SPANS.keys() & spans.keys() & printed.keys():
         span, parent = spans[name], SPANS[name][0]
         findings.same(f"{name}: trace id", span.trace_id.hex(), printed[name]["trace_id"])
@@ -162,7 +162,7 @@ def check_run(content: bool, findings: Findings) -> None:
 
 
 def check_parents(findings: Findings) -> None:
-    """A process that is told its trace by us: of what may be in headers it believes what W3C allows."""
+    """Runs a process with a trace context in headers. It accepts what W3C allows."""
     header = f"00-{TRACE}-{PARENT}-01"
     for headers, trace, state in [
         ({"TRACEPARENT": header, "TRACESTATE": "a=1,b=2"}, TRACE, "a=1,b=2"),

@@ -1,4 +1,4 @@
-"""Ollama's chat. Its server keeps few keywords: what else stands in a schema is not there for the model."""
+"""Ollama's chat. Its server keeps few keywords and drops the others."""
 
 import ollama
 

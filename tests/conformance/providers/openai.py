@@ -39,5 +39,5 @@ def check(provider, declarations, settings, report):
         if provider == "openai-realtime" and "strict" in one:
             problems.append(f"{one['name']}: Realtime has no `strict`")
         if provider == "openai-responses" and not isinstance(one.get("strict"), bool):
-            problems.append(f"{one['name']}: Responses is strict where it is not told")
+            problems.append(f"{one['name']}: Responses is strict by default")
     return problems

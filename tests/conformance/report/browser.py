@@ -21,7 +21,7 @@ def chromium() -> str | None:
 
 
 class Browser:
-    """Chromium without a window, with a profile of its own."""
+    """Chromium without a window, with a fresh profile."""
 
     def __init__(self, program: str):
         self.profile = tempfile.mkdtemp(prefix="report-")
@@ -61,7 +61,7 @@ class Browser:
 
 
 class Page:
-    """One tab: what is asked of it, and every event that it has told."""
+    """One tab: its requests, and every event that it reported."""
 
     def __init__(self, address: str):
         self.socket = websocket.create_connection(address, timeout=SECONDS, suppress_origin=True)

@@ -76,7 +76,7 @@ async fn real(collector: Collector) -> Result<trace::Report, Box<dyn Error>> {
     let context = DistributedContext::new().run_id("run-7").customer_id("acme");
     let work = async {
         trace::import(context, async { trace::agent("planner", plan(&tools)).await }).await;
-        // Nobody asked for this one.
+        // Unsolicited.
         let seen =
             async { trace::observe(ModelUsage::new("gpt-5-mini", TokenUsage { input: 10, ..TokenUsage::default() })) };
         trace::http("POST api.example", seen).await;

@@ -120,7 +120,7 @@ fn one_name(value: &mut Value) {
     }
 }
 
-/// Takes a parameter that decodes by rules of its own.
+/// Takes a parameter with its own `Deserialize`.
 #[tool]
 fn derived(#[schemars(range(min = 2, max = 4))] count: u8, name: String) -> Echo {
     echo(json!({"count": count, "name": name}))

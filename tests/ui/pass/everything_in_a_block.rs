@@ -17,7 +17,7 @@ impl Weather {
         Self { city: Self::CITY.to_owned() }
     }
 
-    /// Where it is asked for.
+    /// The place.
     #[tool(description = WHERE)]
     #[inline]
     #[must_use]
@@ -41,7 +41,7 @@ impl Weather {
         seed
     }
 
-    /// Say nothing, to nobody.
+    /// Do nothing.
     #[tool]
     async fn silence(&self, _unused: Option<bool>, #[context] user: Option<UserData<String>>) {
         drop(user);

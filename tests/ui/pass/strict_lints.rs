@@ -15,11 +15,11 @@ use tool_core::{RunContext, ToolContext, ToolError, agent, tool, toolset, wrap_a
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(crate = "tool_core::serde")]
 pub struct Forecast {
-    /// Whether it rains.
+    /// True if it rains.
     pub rain: bool,
 }
 
-/// What can go wrong.
+/// The errors.
 #[derive(Debug, Clone, Copy, ToolError)]
 pub enum Failure {
     /// There is no such city.
@@ -36,7 +36,7 @@ impl fmt::Display for Failure {
 /// The weather.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Weather {
-    /// How far a forecast goes.
+    /// The range of a forecast.
     pub days: u32,
 }
 
@@ -62,10 +62,10 @@ impl Weather {
     pub async fn forecast(
         &self,
         ctx: &RunContext,
-        /// Where
+        /// The place
         #[arg(length(1..=80), example = "Berlin")]
         city: &str,
-        /// How far
+        /// The number of days
         #[arg(default = self.days, range(1..=14))]
         days: u32,
         /// Which figures

@@ -1,4 +1,4 @@
-//! What is kept of calls, and for how long.
+//! The records of calls, and their lifetime.
 
 use crate::support::{Place, calls, entry, harmless, recovered};
 use std::time::Duration;

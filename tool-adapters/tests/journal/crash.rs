@@ -14,7 +14,7 @@ const ROLE: &str = "JOURNAL_TEST_ROLE";
 const FILE: &str = "JOURNAL_TEST_FILE";
 const CHILD: &str = "crash::the_process_that_dies";
 
-/// What a child writes begins lines with this; the test harness writes too.
+/// The prefix of a child's lines. The test harness writes to the same stream.
 const SAYS: &str = "child: ";
 
 fn child(role: &str, file: &Path) -> Command {
@@ -34,7 +34,7 @@ fn kill_after(mut child: Child, lines: usize) -> Vec<String> {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    // What it said before the signal reached it.
+    // Its output before the signal.
     said.extend(output.map_while(Result::ok).filter_map(words));
     said
 }
@@ -160,7 +160,7 @@ async fn fill(journal: &FileJournal) {
 async fn full_disk_is_an_error_until_there_is_room() {
     use std::io::Write;
     let place = Place::new();
-    // A limit on the size of files stands in for a small disk: the shell sets it, and `prlimit` lifts it.
+    // A limit on the size of files acts as a small disk: the shell sets it, and `prlimit` lifts it.
     let direct = child("full", &place.path());
     let mut limited = Command::new("sh");
     limited.args(["-c", r#"trap "" XFSZ; ulimit -S -f 6000; exec "$0" "$@""#]).arg(direct.get_program());

@@ -5,7 +5,7 @@ use std::fs;
 use tool_adapters::stores::FileJournal;
 use tool_core::session::Journal;
 
-/// What opening says of a file that it must leave as it is.
+/// Returns the error of opening a file that must stay unchanged.
 fn refused(place: &Place, bytes: &[u8]) -> String {
     fs::write(place.path(), bytes).unwrap();
     let error = FileJournal::open(place.path()).expect_err("it opened").to_string();

@@ -1,4 +1,4 @@
-//! Who may ask: `Host` by `Origin` by method (RUSTSEC-2026-0189), and that nothing is told to the others.
+//! Access by `Host`, `Origin` and method (RUSTSEC-2026-0189). Refused requests reveal nothing.
 
 use super::support::{ask, request, runtime, serving};
 use tool_adapters::telemetry::prometheus;

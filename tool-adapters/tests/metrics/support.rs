@@ -1,4 +1,4 @@
-//! What the tests share: a runtime that has something to tell, and raw requests.
+//! Shared by the tests: a runtime with metrics, and raw requests.
 
 use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -1,4 +1,4 @@
-//! Tokens that expire: one refresh, whoever asks.
+//! Tokens that expire: one refresh for all callers.
 
 use crate::provider::{agents, clients, connect, connected_shortly, counted, issuer, secrets};
 use std::sync::Arc;
@@ -100,7 +100,7 @@ async fn programs_that_share_a_store_have_a_token_refreshed_once() {
     assert_eq!(counted("refresh_token").await - before, 1);
 }
 
-// Whoever uses an old refresh token again has the grant taken back, and a person has to agree anew.
+// Reusing an old refresh token revokes the grant, and the person has to consent again.
 #[tokio::test]
 async fn a_grant_that_was_taken_back_is_told_as_one_to_connect_again() {
     if issuer().is_none() {

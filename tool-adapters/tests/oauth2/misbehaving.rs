@@ -1,4 +1,4 @@
-//! An authorisation server in this process that does what it is told to by the code or the refresh token it gets.
+//! An authorisation server in this process. The code or the refresh token selects its misbehaviour.
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tool_core::serde_json::{Value, json};
 
-/// What came to where a redirect led.
+/// The requests that reached the target of a redirect.
 pub(crate) static STOLEN: AtomicU32 = AtomicU32::new(0);
 
 /// Its address; it serves for as long as the process lives.

@@ -1,4 +1,4 @@
-//! Processes that share a store in a file. The others are this binary again, told by an environment variable.
+//! Processes that share a store in a file. An environment variable makes this binary one of the others.
 
 use crate::expiry::COUNTING;
 use crate::provider::{agents, clients, connect, counted, issuer};
@@ -9,10 +9,10 @@ use std::time::Duration;
 use tool_adapters::stores::SqliteStore;
 
 const FILE: &str = "TOOL_ADAPTERS_CALLS_WITH_A_GRANT";
-/// What the other process says to this one begins with it, as the test harness talks on the same stream.
+/// The prefix of the other process's lines. The test harness writes to the same stream.
 const SAYS: &str = "@ ";
 
-/// The other process, where it is one: calls when it is told to, and says how that went.
+/// Runs in the other process: calls on request and reports the outcome.
 #[tokio::test]
 async fn calls_when_it_is_told_to() {
     let Ok(path) = std::env::var(FILE) else { return };

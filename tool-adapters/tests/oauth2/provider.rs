@@ -9,7 +9,7 @@ use tool_core::agents::{Agents, IntoAgentToolStore, Keyring, MemoryAgentToolStor
 use tool_core::serde_json::{self, Value, json};
 use tool_core::tool::SecretDocument;
 
-/// Where it sends browsers: nobody listens there, and our browser does not go.
+/// The redirect target of browsers. No server listens there.
 pub(crate) const REDIRECT: &str = "http://127.0.0.1:9/callback";
 const SECRET: &str = "the secret of the client, 32 bytes";
 
@@ -84,7 +84,7 @@ pub(crate) async fn secrets(agents: &Agents, agent: &str, tool: &str) -> Value {
     serde_json::from_str(opened.expose()).expect("JSON")
 }
 
-/// How often the server did what.
+/// The server's counters.
 pub(crate) async fn counted(what: &str) -> u64 {
     let url = format!("{}/counters", issuer().expect("the server"));
     let counters: Value = reqwest::get(url).await.expect("answers").json().await.expect("JSON");

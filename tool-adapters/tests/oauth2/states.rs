@@ -54,7 +54,7 @@ async fn an_answer_to_what_was_begun_is_taken_once() {
     assert_eq!(error, OAuth2Error::UsedState);
 }
 
-// However it went: whoever reloads the page begins again.
+// Reloading the page begins again in any case.
 #[tokio::test]
 async fn a_state_is_used_up_by_an_answer_that_fails() {
     for told in ["500", "html", "redirect"] {

@@ -29,7 +29,7 @@ fn grant() -> Auth {
     Auth::oauth2("oidc-provider", scopes, format!("{place}/auth?display=page"), format!("{place}/token"))
 }
 
-/// Asks the service as whoever holds the token.
+/// Asks the service as the holder of the token.
 async fn ask(token: &str) -> Result<String, ToolError> {
     let request = reqwest::Client::new().get(format!("{}/calendar", place())).bearer_auth(token);
     let response = request.send().await.map_err(|_| ToolError::transient("no answer"))?;

@@ -1,4 +1,4 @@
-//! What every session store has to do.
+//! The conformance suite over Redis.
 
 use crate::server;
 use std::time::Duration;
@@ -11,7 +11,7 @@ pub(crate) struct Redis {
 }
 
 impl Redis {
-    /// A store of its own on the server, where there is one.
+    /// A separate store on the server, if one is configured.
     pub(crate) fn on_server() -> Option<Self> {
         server::url().map(|url| Self { url, prefix: server::prefix() })
     }
@@ -22,12 +22,12 @@ impl StoreUnderTest for Redis {
 
     type Store = RedisStore;
 
-    /// With a connection of its own.
+    /// With its own connection.
     async fn handle(&self) -> RedisStore {
         RedisStore::connect(&self.url).await.expect("the server answers").prefix(&self.prefix)
     }
 
-    /// The server's clock stands still for nobody.
+    /// The server's clock cannot be moved.
     async fn pass(&self, time: Duration) {
         tokio::time::sleep(time).await;
     }

@@ -91,7 +91,7 @@ async fn a_connection_that_breaks_is_made_anew() {
     assert!(session.passes(&call).await);
     for _ in 0..2 {
         relay.cut();
-        // What is asked first may still go into the broken connection.
+        // The first request may still go into the broken connection.
         while session.try_refresh().await.is_err() {
             tokio::task::yield_now().await;
         }

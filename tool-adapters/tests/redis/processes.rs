@@ -1,6 +1,6 @@
 //! Two processes that share a session, one of which is killed.
 //!
-//! The other process is this binary again, told by an environment variable to play a part.
+//! An environment variable makes this binary the other process.
 
 use crate::conformance::Redis;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,7 +14,7 @@ use tool_core::testing::store::driver::{Ask, HOUR, Session, entry, open, opening
 
 const PART: &str = "TOOL_ADAPTERS_PART";
 const PREFIX: &str = "TOOL_ADAPTERS_PREFIX";
-/// What the other process says to this one begins with it, as the test harness talks on the same stream.
+/// The prefix of the other process's lines. The test harness writes to the same stream.
 const SAYS: &str = "@ ";
 const LIMIT: u32 = 100;
 const CALLS: u32 = 8000;
@@ -41,7 +41,7 @@ fn say(what: impl std::fmt::Display) {
     println!("\n{SAYS}{what}");
 }
 
-/// When told to, asks 8,000 times and says how many passed.
+/// On request, asks 8,000 times and reports how many passed.
 async fn race(session: &Session) {
     say("ready");
     std::io::stdin().read_exact(&mut [0]).expect("the word to begin");
@@ -84,7 +84,7 @@ impl Other {
         Self { process, input, output: BufReader::new(output) }
     }
 
-    /// What it says next; `None` at its end.
+    /// Returns its next line, or `None` at its end.
     fn hear(&mut self) -> Option<String> {
         let mut lines = self.output.by_ref().lines().map_while(Result::ok);
         lines.find_map(|line| line.strip_prefix(SAYS).map(str::to_owned))

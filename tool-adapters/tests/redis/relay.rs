@@ -31,7 +31,7 @@ impl Relay {
                     let mut server = TcpStream::connect(address).await.expect("the server answers");
                     _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
                 });
-                seen.lock().expect("nobody panicked").push(connection.abort_handle());
+                seen.lock().expect("no thread panicked").push(connection.abort_handle());
             }
         });
         Self { url, connections, down }
@@ -45,6 +45,6 @@ impl Relay {
 
     /// Breaks all connections that there are. Later ones work.
     pub(crate) fn cut(&self) {
-        self.connections.lock().expect("nobody panicked").drain(..).for_each(|connection| connection.abort());
+        self.connections.lock().expect("no thread panicked").drain(..).for_each(|connection| connection.abort());
     }
 }

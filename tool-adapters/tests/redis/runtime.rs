@@ -39,7 +39,7 @@ fn tools() -> ToolContext {
     ToolContext::builder().with(look).with(change).with(delete).build().expect("sound tools")
 }
 
-/// A process of its own, but for the memory: a runtime with a store of its own on the same server.
+/// Represents another process: a runtime with its own store on the same server.
 async fn process(url: &str, prefix: &str, policy: Policy) -> (Session, Arc<Ran>) {
     let store = RedisStore::connect(url).await.expect("the server answers").prefix(prefix);
     let runtime =

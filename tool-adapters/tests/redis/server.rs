@@ -19,7 +19,7 @@ pub(crate) fn url() -> Option<String> {
     url
 }
 
-/// A prefix that nobody else uses.
+/// Returns an unused prefix.
 pub(crate) fn prefix() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let since = std::time::UNIX_EPOCH.elapsed().unwrap_or(Duration::ZERO).as_nanos();

@@ -1,4 +1,4 @@
-//! How often the server is asked.
+//! The number of round trips to the server.
 
 use crate::conformance::Redis;
 use futures_core::Stream;
@@ -18,7 +18,7 @@ fn client(redis: &Redis) -> redis::Client {
     redis::Client::open(redis.url.as_str()).expect("a URL")
 }
 
-/// What the server is asked about sessions of this prefix while `what` runs: the commands, without those of scripts.
+/// Returns the commands for sessions of this prefix while `what` runs, without those of scripts.
 async fn asked(redis: &Redis, what: impl AsyncFnOnce()) -> Vec<String> {
     let client = client(redis);
     let monitor = client.get_async_monitor().await.expect("the server answers");
@@ -55,7 +55,7 @@ async fn admit_settle_and_end_turn_take_one_round_trip_each() {
         assert!(session.consume(&waiting(1).id).await);
         session.refresh().await;
     };
-    // The first time the server has to be told the scripts.
+    // The first time loads the scripts.
     use_all().await;
     let asked = asked(&redis, use_all).await;
     assert_eq!(asked.len(), 7, "{asked:#?}");

@@ -162,7 +162,7 @@ fn told(response: &ToolResponse, sinks: &mut Sinks) {
     }
 }
 
-/// What programs show of what they have.
+/// Shows everything that programs print.
 async fn shown(agents: &Agents, store: &SqliteStore, sinks: &mut Sinks) {
     let record = agents.record("fine", "vault").await.expect("there");
     let sealed = record.secrets.clone().expect("sealed");
@@ -200,7 +200,7 @@ async fn shown(agents: &Agents, store: &SqliteStore, sinks: &mut Sinks) {
     sinks.add("the manifest", manifest::build(&tools).expect("sound").to_json_pretty());
 }
 
-/// What is said of secrets that do not fit.
+/// Shows the errors of invalid secrets.
 async fn wrong_secrets(agents: &Agents, sinks: &mut Sinks) {
     for wrong in [
         json!({"api_key": [API_KEY], "password": PASSWORD, "access_token": ACCESS}),
@@ -219,7 +219,7 @@ async fn wrong_secrets(agents: &Agents, sinks: &mut Sinks) {
     }
 }
 
-/// What is said of keys, and of rows that do not open.
+/// Shows the errors of keys, and of rows that do not open.
 async fn wrong_keys(store: &SqliteStore, sinks: &mut Sinks) {
     let (new, old) = (line("new", &KEY), line("old", &OLD_KEY));
     let (digits, _) = new.split_at(40);
@@ -248,7 +248,7 @@ async fn wrong_keys(store: &SqliteStore, sinks: &mut Sinks) {
     }
 }
 
-/// What is shown of clients and grants.
+/// Shows clients and grants.
 async fn grants(agents: &Agents, sinks: &mut Sinks) {
     let clients =
         OAuth2Clients::new().client("provider", OAuth2Client::new("id", "https://app.example/cb").secret(CLIENT));

@@ -1,6 +1,6 @@
 //! The 2: a rotation that is killed again and again loses nothing, and a last one finishes.
 //!
-//! The process that is killed is this binary again, told by an environment variable to rotate.
+//! An environment variable makes this binary the process that rotates and is killed.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use tool_core::tool::SecretDocument;
 
 const FILE: &str = "TOOL_ADAPTERS_ROTATES";
 const ACTIVE: &str = "TOOL_ADAPTERS_ACTIVE_KEY";
-/// What the other process says begins with it, as the test harness talks on the same stream.
+/// The prefix of the other process's lines. The test harness writes to the same stream.
 const SAYS: &str = "@ ";
 const ROWS: usize = 300;
 const KILLS: u32 = 40;
@@ -56,7 +56,7 @@ async fn filled(path: &Path) -> SqliteStore {
     store
 }
 
-/// How many secrets are under the key; all of them open, hold what was put there, and have the version they had.
+/// Returns the number of secrets under the key. All of them open, and keep their content and version.
 async fn sealed_under(store: &SqliteStore, key: &str) -> usize {
     let mut under = 0;
     for agent in 0..ROWS {

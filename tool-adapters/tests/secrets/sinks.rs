@@ -1,4 +1,4 @@
-//! What is looked through, and for what.
+//! The sinks, and the texts that must not be in them.
 
 use base64::Engine;
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use tracing_subscriber::fmt::MakeWriter;
 
-/// Texts that nobody may find, and what they are.
+/// The secret texts, and their descriptions.
 pub(crate) struct Canaries(Vec<(&'static str, Vec<Vec<u8>>)>);
 
 impl Canaries {
@@ -26,7 +26,7 @@ impl Canaries {
         Self(secrets.iter().map(|(name, secret)| (*name, forms(secret))).collect())
     }
 
-    /// Which of them stand there.
+    /// Returns those that are in the text.
     pub(crate) fn found(&self, bytes: &[u8]) -> Vec<&'static str> {
         let stands = |form: &Vec<u8>| bytes.windows(form.len()).any(|window| window == form);
         self.0.iter().filter(|(_, forms)| forms.iter().any(stands)).map(|(name, _)| *name).collect()
@@ -37,7 +37,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     tool_core::text::hex(bytes)
 }
 
-/// What the sinks got.
+/// The content of the sinks.
 #[derive(Default)]
 pub(crate) struct Sinks(BTreeMap<String, Vec<u8>>);
 

@@ -11,7 +11,7 @@ use tool_core::serde::Deserialize;
 use tool_core::tool::{AccessToken, OAuth2};
 use tool_core::{Auth, Configure, Secret, ToolError, jiff, toolset};
 
-/// What a person sets: how it fails.
+/// The settings: the way in which it fails.
 #[derive(Deserialize, JsonSchema)]
 #[serde(crate = "tool_core::serde")]
 #[schemars(crate = "tool_core::schemars")]

@@ -88,7 +88,7 @@ async fn it_runs_governed_in_a_session_of_its_own_that_ends() {
     let alice = agents.executor("alice");
     for _ in 0..3 {
         let answer = alice.run_tool_action("mail", "send", json!({})).await.expect("it runs");
-        assert!(answer.is_ok(), "each has a budget of its own: {answer:?}");
+        assert!(answer.is_ok(), "each has its own budget: {answer:?}");
     }
     assert_eq!(agents.runtime().sessions().await.expect("a count"), 0);
     assert_eq!(agents.runtime().metrics().tools["send"].calls, 3);

@@ -1,4 +1,4 @@
-//! Loads that nobody waits for any more leave nothing half done.
+//! Cancelled loads leave nothing half done.
 
 use crate::support::{Probe, builder, give, load, settle};
 use crate::support_store::Line;
@@ -23,7 +23,7 @@ async fn dropped_after(polls: usize, mail: &Probe) -> bool {
     settle().await;
     let (configured, opened, closed) = mail.counts();
     assert_eq!((opened, closed), (configured, configured - u32::from(configured > 0)), "after {polls} polls");
-    // What was set up is there for the next, or closed.
+    // A finished setup serves the next load, or is closed.
     load(&agents, "alice").await;
     agents.close().await;
     let (configured, opened, closed) = mail.counts();
@@ -45,7 +45,7 @@ async fn a_load_that_is_dropped_at_any_await_leaves_no_toolset_open() {
     assert!(polls >= 3, "it waited {polls} times");
 }
 
-// The one who does the work goes, and those who wait for it get what comes of it.
+// The first caller goes away. The others still get the result of its work.
 #[tokio::test(start_paused = true)]
 async fn those_who_wait_are_served_when_the_first_one_goes() {
     let mail = Probe::new("mail", ["send"]).slow(Duration::from_secs(1));

@@ -69,7 +69,7 @@ async fn a_toolset_that_failed_leaves_its_names_to_the_next() {
     assert_eq!((names(&loaded).len(), failed(&loaded)[0].0), (1, "chat"));
 }
 
-// What collides does so until a record changes, so it is not tried again and again.
+// A collision lasts until a record changes, so it is not retried.
 #[tokio::test(start_paused = true)]
 async fn a_collision_is_looked_at_again_only_when_a_record_changes() {
     let (chat, mail) = (Probe::new("chat", ["send"]), Probe::new("mail", ["send"]));

@@ -1,4 +1,4 @@
-//! What is looked at before an agent is given a toolset.
+//! The checks before a toolset is enabled.
 
 use crate::support::{Probe, builder, failed, load};
 use serde_json::json;
@@ -24,7 +24,7 @@ fn calendar() -> Probe {
     Probe::new("calendar", ["list"]).metadata_with(configured)
 }
 
-/// Agents of whom alice has a grant, and nothing else that the toolset needs.
+/// Agents, of which alice has a grant without the other secrets.
 async fn connected(store: &Arc<MemoryAgentToolStore>, calendar: &Probe) -> Agents {
     let agents = builder(Arc::clone(store), [calendar]).build().expect("sound");
     agents.add("alice", "calendar").enabled(false).save().await.expect("written");
@@ -58,7 +58,7 @@ async fn grant_without_the_other_secrets_is_not_enabled() {
     assert!(failed(&load(&agents, "alice").await).is_empty());
 }
 
-// Who writes settings need not be able to read secrets.
+// A writer of settings needs no access to secrets.
 #[tokio::test]
 async fn record_is_enabled_unchecked_without_a_key() {
     let (store, calendar) = (Arc::default(), calendar());

@@ -131,7 +131,7 @@ async fn late_copied_token_is_replaced_at_a_later_load() {
     provider.down.store(false, Ordering::SeqCst);
     // A refresh that failed is not tried again at once.
     tokio::time::advance(Duration::from_secs(11)).await;
-    // The old one is still good, so nobody waits for the new one.
+    // The old token is still valid, so no caller waits for the new one.
     load(&agents, "alice").await;
     settle().await;
     assert!(load(&agents, "alice").await.failures().is_empty());
@@ -152,7 +152,7 @@ async fn revoked_grant_is_reported_without_its_token() {
     assert!(!format!("{loaded:?} {}", loaded.failures()[0]).contains("canary"), "{loaded:?}");
 }
 
-// Where there is no grant yet, the schema of the secrets decides.
+// Without a grant, the schema of the secrets decides.
 #[tokio::test]
 async fn a_toolset_without_its_grant_is_judged_by_its_secrets() {
     let calendar = calendar();

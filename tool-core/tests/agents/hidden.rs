@@ -42,7 +42,7 @@ fn whatever_a_toolset_says_of_its_secrets_nobody_reads_them() {
         });
         assert_eq!(plan == Plan::DoesNotClose, !shown.contains("failures: [AgentError"), "{plan:?}: {shown}");
         let logged = format!("{lines:?}");
-        assert!(logged.contains("alice"), "{plan:?} is told in the log");
+        assert!(logged.contains("alice"), "{plan:?} is in the log");
         for canary in ["canary", "quoted", "number-two"] {
             assert!(!shown.contains(canary), "{plan:?}: {shown}");
             assert!(!logged.contains(canary), "{plan:?}: {logged}");

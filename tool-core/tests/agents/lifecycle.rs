@@ -14,7 +14,7 @@ async fn toolset_closes_after_a_change_once_unused() {
     load(&agents, "alice").await;
     touch(&agents, "alice", "mail").await;
     settle().await;
-    assert_eq!(mail.counts(), (1, 1, 0), "nobody has asked since");
+    assert_eq!(mail.counts(), (1, 1, 0), "no call came since");
     load(&agents, "alice").await;
     settle().await;
     assert_eq!(mail.counts(), (2, 2, 1));

@@ -1,4 +1,4 @@
-//! What a load makes anew, and what it keeps.
+//! The parts that a load makes again, and those that it keeps.
 
 use crate::support::{Plan, Probe, agents, builder, give, load, mail_and_chat, names, raw, touch};
 use crate::support_store::Line;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tool_core::agents::AgentErrorKind;
 use tool_core::agents::AgentStoreError;
 
-// A6: by name, whoever was added first.
+// A6: sorted by name.
 #[tokio::test]
 async fn the_tools_stand_in_the_order_of_their_toolsets_names() {
     let (mail, chat) = (Probe::new("mail", ["send", "find"]), Probe::new("chat", ["post"]));
@@ -45,7 +45,7 @@ async fn only_the_changed_toolset_is_configured_again() {
     assert!(same("post") && !same("send"));
 }
 
-// What is made of a context, such as its declarations, is kept with it.
+// Values derived from a context, such as declarations, are cached with it.
 #[tokio::test]
 async fn context_is_the_same_while_no_toolset_changes() {
     #[derive(Default)]

@@ -1,4 +1,4 @@
-//! What agents promise, seen as a user sees it: through the public API alone.
+//! The behaviour of agents through the public API.
 #![allow(clippy::unused_self, clippy::needless_pass_by_value, reason = "tools as their authors write them")]
 
 mod support;

@@ -1,4 +1,4 @@
-//! Many who load at once, and those who write meanwhile.
+//! Concurrent loads and writes.
 
 use crate::support::{Plan, Probe, agents, builder, give, load, mail_and_chat, touch};
 use crate::support_store::Line;
@@ -93,7 +93,7 @@ async fn each_toolset_opens_and_closes_once_under_load() {
     }
 }
 
-// Whoever is done first opens the list of what is waited for again.
+// The first to finish reopens the list of waiters.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_who_close_at_once_neither_waits_for_ever() {
     let agents = agents([]);

@@ -69,7 +69,7 @@ async fn how_long_to_wait_is_a_setting() {
     }
 }
 
-// What is tried again in vain does not make the agent's tools anew.
+// A failed retry does not build the agent's tools again.
 #[tokio::test(start_paused = true)]
 async fn a_retry_in_vain_leaves_the_context_as_it_is() {
     let (mail, _, agents) = mail_and_chat(Plan::DoesNotOpen).await;

@@ -70,7 +70,7 @@ async fn cancellable_tool_of_the_session_adds_control_tools() {
     let listed = call(&session, "list_running_calls", json!({})).await;
     assert_eq!(listed.data_json(), Some(r#"{"calls":[]}"#));
     assert!(!own.has_tool("cancel_call"), "the context that was given is as it was");
-    // What a session has may be handed to another, and to a runtime.
+    // The tools of a session may be given to another session and to a runtime.
     let again = open(&runtime, "3", session.tools()).await;
     assert_eq!(again.tools(), session.tools());
     assert!(kind(&call(&again, "cancel_call", json!({"call_id": "x"})).await).is_some());
@@ -116,7 +116,7 @@ async fn calls_are_counted_by_the_tools_name_across_all_sessions() {
     let counts = metrics.tools.iter().map(|(name, tool)| (name.as_str(), tool.calls)).collect::<Vec<_>>();
     assert_eq!(counts, [("both", 2), ("own", 2), ("unknown", 1)]);
     assert_eq!(runtime.tool_counts("own").expect("known").calls, 2);
-    // What sessions have had goes on where the runtime has it now.
+    // The metrics continue under the runtime's tool of that name.
     runtime.update_tools(tools([raw("own")])).expect("sound");
     let plain = runtime.session("4", Mode::Text).await.expect("open");
     call(&plain, "own", json!({})).await;

@@ -6,7 +6,7 @@ use tool_core::agents::MemoryAgentToolStore;
 use tool_core::session::OpenError;
 use tool_core::{Mode, RunContext, Runtime, Secret, ToolCall, ToolContext, tool};
 
-/// Who is asking.
+/// The principal of the session.
 #[tool]
 fn whoami(ctx: &RunContext) -> String {
     ctx.user_data::<String>().cloned().unwrap_or_default()
@@ -48,7 +48,7 @@ async fn no_agent_joins_the_session_of_another() {
     give(&agents, "alice", "mail").await;
     let _alice = agents.executor("alice").session("s", Mode::Text).await.expect("loaded").await.expect("open");
     let bob = agents.executor("bob").session("s", Mode::Text).await.expect("loaded").await;
-    assert!(matches!(bob.expect_err("alice has it"), OpenError::OtherAgent { .. }));
+    assert!(matches!(bob.expect_err("alice's session"), OpenError::OtherAgent { .. }));
     let outside = agents.runtime().session("t", Mode::Text).await.expect("open");
     let bob = agents.executor("bob").session("t", Mode::Text).await.expect("loaded").await;
     assert!(bob.expect_err("nobody's").to_string().contains("another agent"));
@@ -68,7 +68,7 @@ async fn what_each_session_is_given_is_there_for_tools_and_actions() {
     assert!(matches!(agents.runtime().session("s", Mode::Text).await, Err(OpenError::OtherPrincipal { .. })));
 }
 
-// R-M1: tools of one name are counted together, whoever's they are.
+// R-M1: tools of one name are counted together, also of different agents.
 #[tokio::test]
 async fn calls_of_all_agents_are_counted_by_the_tools_name() {
     let mail = Probe::new("mail", ["send"]);

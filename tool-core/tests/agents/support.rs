@@ -1,4 +1,4 @@
-//! What the tests share: toolsets that count what is done with them, and agents that have them.
+//! Shared by the tests: toolsets that count their uses, and agents that have them.
 
 use serde_json::{Value, json};
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use tool_core::describe::Action;
 use tool_core::tool::{ConfigureError, Configured, LifecycleFuture, SecretDocument, ToolsetFactory, ToolsetMetadata};
 use tool_core::{FunctionTool, RawTool, RunContext, Tool, ToolError, ToolResponse, Toolset};
 
-/// What a toolset does where it is told to misbehave.
+/// The misbehaviour of a toolset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Plan {
     #[default]
@@ -27,7 +27,7 @@ pub(crate) enum Plan {
     HangsWhileClosed,
 }
 
-/// Whatever somebody likes.
+/// Any value.
 type Settings = std::collections::BTreeMap<String, Value>;
 
 /// A toolset that counts what is done with its instances, which clones of this share.
@@ -40,7 +40,7 @@ pub(crate) struct Probe {
     pub(crate) closed: Counter,
     pub(crate) called: Counter,
     plan: Arc<Mutex<Plan>>,
-    /// How long configuring and opening take.
+    /// The time that configuring and opening take.
     slow: Option<Duration>,
     options: fn(FunctionTool) -> FunctionTool,
 }
@@ -72,7 +72,7 @@ impl Probe {
         Self { metadata: Arc::new(change((*self.metadata).clone())), ..self }
     }
 
-    /// What its next instances do.
+    /// The behaviour of its next instances.
     pub(crate) fn plan(&self, plan: Plan) {
         *self.plan.lock().expect("no panic") = plan;
     }
@@ -81,7 +81,7 @@ impl Probe {
         *self.plan.lock().expect("no panic")
     }
 
-    /// How many instances were configured, opened and closed.
+    /// The number of instances that were configured, opened and closed.
     pub(crate) fn counts(&self) -> (u32, u32, u32) {
         (self.configured.get(), self.opened.get(), self.closed.get())
     }
@@ -143,7 +143,7 @@ pub(crate) fn raw(name: &str) -> FunctionTool {
     FunctionTool::raw(declared(name), async |_: Value, _: &RunContext| Ok(json!("by itself")))
 }
 
-/// What was made of a record.
+/// The instance of a record.
 struct Made {
     probe: Probe,
     plan: Plan,
@@ -151,7 +151,7 @@ struct Made {
     tools: Vec<Tool>,
 }
 
-/// What a tool of it knows.
+/// The settings that its tools see.
 struct Known {
     config: Value,
     called: Counter,
@@ -252,7 +252,7 @@ pub(crate) fn builder<const N: usize>(
 }
 
 /// Gives an agent a toolset.
-/// Two toolsets, of which the first does as planned, and agents of whom Alice has both.
+/// Two toolsets, of which the first behaves as planned. Alice has both.
 pub(crate) async fn mail_and_chat(plan: Plan) -> (Probe, Probe, Agents) {
     let (mail, chat) = (Probe::new("mail", ["send"]), Probe::new("chat", ["post"]));
     mail.plan(plan);

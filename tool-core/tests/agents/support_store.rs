@@ -1,4 +1,4 @@
-//! A store that can be told to fail, and to be slow.
+//! A store that fails or is slow on request.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -36,12 +36,12 @@ impl Line {
         self.0.panics.store(panics, Ordering::SeqCst);
     }
 
-    /// How often it was asked for a version, and for records.
+    /// The number of reads of versions and of records.
     pub(crate) fn asked(&self) -> (u32, u32) {
         (self.0.versions.load(Ordering::SeqCst), self.0.loads.load(Ordering::SeqCst))
     }
 
-    /// A row that somebody spoilt.
+    /// A damaged row.
     pub(crate) fn spoil(&self, tool: &str, why: &str) {
         self.0.unreadable.lock().expect("no panic").push(UnreadableRow::new(tool, why));
     }

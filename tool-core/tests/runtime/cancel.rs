@@ -37,7 +37,7 @@ impl Kitchen {
         "burnt"
     }
 
-    /// Clean up, with nobody about.
+    /// Clean up in the background.
     #[tool(cancellable, sequential)]
     async fn clean(&self) -> &'static str {
         self.log.work("clean", 10_000).await;

@@ -31,14 +31,14 @@ impl Slow {
         self.forever().await;
     }
 
-    /// Take as long as told.
+    /// Take the given time.
     #[tool(name = "sleep", timeout = "1s")]
     async fn sleep(&self, ms: u64) -> u64 {
         tokio::time::sleep(Duration::from_millis(ms)).await;
         ms
     }
 
-    /// Leave somebody behind who wants to hear of the end.
+    /// Spawn a task that waits for the cancellation.
     #[tool(name = "spawn", timeout = "1s")]
     async fn spawn(&self, ctx: &RunContext) {
         let (token, heard) = (ctx.cancellation().clone(), Arc::clone(&self.cancelled));
@@ -49,7 +49,7 @@ impl Slow {
         std::future::pending::<()>().await;
     }
 
-    /// How much time is left, in milliseconds.
+    /// Return the remaining time in milliseconds.
     #[tool(name = "left", timeout = "7s")]
     fn left(&self, ctx: &RunContext) -> u128 {
         self.runs.add();

@@ -35,14 +35,14 @@ async fn wait_retrieval() {
     std::future::pending::<()>().await;
 }
 
-/// Fail as told.
+/// Fail with the given error.
 #[tool(name = "fail", category = "action")]
 fn fail(how: &str) -> Result<(), ToolError> {
     Err(match how {
         "transient" => ToolError::transient("the calendar is busy"),
         "half done" => ToolError::permanent("the mail went out, the entry was not made").partial_side_effects(true),
         "conflict" => ToolError::conflict("the room is taken"),
-        "auth" => ToolError::auth("nobody is signed in"),
+        "auth" => ToolError::auth("no user is signed in"),
         "rate limit" => ToolError::rate_limit("wait a minute"),
         "internal" => ToolError::internal("password hunter2 was refused"),
         _ => ToolError::permanent("no such entry"),

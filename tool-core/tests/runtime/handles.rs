@@ -79,7 +79,7 @@ async fn call_through_layers_stays_in_its_session() {
     ada.end().await;
     let bob = runtime.session("s", Mode::Text).principal("bob").await.expect("a fresh session");
     assert_eq!(kind(&call(&ada, "greet", json!({"name": "Eve"})).await), Some(ErrorKind::SessionInactive));
-    assert!(works(&bob).await, "nobody has spent his budget");
+    assert!(works(&bob).await, "his budget is unspent");
 }
 
 // R-C2

@@ -43,7 +43,7 @@ struct NobodySignedIn;
 
 impl FromRunContext<'_> for NobodySignedIn {
     fn from_run_context(_: &RunContext) -> Result<Self, ToolError> {
-        Err(ToolError::auth("nobody is signed in"))
+        Err(ToolError::auth("no user is signed in"))
     }
 }
 

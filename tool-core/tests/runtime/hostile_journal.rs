@@ -24,7 +24,7 @@ enum Does {
     PanicsLaterOver(&'static str),
 }
 
-/// A journal in memory. A clone stands for the next process.
+/// A journal in memory. A clone represents the next process.
 #[derive(Clone, Default)]
 struct Book {
     calls: Arc<Mutex<Vec<RecoveredCall>>>,

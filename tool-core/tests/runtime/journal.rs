@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use tool_core::session::{Journal, JournalEntry, JournalError, RecoveredCall};
 use tool_core::{ErrorKind, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolResponse, toolset};
 
-/// A journal in memory that counts its operations. A clone stands for the next process.
+/// A journal in memory that counts its operations. A clone represents the next process.
 #[derive(Clone, Default)]
 struct Paper {
     calls: Arc<Mutex<Vec<RecoveredCall>>>,

@@ -26,7 +26,7 @@ fn fail() -> Result<u8, ToolError> {
     Err(ToolError::conflict("taken"))
 }
 
-/// What does not serialise.
+/// A value that does not serialise.
 struct Broken;
 
 impl Serialize for Broken {

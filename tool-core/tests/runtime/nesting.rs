@@ -15,7 +15,7 @@ impl Agents {
         n
     }
 
-    /// Ask another tool, as often as told.
+    /// Ask another tool the given number of times.
     #[tool(name = "delegate")]
     async fn delegate(&self, ctx: &RunContext, to: &str, times: u32, #[arg(default)] same: bool) -> Vec<String> {
         let mut kinds = Vec::new();
