@@ -22,7 +22,10 @@ fn form_has_titles_defaults_limits_and_secret_marks() {
     let form = agents.form("settings_post").expect("a form");
     assert_eq!((form.title.as_str(), form.description.as_str()), ("Post", "Send letters."));
     let config = form.config_schema.as_ref().expect("settings");
-    assert_eq!(config["properties"]["server"], json!({"type": "string", "description": "The address of the post office"}));
+    assert_eq!(
+        config["properties"]["server"],
+        json!({"type": "string", "description": "The address of the post office"})
+    );
     let port = &config["properties"]["port"];
     assert_eq!((&port["default"], &port["minimum"], &port["maximum"]), (&json!(587), &json!(1), &json!(65535)));
     assert_eq!(config["required"], json!(["server"]));
