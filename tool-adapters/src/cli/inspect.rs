@@ -2,7 +2,8 @@
 
 use crate::cli::arguments::{LintOptions, ManifestOptions, SchemaOptions};
 use crate::cli::output::{CommandError, CommandIo, CommandStatus, table};
-use crate::providers::declare::{Declarations, DeclareOptions, declare_with};
+use crate::providers::declarations::{Declarations, DeclareOptions};
+use crate::providers::declare::declare_with;
 use crate::providers::lint::{Severity, lint_for};
 use crate::providers::provider::Provider;
 use crate::providers::report::{Report, ToolReport};

@@ -44,7 +44,7 @@
 //! ```
 
 use crate::interop::convert::{ConvertError, check_provider};
-use crate::providers::declare::Declarations;
+use crate::providers::declarations::Declarations;
 use crate::providers::protocol::protocol;
 use crate::providers::provider::Provider;
 use async_openai::types::chat::{

@@ -1,6 +1,6 @@
 //! The functions of declarations, without the form that a provider wraps around them.
 
-use crate::providers::declare::Declarations;
+use crate::providers::declarations::Declarations;
 use crate::providers::provider::Provider;
 use serde_json::{Map, Value, json};
 

@@ -38,7 +38,7 @@
 //! ```
 
 use crate::interop::convert::{ConvertError, DeclaredItem, check_provider, declared_items};
-use crate::providers::declare::Declarations;
+use crate::providers::declarations::Declarations;
 use crate::providers::provider::Provider;
 use genai::chat;
 use serde_json::{Map, Value};

@@ -32,7 +32,8 @@
 //! ```
 
 use crate::interop::convert::{DeclaredFunction, DeclaredItem, declared_items};
-use crate::providers::declare::{Declarations, DeclareOptions, declare_tools};
+use crate::providers::declarations::{Declarations, DeclareOptions};
+use crate::providers::declare::declare_tools;
 use crate::providers::provider::Provider;
 use rig_core::message::{ImageMediaType, MimeType, ToolName, ToolResultContent};
 use rig_core::tool::{DynamicTool, ToolErrorKind, ToolExecutionError, ToolOutput};

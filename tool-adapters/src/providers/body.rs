@@ -1,91 +1,104 @@
-//! What the bodies of requests share.
+//! Parts of request bodies and of results that several providers share.
 
-use crate::providers::event::Request;
+use crate::providers::request::Request;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use tool_core::call::ModelResult;
-use tool_core::session::ToolChoice;
+use tool_core::session::{Message, ToolChoice};
 use tool_core::{Content, ToolCall};
 
-/// The tools, as a value.
-pub(crate) fn tools(request: &Request<'_>) -> Value {
-    serde_json::from_str(request.declarations.json().get()).unwrap_or_default()
+/// The body of a request, member by member.
+pub(crate) struct RequestBody<'a> {
+    request: &'a Request<'a>,
+    members: Map<String, Value>,
 }
 
-/// Adds the tools under `tools`, and under `tool_choice` whether to call them, in the provider's `words` for none and
-/// required. No tools: neither.
-pub(crate) fn add_tools(body: &mut Map<String, Value>, request: &Request<'_>, words: (&str, &str)) {
-    if request.declarations.is_empty() {
-        return;
+impl<'a> RequestBody<'a> {
+    pub(crate) fn new(request: &'a Request<'a>) -> Self {
+        Self { request, members: Map::new() }
     }
-    body.insert("tools".to_owned(), tools(request));
-    let choice = match request.tool_choice {
-        ToolChoice::None => words.0,
-        ToolChoice::Required => words.1,
-        _ => return,
-    };
-    body.insert("tool_choice".to_owned(), choice.into());
-}
 
-/// The system instruction as the message that most providers take it as.
-pub(crate) fn system(request: &Request<'_>) -> Option<Value> {
-    let text = Some(request.instructions).filter(|text| !text.is_empty())?;
-    Some(json!({"role": "system", "content": text}))
-}
-
-/// The name that the provider knows a tool by, or one that it takes: a name that a model made up would be refused.
-pub(crate) fn wire_name<'a>(request: &Request<'a>, tool: &'a str) -> Cow<'a, str> {
-    request.declarations.written_name(tool)
-}
-
-/// A call of the history in the form of Chat Completions, which others took over.
-pub(crate) fn function_call(id: &str, call: &ToolCall, request: &Request<'_>) -> Value {
-    let name = wire_name(request, call.name());
-    json!({"id": id, "type": "function", "function": {"name": name, "arguments": call.arguments()}})
-}
-
-/// Arguments for providers that take an object. What the model sent instead of one stands in one, so that it can be
-/// told what was wrong with it.
-pub(crate) fn object_arguments(arguments: &str) -> Value {
-    match serde_json::from_str(arguments) {
-        Ok(Value::Object(arguments)) => Value::Object(arguments),
-        _ if arguments.trim_ascii().is_empty() => json!({}),
-        _ => json!({"invalid_arguments": arguments}),
+    /// Adds a member.
+    pub(crate) fn with(self, name: &str, value: impl Into<Value>) -> Self {
+        self.with_some(name, Some(value))
     }
-}
 
-/// The body with what the declarations and then what the caller says in the provider's own words, at its top level.
-pub(crate) fn finished(mut body: Map<String, Value>, request: &Request<'_>) -> Value {
-    for (key, value) in request.declarations.settings().iter().chain(request.extra) {
-        body.insert(key.clone(), value.clone());
+    /// Adds a member where there is a value.
+    pub(crate) fn with_some(mut self, name: &str, value: Option<impl Into<Value>>) -> Self {
+        self.members.extend(value.map(|value| (name.to_owned(), value.into())));
+        self
     }
-    Value::Object(body)
-}
 
-// ---- Settings laid over the body of a request whose settings are nested.
+    /// Adds `tools`, and `tool_choice` in the provider's words for none and required. Without tools it adds neither.
+    pub(crate) fn with_tools(self, none: &str, required: &str) -> Self {
+        if self.request.declarations.is_empty() {
+            return self;
+        }
+        let choice = match self.request.tool_choice {
+            ToolChoice::None => Some(none),
+            ToolChoice::Required => Some(required),
+            _ => None,
+        };
+        let tools = tools(self.request);
+        self.with("tools", tools).with_some("tool_choice", choice)
+    }
 
-/// The body with what the declarations and then what the caller says in the provider's own words. Objects are merged,
-/// member by member: what comes later wins.
-pub(crate) fn merged(mut body: Map<String, Value>, request: &Request<'_>) -> Value {
-    merge(&mut body, request.declarations.settings());
-    merge(&mut body, request.extra);
-    Value::Object(body)
+    /// Returns the body with the settings of the declarations and those of the caller, which replace its members.
+    pub(crate) fn finish(mut self) -> Value {
+        for (name, value) in self.request.declarations.settings().iter().chain(self.request.extra) {
+            self.members.insert(name.clone(), value.clone());
+        }
+        Value::Object(self.members)
+    }
+
+    /// Like [`finish`](Self::finish), but merges objects member by member, for providers with nested settings.
+    pub(crate) fn finish_merged(mut self) -> Value {
+        merge(&mut self.members, self.request.declarations.settings());
+        merge(&mut self.members, self.request.extra);
+        Value::Object(self.members)
+    }
 }
 
 fn merge(into: &mut Map<String, Value>, from: &Map<String, Value>) {
-    for (key, value) in from {
-        match (into.get_mut(key), value) {
+    for (name, value) in from {
+        match (into.get_mut(name), value) {
             (Some(Value::Object(into)), Value::Object(from)) => merge(into, from),
-            _ => {
-                into.insert(key.clone(), value.clone());
-            }
+            _ => _ = into.insert(name.clone(), value.clone()),
         }
     }
 }
 
-// ---- Results, as providers take them that know text only.
+/// Returns the declared tools.
+pub(crate) fn tools(request: &Request<'_>) -> Value {
+    serde_json::from_str(request.declarations.json().get()).unwrap_or_default()
+}
 
-/// A result as texts: one for each part, or the whole. What is no text is named, never left out in silence.
+/// Returns the system instruction as a message, and the history.
+pub(crate) fn chat_messages(request: &Request<'_>, write: impl Fn(&Message) -> Option<Value>) -> Vec<Value> {
+    let system = Some(request.instructions).filter(|text| !text.is_empty());
+    let system = system.map(|text| json!({"role": "system", "content": text}));
+    system.into_iter().chain(request.history.iter().filter_map(write)).collect()
+}
+
+/// Writes a call of the history in the form of Chat Completions.
+pub(crate) fn function_call(id: &str, call: &ToolCall, request: &Request<'_>) -> Value {
+    let name = request.declarations.written_name(call.name());
+    json!({"id": id, "type": "function", "function": {"name": name, "arguments": call.arguments()}})
+}
+
+/// Returns arguments as an object. Other arguments become a member of one, under the name `invalid`, so that the model
+/// finds the text that its error is about.
+pub(crate) fn object_arguments(arguments: &str, invalid: &str) -> Map<String, Value> {
+    match serde_json::from_str(arguments) {
+        Ok(Value::Object(object)) => object,
+        Ok(Value::Null) => Map::new(),
+        _ if arguments.trim_ascii().is_empty() => Map::new(),
+        _ => Map::from_iter([(invalid.to_owned(), arguments.into())]),
+    }
+}
+
+/// Returns a result as one text for each part, for providers that accept text only. Other parts are named.
 pub(crate) fn texts(result: &ModelResult) -> Vec<String> {
     match result.content() {
         Some(parts) => parts.iter().map(text_of).collect(),
@@ -93,35 +106,40 @@ pub(crate) fn texts(result: &ModelResult) -> Vec<String> {
     }
 }
 
-/// A result as one text.
+/// Returns a result as one text.
 pub(crate) fn text(result: &ModelResult) -> String {
-    match result.content() {
-        Some(parts) => parts.iter().map(text_of).collect::<Vec<_>>().join("\n"),
-        None => result.text.clone(),
-    }
+    texts(result).join("\n")
 }
 
-/// A part as text.
+/// Returns a part as text.
 pub(crate) fn text_of(part: &Content) -> String {
-    match part {
-        Content::Text { text } | Content::Resource { text: Some(text), .. } => text.clone(),
-        Content::Resource { uri, mime_type: Some(mime_type), .. } => format!("[resource {uri} ({mime_type})]"),
-        Content::Resource { uri, .. } => format!("[resource {uri}]"),
-        part => left_out(part),
-    }
-}
-
-/// What stands in the place of a part that cannot be shown.
-pub(crate) fn left_out(part: &Content) -> String {
     let (kind, mime_type) = match part {
-        Content::Image { mime_type, .. } => ("image", mime_type.as_str()),
-        Content::Audio { mime_type, .. } => ("audio", mime_type.as_str()),
+        Content::Text { text } | Content::Resource { text: Some(text), .. } => return text.clone(),
+        Content::Resource { uri, mime_type: Some(mime_type), .. } => return format!("[resource {uri} ({mime_type})]"),
+        Content::Resource { uri, .. } => return format!("[resource {uri}]"),
+        Content::Image { mime_type, .. } => ("image", mime_type),
+        Content::Audio { mime_type, .. } => ("audio", mime_type),
         _ => return "[a part that cannot be shown was left out]".to_owned(),
     };
     format!("[{kind} ({mime_type}) left out: it cannot be shown here]")
 }
 
-/// A data URL.
-pub(crate) fn data_url(mime_type: &str, base64: &str) -> String {
-    format!("data:{mime_type};base64,{base64}")
+/// Returns a part as text, unless it is blank: some providers refuse blank texts.
+pub(crate) fn visible_text(part: &Content) -> Option<String> {
+    Some(text_of(part)).filter(|text| !text.trim().is_empty())
 }
+
+/// Returns the written names of the tools that the history calls.
+///
+/// Some providers refuse calls and results in a request that declares no tools. Such a request declares these tools, with
+/// [`UNAVAILABLE`] as their description.
+pub(crate) fn called_tools<'a>(request: &Request<'a>) -> BTreeSet<Cow<'a, str>> {
+    let calls = request.history.iter().filter_map(|message| match message {
+        Message::Assistant { calls, .. } => Some(calls),
+        _ => None,
+    });
+    calls.flatten().map(|call| request.declarations.written_name(call.name())).collect()
+}
+
+/// The description of a tool that was called earlier and is not declared any more.
+pub(crate) const UNAVAILABLE: &str = "Not available any more.";

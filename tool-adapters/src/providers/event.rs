@@ -1,34 +1,32 @@
-//! What a protocol reads off a provider's messages.
+//! The events that protocols read from a provider's messages.
 
-use crate::providers::codec::Out;
-use crate::providers::declare::Declarations;
-use serde_json::{Map, Value};
-use std::fmt;
+use serde_json::Value;
+use thiserror::Error;
 use tool_core::ToolCall;
-use tool_core::session::{Message, ToolChoice};
 use tool_core::trace::TokenUsage;
 
-/// Something that a model has said or done, in the order in which it came.
+/// An event of a model's message, in the order in which the provider sent it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
-    /// Which response it is, once for a message, as soon as the provider says something of it. Gemini Live and MCP never
-    /// do; Cohere says the id only, Ollama the model, Bedrock the model that a prompt router chose.
+    /// The response that the message belongs to. Comes once for a message, as soon as the provider names one of the two.
+    /// Gemini Live and MCP name neither, Cohere names the id only, Ollama the model only, Bedrock the model that a prompt
+    /// router chose.
     Response {
         /// The provider's id of the response.
         id: Option<String>,
-        /// The model that answers, which may be called more exactly than the one that was asked.
+        /// The model that answers. It may be more exact than the model of the request.
         model: Option<String>,
     },
-    /// A piece of what it says.
+    /// A piece of the model's text.
     Text(String),
-    /// A piece of what it thinks, where the provider shows it.
+    /// A piece of the model's reasoning, from providers that show it.
     Reasoning(String),
-    /// It has begun a call.
+    /// The beginning of a call.
     CallStarted {
-        /// The call's id, the one that [`Event::Call`] will have.
+        /// The call's id, the same as that of [`Event::Call`].
         id: String,
-        /// The name that the provider knows the tool by.
+        /// The tool's name at the provider.
         name: String,
     },
     /// A piece of a call's arguments.
@@ -38,116 +36,113 @@ pub enum Event {
         /// The text.
         delta: String,
     },
-    /// A call is whole. Name and arguments are as the provider has them;
-    /// [`Declarations::restore`](crate::Declarations::restore) gives them back as the tool has them.
+    /// A whole call, with the name and the arguments that the provider sent.
+    /// [`Declarations::restore`](crate::Declarations::restore) returns it in the tool's own form.
     Call(ToolCall),
-    /// The provider has withdrawn calls: their ids.
+    /// The ids of calls that the provider has withdrawn.
     Cancelled(Vec<String>),
-    /// An item of the message in the provider's own form, in order: what it ran itself, a signed thought, and the texts
-    /// and calls between them. For [`Native`](tool_core::session::RawTurn).
+    /// An item of the message in the provider's own form: a tool that the provider ran itself, a signed thought, and the
+    /// texts and calls between them. For [`RawTurn`](tool_core::session::RawTurn).
     Item(Value),
-    /// What was used so far; a later one takes the place of an earlier one.
+    /// The tokens used so far. Replaces an earlier one.
     Usage(TokenUsage),
-    /// The user has begun to speak, or the provider stopped what it was saying: live protocols only.
+    /// The user has begun to speak, or the provider has stopped the response. Live protocols only.
     Interrupted,
-    /// Sound that the model says, in base64: live protocols only.
+    /// A piece of the model's speech. Live protocols only.
     Audio {
-        /// Base64.
+        /// The audio in base64.
         data: String,
-        /// Such as `audio/pcm;rate=24000`.
+        /// The MIME type, such as `audio/pcm;rate=24000`.
         mime_type: String,
     },
-    /// The message is over.
+    /// The end of the message.
     Finished(Finish),
-    /// Something that this protocol does not know: kept, not fatal.
+    /// An event that the protocol does not know, as it came.
     Unknown(Value),
-    /// Something is wrong with the stream. What was read before it stays, and reading goes on.
+    /// An error in the stream. Earlier events stay valid, and reading goes on.
     Error(ProtocolError),
 }
 
-/// Why a message ended.
+/// The reason for which a message ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Finish {
-    /// It was all said.
+    /// The message is complete.
     Stop,
-    /// Its calls wait for their results.
+    /// The model waits for the results of its calls.
     ToolCalls,
-    /// It grew too long.
+    /// The message reached the limit of its length.
     Length,
-    /// The provider held it back.
+    /// The provider withheld the message or the rest of it.
     Filtered,
-    /// The provider's word for another reason.
+    /// Another reason, in the provider's word.
     Other(String),
 }
 
-/// What is wrong with a stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An error in a provider's stream.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ProtocolError {
-    /// A part of it is no JSON, or not what the provider says it sends.
+    /// A part of the stream is not JSON, or does not have the provider's form.
+    #[error("{message}: {}", text.escape_debug())]
     Malformed {
-        /// What is wrong.
+        /// The error.
         message: String,
-        /// Its beginning, at most 200 characters.
+        /// The beginning of the part, at most 200 characters.
         text: String,
     },
-    /// It ended in the middle: of the message, or of the call with this id.
+    /// The stream ended before the message, or before the call with this id, was complete.
+    #[error("the stream ended in the middle of {}", truncated_part(call_id.as_deref()))]
     Truncated {
-        /// The call that was cut off.
+        /// The incomplete call; `None` for the message.
         call_id: Option<String>,
     },
-    /// Two calls came under one id; the later one was given another.
+    /// Two calls have the same id. The later one was given another.
+    #[error("two calls have the id `{}`", id.escape_debug())]
     DuplicateId {
-        /// The id.
+        /// The id that the provider sent.
         id: String,
     },
-    /// A part of a call came that nothing had begun.
+    /// A piece of a call arrived whose beginning did not.
+    #[error("a part of a call came that was not begun: {}", key.escape_debug())]
     Orphan {
-        /// What the provider calls it: an index, an item's id.
+        /// The provider's name for the call: an index, or the id of an item.
         key: String,
     },
-    /// An event or a call grew beyond what is kept.
+    /// An event or a call exceeds the size that is kept.
+    #[error("an event is larger than {most} bytes")]
     TooLarge {
-        /// The most bytes that are kept.
+        /// The limit in bytes.
         most: usize,
     },
-    /// The provider reports an error.
+    /// The provider reported an error.
+    #[error("the provider reports{}: {}", error_code(code.as_deref()), message.escape_debug())]
     Provider {
-        /// Its code or type, where it has one.
+        /// The error's code or type, where it has one.
         code: Option<String>,
-        /// What it says.
+        /// The provider's message.
         message: String,
     },
 }
 
-impl fmt::Display for ProtocolError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Malformed { message, text } => write!(f, "{message}: {}", text.escape_debug()),
-            Self::Truncated { call_id: Some(id) } => {
-                write!(f, "the stream ended in the middle of the call `{}`", id.escape_debug())
-            }
-            Self::Truncated { call_id: None } => f.write_str("the stream ended in the middle of the message"),
-            Self::DuplicateId { id } => write!(f, "two calls have the id `{}`", id.escape_debug()),
-            Self::Orphan { key } => write!(f, "a part of a call came that was not begun: {}", key.escape_debug()),
-            Self::TooLarge { most } => write!(f, "an event is larger than {most} bytes"),
-            Self::Provider { code: Some(code), message } => {
-                write!(f, "the provider reports {}: {}", code.escape_debug(), message.escape_debug())
-            }
-            Self::Provider { code: None, message } => write!(f, "the provider reports: {}", message.escape_debug()),
-        }
-    }
+fn truncated_part(call_id: Option<&str>) -> String {
+    call_id.map_or_else(|| "the message".to_owned(), |id| format!("the call `{}`", id.escape_debug()))
 }
 
-impl std::error::Error for ProtocolError {}
+fn error_code(code: Option<&str>) -> String {
+    code.map_or_else(String::new, |code| format!(" {}", code.escape_debug()))
+}
 
-// ---- Errors that a provider reports.
+/// Makes the error of a text that does not have the expected form.
+pub(crate) fn malformed(message: impl Into<String>, text: &str) -> ProtocolError {
+    ProtocolError::Malformed { message: message.into(), text: text.chars().take(200).collect() }
+}
 
-/// The error that an answer is, or holds under `error`.
-pub(crate) fn provider_error(answer: &Value) -> Option<ProtocolError> {
+/// Reads the error that an answer is, or that it has under `error`.
+pub(crate) fn provider_error(answer: &str) -> Option<ProtocolError> {
+    let answer = serde_json::from_str::<Value>(answer).ok()?;
     let inner = answer.get("error").filter(|error| !error.is_null());
-    let error = inner.unwrap_or(answer);
+    let error = inner.unwrap_or(&answer);
     let text = |key: &str| {
         let value = error.get(key)?;
         let text = value.as_str().map(str::to_owned).or_else(|| value.as_number().map(ToString::to_string));
@@ -155,54 +150,7 @@ pub(crate) fn provider_error(answer: &Value) -> Option<ProtocolError> {
     };
     let message = text("message").or_else(|| error.as_str().map(str::to_owned));
     let message = message.or_else(|| error.get("detail").map(Value::to_string));
-    let message = match (message, inner) {
-        (Some(message), _) => message,
-        (None, Some(error)) => error.to_string(),
-        (None, None) => return None,
-    };
+    let message = message.or_else(|| inner.map(Value::to_string))?;
     let code = ["code", "type", "status"].into_iter().find_map(text);
     Some(ProtocolError::Provider { code, message })
-}
-
-// ---- Which response a message is, and of which model.
-
-/// Whether a message's response was told: the provider mostly says it with each chunk.
-#[derive(Debug, Default)]
-pub(crate) struct Origin {
-    told: bool,
-}
-
-impl Origin {
-    /// Tells what is known, the first time that something is.
-    pub(crate) fn tell(&mut self, id: &str, model: &str, out: &mut Out<'_>) {
-        let known = |text: &str| Some(text).filter(|text| !text.is_empty()).map(str::to_owned);
-        let (id, model) = (known(id), known(model));
-        if !self.told && (id.is_some() || model.is_some()) {
-            self.told = true;
-            out.push(Event::Response { id, model });
-        }
-    }
-}
-
-// ---- What a model is asked, before a provider's protocol writes it.
-
-/// A request to a model.
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    /// The model's name at the provider.
-    pub model: &'a str,
-    /// The system instruction; empty for none.
-    pub instructions: &'a str,
-    /// The conversation, oldest first.
-    pub history: &'a [Message],
-    /// The tools.
-    pub declarations: &'a Declarations,
-    /// Whether to call them.
-    pub tool_choice: ToolChoice,
-    /// Whether the answer comes in pieces.
-    pub stream: bool,
-    /// The tokens that the answer may have; the protocol's own default where one has to be said.
-    pub max_tokens: Option<u32>,
-    /// Further settings in the provider's own words, laid over the body at its top level: what they say wins.
-    pub extra: &'a Map<String, Value>,
 }

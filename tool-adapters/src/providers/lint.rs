@@ -26,7 +26,8 @@
 //! # Ok::<(), tool_core::RegistryErrors>(())
 //! ```
 
-use crate::providers::declare::{DeclareOptions, declare_with};
+use crate::providers::declarations::DeclareOptions;
+use crate::providers::declare::declare_with;
 use crate::providers::lint::Severity::{Note, Warning};
 use crate::providers::provider::Provider;
 use crate::providers::report;

@@ -1,47 +1,63 @@
-//! Providers.
+//! Providers: declarations of tools in a provider's form, and protocols that read and write its messages.
+//!
+//! Each provider has a folder, whose `SPEC` has its facts: the schemas that it accepts, the way it writes a tool, its
+//! reader and its endpoints. The shared code asks the spec of a [`Provider`] and names no provider.
+//!
+//! - [`declare`]: tools in a provider's form, with a [`Report`] on what the form cannot express
+//! - [`protocol`]: a provider's bytes as [`Event`]s, and requests and results in the provider's form
+//! - [`lint`]: the findings for all providers at once
+//! - [`manifest`]: the manifest with the declarations of each provider
+//! - [`provider_tools`]: tools that providers run themselves
 
 pub mod anthropic;
 pub(crate) mod bedrock;
-pub(crate) mod blocks;
 pub(crate) mod body;
-pub(crate) mod calls;
+pub(crate) mod call_ids;
 pub(crate) mod codec;
 pub(crate) mod cohere;
-pub(crate) mod declaration;
+pub(crate) mod content_blocks;
+pub(crate) mod declarations;
 pub(crate) mod declare;
+pub(crate) mod declared_tool;
 pub(crate) mod event;
-pub(crate) mod fields;
 pub(crate) mod framing;
 pub mod gemini;
 pub(crate) mod gemini_live;
-pub(crate) mod ids;
+pub(crate) mod json_text;
+pub(crate) mod lenient;
 pub mod lint;
 pub mod manifest;
 pub(crate) mod mcp;
 pub(crate) mod mistral;
 pub(crate) mod mixing;
-pub(crate) mod names;
 pub(crate) mod ollama;
 pub(crate) mod openai_chat;
 pub(crate) mod openai_realtime;
 pub mod openai_responses;
+pub(crate) mod partial_calls;
+pub(crate) mod projection;
 pub(crate) mod protocol;
 pub(crate) mod provider;
 pub mod provider_tools;
 pub mod report;
+pub(crate) mod request;
 pub(crate) mod schema;
 pub(crate) mod spec;
 pub(crate) mod strict;
 pub(crate) mod table;
+pub(crate) mod tool_names;
 pub(crate) mod turns;
 pub(crate) mod unescape;
 
 #[cfg(test)]
 mod tests;
 
-pub use crate::providers::declare::{Declarations, DeclareOptions, declare, declare_tools, declare_with};
-pub use crate::providers::event::{Event, Finish, ProtocolError, Request};
+pub use crate::providers::declarations::{Declarations, DeclareOptions};
+pub use crate::providers::declare::{declare, declare_tools, declare_with};
+pub use crate::providers::event::{Event, Finish, ProtocolError};
+pub use crate::providers::framing::framer::Framing;
 pub use crate::providers::lint::{LintReport, lint, lint_for};
 pub use crate::providers::protocol::{Protocol, protocol};
 pub use crate::providers::provider::{Provider, UnknownProvider};
 pub use crate::providers::report::Report;
+pub use crate::providers::request::Request;

@@ -1,46 +1,51 @@
-//! Protocols: a provider's messages and stream events to calls, and responses to its result messages. No I/O.
+//! Protocols: from a provider's messages to events, and from responses to the provider's messages.
 
-pub use crate::providers::event::{Event, Finish, ProtocolError, Request};
+use crate::providers::call_ids::CallIds;
+use crate::providers::codec::{EventSink, MessageReader, ToolAnswer};
+use crate::providers::event::{Event, ProtocolError, malformed};
+use crate::providers::framing::frame::Frame;
+use crate::providers::framing::framer::{Framer, Framing};
 use crate::providers::provider::Provider;
-use crate::providers::{
-    anthropic, bedrock, codec, cohere, gemini, gemini_live, mcp, mistral, ollama, openai_chat, openai_realtime,
-    openai_responses,
-};
+use crate::providers::request::Request;
+use crate::providers::unescape::surrogates_replaced;
 use serde_json::Value;
 use tool_core::ToolResponse;
 use tool_core::call::ResultForm;
 
-/// What reads a provider's messages and writes ours. Pure: bytes in, events out; it goes on wherever a chunk was cut.
+/// Reads a provider's messages and writes requests and results. It does no I/O: bytes go in, events come out.
 ///
-/// One serves a conversation: [`finish`](Self::finish) ends a message, and what it knows of the calls' ids stays, so
-/// that [`encode`](Self::encode) answers under the ids that the provider gave.
+/// A protocol serves one conversation. [`finish`](Self::finish) ends a message; the ids of its calls are kept, so that
+/// [`encode`](Self::encode) answers under the ids that the provider gave.
 pub trait Protocol: Send {
-    /// The provider whose protocol it is.
+    /// Returns the provider.
     fn provider(&self) -> Provider;
 
-    /// Reads the next bytes of a message: server-sent events, lines of JSON, or a whole answer as one JSON text. They
-    /// may be cut anywhere, in the middle of a character too.
+    /// Names the framing of the next message, as a transport knows it from the content type. Without it the first byte
+    /// that is not white space decides: `{` and `[` begin JSON, a zero byte begins AWS's binary frames, and everything
+    /// else server-sent events.
+    fn framing(&mut self, framing: Framing);
+
+    /// Reads the next bytes of a message. They may be cut anywhere, in the middle of a character too.
     fn push(&mut self, bytes: &[u8]) -> Vec<Event>;
 
-    /// Reads one event, or a whole answer, that is already parsed.
+    /// Reads one parsed event, or a parsed whole answer.
     fn push_event(&mut self, event: &Value) -> Vec<Event>;
 
-    /// The message is over: what was still open is told. A call whose arguments were cut off is told as it stands,
-    /// after the error that says so, so that it gets its answer.
+    /// Ends the message and returns the events of what was still open. A call whose arguments were cut off is returned
+    /// as it is, after the error that says so, so that it gets an answer.
     fn finish(&mut self) -> Vec<Event>;
 
-    /// The messages that answer calls, in the provider's form, to be added to the conversation.
+    /// Writes the messages that answer calls, in the provider's form, for the end of the conversation.
     fn encode(&self, responses: &[ToolResponse]) -> Value;
 
-    /// Sets the form in which [`encode`](Self::encode) tells results; plain unless told. L18
+    /// Sets the form of results in [`encode`](Self::encode). Defaults to [`ResultForm::Plain`].
     fn result_form(&mut self, form: ResultForm);
 
-    /// The body of a request: the conversation, the tools, the settings. For the WebSocket protocols the message that
-    /// sets up the session.
+    /// Writes the body of a request, or the message that sets up the session of a WebSocket protocol.
     fn request(&self, request: &Request<'_>) -> Value;
 }
 
-/// The protocol of a provider.
+/// Returns the protocol of a provider.
 ///
 /// ```
 /// use tool_adapters::providers::Event;
@@ -59,18 +64,100 @@ pub trait Protocol: Send {
 /// assert_eq!(call.map(|call| (call.id(), call.name())), Some(("toolu_1", "add")));
 /// ```
 pub fn protocol(provider: Provider) -> Box<dyn Protocol> {
-    match provider {
-        Provider::Anthropic => Box::<codec::Framed<anthropic::Anthropic>>::default(),
-        Provider::Gemini => Box::<codec::Framed<gemini::Gemini>>::default(),
-        Provider::GeminiJsonSchema => Box::new(codec::Framed::new(gemini::Gemini::json_schema())),
-        Provider::GeminiLive => Box::<codec::Framed<gemini_live::GeminiLive>>::default(),
-        Provider::Bedrock => Box::<codec::Framed<bedrock::Bedrock>>::default(),
-        Provider::Mcp => Box::<mcp::Mcp>::default(),
-        Provider::OpenAiChat => Box::<openai_chat::OpenAiChat>::default(),
-        Provider::OpenAiResponses => Box::<openai_responses::OpenAiResponses>::default(),
-        Provider::OpenAiRealtime => Box::<openai_realtime::OpenAiRealtime>::default(),
-        Provider::Mistral => Box::<mistral::Mistral>::default(),
-        Provider::Cohere => Box::<cohere::Cohere>::default(),
-        Provider::Ollama => Box::<ollama::Ollama>::default(),
+    Box::new(ProviderProtocol {
+        provider,
+        reader: (provider.spec().reader)(),
+        framer: Framer::default(),
+        ids: CallIds::default(),
+        form: ResultForm::default(),
+    })
+}
+
+/// The protocol of any provider: its spec reads and writes, the rest is the same for all.
+struct ProviderProtocol {
+    provider: Provider,
+    reader: Box<dyn MessageReader>,
+    framer: Framer,
+    ids: CallIds,
+    form: ResultForm,
+}
+
+impl Protocol for ProviderProtocol {
+    fn provider(&self) -> Provider {
+        self.provider
     }
+
+    fn framing(&mut self, framing: Framing) {
+        self.framer.name(framing);
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> Vec<Event> {
+        // The usual number of events of one call with the beginning and the end of its message.
+        let mut events = Vec::with_capacity(7);
+        let mut sink = EventSink { events: &mut events, ids: &mut self.ids };
+        self.framer.push(bytes, &mut |frame| read(&mut *self.reader, frame, &mut sink));
+        events
+    }
+
+    fn push_event(&mut self, event: &Value) -> Vec<Event> {
+        let mut events = Vec::new();
+        let mut sink = EventSink { events: &mut events, ids: &mut self.ids };
+        read(&mut *self.reader, Frame::Event { name: "", text: &event.to_string() }, &mut sink);
+        events
+    }
+
+    fn finish(&mut self) -> Vec<Event> {
+        let mut events = Vec::new();
+        let mut sink = EventSink { events: &mut events, ids: &mut self.ids };
+        self.framer.finish(&mut |frame| read(&mut *self.reader, frame, &mut sink));
+        self.reader.finish(&mut sink);
+        // The framing and the reader both report a message that is cut off.
+        let mut reported = false;
+        let cut = |event: &Event| matches!(event, Event::Error(ProtocolError::Truncated { call_id: None }));
+        events.retain(|event| !cut(event) || !std::mem::replace(&mut reported, true));
+        events
+    }
+
+    fn encode(&self, responses: &[ToolResponse]) -> Value {
+        let answers = responses.iter().map(|response| {
+            let call = self.ids.get(response.meta().call_id().unwrap_or_default());
+            ToolAnswer { response, call, result: response.for_model(self.form) }
+        });
+        (self.provider.spec().encode)(&answers.collect::<Vec<_>>(), &self.ids)
+    }
+
+    fn result_form(&mut self, form: ResultForm) {
+        self.form = form;
+    }
+
+    fn request(&self, request: &Request<'_>) -> Value {
+        (self.provider.spec().request)(request)
+    }
+}
+
+/// Passes a frame to the reader; returns false for an attempt that is not JSON.
+fn read(reader: &mut dyn MessageReader, frame: Frame<'_>, sink: &mut EventSink<'_>) -> bool {
+    let (name, text, is_attempt) = match frame {
+        Frame::Event { name, text } => (name, text, false),
+        Frame::Attempt(text) => ("", text, true),
+        Frame::Done => {
+            reader.read_done(sink);
+            return true;
+        }
+        Frame::Problem(error) => {
+            sink.error(error);
+            return true;
+        }
+    };
+    let before = sink.events.len();
+    let Err(error) = reader.read(name, text, sink) else { return true };
+    if is_attempt && sink.events.len() == before {
+        return false;
+    }
+    sink.error(malformed(error.to_string(), text));
+    // Some servers cut a string in the middle of a character. The rest of the event is read without it.
+    if let Some(Err(error)) = surrogates_replaced(text).map(|text| reader.read(name, &text, sink)) {
+        sink.error(malformed(error.to_string(), text));
+    }
+    true
 }

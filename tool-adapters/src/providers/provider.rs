@@ -1,83 +1,71 @@
-//! The providers, and the forms in which they take tools.
+//! The providers and their names.
 
 use std::fmt;
 use std::str::FromStr;
+use thiserror::Error;
 use tool_core::tool::ProviderId;
 
-/// A provider's interface: one form of declarations, one protocol.
-///
-/// ```
-/// use tool_adapters::Provider;
-///
-/// assert_eq!("openai-responses".parse::<Provider>()?, Provider::OpenAiResponses);
-/// assert_eq!(Provider::GeminiJsonSchema.name(), "gemini-json-schema");
-/// # Ok::<(), tool_adapters::UnknownProvider>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Provider {
-    /// `OpenAI`'s Chat Completions, and the many servers that answer as it does.
-    OpenAiChat,
-    /// `OpenAI`'s Responses.
-    OpenAiResponses,
-    /// `OpenAI`'s Realtime, over a WebSocket.
-    OpenAiRealtime,
+/// Declares the providers with their names.
+macro_rules! providers {
+    ($($(#[$doc:meta])* $provider:ident = $name:literal,)+) => {
+        /// The interface of a model provider: one form of declarations and one protocol.
+        ///
+        /// ```
+        /// use tool_adapters::Provider;
+        ///
+        /// assert_eq!("openai-responses".parse::<Provider>()?, Provider::OpenAiResponses);
+        /// assert_eq!(Provider::GeminiJsonSchema.name(), "gemini-json-schema");
+        /// # Ok::<(), tool_adapters::UnknownProvider>(())
+        /// ```
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum Provider {
+            $($(#[$doc])* $provider,)+
+        }
+
+        impl Provider {
+            /// All providers.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$provider),+];
+
+            /// Returns the name, as the command line has it.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$provider => $name,)+
+                }
+            }
+        }
+    };
+}
+
+providers! {
+    /// OpenAI's Chat Completions, and the many servers with the same API.
+    OpenAiChat = "openai-chat",
+    /// OpenAI's Responses.
+    OpenAiResponses = "openai-responses",
+    /// OpenAI's Realtime, over a WebSocket.
+    OpenAiRealtime = "openai-realtime",
     /// Anthropic's Messages.
-    Anthropic,
-    /// Gemini's generateContent with `parameters`: a typed subset of `OpenAPI`'s schema.
-    Gemini,
+    Anthropic = "anthropic",
+    /// Gemini's generateContent with `parameters`, a typed subset of OpenAPI's schema.
+    Gemini = "gemini",
     /// Gemini's generateContent with `parametersJsonSchema`.
-    GeminiJsonSchema,
+    GeminiJsonSchema = "gemini-json-schema",
     /// Gemini Live, over a WebSocket.
-    GeminiLive,
+    GeminiLive = "gemini-live",
     /// Bedrock's Converse.
-    Bedrock,
+    Bedrock = "bedrock",
     /// Mistral's chat.
-    Mistral,
+    Mistral = "mistral",
     /// Cohere's chat, version 2.
-    Cohere,
+    Cohere = "cohere",
     /// Ollama's chat.
-    Ollama,
+    Ollama = "ollama",
     /// The Model Context Protocol.
-    Mcp,
+    Mcp = "mcp",
 }
 
 impl Provider {
-    /// All of them.
-    pub const ALL: [Self; 12] = [
-        Self::OpenAiChat,
-        Self::OpenAiResponses,
-        Self::OpenAiRealtime,
-        Self::Anthropic,
-        Self::Gemini,
-        Self::GeminiJsonSchema,
-        Self::GeminiLive,
-        Self::Bedrock,
-        Self::Mistral,
-        Self::Cohere,
-        Self::Ollama,
-        Self::Mcp,
-    ];
-
-    /// The name, as the command line takes it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::OpenAiChat => "openai-chat",
-            Self::OpenAiResponses => "openai-responses",
-            Self::OpenAiRealtime => "openai-realtime",
-            Self::Anthropic => "anthropic",
-            Self::Gemini => "gemini",
-            Self::GeminiJsonSchema => "gemini-json-schema",
-            Self::GeminiLive => "gemini-live",
-            Self::Bedrock => "bedrock",
-            Self::Mistral => "mistral",
-            Self::Cohere => "cohere",
-            Self::Ollama => "ollama",
-            Self::Mcp => "mcp",
-        }
-    }
-
-    /// The id that [`ProviderTool::config`](tool_core::ProviderTool::config) is asked with: the name.
+    /// Returns the id for [`ProviderTool::config`](tool_core::ProviderTool::config), which is the name.
     pub const fn id(self) -> ProviderId {
         ProviderId::from_static(self.name())
     }
@@ -95,18 +83,10 @@ impl serde::Serialize for Provider {
     }
 }
 
-/// A name that is no provider's.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The error of a name that no provider has.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("unknown provider `{}`; expected one of {}", .0.escape_debug(), Provider::ALL.map(Provider::name).join(", "))]
 pub struct UnknownProvider(String);
-
-impl fmt::Display for UnknownProvider {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = Provider::ALL.map(Provider::name).join(", ");
-        write!(f, "no provider is called `{}`; there are {names}", self.0.escape_debug())
-    }
-}
-
-impl std::error::Error for UnknownProvider {}
 
 impl FromStr for Provider {
     type Err = UnknownProvider;

@@ -1,176 +1,213 @@
-//! What became of tools on their way into a provider's form.
+//! Reports on the way of tools into a provider's form.
 
 use crate::providers::provider::Provider;
 use serde::Serialize;
-use std::fmt;
+use std::collections::HashMap;
+use thiserror::Error;
 
-/// What was dropped, weakened, renamed and refused, tool by tool.
+/// The report on a declaration, tool by tool.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Report {
     /// The provider.
     pub provider: Provider,
-    /// The function tools, in the order of the context; those that were refused too.
+    /// The function tools in the order of the context, refused ones too.
     pub tools: Vec<ToolReport>,
-    /// The ids of the provider tools that were left out, and why.
+    /// The provider tools that are left out.
     pub skipped: Vec<Skipped>,
-    /// What holds for the request as a whole: too many tools, kinds that do not mix.
+    /// Warnings about the request as a whole, such as too many tools.
     pub warnings: Vec<String>,
 }
 
-/// What became of one tool.
+/// The report on one tool.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ToolReport {
     /// The tool's name.
     pub tool: String,
-    /// The name that the provider knows it by; `None` where it is not declared.
+    /// The tool's name at the provider; `None` for a tool that is not declared.
     pub declared_as: Option<String>,
-    /// Whether it is declared strict.
+    /// True if the tool is declared as strict.
     pub strict: bool,
-    /// Why it is not strict although it was asked for.
+    /// The reason for which a tool is not strict although [`strict`](crate::DeclareOptions::strict) is set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_strict: Option<NotStrict>,
-    /// Why it is not declared.
+    /// The reason for which the tool is not declared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<Refusal>,
-    /// What the projection changed, in the order of the schema.
+    /// The changes of the schema, in its order.
     pub changes: Vec<Change>,
-    /// About what the declaration costs a model to read, in tokens: a quarter of its characters.
+    /// An estimate of the tokens of the declaration: a quarter of its characters.
     pub tokens: usize,
 }
 
-/// A keyword that does not stand in the projection as it stands in the schema.
+impl ToolReport {
+    /// The report on a tool without a declaration of its own.
+    pub(crate) fn new(tool: &str, declared_as: Option<&str>) -> Self {
+        Self {
+            tool: tool.to_owned(),
+            declared_as: declared_as.map(str::to_owned),
+            strict: false,
+            not_strict: None,
+            refused: None,
+            changes: Vec::new(),
+            tokens: 0,
+        }
+    }
+}
+
+/// A keyword that is not in the projected schema as it is in the tool's own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Change {
-    /// Where the schema has the keyword, as a JSON pointer to the schema that holds it.
+    /// The JSON pointer to the schema that has the keyword.
     pub pointer: String,
     /// The keyword.
     pub keyword: String,
-    /// What became of it.
+    /// The kind of change.
     pub kind: ChangeKind,
-    /// What it became, or what is lost, in words.
+    /// A sentence about the new form, or about what is lost.
     pub detail: String,
 }
 
-/// What became of a keyword.
+/// The kinds of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum ChangeKind {
-    /// It says the same in another form: nothing is lost.
+    /// The keyword has another form with the same meaning.
     Rewritten,
-    /// The model reads it in the description; the provider does not enforce it.
+    /// The description tells the model about the keyword. The provider does not enforce it.
     Described,
-    /// What stands in its place accepts more.
+    /// The new form accepts more values.
     Weakened,
-    /// Nothing stands in its place.
+    /// Nothing replaces the keyword.
     Dropped,
-    /// Strict: an object that says nothing of further properties takes none.
+    /// A strict schema closes an object that does not mention further properties.
     Closed,
 }
 
-/// Why a tool cannot be declared to a provider.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase", tag = "reason")]
-#[non_exhaustive]
-pub enum Refusal {
-    /// A parameter has a name that the provider does not take.
-    PropertyName {
-        /// Where it is declared.
-        pointer: String,
-        /// The parameter.
-        name: String,
-        /// What the provider takes.
-        allowed: &'static str,
-    },
-    /// The root accepts no object.
-    NoObject,
-    /// The schema accepts nothing, so there is no call of it.
-    Unsatisfiable {
-        /// The schema that nothing satisfies.
-        pointer: String,
-    },
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl ChangeKind {
+    /// Returns a number that is greater for changes that lose more.
+    fn loss(self) -> u8 {
         match self {
-            Self::PropertyName { pointer, name, allowed } => {
-                write!(f, "the parameter `{}` at `{pointer}` has to match {allowed}", name.escape_debug())
-            }
-            Self::NoObject => f.write_str("its parameters accept no object"),
-            Self::Unsatisfiable { pointer } => write!(f, "nothing satisfies the schema at `{pointer}`"),
+            Self::Rewritten => 0,
+            Self::Closed => 1,
+            Self::Described => 2,
+            Self::Weakened => 3,
+            Self::Dropped => 4,
         }
     }
 }
 
-/// Why a tool is declared, but not strict.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// Collects the changes of a projection.
+#[derive(Default)]
+pub(crate) struct ChangeLog(Vec<Change>);
+
+impl ChangeLog {
+    pub(crate) fn add(&mut self, pointer: &str, keyword: &str, kind: ChangeKind, detail: impl Into<String>) {
+        self.0.push(Change { pointer: pointer.to_owned(), keyword: keyword.to_owned(), kind, detail: detail.into() });
+    }
+
+    /// Returns one change for each keyword, in the order of the projection. A keyword that was written several times has
+    /// the change that loses most.
+    pub(crate) fn finish(self) -> Vec<Change> {
+        let mut changes: Vec<Change> = Vec::with_capacity(self.0.len());
+        let mut positions = HashMap::with_capacity(self.0.len());
+        for change in self.0 {
+            let position = *positions.entry((change.pointer.clone(), change.keyword.clone())).or_insert(changes.len());
+            match changes.get_mut(position) {
+                Some(known) if known.kind.loss() < change.kind.loss() => *known = change,
+                Some(_) => {}
+                None => changes.push(change),
+            }
+        }
+        changes
+    }
+}
+
+/// The reason for which a tool cannot be declared to a provider.
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize)]
+#[serde(rename_all = "camelCase", tag = "reason")]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The provider does not accept the name of a parameter.
+    #[error("the parameter `{}` at `{pointer}` has to match {allowed}", name.escape_debug())]
+    PropertyName {
+        /// The pointer to the schema that declares the parameter.
+        pointer: String,
+        /// The parameter.
+        name: String,
+        /// A pattern of the names that the provider accepts.
+        allowed: &'static str,
+    },
+    /// The root accepts no object.
+    #[error("the tool's parameters accept no object")]
+    NoObject,
+    /// The schema accepts no value.
+    #[error("no value satisfies the schema at `{pointer}`")]
+    Unsatisfiable {
+        /// The pointer to the schema.
+        pointer: String,
+    },
+}
+
+/// The reason for which a tool is declared, but not as strict.
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize)]
 #[serde(rename_all = "camelCase", tag = "reason")]
 #[non_exhaustive]
 pub enum NotStrict {
     /// The provider has no strict form.
+    #[error("the provider has no strict form")]
     Unsupported,
-    /// An object takes properties that it does not name; closing it would lose them.
+    /// An object accepts properties that it does not name, and a strict schema would lose them.
+    #[error("the object at `{pointer}` accepts properties that it does not name")]
     OpenObject {
-        /// The object.
+        /// The pointer to the object.
         pointer: String,
     },
-    /// The provider wants a type where the schema accepts anything.
+    /// A schema accepts values of any type, and the provider requires a type.
+    #[error("the schema at `{pointer}` has no type")]
     Untyped {
-        /// The schema.
+        /// The pointer to the schema.
         pointer: String,
     },
     /// The schema refers to itself.
+    #[error("the schema at `{pointer}` refers to itself")]
     Recursive {
-        /// The reference.
+        /// The pointer to the reference.
         pointer: String,
     },
-    /// A keyword has no strict form, and leaving it out would change what a value means.
+    /// A keyword has no strict form, and the schema would have another meaning without it.
+    #[error("`{keyword}` at `{pointer}` has no strict form")]
     Keyword {
-        /// The schema that holds it.
+        /// The pointer to the schema that has the keyword.
         pointer: String,
         /// The keyword.
         keyword: String,
     },
-    /// A limit of the provider, on the tool or on the request.
+    /// The tool or the request exceeds a limit of the provider.
+    #[error("{found} {what}, but at most {most} are allowed")]
     Limit {
-        /// What is counted.
+        /// The things that are counted.
         what: &'static str,
-        /// How many there are.
+        /// Their number.
         found: usize,
-        /// How many there may be.
+        /// The limit.
         most: usize,
     },
-    /// No parameter is required, and the provider wants one that is.
+    /// The provider requires a required parameter, and there is none.
+    #[error("at least one parameter has to be required")]
     NothingRequired,
-    /// The provider is strict for all tools of a request or for none, and another tool cannot be.
+    /// The provider treats all tools of a request alike, and another tool cannot be strict.
+    #[error("`{}` cannot be strict, and the provider requires it of all tools", tool.escape_debug())]
     OtherTool {
-        /// That tool.
+        /// The other tool.
         tool: String,
     },
-}
-
-impl fmt::Display for NotStrict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unsupported => f.write_str("the provider has no strict form"),
-            Self::OpenObject { pointer } => {
-                write!(f, "the object at `{pointer}` takes properties that it does not name")
-            }
-            Self::Untyped { pointer } => write!(f, "the schema at `{pointer}` has no type"),
-            Self::Recursive { pointer } => write!(f, "the schema at `{pointer}` refers to itself"),
-            Self::Keyword { pointer, keyword } => write!(f, "`{keyword}` at `{pointer}` has no strict form"),
-            Self::Limit { what, found, most } => write!(f, "{found} {what}, and at most {most} are allowed"),
-            Self::NothingRequired => f.write_str("no parameter is required, and at least one has to be"),
-            Self::OtherTool { tool } => write!(f, "`{}` cannot be strict, and all have to be", tool.escape_debug()),
-        }
-    }
 }
 
 /// A provider tool that is not declared.
@@ -178,8 +215,8 @@ impl fmt::Display for NotStrict {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Skipped {
-    /// Its id.
+    /// The tool's id.
     pub id: String,
-    /// Why.
+    /// The reason, as a sentence.
     pub reason: String,
 }

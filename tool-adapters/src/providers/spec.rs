@@ -5,6 +5,13 @@
 
 #![cfg_attr(not(all(feature = "http", feature = "websocket", feature = "otel")), allow(dead_code))] // read by transports and telemetry
 
+use crate::providers::call_ids::CallIds;
+use crate::providers::codec::{MessageReader, ToolAnswer};
+use crate::providers::declared_tool::DeclaredTool;
+use crate::providers::request::Request;
+use crate::providers::schema::rules::SchemaRules;
+use crate::providers::strict::budget::StrictRules;
+use crate::providers::tool_names::NameRule;
 use serde_json::Value;
 use tool_core::schema::percent_decode;
 
@@ -18,11 +25,48 @@ pub(crate) struct ProviderSpec {
     pub(crate) otel_name: &'static str,
     /// The id of the company that bills requests, as price tables have it; `None` where the model's name decides.
     pub(crate) biller: Option<&'static str>,
+    /// The key of the provider among a manifest's `providerSchemas`.
+    pub(crate) manifest_key: &'static str,
     pub(crate) endpoint: Endpoint,
     /// Recognises the requests of other clients by their URL; `None` for an interface without such requests.
     pub(crate) urls: Option<ModelUrls>,
-    /// True if the provider streams in AWS's binary frames.
-    pub(crate) binary_frames: bool,
+    /// Makes a reader of the provider's messages.
+    pub(crate) reader: fn() -> Box<dyn MessageReader>,
+    /// Writes the results of calls.
+    pub(crate) encode: fn(&[ToolAnswer<'_>], &CallIds) -> Value,
+    /// Writes the body of a request, or the message that sets up a session.
+    pub(crate) request: fn(&Request<'_>) -> Value,
+    /// Writes the declaration of a function tool as JSON.
+    pub(crate) declaration: fn(&DeclaredTool<'_>) -> String,
+    pub(crate) names: NameRule,
+    pub(crate) schema: SchemaRules,
+    /// The strict tools; `None` if the provider has none.
+    pub(crate) strict: Option<StrictRules>,
+    pub(crate) tool_list: ToolListForm,
+    /// The maximum number of tools in a request; `None` if no limit is known.
+    pub(crate) max_tools: Option<usize>,
+    /// Returns further members of a request with such tools.
+    pub(crate) request_settings: fn(DeclaredKinds) -> Option<Value>,
+}
+
+/// The form of a request's `tools`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ToolListForm {
+    /// Each tool is an item.
+    Flat,
+    /// All function tools are one item, and each provider tool is another. Most models accept one of the two kinds.
+    Grouped,
+    /// All tools are members of one item.
+    Merged,
+}
+
+/// The kinds of tools in a request.
+#[derive(Clone, Copy)]
+pub(crate) struct DeclaredKinds {
+    pub(crate) functions: bool,
+    pub(crate) provider_tools: bool,
+    /// True if a function tool is strict.
+    pub(crate) strict: bool,
 }
 
 /// The way to reach a provider.

@@ -14,7 +14,6 @@
 //!
 //! [`trace::observe`](tool_core::trace::observe) counts the result.
 
-use crate::providers::bedrock::event_stream::Frames;
 use crate::providers::event::Event;
 use crate::providers::protocol::{Protocol, protocol};
 use crate::providers::provider::Provider;
@@ -32,11 +31,8 @@ pub(crate) const MAX_CALLS: usize = 256;
 /// It buffers unread bytes (an event of a stream, or a whole answer up to 16 MiB) and the arguments of open calls.
 pub struct Observer {
     protocol: Box<dyn Protocol>,
-    /// The decoder of a stream in AWS's binary frames.
-    frames: Option<Frames>,
     billed_by: Option<Cow<'static, str>>,
     requested_model: Option<String>,
-    has_begun: bool,
     summary: ResponseSummary,
 }
 
@@ -60,10 +56,8 @@ impl Observer {
     pub fn new(provider: Provider) -> Self {
         Self {
             protocol: protocol(provider),
-            frames: None,
             billed_by: provider.spec().biller.map(Cow::Borrowed),
             requested_model: None,
-            has_begun: false,
             summary: ResponseSummary::default(),
         }
     }
@@ -101,19 +95,7 @@ impl Observer {
 
     /// Reads the next bytes of the response.
     pub fn push(&mut self, bytes: &[u8]) {
-        if bytes.is_empty() {
-            return;
-        }
-        // The first byte of a frame is the high byte of a length.
-        let is_first = !std::mem::replace(&mut self.has_begun, true);
-        if is_first && self.provider().spec().binary_frames && bytes.first() == Some(&0) {
-            self.frames = Some(Frames::default());
-        }
-        let Self { protocol, frames, summary, .. } = self;
-        match frames {
-            Some(frames) => frames.push(bytes, &mut |event| summary.read(protocol.push(event))),
-            None => summary.read(protocol.push(bytes)),
-        }
+        self.summary.read(self.protocol.push(bytes));
     }
 
     /// Returns the usage at the end of the response, even if it broke off.

@@ -3,7 +3,8 @@
 use crate::interop::genai;
 use crate::interop::genai::{PROVIDERS, calls, results, tools};
 use crate::interop::tests::convert::{session, tools as desk};
-use crate::providers::declare::{DeclareOptions, declare, declare_with};
+use crate::providers::declarations::DeclareOptions;
+use crate::providers::declare::{declare, declare_with};
 use crate::providers::provider::Provider;
 use ::genai::chat;
 use serde_json::{Value, json};

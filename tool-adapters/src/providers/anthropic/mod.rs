@@ -1,8 +1,8 @@
 //! Anthropic's Messages.
 //!
-//! Every content block is an item: thoughts with their signatures, and what the provider ran itself (`server_tool_use`,
-//! `mcp_tool_use` and their results), which are no calls of ours. A turn that the provider paused ends with
-//! `Finish::Other("pause_turn")`: asked again with it, it goes on.
+//! Every content block is an item: thoughts with their signatures, and tools that the provider ran itself
+//! (`server_tool_use`, `mcp_tool_use` and their results), which are not calls to answer. A turn that the provider paused
+//! ends with `Finish::Other("pause_turn")`. It goes on when it is sent back.
 
 pub(crate) mod computer;
 pub(crate) mod read;
@@ -13,17 +13,22 @@ pub(crate) mod write;
 #[cfg(test)]
 mod tests;
 
-use crate::providers::codec::{Answer, Codec, Out};
-use crate::providers::event::Request;
-use crate::providers::provider::Provider;
-use crate::providers::spec::{Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, UrlPath, segments};
-use serde_json::Value;
+use crate::providers::anthropic::read::AnthropicReader;
+use crate::providers::declared_tool::DeclaredTool;
+use crate::providers::json_text::JsonObject;
+use crate::providers::schema::rules::{PropertyNames, SchemaForm, SchemaRules};
+use crate::providers::spec::{
+    Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm, UrlPath, segments,
+};
+use crate::providers::strict::budget::{StrictBudget, StrictCost, StrictForm, StrictRules};
+use crate::providers::tool_names::NameRule;
 
 /// The facts of Messages.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     turn_id: "anthropic",
     otel_name: "anthropic",
     biller: Some("anthropic"),
+    manifest_key: "anthropic",
     endpoint: Endpoint::Http(HttpEndpoint {
         server: Server {
             base_url: "https://api.anthropic.com",
@@ -39,7 +44,19 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         streams: true,
     }),
     urls: Some(ModelUrls { domain: None, model: model_of_url }),
-    binary_frames: false,
+    reader: || Box::<AnthropicReader>::default(),
+    encode: write::encode,
+    request: write::request,
+    declaration: write_declaration,
+    names: NameRule { punctuation: "-", any_first: true, max_length: 128 },
+    schema: SchemaRules {
+        form: SchemaForm::Whole,
+        property_names: Some(PropertyNames { accepts: is_property_name, pattern: "^[a-zA-Z0-9_.-]{1,64}$" }),
+    },
+    strict: Some(STRICT),
+    tool_list: ToolListForm::Flat,
+    max_tools: None,
+    request_settings: |_| None,
 };
 
 /// Google serves the models under their names, as methods.
@@ -51,30 +68,33 @@ fn model_of_url(path: &UrlPath<'_>) -> Option<Option<String>> {
     path.model_of_method(&["rawPredict", "streamRawPredict"]).filter(|_| at_google).map(Some)
 }
 
-/// Reads and writes what Anthropic's Messages does.
-#[derive(Debug, Default)]
-pub(crate) struct Anthropic {
-    reader: read::Reader,
+/// The strict schemas. References are replaced by their targets: they may not be recursive, and keywords beside one would
+/// be lost.
+pub(crate) const STRICT_FORM: StrictForm = StrictForm {
+    all_required: false,
+    references: false,
+    bounds: false,
+    lengths: false,
+    pattern: |_| false,
+    formats: &["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"],
+    check_size: |_| Ok(()),
+};
+
+/// The strict tools.
+pub(crate) const STRICT: StrictRules = StrictRules {
+    form: &STRICT_FORM,
+    budget: StrictBudget::Shared(StrictCost { tools: 20, optional: 24, unions: 16 }),
+};
+
+fn is_property_name(name: &str) -> bool {
+    (1..=64).contains(&name.len()) && name.bytes().all(|it| it.is_ascii_alphanumeric() || b"_.-".contains(&it))
 }
 
-impl Codec for Anthropic {
-    fn provider(&self) -> Provider {
-        Provider::Anthropic
-    }
-
-    fn read(&mut self, name: &str, text: &str, out: &mut Out<'_>) {
-        self.reader.read(name, text, out);
-    }
-
-    fn finish(&mut self, out: &mut Out<'_>) {
-        self.reader.finish(out);
-    }
-
-    fn encode(&self, answers: &[Answer<'_>]) -> Value {
-        write::results(answers)
-    }
-
-    fn request(&self, request: &Request<'_>) -> Value {
-        write::request(request)
-    }
+fn write_declaration(tool: &DeclaredTool<'_>) -> String {
+    JsonObject::new()
+        .with("name", tool.name)
+        .with_some("description", tool.description())
+        .raw("input_schema", tool.schema)
+        .with_some("strict", tool.strict_flag())
+        .finish()
 }

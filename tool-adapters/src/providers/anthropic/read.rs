@@ -1,233 +1,214 @@
-//! Answers and their events, to ours.
+//! From answers and stream events to events.
 
-use crate::providers::anthropic::wire::{Content, Counts, Delta, Event};
-use crate::providers::blocks::{Block, Blocks};
-use crate::providers::codec::Out;
-use crate::providers::event;
-use crate::providers::event::{Finish, Origin, ProtocolError, provider_error};
-use crate::providers::fields::{Json, Object};
-use crate::providers::ids::Wire;
-use serde_json::value::RawValue;
+use crate::providers::anthropic::wire::{Delta, MessageEvent, MessageUsage, WireBlock};
+use crate::providers::call_ids::WireCall;
+use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin};
+use crate::providers::content_blocks::{ContentBlock, ContentBlocks};
+use crate::providers::event::{Event, Finish, ProtocolError};
+use crate::providers::lenient::{LenientObject, RawJson};
 use serde_json::{Map, Value};
 
-/// The message that is being read.
+/// Reads Messages.
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
-    blocks: Blocks,
-    counts: Counts,
+pub(crate) struct AnthropicReader {
+    blocks: ContentBlocks,
+    usage: MessageUsage,
     /// The message's id.
     id: String,
-    origin: Origin,
+    origin: ResponseOrigin,
     begun: bool,
-    /// The provider has said why the stream ends early.
+    /// True if the provider has reported the error that ends the stream.
     failed: bool,
     finish: Option<Finish>,
 }
 
-impl Reader {
-    pub(crate) fn read(&mut self, name: &str, text: &str, out: &mut Out<'_>) {
-        let Some(Object(event)) = out.parse::<Object<Event<'_>>>(text) else { return };
-        let Some(event) = event else { return out.unknown(text) };
-        let known = match event.kind.or_empty() {
-            "message" => self.whole(&event, out),
-            "message_start" => self.start(&event, out),
-            "content_block_start" => self.begin(event.index.or_empty(), event.content_block, out),
-            "content_block_delta" => self.delta(&event, out),
-            "content_block_stop" => self.blocks.end(event.index.or_empty(), out),
-            "message_delta" => self.end(&event, out),
-            "message_stop" => self.stop(out),
+impl MessageReader for AnthropicReader {
+    fn read(&mut self, name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+        let LenientObject(event) = serde_json::from_str::<LenientObject<MessageEvent<'_>>>(text)?;
+        let Some(event) = event else { return sink.unknown(text) };
+        let known = match event.kind.as_str() {
+            "message" => self.read_answer(&event, sink),
+            "message_start" => self.begin(&event, sink),
+            "content_block_start" => self.begin_block(event.index.as_str(), event.content_block, sink),
+            "content_block_delta" => self.read_delta(&event, sink),
+            "content_block_stop" => self.blocks.complete(event.index.as_str(), sink),
+            "message_delta" => self.read_end(&event, sink),
+            "message_stop" => self.stop(sink),
             "ping" => true,
-            "error" => self.fail(text, out),
-            "" if name == "error" => self.fail(text, out),
+            "error" => self.read_error(text, sink),
+            "" if name == "error" => self.read_error(text, sink),
             _ => false,
         };
-        if !known {
-            out.unknown(text);
-        }
+        if known { Ok(()) } else { sink.unknown(text) }
     }
 
-    /// The bytes are over: a message that has not said so was cut off.
-    pub(crate) fn finish(&mut self, out: &mut Out<'_>) {
+    fn finish(&mut self, sink: &mut EventSink<'_>) {
         if self.begun {
-            self.blocks.over(out);
+            self.blocks.truncate_all(sink);
             if !self.failed {
-                out.error(ProtocolError::Truncated { call_id: None });
+                sink.error(ProtocolError::Truncated { call_id: None });
             }
             if let Some(finish) = self.finish.take() {
-                out.push(event::Event::Finished(finish));
+                sink.push(Event::Finished(finish));
             }
         }
         *self = Self::default();
     }
+}
 
-    fn whole(&mut self, event: &Event<'_>, out: &mut Out<'_>) -> bool {
-        // Whatever was open belongs to another message.
-        self.finish(out);
-        self.origin.tell(event.id.or_empty(), event.model.or_empty(), out);
-        self.content(event.content, out);
-        self.finish = finish_of(event.stop_reason.or_empty());
-        self.count(&event.usage, out);
-        self.stop_message(out);
+/// Each method returns false for an event that it does not know.
+impl AnthropicReader {
+    fn read_answer(&mut self, event: &MessageEvent<'_>, sink: &mut EventSink<'_>) -> bool {
+        // Open blocks belong to another message.
+        self.finish(sink);
+        self.origin.emit(event.id.as_str(), event.model.as_str(), sink);
+        self.read_content(event.content, sink);
+        self.finish = finish_of(event.stop_reason.as_str());
+        self.read_usage(&event.usage, sink);
+        self.end(sink);
         true
     }
 
-    fn start(&mut self, event: &Event<'_>, out: &mut Out<'_>) -> bool {
-        let message = event.message.read::<Event<'_>>();
-        let id = message.as_ref().map_or("", |message| message.id.or_empty());
+    fn begin(&mut self, event: &MessageEvent<'_>, sink: &mut EventSink<'_>) -> bool {
+        let message = event.message.parse::<MessageEvent<'_>>();
+        let id = message.as_ref().map_or("", |message| message.id.as_str());
         if self.begun && self.id == id {
             return false;
         }
-        // Where it comes late, what came before it is its own.
+        // Blocks before the first event of a message belong to it.
         if !self.id.is_empty() {
-            self.finish(out);
+            self.finish(sink);
         }
         self.begun = true;
         id.clone_into(&mut self.id);
         if let Some(message) = &message {
-            self.origin.tell(id, message.model.or_empty(), out);
-            self.content(message.content, out);
-            self.count(&message.usage, out);
+            self.origin.emit(id, message.model.as_str(), sink);
+            self.read_content(message.content, sink);
+            self.read_usage(&message.usage, sink);
         }
         true
     }
 
-    fn content(&mut self, content: Json<'_>, out: &mut Out<'_>) {
-        for (index, block) in content.read::<Vec<&RawValue>>().unwrap_or_default().into_iter().enumerate() {
+    fn read_content(&mut self, content: RawJson<'_>, sink: &mut EventSink<'_>) {
+        for (index, block) in content.items().into_iter().enumerate() {
             let key = index.to_string();
-            self.begin(&key, Json(Some(block)), out);
-            self.blocks.end(&key, out);
+            self.begin_block(&key, RawJson(Some(block)), sink);
+            self.blocks.complete(&key, sink);
         }
     }
 
-    fn begin(&mut self, key: &str, block: Json<'_>, out: &mut Out<'_>) -> bool {
-        let Some((content, item)) = block.read::<Content<'_>>().zip(block.read::<Value>()) else { return false };
+    fn begin_block(&mut self, key: &str, block: RawJson<'_>, sink: &mut EventSink<'_>) -> bool {
+        let Some((wire, item)) = block.parse::<WireBlock<'_>>().zip(block.parse::<Value>()) else { return false };
         self.begun = true;
-        let begun = match content.kind.or_empty() {
+        let is_new = match wire.kind.as_str() {
             "tool_use" => {
-                let wire = Wire {
-                    id: content.id.or_empty().to_owned(),
-                    name: content.name.or_empty().to_owned(),
-                    ..Wire::default()
-                };
-                self.blocks.begin_call(key, item, "/input", wire, out)
+                let (id, name) = (wire.id.as_str().to_owned(), wire.name.as_str().to_owned());
+                self.blocks.begin_call(key, item, "/input", WireCall { id, name, kind: "" }, sink)
             }
-            "text" => self.blocks.begin(key, Block::text(item)),
-            // Whatever has an input: the calls that the provider runs itself.
-            _ if content.input.0.is_some() => self.blocks.begin(key, Block::other(item).with_input("/input")),
-            _ => self.blocks.begin(key, Block::other(item)),
+            "text" => self.blocks.begin(key, ContentBlock::text(item)),
+            // A tool that the provider runs itself.
+            _ if wire.input.0.is_some() => self.blocks.begin(key, ContentBlock::other(item).with_input("/input")),
+            _ => self.blocks.begin(key, ContentBlock::other(item)),
         };
-        if begun {
-            out.text(content.text.or_empty());
-            out.reasoning(content.thinking.or_empty());
-            self.given(key, &content, out);
+        if is_new {
+            sink.text(wire.text.as_str());
+            sink.reasoning(wire.thinking.as_str());
+            // The input of a whole block. A streamed one begins with `{}`.
+            let input = wire.input.text();
+            if !matches!(input.trim_ascii(), "" | "{}")
+                && let Some(block) = self.blocks.open(key)
+            {
+                block.append_input(&input, sink);
+            }
         }
-        begun
+        is_new
     }
 
-    /// The input of a block that is whole as it begins, digit by digit. One of a stream begins with `{}`.
-    fn given(&mut self, key: &str, content: &Content<'_>, out: &mut Out<'_>) {
-        let input = content.input.text();
-        if !matches!(input.trim_ascii(), "" | "{}")
-            && let Some(block) = self.blocks.open(key)
-        {
-            block.add_input(&input, out);
-        }
-    }
-
-    fn delta(&mut self, event: &Event<'_>, out: &mut Out<'_>) -> bool {
-        let Some(delta) = event.delta.read::<Delta<'_>>() else { return false };
-        let key = event.index.or_empty();
+    fn read_delta(&mut self, event: &MessageEvent<'_>, sink: &mut EventSink<'_>) -> bool {
+        let Some(delta) = event.delta.parse::<Delta<'_>>() else { return false };
+        let key = event.index.as_str();
         let Some(block) = self.blocks.open(key) else {
-            if delta.kind.or_empty() != "input_json_delta" || self.blocks.knows(key) {
+            if delta.kind.as_str() != "input_json_delta" || self.blocks.has_had(key) {
                 return false;
             }
-            out.error(ProtocolError::Orphan { key: key.to_owned() });
+            sink.error(ProtocolError::Orphan { key: key.to_owned() });
             return true;
         };
-        if delta.kind.or_empty() == "compaction_delta" {
-            return compact(block, event.delta);
+        match delta.kind.as_str() {
+            "text_delta" => {
+                sink.text(delta.text.as_str());
+                block.append("", "text", delta.text.as_str(), sink);
+            }
+            "thinking_delta" => {
+                sink.reasoning(delta.thinking.as_str());
+                block.append("", "thinking", delta.thinking.as_str(), sink);
+            }
+            "signature_delta" => block.append("", "signature", delta.signature.as_str(), sink),
+            "input_json_delta" => block.append_input(delta.partial_json.as_str(), sink),
+            "citations_delta" => add_citation(block, &delta),
+            "compaction_delta" => replace_members(block, event.delta),
+            _ => return false,
         }
-        piece(block, &delta, out)
-    }
-
-    fn end(&mut self, event: &Event<'_>, out: &mut Out<'_>) -> bool {
-        self.begun = true;
-        let delta = event.delta.read::<Delta<'_>>();
-        let reason = delta.and_then(|delta| finish_of(delta.stop_reason.or_empty()));
-        self.finish = reason.or(self.finish.take());
-        self.count(&event.usage, out);
         true
     }
 
-    fn stop(&mut self, out: &mut Out<'_>) -> bool {
+    fn read_end(&mut self, event: &MessageEvent<'_>, sink: &mut EventSink<'_>) -> bool {
+        self.begun = true;
+        let delta = event.delta.parse::<Delta<'_>>();
+        let reason = delta.and_then(|delta| finish_of(delta.stop_reason.as_str()));
+        self.finish = reason.or(self.finish.take());
+        self.read_usage(&event.usage, sink);
+        true
+    }
+
+    fn stop(&mut self, sink: &mut EventSink<'_>) -> bool {
         let begun = self.begun;
         if begun {
-            self.stop_message(out);
+            self.end(sink);
         }
         begun
     }
 
-    fn stop_message(&mut self, out: &mut Out<'_>) {
-        self.blocks.over(out);
+    fn end(&mut self, sink: &mut EventSink<'_>) {
+        self.blocks.truncate_all(sink);
         let finish = match self.finish.take() {
-            None | Some(Finish::Stop) if self.blocks.called() => Finish::ToolCalls,
+            None | Some(Finish::Stop) if self.blocks.has_calls() => Finish::ToolCalls,
             finish => finish.unwrap_or(Finish::Stop),
         };
-        out.push(event::Event::Finished(finish));
+        sink.push(Event::Finished(finish));
         *self = Self::default();
     }
 
-    fn fail(&mut self, text: &str, out: &mut Out<'_>) -> bool {
-        let error = serde_json::from_str(text).ok().as_ref().and_then(provider_error);
-        self.failed |= error.is_some();
-        error.map(|error| out.error(error)).is_some()
+    fn read_error(&mut self, text: &str, sink: &mut EventSink<'_>) -> bool {
+        let found = sink.provider_error(text);
+        self.failed |= found;
+        found
     }
 
-    fn count(&mut self, usage: &Object<Counts>, out: &mut Out<'_>) {
-        if let Some(counts) = &**usage {
-            self.counts.update(counts);
-            out.push(event::Event::Usage(self.counts.usage()));
+    fn read_usage(&mut self, usage: &LenientObject<MessageUsage>, sink: &mut EventSink<'_>) {
+        if let Some(usage) = &**usage {
+            self.usage.update(usage);
+            sink.push(Event::Usage(self.usage.usage()));
         }
     }
 }
 
-/// A piece of a block; `false` where it is of an unknown kind.
-fn piece(block: &mut Block, delta: &Delta<'_>, out: &mut Out<'_>) -> bool {
-    match delta.kind.or_empty() {
-        "text_delta" => {
-            out.text(delta.text.or_empty());
-            block.append("", "text", delta.text.or_empty(), out);
-        }
-        "thinking_delta" => {
-            out.reasoning(delta.thinking.or_empty());
-            block.append("", "thinking", delta.thinking.or_empty(), out);
-        }
-        "signature_delta" => block.append("", "signature", delta.signature.or_empty(), out),
-        "input_json_delta" => block.add_input(delta.partial_json.or_empty(), out),
-        "citations_delta" => cite(block, delta),
-        _ => return false,
+/// Takes over the members of a summary of earlier messages, which comes in one piece.
+fn replace_members(block: &mut ContentBlock, delta: RawJson<'_>) {
+    let members = delta.parse::<Map<String, Value>>().unwrap_or_default();
+    if let Some(item) = block.item_mut().as_object_mut() {
+        item.extend(members.into_iter().filter(|(name, _)| name != "type"));
     }
-    true
 }
 
-/// What earlier messages were made shorter to comes at once.
-fn compact(block: &mut Block, delta: Json<'_>) -> bool {
-    let members = delta.read::<Map<String, Value>>().unwrap_or_default();
-    if let Some(item) = block.item().as_object_mut() {
-        item.extend(members.into_iter().filter(|(key, _)| key != "type"));
-    }
-    true
-}
-
-fn cite(block: &mut Block, delta: &Delta<'_>) {
-    let Some(citation) = delta.citation.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok()) else { return };
-    let Some(item) = block.item().as_object_mut() else { return };
-    let citations = item.entry("citations").or_insert_with(|| Value::Array(Vec::new()));
-    if citations.is_null() {
-        *citations = Value::Array(Vec::new());
-    }
-    if let Some(citations) = citations.as_array_mut() {
-        citations.push(citation);
+fn add_citation(block: &mut ContentBlock, delta: &Delta<'_>) {
+    let Some(citation) = RawJson(delta.citation).parse::<Value>() else { return };
+    let Some(item) = block.item_mut().as_object_mut() else { return };
+    let citations = item.entry("citations").or_insert(Value::Null);
+    match citations {
+        Value::Array(citations) => citations.push(citation),
+        Value::Null => *citations = Value::Array(vec![citation]),
+        _ => {}
     }
 }
 

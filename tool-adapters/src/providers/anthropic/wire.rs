@@ -1,103 +1,88 @@
-//! What Anthropic's events and answers look like.
+//! The members of events and answers that are read.
 
-use crate::providers::fields::{Count, Json, Object, Text};
+use crate::providers::lenient::{LenientCount, LenientObject, LenientText, RawJson};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tool_core::trace::TokenUsage;
 
-/// An event, a whole answer, or the message with which a stream starts.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Event<'a> {
-    #[serde(borrow, default, rename = "type")]
-    pub(crate) kind: Text<'a>,
-    #[serde(borrow, default)]
-    pub(crate) id: Text<'a>,
-    #[serde(borrow, default)]
-    pub(crate) model: Text<'a>,
-    #[serde(borrow, default)]
-    pub(crate) index: Text<'a>,
-    #[serde(borrow, default)]
-    pub(crate) content_block: Json<'a>,
-    #[serde(borrow, default)]
-    pub(crate) delta: Json<'a>,
-    /// Of `message_start`.
-    #[serde(borrow, default)]
-    pub(crate) message: Json<'a>,
-    #[serde(borrow, default)]
-    pub(crate) content: Json<'a>,
-    #[serde(borrow, default)]
-    pub(crate) stop_reason: Text<'a>,
-    #[serde(default)]
-    pub(crate) usage: Object<Counts>,
+/// A stream event, a whole answer, or the message with which a stream begins.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
+pub(crate) struct MessageEvent<'a> {
+    #[serde(rename = "type")]
+    pub(crate) kind: LenientText<'a>,
+    pub(crate) id: LenientText<'a>,
+    pub(crate) model: LenientText<'a>,
+    pub(crate) index: LenientText<'a>,
+    pub(crate) content_block: RawJson<'a>,
+    pub(crate) delta: RawJson<'a>,
+    /// The message of `message_start`.
+    pub(crate) message: RawJson<'a>,
+    pub(crate) content: RawJson<'a>,
+    pub(crate) stop_reason: LenientText<'a>,
+    pub(crate) usage: LenientObject<MessageUsage>,
 }
 
-/// A piece of a block, or what ends a message.
-#[derive(Debug, Deserialize)]
+/// A piece of a block, or the end of a message.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Delta<'a> {
-    #[serde(borrow, default, rename = "type")]
-    pub(crate) kind: Text<'a>,
-    #[serde(borrow, default)]
-    pub(crate) text: Text<'a>,
-    #[serde(borrow, default)]
-    pub(crate) thinking: Text<'a>,
-    #[serde(borrow, default)]
-    pub(crate) signature: Text<'a>,
-    #[serde(borrow, default)]
-    pub(crate) partial_json: Text<'a>,
-    #[serde(borrow, default)]
+    #[serde(rename = "type")]
+    pub(crate) kind: LenientText<'a>,
+    pub(crate) text: LenientText<'a>,
+    pub(crate) thinking: LenientText<'a>,
+    pub(crate) signature: LenientText<'a>,
+    pub(crate) partial_json: LenientText<'a>,
     pub(crate) citation: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    pub(crate) stop_reason: Text<'a>,
+    pub(crate) stop_reason: LenientText<'a>,
 }
 
 /// A content block.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Content<'a> {
-    #[serde(borrow, default, rename = "type")]
-    pub(crate) kind: Text<'a>,
-    #[serde(borrow, default)]
-    pub(crate) id: Text<'a>,
-    #[serde(borrow, default)]
-    pub(crate) name: Text<'a>,
-    #[serde(borrow, default)]
-    pub(crate) text: Text<'a>,
-    #[serde(borrow, default)]
-    pub(crate) thinking: Text<'a>,
-    #[serde(borrow, default)]
-    pub(crate) input: Json<'a>,
-}
-
-/// What was used. What an event does not say stays as it was.
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Counts {
-    input_tokens: Option<Count>,
-    cache_creation_input_tokens: Option<Count>,
-    cache_read_input_tokens: Option<Count>,
-    output_tokens: Option<Count>,
-    #[serde(default)]
-    output_tokens_details: Object<Details>,
+#[serde(default, bound(deserialize = "'de: 'a"))]
+pub(crate) struct WireBlock<'a> {
+    #[serde(rename = "type")]
+    pub(crate) kind: LenientText<'a>,
+    pub(crate) id: LenientText<'a>,
+    pub(crate) name: LenientText<'a>,
+    pub(crate) text: LenientText<'a>,
+    pub(crate) thinking: LenientText<'a>,
+    pub(crate) input: RawJson<'a>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
-struct Details {
-    thinking_tokens: Option<Count>,
+/// The tokens used. Members that an event leaves out keep their value.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct MessageUsage {
+    input_tokens: Option<LenientCount>,
+    cache_creation_input_tokens: Option<LenientCount>,
+    cache_read_input_tokens: Option<LenientCount>,
+    output_tokens: Option<LenientCount>,
+    output_tokens_details: LenientObject<OutputDetails>,
 }
 
-impl Counts {
-    /// Takes over what a later event says.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default)]
+struct OutputDetails {
+    thinking_tokens: Option<LenientCount>,
+}
+
+impl MessageUsage {
+    /// Takes over the members of a later event.
     pub(crate) fn update(&mut self, later: &Self) {
-        let take = |mine: &mut Option<Count>, later: Option<Count>| *mine = later.or(*mine);
+        let take = |mine: &mut Option<LenientCount>, later: Option<LenientCount>| *mine = later.or(*mine);
         take(&mut self.input_tokens, later.input_tokens);
         take(&mut self.cache_creation_input_tokens, later.cache_creation_input_tokens);
         take(&mut self.cache_read_input_tokens, later.cache_read_input_tokens);
         take(&mut self.output_tokens, later.output_tokens);
-        self.output_tokens_details.0 = later.output_tokens_details.0.or(self.output_tokens_details.0);
+        self.output_tokens_details.0 = later.output_tokens_details.or(*self.output_tokens_details);
     }
 
-    pub(crate) fn usage(&self) -> tool_core::trace::TokenUsage {
-        let count = |count: Option<Count>| count.unwrap_or_default().0;
+    pub(crate) fn usage(&self) -> TokenUsage {
+        let count = |count: Option<LenientCount>| count.unwrap_or_default().0;
         let cached = count(self.cache_read_input_tokens);
         let written = count(self.cache_creation_input_tokens);
-        tool_core::trace::TokenUsage {
+        TokenUsage {
             input: count(self.input_tokens).saturating_add(cached).saturating_add(written),
             cached,
             output: count(self.output_tokens),

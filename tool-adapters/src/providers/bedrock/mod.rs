@@ -1,10 +1,9 @@
-//! Bedrock's Converse. Its stream is binary frames: the events are read as JSON, each under its name, as
-//! `{"contentBlockDelta": {..}}`, one a line or one by one.
+//! Bedrock's Converse. Its stream has AWS's binary frames. An event is an object with one member, named after its kind,
+//! such as `{"contentBlockDelta": {..}}`.
 //!
-//! Every content block is an item, thoughts with their signatures among them. What the provider ran itself
-//! (`server_tool_use`) is no call of ours.
+//! Every content block is an item, thoughts with their signatures among them. A tool that the provider ran itself
+//! (`server_tool_use`) is not a call to answer.
 
-pub(crate) mod event_stream;
 pub(crate) mod read;
 pub(crate) mod wire;
 pub(crate) mod write;
@@ -12,17 +11,22 @@ pub(crate) mod write;
 #[cfg(test)]
 mod tests;
 
-use crate::providers::codec::{Answer, Codec, Out};
-use crate::providers::event::Request;
-use crate::providers::provider::Provider;
-use crate::providers::spec::{BEARER, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, UrlPath, segments};
-use serde_json::Value;
+use crate::providers::anthropic;
+use crate::providers::bedrock::read::ConverseReader;
+use crate::providers::declared_tool::DeclaredTool;
+use crate::providers::json_text::JsonObject;
+use crate::providers::schema::rules::SchemaRules;
+use crate::providers::spec::{
+    BEARER, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm, UrlPath, segments,
+};
+use crate::providers::tool_names::NameRule;
 
 /// The facts of Converse.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     turn_id: "bedrock",
     otel_name: "aws.bedrock",
     biller: Some("aws"),
+    manifest_key: "bedrock",
     endpoint: Endpoint::Http(HttpEndpoint {
         server: Server {
             base_url: "https://bedrock-runtime.{region}.amazonaws.com",
@@ -38,7 +42,17 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         streams: false,
     }),
     urls: Some(ModelUrls { domain: None, model: model_of_url }),
-    binary_frames: true,
+    reader: || Box::<ConverseReader>::default(),
+    encode: write::encode,
+    request: write::request,
+    declaration: write_declaration,
+    names: NameRule::OPENAI,
+    schema: SchemaRules::WHOLE,
+    // Bedrock passes the schema to the same compiler of grammars.
+    strict: Some(anthropic::STRICT),
+    tool_list: ToolListForm::Flat,
+    max_tools: None,
+    request_settings: |_| None,
 };
 
 fn model_of_url(path: &UrlPath<'_>) -> Option<Option<String>> {
@@ -46,30 +60,12 @@ fn model_of_url(path: &UrlPath<'_>) -> Option<Option<String>> {
     path.segment_after("model").filter(|_| converses).map(Some)
 }
 
-/// Reads and writes what Converse does.
-#[derive(Debug, Default)]
-pub(crate) struct Bedrock {
-    reader: read::Reader,
-}
-
-impl Codec for Bedrock {
-    fn provider(&self) -> Provider {
-        Provider::Bedrock
-    }
-
-    fn read(&mut self, _name: &str, text: &str, out: &mut Out<'_>) {
-        self.reader.read(text, out);
-    }
-
-    fn finish(&mut self, out: &mut Out<'_>) {
-        self.reader.finish(out);
-    }
-
-    fn encode(&self, answers: &[Answer<'_>]) -> Value {
-        write::results(answers)
-    }
-
-    fn request(&self, request: &Request<'_>) -> Value {
-        write::request(request)
-    }
+fn write_declaration(tool: &DeclaredTool<'_>) -> String {
+    let schema = JsonObject::new().raw("json", tool.schema).finish();
+    let spec = JsonObject::new()
+        .with("name", tool.name)
+        .with("description", tool.some_description())
+        .raw("inputSchema", &schema)
+        .with_some("strict", tool.strict_flag());
+    JsonObject::new().raw("toolSpec", &spec.finish()).finish()
 }

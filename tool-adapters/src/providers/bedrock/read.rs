@@ -1,18 +1,17 @@
-//! Answers and their events, to ours.
+//! From answers and stream events to events.
 
 use crate::providers::bedrock::wire::{
-    Block as Content, Counts, Delta, Event as Wire, Reasoning, Start, ToolUse, Trace,
+    BlockStart, ConverseEvent, ConverseTrace, ConverseUsage, Delta, Reasoning, ToolUse, WireBlock,
 };
-use crate::providers::blocks::{Block, Blocks};
-use crate::providers::codec::Out;
-use crate::providers::event::{Event, Finish, Origin, ProtocolError};
-use crate::providers::fields::{Json, Object, Text};
-use crate::providers::ids;
-use serde_json::value::RawValue;
+use crate::providers::call_ids::WireCall;
+use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin};
+use crate::providers::content_blocks::{ContentBlock, ContentBlocks};
+use crate::providers::event::{Event, Finish, ProtocolError};
+use crate::providers::lenient::{LenientObject, LenientText, RawJson};
 use serde_json::{Value, json};
 
-/// The events that say that something went wrong.
-const FAILURES: [&str; 5] = [
+/// The events that report an error.
+const EXCEPTIONS: [&str; 5] = [
     "internalServerException",
     "modelStreamErrorException",
     "validationException",
@@ -20,226 +19,225 @@ const FAILURES: [&str; 5] = [
     "serviceUnavailableException",
 ];
 
-/// The message that is being read.
+/// Reads Converse.
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
-    blocks: Blocks,
+pub(crate) struct ConverseReader {
+    blocks: ContentBlocks,
     begun: bool,
-    /// The provider has said why the stream ends early.
+    /// True if the provider has reported the error that ends the stream.
     failed: bool,
 }
 
-impl Reader {
-    pub(crate) fn read(&mut self, text: &str, out: &mut Out<'_>) {
-        let Some(Object(event)) = out.parse::<Object<Wire<'_>>>(text) else { return };
-        let Some(event) = event else { return out.unknown(text) };
+impl MessageReader for ConverseReader {
+    fn read(&mut self, _name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+        let LenientObject(event) = serde_json::from_str::<LenientObject<ConverseEvent<'_>>>(text)?;
+        let Some(event) = event else { return sink.unknown(text) };
         let known = if let Some(output) = &*event.output {
-            self.whole(output.message.as_ref().map_or_else(Json::default, |message| message.content), &event, out)
+            let content = output.message.as_ref().map_or_else(RawJson::default, |message| message.content);
+            self.read_answer(content, &event, sink)
         } else if event.message_start.0.is_some() {
             !std::mem::replace(&mut self.begun, true)
         } else if let Some(start) = &*event.content_block_start {
-            self.begin(start, out)
+            self.begin_block(start, sink)
         } else if let Some(piece) = &*event.content_block_delta {
-            piece.delta.as_ref().is_some_and(|delta| self.delta(piece.content_block_index.or_empty(), delta, out))
+            piece.delta.as_ref().is_some_and(|delta| self.read_delta(piece.content_block_index.as_str(), delta, sink))
         } else if let Some(stop) = &*event.content_block_stop {
-            self.blocks.end(stop.content_block_index.or_empty(), out)
+            self.blocks.complete(stop.content_block_index.as_str(), sink)
         } else if let Some(stop) = &*event.message_stop {
-            self.begun && self.stop(stop.stop_reason.or_empty(), out)
+            self.begun && self.end(stop.stop_reason.as_str(), sink)
         } else if let Some(metadata) = &*event.metadata {
-            chosen(&metadata.trace, out);
-            count(&metadata.usage, out);
+            emit_router_model(&metadata.trace, sink);
+            emit_usage(&metadata.usage, sink);
             true
         } else {
-            self.fail(text, out)
+            self.read_error(text, sink)
         };
-        if !known {
-            out.unknown(text);
-        }
+        if known { Ok(()) } else { sink.unknown(text) }
     }
 
-    /// The bytes are over: a message that has not said so was cut off.
-    pub(crate) fn finish(&mut self, out: &mut Out<'_>) {
+    fn finish(&mut self, sink: &mut EventSink<'_>) {
         if self.begun {
-            self.blocks.over(out);
+            self.blocks.truncate_all(sink);
             if !self.failed {
-                out.error(ProtocolError::Truncated { call_id: None });
+                sink.error(ProtocolError::Truncated { call_id: None });
             }
         }
         *self = Self::default();
     }
+}
 
-    fn whole(&mut self, content: Json<'_>, event: &Wire<'_>, out: &mut Out<'_>) -> bool {
-        // Whatever was open belongs to another message.
-        self.finish(out);
-        for (index, block) in content.read::<Vec<&RawValue>>().unwrap_or_default().into_iter().enumerate() {
+/// Each method returns false for an event that it does not know.
+impl ConverseReader {
+    fn read_answer(&mut self, content: RawJson<'_>, event: &ConverseEvent<'_>, sink: &mut EventSink<'_>) -> bool {
+        // Open blocks belong to another message.
+        self.finish(sink);
+        for (index, block) in content.items().into_iter().enumerate() {
             let key = index.to_string();
-            self.block(&key, Json(Some(block)), out);
-            self.blocks.end(&key, out);
+            self.read_block(&key, RawJson(Some(block)), sink);
+            self.blocks.complete(&key, sink);
         }
-        chosen(&event.trace, out);
-        count(&event.usage, out);
-        self.stop(event.stop_reason.or_empty(), out)
+        emit_router_model(&event.trace, sink);
+        emit_usage(&event.usage, sink);
+        self.end(event.stop_reason.as_str(), sink)
     }
 
-    fn begin(&mut self, start: &Start<'_>, out: &mut Out<'_>) -> bool {
+    fn begin_block(&mut self, start: &BlockStart<'_>, sink: &mut EventSink<'_>) -> bool {
         self.begun = true;
-        self.block(start.content_block_index.or_empty(), start.start, out)
+        self.read_block(start.content_block_index.as_str(), start.start, sink)
     }
 
-    /// A block that is whole, or how one starts.
-    fn block(&mut self, key: &str, block: Json<'_>, out: &mut Out<'_>) -> bool {
-        let Some((content, mut item)) = block.read::<Content<'_>>().zip(block.read::<Value>()) else { return false };
-        if let Some(call) = &*content.tool_use {
-            return self.call(key, call, item, out);
+    /// Reads a whole block or the beginning of one.
+    fn read_block(&mut self, key: &str, block: RawJson<'_>, sink: &mut EventSink<'_>) -> bool {
+        let Some((wire, mut item)) = block.parse::<WireBlock<'_>>().zip(block.parse::<Value>()) else { return false };
+        if let Some(call) = &*wire.tool_use {
+            return self.read_call(key, call, item, sink);
         }
-        if let Some(thought) = &*content.reasoning_content {
-            out.reasoning(thought.reasoning_text.as_ref().map_or("", |thought| thought.text.or_empty()));
+        if let Some(thought) = &*wire.reasoning_content {
+            sink.reasoning(thought.reasoning_text.as_ref().map_or("", |thought| thought.text.as_str()));
         }
-        out.text(content.text.or_empty());
-        let cited = content.citations_content.as_ref().and_then(|cited| cited.content.read::<Vec<Content<'_>>>());
+        sink.text(wire.text.as_str());
+        let cited = wire.citations_content.as_ref().and_then(|cited| cited.content.parse::<Vec<WireBlock<'_>>>());
         for part in cited.unwrap_or_default() {
-            out.text(part.text.or_empty());
+            sink.text(part.text.as_str());
         }
-        // A result that the provider made itself, whose parts are to come.
+        // The parts of the result of a tool that the provider ran itself follow.
         if let Some(result) = item.get_mut("toolResult").and_then(Value::as_object_mut) {
             result.entry("content").or_insert_with(|| json!([]));
         }
-        let is_text = content.text.0.is_some() || content.citations_content.is_some();
-        self.blocks.begin(key, if is_text { Block::text(item) } else { Block::other(item) })
+        let is_text = wire.text.0.is_some() || wire.citations_content.is_some();
+        self.blocks.begin(key, if is_text { ContentBlock::text(item) } else { ContentBlock::other(item) })
     }
 
-    fn call(&mut self, key: &str, call: &ToolUse<'_>, mut item: Value, out: &mut Out<'_>) -> bool {
+    fn read_call(&mut self, key: &str, call: &ToolUse<'_>, mut item: Value, sink: &mut EventSink<'_>) -> bool {
         const INPUT: &str = "/toolUse/input";
         if let Some(call) = item.get_mut("toolUse").and_then(Value::as_object_mut) {
             call.entry("input").or_insert_with(|| json!({}));
         }
-        let owned = |text: &Text<'_>| text.or_empty().to_owned();
-        let begun = if call.kind.or_empty() == "server_tool_use" {
-            self.blocks.begin(key, Block::other(item).with_input(INPUT))
+        let is_new = if call.kind.as_str() == "server_tool_use" {
+            self.blocks.begin(key, ContentBlock::other(item).with_input(INPUT))
         } else {
-            let wire = ids::Wire { id: owned(&call.tool_use_id), name: owned(&call.name), ..ids::Wire::default() };
-            self.blocks.begin_call(key, item, INPUT, wire, out)
+            let (id, name) = (call.tool_use_id.as_str().to_owned(), call.name.as_str().to_owned());
+            self.blocks.begin_call(key, item, INPUT, WireCall { id, name, kind: "" }, sink)
         };
         let input = call.input.text();
         if !matches!(input.trim_ascii(), "" | "{}")
-            && let Some(block) = self.blocks.open(key).filter(|_| begun)
+            && let Some(block) = self.blocks.open(key).filter(|_| is_new)
         {
-            block.add_input(&input, out);
+            block.append_input(&input, sink);
         }
-        begun
+        is_new
     }
 
-    fn delta(&mut self, key: &str, delta: &Delta<'_>, out: &mut Out<'_>) -> bool {
+    fn read_delta(&mut self, key: &str, delta: &Delta<'_>, sink: &mut EventSink<'_>) -> bool {
         self.begun = true;
         if self.blocks.open(key).is_none() {
-            if self.blocks.knows(key) {
+            if self.blocks.has_had(key) {
                 return false;
             }
             // Text and thoughts begin with their first piece.
-            let Some(block) = opened_by(delta) else {
-                out.error(ProtocolError::Orphan { key: key.to_owned() });
+            let Some(block) = block_of(delta) else {
+                sink.error(ProtocolError::Orphan { key: key.to_owned() });
                 return true;
             };
             self.blocks.begin(key, block);
         }
-        let Some(block) = self.blocks.open(key) else { return false };
-        piece(block, delta, out)
+        self.blocks.open(key).is_some_and(|block| append_delta(block, delta, sink))
     }
 
-    fn stop(&mut self, reason: &str, out: &mut Out<'_>) -> bool {
-        self.blocks.over(out);
+    fn end(&mut self, reason: &str, sink: &mut EventSink<'_>) -> bool {
+        self.blocks.truncate_all(sink);
         if reason.starts_with("malformed_") {
             let message = "the model's answer could not be used".to_owned();
-            out.error(ProtocolError::Provider { code: Some(reason.to_owned()), message });
+            sink.error(ProtocolError::Provider { code: Some(reason.to_owned()), message });
         }
-        out.push(Event::Finished(match finish_of(reason) {
-            Finish::Stop if self.blocks.called() => Finish::ToolCalls,
+        sink.push(Event::Finished(match finish_of(reason) {
+            Finish::Stop if self.blocks.has_calls() => Finish::ToolCalls,
             finish => finish,
         }));
         *self = Self::default();
         true
     }
 
-    /// An error: an event of its own, or the answer to a request that was refused.
-    fn fail(&mut self, text: &str, out: &mut Out<'_>) -> bool {
+    /// Reads an error: an event, or the answer to a request that was refused.
+    fn read_error(&mut self, text: &str, sink: &mut EventSink<'_>) -> bool {
         let event = serde_json::from_str::<Value>(text).unwrap_or_default();
-        let failure = FAILURES.iter().find_map(|name| Some((Some(*name), event.get(name)?)));
-        let (code, error) = failure.unwrap_or((event.get("__type").and_then(Value::as_str), &event));
+        let exception = EXCEPTIONS.iter().find_map(|name| Some((Some(*name), event.get(name)?)));
+        let (code, error) = exception.unwrap_or((event.get("__type").and_then(Value::as_str), &event));
         let Some(message) = error.get("message").or_else(|| error.get("Message")).and_then(Value::as_str) else {
             return false;
         };
         self.failed = true;
-        out.error(ProtocolError::Provider { code: code.map(str::to_owned), message: message.to_owned() });
+        sink.error(ProtocolError::Provider { code: code.map(str::to_owned), message: message.to_owned() });
         true
     }
 }
 
-/// The block that a piece begins, where it can.
-fn opened_by(delta: &Delta<'_>) -> Option<Block> {
+/// Returns the block that a piece can begin.
+fn block_of(delta: &Delta<'_>) -> Option<ContentBlock> {
     match &*delta.reasoning_content {
-        Some(Reasoning { redacted_content: Text(Some(_)), .. }) => {
-            Some(Block::other(json!({"reasoningContent": {"redactedContent": ""}})))
+        Some(Reasoning { redacted_content: LenientText(Some(_)), .. }) => {
+            Some(ContentBlock::other(json!({"reasoningContent": {"redactedContent": ""}})))
         }
-        Some(_) => Some(Block::other(json!({"reasoningContent": {"reasoningText": {"text": ""}}}))),
-        None if delta.text.0.is_some() || delta.citation.0.is_some() => Some(Block::text(json!({"text": ""}))),
+        Some(_) => Some(ContentBlock::other(json!({"reasoningContent": {"reasoningText": {"text": ""}}}))),
+        None if delta.text.0.is_some() || delta.citation.0.is_some() => Some(ContentBlock::text(json!({"text": ""}))),
         None => None,
     }
 }
 
-/// A piece of a block; `false` where it is of an unknown kind.
-fn piece(block: &mut Block, delta: &Delta<'_>, out: &mut Out<'_>) -> bool {
+/// Adds a piece to a block; returns false for a piece of an unknown kind.
+fn append_delta(block: &mut ContentBlock, delta: &Delta<'_>, sink: &mut EventSink<'_>) -> bool {
     const THOUGHT: &str = "/reasoningContent/reasoningText";
     let mut known = false;
     if let Some(text) = delta.text.0.as_deref() {
         known = true;
-        out.text(text);
-        let cited = block.item().get("citationsContent").is_some();
-        block.append(if cited { "/citationsContent/content/0" } else { "" }, "text", text, out);
+        sink.text(text);
+        let is_cited = block.item_mut().get("citationsContent").is_some();
+        block.append(if is_cited { "/citationsContent/content/0" } else { "" }, "text", text, sink);
     }
     if let Some(call) = &*delta.tool_use {
         known = true;
-        block.add_input(&call.input.text(), out);
+        block.append_input(&call.input.text(), sink);
     }
     if let Some(thought) = &*delta.reasoning_content {
         known = true;
-        out.reasoning(thought.text.or_empty());
-        block.append(THOUGHT, "text", thought.text.or_empty(), out);
-        block.append(THOUGHT, "signature", thought.signature.or_empty(), out);
-        block.append("/reasoningContent", "redactedContent", thought.redacted_content.or_empty(), out);
+        sink.reasoning(thought.text.as_str());
+        block.append(THOUGHT, "text", thought.text.as_str(), sink);
+        block.append(THOUGHT, "signature", thought.signature.as_str(), sink);
+        block.append("/reasoningContent", "redactedContent", thought.redacted_content.as_str(), sink);
     }
-    if let Some(parts) = delta.tool_result.read::<Vec<Value>>() {
+    if let Some(parts) = delta.tool_result.parse::<Vec<Value>>() {
         known = true;
-        extend(block.item().pointer_mut("/toolResult/content"), parts);
+        extend_array(block.item_mut(), "/toolResult/content", parts);
     }
-    if let Some(citation) = delta.citation.read::<Value>().filter(|citation| !citation.is_null()) {
+    if let Some(citation) = delta.citation.parse::<Value>().filter(|citation| !citation.is_null()) {
         known = true;
-        cite(block.item(), citation);
+        add_citation(block.item_mut(), citation);
     }
     known
 }
 
-/// Text becomes cited text with its first citation.
-fn cite(item: &mut Value, citation: Value) {
+/// Adds a citation. Text becomes cited text with its first one.
+fn add_citation(item: &mut Value, citation: Value) {
     if let Some(text) = item.get("text").cloned() {
         *item = json!({"citationsContent": {"content": [{"text": text}], "citations": []}});
     }
-    extend(item.pointer_mut("/citationsContent/citations"), vec![citation]);
+    extend_array(item, "/citationsContent/citations", vec![citation]);
 }
 
-fn extend(array: Option<&mut Value>, more: Vec<Value>) {
-    if let Some(array) = array.and_then(Value::as_array_mut) {
+fn extend_array(item: &mut Value, pointer: &str, more: Vec<Value>) {
+    if let Some(array) = item.pointer_mut(pointer).and_then(Value::as_array_mut) {
         array.extend(more);
     }
 }
 
-/// The model that a router chose: else nothing says which it is.
-fn chosen(trace: &Object<Trace<'_>>, out: &mut Out<'_>) {
+/// Emits the model that a router chose. Without a router nothing names it.
+fn emit_router_model(trace: &LenientObject<ConverseTrace<'_>>, sink: &mut EventSink<'_>) {
     let router = trace.as_ref().and_then(|trace| trace.prompt_router.as_ref());
-    Origin::default().tell("", router.map_or("", |router| router.invoked_model_id.or_empty()), out);
+    ResponseOrigin::default().emit("", router.map_or("", |router| router.invoked_model_id.as_str()), sink);
 }
 
-fn count(usage: &Object<Counts>, out: &mut Out<'_>) {
-    out.events.extend(usage.map(|counts| Event::Usage(counts.usage())));
+fn emit_usage(usage: &LenientObject<ConverseUsage>, sink: &mut EventSink<'_>) {
+    sink.events.extend(usage.map(|usage| Event::Usage(usage.usage())));
 }
 
 fn finish_of(reason: &str) -> Finish {

@@ -1,197 +1,157 @@
-//! What Converse's events and answers look like: an object of one member, named after what it is.
+//! The members of events and answers that are read. An event is an object with one member, named after its kind.
 
-#![allow(clippy::struct_field_names)] // They are the provider's.
+#![allow(clippy::struct_field_names)] // The names are the provider's.
 
-use crate::providers::fields::{Count, Json, Object, Text};
+use crate::providers::lenient::{LenientCount, LenientObject, LenientText, RawJson};
 use serde::Deserialize;
+use tool_core::trace::TokenUsage;
 
-/// An event, or a whole answer.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Event<'a> {
-    #[serde(borrow, default)]
-    pub(crate) message_start: Json<'a>,
-    #[serde(borrow, default)]
-    pub(crate) content_block_start: Object<Start<'a>>,
-    #[serde(borrow, default)]
-    pub(crate) content_block_delta: Object<Piece<'a>>,
-    #[serde(borrow, default)]
-    pub(crate) content_block_stop: Object<Stop<'a>>,
-    #[serde(borrow, default)]
-    pub(crate) message_stop: Object<MessageStop<'a>>,
-    #[serde(borrow, default)]
-    pub(crate) metadata: Object<Metadata<'a>>,
-    /// Of a whole answer.
-    #[serde(borrow, default)]
-    pub(crate) output: Object<Output<'a>>,
-    #[serde(borrow, default)]
-    pub(crate) stop_reason: Text<'a>,
-    #[serde(default)]
-    pub(crate) usage: Object<Counts>,
-    #[serde(borrow, default)]
-    pub(crate) trace: Object<Trace<'a>>,
+/// A stream event or a whole answer.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+pub(crate) struct ConverseEvent<'a> {
+    pub(crate) message_start: RawJson<'a>,
+    pub(crate) content_block_start: LenientObject<BlockStart<'a>>,
+    pub(crate) content_block_delta: LenientObject<BlockDelta<'a>>,
+    pub(crate) content_block_stop: LenientObject<BlockStop<'a>>,
+    pub(crate) message_stop: LenientObject<MessageStop<'a>>,
+    pub(crate) metadata: LenientObject<Metadata<'a>>,
+    /// The message of a whole answer.
+    pub(crate) output: LenientObject<Output<'a>>,
+    pub(crate) stop_reason: LenientText<'a>,
+    pub(crate) usage: LenientObject<ConverseUsage>,
+    pub(crate) trace: LenientObject<ConverseTrace<'a>>,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Start<'a> {
-    #[serde(borrow, default)]
-    pub(crate) content_block_index: Text<'a>,
-    #[serde(borrow, default)]
-    pub(crate) start: Json<'a>,
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+pub(crate) struct BlockStart<'a> {
+    pub(crate) content_block_index: LenientText<'a>,
+    pub(crate) start: RawJson<'a>,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Piece<'a> {
-    #[serde(borrow, default)]
-    pub(crate) content_block_index: Text<'a>,
-    #[serde(borrow, default)]
-    pub(crate) delta: Object<Delta<'a>>,
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+pub(crate) struct BlockDelta<'a> {
+    pub(crate) content_block_index: LenientText<'a>,
+    pub(crate) delta: LenientObject<Delta<'a>>,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Stop<'a> {
-    #[serde(borrow, default)]
-    pub(crate) content_block_index: Text<'a>,
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+pub(crate) struct BlockStop<'a> {
+    pub(crate) content_block_index: LenientText<'a>,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 pub(crate) struct MessageStop<'a> {
-    #[serde(borrow, default)]
-    pub(crate) stop_reason: Text<'a>,
+    pub(crate) stop_reason: LenientText<'a>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Metadata<'a> {
-    #[serde(default)]
-    pub(crate) usage: Object<Counts>,
-    #[serde(borrow, default)]
-    pub(crate) trace: Object<Trace<'a>>,
+    pub(crate) usage: LenientObject<ConverseUsage>,
+    pub(crate) trace: LenientObject<ConverseTrace<'a>>,
 }
 
-/// What is told of the way of a request.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Trace<'a> {
-    #[serde(borrow, default)]
-    pub(crate) prompt_router: Object<Router<'a>>,
+/// The route of a request.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+pub(crate) struct ConverseTrace<'a> {
+    pub(crate) prompt_router: LenientObject<PromptRouter<'a>>,
 }
 
-/// Which model a router chose.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Router<'a> {
-    #[serde(borrow, default)]
-    pub(crate) invoked_model_id: Text<'a>,
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+pub(crate) struct PromptRouter<'a> {
+    pub(crate) invoked_model_id: LenientText<'a>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct Output<'a> {
-    #[serde(borrow, default)]
-    pub(crate) message: Object<Message<'a>>,
+    pub(crate) message: LenientObject<OutputMessage<'a>>,
 }
 
-#[derive(Debug, Deserialize)]
-pub(crate) struct Message<'a> {
-    #[serde(borrow, default)]
-    pub(crate) content: Json<'a>,
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
+pub(crate) struct OutputMessage<'a> {
+    pub(crate) content: RawJson<'a>,
 }
 
 /// A piece of a block.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 pub(crate) struct Delta<'a> {
-    #[serde(borrow, default)]
-    pub(crate) text: Text<'a>,
-    #[serde(borrow, default)]
-    pub(crate) tool_use: Object<ToolUse<'a>>,
-    #[serde(borrow, default)]
-    pub(crate) reasoning_content: Object<Reasoning<'a>>,
+    pub(crate) text: LenientText<'a>,
+    pub(crate) tool_use: LenientObject<ToolUse<'a>>,
+    pub(crate) reasoning_content: LenientObject<Reasoning<'a>>,
     /// Pieces of the result of a tool that the provider ran itself.
-    #[serde(borrow, default)]
-    pub(crate) tool_result: Json<'a>,
-    #[serde(borrow, default)]
-    pub(crate) citation: Json<'a>,
+    pub(crate) tool_result: RawJson<'a>,
+    pub(crate) citation: RawJson<'a>,
 }
 
-/// What the model thinks.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 pub(crate) struct Reasoning<'a> {
-    #[serde(borrow, default)]
-    pub(crate) text: Text<'a>,
-    #[serde(borrow, default)]
-    pub(crate) signature: Text<'a>,
-    #[serde(borrow, default)]
-    pub(crate) redacted_content: Text<'a>,
-    /// Of a whole block.
-    #[serde(borrow, default)]
-    pub(crate) reasoning_text: Object<ReasoningText<'a>>,
+    pub(crate) text: LenientText<'a>,
+    pub(crate) signature: LenientText<'a>,
+    pub(crate) redacted_content: LenientText<'a>,
+    /// The reasoning of a whole block.
+    pub(crate) reasoning_text: LenientObject<ReasoningText<'a>>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(crate) struct ReasoningText<'a> {
-    #[serde(borrow, default)]
-    pub(crate) text: Text<'a>,
+    pub(crate) text: LenientText<'a>,
 }
 
-/// A content block, or how one starts.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Block<'a> {
-    #[serde(borrow, default)]
-    pub(crate) text: Text<'a>,
-    #[serde(borrow, default)]
-    pub(crate) tool_use: Object<ToolUse<'a>>,
-    #[serde(borrow, default)]
-    pub(crate) reasoning_content: Object<Reasoning<'a>>,
-    #[serde(borrow, default)]
-    pub(crate) citations_content: Object<Cited<'a>>,
+/// A content block, or the beginning of one.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+pub(crate) struct WireBlock<'a> {
+    pub(crate) text: LenientText<'a>,
+    pub(crate) tool_use: LenientObject<ToolUse<'a>>,
+    pub(crate) reasoning_content: LenientObject<Reasoning<'a>>,
+    pub(crate) citations_content: LenientObject<CitedContent<'a>>,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 pub(crate) struct ToolUse<'a> {
-    #[serde(borrow, default)]
-    pub(crate) tool_use_id: Text<'a>,
-    #[serde(borrow, default)]
-    pub(crate) name: Text<'a>,
-    /// An object; in a stream pieces of its text.
-    #[serde(borrow, default)]
-    pub(crate) input: Json<'a>,
-    /// `server_tool_use` where the provider runs it itself.
-    #[serde(borrow, default, rename = "type")]
-    pub(crate) kind: Text<'a>,
+    pub(crate) tool_use_id: LenientText<'a>,
+    pub(crate) name: LenientText<'a>,
+    /// An object; in a stream a piece of its text.
+    pub(crate) input: RawJson<'a>,
+    /// `server_tool_use` for a tool that the provider runs itself.
+    #[serde(rename = "type")]
+    pub(crate) kind: LenientText<'a>,
 }
 
-/// Text with where it comes from.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Cited<'a> {
-    #[serde(borrow, default)]
-    pub(crate) content: Json<'a>,
+/// Text with citations.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
+pub(crate) struct CitedContent<'a> {
+    pub(crate) content: RawJson<'a>,
 }
 
-/// What was used; the tokens of the cache come besides the input.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Counts {
-    #[serde(default)]
-    input_tokens: Count,
-    #[serde(default)]
-    output_tokens: Count,
-    #[serde(default)]
-    cache_read_input_tokens: Count,
-    #[serde(default)]
-    cache_write_input_tokens: Count,
+/// The tokens used. Those of the cache are not part of the input.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct ConverseUsage {
+    input_tokens: LenientCount,
+    output_tokens: LenientCount,
+    cache_read_input_tokens: LenientCount,
+    cache_write_input_tokens: LenientCount,
 }
 
-impl Counts {
-    pub(crate) fn usage(self) -> tool_core::trace::TokenUsage {
+impl ConverseUsage {
+    pub(crate) fn usage(self) -> TokenUsage {
         let (cached, written) = (self.cache_read_input_tokens.0, self.cache_write_input_tokens.0);
-        tool_core::trace::TokenUsage {
+        TokenUsage {
             input: self.input_tokens.0.saturating_add(cached).saturating_add(written),
             cached,
             output: self.output_tokens.0,

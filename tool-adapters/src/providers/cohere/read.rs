@@ -1,192 +1,181 @@
-//! Answers and stream events to events.
+//! From answers and stream events to events.
 
-use crate::providers::calls::Calls;
-use crate::providers::codec::Out;
-use crate::providers::event::{Event, Finish, Origin, ProtocolError};
-use crate::providers::fields::{Count, Json, Object, Objects, Text};
-use crate::providers::ids::Wire;
-use crate::providers::openai_chat::wire::Entry;
+use crate::providers::call_ids::WireCall;
+use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin};
+use crate::providers::event::{Event, Finish, ProtocolError};
+use crate::providers::lenient::{LenientCount, LenientObject, LenientObjects, LenientText, RawJson};
+use crate::providers::openai_chat::wire::CallEntry;
+use crate::providers::partial_calls::PartialCalls;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
+use tool_core::trace::TokenUsage;
 
-/// The message that is being read.
+/// Reads Cohere's chat.
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
-    calls: Calls<u64>,
+pub(crate) struct CohereReader {
+    calls: PartialCalls<u64>,
     plan: String,
-    origin: Origin,
+    origin: ResponseOrigin,
     begun: bool,
 }
 
-/// A stream event, or a whole answer.
-#[derive(Debug, Deserialize)]
-struct Answer<'a> {
-    #[serde(borrow, default, rename = "type")]
-    kind: Text<'a>,
-    /// Of the message.
-    #[serde(borrow, default)]
-    id: Text<'a>,
-    #[serde(default)]
-    index: Count,
-    #[serde(borrow, default)]
-    delta: Object<Delta<'a>>,
-    #[serde(borrow, default)]
-    message: Object<Message<'a>>,
-    #[serde(borrow, default)]
-    finish_reason: Text<'a>,
-    #[serde(default)]
-    usage: Object<Usage>,
+/// A stream event or a whole answer.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
+struct CohereEvent<'a> {
+    #[serde(rename = "type")]
+    kind: LenientText<'a>,
+    id: LenientText<'a>,
+    index: LenientCount,
+    delta: LenientObject<Delta<'a>>,
+    message: LenientObject<CohereMessage<'a>>,
+    finish_reason: LenientText<'a>,
+    usage: LenientObject<CohereUsage>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct Delta<'a> {
-    #[serde(borrow, default)]
-    message: Object<Message<'a>>,
-    #[serde(borrow, default)]
-    finish_reason: Text<'a>,
-    #[serde(default)]
-    usage: Object<Usage>,
-    #[serde(borrow, default)]
-    error: Json<'a>,
+    message: LenientObject<CohereMessage<'a>>,
+    finish_reason: LenientText<'a>,
+    usage: LenientObject<CohereUsage>,
+    error: RawJson<'a>,
 }
 
-#[derive(Debug, Deserialize)]
-struct Message<'a> {
-    #[serde(borrow, default)]
-    content: Json<'a>,
-    #[serde(borrow, default)]
-    tool_plan: Text<'a>,
-    /// An array in an answer, a single one in a stream.
-    #[serde(borrow, default)]
-    tool_calls: Objects<Entry<'a>>,
-    #[serde(borrow)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
+struct CohereMessage<'a> {
+    content: RawJson<'a>,
+    tool_plan: LenientText<'a>,
+    /// An array in an answer, a single call in a stream.
+    tool_calls: LenientObjects<CallEntry<'a>>,
     citations: Option<&'a RawValue>,
 }
 
-#[derive(Debug, Deserialize)]
-struct Part<'a> {
-    #[serde(borrow, default)]
-    text: Text<'a>,
-    #[serde(borrow, default)]
-    thinking: Text<'a>,
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
+struct ContentPart<'a> {
+    text: LenientText<'a>,
+    thinking: LenientText<'a>,
 }
 
-#[derive(Debug, Deserialize)]
-struct Usage {
-    #[serde(default)]
-    tokens: Object<Tokens>,
-    #[serde(default)]
-    billed_units: Object<Tokens>,
-    #[serde(default)]
-    cached_tokens: Count,
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct CohereUsage {
+    tokens: LenientObject<TokenCounts>,
+    billed_units: LenientObject<TokenCounts>,
+    cached_tokens: LenientCount,
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-struct Tokens {
-    #[serde(default)]
-    input_tokens: Count,
-    #[serde(default)]
-    output_tokens: Count,
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq)]
+#[serde(default)]
+struct TokenCounts {
+    input_tokens: LenientCount,
+    output_tokens: LenientCount,
 }
 
-impl Reader {
-    pub(crate) fn read(&mut self, text: &str, out: &mut Out<'_>) {
-        let Some(Object(answer)) = out.parse::<Object<Answer<'_>>>(text) else { return };
-        let Some(answer) = answer else { return out.unknown(text) };
-        let said = answer.delta.as_ref().and_then(|delta| delta.message.as_ref());
-        self.begun |= answer.kind.0.is_some();
-        match (answer.kind.or_empty(), said) {
-            ("content-start" | "content-delta" | "tool-plan-delta" | "citation-start", Some(said)) => {
-                self.said(said, out);
+impl MessageReader for CohereReader {
+    fn read(&mut self, _name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+        let LenientObject(event) = serde_json::from_str::<LenientObject<CohereEvent<'_>>>(text)?;
+        let Some(event) = event else { return sink.unknown(text) };
+        let message = event.delta.as_ref().and_then(|delta| delta.message.as_ref());
+        self.begun |= event.kind.0.is_some();
+        match (event.kind.as_str(), message) {
+            ("content-start" | "content-delta" | "tool-plan-delta" | "citation-start", Some(message)) => {
+                return self.read_text(message, sink);
             }
-            ("tool-call-start", Some(said)) => self.called(answer.index.0, said, true, out),
-            ("tool-call-delta", Some(said)) => self.called(answer.index.0, said, false, out),
-            ("tool-call-end", _) => self.calls.whole(&answer.index.0, out),
-            ("message-end", _) => self.end(&answer, out),
-            ("message-start", _) => self.origin.tell(answer.id.or_empty(), "", out),
+            ("tool-call-start", Some(message)) => self.read_calls(event.index.0, message, true, sink),
+            ("tool-call-delta", Some(message)) => self.read_calls(event.index.0, message, false, sink),
+            ("tool-call-end", _) => self.calls.complete(&event.index.0, sink),
+            ("message-end", _) => self.read_end(event.delta.as_ref(), sink),
+            ("message-start", _) => self.origin.emit(event.id.as_str(), "", sink),
             ("content-end" | "citation-end", _) => {}
-            ("", _) => self.answer(&answer, text, out),
-            _ => out.unknown(text),
+            ("", _) => return self.read_answer(&event, text, sink),
+            _ => return sink.unknown(text),
         }
+        Ok(())
     }
 
-    pub(crate) fn finish(&mut self, out: &mut Out<'_>) {
+    fn finish(&mut self, sink: &mut EventSink<'_>) {
         if self.begun {
-            self.calls.cut(out);
-            out.error(ProtocolError::Truncated { call_id: None });
+            self.calls.truncate_all(sink);
+            sink.error(ProtocolError::Truncated { call_id: None });
         }
         *self = Self::default();
     }
+}
 
-    /// A whole answer, or an error instead of one.
-    fn answer(&mut self, answer: &Answer<'_>, text: &str, out: &mut Out<'_>) {
-        let Some(message) = &*answer.message else {
+impl CohereReader {
+    /// Reads a whole answer, or an error instead of one.
+    fn read_answer(&mut self, event: &CohereEvent<'_>, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+        let Some(message) = &*event.message else {
             self.begun = false;
-            return out.provider_error(text);
+            return sink.error_or_unknown(text);
         };
-        self.origin.tell(answer.id.or_empty(), "", out);
-        self.said(message, out);
-        for (key, called) in (0..).zip(&message.tool_calls.0) {
-            self.begin(key, called);
-            self.piece(key, called, out);
+        self.origin.emit(event.id.as_str(), "", sink);
+        self.read_text(message, sink)?;
+        for (key, call) in (0..).zip(&message.tool_calls.0) {
+            self.begin_call(key, call);
+            self.append(key, call, sink);
         }
-        self.over(answer.finish_reason.or_empty(), answer.usage.as_ref(), out);
+        self.end(event.finish_reason.as_str(), event.usage.as_ref(), sink);
+        Ok(())
     }
 
-    fn said(&mut self, message: &Message<'_>, out: &mut Out<'_>) {
-        // What it plans is thought, and has to be told when the message is: it is no part of the text.
-        out.reasoning(message.tool_plan.or_empty());
-        self.plan.push_str(message.tool_plan.or_empty());
-        let parts = message.content.objects::<Part<'_>>();
+    fn read_text(&mut self, message: &CohereMessage<'_>, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+        // The plan is not part of the text. It goes back to the provider with the message, as an item.
+        sink.reasoning(message.tool_plan.as_str());
+        self.plan.push_str(message.tool_plan.as_str());
+        let parts = message.content.objects::<ContentPart<'_>>();
         for part in parts.iter().chain(message.content.object().as_ref()) {
-            out.reasoning(part.thinking.or_empty());
-            out.text(part.text.or_empty());
+            sink.reasoning(part.thinking.as_str());
+            sink.text(part.text.as_str());
         }
-        out.text(&message.content.string().unwrap_or_default());
-        if let Some(citations) = message.citations.filter(|citations| citations.get() != "null") {
-            out.item(&format!("{{\"citations\":{citations}}}"));
+        sink.text(&message.content.string().unwrap_or_default());
+        match message.citations.filter(|citations| citations.get() != "null") {
+            Some(citations) => sink.item(&format!("{{\"citations\":{citations}}}")),
+            None => Ok(()),
         }
     }
 
-    fn called(&mut self, key: u64, message: &Message<'_>, starts: bool, out: &mut Out<'_>) {
-        for called in &message.tool_calls.0 {
-            if starts {
-                self.begin(key, called);
+    fn read_calls(&mut self, key: u64, message: &CohereMessage<'_>, begins: bool, sink: &mut EventSink<'_>) {
+        for call in &message.tool_calls.0 {
+            if begins {
+                self.begin_call(key, call);
             }
-            self.piece(key, called, out);
+            self.append(key, call, sink);
         }
     }
 
-    fn begin(&mut self, key: u64, called: &Entry<'_>) {
-        let name = called.function.as_ref().map_or("", |function| function.name.or_empty());
-        let id = called.id.or_empty();
+    fn begin_call(&mut self, key: u64, entry: &CallEntry<'_>) {
+        let name = entry.function.as_ref().map_or("", |function| function.name.as_str());
+        let id = entry.id.as_str();
         match self.calls.latest(&key) {
             // Its pieces came before it, or it comes twice.
-            Some(call) if call.wire.id.is_empty() && !call.told || !id.is_empty() && call.wire.id == id => {
+            Some(call) if call.wire.id.is_empty() && !call.emitted || !id.is_empty() && call.wire.id == id => {
                 self.calls.identify(&key, id, name);
             }
-            _ => self.calls.begin(key, Wire { id: id.to_owned(), name: name.to_owned(), kind: "" }),
+            _ => self.calls.begin(key, WireCall { id: id.to_owned(), name: name.to_owned(), kind: "" }),
         }
     }
 
-    fn piece(&mut self, key: u64, called: &Entry<'_>, out: &mut Out<'_>) {
-        if let Some(function) = &*called.function {
-            self.calls.append(&key, &function.arguments.text(), out);
+    fn append(&mut self, key: u64, entry: &CallEntry<'_>, sink: &mut EventSink<'_>) {
+        if let Some(function) = &*entry.function {
+            self.calls.append(&key, &function.arguments.text(), sink);
         }
     }
 
-    fn end(&mut self, answer: &Answer<'_>, out: &mut Out<'_>) {
-        let delta = answer.delta.as_ref();
+    fn read_end(&mut self, delta: Option<&Delta<'_>>, sink: &mut EventSink<'_>) {
         let error = delta.map(|delta| delta.error.text()).filter(|error| !error.is_empty());
         if let Some(message) = error {
-            out.error(ProtocolError::Provider { code: None, message: message.into_owned() });
+            sink.error(ProtocolError::Provider { code: None, message: message.into_owned() });
         }
-        let reason = delta.map_or("", |delta| delta.finish_reason.or_empty());
-        self.over(reason, delta.and_then(|delta| delta.usage.as_ref()), out);
+        let reason = delta.map_or("", |delta| delta.finish_reason.as_str());
+        self.end(reason, delta.and_then(|delta| delta.usage.as_ref()), sink);
     }
 
-    fn over(&mut self, reason: &str, usage: Option<&Usage>, out: &mut Out<'_>) {
+    fn end(&mut self, reason: &str, usage: Option<&CohereUsage>, sink: &mut EventSink<'_>) {
         let finish = match reason {
             "COMPLETE" | "STOP_SEQUENCE" | "" if !self.calls.is_empty() => Finish::ToolCalls,
             "COMPLETE" | "STOP_SEQUENCE" | "" => Finish::Stop,
@@ -196,37 +185,31 @@ impl Reader {
             other => Finish::Other(other.to_owned()),
         };
         match finish {
-            Finish::Stop | Finish::ToolCalls => self.calls.all_whole(out),
-            _ => self.calls.cut(out),
+            Finish::Stop | Finish::ToolCalls => self.calls.complete_all(sink),
+            _ => self.calls.truncate_all(sink),
         }
         if !self.plan.is_empty() {
-            out.push(Event::Item(json!({"tool_plan": self.plan})));
+            sink.push(Event::Item(json!({"tool_plan": self.plan})));
         }
         if let Some(usage) = usage {
-            out.push(Event::Usage(usage.usage()));
+            sink.push(Event::Usage(usage.usage()));
         }
-        out.push(Event::Finished(finish));
+        sink.push(Event::Finished(finish));
         *self = Self::default();
     }
 }
 
-impl Tokens {
-    fn is_nothing(&self) -> bool {
-        self.input_tokens.0 == 0 && self.output_tokens.0 == 0
-    }
-}
-
-impl Usage {
-    /// What is billed, where that is said: the tokens of the provider's own instructions are not.
-    fn usage(&self) -> tool_core::trace::TokenUsage {
-        let counts = self.billed_units.as_ref().filter(|billed| !billed.is_nothing()).or(self.tokens.as_ref());
-        let counts = counts.copied().unwrap_or_default();
-        tool_core::trace::TokenUsage {
+impl CohereUsage {
+    /// Returns the billed tokens where they are given: those of the provider's own instructions are not billed.
+    fn usage(&self) -> TokenUsage {
+        let billed = self.billed_units.as_ref().filter(|billed| **billed != TokenCounts::default());
+        let counts = billed.or(self.tokens.as_ref()).copied().unwrap_or_default();
+        TokenUsage {
             input: counts.input_tokens.0,
-            // Of those that are not billed some may be cached too.
+            // Tokens that are not billed may be cached too.
             cached: self.cached_tokens.0.min(counts.input_tokens.0),
             output: counts.output_tokens.0,
-            ..tool_core::trace::TokenUsage::default()
+            ..TokenUsage::default()
         }
     }
 }

@@ -1,10 +1,12 @@
-//! Gemini's generateContent, with `parameters` and with `parametersJsonSchema`: the conversation is the same.
+//! Gemini's generateContent, with `parameters` and with `parametersJsonSchema`, which have the same conversation.
 //!
-//! Every part is an item, with its thought signature. What the provider ran itself (`executableCode`, `toolCall` and
-//! their results) is no call of ours. Calls that came without an id are answered without one. A stream is over when its
-//! bytes are: `Event::Finished` comes from `finish`.
+//! Every part is an item, with its thought signature. Tools that the provider ran itself (`executableCode`, `toolCall` and
+//! their results) are not calls to answer. Calls without an id are answered without one. A message ends with its stream:
+//! `Event::Finished` comes from `finish`.
 
+pub(crate) mod parts;
 pub(crate) mod read;
+pub(crate) mod schema;
 pub mod tools;
 pub(crate) mod wire;
 pub(crate) mod write;
@@ -12,20 +14,18 @@ pub(crate) mod write;
 #[cfg(test)]
 mod tests;
 
-use crate::providers::codec::{Answer, Codec, Out};
-use crate::providers::event::Request;
-use crate::providers::gemini::read::{Form, call, read as read_parts};
-use crate::providers::gemini::wire::{Call, Content, Counts};
-use crate::providers::gemini::write::{function_response, instruction};
-use crate::providers::provider::Provider;
-use crate::providers::spec::{Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server};
-use serde_json::Value;
+use crate::providers::gemini::read::GeminiReader;
+use crate::providers::gemini::schema::{JSON_SCHEMA_RULES, SCHEMA_RULES, write_declaration};
+use crate::providers::spec::{DeclaredKinds, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm};
+use crate::providers::tool_names::NameRule;
+use serde_json::{Value, json};
 
 /// The facts of generateContent with `parameters`.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     turn_id: "gemini",
     otel_name: "gcp.gemini",
     biller: Some("google"),
+    manifest_key: "geminiNative",
     endpoint: Endpoint::Http(HttpEndpoint {
         server: GOOGLE,
         headers: &[],
@@ -37,11 +37,26 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         domain: None,
         model: |path| path.model_of_method(&["generateContent", "streamGenerateContent"]).map(Some),
     }),
-    binary_frames: false,
+    reader: || Box::<GeminiReader>::default(),
+    encode: write::encode,
+    request: write::request,
+    declaration: |tool| write_declaration(tool, "parameters"),
+    names: NameRule { punctuation: ".:-", any_first: false, max_length: 128 },
+    schema: SCHEMA_RULES,
+    strict: None,
+    tool_list: ToolListForm::Grouped,
+    max_tools: Some(512),
+    request_settings,
 };
 
 /// The facts of generateContent with `parametersJsonSchema`.
-pub(crate) const JSON_SCHEMA_SPEC: ProviderSpec = ProviderSpec { urls: None, ..SPEC };
+pub(crate) const JSON_SCHEMA_SPEC: ProviderSpec = ProviderSpec {
+    manifest_key: "geminiJsonSchema",
+    urls: None,
+    declaration: |tool| write_declaration(tool, "parametersJsonSchema"),
+    schema: JSON_SCHEMA_RULES,
+    ..SPEC
+};
 
 /// Google's server for developers.
 pub(crate) const GOOGLE: Server = Server {
@@ -60,38 +75,8 @@ fn path_of_model(model: &str, stream: bool) -> Vec<String> {
     format!("v1beta/{resource}:{method}").split('/').map(str::to_owned).collect()
 }
 
-/// Reads and writes what generateContent does.
-#[derive(Debug, Default)]
-pub(crate) struct Gemini {
-    reader: read::Reader,
-    json_schema: bool,
-}
-
-impl Gemini {
-    /// For tools that are declared as JSON Schema.
-    pub(crate) fn json_schema() -> Self {
-        Self { json_schema: true, ..Self::default() }
-    }
-}
-
-impl Codec for Gemini {
-    fn provider(&self) -> Provider {
-        if self.json_schema { Provider::GeminiJsonSchema } else { Provider::Gemini }
-    }
-
-    fn read(&mut self, _name: &str, text: &str, out: &mut Out<'_>) {
-        self.reader.read(text, out);
-    }
-
-    fn finish(&mut self, out: &mut Out<'_>) {
-        self.reader.finish(out);
-    }
-
-    fn encode(&self, answers: &[Answer<'_>]) -> Value {
-        write::results(answers)
-    }
-
-    fn request(&self, request: &Request<'_>) -> Value {
-        write::request(request)
-    }
+/// A request with both kinds of tools has to ask for the calls that the provider answers itself.
+fn request_settings(kinds: DeclaredKinds) -> Option<Value> {
+    let mixes = kinds.functions && kinds.provider_tools;
+    mixes.then(|| json!({"toolConfig": {"includeServerSideToolInvocations": true}}))
 }

@@ -1,95 +1,90 @@
-//! Answers and their chunks, to events.
+//! From answers and their chunks to events.
 
-use crate::providers::codec::Out;
-use crate::providers::event::{Event, Finish, Origin, ProtocolError, provider_error};
-use crate::providers::fields::Object;
-use crate::providers::framing::malformed;
-use crate::providers::gemini::wire::{Answer, Call, Candidate, Content, Part};
-use crate::providers::ids::Wire;
-use crate::providers::protocol;
+use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin};
+use crate::providers::event::{Event, Finish, ProtocolError};
+use crate::providers::gemini::parts::{PartItems, read_parts};
+use crate::providers::gemini::wire::{Candidate, GenerateAnswer};
+use crate::providers::lenient::LenientObject;
 use serde_json::value::RawValue;
-use tool_core::ToolCall;
 
-/// The message that is being read.
+/// Reads generateContent.
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
-    origin: Origin,
+pub(crate) struct GeminiReader {
+    origin: ResponseOrigin,
     begun: bool,
-    called: bool,
-    /// The provider has said why there is no more.
+    has_calls: bool,
+    /// True if the provider has reported the error that ends the stream.
     failed: bool,
     finish: Option<Finish>,
 }
 
-impl Reader {
-    pub(crate) fn read(&mut self, text: &str, out: &mut Out<'_>) {
-        if text.trim_ascii_start().starts_with('[') {
-            for chunk in out.parse::<Vec<&RawValue>>(text).unwrap_or_default() {
-                self.chunk(chunk.get(), out);
-            }
-        } else {
-            self.chunk(text, out);
+impl MessageReader for GeminiReader {
+    fn read(&mut self, _name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+        if !text.trim_ascii_start().starts_with('[') {
+            return self.read_chunk(text, sink);
         }
+        let chunks = serde_json::from_str::<Vec<&RawValue>>(text)?;
+        chunks.into_iter().try_for_each(|chunk| self.read_chunk(chunk.get(), sink))
     }
 
-    fn chunk(&mut self, text: &str, out: &mut Out<'_>) {
-        let Some(Object(answer)) = out.parse::<Object<Answer<'_>>>(text) else { return };
-        let Some(answer) = answer else { return out.unknown(text) };
+    /// The message ends with the stream: some models name the reason for the end in every chunk.
+    fn finish(&mut self, sink: &mut EventSink<'_>) {
+        let Self { begun, has_calls, failed, finish, .. } = std::mem::take(self);
+        match finish {
+            Some(Finish::Stop) if has_calls => sink.push(Event::Finished(Finish::ToolCalls)),
+            Some(finish) => sink.push(Event::Finished(finish)),
+            None if begun && !failed => sink.error(ProtocolError::Truncated { call_id: None }),
+            None => {}
+        }
+    }
+}
+
+impl GeminiReader {
+    fn read_chunk(&mut self, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+        let LenientObject(answer) = serde_json::from_str::<LenientObject<GenerateAnswer<'_>>>(text)?;
+        let Some(answer) = answer else { return sink.unknown(text) };
         let mut known = answer.candidates.is_some() || answer.usage_metadata.is_some();
         self.begun |= known;
         if !answer.error.text().is_empty() {
-            let error = serde_json::from_str(text).ok().as_ref().and_then(provider_error);
-            known |= error.is_some();
-            self.failed |= error.is_some();
-            out.events.extend(error.map(Event::Error));
+            let found = sink.provider_error(text);
+            known |= found;
+            self.failed |= found;
         }
-        if let Some(feedback) = answer.prompt_feedback.as_ref().filter(|it| !it.block_reason.or_empty().is_empty()) {
-            let message = Some(feedback.block_reason_message.or_empty()).filter(|message| !message.is_empty());
+        let feedback = answer.prompt_feedback.as_ref();
+        if let Some(feedback) = feedback.filter(|feedback| !feedback.block_reason.as_str().is_empty()) {
+            let message = Some(feedback.block_reason_message.as_str()).filter(|message| !message.is_empty());
             let message = message.unwrap_or("the prompt was blocked");
-            out.error(failure(feedback.block_reason.or_empty(), message));
+            sink.error(failure(feedback.block_reason.as_str(), message));
             (known, self.begun) = (true, true);
             self.finish = Some(Finish::Filtered);
         }
         if self.begun {
-            self.origin.tell(answer.response_id.or_empty(), answer.model_version.or_empty(), out);
+            self.origin.emit(answer.response_id.as_str(), answer.model_version.as_str(), sink);
         }
         let candidates = answer.candidates.unwrap_or_default().0;
-        // Of several candidates the first is read: the others answer the same.
+        // Further candidates are alternatives to the first.
         if !known || candidates.iter().any(|candidate| candidate.index.0 != 0) {
-            out.unknown(text);
+            sink.unknown(text)?;
         }
         for candidate in candidates.iter().filter(|candidate| candidate.index.0 == 0) {
-            self.candidate(candidate, out);
+            self.read_candidate(candidate, sink)?;
         }
-        if let Some(counts) = *answer.usage_metadata {
-            out.push(Event::Usage(counts.usage()));
-        }
+        sink.events.extend(answer.usage_metadata.map(|usage| Event::Usage(usage.usage())));
+        Ok(())
     }
 
-    fn candidate(&mut self, candidate: &Candidate<'_>, out: &mut Out<'_>) {
+    fn read_candidate(&mut self, candidate: &Candidate<'_>, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
         if let Some(content) = &*candidate.content {
-            read(content, Form::Message, &mut |_, _| self.called = true, out);
+            self.has_calls |= read_parts(content, PartItems::All, sink)?;
         }
-        let reason = candidate.finish_reason.or_empty();
-        if reason.is_empty() {
-            return;
-        }
-        let finish = finish_of(reason);
+        let reason = candidate.finish_reason.as_str();
         if is_failure(reason) {
-            out.error(failure(reason, candidate.finish_message.or_empty()));
+            sink.error(failure(reason, candidate.finish_message.as_str()));
         }
-        self.finish = Some(finish);
-    }
-
-    /// The bytes are over. Only then it is: some models say in every chunk why they end.
-    pub(crate) fn finish(&mut self, out: &mut Out<'_>) {
-        let Self { begun, called, failed, finish, .. } = std::mem::take(self);
-        match finish {
-            Some(Finish::Stop) if called => out.push(Event::Finished(Finish::ToolCalls)),
-            Some(finish) => out.push(Event::Finished(finish)),
-            None if begun && !failed => out.error(ProtocolError::Truncated { call_id: None }),
-            None => {}
+        if !reason.is_empty() {
+            self.finish = Some(finish_of(reason));
         }
+        Ok(())
     }
 }
 
@@ -111,7 +106,7 @@ fn finish_of(reason: &str) -> Finish {
     }
 }
 
-/// Whether the model meant to go on, and what it made could not be used.
+/// Returns true if the model's output could not be used.
 fn is_failure(reason: &str) -> bool {
     matches!(
         reason,
@@ -123,70 +118,7 @@ fn is_failure(reason: &str) -> bool {
     )
 }
 
-// ---- Parts of what Gemini says, to events.
-
-/// What becomes an item, and what an event of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// Every part is an item.
-    Message,
-    /// Parts that are no text and no call are items; sound is an event.
-    Live,
-}
-
-/// Reads parts; the calls among them go to `called` with our ids.
-pub(crate) fn read(content: &Content<'_>, form: Form, called: &mut dyn FnMut(&str, Wire), out: &mut Out<'_>) {
-    for raw in content.parts.read::<Vec<&RawValue>>().unwrap_or_default() {
-        part(raw.get(), form, called, out);
-    }
-}
-
-fn part(raw: &str, form: Form, called: &mut dyn FnMut(&str, Wire), out: &mut Out<'_>) {
-    let Some(part) = out.parse::<Part<'_>>(raw) else { return };
-    match part.thought.or_empty() {
-        "true" => out.reasoning(part.text.or_empty()),
-        _ => out.text(part.text.or_empty()),
-    }
-    if let Some(function) = &*part.function_call {
-        call(function, raw, called, out);
-    }
-    let said = part.text.0.is_some() || part.function_call.is_some();
-    if form == Form::Live {
-        match &*part.inline_data {
-            Some(blob) if blob.mime_type.or_empty().starts_with("audio/") => {
-                let (data, mime_type) = (blob.data.or_empty().to_owned(), blob.mime_type.or_empty().to_owned());
-                return out.push(Event::Audio { data, mime_type });
-            }
-            _ if said => return,
-            _ => {}
-        }
-    }
-    if let Ok(item) = serde_json::from_str(raw) {
-        out.push(Event::Item(item));
-    }
-}
-
-/// Reads a call, which comes whole.
-pub(crate) fn call(function: &Call<'_>, raw: &str, called: &mut dyn FnMut(&str, Wire), out: &mut Out<'_>) {
-    if function.partial_args.0.is_some() || function.will_continue.or_empty() == "true" {
-        let message = "a call in pieces cannot be read: ask without `streamFunctionCallArguments`";
-        return out.error(malformed(message, raw));
-    }
-    let name = function.name.or_empty();
-    let wire = Wire { id: function.id.or_empty().to_owned(), name: name.to_owned(), ..Wire::default() };
-    let id = out.assign(wire.clone());
-    called(&id, wire);
-    out.push(Event::CallStarted { id: id.clone(), name: name.to_owned() });
-    let arguments = match &*function.args.text() {
-        "" => "{}".to_owned(),
-        arguments => arguments.to_owned(),
-    };
-    out.push(Event::Arguments { id: id.clone(), delta: arguments.clone() });
-    out.push(Event::Call(ToolCall::new(id, name, arguments)));
-}
-
-/// The error that a reason to end is, where it is one.
-pub(crate) fn failure(reason: &str, message: &str) -> ProtocolError {
+fn failure(reason: &str, message: &str) -> ProtocolError {
     let message = if message.is_empty() { "the model's answer could not be used" } else { message };
     ProtocolError::Provider { code: Some(reason.to_owned()), message: message.to_owned() }
 }

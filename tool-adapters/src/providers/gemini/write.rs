@@ -1,11 +1,11 @@
-//! Results and requests, in Gemini's form.
+//! Results and requests.
 
-use crate::providers::body::merged;
-use crate::providers::codec::Answer;
-use crate::providers::event::Request;
+use crate::providers::body::{RequestBody, text_of, tools};
+use crate::providers::call_ids::CallIds;
+use crate::providers::codec::ToolAnswer;
 use crate::providers::provider::Provider;
-use crate::providers::turns::{Turn, Words, exact, turns};
-use crate::providers::{body, protocol};
+use crate::providers::request::Request;
+use crate::providers::turns::{ChatTurn, TurnForm, exact_json, turns};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use tool_core::Content;
@@ -13,25 +13,30 @@ use tool_core::call::ModelResult;
 use tool_core::session::ToolChoice;
 use tool_core::tool::ProviderId;
 
-/// What stands in the place of the signature of a call that no model of this provider made: newer ones refuse the
-/// first call of a step without.
-const UNSIGNED: &str = "skip_thought_signature_validator";
+/// The signature of a call that no model of this provider made: newer models refuse the first call of a step without one.
+const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
-struct Parts;
+/// The largest whole number that Gemini keeps: its objects hold doubles.
+const MAX_EXACT: u64 = 1 << 53;
 
-impl Words for Parts {
+/// The types of images that a result may have.
+const IMAGE_TYPES: [&str; 3] = ["image/png", "image/jpeg", "image/webp"];
+
+struct GeminiTurns;
+
+impl TurnForm for GeminiTurns {
     const NATIVE: ProviderId = Provider::Gemini.id();
-    const RESULTS_APART: bool = true;
+    const SEPARATE_RESULTS: bool = true;
     const IDS: bool = false;
 
     fn text(text: &str) -> Value {
         json!({"text": text})
     }
 
-    fn call(_id: &str, name: &str, input: Map<String, Value>, nth: usize) -> Value {
+    fn call(_id: &str, name: &str, input: Map<String, Value>, position: usize) -> Value {
         let call = json!({"name": name, "args": input});
-        match nth {
-            0 => json!({"functionCall": call, "thoughtSignature": UNSIGNED}),
+        match position {
+            0 => json!({"functionCall": call, "thoughtSignature": NO_SIGNATURE}),
             _ => json!({"functionCall": call}),
         }
     }
@@ -46,8 +51,8 @@ impl Words for Parts {
     }
 
     fn set_call(item: &mut Value, id: &str, input: Map<String, Value>) {
-        let key = if item.get("functionCall").is_some() { "functionCall" } else { "function_call" };
-        if let Some(call) = item.get_mut(key).and_then(Value::as_object_mut) {
+        let name = if item.get("functionCall").is_some() { "functionCall" } else { "function_call" };
+        if let Some(call) = item.get_mut(name).and_then(Value::as_object_mut) {
             call.insert("args".to_owned(), input.into());
             if !id.is_empty() {
                 call.insert("id".to_owned(), id.into());
@@ -56,17 +61,16 @@ impl Words for Parts {
     }
 
     fn echo(item: &Value) -> Option<Value> {
-        let empty = item.as_object()?.is_empty()
-            || item.get("text").is_some_and(|text| text == "")
-                && member(item, "thoughtSignature", "thought_signature").is_none();
-        (!empty).then(|| item.clone())
+        let unsigned = member(item, "thoughtSignature", "thought_signature").is_none();
+        let is_empty = item.as_object()?.is_empty() || unsigned && item["text"] == "";
+        (!is_empty).then(|| item.clone())
     }
 
     fn is_text(item: &Value) -> bool {
         item.get("text").is_some()
     }
 
-    fn id(id: &str) -> Cow<'_, str> {
+    fn conforming_id(id: &str) -> Cow<'_, str> {
         Cow::Borrowed(id)
     }
 }
@@ -75,139 +79,118 @@ fn member<'a>(item: &'a Value, camel: &str, snake: &str) -> Option<&'a Value> {
     item.get(camel).or_else(|| item.get(snake)).filter(|value| !value.is_null())
 }
 
-/// One content with all results of a step.
-pub(crate) fn results(answers: &[Answer<'_>]) -> Value {
-    let results = answers.iter().map(|answer| {
-        let id = answer.wire.map(|wire| wire.id.as_str()).unwrap_or_default();
-        Parts::result(id, answer.name(), &answer.result)
-    });
+/// Writes one content with all results of a step. Calls without an id are answered without one.
+pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
+    let results = answers.iter().map(|answer| GeminiTurns::result(answer.given_id(), answer.name(), &answer.result));
     json!({"role": "user", "parts": results.collect::<Vec<_>>()})
 }
 
-/// The body of a request; the model stands in its address.
+/// Writes the body of a request. The model is named by the URL.
 pub(crate) fn request(request: &Request<'_>) -> Value {
-    let mut body = Map::new();
-    body.insert("contents".to_owned(), turns::<Parts>(request).into_iter().map(content).collect());
-    body.extend(instruction(request));
-    if let Some(most) = request.max_tokens {
-        body.insert("generationConfig".to_owned(), json!({"maxOutputTokens": most}));
-    }
-    if !request.declarations.is_empty() {
-        body.insert("tools".to_owned(), body::tools(request));
-        let mode = match request.tool_choice {
-            ToolChoice::None => Some("NONE"),
-            ToolChoice::Required => Some("ANY"),
-            _ => None,
-        };
-        if let Some(mode) = mode.filter(|_| has_functions(request)) {
-            body.insert("toolConfig".to_owned(), json!({"functionCallingConfig": {"mode": mode}}));
-        }
-    }
-    merged(body, request)
+    let contents = turns::<GeminiTurns>(request).into_iter().map(write_turn).collect::<Vec<_>>();
+    let tools = (!request.declarations.is_empty()).then(|| tools(request));
+    with_settings(RequestBody::new(request).with("contents", contents), request)
+        .with_some("tools", tools)
+        .with_some("toolConfig", tool_choice(request))
+        .finish_merged()
 }
 
-/// The system instruction, where there is one.
-pub(crate) fn instruction(request: &Request<'_>) -> Option<(String, Value)> {
-    let text = Some(request.instructions).filter(|text| !text.trim().is_empty())?;
-    Some(("systemInstruction".to_owned(), json!({"parts": [{"text": text}]})))
+/// Adds the system instruction and the limit of tokens, which Live has too.
+pub(crate) fn with_settings<'a>(body: RequestBody<'a>, request: &Request<'_>) -> RequestBody<'a> {
+    let instruction = Some(request.instructions).filter(|text| !text.trim().is_empty());
+    body.with_some("systemInstruction", instruction.map(|text| json!({"parts": [{"text": text}]})))
+        .with_some("generationConfig", request.max_tokens.map(|most| json!({"maxOutputTokens": most})))
 }
 
-/// Whether there are functions among the tools: without, there is no choice of them.
-fn has_functions(request: &Request<'_>) -> bool {
-    request.declarations.report().tools.iter().any(|tool| tool.declared_as.is_some())
+/// The choice concerns functions only.
+fn tool_choice(request: &Request<'_>) -> Option<Value> {
+    let mode = match request.tool_choice {
+        ToolChoice::None => "NONE",
+        ToolChoice::Required => "ANY",
+        _ => return None,
+    };
+    let has_functions = request.declarations.report().tools.iter().any(|tool| tool.declared_as.is_some());
+    has_functions.then(|| json!({"functionCallingConfig": {"mode": mode}}))
 }
 
-/// A turn; what the model said in pieces is one text again. Signed pieces stay by themselves.
-fn content(turn: Turn) -> Value {
+/// Writes a turn. The model's text in pieces becomes one text; signed pieces stay apart.
+fn write_turn(turn: ChatTurn) -> Value {
     let mut parts = Vec::<Value>::new();
     for part in turn.content {
-        match parts.last_mut().filter(|last| turn.model && goes_on(last, &part)) {
-            Some(Value::Object(last)) => {
-                let piece = part.get("text").and_then(Value::as_str).unwrap_or_default();
-                if let Some(Value::String(text)) = last.get_mut("text") {
+        match parts.last_mut().filter(|last| turn.is_model && can_join(last, &part)) {
+            Some(last) => {
+                if let (Some(Value::String(text)), Some(piece)) = (last.get_mut("text"), part["text"].as_str()) {
                     text.push_str(piece);
                 }
             }
-            _ => parts.push(part),
+            None => parts.push(part),
         }
     }
-    json!({"role": if turn.model { "model" } else { "user" }, "parts": parts})
+    json!({"role": if turn.is_model { "model" } else { "user" }, "parts": parts})
 }
 
-/// Whether both are texts, or both thoughts, and nothing else.
-fn goes_on(before: &Value, after: &Value) -> bool {
+/// Returns true for two texts, or two thoughts, without further members.
+fn can_join(before: &Value, after: &Value) -> bool {
     let thought = |part: &Value| {
         let part = part.as_object().filter(|part| part.contains_key("text"))?;
-        let plain = part.keys().all(|key| key == "text" || key == "thought");
+        let plain = part.keys().all(|name| name == "text" || name == "thought");
         plain.then(|| part.get("thought").and_then(Value::as_bool).unwrap_or_default())
     };
     thought(before).is_some() && thought(before) == thought(after)
 }
 
-// ---- Results, in Gemini's form.
-
-/// The largest whole number that Gemini keeps: its objects hold doubles.
-const MOST: u64 = 1 << 53;
-
-/// The media that a result may show.
-const MEDIA: [&str; 3] = ["image/png", "image/jpeg", "image/webp"];
-
-/// A result under the id that the provider gave, where it gave one.
+/// Writes a result, under the id of the call if it has one.
 pub(crate) fn function_response(id: &str, name: &str, result: &ModelResult) -> Map<String, Value> {
     let mut response = Map::new();
     if !id.is_empty() {
         response.insert("id".to_owned(), id.into());
     }
     response.insert("name".to_owned(), name.into());
-    let (media, rest) = match result.content() {
-        Some(parts) => parts.into_iter().partition(is_media),
+    let (images, rest) = match result.content() {
+        Some(parts) => parts.into_iter().partition(is_image),
         None => (Vec::new(), Vec::new()),
     };
-    let told = if result.parts {
-        let texts = rest.iter().map(body::text_of).filter(|text| !text.is_empty());
-        Value::from(texts.collect::<Vec<_>>().join(
-            "
-",
-        ))
+    let output = if result.parts {
+        let texts = rest.iter().map(text_of).filter(|text| !text.is_empty());
+        Value::from(texts.collect::<Vec<_>>().join("\n"))
     } else {
-        value(result)
+        data(result)
     };
     let member = if result.is_error { "error" } else { "output" };
-    response.insert("response".to_owned(), json!({member: told}));
-    if !media.is_empty() {
-        response.insert("parts".to_owned(), media.into_iter().map(inline).collect());
+    response.insert("response".to_owned(), json!({member: output}));
+    if !images.is_empty() {
+        response.insert("parts".to_owned(), images.iter().map(write_image).collect());
     }
     response
 }
 
-/// The data as a value where it keeps its digits, otherwise as its text. An error's message stays text.
-fn value(result: &ModelResult) -> Value {
+/// Returns the data as a value if it keeps its digits, otherwise as its text. An error's message stays text.
+fn data(result: &ModelResult) -> Value {
     let is_data = !result.is_error || result.text.starts_with('{');
-    let value = Some(&result.text).filter(|_| is_data).and_then(|text| exact(text, MOST));
-    value.map_or_else(|| Value::from(result.text.as_str()), escaped)
+    let value = Some(&result.text).filter(|_| is_data).and_then(|text| exact_json(text, MAX_EXACT));
+    value.map_or_else(|| Value::from(result.text.as_str()), escape_references)
 }
 
-fn is_media(part: &Content) -> bool {
-    matches!(part, Content::Image { mime_type, .. } if MEDIA.contains(&mime_type.as_str()))
+fn is_image(part: &Content) -> bool {
+    matches!(part, Content::Image { mime_type, .. } if IMAGE_TYPES.contains(&mime_type.as_str()))
 }
 
-fn inline(part: Content) -> Value {
+fn write_image(part: &Content) -> Value {
     match part {
         Content::Image { data, mime_type } => json!({"inlineData": {"mimeType": mime_type, "data": data}}),
-        other => json!({"text": body::text_of(&other)}),
+        other => json!({"text": text_of(other)}),
     }
 }
 
-/// With one `$` more at keys that are `$ref`: the API takes them for references to media, and refuses them.
-fn escaped(value: Value) -> Value {
+/// Adds a `$` to members named `$ref`: the API takes them for references to media, and refuses them.
+fn escape_references(value: Value) -> Value {
     match value {
         Value::Object(members) => {
-            let key = |key: String| {
-                if key.trim_start_matches('$') == "ref" && key != "ref" { format!("${key}") } else { key }
-            };
-            members.into_iter().map(|(name, value)| (key(name), escaped(value))).collect()
+            let is_reference = |name: &str| name.trim_start_matches('$') == "ref" && name != "ref";
+            let escape = |name: String| if is_reference(&name) { format!("${name}") } else { name };
+            members.into_iter().map(|(name, value)| (escape(name), escape_references(value))).collect()
         }
-        Value::Array(items) => items.into_iter().map(escaped).collect(),
+        Value::Array(items) => items.into_iter().map(escape_references).collect(),
         other => other,
     }
 }

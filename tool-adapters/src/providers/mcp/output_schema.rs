@@ -3,9 +3,9 @@
 //! Both are JSON objects in every revision of the protocol but the newest. What is no object is wrapped as
 //! `{"result": ..}`, as other servers do.
 
-use crate::providers::schema::document::{Document, for_each_child};
+use crate::providers::schema::document::{SchemaDocument, for_each_subschema};
 use serde_json::{Map, Value, json};
-use tool_core::schema::{is_schema, join_pointer as join};
+use tool_core::schema::join_pointer;
 
 /// The member that a result stands in which is no object.
 const MEMBER: &str = "result";
@@ -47,7 +47,7 @@ fn root(output: &Value) -> Root {
     if is_object(output) {
         return Root::Object;
     }
-    let document = Document::new(output);
+    let document = SchemaDocument::new(output);
     let target = output.get("$ref").and_then(Value::as_str).and_then(|name| document.resolve("", name));
     match target {
         Some(place) if output.get("type").is_none() && is_object(place.schema) => Root::Reference,
@@ -59,7 +59,7 @@ fn root(output: &Value) -> Root {
 fn wrapped(output: &Value) -> Value {
     let mut schema = output.clone();
     let dialect = schema.as_object_mut().and_then(|map| map.remove("$schema"));
-    let pointer = join("/properties", MEMBER);
+    let pointer = join_pointer("/properties", MEMBER);
     if schema.get("$id").is_none() {
         rebase(&mut schema, &pointer);
     }
@@ -93,11 +93,9 @@ fn references(schema: &Value, pointer: &str, places: &mut Vec<String>) {
         return;
     }
     if map.get("$ref").is_some_and(Value::is_string) {
-        places.push(join(pointer, "$ref"));
+        places.push(join_pointer(pointer, "$ref"));
     }
-    for_each_child(map, pointer, &mut |child| {
-        if is_schema(child.schema) {
-            references(child.schema, &child.pointer, places);
-        }
+    for_each_subschema(map, pointer, &mut |child| {
+        references(child.place.schema, &child.place.pointer, places);
     });
 }

@@ -85,13 +85,13 @@ fn an_id_that_comes_again_is_told_and_both_are_answered() {
 #[test]
 fn requests_that_are_wrong_are_errors_and_reading_goes_on() {
     for (wrong, message) in [
-        (request_of(&json!(1), &json!({"arguments": {}})), "has to say the tool's `name`"),
-        (request_of(&json!(1), &json!({"name": 7})), "has to say the tool's `name`"),
+        (request_of(&json!(1), &json!({"arguments": {}})), "expected a text as the `name`"),
+        (request_of(&json!(1), &json!({"name": 7})), "expected a text as the `name`"),
         (request_of(&json!(1), &json!([1])), "no `params`"),
         (call(&json!(1.5)), "a text or a whole number"),
         (call(&json!({})), "a text or a whole number"),
-        (json!([7]), "no JSON-RPC object"),
-        (json!([[]]), "no JSON-RPC object"),
+        (json!([7]), "expected a JSON-RPC object"),
+        (json!([[]]), "expected a JSON-RPC object"),
     ] {
         let stream = lines(&[json!([wrong]), call(&json!(2))]);
         let events = read(Mcp, &stream);

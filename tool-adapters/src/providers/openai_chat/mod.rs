@@ -1,26 +1,27 @@
-//! OpenAI's Chat Completions, as OpenAI and the many servers that do the same speak it.
+//! OpenAI's Chat Completions, which many other servers offer too.
 
 pub(crate) mod read;
+pub(crate) mod strict;
 pub(crate) mod wire;
 pub(crate) mod write;
 
 #[cfg(test)]
 mod tests;
 
-use crate::providers::codec;
-use crate::providers::codec::{Answer, Codec, Out};
-use crate::providers::event::Request;
-use crate::providers::openai_chat::read::Reader;
-use crate::providers::openai_chat::wire::Entry;
-use crate::providers::provider::Provider;
-use crate::providers::spec::{BEARER, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, UrlPath, segments};
-use serde_json::Value;
+use crate::providers::openai_chat::read::ChatReader;
+use crate::providers::openai_chat::strict::STRICT;
+use crate::providers::schema::rules::SchemaRules;
+use crate::providers::spec::{
+    BEARER, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm, UrlPath, segments,
+};
+use crate::providers::tool_names::NameRule;
 
 /// The facts of Chat Completions.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     turn_id: "openai-chat",
     otel_name: "openai",
     biller: None,
+    manifest_key: "openai",
     endpoint: Endpoint::Http(HttpEndpoint {
         server: OPENAI,
         headers: &[],
@@ -29,7 +30,16 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         streams: true,
     }),
     urls: Some(ModelUrls { domain: None, model: model_of_url }),
-    binary_frames: false,
+    reader: || Box::<ChatReader>::default(),
+    encode: write::encode,
+    request: write::request,
+    declaration: |tool| tool.nested_function(tool.strict_flag()),
+    names: NameRule::OPENAI,
+    schema: SchemaRules::WHOLE,
+    strict: Some(STRICT),
+    tool_list: ToolListForm::Flat,
+    max_tools: Some(128),
+    request_settings: |_| None,
 };
 
 /// OpenAI's server.
@@ -49,39 +59,5 @@ fn model_of_url(path: &UrlPath<'_>) -> Option<Option<String>> {
         ("v1", "embeddings") => Some(None),
         (_, "embeddings") => path.segment_after("deployments").map(Some),
         _ => None,
-    }
-}
-
-/// The protocol.
-pub(crate) type OpenAiChat = codec::Framed<Chat>;
-
-#[derive(Debug, Default)]
-pub(crate) struct Chat {
-    reader: Reader,
-}
-
-impl Codec for Chat {
-    fn provider(&self) -> Provider {
-        Provider::OpenAiChat
-    }
-
-    fn read(&mut self, name: &str, text: &str, out: &mut Out<'_>) {
-        self.reader.read(name, text, out);
-    }
-
-    fn done(&mut self, out: &mut Out<'_>) {
-        self.reader.done(out);
-    }
-
-    fn finish(&mut self, out: &mut Out<'_>) {
-        self.reader.finish(out);
-    }
-
-    fn encode(&self, answers: &[Answer<'_>]) -> Value {
-        write::encode(answers)
-    }
-
-    fn request(&self, request: &Request<'_>) -> Value {
-        write::request(request)
     }
 }

@@ -1,233 +1,226 @@
-//! Answers and their chunks to events. Mistral's are read here too.
+//! From answers and their chunks to events. Mistral's are read here too.
 
-use crate::providers::calls::{Call, Calls, is_object};
-use crate::providers::codec::Out;
-use crate::providers::event::{Event, Finish, Origin, ProtocolError, provider_error};
-use crate::providers::fields::{Json, Object, Text};
-use crate::providers::ids::Wire;
-use crate::providers::openai_chat::wire::{Answer, Choice, Entry, Function, Message, Part};
-use crate::providers::protocol;
+use crate::providers::call_ids::WireCall;
+use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin};
+use crate::providers::event::{Event, Finish, ProtocolError};
+use crate::providers::lenient::{LenientObject, LenientText, RawJson};
+use crate::providers::openai_chat::wire::{CallEntry, CalledFunction, ChatAnswer, ChatMessage, Choice, ContentPart};
+use crate::providers::partial_calls::{PartialCall, PartialCalls, is_object};
 use std::borrow::Cow;
 
-/// The message that is being read.
+/// Reads Chat Completions.
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
-    calls: Calls<u64>,
-    /// The call that the last entry spoke of.
+pub(crate) struct ChatReader {
+    calls: PartialCalls<u64>,
+    /// The key of the last entry's call.
     last: u64,
-    origin: Origin,
+    origin: ResponseOrigin,
     begun: bool,
     refused: bool,
     finish: Option<Finish>,
 }
 
-/// What an entry says.
-struct Piece<'a> {
+/// The call of an entry.
+struct CallPiece<'a> {
     id: &'a str,
     name: &'a str,
     arguments: Cow<'a, str>,
     kind: &'static str,
 }
 
-impl Reader {
-    /// Reads a chunk or a whole answer. `name` is that of the server-sent event.
-    pub(crate) fn read(&mut self, name: &str, text: &str, out: &mut Out<'_>) {
-        let Some(Object(answer)) = out.parse::<Object<Answer<'_>>>(text) else { return };
-        let Some(Answer { id, model, choices, usage, error }) = answer else { return out.unknown(text) };
-        let reported = name == "error" || !error.text().is_empty() || choices.is_none() && usage.is_none();
-        if reported && let Some(error) = serde_json::from_str(text).ok().as_ref().and_then(provider_error) {
-            out.error(error);
-        } else if choices.is_none() && usage.is_none() {
-            return out.unknown(text);
+impl MessageReader for ChatReader {
+    fn read(&mut self, name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+        let LenientObject(answer) = serde_json::from_str::<LenientObject<ChatAnswer<'_>>>(text)?;
+        let Some(ChatAnswer { id, model, choices, usage, error }) = answer else { return sink.unknown(text) };
+        let is_empty = choices.is_none() && usage.is_none();
+        let has_error = name == "error" || !error.text().is_empty() || is_empty;
+        if !(has_error && sink.provider_error(text)) && is_empty {
+            return sink.unknown(text);
         }
-        let answered = choices.is_none() && usage.is_some();
+        let usage_alone = choices.is_none() && usage.is_some();
         let choices = choices.unwrap_or_default().0;
-        // Of several choices the first is read: the others answer the same.
+        // Further choices are alternatives to the first.
         let first = || choices.iter().filter(|choice| choice.index.0 == 0);
         if choices.len() > first().count() {
-            out.unknown(text);
+            sink.unknown(text)?;
         }
-        // A chunk that has only the usage may come when all is told; an answer without choices is one of another kind.
-        if self.begun || answered || first().next().is_some() {
-            self.origin.tell(id.or_empty(), model.or_empty(), out);
+        // The usage may come by itself after the end of the message.
+        if self.begun || usage_alone || first().next().is_some() {
+            self.origin.emit(id.as_str(), model.as_str(), sink);
         }
-        first().for_each(|choice| self.choice(choice, out));
-        let whole = first().any(|choice| choice.message.is_some());
+        first().for_each(|choice| self.read_choice(choice, sink));
         if let Some(usage) = &*usage {
-            out.push(Event::Usage(usage.usage()));
+            sink.push(Event::Usage(usage.usage()));
         }
-        if whole {
-            self.over(out);
+        if first().any(|choice| choice.message.is_some()) {
+            self.end(sink);
         }
+        Ok(())
     }
 
-    /// The mark of the end.
-    pub(crate) fn done(&mut self, out: &mut Out<'_>) {
+    fn read_done(&mut self, sink: &mut EventSink<'_>) {
         if self.begun {
-            self.over(out);
+            self.end(sink);
         }
     }
 
-    /// The bytes are over, with or without that mark.
-    pub(crate) fn finish(&mut self, out: &mut Out<'_>) {
+    fn finish(&mut self, sink: &mut EventSink<'_>) {
         if self.begun && self.finish.is_none() {
-            self.calls.cut(out);
-            out.error(ProtocolError::Truncated { call_id: None });
+            self.calls.truncate_all(sink);
+            sink.error(ProtocolError::Truncated { call_id: None });
         } else if self.begun {
-            self.over(out);
+            self.end(sink);
         }
         *self = Self::default();
     }
+}
 
-    fn over(&mut self, out: &mut Out<'_>) {
-        self.calls.all_whole(out);
+impl ChatReader {
+    fn end(&mut self, sink: &mut EventSink<'_>) {
+        self.calls.complete_all(sink);
         let finish = match self.finish.take() {
             None | Some(Finish::Stop) if !self.calls.is_empty() => Finish::ToolCalls,
             None | Some(Finish::Stop) if self.refused => Finish::Filtered,
             finish => finish.unwrap_or(Finish::Stop),
         };
-        out.push(Event::Finished(finish));
+        sink.push(Event::Finished(finish));
         *self = Self::default();
     }
 
-    fn choice(&mut self, choice: &Choice<'_>, out: &mut Out<'_>) {
+    fn read_choice(&mut self, choice: &Choice<'_>, sink: &mut EventSink<'_>) {
         self.begun = true;
         if let Some(delta) = &*choice.delta {
-            self.said(delta, out);
+            self.read_text(delta, sink);
             for entry in &delta.tool_calls.0 {
-                self.entry(entry, out);
+                let key = entry.index.map_or(self.last, |index| index.0);
+                self.read_piece(key, &entry.piece(), sink);
             }
             if let Some(function) = &*delta.function_call {
-                self.piece(0, &Piece::of(&Text::default(), function, ""), out);
+                self.read_piece(0, &CallPiece::new(&LenientText::default(), function, ""), sink);
             }
         }
         if let Some(message) = &*choice.message {
-            self.said(message, out);
+            self.read_text(message, sink);
             for entry in &message.tool_calls.0 {
-                self.whole(&entry.piece(), out);
+                self.read_whole(&entry.piece(), sink);
             }
             if let Some(function) = message.function_call.as_ref().filter(|_| message.tool_calls.0.is_empty()) {
-                self.whole(&Piece::of(&Text::default(), function, ""), out);
+                self.read_whole(&CallPiece::new(&LenientText::default(), function, ""), sink);
             }
         }
         if let Some(reason) = choice.finish_reason.0.as_deref().filter(|reason| !reason.is_empty()) {
-            let finish = finish(reason);
-            // What was too long or held back may have been stopped in the middle of a call.
+            let finish = finish_of(reason);
+            // A message that is too long or withheld may have ended in the middle of a call.
             match finish {
-                Finish::Stop | Finish::ToolCalls => self.calls.all_whole(out),
-                _ => self.calls.cut(out),
+                Finish::Stop | Finish::ToolCalls => self.calls.complete_all(sink),
+                _ => self.calls.truncate_all(sink),
             }
             self.finish = Some(finish);
         }
     }
 
-    fn said(&mut self, message: &Message<'_>, out: &mut Out<'_>) {
-        let reasoning = Some(message.reasoning_content.or_empty()).filter(|text| !text.is_empty());
-        out.reasoning(reasoning.unwrap_or(message.reasoning.or_empty()));
-        content(message.content, out);
-        out.text(message.refusal.or_empty());
-        self.refused |= !message.refusal.or_empty().is_empty();
+    fn read_text(&mut self, message: &ChatMessage<'_>, sink: &mut EventSink<'_>) {
+        let reasoning = Some(message.reasoning_content.as_str()).filter(|text| !text.is_empty());
+        sink.reasoning(reasoning.unwrap_or(message.reasoning.as_str()));
+        read_content(message.content, sink);
+        sink.text(message.refusal.as_str());
+        self.refused |= !message.refusal.as_str().is_empty();
         if let Some(audio) = &*message.audio {
-            out.text(audio.transcript.or_empty());
+            sink.text(audio.transcript.as_str());
         }
     }
 
-    /// A call of a whole answer.
-    fn whole(&mut self, piece: &Piece<'_>, out: &mut Out<'_>) {
+    /// Reads a call of a whole answer.
+    fn read_whole(&mut self, piece: &CallPiece<'_>, sink: &mut EventSink<'_>) {
         let key = self.last;
         self.last += 1;
         self.calls.begin(key, piece.wire());
-        self.calls.append(&key, &piece.arguments, out);
+        self.calls.append(&key, &piece.arguments, sink);
     }
 
-    /// A piece of a call, or a call.
-    fn entry(&mut self, entry: &Entry<'_>, out: &mut Out<'_>) {
-        let key = entry.index.map_or(self.last, |index| index.0);
-        self.piece(key, &entry.piece(), out);
-    }
-
-    fn piece(&mut self, key: u64, piece: &Piece<'_>, out: &mut Out<'_>) {
+    /// Reads a call of a chunk, or a piece of one.
+    fn read_piece(&mut self, key: u64, piece: &CallPiece<'_>, sink: &mut EventSink<'_>) {
         self.last = key;
         match self.calls.latest(&key) {
             None => self.calls.begin(key, piece.wire()),
             Some(call) if piece.repeats(call) => return,
-            Some(call) if piece.starts_after(call) => self.calls.begin(key, piece.wire()),
+            Some(call) if piece.begins_after(call) => self.calls.begin(key, piece.wire()),
             Some(_) => self.calls.identify(&key, piece.id, piece.name),
         }
-        self.calls.append(&key, &piece.arguments, out);
+        self.calls.append(&key, &piece.arguments, sink);
     }
 }
 
-impl<'a> Entry<'a> {
-    fn piece(&'a self) -> Piece<'a> {
+impl<'a> CallEntry<'a> {
+    fn piece(&'a self) -> CallPiece<'a> {
         match (&*self.function, &*self.custom) {
-            (None, Some(custom)) => Piece::of(&self.id, custom, "custom"),
-            (Some(function), _) => Piece::of(&self.id, function, ""),
-            (None, None) => Piece { id: id(&self.id), name: "", arguments: Cow::Borrowed(""), kind: "" },
+            (None, Some(custom)) => CallPiece::new(&self.id, custom, "custom"),
+            (Some(function), _) => CallPiece::new(&self.id, function, ""),
+            (None, None) => CallPiece { id: given_id(&self.id), name: "", arguments: Cow::Borrowed(""), kind: "" },
         }
     }
 }
 
-impl<'a> Piece<'a> {
-    fn of(text: &'a Text<'_>, function: &'a Function<'_>, kind: &'static str) -> Self {
+impl<'a> CallPiece<'a> {
+    fn new(id: &'a LenientText<'_>, function: &'a CalledFunction<'_>, kind: &'static str) -> Self {
         let arguments = if kind.is_empty() { function.arguments } else { function.input };
-        Self { id: id(text), name: function.name.or_empty(), arguments: arguments.text(), kind }
+        Self { id: given_id(id), name: function.name.as_str(), arguments: arguments.text(), kind }
     }
 
-    fn wire(&self) -> Wire {
-        Wire { id: self.id.to_owned(), name: self.name.to_owned(), kind: self.kind }
+    fn wire(&self) -> WireCall {
+        WireCall { id: self.id.to_owned(), name: self.name.to_owned(), kind: self.kind }
     }
 
-    /// Whether it says once more what the call says: an event that came twice, or late.
-    fn repeats(&self, call: &Call<u64>) -> bool {
+    /// Returns true for a piece that the call has: an event that came twice, or late.
+    fn repeats(&self, call: &PartialCall<u64>) -> bool {
         let same = !self.id.is_empty() && self.id == call.wire.id;
-        if call.told {
+        if call.emitted {
             return same || self.name.is_empty();
         }
         same && self.name == call.wire.name && is_object(&self.arguments) && self.arguments == call.arguments
     }
 
-    /// Whether it begins another call, although `call` has its index: some servers give all of them the index 0. A new
-    /// id does, and so does what comes after a whole object. Without a name it goes on: others make up a new id for
-    /// each piece. What has no name yet is given it.
-    fn starts_after(&self, call: &Call<u64>) -> bool {
-        let nameless = self.name.is_empty() || call.wire.name.is_empty() && !call.told;
-        let other_id = !self.id.is_empty() && !call.wire.id.is_empty() && self.id != call.wire.id;
-        let other_name = self.name != call.wire.name && !call.arguments.is_empty();
+    /// Returns true for a piece that begins another call with the same index: some servers give all calls the index 0.
+    /// A new id begins a call, and so does anything after a whole object. A piece without a name does not, as other
+    /// servers make up an id for each piece, and neither does a piece that gives a call its name.
+    fn begins_after(&self, call: &PartialCall<u64>) -> bool {
+        let is_nameless = self.name.is_empty() || call.wire.name.is_empty() && !call.emitted;
+        let has_other_id = !self.id.is_empty() && !call.wire.id.is_empty() && self.id != call.wire.id;
+        let has_other_name = self.name != call.wire.name && !call.arguments.is_empty();
         let after_whole = || self.arguments.trim_ascii_start().starts_with('{') && is_object(&call.arguments);
-        !nameless && (call.told || other_id || other_name || after_whole())
+        !is_nameless && (call.emitted || has_other_id || has_other_name || after_whole())
     }
 }
 
-/// The id, where there is one: Mistral's says `null` in letters.
-fn id<'a>(text: &'a Text<'_>) -> &'a str {
-    Some(text.or_empty()).filter(|id| *id != "null").unwrap_or_default()
+/// Returns the id, if there is one: Mistral sends the text `null` for none.
+fn given_id<'a>(id: &'a LenientText<'_>) -> &'a str {
+    Some(id.as_str()).filter(|id| *id != "null").unwrap_or_default()
 }
 
-/// What is said: a text, or parts of text and of thoughts.
-fn content(content: Json<'_>, out: &mut Out<'_>) {
+/// Reads a text, or parts of text and reasoning.
+fn read_content(content: RawJson<'_>, sink: &mut EventSink<'_>) {
     for part in parts(content) {
         match part {
-            Ok(text) => out.text(&text),
+            Ok(text) => sink.text(&text),
             Err(part) => {
-                out.text(part.text.or_empty());
+                sink.text(part.text.as_str());
                 parts(part.thinking).for_each(|thought| match thought {
-                    Ok(text) => out.reasoning(&text),
-                    Err(part) => out.reasoning(part.text.or_empty()),
+                    Ok(text) => sink.reasoning(&text),
+                    Err(part) => sink.reasoning(part.text.as_str()),
                 });
             }
         }
     }
 }
 
-/// A text, or what the parts are.
-fn parts(content: Json<'_>) -> impl Iterator<Item = Result<Cow<'_, str>, Part<'_>>> {
-    let parts = content.objects::<Part<'_>>();
+/// Returns the text or the parts.
+fn parts(content: RawJson<'_>) -> impl Iterator<Item = Result<Cow<'_, str>, ContentPart<'_>>> {
+    let parts = content.objects::<ContentPart<'_>>();
     let text = parts.is_empty().then(|| content.string()).flatten();
     text.map(Ok).into_iter().chain(parts.into_iter().map(Err))
 }
 
-fn finish(reason: &str) -> Finish {
+fn finish_of(reason: &str) -> Finish {
     match reason {
         "stop" => Finish::Stop,
         "tool_calls" | "function_call" => Finish::ToolCalls,

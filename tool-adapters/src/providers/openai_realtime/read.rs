@@ -1,213 +1,206 @@
-//! The server's events to events.
+//! From the server's events to events.
 
-use crate::providers::calls::is_object;
-use crate::providers::codec::Out;
-use crate::providers::event::{Event, Origin, ProtocolError};
-use crate::providers::fields::{Count, Object, Text};
-use crate::providers::openai_responses::read::{Items, finish, item, own_key};
-use crate::providers::openai_responses::wire::{Key, Response, Sent};
+use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin};
+use crate::providers::event::{Event, ProtocolError};
+use crate::providers::lenient::{LenientCount, LenientObject, LenientText};
+use crate::providers::openai_responses::items::OutputItems;
+use crate::providers::openai_responses::wire::{ItemKey, OutputItem, ResponseEvent, ResponseObject};
+use crate::providers::partial_calls::is_object;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// The response that is being read.
+/// Reads Realtime.
 #[derive(Debug)]
-pub(crate) struct Reader {
-    items: Items,
-    origin: Origin,
+pub(crate) struct RealtimeReader {
+    items: OutputItems,
+    origin: ResponseOrigin,
     begun: bool,
-    /// The id of the response before, until the next one begins.
-    before: String,
-    /// The form of the sound, as the session has it.
+    /// The id of the previous response, until the next one begins.
+    previous: String,
+    /// The MIME type of the audio, by the session.
     mime_type: String,
-    /// The model, as the session has it.
+    /// The model, by the session.
     model: String,
 }
 
-impl Default for Reader {
+impl Default for RealtimeReader {
     fn default() -> Self {
-        let mime_type = "audio/pcm;rate=24000".to_owned();
         Self {
-            items: Items::default(),
-            origin: Origin::default(),
+            items: OutputItems::default(),
+            origin: ResponseOrigin::default(),
             begun: false,
-            before: String::new(),
-            mime_type,
+            previous: String::new(),
+            mime_type: "audio/pcm;rate=24000".to_owned(),
             model: String::new(),
         }
     }
 }
 
-/// What is read of a session.
-#[derive(Debug, Deserialize)]
-struct Session<'a> {
-    #[serde(borrow, default)]
-    session: Object<Settings<'a>>,
+/// An event about the session.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
+struct SessionEvent<'a> {
+    session: LenientObject<SessionSettings<'a>>,
 }
 
-#[derive(Debug, Deserialize)]
-struct Settings<'a> {
-    #[serde(borrow, default)]
-    model: Text<'a>,
-    #[serde(borrow, default)]
-    audio: Object<Audio<'a>>,
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
+struct SessionSettings<'a> {
+    model: LenientText<'a>,
+    audio: LenientObject<AudioSettings<'a>>,
 }
 
-#[derive(Debug, Deserialize)]
-struct Audio<'a> {
-    #[serde(borrow, default)]
-    output: Object<Output<'a>>,
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
+struct AudioSettings<'a> {
+    output: LenientObject<AudioOutput<'a>>,
 }
 
-#[derive(Debug, Deserialize)]
-struct Output<'a> {
-    #[serde(borrow, default)]
-    format: Object<Format<'a>>,
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
+struct AudioOutput<'a> {
+    format: LenientObject<AudioFormat<'a>>,
 }
 
-#[derive(Debug, Deserialize)]
-struct Format<'a> {
-    #[serde(borrow, default, rename = "type")]
-    kind: Text<'a>,
-    rate: Option<Count>,
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
+struct AudioFormat<'a> {
+    #[serde(rename = "type")]
+    kind: LenientText<'a>,
+    rate: Option<LenientCount>,
 }
 
-impl Reader {
-    pub(crate) fn read(&mut self, text: &str, out: &mut Out<'_>) {
-        let Some(Object(sent)) = out.parse::<Object<Sent<'_>>>(text) else { return };
-        let Some(sent) = sent else { return out.unknown(text) };
-        let kind = sent.kind.or_empty();
-        if kind == "response.done" && self.is_told(sent.response.as_ref()) {
-            return;
+impl MessageReader for RealtimeReader {
+    fn read(&mut self, _name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+        let LenientObject(event) = serde_json::from_str::<LenientObject<ResponseEvent<'_>>>(text)?;
+        let Some(event) = event else { return sink.unknown(text) };
+        let kind = event.kind.as_str();
+        if kind == "response.done" && self.repeats_end(event.response.as_ref()) {
+            return Ok(());
         }
         self.begun |= kind.starts_with("response.");
-        if let Some(response) = sent.response.as_ref().filter(|_| self.begun) {
-            self.origin.tell(response.id.or_empty(), &self.model, out);
+        if let Some(response) = event.response.as_ref().filter(|_| self.begun) {
+            self.origin.emit(response.id.as_str(), &self.model, sink);
         }
         match kind {
-            "response.output_item.added" => self.added(&sent),
-            "response.output_item.done" => self.done(sent.item, out),
-            // The older names are those without `output_`.
+            "response.output_item.added" => {
+                if let Some(item) = event.item.and_then(OutputItem::parse) {
+                    self.items.begin(&item.id_key(), &item);
+                }
+            }
+            "response.output_item.done" => return self.complete_item(event.item, sink),
+            // The older names have no `output_`.
             "response.output_text.delta"
             | "response.text.delta"
             | "response.output_audio_transcript.delta"
-            | "response.audio_transcript.delta" => self.items.text(key(&sent), sent.delta.or_empty(), out),
+            | "response.audio_transcript.delta" => self.items.text(event.id_key(), event.delta.as_str(), sink),
             "response.output_audio.delta" | "response.audio.delta" => {
-                let data = sent.delta.or_empty().to_owned();
-                out.push(Event::Audio { data, mime_type: self.mime_type.clone() });
+                let data = event.delta.as_str().to_owned();
+                sink.push(Event::Audio { data, mime_type: self.mime_type.clone() });
             }
             "response.function_call_arguments.delta" => {
-                let key = key(&sent);
-                self.named(&key, &sent);
-                self.items.calls.append(&key, sent.delta.or_empty(), out);
+                let key = self.identify_call(&event);
+                self.items.calls.append(&key, event.delta.as_str(), sink);
             }
             "response.function_call_arguments.done" => {
-                let key = key(&sent);
-                self.named(&key, &sent);
-                self.arguments(&key, &sent.arguments.text(), out);
+                let key = self.identify_call(&event);
+                self.set_arguments(&key, &event.arguments.text(), sink);
             }
-            "response.done" => self.over(sent.response.as_ref(), out),
-            "input_audio_buffer.speech_started" => out.push(Event::Interrupted),
-            "session.created" | "session.updated" => self.session(text, out),
-            "error" => out.provider_error(text),
-            kind if says_nothing_new(kind) => {}
-            _ => out.unknown(text),
+            "response.done" => return self.end(event.response.as_ref(), sink),
+            "input_audio_buffer.speech_started" => sink.push(Event::Interrupted),
+            "session.created" | "session.updated" => return self.read_session(text, sink),
+            "error" => return sink.error_or_unknown(text),
+            kind if is_redundant(kind) => {}
+            _ => return sink.unknown(text),
         }
+        Ok(())
     }
 
-    pub(crate) fn finish(&mut self, out: &mut Out<'_>) {
+    fn finish(&mut self, sink: &mut EventSink<'_>) {
         if std::mem::take(&mut self.begun) {
-            self.items.calls.cut(out);
-            out.error(ProtocolError::Truncated { call_id: None });
+            self.items.calls.truncate_all(sink);
+            sink.error(ProtocolError::Truncated { call_id: None });
         }
-        self.items = Items::default();
-        self.origin = Origin::default();
+        self.items = OutputItems::default();
+        self.origin = ResponseOrigin::default();
+    }
+}
+
+impl RealtimeReader {
+    /// Returns true for the end of the previous response that comes once more: its calls are emitted.
+    fn repeats_end(&self, response: Option<&ResponseObject<'_>>) -> bool {
+        let id = response.map_or("", |response| response.id.as_str());
+        !self.begun && !id.is_empty() && id == self.previous
     }
 
-    fn added(&mut self, sent: &Sent<'_>) {
-        if let Some(item) = sent.item.and_then(item) {
-            self.items.added(&own_key(&item), &item);
+    /// Begins the call of an event if its item was lost: the pieces have the call's id, and the last one its name too.
+    fn identify_call(&mut self, event: &ResponseEvent<'_>) -> ItemKey {
+        let key = event.id_key();
+        if !event.call_id.as_str().is_empty() {
+            self.items.begin_call(&key, event.call_id.as_str(), event.name.as_str(), "");
         }
+        key
     }
 
-    /// The pieces carry the call's id, the last one its name too: enough where the item itself was lost.
-    fn named(&mut self, key: &Key, sent: &Sent<'_>) {
-        if !sent.call_id.or_empty().is_empty() {
-            self.items.begin(key, sent.call_id.or_empty(), sent.name.or_empty(), "");
-        }
-    }
-
-    /// The arguments are all there, unless the response was interrupted: an object is whole, and told at once.
-    fn arguments(&mut self, key: &Key, arguments: &str, out: &mut Out<'_>) {
-        self.items.calls.set(key, arguments, out);
+    /// Sets the arguments. An object is whole, and its call is emitted; anything else may have been interrupted.
+    fn set_arguments(&mut self, key: &ItemKey, arguments: &str, sink: &mut EventSink<'_>) {
+        self.items.calls.set(key, arguments, sink);
         if is_object(arguments) && self.items.calls.latest(key).is_some_and(|call| !call.wire.name.is_empty()) {
-            self.items.calls.whole(key, out);
+            self.items.calls.complete(key, sink);
         }
     }
 
-    fn done(&mut self, raw: Option<&RawValue>, out: &mut Out<'_>) {
-        let Some((raw, item)) = raw.and_then(|raw| Some((raw, item(raw)?))) else { return };
-        let new = self.items.over(&own_key(&item), &item, out);
-        // Texts and calls are told; what the provider ran itself is not.
-        if new && !matches!(item.kind.or_empty(), "message" | "function_call") {
-            out.item(raw.get());
-        }
+    fn complete_item(&mut self, raw: Option<&RawValue>, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+        let Some((raw, item)) = raw.and_then(|raw| Some((raw, OutputItem::parse(raw)?))) else { return Ok(()) };
+        let is_new = self.items.complete(&item.id_key(), &item, sink);
+        // Texts and calls are events already. The session keeps them itself.
+        let is_own = !matches!(item.kind.as_str(), "message" | "function_call");
+        if is_new && is_own { sink.item(raw.get()) } else { Ok(()) }
     }
 
-    fn over(&mut self, response: Option<&Response<'_>>, out: &mut Out<'_>) {
-        for raw in response.and_then(Response::output).unwrap_or_default() {
-            self.done(Some(raw), out);
+    fn end(&mut self, response: Option<&ResponseObject<'_>>, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+        for raw in response.and_then(ResponseObject::output).unwrap_or_default() {
+            self.complete_item(Some(raw), sink)?;
         }
-        let status = response.map_or("", |response| response.status.or_empty());
+        let status = response.map_or("", |response| response.status.as_str());
         if status == "completed" {
-            self.items.calls.all_whole(out);
+            self.items.calls.complete_all(sink);
         } else {
-            self.items.calls.cut(out);
+            self.items.calls.truncate_all(sink);
         }
         if let Some(usage) = response.and_then(|response| response.usage.as_ref()) {
-            out.push(Event::Usage(usage.usage()));
+            sink.push(Event::Usage(usage.usage()));
         }
         let details = response.and_then(|response| response.status_details.as_ref());
         if let Some(error) = details.and_then(|details| details.error.as_ref()) {
-            let code = error.code.0.as_deref().map(str::to_owned);
-            out.error(ProtocolError::Provider { code, message: error.message.or_empty().to_owned() });
+            sink.error(error.to_protocol_error());
         }
-        out.push(Event::Finished(finish(status, details, &self.items)));
-        self.items = Items::default();
-        self.origin = Origin::default();
+        sink.push(Event::Finished(self.items.finish(status, details)));
+        self.items = OutputItems::default();
+        self.origin = ResponseOrigin::default();
         self.begun = false;
-        response.map_or("", |response| response.id.or_empty()).clone_into(&mut self.before);
+        response.map_or("", |response| response.id.as_str()).clone_into(&mut self.previous);
+        Ok(())
     }
 
-    /// Whether a response that is over is the one before, once more: its calls are told.
-    fn is_told(&self, response: Option<&Response<'_>>) -> bool {
-        let id = response.map_or("", |response| response.id.or_empty());
-        !self.begun && !id.is_empty() && id == self.before
-    }
-
-    fn session(&mut self, text: &str, out: &mut Out<'_>) {
-        let session = serde_json::from_str::<Session<'_>>(text).ok().and_then(|session| session.session.0);
+    fn read_session(&mut self, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+        let session = serde_json::from_str::<SessionEvent<'_>>(text)?.session.0;
         if let Some(model) = session.as_ref().and_then(|session| session.model.0.as_deref()) {
             model.clone_into(&mut self.model);
         }
-        let audio = session.and_then(|session| session.audio.0).and_then(|audio| audio.output.0);
-        if let Some(Format { kind: Text(Some(kind)), rate }) = audio.and_then(|output| output.format.0) {
+        let output = session.and_then(|session| session.audio.0).and_then(|audio| audio.output.0);
+        if let Some(AudioFormat { kind: LenientText(Some(kind)), rate }) = output.and_then(|output| output.format.0) {
             self.mime_type = match rate {
                 Some(rate) => format!("{kind};rate={}", rate.0),
                 None => kind.into_owned(),
             };
         }
-        out.unknown(text);
+        sink.unknown(text)
     }
 }
 
-/// The same key as the item has that an event speaks of.
-fn key(sent: &Sent<'_>) -> Key {
-    let ids = [&sent.item_id, &sent.call_id].map(Text::or_empty);
-    Key::Id(ids.into_iter().find(|id| !id.is_empty()).unwrap_or_default().to_owned())
-}
-
-/// Beginnings and ends whose content other events bring.
-fn says_nothing_new(kind: &str) -> bool {
+/// Returns true for beginnings and ends whose content comes with other events.
+fn is_redundant(kind: &str) -> bool {
     kind == "response.created"
         || kind.starts_with("response.content_part.")
         || kind.strip_prefix("response.").is_some_and(|rest| rest.rsplit('.').next() == Some("done"))

@@ -1,6 +1,7 @@
 //! OpenAI's Responses.
 
 pub(crate) mod file_search;
+pub(crate) mod items;
 pub(crate) mod read;
 pub mod tools;
 pub(crate) mod wire;
@@ -9,20 +10,19 @@ pub(crate) mod write;
 #[cfg(test)]
 mod tests;
 
-use crate::providers::codec::{Answer, Codec, Framed, Out};
-use crate::providers::event::Request;
 use crate::providers::openai_chat::OPENAI;
-use crate::providers::openai_responses::read::{Items, finish, item, own_key};
-use crate::providers::openai_responses::wire::{Key, Response, Sent, Tokens};
-use crate::providers::provider::Provider;
-use crate::providers::spec::{Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, segments};
-use serde_json::Value;
+use crate::providers::openai_chat::strict::STRICT;
+use crate::providers::openai_responses::read::ResponsesReader;
+use crate::providers::schema::rules::SchemaRules;
+use crate::providers::spec::{Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, ToolListForm, segments};
+use crate::providers::tool_names::NameRule;
 
 /// The facts of Responses.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     turn_id: "openai-responses",
     otel_name: "openai",
     biller: None,
+    manifest_key: "openaiResponses",
     endpoint: Endpoint::Http(HttpEndpoint {
         server: OPENAI,
         headers: &[],
@@ -31,35 +31,15 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         streams: true,
     }),
     urls: Some(ModelUrls { domain: None, model: |path| (path.last == "responses").then_some(None) }),
-    binary_frames: false,
+    reader: || Box::<ResponsesReader>::default(),
+    encode: write::encode,
+    request: write::request,
+    // A declaration that does not say is strict.
+    declaration: |tool| tool.flat_function(Some(tool.strict)),
+    names: NameRule::OPENAI,
+    schema: SchemaRules::WHOLE,
+    strict: Some(STRICT),
+    tool_list: ToolListForm::Flat,
+    max_tools: Some(128),
+    request_settings: |_| None,
 };
-
-/// The protocol.
-pub(crate) type OpenAiResponses = Framed<Responses>;
-
-#[derive(Debug, Default)]
-pub(crate) struct Responses {
-    reader: read::Reader,
-}
-
-impl Codec for Responses {
-    fn provider(&self) -> Provider {
-        Provider::OpenAiResponses
-    }
-
-    fn read(&mut self, _name: &str, text: &str, out: &mut Out<'_>) {
-        self.reader.read(text, out);
-    }
-
-    fn finish(&mut self, out: &mut Out<'_>) {
-        self.reader.finish(out);
-    }
-
-    fn encode(&self, answers: &[Answer<'_>]) -> Value {
-        write::encode(answers)
-    }
-
-    fn request(&self, request: &Request<'_>) -> Value {
-        write::request(request)
-    }
-}

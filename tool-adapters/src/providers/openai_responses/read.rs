@@ -1,212 +1,189 @@
-//! Answers and stream events to events.
+//! From answers and stream events to events.
 
-use crate::providers::calls::Calls;
-use crate::providers::codec::Out;
-use crate::providers::event::{Event, Finish, Origin, ProtocolError};
-use crate::providers::fields::{Object, Text};
-use crate::providers::ids::Wire;
-use crate::providers::openai_responses::wire::{Details, Item, Key, Part, Response, Sent};
-use crate::providers::protocol;
+use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin};
+use crate::providers::event::{Event, ProtocolError};
+use crate::providers::lenient::LenientObject;
+use crate::providers::openai_responses::items::OutputItems;
+use crate::providers::openai_responses::wire::{ItemKey, OutputItem, ResponseEvent, ResponseObject};
 use serde_json::value::RawValue;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-/// The message that is being read.
+/// Reads Responses.
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
-    items: Items,
-    /// The keys of the items whose ids are known.
-    keys: HashMap<String, Key>,
-    origin: Origin,
+pub(crate) struct ResponsesReader {
+    items: OutputItems,
+    /// The keys of items by their ids.
+    keys: HashMap<String, ItemKey>,
+    origin: ResponseOrigin,
     begun: bool,
-    /// The id of the response before, until the next one begins.
-    before: String,
+    /// The id of the previous response, until the next one begins.
+    previous: String,
 }
 
-impl Reader {
-    pub(crate) fn read(&mut self, text: &str, out: &mut Out<'_>) {
-        let Some(Object(sent)) = out.parse::<Object<Sent<'_>>>(text) else { return };
-        let Some(sent) = sent else { return out.unknown(text) };
-        let kind = sent.kind.or_empty();
-        if !self.begins(kind, &sent) {
-            return;
+impl MessageReader for ResponsesReader {
+    fn read(&mut self, _name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+        let LenientObject(event) = serde_json::from_str::<LenientObject<ResponseEvent<'_>>>(text)?;
+        let Some(event) = event else { return sink.unknown(text) };
+        let kind = event.kind.as_str();
+        if self.repeats_end(kind, &event) {
+            return Ok(());
         }
-        self.origin(sent.response.as_ref(), out);
+        self.begun |= kind.starts_with("response.");
+        self.emit_origin(event.response.as_ref(), sink);
         match kind {
-            "" => self.answer(text, out),
-            "response.output_item.added" => self.added(&sent),
-            "response.output_item.done" => self.done(&sent, out),
-            "response.output_text.delta" => self.items.text(self.key(&sent), sent.delta.or_empty(), out),
+            "" => return self.read_answer(text, sink),
+            "response.output_item.added" => self.begin_item(&event),
+            "response.output_item.done" => return self.complete_item(&event, sink),
+            "response.output_text.delta" => self.items.text(self.key(&event), event.delta.as_str(), sink),
             "response.refusal.delta" => {
                 self.items.refused = true;
-                self.items.text(self.key(&sent), sent.delta.or_empty(), out);
+                self.items.text(self.key(&event), event.delta.as_str(), sink);
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                self.items.reasoning(self.key(&sent), sent.delta.or_empty(), out);
+                self.items.reasoning(self.key(&event), event.delta.as_str(), sink);
             }
             "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
-                self.items.calls.append(&self.key(&sent), sent.delta.or_empty(), out);
+                self.items.calls.append(&self.key(&event), event.delta.as_str(), sink);
             }
             "response.function_call_arguments.done" => {
-                self.items.calls.set(&self.key(&sent), &sent.arguments.text(), out);
+                self.items.calls.set(&self.key(&event), &event.arguments.text(), sink);
             }
             "response.custom_tool_call_input.done" => {
-                self.items.calls.set(&self.key(&sent), &sent.input.text(), out);
+                self.items.calls.set(&self.key(&event), &event.input.text(), sink);
             }
             kind if is_end(kind) => {
-                self.over(sent.response.as_ref(), kind.trim_start_matches("response."), out);
+                return self.end(event.response.as_ref(), kind.trim_start_matches("response."), sink);
             }
-            "error" => out.provider_error(text),
-            kind if says_nothing_new(kind) => {}
-            _ => out.unknown(text),
+            "error" => return sink.error_or_unknown(text),
+            kind if is_redundant(kind) => {}
+            _ => return sink.unknown(text),
         }
+        Ok(())
     }
 
-    /// Takes note of an event; `false` where it is the end of the response before, once more: its calls are told.
-    fn begins(&mut self, kind: &str, sent: &Sent<'_>) -> bool {
-        let id = sent.response.as_ref().map_or("", |response| response.id.or_empty());
-        let again = !self.begun && !id.is_empty() && id == self.before && is_end(kind);
-        self.begun |= kind.starts_with("response.") && !again;
-        !again
-    }
-
-    fn origin(&mut self, response: Option<&Response<'_>>, out: &mut Out<'_>) {
-        if let Some(response) = response {
-            self.origin.tell(response.id.or_empty(), response.model.or_empty(), out);
-        }
-    }
-
-    pub(crate) fn finish(&mut self, out: &mut Out<'_>) {
+    fn finish(&mut self, sink: &mut EventSink<'_>) {
         if self.begun {
-            self.items.calls.cut(out);
-            out.error(ProtocolError::Truncated { call_id: None });
+            self.items.calls.truncate_all(sink);
+            sink.error(ProtocolError::Truncated { call_id: None });
         }
         *self = Self::default();
     }
+}
 
-    /// A whole answer, or an error instead of one.
-    fn answer(&mut self, text: &str, out: &mut Out<'_>) {
-        match out.parse::<Response<'_>>(text) {
-            Some(response) if response.output().is_some() => {
-                let status = response.status.0.as_deref().unwrap_or("completed").to_owned();
-                self.origin(Some(&response), out);
-                self.over(Some(&response), &status, out);
-            }
-            Some(_) => out.provider_error(text),
-            None => {}
+impl ResponsesReader {
+    /// Returns true for the end of the previous response that comes once more: its calls are emitted.
+    fn repeats_end(&self, kind: &str, event: &ResponseEvent<'_>) -> bool {
+        let id = event.response.as_ref().map_or("", |response| response.id.as_str());
+        !self.begun && !id.is_empty() && id == self.previous && is_end(kind)
+    }
+
+    fn emit_origin(&mut self, response: Option<&ResponseObject<'_>>, sink: &mut EventSink<'_>) {
+        if let Some(response) = response {
+            self.origin.emit(response.id.as_str(), response.model.as_str(), sink);
         }
     }
 
-    /// The key of an event that speaks of an item: by its id where that is known, as some servers say one place of all.
-    fn key(&self, sent: &Sent<'_>) -> Key {
-        let id = sent.item_id.or_empty();
+    /// Reads a whole answer, or an error instead of one.
+    fn read_answer(&mut self, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+        let response = serde_json::from_str::<ResponseObject<'_>>(text)?;
+        if response.output().is_none() {
+            return sink.error_or_unknown(text);
+        }
+        let status = response.status.0.as_deref().unwrap_or("completed").to_owned();
+        self.emit_origin(Some(&response), sink);
+        self.end(Some(&response), &status, sink)
+    }
+
+    /// Returns the key of an event about an item: that of its id if it is known, as some servers send one index for all
+    /// items.
+    fn key(&self, event: &ResponseEvent<'_>) -> ItemKey {
+        let id = event.item_id.as_str();
         let known = self.keys.get(id).cloned();
-        known.or(sent.output_index.map(|at| Key::At(at.0))).unwrap_or_else(|| Key::Id(id.to_owned()))
+        let index = event.output_index.map(|index| ItemKey::Index(index.0));
+        known.or(index).unwrap_or_else(|| ItemKey::Id(id.to_owned()))
     }
 
-    /// The key of an event that brings the item itself. Where another item has its place, it gets a key of its own.
-    fn key_of(&mut self, sent: &Sent<'_>, item: &Item<'_>) -> Key {
-        let id = item.id.or_empty();
-        let known = self.keys.get(id).filter(|key| !self.items.is_another(key, item)).cloned();
+    /// Returns the key of an item of an event. An item whose index another item has gets a key of its own.
+    fn item_key(&mut self, event: &ResponseEvent<'_>, item: &OutputItem<'_>) -> ItemKey {
+        let id = item.id.as_str();
+        let known = self.keys.get(id).filter(|key| !self.items.is_taken(key, item)).cloned();
         let key = known.unwrap_or_else(|| {
-            let place = sent.output_index.map(|at| Key::At(at.0));
-            let free = |key: &Key| !self.items.is_another(key, item) && (id.is_empty() || !self.items.is_over(key));
-            place.filter(free).unwrap_or_else(|| own_key(item))
+            let index = event.output_index.map(|index| ItemKey::Index(index.0));
+            let is_free =
+                |key: &ItemKey| !self.items.is_taken(key, item) && (id.is_empty() || !self.items.is_complete(key));
+            index.filter(is_free).unwrap_or_else(|| item.id_key())
         });
-        self.know(id, &key);
-        key
-    }
-
-    fn know(&mut self, id: &str, key: &Key) {
         if !id.is_empty() {
             self.keys.insert(id.to_owned(), key.clone());
         }
+        key
     }
 
-    fn added(&mut self, sent: &Sent<'_>) {
-        if let Some(item) = sent.item.and_then(item) {
-            let key = self.key_of(sent, &item);
-            self.items.added(&key, &item);
+    fn begin_item(&mut self, event: &ResponseEvent<'_>) {
+        if let Some(item) = event.item.and_then(OutputItem::parse) {
+            let key = self.item_key(event, &item);
+            self.items.begin(&key, &item);
         }
     }
 
-    fn done(&mut self, sent: &Sent<'_>, out: &mut Out<'_>) {
-        if let Some((raw, item)) = sent.item.and_then(|raw| Some((raw, item(raw)?))) {
-            let key = self.key_of(sent, &item);
-            if self.items.over(&key, &item, out) {
-                out.item(raw.get());
-            }
-        }
+    fn complete_item(&mut self, event: &ResponseEvent<'_>, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+        let Some((raw, item)) = event.item.and_then(|raw| Some((raw, OutputItem::parse(raw)?))) else { return Ok(()) };
+        let key = self.item_key(event, &item);
+        if self.items.complete(&key, &item, sink) { sink.item(raw.get()) } else { Ok(()) }
     }
 
-    /// The response is over: what its events did not bring is read off it.
-    fn over(&mut self, response: Option<&Response<'_>>, status: &str, out: &mut Out<'_>) {
-        let output = response.and_then(Response::output).unwrap_or_default();
-        for (at, raw) in (0..).zip(output) {
-            self.rest(at, raw, out);
+    /// Ends the response. Items that its events did not bring are read from the response itself.
+    fn end(
+        &mut self,
+        response: Option<&ResponseObject<'_>>,
+        status: &str,
+        sink: &mut EventSink<'_>,
+    ) -> serde_json::Result<()> {
+        let output = response.and_then(ResponseObject::output).unwrap_or_default();
+        for (index, raw) in (0..).zip(output) {
+            self.complete_output(index, raw, sink)?;
         }
         if status == "completed" {
-            self.items.calls.all_whole(out);
+            self.items.calls.complete_all(sink);
         } else {
-            self.items.calls.cut(out);
+            self.items.calls.truncate_all(sink);
         }
         if let Some(usage) = response.and_then(|response| response.usage.as_ref()) {
-            out.push(Event::Usage(usage.usage()));
+            sink.push(Event::Usage(usage.usage()));
         }
         if let Some(error) = response.and_then(|response| response.error.as_ref()) {
-            let code = error.code.0.as_deref().map(str::to_owned);
-            out.error(ProtocolError::Provider { code, message: error.message.or_empty().to_owned() });
+            sink.error(error.to_protocol_error());
         }
         let details = response.and_then(|response| response.incomplete_details.as_ref());
-        out.push(Event::Finished(finish(status, details, &self.items)));
-        let before = response.map_or("", |response| response.id.or_empty()).to_owned();
-        *self = Self { before, ..Self::default() };
+        sink.push(Event::Finished(self.items.finish(status, details)));
+        let previous = response.map_or("", |response| response.id.as_str()).to_owned();
+        *self = Self { previous, ..Self::default() };
+        Ok(())
     }
 
-    fn rest(&mut self, at: u64, raw: &RawValue, out: &mut Out<'_>) {
-        let Some(item) = item(raw) else { return };
-        let by_id = Key::Id(item.id.or_empty().to_owned());
-        let known = self.keys.get(item.id.or_empty()).filter(|key| !self.items.is_another(key, &item)).cloned();
+    fn complete_output(&mut self, index: u64, raw: &RawValue, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+        let Some(item) = OutputItem::parse(raw) else { return Ok(()) };
+        let by_id = ItemKey::Id(item.id.as_str().to_owned());
+        let known = self.keys.get(item.id.as_str()).filter(|key| !self.items.is_taken(key, &item)).cloned();
         let key = match known {
             Some(key) => key,
-            // A stream without places knows its items by their ids.
-            None if self.items.knows(&by_id) => by_id,
-            None if self.items.is_another(&Key::At(at), &item) => own_key(&item),
-            None => Key::At(at),
+            // The items of a stream without indices have their ids as keys.
+            None if self.items.has_begun(&by_id) => by_id,
+            None if self.items.is_taken(&ItemKey::Index(index), &item) => item.id_key(),
+            None => ItemKey::Index(index),
         };
-        if self.items.over(&key, &item, out) {
-            out.item(raw.get());
-        }
+        if self.items.complete(&key, &item, sink) { sink.item(raw.get()) } else { Ok(()) }
     }
 }
 
-/// The key of an item that has no place of its own.
-pub(crate) fn own_key(item: &Item<'_>) -> Key {
-    let ids = [&item.id, &item.call_id].map(Text::or_empty);
-    Key::Id(ids.into_iter().find(|id| !id.is_empty()).unwrap_or_default().to_owned())
-}
-
-/// Why a response ended. Realtime's are read here too.
-pub(crate) fn finish(status: &str, details: Option<&Details<'_>>, items: &Items) -> Finish {
-    let reason = details.map_or("", |details| details.reason.or_empty());
-    match (status, reason) {
-        ("completed", _) if !items.calls.is_empty() => Finish::ToolCalls,
-        ("completed", _) if items.refused => Finish::Filtered,
-        ("completed", _) => Finish::Stop,
-        ("incomplete", "max_output_tokens") => Finish::Length,
-        ("incomplete", "content_filter") => Finish::Filtered,
-        ("incomplete", reason) if !reason.is_empty() => Finish::Other(reason.to_owned()),
-        (status, _) => Finish::Other(status.to_owned()),
-    }
-}
-
-/// Whether an event is the last one of a response.
+/// Returns true for the last event of a response.
 fn is_end(kind: &str) -> bool {
     matches!(kind, "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled")
 }
 
-/// Events whose content other events bring: beginnings, ends, and how far the provider's own tools are.
-fn says_nothing_new(kind: &str) -> bool {
-    const ENDS: [&str; 12] = [
+/// Returns true for events whose content comes with others: beginnings, ends, and the progress of the provider's tools.
+fn is_redundant(kind: &str) -> bool {
+    const ENDINGS: [&str; 12] = [
         ".created",
         ".in_progress",
         ".queued",
@@ -220,125 +197,6 @@ fn says_nothing_new(kind: &str) -> bool {
         "_part.added",
         "annotation.added",
     ];
-    let end_of = || kind.rsplit('.').next() == Some("done") && !kind.contains("shell");
-    kind.starts_with("response.") && (ENDS.iter().any(|end| kind.ends_with(end)) || end_of())
-}
-
-/// The kind of result that answers a kind of call.
-pub(crate) fn output_of(kind: &str) -> &'static str {
-    if kind == CUSTOM { "custom_tool_call_output" } else { "function_call_output" }
-}
-
-// ---- The items of a message: calls, texts, thoughts, and what the provider ran itself.
-
-/// The kind of call whose input is free text.
-pub(crate) const CUSTOM: &str = "custom_tool_call";
-
-/// What has come of a message's items. Realtime's are read here too.
-#[derive(Debug, Default)]
-pub(crate) struct Items {
-    pub(crate) calls: Calls<Key>,
-    /// Of these a piece of text or of thought has come.
-    spoken: HashSet<Key>,
-    /// These are over.
-    done: HashSet<Key>,
-    pub(crate) refused: bool,
-}
-
-impl Items {
-    /// An item begins.
-    pub(crate) fn added(&mut self, key: &Key, item: &Item<'_>) {
-        if let Some(kind) = item.call() {
-            self.begin(key, item.call_id.or_empty(), item.name.or_empty(), kind);
-        }
-    }
-
-    /// A call begins, unless it has.
-    pub(crate) fn begin(&mut self, key: &Key, id: &str, name: &str, kind: &'static str) {
-        match self.calls.latest(key) {
-            None => self.calls.begin(key.clone(), Wire { id: id.to_owned(), name: name.to_owned(), kind }),
-            Some(call) if call.wire.name == name => self.calls.identify(key, id, ""),
-            Some(_) => self.calls.identify(key, id, name),
-        }
-    }
-
-    /// Whether a key is that of another item: a call with another id.
-    pub(crate) fn is_another(&self, key: &Key, item: &Item<'_>) -> bool {
-        let id = item.call_id.or_empty();
-        let other = |known: &str| !known.is_empty() && !id.is_empty() && known != id;
-        item.call().is_some() && self.calls.latest(key).is_some_and(|call| other(&call.wire.id))
-    }
-
-    /// Whether an item is over.
-    pub(crate) fn is_over(&self, key: &Key) -> bool {
-        self.done.contains(key)
-    }
-
-    /// Whether anything came of an item.
-    pub(crate) fn knows(&self, key: &Key) -> bool {
-        self.calls.latest(key).is_some() || self.spoken.contains(key) || self.done.contains(key)
-    }
-
-    /// A piece of text.
-    pub(crate) fn text(&mut self, key: Key, text: &str, out: &mut Out<'_>) {
-        out.text(text);
-        self.spoken.insert(key);
-    }
-
-    /// A piece of a thought.
-    pub(crate) fn reasoning(&mut self, key: Key, text: &str, out: &mut Out<'_>) {
-        out.reasoning(text);
-        self.spoken.insert(key);
-    }
-
-    /// An item is over; `false` where that is not new.
-    pub(crate) fn over(&mut self, key: &Key, item: &Item<'_>, out: &mut Out<'_>) -> bool {
-        if !self.done.insert(key.clone()) {
-            return false;
-        }
-        if let Some(kind) = item.call() {
-            self.begin(key, item.call_id.or_empty(), item.name.or_empty(), kind);
-            let arguments = if kind == CUSTOM { item.input.text() } else { item.arguments.text() };
-            self.calls.set(key, &arguments, out);
-            match item.status.or_empty() {
-                "incomplete" => self.calls.cut_one(key, out),
-                _ => self.calls.whole(key, out),
-            }
-            return true;
-        }
-        let parts = item.content.objects::<Part<'_>>();
-        self.refused |= parts.iter().any(|part| !part.refusal.or_empty().is_empty());
-        if self.spoken.contains(key) {
-            return true;
-        }
-        match item.kind.or_empty() {
-            "message" => parts.iter().for_each(|part| {
-                out.text(part.text.or_empty());
-                out.text(part.refusal.or_empty());
-                out.text(part.transcript.or_empty());
-            }),
-            "reasoning" => {
-                let summary = item.summary.objects::<Part<'_>>();
-                summary.iter().chain(&parts).for_each(|part| out.reasoning(part.text.or_empty()));
-            }
-            _ => {}
-        }
-        true
-    }
-}
-
-impl Item<'_> {
-    /// The kind of call that it is, for the ids to remember; `None` where it is none that we answer.
-    pub(crate) fn call(&self) -> Option<&'static str> {
-        match self.kind.or_empty() {
-            "function_call" => Some(""),
-            CUSTOM => Some(CUSTOM),
-            _ => None,
-        }
-    }
-}
-
-/// An item, where it is an object.
-pub(crate) fn item(raw: &RawValue) -> Option<Item<'_>> {
-    Some(raw.get()).filter(|raw| raw.starts_with('{')).and_then(|raw| serde_json::from_str(raw).ok())
+    let is_done = || kind.rsplit('.').next() == Some("done") && !kind.contains("shell");
+    kind.starts_with("response.") && (ENDINGS.iter().any(|ending| kind.ends_with(ending)) || is_done())
 }

@@ -1,44 +1,39 @@
 //! Results and requests.
 
-use crate::providers::body::{add_tools, finished, wire_name};
-use crate::providers::codec::Answer;
-use crate::providers::event::Request;
-use crate::providers::openai_responses::read::{CUSTOM, output_of};
+use crate::providers::body::{RequestBody, text_of};
+use crate::providers::call_ids::{CallIds, short_id};
+use crate::providers::codec::ToolAnswer;
+use crate::providers::openai_responses::items::CUSTOM_CALL;
 use crate::providers::provider::Provider;
-use crate::providers::{body, ids};
-use serde_json::{Map, Value, json};
+use crate::providers::request::Request;
+use serde_json::{Value, json};
 use std::collections::HashMap;
 use tool_core::call::ModelResult;
 use tool_core::session::{Message, RawTurn};
 use tool_core::{Content, ToolCall};
 
-/// The items that answer calls.
-pub(crate) fn encode(answers: &[Answer<'_>]) -> Value {
-    let kind = |answer: &Answer<'_>| answer.wire.map_or("", |wire| wire.kind);
-    answers.iter().map(|answer| output(kind(answer), &answer.conforming_id(ids::openai), &answer.result)).collect()
+/// Writes one item for each result.
+pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
+    let kind = |answer: &ToolAnswer<'_>| answer.call.map_or("", |call| call.kind);
+    answers.iter().map(|answer| result_item(kind(answer), &answer.wire_id(short_id), &answer.result)).collect()
 }
 
-/// The body of a request.
+/// Writes the body of a request.
 pub(crate) fn request(request: &Request<'_>) -> Value {
-    let mut body = Map::new();
-    body.insert("model".to_owned(), request.model.into());
-    if !request.instructions.is_empty() {
-        body.insert("instructions".to_owned(), request.instructions.into());
-    }
-    body.insert("input".to_owned(), input(request).into());
-    add_tools(&mut body, request, ("none", "required"));
-    if request.stream {
-        body.insert("stream".to_owned(), true.into());
-    }
-    if let Some(most) = request.max_tokens {
-        body.insert("max_output_tokens".to_owned(), most.into());
-    }
-    finished(body, request)
+    let instructions = Some(request.instructions).filter(|text| !text.is_empty());
+    RequestBody::new(request)
+        .with("model", request.model)
+        .with_some("instructions", instructions)
+        .with("input", input_items(request))
+        .with_tools("none", "required")
+        .with_some("stream", request.stream.then_some(true))
+        .with_some("max_output_tokens", request.max_tokens)
+        .finish()
 }
 
-fn input(request: &Request<'_>) -> Vec<Value> {
+fn input_items(request: &Request<'_>) -> Vec<Value> {
     let mut input = Vec::new();
-    // The ids and kinds of the calls that were echoed, by ours.
+    // The provider's ids and kinds of the calls that are written as they came, by our ids.
     let mut echoed = HashMap::<&str, (String, &str)>::new();
     for message in request.history {
         match message {
@@ -50,12 +45,12 @@ fn input(request: &Request<'_>) -> Vec<Value> {
                         echoed.extend(calls.iter().map(ToolCall::id).zip(ids));
                         input.extend(items);
                     }
-                    None => input.extend(plain(text.as_deref(), calls, request)),
+                    None => input.extend(assistant_items(text.as_deref(), calls, request)),
                 }
             }
             Message::Result { call_id, result, .. } => input.push(match echoed.get(call_id.as_str()) {
-                Some((id, kind)) => output(kind, id, result),
-                None => output("", &ids::openai(call_id), result),
+                Some((id, kind)) => result_item(kind, id, result),
+                None => result_item("", &short_id(call_id), result),
             }),
             _ => {}
         }
@@ -63,56 +58,56 @@ fn input(request: &Request<'_>) -> Vec<Value> {
     input
 }
 
-type Echo = (Vec<Value>, Vec<(String, &'static str)>);
+/// Items, and the ids and kinds of their calls.
+type EchoedItems = (Vec<Value>, Vec<(String, &'static str)>);
 
-/// The items as they came, with the arguments of the history, and the ids of their calls; `None` where they are not
-/// the history's calls one for one.
-fn echo(native: &RawTurn, calls: &[ToolCall], request: &Request<'_>) -> Option<Echo> {
+/// Returns the items as they came, with the arguments of the history; `None` if their calls are not those of the history.
+fn echo(native: &RawTurn, calls: &[ToolCall], request: &Request<'_>) -> Option<EchoedItems> {
     let (mut items, mut ids) = (native.items.clone(), Vec::new());
     let mut left = calls.iter();
     for item in &mut items {
         let (kind, member) = match item.get("type").and_then(Value::as_str) {
             Some("function_call") => ("", "arguments"),
-            Some(CUSTOM) => (CUSTOM, "input"),
+            Some(CUSTOM_CALL) => (CUSTOM_CALL, "input"),
             _ => continue,
         };
         item[member] = left.next()?.arguments().into();
         ids.push((item.get("call_id")?.as_str()?.to_owned(), kind));
     }
-    // What the provider does not keep it only knows again by its encrypted content.
-    let unkept = request.extra.get("store") == Some(&Value::Bool(false));
-    items.retain(|item| !(unkept && item["type"] == "reasoning" && item["encrypted_content"].is_null()));
-    (left.next().is_none()).then_some((items, ids))
+    // A provider that does not store the response knows reasoning by its encrypted content only.
+    let unstored = request.extra.get("store") == Some(&Value::Bool(false));
+    items.retain(|item| !(unstored && item["type"] == "reasoning" && item["encrypted_content"].is_null()));
+    left.next().is_none().then_some((items, ids))
 }
 
-fn plain(text: Option<&str>, calls: &[ToolCall], request: &Request<'_>) -> Vec<Value> {
+fn assistant_items(text: Option<&str>, calls: &[ToolCall], request: &Request<'_>) -> Vec<Value> {
     let text = text.map(|text| json!({"role": "assistant", "content": text}));
     let calls = calls.iter().map(|call| {
-        json!({
-            "type": "function_call", "call_id": ids::openai(call.id()),
-            "name": wire_name(request, call.name()), "arguments": call.arguments(),
-        })
+        let name = request.declarations.written_name(call.name());
+        let id = short_id(call.id());
+        json!({"type": "function_call", "call_id": id, "name": name, "arguments": call.arguments()})
     });
     text.into_iter().chain(calls).collect()
 }
 
-/// A result: text, or parts. There is no mark for an error: its message says so.
-fn output(kind: &str, id: &str, result: &ModelResult) -> Value {
+/// Writes a result as text or parts. There is no mark for an error: its message says so.
+fn result_item(kind: &str, id: &str, result: &ModelResult) -> Value {
     let output = match result.content() {
-        Some(parts) => parts.iter().map(part).collect(),
+        Some(parts) => parts.iter().map(write_part).collect(),
         None => Value::from(&*result.text),
     };
-    json!({"type": output_of(kind), "call_id": id, "output": output})
+    let kind = if kind == CUSTOM_CALL { "custom_tool_call_output" } else { "function_call_output" };
+    json!({"type": kind, "call_id": id, "output": output})
 }
 
-fn part(part: &Content) -> Value {
+fn write_part(part: &Content) -> Value {
     match part {
         Content::Image { data, mime_type } => {
-            json!({"type": "input_image", "image_url": body::data_url(mime_type, data), "detail": "auto"})
+            json!({"type": "input_image", "image_url": format!("data:{mime_type};base64,{data}"), "detail": "auto"})
         }
         Content::Resource { uri, text: None, .. } if uri.starts_with("data:") => {
             json!({"type": "input_file", "filename": "resource", "file_data": uri})
         }
-        part => json!({"type": "input_text", "text": body::text_of(part)}),
+        part => json!({"type": "input_text", "text": text_of(part)}),
     }
 }

@@ -1,18 +1,17 @@
 //! What is inside of arrays and objects, in a form that knows few keywords.
 
 use crate::providers::report::ChangeKind;
-use crate::providers::schema::document::Draft;
-use crate::providers::schema::node::{Node, Own, Part};
-use crate::providers::schema::rules::Subset;
-use crate::providers::schema::subset::Written;
-use crate::providers::schema::walk::Walk;
+use crate::providers::schema::node::{KeywordSet, NodePart, SchemaNode};
+use crate::providers::schema::projector::Projector;
+use crate::providers::schema::rules::SchemaSubset;
+use crate::providers::schema::subset::SchemaObject;
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 use tool_core::schema::{is_schema, join_pointer as join};
 
-impl<'a> Walk<'a> {
+impl<'a> Projector<'a> {
     /// Writes what is said of items.
-    pub(crate) fn array(&mut self, subset: &Subset, items: Items<'a>, inside: &mut Written) {
+    pub(crate) fn array(&mut self, subset: &SchemaSubset, items: ArrayItems<'a>, inside: &mut SchemaObject) {
         let closed = items.rest.is_none().then_some(items.first.len());
         let stated = inside.get("maxItems").and_then(Value::as_u64).and_then(|most| usize::try_from(most).ok());
         let most = closed.into_iter().chain(stated).min();
@@ -33,9 +32,14 @@ impl<'a> Walk<'a> {
     }
 
     /// Writes what is said of properties; nothing where no object fits.
-    pub(crate) fn object(&mut self, subset: &Subset, shape: Shape<'a>, inside: &mut Written) -> Option<()> {
+    pub(crate) fn object(
+        &mut self,
+        subset: &SchemaSubset,
+        shape: ObjectShape<'a>,
+        inside: &mut SchemaObject,
+    ) -> Option<()> {
         let mut missing: HashSet<&str> = shape.required.iter().copied().collect();
-        let mut properties = Written::new();
+        let mut properties = SchemaObject::new();
         for (name, node) in shape.properties {
             let required = missing.remove(name);
             self.report_absent(&node);
@@ -51,9 +55,9 @@ impl<'a> Walk<'a> {
             // What is required has to be among the properties.
             for name in shape.required.iter().filter(|name| missing.contains(*name)) {
                 let node = match &shape.rest {
-                    Rest::Open => Node::default(),
-                    Rest::Closed => return None,
-                    Rest::Each(node) => node.clone(),
+                    ExtraProperties::Open => SchemaNode::default(),
+                    ExtraProperties::Closed => return None,
+                    ExtraProperties::Each(node) => node.clone(),
                 };
                 let written = self.property(subset, node, true)?;
                 properties.insert((*name).to_owned(), Self::placed(subset, written));
@@ -71,16 +75,18 @@ impl<'a> Walk<'a> {
         }
         if subset.maps {
             let further = match shape.rest {
-                Rest::Open => None,
-                Rest::Closed => Some(Value::Bool(false)),
-                Rest::Each(node) => Some(self.property(subset, node, false).map_or(Value::Bool(false), Value::Object)),
+                ExtraProperties::Open => None,
+                ExtraProperties::Closed => Some(Value::Bool(false)),
+                ExtraProperties::Each(node) => {
+                    Some(self.property(subset, node, false).map_or(Value::Bool(false), Value::Object))
+                }
             };
             inside.extend(further.map(|further| ("additionalProperties".to_owned(), further)));
         }
         Some(())
     }
 
-    fn property(&mut self, subset: &Subset, node: Node<'a>, required: bool) -> Option<Written> {
+    fn property(&mut self, subset: &SchemaSubset, node: SchemaNode<'a>, required: bool) -> Option<SchemaObject> {
         let before = self.definitions.optional;
         self.definitions.optional = before || !required;
         let written = self.node(subset, node);
@@ -89,41 +95,55 @@ impl<'a> Walk<'a> {
     }
 
     /// Reports a property that is declared as one that must not be given.
-    fn report_absent(&mut self, node: &Node<'_>) {
-        let Some(Part::Schema(place)) = node.0.iter().find(|part| is_false(part)) else { return };
+    fn report_absent(&mut self, node: &SchemaNode<'_>) {
+        let Some(NodePart::Schema(place)) = node.0.iter().find(|part| is_false(part)) else { return };
         let holder = place.pointer.rsplit_once("/properties/").map_or("", |(holder, _)| holder);
         self.log.add(holder, "properties", ChangeKind::Dropped, "a property that must not be given is left out");
     }
 }
 
-fn is_false(part: &Part<'_>) -> bool {
-    matches!(part, Part::Schema(place) if *place.schema == Value::Bool(false))
+fn is_false(part: &NodePart<'_>) -> bool {
+    matches!(part, NodePart::Schema(place) if *place.schema == Value::Bool(false))
 }
 
 // ---- Arrays: their items, by place or all alike.
 
 /// What the schemas of a node say of an array's items.
 #[derive(Clone, Debug)]
-pub(crate) struct Items<'a> {
+pub(crate) struct ArrayItems<'a> {
     /// The items by place, where one schema says it.
-    pub(crate) first: Vec<Node<'a>>,
+    pub(crate) first: Vec<SchemaNode<'a>>,
     /// The items that follow, all where none have a place; nothing where there are none.
-    pub(crate) rest: Option<Node<'a>>,
+    pub(crate) rest: Option<SchemaNode<'a>>,
 }
 
-impl Default for Items<'_> {
+impl Default for ArrayItems<'_> {
     fn default() -> Self {
-        Self { first: Vec::new(), rest: Some(Node::default()) }
+        Self { first: Vec::new(), rest: Some(SchemaNode::default()) }
     }
 }
 
-impl<'a> Items<'a> {
+impl<'a> ArrayItems<'a> {
     fn is_silent(&self) -> bool {
         self.first.is_empty() && self.rest.as_ref().is_some_and(|rest| rest.0.is_empty())
     }
 
+    /// Returns the items of all schemas of a node together.
+    pub(crate) fn of(own: &[KeywordSet<'a>]) -> Self {
+        own.iter().map(Self::of_one).fold(Self::default(), Self::and)
+    }
+
+    fn of_one(own: &KeywordSet<'a>) -> Self {
+        let first = own.list("prefixItems").unwrap_or_default();
+        let rest = match own.get("items") {
+            Some(Value::Bool(false)) => None,
+            _ => Some(own.under("items").unwrap_or_default()),
+        };
+        Self { first, rest }
+    }
+
     /// All of them as one node, whatever their places: as many as `most` can be there.
-    pub(crate) fn alike(self, most: Option<usize>) -> Option<Node<'a>> {
+    pub(crate) fn alike(self, most: Option<usize>) -> Option<SchemaNode<'a>> {
         if self.first.is_empty() {
             return self.rest;
         }
@@ -131,7 +151,7 @@ impl<'a> Items<'a> {
         let follow = most.is_none_or(|most| most > self.first.len());
         let mut nodes: Vec<_> = self.first.into_iter().take(places).collect();
         nodes.extend(self.rest.filter(|_| follow));
-        (!nodes.is_empty()).then(|| Node::any(nodes))
+        (!nodes.is_empty()).then(|| SchemaNode::any(nodes))
     }
 
     /// Both. Places are kept where only one of them has any.
@@ -144,7 +164,7 @@ impl<'a> Items<'a> {
         }
         let longest = |items: &Self| items.rest.is_none().then_some(items.first.len());
         let most = longest(&self).into_iter().chain(longest(&other)).min();
-        let both = |left: Option<Node<'a>>, right: Option<Node<'a>>| Some(left?.and(right?));
+        let both = |left: Option<SchemaNode<'a>>, right: Option<SchemaNode<'a>>| Some(left?.and(right?));
         let placed = !self.first.is_empty() || !other.first.is_empty();
         let node = both(self.alike(most), other.alike(most));
         match most.filter(|_| placed) {
@@ -155,70 +175,48 @@ impl<'a> Items<'a> {
     }
 }
 
-impl<'a> Walk<'a> {
-    /// What the schemas of a node say of an array's items.
-    pub(crate) fn items(&self, own: &[Own<'a>]) -> Items<'a> {
-        own.iter().map(|own| self.items_of(own)).fold(Items::default(), Items::and)
-    }
-
-    fn items_of(&self, own: &Own<'a>) -> Items<'a> {
-        let listed = own.get("items").is_some_and(Value::is_array);
-        let (places, rest) = match self.document.draft() {
-            // A list under `items` is an error of today's draft, and was the form of places in the earlier ones.
-            Draft::D2020 if !listed => ("prefixItems", "items"),
-            _ if listed => ("items", "additionalItems"),
-            _ => ("", "items"),
-        };
-        let first = own.list(places).unwrap_or_default();
-        let rest = match own.get(rest) {
-            Some(Value::Bool(false)) => None,
-            _ => Some(own.under(rest).unwrap_or_default()),
-        };
-        Items { first, rest }
-    }
-}
-
 // ---- Objects: their properties, and how those of several schemas become one.
 
 /// What a schema says of an object.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Shape<'a> {
-    pub(crate) properties: Vec<(&'a str, Node<'a>)>,
+pub(crate) struct ObjectShape<'a> {
+    pub(crate) properties: Vec<(&'a str, SchemaNode<'a>)>,
     pub(crate) required: Vec<&'a str>,
-    pub(crate) rest: Rest<'a>,
+    pub(crate) rest: ExtraProperties<'a>,
 }
 
 /// What a schema says of properties that it does not name.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum Rest<'a> {
+pub(crate) enum ExtraProperties<'a> {
     #[default]
     Open,
     Closed,
-    Each(Node<'a>),
+    Each(SchemaNode<'a>),
 }
 
-impl<'a> Shape<'a> {
+impl<'a> ObjectShape<'a> {
     /// What one schema says. With `patterns` its `patternProperties` stand in the projection too; without, any property
     /// may be one of those.
-    pub(crate) fn of(own: &Own<'a>, patterns: bool) -> Self {
+    pub(crate) fn of(own: &KeywordSet<'a>, patterns: bool) -> Self {
         let named = own.get("properties").and_then(Value::as_object);
         let under = join(&own.pointer, "properties");
         let schemas = named.into_iter().flatten().filter(|(_, schema)| is_schema(schema));
-        let properties = schemas.map(|(name, schema)| (name.as_str(), Node::of(schema, join(&under, name)))).collect();
+        let properties =
+            schemas.map(|(name, schema)| (name.as_str(), SchemaNode::of(schema, join(&under, name)))).collect();
         let required = own.get("required").and_then(Value::as_array).into_iter().flatten();
         let known = patterns || own.get("patternProperties").is_none();
         let rest = match own.get("additionalProperties").filter(|_| known) {
-            Some(Value::Bool(false)) => Rest::Closed,
+            Some(Value::Bool(false)) => ExtraProperties::Closed,
             Some(Value::Object(map)) if !map.is_empty() => {
-                own.under("additionalProperties").map_or(Rest::Open, Rest::Each)
+                own.under("additionalProperties").map_or(ExtraProperties::Open, ExtraProperties::Each)
             }
-            _ => Rest::Open,
+            _ => ExtraProperties::Open,
         };
         Self { properties, required: required.filter_map(Value::as_str).collect(), rest }
     }
 
     fn is_silent(&self) -> bool {
-        self.properties.is_empty() && self.required.is_empty() && matches!(self.rest, Rest::Open)
+        self.properties.is_empty() && self.required.is_empty() && matches!(self.rest, ExtraProperties::Open)
     }
 
     /// Both. Where one is closed, nothing beyond the properties of the two gets through.
@@ -244,9 +242,9 @@ impl<'a> Shape<'a> {
             }
         }
         self.rest = match (self.rest, other.rest) {
-            (Rest::Open, rest) | (rest, Rest::Open) => rest,
-            (Rest::Each(left), Rest::Each(right)) => Rest::Each(left.and(right)),
-            (Rest::Closed, _) | (_, Rest::Closed) => Rest::Closed,
+            (ExtraProperties::Open, rest) | (rest, ExtraProperties::Open) => rest,
+            (ExtraProperties::Each(left), ExtraProperties::Each(right)) => ExtraProperties::Each(left.and(right)),
+            (ExtraProperties::Closed, _) | (_, ExtraProperties::Closed) => ExtraProperties::Closed,
         };
         self
     }
@@ -260,27 +258,27 @@ impl<'a> Shape<'a> {
                 names.push(*name);
             }
         }
-        let indexed: Vec<HashMap<&str, &Node<'a>>> =
+        let indexed: Vec<HashMap<&str, &SchemaNode<'a>>> =
             shapes.iter().map(|shape| shape.properties.iter().map(|(name, node)| (*name, node)).collect()).collect();
         let properties = names.into_iter().map(|name| {
             let nodes = shapes.iter().zip(&indexed).filter_map(|(shape, index)| match (index.get(name), &shape.rest) {
                 (Some(node), _) => Some((*node).clone()),
-                (None, Rest::Open) => Some(Node::default()),
-                (None, Rest::Each(node)) => Some(node.clone()),
-                (None, Rest::Closed) => None,
+                (None, ExtraProperties::Open) => Some(SchemaNode::default()),
+                (None, ExtraProperties::Each(node)) => Some(node.clone()),
+                (None, ExtraProperties::Closed) => None,
             });
-            (name, Node::any(distinct(nodes)))
+            (name, SchemaNode::any(distinct(nodes)))
         });
         let properties = properties.collect();
         let first = shapes.first().map(|shape| shape.required.as_slice()).unwrap_or_default();
         let everywhere = |name: &&&str| shapes.iter().all(|shape| shape.required.contains(name));
         let required = first.iter().filter(everywhere).copied().collect();
-        Self { properties, required, rest: Rest::any(shapes) }
+        Self { properties, required, rest: ExtraProperties::any(shapes) }
     }
 }
 
-impl<'a> Rest<'a> {
-    fn any(shapes: &[Shape<'a>]) -> Self {
+impl<'a> ExtraProperties<'a> {
+    fn any(shapes: &[ObjectShape<'a>]) -> Self {
         let mut nodes = Vec::new();
         for shape in shapes {
             match &shape.rest {
@@ -289,12 +287,12 @@ impl<'a> Rest<'a> {
                 Self::Each(node) => nodes.push(node.clone()),
             }
         }
-        if nodes.is_empty() { Self::Closed } else { Self::Each(Node::any(distinct(nodes.into_iter()))) }
+        if nodes.is_empty() { Self::Closed } else { Self::Each(SchemaNode::any(distinct(nodes.into_iter()))) }
     }
 }
 
-fn distinct<'a>(nodes: impl Iterator<Item = Node<'a>>) -> Vec<Node<'a>> {
-    let mut kept: Vec<Node<'a>> = Vec::new();
+fn distinct<'a>(nodes: impl Iterator<Item = SchemaNode<'a>>) -> Vec<SchemaNode<'a>> {
+    let mut kept: Vec<SchemaNode<'a>> = Vec::new();
     for node in nodes {
         if !kept.iter().any(|there| there.same(&node)) {
             kept.push(node);

@@ -1,27 +1,27 @@
 //! One node's facts, written out.
 
 use crate::providers::report::ChangeKind;
-use crate::providers::schema::facts::Facts;
+use crate::providers::schema::facts::NodeFacts;
 use crate::providers::schema::node;
-use crate::providers::schema::rules::Subset;
-use crate::providers::schema::subset::{Written, insert_after_type, is_anything};
-use crate::providers::schema::types::Types;
-use crate::providers::schema::walk::Walk;
+use crate::providers::schema::projector::Projector;
+use crate::providers::schema::rules::SchemaSubset;
+use crate::providers::schema::subset::{SchemaObject, insert_after_type, is_anything};
+use crate::providers::schema::types::TypeSet;
 use crate::providers::schema::words::words;
 use serde_json::{Value, json};
 
-impl<'a> Walk<'a> {
+impl<'a> Projector<'a> {
     /// Writes facts as a schema: where the form has one type a schema, as a union of as many as there are types.
-    pub(crate) fn alternatives(&mut self, subset: &Subset, mut facts: Facts<'a>) -> Option<Written> {
+    pub(crate) fn alternatives(&mut self, subset: &SchemaSubset, mut facts: NodeFacts<'a>) -> Option<SchemaObject> {
         let values = facts.values.take();
-        if subset.typed && facts.types == Types::ALL && facts.inside.is_empty() {
-            self.tell_kept(&mut facts, Types::NONE);
+        if subset.typed && facts.types == TypeSet::ALL && facts.inside.is_empty() {
+            self.tell_kept(&mut facts, TypeSet::NONE);
         }
         let types = facts.types;
         self.tell_kept(&mut facts, types);
         let branches = match values {
             Some(values) => self.values(subset, &mut facts, &values),
-            None if subset.typed && facts.types == Types::ALL && facts.inside.is_empty() => vec![Written::new()],
+            None if subset.typed && facts.types == TypeSet::ALL && facts.inside.is_empty() => vec![SchemaObject::new()],
             None if subset.typed => {
                 self.report_split(&facts);
                 let each = facts.types.each();
@@ -33,8 +33,8 @@ impl<'a> Walk<'a> {
     }
 
     /// With one type a schema, each keyword stands with the type that it is about.
-    fn report_split(&mut self, facts: &Facts<'a>) {
-        if facts.types.without(Types::NULL).name().is_some() {
+    fn report_split(&mut self, facts: &NodeFacts<'a>) {
+        if facts.types.without(TypeSet::NULL).name().is_some() {
             return;
         }
         let kept = facts.kept.iter().map(|kept| (&kept.pointer, kept.source.0));
@@ -44,11 +44,11 @@ impl<'a> Walk<'a> {
     }
 
     /// Keywords that say nothing of the types at hand go; with no type at hand, the description tells them.
-    fn tell_kept(&mut self, facts: &mut Facts<'a>, types: Types) {
+    fn tell_kept(&mut self, facts: &mut NodeFacts<'a>, types: TypeSet) {
         for kept in std::mem::take(&mut facts.kept) {
-            if types == Types::NONE {
+            if types == TypeSet::NONE {
                 self.lose(facts, &kept.pointer, kept.source.0, kept.source.1);
-            } else if types.meets(types_of_keyword(kept.keyword)) {
+            } else if types.overlaps(types_of_keyword(kept.keyword)) {
                 facts.kept.push(kept);
             } else {
                 self.log.add(
@@ -62,21 +62,26 @@ impl<'a> Walk<'a> {
     }
 
     /// A schema of some of the types; nothing where none of them has a value.
-    pub(crate) fn one(&mut self, subset: &Subset, facts: &mut Facts<'a>, types: Types) -> Option<Written> {
-        let mut written = Written::new();
+    pub(crate) fn one(
+        &mut self,
+        subset: &SchemaSubset,
+        facts: &mut NodeFacts<'a>,
+        types: TypeSet,
+    ) -> Option<SchemaObject> {
+        let mut written = SchemaObject::new();
         name_type(subset, types, &mut written);
-        for kept in facts.kept.iter().filter(|kept| types.meets(types_of_keyword(kept.keyword))) {
+        for kept in facts.kept.iter().filter(|kept| types.overlaps(types_of_keyword(kept.keyword))) {
             written.insert(kept.keyword.to_owned(), kept.value.clone());
         }
-        if types.meets(Types::ARRAY) {
+        if types.overlaps(TypeSet::ARRAY) {
             let items = std::mem::take(&mut facts.items);
             self.array(subset, items, &mut written);
         }
-        if types.meets(Types::OBJECT) {
+        if types.overlaps(TypeSet::OBJECT) {
             let shape = std::mem::take(&mut facts.shape);
             if self.object(subset, shape, &mut written).is_none() {
-                let others = types.without(Types::OBJECT);
-                if others == Types::NONE {
+                let others = types.without(TypeSet::OBJECT);
+                if others == TypeSet::NONE {
                     return None;
                 }
                 name_type(subset, others, &mut written);
@@ -86,10 +91,10 @@ impl<'a> Walk<'a> {
     }
 
     /// Schemas of listed values: as `enum` where the form takes such values, else of their type, in words and bounds.
-    fn values(&mut self, subset: &Subset, facts: &mut Facts<'a>, values: &[&'a Value]) -> Vec<Written> {
-        if subset.enums == Types::ALL {
+    fn values(&mut self, subset: &SchemaSubset, facts: &mut NodeFacts<'a>, values: &[&'a Value]) -> Vec<SchemaObject> {
+        if subset.enums == TypeSet::ALL {
             let types = facts.types;
-            let mut all: Vec<Written> = self.one(subset, facts, types).into_iter().collect();
+            let mut all: Vec<SchemaObject> = self.one(subset, facts, types).into_iter().collect();
             for one in &mut all {
                 one.insert("enum".to_owned(), values.iter().copied().cloned().collect());
             }
@@ -98,13 +103,13 @@ impl<'a> Walk<'a> {
         let mut branches = Vec::new();
         for (_, one) in facts.types.each() {
             let group: Vec<&Value> =
-                values.iter().copied().filter(|value| one.contains(Types::of_value(value))).collect();
+                values.iter().copied().filter(|value| one.contains(TypeSet::of_value(value))).collect();
             let Some(mut branch) = self.one(subset, facts, one) else { continue };
             // An empty text is refused among the values of the typed form.
             let empty = subset.typed && group.iter().any(|value| *value == "");
             if subset.enums.contains(one) && !empty {
                 branch.insert("enum".to_owned(), group.into_iter().cloned().collect());
-            } else if one != Types::NULL && !(one == Types::BOOLEAN && group.len() > 1) {
+            } else if one != TypeSet::NULL && !(one == TypeSet::BOOLEAN && group.len() > 1) {
                 self.tell_values(subset, facts, &mut branch, &group);
             }
             branches.push(branch);
@@ -117,7 +122,13 @@ impl<'a> Walk<'a> {
         branches
     }
 
-    fn tell_values(&mut self, subset: &Subset, facts: &mut Facts<'a>, branch: &mut Written, group: &[&Value]) {
+    fn tell_values(
+        &mut self,
+        subset: &SchemaSubset,
+        facts: &mut NodeFacts<'a>,
+        branch: &mut SchemaObject,
+        group: &[&Value],
+    ) {
         for (pointer, (keyword, _)) in &facts.listed {
             self.log.add(
                 pointer,
@@ -132,7 +143,7 @@ impl<'a> Walk<'a> {
             _ => words(&[("enum", &list)]),
         };
         if let ([(_, listed)], Some(_)) = (facts.listed.as_slice(), facts.types.name()) {
-            facts.lost.push(*listed);
+            facts.dropped.push(*listed);
         } else if let Some(told) = told {
             insert_after_type(branch, "description", told.into());
         }
@@ -148,7 +159,7 @@ impl<'a> Walk<'a> {
 
     /// A schema in a place where the typed form wants a type: what accepts anything is spelled out. The innermost
     /// items cannot be.
-    pub(crate) fn placed(subset: &Subset, written: Written) -> Value {
+    pub(crate) fn placed(subset: &SchemaSubset, written: SchemaObject) -> Value {
         if !subset.typed || !is_anything(&written) {
             return Value::Object(written);
         }
@@ -163,7 +174,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn name_type(subset: &Subset, types: Types, written: &mut Written) {
+fn name_type(subset: &SchemaSubset, types: TypeSet, written: &mut SchemaObject) {
     let name =
         if subset.typed { types.name().map(|name| name.to_ascii_uppercase().into()) } else { types.to_keyword() };
     written.extend(name.map(|name| ("type".to_owned(), name)));
@@ -181,12 +192,12 @@ fn extreme<'v>(values: &[&'v Value], lowest: bool) -> Option<&'v Value> {
 }
 
 /// The types that a keyword says something of.
-fn types_of_keyword(keyword: &str) -> Types {
+fn types_of_keyword(keyword: &str) -> TypeSet {
     match keyword {
-        "minLength" | "maxLength" | "pattern" => Types::STRING,
-        "minimum" | "maximum" => Types::NUMBER,
-        "minItems" | "maxItems" => Types::ARRAY,
-        "minProperties" | "maxProperties" => Types::OBJECT,
-        _ => Types::ALL,
+        "minLength" | "maxLength" | "pattern" => TypeSet::STRING,
+        "minimum" | "maximum" => TypeSet::NUMBER,
+        "minItems" | "maxItems" => TypeSet::ARRAY,
+        "minProperties" | "maxProperties" => TypeSet::OBJECT,
+        _ => TypeSet::ALL,
     }
 }

@@ -1,9 +1,9 @@
 //! Which schemas say what a value is: through references, `allOf`, and the branch of a union that fits.
 
-use crate::providers::schema::document::{Document, Place};
+use crate::providers::schema::document::{SchemaDocument, SchemaPlace};
 use crate::providers::schema::restore;
-use crate::providers::schema::restore::{DEEPEST, Kind, elements, kind, members, type_of};
-use crate::providers::schema::types::Types;
+use crate::providers::schema::restore::{DEEPEST, JsonKind, elements, kind, members, type_of};
+use crate::providers::schema::types::TypeSet;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ const FOLLOWED: usize = 64;
 
 /// How a value fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Fit {
+enum SchemaFit {
     Not,
     /// With null for what is absent.
     Strictly,
@@ -23,22 +23,22 @@ enum Fit {
 }
 
 /// A view of a schema by the values that are held against it.
-pub(crate) struct Sight<'s, 't> {
-    document: Document<'s>,
+pub(crate) struct SchemaMatcher<'s, 't> {
+    document: SchemaDocument<'s>,
     /// By schema and value: unions inside unions would be tried over and over.
-    known: HashMap<(*const Value, *const u8), Fit>,
+    known: HashMap<(*const Value, *const u8), SchemaFit>,
     depth: usize,
     text: std::marker::PhantomData<&'t str>,
 }
 
-impl<'s, 't> Sight<'s, 't> {
+impl<'s, 't> SchemaMatcher<'s, 't> {
     pub(crate) fn new(root: &'s Value) -> Self {
         let text = std::marker::PhantomData;
-        Self { document: Document::new(root), known: HashMap::new(), depth: 0, text }
+        Self { document: SchemaDocument::new(root), known: HashMap::new(), depth: 0, text }
     }
 
     /// All that say what the value at a place is.
-    pub(crate) fn schemas(&mut self, place: Place<'s>, value: &'t RawValue) -> Vec<Place<'s>> {
+    pub(crate) fn schemas(&mut self, place: SchemaPlace<'s>, value: &'t RawValue) -> Vec<SchemaPlace<'s>> {
         let base = self.base(place);
         match unions_of(&base) {
             unions if unions.is_empty() => base,
@@ -47,13 +47,13 @@ impl<'s, 't> Sight<'s, 't> {
     }
 
     /// Whether a null is there because the property had to be given: it need not be, and null is not among its values.
-    pub(crate) fn stands_for_absent(&self, schemas: &[Place<'s>], name: &str) -> bool {
+    pub(crate) fn stands_for_absent(&self, schemas: &[SchemaPlace<'s>], name: &str) -> bool {
         let mut said = named(schemas, name).peekable();
         said.peek().is_some() && !is_required(schemas, name) && !said.all(|place| self.takes_null(&place, 0))
     }
 
     /// A schema, and what it refers to and includes.
-    fn base(&self, place: Place<'s>) -> Vec<Place<'s>> {
+    fn base(&self, place: SchemaPlace<'s>) -> Vec<SchemaPlace<'s>> {
         let mut all = Vec::new();
         let mut open = vec![place];
         while let Some(place) = open.pop().filter(|_| all.len() < FOLLOWED) {
@@ -68,38 +68,38 @@ impl<'s, 't> Sight<'s, 't> {
     /// Takes of each union the branch that fits best; none where none fits.
     fn choose(
         &mut self,
-        base: Vec<Place<'s>>,
-        mut unions: Vec<Vec<Place<'s>>>,
+        base: Vec<SchemaPlace<'s>>,
+        mut unions: Vec<Vec<SchemaPlace<'s>>>,
         value: &'t RawValue,
-    ) -> (Vec<Place<'s>>, Fit) {
+    ) -> (Vec<SchemaPlace<'s>>, SchemaFit) {
         let Some(union) = unions.pop() else {
             let fit = self.fit_all(&base, value);
             return (base, fit);
         };
-        let mut best: Option<(Vec<Place<'s>>, Fit)> = None;
+        let mut best: Option<(Vec<SchemaPlace<'s>>, SchemaFit)> = None;
         for branch in union.into_iter().filter(|_| base.len() < FOLLOWED) {
             let inside = self.base(branch);
             let mut rest = unions.clone();
             rest.extend(unions_of(&inside));
             let with = base.iter().chain(&inside).cloned().collect();
             let found = self.choose(with, rest, value);
-            if best.as_ref().map_or(Fit::Not, |(_, fit)| *fit) < found.1 {
+            if best.as_ref().map_or(SchemaFit::Not, |(_, fit)| *fit) < found.1 {
                 best = Some(found);
             }
-            if matches!(best, Some((_, Fit::Fully))) {
+            if matches!(best, Some((_, SchemaFit::Fully))) {
                 break;
             }
         }
-        best.unwrap_or((base, Fit::Not))
+        best.unwrap_or((base, SchemaFit::Not))
     }
 
-    fn fit(&mut self, place: Place<'s>, value: &'t RawValue) -> Fit {
+    fn fit(&mut self, place: SchemaPlace<'s>, value: &'t RawValue) -> SchemaFit {
         let key = (std::ptr::from_ref(place.schema), value.get().as_ptr());
         if let Some(fit) = self.known.get(&key) {
             return *fit;
         }
         if self.depth >= DEEPEST {
-            return Fit::Not;
+            return SchemaFit::Not;
         }
         self.depth += 1;
         let base = self.base(place);
@@ -110,58 +110,58 @@ impl<'s, 't> Sight<'s, 't> {
         fit
     }
 
-    fn fit_all(&mut self, schemas: &[Place<'s>], value: &'t RawValue) -> Fit {
+    fn fit_all(&mut self, schemas: &[SchemaPlace<'s>], value: &'t RawValue) -> SchemaFit {
         if !schemas.iter().all(|place| takes(place.schema, value)) {
-            return Fit::Not;
+            return SchemaFit::Not;
         }
         match kind(value) {
-            Kind::Object => self.fit_members(schemas, value),
-            Kind::Array => self.fit_elements(schemas, value),
-            Kind::Scalar => Fit::Fully,
+            JsonKind::Object => self.fit_members(schemas, value),
+            JsonKind::Array => self.fit_elements(schemas, value),
+            JsonKind::Scalar => SchemaFit::Fully,
         }
     }
 
-    fn fit_members(&mut self, schemas: &[Place<'s>], value: &'t RawValue) -> Fit {
+    fn fit_members(&mut self, schemas: &[SchemaPlace<'s>], value: &'t RawValue) -> SchemaFit {
         let members = members(value);
         let given = |name: &str| members.iter().any(|(known, _)| known == name);
         if !required(schemas).all(given) {
-            return Fit::Not;
+            return SchemaFit::Not;
         }
-        let mut fit = Fit::Fully;
+        let mut fit = SchemaFit::Fully;
         for (name, member) in members {
             let mut places = named(schemas, &name).peekable();
             // A strict object takes no others.
             if places.peek().is_none() {
-                return Fit::Not;
+                return SchemaFit::Not;
             }
             if member.get() == "null" && self.stands_for_absent(schemas, &name) {
-                fit = fit.min(Fit::Strictly);
+                fit = fit.min(SchemaFit::Strictly);
                 continue;
             }
             for place in places {
                 fit = fit.min(self.fit(place, member));
             }
-            if fit == Fit::Not {
+            if fit == SchemaFit::Not {
                 return fit;
             }
         }
         fit
     }
 
-    fn fit_elements(&mut self, schemas: &[Place<'s>], value: &'t RawValue) -> Fit {
-        let mut fit = Fit::Fully;
+    fn fit_elements(&mut self, schemas: &[SchemaPlace<'s>], value: &'t RawValue) -> SchemaFit {
+        let mut fit = SchemaFit::Fully;
         for (at, element) in elements(value).into_iter().enumerate() {
             for place in schemas.iter().filter_map(|schema| restore::item(schema, at)) {
                 fit = fit.min(self.fit(place, element));
             }
-            if fit == Fit::Not {
+            if fit == SchemaFit::Not {
                 return fit;
             }
         }
         fit
     }
 
-    fn takes_null(&self, place: &Place<'s>, depth: usize) -> bool {
+    fn takes_null(&self, place: &SchemaPlace<'s>, depth: usize) -> bool {
         if let Value::Bool(answer) = place.schema {
             return *answer;
         }
@@ -169,10 +169,11 @@ impl<'s, 't> Sight<'s, 't> {
         if depth > FOLLOWED {
             return true;
         }
-        let type_takes = place.schema.get("type").and_then(Types::of_keyword).is_none_or(|it| it.contains(Types::NULL));
+        let type_takes =
+            place.schema.get("type").and_then(TypeSet::of_keyword).is_none_or(|it| it.contains(TypeSet::NULL));
         let reference = place.schema.get("$ref").and_then(Value::as_str);
         let target = reference.and_then(|reference| self.document.resolve(&place.pointer, reference));
-        let deeper = |place: Place<'s>| self.takes_null(&place, depth + 1);
+        let deeper = |place: SchemaPlace<'s>| self.takes_null(&place, depth + 1);
         let some = |keyword: &str| place.schema.get(keyword).is_none() || branches(place, keyword).any(deeper);
         type_takes
             && place.schema.get("enum").and_then(Value::as_array).is_none_or(|values| values.contains(&Value::Null))
@@ -189,11 +190,11 @@ fn takes(schema: &Value, value: &RawValue) -> bool {
     if *schema == Value::Bool(false) {
         return false;
     }
-    let types = schema.get("type").and_then(Types::of_keyword).unwrap_or(Types::ALL);
+    let types = schema.get("type").and_then(TypeSet::of_keyword).unwrap_or(TypeSet::ALL);
     let listed = schema.get("enum").and_then(Value::as_array).map(Vec::as_slice);
     let only = schema.get("const").map(std::slice::from_ref);
     let parsed = || serde_json::from_str::<Value>(value.get()).ok();
-    types.meets(type_of(value))
+    types.overlaps(type_of(value))
         && [listed, only]
             .into_iter()
             .flatten()
@@ -205,36 +206,36 @@ fn same(left: &Value, right: &Value) -> bool {
 }
 
 /// The schemas of a property.
-pub(crate) fn named<'s>(schemas: &[Place<'s>], name: &str) -> impl Iterator<Item = Place<'s>> {
+pub(crate) fn named<'s>(schemas: &[SchemaPlace<'s>], name: &str) -> impl Iterator<Item = SchemaPlace<'s>> {
     schemas.iter().filter_map(move |place| {
         let schema = place.schema.get("properties")?.get(name)?;
-        Some(Place { schema, pointer: join(&join(&place.pointer, "properties"), name) })
+        Some(SchemaPlace { schema, pointer: join(&join(&place.pointer, "properties"), name) })
     })
 }
 
-fn required<'s>(schemas: &[Place<'s>]) -> impl Iterator<Item = &'s str> {
+fn required<'s>(schemas: &[SchemaPlace<'s>]) -> impl Iterator<Item = &'s str> {
     schemas.iter().filter_map(|place| place.schema.get("required")?.as_array()).flatten().filter_map(Value::as_str)
 }
 
-fn is_required(schemas: &[Place<'_>], name: &str) -> bool {
+fn is_required(schemas: &[SchemaPlace<'_>], name: &str) -> bool {
     required(schemas).any(|required| required == name)
 }
 
 /// The unions among schemas, each as its branches. One that says only which properties are needed together is left
 /// out: it says nothing of what is inside them.
-fn unions_of<'s>(schemas: &[Place<'s>]) -> Vec<Vec<Place<'s>>> {
+fn unions_of<'s>(schemas: &[SchemaPlace<'s>]) -> Vec<Vec<SchemaPlace<'s>>> {
     let all =
         schemas.iter().flat_map(|place| ["anyOf", "oneOf"].map(|keyword| branches(place, keyword).collect::<Vec<_>>()));
-    let only_requires = |branch: &Place<'s>| {
+    let only_requires = |branch: &SchemaPlace<'s>| {
         branch.schema.as_object().is_some_and(|map| map.keys().all(|keyword| keyword == "required"))
     };
-    all.filter(|union: &Vec<Place<'s>>| !union.iter().all(only_requires)).collect()
+    all.filter(|union: &Vec<SchemaPlace<'s>>| !union.iter().all(only_requires)).collect()
 }
 
-fn branches<'s>(place: &Place<'s>, keyword: &str) -> impl Iterator<Item = Place<'s>> {
+fn branches<'s>(place: &SchemaPlace<'s>, keyword: &str) -> impl Iterator<Item = SchemaPlace<'s>> {
     let all = place.schema.get(keyword).and_then(Value::as_array);
     // The pointer is made where there is something to point at.
     let under = all.map(|_| join(&place.pointer, keyword)).unwrap_or_default();
-    let place = move |(at, schema): (usize, _)| Place { schema, pointer: join(&under, &at.to_string()) };
+    let place = move |(at, schema): (usize, _)| SchemaPlace { schema, pointer: join(&under, &at.to_string()) };
     all.into_iter().flatten().enumerate().map(place)
 }

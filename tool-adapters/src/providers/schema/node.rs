@@ -1,41 +1,40 @@
 //! What has to hold at one place of a projection, gathered from wherever the schema says it.
 
-use crate::providers::report::ChangeKind;
-use crate::providers::schema::Log;
-use crate::providers::schema::document::{Place, is_annotation};
-use crate::providers::schema::types::Types;
-use crate::providers::schema::walk::Walk;
+use crate::providers::report::{ChangeKind, ChangeLog};
+use crate::providers::schema::document::{SchemaPlace, is_annotation};
+use crate::providers::schema::projector::Projector;
+use crate::providers::schema::types::TypeSet;
 use serde_json::{Map, Number, Value};
 use std::cmp::Ordering;
 use tool_core::schema::{is_schema, join_pointer as join};
 
 /// What has to hold at one place: all of its parts. Without parts, anything does.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Node<'a>(pub(crate) Vec<Part<'a>>);
+pub(crate) struct SchemaNode<'a>(pub(crate) Vec<NodePart<'a>>);
 
 #[derive(Clone, Debug)]
-pub(crate) enum Part<'a> {
+pub(crate) enum NodePart<'a> {
     /// A schema of the document.
-    Schema(Place<'a>),
+    Schema(SchemaPlace<'a>),
     /// A schema of the document, without its references and unions.
-    Own(Own<'a>),
+    KeywordSet(KeywordSet<'a>),
     /// One of these types.
-    Types(Types),
+    TypeSet(TypeSet),
     /// One of these.
-    Any(Vec<Node<'a>>),
+    Any(Vec<SchemaNode<'a>>),
 }
 
 /// A schema's own keywords: all but references, `allOf`, `anyOf` and `oneOf`.
 #[derive(Clone, Debug)]
-pub(crate) struct Own<'a> {
+pub(crate) struct KeywordSet<'a> {
     pub(crate) map: &'a Map<String, Value>,
     pub(crate) pointer: String,
-    pub(crate) reads: Reads,
+    pub(crate) reads: KeywordFilter,
 }
 
 /// Which of the keywords count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reads {
+pub(crate) enum KeywordFilter {
     All,
     Assertions,
     Annotations,
@@ -43,22 +42,22 @@ pub(crate) enum Reads {
 
 /// A node with its references followed and its conjunctions flattened.
 #[derive(Debug)]
-pub(crate) struct Gathered<'a> {
-    pub(crate) own: Vec<Own<'a>>,
-    pub(crate) types: Types,
-    pub(crate) unions: Vec<Union<'a>>,
+pub(crate) struct FlatNode<'a> {
+    pub(crate) own: Vec<KeywordSet<'a>>,
+    pub(crate) types: TypeSet,
+    pub(crate) unions: Vec<SchemaUnion<'a>>,
 }
 
 /// `anyOf` or `oneOf`, and where it stands; nowhere for one that the projection made.
 #[derive(Clone, Debug)]
-pub(crate) struct Union<'a> {
+pub(crate) struct SchemaUnion<'a> {
     pub(crate) place: Option<(&'static str, String)>,
-    pub(crate) nodes: Vec<Node<'a>>,
+    pub(crate) nodes: Vec<SchemaNode<'a>>,
 }
 
-impl<'a> Node<'a> {
+impl<'a> SchemaNode<'a> {
     pub(crate) fn of(schema: &'a Value, pointer: String) -> Self {
-        Self(vec![Part::Schema(Place { schema, pointer })])
+        Self(vec![NodePart::Schema(SchemaPlace { schema, pointer })])
     }
 
     /// Both.
@@ -71,7 +70,7 @@ impl<'a> Node<'a> {
     pub(crate) fn any(nodes: Vec<Self>) -> Self {
         match nodes.len() {
             1 => nodes.into_iter().next().unwrap_or_default(),
-            _ => Self(vec![Part::Any(nodes)]),
+            _ => Self(vec![NodePart::Any(nodes)]),
         }
     }
 
@@ -79,14 +78,14 @@ impl<'a> Node<'a> {
     pub(crate) fn same(&self, other: &Self) -> bool {
         match (self.0.as_slice(), other.0.as_slice()) {
             ([], []) => true,
-            ([Part::Schema(left)], [Part::Schema(right)]) => left.schema == right.schema,
+            ([NodePart::Schema(left)], [NodePart::Schema(right)]) => left.schema == right.schema,
             _ => false,
         }
     }
 }
 
-impl<'a> Own<'a> {
-    pub(crate) fn reading(&self, reads: Reads) -> Self {
+impl<'a> KeywordSet<'a> {
+    pub(crate) fn reading(&self, reads: KeywordFilter) -> Self {
         Self { reads, ..self.clone() }
     }
 
@@ -94,48 +93,48 @@ impl<'a> Own<'a> {
     pub(crate) fn keywords(&self) -> impl Iterator<Item = (&'a str, &'a Value)> + use<'a> {
         let reads = self.reads;
         self.map.iter().map(|(keyword, value)| (keyword.as_str(), value)).filter(move |(keyword, _)| match reads {
-            Reads::All => true,
-            Reads::Assertions => !is_annotation(keyword),
-            Reads::Annotations => is_annotation(keyword),
+            KeywordFilter::All => true,
+            KeywordFilter::Assertions => !is_annotation(keyword),
+            KeywordFilter::Annotations => is_annotation(keyword),
         })
     }
 
     /// A keyword's value, where it counts and the value can be its.
     pub(crate) fn get(&self, keyword: &str) -> Option<&'a Value> {
-        self.map.get(keyword).filter(|_| self.reads != Reads::Annotations)
+        self.map.get(keyword).filter(|_| self.reads != KeywordFilter::Annotations)
     }
 
     /// The node of the schema that a keyword holds.
-    pub(crate) fn under(&self, keyword: &str) -> Option<Node<'a>> {
+    pub(crate) fn under(&self, keyword: &str) -> Option<SchemaNode<'a>> {
         let schema = self.get(keyword).filter(|value| is_schema(value))?;
-        Some(Node::of(schema, join(&self.pointer, keyword)))
+        Some(SchemaNode::of(schema, join(&self.pointer, keyword)))
     }
 
     /// The nodes of the schemas that a keyword lists.
-    pub(crate) fn list(&self, keyword: &str) -> Option<Vec<Node<'a>>> {
+    pub(crate) fn list(&self, keyword: &str) -> Option<Vec<SchemaNode<'a>>> {
         let list = self.get(keyword)?.as_array()?;
         let under = join(&self.pointer, keyword);
         let schemas = list.iter().enumerate().filter(|(_, schema)| is_schema(schema));
-        Some(schemas.map(|(at, schema)| Node::of(schema, join(&under, &at.to_string()))).collect())
+        Some(schemas.map(|(at, schema)| SchemaNode::of(schema, join(&under, &at.to_string()))).collect())
     }
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Projector<'a> {
     /// Follows references and flattens `allOf`. Nothing where a part of it accepts nothing.
     ///
     /// What is followed stays in `active` until the caller has projected what stands beneath.
-    pub(crate) fn gather(&mut self, node: Node<'a>) -> Option<Gathered<'a>> {
+    pub(crate) fn gather(&mut self, node: SchemaNode<'a>) -> Option<FlatNode<'a>> {
         let floor = self.active.len();
-        let mut gathered = Gathered { own: Vec::new(), types: Types::ALL, unions: Vec::new() };
+        let mut gathered = FlatNode { own: Vec::new(), types: TypeSet::ALL, unions: Vec::new() };
         let mut open = node.0;
         open.reverse();
         while let Some(part) = open.pop() {
             match part {
-                Part::Types(types) => gathered.types = gathered.types & types,
-                Part::Any(nodes) => gathered.unions.push(Union { place: None, nodes }),
-                Part::Own(own) => gathered.own.push(own),
-                Part::Schema(Place { schema: Value::Bool(false), .. }) => return None,
-                Part::Schema(Place { schema, pointer }) => {
+                NodePart::TypeSet(types) => gathered.types = gathered.types & types,
+                NodePart::Any(nodes) => gathered.unions.push(SchemaUnion { place: None, nodes }),
+                NodePart::KeywordSet(own) => gathered.own.push(own),
+                NodePart::Schema(SchemaPlace { schema: Value::Bool(false), .. }) => return None,
+                NodePart::Schema(SchemaPlace { schema, pointer }) => {
                     self.nodes += 1;
                     if let Value::Object(map) = schema {
                         self.open(map, pointer, floor, &mut gathered, &mut open);
@@ -151,13 +150,12 @@ impl<'a> Walk<'a> {
         map: &'a Map<String, Value>,
         pointer: String,
         floor: usize,
-        gathered: &mut Gathered<'a>,
-        open: &mut Vec<Part<'a>>,
+        gathered: &mut FlatNode<'a>,
+        open: &mut Vec<NodePart<'a>>,
     ) {
         let reference = map.get("$ref").and_then(Value::as_str);
-        let alone = reference.is_some() && !self.document.draft().reads_beside_references();
-        let own = Own { map, pointer, reads: if alone { Reads::Annotations } else { Reads::All } };
-        if map.contains_key("$dynamicRef") && !alone {
+        let own = KeywordSet { map, pointer, reads: KeywordFilter::All };
+        if map.contains_key("$dynamicRef") {
             let detail = "what it leads to depends on where it is reached from; any value is taken there";
             self.log.add(&own.pointer, "$dynamicRef", ChangeKind::Weakened, detail);
         }
@@ -172,7 +170,7 @@ impl<'a> Walk<'a> {
         for keyword in ["anyOf", "oneOf"] {
             if let Some(nodes) = own.list(keyword) {
                 let place = Some((keyword, own.pointer.clone()));
-                gathered.unions.push(Union { place, nodes });
+                gathered.unions.push(SchemaUnion { place, nodes });
             }
         }
         gathered.own.push(own);
@@ -180,7 +178,7 @@ impl<'a> Walk<'a> {
     }
 
     /// What a reference leads to. Of a schema that is being written already, only its types.
-    fn follow(&mut self, reference: &str, pointer: &str, floor: usize) -> Option<Part<'a>> {
+    fn follow(&mut self, reference: &str, pointer: &str, floor: usize) -> Option<NodePart<'a>> {
         let Some(target) = self.document.resolve(pointer, reference) else {
             not_found(&mut self.log, pointer, reference);
             return None;
@@ -190,20 +188,20 @@ impl<'a> Walk<'a> {
             Some(_) => {
                 let detail = format!("`{reference}` refers to itself; of what is inside, only the type is kept");
                 self.log.add(pointer, "$ref", ChangeKind::Weakened, detail);
-                Some(Part::Types(types_of(target.schema)))
+                Some(NodePart::TypeSet(types_of(target.schema)))
             }
             None => {
                 let detail = format!("what `{reference}` leads to stands in its place");
                 self.log.add(pointer, "$ref", ChangeKind::Rewritten, detail);
                 self.active.push(target.schema);
-                Some(Part::Schema(target))
+                Some(NodePart::Schema(target))
             }
         }
     }
 }
 
 /// Reports a reference that leads to nothing.
-pub(crate) fn not_found(log: &mut Log, pointer: &str, reference: &str) {
+pub(crate) fn not_found(log: &mut ChangeLog, pointer: &str, reference: &str) {
     let detail = if reference.starts_with('#') {
         format!("nothing is at `{reference}`; any value is taken there")
     } else {
@@ -213,8 +211,8 @@ pub(crate) fn not_found(log: &mut Log, pointer: &str, reference: &str) {
 }
 
 /// The types that a schema names itself.
-pub(crate) fn types_of(schema: &Value) -> Types {
-    schema.get("type").and_then(Types::of_keyword).unwrap_or(Types::ALL)
+pub(crate) fn types_of(schema: &Value) -> TypeSet {
+    schema.get("type").and_then(TypeSet::of_keyword).unwrap_or(TypeSet::ALL)
 }
 
 // ---- Numbers as bounds.

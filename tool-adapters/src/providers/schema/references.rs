@@ -1,9 +1,9 @@
 //! Which references close a cycle that has to be entered: one without a property that may be left out.
 
 use crate::providers::report::ChangeKind;
-use crate::providers::schema::document::{Child, Document, Place, for_each_child};
+use crate::providers::schema::document::{SchemaDocument, SchemaPlace, Subschema, for_each_subschema};
 use crate::providers::schema::node::not_found;
-use crate::providers::schema::walk::Walk;
+use crate::providers::schema::projector::Projector;
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 use tool_core::schema::join_pointer as join;
@@ -15,15 +15,20 @@ use tool_core::schema::join_pointer as join;
 pub(crate) struct Cycles(HashMap<*const Value, usize>);
 
 impl Cycles {
-    pub(crate) fn of(document: &Document<'_>) -> Self {
-        let mut places: Vec<Place<'_>> = Vec::new();
+    pub(crate) fn of(document: &SchemaDocument<'_>) -> Self {
+        let mut places: Vec<SchemaPlace<'_>> = Vec::new();
         let mut numbers = HashMap::new();
-        references(document, &Place { schema: document.root(), pointer: String::new() }, &|_, _| true, &mut |place| {
-            numbers.entry(std::ptr::from_ref(place.schema)).or_insert_with(|| {
-                places.push(place);
-                places.len() - 1
-            });
-        });
+        references(
+            document,
+            &SchemaPlace { schema: document.root(), pointer: String::new() },
+            &|_, _| true,
+            &mut |place| {
+                numbers.entry(std::ptr::from_ref(place.schema)).or_insert_with(|| {
+                    places.push(place);
+                    places.len() - 1
+                });
+            },
+        );
         let mut edges = Vec::with_capacity(places.len());
         for place in &places {
             let mut to = Vec::new();
@@ -44,34 +49,34 @@ impl Cycles {
 }
 
 /// Whether a value of the schema has to have a value of the child, as far as properties tell.
-fn is_entered(map: &Map<String, Value>, child: &Child<'_>) -> bool {
+fn is_entered(map: &Map<String, Value>, child: &Subschema<'_>) -> bool {
     match (child.keyword, child.name) {
         ("properties", Some(name)) => {
             let required = map.get("required").and_then(Value::as_array);
             required.is_some_and(|names| names.iter().any(|it| it == name))
         }
-        ("$defs" | "definitions", _) => false,
+        ("$defs", _) => false,
         _ => true,
     }
 }
 
 /// What the references inside a schema lead to, as far as `enters` lets the search go.
 fn references<'a>(
-    document: &Document<'a>,
-    place: &Place<'a>,
-    enters: &dyn Fn(&Map<String, Value>, &Child<'a>) -> bool,
-    found: &mut dyn FnMut(Place<'a>),
+    document: &SchemaDocument<'a>,
+    place: &SchemaPlace<'a>,
+    enters: &dyn Fn(&Map<String, Value>, &Subschema<'a>) -> bool,
+    found: &mut dyn FnMut(SchemaPlace<'a>),
 ) {
     let mut open = vec![place.clone()];
-    while let Some(Place { schema, pointer }) = open.pop() {
+    while let Some(SchemaPlace { schema, pointer }) = open.pop() {
         let Value::Object(map) = schema else { continue };
         let reference = map.get("$ref").and_then(Value::as_str);
         if let Some(target) = reference.and_then(|reference| document.resolve(&pointer, reference)) {
             found(target);
         }
-        for_each_child(map, &pointer, &mut |child| {
+        for_each_subschema(map, &pointer, &mut |child| {
             if enters(map, &child) {
-                open.push(Place { schema: child.schema, pointer: child.pointer });
+                open.push(child.place);
             }
         });
     }
@@ -130,7 +135,7 @@ fn visit(start: usize, edges: &[Vec<usize>], seen: &mut [bool], leave: &mut dyn 
 /// What `$defs` will have to hold, in the order in which it was first referred to.
 #[derive(Default)]
 pub(crate) struct Definitions<'a> {
-    places: Vec<(String, Place<'a>)>,
+    places: Vec<(String, SchemaPlace<'a>)>,
     by_schema: HashMap<*const Value, usize>,
     taken: HashSet<String>,
     /// Whether the root stands in the projection as it is, so that `#` means what it did.
@@ -138,13 +143,13 @@ pub(crate) struct Definitions<'a> {
     /// Found when first needed.
     cycles: Option<Cycles>,
     /// The definition that is being written.
-    container: Option<Place<'a>>,
+    container: Option<SchemaPlace<'a>>,
     /// Whether the way from there led through a property that is not required.
     pub(crate) optional: bool,
 }
 
 impl<'a> Definitions<'a> {
-    fn name(&mut self, place: Place<'a>) -> String {
+    fn name(&mut self, place: SchemaPlace<'a>) -> String {
         if let Some((name, _)) =
             self.by_schema.get(&std::ptr::from_ref(place.schema)).and_then(|at| self.places.get(*at))
         {
@@ -165,14 +170,14 @@ impl<'a> Definitions<'a> {
 
 /// `Point` for `/$defs/Point`, `properties_a_items` for `/properties/a/items`.
 fn base_name(pointer: &str) -> String {
-    let under = ["/$defs/", "/definitions/"].into_iter().find_map(|start| pointer.strip_prefix(start));
-    let raw = under.filter(|rest| !rest.contains('/')).unwrap_or(pointer.trim_start_matches('/'));
+    let raw =
+        pointer.strip_prefix("/$defs/").filter(|rest| !rest.contains('/')).unwrap_or(pointer.trim_start_matches('/'));
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "_.-".contains(letter);
     let name: String = raw.chars().map(|letter| if plain(letter) { letter } else { '_' }).collect();
     if name.is_empty() { "root".to_owned() } else { name }
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Projector<'a> {
     /// The reference under which a schema will stand; nothing where it leads to nothing.
     pub(crate) fn refer(&mut self, reference: &str, pointer: &str) -> Option<String> {
         let Some(place) = self.document.resolve(pointer, reference) else {
@@ -192,7 +197,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Writes what was referred to, and what that refers to.
-    pub(crate) fn write_definitions(&mut self, write: fn(&mut Self, Place<'a>) -> Value) -> Map<String, Value> {
+    pub(crate) fn write_definitions(&mut self, write: fn(&mut Self, SchemaPlace<'a>) -> Value) -> Map<String, Value> {
         let mut written = Map::new();
         let mut next = 0;
         while let Some((name, place)) = self.definitions.places.get(next).cloned() {
@@ -216,17 +221,11 @@ impl<'a> Walk<'a> {
     }
 
     /// Reports definitions that have another place now, or none.
-    pub(crate) fn report_definitions(&mut self, map: &Map<String, Value>, pointer: &str) {
-        for keyword in ["$defs", "definitions"] {
-            let Some(Value::Object(held)) = map.get(keyword) else { continue };
-            let under = join(pointer, keyword);
-            let places: HashSet<&str> =
-                self.definitions.places.iter().map(|(_, place)| place.pointer.as_str()).collect();
-            if held.keys().any(|name| !places.contains(join(&under, name).as_str())) {
-                self.log.add(pointer, keyword, ChangeKind::Dropped, "what nothing refers to is left out");
-            } else if keyword == "definitions" || !pointer.is_empty() {
-                self.log.add(pointer, keyword, ChangeKind::Rewritten, "`$defs` of the root");
-            }
+    pub(crate) fn report_definitions(&mut self, map: &Map<String, Value>) {
+        let Some(Value::Object(schemas)) = map.get("$defs") else { return };
+        let places: HashSet<&str> = self.definitions.places.iter().map(|(_, place)| place.pointer.as_str()).collect();
+        if schemas.keys().any(|name| !places.contains(join("/$defs", name).as_str())) {
+            self.log.add("", "$defs", ChangeKind::Dropped, "schemas that no reference leads to are left out");
         }
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! Everything is done on the text: what is not cut stays as the model wrote it, numbers of any size too.
 
-use crate::providers::schema::document::Place;
-use crate::providers::schema::fit::{Sight, named};
-use crate::providers::schema::types::Types;
+use crate::providers::schema::document::SchemaPlace;
+use crate::providers::schema::fit::{SchemaMatcher, named};
+use crate::providers::schema::types::TypeSet;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -23,23 +23,23 @@ pub(crate) fn restore<'a>(schema: &Value, arguments: &'a str) -> Cow<'a, str> {
         return Cow::Borrowed(arguments);
     }
     let Ok(value) = serde_json::from_str::<&RawValue>(arguments) else { return Cow::Borrowed(arguments) };
-    let mut restorer = Restorer { text: arguments, sight: Sight::new(schema), cuts: Vec::new() };
+    let mut restorer = Restorer { text: arguments, sight: SchemaMatcher::new(schema), cuts: Vec::new() };
     if may_hold_null(value) {
-        restorer.value(&[Place { schema, pointer: String::new() }], value, 0);
+        restorer.value(&[SchemaPlace { schema, pointer: String::new() }], value, 0);
     }
     restorer.finish()
 }
 
 struct Restorer<'s, 't> {
     text: &'t str,
-    sight: Sight<'s, 't>,
+    sight: SchemaMatcher<'s, 't>,
     /// What goes, in order and apart.
     cuts: Vec<Range<usize>>,
 }
 
 impl<'s, 't> Restorer<'s, 't> {
     /// All that say what a value is decide together, so that nothing is cut twice.
-    fn value(&mut self, places: &[Place<'s>], value: &'t RawValue, depth: usize) {
+    fn value(&mut self, places: &[SchemaPlace<'s>], value: &'t RawValue, depth: usize) {
         let kind = kind(value);
         if depth < DEEPEST {
             let schemas = places.iter().flat_map(|place| self.sight.schemas(place.clone(), value)).collect::<Vec<_>>();
@@ -47,8 +47,8 @@ impl<'s, 't> Restorer<'s, 't> {
         }
     }
 
-    fn inside(&mut self, schemas: &[Place<'s>], value: &'t RawValue, kind: Kind, depth: usize) {
-        if kind == Kind::Object {
+    fn inside(&mut self, schemas: &[SchemaPlace<'s>], value: &'t RawValue, kind: JsonKind, depth: usize) {
+        if kind == JsonKind::Object {
             self.object(schemas, value, depth);
             return;
         }
@@ -60,7 +60,7 @@ impl<'s, 't> Restorer<'s, 't> {
         }
     }
 
-    fn object(&mut self, schemas: &[Place<'s>], value: &'t RawValue, depth: usize) {
+    fn object(&mut self, schemas: &[SchemaPlace<'s>], value: &'t RawValue, depth: usize) {
         // Behind the brace, or what was kept or cut last.
         let mut from = self.at(value) + 1;
         let mut first = true;
@@ -109,51 +109,47 @@ impl<'s, 't> Restorer<'s, 't> {
 
 /// Whether there is something to look into.
 fn may_hold_null(value: &RawValue) -> bool {
-    kind(value) != Kind::Scalar && value.get().contains("null")
+    kind(value) != JsonKind::Scalar && value.get().contains("null")
 }
 
 /// What a schema says of the element at an index.
-pub(crate) fn item<'s>(schema: &Place<'s>, at: usize) -> Option<Place<'s>> {
-    let under = |keyword: &str| Some((schema.schema.get(keyword)?, join(&schema.pointer, keyword)));
-    for (listed, rest) in [("prefixItems", "items"), ("items", "additionalItems")] {
-        let Some((Value::Array(places), pointer)) = under(listed) else { continue };
-        if let Some(place) = places.get(at) {
-            return Some(Place { schema: place, pointer: join(&pointer, &at.to_string()) });
-        }
-        return under(rest).map(|(schema, pointer)| Place { schema, pointer });
+pub(crate) fn item<'s>(schema: &SchemaPlace<'s>, at: usize) -> Option<SchemaPlace<'s>> {
+    if let Some(place) = schema.list("prefixItems").nth(at) {
+        return Some(place);
     }
-    under("items").map(|(schema, pointer)| Place { schema, pointer })
+    let pointer = || join(&schema.pointer, "items");
+    schema.schema.get("items").map(|items| SchemaPlace { schema: items, pointer: pointer() })
 }
 
 // ---- JSON as text, one level at a time.
 
 /// What a value is, by its first letter.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum JsonKind {
     Object,
     Array,
     Scalar,
 }
 
-pub(crate) fn kind(value: &RawValue) -> Kind {
+pub(crate) fn kind(value: &RawValue) -> JsonKind {
     match value.get().as_bytes().first() {
-        Some(b'{') => Kind::Object,
-        Some(b'[') => Kind::Array,
-        _ => Kind::Scalar,
+        Some(b'{') => JsonKind::Object,
+        Some(b'[') => JsonKind::Array,
+        _ => JsonKind::Scalar,
     }
 }
 
 /// The type of a value. A number is whole where nothing of it stands behind the point.
-pub(crate) fn type_of(value: &RawValue) -> Types {
+pub(crate) fn type_of(value: &RawValue) -> TypeSet {
     let text = value.get();
     match text.as_bytes().first() {
-        Some(b'{') => Types::OBJECT,
-        Some(b'[') => Types::ARRAY,
-        Some(b'"') => Types::STRING,
-        Some(b't' | b'f') => Types::BOOLEAN,
-        Some(b'n') => Types::NULL,
-        _ if text.parse::<f64>().is_ok_and(|number| number.fract() != 0.0) => Types::NUMBER.without(Types::INTEGER),
-        _ => Types::INTEGER,
+        Some(b'{') => TypeSet::OBJECT,
+        Some(b'[') => TypeSet::ARRAY,
+        Some(b'"') => TypeSet::STRING,
+        Some(b't' | b'f') => TypeSet::BOOLEAN,
+        Some(b'n') => TypeSet::NULL,
+        _ if text.parse::<f64>().is_ok_and(|number| number.fract() != 0.0) => TypeSet::NUMBER.without(TypeSet::INTEGER),
+        _ => TypeSet::INTEGER,
     }
 }
 

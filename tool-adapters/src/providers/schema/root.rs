@@ -1,34 +1,33 @@
 //! The root: an object, whatever the schema says it by.
 
 use crate::providers::report::ChangeKind;
-use crate::providers::schema::containers::Shape;
-use crate::providers::schema::document::Place;
-use crate::providers::schema::facts::Facts;
-use crate::providers::schema::node::{Gathered, Node, Own, Reads, Union};
-use crate::providers::schema::rules;
-use crate::providers::schema::rules::Subset;
-use crate::providers::schema::subset::{Written, annotate, insert_after_type};
-use crate::providers::schema::types::Types;
-use crate::providers::schema::walk::Walk;
-use crate::providers::schema::words::{Lost, can_say};
+use crate::providers::schema::containers::ObjectShape;
+use crate::providers::schema::document::SchemaPlace;
+use crate::providers::schema::facts::NodeFacts;
+use crate::providers::schema::node::{FlatNode, KeywordFilter, KeywordSet, SchemaNode, SchemaUnion};
+use crate::providers::schema::projector::Projector;
+use crate::providers::schema::rules::{SchemaForm, SchemaSubset};
+use crate::providers::schema::subset::{SchemaObject, annotate, insert_after_type};
+use crate::providers::schema::types::TypeSet;
+use crate::providers::schema::words::{DroppedKeyword, can_describe};
 use serde_json::{Map, Value, json};
 
 /// The root as one object: its shape, and the schemas that say more of it.
-pub(crate) struct Merged<'a> {
-    pub(crate) shape: Shape<'a>,
-    pub(crate) own: Vec<Own<'a>>,
+pub(crate) struct MergedRoot<'a> {
+    pub(crate) shape: ObjectShape<'a>,
+    pub(crate) own: Vec<KeywordSet<'a>>,
     /// Unions that can be told.
-    pub(crate) lost: Vec<Lost<'a>>,
+    pub(crate) dropped: Vec<DroppedKeyword<'a>>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Projector<'a> {
     /// Merges everything that the node is said by into one object. Unions become the object that accepts what any of
     /// their branches does. Nothing where no object fits.
-    pub(crate) fn merged(&mut self, node: Node<'a>, patterns: bool) -> Option<Merged<'a>> {
+    pub(crate) fn merged(&mut self, node: SchemaNode<'a>, patterns: bool) -> Option<MergedRoot<'a>> {
         let floor = self.active.len();
         self.depth += 1;
-        let merged = if self.is_spent() {
-            Some(Merged { shape: Shape::default(), own: Vec::new(), lost: Vec::new() })
+        let merged = if self.is_exhausted() {
+            Some(MergedRoot { shape: ObjectShape::default(), own: Vec::new(), dropped: Vec::new() })
         } else {
             self.gather(node).and_then(|gathered| self.merge(gathered, patterns))
         };
@@ -37,22 +36,22 @@ impl<'a> Walk<'a> {
         merged
     }
 
-    fn merge(&mut self, gathered: Gathered<'a>, patterns: bool) -> Option<Merged<'a>> {
-        let Gathered { own, types, unions } = gathered;
-        if !types.meets(Types::OBJECT) || !own.iter().all(takes_objects) {
+    fn merge(&mut self, gathered: FlatNode<'a>, patterns: bool) -> Option<MergedRoot<'a>> {
+        let FlatNode { own, types, unions } = gathered;
+        if !types.overlaps(TypeSet::OBJECT) || !own.iter().all(takes_objects) {
             return None;
         }
-        let shapes = own.iter().enumerate().map(|(at, own)| Shape::of(own, patterns && at == 0));
-        let mut shape = shapes.fold(Shape::default(), Shape::and);
-        let mut lost = Vec::new();
+        let shapes = own.iter().enumerate().map(|(at, own)| ObjectShape::of(own, patterns && at == 0));
+        let mut shape = shapes.fold(ObjectShape::default(), ObjectShape::and);
+        let mut dropped = Vec::new();
         for union in unions {
-            lost.extend(self.report_merged(&union, &own));
+            dropped.extend(self.report_merged(&union, &own));
             shape = shape.and(self.any(union)?);
         }
-        Some(Merged { shape, own, lost })
+        Some(MergedRoot { shape, own, dropped })
     }
 
-    fn any(&mut self, union: Union<'a>) -> Option<Shape<'a>> {
+    fn any(&mut self, union: SchemaUnion<'a>) -> Option<ObjectShape<'a>> {
         let mut shapes = Vec::new();
         for node in union.nodes {
             let Some(merged) = self.merged(node, false) else { continue };
@@ -61,40 +60,41 @@ impl<'a> Walk<'a> {
             }
             shapes.push(merged.shape);
         }
-        (!shapes.is_empty()).then(|| Shape::any(&shapes))
+        (!shapes.is_empty()).then(|| ObjectShape::any(&shapes))
     }
 
-    fn report_merged(&mut self, union: &Union<'a>, own: &[Own<'a>]) -> Option<Lost<'a>> {
+    fn report_merged(&mut self, union: &SchemaUnion<'a>, own: &[KeywordSet<'a>]) -> Option<DroppedKeyword<'a>> {
         let (keyword, pointer) = union.place.as_ref()?;
         let detail = "the branches are merged into one object that accepts what any of them does";
         self.log.add(pointer, keyword, ChangeKind::Weakened, detail);
         let holder = own.iter().find(|own| own.pointer == *pointer)?;
-        let lost = (*keyword, holder.map.get(*keyword)?);
-        can_say(lost).then_some(lost)
+        let dropped = (*keyword, holder.map.get(*keyword)?);
+        can_describe(dropped).then_some(dropped)
     }
 
     /// What a branch says beside its properties holds in that branch only, so it is not told either.
-    fn report_unmerged(&mut self, own: &Own<'a>) {
-        for (keyword, _) in own.reading(Reads::Assertions).keywords().filter(|(keyword, _)| !is_merged(keyword)) {
+    fn report_unmerged(&mut self, own: &KeywordSet<'a>) {
+        for (keyword, _) in own.reading(KeywordFilter::Assertions).keywords().filter(|(keyword, _)| !is_merged(keyword))
+        {
             self.log.add(&own.pointer, keyword, ChangeKind::Dropped, "it holds in one branch of a merged union only");
         }
     }
 
     /// The root in a form that knows few keywords.
-    pub(crate) fn subset_root(&mut self, subset: &Subset) -> Option<Value> {
+    pub(crate) fn subset_root(&mut self, subset: &SchemaSubset) -> Option<Value> {
         let root = self.document.root();
-        let merged = self.merged(Node::of(root, String::new()), false)?;
+        let merged = self.merged(SchemaNode::of(root, String::new()), false)?;
         self.active.push(root);
-        let mut facts: Facts<'a> = self.facts(subset, &merged.own, Types::OBJECT);
+        let mut facts: NodeFacts<'a> = self.facts(subset, &merged.own, TypeSet::OBJECT);
         self.report_root_type();
         for (pointer, (keyword, _)) in &facts.listed {
             self.log.add(pointer, keyword, ChangeKind::Dropped, "the root may not be a list of values");
         }
         facts.values = None;
         facts.shape = merged.shape;
-        facts.lost.extend(merged.lost);
-        let mut written = self.one(subset, &mut facts, Types::OBJECT)?;
-        if subset.leaves_out_empty() && !written.contains_key("properties") && !written.contains_key("required") {
+        facts.dropped.extend(merged.dropped);
+        let mut written = self.one(subset, &mut facts, TypeSet::OBJECT)?;
+        if subset.refuses_empty_root() && !written.contains_key("properties") && !written.contains_key("required") {
             self.active.pop();
             return Some(self.no_parameters(subset, &merged.own));
         }
@@ -103,12 +103,12 @@ impl<'a> Walk<'a> {
             insert_after_type(&mut written, "properties", Value::Object(Map::new()));
         }
         self.active.pop();
-        let write = |walk: &mut Self, place: Place<'a>| walk.definition(place);
+        let write = |projector: &mut Self, place: SchemaPlace<'a>| projector.definition(place);
         let definitions = if subset.references { self.write_definitions(write) } else { Map::new() };
         if let Value::Object(map) = root
             && subset.references
         {
-            self.report_definitions(map, "");
+            self.report_definitions(map);
         }
         if !definitions.is_empty() {
             written.insert("$defs".to_owned(), Value::Object(definitions));
@@ -117,7 +117,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Parameters of which none has a name: such an object is refused, so they are left out of the declaration.
-    fn no_parameters(&mut self, subset: &Subset, own: &[Own<'a>]) -> Value {
+    fn no_parameters(&mut self, subset: &SchemaSubset, own: &[KeywordSet<'a>]) -> Value {
         for own in own {
             for (keyword, value) in own.keywords() {
                 let open = matches!(keyword, "additionalProperties" | "unevaluatedProperties")
@@ -131,10 +131,10 @@ impl<'a> Walk<'a> {
         json!({"type": if subset.typed { "OBJECT" } else { "object" }, "properties": {}})
     }
 
-    fn definition(&mut self, place: Place<'a>) -> Value {
-        let rules::Form::Subset(subset) = self.rules.form else { return Value::Object(Written::new()) };
+    fn definition(&mut self, place: SchemaPlace<'a>) -> Value {
+        let SchemaForm::Subset(subset) = self.rules.form else { return Value::Object(SchemaObject::new()) };
         self.active.push(place.schema);
-        let node = Node::of(place.schema, place.pointer);
+        let node = SchemaNode::of(place.schema, place.pointer);
         // What accepts nothing cannot be said; a definition that accepts anything is wider.
         let written = self.node(subset, node).unwrap_or_default();
         self.active.pop();
@@ -150,8 +150,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn takes_objects(own: &Own<'_>) -> bool {
-    let typed = own.get("type").and_then(Types::of_keyword).is_none_or(|types| types.meets(Types::OBJECT));
+fn takes_objects(own: &KeywordSet<'_>) -> bool {
+    let typed = own.get("type").and_then(TypeSet::of_keyword).is_none_or(|types| types.overlaps(TypeSet::OBJECT));
     let listed = own.get("enum").and_then(Value::as_array).is_none_or(|values| values.iter().any(Value::is_object));
     typed && listed && own.get("const").is_none_or(Value::is_object)
 }

@@ -1,131 +1,65 @@
-//! What each provider's form can say: one table, which the walkers read.
+//! The schemas that a provider accepts, as data that the projection reads.
 
-use crate::providers::provider::Provider;
-use crate::providers::schema::document::Draft;
-use crate::providers::schema::types::Types;
+use crate::providers::schema::types::TypeSet;
 use serde_json::Value;
-use tool_core::schema::{SCHEMA_KEYWORDS as HOLDS_ONE, is_schema};
+use tool_core::schema::{SCHEMA_KEYWORDS, is_schema};
 
-/// The form of one provider.
-pub(crate) struct Rules {
-    pub(crate) form: Form,
-    /// Property names that the provider takes; nothing where it takes any.
-    pub(crate) property_names: Option<Names>,
-}
-
-/// Names that a provider takes, and in words.
+/// The schemas that one provider accepts.
 #[derive(Clone, Copy)]
-pub(crate) struct Names {
-    pub(crate) takes: fn(&str) -> bool,
-    pub(crate) allowed: &'static str,
+pub(crate) struct SchemaRules {
+    pub(crate) form: SchemaForm,
+    /// The accepted names of properties; `None` for any.
+    pub(crate) property_names: Option<PropertyNames>,
 }
 
-pub(crate) enum Form {
-    /// The schema as it is.
+impl SchemaRules {
+    /// Nearly all schemas, as most providers accept.
+    pub(crate) const WHOLE: Self = Self { form: SchemaForm::Whole, property_names: None };
+}
+
+/// The names of properties that a provider accepts.
+#[derive(Clone, Copy)]
+pub(crate) struct PropertyNames {
+    pub(crate) accepts: fn(&str) -> bool,
+    /// The pattern of the names, for messages.
+    pub(crate) pattern: &'static str,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum SchemaForm {
+    /// Any schema of an object.
     AsIs,
-    /// Nearly the schema: only the root has a form of its own.
+    /// Nearly any schema, with a restricted root.
     Whole,
-    /// A few keywords only.
-    Subset(&'static Subset),
+    /// Schemas of a few keywords.
+    Subset(&'static SchemaSubset),
 }
 
-/// A form that knows some keywords, beside those that make up its structure: `type`, `description`, `enum`, `items`,
-/// `anyOf`, `properties` and `required`, which each of them has.
-pub(crate) struct Subset {
-    /// Keywords that stay as they are.
+/// A form with a few keywords besides `type`, `description`, `enum`, `items`, `anyOf`, `properties` and `required`.
+pub(crate) struct SchemaSubset {
+    /// The further keywords.
     pub(crate) keeps: &'static [&'static str],
-    /// Types in upper case and one a schema, `nullable`, `propertyOrdering`, every array with `items`.
+    /// True for one type a schema in upper case, `nullable`, `propertyOrdering`, and `items` in every array.
     pub(crate) typed: bool,
-    /// References stay, and their definitions under `$defs`; otherwise what they lead to stands in their place.
+    /// True for references to `$defs`. Without them the target replaces the reference.
     pub(crate) references: bool,
-    /// `additionalProperties`.
+    /// True for `additionalProperties`.
     pub(crate) maps: bool,
-    /// The values that `enum` takes.
-    pub(crate) enums: Types,
-    /// Whether it knows a format of a type.
-    pub(crate) formats: fn(Types, &str) -> bool,
+    /// The types of values that `enum` accepts.
+    pub(crate) enums: TypeSet,
+    /// Returns true for a `format` that the types of a schema may have.
+    pub(crate) formats: fn(TypeSet, &str) -> bool,
 }
 
-const WHOLE: Rules = Rules { form: Form::Whole, property_names: None };
-
-// The typed subset of OpenAPI. `anyOf` stands alone there ("when using any_of, it must be the only field set"), and a
-// schema without a type is refused by the newer models.
-const GEMINI: Subset = Subset {
-    keeps: &[
-        "title",
-        "default",
-        "format",
-        "pattern",
-        "minimum",
-        "maximum",
-        "minLength",
-        "maxLength",
-        "minItems",
-        "maxItems",
-        "minProperties",
-        "maxProperties",
-        "example",
-    ],
-    typed: true,
-    references: false,
-    maps: false,
-    enums: Types::STRING,
-    // Any other is answered with "only 'enum' and 'date-time' are supported for STRING type".
-    formats: |types, format| match format {
-        "float" | "double" => types == Types::NUMBER,
-        "int32" | "int64" => types == Types::INTEGER,
-        "date-time" | "enum" => types == Types::STRING,
-        _ => false,
-    },
-};
-
-const GEMINI_JSON: Subset = Subset {
-    keeps: &["title", "format", "minimum", "maximum", "minItems", "maxItems"],
-    typed: false,
-    references: true,
-    maps: true,
-    enums: Types::STRING.or(Types::NUMBER),
-    formats: |_, format| is_known_format(format),
-};
-
-/// What the server's own type of a tool has; it drops all else without a word.
-const OLLAMA: Subset =
-    Subset { keeps: &[], typed: false, references: false, maps: false, enums: Types::ALL, formats: |_, _| false };
-
-impl Subset {
-    /// Whether an object without properties is refused at the root.
-    pub(crate) fn leaves_out_empty(&self) -> bool {
+impl SchemaSubset {
+    /// Returns true if the root may not be an object without properties.
+    pub(crate) fn refuses_empty_root(&self) -> bool {
         self.typed || self.maps
     }
 }
 
-impl Rules {
-    pub(crate) fn of(provider: Provider) -> &'static Self {
-        match provider {
-            Provider::Mcp => &Self { form: Form::AsIs, property_names: None },
-            Provider::Gemini | Provider::GeminiLive => &Self { form: Form::Subset(&GEMINI), property_names: None },
-            Provider::GeminiJsonSchema => &Self { form: Form::Subset(&GEMINI_JSON), property_names: None },
-            Provider::Ollama => &Self { form: Form::Subset(&OLLAMA), property_names: None },
-            Provider::Anthropic => &Self {
-                form: Form::Whole,
-                property_names: Some(Names { takes: is_anthropic_name, allowed: "^[a-zA-Z0-9_.-]{1,64}$" }),
-            },
-            Provider::OpenAiChat
-            | Provider::OpenAiResponses
-            | Provider::OpenAiRealtime
-            | Provider::Bedrock
-            | Provider::Mistral
-            | Provider::Cohere => &WHOLE,
-        }
-    }
-}
-
-fn is_anthropic_name(name: &str) -> bool {
-    (1..=64).contains(&name.len()) && name.bytes().all(|it| it.is_ascii_alphanumeric() || b"_.-".contains(&it))
-}
-
-/// Whether JSON Schema defines the format. Others, such as `uint64`, upset what compiles schemas to grammars.
-pub(crate) fn is_known_format(format: &str) -> bool {
+/// Returns true for a format of JSON Schema. Others, such as `uint64`, fail where schemas are compiled to grammars.
+pub(crate) fn is_standard_format(format: &str) -> bool {
     matches!(
         format,
         "date-time"
@@ -150,13 +84,11 @@ pub(crate) fn is_known_format(format: &str) -> bool {
     )
 }
 
-// ---- Whether a keyword's value can be that keyword's. One that cannot would have the provider refuse the whole request.
-
-pub(crate) fn well_formed(keyword: &str, value: &Value, draft: Draft) -> bool {
+/// Returns true if the keyword may have the value. A provider would refuse the whole request for another value.
+pub(crate) fn is_well_formed(keyword: &str, value: &Value) -> bool {
     match keyword {
-        "type" => Types::of_keyword(value).is_some_and(|types| types != Types::NONE),
-        "minimum" | "maximum" => value.is_number(),
-        "exclusiveMinimum" | "exclusiveMaximum" => value.is_number() || draft == Draft::D4 && value.is_boolean(),
+        "type" => TypeSet::of_keyword(value).is_some_and(|types| types != TypeSet::NONE),
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => value.is_number(),
         "multipleOf" => value.as_f64().is_some_and(|it| it > 0.0),
         "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" | "minContains"
         | "maxContains" => is_count(value),
@@ -164,13 +96,11 @@ pub(crate) fn well_formed(keyword: &str, value: &Value, draft: Draft) -> bool {
         | "$dynamicRef" => value.is_string(),
         "uniqueItems" | "deprecated" | "readOnly" | "writeOnly" => value.is_boolean(),
         "enum" | "examples" => value.is_array(),
-        "required" => is_names(value),
-        "items" => is_schema(value) || draft < Draft::D2020 && is_list(value),
-        keyword if HOLDS_ONE.contains(&keyword) => is_schema(value),
-        "allOf" | "anyOf" | "oneOf" | "prefixItems" => is_list(value),
-        "properties" | "patternProperties" | "dependentSchemas" => is_named(value, is_schema),
-        "dependentRequired" => is_named(value, is_names),
-        "dependencies" => is_named(value, |it| is_schema(it) || is_names(it)),
+        "required" => is_name_list(value),
+        keyword if SCHEMA_KEYWORDS.contains(&keyword) => is_schema(value),
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => is_schema_list(value),
+        "properties" | "patternProperties" | "dependentSchemas" => is_map_of(value, is_schema),
+        "dependentRequired" => is_map_of(value, is_name_list),
         _ => true,
     }
 }
@@ -179,14 +109,14 @@ fn is_count(value: &Value) -> bool {
     value.as_f64().is_some_and(|it| it >= 0.0 && it.fract() == 0.0)
 }
 
-fn is_names(value: &Value) -> bool {
+fn is_name_list(value: &Value) -> bool {
     value.as_array().is_some_and(|names| names.iter().all(Value::is_string))
 }
 
-fn is_list(value: &Value) -> bool {
+fn is_schema_list(value: &Value) -> bool {
     value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(is_schema))
 }
 
-fn is_named(value: &Value, fits: impl Fn(&Value) -> bool) -> bool {
-    value.as_object().is_some_and(|map| map.values().all(fits))
+fn is_map_of(value: &Value, accepts: impl Fn(&Value) -> bool) -> bool {
+    value.as_object().is_some_and(|map| map.values().all(accepts))
 }

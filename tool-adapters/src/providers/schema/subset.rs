@@ -2,24 +2,24 @@
 
 use crate::providers::report::ChangeKind;
 use crate::providers::schema::document::is_annotation;
-use crate::providers::schema::facts::Facts;
-use crate::providers::schema::node::{Node, Own, Part, Reads, Union, types_of};
-use crate::providers::schema::rules::Subset;
-use crate::providers::schema::types::Types;
-use crate::providers::schema::walk::Walk;
+use crate::providers::schema::facts::NodeFacts;
+use crate::providers::schema::node::{KeywordFilter, KeywordSet, NodePart, SchemaNode, SchemaUnion, types_of};
+use crate::providers::schema::projector::Projector;
+use crate::providers::schema::rules::SchemaSubset;
+use crate::providers::schema::types::TypeSet;
 use crate::providers::schema::words::describe;
 use serde_json::{Map, Value};
 
 /// A schema as it is written. Without a type, a union, a reference or a list of values it accepts anything.
-pub(crate) type Written = Map<String, Value>;
+pub(crate) type SchemaObject = Map<String, Value>;
 
-impl<'a> Walk<'a> {
+impl<'a> Projector<'a> {
     /// Writes a node; nothing where it accepts nothing.
-    pub(crate) fn node(&mut self, subset: &Subset, node: Node<'a>) -> Option<Written> {
+    pub(crate) fn node(&mut self, subset: &SchemaSubset, node: SchemaNode<'a>) -> Option<SchemaObject> {
         if node.0.is_empty() {
-            return Some(Written::new());
+            return Some(SchemaObject::new());
         }
-        if self.is_spent() {
+        if self.is_exhausted() {
             return self.stub(subset, &node);
         }
         if let Some(written) = self.reference(subset, &node) {
@@ -43,22 +43,30 @@ impl<'a> Walk<'a> {
     }
 
     /// A union stands alone: what is said beside it is said in each of its branches.
-    fn union(&mut self, subset: &Subset, own: &[Own<'a>], types: Types, union: &Union<'a>) -> Option<Written> {
+    fn union(
+        &mut self,
+        subset: &SchemaSubset,
+        own: &[KeywordSet<'a>],
+        types: TypeSet,
+        union: &SchemaUnion<'a>,
+    ) -> Option<SchemaObject> {
         if let Some(("oneOf", pointer)) = &union.place {
             self.log.add(pointer, "oneOf", ChangeKind::Weakened, "`anyOf`: more than one may fit");
         }
         self.report_shared(own);
-        let asserts =
-            |own: &&Own<'a>| own.reading(Reads::Assertions).keywords().any(|(keyword, _)| !is_structure(keyword));
-        let shared = own.iter().filter(|own| own.reads != Reads::Annotations).filter(asserts);
-        let mut beside: Vec<Part<'a>> = shared.map(|own| Part::Own(own.reading(Reads::Assertions))).collect();
-        if types != Types::ALL {
-            beside.push(Part::Types(types));
+        let asserts = |own: &&KeywordSet<'a>| {
+            own.reading(KeywordFilter::Assertions).keywords().any(|(keyword, _)| !is_structure(keyword))
+        };
+        let shared = own.iter().filter(|own| own.reads != KeywordFilter::Annotations).filter(asserts);
+        let mut beside: Vec<NodePart<'a>> =
+            shared.map(|own| NodePart::KeywordSet(own.reading(KeywordFilter::Assertions))).collect();
+        if types != TypeSet::ALL {
+            beside.push(NodePart::TypeSet(types));
         }
-        let branches = union.nodes.iter().cloned().map(|node| Node(beside.clone()).and(node));
-        let written: Vec<Written> = branches.filter_map(|branch| self.node(subset, branch)).collect();
-        let notes: Vec<Own<'a>> = own.iter().map(|own| own.reading(Reads::Annotations)).collect();
-        let facts = self.facts(subset, &notes, Types::ALL);
+        let branches = union.nodes.iter().cloned().map(|node| SchemaNode(beside.clone()).and(node));
+        let written: Vec<SchemaObject> = branches.filter_map(|branch| self.node(subset, branch)).collect();
+        let notes: Vec<KeywordSet<'a>> = own.iter().map(|own| own.reading(KeywordFilter::Annotations)).collect();
+        let facts = self.facts(subset, &notes, TypeSet::ALL);
         let joined = self.join(subset, written, facts);
         if let (Some((keyword, pointer)), Some(false)) =
             (&union.place, joined.as_ref().map(|it| it.contains_key("anyOf")))
@@ -69,8 +77,13 @@ impl<'a> Walk<'a> {
     }
 
     /// Schemas of which one has to hold, as one schema; `facts` are what is said of all of them.
-    pub(crate) fn join(&mut self, subset: &Subset, branches: Vec<Written>, mut facts: Facts<'a>) -> Option<Written> {
-        let mut flat: Vec<Written> = Vec::with_capacity(branches.len());
+    pub(crate) fn join(
+        &mut self,
+        subset: &SchemaSubset,
+        branches: Vec<SchemaObject>,
+        mut facts: NodeFacts<'a>,
+    ) -> Option<SchemaObject> {
+        let mut flat: Vec<SchemaObject> = Vec::with_capacity(branches.len());
         for branch in branches {
             match branch.get("anyOf") {
                 Some(Value::Array(inner)) if branch.len() == 1 => {
@@ -112,11 +125,16 @@ impl<'a> Walk<'a> {
     }
 
     /// What accepts anything, with the descriptions of what it may be.
-    fn anything(&mut self, subset: &Subset, branches: &[Written], facts: &mut Facts<'a>) -> Written {
+    fn anything(
+        &mut self,
+        subset: &SchemaSubset,
+        branches: &[SchemaObject],
+        facts: &mut NodeFacts<'a>,
+    ) -> SchemaObject {
         if subset.typed {
             self.tell_notes(facts);
         }
-        let mut written = Written::new();
+        let mut written = SchemaObject::new();
         annotate(&mut written, facts);
         let inner = branches.iter().filter_map(|branch| branch.get("description")?.as_str());
         let texts: Vec<&str> = written.get("description").and_then(Value::as_str).into_iter().chain(inner).collect();
@@ -127,15 +145,15 @@ impl<'a> Walk<'a> {
     }
 
     /// Tells annotations that have no place beside a union.
-    fn tell_notes(&mut self, facts: &mut Facts<'a>) {
+    fn tell_notes(&mut self, facts: &mut NodeFacts<'a>) {
         for note in std::mem::take(&mut facts.notes) {
             self.lose(facts, &note.pointer, note.source.0, note.source.1);
         }
     }
 
-    fn report_shared(&mut self, own: &[Own<'a>]) {
+    fn report_shared(&mut self, own: &[KeywordSet<'a>]) {
         for own in own {
-            let assertions = own.reading(Reads::Assertions);
+            let assertions = own.reading(KeywordFilter::Assertions);
             for (keyword, _) in assertions.keywords().filter(|(keyword, _)| !is_structure(keyword)) {
                 self.log.add(
                     &own.pointer,
@@ -148,28 +166,27 @@ impl<'a> Walk<'a> {
     }
 
     /// Unions beside the first are not enforced.
-    fn report_unions(&mut self, unions: &[Union<'a>]) {
+    fn report_unions(&mut self, unions: &[SchemaUnion<'a>]) {
         for (keyword, pointer) in unions.iter().filter_map(|union| union.place.as_ref()) {
             self.log.add(pointer, keyword, ChangeKind::Dropped, "of two unions in one schema, one is kept");
         }
     }
 
     /// A reference that stays. What is said beside it stands around it, as the form has nothing beside references.
-    fn reference(&mut self, subset: &Subset, node: &Node<'a>) -> Option<Written> {
-        let [Part::Schema(place)] = node.0.as_slice() else { return None };
+    fn reference(&mut self, subset: &SchemaSubset, node: &SchemaNode<'a>) -> Option<SchemaObject> {
+        let [NodePart::Schema(place)] = node.0.as_slice() else { return None };
         let map = place.schema.as_object().filter(|_| subset.references)?;
         let reference = map.get("$ref")?.as_str()?;
-        let alone = !self.document.draft().reads_beside_references();
-        if map.keys().any(|keyword| keyword != "$ref" && !is_annotation(keyword) && !alone)
+        if map.keys().any(|keyword| keyword != "$ref" && !is_annotation(keyword))
             || self.closes_cycle(reference, &place.pointer)
         {
             return None;
         }
-        let own = Own { map, pointer: place.pointer.clone(), reads: Reads::Annotations };
+        let own = KeywordSet { map, pointer: place.pointer.clone(), reads: KeywordFilter::Annotations };
         let new = self.refer(reference, &place.pointer)?;
-        let mut facts = self.facts(subset, std::slice::from_ref(&own), Types::ALL);
-        let written = Written::from_iter([("$ref".to_owned(), Value::from(new))]);
-        let mut around = Written::new();
+        let mut facts = self.facts(subset, std::slice::from_ref(&own), TypeSet::ALL);
+        let written = SchemaObject::from_iter([("$ref".to_owned(), Value::from(new))]);
+        let mut around = SchemaObject::new();
         annotate(&mut around, &mut facts);
         if around.is_empty() {
             return Some(written);
@@ -180,29 +197,31 @@ impl<'a> Walk<'a> {
     }
 
     /// A schema of which only the type is kept.
-    fn stub(&mut self, subset: &Subset, node: &Node<'a>) -> Option<Written> {
-        let mut types = Types::ALL;
+    fn stub(&mut self, subset: &SchemaSubset, node: &SchemaNode<'a>) -> Option<SchemaObject> {
+        let mut types = TypeSet::ALL;
         for part in &node.0 {
             match part {
-                Part::Types(one) => types = types & *one,
-                Part::Schema(place) => {
-                    self.report_spent(&place.pointer);
+                NodePart::TypeSet(one) => types = types & *one,
+                NodePart::Schema(place) => {
+                    self.report_exhausted(&place.pointer);
                     types = types & types_of(place.schema);
                 }
-                Part::Own(own) => types = types & own.map.get("type").and_then(Types::of_keyword).unwrap_or(Types::ALL),
-                Part::Any(_) => {}
+                NodePart::KeywordSet(own) => {
+                    types = types & own.map.get("type").and_then(TypeSet::of_keyword).unwrap_or(TypeSet::ALL)
+                }
+                NodePart::Any(_) => {}
             }
         }
-        self.alternatives(subset, Facts::new(types))
+        self.alternatives(subset, NodeFacts::new(types))
     }
 }
 
 /// Adds what is said of a whole schema to what is written of it.
-pub(crate) fn annotate(written: &mut Written, facts: &mut Facts<'_>) {
+pub(crate) fn annotate(written: &mut SchemaObject, facts: &mut NodeFacts<'_>) {
     let mut texts: Vec<&str> = std::mem::take(&mut facts.descriptions);
     let inner = written.get("description").and_then(Value::as_str).map(str::to_owned);
     texts.extend(inner.as_deref());
-    if let Some(text) = describe(&texts, &facts.lost) {
+    if let Some(text) = describe(&texts, &facts.dropped) {
         insert_after_type(written, "description", text.into());
     }
     for note in facts.notes.drain(..) {
@@ -211,8 +230,8 @@ pub(crate) fn annotate(written: &mut Written, facts: &mut Facts<'_>) {
 }
 
 /// Says it in each branch that has no description, and at least in the first.
-fn share_description(branches: &mut [Written], facts: &Facts<'_>) {
-    let Some(text) = describe(&facts.descriptions, &facts.lost) else { return };
+fn share_description(branches: &mut [SchemaObject], facts: &NodeFacts<'_>) {
+    let Some(text) = describe(&facts.descriptions, &facts.dropped) else { return };
     let all_have = branches.iter().all(|branch| branch.contains_key("description"));
     for (at, branch) in branches.iter_mut().enumerate() {
         let own = branch.get("description").and_then(Value::as_str);
@@ -226,7 +245,7 @@ fn share_description(branches: &mut [Written], facts: &Facts<'_>) {
 }
 
 /// Inserts near the front, where maps have an order: a model reads it before what is inside.
-pub(crate) fn insert_after_type(written: &mut Written, keyword: &str, value: Value) {
+pub(crate) fn insert_after_type(written: &mut SchemaObject, keyword: &str, value: Value) {
     let mut new = Some(value);
     for (known, value) in std::mem::take(written) {
         if known != "type"
@@ -241,21 +260,21 @@ pub(crate) fn insert_after_type(written: &mut Written, keyword: &str, value: Val
     written.extend(new.map(|new| (keyword.to_owned(), new)));
 }
 
-fn push_new(branches: &mut Vec<Written>, branch: Written) {
+fn push_new(branches: &mut Vec<SchemaObject>, branch: SchemaObject) {
     if !branches.contains(&branch) {
         branches.push(branch);
     }
 }
 
-fn any_of(branches: Vec<Written>) -> Written {
-    Written::from_iter([("anyOf".to_owned(), branches.into_iter().map(Value::Object).collect())])
+fn any_of(branches: Vec<SchemaObject>) -> SchemaObject {
+    SchemaObject::from_iter([("anyOf".to_owned(), branches.into_iter().map(Value::Object).collect())])
 }
 
-pub(crate) fn is_anything(written: &Written) -> bool {
+pub(crate) fn is_anything(written: &SchemaObject) -> bool {
     written.keys().all(|keyword| is_annotation(keyword))
 }
 
-fn is_null(written: &Written) -> bool {
+fn is_null(written: &SchemaObject) -> bool {
     written.get("type").is_some_and(|name| name == "NULL")
 }
 

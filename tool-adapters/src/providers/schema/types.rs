@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-/// A set of types. `number` takes integers too, so numbers are two members: whole ones and the others.
+/// A set of types. Numbers are two members, integers and others, as `number` includes integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Types(u8);
+pub(crate) struct TypeSet(u8);
 
-impl Types {
+impl TypeSet {
     pub(crate) const NULL: Self = Self(1);
     pub(crate) const BOOLEAN: Self = Self(1 << 1);
     pub(crate) const INTEGER: Self = Self(1 << 2);
@@ -17,7 +17,7 @@ impl Types {
     pub(crate) const NONE: Self = Self(0);
     pub(crate) const ALL: Self = Self((1 << 7) - 1);
 
-    /// By name, in the order in which they are written.
+    /// The types by name, in the order in which they are written.
     const NAMES: [(&'static str, Self); 6] = [
         ("string", Self::STRING),
         ("number", Self::NUMBER),
@@ -27,7 +27,12 @@ impl Types {
         ("null", Self::NULL),
     ];
 
-    /// What the `type` keyword says; nothing where it names a type that there is not.
+    /// Reads the `type` of a schema; all types if it has none.
+    pub(crate) fn of_schema(schema: &Value) -> Self {
+        schema.get("type").and_then(Self::of_keyword).unwrap_or(Self::ALL)
+    }
+
+    /// Reads the value of a `type` keyword; `None` if it has an unknown name.
     pub(crate) fn of_keyword(value: &Value) -> Option<Self> {
         match value {
             Value::String(name) => Self::of_name(name),
@@ -38,13 +43,13 @@ impl Types {
         }
     }
 
-    /// The type of a value. `1.0` is an integer, as in JSON Schema.
+    /// Returns the type of a value. `1.0` is an integer, as in JSON Schema.
     pub(crate) fn of_value(value: &Value) -> Self {
         match value {
             Value::Null => Self::NULL,
             Value::Bool(_) => Self::BOOLEAN,
             Value::Number(number) if number.is_f64() && number.as_f64().is_some_and(|it| it.fract() != 0.0) => {
-                Self(1 << 3)
+                Self::NUMBER.without(Self::INTEGER)
             }
             Value::Number(_) => Self::INTEGER,
             Value::String(_) => Self::STRING,
@@ -57,46 +62,62 @@ impl Types {
         if name == "integer" {
             return Some(Self::INTEGER);
         }
-        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, one)| *one)
+        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, types)| *types)
     }
 
-    /// Both, where a constant is needed.
+    /// Returns the types that an assertion is about; all types for a keyword that is about all.
+    pub(crate) fn of_assertion(keyword: &str) -> Self {
+        match keyword {
+            "minLength" | "maxLength" | "pattern" => Self::STRING,
+            "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => Self::NUMBER,
+            "items" | "prefixItems" | "minItems" | "maxItems" => Self::ARRAY,
+            "properties"
+            | "required"
+            | "additionalProperties"
+            | "unevaluatedProperties"
+            | "patternProperties"
+            | "minProperties"
+            | "maxProperties" => Self::OBJECT,
+            _ => Self::ALL,
+        }
+    }
+
+    /// Returns the union, for constants.
     pub(crate) const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether all of `other` are in it.
+    /// Returns true if the set has all types of another.
     pub(crate) fn contains(self, other: Self) -> bool {
         self & other == other
     }
 
-    /// Whether the two have a type in common.
-    pub(crate) fn meets(self, other: Self) -> bool {
+    /// Returns true if the sets have a type in common.
+    pub(crate) fn overlaps(self, other: Self) -> bool {
         self & other != Self::NONE
     }
 
-    /// It without `other`.
-    pub(crate) fn without(self, other: Self) -> Self {
+    pub(crate) const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// The types one by one, each as narrow as JSON Schema can name it.
+    /// Returns the types one by one, each as narrow as JSON Schema can name it.
     pub(crate) fn each(self) -> impl Iterator<Item = (&'static str, Self)> {
-        Self::NAMES.into_iter().filter_map(move |(name, one)| match self & one {
+        Self::NAMES.into_iter().filter_map(move |(name, types)| match self & types {
             Self::NONE => None,
             Self::INTEGER => Some(("integer", Self::INTEGER)),
-            _ => Some((name, one)),
+            _ => Some((name, types)),
         })
     }
 
-    /// The name where it is one type.
+    /// Returns the name of a set of one type.
     pub(crate) fn name(self) -> Option<&'static str> {
         let mut each = self.each();
         let (name, _) = each.next()?;
         each.next().is_none().then_some(name)
     }
 
-    /// The value of the `type` keyword that says it; nothing where it is every type or none.
+    /// Returns the value of the `type` keyword; `None` for all types and for none.
     pub(crate) fn to_keyword(self) -> Option<Value> {
         if self == Self::ALL || self == Self::NONE {
             return None;
@@ -105,7 +126,7 @@ impl Types {
     }
 }
 
-impl std::ops::BitAnd for Types {
+impl std::ops::BitAnd for TypeSet {
     type Output = Self;
 
     fn bitand(self, other: Self) -> Self {
@@ -113,7 +134,7 @@ impl std::ops::BitAnd for Types {
     }
 }
 
-impl std::ops::BitOr for Types {
+impl std::ops::BitOr for TypeSet {
     type Output = Self;
 
     fn bitor(self, other: Self) -> Self {

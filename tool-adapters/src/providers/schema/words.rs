@@ -6,30 +6,30 @@ use serde_json::Value;
 const LONGEST: usize = 200;
 
 /// A keyword of a schema, and its value.
-pub(crate) type Lost<'a> = (&'a str, &'a Value);
+pub(crate) type DroppedKeyword<'a> = (&'a str, &'a Value);
 
 /// Whether a keyword can be said in words.
-pub(crate) fn can_say((keyword, value): Lost<'_>) -> bool {
+pub(crate) fn can_describe((keyword, value): DroppedKeyword<'_>) -> bool {
     say(keyword, value).is_some()
 }
 
-/// The words of what was lost, such as `5 to 480; default 30`.
-pub(crate) fn words(lost: &[Lost<'_>]) -> Option<String> {
+/// The words of what was dropped, such as `5 to 480; default 30`.
+pub(crate) fn words(dropped: &[DroppedKeyword<'_>]) -> Option<String> {
     let mut phrases: Vec<String> = Vec::new();
-    for (at, (keyword, value)) in lost.iter().enumerate() {
-        let phrase = match pair(keyword, value, lost) {
-            Pair::Whole(phrase) => Some(phrase),
-            Pair::Told => None,
-            Pair::Single => say(keyword, value),
+    for (at, (keyword, value)) in dropped.iter().enumerate() {
+        let phrase = match pair(keyword, value, dropped) {
+            BoundPair::Whole(phrase) => Some(phrase),
+            BoundPair::Told => None,
+            BoundPair::Single => say(keyword, value),
         };
-        let again = lost.iter().take(at).any(|(earlier, other)| earlier == keyword && other == value);
+        let again = dropped.iter().take(at).any(|(earlier, other)| earlier == keyword && other == value);
         phrases.extend(phrase.filter(|phrase| !again && !phrases.contains(phrase)));
     }
     (!phrases.is_empty()).then(|| phrases.join("; "))
 }
 
 /// A description followed by words in parentheses.
-pub(crate) fn describe(descriptions: &[&str], lost: &[Lost<'_>]) -> Option<String> {
+pub(crate) fn describe(descriptions: &[&str], dropped: &[DroppedKeyword<'_>]) -> Option<String> {
     let mut text = String::new();
     let mut told: Vec<&str> = Vec::new();
     for description in descriptions.iter().filter(|it| !it.is_empty()) {
@@ -42,7 +42,7 @@ pub(crate) fn describe(descriptions: &[&str], lost: &[Lost<'_>]) -> Option<Strin
         text.push_str(description);
         told.push(description);
     }
-    match words(lost) {
+    match words(dropped) {
         None if text.is_empty() => None,
         None => Some(text),
         Some(words) if text.is_empty() => Some(words),
@@ -50,7 +50,7 @@ pub(crate) fn describe(descriptions: &[&str], lost: &[Lost<'_>]) -> Option<Strin
     }
 }
 
-enum Pair {
+enum BoundPair {
     /// Both bounds in one phrase.
     Whole(String),
     /// The other bound has told it.
@@ -59,7 +59,7 @@ enum Pair {
 }
 
 /// Two bounds of one thing are one phrase.
-fn pair(keyword: &str, value: &Value, lost: &[Lost<'_>]) -> Pair {
+fn pair(keyword: &str, value: &Value, dropped: &[DroppedKeyword<'_>]) -> BoundPair {
     const PAIRS: [(&str, &str, &str); 4] = [
         ("minimum", "maximum", ""),
         ("minLength", "maxLength", " characters"),
@@ -67,7 +67,7 @@ fn pair(keyword: &str, value: &Value, lost: &[Lost<'_>]) -> Pair {
         ("minProperties", "maxProperties", " properties"),
     ];
     let bound = |name: &str| {
-        let mut all = lost.iter().filter(|(keyword, _)| *keyword == name);
+        let mut all = dropped.iter().filter(|(keyword, _)| *keyword == name);
         all.next().map(|(_, value)| *value).filter(|_| all.next().is_none())
     };
     for (low, high, what) in PAIRS {
@@ -76,13 +76,13 @@ fn pair(keyword: &str, value: &Value, lost: &[Lost<'_>]) -> Pair {
             && bound(low).is_some()
         {
             let same = most == value;
-            return Pair::Whole(if same { format!("{value}{what}") } else { format!("{value} to {most}{what}") });
+            return BoundPair::Whole(if same { format!("{value}{what}") } else { format!("{value} to {most}{what}") });
         }
         if keyword == high && bound(low).is_some() && bound(high).is_some() {
-            return Pair::Told;
+            return BoundPair::Told;
         }
     }
-    Pair::Single
+    BoundPair::Single
 }
 
 fn say(keyword: &str, value: &Value) -> Option<String> {
@@ -121,7 +121,7 @@ fn say(keyword: &str, value: &Value) -> Option<String> {
         "maxContains" => format!("at most {value} such items"),
         "prefixItems" | "items" if value.is_array() => format!("items in this order: {}", short(value)?),
         "dependentRequired" => format!("properties that need others: {}", short(value)?),
-        "dependentSchemas" | "dependencies" => format!("where a property is given: {}", short(value)?),
+        "dependentSchemas" => format!("where a property is given: {}", short(value)?),
         "not" if together(value).is_some() => format!("not together: {}", together(value)?),
         "not" => format!("does not fit {}", short(value)?),
         "if" => format!("if it fits {}", short(value)?),

@@ -1,37 +1,36 @@
 //! Arrays: one schema for all items.
 
 use crate::providers::report::{ChangeKind, NotStrict};
-use crate::providers::schema::document::Place;
-use crate::providers::schema::types::Types;
-use crate::providers::strict::node::{Facts, Keyword, joined};
-use crate::providers::strict::walk::{Own, Walk, Written};
+use crate::providers::schema::document::SchemaPlace;
+use crate::providers::schema::types::TypeSet;
+use crate::providers::strict::node::{PlacedKeyword, StrictFacts, joined};
+use crate::providers::strict::projector::{KeywordSet, SchemaObject, StrictProjector};
 use serde_json::{Number, Value};
 use tool_core::schema::join_pointer as join;
 
 /// What a node says of an array's items.
-struct Items<'a> {
+struct StrictItems<'a> {
     /// By place.
-    first: Vec<Place<'a>>,
+    first: Vec<SchemaPlace<'a>>,
     /// All others; nothing where there are none.
-    rest: Option<Place<'a>>,
+    rest: Option<SchemaPlace<'a>>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> StrictProjector<'a> {
     pub(crate) fn array(
         &mut self,
-        own: &[Own<'a>],
-        facts: &mut Facts<'a>,
-        written: &mut Written,
+        own: &[KeywordSet<'a>],
+        facts: &mut StrictFacts<'a>,
+        written: &mut SchemaObject,
     ) -> Result<(), NotStrict> {
         let holder = own.first().map(|own| own.pointer.clone()).unwrap_or_default();
         let most = of_type(facts, &["maxItems"]).into_iter().filter_map(|keyword| keyword.value.as_u64()).min();
-        let modern = self.document.draft().knows("prefixItems");
-        let items = items(own, facts, modern).ok_or_else(|| NotStrict::Untyped { pointer: join(&holder, "items") })?;
+        let items = items(own, facts).ok_or_else(|| NotStrict::Untyped { pointer: join(&holder, "items") })?;
         let places = items.first.len();
         let follow = most.is_none_or(|most| usize::try_from(most).is_ok_and(|most| most > places));
         let rest = items.rest.clone().filter(|_| follow || places == 0);
         let all = items.first.into_iter().chain(rest.clone());
-        let mut branches: Vec<Written> = Vec::new();
+        let mut branches: Vec<SchemaObject> = Vec::new();
         for place in all {
             if let Some(written) = self.node(place)?
                 && !branches.contains(&written)
@@ -67,45 +66,45 @@ impl<'a> Walk<'a> {
 }
 
 /// Nothing where an item may be anything.
-fn items<'a>(own: &[Own<'a>], facts: &Facts<'a>, modern: bool) -> Option<Items<'a>> {
+fn items<'a>(own: &[KeywordSet<'a>], facts: &StrictFacts<'a>) -> Option<StrictItems<'a>> {
     let said = of_type(facts, &["prefixItems", "items"]);
     let at = said.first()?.own;
     let own = own.get(at)?;
     let under = |keyword: &str| {
-        let schema = own.map.get(keyword).filter(|value| !value.is_array())?;
-        Some(Place { schema, pointer: join(&own.pointer, keyword) })
+        let schema = own.map.get(keyword)?;
+        Some(SchemaPlace { schema, pointer: join(&own.pointer, keyword) })
     };
-    // Before draft 2020-12 `items` had the places, and `additionalItems` the rest.
-    let (listed, rest) = match own.map.get("items").is_some_and(Value::is_array) {
-        true => ("items", "additionalItems"),
-        false if modern => ("prefixItems", "items"),
-        false => ("", "items"),
-    };
-    let places = own.map.get(listed).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let pointer = join(&own.pointer, listed);
+    let places = own.map.get("prefixItems").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let pointer = join(&own.pointer, "prefixItems");
     let first = places.iter().enumerate();
     let first =
-        first.map(|(at, schema)| Place { schema, pointer: join(&pointer, &at.to_string()) }).collect::<Vec<_>>();
+        first.map(|(at, schema)| SchemaPlace { schema, pointer: join(&pointer, &at.to_string()) }).collect::<Vec<_>>();
     let most = own.map.get("maxItems").and_then(Value::as_u64).and_then(|most| usize::try_from(most).ok());
-    match under(rest) {
-        Some(rest) if *rest.schema == Value::Bool(false) => Some(Items { first, rest: None }),
-        Some(rest) => Some(Items { first, rest: Some(rest) }),
-        None if !first.is_empty() && most.is_some_and(|most| most <= first.len()) => Some(Items { first, rest: None }),
+    match under("items") {
+        Some(rest) if *rest.schema == Value::Bool(false) => Some(StrictItems { first, rest: None }),
+        Some(rest) => Some(StrictItems { first, rest: Some(rest) }),
+        None if !first.is_empty() && most.is_some_and(|most| most <= first.len()) => {
+            Some(StrictItems { first, rest: None })
+        }
         None => None,
     }
 }
 
 // ---- Schemas written type by type.
 
-impl<'a> Walk<'a> {
+impl<'a> StrictProjector<'a> {
     /// Writes a node of which the types are known; nothing where there are none.
-    pub(crate) fn write_types(&mut self, own: &[Own<'a>], mut facts: Facts<'a>) -> Result<Option<Written>, NotStrict> {
-        if facts.types == Types::ALL {
+    pub(crate) fn write_types(
+        &mut self,
+        own: &[KeywordSet<'a>],
+        mut facts: StrictFacts<'a>,
+    ) -> Result<Option<SchemaObject>, NotStrict> {
+        if facts.types == TypeSet::ALL {
             let pointer = own.first().map(|own| own.pointer.clone()).unwrap_or_default();
             return Err(NotStrict::Untyped { pointer });
         }
         for keyword in facts.rest.clone() {
-            let means = facts.types.meets(types_of(keyword.name));
+            let means = facts.types.overlaps(types_of(keyword.name));
             if let (false, Some(own)) = (means, own.get(keyword.own)) {
                 self.log.add(
                     &own.pointer,
@@ -117,7 +116,7 @@ impl<'a> Walk<'a> {
         }
         let mut branches = Vec::new();
         for (name, types) in facts.types.each() {
-            let mut written = Written::from_iter([("type".to_owned(), Value::from(name))]);
+            let mut written = SchemaObject::from_iter([("type".to_owned(), Value::from(name))]);
             match name {
                 "object" => self.object(own, &mut facts, &mut written)?,
                 "array" => self.array(own, &mut facts, &mut written)?,
@@ -135,7 +134,7 @@ impl<'a> Walk<'a> {
         Ok(Some(written))
     }
 
-    fn string(&mut self, own: &[Own<'a>], facts: &mut Facts<'a>, written: &mut Written) {
+    fn string(&mut self, own: &[KeywordSet<'a>], facts: &mut StrictFacts<'a>, written: &mut SchemaObject) {
         for keyword in of_type(facts, &["pattern", "format"]) {
             let text = keyword.value.as_str().unwrap_or_default();
             let known = match keyword.name {
@@ -146,26 +145,21 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn number(&mut self, own: &[Own<'a>], facts: &mut Facts<'a>, written: &mut Written) {
+    fn number(&mut self, own: &[KeywordSet<'a>], facts: &mut StrictFacts<'a>, written: &mut SchemaObject) {
         let bounds = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
         for keyword in of_type(facts, &bounds) {
-            if keyword.value.is_number() {
-                let known = self.form.bounds && compiles(keyword.name, keyword.value);
-                self.keep(own, facts, written, keyword, known);
-            } else if let Some(own) = own.get(keyword.own) {
-                // Draft 4 has a boolean beside the bound.
-                self.log.add(&own.pointer, keyword.name, ChangeKind::Weakened, "the bound itself is taken too");
-            }
+            let known = self.form.bounds && compiles(keyword.name, keyword.value);
+            self.keep(own, facts, written, keyword, known);
         }
     }
 
     /// Writes a keyword, or has the description tell it.
     pub(crate) fn keep(
         &mut self,
-        own: &[Own<'a>],
-        facts: &mut Facts<'a>,
-        written: &mut Written,
-        keyword: Keyword<'a>,
+        own: &[KeywordSet<'a>],
+        facts: &mut StrictFacts<'a>,
+        written: &mut SchemaObject,
+        keyword: PlacedKeyword<'a>,
         known: bool,
     ) {
         let pointer = own.get(keyword.own).map(|own| own.pointer.as_str()).unwrap_or_default();
@@ -195,14 +189,15 @@ fn compiles(keyword: &str, value: &Value) -> bool {
 }
 
 /// The keywords that a type has, among those of a node.
-pub(crate) fn of_type<'a>(facts: &Facts<'a>, names: &[&str]) -> Vec<Keyword<'a>> {
+pub(crate) fn of_type<'a>(facts: &StrictFacts<'a>, names: &[&str]) -> Vec<PlacedKeyword<'a>> {
     facts.rest.iter().filter(|keyword| names.contains(&keyword.name)).copied().collect()
 }
 
 /// The values of a type.
-fn list_values(facts: &Facts<'_>, types: Types, written: &mut Written) {
+fn list_values(facts: &StrictFacts<'_>, types: TypeSet, written: &mut SchemaObject) {
     let Some(values) = &facts.values else { return };
-    let mut values = values.iter().filter(|value| types.contains(Types::of_value(value))).copied().collect::<Vec<_>>();
+    let mut values =
+        values.iter().filter(|value| types.contains(TypeSet::of_value(value))).copied().collect::<Vec<_>>();
     values.dedup();
     match values.as_slice() {
         [only] if facts.constant => written.insert("const".to_owned(), (*only).clone()),
@@ -222,11 +217,11 @@ fn whole(value: Value) -> Value {
 }
 
 /// The types that a keyword says something of.
-fn types_of(keyword: &str) -> Types {
+fn types_of(keyword: &str) -> TypeSet {
     match keyword {
-        "pattern" | "format" => Types::STRING,
-        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => Types::NUMBER,
-        "items" | "prefixItems" | "additionalItems" | "minItems" | "maxItems" => Types::ARRAY,
-        _ => Types::OBJECT,
+        "pattern" | "format" => TypeSet::STRING,
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => TypeSet::NUMBER,
+        "items" | "prefixItems" | "minItems" | "maxItems" => TypeSet::ARRAY,
+        _ => TypeSet::OBJECT,
     }
 }

@@ -1,11 +1,11 @@
 //! Null for what may be left out.
 
 use crate::providers::strict::node::is_null;
-use crate::providers::strict::walk::Written;
+use crate::providers::strict::projector::SchemaObject;
 use serde_json::{Value, json};
 
 /// The schema that takes null besides. L27
-pub(crate) fn nullable(mut written: Written) -> Written {
+pub(crate) fn nullable(mut written: SchemaObject) -> SchemaObject {
     if written.contains_key("$ref") {
         return either(written);
     }
@@ -17,7 +17,7 @@ pub(crate) fn nullable(mut written: Written) -> Written {
 }
 
 /// The same in place, for a schema with a type or a union.
-pub(crate) fn add_null(written: &mut Written) {
+pub(crate) fn add_null(written: &mut SchemaObject) {
     match written.get_mut("anyOf") {
         Some(Value::Array(branches)) => {
             let nulls = |branch: &Value| branch.as_object().is_some_and(|map| is_null(map) || takes_null(map));
@@ -29,7 +29,7 @@ pub(crate) fn add_null(written: &mut Written) {
     }
 }
 
-fn add_to_type(written: &mut Written) {
+fn add_to_type(written: &mut SchemaObject) {
     match written.get_mut("type") {
         Some(Value::Array(names)) if !names.iter().any(|name| name == "null") => names.push("null".into()),
         Some(kind @ Value::String(_)) if *kind != "null" => {
@@ -45,18 +45,18 @@ fn add_to_type(written: &mut Written) {
     }
 }
 
-fn has_type(written: &Written) -> bool {
+fn has_type(written: &SchemaObject) -> bool {
     written.contains_key("type") && !written.contains_key("const")
 }
 
-fn takes_null(written: &Written) -> bool {
+fn takes_null(written: &SchemaObject) -> bool {
     written.get("type").and_then(Value::as_array).is_some_and(|names| names.iter().any(|name| name == "null"))
 }
 
 /// The description stands around both.
-fn either(mut written: Written) -> Written {
+fn either(mut written: SchemaObject) -> SchemaObject {
     let description = written.remove("description");
-    let mut union = Written::from_iter([("anyOf".to_owned(), json!([written, {"type": "null"}]))]);
+    let mut union = SchemaObject::from_iter([("anyOf".to_owned(), json!([written, {"type": "null"}]))]);
     union.extend(description.map(|text| ("description".to_owned(), text)));
     union
 }

@@ -1,21 +1,21 @@
 //! Objects: closed, with what a strict form wants of their properties.
 
 use crate::providers::report::{ChangeKind, NotStrict};
-use crate::providers::schema::document::Place;
+use crate::providers::schema::document::SchemaPlace;
 use crate::providers::strict::array::of_type;
-use crate::providers::strict::node::Facts;
+use crate::providers::strict::node::StrictFacts;
 use crate::providers::strict::nullable::nullable;
-use crate::providers::strict::walk::{Own, Reads, Walk, Written, is_union};
+use crate::providers::strict::projector::{KeywordFilter, KeywordSet, SchemaObject, StrictProjector, is_union};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use tool_core::schema::join_pointer as join;
 
-impl<'a> Walk<'a> {
+impl<'a> StrictProjector<'a> {
     pub(crate) fn object(
         &mut self,
-        own: &[Own<'a>],
-        facts: &mut Facts<'a>,
-        written: &mut Written,
+        own: &[KeywordSet<'a>],
+        facts: &mut StrictFacts<'a>,
+        written: &mut SchemaObject,
     ) -> Result<(), NotStrict> {
         self.close(own, facts)?;
         let properties = self.properties(own, facts);
@@ -56,7 +56,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn property(&mut self, place: Place<'a>, needed: bool) -> Result<Option<Written>, NotStrict> {
+    fn property(&mut self, place: SchemaPlace<'a>, needed: bool) -> Result<Option<SchemaObject>, NotStrict> {
         let pointer = place.pointer.clone();
         match self.node(place)? {
             // What has no value cannot be given, and need not be.
@@ -66,7 +66,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether a property that is a constant has it as its default too, so that to give it is to leave it out.
-    fn always(&self, place: &Place<'a>) -> bool {
+    fn always(&self, place: &SchemaPlace<'a>) -> bool {
         let map = place.schema.as_object();
         let target = map.and_then(|map| map.get("$ref")?.as_str());
         let target = target.and_then(|reference| self.document.resolve(&place.pointer, reference));
@@ -77,8 +77,8 @@ impl<'a> Walk<'a> {
         of("default").is_some_and(|default| of("const") == Some(default))
     }
 
-    /// Sees to it that nothing is lost when the object takes no further properties.
-    fn close(&mut self, own: &[Own<'a>], facts: &Facts<'a>) -> Result<(), NotStrict> {
+    /// Sees to it that nothing is dropped when the object takes no further properties.
+    fn close(&mut self, own: &[KeywordSet<'a>], facts: &StrictFacts<'a>) -> Result<(), NotStrict> {
         let says = |name: &str| of_type(facts, &[name]);
         let pointer = |at: usize| own.get(at).map(|own| own.pointer.clone()).unwrap_or_default();
         let first = || own.first().map(|own| own.pointer.clone()).unwrap_or_default();
@@ -95,7 +95,7 @@ impl<'a> Walk<'a> {
             if own.iter().any(names_elsewhere) || own.iter().map(unions_beside).sum::<usize>() > 1 {
                 return Err(NotStrict::OpenObject { pointer: pointer(keyword.own) });
             }
-            if own.iter().any(|own| own.reads == Reads::Assertions) {
+            if own.iter().any(|own| own.reads == KeywordFilter::Assertions) {
                 let detail = "each branch takes its own properties, not those of others besides";
                 self.log.add(&pointer(keyword.own), keyword.name, ChangeKind::Closed, detail);
             }
@@ -116,13 +116,13 @@ impl<'a> Walk<'a> {
     }
 
     /// The properties of all schemas of the node, by name; the first that has one says what it is.
-    fn properties(&mut self, own: &[Own<'a>], facts: &Facts<'a>) -> BTreeMap<&'a str, Place<'a>> {
-        let mut all: BTreeMap<&str, Place<'_>> = BTreeMap::new();
+    fn properties(&mut self, own: &[KeywordSet<'a>], facts: &StrictFacts<'a>) -> BTreeMap<&'a str, SchemaPlace<'a>> {
+        let mut all: BTreeMap<&str, SchemaPlace<'_>> = BTreeMap::new();
         for keyword in of_type(facts, &["properties"]) {
             let holder = own.get(keyword.own).map(|own| own.pointer.as_str()).unwrap_or_default();
             let under = join(holder, "properties");
             for (name, schema) in keyword.value.as_object().into_iter().flatten() {
-                let place = Place { schema, pointer: join(&under, name) };
+                let place = SchemaPlace { schema, pointer: join(&under, name) };
                 match all.get(name.as_str()) {
                     Some(there) if there.schema == schema => {}
                     Some(_) => {
@@ -139,17 +139,17 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn required<'a>(facts: &Facts<'a>) -> BTreeSet<&'a str> {
+fn required<'a>(facts: &StrictFacts<'a>) -> BTreeSet<&'a str> {
     let lists = of_type(facts, &["required"]).into_iter().filter_map(|keyword| keyword.value.as_array());
     lists.flatten().filter_map(Value::as_str).collect()
 }
 
 /// Whether a schema takes properties by keywords that no strict form has.
-fn names_elsewhere(own: &Own<'_>) -> bool {
+fn names_elsewhere(own: &KeywordSet<'_>) -> bool {
     ["if", "then", "else", "dependentSchemas", "$dynamicRef"].iter().any(|keyword| own.map.contains_key(*keyword))
 }
 
 /// The unions that a schema of a branch has beside the one that the branch is of.
-fn unions_beside(own: &Own<'_>) -> usize {
-    if own.reads == Reads::Assertions { own.map.keys().filter(|keyword| is_union(keyword)).count() } else { 0 }
+fn unions_beside(own: &KeywordSet<'_>) -> usize {
+    if own.reads == KeywordFilter::Assertions { own.map.keys().filter(|keyword| is_union(keyword)).count() } else { 0 }
 }

@@ -1,9 +1,11 @@
 //! What the tests of Anthropic, Bedrock, Gemini and MCP share: events kept as they are, and conversations.
 
-use crate::providers::declare::{Declarations, DeclareOptions, declare_tools};
-use crate::providers::event::{Event, ProtocolError, Request};
+use crate::providers::declarations::{Declarations, DeclareOptions};
+use crate::providers::declare::declare_tools;
+use crate::providers::event::{Event, ProtocolError};
 use crate::providers::protocol::protocol;
 use crate::providers::provider::Provider;
+use crate::providers::request::Request;
 use crate::providers::tests::streams::events;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;

@@ -1,7 +1,8 @@
 //! Bytes cut anywhere are the same JSON texts.
 
 use crate::providers::event::ProtocolError;
-use crate::providers::framing::{Frame, Framing, MOST};
+use crate::providers::framing::frame::{Frame, MAX_EVENT_BYTES};
+use crate::providers::framing::framer::Framer;
 use proptest::prelude::*;
 use serde::de::IgnoredAny;
 
@@ -9,13 +10,13 @@ use serde::de::IgnoredAny;
 fn frames<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
     let mut frames = Vec::new();
     let mut sink = |frame: Frame<'_>| {
-        if let Frame::Guess(text) = frame
+        if let Frame::Attempt(text) = frame
             && serde_json::from_str::<IgnoredAny>(text).is_err()
         {
             return false;
         }
         frames.push(match frame {
-            Frame::Event { name: "", text } | Frame::Guess(text) => text.to_owned(),
+            Frame::Event { name: "", text } | Frame::Attempt(text) => text.to_owned(),
             Frame::Event { name, text } => format!("{name}: {text}"),
             Frame::Done => "DONE".to_owned(),
             Frame::Problem(ProtocolError::Malformed { text, .. }) => format!("malformed {text}"),
@@ -24,11 +25,11 @@ fn frames<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
         });
         true
     };
-    let mut framing = Framing::default();
+    let mut framer = Framer::default();
     for chunk in chunks {
-        framing.push(chunk, &mut sink);
+        framer.push(chunk, &mut sink);
     }
-    framing.finish(&mut sink);
+    framer.finish(&mut sink);
     frames
 }
 
@@ -145,15 +146,15 @@ fn a_foreign_field_is_passed_over() {
 
 #[test]
 fn an_event_that_is_too_large_is_passed_over() {
-    let large = vec![b'x'; MOST];
+    let large = vec![b'x'; MAX_EVENT_BYTES];
     let text = [b"{\"a\":\"".as_slice(), &large, b"\"}"].concat();
-    let error = format!("an event is larger than {MOST} bytes");
+    let error = format!("an event is larger than {MAX_EVENT_BYTES} bytes");
     for stream in [
         [b"data: ".as_slice(), &text, b"\n\ndata: {}\n\n"].concat(),
         [b"data: ".as_slice(), &large, b"\ndata: 1\ndata: 2\n\ndata: {}\n\n"].concat(),
         [text.as_slice(), b"{}"].concat(),
         [b"[".as_slice(), &text, b",{}]"].concat(),
-        [vec![b'['; MOST + 9].as_slice(), b"\n{}]"].concat(),
+        [vec![b'['; MAX_EVENT_BYTES + 9].as_slice(), b"\n{}]"].concat(),
     ] {
         let read = frames(stream.chunks(100_000));
         assert_eq!(read.last().map(String::as_str), Some("{}"), "{:?}", &stream[..10]);

@@ -1,7 +1,7 @@
 //! What the lint tells, and how.
 
 use crate::providers::anthropic::tools as anthropic;
-use crate::providers::declare::DeclareOptions;
+use crate::providers::declarations::DeclareOptions;
 use crate::providers::gemini::tools as gemini;
 use crate::providers::lint::Severity::{Error, Note, Warning};
 use crate::providers::lint::{Gathered, LintReport, lint, lint_for};
@@ -86,7 +86,7 @@ fn a_refusal_is_an_error_a_loss_a_warning_and_another_form_a_note() {
     assert_eq!(
         told,
         [
-            "error: b: it is not declared: its parameters accept no object (gemini)",
+            "error: b: it is not declared: the tool's parameters accept no object (gemini)",
             "warning: a: it is not strict: the schema at `/properties/y` refers to itself (gemini)",
             "warning: a: `minimum` at `/properties/x` is not enforced: (5 to 9) (gemini)",
             "warning: a: `oneOf` at `/properties/x` is weakened: (5 to 9) (gemini)",

@@ -1,9 +1,11 @@
 //! What the tests of the protocols share: streams cut everywhere, and golden texts.
 
-use crate::providers::declare::{DeclareOptions, declare_tools};
-use crate::providers::event::{Event, ProtocolError, Request};
+use crate::providers::declarations::DeclareOptions;
+use crate::providers::declare::declare_tools;
+use crate::providers::event::{Event, ProtocolError};
 use crate::providers::protocol::protocol;
 use crate::providers::provider::Provider;
+use crate::providers::request::Request;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;

@@ -1,6 +1,6 @@
 //! The events of an answer, collected into a step of the agent loop.
 
-use crate::providers::declare::Declarations;
+use crate::providers::declarations::Declarations;
 use crate::providers::event::{Event, Finish, ProtocolError};
 use crate::providers::provider::Provider;
 use crate::transport::http::failure::{RequestFailure, RetryAdvice};

@@ -1,9 +1,11 @@
 //! A model behind an HTTP API.
 
-use crate::providers::declare::{Declarations, DeclareOptions, declare_tools};
-use crate::providers::event::{Event, Request};
+use crate::providers::declarations::{Declarations, DeclareOptions};
+use crate::providers::declare::declare_tools;
+use crate::providers::event::Event;
 use crate::providers::protocol::{Protocol, protocol};
 use crate::providers::provider::Provider;
+use crate::providers::request::Request;
 use crate::transport::http::answer::{AnswerCollector, EventListener, UsageReporter};
 use crate::transport::http::endpoint::{Endpoint, http_api};
 use crate::transport::http::exchange::{Exchange, Timeouts, client_builder};

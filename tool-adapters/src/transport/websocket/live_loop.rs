@@ -1,8 +1,10 @@
 //! The task of a live conversation, across its connections.
 
-use crate::providers::declare::{Declarations, declare_tools};
-use crate::providers::event::{Event, ProtocolError, Request};
+use crate::providers::declarations::Declarations;
+use crate::providers::declare::declare_tools;
+use crate::providers::event::{Event, ProtocolError};
 use crate::providers::protocol::{Protocol, protocol};
+use crate::providers::request::Request;
 use crate::providers::spec::LiveMessage;
 use crate::transport::call_note::{decision_note, update_note, updated_call_id};
 use crate::transport::websocket::calls::{Delivery, FinishedWork, LiveCalls};

@@ -1,6 +1,6 @@
 //! The settings of a live model.
 
-use crate::providers::declare::DeclareOptions;
+use crate::providers::declarations::DeclareOptions;
 use crate::providers::provider::Provider;
 use crate::providers::spec::{Endpoint, LiveEndpoint};
 use crate::transport::model_access::{ApiKey, ModelAccess};

@@ -1,9 +1,9 @@
 //! Anthropic: results and requests.
 
 use crate::providers::anthropic::tests::{message, start, step, stop, tool_use};
-use crate::providers::event::Request;
 use crate::providers::protocol::protocol;
 use crate::providers::provider::Provider::{Anthropic, Bedrock, Gemini, GeminiLive};
+use crate::providers::request::Request;
 use crate::providers::tests::fixtures::{
     answers, assistant, declared, history, native, pretty, pretty_request, read, request, request_with, result, user,
 };

@@ -9,7 +9,7 @@ use crate::providers::schema;
 use crate::providers::schema::tests::{parameter, projected, reported};
 use serde_json::{Value, json};
 
-fn projection(provider: Provider, schema: &Value) -> schema::Projection {
+fn projection(provider: Provider, schema: &Value) -> crate::providers::projection::Projection {
     projected(provider, &json!({"type": "object", "properties": {"p": schema}}))
 }
 

@@ -3,7 +3,7 @@
 use crate::providers::provider::Provider;
 use crate::providers::provider::Provider::{Anthropic, Gemini, GeminiJsonSchema, GeminiLive, Ollama, OpenAiChat};
 use crate::providers::report::{ChangeKind, Refusal};
-use crate::providers::schema::project;
+use crate::providers::schema::tests::project;
 use crate::providers::schema::tests::{parameter, projected, reported};
 use serde_json::{Value, json};
 

@@ -97,9 +97,6 @@ fn parameters() -> Vec<(&'static str, Value)> {
         ("$id", json!({"$id": "urn:p", "type": "string"})),
         ("$comment", json!({"$comment": "for us", "type": "string"})),
         ("$defs", json!({"$defs": {"x": {"type": "string"}}, "type": "string"})),
-        ("definitions", json!({"definitions": {"x": {"type": "string"}}, "type": "string"})),
-        ("dependencies", json!({"dependencies": {"a": ["b"]}, "type": "object"})),
-        ("additionalItems", json!({"additionalItems": false, "type": "array"})),
         ("example", json!({"example": "a", "type": "string"})),
         ("optional", json!({"optional": true, "type": "string"})),
     ]
@@ -112,7 +109,6 @@ fn roots() -> Vec<(&'static str, Value)> {
         ("$id", json!({"$id": "urn:root"})),
         ("$vocabulary", json!({"$vocabulary": {}})),
         ("$defs", json!({"$defs": {"x": {"type": "string"}}})),
-        ("definitions", json!({"definitions": {"x": {"type": "string"}}})),
         ("type", json!({"type": ["object", "null"]})),
         ("enum", json!({"enum": [{"a": "b"}]})),
         ("const", json!({"const": {"a": "b"}})),

@@ -17,10 +17,17 @@ mod places;
 #[cfg(test)]
 mod restore;
 
+use crate::providers::projection;
+use crate::providers::projection::Projection;
 use crate::providers::provider::Provider;
-use crate::providers::report::ChangeKind;
-use crate::providers::schema::{Projection, project};
+use crate::providers::report::{ChangeKind, Refusal};
 use serde_json::{Value, json};
+use tool_core::schema::to_draft_2020_12;
+
+/// Projects a schema as a tool would have it, which is of draft 2020-12.
+pub(crate) fn project(provider: Provider, schema: &Value, strict: bool) -> Result<Projection, Refusal> {
+    projection::project(provider.spec(), &to_draft_2020_12(schema), strict)
+}
 
 /// A projection that is not refused.
 fn projected(provider: Provider, schema: &Value) -> Projection {

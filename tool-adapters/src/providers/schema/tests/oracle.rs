@@ -1,7 +1,7 @@
 //! What a schema and its projection accept, by an independent engine.
 
 use crate::providers::provider::Provider;
-use crate::providers::schema::document::{Document, for_each_child};
+use crate::providers::schema::document::{SchemaDocument, for_each_subschema};
 use jsonschema::{Draft, Validator};
 use serde_json::{Map, Value, json};
 use tool_core::schema::is_schema;
@@ -50,7 +50,7 @@ fn read_typed(schema: &Value) -> Value {
 
 /// The schema without references that lead nowhere: any value is taken there.
 pub(crate) fn without_dead_references(root: &Value) -> Value {
-    let document = Document::new(root);
+    let document = SchemaDocument::new(root);
     let mut dead = Vec::new();
     each_schema(root, &mut |map, pointer| {
         let reference = map.get("$ref").and_then(Value::as_str);
@@ -67,7 +67,7 @@ pub(crate) fn without_dead_references(root: &Value) -> Value {
 
 /// Whether some schema applies itself to the value it is applied to: that accepts nothing and everything.
 pub(crate) fn is_endless(root: &Value) -> bool {
-    let document = Document::new(root);
+    let document = SchemaDocument::new(root);
     let mut endless = false;
     each_schema(root, &mut |map, pointer| {
         let mut seen: Vec<*const Value> = Vec::new();
@@ -86,11 +86,11 @@ pub(crate) fn is_endless(root: &Value) -> bool {
     endless
 }
 
-fn in_place<'a>(document: &Document<'a>, map: &'a Map<String, Value>, pointer: &str) -> Vec<(&'a Value, String)> {
+fn in_place<'a>(document: &SchemaDocument<'a>, map: &'a Map<String, Value>, pointer: &str) -> Vec<(&'a Value, String)> {
     let mut found = Vec::new();
-    for_each_child(map, pointer, &mut |child| {
+    for_each_subschema(map, pointer, &mut |child| {
         if matches!(child.keyword, "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" | "dependentSchemas") {
-            found.push((child.schema, child.pointer));
+            found.push((child.place.schema, child.place.pointer));
         }
     });
     let target = map.get("$ref").and_then(Value::as_str).and_then(|reference| document.resolve(pointer, reference));
@@ -103,7 +103,7 @@ fn each_schema<'a>(root: &'a Value, visit: &mut dyn FnMut(&'a Map<String, Value>
     while let Some((schema, pointer)) = open.pop() {
         let Some(map) = schema.as_object() else { continue };
         visit(map, &pointer);
-        for_each_child(map, &pointer, &mut |child| open.push((child.schema, child.pointer)));
+        for_each_subschema(map, &pointer, &mut |child| open.push((child.place.schema, child.place.pointer)));
     }
 }
 
@@ -125,7 +125,13 @@ impl Dice {
     }
 
     /// A value that a schema may well accept.
-    pub(crate) fn instance(&mut self, document: &Document<'_>, schema: &Value, pointer: &str, depth: usize) -> Value {
+    pub(crate) fn instance(
+        &mut self,
+        document: &SchemaDocument<'_>,
+        schema: &Value,
+        pointer: &str,
+        depth: usize,
+    ) -> Value {
         let Some(map) = schema.as_object().filter(|_| depth < 8) else { return self.any() };
         if let Some(value) = map.get("const") {
             return value.clone();
@@ -156,7 +162,7 @@ impl Dice {
         made
     }
 
-    fn plain(&mut self, document: &Document<'_>, map: &Map<String, Value>, pointer: &str, depth: usize) -> Value {
+    fn plain(&mut self, document: &SchemaDocument<'_>, map: &Map<String, Value>, pointer: &str, depth: usize) -> Value {
         let kinds: Vec<&str> = match map.get("type") {
             Some(Value::String(name)) => vec![name],
             Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
@@ -176,7 +182,13 @@ impl Dice {
         }
     }
 
-    fn object(&mut self, document: &Document<'_>, map: &Map<String, Value>, pointer: &str, depth: usize) -> Value {
+    fn object(
+        &mut self,
+        document: &SchemaDocument<'_>,
+        map: &Map<String, Value>,
+        pointer: &str,
+        depth: usize,
+    ) -> Value {
         let mut made = Map::new();
         for (name, schema) in map.get("properties").and_then(Value::as_object).into_iter().flatten() {
             if self.roll(3) > 0 && is_schema(schema) {
@@ -198,7 +210,7 @@ impl Dice {
         Value::Object(made)
     }
 
-    fn array(&mut self, document: &Document<'_>, map: &Map<String, Value>, pointer: &str, depth: usize) -> Value {
+    fn array(&mut self, document: &SchemaDocument<'_>, map: &Map<String, Value>, pointer: &str, depth: usize) -> Value {
         let places = map.get("prefixItems").and_then(Value::as_array).cloned().unwrap_or_default();
         let rest = map.get("items").cloned().unwrap_or(Value::Bool(true));
         let count = self.roll(4);

@@ -1,11 +1,12 @@
 //! Tools as real servers declare them.
 
 use crate::providers::provider::Provider;
-use crate::providers::schema::document::Document;
+use crate::providers::schema::document::SchemaDocument;
 use crate::providers::schema::tests::oracle::{Dice, read, validator};
 use crate::providers::schema::tests::projected;
 use serde_json::Value;
 use std::path::Path;
+use tool_core::schema::to_draft_2020_12;
 
 #[test]
 fn the_tools_of_real_servers_have_a_form_with_each_provider() {
@@ -18,9 +19,9 @@ fn the_tools_of_real_servers_have_a_form_with_each_provider() {
     let tools = servers.as_object().expect("servers").values().flat_map(|tools| tools.as_array().expect("tools"));
     let mut checked = 0;
     for (at, tool) in tools.enumerate() {
-        let schema = &tool["inputSchema"];
+        let schema = &to_draft_2020_12(&tool["inputSchema"]);
         let accepts = validator(schema).expect("a schema");
-        let document = Document::new(schema);
+        let document = SchemaDocument::new(schema);
         let mut dice = Dice(at as u64);
         let instances: Vec<Value> =
             (0..50).map(|_| dice.instance(&document, schema, "", 0)).filter(|value| accepts.is_valid(value)).collect();

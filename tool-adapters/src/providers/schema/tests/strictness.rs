@@ -1,22 +1,24 @@
 //! What claims to be strict is: for schemas over all keywords, and for tools as real servers declare them.
 
+use crate::providers::projection::Projection;
 use crate::providers::provider::Provider;
 use crate::providers::report::ChangeKind;
-use crate::providers::schema::document::Document;
+use crate::providers::schema::document::SchemaDocument;
 use crate::providers::schema::restore::restore;
 use crate::providers::schema::tests::arbitrary::root;
 use crate::providers::schema::tests::oracle::{Dice, is_endless, validator, without_dead_references};
-use crate::providers::schema::{Projection, project};
+use crate::providers::schema::tests::project;
 use crate::providers::strict::tests::checker::problems;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::path::Path;
+use tool_core::schema::to_draft_2020_12;
 
 const STRICT: [Provider; 5] =
     [Provider::OpenAiChat, Provider::OpenAiResponses, Provider::Anthropic, Provider::Bedrock, Provider::Cohere];
 
 /// The arguments as a model that is held to `strict` may write them: null for what is absent, in any branch.
-fn filled(document: &Document<'_>, strict: &Value, value: &Value, depth: usize) -> Vec<Value> {
+fn filled(document: &SchemaDocument<'_>, strict: &Value, value: &Value, depth: usize) -> Vec<Value> {
     let Some(map) = strict.as_object().filter(|_| depth < 24) else { return Vec::new() };
     let deeper = |schema: &Value, value: &Value| filled(document, schema, value, depth + 1);
     if let Some(place) = map.get("$ref").and_then(Value::as_str).and_then(|it| document.resolve("", it)) {
@@ -72,6 +74,7 @@ fn filled(document: &Document<'_>, strict: &Value, value: &Value, depth: usize) 
 }
 
 fn check(provider: Provider, schema: &Value, seed: u64) -> Result<bool, TestCaseError> {
+    let schema = &to_draft_2020_12(schema);
     let projection = match project(provider, schema, true) {
         Ok(projection) if projection.not_strict.is_none() => projection,
         _ => return Ok(false),
@@ -87,7 +90,7 @@ fn accepts(provider: Provider, schema: &Value, projection: &Projection, seed: u6
     let Some(original) = validator(&live).filter(|_| !is_endless(&live)) else { return Ok(()) };
     let strict = validator(&projection.schema).expect("a schema");
     let closed = projection.changes.iter().any(|change| change.kind == ChangeKind::Closed);
-    let (document, written) = (Document::new(&live), Document::new(&projection.schema));
+    let (document, written) = (SchemaDocument::new(&live), SchemaDocument::new(&projection.schema));
     let mut dice = Dice(seed);
     for _ in 0..20 {
         let instance = dice.instance(&document, &live, "", 0);
@@ -145,6 +148,6 @@ fn the_strict_tools_of_real_servers_keep_the_rules() {
 fn the_check_itself_fills_in_nulls() {
     let schema = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}});
     let projection = project(Provider::OpenAiChat, &schema, true).expect("not refused");
-    let all = filled(&Document::new(&projection.schema), &projection.schema, &json!({"a": "x"}), 0);
+    let all = filled(&SchemaDocument::new(&projection.schema), &projection.schema, &json!({"a": "x"}), 0);
     assert_eq!(all, [json!({"a": "x", "b": null})]);
 }

@@ -2,22 +2,23 @@
 
 use crate::providers::provider::Provider;
 use crate::providers::report::Refusal;
-use crate::providers::schema::document::Document;
-use crate::providers::schema::project;
+use crate::providers::schema::document::SchemaDocument;
 use crate::providers::schema::tests::arbitrary::root;
 use crate::providers::schema::tests::oracle::{Dice, is_endless, read, validator, without_dead_references};
+use crate::providers::schema::tests::project;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use serde_json::Value;
+use tool_core::schema::to_draft_2020_12;
 
 /// Instances that the schema accepts.
 fn accepted(schema: &Value, seed: u64) -> Vec<Value> {
-    let live = without_dead_references(schema);
+    let live = without_dead_references(&to_draft_2020_12(schema));
     if is_endless(&live) {
         return Vec::new();
     }
     let Some(validator) = validator(&live) else { return Vec::new() };
-    let document = Document::new(&live);
+    let document = SchemaDocument::new(&live);
     let mut dice = Dice(seed);
     let mut all: Vec<Value> = (0..40).map(|_| dice.instance(&document, &live, "", 0)).collect();
     all.push(serde_json::json!({}));

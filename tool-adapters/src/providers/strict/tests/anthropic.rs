@@ -2,7 +2,7 @@
 
 use crate::providers::provider::Provider;
 use crate::providers::report::NotStrict;
-use crate::providers::schema::project;
+use crate::providers::schema::tests::project;
 use crate::providers::strict::tests::checker::problems;
 use serde_json::{Value, json};
 

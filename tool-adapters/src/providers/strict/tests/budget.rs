@@ -1,6 +1,7 @@
 //! What a request may hold that is strict.
 
-use crate::providers::declare::{Declarations, DeclareOptions, declare_tools};
+use crate::providers::declarations::{Declarations, DeclareOptions};
+use crate::providers::declare::declare_tools;
 use crate::providers::provider::Provider;
 use crate::providers::report::NotStrict;
 use serde_json::{Value, json};

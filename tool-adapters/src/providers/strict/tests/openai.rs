@@ -1,9 +1,10 @@
 //! OpenAI's strict form. L27
 
+use crate::providers::projection::Projection;
 use crate::providers::provider::Provider;
 use crate::providers::report;
 use crate::providers::report::{ChangeKind, NotStrict};
-use crate::providers::schema::{Projection, project};
+use crate::providers::schema::tests::project;
 use crate::providers::strict::tests::checker::problems;
 use serde_json::{Value, json};
 

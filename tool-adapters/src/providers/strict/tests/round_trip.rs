@@ -1,8 +1,8 @@
 //! A call in its strict form and back.
 
 use crate::providers::provider::Provider;
-use crate::providers::schema::project;
 use crate::providers::schema::restore::restore;
+use crate::providers::schema::tests::project;
 use crate::providers::strict::tests::checker::problems;
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! One rich set of tools in every provider's form, beside this folder in `golden/`. `UPDATE=1 cargo test` writes them
 //! anew.
 
-use crate::providers::declare::{Declarations, DeclareOptions};
+use crate::providers::declarations::{Declarations, DeclareOptions};
 use crate::providers::provider::Provider;
 use crate::providers::strict::tests::checker::problems;
 use crate::providers::tests::declare::support::{declared, definitions, hosted, json_of, raw};

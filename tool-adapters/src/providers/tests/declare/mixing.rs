@@ -1,6 +1,6 @@
 //! Function tools and provider tools in one request.
 
-use crate::providers::declare::DeclareOptions;
+use crate::providers::declarations::DeclareOptions;
 use crate::providers::provider::Provider;
 use crate::providers::tests::declare::support::{declared, echo, hosted, json_of};
 use serde_json::{Value, json};

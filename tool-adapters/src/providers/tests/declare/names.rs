@@ -1,12 +1,12 @@
 //! Names, provider by provider.
 
-use crate::providers::names::{NameRule, Names};
 use crate::providers::provider::Provider;
+use crate::providers::tool_names::ToolNames;
 use proptest::prelude::*;
 use std::collections::HashSet;
 
-fn names(provider: Provider, tools: &[&str]) -> Names {
-    Names::of(provider, tools.iter().copied().enumerate(), &HashSet::new())
+fn names(provider: Provider, tools: &[&str]) -> ToolNames {
+    ToolNames::new(provider.spec().names, tools.iter().copied().enumerate(), &HashSet::new())
 }
 
 /// What the providers' documents say, in other words than the code's.
@@ -72,7 +72,7 @@ fn a_long_name_is_cut_and_ends_in_a_hash_of_the_whole() {
 #[test]
 fn a_function_tool_does_not_take_the_name_of_a_provider_tool() {
     let reserved = HashSet::from(["web_search".to_owned()]);
-    let names = Names::of(Provider::Anthropic, std::iter::once((0, "web_search")), &reserved);
+    let names = ToolNames::new(Provider::Anthropic.spec().names, std::iter::once((0, "web_search")), &reserved);
     let wire = names.wire("web_search").expect("declared");
     assert_ne!(wire, "web_search");
     assert_eq!(names.tool(wire), Some("web_search"));
@@ -80,7 +80,7 @@ fn a_function_tool_does_not_take_the_name_of_a_provider_tool() {
 
 #[test]
 fn the_nearest_name_does_not_depend_on_other_tools() {
-    let rule = NameRule::of(Provider::OpenAiChat);
+    let rule = Provider::OpenAiChat.spec().names;
     assert_eq!(rule.nearest("a.b"), "a_b");
     assert_eq!(rule.nearest("a_b"), "a_b");
 }
@@ -100,7 +100,7 @@ proptest! {
                 prop_assert!(matches(provider, wire), "{provider}: {tool} -> {wire}");
                 prop_assert!(seen.insert(wire.to_owned()), "{provider}: {tool} -> {wire} twice");
                 prop_assert_eq!(names.tool(wire), Some(*tool));
-                prop_assert_eq!(names.position(wire), Some(at));
+                prop_assert_eq!(names.index(wire), Some(at));
                 if matches(provider, tool) {
                     prop_assert_eq!(wire, *tool);
                 }

@@ -1,6 +1,7 @@
 //! What is declared of many tools, and what is reported.
 
-use crate::providers::declare::{DeclareOptions, declare, declare_tools};
+use crate::providers::declarations::{Declarations, DeclareOptions};
+use crate::providers::declare::{declare, declare_tools};
 use crate::providers::provider::Provider;
 use crate::providers::tests::declare::support::{declared, definitions, echo, json_of, raw};
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ fn ordered(zulu: String, alpha: i64, #[arg(default = 3)] mike: i64) -> String {
     format!("{zulu}{alpha}{mike}")
 }
 
-fn plain(provider: Provider, tools: &[tool_core::FunctionTool]) -> crate::providers::declare::Declarations {
+fn plain(provider: Provider, tools: &[tool_core::FunctionTool]) -> Declarations {
     declared(provider, tools, &[], DeclareOptions::default())
 }
 

@@ -1,6 +1,7 @@
 //! Tools to declare.
 
-use crate::providers::declare::{Declarations, DeclareOptions, declare_tools};
+use crate::providers::declarations::{Declarations, DeclareOptions};
+use crate::providers::declare::declare_tools;
 use crate::providers::provider::Provider;
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! What references lead to.
 
-use crate::providers::schema::document::{Document, Draft};
+use crate::providers::schema::document::SchemaDocument;
 use serde_json::{Value, json};
 
 fn found(root: &Value, from: &str, reference: &str) -> Option<(String, Value)> {
-    Document::new(root).resolve(from, reference).map(|place| (place.pointer, place.schema.clone()))
+    SchemaDocument::new(root).resolve(from, reference).map(|place| (place.pointer, place.schema.clone()))
 }
 
 #[test]
@@ -40,13 +40,4 @@ fn inside_a_schema_with_an_id_the_root_is_that_schema() {
     assert_eq!(inside, Some(("/$defs/inner/$defs/t".into(), json!({"type": "null"}))));
     assert_eq!(found(&root, "/properties/y", "#/$defs/t").map(|(_, schema)| schema), Some(json!({"type": "string"})));
     assert_eq!(found(&root, "", "urn:inner#/$defs/t").map(|(_, schema)| schema), Some(json!({"type": "null"})));
-}
-
-#[test]
-fn the_draft_is_the_one_that_the_root_names() {
-    let draft = |name: &str| Document::new(&json!({"$schema": name})).draft();
-    assert_eq!(draft("http://json-schema.org/draft-07/schema#"), Draft::D7);
-    assert_eq!(draft("https://json-schema.org/draft/2020-12/schema"), Draft::D2020);
-    assert_eq!(Document::new(&json!({})).draft(), Draft::D2020);
-    assert!(!Draft::D7.knows("prefixItems") && Draft::D7.knows("const") && !Draft::D7.reads_beside_references());
 }

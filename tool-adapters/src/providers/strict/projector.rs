@@ -1,9 +1,8 @@
 //! From a schema to the schemas that say it: references and `allOf` are followed.
 
-use crate::providers::report::{ChangeKind, NotStrict};
-use crate::providers::schema::Log;
-use crate::providers::schema::document::{Document, Place, is_annotation};
-use crate::providers::strict::limits::Form;
+use crate::providers::report::{ChangeKind, ChangeLog, NotStrict};
+use crate::providers::schema::document::{SchemaDocument, SchemaPlace, is_annotation};
+use crate::providers::strict::budget::StrictForm;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use tool_core::schema::join_pointer as join;
@@ -13,14 +12,14 @@ const MOST: usize = 20_000;
 /// The deepest that schemas are written inside each other; every provider takes less.
 const DEEPEST: usize = 64;
 
-pub(crate) type Written = Map<String, Value>;
+pub(crate) type SchemaObject = Map<String, Value>;
 
 /// What a projection knows while it walks a schema.
-pub(crate) struct Walk<'a> {
-    pub(crate) form: &'static Form,
-    pub(crate) document: Document<'a>,
-    pub(crate) log: Log,
-    pub(crate) definitions: Definitions<'a>,
+pub(crate) struct StrictProjector<'a> {
+    pub(crate) form: &'static StrictForm,
+    pub(crate) document: SchemaDocument<'a>,
+    pub(crate) log: ChangeLog,
+    pub(crate) definitions: StrictDefinitions<'a>,
     /// What is being written out on the way here.
     pub(crate) active: Vec<&'a Value>,
     depth: usize,
@@ -29,15 +28,15 @@ pub(crate) struct Walk<'a> {
 
 /// One of the schemas that together say what a node is.
 #[derive(Clone)]
-pub(crate) struct Own<'a> {
+pub(crate) struct KeywordSet<'a> {
     pub(crate) map: &'a Map<String, Value>,
     pub(crate) pointer: String,
-    pub(crate) reads: Reads,
+    pub(crate) reads: KeywordFilter,
 }
 
 /// Which keywords of a schema count.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reads {
+pub(crate) enum KeywordFilter {
     All,
     /// What stands beside a union, as each of its branches has it.
     Assertions,
@@ -45,17 +44,17 @@ pub(crate) enum Reads {
     Annotations,
 }
 
-impl<'a> Own<'a> {
-    pub(crate) fn reading(&self, reads: Reads) -> Self {
+impl<'a> KeywordSet<'a> {
+    pub(crate) fn reading(&self, reads: KeywordFilter) -> Self {
         Self { reads, ..self.clone() }
     }
 
     pub(crate) fn keywords(&self) -> impl Iterator<Item = (&'a str, &'a Value)> {
         let reads = self.reads;
         self.map.iter().map(|(keyword, value)| (keyword.as_str(), value)).filter(move |(keyword, _)| match reads {
-            Reads::All => true,
-            Reads::Assertions => !is_note(keyword) && !is_union(keyword),
-            Reads::Annotations => is_note(keyword),
+            KeywordFilter::All => true,
+            KeywordFilter::Assertions => !is_note(keyword) && !is_union(keyword),
+            KeywordFilter::Annotations => is_note(keyword),
         })
     }
 }
@@ -71,19 +70,16 @@ pub(crate) fn is_union(keyword: &str) -> bool {
 
 /// Whether a keyword makes up the structure of a document: it says nothing of a value itself.
 pub(crate) fn is_plumbing(keyword: &str) -> bool {
-    matches!(
-        keyword,
-        "$schema" | "$id" | "$anchor" | "$dynamicAnchor" | "$vocabulary" | "$comment" | "$defs" | "definitions"
-    )
+    matches!(keyword, "$schema" | "$id" | "$anchor" | "$dynamicAnchor" | "$vocabulary" | "$comment" | "$defs")
 }
 
-impl<'a> Walk<'a> {
-    pub(crate) fn new(form: &'static Form, root: &'a Value) -> Self {
+impl<'a> StrictProjector<'a> {
+    pub(crate) fn new(form: &'static StrictForm, root: &'a Value) -> Self {
         Self {
             form,
-            document: Document::new(root),
-            log: Log::default(),
-            definitions: Definitions::default(),
+            document: SchemaDocument::new(root),
+            log: ChangeLog::default(),
+            definitions: StrictDefinitions::default(),
             active: Vec::new(),
             depth: 0,
             nodes: 0,
@@ -91,7 +87,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Writes a schema; nothing where it accepts nothing.
-    pub(crate) fn node(&mut self, place: Place<'a>) -> Result<Option<Written>, NotStrict> {
+    pub(crate) fn node(&mut self, place: SchemaPlace<'a>) -> Result<Option<SchemaObject>, NotStrict> {
         match place.schema {
             Value::Bool(false) => return Ok(None),
             // The root is an object itself.
@@ -112,7 +108,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Writes what some schemas say together.
-    pub(crate) fn own(&mut self, own: &[Own<'a>]) -> Result<Option<Written>, NotStrict> {
+    pub(crate) fn own(&mut self, own: &[KeywordSet<'a>]) -> Result<Option<SchemaObject>, NotStrict> {
         self.depth += 1;
         self.nodes += 1;
         if self.depth > DEEPEST {
@@ -132,7 +128,11 @@ impl<'a> Walk<'a> {
 
     /// A reference that stays one. What is said beside it is said of a copy, as nothing may stand beside it; where
     /// copies would never end, it stands around.
-    fn reference(&mut self, map: &'a Map<String, Value>, place: &Place<'a>) -> Result<Option<Written>, NotStrict> {
+    fn reference(
+        &mut self,
+        map: &'a Map<String, Value>,
+        place: &SchemaPlace<'a>,
+    ) -> Result<Option<SchemaObject>, NotStrict> {
         let Some(reference) = map.get("$ref").and_then(Value::as_str).filter(|_| self.form.references) else {
             return Ok(None);
         };
@@ -142,22 +142,22 @@ impl<'a> Walk<'a> {
         if beside > 0 && !copied && self.nodes < MOST / 2 {
             return Ok(None);
         }
-        let around = Own { map, pointer: place.pointer.clone(), reads: Reads::Annotations };
-        let asserts = around.reading(Reads::Assertions).keywords().any(|(keyword, _)| keyword != "$ref");
-        if asserts && self.document.draft().reads_beside_references() {
+        let around = KeywordSet { map, pointer: place.pointer.clone(), reads: KeywordFilter::Annotations };
+        let asserts = around.reading(KeywordFilter::Assertions).keywords().any(|(keyword, _)| keyword != "$ref");
+        if asserts {
             return Err(NotStrict::Recursive { pointer: place.pointer.clone() });
         }
         let new = self.definitions.refer(target);
         if new != reference {
             self.log.add(&place.pointer, "$ref", ChangeKind::Rewritten, format!("`{new}`"));
         }
-        let written = Written::from_iter([("$ref".to_owned(), Value::from(new))]);
+        let written = SchemaObject::from_iter([("$ref".to_owned(), Value::from(new))]);
         Ok(Some(self.around(written, &[around])))
     }
 
     /// The schemas that say what `place` is: itself, and what it refers to or includes.
-    pub(crate) fn gather(&mut self, place: Place<'a>, own: &mut Vec<Own<'a>>) -> Result<(), NotStrict> {
-        let Place { schema, pointer } = place;
+    pub(crate) fn gather(&mut self, place: SchemaPlace<'a>, own: &mut Vec<KeywordSet<'a>>) -> Result<(), NotStrict> {
+        let SchemaPlace { schema, pointer } = place;
         let Value::Object(map) = schema else {
             // As part of another, `true` says nothing.
             return match schema {
@@ -170,9 +170,7 @@ impl<'a> Walk<'a> {
         }
         self.active.push(schema);
         let reference = map.get("$ref").and_then(Value::as_str);
-        let alone = reference.is_some() && !self.document.draft().reads_beside_references();
-        let reads = if alone { Reads::Annotations } else { Reads::All };
-        own.push(Own { map, pointer: pointer.clone(), reads });
+        own.push(KeywordSet { map, pointer: pointer.clone(), reads: KeywordFilter::All });
         if let Some(reference) = reference {
             let Some(target) = self.document.resolve(&pointer, reference) else {
                 return Err(NotStrict::Untyped { pointer });
@@ -180,16 +178,13 @@ impl<'a> Walk<'a> {
             self.log.add(&pointer, "$ref", ChangeKind::Rewritten, "what it leads to stands in its place");
             self.gather(target, own)?;
         }
-        if alone {
-            return Ok(());
-        }
         let all = map.get("allOf").and_then(Value::as_array);
         if all.is_some() {
             self.log.add(&pointer, "allOf", ChangeKind::Rewritten, "its schemas are one");
         }
         let under = join(&pointer, "allOf");
         for (at, part) in all.into_iter().flatten().enumerate() {
-            self.gather(Place { schema: part, pointer: join(&under, &at.to_string()) }, own)?;
+            self.gather(SchemaPlace { schema: part, pointer: join(&under, &at.to_string()) }, own)?;
         }
         Ok(())
     }
@@ -199,14 +194,14 @@ impl<'a> Walk<'a> {
 
 /// The definitions that are needed, in the order in which they were first referred to.
 #[derive(Default)]
-pub(crate) struct Definitions<'a> {
-    needed: Vec<(String, Place<'a>)>,
+pub(crate) struct StrictDefinitions<'a> {
+    needed: Vec<(String, SchemaPlace<'a>)>,
     names: HashMap<String, usize>,
 }
 
-impl<'a> Definitions<'a> {
+impl<'a> StrictDefinitions<'a> {
     /// The reference by which a place is known in the projection.
-    pub(crate) fn refer(&mut self, place: Place<'a>) -> String {
+    pub(crate) fn refer(&mut self, place: SchemaPlace<'a>) -> String {
         if place.pointer.is_empty() {
             return "#".to_owned();
         }
@@ -226,7 +221,7 @@ impl<'a> Definitions<'a> {
 
 /// `Point` for `/$defs/Point`, `properties_a_items` for `/properties/a/items`.
 fn base_name(pointer: &str) -> String {
-    let under = ["/$defs/", "/definitions/"].into_iter().find_map(|start| pointer.strip_prefix(start));
+    let under = pointer.strip_prefix("/$defs/");
     let mut name = String::new();
     for letter in under.unwrap_or(pointer).trim_start_matches('/').chars() {
         match letter {
@@ -238,7 +233,7 @@ fn base_name(pointer: &str) -> String {
     name
 }
 
-impl Walk<'_> {
+impl StrictProjector<'_> {
     /// Writes what was referred to, and what that refers to.
     pub(crate) fn write_definitions(&mut self) -> Result<Map<String, Value>, NotStrict> {
         let mut written = Map::new();

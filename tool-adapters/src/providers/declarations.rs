@@ -1,0 +1,119 @@
+//! The declarations of tools to a provider.
+
+use crate::providers::provider::Provider;
+use crate::providers::report::Report;
+use crate::providers::schema::restore::restore;
+use crate::providers::tool_names::{NameRule, ToolNames};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+use tool_core::{ToolCall, ToolDefinition};
+
+/// The options of a declaration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[allow(clippy::struct_excessive_bools)] // The options are independent.
+pub struct DeclareOptions {
+    /// Declares tools as strict where possible, so that the provider enforces the schema. Each tool is checked by itself;
+    /// the report has the reason for which one is not strict.
+    pub strict: bool,
+    /// Leaves out all provider tools in a request with function tools. For Gemini.
+    pub only_single_type: bool,
+    /// Declares function tools and provider tools in one request, for a Gemini model that accepts both.
+    pub model_mixes: bool,
+}
+
+/// Tools in a provider's form. Cheap to clone.
+#[derive(Clone)]
+pub struct Declarations(pub(crate) Arc<DeclaredTools>);
+
+/// The content of [`Declarations`].
+pub(crate) struct DeclaredTools {
+    pub(crate) provider: Provider,
+    /// The value of the request's `tools`.
+    pub(crate) json: Box<RawValue>,
+    pub(crate) settings: Map<String, Value>,
+    pub(crate) name_rule: NameRule,
+    pub(crate) names: ToolNames,
+    pub(crate) definitions: Vec<ToolDefinition>,
+    pub(crate) report: Report,
+}
+
+impl Declarations {
+    /// Returns the provider.
+    pub fn provider(&self) -> Provider {
+        self.0.provider
+    }
+
+    /// Returns the value of the request's `tools`, for Bedrock that of `toolConfig.tools`: an array in the order of the
+    /// context.
+    pub fn json(&self) -> &RawValue {
+        &self.0.json
+    }
+
+    /// Returns further members of the request, such as Cohere's `strict_tools`. Empty for most requests.
+    pub fn settings(&self) -> &Map<String, Value> {
+        &self.0.settings
+    }
+
+    /// Returns the report on what was dropped, weakened, renamed and refused, tool by tool.
+    pub fn report(&self) -> &Report {
+        &self.0.report
+    }
+
+    /// Returns true if nothing is declared. Some providers refuse an empty list.
+    pub fn is_empty(&self) -> bool {
+        self.json().get() == "[]"
+    }
+
+    /// Returns the name of a tool at the provider; `None` for a tool that is not declared.
+    pub fn wire_name(&self, tool: &str) -> Option<&str> {
+        self.0.names.wire(tool)
+    }
+
+    /// Returns the name of any tool in a request: its name at the provider or, for a tool that is not declared (any more),
+    /// such as one of an older call in the history, the nearest name that the provider accepts.
+    pub fn written_name<'a>(&'a self, tool: &'a str) -> Cow<'a, str> {
+        match self.wire_name(tool) {
+            Some(wire) => Cow::Borrowed(wire),
+            None => self.0.name_rule.nearest(tool),
+        }
+    }
+
+    /// Returns the tool that has this name at the provider.
+    pub fn tool_name(&self, wire: &str) -> Option<&str> {
+        self.0.names.tool(wire)
+    }
+
+    /// Returns a call in the tool's own form: under its own name, and for a strict tool without the nulls that stand for
+    /// absent parameters. An unknown name stays, and so do arguments that are not JSON: the call then fails with a message
+    /// for the model.
+    #[must_use]
+    pub fn restore(&self, call: ToolCall) -> ToolCall {
+        let Some(index) = self.0.names.index(call.name()) else { return call };
+        let Some(tool) = self.0.definitions.get(index) else { return call };
+        let arguments = match self.0.report.tools.get(index) {
+            Some(report) if report.strict => restore(tool.parameters(), call.arguments()),
+            _ => Cow::Borrowed(call.arguments()),
+        };
+        match (arguments, tool.name() == call.name()) {
+            (Cow::Borrowed(_), true) => call,
+            (Cow::Borrowed(_), false) => call.renamed(tool.name()),
+            (Cow::Owned(arguments), _) => call.with_arguments(arguments).renamed(tool.name()),
+        }
+    }
+
+    /// Returns true if these declarations are of the same tools, so that they can be used again.
+    pub fn of_same_tools(&self, tools: &[ToolDefinition]) -> bool {
+        let ours = &self.0.definitions;
+        ours.len() == tools.len() && ours.iter().zip(tools).all(|(a, b)| a.same(b))
+    }
+}
+
+impl fmt::Debug for Declarations {
+    /// Shows the report only: the declarations of provider tools may hold secrets for the provider.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Declarations").field("report", self.report()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,101 @@
+//! The declaration of one function tool.
+
+use crate::providers::json_text::JsonObject;
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+use tool_core::ToolDefinition;
+
+/// A function tool in the form of a provider, before the provider's folder writes it.
+pub(crate) struct DeclaredTool<'a> {
+    pub(crate) definition: &'a ToolDefinition,
+    /// The name at the provider.
+    pub(crate) name: &'a str,
+    /// The projected schema as JSON.
+    pub(crate) schema: &'a str,
+    pub(crate) strict: bool,
+}
+
+impl<'a> DeclaredTool<'a> {
+    /// Returns the description; `None` if it is blank.
+    pub(crate) fn description(&self) -> Option<&'a str> {
+        Some(self.definition.description()).filter(|text| !text.trim().is_empty())
+    }
+
+    /// Returns the description, the title or the name, for providers that require a description.
+    pub(crate) fn some_description(&self) -> &'a str {
+        let title = self.definition.title().filter(|text| !text.trim().is_empty());
+        self.description().or(title).unwrap_or(self.definition.name())
+    }
+
+    /// Returns `Some(true)` for a strict tool, for providers that are not strict unless a declaration says so.
+    pub(crate) fn strict_flag(&self) -> Option<bool> {
+        self.strict.then_some(true)
+    }
+
+    /// Writes a function in OpenAI's form, with a `type` among its members.
+    pub(crate) fn flat_function(&self, strict: Option<bool>) -> String {
+        self.function(JsonObject::new().with("type", "function"), strict)
+    }
+
+    /// Writes a function in OpenAI's form, inside a `function` member.
+    pub(crate) fn nested_function(&self, strict: Option<bool>) -> String {
+        let function = self.function(JsonObject::new(), strict);
+        JsonObject::new().with("type", "function").raw("function", &function).finish()
+    }
+
+    fn function(&self, object: JsonObject, strict: Option<bool>) -> String {
+        object
+            .with("name", self.name)
+            .with_some("description", self.description())
+            .raw("parameters", self.schema)
+            .with_some("strict", strict)
+            .finish()
+    }
+}
+
+/// The first members of the root, as in the canonical text.
+const FIRST_MEMBERS: [&str; 3] = ["type", "properties", "required"];
+
+/// Writes a projection of the tool's parameters, with the parameters in the order of the tool: models write arguments in
+/// the order in which they read parameters.
+pub(crate) fn write_schema(tool: &ToolDefinition, schema: &Value) -> String {
+    if schema == tool.parameters() {
+        return tool.parameters_json().to_owned();
+    }
+    let order = ParameterOrder(tool.parameter_order().iter().enumerate().map(|(at, name)| (*name, at)).collect());
+    match schema {
+        Value::Object(root) if order.0.len() > 1 => order.write_root(root),
+        other => other.to_string(),
+    }
+}
+
+/// The positions of parameters in the signature.
+struct ParameterOrder<'a>(HashMap<&'a str, usize>);
+
+impl ParameterOrder<'_> {
+    /// Sorts members: those of the signature first, then the others in their order.
+    fn sort<T>(&self, members: &mut [T], name: impl Fn(&T) -> Option<&str>) {
+        members.sort_by_key(|member| name(member).and_then(|name| self.0.get(name)).copied().unwrap_or(usize::MAX));
+    }
+
+    fn write_root(&self, root: &Map<String, Value>) -> String {
+        let first = FIRST_MEMBERS.iter().filter_map(|keyword| root.get_key_value(*keyword));
+        let rest = root.iter().filter(|(keyword, _)| !FIRST_MEMBERS.contains(&keyword.as_str()));
+        let object =
+            first.chain(rest).fold(JsonObject::new(), |object, (keyword, value)| match (keyword.as_str(), value) {
+                ("properties", Value::Object(named)) => {
+                    let mut members = named.iter().collect::<Vec<_>>();
+                    self.sort(&mut members, |(name, _)| Some(name.as_str()));
+                    let members = members.into_iter().map(|(name, schema)| (name.clone(), schema.clone()));
+                    object.with(keyword, members.collect::<Map<_, _>>())
+                }
+                ("required" | "propertyOrdering", Value::Array(names)) => {
+                    let mut names = names.clone();
+                    self.sort(&mut names, Value::as_str);
+                    object.with(keyword, names)
+                }
+                _ => object.with(keyword, value.clone()),
+            });
+        object.finish()
+    }
+}

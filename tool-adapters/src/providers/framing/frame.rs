@@ -1,0 +1,83 @@
+//! The frames of a message, and what the decoders of all framings share.
+
+use crate::providers::event::{ProtocolError, malformed};
+use std::borrow::Cow;
+
+/// The largest event in bytes. A larger one is reported and passed over.
+pub(crate) const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
+
+/// A part of a message.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Frame<'a> {
+    /// An event: a JSON text, unless the provider sent something else.
+    Event {
+        /// The name of a server-sent event; empty without one.
+        name: &'a str,
+        text: &'a str,
+    },
+    /// A text that is one JSON value if it can be parsed. The sink returns false if it cannot: the decoder then looks for
+    /// the end of the value, as if the frame had not been there.
+    Attempt(&'a str),
+    /// `[DONE]`, the end of a stream.
+    Done,
+    Problem(ProtocolError),
+}
+
+/// Takes frames. The result counts for [`Frame::Attempt`] only.
+pub(crate) type FrameSink<'a> = &'a mut dyn FnMut(Frame<'_>) -> bool;
+
+/// Emits an event. Bytes that are not UTF-8 are replaced, so that the rest of the event is not lost.
+pub(crate) fn emit_event(name: &str, bytes: &[u8], sink: FrameSink<'_>) {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        sink(Frame::Event { name, text });
+        return;
+    }
+    let text = String::from_utf8_lossy(bytes);
+    sink(Frame::Problem(malformed("bytes that are not UTF-8 were replaced", &text)));
+    sink(Frame::Event { name, text: &text });
+}
+
+/// Joins what a decoder has kept and the bytes that follow; without a copy if it has kept nothing.
+pub(crate) fn joined<'a>(kept: &mut Vec<u8>, part: &'a [u8]) -> Cow<'a, [u8]> {
+    if kept.is_empty() {
+        return Cow::Borrowed(part);
+    }
+    let mut whole = std::mem::take(kept);
+    whole.extend_from_slice(part);
+    Cow::Owned(whole)
+}
+
+const LOW: u64 = 0x0101_0101_0101_0101;
+const HIGH: u64 = 0x8080_8080_8080_8080;
+
+/// Returns the index of the first byte that is one of `needles`. Reads eight bytes at a time.
+pub(crate) fn find<const N: usize>(needles: [u8; N], bytes: &[u8]) -> Option<usize> {
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (at, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let hits = needles.iter().fold(0, |hits, needle| {
+            // A byte equal to the needle is zero here. Only bytes above the first zero byte can be taken for one by error.
+            let other = word ^ (LOW * u64::from(*needle));
+            hits | (other.wrapping_sub(LOW) & !other & HIGH)
+        });
+        if hits != 0 {
+            return Some(at * 8 + hits.trailing_zeros() as usize / 8);
+        }
+    }
+    let at = rest.iter().position(|byte| needles.contains(byte))?;
+    Some(words.len() * 8 + at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn finds_the_first_needle(bytes in prop::collection::vec(prop_oneof![any::<u8>(), 8..16_u8], 0..40)) {
+            let plain = bytes.iter().position(|byte| b"\n\r".contains(byte));
+            prop_assert_eq!(find(*b"\n\r", &bytes), plain);
+        }
+    }
+}

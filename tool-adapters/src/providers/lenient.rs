@@ -1,0 +1,249 @@
+//! Members of messages, read leniently: a value of another kind than expected counts as absent, so that the rest of the
+//! message is not lost.
+
+use crate::providers::unescape::unescaped;
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Deref;
+
+/// A text. Numbers and booleans are read as their text, anything else as none.
+#[derive(Debug, Default)]
+pub(crate) struct LenientText<'a>(pub(crate) Option<Cow<'a, str>>);
+
+/// A count. A text with digits is read as its number, anything else as 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LenientCount(pub(crate) u64);
+
+/// An object. Anything else is read as none.
+#[derive(Debug)]
+pub(crate) struct LenientObject<T>(pub(crate) Option<T>);
+
+/// The objects of an array. A single object is read as an array of one, anything else as an empty one.
+#[derive(Debug)]
+pub(crate) struct LenientObjects<T>(pub(crate) Vec<T>);
+
+/// Any value, with its digits as they were written.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct RawJson<'a>(#[serde(borrow)] pub(crate) Option<&'a RawValue>);
+
+impl<'a> RawJson<'a> {
+    /// Returns a string's text, the JSON of any other value, and nothing for null or no value.
+    pub(crate) fn text(self) -> Cow<'a, str> {
+        let raw = self.0.map_or("", RawValue::get);
+        match raw.as_bytes().first() {
+            Some(b'"') => unescaped(raw.get(1..raw.len() - 1).unwrap_or_default()),
+            _ if raw == "null" => Cow::Borrowed(""),
+            _ => Cow::Borrowed(raw),
+        }
+    }
+
+    /// Parses the value; `None` if it is of another type.
+    pub(crate) fn parse<T: Deserialize<'a>>(self) -> Option<T> {
+        serde_json::from_str(self.0?.get()).ok()
+    }
+
+    /// Returns the text of a string; `None` for another value.
+    pub(crate) fn string(self) -> Option<Cow<'a, str>> {
+        self.0.is_some_and(|raw| raw.get().starts_with('"')).then(|| self.text())
+    }
+
+    /// Parses an object; `None` for another value.
+    pub(crate) fn object<T: Deserialize<'a>>(self) -> Option<T> {
+        self.parse::<LenientObject<T>>()?.0
+    }
+
+    /// Parses the objects of an array; none for another value.
+    pub(crate) fn objects<T: Deserialize<'a>>(self) -> Vec<T> {
+        let array = Self(self.0.filter(|raw| raw.get().starts_with('[')));
+        array.parse::<LenientObjects<T>>().map_or_else(Vec::new, |objects| objects.0)
+    }
+
+    /// Parses the items of an array; none for another value.
+    pub(crate) fn items(self) -> Vec<&'a RawValue> {
+        self.parse().unwrap_or_default()
+    }
+}
+
+impl LenientText<'_> {
+    /// Returns the text; empty for none.
+    pub(crate) fn as_str(&self) -> &str {
+        self.0.as_deref().unwrap_or_default()
+    }
+
+    /// Returns true for the boolean `true`, or a text of it.
+    pub(crate) fn is_true(&self) -> bool {
+        self.as_str() == "true"
+    }
+}
+
+impl<T> Default for LenientObject<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<T> Default for LenientObjects<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> Deref for LenientObject<T> {
+    type Target = Option<T>;
+
+    fn deref(&self) -> &Option<T> {
+        &self.0
+    }
+}
+
+/// Implements the methods of a visitor for kinds of JSON values that are read as absent.
+macro_rules! absent {
+    ($absent:expr; $($kind:ident)*) => {
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("any value")
+        }
+
+        $(absent!(@ $kind $absent);)*
+    };
+    (@ bool $absent:expr) => { fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> { Ok($absent) } };
+    (@ number $absent:expr) => {
+        fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> { Ok($absent) }
+        fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> { Ok($absent) }
+        fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> { Ok($absent) }
+    };
+    (@ text $absent:expr) => { fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> { Ok($absent) } };
+    (@ null $absent:expr) => { fn visit_unit<E>(self) -> Result<Self::Value, E> { Ok($absent) } };
+    (@ array $absent:expr) => {
+        fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Self::Value, A::Error> {
+            IgnoredAny.visit_seq(items).map(|_| $absent)
+        }
+    };
+    (@ object $absent:expr) => {
+        fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Self::Value, A::Error> {
+            IgnoredAny.visit_map(members).map(|_| $absent)
+        }
+    };
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for LenientText<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextVisitor).map(Self)
+    }
+}
+
+struct TextVisitor;
+
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = Option<Cow<'de, str>>;
+
+    absent!(None; null array object);
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Some(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Some(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
+        Ok(Some(Cow::Owned(value.to_string())))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+        Ok(Some(Cow::Owned(number.to_string())))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
+        Ok(Some(Cow::Owned(number.to_string())))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
+        Ok(Some(Cow::Owned(number.to_string())))
+    }
+}
+
+impl<'de> Deserialize<'de> for LenientCount {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(CountVisitor).map(Self)
+    }
+}
+
+struct CountVisitor;
+
+impl<'de> Visitor<'de> for CountVisitor {
+    type Value = u64;
+
+    absent!(0; bool null array object);
+
+    fn visit_u64<E>(self, number: u64) -> Result<u64, E> {
+        Ok(number)
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<u64, E> {
+        Ok(u64::try_from(number).unwrap_or(0))
+    }
+
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Saturates. Cohere counts in floats.
+    fn visit_f64<E>(self, number: f64) -> Result<u64, E> {
+        Ok(number as u64)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<u64, E> {
+        Ok(text.parse().unwrap_or(0))
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for LenientObject<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ObjectVisitor(PhantomData)).map(Self)
+    }
+}
+
+struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = Option<T>;
+
+    absent!(None; bool number text null array);
+
+    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Self::Value, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(members)).map(Some)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for LenientObjects<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ObjectsVisitor(PhantomData)).map(Self)
+    }
+}
+
+struct ObjectsVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectsVisitor<T> {
+    type Value = Vec<T>;
+
+    absent!(Vec::new(); bool number text null);
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+        let mut objects = Vec::new();
+        while let Some(LenientObject(item)) = items.next_element::<LenientObject<T>>()? {
+            // Most arrays have one object, and objects may be large.
+            if objects.is_empty() {
+                objects.reserve_exact(1);
+            }
+            objects.extend(item);
+        }
+        Ok(objects)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Self::Value, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(members)).map(|item| vec![item])
+    }
+}

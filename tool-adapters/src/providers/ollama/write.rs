@@ -1,0 +1,72 @@
+//! Results and requests.
+
+use crate::providers::body::{RequestBody, chat_messages, object_arguments, text_of, tools};
+use crate::providers::call_ids::CallIds;
+use crate::providers::codec::ToolAnswer;
+use crate::providers::request::Request;
+use serde_json::{Value, json};
+use tool_core::Content;
+use tool_core::call::ModelResult;
+use tool_core::session::{Message, ToolChoice};
+
+/// Writes one message for each result.
+pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
+    answers.iter().map(|answer| result_message(answer.name(), answer.given_id(), &answer.result)).collect()
+}
+
+/// Writes the body of a request.
+pub(crate) fn request(request: &Request<'_>) -> Value {
+    let messages = chat_messages(request, |message| write_message(message, request));
+    // There is no tool choice. Without tools the model cannot call them.
+    let has_tools = request.tool_choice != ToolChoice::None && !request.declarations.is_empty();
+    RequestBody::new(request)
+        .with("model", request.model)
+        .with("messages", messages)
+        .with_some("tools", has_tools.then(|| tools(request)))
+        // The default of the server is to stream.
+        .with("stream", request.stream)
+        .with_some("options", request.max_tokens.map(|most| json!({"num_predict": most})))
+        .finish_merged()
+}
+
+fn write_message(message: &Message, request: &Request<'_>) -> Option<Value> {
+    match message {
+        Message::User(text) => Some(json!({"role": "user", "content": text})),
+        Message::Assistant { text, calls, .. } if calls.is_empty() => {
+            text.as_deref().map(|text| json!({"role": "assistant", "content": text}))
+        }
+        Message::Assistant { text, calls, .. } => {
+            let calls = calls.iter().map(|call| {
+                let name = request.declarations.written_name(call.name());
+                let arguments = object_arguments(call.arguments(), "invalid_arguments");
+                json!({"function": {"name": name, "arguments": arguments}})
+            });
+            let text = text.as_deref().unwrap_or_default();
+            Some(json!({"role": "assistant", "content": text, "tool_calls": calls.collect::<Value>()}))
+        }
+        Message::Result { tool, result, .. } => {
+            Some(result_message(&request.declarations.written_name(tool), "", result))
+        }
+        _ => None,
+    }
+}
+
+/// Writes a result under the tool's name, and under the call's id if the server gave one. Images stand beside the text.
+fn result_message(name: &str, id: &str, result: &ModelResult) -> Value {
+    let (mut texts, mut images) = (Vec::new(), Vec::new());
+    match result.content() {
+        None => texts.push(result.text.clone()),
+        Some(parts) => parts.into_iter().for_each(|part| match part {
+            Content::Image { data, .. } => images.push(data),
+            part => texts.push(text_of(&part)),
+        }),
+    }
+    let mut message = json!({"role": "tool", "tool_name": name, "content": texts.join("\n")});
+    if !id.is_empty() {
+        message["tool_call_id"] = id.into();
+    }
+    if !images.is_empty() {
+        message["images"] = images.into();
+    }
+    message
+}

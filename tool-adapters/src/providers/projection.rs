@@ -1,0 +1,112 @@
+//! The schemas of a request's tools in a provider's form.
+
+use crate::providers::report::{Change, NotStrict, Refusal};
+use crate::providers::schema::plain::project_plain;
+use crate::providers::spec::ProviderSpec;
+use crate::providers::strict::budget::{StrictBudget, StrictCost, count_fields};
+use crate::providers::strict::root::project_strict;
+use serde_json::Value;
+use tool_core::ToolDefinition;
+
+/// A schema in a provider's form.
+#[derive(Debug, Default)]
+pub(crate) struct Projection {
+    pub(crate) schema: Value,
+    pub(crate) changes: Vec<Change>,
+    /// The reason for which the schema is not strict, if strictness was asked for.
+    pub(crate) not_strict: Option<NotStrict>,
+}
+
+/// Projects a schema. The projection accepts all values that the schema does, in a strict form with null for absent
+/// properties, and may accept more.
+///
+/// # Errors
+///
+/// The reason for which the provider has no form of the schema.
+pub(crate) fn project(spec: &ProviderSpec, schema: &Value, strict: bool) -> Result<Projection, Refusal> {
+    let (plain, plain_changes) = project_plain(&spec.schema, schema)?;
+    let plain = |not_strict| Projection { schema: plain, changes: plain_changes, not_strict };
+    if !strict {
+        return Ok(plain(None));
+    }
+    let strict = spec.strict.ok_or(NotStrict::Unsupported).and_then(|strict| project_strict(strict.form, schema));
+    Ok(match strict {
+        Ok((schema, changes)) => Projection { schema, changes, not_strict: None },
+        Err(reason) => plain(Some(reason)),
+    })
+}
+
+/// Projects the tools of a request, and keeps as many strict as the provider accepts in one request.
+pub(crate) fn project_all(
+    spec: &ProviderSpec,
+    tools: &[ToolDefinition],
+    strict: bool,
+) -> Vec<Result<Projection, Refusal>> {
+    let mut projections = tools.iter().map(|tool| project(spec, tool.parameters(), strict)).collect::<Vec<_>>();
+    match spec.strict.map(|strict| strict.budget).filter(|_| strict) {
+        Some(StrictBudget::Shared(budget)) => share_budget(spec, budget, tools, &mut projections),
+        Some(StrictBudget::AllOrNone { max_fields }) => all_or_none(spec, max_fields, tools, &mut projections),
+        Some(StrictBudget::Unlimited) | None => {}
+    }
+    projections
+}
+
+/// Spends the budget in the order of the tools. A tool that exceeds it is not strict; a later one may be.
+fn share_budget(
+    spec: &ProviderSpec,
+    budget: StrictCost,
+    tools: &[ToolDefinition],
+    projections: &mut [Result<Projection, Refusal>],
+) {
+    let mut spent = StrictCost::default();
+    for (tool, projection) in tools.iter().zip(projections) {
+        let Some(schema) = strict_schema(projection) else { continue };
+        let with = spent + StrictCost::of(schema);
+        match with.check(budget) {
+            Ok(()) => spent = with,
+            Err(reason) => *projection = not_strict(spec, tool, reason),
+        }
+    }
+}
+
+fn strict_schema(projection: &Result<Projection, Refusal>) -> Option<&Value> {
+    let projection = projection.as_ref().ok().filter(|projection| projection.not_strict.is_none())?;
+    Some(&projection.schema)
+}
+
+/// Makes no tool strict if one cannot be, or if all together have too many parameters.
+fn all_or_none(
+    spec: &ProviderSpec,
+    max_fields: usize,
+    tools: &[ToolDefinition],
+    projections: &mut [Result<Projection, Refusal>],
+) {
+    let mut fields = 0;
+    for projection in projections.iter_mut().flatten() {
+        if projection.not_strict.is_none() && projection.schema.get("required").is_none() {
+            projection.not_strict = Some(NotStrict::NothingRequired);
+        }
+        fields += count_fields(&projection.schema);
+    }
+    let is_loose =
+        |projection: &Result<Projection, Refusal>| projection.as_ref().is_ok_and(|it| it.not_strict.is_some());
+    let loose = tools.iter().zip(&*projections).find(|(_, projection)| is_loose(projection));
+    let reason = match loose {
+        Some((tool, _)) => NotStrict::OtherTool { tool: tool.name().to_owned() },
+        None if fields > max_fields => {
+            NotStrict::Limit { what: "parameters in the tools of the request", found: fields, most: max_fields }
+        }
+        None => return,
+    };
+    for (tool, projection) in tools.iter().zip(projections) {
+        if let Ok(known) = projection {
+            let reason = known.not_strict.take().unwrap_or_else(|| reason.clone());
+            *projection = not_strict(spec, tool, reason);
+        }
+    }
+}
+
+/// Projects a tool that is not strict.
+fn not_strict(spec: &ProviderSpec, tool: &ToolDefinition, reason: NotStrict) -> Result<Projection, Refusal> {
+    project(spec, tool.parameters(), false).map(|plain| Projection { not_strict: Some(reason), ..plain })
+}
