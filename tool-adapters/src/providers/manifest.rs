@@ -1,4 +1,4 @@
-//! The manifest with what each provider is told. R-F1
+//! The manifest with the declarations of each provider.
 
 use crate::providers::declare::declare;
 use crate::providers::provider::Provider;
@@ -7,8 +7,9 @@ use std::collections::HashMap;
 use tool_core::ToolContext;
 use tool_core::describe::{Manifest, ManifestErrors};
 
-/// Builds the manifest of a context, and fills `providerSchemas` with the declaration of each tool, by the provider's
-/// [key](schema_key). A provider that refuses a tool has none for it. They are no part of the version.
+/// Builds the manifest of a context, and fills `providerSchemas` with the declarations of each tool, by the provider's
+/// [key](schema_key). A provider that refuses a tool has no declaration of it. The declarations do not count for the
+/// manifest's version.
 ///
 /// ```
 /// use tool_adapters::providers::manifest::build;
@@ -37,25 +38,12 @@ pub fn build(tools: &ToolContext) -> Result<Manifest, ManifestErrors> {
     Ok(manifest.with_provider_schemas(tools, |tool| schemas.remove(tool.name()).unwrap_or_default()))
 }
 
-/// The key of a provider among `providerSchemas`.
+/// Returns the key of a provider among `providerSchemas`.
 pub const fn schema_key(provider: Provider) -> &'static str {
-    match provider {
-        Provider::OpenAiChat => "openai",
-        Provider::OpenAiResponses => "openaiResponses",
-        Provider::OpenAiRealtime => "openaiRealtime",
-        Provider::Anthropic => "anthropic",
-        Provider::Gemini => "geminiNative",
-        Provider::GeminiJsonSchema => "geminiJsonSchema",
-        Provider::GeminiLive => "geminiLive",
-        Provider::Bedrock => "bedrock",
-        Provider::Mistral => "mistral",
-        Provider::Cohere => "cohere",
-        Provider::Ollama => "ollama",
-        Provider::Mcp => "mcp",
-    }
+    provider.spec().manifest_key
 }
 
-/// The declaration of each tool, by the tool's own name.
+/// Returns the declaration of each tool, by the tool's own name.
 fn declarations(provider: Provider, tools: &ToolContext) -> Vec<(String, Value)> {
     let declared = declare(provider, tools);
     let items = serde_json::from_str::<Vec<Value>>(declared.json().get()).unwrap_or_default();

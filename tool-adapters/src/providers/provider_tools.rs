@@ -1,7 +1,7 @@
-//! Provider tools: what a provider offers besides the functions that we declare, as types. L4
+//! Provider tools: tools that a provider offers itself, as types.
 //!
-//! Each has its own fields and its own form. One context may hold those of several providers: a provider is told of its
-//! own, skips another's, and the report says so.
+//! A context may have those of several providers. The declarations for a provider have its own, and their report lists
+//! the others as skipped.
 //!
 //! ```
 //! use tool_adapters::providers::anthropic::tools;
@@ -20,15 +20,15 @@
 //! # Ok::<(), tool_core::RegistryErrors>(())
 //! ```
 //!
-//! A provider runs most of them itself; what they did stands among the items of its message. Some are only declared by
-//! the provider and answered here, such as Anthropic's [`Bash`](tools::Bash): see [`tools`].
+//! A provider runs most of them itself, and their results are items of its message. A function tool answers the others,
+//! such as Anthropic's [`Bash`](tools::Bash): see [`tools`].
 //!
-//! What is not here is a dozen lines: implement [`ProviderTool`](tool_core::ProviderTool).
+//! For another tool, implement [`ProviderTool`](tool_core::ProviderTool), which takes a dozen lines.
 
 use serde::Serialize;
 use std::fmt;
 
-/// Has types be declared in their serialised form to the providers that take them.
+/// Implements `ProviderTool` for types by their serialised form, for the providers that accept them.
 macro_rules! provider_tools {
     ($($tool:ty: $id:literal for $($provider:ident)|+ $(, answered as $calls:path)?;)+) => {
         $(impl tool_core::ProviderTool for $tool {
@@ -38,7 +38,7 @@ macro_rules! provider_tools {
 
             fn config(&self, provider: &tool_core::tool::ProviderId) -> Option<serde_json::Value> {
                 let takes = [$($crate::Provider::$provider),+].iter().any(|taker| taker.name() == provider.as_str());
-                // All of it is data that has a JSON form.
+                // The types are data, which always has a JSON form.
                 takes.then(|| serde_json::to_value(self).ok()).flatten()
             }
 
@@ -51,13 +51,13 @@ macro_rules! provider_tools {
 
 pub(crate) use provider_tools;
 
-/// A text that is sent and never shown: its `Debug` hides it.
+/// A text that is sent to the provider, and that `Debug` hides.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Hides a text.
+    /// Makes a secret of a text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -75,26 +75,26 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// About where the user is, for a search. What is not said is left open.
+/// The approximate location of the user, for a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename = "approximate")]
 pub struct UserLocation {
-    /// Such as `Berlin`.
+    /// The city, such as `Berlin`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub city: Option<String>,
-    /// Two letters of ISO 3166-1, such as `DE`.
+    /// The country as two letters of ISO 3166-1, such as `DE`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub country: Option<String>,
-    /// Such as `Bavaria`.
+    /// The region, such as `Bavaria`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
-    /// A name of the IANA time zone database, such as `Europe/Berlin`.
+    /// The time zone by its IANA name, such as `Europe/Berlin`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timezone: Option<String>,
 }
 
-/// For members that are left out unless they are on.
-#[allow(clippy::trivially_copy_pass_by_ref)] // serde hands it a reference
+/// Returns true for a member that is left out.
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde passes a reference.
 pub(crate) fn off(on: &bool) -> bool {
     !on
 }

@@ -1,4 +1,4 @@
-//! The tools with which the host has Anthropic's models work a computer.
+//! The tools with which Anthropic's models use a computer.
 
 use crate::providers::anthropic::tools::{CacheControl, InputExample, Options};
 use crate::providers::provider_tools::{off, versions};
@@ -12,34 +12,34 @@ versions! {
     ComputerToolsetVersion { V20260801 = "computer_toolset_20260801" }
 }
 
-/// Works a computer by one tool, `computer`, whose `action` says what to do. For models from before August 2026; later
-/// ones take [`ComputerToolset`].
+/// Uses a computer by one tool, `computer`, with an `action`. For models before August 2026. Later models accept
+/// [`ComputerToolset`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "name", rename = "computer")]
 pub struct Computer {
-    /// The newest unless told.
+    /// The version. Defaults to the newest.
     #[serde(rename = "type")]
     pub version: ComputerVersion,
-    /// In pixels.
+    /// The width in pixels.
     pub display_width_px: u32,
-    /// In pixels.
+    /// The height in pixels.
     pub display_height_px: u32,
     /// The number of the X11 display.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub display_number: Option<u32>,
-    /// From `V20251124` on: whether the model may look closer at a part of the screen.
+    /// True if the model may zoom into a part of the screen. From `V20251124` on.
     #[serde(skip_serializing_if = "off")]
     pub enable_zoom: bool,
-    /// Calls as they should be.
+    /// Examples of inputs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub input_examples: Vec<InputExample>,
-    /// What all of Anthropic's tools take.
+    /// The options of all of Anthropic's tools.
     #[serde(flatten)]
     pub options: Options,
 }
 
 impl Computer {
-    /// A display of that size in pixels.
+    /// Makes the tool for a display of this size in pixels.
     pub fn new(width: u32, height: u32) -> Self {
         Self {
             version: ComputerVersion::default(),
@@ -52,13 +52,13 @@ impl Computer {
         }
     }
 
-    #[allow(clippy::unused_self)] // as the others
+    #[allow(clippy::unused_self)] // The macro passes the tool.
     pub(crate) fn calls(&self) -> Vec<&'static str> {
         vec!["computer"]
     }
 }
 
-/// Works a computer by a tool for each kind of action: calls come as `left_click`, `screenshot`, `type` and so on.
+/// Uses a computer by a tool for each kind of action: calls have names such as `left_click`, `screenshot` and `type`.
 ///
 /// ```
 /// use serde_json::json;
@@ -71,13 +71,13 @@ impl Computer {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ComputerToolset {
-    /// The newest unless told.
+    /// The version. Defaults to the newest.
     #[serde(rename = "type")]
     pub version: ComputerToolsetVersion,
-    /// The members that the model is not offered.
+    /// The members that are not offered to the model.
     #[serde(rename = "configs", serialize_with = "withheld", skip_serializing_if = "Vec::is_empty")]
     pub disabled: Vec<ComputerMember>,
-    /// Whether the prompt is cached up to and with this tool, and for how long.
+    /// A cache breakpoint after this tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_control: Option<CacheControl>,
 }
@@ -96,7 +96,7 @@ fn withheld<S: Serializer>(members: &[ComputerMember], serializer: S) -> Result<
     }
     let mut configs = serializer.serialize_map(None)?;
     for (at, member) in members.iter().enumerate() {
-        // Named twice, it would stand twice.
+        // A member that is listed twice is written once.
         if members.iter().position(|other| other == member) == Some(at) {
             configs.serialize_entry(member.name(), &Config { enabled: false })?;
         }
@@ -107,7 +107,7 @@ fn withheld<S: Serializer>(members: &[ComputerMember], serializer: S) -> Result<
 /// Declares the members and their names.
 macro_rules! members {
     ($($variant:ident = $name:literal,)+) => {
-        /// An action of [`ComputerToolset`]; calls come under its name.
+        /// An action of [`ComputerToolset`]. Calls have its name.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum ComputerMember {
@@ -118,7 +118,7 @@ macro_rules! members {
             /// All of them.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
-            /// The name under which calls come.
+            /// Returns the name of calls.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)+

@@ -1,4 +1,4 @@
-//! Anthropic's own tools, for Messages. Their type names are dated: the version is a field, the newest unless told.
+//! Anthropic's own tools, for Messages. The version of a tool is a field, which defaults to the newest.
 //!
 //! ```
 //! use serde_json::json;
@@ -11,11 +11,11 @@
 //! assert_eq!(search.config(&Provider::Anthropic.id()), Some(expected));
 //! ```
 //!
-//! # Tools that are answered here
+//! # Tools that a function answers
 //!
 //! [`Bash`], [`TextEditor`], [`Memory`], [`Computer`] and [`ComputerToolset`] have a schema that the model was trained
-//! on, but Anthropic does not run them: a call of `bash` comes as any other call. A function tool of that name answers
-//! it. Anthropic is then told of its own `bash` and not of ours; all other providers are told of ours.
+//! on, but Anthropic does not run them: a call of `bash` arrives like any other call, and a function tool of that name
+//! answers it. The declarations for Anthropic then have its own `bash`, those for other providers the function tool.
 //!
 //! ```
 //! use tool_adapters::providers::anthropic::tools::Bash;
@@ -26,7 +26,7 @@
 //! ///
 //! /// # Parameters
 //! /// - `command`: The command to run; not needed for a restart
-//! /// - `restart`: Whether to start the shell anew
+//! /// - `restart`: True to restart the shell
 //! #[tool]
 //! fn bash(command: Option<String>, #[arg(default)] restart: bool) -> String {
 //!     format!("would run {command:?}, restart: {restart}")
@@ -59,50 +59,50 @@ provider_tools! {
     ComputerToolset: "computer" for Anthropic, answered as ComputerToolset::calls;
 }
 
-/// What all of Anthropic's tools take.
+/// The options of all of Anthropic's tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Options {
-    /// Who may call it; the model directly unless told.
+    /// The allowed callers. Defaults to the model itself.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed_callers: Vec<Caller>,
-    /// Whether the prompt is cached up to and with this tool, and for how long.
+    /// A cache breakpoint after this tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_control: Option<CacheControl>,
-    /// Whether it is found by tool search instead of being listed at once.
+    /// True if the model finds the tool by tool search only.
     #[serde(skip_serializing_if = "off")]
     pub defer_loading: bool,
-    /// Whether calls are held to the schema.
+    /// True if calls have to satisfy the schema.
     #[serde(skip_serializing_if = "off")]
     pub strict: bool,
 }
 
-/// Who calls a tool.
+/// A caller of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Caller {
-    /// The model.
+    /// The model itself.
     Direct,
-    /// Code of the model, in the code execution tool of that version.
+    /// The model's code in the code execution tool of August 2025.
     #[serde(rename = "code_execution_20250825")]
     CodeExecution20250825,
-    /// The same, in the version of January 2026.
+    /// The model's code in the version of January 2026.
     #[serde(rename = "code_execution_20260120")]
     CodeExecution20260120,
-    /// The same, in the version of May 2026.
+    /// The model's code in the version of May 2026.
     #[serde(rename = "code_execution_20260521")]
     CodeExecution20260521,
 }
 
-/// A point up to which the prompt is cached.
+/// A cache breakpoint: the prompt is cached up to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename = "ephemeral")]
 pub struct CacheControl {
-    /// For how long; five minutes unless told.
+    /// The lifetime. Defaults to five minutes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl: Option<CacheTtl>,
 }
 
-/// How long a prompt is cached.
+/// The lifetime of a cached prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum CacheTtl {
     /// Five minutes.
@@ -115,8 +115,6 @@ pub enum CacheTtl {
 
 /// An example of a call's input.
 pub type InputExample = Map<String, Value>;
-
-// ---- The tools that Anthropic declares and the host runs: a shell, an editor, a memory.
 
 versions! {
     /// The versions of [`Bash`].
@@ -133,13 +131,13 @@ versions! {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(tag = "name", rename = "bash")]
 pub struct Bash {
-    /// The newest unless told.
+    /// The version. Defaults to the newest.
     #[serde(rename = "type")]
     pub version: BashVersion,
-    /// Calls as they should be.
+    /// Examples of inputs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub input_examples: Vec<InputExample>,
-    /// What all of Anthropic's tools take.
+    /// The options of all of Anthropic's tools.
     #[serde(flatten)]
     pub options: Options,
 }
@@ -155,13 +153,13 @@ impl Bash {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(into = "NamedEditor")]
 pub struct TextEditor {
-    /// The newest unless told.
+    /// The version. Defaults to the newest.
     pub version: TextEditorVersion,
-    /// From `V20250728` on: the characters of a file that `view` shows; all unless told.
+    /// The maximum number of characters that `view` shows. Defaults to all. From `V20250728` on.
     pub max_characters: Option<u32>,
-    /// Calls as they should be.
+    /// Examples of inputs.
     pub input_examples: Vec<InputExample>,
-    /// What all of Anthropic's tools take.
+    /// The options of all of Anthropic's tools.
     pub options: Options,
 }
 
@@ -200,17 +198,17 @@ impl From<TextEditor> for NamedEditor {
 }
 
 /// Files under `/memories` that outlast the conversation: `command` is `view`, `create`, `str_replace`, `insert`,
-/// `delete` or `rename`. Hold the paths to that folder: a model may be talked into others.
+/// `delete` or `rename`. Refuse paths outside of that folder, as a prompt may make the model try them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(tag = "name", rename = "memory")]
 pub struct Memory {
-    /// The newest unless told.
+    /// The version. Defaults to the newest.
     #[serde(rename = "type")]
     pub version: MemoryVersion,
-    /// Calls as they should be.
+    /// Examples of inputs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub input_examples: Vec<InputExample>,
-    /// What all of Anthropic's tools take.
+    /// The options of all of Anthropic's tools.
     #[serde(flatten)]
     pub options: Options,
 }
@@ -221,8 +219,6 @@ impl Memory {
         vec!["memory"]
     }
 }
-
-// ---- The tools that Anthropic runs.
 
 versions! {
     /// The versions of [`WebSearch`].
@@ -245,68 +241,68 @@ versions! {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(tag = "name", rename = "web_search")]
 pub struct WebSearch {
-    /// The newest unless told.
+    /// The version. Defaults to the newest.
     #[serde(rename = "type")]
     pub version: WebSearchVersion,
-    /// Only these domains; all where it is empty. Not together with `blocked_domains`.
+    /// The allowed domains. Empty for all. Excludes `blocked_domains`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed_domains: Vec<String>,
-    /// Never these domains.
+    /// The domains that are left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocked_domains: Vec<String>,
-    /// How often it may be used in one request.
+    /// The maximum number of uses in one request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_uses: Option<u32>,
-    /// From `V20260318` on: whether results that code has consumed come back.
+    /// The form of results that code has consumed. From `V20260318` on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_inclusion: Option<ResponseInclusion>,
-    /// About where the user is.
+    /// The approximate location of the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_location: Option<UserLocation>,
-    /// What all of Anthropic's tools take.
+    /// The options of all of Anthropic's tools.
     #[serde(flatten)]
     pub options: Options,
 }
 
-/// Whether results that code has consumed come back; in full unless told.
+/// The form of results that code has consumed. Defaults to the full results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ResponseInclusion {
-    /// In full.
+    /// The full results.
     Full,
-    /// Not at all.
+    /// No results.
     Excluded,
 }
 
-/// Fetches pages whose addresses stand in the conversation.
+/// Fetches pages whose addresses are in the conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(tag = "name", rename = "web_fetch")]
 pub struct WebFetch {
-    /// The newest unless told.
+    /// The version. Defaults to the newest.
     #[serde(rename = "type")]
     pub version: WebFetchVersion,
-    /// Only these domains; all where it is empty. Not together with `blocked_domains`.
+    /// The allowed domains. Empty for all. Excludes `blocked_domains`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed_domains: Vec<String>,
-    /// Never these domains.
+    /// The domains that are left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocked_domains: Vec<String>,
-    /// Whether places in the pages are cited; not unless told.
+    /// True if the model cites the pages. Defaults to false.
     #[serde(serialize_with = "enabled", skip_serializing_if = "off")]
     pub citations: bool,
-    /// About how many tokens of a page's text are kept; PDF files are not counted.
+    /// The approximate maximum of tokens of a page's text. PDF files are not limited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_content_tokens: Option<u32>,
-    /// How often it may be used in one request.
+    /// The maximum number of uses in one request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_uses: Option<u32>,
-    /// From `V20260318` on: whether results that code has consumed come back.
+    /// The form of results that code has consumed. From `V20260318` on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_inclusion: Option<ResponseInclusion>,
-    /// From `V20260309` on: whether pages may come from a cache.
+    /// True if pages may come from a cache. From `V20260309` on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub use_cache: Option<bool>,
-    /// What all of Anthropic's tools take.
+    /// The options of all of Anthropic's tools.
     #[serde(flatten)]
     pub options: Options,
 }
@@ -320,10 +316,10 @@ fn enabled<S: serde::Serializer>(on: &bool, serializer: S) -> Result<S::Ok, S::E
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(tag = "name", rename = "code_execution")]
 pub struct CodeExecution {
-    /// The newest unless told.
+    /// The version. Defaults to the newest.
     #[serde(rename = "type")]
     pub version: CodeExecutionVersion,
-    /// What all of Anthropic's tools take.
+    /// The options of all of Anthropic's tools.
     #[serde(flatten)]
     pub options: Options,
 }

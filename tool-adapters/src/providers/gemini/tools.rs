@@ -1,5 +1,5 @@
-//! Gemini's own tools, for generateContent and Live. Which models take which, and whether beside functions, is the
-//! model's matter: see [`DeclareOptions::model_mixes`](crate::DeclareOptions::model_mixes).
+//! Gemini's own tools, for generateContent and Live. The model decides which of them are accepted, and whether beside
+//! functions: see [`DeclareOptions::model_mixes`](crate::DeclareOptions::model_mixes).
 //!
 //! ```
 //! use serde_json::json;
@@ -18,21 +18,21 @@ use tool_core::Timestamp;
 /// Searches the web with Google.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GoogleSearch {
-    /// Whether images are found too.
+    /// True if images are found too.
     pub image_search: bool,
     /// Domains that are left out of the results. Vertex AI only.
     pub exclude_domains: Vec<String>,
-    /// Only what is from this time. Not on Vertex AI.
+    /// The period of the results. Not on Vertex AI.
     pub time_range: Option<TimeRange>,
 }
 
-/// A time, from `start_time` until just before `end_time`.
+/// A period, from `start_time` up to but not including `end_time`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TimeRange {
-    /// The first instant.
+    /// The beginning.
     pub start_time: Timestamp,
-    /// The first that is no part of it.
+    /// The end, which is not included.
     pub end_time: Timestamp,
 }
 
@@ -40,7 +40,7 @@ pub struct TimeRange {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CodeExecution {}
 
-/// Reads the pages whose addresses stand in the conversation.
+/// Reads the pages whose addresses are in the conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UrlContext {}
 
@@ -83,7 +83,7 @@ impl Serialize for UrlContext {
     }
 }
 
-/// What is found: once one kind is named, each has to be.
+/// The kinds of results. If one kind is named, all have to be.
 #[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SearchTypes {
@@ -94,7 +94,7 @@ struct SearchTypes {
 #[derive(Default, Serialize)]
 struct Nothing {}
 
-/// `{"name": value}`: a tool is a member of the object that declares tools.
+/// Writes a tool as `{"name": value}`, a member of the object that declares tools.
 fn member<S: Serializer>(name: &str, value: &impl Serialize, serializer: S) -> Result<S::Ok, S::Error> {
     let mut tool = serializer.serialize_map(Some(1))?;
     tool.serialize_entry(name, value)?;

@@ -7,21 +7,21 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(tag = "type", rename = "file_search")]
 pub struct FileSearch {
-    /// The vector stores; at least one.
+    /// The vector stores, at least one.
     pub vector_store_ids: Vec<String>,
-    /// Only files whose attributes satisfy this.
+    /// A condition on the attributes of files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filters: Option<Filter>,
-    /// 1 to 50.
+    /// The maximum number of results, 1 to 50.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_num_results: Option<u32>,
-    /// How results are ranked.
+    /// The ranking of results.
     #[serde(rename = "ranking_options", skip_serializing_if = "Option::is_none")]
     pub ranking: Option<Ranking>,
 }
 
 impl FileSearch {
-    /// A search of these vector stores.
+    /// Makes a search of these vector stores.
     pub fn new<T: Into<String>>(vector_store_ids: impl IntoIterator<Item = T>) -> Self {
         Self { vector_store_ids: vector_store_ids.into_iter().map(Into::into).collect(), ..Self::default() }
     }
@@ -45,17 +45,17 @@ impl FileSearch {
 pub enum Filter {
     /// An attribute compared with a value.
     Compare {
-        /// How.
+        /// The comparison.
         #[serde(rename = "type")]
         how: Comparison,
         /// The attribute.
         key: String,
-        /// A text, a number, a bool; a list of texts and numbers for `In` and `Nin`.
+        /// The value: a text, a number or a boolean, or a list of texts and numbers for `In` and `Nin`.
         value: Value,
     },
     /// Several conditions.
     Combine {
-        /// Whether all have to hold, or one.
+        /// The combination.
         #[serde(rename = "type")]
         how: Combination,
         /// The conditions.
@@ -64,25 +64,25 @@ pub enum Filter {
 }
 
 impl Filter {
-    /// An attribute compared with a value.
+    /// Compares an attribute with a value.
     pub fn compare(key: impl Into<String>, how: Comparison, value: impl Into<Value>) -> Self {
         Self::Compare { how, key: key.into(), value: value.into() }
     }
 
-    /// Both.
+    /// Requires both conditions.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self::Combine { how: Combination::And, filters: vec![self, other] }
     }
 
-    /// One of them or both.
+    /// Requires one of the conditions, or both.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self::Combine { how: Combination::Or, filters: vec![self, other] }
     }
 }
 
-/// How an attribute is compared.
+/// A comparison of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Comparison {
@@ -104,26 +104,26 @@ pub enum Comparison {
     Nin,
 }
 
-/// How conditions are combined.
+/// A combination of conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Combination {
-    /// All have to hold.
+    /// All conditions hold.
     And,
-    /// One has to hold.
+    /// At least one condition holds.
     Or,
 }
 
-/// How results are ranked.
+/// A ranking of results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Ranking {
-    /// Such as `auto`, which it is unless told.
+    /// The ranker. Defaults to `auto`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranker: Option<String>,
-    /// 0 to 1: only results that score at least this.
+    /// The lowest score of results, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score_threshold: Option<f64>,
-    /// How meaning and words are weighed against each other.
+    /// The weights of meaning and words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hybrid_search: Option<HybridSearch>,
 }
@@ -131,8 +131,8 @@ pub struct Ranking {
 /// The weights of a search by meaning and by words.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct HybridSearch {
-    /// That of meaning.
+    /// The weight of meaning.
     pub embedding_weight: f64,
-    /// That of words.
+    /// The weight of words.
     pub text_weight: f64,
 }

@@ -1,4 +1,4 @@
-//! OpenAI's own tools, for Responses; [`RemoteMcp`] for Realtime too. Chat Completions has none.
+//! OpenAI's own tools, for Responses. Realtime accepts [`RemoteMcp`] too, Chat Completions none.
 //!
 //! ```
 //! use serde_json::json;
@@ -12,7 +12,7 @@
 //! assert_eq!(WebSearch::default().config(&Provider::OpenAiChat.id()), None);
 //! ```
 //!
-//! [`Computer`] is answered by the host and not by a function tool: its calls are items of the type `computer_call`.
+//! No function tool answers [`Computer`]: its calls are items of the type `computer_call`, which the program answers.
 
 pub use crate::providers::openai_responses::file_search::{
     Combination, Comparison, FileSearch, Filter, HybridSearch, Ranking,
@@ -32,26 +32,24 @@ provider_tools! {
     RemoteMcp: "mcp" for OpenAiResponses | OpenAiRealtime;
 }
 
-// ---- OpenAI's computer use.
-
-/// Has the model work a computer: it sends actions as `computer_call` items, and the host sends screenshots back.
+/// Uses a computer: the model sends actions as `computer_call` items, and the program sends screenshots back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename = "computer")]
 pub struct Computer {}
 
-/// The form that the model `computer-use-preview` takes.
+/// The form for the model `computer-use-preview`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename = "computer_use_preview")]
 pub struct ComputerUsePreview {
-    /// In pixels.
+    /// The width in pixels.
     pub display_width: u32,
-    /// In pixels.
+    /// The height in pixels.
     pub display_height: u32,
-    /// What runs on it.
+    /// The operating system, or a browser.
     pub environment: Environment,
 }
 
-/// What runs on a computer.
+/// An operating system, or a browser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)] // they say it themselves
@@ -63,48 +61,46 @@ pub enum Environment {
     Browser,
 }
 
-// ---- OpenAI's image generation.
-
-/// Makes and edits images. All is left to the provider unless told.
+/// Makes and edits images. The provider decides on options that are not set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename = "image_generation")]
 pub struct ImageGeneration {
-    /// Whether an image is made or edited.
+    /// The action.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<ImageAction>,
-    /// What stands behind the image.
+    /// The background.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<Background>,
-    /// How closely faces and style of input images are kept.
+    /// The fidelity to faces and style of input images.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_fidelity: Option<InputFidelity>,
-    /// Where an image is edited.
+    /// The mask of an edit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_image_mask: Option<Mask>,
     /// The image model's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// How strictly images are moderated.
+    /// The strictness of moderation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moderation: Option<Moderation>,
-    /// 0 to 100, for JPEG and WebP.
+    /// The compression from 0 to 100, for JPEG and WebP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_compression: Option<u8>,
-    /// PNG unless told.
+    /// The format. Defaults to PNG.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_format: Option<ImageFormat>,
-    /// 0 to 3: the unfinished images that are sent while streaming.
+    /// The number of partial images in a stream, 0 to 3.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partial_images: Option<u8>,
-    /// How much work is put into it.
+    /// The quality.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quality: Option<ImageQuality>,
-    /// `auto`, or width x height in pixels, such as `1536x1024`.
+    /// The size: `auto`, or width x height in pixels, such as `1536x1024`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<String>,
 }
 
-/// Where an image is edited: the transparent places of another.
+/// A mask: an image whose transparent areas mark the part to edit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mask {
@@ -114,7 +110,7 @@ pub enum Mask {
     ImageUrl(String),
 }
 
-/// Declares enums whose variants are sent by their names in lower case.
+/// Declares enums whose variants are written in lower case.
 macro_rules! words {
     ($($(#[$doc:meta])* $name:ident { $($variant:ident),+ })+) => {
         $($(#[$doc])*
@@ -126,37 +122,35 @@ macro_rules! words {
 }
 
 words! {
-    /// Whether an image is made or edited.
+    /// The action on an image.
     ImageAction { Generate, Edit, Auto }
-    /// What stands behind an image.
+    /// The background of an image.
     Background { Transparent, Opaque, Auto }
-    /// How closely input images are kept.
+    /// The fidelity to input images.
     InputFidelity { Low, High }
-    /// How strictly images are moderated.
+    /// The strictness of moderation.
     Moderation { Low, Auto }
     /// The format of an image.
     ImageFormat { Png, Webp, Jpeg, Gif, Svg }
-    /// How much work is put into an image. `Xhigh` and `Max` are for the newer models.
+    /// The quality of an image. `Xhigh` and `Max` are for newer models.
     ImageQuality { Low, Medium, High, Xhigh, Max, Auto }
 }
-
-// ---- OpenAI's code interpreter.
 
 /// Runs Python that the model writes, in a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename = "code_interpreter")]
 pub struct CodeInterpreter {
-    /// Where it runs; in a container of its own unless told.
+    /// The container. Defaults to a new one.
     pub container: Container,
 }
 
-/// Where code runs.
+/// The container of the code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Container {
-    /// In the container of this id.
+    /// The container of this id.
     Id(String),
-    /// In one that is made for it.
+    /// A new container.
     Auto(AutoContainer),
 }
 
@@ -166,17 +160,17 @@ impl Default for Container {
     }
 }
 
-/// A container that is made for the code.
+/// The options of a new container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename = "auto")]
 pub struct AutoContainer {
     /// The uploaded files that the code can read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub file_ids: Vec<String>,
-    /// How much memory it has.
+    /// The memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<MemoryLimit>,
-    /// What of the network it reaches.
+    /// The access to the network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network_policy: Option<NetworkPolicy>,
 }
@@ -195,22 +189,20 @@ pub enum MemoryLimit {
     G64,
 }
 
-/// What of the network a container reaches.
+/// The access of a container to the network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum NetworkPolicy {
-    /// Nothing.
+    /// No access.
     Disabled,
-    /// Some domains.
+    /// Access to some domains.
     Allowlist {
-        /// Which.
+        /// The domains.
         allowed_domains: Vec<String>,
     },
 }
 
-// ---- A server of the Model Context Protocol that OpenAI calls itself.
-
-/// Has the provider list and call the tools of a remote MCP server. What it called comes back among the items.
+/// Lets the provider list and call the tools of a remote MCP server. Its calls are items of the message.
 ///
 /// ```
 /// use tool_adapters::providers::openai_responses::tools::{Approval, RemoteMcp};
@@ -226,32 +218,32 @@ pub enum NetworkPolicy {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename = "mcp")]
 pub struct RemoteMcp {
-    /// How its tools are told from others.
+    /// The label of the server, which distinguishes its tools.
     pub server_label: String,
-    /// Where it is.
+    /// The URL.
     pub server_url: String,
-    /// What it is for.
+    /// The purpose of the server, for the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_description: Option<String>,
-    /// Only these of its tools; all where it is empty.
+    /// The allowed tools. Empty for all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed_tools: Vec<String>,
-    /// An OAuth access token. The request holds it, and so does what is printed of the request.
+    /// An OAuth access token. The request contains it, so do not print the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub authorization: Option<Secret>,
-    /// Headers that are sent to the server.
+    /// Headers of requests to the server.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, Secret>,
-    /// Which calls wait for an approval; all of them unless told.
+    /// The calls that need an approval. Defaults to all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub require_approval: Option<Approval>,
-    /// Whether its tools are found by tool search instead of being listed at once.
+    /// True if the model finds the tools by tool search only.
     #[serde(skip_serializing_if = "off")]
     pub defer_loading: bool,
 }
 
 impl RemoteMcp {
-    /// The server at that place.
+    /// Makes the tool for the server at a URL.
     pub fn new(label: impl Into<String>, url: impl Into<String>) -> Self {
         Self {
             server_label: label.into(),
@@ -266,15 +258,15 @@ impl RemoteMcp {
     }
 }
 
-/// Which calls wait for an approval.
+/// The calls that need an approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Approval {
-    /// All.
+    /// All calls.
     Always,
-    /// None.
+    /// No call.
     Never,
-    /// All but those of these tools.
+    /// All calls except those of these tools.
     #[serde(rename = "never")]
     NeverFor(ToolNames),
 }
@@ -282,31 +274,29 @@ pub enum Approval {
 /// The names of some tools.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ToolNames {
-    /// They.
+    /// The names.
     pub tool_names: Vec<String>,
 }
-
-// ---- OpenAI's web search.
 
 /// Searches the web.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename = "web_search")]
 pub struct WebSearch {
-    /// Only these domains and what is below them, such as `pubmed.ncbi.nlm.nih.gov`; all where it is empty.
+    /// The allowed domains with their subdomains, such as `pubmed.ncbi.nlm.nih.gov`. Empty for all.
     #[serde(rename = "filters", serialize_with = "filters", skip_serializing_if = "Vec::is_empty")]
     pub allowed_domains: Vec<String>,
-    /// Whether pages are fetched; otherwise only what is cached is found. Fetched unless told.
+    /// True if pages are fetched, false if results come from a cache. Defaults to true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_web_access: Option<bool>,
-    /// How much of the context the results may take; medium unless told.
+    /// The share of the context for results. Defaults to medium.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search_context_size: Option<ContextSize>,
-    /// About where the user is; the United States unless told.
+    /// The approximate location of the user. Defaults to the United States.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_location: Option<UserLocation>,
 }
 
-/// How much of the context results may take.
+/// A share of the context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)] // they say it themselves

@@ -1,5 +1,6 @@
 //! One attempt of a request, and its answer.
 
+use crate::providers::framing::framer::Framing;
 use crate::providers::protocol::Protocol;
 use crate::transport::http::answer::AnswerCollector;
 use crate::transport::http::endpoint::Endpoint;
@@ -52,6 +53,11 @@ pub fn client_builder() -> reqwest::ClientBuilder {
 /// Maximum number of bytes that are read of an error's body.
 const MAX_ERROR_BODY: usize = 64 * 1024;
 
+/// Returns the framing of an answer by its content type.
+fn framing(response: &Response) -> Option<Framing> {
+    Framing::of_content_type(response.headers().get(CONTENT_TYPE)?.to_str().ok()?)
+}
+
 /// One attempt of a request.
 pub(crate) struct Exchange<'a> {
     pub(crate) endpoint: &'a Endpoint,
@@ -70,6 +76,9 @@ impl Exchange<'_> {
         mut answer: AnswerCollector<'_>,
     ) -> Result<ModelStep, RequestFailure> {
         let mut response = self.send(body).await?;
+        if let Some(framing) = framing(&response) {
+            protocol.framing(framing);
+        }
         let mut bytes = 0_usize;
         let failure = loop {
             match self.chunk(&mut response).await {
