@@ -32,6 +32,11 @@ fuzz cases="20000":
     PROPTEST_CASES={{cases}} cargo test --release -p tests --test property
     PROPTEST_CASES={{cases}} cargo test --release -p tool-core --lib
 
+# Checks the state that the threads of a session share, under every order in which they can run.
+loom:
+    "$(cargo rustc -p tool-core --lib --profile test --message-format json-render-diagnostics -- --cfg loom \
+        | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')" session::tests::loom::
+
 # Measures calls beside a hand-written floor: instructions (needs valgrind), allocations, medians.
 bench:
     cargo bench -p tests --bench instructions --bench allocations --bench medians --bench governed --bench sessions --bench throughput --bench protocol --bench declare --no-fail-fast

@@ -28,7 +28,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
-/// What all sessions of a runtime share.
+/// The state that all sessions of a runtime share.
 pub(crate) struct RuntimeInner {
     pub(crate) tools: RwLock<Arc<SessionTools>>,
     /// By mode.
@@ -107,7 +107,7 @@ impl SnapshotsByRuntime {
     }
 }
 
-/// What all handles of one session share.
+/// The state that all handles of one session share.
 // Ordered so that the fields that every call reads are adjacent: of very many sessions, most are in no cache.
 #[repr(C, align(128))]
 pub(crate) struct SessionInner {

@@ -38,7 +38,7 @@ pub use crate::session::policy::{Policy, TurnLimits};
 pub use crate::session::runtime::{Runtime, RuntimeBuilder};
 pub use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange};
 pub use crate::session::store::{
-    Admission, Awaited, BudgetLimit, Charge, MemoryRecord, MemoryStore, OpenError, OpenRequest, Operation, Refusal,
-    SessionRecord, SessionStore, Settlement, StoreError, Verdict,
+    Admission, BudgetLimit, Charge, MemoryRecord, MemoryStore, OpenError, OpenRequest, Refusal, SessionRecord,
+    SessionStore, Settlement, StoreError, Verdict,
 };
 pub use crate::session::updates::CallUpdate;

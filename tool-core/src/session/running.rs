@@ -3,9 +3,19 @@
 use crate::call::context::CallContext;
 use crate::call::{ErrorKind, ToolError};
 use crate::tool::{DuplicateScope, FunctionTool, OnDuplicate};
+#[cfg(all(test, loom))]
+use loom::sync::{
+    Mutex, MutexGuard,
+    atomic::{AtomicBool, AtomicU64},
+};
 use serde_json::{Value, json};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+#[cfg(not(all(test, loom)))]
+use std::sync::{
+    Mutex, MutexGuard,
+    atomic::{AtomicBool, AtomicU64},
+};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 

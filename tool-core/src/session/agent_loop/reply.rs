@@ -40,7 +40,7 @@ impl Reply {
 /// Takes a response as soon as it is there.
 pub(crate) type AnswerSink<'a> = &'a mut (dyn FnMut(ToolResponse) + Send);
 
-/// What the loop needs of a session.
+/// The session, as the loop uses it.
 pub(crate) trait Caller: Sync {
     /// Returns the system instruction.
     fn instructions(&self) -> String;

@@ -176,7 +176,6 @@ mod tests {
     }
 
     proptest! {
-        // R-M5
         #[test]
         fn keeps_recent_calls_within_the_limit(texts in prop::collection::vec(".{0,300}", 0..40), limit in prop_oneof![Just(0), HEADER + 48..2_000_usize]) {
             let log = CallLog::default();
@@ -199,7 +198,6 @@ mod tests {
         }
     }
 
-    // R-M5
     #[test]
     fn keeps_dozens_of_short_calls() {
         let log = CallLog::default();

@@ -114,7 +114,6 @@ impl ContextUsage {
 mod tests {
     use super::*;
 
-    // R-M4
     #[test]
     fn reports_nine_tenths_once_per_crossing() {
         let usage = ContextUsage::default();
@@ -124,7 +123,6 @@ mod tests {
         assert_eq!(usage.peak(), 1_200_000);
     }
 
-    // R-M4
     #[test]
     fn does_not_round_nine_tenths_of_odd_windows() {
         let reported = |tokens| ContextUsage::default().observe(tokens, 15);

@@ -150,7 +150,7 @@ impl RuntimeMetrics {
 ///
 /// ```
 /// # use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
-/// # /// Sign somebody in.
+/// # /// Sign a user in.
 /// # #[tool]
 /// # fn sign_in(user: &str, password: &str) -> bool {
 /// #     user.len() < password.len()

@@ -254,7 +254,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    // R-M1
     #[test]
     fn percentiles_are_by_nearest_rank() {
         let to = |last: u32| (1..=last).collect::<Vec<_>>();
@@ -266,7 +265,6 @@ mod tests {
         assert_eq!(percentile::<u32>(&[], 95), 0);
     }
 
-    // R-M1
     #[test]
     fn estimates_a_quarter_of_the_characters_rounded_up() {
         assert_eq!([0, 1, 4, 5, 8, 9].map(estimated_tokens), [0, 1, 1, 2, 2, 3]);
@@ -276,7 +274,6 @@ mod tests {
         AnsweredCall { tool: None, turn: 0, micros, error: None, arguments: "" }
     }
 
-    // R-M1
     #[test]
     fn window_keeps_the_last_thousand_answers() {
         let stats = ToolStats::new(u32::MAX);
@@ -290,7 +287,6 @@ mod tests {
         assert_eq!(stats.counts().calls, 5_000);
     }
 
-    // R-M3
     #[test]
     fn drops_unused_names_and_keeps_used_ones() {
         let by_name = StatsByName::default();
@@ -318,14 +314,12 @@ mod tests {
         (1..=sizes.len()).filter(|end| stats.record(&answer(0), sizes[end - 1]).is_some()).collect()
     }
 
-    // R-M2
     #[test]
     fn alerts_above_the_limit_and_not_at_it() {
         assert_eq!(alerts(&[1_500; 50]), Vec::<usize>::new());
         assert_eq!(alerts(&[1_501; 50]), [1]);
     }
 
-    // R-M2
     #[test]
     fn alerts_once_per_crossing() {
         let mut sizes = [vec![10; 19], vec![2_000], vec![2_000]].concat();
@@ -338,7 +332,6 @@ mod tests {
         // Each case sorts some thousand windows.
         #![proptest_config(ProptestConfig::with_cases(16))]
 
-        // R-M2
         #[test]
         fn alerts_exactly_when_the_percentile_crosses(runs in prop::collection::vec((any::<bool>(), 0..400_usize, 1..30_usize), 1..12)) {
             let run = |(mostly_large, length, every): &(bool, usize, usize)| {

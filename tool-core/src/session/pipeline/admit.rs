@@ -354,7 +354,7 @@ fn refusal_error(call: &CallCx<'_>, refusal: &Refusal) -> ToolError {
             let mode = call.session.mode.as_str();
             let message = format!(
                 "budget exceeded: {used} of {of} {calls} of this {mode} turn are used; the count resets at the next turn. \
-                 ResponseBuilder with what you have."
+                 Answer with what you have."
             );
             (ErrorKind::BudgetExceeded, message)
         }

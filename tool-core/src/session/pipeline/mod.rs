@@ -10,7 +10,6 @@ pub(crate) mod call;
 pub(crate) mod confirm;
 pub(crate) mod cx;
 pub(crate) mod deferred;
-pub(crate) mod empty;
 pub(crate) mod execute;
 pub(crate) mod journal;
 pub(crate) mod log_lines;

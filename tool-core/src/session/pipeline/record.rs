@@ -1,13 +1,15 @@
-//! What follows a response: it is counted and cached, its intents are carried out, and hooks see it.
+//! The steps after a response: it is counted, its intents are carried out, and hooks see it.
 
 use crate::call::{Intent, Mode, ToolCall, ToolResponse};
+use crate::json::decoder::Decoder;
+use crate::json::error::Error;
+use crate::json::number::ParsedNumber;
 use crate::schema::timestamp::Timestamp;
 use crate::session::hooks::HookedCall;
 use crate::session::inner::SessionInner;
 use crate::session::metrics::call_log::AnsweredCall;
 use crate::session::pipeline::admit::AdmissionGate;
 use crate::session::pipeline::cx::CallCx;
-use crate::session::pipeline::empty::is_empty;
 use crate::session::state::{AuditEntry, StateChange};
 use crate::session::store::{Settlement, StoreError};
 use crate::tool::Category;
@@ -108,6 +110,57 @@ fn counts_as_empty(call: &CallCx<'_>, response: &ToolResponse) -> bool {
     let Some(data) = response.data_json() else { return false };
     let declared = response.meta.optional.as_ref().and_then(|rare| rare.empty);
     declared.unwrap_or_else(|| call.definition().options.category == Category::Retrieval && is_empty(data))
+}
+
+/// Returns true if the JSON of a result is empty: `null`, a blank text, `[]`, `{}`, or an object with a collection among its
+/// members, all of them empty, where the other members are `null`, blank, `false` or zero.
+///
+/// The first member that is not empty decides, so a long result is seldom read to its end.
+pub(crate) fn is_empty(data: &str) -> bool {
+    let mut json = Decoder::new(data);
+    let empty = match json.peek() {
+        0 => Ok(true),
+        b'{' => is_empty_object(&mut json),
+        b'[' | b'"' | b'n' => is_empty_value(&mut json),
+        _ => Ok(false),
+    };
+    empty.unwrap_or(false) && json.end().is_ok()
+}
+
+fn is_empty_object(json: &mut Decoder<'_>) -> Result<bool, Error> {
+    json.open()?;
+    let (mut members, mut collections) = (0, 0);
+    while json.next_key(members == 0)?.is_some() {
+        members += 1;
+        collections += usize::from(matches!(json.peek(), b'[' | b'{'));
+        if !is_empty_value(json)? {
+            return Ok(false);
+        }
+    }
+    Ok(members == 0 || collections > 0)
+}
+
+/// Reads a value up to the point that decides.
+fn is_empty_value(json: &mut Decoder<'_>) -> Result<bool, Error> {
+    Ok(match json.peek() {
+        b'[' => {
+            json.open()?;
+            !json.next_element(true)?
+        }
+        b'{' => {
+            json.open()?;
+            json.next_key(true)?.is_none()
+        }
+        b'"' => json.string()?.trim().is_empty(),
+        b'n' => json.take_null()?,
+        b'f' => json.literal("false").is_ok(),
+        b'-' | b'0'..=b'9' => match json.number()? {
+            ParsedNumber::Unsigned(number) => number == 0,
+            ParsedNumber::Float(number) => number == 0.0,
+            ParsedNumber::Signed(_) | ParsedNumber::Big(_) => false,
+        },
+        _ => false,
+    })
 }
 
 /// Records the outcome of the call in the store.

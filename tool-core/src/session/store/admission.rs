@@ -25,7 +25,7 @@ pub struct Admission<'a> {
     pub category: Category,
     /// The arguments, which are compared with those of other attempts.
     pub arguments: Fingerprint<'a>,
-    /// What the call is charged for.
+    /// The counters that the call is charged to.
     pub charge: Charge,
     /// The limits of the turn.
     pub limits: &'a TurnLimits,

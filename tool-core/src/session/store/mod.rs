@@ -3,11 +3,9 @@
 pub(crate) mod admission;
 pub(crate) mod handle;
 pub(crate) mod memory;
-pub(crate) mod operation;
 pub(crate) mod session_store;
 pub(crate) mod turn_usage;
 
 pub use crate::session::store::admission::{Admission, BudgetLimit, Charge, Refusal, Settlement, Verdict};
 pub use crate::session::store::memory::{MemoryRecord, MemoryStore};
-pub use crate::session::store::operation::{Awaited, Operation};
 pub use crate::session::store::session_store::{OpenError, OpenRequest, SessionRecord, SessionStore, StoreError};

@@ -304,7 +304,6 @@ impl HashedAttempts {
 mod tests {
     use super::*;
 
-    // R-L4
     #[test]
     fn keeps_the_history_of_the_last_turns() {
         let mut usage = TurnUsage::default();

@@ -1,6 +1,6 @@
-//! What counts as a result without anything in it.
+//! Results that hold nothing.
 
-use crate::session::pipeline::empty::is_empty;
+use crate::session::pipeline::record::is_empty;
 use serde_json::json;
 use std::time::{Duration, Instant};
 

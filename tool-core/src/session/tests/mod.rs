@@ -8,5 +8,7 @@ mod approvals;
 mod empty;
 #[cfg(test)]
 mod journal;
+#[cfg(loom)]
+mod loom;
 #[cfg(test)]
 mod memory_journal;
