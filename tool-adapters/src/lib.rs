@@ -1,4 +1,4 @@
-//! What carries tool-core's tools to providers, transports and stores.
+//! The adapters of tool-core: to providers, transports, stores, telemetry and other frameworks.
 //!
 //! Declarations, protocols, provider tools and the lint are always there; what needs more than JSON stands behind a
 //! feature of its name.

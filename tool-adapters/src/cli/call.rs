@@ -8,7 +8,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use tool_core::{ErrorKind, Mode, RunContext, Runtime, Session, ToolCall, ToolContext, ToolResponse};
 
@@ -172,20 +172,13 @@ async fn call_batch(
     approve: bool,
     io: &mut CommandIo<'_>,
 ) -> Result<CommandStatus, CommandError> {
-    if path == Path::new("-") {
-        return call_lines(caller, Path::new("standard input"), approve, &mut *io.input, &mut *io.output).await;
-    }
-    let file = File::open(path).map_err(|error| CommandError::file(path, error))?;
-    call_lines(caller, path, approve, &mut BufReader::new(file), &mut *io.output).await
-}
-
-async fn call_lines(
-    caller: &Caller,
-    path: &Path,
-    approve: bool,
-    input: &mut dyn BufRead,
-    output: &mut dyn Write,
-) -> Result<CommandStatus, CommandError> {
+    let mut file;
+    let (path, input): (_, &mut dyn BufRead) = if path == Path::new("-") {
+        (Path::new("standard input"), &mut *io.input)
+    } else {
+        file = BufReader::new(File::open(path).map_err(|error| CommandError::file(path, error))?);
+        (path, &mut file)
+    };
     let (mut line, mut number, mut status) = (Vec::new(), 0_u64, CommandStatus::Success);
     while read_line(input, &mut line).map_err(|error| CommandError::file(path, error))? {
         number += 1;
@@ -197,9 +190,8 @@ async fn call_lines(
             status = CommandStatus::Failure;
         }
         // Flushed for callers that wait for each response.
-        output.write_all(envelope.as_bytes())?;
-        output.write_all(b"\n")?;
-        output.flush()?;
+        writeln!(io.output, "{envelope}")?;
+        io.output.flush()?;
         caller.next_turn().await;
     }
     Ok(status)

@@ -10,53 +10,32 @@ use crate::providers::report::{Report, ToolReport};
 use crate::transport::sanitize::escape_control;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tool_core::tool::Confirm;
-use tool_core::{Category, Mode, ProviderTool, ToolContext, ToolDefinition};
+use tool_core::{Mode, ProviderTool, ToolContext, ToolDefinition};
 
-/// A tool in the output of `list`, which `--tools` accepts.
-#[derive(Serialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-enum ListedTool<'a> {
-    Function(ListedFunction<'a>),
-    Provider { name: &'a str, providers: Vec<Provider> },
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ListedFunction<'a> {
-    name: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    title: Option<&'a str>,
-    description: &'a str,
-    category: Category,
-    modes: Vec<Mode>,
-    /// `never`, `always` or `conditional`, as in the manifest.
-    confirm: &'static str,
-    input_schema: &'a Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output_schema: Option<&'a Value>,
-    source: String,
-}
-
-impl<'a> ListedFunction<'a> {
-    fn new(tool: &'a ToolDefinition) -> Self {
-        Self {
-            name: tool.name(),
-            title: tool.title(),
-            description: tool.description(),
-            category: tool.category(),
-            modes: tool.modes().iter().collect(),
-            confirm: match tool.confirm() {
-                Confirm::Never => "never",
-                Confirm::Always => "always",
-                Confirm::When(_) => "conditional",
-            },
-            input_schema: tool.parameters(),
-            output_schema: tool.output(),
-            source: tool.source().to_string(),
-        }
+/// Returns a tool in the output of `list`, which `--tools` accepts.
+fn listed_function(tool: &ToolDefinition) -> Value {
+    let mut listed = json!({
+        "kind": "function",
+        "name": tool.name(),
+        "title": tool.title(),
+        "description": tool.description(),
+        "category": tool.category(),
+        "modes": tool.modes().iter().collect::<Vec<_>>(),
+        "confirm": match tool.confirm() {
+            Confirm::Never => "never",
+            Confirm::Always => "always",
+            Confirm::When(_) => "conditional",
+        },
+        "inputSchema": tool.parameters(),
+        "outputSchema": tool.output(),
+        "source": tool.source().to_string(),
+    });
+    if let Value::Object(members) = &mut listed {
+        members.retain(|_, value| !value.is_null());
     }
+    listed
 }
 
 fn supporting_providers(tool: &dyn ProviderTool) -> Vec<Provider> {
@@ -68,11 +47,11 @@ pub(crate) fn list(tools: &ToolContext, io: &mut CommandIo<'_>) -> Result<Comman
         io.note(&format!("note: toolset `{}` is left out: it needs configuration", escape_control(&toolset.name)));
     }
     if !io.terminal {
-        let functions = tools.definitions().map(|tool| ListedTool::Function(ListedFunction::new(tool)));
-        let others = tools.provider_tools().iter();
-        let others =
-            others.map(|tool| ListedTool::Provider { name: tool.id(), providers: supporting_providers(&**tool) });
-        io.print_json(&functions.chain(others).collect::<Vec<_>>())?;
+        let others = tools
+            .provider_tools()
+            .iter()
+            .map(|tool| json!({"kind": "provider", "name": tool.id(), "providers": supporting_providers(&**tool)}));
+        io.print_json(&tools.definitions().map(listed_function).chain(others).collect::<Vec<_>>())?;
         return Ok(CommandStatus::Success);
     }
     let functions = tools.definitions().map(|tool| {
@@ -105,7 +84,7 @@ pub(crate) fn manifest(
         if io.terminal {
             io.print_line(&format!("{} is up to date: version {}", path.display(), manifest.version))?;
         } else {
-            io.print_json(&serde_json::json!({"version": manifest.version}))?;
+            io.print_json(&json!({"version": manifest.version}))?;
         }
     } else if io.terminal {
         let rows = manifest.tools.iter().map(|tool| {
@@ -141,6 +120,7 @@ pub(crate) fn lint(
     Ok(status)
 }
 
+/// The output of `schema --report`. The declarations keep their text.
 #[derive(Serialize)]
 struct SchemaOutput<'a> {
     declarations: &'a RawValue,

@@ -29,6 +29,7 @@ pub(crate) const MAX_CALLS: usize = 256;
 /// Reads the model, the usage and the calls of a response. Bytes that it does not understand are skipped.
 ///
 /// It buffers unread bytes (an event of a stream, or a whole answer up to 16 MiB) and the arguments of open calls.
+#[must_use]
 pub struct Observer {
     protocol: Box<dyn Protocol>,
     billed_by: Option<Cow<'static, str>>,
@@ -82,7 +83,6 @@ impl Observer {
     }
 
     /// Sets the provider that bills the request, by its name in price tables. With `None`, the model's name decides.
-    #[must_use]
     pub fn billed_by(mut self, provider: Option<impl Into<Cow<'static, str>>>) -> Self {
         self.billed_by = provider.map(Into::into);
         self

@@ -17,18 +17,16 @@
 //! Other methods are answered 405. A request needs an allowed `Host`, and an allowed `Origin` if it has one. By default the
 //! loopback names are allowed.
 
-use crate::transport::host_check::{AllowedHosts, check_bind, forbidden};
+use crate::transport::host_check::HostSettings;
 use axum::Router;
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, header};
-use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use tokio::net::TcpListener;
 use tool_core::Runtime;
 use tool_core::session::PrometheusText;
@@ -36,7 +34,8 @@ use tool_core::trace::{Collector, CostSummary, Totals};
 
 /// Creates a router for the metrics of a runtime.
 pub fn router(runtime: &Runtime) -> MetricsRouter {
-    MetricsRouter { sources: MetricsSources { runtime: runtime.clone(), collector: None }, hosts: None, origins: None }
+    let sources = MetricsSources { runtime: runtime.clone(), collector: None };
+    MetricsRouter { sources, allowed: HostSettings::default() }
 }
 
 /// A router for the metrics of a runtime. It can be merged into an application's router, or served alone.
@@ -52,9 +51,7 @@ pub fn router(runtime: &Runtime) -> MetricsRouter {
 #[must_use]
 pub struct MetricsRouter {
     sources: MetricsSources,
-    /// `None` allows the loopback names.
-    hosts: Option<Vec<String>>,
-    origins: Option<Vec<String>>,
+    allowed: HostSettings,
 }
 
 #[derive(Clone)]
@@ -72,14 +69,14 @@ impl MetricsRouter {
 
     /// Sets the allowed values of the `Host` header, in place of the loopback names: `name` for any port, or `name:port`.
     pub fn allow_hosts<T: Into<String>>(mut self, hosts: impl IntoIterator<Item = T>) -> Self {
-        self.hosts = Some(hosts.into_iter().map(Into::into).collect());
+        self.allowed.hosts = Some(hosts.into_iter().map(Into::into).collect());
         self
     }
 
     /// Sets the allowed values of the `Origin` header, in place of the loopback names: `https://app.example`, or
     /// `http://localhost:*` for any port.
     pub fn allow_origins<T: Into<String>>(mut self, origins: impl IntoIterator<Item = T>) -> Self {
-        self.origins = Some(origins.into_iter().map(Into::into).collect());
+        self.allowed.origins = Some(origins.into_iter().map(Into::into).collect());
         self
     }
 
@@ -89,8 +86,7 @@ impl MetricsRouter {
     ///
     /// Returns an error if the address is not a loopback address and [`allow_hosts`](Self::allow_hosts) is not set.
     pub async fn bind(self, address: SocketAddr) -> io::Result<BoundServer> {
-        check_bind(address, self.hosts.is_some())?;
-        Ok(BoundServer { listener: TcpListener::bind(address).await?, router: self.into() })
+        Ok(BoundServer { listener: self.allowed.bind(address).await?, router: self.into() })
     }
 
     /// Binds an address and serves until the future is dropped.
@@ -101,22 +97,15 @@ impl MetricsRouter {
 
 impl From<MetricsRouter> for Router {
     fn from(router: MetricsRouter) -> Self {
-        let MetricsRouter { sources, hosts, origins } = router;
-        let allowed = Arc::new(AllowedHosts::new(hosts, origins));
-        Router::<MetricsSources>::new()
-            .route("/metrics", get(serve_metrics))
-            .route("/metrics.json", get(serve_json))
-            .layer(from_fn_with_state(allowed, check_request))
-            .with_state(sources)
+        let MetricsRouter { sources, allowed } = router;
+        let routes = Router::new().route("/metrics", get(serve_metrics)).route("/metrics.json", get(serve_json));
+        allowed.guard(routes.with_state(sources))
     }
 }
 
 impl std::fmt::Debug for MetricsRouter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("MetricsRouter")
-            .field("hosts", &self.hosts)
-            .field("origins", &self.origins)
-            .finish_non_exhaustive()
+        f.debug_struct("MetricsRouter").field("allowed", &self.allowed).finish_non_exhaustive()
     }
 }
 
@@ -136,14 +125,6 @@ impl BoundServer {
     /// Serves until the future is dropped.
     pub async fn serve(self) -> io::Result<()> {
         axum::serve(self.listener, self.router).await
-    }
-}
-
-/// Refuses requests with an unknown host or origin, on every path and method.
-async fn check_request(State(allowed): State<Arc<AllowedHosts>>, request: Request, next: Next) -> Response {
-    match allowed.check(request.uri(), request.headers()) {
-        Ok(()) => next.run(request).await,
-        Err(reason) => forbidden(reason),
     }
 }
 
@@ -242,42 +223,22 @@ fn costs_json(totals: &Totals) -> Value {
 /// Returns true if the client prefers JSON to text. The default is text, which browsers get too.
 fn prefers_json(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    let ranges = accepted.flat_map(|value| value.split(',')).filter_map(parse_range).collect::<Vec<_>>();
-    let weight = |kind: &str, name: &str| {
-        // The most specific range that matches applies.
-        let matching = ranges.iter().filter_map(|range| Some((range.specificity(kind, name)?, range.weight)));
-        matching
-            .max_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)))
-            .map_or(0.0, |(_, weight)| weight)
+    let accepted = accepted.flat_map(|value| value.split(',')).map(parse_range).collect::<Vec<_>>();
+    let weight_of = |range: &str| {
+        let matching = accepted.iter().filter(|(accepted, _)| accepted.eq_ignore_ascii_case(range));
+        matching.map(|(_, weight)| *weight).reduce(f32::max)
     };
-    weight("application", "json") > weight("text", "plain")
+    // The most specific range that matches applies.
+    let weight = |ranges: [&str; 3]| ranges.into_iter().find_map(weight_of).unwrap_or(0.0);
+    weight(["application/json", "application/*", "*/*"]) > weight(["text/plain", "text/*", "*/*"])
 }
 
-/// A range of the `Accept` header, such as `text/*;q=0.5`.
-struct MediaRange<'a> {
-    kind: &'a str,
-    name: &'a str,
-    weight: f32,
-}
-
-fn parse_range(text: &str) -> Option<MediaRange<'_>> {
+/// Splits a part of the `Accept` header, such as `text/*;q=0.5`, into its range and its weight.
+fn parse_range(text: &str) -> (&str, f32) {
     let mut parts = text.split(';').map(str::trim);
-    let (kind, name) = parts.next()?.split_once('/')?;
+    let range = parts.next().unwrap_or_default();
     let weight = parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
-    let weight = weight.map_or(1.0, |weight| weight.parse::<f32>().unwrap_or(0.0));
-    Some(MediaRange { kind, name, weight })
-}
-
-impl MediaRange<'_> {
-    /// Returns how specific the range is, if it matches a type.
-    fn specificity(&self, kind: &str, name: &str) -> Option<u8> {
-        match (self.kind, self.name) {
-            ("*", "*") => Some(0),
-            (kinds, "*") if kinds.eq_ignore_ascii_case(kind) => Some(1),
-            (kinds, names) if kinds.eq_ignore_ascii_case(kind) && names.eq_ignore_ascii_case(name) => Some(2),
-            _ => None,
-        }
-    }
+    (range, weight.map_or(1.0, |weight| weight.parse().unwrap_or(0.0)))
 }
 
 #[cfg(test)]

@@ -3,14 +3,53 @@
 //! A web page can let its domain name resolve to this machine, so a request from a local address may still come from a
 //! web page (RUSTSEC-2026-0189).
 
+use axum::Router;
+use axum::extract::{Request, State};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+
+/// The hosts and origins that a program allows. `None` allows the loopback names.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HostSettings {
+    pub(crate) hosts: Option<Vec<String>>,
+    pub(crate) origins: Option<Vec<String>>,
+}
+
+impl HostSettings {
+    /// Adds the check to all routes of a router.
+    pub(crate) fn guard(self, router: Router) -> Router {
+        let allowed = Arc::new(AllowedHosts::new(self.hosts, self.origins));
+        router.layer(from_fn_with_state(allowed, check_request))
+    }
+
+    /// Binds an address. An address that other machines can reach needs `hosts`.
+    pub(crate) async fn bind(&self, address: SocketAddr) -> io::Result<TcpListener> {
+        if address.ip().is_loopback() || self.hosts.is_some() {
+            return TcpListener::bind(address).await;
+        }
+        let message = format!("other machines can reach {address}; set `allow_hosts` to the names of the server");
+        Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+    }
+}
+
+async fn check_request(State(allowed): State<Arc<AllowedHosts>>, request: Request, next: Next) -> Response {
+    match allowed.check(request.uri(), request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(reason) => {
+            tracing::warn!(reason, "refused a request");
+            (StatusCode::FORBIDDEN, format!("Forbidden: {reason}")).into_response()
+        }
+    }
+}
 
 /// The hosts and origins that are served.
-pub(crate) struct AllowedHosts {
+struct AllowedHosts {
     hosts: Vec<String>,
     origins: Vec<String>,
 }
@@ -18,8 +57,7 @@ pub(crate) struct AllowedHosts {
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 impl AllowedHosts {
-    /// Allows the loopback names where no names are given.
-    pub(crate) fn new(hosts: Option<Vec<String>>, origins: Option<Vec<String>>) -> Self {
+    fn new(hosts: Option<Vec<String>>, origins: Option<Vec<String>>) -> Self {
         let hosts = hosts.unwrap_or_else(|| LOOPBACK.map(str::to_owned).to_vec());
         let local = || LOOPBACK.iter().flat_map(|host| [format!("http://{host}:*"), format!("https://{host}:*")]);
         let origins = origins.unwrap_or_else(|| local().collect());
@@ -28,7 +66,7 @@ impl AllowedHosts {
     }
 
     /// Checks a request. Returns the reason if it is refused.
-    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), &'static str> {
+    fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), &'static str> {
         let header = headers.get_all(header::HOST).iter().map(|value| value.to_str().ok()?.parse::<Authority>().ok());
         let mut hosts = header.collect::<Vec<_>>();
         if hosts.len() > 1 {
@@ -82,19 +120,4 @@ fn port(scheme: &str, host: &Authority) -> Option<u16> {
         "https" => Some(443),
         _ => None,
     })
-}
-
-/// Returns the answer to a refused request.
-pub(crate) fn forbidden(reason: &'static str) -> Response {
-    tracing::warn!(reason, "refused a request");
-    (StatusCode::FORBIDDEN, format!("Forbidden: {reason}")).into_response()
-}
-
-/// Checks that a server which other machines can reach names its hosts.
-pub(crate) fn check_bind(address: SocketAddr, has_hosts: bool) -> io::Result<()> {
-    if address.ip().is_loopback() || has_hosts {
-        return Ok(());
-    }
-    let message = format!("other machines can reach {address}; set `allow_hosts` to the names of the server");
-    Err(io::Error::new(io::ErrorKind::InvalidInput, message))
 }

@@ -10,12 +10,10 @@ pub mod http;
 pub(crate) mod model_access;
 #[cfg(any(feature = "http", feature = "reqwest-middleware"))]
 pub(crate) mod request_span;
-#[cfg(any(feature = "http", feature = "websocket"))]
-mod retry;
 #[cfg(any(feature = "cli", feature = "http", feature = "otel", feature = "websocket"))]
 pub(crate) mod sanitize;
 #[cfg(feature = "websocket")]
 pub mod websocket;
 
 #[cfg(any(feature = "http", feature = "websocket"))]
-pub use crate::transport::retry::RetryPolicy;
+pub use crate::transport::model_access::RetryPolicy;

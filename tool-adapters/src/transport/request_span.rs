@@ -6,25 +6,14 @@ use tool_core::trace::{Redaction, SpanHandle, SpanKind};
 /// The attribute for the status of the response.
 pub(crate) const STATUS_CODE: &str = "http.response.status_code";
 
-/// Opens the span of a request.
-#[cfg(feature = "reqwest-middleware")]
-pub(crate) fn open(method: &Method, url: &Url) -> SpanHandle {
-    with_attributes(SpanHandle::open(SpanKind::Http, name(method, url)), method, url)
-}
-
-/// Opens the span of a request, if spans are collected.
-#[cfg(feature = "http")]
-pub(crate) fn open_if_wanted(method: &Method, url: &Url) -> SpanHandle {
-    with_attributes(SpanHandle::open_if_wanted(SpanKind::Http, name(method, url)), method, url)
-}
-
-fn name(method: &Method, url: &Url) -> String {
-    format!("{method} {}", url.host_str().unwrap_or_default())
-}
-
-/// Adds the attributes. The query and the password are left out, as are path segments that look like a key: Telegram and
-/// Slack put keys into the path.
-fn with_attributes(span: SpanHandle, method: &Method, url: &Url) -> SpanHandle {
+/// Opens the span of a request. With `if_wanted`, the span is opened only if spans are collected.
+///
+/// The attributes leave out the query, the password, and path segments that look like a key: Telegram and Slack put keys
+/// into the path.
+pub(crate) fn open(method: &Method, url: &Url, if_wanted: bool) -> SpanHandle {
+    let name = format!("{method} {}", url.host_str().unwrap_or_default());
+    let open = if if_wanted { SpanHandle::open_if_wanted } else { SpanHandle::open };
+    let span = open(SpanKind::Http, name);
     if span.is_open() {
         span.attribute("http.request.method", method.as_str());
         span.attribute("server.address", url.host_str().unwrap_or_default());

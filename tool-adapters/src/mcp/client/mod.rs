@@ -1,13 +1,12 @@
 //! A client that imports a server's tools as function tools.
 //!
-//! - `import`: the public builder and the imported toolset
-//! - `remote`: the connection and the check of the server's list; `pins`: what each tool looked like at its first use
-//! - `tool`: one imported tool, its calls and results
+//! - `import`: the public builder, the imported toolset, and the calls of its tools
+//! - `remote`: the connection and the check of the server's list
+//! - `pins`: the fingerprints of declarations at their first use
 
 mod import;
 mod pins;
 mod remote;
-mod tool;
 
 pub use crate::mcp::client::import::{ImportedToolset, McpClient};
 pub use crate::mcp::client::pins::{PinError, Pins};

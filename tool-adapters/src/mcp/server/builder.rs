@@ -1,9 +1,24 @@
-//! The public [`Server`]: its settings and its start.
+//! The public [`Server`]: its settings, and its streamable HTTP transport.
 
-use crate::mcp::server::state::{ClientInfo, ServerState, Settings};
+use crate::mcp::server::connection::Connection;
+use crate::mcp::server::session::{ClientInfo, ServerState, Settings};
+use crate::mcp::server::{stdio, strict};
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
 use axum::http::request::Parts;
+use axum::http::{Method, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use rmcp::model::ErrorCode;
+use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 use tool_core::session::SessionBuilder;
 use tool_core::{Category, Policy, RegistryErrors, Runtime, ToolContext};
 
@@ -31,7 +46,7 @@ use tool_core::{Category, Policy, RegistryErrors, Runtime, ToolContext};
 #[derive(Clone)]
 #[must_use = "a server does nothing before it is served"]
 pub struct Server {
-    pub(crate) state: ServerState,
+    state: ServerState,
 }
 
 impl Server {
@@ -114,14 +129,14 @@ impl Server {
     /// Sets the allowed values of the `Host` header, in place of the loopback names: `name` for any port, or
     /// `name:port`. The check stops web pages that reach the server through a domain name that resolves to this machine.
     pub fn allow_hosts(self, hosts: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.with(|settings| settings.hosts = Some(hosts.into_iter().map(Into::into).collect()))
+        self.with(|settings| settings.allowed.hosts = Some(hosts.into_iter().map(Into::into).collect()))
     }
 
     /// Sets the allowed values of the `Origin` header, in place of the loopback names: `https://name` for the default
     /// port of the scheme, `https://name:port`, or `https://name:*` for any port. A request without `Origin` is allowed,
     /// as browsers always send it.
     pub fn allow_origins(self, origins: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.with(|settings| settings.origins = Some(origins.into_iter().map(Into::into).collect()))
+        self.with(|settings| settings.allowed.origins = Some(origins.into_iter().map(Into::into).collect()))
     }
 
     /// Sets the function that returns the principal of an HTTP request, such as the signed-in user that a layer of the
@@ -161,10 +176,121 @@ impl Server {
         self.state.settings.shutdown.cancel();
         self.state.runtime.shutdown().await;
     }
+
+    /// Returns a router that serves under [`path`](Self::path), to be merged into an application's router.
+    ///
+    /// Layers of the application run first, and [`principal`](Self::principal) sees the extensions that they set. Call
+    /// this once: each router has its own sessions.
+    ///
+    /// ```
+    /// # use tool_adapters::mcp::Server;
+    /// fn app(server: &Server) -> axum::Router {
+    ///     axum::Router::new().merge(server.router())
+    /// }
+    /// ```
+    pub fn router(&self) -> Router {
+        let (state, settings) = (Arc::new(self.state.clone()), &self.state.settings);
+        let mut sessions = SessionConfig::default();
+        sessions.keep_alive = Some(settings.idle_timeout);
+        let mut manager = LocalSessionManager::default();
+        manager.session_config = sessions;
+        // `HostSettings` has a stricter check of both headers.
+        let config = StreamableHttpServerConfig::default()
+            .disable_allowed_hosts()
+            .disable_allowed_origins()
+            .with_max_request_body_bytes(settings.max_message)
+            .with_cancellation_token(settings.shutdown.child_token());
+        let factory = move || Ok(Connection::new(Arc::clone(&state), None));
+        let service = StreamableHttpService::new(factory, Arc::new(manager), config);
+        let router = Router::new().route_service(&settings.path, service);
+        settings.allowed.clone().guard(router.layer(from_fn_with_state(settings.max_message, check_message)))
+    }
+
+    /// Binds an address.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the address is not a loopback address and [`allow_hosts`](Self::allow_hosts) is not set.
+    pub async fn bind(&self, address: SocketAddr) -> io::Result<BoundServer> {
+        let listener = self.state.settings.allowed.bind(address).await?;
+        Ok(BoundServer { listener, server: self.clone() })
+    }
+
+    /// Binds an address and serves until [`shutdown`](Self::shutdown).
+    ///
+    /// ```no_run
+    /// # use tool_adapters::mcp::Server;
+    /// async fn serve(server: Server) -> std::io::Result<()> {
+    ///     server.serve_http(([127, 0, 0, 1], 8931).into()).await
+    /// }
+    /// ```
+    pub async fn serve_http(&self, address: SocketAddr) -> io::Result<()> {
+        self.bind(address).await?.serve().await
+    }
+
+    /// Serves the client that started this process, until it closes standard input. Nothing else may write to standard
+    /// output; logs belong on standard error.
+    pub async fn serve_stdio(&self) -> io::Result<()> {
+        stdio::serve(&self.state, tokio::io::stdin(), tokio::io::stdout(), Some("pipe")).await
+    }
+
+    /// Serves one client over two streams, such as the halves of a socket, until `input` ends.
+    pub async fn serve_streams<R, W>(&self, input: R, output: W) -> io::Result<()>
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        stdio::serve(&self.state, input, output, None).await
+    }
 }
 
 impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Server").field("name", &self.state.settings.name).finish_non_exhaustive()
+    }
+}
+
+/// A server that is bound to an address, but does not serve yet.
+#[derive(Debug)]
+pub struct BoundServer {
+    listener: TcpListener,
+    server: Server,
+}
+
+impl BoundServer {
+    /// Returns the address, with the port that the system chose if port 0 was requested.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Returns the URL for clients.
+    pub fn url(&self) -> io::Result<String> {
+        Ok(format!("http://{}{}", self.address()?, self.server.state.settings.path))
+    }
+
+    /// Serves until [`Server::shutdown`].
+    pub async fn serve(self) -> io::Result<()> {
+        let shutdown = self.server.state.settings.shutdown.clone();
+        let router = self.server.router();
+        axum::serve(self.listener, router).with_graceful_shutdown(shutdown.cancelled_owned()).await
+    }
+}
+
+/// Refuses bodies that are not a valid message.
+async fn check_message(State(max_message): State<usize>, request: Request, next: Next) -> Response {
+    if request.method() != Method::POST {
+        return next.run(request).await;
+    }
+    let (parts, body) = request.into_parts();
+    let Ok(bytes) = to_bytes(body, max_message).await else {
+        return (StatusCode::PAYLOAD_TOO_LARGE, strict::too_long(max_message)).into_response();
+    };
+    match strict::parse_message(&bytes) {
+        Ok(_) => next.run(Request::from_parts(parts, Body::from(bytes))).await,
+        Err(invalid) => {
+            let is_params = invalid.code == ErrorCode::INVALID_PARAMS;
+            let status = if is_params { StatusCode::OK } else { StatusCode::BAD_REQUEST };
+            (status, [(header::CONTENT_TYPE, "application/json")], invalid.to_json()).into_response()
+        }
     }
 }

@@ -4,9 +4,9 @@
 //! `input_required`, and the client repeats it with the user's answer and a random `requestState`. The approval token
 //! never leaves the process.
 
-use crate::mcp::server::result::complete;
 use crate::mcp::server::session::{ClientSession, random_id};
-use crate::mcp::server::state::{PendingCall, ServerState, http_parts, is_stateless};
+use crate::mcp::server::session::{PendingCall, ServerState, http_parts, is_stateless};
+use crate::mcp::server::tools::complete;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitRequestParams,
     ElicitResult, ElicitationAction, ElicitationSchema, InputRequest, InputRequests, InputRequiredResult,

@@ -1,9 +1,8 @@
 //! The handler of one connection.
 
-use crate::mcp::server::result::complete;
 use crate::mcp::server::session::ClientSession;
-use crate::mcp::server::state::{ServerState, Settings, http_parts, is_stateless};
-use crate::mcp::server::{confirm, list};
+use crate::mcp::server::session::{ServerState, Settings, http_parts, is_stateless};
+use crate::mcp::server::{confirm, tools};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest, CustomResult,
     DiscoverResult, ErrorCode, Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
@@ -46,7 +45,7 @@ impl Connection {
     async fn instructions(&self, context: &RequestContext<RoleServer>) -> Result<Option<String>, ErrorData> {
         match &self.settings().instructions {
             Some(text) => Ok(Some(text.clone())),
-            None => Ok(list::guides(self.session(context).await?)),
+            None => Ok(tools::guides(self.session(context).await?)),
         }
     }
 
@@ -61,7 +60,7 @@ impl Connection {
         let session = self.session(context).await?;
         let _running = self.session.begin_call(session).await;
         let wire_name = &*request.name;
-        let tool = list::tool_name(session, wire_name).unwrap_or_else(|| wire_name.to_owned());
+        let tool = tools::tool_name(session, wire_name).unwrap_or_else(|| wire_name.to_owned());
         let arguments = Value::Object(request.arguments.clone().unwrap_or_default());
         let call = ToolCall::new(self.session.next_call_id(), &tool, arguments);
         let response = run(session, call, context).await;
@@ -74,7 +73,7 @@ impl Connection {
                 let waiting = (session, &*tool, confirmation);
                 confirm::request(&self.state, &self.session, &request, waiting, context).await
             }
-            None => Ok(complete(session, &tool, &response)),
+            None => Ok(tools::complete(session, &tool, &response)),
         }
     }
 
@@ -143,7 +142,7 @@ impl ServerHandler for Connection {
     ) -> Result<ListToolsResult, ErrorData> {
         let session = self.session(&context).await?;
         let cursor = request.and_then(|request| request.cursor);
-        list::page(session, cursor.as_deref(), self.settings().page_size, is_stateless(&context))
+        tools::page(session, cursor.as_deref(), self.settings().page_size, is_stateless(&context))
     }
 
     async fn call_tool(
@@ -158,7 +157,7 @@ impl ServerHandler for Connection {
 
     /// Returns the tool against which rmcp checks the headers of a request over HTTP.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        list::find(&self.state.runtime.tools(), name)
+        tools::find(&self.state.runtime.tools(), name)
     }
 
     async fn on_custom_request(

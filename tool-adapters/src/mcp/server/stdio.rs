@@ -3,8 +3,8 @@
 //! Lines are framed by [`LinesCodec`]. rmcp's own stdio transport drops lines that are not JSON and lines that are too
 //! long, and accepts a byte order mark. Here each invalid line is answered with a JSON-RPC error.
 
-use crate::mcp::server::builder::Server;
 use crate::mcp::server::connection::Connection;
+use crate::mcp::server::session::ServerState;
 use crate::mcp::server::strict::{self, InvalidMessage};
 use futures_util::{SinkExt, StreamExt};
 use rmcp::RoleServer;
@@ -19,44 +19,31 @@ use tokio::sync::Mutex;
 use tokio_util::bytes::BytesMut;
 use tokio_util::codec::{Decoder, FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 
-impl Server {
-    /// Serves the client that started this process, until it closes standard input. Nothing else may write to standard
-    /// output; logs belong on standard error.
-    pub async fn serve_stdio(&self) -> io::Result<()> {
-        self.serve_lines(tokio::io::stdin(), tokio::io::stdout(), Some("pipe")).await
-    }
-
-    /// Serves one client over two streams, such as the halves of a socket, until `input` ends.
-    pub async fn serve_streams<R, W>(&self, input: R, output: W) -> io::Result<()>
-    where
-        R: AsyncRead + Send + Unpin + 'static,
-        W: AsyncWrite + Send + Unpin + 'static,
-    {
-        self.serve_lines(input, output, None).await
-    }
-
-    async fn serve_lines<R, W>(&self, input: R, output: W, transport: Option<&'static str>) -> io::Result<()>
-    where
-        R: AsyncRead + Send + Unpin + 'static,
-        W: AsyncWrite + Send + Unpin + 'static,
-    {
-        let lines = LineTransport::new(input, output, self.state.settings.max_message);
-        let connection = Arc::new(Connection::new(Arc::new(self.state.clone()), transport));
-        let served = loop {
-            let shutdown = self.state.settings.shutdown.child_token();
-            match serve_server_with_ct(Arc::clone(&connection), lines.clone(), shutdown).await {
-                Ok(running) => break running.waiting().await.map(drop).map_err(io::Error::other),
-                // A message that is out of order before `initialize` is skipped.
-                Err(
-                    ServerInitializeError::ExpectedInitializeRequest(_) | ServerInitializeError::InitializeFailed(_),
-                ) => {}
-                Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => break Ok(()),
-                Err(error) => break Err(io::Error::other(error)),
-            }
-        };
-        connection.session.end().await;
-        served
-    }
+/// Serves one client until `input` ends. `transport` is OpenTelemetry's name of the transport, if it is known.
+pub(crate) async fn serve<R, W>(
+    state: &ServerState,
+    input: R,
+    output: W,
+    transport: Option<&'static str>,
+) -> io::Result<()>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    let lines = LineTransport::new(input, output, state.settings.max_message);
+    let connection = Arc::new(Connection::new(Arc::new(state.clone()), transport));
+    let served = loop {
+        let shutdown = state.settings.shutdown.child_token();
+        match serve_server_with_ct(Arc::clone(&connection), lines.clone(), shutdown).await {
+            Ok(running) => break running.waiting().await.map(drop).map_err(io::Error::other),
+            // A message that is out of order before `initialize` is skipped.
+            Err(ServerInitializeError::ExpectedInitializeRequest(_) | ServerInitializeError::InitializeFailed(_)) => {}
+            Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => break Ok(()),
+            Err(error) => break Err(io::Error::other(error)),
+        }
+    };
+    connection.session.end().await;
+    served
 }
 
 type LineWriter<W> = Arc<Mutex<FramedWrite<W, LinesCodec>>>;
@@ -140,16 +127,21 @@ struct StrictCodec(LinesCodec);
 type CheckedMessage = Result<RxJsonRpcMessage<RoleServer>, InvalidMessage>;
 
 impl StrictCodec {
-    /// Checks what the codec for lines returned. Returns `None` for an empty line.
-    fn check(&self, line: Result<String, LinesCodecError>) -> Option<CheckedMessage> {
-        match line {
-            Ok(line) if line.is_empty() => None,
-            Ok(line) => Some(strict::parse_message(line.as_bytes())),
-            Err(LinesCodecError::MaxLineLengthExceeded) => {
-                Some(Err(InvalidMessage::invalid_request(strict::too_long(self.0.max_length()))))
-            }
-            // The only error that a decoder of lines reports besides the length.
-            Err(LinesCodecError::Io(_)) => Some(Err(InvalidMessage::parse_error("the message is not valid UTF-8"))),
+    /// Returns the next message of the lines that `decode` reads.
+    fn next(
+        &mut self,
+        mut decode: impl FnMut(&mut LinesCodec) -> Result<Option<String>, LinesCodecError>,
+    ) -> Option<CheckedMessage> {
+        loop {
+            return match decode(&mut self.0).transpose()? {
+                Ok(line) if line.is_empty() => continue,
+                Ok(line) => Some(strict::parse_message(line.as_bytes())),
+                Err(LinesCodecError::MaxLineLengthExceeded) => {
+                    Some(Err(InvalidMessage::invalid_request(strict::too_long(self.0.max_length()))))
+                }
+                // The only error that a decoder of lines reports besides the length.
+                Err(LinesCodecError::Io(_)) => Some(Err(InvalidMessage::parse_error("the message is not valid UTF-8"))),
+            };
         }
     }
 }
@@ -159,20 +151,10 @@ impl Decoder for StrictCodec {
     type Error = io::Error;
 
     fn decode(&mut self, bytes: &mut BytesMut) -> io::Result<Option<CheckedMessage>> {
-        while let Some(line) = self.0.decode(bytes).transpose() {
-            if let Some(message) = self.check(line) {
-                return Ok(Some(message));
-            }
-        }
-        Ok(None)
+        Ok(self.next(|lines| lines.decode(bytes)))
     }
 
     fn decode_eof(&mut self, bytes: &mut BytesMut) -> io::Result<Option<CheckedMessage>> {
-        while let Some(line) = self.0.decode_eof(bytes).transpose() {
-            if let Some(message) = self.check(line) {
-                return Ok(Some(message));
-            }
-        }
-        Ok(None)
+        Ok(self.next(|lines| lines.decode_eof(bytes)))
     }
 }

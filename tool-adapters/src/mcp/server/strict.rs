@@ -53,10 +53,7 @@ pub(crate) fn too_long(max: usize) -> String {
 /// Parses and checks one message.
 pub(crate) fn parse_message(bytes: &[u8]) -> Result<ClientJsonRpcMessage, InvalidMessage> {
     let text = std::str::from_utf8(bytes).map_err(|_| InvalidMessage::parse_error("the message is not valid UTF-8"))?;
-    let value = parse_unique(text).map_err(|error| match error {
-        JsonError::Syntax(error) => InvalidMessage::parse_error(format!("the message is not valid JSON: {error}")),
-        JsonError::Duplicate(key) => InvalidMessage::invalid_request(format!("duplicate member `{key}`")),
-    })?;
+    let value = parse_unique(text)?;
     let Value::Object(message) = &value else {
         return Err(InvalidMessage::invalid_request("expected an object; batches are not supported"));
     };
@@ -150,22 +147,16 @@ fn excerpt(name: &str) -> String {
     name.chars().take(64).collect::<String>().escape_debug().to_string()
 }
 
-#[derive(Debug)]
-enum JsonError {
-    /// The text is not JSON, nests too deep, or has trailing characters.
-    Syntax(serde_json::Error),
-    Duplicate(String),
-}
-
 /// Parses a JSON text, and refuses duplicate members at any depth.
-fn parse_unique(text: &str) -> Result<Value, JsonError> {
+fn parse_unique(text: &str) -> Result<Value, InvalidMessage> {
     let duplicate = RefCell::new(None);
     let mut source = serde_json::Deserializer::from_str(text);
     let unique = UniqueKeys { duplicate: &duplicate };
     let read = unique.deserialize(&mut source).and_then(|value| source.end().map(|()| value));
     read.map_err(|error| match duplicate.into_inner() {
-        Some(key) => JsonError::Duplicate(key),
-        None => JsonError::Syntax(error),
+        Some(key) => InvalidMessage::invalid_request(format!("duplicate member `{key}`")),
+        // The text is not JSON, nests too deep, or has trailing characters.
+        None => InvalidMessage::parse_error(format!("the message is not valid JSON: {error}")),
     })
 }
 

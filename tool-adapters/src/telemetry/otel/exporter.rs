@@ -1,18 +1,23 @@
-//! The exporter as a sink of a collector, and its builder.
+//! The exporter as a sink of a collector, its builder, and guards around the exporters of the SDK.
+//!
+//! The guards count the spans that wait and those that are lost, catch panics, and log failures once.
 
-use crate::telemetry::otel::guard::{ExportHealth, GuardedMetricExporter, GuardedSpanExporter, OtelError, SpanQueue};
-use crate::telemetry::otel::metrics::Instruments;
-use crate::telemetry::otel::spans::span_data;
+use crate::telemetry::otel::conventions::{Instruments, span_data};
+use futures_util::FutureExt;
 use opentelemetry::metrics::MeterProvider;
 use opentelemetry::{InstrumentationScope, KeyValue};
-use opentelemetry_otlp::{MetricExporter, WithExportConfig, WithHttpConfig};
+use opentelemetry_otlp::{ExporterBuildError, MetricExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::Resource;
-use opentelemetry_sdk::error::OTelSdkResult;
+use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
+use opentelemetry_sdk::metrics::data::ResourceMetrics;
 use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
-use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
-use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, SpanExporter, SpanProcessor};
+use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider, Temporality};
+use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, SpanData, SpanExporter, SpanProcessor};
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tool_core::trace::{ParentSpan, SpanRecord, SpanSink};
 
@@ -22,8 +27,7 @@ use tool_core::trace::{ParentSpan, SpanRecord, SpanSink};
 pub struct Otel(Arc<OtelInner>);
 
 struct OtelInner {
-    /// `None` only while it is dropped.
-    pipeline: Option<ExportPipeline>,
+    pipeline: Arc<ExportPipeline>,
     instruments: Instruments,
     queue: Arc<SpanQueue>,
     scope: InstrumentationScope,
@@ -62,7 +66,7 @@ impl Otel {
     ///
     /// Returns an error if not everything could be sent.
     pub fn flush(&self) -> Result<(), OtelError> {
-        let Some(pipeline) = &self.0.pipeline else { return Ok(()) };
+        let pipeline = &self.0.pipeline;
         pipeline.check(pipeline.spans.force_flush(), pipeline.meters.force_flush())
     }
 
@@ -73,10 +77,7 @@ impl Otel {
     ///
     /// Returns an error if not everything could be sent.
     pub fn shutdown(&self) -> Result<(), OtelError> {
-        match &self.0.pipeline {
-            Some(pipeline) if self.0.queue.close() => pipeline.shutdown(),
-            _ => Ok(()),
-        }
+        if self.0.queue.close() { self.0.pipeline.shutdown() } else { Ok(()) }
     }
 }
 
@@ -104,11 +105,8 @@ impl SpanSink for Otel {
     fn ended_in(&self, span: &SpanRecord, parent: &ParentSpan<'_>) {
         let inner = &*self.0;
         inner.instruments.record(span, parent);
-        if !(span.is_sampled() || inner.export_unsampled) || !inner.queue.admit() {
-            return;
-        }
-        if let Some(pipeline) = &inner.pipeline {
-            pipeline.spans.on_end(span_data(span, parent, inner.content, &inner.scope));
+        if (span.is_sampled() || inner.export_unsampled) && inner.queue.admit() {
+            inner.pipeline.spans.on_end(span_data(span, parent, inner.content, &inner.scope));
         }
     }
 }
@@ -116,8 +114,8 @@ impl SpanSink for Otel {
 impl Drop for OtelInner {
     /// Sends the queued spans on a thread, as dropping must not block.
     fn drop(&mut self) {
-        let Some(pipeline) = self.pipeline.take() else { return };
         if self.queue.close() {
+            let pipeline = Arc::clone(&self.pipeline);
             // Failures are logged by the exporters.
             let shutdown = move || pipeline.shutdown();
             let _ = std::thread::Builder::new().name("otel-last-spans".to_owned()).spawn(shutdown);
@@ -255,7 +253,8 @@ impl OtelBuilder {
         let queue = Arc::new(SpanQueue::new(max_queue_size));
 
         let span_health = Arc::new(ExportHealth::new("spans"));
-        let exporter = GuardedSpanExporter::new(span_exporter, Arc::clone(&queue), Arc::clone(&span_health));
+        let (guarded_queue, health) = (Arc::clone(&queue), Arc::clone(&span_health));
+        let exporter = GuardedSpanExporter { exporter: span_exporter, queue: guarded_queue, health };
         let config = BatchConfigBuilder::default().with_max_queue_size(max_queue_size).build();
         let mut spans = BatchSpanProcessor::new(exporter, config);
         spans.set_resource(&resource);
@@ -263,7 +262,7 @@ impl OtelBuilder {
         let metric_health = Arc::new(ExportHealth::new("metrics"));
         let mut meters = SdkMeterProvider::builder().with_resource(resource);
         if self.metrics {
-            let exporter = GuardedMetricExporter::new(metric_exporter, Arc::clone(&metric_health));
+            let exporter = GuardedMetricExporter { exporter: metric_exporter, health: Arc::clone(&metric_health) };
             meters = meters.with_reader(PeriodicReader::builder(exporter).with_interval(self.interval).build());
         }
         let meters = meters.build();
@@ -271,7 +270,7 @@ impl OtelBuilder {
         let scope = InstrumentationScope::builder("tool-core").with_version(env!("CARGO_PKG_VERSION")).build();
         Otel(Arc::new(OtelInner {
             instruments: Instruments::new(&meters.meter_with_scope(scope.clone())),
-            pipeline: Some(ExportPipeline { spans, span_health, meters, metric_health }),
+            pipeline: Arc::new(ExportPipeline { spans, span_health, meters, metric_health }),
             queue,
             scope,
             content: self.content,
@@ -282,4 +281,194 @@ impl OtelBuilder {
 
 fn queue_size_from_env() -> Option<usize> {
     std::env::var("OTEL_BSP_MAX_QUEUE_SIZE").ok()?.parse().ok().filter(|spans| *spans > 0)
+}
+
+/// An error of building an exporter, or of exporting.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OtelError {
+    /// The endpoint is not an HTTP URL. The error does not repeat it, as a URL may hold a password.
+    #[error("expected the OTLP endpoint to be an HTTP URL such as `http://localhost:4318`")]
+    InvalidEndpoint,
+    /// The exporter could not be built. The text names an invalid setting without its value, which may hold a password.
+    #[error("failed to build the OTLP exporter: {0}; check its endpoint and `OTEL_EXPORTER_OTLP_*`")]
+    Build(String),
+    /// Not everything was exported.
+    #[error("failed to export all {signal}: {source}; check the OTLP endpoint")]
+    Export {
+        /// `spans` or `metrics`.
+        signal: &'static str,
+        /// The error of the exporter.
+        source: Arc<OTelSdkError>,
+    },
+}
+
+impl From<ExporterBuildError> for OtelError {
+    fn from(error: ExporterBuildError) -> Self {
+        Self::Build(match error {
+            ExporterBuildError::InvalidConfiguration(text) => {
+                format!("invalid `{}`", text.split(':').next().unwrap_or_default())
+            }
+            ExporterBuildError::InternalFailure(text) => text,
+        })
+    }
+}
+
+/// Counts the spans that wait in the processor's queue, and those that are dropped.
+#[derive(Debug, Default)]
+struct SpanQueue {
+    capacity: usize,
+    waiting: AtomicUsize,
+    dropped: AtomicU64,
+    overflowed: AtomicBool,
+    closed: AtomicBool,
+}
+
+impl SpanQueue {
+    fn new(capacity: usize) -> Self {
+        Self { capacity, ..Self::default() }
+    }
+
+    /// Reserves room for a span. Returns false, and counts the span as dropped, if there is none.
+    fn admit(&self) -> bool {
+        let reserve = |waiting: usize| (waiting < self.capacity).then_some(waiting + 1);
+        if !self.is_closed() && self.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve).is_ok() {
+            return true;
+        }
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+        if !self.is_closed() && !self.overflowed.swap(true, Ordering::Relaxed) {
+            tracing::warn!(capacity = self.capacity, "dropped a span: the queue of the exporter is full");
+        }
+        false
+    }
+
+    fn release(&self, spans: usize, lost: bool) {
+        self.waiting.fetch_sub(spans, Ordering::Relaxed);
+        if lost {
+            self.dropped.fetch_add(spans as u64, Ordering::Relaxed);
+        }
+    }
+
+    fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Closes the queue. Returns true for the first call.
+    fn close(&self) -> bool {
+        !self.closed.swap(true, Ordering::Relaxed)
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+}
+
+/// The result of the last export. Logs a failure once, until an export succeeds.
+#[derive(Debug)]
+struct ExportHealth {
+    signal: &'static str,
+    error: Mutex<Option<Arc<OTelSdkError>>>,
+}
+
+impl ExportHealth {
+    fn new(signal: &'static str) -> Self {
+        Self { signal, error: Mutex::default() }
+    }
+
+    /// Remembers the result of an export, and passes it on.
+    fn observe(&self, result: OTelSdkResult) -> OTelSdkResult {
+        let mut last = self.error.lock().unwrap_or_else(PoisonError::into_inner);
+        let Err(error) = result else {
+            *last = None;
+            return Ok(());
+        };
+        if last.is_none() {
+            tracing::warn!(%error, "failed to export {}; check the OTLP endpoint", self.signal);
+        }
+        let copy = match &error {
+            OTelSdkError::AlreadyShutdown => OTelSdkError::AlreadyShutdown,
+            OTelSdkError::Timeout(time) => OTelSdkError::Timeout(*time),
+            OTelSdkError::InternalFailure(text) => OTelSdkError::InternalFailure(text.clone()),
+        };
+        *last = Some(Arc::new(error));
+        Err(copy)
+    }
+
+    /// Converts a result of the SDK. Prefers the error of the last export, which says more of the cause.
+    fn check(&self, result: OTelSdkResult) -> Result<(), OtelError> {
+        result.map_err(|error| {
+            let last = self.error.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            OtelError::Export { signal: self.signal, source: last.unwrap_or_else(|| Arc::new(error)) }
+        })
+    }
+}
+
+fn panicked() -> OTelSdkError {
+    OTelSdkError::InternalFailure("the exporter panicked".to_owned())
+}
+
+async fn catch_panic_async(export: impl Future<Output = OTelSdkResult>) -> OTelSdkResult {
+    AssertUnwindSafe(export).catch_unwind().await.unwrap_or_else(|_| Err(panicked()))
+}
+
+fn catch_panic(work: impl FnOnce() -> OTelSdkResult) -> OTelSdkResult {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(panicked()))
+}
+
+struct GuardedSpanExporter<E> {
+    exporter: E,
+    queue: Arc<SpanQueue>,
+    health: Arc<ExportHealth>,
+}
+
+impl<E> fmt::Debug for GuardedSpanExporter<E> {
+    /// Leaves out the exporter, whose headers may hold keys.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GuardedSpanExporter").field("queue", &self.queue).finish_non_exhaustive()
+    }
+}
+
+impl<E: SpanExporter> SpanExporter for GuardedSpanExporter<E> {
+    async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
+        let spans = batch.len();
+        // In an async block, as the call itself may panic too.
+        let result = catch_panic_async(async { self.exporter.export(batch).await }).await;
+        self.queue.release(spans, result.is_err());
+        self.health.observe(result)
+    }
+
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        catch_panic(|| self.exporter.shutdown_with_timeout(timeout))
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        catch_panic(|| self.exporter.force_flush())
+    }
+
+    fn set_resource(&mut self, resource: &Resource) {
+        self.exporter.set_resource(resource);
+    }
+}
+
+struct GuardedMetricExporter<E> {
+    exporter: E,
+    health: Arc<ExportHealth>,
+}
+
+impl<E: PushMetricExporter> PushMetricExporter for GuardedMetricExporter<E> {
+    async fn export(&self, metrics: &ResourceMetrics) -> OTelSdkResult {
+        self.health.observe(catch_panic_async(async { self.exporter.export(metrics).await }).await)
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        catch_panic(|| self.exporter.force_flush())
+    }
+
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        catch_panic(|| self.exporter.shutdown_with_timeout(timeout))
+    }
+
+    fn temporality(&self) -> Temporality {
+        self.exporter.temporality()
+    }
 }

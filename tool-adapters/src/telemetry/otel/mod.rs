@@ -60,13 +60,10 @@
 //! dropped and counted ([`Otel::dropped`]). The log reports the first dropped span, and each time that exporting begins to
 //! fail.
 
+mod conventions;
 mod exporter;
-mod guard;
-mod metrics;
-mod spans;
 
 #[cfg(test)]
 mod tests;
 
-pub use crate::telemetry::otel::exporter::{Otel, OtelBuilder};
-pub use crate::telemetry::otel::guard::OtelError;
+pub use crate::telemetry::otel::exporter::{Otel, OtelBuilder, OtelError};

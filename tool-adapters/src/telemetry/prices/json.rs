@@ -1,8 +1,7 @@
 //! Price tables from JSON, with all problems of the text, and the builtin table.
 
-use crate::telemetry::prices::price::{Price, Rates, parse_dollars};
-use crate::telemetry::prices::rule::{NameRule, PriceCondition, parse_day, parse_minute};
-use crate::telemetry::prices::table::{ModelPrices, PriceCatalog, PriceTable, ProviderPrices};
+use crate::telemetry::prices::price::{Price, PriceCondition, Rates, parse_day, parse_dollars, parse_minute};
+use crate::telemetry::prices::table::{ModelPrices, NameRule, PriceCatalog, PriceTable, ProviderPrices};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -150,7 +149,7 @@ pub(crate) fn parse(text: &str) -> Result<PriceCatalog, PriceTableError> {
             parser.report("expected `date` to be a day such as `2026-11-22`");
         }
         let providers = (1..).zip(table.providers).filter_map(|(at, raw)| parser.provider(at, raw)).collect();
-        PriceCatalog::new(table.date, table.source, providers)
+        PriceCatalog { date: table.date, source: table.source, providers, is_custom: false }
     });
     match catalog.filter(|_| parser.problems.is_empty()) {
         Some(catalog) => Ok(catalog),

@@ -32,7 +32,6 @@
 
 mod json;
 mod price;
-mod rule;
 mod table;
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
-//! The price of a model, and the cost of tokens.
+//! The price of a model, the cost of tokens, and the time at which a price applies.
 
+use jiff::civil::{Date, Time};
+use std::time::{SystemTime, UNIX_EPOCH};
 use tool_core::trace::{Cost, TokenUsage};
 
 /// Prices of a million tokens of each kind. A kind without a price costs as much as the kind that includes it: cached and
@@ -33,6 +35,7 @@ pub struct Rates {
 /// assert_eq!(price.cost(usage(200_001)), Some(Cost::pico(520_002_500_000)));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use]
 pub struct Price {
     rates: Rates,
     request: Option<Cost>,
@@ -53,28 +56,24 @@ impl Price {
     }
 
     /// Sets the cost of a million tokens that are read from the cache.
-    #[must_use]
     pub fn cached(mut self, cost: Cost) -> Self {
         self.rates.cached = Some(cost);
         self
     }
 
     /// Sets the cost of a million tokens that are written to the cache.
-    #[must_use]
     pub fn cache_written(mut self, cost: Cost) -> Self {
         self.rates.cache_written = Some(cost);
         self
     }
 
     /// Sets the cost of a million reasoning tokens.
-    #[must_use]
     pub fn reasoning(mut self, cost: Cost) -> Self {
         self.rates.reasoning = Some(cost);
         self
     }
 
     /// Sets the cost of each response, in addition to its tokens.
-    #[must_use]
     pub fn request(mut self, cost: Cost) -> Self {
         self.request = Some(cost);
         self
@@ -82,7 +81,6 @@ impl Price {
 
     /// Adds other rates for responses with more than `tokens` input tokens. They apply to all tokens of such a response.
     /// Kinds without a rate keep the rate of the tier below.
-    #[must_use]
     pub fn above(mut self, tokens: u64, rates: Rates) -> Self {
         let at = self.tiers.partition_point(|(above, _)| *above <= tokens);
         self.tiers.insert(at, (tokens, rates));
@@ -168,9 +166,51 @@ pub(crate) fn parse_dollars(text: &str) -> Option<Cost> {
     format!("{whole}{digits:0<DECIMALS$}").parse().ok().map(Cost::pico)
 }
 
+const MINUTES_PER_DAY: u64 = 24 * 60;
+
+/// A condition on the time, in UTC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum PriceCondition {
+    #[default]
+    Always,
+    /// Holds from a day on, counted from 1970-01-01.
+    From(i64),
+    /// Holds each day from the first minute to before the second, over midnight if the second is smaller.
+    Between(u64, u64),
+}
+
+impl PriceCondition {
+    pub(crate) fn holds(self, time: SystemTime) -> bool {
+        let minutes = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / 60);
+        let (day, minute) = (minutes / MINUTES_PER_DAY, minutes % MINUTES_PER_DAY);
+        match self {
+            Self::Always => true,
+            Self::From(first) => i64::try_from(day).is_ok_and(|day| day >= first),
+            Self::Between(start, end) if end < start => minute >= start || minute < end,
+            Self::Between(start, end) => (start..end).contains(&minute),
+        }
+    }
+}
+
+/// Parses a date such as `2027-01-01` into days since 1970-01-01.
+pub(crate) fn parse_day(text: &str) -> Option<i64> {
+    // jiff also reads other forms, such as `20270101`.
+    let date = text.parse::<Date>().ok().filter(|date| date.year() > 0 && date.to_string() == text)?;
+    let days = date.since(Date::constant(1970, 1, 1)).ok()?.get_days();
+    Some(days.into())
+}
+
+/// Parses a time such as `16:30` into the minute of the day.
+pub(crate) fn parse_minute(text: &str) -> Option<u64> {
+    // jiff also reads other forms, such as `16:30:15`.
+    let time = text.parse::<Time>().ok().filter(|time| time.to_string() == format!("{text}:00"))?;
+    u64::try_from(i32::from(time.hour()) * 60 + i32::from(time.minute())).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn parses_amounts_exactly_or_not_at_all() {
@@ -198,5 +238,49 @@ mod tests {
         ] {
             assert_eq!(pico(invalid), None, "{invalid}");
         }
+    }
+
+    fn at(days: i64, minute: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(u64::try_from(days).expect("since 1970") * 86_400 + minute * 60 + 59)
+    }
+
+    #[test]
+    fn counts_days_as_the_calendar_does() {
+        assert_eq!(parse_day("1970-01-01"), Some(0));
+        assert_eq!(parse_day("2000-02-29"), Some(11_016));
+        assert_eq!(parse_day("2026-11-22"), Some(20_779));
+        assert_eq!(parse_day("2100-03-01"), Some(47_541));
+        for invalid in [
+            "2026-02-29",
+            "2100-02-29",
+            "2026-13-01",
+            "2026-00-01",
+            "2026-1-01",
+            "2026-11-31",
+            "20261122",
+            "2026-11-22-1",
+            "0000-01-01",
+            "+026-01-01",
+        ] {
+            assert_eq!(parse_day(invalid), None, "{invalid}");
+        }
+    }
+
+    #[test]
+    fn a_price_applies_from_its_day_on() {
+        let first = parse_day("2027-01-01").expect("a day");
+        assert!(!PriceCondition::From(first).holds(at(first - 1, 1_439)));
+        assert!(PriceCondition::From(first).holds(at(first, 0)));
+        assert!(!PriceCondition::From(first).holds(UNIX_EPOCH - Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn a_price_applies_between_its_minutes_even_over_midnight() {
+        let minute = |text| parse_minute(text).expect("a time");
+        let between = |start, end| PriceCondition::Between(minute(start), minute(end));
+        let holds = |when: PriceCondition| [0, 29, 30, 989, 990, 1_439].map(|minute| when.holds(at(3, minute)));
+        assert_eq!(holds(between("00:30", "16:30")), [false, false, true, true, false, false]);
+        assert_eq!(holds(between("16:30", "00:30")), [true, true, false, false, true, true]);
+        assert_eq!(["24:00", "1:00", "12:60", "12"].map(parse_minute), [None; 4]);
     }
 }

@@ -2,15 +2,16 @@
 //!
 //! The rules are those of `genai-prices`: the first match in a catalog's order applies.
 
-use crate::telemetry::prices::price::Price;
-use crate::telemetry::prices::rule::{NameRule, PriceCondition};
+use crate::telemetry::prices::price::{Price, PriceCondition};
 use jiff::civil::Date;
+use serde::Deserialize;
 use std::sync::Arc;
 use std::time::SystemTime;
 use tool_core::trace::{Cost, ModelUsage, Pricing};
 
 /// Prices of models, by provider and name.
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct PriceTable {
     /// The first catalog that knows a model has its price.
     pub(crate) catalogs: Vec<Arc<PriceCatalog>>,
@@ -18,10 +19,9 @@ pub struct PriceTable {
 
 impl PriceTable {
     /// Adds the price of a model. It takes precedence over all other prices.
-    #[must_use]
     pub fn with(mut self, provider: &str, model: &str, price: Price) -> Self {
         // Prices are added to a catalog of their own, so that a parsed one stays unchanged.
-        if !self.catalogs.first().is_some_and(|catalog| catalog.is_custom()) {
+        if !self.catalogs.first().is_some_and(|catalog| catalog.is_custom) {
             self.catalogs.insert(0, Arc::default());
         }
         if let Some(custom) = self.catalogs.first_mut() {
@@ -31,7 +31,6 @@ impl PriceTable {
     }
 
     /// Adds all prices of another table, which take precedence over those of this one.
-    #[must_use]
     pub fn merge(self, other: Self) -> Self {
         Self { catalogs: other.catalogs.into_iter().chain(self.catalogs).collect() }
     }
@@ -103,7 +102,7 @@ pub(crate) struct PriceCatalog {
     pub(crate) source: Option<String>,
     pub(crate) providers: Vec<ProviderPrices>,
     /// True if its prices were added in code.
-    is_custom: bool,
+    pub(crate) is_custom: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -134,14 +133,6 @@ impl ModelPrices {
 }
 
 impl PriceCatalog {
-    pub(crate) fn new(date: Option<String>, source: Option<String>, providers: Vec<ProviderPrices>) -> Self {
-        Self { date, source, providers, is_custom: false }
-    }
-
-    pub(crate) fn is_custom(&self) -> bool {
-        self.is_custom
-    }
-
     /// Adds a price in front of the others.
     pub(crate) fn add(&mut self, provider: &str, model: &str, price: Price) {
         self.is_custom = true;
@@ -222,8 +213,135 @@ fn with_dashed_dates(name: &str) -> Option<String> {
 /// Formats a date of eight digits in this century.
 fn dashed_date(date: &str) -> Option<String> {
     let is_candidate = date.len() == 8 && date.starts_with("20") && date.bytes().all(|byte| byte.is_ascii_digit());
-    let number = |range: std::ops::Range<usize>| date.get(range)?.parse().ok();
-    let (year, month, day) = is_candidate.then(|| Some((number(0..4)?, number(4..6)?, number(6..8)?)))??;
-    let date = Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()?;
-    Some(date.to_string())
+    is_candidate.then(|| date.parse::<Date>().ok())?.map(|date| date.to_string())
+}
+
+/// A condition on a name in lower case.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "NameRuleJson")]
+pub(crate) enum NameRule {
+    /// Matches no name.
+    #[default]
+    Never,
+    Exact(Box<str>),
+    /// `*` matches any characters, `#` a digit.
+    Pattern(Box<str>),
+    Any(Vec<NameRule>),
+    All(Vec<NameRule>),
+    Not(Box<NameRule>),
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a name, a list of names, `{\"all\": [..]}` or `{\"not\": ..}`")]
+enum NameRuleJson {
+    Pattern(String),
+    Any(Vec<NameRule>),
+    All { all: Vec<NameRule> },
+    Not { not: Box<NameRule> },
+}
+
+impl From<NameRuleJson> for NameRule {
+    fn from(rule: NameRuleJson) -> Self {
+        match rule {
+            NameRuleJson::Pattern(text) if text.contains(['*', '#']) => Self::Pattern(text.to_lowercase().into()),
+            NameRuleJson::Pattern(text) => Self::exact(&text),
+            NameRuleJson::Any(rules) => Self::Any(rules),
+            NameRuleJson::All { all } => Self::All(all),
+            NameRuleJson::Not { not } => Self::Not(not),
+        }
+    }
+}
+
+impl NameRule {
+    /// Creates a rule for one name, which may contain `*` and `#`.
+    pub(crate) fn exact(name: &str) -> Self {
+        Self::Exact(name.to_lowercase().into())
+    }
+
+    pub(crate) fn matches(&self, name: &str) -> bool {
+        match self {
+            Self::Never => false,
+            Self::Exact(only) => **only == *name,
+            Self::Pattern(pattern) => matches_pattern(pattern.as_bytes(), name.as_bytes()),
+            Self::Any(rules) => rules.iter().any(|rule| rule.matches(name)),
+            Self::All(rules) => rules.iter().all(|rule| rule.matches(name)),
+            Self::Not(rule) => !rule.matches(name),
+        }
+    }
+}
+
+/// Matches a pattern. Backtracks to the last `*` only, so the time is linear in the name for a constant pattern.
+fn matches_pattern(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut pattern, mut name) = (pattern, name);
+    // The pattern after the last `*`, and the part of the name at which it was tried last.
+    let mut backtrack: Option<(&[u8], &[u8])> = None;
+    loop {
+        match (pattern.split_first(), name.split_first()) {
+            (Some((b'*', rest)), _) => {
+                backtrack = Some((rest, name));
+                pattern = rest;
+            }
+            (Some((expected, rest)), Some((byte, after))) if matches_byte(*expected, *byte) => {
+                (pattern, name) = (rest, after);
+            }
+            (None, None) => return true,
+            _ => {
+                let Some((rest, [_, after @ ..])) = backtrack else { return false };
+                backtrack = Some((rest, after));
+                (pattern, name) = (rest, after);
+            }
+        }
+    }
+}
+
+fn matches_byte(expected: u8, byte: u8) -> bool {
+    if expected == b'#' { byte.is_ascii_digit() } else { expected == byte }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn rule(text: &str) -> NameRule {
+        serde_json::from_str(text).expect("a rule")
+    }
+
+    #[test]
+    fn rules_match_names() {
+        for (text, names, others) in [
+            (r#""GPT-5""#, &["gpt-5"][..], &["gpt-5-mini", "agpt-5", ""][..]),
+            (r#""gpt-*""#, &["gpt-", "gpt-5"], &["gpt", "xgpt-5"]),
+            (r#""*-tts""#, &["a-tts", "-tts"], &["a-tts-b", "tts"]),
+            (r#""*claude*""#, &["claude", "eu.claude-3"], &["cloude"]),
+            (r#""a-####-##""#, &["a-2026-11"], &["a-2026-1x", "a-2026-1", "a-2026-111"]),
+            (r#""a*b*c""#, &["abc", "axbxbc", "abbcc"], &["acb", "ab"]),
+            (r#"["a", "b*"]"#, &["a", "b", "bc"], &["ab", "c"]),
+            (r#"{"all": ["a*", {"not": ["*x", "*y"]}]}"#, &["a", "axa"], &["ax", "ay", "b"]),
+            ("[]", &[], &["", "a"]),
+        ] {
+            assert!(names.iter().all(|name| rule(text).matches(name)), "{text}");
+            assert!(!others.iter().any(|name| rule(text).matches(name)), "{text}");
+        }
+        assert_eq!(NameRule::exact("A*"), NameRule::Exact("a*".into()));
+        assert!(
+            serde_json::from_str::<NameRule>("7").is_err_and(|error| error.to_string().contains("expected a name"))
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn patterns_match_as_a_plain_search_does(pattern in "[ab*#]{0,8}", name in "[ab1]{0,10}") {
+            fn plain(pattern: &[u8], name: &[u8]) -> bool {
+                match (pattern, name) {
+                    ([], _) => name.is_empty(),
+                    ([b'*', rest @ ..], _) => (0..=name.len()).any(|at| plain(rest, &name[at..])),
+                    ([first, rest @ ..], [byte, after @ ..]) => matches_byte(*first, *byte) && plain(rest, after),
+                    _ => false,
+                }
+            }
+            let expected = plain(pattern.as_bytes(), name.as_bytes());
+            prop_assert_eq!(matches_pattern(pattern.as_bytes(), name.as_bytes()), expected);
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! The builtin table, other tables, and costs.
 
 use crate::telemetry::prices::json::{builtin, parse};
-use crate::telemetry::prices::rule::parse_day;
+use crate::telemetry::prices::price::parse_day;
 use crate::telemetry::prices::{Price, PriceTable};
 use proptest::prelude::*;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -18,6 +18,8 @@ pub(crate) type EventListener = Box<dyn FnMut(&Event) + Send>;
 /// Collects the events of one answer.
 pub(crate) struct AnswerCollector<'a> {
     provider: Provider,
+    /// The name of the requested model.
+    model: &'a str,
     declarations: &'a Declarations,
     key: Option<&'a ApiKey>,
     listener: Option<&'a mut EventListener>,
@@ -36,6 +38,7 @@ pub(crate) struct AnswerCollector<'a> {
 impl<'a> AnswerCollector<'a> {
     pub(crate) fn new(
         provider: Provider,
+        model: &'a str,
         declarations: &'a Declarations,
         key: Option<&'a ApiKey>,
         listener: Option<&'a mut EventListener>,
@@ -43,6 +46,7 @@ impl<'a> AnswerCollector<'a> {
     ) -> Self {
         Self {
             provider,
+            model,
             declarations,
             key,
             listener,
@@ -189,7 +193,7 @@ impl<'a> AnswerCollector<'a> {
             calls: calls.collect(),
             native: (!self.items.is_empty()).then(|| RawTurn { provider, items: self.items }),
             usage: self.usage.usage,
-            model: self.usage.other_model(),
+            model: self.usage.model.clone().filter(|model| model != self.model),
             response_id: self.usage.response_id.clone(),
         }
     }
@@ -203,45 +207,29 @@ fn is_output(event: &Event) -> bool {
 /// The usage of an answer. Dropping it reports the usage to the current span as observed, however the answer ends, as the
 /// provider bills the tokens of a broken answer too.
 pub(crate) struct UsageReporter {
-    info: ModelInfo,
-    is_enabled: bool,
+    /// The requested model and its biller. `None` for a request without a span, whose usage is not reported.
+    info: Option<ModelInfo>,
     model: Option<String>,
     response_id: Option<String>,
     usage: TokenUsage,
 }
 
 impl UsageReporter {
-    pub(crate) fn new(info: ModelInfo) -> Self {
-        Self { info, is_enabled: true, model: None, response_id: None, usage: TokenUsage::default() }
-    }
-
-    /// Creates a reporter for a request without a span, which reports nothing and needs no biller.
-    pub(crate) fn disabled(model: &str) -> Self {
-        let info = ModelInfo { model: model.to_owned().into(), provider: None };
-        let mut reporter = Self::new(info);
-        reporter.is_enabled = false;
-        reporter
+    pub(crate) fn new(info: Option<ModelInfo>) -> Self {
+        Self { info, model: None, response_id: None, usage: TokenUsage::default() }
     }
 
     fn set_response(&mut self, id: Option<String>, model: Option<String>) {
         self.response_id = id.or(self.response_id.take());
         self.model = model.or(self.model.take());
     }
-
-    /// Returns the model of the answer if its name differs from the requested one.
-    fn other_model(&self) -> Option<String> {
-        self.model.clone().filter(|model| *model != self.info.model)
-    }
 }
 
 impl Drop for UsageReporter {
     fn drop(&mut self) {
-        if !self.is_enabled || self.usage.is_empty() {
-            return;
-        }
-        let model = self.model.take().map_or_else(|| std::mem::take(&mut self.info.model), Cow::Owned);
-        let mut used = ModelUsage::new(model, self.usage);
-        (used.provider, used.response_id) = (self.info.provider.take(), self.response_id.take());
+        let Some(info) = self.info.take().filter(|_| !self.usage.is_empty()) else { return };
+        let mut used = ModelUsage::new(self.model.take().map_or(info.model, Cow::Owned), self.usage);
+        (used.provider, used.response_id) = (info.provider, self.response_id.take());
         trace::observe(used);
     }
 }

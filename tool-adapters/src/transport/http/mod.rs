@@ -56,7 +56,6 @@
 //! it on its `llm` span. Without the loop, or if the answer breaks off, the usage that was received counts.
 
 mod answer;
-mod endpoint;
 mod exchange;
 mod failure;
 mod model;

@@ -7,12 +7,12 @@ use crate::providers::protocol::{Protocol, protocol};
 use crate::providers::provider::Provider;
 use crate::providers::request::Request;
 use crate::transport::http::answer::{AnswerCollector, EventListener, UsageReporter};
-use crate::transport::http::endpoint::{Endpoint, http_api};
+use crate::transport::http::exchange::{Endpoint, http_api};
 use crate::transport::http::exchange::{Exchange, Timeouts, client_builder};
 use crate::transport::http::failure::{RequestFailure, RetryAdvice};
-use crate::transport::model_access::{ApiKey, ModelAccess, model_info};
+use crate::transport::model_access::{ApiKey, ModelAccess, RetryPolicy, model_info};
 use crate::transport::request_span;
-use crate::transport::retry::RetryPolicy;
+
 use reqwest::{Client, Method};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -22,6 +22,7 @@ use tool_core::session::{Model, ModelInfo, ModelRequest, ModelStep};
 use tool_core::{ProviderTool, ToolError};
 
 /// A model of a provider, over HTTP. See the [module](super).
+#[must_use]
 pub struct HttpModel {
     provider: Provider,
     model: String,
@@ -36,15 +37,10 @@ pub struct HttpModel {
     client: Option<Client>,
     /// The state after the last successful answer, with the ids of the conversation.
     protocol: Option<Box<dyn Protocol>>,
-    declared: Option<DeclaredTools>,
+    /// The declarations of the last request, and its provider tools.
+    declared: Option<(Declarations, Vec<Arc<dyn ProviderTool>>)>,
     info: OnceLock<ModelInfo>,
     listener: Option<EventListener>,
-}
-
-/// The declarations of the last request.
-struct DeclaredTools {
-    declarations: Declarations,
-    provider_tools: Vec<Arc<dyn ProviderTool>>,
 }
 
 impl HttpModel {
@@ -70,14 +66,12 @@ impl HttpModel {
     }
 
     /// Sets the API key. It is left out of `Debug`, errors and logs.
-    #[must_use]
     pub fn api_key(mut self, key: impl AsRef<str>) -> Self {
         self.access.api_key = Some(ApiKey::new(key.as_ref()));
         self
     }
 
     /// Sets the base URL, to which the paths of the API are appended. Its query is kept.
-    #[must_use]
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
         self.access.base_url = Some(url.into());
         // The URL decides who bills.
@@ -86,63 +80,54 @@ impl HttpModel {
     }
 
     /// Adds a header to every request, such as a project or a beta. It replaces a header of the provider.
-    #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.access.headers.push((name.into(), value.into()));
         self
     }
 
     /// Sets the options for declaring the tools.
-    #[must_use]
     pub fn declare_options(mut self, options: DeclareOptions) -> Self {
         (self.declare, self.declared) = (options, None);
         self
     }
 
     /// Sets the maximum number of tokens of an answer.
-    #[must_use]
     pub fn max_tokens(mut self, tokens: u32) -> Self {
         self.max_tokens = Some(tokens);
         self
     }
 
     /// Adds a setting of the provider to the top level of the request's body, such as `temperature`.
-    #[must_use]
     pub fn setting(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.extra.insert(name.into(), value.into());
         self
     }
 
     /// Enables or disables streaming. Defaults to true. Bedrock never streams.
-    #[must_use]
     pub fn stream(mut self, stream: bool) -> Self {
         self.stream = stream;
         self
     }
 
     /// Sets the policy for retries.
-    #[must_use]
     pub fn retry(mut self, retry: RetryPolicy) -> Self {
         self.retry = retry;
         self
     }
 
     /// Sets the time limits. The limit for connecting does not apply to a [`client`](Self::client) of the program.
-    #[must_use]
     pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
         self.timeouts = timeouts;
         self
     }
 
     /// Sets the maximum size of an answer in bytes. Defaults to 64 MiB.
-    #[must_use]
     pub fn max_bytes(mut self, bytes: usize) -> Self {
         self.max_bytes = bytes;
         self
     }
 
     /// Sets the client. Build it with [`client_builder`]: a client that follows redirects sends the key along.
-    #[must_use]
     pub fn client(mut self, client: Client) -> Self {
         self.client = Some(client);
         self
@@ -150,7 +135,6 @@ impl HttpModel {
 
     /// Sets a function that sees the events of answers as they arrive. It runs on the task of the reply, so it has to be
     /// quick. Calls have the tools' own names. They run after the answer is complete.
-    #[must_use]
     pub fn on_event(mut self, listener: impl FnMut(&Event) + Send + 'static) -> Self {
         self.listener = Some(Box::new(listener));
         self
@@ -158,21 +142,19 @@ impl HttpModel {
 
     /// Returns the tools in the provider's form. Declares them again only if they have changed.
     fn declarations(&mut self, request: &ModelRequest<'_>) -> Declarations {
-        let is_same = |declared: &&DeclaredTools| {
-            let tools = declared.provider_tools.iter().zip(request.provider_tools);
-            declared.declarations.of_same_tools(request.tools)
-                && declared.provider_tools.len() == request.provider_tools.len()
-                && tools.into_iter().all(|(ours, theirs)| Arc::ptr_eq(ours, theirs))
-        };
-        if let Some(declared) = self.declared.as_ref().filter(is_same) {
-            return declared.declarations.clone();
+        let same_tool = |(ours, theirs): (&Arc<dyn ProviderTool>, _)| Arc::ptr_eq(ours, theirs);
+        if let Some((declarations, tools)) = &self.declared
+            && declarations.of_same_tools(request.tools)
+            && tools.len() == request.provider_tools.len()
+            && tools.iter().zip(request.provider_tools).all(same_tool)
+        {
+            return declarations.clone();
         }
         let declarations = declare_tools(self.provider, request.tools, request.provider_tools, self.declare);
         for warning in &declarations.report().warnings {
             tracing::warn!(provider = %self.provider, "{warning}");
         }
-        let provider_tools = request.provider_tools.to_vec();
-        self.declared.insert(DeclaredTools { declarations, provider_tools }).declarations.clone()
+        self.declared.insert((declarations, request.provider_tools.to_vec())).0.clone()
     }
 
     /// Sends a request until there is an answer, or no attempt is left.
@@ -180,15 +162,15 @@ impl HttpModel {
         let endpoint = Endpoint::new(self.provider, &self.access, &self.model, stream)?;
         let client = self.shared_client()?;
         let deadline = Instant::now() + self.timeouts.total;
-        let (idle, max_bytes) = (self.timeouts.idle, self.max_bytes);
-        let exchange = Exchange { endpoint: &endpoint, client: &client, deadline, idle, max_bytes };
+        let idle = self.timeouts.idle;
+        let exchange = Exchange { endpoint: &endpoint, client: &client, deadline, idle, max_bytes: self.max_bytes };
         let mut failed = 0;
         loop {
-            let span = request_span::open_if_wanted(&Method::POST, &endpoint.url);
-            let usage =
-                if span.is_open() { UsageReporter::new(self.about()) } else { UsageReporter::disabled(&self.model) };
-            let key = endpoint.key.as_ref();
-            let answer = AnswerCollector::new(self.provider, declarations, key, self.listener.as_mut(), usage);
+            let span = request_span::open(&Method::POST, &endpoint.url, true);
+            // Without a span nothing is reported, so that no biller is looked up.
+            let info = span.is_open().then(|| self.about());
+            let (key, listener, usage) = (endpoint.key.as_ref(), self.listener.as_mut(), UsageReporter::new(info));
+            let answer = AnswerCollector::new(self.provider, &self.model, declarations, key, listener, usage);
             let mut protocol = self.protocol.take().unwrap_or_else(|| protocol(self.provider));
             let failure = match span.inside(exchange.run(body, &mut *protocol, answer)).await {
                 Ok(step) => {

@@ -21,7 +21,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_tungstenite::tungstenite::Error;
-use tool_core::session::{ToolChoice, Turn};
+use tool_core::session::ToolChoice;
 use tool_core::{Session, ToolCall, ToolDefinition, ToolResponse};
 
 /// A live conversation. See the [module](super). Dropping it ends the conversation.
@@ -169,20 +169,14 @@ impl LiveTask {
             tracing::warn!(provider = %self.model.provider, error = %failure.error, ?delay, "reconnecting to a live model");
             self.events.push(LiveEvent::Disconnected { error: failure.error, retry_in: delay });
             self.events.flush().await;
-            if self.is_closed_within(delay).await {
-                break None;
+            tokio::select! {
+                _ = self.closed.wait_for(|closed| *closed) => break None,
+                () = sleep(delay) => {}
             }
         };
         self.calls.abort().await;
         self.spans.close(error.as_ref());
         self.events.flush().await;
-    }
-
-    async fn is_closed_within(&mut self, time: Duration) -> bool {
-        tokio::select! {
-            _ = self.closed.wait_for(|closed| *closed) => true,
-            () = sleep(time) => false,
-        }
     }
 
     /// Opens one connection, and serves it until it ends.
@@ -408,15 +402,13 @@ impl LiveTask {
                 }
                 self.events.push(LiveEvent::Answered(response));
             }
-            FinishedWork::Turn(turn) => return self.finish_turn(turn),
+            FinishedWork::Turn(turn) => {
+                let has_ended = turn.ended;
+                self.events.push(LiveEvent::Turn(turn));
+                return has_ended.then_some(ConnectionEnd::Finished);
+            }
         }
         None
-    }
-
-    fn finish_turn(&mut self, turn: Turn) -> Option<ConnectionEnd> {
-        let has_ended = turn.ended;
-        self.events.push(LiveEvent::Turn(turn));
-        has_ended.then_some(ConnectionEnd::Finished)
     }
 
     /// Sends an update of a running call, unless the provider has withdrawn the call.

@@ -3,8 +3,8 @@
 use crate::providers::declarations::DeclareOptions;
 use crate::providers::provider::Provider;
 use crate::providers::spec::{Endpoint, LiveEndpoint};
-use crate::transport::model_access::{ApiKey, ModelAccess};
-use crate::transport::retry::RetryPolicy;
+use crate::transport::model_access::{ApiKey, ModelAccess, RetryPolicy};
+
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::fmt;
@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use tool_core::ToolResponse;
 
 /// A live model of a provider. See the [module](super).
+#[must_use]
 pub struct LiveModel {
     pub(crate) provider: Provider,
     pub(crate) model: String,
@@ -78,42 +79,36 @@ impl LiveModel {
     }
 
     /// Sets the name of the agent in spans and totals. Defaults to `agent`. An agent with a name always has spans.
-    #[must_use]
     pub fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {
         self.name = Some(name.into());
         self
     }
 
     /// Sets the API key. It is left out of `Debug`, errors and logs.
-    #[must_use]
     pub fn api_key(mut self, key: impl AsRef<str>) -> Self {
         self.access.api_key = Some(ApiKey::new(key.as_ref()));
         self
     }
 
     /// Sets the base URL, to which the path of the API is appended: `ws`, `wss`, `http` or `https`.
-    #[must_use]
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
         self.access.base_url = Some(url.into());
         self
     }
 
     /// Adds a header to the handshake.
-    #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.access.headers.push((name.into(), value.into()));
         self
     }
 
     /// Sets the options for declaring the tools.
-    #[must_use]
     pub fn declare_options(mut self, options: DeclareOptions) -> Self {
         self.declare = options;
         self
     }
 
     /// Adds a setting of the provider to the session's setup, such as Gemini's `generationConfig`.
-    #[must_use]
     pub fn setting(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.extra.insert(name.into(), value.into());
         self
@@ -121,21 +116,18 @@ impl LiveModel {
 
     /// Sets the MIME type of the host's audio. Defaults to `audio/pcm` with the provider's rate. OpenAI ignores it and uses
     /// the format of its session settings, which defaults to 24 kHz.
-    #[must_use]
     pub fn audio_type(mut self, mime_type: impl Into<String>) -> Self {
         self.audio_type = mime_type.into();
         self
     }
 
     /// Sets the policy for reconnecting. A connection that has lasted for some seconds resets the number of attempts.
-    #[must_use]
     pub fn retry(mut self, retry: RetryPolicy) -> Self {
         self.retry = retry;
         self
     }
 
     /// Sets the time limit for connecting and for the setup. Defaults to 10 s.
-    #[must_use]
     pub fn connect_timeout(mut self, time: Duration) -> Self {
         self.connect_timeout = time;
         self
@@ -143,21 +135,18 @@ impl LiveModel {
 
     /// Sets the interval of pings while the provider is silent. Defaults to 20 s. After two intervals without data the
     /// connection counts as broken.
-    #[must_use]
     pub fn heartbeat(mut self, time: Duration) -> Self {
         self.heartbeat = time;
         self
     }
 
     /// Sets the maximum size of a message from the provider in bytes. Defaults to 16 MiB.
-    #[must_use]
     pub fn max_message(mut self, bytes: usize) -> Self {
         self.max_message = bytes;
         self
     }
 
     /// Sets the updates of long-running tools. See [`updates`].
-    #[must_use]
     pub fn updates(mut self, updates: Updates) -> Self {
         self.updates = Some(updates);
         self

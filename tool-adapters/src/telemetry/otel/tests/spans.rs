@@ -1,8 +1,8 @@
 //! Exported spans.
 
 use crate::telemetry::otel::Otel;
+use crate::telemetry::otel::conventions::provider_name;
 use crate::telemetry::otel::exporter::wants_content;
-use crate::telemetry::otel::spans::provider_name;
 use crate::telemetry::otel::tests;
 use crate::telemetry::otel::tests::{SpanRecorder, find, text, value};
 use opentelemetry::Value;

@@ -1,13 +1,17 @@
-//! `tools/list`: the tools that the session's model may see.
+//! `tools/list`, and the responses of tools as results of `tools/call`.
 
 use crate::providers::declare::declare;
+use crate::providers::mcp::output_schema;
 use crate::providers::provider::Provider;
 use rmcp::ErrorData;
-use rmcp::model::{CacheScope, ListToolsResult, Tool};
+use rmcp::model::{
+    CacheScope, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult, Resource, ResourceContents, Tool,
+};
 use serde_json::Value;
 use std::collections::HashSet;
 use std::sync::OnceLock;
-use tool_core::{Session, ToolContext};
+use tool_core::call::{OutputKind, ResultForm};
+use tool_core::{Content, Session, ToolContext, ToolResponse};
 
 /// The declarations of a context as rmcp's type, converted once.
 #[derive(Default)]
@@ -75,7 +79,7 @@ pub(crate) fn tool_name(session: &Session, wire_name: &str) -> Option<String> {
     declare(Provider::Mcp, session.tools()).tool_name(wire_name).map(str::to_owned)
 }
 
-pub(crate) fn output_schema<'a>(context: &'a ToolContext, tool: &str) -> Option<&'a Value> {
+fn declared_output<'a>(context: &'a ToolContext, tool: &str) -> Option<&'a Value> {
     context.function_tool(tool)?.definition().output()
 }
 
@@ -84,4 +88,59 @@ pub(crate) fn guides(session: &Session) -> Option<String> {
     let guided = session.definitions().into_iter().filter(|tool| tool.guide().is_some());
     let texts = guided.map(|tool| format!("# {}\n\n{}", tool.name(), tool.documentation())).collect::<Vec<_>>();
     (!texts.is_empty()).then(|| texts.join("\n\n"))
+}
+
+/// Converts the response of a call of `tool` into the protocol's response.
+pub(crate) fn complete(session: &Session, tool: &str, response: &ToolResponse) -> CallToolResponse {
+    CallToolResponse::Complete(convert(response, declared_output(session.tools(), tool)))
+}
+
+fn convert(response: &ToolResponse, schema: Option<&Value>) -> CallToolResult {
+    let result = response.for_model(ResultForm::Plain);
+    if result.is_error {
+        return CallToolResult::error(vec![ContentBlock::text(result.text)]);
+    }
+    let content = match result.content() {
+        Some(parts) => parts.into_iter().map(content_block).collect(),
+        None if result.text.is_empty() => Vec::new(),
+        None => vec![ContentBlock::text(result.text)],
+    };
+    let Some(schema) = schema.filter(|_| response.kind() == OutputKind::Data) else {
+        return CallToolResult::success(content);
+    };
+    match untruncated_data(response) {
+        Some(data) => {
+            let mut result = CallToolResult::success(content);
+            result.structured_content = Some(output_schema::structured(schema, data));
+            result
+        }
+        // A client refuses a success without the structured content of the output schema. An error needs none.
+        None => CallToolResult::error(content),
+    }
+}
+
+fn untruncated_data(response: &ToolResponse) -> Option<Value> {
+    if response.meta().truncated().is_some() {
+        return None;
+    }
+    serde_json::from_str(response.data_json()?).ok()
+}
+
+fn content_block(part: Content) -> ContentBlock {
+    match part {
+        Content::Text { text } => ContentBlock::text(text),
+        Content::Image { data, mime_type } => ContentBlock::image(data, mime_type),
+        Content::Audio { data, mime_type } => ContentBlock::audio(data, mime_type),
+        Content::Resource { uri, mime_type, text: Some(text) } => {
+            ContentBlock::resource(ResourceContents::TextResourceContents { uri, mime_type, text, meta: None })
+        }
+        Content::Resource { uri, mime_type, text: None } => {
+            let name = uri.rsplit('/').find(|part| !part.is_empty()).unwrap_or(&uri).to_owned();
+            let mut link = Resource::new(uri, name);
+            link.mime_type = mime_type;
+            ContentBlock::resource_link(link)
+        }
+        // `Content` is non-exhaustive.
+        other => ContentBlock::text(serde_json::to_string(&other).unwrap_or_default()),
+    }
 }

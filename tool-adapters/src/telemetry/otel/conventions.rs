@@ -1,7 +1,8 @@
-//! Spans as the SDK's span data, with OpenTelemetry's attribute names.
+//! Spans and metrics of the SDK, with OpenTelemetry's names of attributes.
 
 use crate::providers::provider::Provider;
 use crate::transport::sanitize::escape_control;
+use opentelemetry::metrics::{Histogram, Meter};
 use opentelemetry::trace::{SpanContext, SpanId, SpanKind as OtelSpanKind, Status, TraceFlags, TraceId, TraceState};
 use opentelemetry::{Array, InstrumentationScope, KeyValue, StringValue, Value};
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
@@ -249,4 +250,72 @@ pub(crate) fn provider_name(name: &str) -> &str {
         "x-ai" => "x_ai",
         name => name.parse::<Provider>().map_or(name, |provider| provider.spec().otel_name),
     }
+}
+
+pub(crate) struct Instruments {
+    tool_duration: Histogram<f64>,
+    model_duration: Histogram<f64>,
+    tokens: Histogram<u64>,
+}
+
+impl Instruments {
+    pub(crate) fn new(meter: &Meter) -> Self {
+        let duration = |name: &'static str, description: &'static str| {
+            let histogram = meter.f64_histogram(name).with_unit("s").with_description(description);
+            // In steps of two, from 10 ms to 82 s.
+            histogram.with_boundaries((0..14).map(|step| 0.01 * 2_f64.powi(step)).collect()).build()
+        };
+        let tokens = meter.u64_histogram("gen_ai.client.token.usage").with_unit("{token}");
+        Self {
+            tool_duration: duration("gen_ai.execute_tool.duration", "The duration of a single tool execution."),
+            model_duration: duration("gen_ai.client.operation.duration", "GenAI operation duration."),
+            tokens: tokens
+                .with_description("Number of input and output tokens used.")
+                // In steps of four, from 1 to 67 million.
+                .with_boundaries((0..14).map(|step| 4_f64.powi(step)).collect())
+                .build(),
+        }
+    }
+
+    /// Records a span that has ended.
+    pub(crate) fn record(&self, span: &SpanRecord, parent: &ParentSpan<'_>) {
+        let seconds = span.duration().as_secs_f64();
+        let error = error_type(span).map(|kind| KeyValue::new(ERROR_TYPE, kind));
+        match span.kind() {
+            SpanKind::Tool => {
+                let mut attributes = vec![text(TOOL, span.name()), KeyValue::new(TOOL_TYPE, "function")];
+                attributes.extend(parent.agent().map(|agent| text(AGENT, agent)));
+                attributes.extend(error);
+                self.tool_duration.record(seconds, &attributes);
+            }
+            SpanKind::Llm => {
+                let mut attributes = model_attributes(span, span.spent().last());
+                attributes.extend(error);
+                self.model_duration.record(seconds, &attributes);
+            }
+            _ => {}
+        }
+        for entry in span.spent().iter().filter(|entry| !entry.used.usage.is_empty()) {
+            let usage = entry.used.usage;
+            for (kind, tokens) in [("input", usage.input), ("output", usage.output)] {
+                let mut attributes = model_attributes(span, Some(entry));
+                attributes.push(KeyValue::new("gen_ai.token.type", kind));
+                self.tokens.record(tokens, &attributes);
+            }
+        }
+    }
+}
+
+fn text(key: &'static str, text: &str) -> KeyValue {
+    KeyValue::new(key, Value::from(escape_control(text).into_owned()))
+}
+
+/// Returns the attributes of a model: of an `llm` span, or of a use that another span recorded.
+fn model_attributes(span: &SpanRecord, entry: Option<&CostEntry>) -> Vec<KeyValue> {
+    let mut attributes = vec![KeyValue::new(OPERATION, "chat"), KeyValue::new(PROVIDER, provider(span, entry))];
+    if span.kind() == SpanKind::Llm {
+        attributes.push(text(REQUEST_MODEL, span.name()));
+    }
+    attributes.extend(entry.map(|entry| text(RESPONSE_MODEL, &entry.used.model)));
+    attributes
 }
