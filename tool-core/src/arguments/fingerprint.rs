@@ -139,7 +139,6 @@ mod tests {
         both[0]
     }
 
-    // R-L3
     #[test]
     fn strings_and_integers_in_one_place_differ() {
         assert!(differ(r#"{"a":"x","b":1}"#, r#"{"a":"y","b":1}"#));
@@ -150,7 +149,6 @@ mod tests {
         assert!(differ(r#"{"a":9007199254740992}"#, r#"{"a":9007199254740993}"#));
     }
 
-    // R-L3
     #[test]
     fn possible_spellings_of_one_value_stay_open() {
         for (one, other) in [

@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 /// | `dependencies` | `dependentRequired` and `dependentSchemas` |
 /// | `$id: "#name"` | `$anchor: "name"` |
 ///
-/// Where `$schema` names an older draft, its rules apply too: `id` of draft 4 becomes `$id`, `$recursiveRef` of draft
+/// If `$schema` names an older draft, its rules apply too: `id` of draft 4 becomes `$id`, `$recursiveRef` of draft
 /// 2019-09 becomes `$ref`, assertions that the draft does not know are removed, and before draft 2019-09 so are
 /// assertions beside a `$ref`. If anything was rewritten, such a `$schema` is removed.
 ///

@@ -30,7 +30,7 @@ pub trait SpanSink: Send + Sync {
 pub struct ParentSpan<'a> {
     pub(crate) agent: Option<&'a str>,
     pub(crate) tool: Option<&'a str>,
-    /// Whether an agent, a tool or a model request is among them.
+    /// True if an agent, a tool or a model request is among them.
     pub(crate) is_tracked: bool,
 }
 
@@ -330,7 +330,6 @@ mod tests {
         fn ended(&self, _: &SpanRecord) {}
     }
 
-    // S10
     #[test]
     fn dropping_the_last_reference_drops_the_collector() {
         let counter = Arc::new(());

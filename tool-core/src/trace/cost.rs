@@ -133,11 +133,11 @@ pub struct CostEntry {
     pub used: ModelUsage,
     /// The cost; `None` where the price is unknown.
     pub cost: Option<Cost>,
-    /// Whether the usage was read from an HTTP response by [`observe`](super::observe), not recorded by the caller.
+    /// True if [`observe`](super::observe) read the usage from an HTTP response; false if the caller recorded it.
     pub observed: bool,
     /// The number of uses in this entry. A span with many uses keeps sums.
     pub times: u64,
-    /// Whether the entry's span is the model request that was answered.
+    /// True if the entry's span is the model request that was answered.
     pub(crate) of_request: bool,
 }
 

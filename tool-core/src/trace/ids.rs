@@ -136,7 +136,6 @@ impl SpanId {
 mod tests {
     use super::*;
 
-    // S9
     #[test]
     fn ids_are_written_as_lower_case_hexadecimal_digits() {
         let id = SpanId::from_bytes([0, 0, 0, 0, 0, 0, 0xab, 1]).expect("not zero");
@@ -145,7 +144,6 @@ mod tests {
         assert_eq!(TraceId::random().to_string().len(), 32);
     }
 
-    // S9
     #[test]
     fn zeros_capitals_and_other_lengths_are_rejected() {
         for wrong in ["0000000000000000", "000000000000AB01", "ab01", "+00000000000ab01", "000000000000ab011"] {

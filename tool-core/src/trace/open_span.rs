@@ -227,7 +227,7 @@ thread_local! {
     static CURRENT: Cell<Option<Arc<OpenSpan>>> = const { Cell::new(None) };
 }
 
-/// Whether any span was ever entered. Until then, [`current`] does not look at the thread-local.
+/// True once any span was entered. Until then, [`current`] does not look at the thread-local.
 static ENTERED: AtomicBool = AtomicBool::new(false);
 
 /// Returns the span or anchor that the thread is in.
@@ -283,7 +283,6 @@ impl Drop for EnterGuard<'_> {
 mod tests {
     use super::*;
 
-    // S12
     #[test]
     fn an_open_span_takes_at_most_100_bytes() {
         assert!(size_of::<OpenSpan>() <= 100, "{}", size_of::<OpenSpan>());

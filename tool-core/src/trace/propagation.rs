@@ -49,7 +49,7 @@ pub struct DistributedContext {
     /// The `tracestate` header that other tracing systems added.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tracestate: Option<String>,
-    /// Whether the other process samples the trace: the flag of `traceparent`. This process records spans and counts cost
+    /// The sampling flag of `traceparent`: true if the other process samples the trace. This process records spans and counts cost
     /// in either case, and passes the flag on unchanged. An exporter that shares a backend with the other process may
     /// leave out the spans of an unsampled trace.
     #[serde(skip_serializing_if = "Option::is_none")]

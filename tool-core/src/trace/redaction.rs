@@ -45,7 +45,7 @@ type CustomRule = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
 
 #[derive(Clone)]
 struct RedactionRules {
-    /// Whether the default rules apply.
+    /// True if the default rules apply.
     defaults: bool,
     /// Added keys, normalized.
     keys: Vec<String>,

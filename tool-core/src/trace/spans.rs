@@ -310,7 +310,6 @@ mod tests {
         span.attributes().map(|(key, value)| (key, value.clone())).collect()
     }
 
-    // S1
     #[test]
     fn attributes_belong_to_the_current_span_and_can_change() {
         let collector = Collector::new();
@@ -327,7 +326,6 @@ mod tests {
         assert_eq!(found, [vec![("b", json!("x"))], vec![("a", json!(2))]]);
     }
 
-    // S10
     #[test]
     fn the_number_and_length_of_attributes_are_limited() {
         let collector = Collector::new();
@@ -348,7 +346,6 @@ mod tests {
         }
     }
 
-    // S1
     #[tokio::test]
     async fn attributed_sets_attributes_of_direct_children_only() {
         let collector = Collector::new();
@@ -362,7 +359,6 @@ mod tests {
         assert_eq!(outer.parent(), Some(agent.span_id()));
     }
 
-    // S1
     #[test]
     fn a_dropped_handle_closes_as_cancelled_or_panicked() {
         let collector = Collector::new();
