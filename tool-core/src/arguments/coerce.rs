@@ -1,12 +1,13 @@
 //! The correction of a model's mistakes, where the schema shows a correction that loses nothing.
 
-use crate::arguments::lossless;
 use crate::arguments::view::{SchemaView, TypeSet};
+use crate::json::number::{exact, number_end, whole};
+use crate::json::value;
 use crate::schema::nullable::allows_null;
 use crate::schema::validator::compile;
 use crate::schema::walk::join_pointer;
 use crate::text::truncate;
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 use std::collections::HashMap;
 
 /// The mistakes of a model that are corrected before its arguments are checked. Defaults to [`Coercions::ALL`].
@@ -161,19 +162,19 @@ impl<'a> Coercer<'a> {
                 return Some((Value::Bool(text == "true"), "boolean"));
             }
             if types.has(TypeSet::FRACTION) {
-                if let Some(number) = lossless::number(text) {
+                if let Some(number) = number(text) {
                     return Some((number.into(), "number"));
                 }
             } else if types.has(TypeSet::INTEGER)
-                && let Some(number) = lossless::integer(text)
+                && let Some(number) = integer(text)
             {
                 return Some((number.into(), "integer"));
             }
         }
         if self.switches.text_as_json && (types.has(TypeSet::ARRAY) || types.has(TypeSet::OBJECT)) {
-            let value = lossless::structure(text)?;
+            let value = structure(text)?;
             let (wanted, kind) = if value.is_array() { (TypeSet::ARRAY, "array") } else { (TypeSet::OBJECT, "object") };
-            let fits = lossless::depth(&value) + pointer.matches('/').count() < VALUE_DEPTH;
+            let fits = depth(&value) + pointer.matches('/').count() < VALUE_DEPTH;
             return (fits && types.has(wanted)).then_some((value, kind));
         }
         None
@@ -219,12 +220,12 @@ impl<'a> BranchValidators<'a> {
     }
 }
 
-/// Compiles a subschema by itself, with the definitions that it may refer to.
+/// Compiles a subschema by itself, with the draft and the definitions of its root.
 pub(crate) fn compile_branch(branch: &Value, root: &Value) -> Option<jsonschema::Validator> {
     let mut schema = Map::new();
-    for definitions in ["$defs", "definitions"] {
-        if let Some(value) = root.get(definitions) {
-            schema.insert(definitions.to_owned(), value.clone());
+    for keyword in ["$schema", "$defs", "definitions"] {
+        if let Some(value) = root.get(keyword) {
+            schema.insert(keyword.to_owned(), value.clone());
         }
     }
     schema.insert("allOf".to_owned(), Value::Array(vec![branch.clone()]));
@@ -237,5 +238,97 @@ fn size(value: &Value) -> usize {
         Value::Array(items) => 1 + items.iter().map(size).sum::<usize>(),
         Value::Object(members) => 1 + members.values().map(size).sum::<usize>(),
         _ => 1,
+    }
+}
+
+/// Returns the integer that the text spells in any way: `5`, `5.0`, `1e2`. Returns `None` if a JSON number would not hold
+/// it exactly.
+fn integer(text: &str) -> Option<Number> {
+    let value = NumberText::read(text)?.whole()?;
+    match whole(value) {
+        // A number beyond 64 bits is a float, which may hold it exactly.
+        Value::Number(number) if exact(&number) == Some(value) => Some(number),
+        _ => None,
+    }
+}
+
+/// Returns the number that the text spells, as if it had no quotes. Plain digits must be held exactly. A number with a
+/// point or an exponent is a float and rounded like any other.
+fn number(text: &str) -> Option<Number> {
+    let number = NumberText::read(text)?;
+    let is_plain = number.fraction.is_empty() && number.exponent == 0;
+    if !number.is_negative_zero() {
+        match integer(text) {
+            None if is_plain => return None,
+            None => {}
+            whole => return whole,
+        }
+    }
+    let value: f64 = text.parse().ok()?;
+    // A number too small for a float would become zero.
+    if value == 0.0 && !number.is_zero() {
+        return None;
+    }
+    Number::from_f64(value)
+}
+
+/// Returns the array or object whose JSON the text is.
+fn structure(text: &str) -> Option<Value> {
+    if !text.trim_start().starts_with(['[', '{']) {
+        return None;
+    }
+    let parsed = value::parse(text).ok()?;
+    (parsed.duplicates.is_empty() && parsed.rounded.is_empty()).then_some(parsed.value)
+}
+
+/// Returns the depth of the nested arrays and objects.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// The parts of a JSON number.
+struct NumberText<'a> {
+    negative: bool,
+    integer: &'a str,
+    fraction: &'a str,
+    exponent: i64,
+}
+
+impl<'a> NumberText<'a> {
+    fn read(text: &'a str) -> Option<Self> {
+        number_end(text, 0).ok().filter(|end| *end == text.len())?;
+        let (negative, rest) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
+        let (mantissa, exponent) = rest.split_once(['e', 'E']).unwrap_or((rest, "0"));
+        let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        // A longer exponent is beyond any number that can be held.
+        let beyond = if exponent.starts_with('-') { -1 << 40 } else { 1 << 40 };
+        Some(Self { negative, integer, fraction, exponent: exponent.parse().unwrap_or(beyond) })
+    }
+
+    fn is_zero(&self) -> bool {
+        self.integer.bytes().chain(self.fraction.bytes()).all(|digit| digit == b'0')
+    }
+
+    fn is_negative_zero(&self) -> bool {
+        self.negative && self.is_zero()
+    }
+
+    /// Returns the value if it is an integer of up to 128 bits.
+    fn whole(&self) -> Option<i128> {
+        let digits = format!("{}{}", self.integer, self.fraction);
+        let significant = digits.trim_end_matches('0');
+        if significant.is_empty() {
+            return Some(0);
+        }
+        let zeros = digits.len() - significant.len();
+        let shift =
+            self.exponent.checked_add_unsigned(zeros as u64)?.checked_sub_unsigned(self.fraction.len() as u64)?;
+        let scale = 10_i128.checked_pow(u32::try_from(shift).ok()?)?;
+        let value = significant.parse::<i128>().ok()?.checked_mul(scale)?;
+        Some(if self.negative { -value } else { value })
     }
 }

@@ -1,5 +1,6 @@
 //! The rules by which arguments of a tool are equal. Equal arguments have one canonical text, and one hash.
 
+use crate::arguments::coerce::compile_branch;
 use crate::json::canonical::canonical_exact;
 use crate::json::decoder::Decoder;
 use crate::json::error::Error;
@@ -9,9 +10,8 @@ use crate::json::value::RoundedNumber;
 use crate::schema::build::CanonicalSchema;
 use crate::schema::nullable::{NullMeaning, allows_null};
 use crate::schema::parameter::Parameter;
-use crate::schema::validator::Validator;
 use crate::schema::walk::join_pointer;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
 use std::sync::LazyLock;
 
@@ -67,8 +67,10 @@ impl EqualityRules {
     pub(crate) fn of_schema(schema: &Value) -> Self {
         let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
         let rule = |(name, property): (&String, &Value)| {
-            let default = property.get("default").filter(|default| accepts(schema, property, default))?.clone();
-            Some(EqualityRule::new(name, &[], false, Some(default)))
+            let default = property.get("default")?.clone();
+            let is_accepted = compile_branch(property, schema)?.is_valid(&default);
+            let is_accepted = is_accepted && (!default.is_null() || allows_null(property, schema));
+            is_accepted.then(|| EqualityRule::new(name, &[], false, Some(default)))
         };
         Self::new(properties.filter_map(rule).collect())
     }
@@ -130,20 +132,6 @@ impl EqualityRules {
             }
         }
     }
-}
-
-fn accepts(root: &Value, property: &Value, default: &Value) -> bool {
-    if default.is_null() && !allows_null(property, root) {
-        return false;
-    }
-    let mut schema = Map::new();
-    for keyword in ["$schema", "$defs", "definitions"] {
-        if let Some(value) = root.get(keyword) {
-            schema.insert(keyword.to_owned(), value.clone());
-        }
-    }
-    schema.insert("allOf".to_owned(), json!([property]));
-    Validator::new(Value::Object(schema)).is_valid(default)
 }
 
 /// Renames a member in the pointers that lead into it.

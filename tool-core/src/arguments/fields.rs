@@ -6,7 +6,7 @@ use crate::json::error;
 use crate::json::keys::{Key, PublishedNames};
 use crate::schema::nullable::NullMeaning;
 use crate::schema::parameter::{AbsentValue, FieldValue, Parameter, ToolParameter};
-use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
@@ -300,13 +300,14 @@ pub fn decode_arguments<'de, A: ArgumentStruct<'de>>(text: &'de str) -> Result<A
 /// A parameter that the method takes as `&str`, borrowed from the arguments unless it holds an escape.
 ///
 /// It is not a `Cow`, because serde always decodes an `Option<Cow<str>>` to owned text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BorrowedText<'de>(Cow<'de, str>);
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(transparent)]
+pub struct BorrowedText<'a>(#[serde(borrow)] Cow<'a, str>);
 
-impl<'de> BorrowedText<'de> {
+impl<'a> BorrowedText<'a> {
     /// Returns the text for a method that takes a `Cow`.
     #[must_use]
-    pub fn into_cow(self) -> Cow<'de, str> {
+    pub fn into_cow(self) -> Cow<'a, str> {
         self.0
     }
 }
@@ -320,8 +321,8 @@ impl Deref for BorrowedText<'_> {
     }
 }
 
-impl<'de> From<&'de str> for BorrowedText<'de> {
-    fn from(text: &'de str) -> Self {
+impl<'a> From<&'a str> for BorrowedText<'a> {
+    fn from(text: &'a str) -> Self {
         Self(Cow::Borrowed(text))
     }
 }
@@ -329,38 +330,6 @@ impl<'de> From<&'de str> for BorrowedText<'de> {
 impl From<String> for BorrowedText<'_> {
     fn from(text: String) -> Self {
         Self(Cow::Owned(text))
-    }
-}
-
-impl<'de> Deserialize<'de> for BorrowedText<'de> {
-    #[inline]
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(BorrowedTextVisitor)
-    }
-}
-
-struct BorrowedTextVisitor;
-
-impl<'de> Visitor<'de> for BorrowedTextVisitor {
-    type Value = BorrowedText<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a string")
-    }
-
-    #[inline]
-    fn visit_borrowed_str<E: serde::de::Error>(self, text: &'de str) -> Result<BorrowedText<'de>, E> {
-        Ok(BorrowedText(Cow::Borrowed(text)))
-    }
-
-    #[inline]
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<BorrowedText<'de>, E> {
-        Ok(BorrowedText(Cow::Owned(text.to_owned())))
-    }
-
-    #[inline]
-    fn visit_string<E: serde::de::Error>(self, text: String) -> Result<BorrowedText<'de>, E> {
-        Ok(BorrowedText(Cow::Owned(text)))
     }
 }
 

@@ -11,33 +11,36 @@ use std::num::{NonZeroI32, NonZeroI64, NonZeroU8, NonZeroU16, NonZeroU32, NonZer
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 macro_rules! checks {
-    ($($(#[$doc:meta])* $name:ident, $trait:ident::$method:ident, $message:literal, $note:literal, ($($pattern:tt)*) => ($($argument:expr),*);)*) => {
+    ($($(#[$doc:meta])* $name:ident, $trait:ident::$method:ident, $message:literal, $note:literal, $pattern:pat => ($($argument:ident: $type:ty),*);)*) => {
         $(
             $(#[$doc])*
             #[diagnostic::on_unimplemented(message = $message, note = $note)]
             pub trait $trait {
                 /// Returns true if the value satisfies the constraint.
-                fn $method(&self, limit: &Constraint) -> bool;
+                fn $method(&self, $($argument: $type),*) -> bool;
             }
 
             $(#[$doc])*
             #[inline]
             #[must_use]
             pub fn $name<T: $trait + ?Sized>(value: &T, parameter: &Parameter) -> bool {
-                parameter.constraints.iter().all(|limit| !matches!(limit, $($pattern)*) || value.$method(limit))
+                parameter.constraints.iter().all(|limit| match limit {
+                    $pattern => value.$method($($argument),*),
+                    _ => true,
+                })
             }
 
             impl<T: $trait> $trait for Option<T> {
                 #[inline]
-                fn $method(&self, limit: &Constraint) -> bool {
-                    self.as_ref().is_none_or(|value| value.$method(limit))
+                fn $method(&self, $($argument: $type),*) -> bool {
+                    self.as_ref().is_none_or(|value| value.$method($($argument),*))
                 }
             }
 
             impl<T: $trait> $trait for Box<T> {
                 #[inline]
-                fn $method(&self, limit: &Constraint) -> bool {
-                    (**self).$method(limit)
+                fn $method(&self, $($argument: $type),*) -> bool {
+                    (**self).$method($($argument),*)
                 }
             }
         )*
@@ -46,33 +49,34 @@ macro_rules! checks {
 
 checks! {
     /// Checks `range(..)`.
-    in_range, Ranged::within, "`range` needs a number, and `{Self}` is none", "`range` takes integers and floats, and lists of them", (Constraint::Range(_)) => ();
+    in_range, Ranged::within, "`range` needs a number, and `{Self}` is none", "`range` takes integers and floats, and lists of them", Constraint::Range(range) => (range: &Range);
     /// Checks `length(..)`.
-    has_length, Long::long, "`length` needs a text, and `{Self}` is none", "`length` takes `String` and `&str`, and lists of them; `items` counts a list", (Constraint::Length(..)) => ();
+    has_length, Long::long, "`length` needs a text, and `{Self}` is none", "`length` takes `String` and `&str`, and lists of them; `items` counts a list", &Constraint::Length(min, max) => (min: Option<u64>, max: Option<u64>);
     /// Checks `items(..)`.
-    has_items, Counted::counted, "`items` needs a list, and `{Self}` is none", "`items` takes `Vec<T>`, `&[T]` and the other collections", (Constraint::Items(..)) => ();
+    has_items, Counted::counted, "`items` needs a list, and `{Self}` is none", "`items` takes `Vec<T>`, `&[T]` and the other collections", &Constraint::Items(min, max) => (min: Option<u64>, max: Option<u64>);
     /// Checks `pattern = ".."`.
-    matches_pattern, Patterned::matches, "`pattern` needs a text, and `{Self}` is none", "`pattern` takes `String` and `&str`, and lists of them", (Constraint::Pattern(_)) => ();
+    matches_pattern, Patterned::matches, "`pattern` needs a text, and `{Self}` is none", "`pattern` takes `String` and `&str`, and lists of them", Constraint::Pattern(pattern) => (pattern: &'static str);
     /// Checks `one_of(..)`.
-    is_one_of, Chosen::chosen, "`one_of` needs a text or a number, and `{Self}` is neither", "`one_of` takes `String`, `&str` and numbers, and lists of them", (Constraint::OneOf(_)) => ();
+    is_one_of, Chosen::chosen, "`one_of` needs a text or a number, and `{Self}` is neither", "`one_of` takes `String`, `&str` and numbers, and lists of them", Constraint::OneOf(all) => (all: &[Literal]);
     /// Checks `format = ".."`.
-    has_format, Formatted::formatted, "`format` needs a text, and `{Self}` is none", "`format` takes `String` and `&str`, and lists of them", (Constraint::Format(_)) => ();
+    has_format, Formatted::formatted, "`format` needs a text, and `{Self}` is none", "`format` takes `String` and `&str`, and lists of them", Constraint::Format(format) => (format: &'static str);
 }
 
 macro_rules! numbers {
     ($($value:ident: $($type:ty)* => $number:expr;)*) => {
         $($(impl Ranged for $type {
             #[inline]
-            fn within(&self, limit: &Constraint) -> bool {
+            fn within(&self, range: &Range) -> bool {
                 let $value = self;
-                !matches!(limit, Constraint::Range(range) if !range.holds($number))
+                range.holds($number)
             }
         }
 
         impl Chosen for $type {
-            fn chosen(&self, limit: &Constraint) -> bool {
+            fn chosen(&self, all: &[Literal]) -> bool {
                 let $value = self;
-                !matches!(limit, Constraint::OneOf(all) if !contains_number(all, $number))
+                let is = |one: &Literal| matches!(one, Literal::Number(known) if known.compare($number) == Some(Ordering::Equal));
+                all.iter().any(is)
             }
         })*)*
     };
@@ -91,25 +95,16 @@ numbers! {
 // An `f32` has been rounded, perhaps beyond a bound, so the bounds are rounded in the same way, and nothing within them is
 // refused here. The validator then checks the number that was sent.
 impl Ranged for f32 {
-    fn within(&self, limit: &Constraint) -> bool {
-        let Constraint::Range(range) = limit else { return true };
+    fn within(&self, range: &Range) -> bool {
         range.min.is_none_or(|min| *self >= min.rounded()) && range.max.is_none_or(|max| *self <= max.rounded())
     }
 }
 
 impl Chosen for f32 {
-    fn chosen(&self, limit: &Constraint) -> bool {
+    fn chosen(&self, all: &[Literal]) -> bool {
         let is = |one: &Literal| matches!(one, Literal::Number(known) if known.rounded().partial_cmp(self) == Some(Ordering::Equal));
-        !matches!(limit, Constraint::OneOf(all) if !all.iter().any(is))
+        all.iter().any(is)
     }
-}
-
-fn contains_number(all: &[Literal], value: Number) -> bool {
-    all.iter().any(|one| matches!(one, Literal::Number(known) if known.compare(value) == Some(Ordering::Equal)))
-}
-
-fn contains_text(all: &[Literal], text: &str) -> bool {
-    all.iter().any(|one| matches!(one, Literal::Str(known) if *known == text))
 }
 
 impl Number {
@@ -155,29 +150,27 @@ fn counts(count: usize, min: Option<u64>, max: Option<u64>) -> bool {
 macro_rules! texts {
     ($($(<$lifetime:lifetime>)? $type:ty),*) => {
         $(impl Long for $type {
-            fn long(&self, limit: &Constraint) -> bool {
-                !matches!(limit, Constraint::Length(min, max) if !counts(self.chars().count(), *min, *max))
+            fn long(&self, min: Option<u64>, max: Option<u64>) -> bool {
+                counts(self.chars().count(), min, max)
             }
         }
 
         impl Chosen for $type {
-            fn chosen(&self, limit: &Constraint) -> bool {
+            fn chosen(&self, all: &[Literal]) -> bool {
                 let text: &str = self;
-                !matches!(limit, Constraint::OneOf(all) if !contains_text(all, text))
+                all.iter().any(|one| matches!(one, Literal::Str(known) if *known == text))
             }
         }
 
         impl Patterned for $type {
-            fn matches(&self, limit: &Constraint) -> bool {
-                let text: &str = self;
-                !matches!(limit, Constraint::Pattern(pattern) if !holds("pattern", pattern, text))
+            fn matches(&self, pattern: &'static str) -> bool {
+                holds("pattern", pattern, self)
             }
         }
 
         impl Formatted for $type {
-            fn formatted(&self, limit: &Constraint) -> bool {
-                let text: &str = self;
-                !matches!(limit, Constraint::Format(format) if !holds("format", format, text))
+            fn formatted(&self, format: &'static str) -> bool {
+                holds("format", format, self)
             }
         })*
     };
@@ -188,23 +181,23 @@ texts!(String, str, &str, BorrowedText<'_>, Cow<'_, str>, Box<str>, Arc<str>);
 macro_rules! lists {
     ($($type:ty, [$($generics:tt)*];)*) => {
         $(
-            lists!(@each $type, [$($generics)*], Ranged::within, Long::long, Patterned::matches);
-            lists!(@each $type, [$($generics)*], Chosen::chosen, Formatted::formatted);
+            lists!(@each $type, [$($generics)*], Ranged::within(range: &Range));
+            lists!(@each $type, [$($generics)*], Long::long(min: Option<u64>, max: Option<u64>));
+            lists!(@each $type, [$($generics)*], Patterned::matches(pattern: &'static str));
+            lists!(@each $type, [$($generics)*], Chosen::chosen(all: &[Literal]));
+            lists!(@each $type, [$($generics)*], Formatted::formatted(format: &'static str));
 
             impl<T, $($generics)*> Counted for $type {
-                fn counted(&self, limit: &Constraint) -> bool {
-                    !matches!(limit, Constraint::Items(min, max) if !counts(self.len(), *min, *max))
+                fn counted(&self, min: Option<u64>, max: Option<u64>) -> bool {
+                    counts(self.len(), min, max)
                 }
             }
         )*
     };
-    (@each $type:ty, $generics:tt, $($trait:ident::$method:ident),*) => {
-        $(lists!(@one $type, $generics, $trait::$method);)*
-    };
-    (@one $type:ty, [$($generics:tt)*], $trait:ident::$method:ident) => {
+    (@each $type:ty, [$($generics:tt)*], $trait:ident::$method:ident($($argument:ident: $argument_type:ty),*)) => {
         impl<T: $trait, $($generics)*> $trait for $type {
-            fn $method(&self, limit: &Constraint) -> bool {
-                self.iter().all(|value| value.$method(limit))
+            fn $method(&self, $($argument: $argument_type),*) -> bool {
+                self.iter().all(|value| value.$method($($argument),*))
             }
         }
     };

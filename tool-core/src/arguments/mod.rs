@@ -11,7 +11,6 @@ pub(crate) mod fields;
 pub(crate) mod fingerprint;
 pub(crate) mod flatten;
 pub(crate) mod limits;
-pub(crate) mod lossless;
 pub(crate) mod prepare;
 pub(crate) mod problem;
 pub(crate) mod validate;

@@ -70,13 +70,10 @@ pub(crate) fn build_schema(
 /// Normalizes the schema of a result.
 pub(crate) fn normalize_result(mut schema: Value) -> Value {
     normalize(&mut schema);
-    let Some(map) = schema.as_object_mut() else { return schema };
-    if let Some(Value::Object(mut definitions)) = map.remove("$defs") {
-        let rest = Value::Object(std::mem::take(map));
-        prune(&[&rest], &mut definitions);
-        schema = rest;
-        if let (false, Some(map)) = (definitions.is_empty(), schema.as_object_mut()) {
-            map.insert("$defs".to_owned(), definitions.into());
+    if let Some(Value::Object(mut definitions)) = schema.as_object_mut().and_then(|map| map.remove("$defs")) {
+        prune(&[&schema], &mut definitions);
+        if !definitions.is_empty() {
+            schema["$defs"] = definitions.into();
         }
     }
     schema

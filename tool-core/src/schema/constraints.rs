@@ -1,11 +1,11 @@
-//! The constraints of `#[arg]`, as keywords of the parameter's schema.
+//! The constraints of a parameter as keywords of its schema: those of `#[arg]`, and the range of a numeric type.
 
 use crate::json::number::{compare, whole};
-use crate::schema::bounds::{lower_maximum, raise_minimum, tighten_count};
 use crate::schema::normalize::{ASSERTED_FORMATS, push_all_of};
-use crate::schema::parameter::{Constraint, Literal, Number, Range};
+use crate::schema::parameter::{self, Constraint, Literal};
 use crate::schema::{nullable, walk};
 use serde_json::{Map, Value, json};
+use std::cmp::Ordering;
 
 /// Merges the constraints into the schema, and returns one line for each that cannot hold.
 pub(crate) fn apply(schema: &mut Value, constraints: &[Constraint], root: &Value) -> Vec<String> {
@@ -30,9 +30,12 @@ pub(crate) fn apply(schema: &mut Value, constraints: &[Constraint], root: &Value
 
 fn merge(map: &mut Map<String, Value>, constraint: &Constraint, takes_null: bool, problems: &mut Vec<String>) {
     match constraint {
-        Constraint::Range(range) => bound(map, range),
-        Constraint::Length(min, max) => count(map, ["minLength", "maxLength"], *min, *max),
-        Constraint::Items(min, max) => count(map, ["minItems", "maxItems"], *min, *max),
+        Constraint::Range(range) => {
+            range.min.into_iter().for_each(|min| raise_minimum(map, number(min)));
+            range.max.into_iter().for_each(|max| lower_maximum(map, number(max), range.exclusive));
+        }
+        Constraint::Length(min, max) => tighten_counts(map, "minLength", *min, "maxLength", *max),
+        Constraint::Items(min, max) => tighten_counts(map, "minItems", *min, "maxItems", *max),
         Constraint::Pattern(pattern) => add(map, "pattern", pattern),
         Constraint::Format(format) if ASSERTED_FORMATS.contains(format) => add(map, "format", format),
         Constraint::Format(format) => {
@@ -81,21 +84,14 @@ fn as_object(schema: &mut Value) -> Option<&mut Map<String, Value>> {
     schema.as_object_mut()
 }
 
-fn bound(map: &mut Map<String, Value>, range: &Range) {
-    if let Some(min) = range.min {
-        raise_minimum(map, number(min));
+/// Raises the lower and lowers the upper bound of a count.
+fn tighten_counts(map: &mut Map<String, Value>, lower: &str, min: Option<u64>, upper: &str, max: Option<u64>) {
+    let present = |map: &Map<String, Value>, keyword: &str| map.get(keyword).and_then(Value::as_u64);
+    if let Some(min) = min.filter(|min| present(map, lower).is_none_or(|present| present < *min)) {
+        map.insert(lower.to_owned(), min.into());
     }
-    if let Some(max) = range.max {
-        lower_maximum(map, number(max), range.exclusive);
-    }
-}
-
-fn count(map: &mut Map<String, Value>, [lower, upper]: [&str; 2], min: Option<u64>, max: Option<u64>) {
-    if let Some(min) = min {
-        tighten_count(map, lower, min, true);
-    }
-    if let Some(max) = max {
-        tighten_count(map, upper, max, false);
+    if let Some(max) = max.filter(|max| present(map, upper).is_none_or(|present| present > *max)) {
+        map.insert(upper.to_owned(), max.into());
     }
 }
 
@@ -133,10 +129,7 @@ fn is_equal(left: &Value, right: &Value) -> bool {
 }
 
 fn check_bounds(map: &Map<String, Value>, problems: &mut Vec<String>) {
-    let at = |keyword: &str| match map.get(keyword) {
-        Some(Value::Number(number)) => Some(number),
-        _ => None,
-    };
+    let at = |keyword: &str| map.get(keyword).and_then(Value::as_number);
     let pairs = [("minimum", "maximum"), ("minLength", "maxLength"), ("minItems", "maxItems")];
     for (lower, upper) in pairs {
         if let (Some(low), Some(high)) = (at(lower), at(upper))
@@ -159,9 +152,97 @@ fn literal(literal: &Literal) -> Value {
     }
 }
 
-fn number(value: Number) -> Value {
+fn number(value: parameter::Number) -> Value {
     match value {
-        Number::Int(value) => whole(value),
-        Number::Float(value) => Value::from(value),
+        parameter::Number::Int(value) => whole(value),
+        parameter::Number::Float(value) => Value::from(value),
     }
+}
+
+/// Sets the lower bound if it is higher than the present one.
+fn raise_minimum(map: &mut Map<String, Value>, limit: Value) {
+    let Value::Number(new) = &limit else { return };
+    // An exclusive bound at or above the new one is tighter.
+    if map.get("exclusiveMinimum").and_then(Value::as_number).is_some_and(|present| compare(present, new).is_ge()) {
+        return;
+    }
+    if map.get("minimum").and_then(Value::as_number).is_none_or(|present| compare(present, new).is_lt()) {
+        map.insert("minimum".to_owned(), limit);
+    }
+}
+
+/// Sets the upper bound if it is lower than the present one, which it replaces.
+fn lower_maximum(map: &mut Map<String, Value>, limit: Value, exclusive: bool) {
+    let Value::Number(new) = &limit else { return };
+    let (keyword, other) = if exclusive { ("exclusiveMaximum", "maximum") } else { ("maximum", "exclusiveMaximum") };
+    if map.get(keyword).and_then(Value::as_number).is_some_and(|present| compare(present, new).is_le()) {
+        return;
+    }
+    let other_is_tighter =
+        map.get(other).and_then(Value::as_number).is_some_and(|present| match compare(present, new) {
+            Ordering::Less => true,
+            Ordering::Equal => !exclusive,
+            Ordering::Greater => false,
+        });
+    if other_is_tighter {
+        return;
+    }
+    map.remove(other);
+    map.insert(keyword.to_owned(), limit);
+}
+
+/// The range of a numeric type, published as bounds because no validator checks schemars' formats for numbers.
+struct NumberRange {
+    /// `null` without a bound.
+    minimum: Value,
+    maximum: Value,
+    /// True if `maximum` itself is refused: 2^127 and 2^128 are floats, the integers below them are not.
+    exclusive: bool,
+}
+
+/// Returns true for a format by which schemars names a numeric type.
+pub(crate) fn is_number_format(format: &str) -> bool {
+    number_range(format).is_some()
+}
+
+fn number_range(format: &str) -> Option<NumberRange> {
+    const TWO_127: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
+    let (minimum, maximum): (Value, Value) = match format {
+        "int8" => (i8::MIN.into(), i8::MAX.into()),
+        "int16" => (i16::MIN.into(), i16::MAX.into()),
+        "int32" => (i32::MIN.into(), i32::MAX.into()),
+        // `isize` and `usize` are published as 64 bits, so that a schema is the same on every machine.
+        "int64" | "int" => (i64::MIN.into(), i64::MAX.into()),
+        "uint8" => (0.into(), u8::MAX.into()),
+        "uint16" => (0.into(), u16::MAX.into()),
+        "uint32" => (0.into(), u32::MAX.into()),
+        "uint64" | "uint" => (0.into(), u64::MAX.into()),
+        "int128" => ((-TWO_127).into(), TWO_127.into()),
+        "uint128" => (0.into(), (TWO_127 * 2.0).into()),
+        "float" => (f64::from(f32::MIN).into(), f64::from(f32::MAX).into()),
+        "double" => (Value::Null, Value::Null),
+        _ => return None,
+    };
+    Some(NumberRange { minimum, maximum, exclusive: matches!(format, "int128" | "uint128") })
+}
+
+/// Replaces a numeric format by the bounds of its type. A tighter bound stays.
+pub(crate) fn publish_bounds(map: &mut Map<String, Value>) {
+    let Some(range) = map.get("format").and_then(Value::as_str).and_then(number_range) else { return };
+    map.remove("format");
+    raise_minimum(map, range.minimum);
+    lower_maximum(map, range.maximum, range.exclusive);
+}
+
+/// Returns true if the bounds beside a numeric format are exactly those that schemars writes for the type itself.
+pub(crate) fn are_bounds_of_type(map: &Map<String, Value>, format: &str) -> bool {
+    let written = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
+    let Some(range) = number_range(format) else { return false };
+    let is_short = matches!(format, "int8" | "int16" | "uint8" | "uint16");
+    let expected = |keyword: &&str| match *keyword {
+        "minimum" if is_short || format.starts_with("uint") => Some(&range.minimum),
+        "maximum" if is_short => Some(&range.maximum),
+        _ => None,
+    };
+    written.iter().all(|keyword| map.get(*keyword) == expected(keyword))
 }

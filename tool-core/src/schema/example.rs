@@ -2,12 +2,13 @@
 
 use crate::json::number::{compare, exact, whole};
 use crate::schema::walk;
+use regex_syntax::hir::{Class, ClassUnicodeRange, Hir, HirKind};
 use serde_json::{Map, Number, Value};
-use std::iter::Peekable;
-use std::str::Chars;
 
 /// The depth at which a type that contains itself is given up.
 const DEPTH: usize = 24;
+/// The number of bytes at which a text is given up or cut.
+const LENGTH: usize = 4_096;
 
 /// Returns a value with the required properties only. It is best effort: patterns and rules between properties may refuse
 /// it.
@@ -145,15 +146,16 @@ fn text(map: &Map<String, Value>) -> String {
     if let Some(known) = map.get("format").and_then(Value::as_str).and_then(of_format) {
         return known.to_owned();
     }
-    if let Some(sample) = map.get("pattern").and_then(Value::as_str).and_then(sample) {
+    let pattern = map.get("pattern").and_then(Value::as_str).and_then(|pattern| regex_syntax::parse(pattern).ok());
+    if let Some(sample) = pattern.as_ref().and_then(sample) {
         return sample;
     }
     let count = |keyword: &str| map.get(keyword).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
     let mut text = "text".to_owned();
-    while text.chars().count() < count("minLength").unwrap_or(0).min(4096) {
+    while text.chars().count() < count("minLength").unwrap_or(0).min(LENGTH) {
         text.push_str(" text");
     }
-    text.chars().take(count("maxLength").unwrap_or(usize::MAX).min(4096)).collect()
+    text.chars().take(count("maxLength").unwrap_or(usize::MAX).min(LENGTH)).collect()
 }
 
 fn of_format(format: &str) -> Option<&'static str> {
@@ -214,111 +216,25 @@ fn shifted(bound: &Number, step: i128, other: Option<&Number>, is_whole: bool) -
     Number::from_f64(f64::midpoint(here, there)).unwrap_or_else(|| bound.clone())
 }
 
-/// Returns a string that the pattern matches. Literals, classes, groups, alternatives and counts are known; a pattern with
-/// any other construct gives `None`.
-fn sample(pattern: &str) -> Option<String> {
-    let mut input = pattern.chars().peekable();
-    let text = alternatives(&mut input, 0)?;
-    input.next().is_none().then_some(text)
-}
-
-/// Reads the alternatives up to the end of the group, and returns a match of the first.
-fn alternatives(input: &mut Peekable<Chars<'_>>, depth: usize) -> Option<String> {
-    if depth > 16 {
-        return None;
-    }
-    let first = sequence(input, depth)?;
-    while input.next_if_eq(&'|').is_some() {
-        sequence(input, depth)?;
-    }
-    Some(first)
-}
-
-fn sequence(input: &mut Peekable<Chars<'_>>, depth: usize) -> Option<String> {
-    let mut text = String::new();
-    while let Some(next) = input.next_if(|next| !matches!(next, '|' | ')')) {
-        let piece = match next {
-            '^' | '$' => continue,
-            '(' => group(input, depth)?,
-            '[' => class(input)?.to_string(),
-            '\\' => escape(input.next()?)?.to_string(),
-            '.' => "a".to_owned(),
-            '*' | '+' | '?' | '{' => return None,
-            literal => literal.to_string(),
-        };
-        let count = count(input)?;
-        if text.len() + piece.len() * count > 4096 {
-            return None;
+/// Returns a string that the pattern matches, with the fewest repetitions, but one rather than none. It is best effort:
+/// assertions other than `^` and `$` may refuse it. Returns `None` for a pattern that the `regex` crate does not know.
+fn sample(pattern: &Hir) -> Option<String> {
+    Some(match pattern.kind() {
+        HirKind::Empty | HirKind::Look(_) => String::new(),
+        HirKind::Literal(literal) => String::from_utf8(literal.0.to_vec()).ok()?,
+        HirKind::Class(Class::Unicode(class)) => {
+            let has = |letter: &char| class.iter().any(|range| (range.start()..=range.end()).contains(letter));
+            let plain = ['a', '1', 'A', ' '].into_iter().find(has);
+            plain.or_else(|| class.iter().next().map(ClassUnicodeRange::start))?.to_string()
         }
-        text.push_str(&piece.repeat(count));
-    }
-    Some(text)
-}
-
-fn group(input: &mut Peekable<Chars<'_>>, depth: usize) -> Option<String> {
-    if input.next_if_eq(&'?').is_some() {
-        input.next_if_eq(&':')?;
-    }
-    let text = alternatives(input, depth + 1)?;
-    input.next_if_eq(&')')?;
-    Some(text)
-}
-
-/// Returns the first character of a class.
-fn class(input: &mut Peekable<Chars<'_>>) -> Option<char> {
-    let first = match input.next()? {
-        '^' | '[' | ']' => return None,
-        '\\' => escape(input.next()?)?,
-        literal => literal,
-    };
-    loop {
-        match input.next()? {
-            ']' => return Some(first),
-            '[' => return None,
-            '\\' => {
-                input.next()?;
-            }
-            _ => {}
+        HirKind::Class(Class::Bytes(_)) => return None,
+        HirKind::Repetition(repetition) => {
+            let count = if repetition.max == Some(0) { 0 } else { repetition.min.max(1) as usize };
+            let once = sample(&repetition.sub)?;
+            (once.len().saturating_mul(count) <= LENGTH).then(|| once.repeat(count))?
         }
-    }
-}
-
-fn escape(letter: char) -> Option<char> {
-    match letter {
-        'd' => Some('1'),
-        'w' => Some('a'),
-        's' => Some(' '),
-        other if other.is_ascii_alphanumeric() => None,
-        other => Some(other),
-    }
-}
-
-/// Reads how often the element before is repeated. Returns the smallest count allowed, but 1 rather than 0.
-fn count(input: &mut Peekable<Chars<'_>>) -> Option<usize> {
-    let least = match input.peek() {
-        Some('*' | '?' | '+') => {
-            input.next();
-            1
-        }
-        Some('{') => {
-            input.next();
-            braces(input)?
-        }
-        _ => return Some(1),
-    };
-    input.next_if_eq(&'?');
-    Some(least)
-}
-
-fn braces(input: &mut Peekable<Chars<'_>>) -> Option<usize> {
-    let mut inside = String::new();
-    loop {
-        match input.next()? {
-            '}' => break,
-            other => inside.push(other),
-        }
-    }
-    let (least, most) = inside.split_once(',').unwrap_or((&inside, &inside));
-    let least: usize = least.parse().ok()?;
-    Some(if least == 0 && most != "0" { 1 } else { least })
+        HirKind::Capture(capture) => sample(&capture.sub)?,
+        HirKind::Concat(parts) => parts.iter().map(sample).collect::<Option<_>>()?,
+        HirKind::Alternation(branches) => sample(branches.first()?)?,
+    })
 }

@@ -3,7 +3,6 @@
 //! The schema of a tool ([`ToolDefinition::parameters`](crate::ToolDefinition::parameters)) is what the tool accepts:
 //! it is published to models, and enforced. It is of draft 2020-12.
 
-pub(crate) mod bounds;
 pub(crate) mod build;
 pub(crate) mod constraints;
 pub(crate) mod drafts;

@@ -1,6 +1,6 @@
 //! One form for what schemars can write in several.
 
-use crate::schema::{bounds, walk};
+use crate::schema::{constraints, walk};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 
@@ -18,7 +18,7 @@ pub(crate) fn normalize(schema: &mut Value) {
         map.remove(noise);
     }
     walk::for_each_child_mut(map, &mut normalize);
-    bounds::publish_bounds(map);
+    constraints::publish_bounds(map);
     tighten_integer_keys(map);
     split_ip(map);
     flatten_enum(map);

@@ -4,7 +4,9 @@
 //! a schema.
 
 use crate::json::error::pointer_token;
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 
 /// The keywords whose value is one schema. Before draft 2020-12 `items` could also be a list: see [`LIST_KEYWORDS`].
 pub const SCHEMA_KEYWORDS: &[&str] = &[
@@ -29,36 +31,25 @@ pub const MAP_KEYWORDS: &[&str] =
 
 /// Calls `visit` with each direct subschema.
 pub(crate) fn for_each_child<'a>(schema: &'a Map<String, Value>, visit: &mut dyn FnMut(&'a Value)) {
-    for child in SCHEMA_KEYWORDS.iter().filter_map(|keyword| schema.get(*keyword)) {
-        visit_if_schema(child, visit);
-    }
-    for list in LIST_KEYWORDS.iter().filter_map(|keyword| schema.get(*keyword)?.as_array()) {
-        for child in list {
-            visit_if_schema(child, visit);
-        }
-    }
-    for named in MAP_KEYWORDS.iter().filter_map(|keyword| schema.get(*keyword)?.as_object()) {
-        for child in named.values() {
-            visit_if_schema(child, visit);
-        }
-    }
+    let children = SCHEMA_KEYWORDS.iter().filter_map(|keyword| schema.get(*keyword));
+    let listed = LIST_KEYWORDS.iter().filter_map(|keyword| schema.get(*keyword)?.as_array()).flatten();
+    let named = MAP_KEYWORDS.iter().filter_map(|keyword| schema.get(*keyword)?.as_object()).flat_map(Map::values);
+    children.chain(listed).chain(named).filter(|child| is_schema(child)).for_each(visit);
 }
 
 /// Calls `visit` with each direct subschema, mutably.
 pub(crate) fn for_each_child_mut(schema: &mut Map<String, Value>, visit: &mut dyn FnMut(&mut Value)) {
-    for keyword in SCHEMA_KEYWORDS {
-        if let Some(child @ (Value::Object(_) | Value::Bool(_))) = schema.get_mut(*keyword) {
-            visit(child);
-        }
-    }
-    for keyword in LIST_KEYWORDS {
-        if let Some(list) = schema.get_mut(*keyword).and_then(Value::as_array_mut) {
-            list.iter_mut().filter(|child| is_schema(child)).for_each(&mut *visit);
-        }
-    }
-    for keyword in MAP_KEYWORDS {
-        if let Some(named) = schema.get_mut(*keyword).and_then(Value::as_object_mut) {
-            named.values_mut().filter(|child| is_schema(child)).for_each(&mut *visit);
+    for (keyword, value) in schema.iter_mut() {
+        let keyword = keyword.as_str();
+        match value {
+            Value::Array(list) if LIST_KEYWORDS.contains(&keyword) => {
+                list.iter_mut().filter(|child| is_schema(child)).for_each(&mut *visit);
+            }
+            Value::Object(named) if MAP_KEYWORDS.contains(&keyword) => {
+                named.values_mut().filter(|child| is_schema(child)).for_each(&mut *visit);
+            }
+            child if SCHEMA_KEYWORDS.contains(&keyword) && is_schema(child) => visit(child),
+            _ => {}
         }
     }
 }
@@ -119,12 +110,6 @@ pub fn is_schema(value: &Value) -> bool {
     matches!(value, Value::Object(_) | Value::Bool(_))
 }
 
-fn visit_if_schema<'a>(value: &'a Value, visit: &mut dyn FnMut(&'a Value)) {
-    if is_schema(value) {
-        visit(value);
-    }
-}
-
 /// Appends a reference token to a JSON pointer (RFC 6901), with `~` and `/` escaped.
 ///
 /// ```
@@ -146,16 +131,10 @@ pub fn join_pointer(pointer: &str, token: &str) -> String {
 /// assert_eq!(percent_decode("%2"), None);
 /// ```
 pub fn percent_decode(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte == b'%' {
-            let high = char::from(rest.next()?).to_digit(16)?;
-            let low = char::from(rest.next()?).to_digit(16)?;
-            bytes.push(u8::try_from(high * 16 + low).ok()?);
-        } else {
-            bytes.push(byte);
-        }
+    let is_escape =
+        |rest: &str| rest.as_bytes().first_chunk::<2>().is_some_and(|code| code.iter().all(u8::is_ascii_hexdigit));
+    if !text.split('%').skip(1).all(is_escape) {
+        return None;
     }
-    String::from_utf8(bytes).ok()
+    percent_decode_str(text).decode_utf8().ok().map(Cow::into_owned)
 }

@@ -5,8 +5,8 @@
 //! are read, `tracestate` first. A longer header is dropped whole (CVE-2026-29181).
 
 use crate::trace::ids::{SpanId, TraceId};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
-use std::fmt::Write;
 
 /// The place at which a trace continues in another process, or in a later one.
 ///
@@ -158,9 +158,7 @@ impl DistributedContext {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
-}
 
-impl DistributedContext {
     /// Returns the values that spans under an imported context share: those of the context, and these where it has none. The
     /// ids of trace and span are left out.
     pub(crate) fn merge(&self, imported: &Self) -> Self {
@@ -230,47 +228,22 @@ fn baggage_value(list: &str, wanted: &str) -> Option<String> {
         // A semicolon begins the properties of the member.
         let (member, _) = member.split_once(';').unwrap_or((member, ""));
         let (key, value) = member.split_once('=')?;
-        (trim(key) == wanted).then(|| percent_decoded(trim(value)))
+        // Malformed escapes stay, and bytes that are not UTF-8 become U+FFFD, as W3C Baggage requires.
+        (trim(key) == wanted).then(|| percent_decode_str(trim(value)).decode_utf8_lossy())
     });
     let first = values.next()?;
-    (values.all(|other| other == first) && is_valid_id(&first)).then_some(first)
+    (values.all(|other| other == first) && is_valid_id(&first)).then(|| first.into_owned())
 }
 
-/// Decodes percent escapes. Malformed escapes stay, and bytes that are not UTF-8 become U+FFFD, as W3C Baggage requires.
-fn percent_decoded(text: &str) -> String {
-    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, ..] = rest {
-        let escaped = match rest {
-            [b'%', high, low, ..] => digit(*high).zip(digit(*low)),
-            _ => None,
-        };
-        let (byte, width) = escaped.map_or((*first, 1), |(high, low)| (high << 4 | low, 3));
-        bytes.push(byte);
-        rest = rest.get(width..).unwrap_or_default();
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
+/// The characters of an id that `baggage` escapes. More than W3C Baggage requires: some readers take a plus for a space.
+const ESCAPED: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':').remove(b'/').remove(b'@');
 
 /// Returns the value of the `baggage` header; empty without a valid id.
 fn write_baggage(run: Option<&str>, customer: Option<&str>) -> String {
-    let mut list = String::new();
-    for (key, value) in [(RUN, run), (CUSTOMER, customer)] {
-        let Some(value) = value.filter(|value| is_valid_id(value)) else { continue };
-        let comma = if list.is_empty() { "" } else { "," };
-        list.extend([comma, key, "="]);
-        for byte in value.bytes() {
-            // More is escaped than W3C Baggage requires: some readers take a plus for a space.
-            if byte.is_ascii_alphanumeric() || b"-._~:/@".contains(&byte) {
-                list.push(char::from(byte));
-            } else {
-                // Writing to a String cannot fail.
-                let _ = write!(list, "%{byte:02X}");
-            }
-        }
-    }
-    list
+    let ids = [(RUN, run), (CUSTOMER, customer)].into_iter();
+    let ids = ids.filter_map(|(key, value)| Some((key, value.filter(|value| is_valid_id(value))?)));
+    ids.map(|(key, value)| format!("{key}={}", utf8_percent_encode(value, ESCAPED))).collect::<Vec<_>>().join(",")
 }
 
 /// The length of a `traceparent` of version 00: `00-{trace}-{span}-{flags}`.

@@ -4,11 +4,12 @@ use crate::schema::timestamp::Timestamp;
 use crate::trace::collector::Totals;
 use crate::trace::cost::{Cost, CostEntry, CostSummary};
 use crate::trace::ids::{SpanId, TraceId};
-use crate::trace::record::{SpanError, SpanKind, SpanRecord};
+use crate::trace::record::{SpanError, SpanKind, SpanRecord, SpanStatus};
 use crate::trace::report::format::{dollars, lists};
 use crate::trace::report::tree::{NodeState, Report, SpanNode};
 use crate::trace::usage::TokenUsage;
 use serde::{Serialize, Serializer};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -61,7 +62,7 @@ impl Serialize for Report {
             duration_ms: milliseconds(end - start),
             spans: NodesJson { report: self, start },
             dropped: self.dropped,
-            totals: TotalsJson::new(&self.totals),
+            totals: totals_json(&self.totals),
         };
         document.serialize(serializer)
     }
@@ -74,9 +75,10 @@ struct ReportJson<'r> {
     duration_ms: f64,
     spans: NodesJson<'r>,
     dropped: u64,
-    totals: TotalsJson<'r>,
+    totals: Value,
 }
 
+/// The nodes of a report. They are written one by one, because all of them as values would take much memory.
 struct NodesJson<'r> {
     report: &'r Report,
     start: u64,
@@ -97,17 +99,18 @@ struct NodeJson<'r> {
     state: NodeState,
     #[serde(flatten)]
     span: Option<SpanJson<'r>>,
-    own: SumJson,
-    total: SumJson,
+    own: Value,
+    total: Value,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     spent: Vec<EntryJson<'r>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    attributes: Option<AttributesJson<'r>>,
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    attributes: Map<String, Value>,
 }
 
 impl<'r> NodeJson<'r> {
     fn new(node: SpanNode<'r>, start: u64) -> Self {
         let span = node.span();
+        let attributes = span.into_iter().flat_map(SpanRecord::attributes);
         Self {
             trace_id: node.trace_id(),
             span_id: node.span_id(),
@@ -115,10 +118,10 @@ impl<'r> NodeJson<'r> {
             depth: node.depth(),
             state: node.state(),
             span: span.map(|span| SpanJson::new(span, node.state(), start)),
-            own: node.own().into(),
-            total: node.total().into(),
+            own: sum_json(&node.own()),
+            total: sum_json(&node.total()),
             spent: span.map(SpanRecord::spent).unwrap_or_default().iter().map(EntryJson::new).collect(),
-            attributes: span.filter(|span| span.attributes().next().is_some()).map(AttributesJson),
+            attributes: attributes.map(|(key, value)| (key.to_owned(), value.clone())).collect(),
         }
     }
 }
@@ -127,7 +130,7 @@ impl<'r> NodeJson<'r> {
 struct SpanJson<'r> {
     kind: SpanKind,
     name: &'r str,
-    status: Option<&'static str>,
+    status: Option<SpanStatus>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'r SpanError>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -145,7 +148,7 @@ impl<'r> SpanJson<'r> {
         Self {
             kind: span.kind(),
             name: span.name(),
-            status: (state == NodeState::Ended).then(|| span.status().as_str()),
+            status: (state == NodeState::Ended).then(|| span.status()),
             error: span.error(),
             call_id: span.call_id(),
             run_id: span.run_id(),
@@ -164,16 +167,10 @@ struct EntryJson<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     response_id: Option<&'r str>,
     observed: bool,
-    cost: Option<CostJson>,
+    cost: Option<Value>,
     usage: TokenUsage,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<ToolCallJson<'r>>,
-}
-
-#[derive(Serialize)]
-struct ToolCallJson<'r> {
-    id: &'r str,
-    name: &'r str,
+    tool_calls: Vec<Value>,
 }
 
 impl<'r> EntryJson<'r> {
@@ -184,68 +181,30 @@ impl<'r> EntryJson<'r> {
             provider: used.provider.as_deref(),
             response_id: used.response_id.as_deref(),
             observed: entry.observed,
-            cost: entry.cost.map(CostJson::from),
+            cost: entry.cost.map(cost_json),
             usage: used.usage,
-            tool_calls: used.tool_calls.iter().map(|(id, name)| ToolCallJson { id, name }).collect(),
+            tool_calls: used.tool_calls.iter().map(|(id, name)| json!({"id": id, "name": name})).collect(),
         }
     }
 }
 
-struct AttributesJson<'r>(&'r SpanRecord);
-
-impl Serialize for AttributesJson<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.attributes())
-    }
+fn cost_json(cost: Cost) -> Value {
+    json!({"dollars": dollars(cost), "picodollars": cost.picodollars()})
 }
 
-#[derive(Serialize)]
-struct CostJson {
-    dollars: String,
-    picodollars: u64,
+fn sum_json(sum: &CostSummary) -> Value {
+    json!({"cost": cost_json(sum.cost), "usage": sum.usage, "uses": sum.uses, "unpriced": sum.unpriced})
 }
 
-impl From<Cost> for CostJson {
-    fn from(cost: Cost) -> Self {
-        Self { dollars: dollars(cost), picodollars: cost.picodollars() }
-    }
-}
-
-#[derive(Serialize)]
-struct SumJson {
-    cost: CostJson,
-    usage: TokenUsage,
-    uses: u64,
-    unpriced: u64,
-}
-
-impl From<CostSummary> for SumJson {
-    fn from(sum: CostSummary) -> Self {
-        Self { cost: sum.cost.into(), usage: sum.usage, uses: sum.uses, unpriced: sum.unpriced }
-    }
-}
-
-#[derive(Serialize)]
-struct TotalsJson<'r> {
-    total: SumJson,
-    tracked: SumJson,
-    untracked: SumJson,
-    #[serde(flatten)]
-    lists: BTreeMap<&'static str, BTreeMap<&'r str, SumJson>>,
-}
-
-impl<'r> TotalsJson<'r> {
-    fn new(totals: &'r Totals) -> Self {
-        let list = |names: &'r BTreeMap<String, CostSummary>| {
-            names.iter().map(|(name, sum)| (name.as_str(), SumJson::from(*sum))).collect()
-        };
-        Self {
-            total: totals.total.into(),
-            tracked: totals.tracked.into(),
-            untracked: totals.untracked.into(),
-            lists: lists(totals).into_iter().map(|(title, names)| (title, list(names))).collect(),
-        }
-    }
+fn totals_json(totals: &Totals) -> Value {
+    let sums = [("total", &totals.total), ("tracked", &totals.tracked), ("untracked", &totals.untracked)];
+    let sums = sums.into_iter().map(|(title, sum)| (title.to_owned(), sum_json(sum)));
+    let mut lists = lists(totals);
+    lists.sort_unstable_by_key(|(title, _)| *title);
+    let list = |names: &BTreeMap<String, CostSummary>| {
+        names.iter().map(|(name, sum)| (name.clone(), sum_json(sum))).collect::<Value>()
+    };
+    sums.chain(lists.map(|(title, names)| (title.to_owned(), list(names)))).collect()
 }
 
 #[allow(clippy::cast_precision_loss)] // exact for the first 104 days
