@@ -45,12 +45,12 @@ async fn servers_that_fail_are_asked_again_later() {
     for told in ["500", "503-json", "429", "busy"] {
         assert!(matches!(error(told).await, RefreshError::Transient(_)), "{told}");
     }
-    assert_eq!(error("500").await, RefreshError::Transient("it answered with status 500".into()));
+    assert_eq!(error("500").await, RefreshError::Transient("the token endpoint answered with status 500".into()));
 }
 
 #[tokio::test]
 async fn a_server_that_does_not_answer_is_not_waited_for() {
-    assert_eq!(error("slow").await, RefreshError::Transient("it did not answer in time".into()));
+    assert_eq!(error("slow").await, RefreshError::Transient("the token endpoint did not answer in time".into()));
 }
 
 #[tokio::test]
@@ -61,7 +61,7 @@ async fn nobody_there_is_a_failure_for_now() {
     let token_url = format!("http://127.0.0.1:{port}/token");
     let grant = OAuth2 { provider: "nobody".into(), auth_url: token_url.clone(), token_url, ..OAuth2::default() };
     let error = clients.refresh(&grant, &Secret::from("r")).await.map(|_| ()).expect_err("nobody");
-    assert_eq!(error, RefreshError::Transient("no connection to it".into()));
+    assert_eq!(error, RefreshError::Transient("failed to connect to the token endpoint".into()));
 }
 
 #[tokio::test]
@@ -74,7 +74,12 @@ async fn answers_that_are_none_are_refused_and_not_repeated() {
 #[tokio::test]
 async fn answers_have_a_longest_length() {
     for told in ["huge", "endless"] {
-        assert_eq!(error(told).await, RefreshError::Refused("its answer is longer than 262144 bytes".into()));
+        assert_eq!(
+            error(told).await,
+            RefreshError::Refused(
+                "expected an answer of at most 262144 bytes from the token endpoint, got a longer one".into()
+            )
+        );
     }
 }
 
@@ -82,7 +87,7 @@ async fn answers_have_a_longest_length() {
 async fn no_redirect_takes_a_token_elsewhere() {
     for told in ["redirect", "redirect-get"] {
         let RefreshError::Refused(why) = error(told).await else { panic!("{told}") };
-        assert!(why.starts_with("it redirects, which is not followed"), "{why}");
+        assert!(why.starts_with("the token endpoint redirects, which is not followed"), "{why}");
     }
     assert_eq!(STOLEN.load(Ordering::SeqCst), 0);
 }

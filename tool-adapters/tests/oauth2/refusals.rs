@@ -25,9 +25,9 @@ async fn tokens_go_over_https_only_unless_it_is_this_machine() {
         ("http://localhost.example.com/", "is not encrypted"),
         ("http://10.0.0.1/token", "is not encrypted"),
         ("ftp://example.com/token", "is not https"),
-        ("token", "is no URL"),
-        ("", "is no URL"),
-        ("https://name:hunter2@example.com/token", "the token URL holds a name or a password"),
+        ("token", "is not a URL"),
+        ("", "is not a URL"),
+        ("https://name:hunter2@example.com/token", "the token URL contains a user name or a password"),
         ("https://example.com/token#here", "has a fragment"),
     ] {
         let told =
@@ -44,13 +44,10 @@ async fn a_clients_own_settings_are_checked() {
     for (client, why) in [
         (OAuth2Client::new("", "https://app.example/cb"), "its id is empty"),
         (OAuth2Client::new("id", "http://app.example/cb"), "the redirect URL `http://app.example/cb` is not encrypted"),
-        (
-            OAuth2Client::new("id", "https://app.example/cb").param("state", "x"),
-            "the parameter `state` cannot be chosen",
-        ),
+        (OAuth2Client::new("id", "https://app.example/cb").param("state", "x"), "the parameter `state` is reserved"),
     ] {
         let told = refused(client, |_| ()).await;
-        assert!(told.starts_with("the OAuth 2 client is set up wrongly: ") && told.contains(why), "{told}");
+        assert!(told.starts_with("invalid OAuth 2 client: ") && told.contains(why), "{told}");
     }
 }
 

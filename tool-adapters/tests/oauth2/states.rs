@@ -146,9 +146,9 @@ async fn queries_that_are_no_answers_are_told_as_that() {
     let (clients, agents, begun) = begun().await;
     let state = begun.state.expose();
     for (query, expected) in [
-        (format!("code=a&code=b&state={state}"), "`code` stands in it twice"),
-        (format!("code=a&state={state}&state={state}"), "`state` stands in it twice"),
-        (format!("code=a&state={state}&x={}", "x".repeat(20_000)), "it is too long"),
+        (format!("code=a&code=b&state={state}"), "expected one `code`, got several"),
+        (format!("code=a&state={state}&state={state}"), "expected one `state`, got several"),
+        (format!("code=a&state={state}&x={}", "x".repeat(20_000)), "expected at most 16384 bytes"),
     ] {
         let error = clients.complete(&agents, "alice", query).await.expect_err("no answer");
         assert_eq!(error, OAuth2Error::Callback(expected.into()));
@@ -156,7 +156,7 @@ async fn queries_that_are_no_answers_are_told_as_that() {
     let error = clients.complete(&agents, "alice", "code=good").await.expect_err("no state");
     assert_eq!(error, OAuth2Error::ForgedState);
     let error = clients.complete(&agents, "alice", format!("state={state}")).await.expect_err("no code");
-    assert_eq!(error, OAuth2Error::Callback("there is no `code` in it".into()));
+    assert_eq!(error, OAuth2Error::Callback("expected a `code`".into()));
 }
 
 #[tokio::test]
@@ -164,7 +164,7 @@ async fn a_refusal_is_told_in_the_providers_words_made_harmless() {
     let (clients, agents, begun) = begun().await;
     let query = format!("error=access_denied&error_description=no%1b[2J+way&state={}", begun.state.expose());
     let error = clients.complete(&agents, "alice", query).await.expect_err("denied");
-    assert_eq!(error.to_string(), "the provider said no: access_denied (no\\u{1b}[2J way)");
+    assert_eq!(error.to_string(), "the provider denied the request: access_denied (no\\u{1b}[2J way)");
     let (clients, agents, begun) = self::begun().await;
     let query = format!("error={}&state={}", "e".repeat(5000), begun.state.expose());
     let long = clients.complete(&agents, "alice", query).await.expect_err("denied");

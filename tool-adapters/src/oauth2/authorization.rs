@@ -1,0 +1,295 @@
+//! Authorisations: sending a person to a provider, and completing the grant when the browser comes back.
+
+use crate::oauth2::client::{HttpClient, OAuth2Client};
+use crate::oauth2::error::OAuth2Error;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use oauth2::PkceCodeChallenge;
+use oauth2::url::form_urlencoded;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tool_core::agents::{
+    AgentError, AgentTools, Agents, KeyError, RefreshError, SealedSecrets, TokenRefresher, Tokens,
+};
+use tool_core::tool::OAuth2;
+use tool_core::{Auth, Secret, Timestamp, jiff};
+use zeroize::Zeroizing;
+
+/// Longest callback, in bytes.
+const MAX_CALLBACK: usize = 16 * 1024;
+/// Time that a person has to agree.
+const STATE_LIFETIME: Duration = Duration::from_mins(10);
+/// The purpose that states are sealed for, so that they open as nothing else.
+const STATE_PURPOSE: [&str; 3] = ["tool-adapters", "oauth2", "state"];
+/// Maximum number of used states that are remembered. Providers accept each code once anyway.
+const MAX_USED_STATES: usize = 100_000;
+
+/// The OAuth 2 clients of a program, by provider. Begins and completes grants, and refreshes their tokens. Cheap to clone:
+/// pass one clone to [`Agents::builder`], and another to the handler of the redirect URL.
+#[derive(Clone, Default)]
+pub struct OAuth2Clients(Arc<ClientsInner>);
+
+#[derive(Default)]
+struct ClientsInner {
+    /// By the provider's name, or its token URL.
+    clients: HashMap<String, OAuth2Client>,
+    http: HttpClient,
+    used: UsedStates,
+}
+
+/// An authorisation that has begun: send the person's browser to its URL.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Authorization {
+    /// The URL of the provider's page.
+    pub url: String,
+    /// The `state` in the URL, which comes back with the code.
+    pub state: Secret,
+    /// The time until which the callback is accepted.
+    pub expires_at: Timestamp,
+}
+
+impl OAuth2Clients {
+    /// Creates an empty list of clients.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds the client that is registered at a provider, by the provider's name in the toolsets, or by its token URL. A
+    /// token URL has precedence over a name.
+    #[must_use]
+    pub fn client(self, provider: impl Into<String>, client: OAuth2Client) -> Self {
+        let mut clients = self.0.clients.clone();
+        clients.insert(provider.into(), client);
+        Self(Arc::new(ClientsInner { clients, ..ClientsInner::default() }))
+    }
+
+    /// Begins a grant for a toolset that an agent has a record of.
+    ///
+    /// Nothing is stored: the `state` in the URL holds all that [`complete`](Self::complete) needs, sealed under the
+    /// agents' active key. Any process that has the key can complete the grant within 10 minutes.
+    pub async fn begin(&self, agents: &Agents, agent: &str, tool: &str) -> Result<Authorization, OAuth2Error> {
+        let grant = grant_of(agents, tool)?;
+        let client = self.client_for(&grant)?;
+        // Checked first, so that no person agrees in vain.
+        agents.record(agent, tool).await?;
+        let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
+        let (state, expires_at) = seal_state(agents, agent, tool, verifier.secret())?;
+        let url = client.authorization_url(&grant, challenge, &state)?;
+        Ok(Authorization { url, state, expires_at })
+    }
+
+    /// Completes the grant of a callback, and puts its tokens among the record's secrets.
+    ///
+    /// `agent` is the agent that the browser is signed in for, by the program's own session. A callback that was begun for
+    /// another agent is refused, so that no one can connect an account to another person's agent. `callback` is the URL
+    /// that the browser requests, or its query. This process accepts each callback once, and so does the provider.
+    pub async fn complete(
+        &self,
+        agents: &Agents,
+        agent: &str,
+        callback: impl Into<Callback>,
+    ) -> Result<AgentTools, OAuth2Error> {
+        let mut params = callback.into().0?;
+        // Opened first: anyone can send a browser here with any other parameters.
+        let state = params.state.take().unwrap_or_default();
+        let (tool, verifier) = open_state(agents, agent, state.expose(), &self.0.used)?;
+        let grant = grant_of(agents, &tool)?;
+        let client = self.client_for(&grant)?;
+        client.check_issuer(params.issuer.as_deref())?;
+        let code = params.into_code()?;
+        let tokens = client.exchange_code(&grant, &self.0.http, &code, &verifier).await?;
+        Ok(agents.connect(agent, &tool, tokens).await?)
+    }
+
+    fn client_for(&self, grant: &OAuth2) -> Result<&OAuth2Client, OAuth2Error> {
+        let clients = &self.0.clients;
+        let client = clients.get(&grant.token_url).or_else(|| clients.get(&grant.provider));
+        client.ok_or_else(|| OAuth2Error::NoClient { provider: grant.provider.clone() })
+    }
+}
+
+fn grant_of(agents: &Agents, tool: &str) -> Result<OAuth2, OAuth2Error> {
+    match agents.form(tool).map(|form| &form.auth) {
+        Some(Auth::OAuth2(grant)) => Ok(grant.clone()),
+        _ => Err(OAuth2Error::NoGrant { tool: tool.to_owned() }),
+    }
+}
+
+impl TokenRefresher for OAuth2Clients {
+    fn refresh<'a>(
+        &'a self,
+        grant: &'a OAuth2,
+        refresh: &'a Secret,
+    ) -> Pin<Box<dyn Future<Output = Result<Tokens, RefreshError>> + Send + 'a>> {
+        Box::pin(async move { Ok(self.client_for(grant)?.refresh(grant, &self.0.http, refresh).await?) })
+    }
+}
+
+impl fmt::Debug for OAuth2Clients {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(&self.0.clients).finish()
+    }
+}
+
+/// Leaves out the URL, which contains the state.
+impl fmt::Debug for Authorization {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Authorization").field("expires_at", &self.expires_at).finish_non_exhaustive()
+    }
+}
+
+/// The request that a provider's redirect makes the browser send: a query, or a code and a state.
+#[derive(Clone)]
+pub struct Callback(Result<CallbackParams, OAuth2Error>);
+
+#[derive(Clone, Default)]
+struct CallbackParams {
+    code: Option<Secret>,
+    state: Option<Secret>,
+    issuer: Option<String>,
+    error: Option<String>,
+    description: Option<String>,
+}
+
+impl Callback {
+    /// Creates a callback from a code and the state that came with it.
+    pub fn new(code: impl Into<Secret>, state: impl Into<Secret>) -> Self {
+        Self(Ok(CallbackParams { code: Some(code.into()), state: Some(state.into()), ..CallbackParams::default() }))
+    }
+}
+
+/// Parses a query with or without its `?`, or a whole URL.
+impl From<&str> for Callback {
+    fn from(query: &str) -> Self {
+        Self(CallbackParams::parse(query))
+    }
+}
+
+/// Parses a query with or without its `?`, or a whole URL, and wipes it.
+impl From<String> for Callback {
+    fn from(query: String) -> Self {
+        Self::from(Zeroizing::new(query).as_str())
+    }
+}
+
+impl fmt::Debug for Callback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[secret]")
+    }
+}
+
+impl CallbackParams {
+    fn parse(query: &str) -> Result<Self, OAuth2Error> {
+        if query.len() > MAX_CALLBACK {
+            return Err(OAuth2Error::Callback(format!("expected at most {MAX_CALLBACK} bytes")));
+        }
+        let query = query.split_once('?').map_or(query, |(_, query)| query);
+        let query = query.split('#').next().unwrap_or_default();
+        let mut params = Self::default();
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            let is_repeated = match &*name {
+                "code" => params.code.replace(Secret::from(&*value)).is_some(),
+                "state" => params.state.replace(Secret::from(&*value)).is_some(),
+                "iss" => params.issuer.replace(value.into_owned()).is_some(),
+                "error" => params.error.replace(value.into_owned()).is_some(),
+                "error_description" => params.description.replace(value.into_owned()).is_some(),
+                // Providers add others, such as `scope` and `session_state`.
+                _ => false,
+            };
+            if is_repeated {
+                return Err(OAuth2Error::Callback(format!("expected one `{name}`, got several")));
+            }
+        }
+        Ok(params)
+    }
+
+    /// Returns the code, or the provider's error.
+    fn into_code(self) -> Result<Secret, OAuth2Error> {
+        if let Some(error) = self.error {
+            return Err(OAuth2Error::denied(&error, self.description.as_deref()));
+        }
+        let code = self.code.filter(|code| !code.is_empty());
+        code.ok_or_else(|| OAuth2Error::Callback("expected a `code`".into()))
+    }
+}
+
+/// The contents of a state: all that completing the grant needs.
+#[derive(Serialize, Deserialize)]
+struct StateContents<'a> {
+    #[serde(borrow)]
+    agent: Cow<'a, str>,
+    #[serde(borrow)]
+    tool: Cow<'a, str>,
+    #[serde(borrow)]
+    verifier: Cow<'a, str>,
+    expires_at: i64,
+}
+
+/// Seals a state. Returns it with the time at which it expires.
+fn seal_state(agents: &Agents, agent: &str, tool: &str, verifier: &str) -> Result<(Secret, Timestamp), OAuth2Error> {
+    let expires_at = jiff::Timestamp::now().saturating_add(STATE_LIFETIME).unwrap_or(jiff::Timestamp::MAX);
+    let contents = StateContents {
+        agent: agent.into(),
+        tool: tool.into(),
+        verifier: verifier.into(),
+        expires_at: expires_at.as_second(),
+    };
+    let text = serde_json::to_string(&contents).map(Zeroizing::new);
+    let text = text.map_err(|error| OAuth2Error::Client(format!("failed to write the state: {error}")))?;
+    let sealed = agents.seal_text(STATE_PURPOSE, &text).map_err(|error| AgentError::new(agent, tool, error))?;
+    let state = format!("{}.{}", BASE64.encode(sealed.key()), BASE64.encode(sealed.bytes()));
+    Ok((state.into(), expires_at.into()))
+}
+
+/// Opens a state, and returns its toolset and its PKCE verifier. Fails if it was not sealed here for this agent, has
+/// expired, or was used before.
+fn open_state(agents: &Agents, agent: &str, state: &str, used: &UsedStates) -> Result<(String, Secret), OAuth2Error> {
+    let sealed = decode_state(state).ok_or(OAuth2Error::ForgedState)?;
+    let text = match agents.open_text(STATE_PURPOSE, &sealed) {
+        Ok(text) => Zeroizing::new(text),
+        Err(error @ KeyError::Missing) => return Err(AgentError::new(agent, "", error).into()),
+        Err(_) => return Err(OAuth2Error::ForgedState),
+    };
+    let state: StateContents<'_> = serde_json::from_str(&text).map_err(|_| OAuth2Error::ForgedState)?;
+    if state.agent != agent {
+        return Err(OAuth2Error::ForeignState);
+    }
+    let now = jiff::Timestamp::now().as_second();
+    if state.expires_at <= now {
+        return Err(OAuth2Error::ExpiredState);
+    }
+    used.add(sealed.bytes(), state.expires_at, now)?;
+    Ok((state.tool.into_owned(), (&*state.verifier).into()))
+}
+
+fn decode_state(state: &str) -> Option<SealedSecrets> {
+    let (key, bytes) = state.split_once('.')?;
+    let key = String::from_utf8(BASE64.decode(key).ok()?).ok()?;
+    Some(SealedSecrets::new(key, BASE64.decode(bytes).ok()?))
+}
+
+/// The states that this process has accepted, with the times at which they expire.
+#[derive(Default)]
+struct UsedStates(Mutex<HashMap<Vec<u8>, i64>>);
+
+impl UsedStates {
+    fn add(&self, state: &[u8], expires_at: i64, now: i64) -> Result<(), OAuth2Error> {
+        let mut used = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if used.len() >= MAX_USED_STATES {
+            used.retain(|_, expires_at| *expires_at > now);
+        }
+        if used.len() >= MAX_USED_STATES {
+            return Err(OAuth2Error::Transient("too many callbacks at the same time".into()));
+        }
+        match used.insert(state.to_vec(), expires_at) {
+            None => Ok(()),
+            Some(_) => Err(OAuth2Error::UsedState),
+        }
+    }
+}
