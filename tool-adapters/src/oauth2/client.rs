@@ -10,7 +10,6 @@ use oauth2::{
     TokenResponse, TokenUrl,
 };
 use serde_json::{Value, json};
-use std::fmt;
 use std::sync::OnceLock;
 use std::time::Duration;
 use thiserror::Error;
@@ -49,7 +48,7 @@ const RESERVED_PARAMS: [&str; 8] = [
 ///     .param("prompt", "consent");
 /// assert!(!format!("{google:?}").contains("hunter2"));
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct OAuth2Client {
     id: String,
     secret: Option<Secret>,
@@ -194,16 +193,6 @@ impl OAuth2Client {
         let request = client.exchange_refresh_token(&token);
         let answer = request.request_async(&|request| send(http.clone(), request)).await;
         tokens(answer, sent_at, &[Some(refresh), self.secret.as_ref()])
-    }
-}
-
-impl fmt::Debug for OAuth2Client {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OAuth2Client")
-            .field("id", &self.id)
-            .field("has_secret", &self.secret.is_some())
-            .field("redirect_url", &self.redirect_url)
-            .finish_non_exhaustive()
     }
 }
 

@@ -21,9 +21,7 @@ pub use crate::stores::journal::FileJournal;
 #[cfg(feature = "postgres")]
 pub use crate::stores::postgres::{PostgresDatabase, PostgresStore};
 #[cfg(feature = "redis")]
-pub use crate::stores::redis::RedisStore;
-#[cfg(feature = "redis")]
-pub use crate::stores::redis::record::RedisRecord;
+pub use crate::stores::redis::{RedisRecord, RedisStore};
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub use crate::stores::sql::SqlStore;
 #[cfg(feature = "sqlite")]

@@ -134,14 +134,14 @@ impl<D: SqlDatabase> AgentToolStore for SqlStore<D> {
     }
 
     async fn remove(&self, agent: &str, tool: &str, version: u64) -> Result<(), AgentStoreError> {
-        if self.change(REMOVE, &[id(agent), id(tool), version.into()]).await?.is_empty() {
+        if self.change(REMOVE, &[id(agent), id(tool), number(version)]).await?.is_empty() {
             return Err(AgentStoreError::Conflict { found: self.record_version(agent, tool).await? });
         }
         Ok(())
     }
 
     async fn agents(&self, after: Option<&str>, limit: u32) -> Result<Vec<AgentSummary>, AgentStoreError> {
-        let rows = self.select(AGENTS, &[after.map(before_nul).into(), u64::from(limit).into()]).await?;
+        let rows = self.select(AGENTS, &[Param::Text(after.map(before_nul)), number(limit.into())]).await?;
         let summary = |row: &D::Row| Ok(AgentSummary::new(row.text(0)?, row.version(1)?, row.version(2)?));
         rows.iter().map(summary).collect()
     }
@@ -155,8 +155,8 @@ impl<D: SqlDatabase> AgentToolStore for SqlStore<D> {
         let (agent, tool) = after.unzip();
         // No toolset of the agent that is cut at a NUL comes after the pair.
         let tool = tool.filter(|_| agent.is_some_and(|agent| !agent.contains('\0')));
-        let (agent, tool) = (agent.map(before_nul), tool.map(before_nul));
-        let rows = self.select(SEALED, &[id(key), agent.into(), tool.into(), u64::from(limit).into()]).await?;
+        let (agent, tool) = (Param::Text(agent.map(before_nul)), Param::Text(tool.map(before_nul)));
+        let rows = self.select(SEALED, &[id(key), agent, tool, number(limit.into())]).await?;
         let sealed = |row: &D::Row| {
             let secrets = SealedSecrets::new(row.text(2)?, row.bytes(3).map_err(failed)?.unwrap_or_default());
             Ok(SealedRow::new(row.text(0)?, row.text(1)?, secrets))
@@ -171,8 +171,8 @@ impl<D: SqlDatabase> AgentToolStore for SqlStore<D> {
         from: &SealedSecrets,
         to: &SealedSecrets,
     ) -> Result<bool, AgentStoreError> {
-        let to_key = Param::Text(Some(to.key()));
-        let params = [id(agent), id(tool), id(from.key()), from.bytes().into(), to_key, to.bytes().into()];
+        let (from_bytes, to_bytes) = (Param::Bytes(Some(from.bytes())), Param::Bytes(Some(to.bytes())));
+        let params = [id(agent), id(tool), id(from.key()), from_bytes, Param::Text(Some(to.key())), to_bytes];
         Ok(!self.change(REPLACE_SECRETS, &params).await?.is_empty())
     }
 
@@ -180,12 +180,12 @@ impl<D: SqlDatabase> AgentToolStore for SqlStore<D> {
         // Databases cannot add an arbitrarily long time to their clock.
         const LONGEST: Duration = Duration::from_hours(10 * 366 * 24);
         let milliseconds = u64::try_from(duration.min(LONGEST).as_millis()).unwrap_or(u64::MAX);
-        let params = [id(agent), id(tool), Some(holder).into(), milliseconds.into()];
+        let params = [id(agent), id(tool), Param::Text(Some(holder)), number(milliseconds)];
         Ok(!self.change(D::LEASE, &params).await?.is_empty())
     }
 
     async fn release(&self, agent: &str, tool: &str, holder: &str) -> Result<(), AgentStoreError> {
-        self.change(RELEASE, &[id(agent), id(tool), Some(holder).into()]).await.map(drop)
+        self.change(RELEASE, &[id(agent), id(tool), Param::Text(Some(holder))]).await.map(drop)
     }
 }
 
@@ -202,23 +202,9 @@ pub(crate) enum Param<'a> {
     Number(i64),
 }
 
-impl<'a> From<Option<&'a str>> for Param<'a> {
-    fn from(text: Option<&'a str>) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl<'a> From<&'a [u8]> for Param<'a> {
-    fn from(bytes: &'a [u8]) -> Self {
-        Self::Bytes(Some(bytes))
-    }
-}
-
-impl From<u64> for Param<'_> {
-    fn from(number: u64) -> Self {
-        // No version is negative, so no record has one that is too large.
-        Self::Number(i64::try_from(number).unwrap_or(-1))
-    }
+/// A version or a count. No version is negative, so that no record has one that is too large.
+fn number(number: u64) -> Param<'static> {
+    Param::Number(i64::try_from(number).unwrap_or(-1))
 }
 
 /// An id to find. PostgreSQL cannot store NUL, and refuses it; no store has such an id, or an empty one.
@@ -248,7 +234,7 @@ fn write_params<'a>(write: &'a RecordWrite, actions: &'a str, config: &'a str) -
         Param::Bytes(secrets.map(|(_, bytes)| bytes)),
     ];
     if let Precondition::Version(version) = write.expected {
-        params.extend([version.into(), Param::Flag(write.secrets == SecretsWrite::Keep)]);
+        params.extend([number(version), Param::Flag(write.secrets == SecretsWrite::Keep)]);
     }
     params
 }

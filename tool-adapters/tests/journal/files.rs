@@ -18,7 +18,10 @@ fn a_file_that_is_no_journal_is_refused_and_left_as_it_is() {
     let place = Place::new();
     for bytes in [b"x".to_vec(), b"Dear diary,\n".repeat(1_000), vec![0; 4_096], vec![0xff; 1 << 20]] {
         let error = refused(&place, &bytes);
-        assert!(error.contains("calls.journal") && error.contains("no journal, or it is damaged"), "{error}");
+        assert!(
+            error.contains("calls.journal") && error.contains("expected a journal, got another or a damaged file"),
+            "{error}"
+        );
     }
 }
 
@@ -77,7 +80,7 @@ fn another_programs_database_is_refused() {
     transaction.commit().unwrap();
     drop(database);
     let error = FileJournal::open(place.path()).unwrap_err().to_string();
-    assert!(error.contains("no journal; it was left as it is"), "{error}");
+    assert!(error.contains("expected a journal, got another database; the file is unchanged"), "{error}");
 }
 
 #[test]
@@ -91,7 +94,7 @@ fn a_journal_of_another_format_is_refused() {
     transaction.commit().unwrap();
     drop(database);
     let error = FileJournal::open(place.path()).unwrap_err().to_string();
-    assert!(error.contains("of 2 format, and this version reads format 1"), "{error}");
+    assert!(error.contains("expected a journal of format 1, got format 2"), "{error}");
 }
 
 #[tokio::test]
@@ -99,8 +102,8 @@ async fn only_one_has_a_journal_open_and_the_other_is_told_so() {
     let place = Place::new();
     let journal = place.open();
     let error = FileJournal::open(place.path()).unwrap_err().to_string();
-    assert!(error.contains("another process has it open"), "{error}");
-    assert!(error.contains("give each process a file of its own"), "{error}");
+    assert!(error.contains("the journal is open already"), "{error}");
+    assert!(error.contains("give each process its own file"), "{error}");
     journal.started(&entry("s", "c")).await.unwrap();
     drop(journal);
     assert_eq!(recovered(&place.open(), "s").await.len(), 1);

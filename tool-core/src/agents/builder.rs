@@ -3,14 +3,11 @@
 use crate::agents::cache::AgentCache;
 use crate::agents::catalog::Catalog;
 use crate::agents::confirmations::PendingActions;
-use crate::agents::grant_record::GrantStore;
+use crate::agents::grant_record::Grants;
 use crate::agents::keys::{KeyError, Keyring, SealedSecrets};
-use crate::agents::refresh::Refreshes;
 use crate::agents::store::{DynAgentToolStore, IntoAgentToolStore};
 use crate::agents::tokens::TokenRefresher;
-use crate::registry::RegistryErrors;
-use crate::registry::ToolContext;
-use crate::registry::ToolContextBuilder;
+use crate::registry::{RegistryErrors, ToolContext, ToolContextBuilder};
 use crate::session::builder::SessionBuilder;
 use crate::session::runtime::Runtime;
 use crate::tool::configure::ToolsetFactory;
@@ -29,8 +26,7 @@ pub(crate) struct AgentsInner {
     pub(crate) store: Arc<dyn DynAgentToolStore>,
     pub(crate) keys: Keyring,
     pub(crate) catalog: Catalog,
-    pub(crate) grants: Arc<GrantStore>,
-    pub(crate) refreshes: Arc<Refreshes>,
+    pub(crate) grants: Arc<Grants>,
     pub(crate) runtime: Runtime,
     /// The tools that every agent has.
     pub(crate) base: ToolContext,
@@ -213,8 +209,7 @@ impl AgentsBuilder {
         };
         let tasks = TaskTracker::new();
         Ok(Agents(Arc::new(AgentsInner {
-            grants: Arc::new(GrantStore::new(Arc::clone(&self.store), self.keys.clone(), tasks.clone())),
-            refreshes: Arc::new(Refreshes::new(self.refresher)),
+            grants: Arc::new(Grants::new(Arc::clone(&self.store), self.keys.clone(), self.refresher, tasks.clone())),
             store: self.store,
             keys: self.keys,
             catalog,

@@ -14,7 +14,7 @@ pub(crate) type LoadOutcome = Result<Arc<LoadedAgent>, AgentError>;
 /// The agents that were used last.
 pub(crate) struct AgentCache(Cache<String, Arc<CacheEntry>>);
 
-/// What the cache knows of one agent.
+/// An agent in the cache.
 #[derive(Default)]
 pub(crate) struct CacheEntry {
     /// Held while the agent is being loaded.

@@ -2,8 +2,7 @@
 
 use crate::agents::record::is_id;
 use crate::arguments::problem::nearest;
-use crate::registry::discovery;
-use crate::registry::{RegistryError, RegistryErrors};
+use crate::registry::{RegistryError, RegistryErrors, discovery};
 use crate::tool::auth::Auth;
 use crate::tool::configure::ToolsetFactory;
 use crate::tool::configure::metadata::ToolsetMetadata;

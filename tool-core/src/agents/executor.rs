@@ -88,10 +88,6 @@ impl AgentExecutor {
         arguments: impl Into<Arguments<'_>>,
     ) -> Result<ToolResponse, AgentError> {
         let call = ToolCall::new(fresh_id(), action, arguments);
-        self.run(tool, call).await
-    }
-
-    async fn run(&self, tool: &str, call: ToolCall) -> Result<ToolResponse, AgentError> {
         let loaded = self.load().await?;
         let mode = mode_of(&loaded, tool, call.name()).map_err(AgentError::about(&self.agent, tool))?;
         let session = self.open_session(format!("action-{}", fresh_id()).into(), mode, &loaded).await;

@@ -7,14 +7,16 @@
 use crate::agents::error::{AgentError, AgentErrorKind};
 use crate::agents::keys::{Keyring, SealedSecrets};
 use crate::agents::store::DynAgentToolStore;
-use crate::agents::tokens::{HeldTokens, TokenFailure, Tokens};
+use crate::agents::tokens::{HeldTokens, TokenFailure, TokenRefresher, Tokens};
 use crate::session::approvals::fresh_id;
+use crate::tool::auth::OAuth2;
 use crate::tool::configure::secret::Secret;
 use crate::tool::configure::secret_document::SecretDocument;
+use futures_util::future::{BoxFuture, Shared};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::TaskTracker;
 
 /// Longest time for one operation of the store.
@@ -29,15 +31,28 @@ const WRITE_PAUSE: Duration = Duration::from_secs(1);
 /// Number of writes in the background after [`Agents::close`](crate::agents::Agents::close) was called.
 const LAST_WRITES: u32 = 5;
 
-/// The means to read and write records, which all grants of a process share.
-pub(crate) struct GrantStore {
-    pub(crate) store: Arc<dyn DynAgentToolStore>,
-    pub(crate) keys: Keyring,
+/// The state that all grants of a process share.
+pub(crate) struct Grants {
+    store: Arc<dyn DynAgentToolStore>,
+    keys: Keyring,
+    pub(crate) refresher: Option<Arc<dyn TokenRefresher>>,
     /// Refreshes and writes that the program waits for before it ends.
     pub(crate) tasks: TaskTracker,
     /// The name of this process as the holder of leases.
     holder: String,
     unsaved: Mutex<HashMap<GrantKey, UnsavedTokens>>,
+    running: Mutex<HashMap<GrantKey, RunningRefresh>>,
+    failed_at: Mutex<HashMap<GrantKey, Instant>>,
+}
+
+/// The outcome of a refresh.
+pub(crate) type RefreshOutcome = Result<HeldTokens, TokenFailure>;
+
+/// A refresh that has begun.
+#[derive(Clone)]
+pub(crate) struct RunningRefresh {
+    pub(crate) since: Instant,
+    pub(crate) outcome: Shared<BoxFuture<'static, RefreshOutcome>>,
 }
 
 /// The agent and the toolset of a grant.
@@ -55,11 +70,10 @@ struct UnsavedTokens {
 
 /// The record of a grant.
 pub(crate) struct GrantRecord {
-    pub(crate) shared: Arc<GrantStore>,
+    pub(crate) grants: Arc<Grants>,
     pub(crate) agent: String,
     pub(crate) tool: String,
-    /// The name of the grant's provider.
-    pub(crate) provider: String,
+    pub(crate) grant: OAuth2,
 }
 
 /// The secrets of a record, and the tokens among them.
@@ -69,13 +83,27 @@ pub(crate) struct StoredTokens {
     pub(crate) tokens: Tokens,
 }
 
-impl GrantStore {
-    pub(crate) fn new(store: Arc<dyn DynAgentToolStore>, keys: Keyring, tasks: TaskTracker) -> Self {
-        Self { store, keys, tasks, holder: fresh_id(), unsaved: Mutex::default() }
+impl Grants {
+    pub(crate) fn new(
+        store: Arc<dyn DynAgentToolStore>,
+        keys: Keyring,
+        refresher: Option<Arc<dyn TokenRefresher>>,
+        tasks: TaskTracker,
+    ) -> Self {
+        let (unsaved, running, failed_at) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { store, keys, refresher, tasks, holder: fresh_id(), unsaved, running, failed_at }
     }
 
     fn unsaved(&self) -> MutexGuard<'_, HashMap<GrantKey, UnsavedTokens>> {
         self.unsaved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn running(&self) -> MutexGuard<'_, HashMap<GrantKey, RunningRefresh>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn failed_at(&self) -> MutexGuard<'_, HashMap<GrantKey, Instant>> {
+        self.failed_at.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -88,7 +116,7 @@ impl GrantRecord {
     pub(crate) async fn current(&self) -> Result<StoredTokens, TokenFailure> {
         let stored = self.stored().await?;
         let mut stored = stored.ok_or_else(|| self.needs_person("its record has no tokens any more"))?;
-        if let Some(unsaved) = self.shared.unsaved().get(&self.key())
+        if let Some(unsaved) = self.grants.unsaved().get(&self.key())
             && holds_one_of(&stored.tokens, &unsaved.used)
         {
             stored.tokens = unsaved.tokens.clone();
@@ -98,9 +126,9 @@ impl GrantRecord {
 
     /// Reads the tokens in the record. Returns `None` if the record is gone or has no tokens.
     async fn stored(&self) -> Result<Option<StoredTokens>, TokenFailure> {
-        let record = self.within_timeout(self.shared.store.get(&self.agent, &self.tool)).await?;
+        let record = self.within_timeout(self.grants.store.get(&self.agent, &self.tool)).await?;
         let Some(sealed) = record.and_then(|record| record.secrets) else { return Ok(None) };
-        let secrets = self.shared.keys.open(&self.agent, &self.tool, &sealed).map_err(|error| self.failure(error))?;
+        let secrets = self.grants.keys.open(&self.agent, &self.tool, &sealed).map_err(|error| self.failure(error))?;
         Ok(Tokens::of(&secrets).map(|tokens| StoredTokens { sealed, secrets, tokens }))
     }
 
@@ -114,14 +142,14 @@ impl GrantRecord {
 
     /// Acquires or extends the lease. Returns false if another process refreshes the token.
     pub(crate) async fn lease(&self) -> Result<bool, TokenFailure> {
-        let GrantStore { store, holder, .. } = &*self.shared;
+        let Grants { store, holder, .. } = &*self.grants;
         self.within_timeout(store.lease(&self.agent, &self.tool, holder, LEASE)).await
     }
 
     /// Releases the lease, unless tokens are unsaved: no other process may use the refresh token in the record then.
     pub(crate) async fn release(&self) {
-        let GrantStore { store, holder, .. } = &*self.shared;
-        if !self.shared.unsaved().contains_key(&self.key()) {
+        let Grants { store, holder, .. } = &*self.grants;
+        if !self.grants.unsaved().contains_key(&self.key()) {
             // If this fails, the lease expires by itself.
             _ = self.within_timeout(store.release(&self.agent, &self.tool, holder)).await;
         }
@@ -136,23 +164,18 @@ impl GrantRecord {
 
     /// Reports that there are no new tokens until a person grants access again.
     pub(crate) fn needs_person(&self, reason: &str) -> TokenFailure {
-        let (tool, provider) = (self.tool.escape_debug(), self.provider.escape_debug());
+        let (tool, provider) = (self.tool.escape_debug(), self.grant.provider.escape_debug());
         TokenFailure::auth(format!("toolset `{tool}` has to be connected to `{provider}` again by a person: {reason}"))
     }
 
     /// Writes new tokens in place of those in `stored`, which the refresh token `used` came from. If the store is down for
     /// longer, the writes go on in the background, and the new tokens are used from memory.
-    pub(crate) async fn save(
-        self: &Arc<Self>,
-        stored: StoredTokens,
-        used: Secret,
-        new: Tokens,
-    ) -> Result<HeldTokens, TokenFailure> {
-        let mut all_used = self.shared.unsaved().get(&self.key()).map_or_else(Vec::new, |unsaved| unsaved.used.clone());
+    pub(crate) async fn save(self: &Arc<Self>, stored: StoredTokens, used: Secret, new: Tokens) -> RefreshOutcome {
+        let mut all_used = self.grants.unsaved().get(&self.key()).map_or_else(Vec::new, |unsaved| unsaved.used.clone());
         all_used.push(used);
         for attempt in 0..WRITES {
             if let Some(held) = self.write(&stored, &all_used, &new).await? {
-                self.shared.unsaved().remove(&self.key());
+                self.grants.unsaved().remove(&self.key());
                 return Ok(held);
             }
             sleep(Duration::from_millis(50 << attempt)).await;
@@ -162,9 +185,9 @@ impl GrantRecord {
             "failed to store a refreshed token because the agent store is down; it is written when the store is back"
         );
         let unsaved = UnsavedTokens { tokens: new.clone(), used: all_used, has_writer: true };
-        let before = self.shared.unsaved().insert(self.key(), unsaved);
+        let before = self.grants.unsaved().insert(self.key(), unsaved);
         if !before.is_some_and(|before| before.has_writer) {
-            self.shared.tasks.spawn(Arc::clone(self).save_later());
+            self.grants.tasks.spawn(Arc::clone(self).save_later());
         }
         Ok(HeldTokens::fresh(new))
     }
@@ -174,12 +197,12 @@ impl GrantRecord {
         let mut last_writes = 0;
         while last_writes < LAST_WRITES {
             sleep(WRITE_PAUSE).await;
-            last_writes += u32::from(self.shared.tasks.is_closed());
+            last_writes += u32::from(self.grants.tasks.is_closed());
             if self.save_unsaved().await {
                 return;
             }
         }
-        if let Some(unsaved) = self.shared.unsaved().get_mut(&self.key()) {
+        if let Some(unsaved) = self.grants.unsaved().get_mut(&self.key()) {
             unsaved.has_writer = false;
         }
         tracing::error!(
@@ -190,7 +213,7 @@ impl GrantRecord {
 
     /// Returns true if no tokens are left to write.
     async fn save_unsaved(&self) -> bool {
-        let unsaved = self.shared.unsaved().get(&self.key()).map(|now| (now.tokens.clone(), now.used.clone()));
+        let unsaved = self.grants.unsaved().get(&self.key()).map(|now| (now.tokens.clone(), now.used.clone()));
         let Some((new, used)) = unsaved else { return true };
         let is_settled = match self.stored().await {
             Ok(Some(stored)) if holds_one_of(&stored.tokens, &used) => {
@@ -200,7 +223,7 @@ impl GrantRecord {
             Ok(_) => true,
             Err(_) => false,
         };
-        let mut unsaved = self.shared.unsaved();
+        let mut unsaved = self.grants.unsaved();
         // A refresh in the meantime may have left newer tokens.
         if is_settled && unsaved.get(&self.key()).is_some_and(|now| now.tokens.access.expose() == new.access.expose()) {
             unsaved.remove(&self.key());
@@ -229,7 +252,7 @@ impl GrantRecord {
         used: &[Secret],
         new: &Tokens,
     ) -> Result<Option<HeldTokens>, TokenFailure> {
-        let GrantStore { store, keys, .. } = &*self.shared;
+        let Grants { store, keys, .. } = &*self.grants;
         let (mut secrets, mut from) = (stored.secrets.clone(), stored.sealed.clone());
         loop {
             let secrets_now =

@@ -6,11 +6,9 @@ use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use hmac::{Hmac, Mac};
 use secrecy::{ExposeSecret, SecretBox};
 use sha2::Sha256;
-use std::fmt;
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::fs::File;
-use std::io;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 use thiserror::Error;
@@ -389,7 +387,6 @@ mod tests {
         SecretDocument::from_json(text.to_owned())
     }
 
-    // A8
     #[test]
     fn sealed_secrets_with_a_changed_byte_do_not_open() {
         let keys = ring(&["now", "old"]);
@@ -418,7 +415,6 @@ mod tests {
         assert_eq!(keys.open("alice", "email", &longer).expect_err("longer"), KeyError::Tampered);
     }
 
-    // A8
     #[test]
     fn sealed_secrets_are_bound_to_the_key_id() {
         let keys = ring(&["now", "old"]);
@@ -436,7 +432,6 @@ mod tests {
         assert_eq!(Keyring::none().open("alice", "email", &sealed).expect_err("no key"), KeyError::Missing);
     }
 
-    // A8
     #[test]
     fn texts_of_another_context_do_not_open_as_secrets() {
         let keys = ring(&["now"]);
@@ -446,7 +441,6 @@ mod tests {
         assert_eq!(keys.open_text(&["state", "alice", "email"], &record).expect_err("no state"), KeyError::Tampered);
     }
 
-    // A8
     #[test]
     fn each_seal_has_its_own_nonce() {
         let keys = ring(&["now"]);
@@ -458,7 +452,6 @@ mod tests {
         assert_eq!(nonces.len(), 100_000);
     }
 
-    // A8
     #[test]
     fn secrets_of_the_greatest_length_open_and_longer_fail() {
         let keys = ring(&["now"]);
@@ -475,7 +468,6 @@ mod tests {
         );
     }
 
-    // A8
     #[test]
     fn parse_reports_every_problem_and_no_key_digits() {
         let digits = "c0ffee".repeat(11);
@@ -507,7 +499,6 @@ mod tests {
         );
     }
 
-    // A8
     #[test]
     fn keys_are_divided_by_lines_or_commas() {
         let (one, two) = (Keyring::generate("one").expect("random"), Keyring::generate("two").expect("random"));
@@ -552,7 +543,7 @@ mod tests {
     }
 
     proptest! {
-        // A8: bound to agent and toolset, wherever the boundary between the two names is
+        // The boundary between the two names counts too.
         #[test]
         fn secrets_open_only_for_their_agent_and_toolset(
             agent in ".{0,12}", tool in ".{0,12}", text in ".{0,200}", other_agent in ".{0,12}", other_tool in ".{0,12}"
@@ -573,7 +564,6 @@ mod tests {
             }
         }
 
-        // A8
         #[test]
         fn parse_handles_any_text_without_panics(text in "[a-f0-9:,#\n .é-]{0,200}", digits in "[0-9a-f]{64}") {
             _ = Keyring::parse(&text);

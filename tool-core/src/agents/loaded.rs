@@ -2,9 +2,8 @@
 
 use crate::agents::error::{AgentError, AgentErrorKind};
 use crate::agents::opened::ReadyToolset;
-use crate::registry::RegistryErrors;
-use crate::registry::ToolContext;
 use crate::registry::context::SharedResource;
+use crate::registry::{RegistryErrors, ToolContext};
 use crate::session::tools::control_tools;
 use crate::tool::definition::normalise_name;
 use crate::tool::function::FunctionTool;

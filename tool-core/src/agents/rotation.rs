@@ -43,9 +43,9 @@ impl Agents {
     /// replaced in one step if it is unchanged, and versions stay. If the store fails, rows that were sealed stay sealed;
     /// call it again. Secrets that others seal under an old key meanwhile are found too.
     pub async fn rotate(&self) -> Result<Rotation, AgentError> {
-        let mut rotation = Rotation::default();
-        self.rotate_into(&mut rotation, &mut |_| ()).await?;
-        Ok(rotation)
+        let progress = watch::Sender::default();
+        self.rotate_into(&progress).await?;
+        Ok(progress.borrow().clone())
     }
 
     /// Rotates in a background task, which waits while the store is down.
@@ -57,18 +57,17 @@ impl Agents {
         let (sender, progress) = watch::channel(Rotation::default());
         let agents = self.clone();
         let task = tokio::spawn(async move {
-            let (mut rotation, mut pause) = (Rotation::default(), PAUSE.0);
+            let mut pause = PAUSE.0;
             loop {
-                let before = rotation.resealed;
-                let mut report = |rotation: &Rotation| _ = sender.send_replace(rotation.clone());
-                match agents.rotate_into(&mut rotation, &mut report).await {
+                let before = sender.borrow().resealed;
+                match agents.rotate_into(&sender).await {
                     Err(error) if error.kind.is_store_down() => {
-                        tracing::warn!(%error, resealed = rotation.resealed, "failed to rotate keys; trying again later");
-                        pause = if rotation.resealed > before { PAUSE.0 } else { (pause * 2).min(PAUSE.1) };
+                        let resealed = sender.borrow().resealed;
+                        tracing::warn!(%error, resealed, "failed to rotate keys; trying again later");
+                        pause = if resealed > before { PAUSE.0 } else { (pause * 2).min(PAUSE.1) };
                         tokio::time::sleep(pause).await;
                     }
-                    Err(error) => return Err(error),
-                    Ok(()) => return Ok(rotation),
+                    outcome => return outcome,
                 }
             }
         });
@@ -76,14 +75,10 @@ impl Agents {
     }
 
     /// Goes through the store until a pass reseals nothing.
-    async fn rotate_into(
-        &self,
-        rotation: &mut Rotation,
-        report: &mut (dyn FnMut(&Rotation) + Send),
-    ) -> Result<(), AgentError> {
+    async fn rotate_into(&self, progress: &watch::Sender<Rotation>) -> Result<(), AgentError> {
         let active = self.0.keys.active().ok_or_else(|| AgentError::new("", "", KeyError::Missing))?;
         loop {
-            let before = rotation.resealed;
+            let before = progress.borrow().resealed;
             let (mut after, mut failed) = (None::<(String, String)>, BTreeMap::new());
             loop {
                 let last = after.as_ref().map(|(agent, tool)| (agent.as_str(), tool.as_str()));
@@ -93,18 +88,16 @@ impl Agents {
                 for row in page {
                     let key = (row.agent.clone(), row.tool.clone());
                     match self.reseal(active, row).await {
-                        Ok(resealed) => rotation.resealed += u64::from(resealed),
+                        Ok(resealed) => progress.send_modify(|rotation| rotation.resealed += u64::from(resealed)),
                         Err(error) if error.kind.is_store_down() => return Err(error),
                         Err(error) => _ = failed.insert(key, error),
                     }
                 }
                 after = Some(end);
-                rotation.failed = failed.values().cloned().collect();
-                report(rotation);
+                progress.send_modify(|rotation| rotation.failed = failed.values().cloned().collect());
             }
-            rotation.failed = failed.into_values().collect();
-            report(rotation);
-            if rotation.resealed == before {
+            progress.send_modify(|rotation| rotation.failed = failed.into_values().collect());
+            if progress.borrow().resealed == before {
                 return Ok(());
             }
         }
@@ -137,7 +130,7 @@ impl Agents {
 /// A rotation that runs in the background. Dropping this handle does not stop it.
 #[derive(Debug)]
 pub struct RunningRotation {
-    task: JoinHandle<Result<Rotation, AgentError>>,
+    task: JoinHandle<Result<(), AgentError>>,
     progress: watch::Receiver<Rotation>,
 }
 
@@ -155,7 +148,10 @@ impl RunningRotation {
     /// Waits for the end and returns the outcome; after [`stop`](Self::stop), the progress. Fails if there is no key, or if
     /// the store fails in a way that waiting does not solve.
     pub async fn finished(self) -> Result<Rotation, AgentError> {
-        self.task.await.unwrap_or_else(|_| Ok(self.progress.borrow().clone()))
+        let Self { task, progress } = self;
+        // A stopped task has no outcome.
+        task.await.unwrap_or(Ok(()))?;
+        Ok(progress.borrow().clone())
     }
 }
 

@@ -1,89 +1,115 @@
-//! One session in Redis: each operation is a script, and what a script tells is remembered.
+//! One session in Redis. Each operation is a script, whose answers also update a local copy of the session's state.
 
-use crate::stores::redis::wire::{Answer, Keys, Places, charge, json, milliseconds};
-use crate::stores::redis::{ADMIT, CHANGE, END, MINT, NEXT_TURN, PENDING, REFRESH, SETTLE};
-use crate::stores::redis::{Link, wire};
+use crate::stores::redis::connection::{
+    ADMIT, CHANGE, Connection, END, MINT, NEXT_TURN, PENDING, REFRESH, SETTLE, SessionKeys, SessionSlots, milliseconds,
+    slot_member,
+};
 use redis::{FromRedisValue, ParsingError, Script, ScriptInvocation, Value};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tool_core::serde_json;
+use tool_core::serde::Serialize;
+use tool_core::serde::de::DeserializeOwned;
 use tool_core::session::{
-    Admission, AuditEntry, Charge, PendingCall, SessionRecord, SessionState, Settlement, StateChange, StoreError,
-    Verdict,
+    Admission, AuditEntry, BudgetLimit, Charge, PendingCall, Refusal, SessionRecord, SessionState, Settlement,
+    StateChange, StoreError, Verdict,
 };
+use tool_core::{Category, serde_json};
+
+/// Maximum number of entries of the audit log that are kept.
+const MAX_AUDIT: usize = 1000;
+
+// The fields of a session's state. Each value of the program has its own field, so that it can be changed alone.
+const AUDIO: &str = "audio";
+const TRANSCRIPT: &str = "transcript";
+const MESSAGE: &str = "message";
+/// The scripts read this field.
+const ENDING: &str = "ending";
+/// The prefix of the program's values, which are JSON texts.
+const VALUE: &str = "value:";
 
 /// One session of a [`RedisStore`](super::RedisStore).
 pub struct RedisRecord {
-    link: Arc<Link>,
-    places: Arc<Places>,
-    keys: Keys,
+    connection: Arc<Connection>,
+    slots: Arc<SessionSlots>,
+    keys: SessionKeys,
     incarnation: String,
+    /// The member of the session's slot.
     member: String,
-    mirror: Mutex<Mirror>,
+    copy: Mutex<SessionCopy>,
 }
 
 impl RedisRecord {
-    pub(crate) fn new(link: Arc<Link>, places: Arc<Places>, keys: Keys, id: &str, incarnation: &str) -> Self {
-        let (incarnation, member) = (incarnation.to_owned(), wire::member(incarnation, id));
-        Self { link, places, keys, incarnation, member, mirror: Mutex::default() }
+    pub(crate) fn new(
+        connection: Arc<Connection>,
+        slots: Arc<SessionSlots>,
+        keys: SessionKeys,
+        id: &str,
+        incarnation: &str,
+    ) -> Self {
+        let (incarnation, member) = (incarnation.to_owned(), slot_member(incarnation, id));
+        Self { connection, slots, keys, incarnation, member, copy: Mutex::default() }
     }
 
     pub(crate) fn incarnation(&self) -> &str {
         &self.incarnation
     }
 
-    /// Takes in what a script tells; where it tells nothing, the session is no more.
-    pub(crate) fn learn(&self, news: Option<News>) -> Result<(), StoreError> {
-        let mut mirror = self.mirror();
-        let Some(news) = news else {
-            mirror.close();
-            return Ok(());
-        };
-        mirror.learn(news)
+    /// Updates the copy. Without an update the session no longer exists.
+    pub(crate) fn apply(&self, update: Option<SessionUpdate>) -> Result<(), StoreError> {
+        let mut copy = self.copy();
+        match update {
+            Some(update) => copy.apply(update),
+            None => {
+                copy.close();
+                Ok(())
+            }
+        }
     }
 
-    fn mirror(&self) -> MutexGuard<'_, Mirror> {
-        self.mirror.lock().unwrap_or_else(PoisonError::into_inner)
+    fn copy(&self) -> MutexGuard<'_, SessionCopy> {
+        self.copy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A call of a script with what all of them take.
+    /// Begins a call of a script with the arguments that all scripts of a session take.
     fn call<'a>(&self, script: &'a Script) -> ScriptInvocation<'a> {
-        let (version, entries) = self.mirror().known();
+        let (version, entries) = self.copy().known();
         let mut call = script.key(self.keys.all());
         call.arg(&self.incarnation).arg(version).arg(entries);
         call
     }
 
-    /// Runs it, and gives its answer.
-    async fn run(&self, call: &ScriptInvocation<'_>) -> Result<Answer, StoreError> {
-        let (words, news): (Vec<String>, Option<News>) = self.link.script(call).await?;
-        let answer = Answer::new(words, news.as_ref().map_or(0, News::turn));
-        self.learn(news)?;
-        Ok(answer)
+    /// Runs a script, updates the copy, and returns the answer.
+    async fn run(&self, call: &ScriptInvocation<'_>) -> Result<ScriptAnswer, StoreError> {
+        let (words, update): (Vec<String>, Option<SessionUpdate>) = self.connection.script(call).await?;
+        let turn = update.as_ref().map_or(0, |update| update.turn);
+        self.apply(update)?;
+        Ok(ScriptAnswer { words, turn })
     }
 
-    /// Gives the place back where that was the end of the session.
-    async fn leave(&self, answer: &Answer) {
+    /// Frees the session's slot if the script ended the session.
+    async fn free_if_ended(&self, answer: &ScriptAnswer) {
         if answer.is("ended") {
-            // Where this fails, the place is free after the idle time.
-            _ = self.places.free(&self.link, &self.member).await;
+            // A slot that cannot be freed is free after the idle time.
+            _ = self.slots.free(&self.connection, &self.member).await;
         }
     }
 
-    async fn waiting(&self, id: &str, take: bool) -> Result<Option<PendingCall>, StoreError> {
+    /// Reads a call that waits for approval, and removes it if `take` is true.
+    async fn read_pending(&self, id: &str, take: bool) -> Result<Option<PendingCall>, StoreError> {
         let answer = self.run(self.call(&PENDING).arg(id).arg(u8::from(take))).await?;
-        let waits = answer.second().filter(|_| answer.is("waits"));
-        let read = waits.map(serde_json::from_str).transpose();
-        read.map_err(|_| StoreError::new("a pending call does not read"))
+        match answer.words.as_slice() {
+            [word, call] if word == "waits" => from_json(call).map(Some),
+            _ => Ok(None),
+        }
     }
 }
 
 impl SessionRecord for RedisRecord {
     async fn admit(&self, call: &Admission<'_>) -> Result<Verdict, StoreError> {
         let mut script = self.call(&ADMIT);
-        script.arg(charge(call.charge)?).arg(call.tool).arg(call.category.as_str());
-        // Nobody compares what is not counted.
+        script.arg(charge_name(call.charge)?).arg(call.tool).arg(call.category.as_str());
+        // Without a count, the arguments are not compared.
         let is_counted = !matches!(call.charge, Charge::Free | Charge::Approved);
         script.arg(if is_counted { call.arguments.digest() } else { String::new() });
         let limits = call.limits;
@@ -98,45 +124,45 @@ impl SessionRecord for RedisRecord {
         script.arg(settlement.tool).arg(settlement.category.as_str()).arg(settlement.turn);
         script.arg(u8::from(settlement.refund)).arg(u8::from(settlement.empty)).arg(2 * settlement.changes.len());
         for change in settlement.changes {
-            script.arg(&wire::change(change)?);
+            script.arg(&encode_change(change)?);
         }
         for entry in settlement.audit {
-            script.arg(json(entry)?);
+            script.arg(to_json(entry)?);
         }
         self.run(&script).await.map(drop)
     }
 
     async fn next_turn(&self) -> Result<Option<u64>, StoreError> {
         let answer = self.run(&self.call(&NEXT_TURN)).await?;
-        self.leave(&answer).await;
-        Ok(answer.is("turn").then(|| answer.turn()))
+        self.free_if_ended(&answer).await;
+        Ok(answer.is("turn").then_some(answer.turn))
     }
 
     async fn mint(&self, pending: &PendingCall, lifetime: Duration) -> Result<(), StoreError> {
         let mut script = self.call(&MINT);
-        script.arg(&pending.id).arg(json(pending)?).arg(milliseconds(lifetime));
+        script.arg(&pending.id).arg(to_json(pending)?).arg(milliseconds(lifetime));
         self.run(&script).await.map(drop)
     }
 
     async fn pending(&self, id: &str) -> Result<Option<PendingCall>, StoreError> {
-        self.waiting(id, false).await
+        self.read_pending(id, false).await
     }
 
     async fn consume(&self, id: &str) -> Result<bool, StoreError> {
-        Ok(self.waiting(id, true).await?.is_some())
+        Ok(self.read_pending(id, true).await?.is_some())
     }
 
     async fn change(&self, changes: &[StateChange]) -> Result<(), StoreError> {
         let mut script = self.call(&CHANGE);
         for change in changes {
-            script.arg(&wire::change(change)?);
+            script.arg(&encode_change(change)?);
         }
         self.run(&script).await.map(drop)
     }
 
     async fn end(&self) -> Result<(), StoreError> {
         let answer = self.run(&self.call(&END)).await?;
-        self.leave(&answer).await;
+        self.free_if_ended(&answer).await;
         Ok(())
     }
 
@@ -145,34 +171,65 @@ impl SessionRecord for RedisRecord {
     }
 
     fn turn(&self) -> u64 {
-        self.mirror().turn
+        self.copy().turn
     }
 
     fn state(&self) -> Arc<SessionState> {
-        Arc::clone(&self.mirror().state)
+        Arc::clone(&self.copy().state)
     }
 
     fn audit(&self) -> Vec<AuditEntry> {
-        self.mirror().audit()
+        self.copy().audit.iter().cloned().collect()
     }
 }
 
-// ---- What is known here of a session that lives in Redis.
+/// The answer of a script.
+struct ScriptAnswer {
+    words: Vec<String>,
+    /// The turn in which the script ran.
+    turn: u64,
+}
 
-/// What a script tells of a session beside its answer.
-pub(crate) struct News {
+impl ScriptAnswer {
+    fn is(&self, word: &str) -> bool {
+        self.words.first().is_some_and(|first| first == word)
+    }
+
+    /// Returns the decision about a call of a tool of `category`.
+    fn verdict(&self, category: Category) -> Result<Verdict, StoreError> {
+        let unexpected = || StoreError::new("the server sent an unexpected answer");
+        let (word, figures) = self.words.split_first().ok_or_else(unexpected)?;
+        let figures = figures.iter().map(|figure| figure.parse::<u32>().map_err(|_| unexpected()));
+        let figures = figures.collect::<Result<Vec<_>, _>>()?;
+        let budget = |limit, used, of| Ok(Verdict::Refused(Refusal::Budget { limit, used, of }));
+        match (word.as_str(), figures.as_slice()) {
+            ("admitted", []) => Ok(Verdict::Admitted { turn: self.turn }),
+            ("inactive", []) => Ok(Verdict::Inactive),
+            ("repeated", [count]) => Ok(Verdict::Refused(Refusal::Repeated(*count))),
+            ("empty", [count]) => Ok(Verdict::Refused(Refusal::Empty(*count))),
+            ("tool", [used, of]) => budget(BudgetLimit::Tool, *used, *of),
+            ("category", [used, of]) => budget(BudgetLimit::Category(category), *used, *of),
+            ("total", [used, of]) => budget(BudgetLimit::Total, *used, *of),
+            _ => Err(unexpected()),
+        }
+    }
+}
+
+/// The changes of a session that the local copy does not have yet. Scripts return it beside their answer.
+pub(crate) struct SessionUpdate {
     turn: u64,
     is_over: bool,
+    /// The version of the state.
     version: u64,
-    /// The state, where it is newer than what was known.
+    /// The fields of the state, if its version is newer than that of the copy.
     state: Option<Vec<(String, String)>>,
-    /// How many entries the log has had.
+    /// Number of entries that the audit log has had.
     entries: u64,
-    /// The last of them, where there are some that were not known.
+    /// The last of them, if the copy lacks any.
     unseen: Option<Vec<String>>,
 }
 
-impl FromRedisValue for News {
+impl FromRedisValue for SessionUpdate {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
         type Parts = (u64, u8, u64, Option<Vec<(String, String)>>, u64, Option<Vec<String>>);
         let (turn, over, version, state, entries, unseen) = Parts::from_redis_value(value)?;
@@ -180,70 +237,110 @@ impl FromRedisValue for News {
     }
 }
 
-impl News {
-    /// The turn in which the script ran; by now it may be over.
-    pub(crate) fn turn(&self) -> u64 {
-        self.turn
-    }
-}
-
-/// A copy of what sessions are asked for without waiting. Answers may come in another order than the server gave them:
-/// what is older than what is known changes nothing.
+/// A copy of the parts of a session that are read without waiting. Answers may arrive in another order than the server gave
+/// them, so that older updates change nothing.
 #[derive(Default)]
-pub(crate) struct Mirror {
-    pub(crate) turn: u64,
-    pub(crate) state: Arc<SessionState>,
+struct SessionCopy {
+    turn: u64,
+    state: Arc<SessionState>,
     version: Option<u64>,
     entries: u64,
     audit: VecDeque<AuditEntry>,
 }
 
-/// The entries of the audit log that are kept.
-const AUDIT: usize = 1000;
-
-impl Mirror {
-    /// What is known, as scripts are told it: the version of the state, and the number of entries.
-    pub(crate) fn known(&self) -> (String, u64) {
+impl SessionCopy {
+    /// Returns the version of the state and the number of entries, as scripts take them.
+    fn known(&self) -> (String, u64) {
         (self.version.map_or_else(String::new, |version| version.to_string()), self.entries)
     }
 
-    pub(crate) fn learn(&mut self, news: News) -> Result<(), StoreError> {
-        self.turn = self.turn.max(news.turn);
-        if let Some(fields) = news.state
-            && self.version.is_none_or(|known| known < news.version)
+    fn apply(&mut self, update: SessionUpdate) -> Result<(), StoreError> {
+        self.turn = self.turn.max(update.turn);
+        if let Some(fields) = update.state
+            && self.version.is_none_or(|known| known < update.version)
         {
-            self.state = Arc::new(wire::state(fields)?);
-            self.version = Some(news.version);
+            self.state = Arc::new(decode_state(fields)?);
+            self.version = Some(update.version);
         }
-        if news.is_over {
+        if update.is_over {
             self.close();
         }
-        self.append(news.entries, news.unseen.unwrap_or_default())
+        let unseen = update.unseen.unwrap_or_default();
+        let new = usize::try_from(update.entries.saturating_sub(self.entries)).unwrap_or(usize::MAX);
+        let known = unseen.len().saturating_sub(new);
+        for text in unseen.iter().skip(known) {
+            if self.audit.len() == MAX_AUDIT {
+                self.audit.pop_front();
+            }
+            self.audit.push_back(from_json(text)?);
+        }
+        self.entries = self.entries.max(update.entries);
+        Ok(())
     }
 
-    /// The session is over.
-    pub(crate) fn close(&mut self) {
+    /// Marks the session as ended.
+    fn close(&mut self) {
         if !self.state.ended {
             Arc::make_mut(&mut self.state).ended = true;
         }
     }
+}
 
-    /// Takes in the entries that are new, of the last ones of `total`.
-    fn append(&mut self, total: u64, last: Vec<String>) -> Result<(), StoreError> {
-        let new = usize::try_from(total.saturating_sub(self.entries)).unwrap_or(usize::MAX);
-        let known = last.len().saturating_sub(new);
-        for text in last.into_iter().skip(known) {
-            let entry = serde_json::from_str(&text).map_err(|_| StoreError::new("the audit log does not read"))?;
-            if self.audit.len() == AUDIT {
-                self.audit.pop_front();
-            }
-            self.audit.push_back(entry);
+/// Returns a charge's name in the scripts.
+fn charge_name(charge: Charge) -> Result<&'static str, StoreError> {
+    Ok(match charge {
+        Charge::Run => "run",
+        Charge::Hold => "hold",
+        Charge::Attempt => "attempt",
+        Charge::Approved => "approved",
+        Charge::Free => "free",
+        // A call that is not counted would exceed its limits.
+        _ => return Err(StoreError::new("this version of the Redis store does not know the charge")),
+    })
+}
+
+/// Encodes a change as the scripts take it: the field, and `=` with its value, or an empty text to remove the field.
+fn encode_change(change: &StateChange) -> Result<[String; 2], StoreError> {
+    let flag = |is_set: bool| if is_set { "=1".to_owned() } else { String::new() };
+    Ok(match change {
+        StateChange::AudioSuppressed(is_set) => [AUDIO.to_owned(), flag(*is_set)],
+        StateChange::TranscriptSuppressed(is_set) => [TRANSCRIPT.to_owned(), flag(*is_set)],
+        StateChange::Ending(is_set) => [ENDING.to_owned(), flag(*is_set)],
+        StateChange::PendingMessage(message) => {
+            [MESSAGE.to_owned(), message.as_ref().map_or_else(String::new, |message| format!("={message}"))]
         }
-        self.entries = self.entries.max(total);
-        Ok(())
-    }
+        StateChange::Value(name, value) => {
+            let value = if value.is_null() { String::new() } else { format!("={value}") };
+            [format!("{VALUE}{name}"), value]
+        }
+        _ => return Err(StoreError::new("this version of the Redis store does not know the change")),
+    })
+}
 
-    pub(crate) fn audit(&self) -> Vec<AuditEntry> {
-        self.audit.iter().cloned().collect()
+/// Decodes the fields of a state. Fields of later versions are left out.
+fn decode_state(fields: Vec<(String, String)>) -> Result<SessionState, StoreError> {
+    let mut state = SessionState::default();
+    for (field, text) in fields {
+        match field.as_str() {
+            AUDIO => state.audio_suppressed = true,
+            TRANSCRIPT => state.transcript_suppressed = true,
+            ENDING => state.ending = true,
+            MESSAGE => state.pending_message = Some(text),
+            field => {
+                if let Some(name) = field.strip_prefix(VALUE) {
+                    state.values.insert(name.to_owned(), from_json(&text)?);
+                }
+            }
+        }
     }
+    Ok(state)
+}
+
+fn to_json(value: &impl Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::with_source("failed to write a value as JSON", error))
+}
+
+/// Parses a value that the server holds. The error shows nothing of the text.
+fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(|_| StoreError::new("the server holds an invalid value"))
 }

@@ -3,8 +3,8 @@
 use crate::agents::builder::Agents;
 use crate::agents::grant::Grant;
 use crate::agents::keys::{Keyring, SealedSecrets};
+use crate::agents::load::grant_of;
 use crate::agents::memory::MemoryAgentToolStore;
-use crate::agents::open::grant_of;
 use crate::agents::record::{AgentRecords, AgentSummary, AgentTools};
 use crate::agents::store::{AgentStoreError, AgentToolStore, RecordWrite, SealedRow, SecretsWrite};
 use crate::agents::tokens::{RefreshError, TokenRefresher, Tokens};

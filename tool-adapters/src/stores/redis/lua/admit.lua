@@ -1,11 +1,11 @@
--- Counts an attempt, holds it against the limits, and charges it.
--- ARGV[4..]: charge, tool, category, digest of the arguments, and the limits, each a number or nothing:
+-- Counts an attempt, checks it against the limits, and charges it.
+-- ARGV[4..]: charge, tool, category, digest of the arguments, and the limits, each a number or an empty text:
 -- repeated, empty, calls of the tool, calls of the category, calls in all.
 local charge, tool, category, attempt = ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local repeated, empty = tonumber(ARGV[8]), tonumber(ARGV[9])
 
--- Of a turn with very many different attempts, the last ones are known: what is new counts in `young`, and when that
--- is full it becomes `old`.
+-- Of a turn with very many different attempts, the latest are kept: new ones are counted in `young`, which becomes `old`
+-- when it is full.
 local function count_attempt()
   if redis.call('HLEN', YOUNG) >= KEPT_ATTEMPTS then
     redis.call('RENAME', YOUNG, OLD)

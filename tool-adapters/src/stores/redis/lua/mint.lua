@@ -1,4 +1,4 @@
--- Keeps a call until a person has decided on it. ARGV[4..]: its id, the call, its lifetime in milliseconds.
+-- Keeps a call until a person has approved or denied it. ARGV[4..]: its id, the call, its lifetime in milliseconds.
 local id, call, lifetime = ARGV[4], ARGV[5], tonumber(ARGV[6])
 if not is_live(read()) then
   return inactive()
@@ -8,7 +8,7 @@ for _, expired in ipairs(redis.call('ZRANGEBYSCORE', WAITING, '-inf', time, 'LIM
   redis.call('ZREM', WAITING, expired)
   redis.call('HDEL', PENDING, expired)
 end
--- So many may wait; the one that would expire first gives way.
+-- At most KEPT_CALLS calls wait. The one that would expire first is removed.
 if redis.call('ZCARD', WAITING) >= KEPT_CALLS then
   redis.call('HDEL', PENDING, redis.call('ZPOPMIN', WAITING)[1])
 end

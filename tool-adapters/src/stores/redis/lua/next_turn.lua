@@ -1,4 +1,4 @@
--- Ends the turn, and the session too where that was asked for.
+-- Ends the turn, and the session if a tool has asked for that.
 local session = read()
 if not is_live(session) then
   return inactive()
@@ -12,6 +12,6 @@ if session.mode == 'text' then
 end
 if ending then
   finish()
-  return { { 'ended' }, news() }
+  return { { 'ended' }, update() }
 end
 return used('turn')

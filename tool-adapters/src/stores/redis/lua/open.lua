@@ -1,5 +1,5 @@
--- Joins the session that is open under this id; else, where asked to, opens one.
--- ARGV[1]: the incarnation that a new one gets. ARGV[4..]: mode, version of the tools, idle time, whether to open.
+-- Joins the session that is open under this id. If there is none, opens one if the caller asks for it.
+-- ARGV[1]: the incarnation of a new session. ARGV[4..]: mode, version of the tools, idle time, whether to open.
 local mode, tools, idle, may_open = ARGV[4], ARGV[5], ARGV[6], ARGV[7] == '1'
 local session = read()
 if session.is_live then

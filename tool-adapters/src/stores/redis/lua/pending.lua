@@ -1,4 +1,4 @@
--- Reads a call that waits, or takes it. ARGV[4..]: its id, whether to take it.
+-- Reads a call that waits for approval, or takes it. ARGV[4..]: its id, whether to take it.
 local id, take = ARGV[4], ARGV[5] == '1'
 if not is_live(read()) then
   return inactive()

@@ -1,5 +1,5 @@
--- Reads what is not known yet.
+-- Reads the changes that the caller does not have yet.
 if is_live(read()) then
-  return { { 'read' }, news() }
+  return { { 'read' }, update() }
 end
 return inactive()

@@ -1,5 +1,5 @@
--- Takes a place among the open sessions, where there is one.
--- KEYS: the places, by when they may be free again. ARGV: the member, its idle time, how many places there are.
+-- Takes a slot for an open session, if there is one.
+-- KEYS: the slots by the time at which they may be free. ARGV: the member, its idle time, the number of slots.
 if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[3]) then
   return 0
 end

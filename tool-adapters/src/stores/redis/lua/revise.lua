@@ -1,4 +1,4 @@
--- Frees places, or keeps them for longer. ARGV: pairs of a member and how many milliseconds its session lives yet.
+-- Frees slots, or keeps them for longer. ARGV: pairs of a member and the milliseconds until its session expires.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 for at = 1, #ARGV, 2 do

@@ -1,21 +1,22 @@
--- What every script of a session begins with: the names of its keys, and what several scripts do.
+-- The beginning of every script of a session: the names of its keys, and functions that several scripts use.
 --
--- A script answers {answer, news}: an array whose first member says what was decided, and what the caller does not know
--- yet of the session, or false where there is no such session.
+-- A script returns {answer, update}: an array whose first member is the decision, and the changes of the session that
+-- the caller does not have yet, or false if the session does not exist.
 --
--- Values of the state and entries of the log are JSON texts that no script looks into: Lua would round their numbers.
+-- Values of the state and entries of the log are JSON texts that no script parses, because Lua would
+-- round their numbers.
 local SESSION, TURN, STATE, AUDIT, PENDING, WAITING, YOUNG, OLD = unpack(KEYS)
--- Who asks: which session of this id, and how much of its state and of its log is known there.
+-- The caller's session of this id, the version of the state that it has, and the number of log entries.
 local INCARNATION, KNOWN_STATE, KNOWN_ENTRIES = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local KEPT_ENTRIES, KEPT_CALLS, KEPT_ATTEMPTS = 1000, 256, 1024
--- An ended session is kept this long, so that other processes can read how it ended.
+-- Milliseconds for which an ended session is kept, so that other processes can read that it ended.
 local REMEMBERED = 60000
 
 local function number(text)
   return tonumber(text) or 0
 end
 
--- Milliseconds since 1970 by this server's clock, the only one that counts.
+-- Milliseconds since 1970 by this server's clock. No other clock is used.
 local function now()
   local time = redis.call('TIME')
   return number(time[1]) * 1000 + math.floor(number(time[2]) / 1000)
@@ -29,7 +30,7 @@ local function read()
   }
 end
 
--- Whatever was used lives on for as long as the session may be idle.
+-- Makes the keys expire after the session's idle time.
 local function touch()
   local idle = redis.call('HGET', SESSION, 'idle')
   for _, key in ipairs(KEYS) do
@@ -45,8 +46,8 @@ local function unseen_entries(entries)
   return redis.call('LRANGE', AUDIT, -unseen, -1)
 end
 
--- {turn, ended, version of the state, the state or false, number of entries, those not seen or false}
-local function news()
+-- Returns {turn, ended, version of the state, the state or false, number of entries, unseen entries or false}.
+local function update()
   local session = read()
   if session.incarnation ~= INCARNATION then
     return false
@@ -59,18 +60,18 @@ end
 
 local function used(...)
   touch()
-  return { { ... }, news() }
+  return { { ... }, update() }
 end
 
 local function inactive()
-  return { { 'inactive' }, news() }
+  return { { 'inactive' }, update() }
 end
 
 local function is_live(session)
   return session.is_live and session.incarnation == INCARNATION
 end
 
--- Changes follow one another as pairs: a field, and `=` with its value, or nothing where the field goes.
+-- Applies changes, which are pairs: a field, and `=` with its value, or an empty text to remove the field.
 local function change(first, last)
   for at = first, last, 2 do
     local field, to = ARGV[at], ARGV[at + 1]

@@ -1,13 +1,13 @@
--- Records what came of a call.
--- ARGV[4..]: tool, category, turn, whether to give the budget back, whether the result was empty, how many arguments
--- the changes take; then the changes, then entries of the log.
+-- Records the end of a call.
+-- ARGV[4..]: tool, category, turn, whether to refund the budget, whether the result was empty, the number of arguments
+-- of the changes; then the changes, then entries of the log.
 local tool, category, turn = ARGV[4], ARGV[5], ARGV[6]
 local refund, empty, changes = ARGV[7] == '1', ARGV[8] == '1', tonumber(ARGV[9])
 local session = read()
 if session.incarnation ~= INCARNATION then
   return inactive()
 end
--- A call that outlasts its session changes nothing more, but what it asked for is on record.
+-- A call that outlasts its session changes nothing more, but its entries are logged.
 if session.ended then
   log(10 + changes, #ARGV)
   return inactive()

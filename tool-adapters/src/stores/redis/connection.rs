@@ -1,0 +1,257 @@
+//! The connection to a Redis server, the scripts that run there, and the keys that they use.
+
+use redis::aio::{ConnectionManager, ConnectionManagerConfig};
+use redis::{Client, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, Script, ScriptInvocation};
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::time::Duration;
+use tool_core::session::StoreError;
+
+/// Longest time to connect.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
+/// Longest time for an answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+/// Number of slots that are looked at in one round trip.
+const SWEEP_BATCH: usize = 500;
+
+macro_rules! scripts {
+    ($($name:ident = $($file:literal)+;)*) => {
+        $(pub(crate) static $name: LazyLock<Script> =
+            LazyLock::new(|| Script::new(concat!($(include_str!(concat!("lua/", $file, ".lua")), "\n"),+)));)*
+    };
+}
+
+// Each script is loaded into a server when the server first answers that it does not have it.
+scripts! {
+    OPEN = "session" "open";
+    ADMIT = "session" "admit";
+    SETTLE = "session" "settle";
+    NEXT_TURN = "session" "next_turn";
+    MINT = "session" "mint";
+    PENDING = "session" "pending";
+    CHANGE = "session" "change";
+    END = "session" "end";
+    REFRESH = "session" "refresh";
+    RESERVE = "reserve";
+    STALE = "stale";
+    REVISE = "revise";
+}
+
+/// The connection of a store, which all its sessions share. It is renewed when it breaks.
+pub(crate) struct Connection {
+    client: Client,
+    manager: Mutex<ConnectionManager>,
+    /// Host and port, without the secrets in the URL.
+    address: String,
+}
+
+impl Connection {
+    /// Creates a connection that connects at its first use. Must be called within a tokio runtime.
+    pub(crate) fn lazy(url: &str) -> Result<Self, StoreError> {
+        // The parser's error may quote the URL with its password.
+        let client = Client::open(url)
+            .map_err(|error| StoreError::new(format!("invalid URL of a Redis server: {}", error.category())))?;
+        let address = client.get_connection_info().addr().to_string();
+        let manager = manager(&client).map_err(|error| describe(&address, &error))?;
+        Ok(Self { client, manager: Mutex::new(manager), address })
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Runs a script.
+    pub(crate) async fn script<T: FromRedisValue>(&self, call: &ScriptInvocation<'_>) -> Result<T, StoreError> {
+        let mut manager = self.manager();
+        call.invoke_async(&mut manager).await.map_err(|error| self.failed(&error))
+    }
+
+    /// Runs commands.
+    pub(crate) async fn pipeline<T: FromRedisValue>(&self, commands: &Pipeline) -> Result<T, StoreError> {
+        let mut manager = self.manager();
+        commands.query_async(&mut manager).await.map_err(|error| self.failed(&error))
+    }
+
+    fn manager(&self) -> ConnectionManager {
+        self.manager.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn failed(&self, error: &RedisError) -> StoreError {
+        // The manager keeps a failed login as its answer to all later commands, but a password may be changed on the server.
+        if error.kind() == ErrorKind::AuthenticationFailed
+            && let Ok(fresh) = manager(&self.client)
+        {
+            *self.manager.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
+        }
+        describe(&self.address, error)
+    }
+}
+
+fn manager(client: &Client) -> RedisResult<ConnectionManager> {
+    // No retries: while the server is down, each operation fails at once, and the next one connects again.
+    let config = ConnectionManagerConfig::new()
+        .set_number_of_retries(0)
+        .set_connection_timeout(Some(CONNECT_TIMEOUT))
+        .set_response_timeout(Some(ANSWER_TIMEOUT));
+    ConnectionManager::new_lazy_with_config(client.clone(), config)
+}
+
+/// Describes an error without its text, which may quote what was sent to the server.
+fn describe(address: &str, error: &RedisError) -> StoreError {
+    let problem = match error {
+        error if error.is_connection_refusal() => "connection refused",
+        error if error.is_timeout() => "no answer in time",
+        error => error.category(),
+    };
+    let code = error.code().map_or_else(String::new, |code| format!(" ({code})"));
+    StoreError::new(format!("Redis at {address}: {problem}{code}"))
+}
+
+/// The keys of a session in the order in which the scripts take them. All have the same hash tag, so that a cluster keeps
+/// them on one server.
+pub(crate) struct SessionKeys([String; 8]);
+
+impl SessionKeys {
+    pub(crate) fn new(prefix: &str, id: &str) -> Self {
+        let tag = format!("{{{}:{}}}", escaped(prefix), escaped(id).replace(':', "%3A"));
+        let parts = ["session", "turn", "state", "audit", "pending", "waiting", "young", "old"];
+        Self(parts.map(|part| format!("{tag}:{part}")))
+    }
+
+    /// Returns the key that exists as long as the session.
+    fn session(&self) -> &str {
+        let [session, ..] = &self.0;
+        session
+    }
+
+    pub(crate) fn all(&self) -> &[String] {
+        &self.0
+    }
+}
+
+/// Returns the key of the slots, whose hash tag is that of no session.
+fn slots_key(prefix: &str) -> String {
+    format!("{{{}}}:places", escaped(prefix))
+}
+
+/// Escapes braces, which would end the hash tag early. The percent sign is escaped too, so that no two texts become equal.
+fn escaped(text: &str) -> String {
+    text.replace('%', "%25").replace('{', "%7B").replace('}', "%7D")
+}
+
+/// Returns a time in milliseconds that a server accepts: at least one, and at most a hundred years.
+pub(crate) fn milliseconds(time: Duration) -> u64 {
+    const CENTURY: u64 = 100 * 365 * 24 * 60 * 60 * 1000;
+    u64::try_from(time.as_millis()).unwrap_or(CENTURY).clamp(1, CENTURY)
+}
+
+/// The slots of open sessions, of which there are as many as the policy allows.
+///
+/// A slot belongs to one session: its member is the session's incarnation and id. Its score is the time at which the session
+/// expires if it is not used. The score is not updated at each use: sessions whose time has come are looked at again before
+/// another session is refused.
+pub(crate) struct SessionSlots {
+    prefix: String,
+    key: String,
+}
+
+impl SessionSlots {
+    pub(crate) fn new(prefix: &str) -> Self {
+        Self { prefix: prefix.to_owned(), key: slots_key(prefix) }
+    }
+
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// Takes one of `max` slots. Returns false if there is none, also after expired sessions were removed.
+    pub(crate) async fn take(
+        &self,
+        connection: &Connection,
+        member: &str,
+        idle: Duration,
+        max: u64,
+    ) -> Result<bool, StoreError> {
+        let mut call = RESERVE.key(&self.key);
+        call.arg(member).arg(milliseconds(idle)).arg(max);
+        Ok(connection.script(&call).await? || (self.sweep(connection).await? && connection.script(&call).await?))
+    }
+
+    /// Frees a slot.
+    pub(crate) async fn free(&self, connection: &Connection, member: &str) -> Result<(), StoreError> {
+        connection.pipeline(redis::pipe().zrem(&self.key, member).ignore()).await
+    }
+
+    /// Returns the number of slots that are taken.
+    pub(crate) async fn taken(&self, connection: &Connection) -> Result<u64, StoreError> {
+        self.sweep(connection).await?;
+        let (taken,) = connection.pipeline(redis::pipe().zcard(&self.key)).await?;
+        Ok(taken)
+    }
+
+    /// Frees the slots of sessions that are over, and updates those of others whose time has come. Returns true if there
+    /// were any.
+    async fn sweep(&self, connection: &Connection) -> Result<bool, StoreError> {
+        let mut is_changed = false;
+        loop {
+            let stale: Vec<String> = connection.script(STALE.key(&self.key).arg(SWEEP_BATCH)).await?;
+            if stale.is_empty() {
+                return Ok(is_changed);
+            }
+            is_changed = true;
+            let mut queries = redis::pipe();
+            for member in &stale {
+                let keys = SessionKeys::new(&self.prefix, split_member(member).1);
+                queries.pttl(keys.session()).hmget(keys.session(), &["incarnation", "ended"]);
+            }
+            let answers: Vec<redis::Value> = connection.pipeline(&queries).await?;
+            let mut revision = REVISE.key(&self.key);
+            for (member, answers) in stale.iter().zip(answers.chunks(2)) {
+                revision.arg(member).arg(remaining(split_member(member).0, answers));
+            }
+            let () = connection.script(&revision).await?;
+        }
+    }
+}
+
+/// Returns the milliseconds until a session expires, or 0 if it is over.
+fn remaining(incarnation: &str, answers: &[redis::Value]) -> i64 {
+    let [remaining, fields] = answers else { return 0 };
+    let fields = redis::from_redis_value_ref::<(Option<String>, Option<String>)>(fields);
+    let is_live = matches!(fields, Ok((Some(found), None)) if found == incarnation);
+    if is_live { redis::from_redis_value_ref(remaining).unwrap_or(0) } else { 0 }
+}
+
+/// Returns the member of a session's slot.
+pub(crate) fn slot_member(incarnation: &str, id: &str) -> String {
+    format!("{incarnation}{id}")
+}
+
+/// Splits a member into the incarnation, which has 32 hexadecimal digits, and the id.
+fn split_member(member: &str) -> (&str, &str) {
+    member.split_at_checked(32).unwrap_or((member, ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SessionKeys, slots_key};
+
+    #[test]
+    fn keys_of_a_session_have_one_hash_tag() {
+        for id in ["a", "", "}", "a}b{c", "{x}", "a:b", "\u{0}"] {
+            let keys = SessionKeys::new("app:prod", id);
+            let tags = keys.all().iter().map(|key| key.split('}').next()).collect::<Vec<_>>();
+            assert!(tags.iter().all(|tag| *tag == tags[0] && tag.is_some_and(|tag| tag.len() > 1)), "{tags:?}");
+        }
+    }
+
+    #[test]
+    fn no_two_sessions_have_the_same_key() {
+        let pairs = [("a", "b:c"), ("a:b", "c"), ("a", "b%3Ac"), ("a", "b}"), ("a", "b%7D"), ("a}", "b"), ("", "a:b")];
+        let mut keys = pairs.map(|(prefix, id)| SessionKeys::new(prefix, id).session().to_owned()).to_vec();
+        keys.extend(["a", "a:b", "a}", ""].map(slots_key));
+        keys.sort();
+        let all = keys.len();
+        keys.dedup();
+        assert_eq!(keys.len(), all);
+    }
+}
