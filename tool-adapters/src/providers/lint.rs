@@ -1,6 +1,6 @@
-//! The lint: what providers will refuse, lose and rename of a context's tools, and what the tools cost in tokens.
+//! The lint: findings on a context's tools, such as refused, weakened and renamed ones, and their cost in tokens.
 //!
-//! In a test of your own:
+//! In a test of your tools:
 //!
 //! ```
 //! use tool_adapters::{Provider, lint, lint_for};
@@ -20,7 +20,7 @@
 //! let lint = lint(&tools);
 //! assert!(lint.refuses_nothing(), "{lint}");
 //!
-//! // Only what matters to whom it is declared:
+//! // For the providers that you use:
 //! let lint = lint_for(&tools, &[Provider::Anthropic, Provider::OpenAiChat], Default::default());
 //! assert!(lint.tokens(Provider::Anthropic) < Some(100), "{lint}");
 //! # Ok::<(), tool_core::RegistryErrors>(())
@@ -28,9 +28,7 @@
 
 use crate::providers::declarations::DeclareOptions;
 use crate::providers::declare::declare_with;
-use crate::providers::lint::Severity::{Note, Warning};
 use crate::providers::provider::Provider;
-use crate::providers::report;
 use crate::providers::report::{Change, ChangeKind, NotStrict, Report, ToolReport};
 use serde::Serialize;
 use serde_json::Value;
@@ -38,84 +36,84 @@ use std::collections::HashMap;
 use std::fmt;
 use tool_core::{ToolContext, ToolDefinition};
 
-/// What was found, and what the declarations cost. Displays a finding a line, then a line for each provider.
+/// The findings, and the costs of the declarations. Displays a line for each finding and then for each provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct LintReport {
-    /// What was found: errors first, then by tool. What is the same for several providers is told once.
+    /// The findings, errors first, then by tool. Those of several providers are joined.
     pub findings: Vec<Finding>,
-    /// What the declarations cost, by provider.
-    pub costs: Vec<Cost>,
+    /// The costs by provider.
+    pub costs: Vec<DeclarationCost>,
 }
 
-/// One thing that was found.
+/// A finding on a tool or on all tools together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Finding {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// The function tool, or the id of the provider tool; `None` where it is a matter of the whole list.
+    /// The function tool, or the id of the provider tool; `None` for a finding on all tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// The providers for which it holds; empty where it has nothing to do with one.
+    /// The providers with this finding. Empty if it does not depend on one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub providers: Vec<Provider>,
-    /// What was found, and what to do where that is not plain.
+    /// The finding, and the fix if it is not obvious.
     pub message: String,
 }
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// It reads otherwise and says the same.
+    /// The declaration differs, with the same meaning.
     Note,
-    /// Something is lost or not enforced, or makes the tool harder to use.
+    /// A constraint is lost or not enforced, or the tool is harder to use.
     Warning,
     /// The tool is not declared.
     Error,
 }
 
-/// What the declarations for one provider cost a model to read, in tokens: a quarter of their characters.
+/// The estimated tokens of the declarations for one provider: a quarter of their characters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct Cost {
+pub struct DeclarationCost {
     /// The provider.
     pub provider: Provider,
-    /// All of them together, provider tools too.
+    /// The tokens of all declarations, provider tools included.
     pub tokens: usize,
-    /// Each function tool that is declared.
+    /// The declared function tools.
     pub tools: Vec<ToolCost>,
 }
 
-/// What one declaration costs.
+/// The estimated tokens of one declaration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ToolCost {
     /// The tool's name.
     pub tool: String,
-    /// In tokens.
+    /// The tokens.
     pub tokens: usize,
 }
 
-/// Looks at the tools of a context for all providers.
+/// Checks the tools of a context for all providers.
 pub fn lint(tools: &ToolContext) -> LintReport {
     lint_for(tools, &Provider::ALL, DeclareOptions::default())
 }
 
-/// Looks at the tools of a context for some providers, and as they are declared with these options.
+/// Checks the tools of a context for some providers, declared with these options.
 pub fn lint_for(tools: &ToolContext, providers: &[Provider], options: DeclareOptions) -> LintReport {
-    let mut found = Gathered::default();
-    look_at(tools, &mut found);
-    provider_tools(tools, providers, &mut found);
+    let mut found = FindingCollector::default();
+    check_tools(tools, &mut found);
+    check_provider_tools(tools, providers, &mut found);
     let costs = providers.iter().map(|provider| {
         let declared = declare_with(*provider, tools, options);
         found.report(declared.report(), tools);
-        Cost {
+        DeclarationCost {
             provider: *provider,
             tokens: declared.json().get().chars().count().div_ceil(4),
             tools: costs(declared.report()),
@@ -125,62 +123,60 @@ pub fn lint_for(tools: &ToolContext, providers: &[Provider], options: DeclareOpt
     LintReport { findings: found.findings(), costs }
 }
 
-fn costs(report: &report::Report) -> Vec<ToolCost> {
+fn costs(report: &Report) -> Vec<ToolCost> {
     let declared = report.tools.iter().filter(|tool| tool.declared_as.is_some());
     declared.map(|tool| ToolCost { tool: tool.tool.clone(), tokens: tool.tokens }).collect()
 }
 
 impl LintReport {
-    /// Whether every tool is declared to every provider that was asked for.
+    /// Returns true if every tool is declared to every provider.
     pub fn refuses_nothing(&self) -> bool {
         self.errors().is_empty()
     }
 
-    /// The tools that are not declared.
+    /// Returns the findings on tools that are not declared.
     pub fn errors(&self) -> Vec<&Finding> {
         self.of(Severity::Error)
     }
 
-    /// What is lost, not enforced or hard to use.
+    /// Returns the findings on lost or weakened constraints and on tools that are hard to use.
     pub fn warnings(&self) -> Vec<&Finding> {
         self.of(Severity::Warning)
     }
 
-    /// The findings of one severity.
+    /// Returns the findings of one severity.
     pub fn of(&self, severity: Severity) -> Vec<&Finding> {
         self.findings.iter().filter(|finding| finding.severity == severity).collect()
     }
 
-    /// Only the findings that satisfy a condition, such as `|finding| finding.severity >= Severity::Warning`.
+    /// Keeps the findings that satisfy a condition, such as `|finding| finding.severity >= Severity::Warning`.
     #[must_use]
     pub fn keep(mut self, condition: impl FnMut(&Finding) -> bool) -> Self {
         self.findings.retain(condition);
         self
     }
 
-    /// What all declarations for a provider cost, in tokens; `None` where it was not asked for.
+    /// Returns the tokens of all declarations for a provider; `None` for a provider that was not checked.
     pub fn tokens(&self, provider: Provider) -> Option<usize> {
         self.costs.iter().find(|cost| cost.provider == provider).map(|cost| cost.tokens)
     }
 }
 
-// ---- From reports to findings: what several providers have in common is told once.
+/// The severity, the tool's position in the context and the message.
+type FindingKey = (Severity, usize, String);
 
-/// A tool (by its place, so that the order is that of the context), how bad it is, and what.
-type Key = (Severity, usize, String);
-
-/// Findings as they come.
+/// Collects findings, and joins those that several providers have.
 #[derive(Default)]
-pub(crate) struct Gathered {
-    order: Vec<(Key, Option<String>)>,
-    providers: HashMap<Key, Vec<Provider>>,
+pub(crate) struct FindingCollector {
+    order: Vec<(FindingKey, Option<String>)>,
+    providers: HashMap<FindingKey, Vec<Provider>>,
 }
 
-/// The place of what is no single tool's matter: after all tools.
-const WHOLE: usize = usize::MAX;
+/// The position of findings on all tools, which is the last.
+const ALL_TOOLS: usize = usize::MAX;
 
-impl Gathered {
-    /// Notes something; `at` is the tool's place in the context.
+impl FindingCollector {
+    /// Adds a finding. `at` is the tool's position in the context and its name.
     pub(crate) fn add(
         &mut self,
         severity: Severity,
@@ -188,7 +184,7 @@ impl Gathered {
         provider: Option<Provider>,
         message: String,
     ) {
-        let key = (severity, at.map_or(WHOLE, |(at, _)| at), message);
+        let key = (severity, at.map_or(ALL_TOOLS, |(at, _)| at), message);
         let providers = self.providers.entry(key.clone()).or_insert_with(|| {
             self.order.push((key, at.map(|(_, tool)| tool.to_owned())));
             Vec::new()
@@ -197,21 +193,21 @@ impl Gathered {
         providers.extend(provider.filter(|provider| !known(provider)));
     }
 
-    /// Notes what a report tells.
+    /// Adds the findings of a report.
     pub(crate) fn report(&mut self, report: &Report, tools: &ToolContext) {
         let provider = Some(report.provider);
         for (at, (tool, definition)) in report.tools.iter().zip(tools.definitions()).enumerate() {
             self.tool(report.provider, (at, definition), tool);
         }
         for skipped in &report.skipped {
-            // That it is another's tool is no news.
+            // A tool of another provider is not a finding.
             let own = tools
                 .provider_tools()
                 .iter()
                 .any(|tool| tool.id() == skipped.id && tool.config(&report.provider.id()).is_some());
             if own {
                 let message = format!("this provider tool is left out: {}", skipped.reason);
-                self.add(Severity::Warning, Some((WHOLE - 1, &skipped.id)), provider, message);
+                self.add(Severity::Warning, Some((ALL_TOOLS - 1, &skipped.id)), provider, message);
             }
         }
         for warning in &report.warnings {
@@ -235,11 +231,11 @@ impl Gathered {
             None => {}
         }
         for change in &tool.changes {
-            add(severity(change, definition.parameters()), told(change));
+            add(severity_of(change, definition.parameters()), describe_change(change));
         }
     }
 
-    /// Errors first, then by tool; otherwise as they came.
+    /// Returns the findings, errors first, then by tool.
     pub(crate) fn findings(mut self) -> Vec<Finding> {
         self.order.sort_by_key(|((severity, at, _), _)| (std::cmp::Reverse(*severity), *at));
         let mut findings = Vec::with_capacity(self.order.len());
@@ -252,9 +248,9 @@ impl Gathered {
     }
 }
 
-fn severity(change: &Change, parameters: &Value) -> Severity {
-    // What is closed stays so here, whether or not the model is told, and a default is filled in here: nothing that
-    // the author could put right.
+fn severity_of(change: &Change, parameters: &Value) -> Severity {
+    // Calls are validated against the closed object, and a default is filled in, whatever the provider enforces. The author
+    // need not change anything.
     let closed =
         || parameters.pointer(&change.pointer).and_then(|schema| schema.get("additionalProperties")?.as_bool());
     let ours = match change.keyword.as_str() {
@@ -269,7 +265,7 @@ fn severity(change: &Change, parameters: &Value) -> Severity {
     }
 }
 
-fn told(change: &Change) -> String {
+fn describe_change(change: &Change) -> String {
     let Change { pointer, keyword, kind, detail } = change;
     let became = match kind {
         ChangeKind::Rewritten => "is rewritten",
@@ -283,29 +279,28 @@ fn told(change: &Change) -> String {
     format!("`{keyword}` at {place} {became}{detail}")
 }
 
-// ---- What is amiss with tools whatever the provider.
-
-/// What every provider takes.
-const MOST_TOOLS: usize = 128;
-const LONGEST_NAME: usize = 64;
-/// In characters. A model reads it with every request, and attends less to each sentence the more there are.
+/// The number of tools that every provider accepts in a request.
+const MAX_TOOLS: usize = 128;
+/// The length of a name that every provider accepts.
+const MAX_NAME_LENGTH: usize = 64;
+/// The length in characters from which a description is long. A model reads it with every request.
 const LONG_DESCRIPTION: usize = 2000;
-/// The names that one finding tells.
-const SHOWN: usize = 8;
+/// The number of names in one finding.
+const MAX_NAMES: usize = 8;
 
-pub(crate) fn look_at(tools: &ToolContext, found: &mut Gathered) {
+pub(crate) fn check_tools(tools: &ToolContext, found: &mut FindingCollector) {
     for (at, tool) in tools.definitions().enumerate() {
         for (severity, message) in problems(tool) {
             found.add(severity, Some((at, tool.name())), None, message);
         }
     }
     let count = tools.function_tools().len();
-    if count > MOST_TOOLS {
+    if count > MAX_TOOLS {
         let message = format!(
-            "{count} tools: several providers take {MOST_TOOLS} in a request, and a model chooses worse among many; \
-             show a session those that it needs"
+            "{count} tools: several providers accept at most {MAX_TOOLS} in a request, and models choose worse among many; \
+             show a session the tools that it needs"
         );
-        found.add(Warning, None, None, message);
+        found.add(Severity::Warning, None, None, message);
     }
 }
 
@@ -313,36 +308,36 @@ fn problems(tool: &ToolDefinition) -> Vec<(Severity, String)> {
     let mut problems = Vec::new();
     let length = tool.description().chars().count();
     if tool.description().trim().is_empty() {
-        problems.push((Warning, "it has no description; the model chooses a tool by it".to_owned()));
+        problems.push((Severity::Warning, "it has no description; the model chooses a tool by it".to_owned()));
     } else if length > LONG_DESCRIPTION {
         let message = format!(
             "its description has {length} characters, which a model reads each time; the details may go into its guide"
         );
-        problems.push((Warning, message));
+        problems.push((Severity::Warning, message));
     }
-    if !portable(tool.name()) {
+    if !is_portable(tool.name()) {
         let message = format!(
-            "its name is not one that every provider takes: 1-{LONGEST_NAME} of `A-Z a-z 0-9 _ -`, beginning with a letter or `_`"
+            "some providers do not accept its name and rename it; every provider accepts 1-{MAX_NAME_LENGTH} of `A-Z a-z 0-9 _ -`, beginning with a letter or `_`"
         );
-        problems.push((Note, message));
+        problems.push((Severity::Note, message));
     }
     let silent = undescribed(tool.parameters());
     if !silent.is_empty() {
-        let more = silent.len().saturating_sub(SHOWN);
-        let names = silent.iter().take(SHOWN).map(|name| format!("`{}`", name.escape_debug())).collect::<Vec<_>>();
+        let more = silent.len().saturating_sub(MAX_NAMES);
+        let names = silent.iter().take(MAX_NAMES).map(|name| format!("`{}`", name.escape_debug())).collect::<Vec<_>>();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        problems.push((Note, format!("parameters without a description: {}{more}", names.join(", "))));
+        problems.push((Severity::Note, format!("parameters without a description: {}{more}", names.join(", "))));
     }
     problems
 }
 
-/// Whether every provider takes the name as it is.
-fn portable(name: &str) -> bool {
+/// Returns true for a name that every provider accepts.
+fn is_portable(name: &str) -> bool {
     let begins = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
-    begins && name.len() <= LONGEST_NAME && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+    begins && name.len() <= MAX_NAME_LENGTH && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
-/// The parameters that say nothing about themselves. One that refers to a type is told of there.
+/// Returns the parameters without a description. The type that a parameter refers to may have one.
 fn undescribed(schema: &Value) -> Vec<&str> {
     let parameters = schema.get("properties").and_then(Value::as_object);
     let silent = |parameter: &Value| {
@@ -353,14 +348,14 @@ fn undescribed(schema: &Value) -> Vec<&str> {
     silent.map(|(name, _)| name.as_str()).collect()
 }
 
-/// Provider tools that nobody takes, and such as are called here with nobody to answer.
-pub(crate) fn provider_tools(tools: &ToolContext, providers: &[Provider], found: &mut Gathered) {
+/// Finds provider tools that no provider accepts, and those whose calls no function tool answers.
+pub(crate) fn check_provider_tools(tools: &ToolContext, providers: &[Provider], found: &mut FindingCollector) {
     let first = tools.function_tools().len();
     for (at, tool) in tools.provider_tools().iter().enumerate() {
         let at = Some((first + at, tool.id()));
         let takers = providers.iter().filter(|provider| tool.config(&provider.id()).is_some()).collect::<Vec<_>>();
         if takers.is_empty() {
-            found.add(Warning, at, None, "none of these providers takes this provider tool".to_owned());
+            found.add(Severity::Warning, at, None, "none of these providers accepts this provider tool".to_owned());
             continue;
         }
         let names = tool.answered_here();
@@ -371,13 +366,11 @@ pub(crate) fn provider_tools(tools: &ToolContext, providers: &[Provider], found:
                 if names.len() > 1 { " and others" } else { "" }
             );
             for taker in takers {
-                found.add(Warning, at, Some(*taker), message.clone());
+                found.add(Severity::Warning, at, Some(*taker), message.clone());
             }
         }
     }
 }
-
-// ---- Findings as text for people.
 
 impl fmt::Display for LintReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -420,7 +413,7 @@ impl fmt::Display for Severity {
     }
 }
 
-impl fmt::Display for Cost {
+impl fmt::Display for DeclarationCost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = self.tools.len();
         let tools = if count == 1 { "tool" } else { "tools" };

@@ -46,7 +46,7 @@ providers! {
     OpenAiRealtime = "openai-realtime",
     /// Anthropic's Messages.
     Anthropic = "anthropic",
-    /// Gemini's generateContent with `parameters`, a typed subset of OpenAPI's schema.
+    /// Gemini's generateContent with `parameters`, a typed subset of `OpenAPI`'s schema.
     Gemini = "gemini",
     /// Gemini's generateContent with `parametersJsonSchema`.
     GeminiJsonSchema = "gemini-json-schema",

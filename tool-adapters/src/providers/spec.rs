@@ -160,9 +160,8 @@ pub(crate) trait LiveMessages: Sync {
         setup
     }
 
-    /// Reads the handle for resuming the session: `Some(None)` if it cannot be resumed at the moment, `None` if the
-    /// message says nothing about it.
-    fn resumption_handle(&self, _message: &Value) -> Option<Option<String>> {
+    /// Reads the handle for resuming the session; `None` if the message is about something else.
+    fn resumption_handle(&self, _message: &Value) -> Option<ResumptionHandle> {
         None
     }
 
@@ -197,13 +196,19 @@ impl LiveMessage {
     }
 }
 
+/// The model that a URL names; `None` if the model is elsewhere in the request.
+pub(crate) type NamedModel = Option<String>;
+
+/// The handle for resuming a session; `None` if it cannot be resumed at the moment.
+pub(crate) type ResumptionHandle = Option<String>;
+
 /// Recognises requests by their URL.
 #[derive(Clone, Copy)]
 pub(crate) struct ModelUrls {
     /// The domain whose requests the provider claims before others with the same paths.
     pub(crate) domain: Option<&'static str>,
-    /// Returns the model that the URL names (`Some(None)` if it names none), or `None` if the path is another API's.
-    pub(crate) model: fn(&UrlPath<'_>) -> Option<Option<String>>,
+    /// Returns the model that the URL names, or `None` if the path is another API's.
+    pub(crate) model: fn(&UrlPath<'_>) -> Option<NamedModel>,
 }
 
 /// The path of a URL without its query, in the parts that tell APIs apart.
@@ -236,7 +241,7 @@ impl<'a> UrlPath<'a> {
     }
 }
 
-/// Decodes a segment; one with an escape that is none stays as it is.
+/// Decodes a segment. One with an invalid escape stays as it is.
 fn unescaped(segment: &str) -> String {
     percent_decode(segment).unwrap_or_else(|| segment.to_owned())
 }

@@ -113,12 +113,11 @@ impl<'a> TurnWriter<'a> {
     }
 
     fn add_result<F: TurnForm>(&mut self, call_id: &str, tool: &str, result: &ModelResult) {
-        let item = match self.calls.get(call_id) {
-            Some((id, name)) => F::result(id, name, result),
-            None => {
-                let id = F::conforming_id(if F::IDS { call_id } else { "" });
-                F::result(&id, &self.request.declarations.written_name(tool), result)
-            }
+        let item = if let Some((id, name)) = self.calls.get(call_id) {
+            F::result(id, name, result)
+        } else {
+            let id = F::conforming_id(if F::IDS { call_id } else { "" });
+            F::result(&id, &self.request.declarations.written_name(tool), result)
         };
         // Results follow their calls, whatever the user has said since.
         let at = self.turns.iter().rposition(|turn| turn.is_model).map_or(0, |calls| calls + 1);

@@ -18,7 +18,7 @@ use crate::providers::declared_tool::DeclaredTool;
 use crate::providers::json_text::JsonObject;
 use crate::providers::schema::rules::{PropertyNames, SchemaForm, SchemaRules};
 use crate::providers::spec::{
-    Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm, UrlPath, segments,
+    Endpoint, HttpEndpoint, ModelUrls, NamedModel, ProviderSpec, Server, ToolListForm, UrlPath, segments,
 };
 use crate::providers::strict::budget::{StrictBudget, StrictCost, StrictForm, StrictRules};
 use crate::providers::tool_names::NameRule;
@@ -60,7 +60,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
 };
 
 /// Google serves the models under their names, as methods.
-fn model_of_url(path: &UrlPath<'_>) -> Option<Option<String>> {
+fn model_of_url(path: &UrlPath<'_>) -> Option<NamedModel> {
     if (path.parent, path.last) == ("v1", "messages") {
         return Some(None);
     }

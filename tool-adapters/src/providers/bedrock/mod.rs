@@ -17,7 +17,7 @@ use crate::providers::declared_tool::DeclaredTool;
 use crate::providers::json_text::JsonObject;
 use crate::providers::schema::rules::SchemaRules;
 use crate::providers::spec::{
-    BEARER, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm, UrlPath, segments,
+    BEARER, Endpoint, HttpEndpoint, ModelUrls, NamedModel, ProviderSpec, Server, ToolListForm, UrlPath, segments,
 };
 use crate::providers::tool_names::NameRule;
 
@@ -55,7 +55,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     request_settings: |_| None,
 };
 
-fn model_of_url(path: &UrlPath<'_>) -> Option<Option<String>> {
+fn model_of_url(path: &UrlPath<'_>) -> Option<NamedModel> {
     let converses = matches!(path.last, "converse" | "converse-stream");
     path.segment_after("model").filter(|_| converses).map(Some)
 }

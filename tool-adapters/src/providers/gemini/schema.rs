@@ -6,7 +6,7 @@ use crate::providers::schema::rules::{SchemaForm, SchemaRules, SchemaSubset, is_
 use crate::providers::schema::types::TypeSet;
 use serde_json::Value;
 
-/// The schemas of `parameters`: a typed subset of OpenAPI's. `anyOf` stands alone in it ("when using any_of, it must be the
+/// The schemas of `parameters`: a typed subset of `OpenAPI`'s. `anyOf` stands alone in it ("when using `any_of`, it must be the
 /// only field set"), and newer models refuse a schema without a type.
 pub(crate) const SCHEMA_RULES: SchemaRules = SchemaRules {
     form: SchemaForm::Subset(&SchemaSubset {

@@ -1,8 +1,9 @@
 //! The messages of a Gemini Live session that are not part of the conversation.
 
-use crate::providers::spec::{LiveMessage, LiveMessages};
+use crate::providers::spec::{LiveMessage, LiveMessages, ResumptionHandle};
 use serde_json::{Value, json};
 
+/// The messages of a Gemini Live session.
 pub(crate) struct GeminiLiveMessages;
 
 impl LiveMessages for GeminiLiveMessages {
@@ -28,7 +29,7 @@ impl LiveMessages for GeminiLiveMessages {
         setup
     }
 
-    fn resumption_handle(&self, message: &Value) -> Option<Option<String>> {
+    fn resumption_handle(&self, message: &Value) -> Option<ResumptionHandle> {
         let update = message.get("sessionResumptionUpdate")?;
         let handle = update.get("newHandle").and_then(Value::as_str).filter(|handle| !handle.is_empty());
         let resumable = update.get("resumable").and_then(Value::as_bool).unwrap_or(handle.is_some());

@@ -135,6 +135,8 @@ impl LiveReader {
 /// Withdraws calls by the server's ids. An id that the server never gave stays as it is.
 fn cancel(ids: Vec<String>, sink: &mut EventSink<'_>) {
     let ours = ids.into_iter().map(|id| sink.ids.latest(&id).unwrap_or(id)).collect::<Vec<_>>();
-    ours.iter().for_each(|id| sink.ids.withdraw(id));
+    for id in &ours {
+        sink.ids.withdraw(id);
+    }
     sink.push(Event::Cancelled(ours));
 }

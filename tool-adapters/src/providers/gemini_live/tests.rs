@@ -7,7 +7,6 @@ use crate::providers::tests::fixtures::{
     answers, brief, calls, errors, history, lines, pretty, pretty_request, read, read_cut_off, request, request_with,
     response,
 };
-use crate::providers::tests::streams::events;
 use expect_test::expect;
 use serde_json::{Value, json};
 use tool_core::session::ToolChoice;

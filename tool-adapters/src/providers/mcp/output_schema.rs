@@ -1,16 +1,16 @@
-//! MCP: the schema of a result, and the structured content that satisfies it.
+//! The schema of a result, and the structured content that satisfies it.
 //!
-//! Both are JSON objects in every revision of the protocol but the newest. What is no object is wrapped as
-//! `{"result": ..}`, as other servers do.
+//! Both are JSON objects in every revision of the protocol but the newest. Other values are wrapped as `{"result": ..}`,
+//! as other servers do.
 
 use crate::providers::schema::document::{SchemaDocument, for_each_subschema};
 use serde_json::{Map, Value, json};
 use tool_core::schema::join_pointer;
 
-/// The member that a result stands in which is no object.
+/// The member that wraps a result.
 const MEMBER: &str = "result";
 
-/// The `outputSchema` of a result's schema.
+/// Returns the `outputSchema` for a result's schema.
 pub(crate) fn declared(output: &Value) -> Value {
     match root(output) {
         Root::Object => output.clone(),
@@ -25,8 +25,8 @@ pub(crate) fn declared(output: &Value) -> Value {
     }
 }
 
-/// The `structuredContent` of a result whose schema is `output`.
-#[cfg_attr(not(feature = "mcp"), allow(dead_code))] // Whoever serves asks for it.
+/// Returns the `structuredContent` of a result whose schema is `output`.
+#[cfg_attr(not(feature = "mcp"), allow(dead_code))] // The MCP server uses it.
 pub(crate) fn structured(output: &Value, result: Value) -> Value {
     match root(output) {
         Root::Object | Root::Reference => result,
@@ -35,9 +35,9 @@ pub(crate) fn structured(output: &Value, result: Value) -> Value {
 }
 
 enum Root {
-    /// Says itself that it is an object.
+    /// A schema of the type `object`.
     Object,
-    /// Refers to a schema that does.
+    /// A reference to a schema of the type `object`.
     Reference,
     Other,
 }
@@ -55,7 +55,7 @@ fn root(output: &Value) -> Root {
     }
 }
 
-/// An object with the schema as that of its one property. References are led to where their targets now stand.
+/// Returns a schema of an object with one property. References are moved with their targets.
 fn wrapped(output: &Value) -> Value {
     let mut schema = output.clone();
     let dialect = schema.as_object_mut().and_then(|map| map.remove("$schema"));
@@ -72,7 +72,7 @@ fn wrapped(output: &Value) -> Value {
     wrapped.into()
 }
 
-/// Puts `prefix` before every pointer that a reference has to the root.
+/// Adds a prefix to the pointers of references from the root.
 fn rebase(schema: &mut Value, prefix: &str) {
     let mut places = Vec::new();
     references(schema, "", &mut places);
@@ -85,10 +85,10 @@ fn rebase(schema: &mut Value, prefix: &str) {
     }
 }
 
-/// The pointers of all `$ref` in a schema.
+/// Collects the pointers of all `$ref` in a schema.
 fn references(schema: &Value, pointer: &str, places: &mut Vec<String>) {
     let Some(map) = schema.as_object() else { return };
-    // With an `$id` of its own, `#` is the schema itself.
+    // Inside a schema with an `$id`, `#` is that schema.
     if !pointer.is_empty() && map.contains_key("$id") {
         return;
     }

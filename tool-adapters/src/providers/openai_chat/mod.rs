@@ -12,7 +12,7 @@ use crate::providers::openai_chat::read::ChatReader;
 use crate::providers::openai_chat::strict::STRICT;
 use crate::providers::schema::rules::SchemaRules;
 use crate::providers::spec::{
-    BEARER, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm, UrlPath, segments,
+    BEARER, Endpoint, HttpEndpoint, ModelUrls, NamedModel, ProviderSpec, Server, ToolListForm, UrlPath, segments,
 };
 use crate::providers::tool_names::NameRule;
 
@@ -53,7 +53,7 @@ pub(crate) const OPENAI: Server = Server {
 };
 
 /// Azure names the model's deployment in the path. Embeddings are recognised too, as they have a cost.
-fn model_of_url(path: &UrlPath<'_>) -> Option<Option<String>> {
+fn model_of_url(path: &UrlPath<'_>) -> Option<NamedModel> {
     match (path.parent, path.last) {
         ("chat", "completions") => Some(path.segment_after("deployments")),
         ("v1", "embeddings") => Some(None),

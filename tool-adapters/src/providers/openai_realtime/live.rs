@@ -3,6 +3,7 @@
 use crate::providers::spec::{LiveMessage, LiveMessages};
 use serde_json::{Value, json};
 
+/// The messages of a Realtime session.
 pub(crate) struct RealtimeMessages;
 
 impl LiveMessages for RealtimeMessages {

@@ -1,4 +1,4 @@
-//! What is inside of arrays and objects, in a form that knows few keywords.
+//! Arrays and objects in a form with few keywords.
 
 use crate::providers::report::ChangeKind;
 use crate::providers::schema::node::{KeywordSet, NodePart, SchemaNode};
@@ -10,13 +10,13 @@ use std::collections::{HashMap, HashSet};
 use tool_core::schema::{is_schema, join_pointer as join};
 
 impl<'a> Projector<'a> {
-    /// Writes what is said of items.
+    /// Writes the keywords about items.
     pub(crate) fn array(&mut self, subset: &SchemaSubset, items: ArrayItems<'a>, inside: &mut SchemaObject) {
         let closed = items.rest.is_none().then_some(items.first.len());
         let stated = inside.get("maxItems").and_then(Value::as_u64).and_then(|most| usize::try_from(most).ok());
         let most = closed.into_iter().chain(stated).min();
         let item = items.alike(most).and_then(|node| self.node(subset, node));
-        // Where no item fits, the empty array does.
+        // Without a schema for items, only the empty array is accepted.
         let most = if item.is_none() { Some(0) } else { most };
         if subset.keeps.contains(&"maxItems")
             && let Some(most) = most
@@ -24,14 +24,14 @@ impl<'a> Projector<'a> {
             inside.insert("maxItems".to_owned(), most.into());
         }
         let item = item.unwrap_or_default();
-        // Gemini refuses an array without it, in both of its forms.
+        // Gemini refuses an array without `items` in both of its forms.
         let wanted = subset.typed || subset.maps && inside.contains_key("type");
         if wanted || !item.is_empty() {
             inside.insert("items".to_owned(), Self::placed(subset, item));
         }
     }
 
-    /// Writes what is said of properties; nothing where no object fits.
+    /// Writes the keywords about properties; `None` if no object is accepted.
     pub(crate) fn object(
         &mut self,
         subset: &SchemaSubset,
@@ -52,7 +52,7 @@ impl<'a> Projector<'a> {
             }
         }
         if subset.typed {
-            // What is required has to be among the properties.
+            // Required properties have to be declared.
             for name in shape.required.iter().filter(|name| missing.contains(*name)) {
                 let node = match &shape.rest {
                     ExtraProperties::Open => SchemaNode::default(),
@@ -94,11 +94,11 @@ impl<'a> Projector<'a> {
         written
     }
 
-    /// Reports a property that is declared as one that must not be given.
+    /// Reports a property whose schema accepts no value.
     fn report_absent(&mut self, node: &SchemaNode<'_>) {
         let Some(NodePart::Schema(place)) = node.0.iter().find(|part| is_false(part)) else { return };
         let holder = place.pointer.rsplit_once("/properties/").map_or("", |(holder, _)| holder);
-        self.log.add(holder, "properties", ChangeKind::Dropped, "a property that must not be given is left out");
+        self.log.add(holder, "properties", ChangeKind::Dropped, "a property that accepts no value is left out");
     }
 }
 
@@ -106,14 +106,12 @@ fn is_false(part: &NodePart<'_>) -> bool {
     matches!(part, NodePart::Schema(place) if *place.schema == Value::Bool(false))
 }
 
-// ---- Arrays: their items, by place or all alike.
-
-/// What the schemas of a node say of an array's items.
+/// The schemas of an array's items.
 #[derive(Clone, Debug)]
 pub(crate) struct ArrayItems<'a> {
-    /// The items by place, where one schema says it.
+    /// The schemas of the first items, by position.
     pub(crate) first: Vec<SchemaNode<'a>>,
-    /// The items that follow, all where none have a place; nothing where there are none.
+    /// The schema of the items after them; `None` if there are no more.
     pub(crate) rest: Option<SchemaNode<'a>>,
 }
 
@@ -142,7 +140,7 @@ impl<'a> ArrayItems<'a> {
         Self { first, rest }
     }
 
-    /// All of them as one node, whatever their places: as many as `most` can be there.
+    /// Merges the schemas of at most `most` items into one for all; `None` if the array is empty.
     pub(crate) fn alike(self, most: Option<usize>) -> Option<SchemaNode<'a>> {
         if self.first.is_empty() {
             return self.rest;
@@ -154,7 +152,7 @@ impl<'a> ArrayItems<'a> {
         (!nodes.is_empty()).then(|| SchemaNode::any(nodes))
     }
 
-    /// Both. Places are kept where only one of them has any.
+    /// Returns the items that satisfy both. Positions are kept if only one of the two has some.
     fn and(self, other: Self) -> Self {
         if self.is_silent() {
             return other;
@@ -168,16 +166,14 @@ impl<'a> ArrayItems<'a> {
         let placed = !self.first.is_empty() || !other.first.is_empty();
         let node = both(self.alike(most), other.alike(most));
         match most.filter(|_| placed) {
-            // Closed: the same node at each place, and nothing behind.
+            // Closed: the same schema at each position, and none after them.
             Some(most) => Self { first: vec![node.unwrap_or_default(); most], rest: None },
             None => Self { first: Vec::new(), rest: node },
         }
     }
 }
 
-// ---- Objects: their properties, and how those of several schemas become one.
-
-/// What a schema says of an object.
+/// The properties of an object.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ObjectShape<'a> {
     pub(crate) properties: Vec<(&'a str, SchemaNode<'a>)>,
@@ -185,7 +181,7 @@ pub(crate) struct ObjectShape<'a> {
     pub(crate) rest: ExtraProperties<'a>,
 }
 
-/// What a schema says of properties that it does not name.
+/// The properties that a schema does not name.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum ExtraProperties<'a> {
     #[default]
@@ -195,8 +191,8 @@ pub(crate) enum ExtraProperties<'a> {
 }
 
 impl<'a> ObjectShape<'a> {
-    /// What one schema says. With `patterns` its `patternProperties` stand in the projection too; without, any property
-    /// may be one of those.
+    /// Returns the properties of one schema. `patterns` is true if the projection keeps `patternProperties`. Otherwise any
+    /// property may be one of them.
     pub(crate) fn of(own: &KeywordSet<'a>, patterns: bool) -> Self {
         let named = own.get("properties").and_then(Value::as_object);
         let under = join(&own.pointer, "properties");
@@ -219,7 +215,7 @@ impl<'a> ObjectShape<'a> {
         self.properties.is_empty() && self.required.is_empty() && matches!(self.rest, ExtraProperties::Open)
     }
 
-    /// Both. Where one is closed, nothing beyond the properties of the two gets through.
+    /// Returns the properties of an object that satisfies both. If one is closed, so is the result.
     pub(crate) fn and(mut self, other: Self) -> Self {
         if self.is_silent() {
             return other;
@@ -249,10 +245,10 @@ impl<'a> ObjectShape<'a> {
         self
     }
 
-    /// One of them, as one shape that accepts what any of them does.
+    /// Returns properties that accept every object that one of the shapes accepts.
     pub(crate) fn any(shapes: &[Self]) -> Self {
         let mut names = Vec::new();
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         for (name, _) in shapes.iter().flat_map(|shape| &shape.properties) {
             if seen.insert(*name) {
                 names.push(*name);

@@ -63,11 +63,6 @@ impl<'a> SchemaDocument<'a> {
         let schema = base.schema.pointer(&fragment).filter(|target| is_schema(target))?;
         Some(SchemaPlace { schema, pointer: base.pointer + &fragment })
     }
-
-    /// Returns the target of a schema's `$ref`, if it has one.
-    pub(crate) fn target(&self, place: &SchemaPlace<'a>) -> Option<SchemaPlace<'a>> {
-        self.resolve(&place.pointer, place.schema.get("$ref")?.as_str()?)
-    }
 }
 
 impl<'a> DocumentIndex<'a> {

@@ -1,4 +1,4 @@
-//! One node's facts, written out.
+//! The sorted keywords of a node as a schema.
 
 use crate::providers::report::ChangeKind;
 use crate::providers::schema::facts::NodeFacts;
@@ -11,14 +11,14 @@ use crate::providers::schema::words::words;
 use serde_json::{Value, json};
 
 impl<'a> Projector<'a> {
-    /// Writes facts as a schema: where the form has one type a schema, as a union of as many as there are types.
+    /// Writes a schema, which is a union if the form has one type in each schema and there are several.
     pub(crate) fn alternatives(&mut self, subset: &SchemaSubset, mut facts: NodeFacts<'a>) -> Option<SchemaObject> {
         let values = facts.values.take();
         if subset.typed && facts.types == TypeSet::ALL && facts.inside.is_empty() {
-            self.tell_kept(&mut facts, TypeSet::NONE);
+            self.drop_unrelated(&mut facts, TypeSet::NONE);
         }
         let types = facts.types;
-        self.tell_kept(&mut facts, types);
+        self.drop_unrelated(&mut facts, types);
         let branches = match values {
             Some(values) => self.values(subset, &mut facts, &values),
             None if subset.typed && facts.types == TypeSet::ALL && facts.inside.is_empty() => vec![SchemaObject::new()],
@@ -32,7 +32,7 @@ impl<'a> Projector<'a> {
         self.join(subset, branches, facts)
     }
 
-    /// With one type a schema, each keyword stands with the type that it is about.
+    /// Reports keywords that move to the branch of their type.
     fn report_split(&mut self, facts: &NodeFacts<'a>) {
         if facts.types.without(TypeSet::NULL).name().is_some() {
             return;
@@ -43,25 +43,25 @@ impl<'a> Projector<'a> {
         }
     }
 
-    /// Keywords that say nothing of the types at hand go; with no type at hand, the description tells them.
-    fn tell_kept(&mut self, facts: &mut NodeFacts<'a>, types: TypeSet) {
+    /// Drops keywords that are about other types. Without a type, the description has the keywords.
+    fn drop_unrelated(&mut self, facts: &mut NodeFacts<'a>, types: TypeSet) {
         for kept in std::mem::take(&mut facts.kept) {
             if types == TypeSet::NONE {
-                self.lose(facts, &kept.pointer, kept.source.0, kept.source.1);
-            } else if types.overlaps(types_of_keyword(kept.keyword)) {
+                self.describe_or_drop(facts, &kept.pointer, kept.source.0, kept.source.1);
+            } else if types.overlaps(TypeSet::of_assertion(kept.keyword)) {
                 facts.kept.push(kept);
             } else {
                 self.log.add(
                     &kept.pointer,
                     kept.source.0,
                     ChangeKind::Dropped,
-                    "it says nothing of a value of the type",
+                    "it does not constrain values of the type",
                 );
             }
         }
     }
 
-    /// A schema of some of the types; nothing where none of them has a value.
+    /// Writes a schema of some of the types; `None` if it accepts no value.
     pub(crate) fn one(
         &mut self,
         subset: &SchemaSubset,
@@ -70,7 +70,7 @@ impl<'a> Projector<'a> {
     ) -> Option<SchemaObject> {
         let mut written = SchemaObject::new();
         name_type(subset, types, &mut written);
-        for kept in facts.kept.iter().filter(|kept| types.overlaps(types_of_keyword(kept.keyword))) {
+        for kept in facts.kept.iter().filter(|kept| types.overlaps(TypeSet::of_assertion(kept.keyword))) {
             written.insert(kept.keyword.to_owned(), kept.value.clone());
         }
         if types.overlaps(TypeSet::ARRAY) {
@@ -90,7 +90,7 @@ impl<'a> Projector<'a> {
         Some(written)
     }
 
-    /// Schemas of listed values: as `enum` where the form takes such values, else of their type, in words and bounds.
+    /// Writes the schemas of listed values: an `enum` if the form accepts such values, or their type with words and bounds.
     fn values(&mut self, subset: &SchemaSubset, facts: &mut NodeFacts<'a>, values: &[&'a Value]) -> Vec<SchemaObject> {
         if subset.enums == TypeSet::ALL {
             let types = facts.types;
@@ -105,12 +105,12 @@ impl<'a> Projector<'a> {
             let group: Vec<&Value> =
                 values.iter().copied().filter(|value| one.contains(TypeSet::of_value(value))).collect();
             let Some(mut branch) = self.one(subset, facts, one) else { continue };
-            // An empty text is refused among the values of the typed form.
+            // The typed form refuses an empty text in an `enum`.
             let empty = subset.typed && group.iter().any(|value| *value == "");
             if subset.enums.contains(one) && !empty {
                 branch.insert("enum".to_owned(), group.into_iter().cloned().collect());
             } else if one != TypeSet::NULL && !(one == TypeSet::BOOLEAN && group.len() > 1) {
-                self.tell_values(subset, facts, &mut branch, &group);
+                self.describe_values(subset, facts, &mut branch, &group);
             }
             branches.push(branch);
         }
@@ -122,7 +122,7 @@ impl<'a> Projector<'a> {
         branches
     }
 
-    fn tell_values(
+    fn describe_values(
         &mut self,
         subset: &SchemaSubset,
         facts: &mut NodeFacts<'a>,
@@ -134,31 +134,31 @@ impl<'a> Projector<'a> {
                 pointer,
                 keyword,
                 ChangeKind::Described,
-                "told in the description: the form has no such values",
+                "the description has the values, which the form does not accept",
             );
         }
         let list: Value = group.iter().copied().cloned().collect();
-        let told = match group {
+        let text = match group {
             [only] => words(&[("const", only)]),
             _ => words(&[("enum", &list)]),
         };
         if let ([(_, listed)], Some(_)) = (facts.listed.as_slice(), facts.types.name()) {
             facts.dropped.push(*listed);
-        } else if let Some(told) = told {
-            insert_after_type(branch, "description", told.into());
+        } else if let Some(text) = text {
+            insert_after_type(branch, "description", text.into());
         }
         for (keyword, lowest) in [("minimum", true), ("maximum", false)] {
             if subset.keeps.contains(&keyword)
                 && let Some(bound) = extreme(group, lowest)
             {
-                // All values lie within what else is said of them, so theirs is the tighter bound.
+                // All values are within the other bounds, so this bound is tighter.
                 branch.insert(keyword.to_owned(), bound.clone());
             }
         }
     }
 
-    /// A schema in a place where the typed form wants a type: what accepts anything is spelled out. The innermost
-    /// items cannot be.
+    /// Returns a schema for a position where the typed form requires a type. A schema for any value becomes a union of all
+    /// types, whose own items have no type.
     pub(crate) fn placed(subset: &SchemaSubset, written: SchemaObject) -> Value {
         if !subset.typed || !is_anything(&written) {
             return Value::Object(written);
@@ -189,15 +189,4 @@ fn extreme<'v>(values: &[&'v Value], lowest: bool) -> Option<&'v Value> {
         |left: &(&Value, &serde_json::Number), right: &(&Value, &serde_json::Number)| node::compare(left.1, right.1);
     let found = if lowest { numbers.min_by(order) } else { numbers.max_by(order) };
     found.map(|(value, _)| value)
-}
-
-/// The types that a keyword says something of.
-fn types_of_keyword(keyword: &str) -> TypeSet {
-    match keyword {
-        "minLength" | "maxLength" | "pattern" => TypeSet::STRING,
-        "minimum" | "maximum" => TypeSet::NUMBER,
-        "minItems" | "maxItems" => TypeSet::ARRAY,
-        "minProperties" | "maxProperties" => TypeSet::OBJECT,
-        _ => TypeSet::ALL,
-    }
 }

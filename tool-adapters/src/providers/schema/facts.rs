@@ -1,4 +1,4 @@
-//! What the schemas of one node say together, sorted by what a form with few keywords does with it.
+//! The keywords of a node, sorted by their form in a schema with few keywords.
 
 use crate::providers::report::ChangeKind;
 use crate::providers::schema::containers::{ArrayItems, ObjectShape};
@@ -10,33 +10,33 @@ use crate::providers::schema::types::TypeSet;
 use crate::providers::schema::words::{DroppedKeyword, can_describe};
 use serde_json::Value;
 
-/// The facts of one node.
+/// The sorted keywords of a node.
 #[derive(Debug)]
 pub(crate) struct NodeFacts<'a> {
     pub(crate) types: TypeSet,
-    /// Whether it is told by `type` or by the values: else every type is meant.
+    /// The values that `enum` and `const` leave.
     pub(crate) values: Option<Vec<&'a Value>>,
-    /// Where the values are listed, and how.
+    /// The keywords that list the values, by pointer.
     pub(crate) listed: Vec<(String, DroppedKeyword<'a>)>,
     pub(crate) descriptions: Vec<&'a str>,
-    /// Assertions that stay.
+    /// The assertions that are kept.
     pub(crate) kept: Vec<KeptKeyword<'a>>,
-    /// Annotations that stay.
+    /// The annotations that are kept.
     pub(crate) notes: Vec<KeptKeyword<'a>>,
-    /// Keywords that the description tells.
+    /// The keywords that become part of the description.
     pub(crate) dropped: Vec<DroppedKeyword<'a>>,
     pub(crate) shape: ObjectShape<'a>,
     pub(crate) items: ArrayItems<'a>,
-    /// Where something is said of what is inside of objects and arrays.
+    /// The keywords about properties and items, by pointer.
     pub(crate) inside: Vec<(String, &'a str)>,
 }
 
-/// A keyword that stays.
+/// A keyword that is kept.
 #[derive(Clone, Debug)]
 pub(crate) struct KeptKeyword<'a> {
     pub(crate) keyword: &'a str,
     pub(crate) value: Value,
-    /// Where it comes from, and what the schema has there.
+    /// The pointer to the schema that has the keyword.
     pub(crate) pointer: String,
     pub(crate) source: DroppedKeyword<'a>,
 }
@@ -63,7 +63,7 @@ impl<'a> NodeFacts<'a> {
         }
     }
 
-    /// Keeps a keyword, where none stands against it; of two bounds, the one that the other implies goes.
+    /// Keeps a keyword; returns false if another value of it is kept. Of two bounds the tighter one is kept.
     fn keep(&mut self, new: KeptKeyword<'a>) -> bool {
         let list = if is_annotation(new.keyword) { &mut self.notes } else { &mut self.kept };
         let Some(there) = list.iter_mut().find(|known| known.keyword == new.keyword) else {
@@ -94,7 +94,7 @@ impl<'a> NodeFacts<'a> {
 }
 
 impl<'a> Projector<'a> {
-    /// Sorts the keywords of a node's schemas. The caller takes care of references and unions.
+    /// Sorts the keywords of a node's schemas, except references and unions.
     pub(crate) fn facts(&mut self, subset: &SchemaSubset, own: &[KeywordSet<'a>], types: TypeSet) -> NodeFacts<'a> {
         let mut facts = NodeFacts::new(types);
         let declared =
@@ -102,7 +102,7 @@ impl<'a> Projector<'a> {
         facts.types = declared.filter_map(TypeSet::of_keyword).fold(types, |all, one| all & one);
         for one in own {
             for (keyword, value) in one.keywords() {
-                self.fact(subset, &mut facts, one, keyword, value);
+                self.sort_keyword(subset, &mut facts, one, keyword, value);
             }
             facts.shape = facts.shape.and(ObjectShape::of(one, false));
         }
@@ -114,7 +114,7 @@ impl<'a> Projector<'a> {
         facts
     }
 
-    fn fact(
+    fn sort_keyword(
         &mut self,
         subset: &SchemaSubset,
         facts: &mut NodeFacts<'a>,
@@ -138,7 +138,7 @@ impl<'a> Projector<'a> {
                 self.log.add(pointer, keyword, ChangeKind::Rewritten, "`$defs` of the root");
             }
             "$defs" => {
-                self.log.add(pointer, keyword, ChangeKind::Rewritten, "they stand where they were referred to");
+                self.log.add(pointer, keyword, ChangeKind::Rewritten, "the schemas replace the references to them");
             }
             "items" | "prefixItems" => self.places(subset, facts, own, keyword, value),
             "additionalProperties" => self.additional(subset, facts, own, value),
@@ -152,24 +152,35 @@ impl<'a> Projector<'a> {
             }
             "exclusiveMinimum" | "exclusiveMaximum" => self.exclusive(subset, facts, own, keyword, value),
             "format" if !value.as_str().is_some_and(|it| (subset.formats)(facts.types.without(TypeSet::NULL), it)) => {
-                self.lose(facts, pointer, keyword, value);
+                self.describe_or_drop(facts, pointer, keyword, value);
             }
             "default" if value.is_null() && !facts.types.contains(TypeSet::NULL) => {
-                self.log.add(pointer, keyword, ChangeKind::Dropped, "it may be left out, which says the same");
+                self.log.add(
+                    pointer,
+                    keyword,
+                    ChangeKind::Dropped,
+                    "the parameter may be left out, which means the same",
+                );
             }
             _ if subset.keeps.contains(&keyword)
                 && facts.keep(KeptKeyword::new(keyword, value.clone(), pointer, (keyword, value))) => {}
-            _ => self.lose(facts, pointer, keyword, value),
+            _ => self.describe_or_drop(facts, pointer, keyword, value),
         }
     }
 
-    /// Moves a keyword into the description, or reports that it is gone.
-    pub(crate) fn lose(&mut self, facts: &mut NodeFacts<'a>, pointer: &str, keyword: &'a str, value: &'a Value) {
+    /// Moves a keyword into the description, or drops it if it cannot be described.
+    pub(crate) fn describe_or_drop(
+        &mut self,
+        facts: &mut NodeFacts<'a>,
+        pointer: &str,
+        keyword: &'a str,
+        value: &'a Value,
+    ) {
         if can_describe((keyword, value)) {
-            self.log.add(pointer, keyword, ChangeKind::Described, "told in the description");
+            self.log.add(pointer, keyword, ChangeKind::Described, "the description has it");
             facts.dropped.push((keyword, value));
         } else {
-            self.log.add(pointer, keyword, ChangeKind::Dropped, "the provider's form does not have it");
+            self.log.add(pointer, keyword, ChangeKind::Dropped, "the provider does not accept the keyword");
         }
     }
 
@@ -177,7 +188,7 @@ impl<'a> Projector<'a> {
         let pointer = own.pointer.as_str();
         match value {
             Value::Object(map) if !map.is_empty() && !subset.maps => {
-                self.lose(facts, pointer, "additionalProperties", value);
+                self.describe_or_drop(facts, pointer, "additionalProperties", value);
             }
             Value::Bool(false) if !subset.maps => {
                 let detail = "the provider's form cannot close an object; a call with further properties is refused";
@@ -188,18 +199,19 @@ impl<'a> Projector<'a> {
                     pointer,
                     "additionalProperties",
                     ChangeKind::Rewritten,
-                    "further properties are taken anyway",
+                    "further properties are accepted anyway",
                 );
             }
             Value::Bool(false) | Value::Object(_) if own.map.contains_key("patternProperties") => {
-                let detail = "further properties are taken: one may match `patternProperties`, which is told only";
+                let detail =
+                    "further properties are accepted: one may match `patternProperties`, which the description has";
                 self.log.add(pointer, "additionalProperties", ChangeKind::Weakened, detail);
             }
             _ => {}
         }
     }
 
-    /// The forms have no places, but one schema for all items, and the description tells the places.
+    /// Sorts a keyword about items. The forms have one schema for all items, and the description has the positions.
     fn places(
         &mut self,
         subset: &SchemaSubset,
@@ -212,8 +224,13 @@ impl<'a> Projector<'a> {
         facts.inside.push((pointer.to_owned(), keyword));
         match keyword {
             "prefixItems" => {
-                self.lose(facts, pointer, keyword, value);
-                self.log.add(pointer, keyword, ChangeKind::Weakened, "one schema for all items, whatever their places");
+                self.describe_or_drop(facts, pointer, keyword, value);
+                self.log.add(
+                    pointer,
+                    keyword,
+                    ChangeKind::Weakened,
+                    "one schema for all items, whatever their positions",
+                );
             }
             _ if *value == Value::Bool(false) && !subset.keeps.contains(&"maxItems") => {
                 self.log.add(pointer, keyword, ChangeKind::Dropped, "the provider's form cannot close an array");
@@ -222,13 +239,13 @@ impl<'a> Projector<'a> {
                 self.log.add(pointer, keyword, ChangeKind::Rewritten, "`maxItems`");
             }
             "items" if *value == Value::Bool(true) => {
-                self.log.add(pointer, keyword, ChangeKind::Rewritten, "`{}`, which says the same");
+                self.log.add(pointer, keyword, ChangeKind::Rewritten, "`{}`, which means the same");
             }
             _ => {}
         }
     }
 
-    /// An exclusive bound is an inclusive one for integers; for other numbers the inclusive one accepts the bound too.
+    /// Writes an exclusive bound as an inclusive one: the next integer, or the bound itself for other numbers.
     fn exclusive(
         &mut self,
         subset: &SchemaSubset,
@@ -241,7 +258,7 @@ impl<'a> Projector<'a> {
         let pointer = own.pointer.as_str();
         let Value::Number(bound) = value else { return };
         if !subset.keeps.contains(&inclusive) {
-            self.lose(facts, pointer, keyword, value);
+            self.describe_or_drop(facts, pointer, keyword, value);
             return;
         }
         let whole = !(facts.types & TypeSet::NUMBER).contains(TypeSet::NUMBER);
@@ -253,7 +270,7 @@ impl<'a> Projector<'a> {
                 pointer,
                 keyword,
                 ChangeKind::Weakened,
-                format!("`{inclusive}` {bound}, and told in the description"),
+                format!("`{inclusive}` {bound}; the description has the exclusive bound"),
             );
             facts.keep(KeptKeyword::new(inclusive, Value::Number(bound.clone()), pointer, (keyword, value)));
             facts.dropped.push((keyword, value));

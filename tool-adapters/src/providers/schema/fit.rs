@@ -1,4 +1,4 @@
-//! Which schemas say what a value is: through references, `allOf`, and the branch of a union that fits.
+//! The schemas of a value in arguments: through references, `allOf`, and the matching branch of a union.
 
 use crate::providers::schema::document::{SchemaDocument, SchemaPlace};
 use crate::providers::schema::restore;
@@ -9,23 +9,23 @@ use serde_json::value::RawValue;
 use std::collections::HashMap;
 use tool_core::schema::join_pointer as join;
 
-/// References and `allOf` are followed so far.
+/// The maximum number of schemas that references and `allOf` lead to.
 const FOLLOWED: usize = 64;
 
-/// How a value fits.
+/// The degree to which a value matches a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum SchemaFit {
     Not,
-    /// With null for what is absent.
+    /// With null for absent properties.
     Strictly,
-    /// As it is.
+    /// Without such nulls.
     Fully,
 }
 
-/// A view of a schema by the values that are held against it.
+/// Finds the schemas of values, with a memory of values that were matched.
 pub(crate) struct SchemaMatcher<'s, 't> {
     document: SchemaDocument<'s>,
-    /// By schema and value: unions inside unions would be tried over and over.
+    /// By schema and value, as unions inside unions would be matched again and again.
     known: HashMap<(*const Value, *const u8), SchemaFit>,
     depth: usize,
     text: std::marker::PhantomData<&'t str>,
@@ -37,7 +37,7 @@ impl<'s, 't> SchemaMatcher<'s, 't> {
         Self { document: SchemaDocument::new(root), known: HashMap::new(), depth: 0, text }
     }
 
-    /// All that say what the value at a place is.
+    /// Returns all schemas of a value.
     pub(crate) fn schemas(&mut self, place: SchemaPlace<'s>, value: &'t RawValue) -> Vec<SchemaPlace<'s>> {
         let base = self.base(place);
         match unions_of(&base) {
@@ -46,13 +46,13 @@ impl<'s, 't> SchemaMatcher<'s, 't> {
         }
     }
 
-    /// Whether a null is there because the property had to be given: it need not be, and null is not among its values.
+    /// Returns true for a null that stands for an absent property: the property is optional and does not accept null.
     pub(crate) fn stands_for_absent(&self, schemas: &[SchemaPlace<'s>], name: &str) -> bool {
-        let mut said = named(schemas, name).peekable();
-        said.peek().is_some() && !is_required(schemas, name) && !said.all(|place| self.takes_null(&place, 0))
+        let mut places = named(schemas, name).peekable();
+        places.peek().is_some() && !is_required(schemas, name) && !places.all(|place| self.accepts_null(&place, 0))
     }
 
-    /// A schema, and what it refers to and includes.
+    /// Returns a schema with the schemas that it refers to and includes.
     fn base(&self, place: SchemaPlace<'s>) -> Vec<SchemaPlace<'s>> {
         let mut all = Vec::new();
         let mut open = vec![place];
@@ -65,7 +65,7 @@ impl<'s, 't> SchemaMatcher<'s, 't> {
         all
     }
 
-    /// Takes of each union the branch that fits best; none where none fits.
+    /// Adds the best matching branch of each union, if one matches.
     fn choose(
         &mut self,
         base: Vec<SchemaPlace<'s>>,
@@ -130,7 +130,7 @@ impl<'s, 't> SchemaMatcher<'s, 't> {
         let mut fit = SchemaFit::Fully;
         for (name, member) in members {
             let mut places = named(schemas, &name).peekable();
-            // A strict object takes no others.
+            // A strict object accepts no others.
             if places.peek().is_none() {
                 return SchemaFit::Not;
             }
@@ -161,11 +161,11 @@ impl<'s, 't> SchemaMatcher<'s, 't> {
         fit
     }
 
-    fn takes_null(&self, place: &SchemaPlace<'s>, depth: usize) -> bool {
+    fn accepts_null(&self, place: &SchemaPlace<'s>, depth: usize) -> bool {
         if let Value::Bool(answer) = place.schema {
             return *answer;
         }
-        // A chain of references that never says anything refuses nothing.
+        // An endless chain of references refuses nothing.
         if depth > FOLLOWED {
             return true;
         }
@@ -173,7 +173,7 @@ impl<'s, 't> SchemaMatcher<'s, 't> {
             place.schema.get("type").and_then(TypeSet::of_keyword).is_none_or(|it| it.contains(TypeSet::NULL));
         let reference = place.schema.get("$ref").and_then(Value::as_str);
         let target = reference.and_then(|reference| self.document.resolve(&place.pointer, reference));
-        let deeper = |place: SchemaPlace<'s>| self.takes_null(&place, depth + 1);
+        let deeper = |place: SchemaPlace<'s>| self.accepts_null(&place, depth + 1);
         let some = |keyword: &str| place.schema.get(keyword).is_none() || branches(place, keyword).any(deeper);
         type_takes
             && place.schema.get("enum").and_then(Value::as_array).is_none_or(|values| values.contains(&Value::Null))
@@ -185,12 +185,12 @@ impl<'s, 't> SchemaMatcher<'s, 't> {
     }
 }
 
-/// Whether the type and the listed values of one schema leave the value.
+/// Returns true if the type and the listed values of one schema accept the value.
 fn takes(schema: &Value, value: &RawValue) -> bool {
     if *schema == Value::Bool(false) {
         return false;
     }
-    let types = schema.get("type").and_then(TypeSet::of_keyword).unwrap_or(TypeSet::ALL);
+    let types = TypeSet::of_schema(schema);
     let listed = schema.get("enum").and_then(Value::as_array).map(Vec::as_slice);
     let only = schema.get("const").map(std::slice::from_ref);
     let parsed = || serde_json::from_str::<Value>(value.get()).ok();
@@ -205,7 +205,7 @@ fn same(left: &Value, right: &Value) -> bool {
     left == right || left.is_number() && left.as_f64() == right.as_f64()
 }
 
-/// The schemas of a property.
+/// Returns the schemas of a property.
 pub(crate) fn named<'s>(schemas: &[SchemaPlace<'s>], name: &str) -> impl Iterator<Item = SchemaPlace<'s>> {
     schemas.iter().filter_map(move |place| {
         let schema = place.schema.get("properties")?.get(name)?;
@@ -221,8 +221,8 @@ fn is_required(schemas: &[SchemaPlace<'_>], name: &str) -> bool {
     required(schemas).any(|required| required == name)
 }
 
-/// The unions among schemas, each as its branches. One that says only which properties are needed together is left
-/// out: it says nothing of what is inside them.
+/// Returns the unions of schemas, each as its branches. Unions that only combine required properties are left out, as they
+/// do not describe values.
 fn unions_of<'s>(schemas: &[SchemaPlace<'s>]) -> Vec<Vec<SchemaPlace<'s>>> {
     let all =
         schemas.iter().flat_map(|place| ["anyOf", "oneOf"].map(|keyword| branches(place, keyword).collect::<Vec<_>>()));
@@ -234,7 +234,7 @@ fn unions_of<'s>(schemas: &[SchemaPlace<'s>]) -> Vec<Vec<SchemaPlace<'s>>> {
 
 fn branches<'s>(place: &SchemaPlace<'s>, keyword: &str) -> impl Iterator<Item = SchemaPlace<'s>> {
     let all = place.schema.get(keyword).and_then(Value::as_array);
-    // The pointer is made where there is something to point at.
+    // The pointer is made only where it is needed.
     let under = all.map(|_| join(&place.pointer, keyword)).unwrap_or_default();
     let place = move |(at, schema): (usize, _)| SchemaPlace { schema, pointer: join(&under, &at.to_string()) };
     all.into_iter().flatten().enumerate().map(place)

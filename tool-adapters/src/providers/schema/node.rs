@@ -1,4 +1,4 @@
-//! What has to hold at one place of a projection, gathered from wherever the schema says it.
+//! The constraints on one value, collected from the schemas that have them.
 
 use crate::providers::report::{ChangeKind, ChangeLog};
 use crate::providers::schema::document::{SchemaPlace, is_annotation};
@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value};
 use std::cmp::Ordering;
 use tool_core::schema::{is_schema, join_pointer as join};
 
-/// What has to hold at one place: all of its parts. Without parts, anything does.
+/// The constraints on one value. All parts have to hold. A node without parts accepts any value.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SchemaNode<'a>(pub(crate) Vec<NodePart<'a>>);
 
@@ -16,15 +16,15 @@ pub(crate) struct SchemaNode<'a>(pub(crate) Vec<NodePart<'a>>);
 pub(crate) enum NodePart<'a> {
     /// A schema of the document.
     Schema(SchemaPlace<'a>),
-    /// A schema of the document, without its references and unions.
+    /// A schema of the document without its references and unions.
     KeywordSet(KeywordSet<'a>),
     /// One of these types.
     TypeSet(TypeSet),
-    /// One of these.
+    /// One of these nodes.
     Any(Vec<SchemaNode<'a>>),
 }
 
-/// A schema's own keywords: all but references, `allOf`, `anyOf` and `oneOf`.
+/// The keywords of a schema, without references, `allOf`, `anyOf` and `oneOf`.
 #[derive(Clone, Debug)]
 pub(crate) struct KeywordSet<'a> {
     pub(crate) map: &'a Map<String, Value>,
@@ -32,7 +32,7 @@ pub(crate) struct KeywordSet<'a> {
     pub(crate) reads: KeywordFilter,
 }
 
-/// Which of the keywords count.
+/// The keywords of a schema that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeywordFilter {
     All,
@@ -48,7 +48,7 @@ pub(crate) struct FlatNode<'a> {
     pub(crate) unions: Vec<SchemaUnion<'a>>,
 }
 
-/// `anyOf` or `oneOf`, and where it stands; nowhere for one that the projection made.
+/// `anyOf` or `oneOf`, with its pointer; without one if the projection made it.
 #[derive(Clone, Debug)]
 pub(crate) struct SchemaUnion<'a> {
     pub(crate) place: Option<(&'static str, String)>,
@@ -60,13 +60,13 @@ impl<'a> SchemaNode<'a> {
         Self(vec![NodePart::Schema(SchemaPlace { schema, pointer })])
     }
 
-    /// Both.
+    /// Requires both nodes.
     pub(crate) fn and(mut self, other: Self) -> Self {
         self.0.extend(other.0);
         self
     }
 
-    /// One of them; anything, where one of them is.
+    /// Requires one of the nodes.
     pub(crate) fn any(nodes: Vec<Self>) -> Self {
         match nodes.len() {
             1 => nodes.into_iter().next().unwrap_or_default(),
@@ -74,7 +74,7 @@ impl<'a> SchemaNode<'a> {
         }
     }
 
-    /// Whether the document says the same of both, letter by letter.
+    /// Returns true if both are the same schema.
     pub(crate) fn same(&self, other: &Self) -> bool {
         match (self.0.as_slice(), other.0.as_slice()) {
             ([], []) => true,
@@ -89,7 +89,7 @@ impl<'a> KeywordSet<'a> {
         Self { reads, ..self.clone() }
     }
 
-    /// The keywords that count.
+    /// Returns the keywords that count.
     pub(crate) fn keywords(&self) -> impl Iterator<Item = (&'a str, &'a Value)> + use<'a> {
         let reads = self.reads;
         self.map.iter().map(|(keyword, value)| (keyword.as_str(), value)).filter(move |(keyword, _)| match reads {
@@ -99,18 +99,18 @@ impl<'a> KeywordSet<'a> {
         })
     }
 
-    /// A keyword's value, where it counts and the value can be its.
+    /// Returns the value of a keyword that counts.
     pub(crate) fn get(&self, keyword: &str) -> Option<&'a Value> {
         self.map.get(keyword).filter(|_| self.reads != KeywordFilter::Annotations)
     }
 
-    /// The node of the schema that a keyword holds.
+    /// Returns the schema of a keyword.
     pub(crate) fn under(&self, keyword: &str) -> Option<SchemaNode<'a>> {
         let schema = self.get(keyword).filter(|value| is_schema(value))?;
         Some(SchemaNode::of(schema, join(&self.pointer, keyword)))
     }
 
-    /// The nodes of the schemas that a keyword lists.
+    /// Returns the schemas of a list keyword.
     pub(crate) fn list(&self, keyword: &str) -> Option<Vec<SchemaNode<'a>>> {
         let list = self.get(keyword)?.as_array()?;
         let under = join(&self.pointer, keyword);
@@ -120,9 +120,9 @@ impl<'a> KeywordSet<'a> {
 }
 
 impl<'a> Projector<'a> {
-    /// Follows references and flattens `allOf`. Nothing where a part of it accepts nothing.
+    /// Follows references and flattens `allOf`; `None` if a part accepts no value.
     ///
-    /// What is followed stays in `active` until the caller has projected what stands beneath.
+    /// The targets of references stay in `active` until the caller has projected the schemas inside them.
     pub(crate) fn gather(&mut self, node: SchemaNode<'a>) -> Option<FlatNode<'a>> {
         let floor = self.active.len();
         let mut gathered = FlatNode { own: Vec::new(), types: TypeSet::ALL, unions: Vec::new() };
@@ -156,7 +156,7 @@ impl<'a> Projector<'a> {
         let reference = map.get("$ref").and_then(Value::as_str);
         let own = KeywordSet { map, pointer, reads: KeywordFilter::All };
         if map.contains_key("$dynamicRef") {
-            let detail = "what it leads to depends on where it is reached from; any value is taken there";
+            let detail = "its target depends on the path to it; any value is accepted";
             self.log.add(&own.pointer, "$dynamicRef", ChangeKind::Weakened, detail);
         }
         let mut further = Vec::new();
@@ -177,21 +177,21 @@ impl<'a> Projector<'a> {
         open.extend(further.into_iter().rev());
     }
 
-    /// What a reference leads to. Of a schema that is being written already, only its types.
+    /// Returns the target of a reference, or only its types if the target is being written already.
     fn follow(&mut self, reference: &str, pointer: &str, floor: usize) -> Option<NodePart<'a>> {
         let Some(target) = self.document.resolve(pointer, reference) else {
-            not_found(&mut self.log, pointer, reference);
+            report_missing_target(&mut self.log, pointer, reference);
             return None;
         };
         match self.active.iter().position(|active| std::ptr::eq(*active, target.schema)) {
             Some(at) if at >= floor => None,
             Some(_) => {
-                let detail = format!("`{reference}` refers to itself; of what is inside, only the type is kept");
+                let detail = format!("`{reference}` refers to itself; inside, only the type is kept");
                 self.log.add(pointer, "$ref", ChangeKind::Weakened, detail);
-                Some(NodePart::TypeSet(types_of(target.schema)))
+                Some(NodePart::TypeSet(TypeSet::of_schema(target.schema)))
             }
             None => {
-                let detail = format!("what `{reference}` leads to stands in its place");
+                let detail = format!("the target of `{reference}` replaces it");
                 self.log.add(pointer, "$ref", ChangeKind::Rewritten, detail);
                 self.active.push(target.schema);
                 Some(NodePart::Schema(target))
@@ -200,24 +200,17 @@ impl<'a> Projector<'a> {
     }
 }
 
-/// Reports a reference that leads to nothing.
-pub(crate) fn not_found(log: &mut ChangeLog, pointer: &str, reference: &str) {
+/// Reports a reference without a target.
+pub(crate) fn report_missing_target(log: &mut ChangeLog, pointer: &str, reference: &str) {
     let detail = if reference.starts_with('#') {
-        format!("nothing is at `{reference}`; any value is taken there")
+        format!("`{reference}` has no target; any value is accepted")
     } else {
-        format!("`{reference}` is not part of the schema and never fetched; any value is taken there")
+        format!("`{reference}` is not part of the schema and never fetched; any value is accepted")
     };
     log.add(pointer, "$ref", ChangeKind::Weakened, detail);
 }
 
-/// The types that a schema names itself.
-pub(crate) fn types_of(schema: &Value) -> TypeSet {
-    schema.get("type").and_then(TypeSet::of_keyword).unwrap_or(TypeSet::ALL)
-}
-
-// ---- Numbers as bounds.
-
-/// How two numbers compare; exactly where both are integers.
+/// Compares two numbers, exactly if both are integers.
 pub(crate) fn compare(left: &Number, right: &Number) -> Ordering {
     match (whole(left), whole(right)) {
         (Some(left), Some(right)) => left.cmp(&right),
@@ -225,7 +218,7 @@ pub(crate) fn compare(left: &Number, right: &Number) -> Ordering {
     }
 }
 
-/// Whether two values are the same to JSON Schema, where `1` and `1.0` are.
+/// Returns true if two values are equal in JSON Schema, where `1` equals `1.0`.
 pub(crate) fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => compare(left, right).is_eq(),
@@ -240,9 +233,9 @@ pub(crate) fn same(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// The integer next to an exclusive bound that is the inclusive one for integers.
+/// Returns the inclusive bound for integers that an exclusive bound means.
 pub(crate) fn next_integer(bound: &Number, upwards: bool) -> Option<Number> {
-    // Beyond this, doubles have gaps: the nearest one might lie on the wrong side.
+    // Above this, not every integer is a double, and the nearest one may be on the wrong side.
     const EXACT: f64 = 9_007_199_254_740_991.0;
     if let Some(whole) = whole(bound) {
         let next = i64::try_from(if upwards { whole + 1 } else { whole - 1 });

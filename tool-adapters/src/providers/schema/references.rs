@@ -1,17 +1,17 @@
-//! Which references close a cycle that has to be entered: one without a property that may be left out.
+//! References that stay references, and their definitions.
 
 use crate::providers::report::ChangeKind;
 use crate::providers::schema::document::{SchemaDocument, SchemaPlace, Subschema, for_each_subschema};
-use crate::providers::schema::node::not_found;
+use crate::providers::schema::node::report_missing_target;
 use crate::providers::schema::projector::Projector;
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 use tool_core::schema::join_pointer as join;
 
-/// The schemas that references lead to, by the cycle that they are in.
+/// The targets of references, by the cycle that they belong to.
 ///
-/// Two of them are in one cycle where each leads to the other without an optional property on the way: the strongly
-/// connected components of that graph, found once and in linear time.
+/// Two targets belong to one cycle if each leads to the other without an optional property between them. The cycles are
+/// the strongly connected components of that graph.
 pub(crate) struct Cycles(HashMap<*const Value, usize>);
 
 impl Cycles {
@@ -41,14 +41,14 @@ impl Cycles {
         Self(numbers.into_iter().filter_map(|(schema, at)| Some((schema, *components.get(at)?))).collect())
     }
 
-    /// Whether the two are in one cycle.
+    /// Returns true if two schemas belong to one cycle.
     pub(crate) fn join(&self, left: &Value, right: &Value) -> bool {
         let of = |schema: &Value| self.0.get(&std::ptr::from_ref(schema));
         of(left).is_some_and(|component| of(right) == Some(component))
     }
 }
 
-/// Whether a value of the schema has to have a value of the child, as far as properties tell.
+/// Returns false for an optional property: a value need not have a value of the child.
 fn is_entered(map: &Map<String, Value>, child: &Subschema<'_>) -> bool {
     match (child.keyword, child.name) {
         ("properties", Some(name)) => {
@@ -60,7 +60,7 @@ fn is_entered(map: &Map<String, Value>, child: &Subschema<'_>) -> bool {
     }
 }
 
-/// What the references inside a schema lead to, as far as `enters` lets the search go.
+/// Visits the targets of the references inside a schema, in the subschemas that `enters` accepts.
 fn references<'a>(
     document: &SchemaDocument<'a>,
     place: &SchemaPlace<'a>,
@@ -82,7 +82,7 @@ fn references<'a>(
     }
 }
 
-/// The component of each node: Kosaraju's two passes, without recursion.
+/// Returns the component of each node, by Kosaraju's two passes without recursion.
 fn components(edges: &[Vec<usize>]) -> Vec<usize> {
     let mut reverse = vec![Vec::new(); edges.len()];
     for (from, to) in edges.iter().enumerate() {
@@ -109,7 +109,7 @@ fn components(edges: &[Vec<usize>]) -> Vec<usize> {
     component
 }
 
-/// Shows `leave` every node that is reached and was not seen, those that it leads to first.
+/// Calls `leave` for each reachable node that was not seen, children first.
 fn visit(start: usize, edges: &[Vec<usize>], seen: &mut [bool], leave: &mut dyn FnMut(usize)) {
     let mut enter = |node: usize| seen.get_mut(node).is_some_and(|seen| !std::mem::replace(seen, true));
     if !enter(start) {
@@ -130,21 +130,19 @@ fn visit(start: usize, edges: &[Vec<usize>], seen: &mut [bool], leave: &mut dyn 
     }
 }
 
-// ---- References that stay, and the definitions that they need.
-
-/// What `$defs` will have to hold, in the order in which it was first referred to.
+/// The schemas of `$defs`, in the order of the first references to them.
 #[derive(Default)]
 pub(crate) struct Definitions<'a> {
     places: Vec<(String, SchemaPlace<'a>)>,
     by_schema: HashMap<*const Value, usize>,
     taken: HashSet<String>,
-    /// Whether the root stands in the projection as it is, so that `#` means what it did.
+    /// True if the projection has the root as it is, so that `#` means the same.
     pub(crate) root_stays: bool,
-    /// Found when first needed.
+    /// Computed when first needed.
     cycles: Option<Cycles>,
     /// The definition that is being written.
     container: Option<SchemaPlace<'a>>,
-    /// Whether the way from there led through a property that is not required.
+    /// True inside of an optional property of the definition.
     pub(crate) optional: bool,
 }
 
@@ -168,7 +166,7 @@ impl<'a> Definitions<'a> {
     }
 }
 
-/// `Point` for `/$defs/Point`, `properties_a_items` for `/properties/a/items`.
+/// Returns a name for a schema: `Point` for `/$defs/Point`, `properties_a_items` for `/properties/a/items`.
 fn base_name(pointer: &str) -> String {
     let raw =
         pointer.strip_prefix("/$defs/").filter(|rest| !rest.contains('/')).unwrap_or(pointer.trim_start_matches('/'));
@@ -178,10 +176,10 @@ fn base_name(pointer: &str) -> String {
 }
 
 impl<'a> Projector<'a> {
-    /// The reference under which a schema will stand; nothing where it leads to nothing.
+    /// Returns the reference to a target in the projection; `None` without a target.
     pub(crate) fn refer(&mut self, reference: &str, pointer: &str) -> Option<String> {
         let Some(place) = self.document.resolve(pointer, reference) else {
-            not_found(&mut self.log, pointer, reference);
+            report_missing_target(&mut self.log, pointer, reference);
             self.inexact = true;
             return None;
         };
@@ -196,7 +194,7 @@ impl<'a> Projector<'a> {
         Some(new)
     }
 
-    /// Writes what was referred to, and what that refers to.
+    /// Writes the targets of references, and the targets of references in them.
     pub(crate) fn write_definitions(&mut self, write: fn(&mut Self, SchemaPlace<'a>) -> Value) -> Map<String, Value> {
         let mut written = Map::new();
         let mut next = 0;
@@ -210,7 +208,7 @@ impl<'a> Projector<'a> {
         written
     }
 
-    /// Whether a reference here closes a cycle that has to be entered: one without an optional property.
+    /// Returns true if a reference closes a cycle without an optional property.
     pub(crate) fn closes_cycle(&mut self, reference: &str, pointer: &str) -> bool {
         let Some(container) = self.definitions.container.as_ref().filter(|_| !self.definitions.optional) else {
             return false;
@@ -220,7 +218,7 @@ impl<'a> Projector<'a> {
         cycles.join(container.schema, target.schema)
     }
 
-    /// Reports definitions that have another place now, or none.
+    /// Reports definitions that are left out.
     pub(crate) fn report_definitions(&mut self, map: &Map<String, Value>) {
         let Some(Value::Object(schemas)) = map.get("$defs") else { return };
         let places: HashSet<&str> = self.definitions.places.iter().map(|(_, place)| place.pointer.as_str()).collect();

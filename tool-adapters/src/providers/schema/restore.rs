@@ -1,6 +1,6 @@
-//! Arguments of a strict declaration, as the tool's own schema has them.
+//! Arguments of a strict declaration in the form of the tool's own schema.
 //!
-//! Everything is done on the text: what is not cut stays as the model wrote it, numbers of any size too.
+//! Members are cut from the text, so that the rest stays as the model wrote it, with numbers of any size.
 
 use crate::providers::schema::document::SchemaPlace;
 use crate::providers::schema::fit::{SchemaMatcher, named};
@@ -13,11 +13,11 @@ use std::fmt;
 use std::ops::Range;
 use tool_core::schema::join_pointer as join;
 
-/// The deepest that is looked into; the decoders of arguments go no further.
+/// The maximum depth of arguments, as in their decoders.
 pub(crate) const DEEPEST: usize = 128;
 
-/// `arguments` without the nulls that stand for absent properties: those of a property that is not required and whose
-/// schema does not accept null. What is not JSON stays as it is.
+/// Removes the nulls that stand for absent properties: those of optional properties whose schemas do not accept null.
+/// A text that is not JSON stays as it is.
 pub(crate) fn restore<'a>(schema: &Value, arguments: &'a str) -> Cow<'a, str> {
     if !arguments.contains("null") {
         return Cow::Borrowed(arguments);
@@ -33,12 +33,12 @@ pub(crate) fn restore<'a>(schema: &Value, arguments: &'a str) -> Cow<'a, str> {
 struct Restorer<'s, 't> {
     text: &'t str,
     sight: SchemaMatcher<'s, 't>,
-    /// What goes, in order and apart.
+    /// The ranges to remove, in order.
     cuts: Vec<Range<usize>>,
 }
 
 impl<'s, 't> Restorer<'s, 't> {
-    /// All that say what a value is decide together, so that nothing is cut twice.
+    /// Restores a value by all of its schemas together, so that nothing is cut twice.
     fn value(&mut self, places: &[SchemaPlace<'s>], value: &'t RawValue, depth: usize) {
         let kind = kind(value);
         if depth < DEEPEST {
@@ -61,13 +61,13 @@ impl<'s, 't> Restorer<'s, 't> {
     }
 
     fn object(&mut self, schemas: &[SchemaPlace<'s>], value: &'t RawValue, depth: usize) {
-        // Behind the brace, or what was kept or cut last.
+        // After the brace, or after the last member.
         let mut from = self.at(value) + 1;
         let mut first = true;
         for (name, member) in members(value) {
             let end = self.at(member) + member.get().len();
             if member.get() == "null" && self.sight.stands_for_absent(schemas, &name) {
-                // With the comma before it or, where nothing is before it, the one behind.
+                // With the comma before it or, for the first member, the one after it.
                 let until = if first { self.behind_comma(end) } else { end };
                 self.cuts.push(from..until);
                 from = until;
@@ -81,7 +81,7 @@ impl<'s, 't> Restorer<'s, 't> {
         }
     }
 
-    /// Where a part of the text begins.
+    /// Returns the position of a part of the text.
     fn at(&self, part: &RawValue) -> usize {
         part.get().as_ptr().addr().saturating_sub(self.text.as_ptr().addr())
     }
@@ -107,12 +107,12 @@ impl<'s, 't> Restorer<'s, 't> {
     }
 }
 
-/// Whether there is something to look into.
+/// Returns true for an object or array that may contain null.
 fn may_hold_null(value: &RawValue) -> bool {
     kind(value) != JsonKind::Scalar && value.get().contains("null")
 }
 
-/// What a schema says of the element at an index.
+/// Returns the schema of the element at an index.
 pub(crate) fn item<'s>(schema: &SchemaPlace<'s>, at: usize) -> Option<SchemaPlace<'s>> {
     if let Some(place) = schema.list("prefixItems").nth(at) {
         return Some(place);
@@ -121,9 +121,7 @@ pub(crate) fn item<'s>(schema: &SchemaPlace<'s>, at: usize) -> Option<SchemaPlac
     schema.schema.get("items").map(|items| SchemaPlace { schema: items, pointer: pointer() })
 }
 
-// ---- JSON as text, one level at a time.
-
-/// What a value is, by its first letter.
+/// The kind of a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JsonKind {
     Object,
@@ -139,7 +137,7 @@ pub(crate) fn kind(value: &RawValue) -> JsonKind {
     }
 }
 
-/// The type of a value. A number is whole where nothing of it stands behind the point.
+/// Returns the type of a value. `1.0` is an integer.
 pub(crate) fn type_of(value: &RawValue) -> TypeSet {
     let text = value.get();
     match text.as_bytes().first() {
@@ -153,12 +151,12 @@ pub(crate) fn type_of(value: &RawValue) -> TypeSet {
     }
 }
 
-/// The elements of an array; none of what is no array.
+/// Returns the elements of an array; none for another value.
 pub(crate) fn elements(value: &RawValue) -> Vec<&RawValue> {
     serde_json::from_str(value.get()).unwrap_or_default()
 }
 
-/// The members of an object in their order; none of what is no object.
+/// Returns the members of an object in their order; none for another value.
 pub(crate) fn members(value: &RawValue) -> Vec<(Cow<'_, str>, &RawValue)> {
     serde_json::from_str::<Members<'_>>(value.get()).map(|members| members.0).unwrap_or_default()
 }
@@ -187,7 +185,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
     }
 }
 
-/// Borrowed where it has no escapes.
+/// A member's name, borrowed unless it has escapes.
 struct Name<'a>(Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Name<'de> {

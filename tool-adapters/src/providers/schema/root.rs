@@ -1,4 +1,4 @@
-//! The root: an object, whatever the schema says it by.
+//! The root as one object.
 
 use crate::providers::report::ChangeKind;
 use crate::providers::schema::containers::ObjectShape;
@@ -12,17 +12,17 @@ use crate::providers::schema::types::TypeSet;
 use crate::providers::schema::words::{DroppedKeyword, can_describe};
 use serde_json::{Map, Value, json};
 
-/// The root as one object: its shape, and the schemas that say more of it.
+/// The root as one object.
 pub(crate) struct MergedRoot<'a> {
     pub(crate) shape: ObjectShape<'a>,
     pub(crate) own: Vec<KeywordSet<'a>>,
-    /// Unions that can be told.
+    /// The unions that become part of the description.
     pub(crate) dropped: Vec<DroppedKeyword<'a>>,
 }
 
 impl<'a> Projector<'a> {
-    /// Merges everything that the node is said by into one object. Unions become the object that accepts what any of
-    /// their branches does. Nothing where no object fits.
+    /// Merges all schemas of a node into one object, which accepts every object that a branch of a union accepts. Returns
+    /// `None` if no object is accepted.
     pub(crate) fn merged(&mut self, node: SchemaNode<'a>, patterns: bool) -> Option<MergedRoot<'a>> {
         let floor = self.active.len();
         self.depth += 1;
@@ -38,7 +38,7 @@ impl<'a> Projector<'a> {
 
     fn merge(&mut self, gathered: FlatNode<'a>, patterns: bool) -> Option<MergedRoot<'a>> {
         let FlatNode { own, types, unions } = gathered;
-        if !types.overlaps(TypeSet::OBJECT) || !own.iter().all(takes_objects) {
+        if !types.overlaps(TypeSet::OBJECT) || !own.iter().all(accepts_objects) {
             return None;
         }
         let shapes = own.iter().enumerate().map(|(at, own)| ObjectShape::of(own, patterns && at == 0));
@@ -72,7 +72,7 @@ impl<'a> Projector<'a> {
         can_describe(dropped).then_some(dropped)
     }
 
-    /// What a branch says beside its properties holds in that branch only, so it is not told either.
+    /// Reports the keywords of a branch besides its properties: they hold in that branch only.
     fn report_unmerged(&mut self, own: &KeywordSet<'a>) {
         for (keyword, _) in own.reading(KeywordFilter::Assertions).keywords().filter(|(keyword, _)| !is_merged(keyword))
         {
@@ -80,7 +80,7 @@ impl<'a> Projector<'a> {
         }
     }
 
-    /// The root in a form that knows few keywords.
+    /// Writes the root in a form with few keywords.
     pub(crate) fn subset_root(&mut self, subset: &SchemaSubset) -> Option<Value> {
         let root = self.document.root();
         let merged = self.merged(SchemaNode::of(root, String::new()), false)?;
@@ -116,7 +116,7 @@ impl<'a> Projector<'a> {
         Some(Value::Object(written))
     }
 
-    /// Parameters of which none has a name: such an object is refused, so they are left out of the declaration.
+    /// Writes a root without named parameters, which the provider would refuse, and reports its keywords.
     fn no_parameters(&mut self, subset: &SchemaSubset, own: &[KeywordSet<'a>]) -> Value {
         for own in own {
             for (keyword, value) in own.keywords() {
@@ -135,13 +135,13 @@ impl<'a> Projector<'a> {
         let SchemaForm::Subset(subset) = self.rules.form else { return Value::Object(SchemaObject::new()) };
         self.active.push(place.schema);
         let node = SchemaNode::of(place.schema, place.pointer);
-        // What accepts nothing cannot be said; a definition that accepts anything is wider.
+        // The form has no schema that accepts no value. One that accepts any value is wider.
         let written = self.node(subset, node).unwrap_or_default();
         self.active.pop();
         Value::Object(written)
     }
 
-    /// Reports a root whose `type` is not just `object`.
+    /// Reports a root with another `type` than `object`.
     pub(crate) fn report_root_type(&mut self) {
         let kind = self.document.root().get("type");
         if kind.is_some_and(|kind| kind != "object") {
@@ -150,13 +150,13 @@ impl<'a> Projector<'a> {
     }
 }
 
-fn takes_objects(own: &KeywordSet<'_>) -> bool {
+fn accepts_objects(own: &KeywordSet<'_>) -> bool {
     let typed = own.get("type").and_then(TypeSet::of_keyword).is_none_or(|types| types.overlaps(TypeSet::OBJECT));
     let listed = own.get("enum").and_then(Value::as_array).is_none_or(|values| values.iter().any(Value::is_object));
     typed && listed && own.get("const").is_none_or(Value::is_object)
 }
 
-/// Keywords that `Shape` merges, or that only lead to others.
+/// Returns true for a keyword that merging takes into account.
 pub(crate) fn is_merged(keyword: &str) -> bool {
     matches!(
         keyword,

@@ -1,20 +1,20 @@
-//! Schemas in a form that knows few keywords.
+//! Schemas in a form with few keywords.
 
 use crate::providers::report::ChangeKind;
 use crate::providers::schema::document::is_annotation;
 use crate::providers::schema::facts::NodeFacts;
-use crate::providers::schema::node::{KeywordFilter, KeywordSet, NodePart, SchemaNode, SchemaUnion, types_of};
+use crate::providers::schema::node::{KeywordFilter, KeywordSet, NodePart, SchemaNode, SchemaUnion};
 use crate::providers::schema::projector::Projector;
 use crate::providers::schema::rules::SchemaSubset;
 use crate::providers::schema::types::TypeSet;
 use crate::providers::schema::words::describe;
 use serde_json::{Map, Value};
 
-/// A schema as it is written. Without a type, a union, a reference or a list of values it accepts anything.
+/// A written schema. Without a type, a union, a reference and an `enum` it accepts any value.
 pub(crate) type SchemaObject = Map<String, Value>;
 
 impl<'a> Projector<'a> {
-    /// Writes a node; nothing where it accepts nothing.
+    /// Writes a node; `None` if it accepts no value.
     pub(crate) fn node(&mut self, subset: &SchemaSubset, node: SchemaNode<'a>) -> Option<SchemaObject> {
         if node.0.is_empty() {
             return Some(SchemaObject::new());
@@ -42,7 +42,7 @@ impl<'a> Projector<'a> {
         written
     }
 
-    /// A union stands alone: what is said beside it is said in each of its branches.
+    /// Writes a union. The keywords beside it become part of each branch.
     fn union(
         &mut self,
         subset: &SchemaSubset,
@@ -71,12 +71,12 @@ impl<'a> Projector<'a> {
         if let (Some((keyword, pointer)), Some(false)) =
             (&union.place, joined.as_ref().map(|it| it.contains_key("anyOf")))
         {
-            self.log.add(pointer, keyword, ChangeKind::Rewritten, "one schema says it");
+            self.log.add(pointer, keyword, ChangeKind::Rewritten, "the branches are one schema");
         }
         joined
     }
 
-    /// Schemas of which one has to hold, as one schema; `facts` are what is said of all of them.
+    /// Joins branches to one schema. `facts` has the annotations of all of them.
     pub(crate) fn join(
         &mut self,
         subset: &SchemaSubset,
@@ -112,7 +112,7 @@ impl<'a> Projector<'a> {
                 Some(only)
             }
             _ if subset.typed => {
-                self.tell_notes(&mut facts);
+                self.describe_notes(&mut facts);
                 share_description(&mut flat, &facts);
                 Some(any_of(flat))
             }
@@ -124,7 +124,7 @@ impl<'a> Projector<'a> {
         }
     }
 
-    /// What accepts anything, with the descriptions of what it may be.
+    /// Writes a schema for any value, with the descriptions of the branches.
     fn anything(
         &mut self,
         subset: &SchemaSubset,
@@ -132,7 +132,7 @@ impl<'a> Projector<'a> {
         facts: &mut NodeFacts<'a>,
     ) -> SchemaObject {
         if subset.typed {
-            self.tell_notes(facts);
+            self.describe_notes(facts);
         }
         let mut written = SchemaObject::new();
         annotate(&mut written, facts);
@@ -144,10 +144,10 @@ impl<'a> Projector<'a> {
         written
     }
 
-    /// Tells annotations that have no place beside a union.
-    fn tell_notes(&mut self, facts: &mut NodeFacts<'a>) {
+    /// Describes annotations that cannot be beside a union.
+    fn describe_notes(&mut self, facts: &mut NodeFacts<'a>) {
         for note in std::mem::take(&mut facts.notes) {
-            self.lose(facts, &note.pointer, note.source.0, note.source.1);
+            self.describe_or_drop(facts, &note.pointer, note.source.0, note.source.1);
         }
     }
 
@@ -159,20 +159,20 @@ impl<'a> Projector<'a> {
                     &own.pointer,
                     keyword,
                     ChangeKind::Rewritten,
-                    "said in each branch of the union beside it",
+                    "part of each branch of the union beside it",
                 );
             }
         }
     }
 
-    /// Unions beside the first are not enforced.
+    /// Reports unions that are dropped beside the first.
     fn report_unions(&mut self, unions: &[SchemaUnion<'a>]) {
         for (keyword, pointer) in unions.iter().filter_map(|union| union.place.as_ref()) {
             self.log.add(pointer, keyword, ChangeKind::Dropped, "of two unions in one schema, one is kept");
         }
     }
 
-    /// A reference that stays. What is said beside it stands around it, as the form has nothing beside references.
+    /// Writes a reference that stays one; annotations become part of a schema around it. Returns `None` for another node.
     fn reference(&mut self, subset: &SchemaSubset, node: &SchemaNode<'a>) -> Option<SchemaObject> {
         let [NodePart::Schema(place)] = node.0.as_slice() else { return None };
         let map = place.schema.as_object().filter(|_| subset.references)?;
@@ -196,7 +196,7 @@ impl<'a> Projector<'a> {
         Some(around)
     }
 
-    /// A schema of which only the type is kept.
+    /// Writes a schema with its type only.
     fn stub(&mut self, subset: &SchemaSubset, node: &SchemaNode<'a>) -> Option<SchemaObject> {
         let mut types = TypeSet::ALL;
         for part in &node.0 {
@@ -204,10 +204,10 @@ impl<'a> Projector<'a> {
                 NodePart::TypeSet(one) => types = types & *one,
                 NodePart::Schema(place) => {
                     self.report_exhausted(&place.pointer);
-                    types = types & types_of(place.schema);
+                    types = types & TypeSet::of_schema(place.schema);
                 }
                 NodePart::KeywordSet(own) => {
-                    types = types & own.map.get("type").and_then(TypeSet::of_keyword).unwrap_or(TypeSet::ALL)
+                    types = types & own.map.get("type").and_then(TypeSet::of_keyword).unwrap_or(TypeSet::ALL);
                 }
                 NodePart::Any(_) => {}
             }
@@ -216,7 +216,7 @@ impl<'a> Projector<'a> {
     }
 }
 
-/// Adds what is said of a whole schema to what is written of it.
+/// Adds the description and the annotations to a schema.
 pub(crate) fn annotate(written: &mut SchemaObject, facts: &mut NodeFacts<'_>) {
     let mut texts: Vec<&str> = std::mem::take(&mut facts.descriptions);
     let inner = written.get("description").and_then(Value::as_str).map(str::to_owned);
@@ -229,7 +229,7 @@ pub(crate) fn annotate(written: &mut SchemaObject, facts: &mut NodeFacts<'_>) {
     }
 }
 
-/// Says it in each branch that has no description, and at least in the first.
+/// Adds the description to each branch without one, or to the first if all have one.
 fn share_description(branches: &mut [SchemaObject], facts: &NodeFacts<'_>) {
     let Some(text) = describe(&facts.descriptions, &facts.dropped) else { return };
     let all_have = branches.iter().all(|branch| branch.contains_key("description"));
@@ -244,7 +244,7 @@ fn share_description(branches: &mut [SchemaObject], facts: &NodeFacts<'_>) {
     }
 }
 
-/// Inserts near the front, where maps have an order: a model reads it before what is inside.
+/// Inserts a keyword after `type`, so that a model reads it before the schemas inside.
 pub(crate) fn insert_after_type(written: &mut SchemaObject, keyword: &str, value: Value) {
     let mut new = Some(value);
     for (known, value) in std::mem::take(written) {
@@ -278,7 +278,7 @@ fn is_null(written: &SchemaObject) -> bool {
     written.get("type").is_some_and(|name| name == "NULL")
 }
 
-/// Keywords that `gather` has dealt with.
+/// Returns true for a keyword that `gather` follows.
 fn is_structure(keyword: &str) -> bool {
     matches!(keyword, "$ref" | "$dynamicRef" | "allOf" | "anyOf" | "oneOf")
 }

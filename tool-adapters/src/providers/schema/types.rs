@@ -65,7 +65,7 @@ impl TypeSet {
         Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, types)| *types)
     }
 
-    /// Returns the types that an assertion is about; all types for a keyword that is about all.
+    /// Returns the types that a keyword constrains; all types for a keyword that is not about some.
     pub(crate) fn of_assertion(keyword: &str) -> Self {
         match keyword {
             "minLength" | "maxLength" | "pattern" => Self::STRING,

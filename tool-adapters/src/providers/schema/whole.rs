@@ -1,4 +1,4 @@
-//! Schemas in a form that has nearly every keyword: copied, but for what would upset the provider.
+//! Schemas in a form with nearly all keywords: copied without those that the provider refuses.
 
 use crate::providers::report::ChangeKind;
 use crate::providers::schema::containers::ExtraProperties;
@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use tool_core::schema::{SCHEMA_KEYWORDS as HOLDS_ONE, is_schema, join_pointer as join};
 
 impl<'a> Projector<'a> {
-    /// A node that was merged from several schemas.
+    /// Writes a node that was merged from several schemas.
     pub(crate) fn whole_node(&mut self, node: SchemaNode<'a>) -> Value {
         let mut parts: Vec<Value> = Vec::new();
         for part in node.0 {
@@ -42,7 +42,7 @@ impl<'a> Projector<'a> {
         }
     }
 
-    /// A schema, keyword by keyword.
+    /// Writes a schema, keyword by keyword.
     pub(crate) fn whole(&mut self, place: SchemaPlace<'a>) -> Value {
         self.nodes += 1;
         let Value::Object(map) = place.schema else { return place.schema.clone() };
@@ -70,12 +70,12 @@ impl<'a> Projector<'a> {
         Value::Object(written)
     }
 
-    /// ArrayItems as a schema: `OpenAI` answers a boolean, as an array without any, with "array schema missing items".
+    /// Writes `items` as an object: OpenAI refuses a boolean with "array schema missing items".
     fn schema_of_items(&mut self, own: &KeywordSet<'a>, written: &mut Map<String, Value>) {
         let Some(Value::Bool(any)) = written.get("items") else { return };
         let keyword = "items";
         if *any {
-            self.log.add(&own.pointer, keyword, ChangeKind::Rewritten, "`items` as `{}`, which says the same");
+            self.log.add(&own.pointer, keyword, ChangeKind::Rewritten, "`items` as `{}`, which means the same");
         } else {
             let places = written.get("prefixItems").and_then(Value::as_array).map_or(0, Vec::len);
             let stated = written.get("maxItems").and_then(Value::as_f64);
@@ -112,10 +112,7 @@ impl<'a> Projector<'a> {
             "$defs" if own.pointer.is_empty() => {}
             "$defs" => report(ChangeKind::Rewritten, "`$defs` of the root"),
             "$dynamicRef" => {
-                report(
-                    ChangeKind::Weakened,
-                    "what it leads to depends on where it is reached from; any value is taken",
-                );
+                report(ChangeKind::Weakened, "its target depends on the path to it; any value is accepted");
                 self.inexact = true;
             }
             "$ref" => {
@@ -123,11 +120,11 @@ impl<'a> Projector<'a> {
                 written.extend(new.map(|new| ("$ref".to_owned(), new.into())));
             }
             "format" if !value.as_str().is_some_and(is_standard_format) => {
-                report(ChangeKind::Described, "told in the description");
+                report(ChangeKind::Described, "the description has it");
                 dropped.push((keyword, value));
             }
             "not" | "if" | "then" | "else" | "unevaluatedProperties" | "unevaluatedItems" | "maxContains" | "oneOf" => {
-                self.turning(own, keyword, value, written);
+                self.write_inverting(own, keyword, value, written);
             }
             _ => {
                 let inner = self.inner(own, keyword, value);
@@ -136,8 +133,15 @@ impl<'a> Projector<'a> {
         }
     }
 
-    /// Keywords under which a weakened schema would refuse more. They stay where nothing was weakened.
-    fn turning(&mut self, own: &KeywordSet<'a>, keyword: &'a str, value: &'a Value, written: &mut Map<String, Value>) {
+    /// Writes a keyword that inverts the schemas inside it: if one of them is weakened, the keyword accepts less. It is kept
+    /// if no schema was weakened.
+    fn write_inverting(
+        &mut self,
+        own: &KeywordSet<'a>,
+        keyword: &'a str,
+        value: &'a Value,
+        written: &mut Map<String, Value>,
+    ) {
         if !self.drops_inverting {
             self.has_inverting = true;
             let inner = self.inner(own, keyword, value);
@@ -147,12 +151,12 @@ impl<'a> Projector<'a> {
             let inner = self.inner(own, keyword, value);
             written.insert("anyOf".to_owned(), inner);
         } else {
-            let detail = "another part of the schema had to be weakened, which it might turn round";
+            let detail = "another part of the schema is weakened, which this keyword may invert";
             self.log.add(&own.pointer, keyword, ChangeKind::Dropped, detail);
         }
     }
 
-    /// A keyword's value with the schemas inside it written.
+    /// Writes the schemas inside a keyword's value.
     pub(crate) fn inner(&mut self, own: &KeywordSet<'a>, keyword: &str, value: &'a Value) -> Value {
         match (keyword, value) {
             ("properties" | "patternProperties" | "dependentSchemas", Value::Object(named)) => {
@@ -179,10 +183,8 @@ impl<'a> Projector<'a> {
     }
 }
 
-// ---- The root in a form that has nearly every keyword.
-
 impl<'a> Projector<'a> {
-    /// The root: as it is where it is an object without a union, else merged into one.
+    /// Writes the root: copied if it is a plain object, otherwise merged into one.
     pub(crate) fn whole_root(&mut self) -> Option<Value> {
         let root = self.document.root();
         let place = SchemaPlace { schema: root, pointer: String::new() };
@@ -238,8 +240,8 @@ impl<'a> Projector<'a> {
         Some(Value::Object(written))
     }
 
-    /// What the schemas of a merged root say beside their properties. The root's own keywords stay; those of the
-    /// others might stand in each other's way.
+    /// Writes the keywords of a merged root besides its properties. The root's own keywords stay. Those of other schemas
+    /// may conflict, so they become part of the description.
     fn beside(
         &mut self,
         own: &KeywordSet<'a>,
@@ -253,10 +255,10 @@ impl<'a> Projector<'a> {
         for (keyword, value) in own.map.iter().filter(|(keyword, _)| !is_merged(keyword) && *keyword != "description") {
             let asserts = !is_annotation(keyword);
             if asserts && (unread || !first || REFUSED.contains(&keyword.as_str())) {
-                let told = !unread && can_describe((keyword, value));
-                let kind = if told { ChangeKind::Described } else { ChangeKind::Dropped };
-                self.log.add(&own.pointer, keyword, kind, "the provider does not take it at the root");
-                dropped.extend(told.then_some((keyword.as_str(), value)));
+                let described = !unread && can_describe((keyword, value));
+                let kind = if described { ChangeKind::Described } else { ChangeKind::Dropped };
+                self.log.add(&own.pointer, keyword, kind, "the provider does not accept it at the root");
+                dropped.extend(described.then_some((keyword.as_str(), value)));
             } else if asserts || first {
                 self.keyword(own, keyword, value, written, dropped);
             }
@@ -264,7 +266,7 @@ impl<'a> Projector<'a> {
     }
 }
 
-/// Whether the root is an object already, and says so without a keyword that providers refuse there.
+/// Returns true for a root of type `object` without keywords that providers refuse there.
 fn is_plain(map: &Map<String, Value>) -> bool {
     const REFUSED: [&str; 11] =
         ["anyOf", "oneOf", "allOf", "not", "enum", "const", "$ref", "if", "then", "else", "$dynamicRef"];

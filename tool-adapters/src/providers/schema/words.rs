@@ -1,26 +1,26 @@
-//! Keywords in words, for the description of a schema whose form does not have them.
+//! Keywords in words, for the description of a schema.
 
 use serde_json::Value;
 
-/// A schema in words may take this many bytes; a longer one is left out, and reported.
+/// The maximum size in bytes of a schema in words.
 const LONGEST: usize = 200;
 
-/// A keyword of a schema, and its value.
+/// A keyword that a form does not have, with its value.
 pub(crate) type DroppedKeyword<'a> = (&'a str, &'a Value);
 
-/// Whether a keyword can be said in words.
+/// Returns true for a keyword that has a phrase.
 pub(crate) fn can_describe((keyword, value): DroppedKeyword<'_>) -> bool {
-    say(keyword, value).is_some()
+    phrase(keyword, value).is_some()
 }
 
-/// The words of what was dropped, such as `5 to 480; default 30`.
+/// Returns the phrases of keywords, such as `5 to 480; default 30`.
 pub(crate) fn words(dropped: &[DroppedKeyword<'_>]) -> Option<String> {
     let mut phrases: Vec<String> = Vec::new();
     for (at, (keyword, value)) in dropped.iter().enumerate() {
         let phrase = match pair(keyword, value, dropped) {
             BoundPair::Whole(phrase) => Some(phrase),
-            BoundPair::Told => None,
-            BoundPair::Single => say(keyword, value),
+            BoundPair::Included => None,
+            BoundPair::Single => phrase(keyword, value),
         };
         let again = dropped.iter().take(at).any(|(earlier, other)| earlier == keyword && other == value);
         phrases.extend(phrase.filter(|phrase| !again && !phrases.contains(phrase)));
@@ -28,19 +28,19 @@ pub(crate) fn words(dropped: &[DroppedKeyword<'_>]) -> Option<String> {
     (!phrases.is_empty()).then(|| phrases.join("; "))
 }
 
-/// A description followed by words in parentheses.
+/// Returns descriptions followed by phrases in parentheses.
 pub(crate) fn describe(descriptions: &[&str], dropped: &[DroppedKeyword<'_>]) -> Option<String> {
     let mut text = String::new();
-    let mut told: Vec<&str> = Vec::new();
+    let mut known: Vec<&str> = Vec::new();
     for description in descriptions.iter().filter(|it| !it.is_empty()) {
-        if told.contains(description) {
+        if known.contains(description) {
             continue;
         }
         if !text.is_empty() {
             text.push('\n');
         }
         text.push_str(description);
-        told.push(description);
+        known.push(description);
     }
     match words(dropped) {
         None if text.is_empty() => None,
@@ -53,12 +53,12 @@ pub(crate) fn describe(descriptions: &[&str], dropped: &[DroppedKeyword<'_>]) ->
 enum BoundPair {
     /// Both bounds in one phrase.
     Whole(String),
-    /// The other bound has told it.
-    Told,
+    /// The phrase of the other bound has both.
+    Included,
     Single,
 }
 
-/// Two bounds of one thing are one phrase.
+/// Returns the phrase of a lower and an upper bound.
 fn pair(keyword: &str, value: &Value, dropped: &[DroppedKeyword<'_>]) -> BoundPair {
     const PAIRS: [(&str, &str, &str); 4] = [
         ("minimum", "maximum", ""),
@@ -79,13 +79,13 @@ fn pair(keyword: &str, value: &Value, dropped: &[DroppedKeyword<'_>]) -> BoundPa
             return BoundPair::Whole(if same { format!("{value}{what}") } else { format!("{value} to {most}{what}") });
         }
         if keyword == high && bound(low).is_some() && bound(high).is_some() {
-            return BoundPair::Told;
+            return BoundPair::Included;
         }
     }
     BoundPair::Single
 }
 
-fn say(keyword: &str, value: &Value) -> Option<String> {
+fn phrase(keyword: &str, value: &Value) -> Option<String> {
     let text = || value.as_str();
     Some(match keyword {
         "minimum" => format!("at least {value}"),
@@ -138,13 +138,13 @@ fn list(value: &Value) -> Option<String> {
     Some(values.iter().map(Value::to_string).collect::<Vec<_>>().join(", "))
 }
 
-/// Small schemas are told as they are: models read JSON Schema. References would lead nowhere.
+/// Returns a small schema as its JSON, which models can read; `None` for a large one, and for one with references.
 fn short(value: &Value) -> Option<String> {
     let text = value.to_string();
     (text.len() <= LONGEST && !text.contains("\"$ref\"")).then_some(text)
 }
 
-/// The properties of a schema that only requires some.
+/// Returns the properties of a schema that requires some and has no other keyword.
 fn together(schema: &Value) -> Option<String> {
     schema.as_object().filter(|map| map.len() == 1)?;
     required(schema)
@@ -156,7 +156,7 @@ fn required(schema: &Value) -> Option<String> {
     Some(quoted.collect::<Option<Vec<_>>>()?.join(", "))
 }
 
-/// The properties that each branch of a union requires: ``needs `a` or `b`, `c` ``.
+/// Returns the properties that each branch of a union requires: ``needs `a` or `b`, `c` ``.
 fn forms(value: &Value, between: &str) -> Option<String> {
     let branches = value.as_array()?.iter().map(required).collect::<Option<Vec<_>>>()?;
     let text = branches.join(&format!(" {between} "));

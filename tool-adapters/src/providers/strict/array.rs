@@ -1,4 +1,4 @@
-//! Arrays: one schema for all items.
+//! Arrays, with one schema for all items, and schemas by type.
 
 use crate::providers::report::{ChangeKind, NotStrict};
 use crate::providers::schema::document::SchemaPlace;
@@ -8,11 +8,11 @@ use crate::providers::strict::projector::{KeywordSet, SchemaObject, StrictProjec
 use serde_json::{Number, Value};
 use tool_core::schema::join_pointer as join;
 
-/// What a node says of an array's items.
+/// The schemas of an array's items.
 struct StrictItems<'a> {
-    /// By place.
+    /// The schemas by position.
     first: Vec<SchemaPlace<'a>>,
-    /// All others; nothing where there are none.
+    /// The schema of the items after them; `None` if there are no more.
     rest: Option<SchemaPlace<'a>>,
 }
 
@@ -48,12 +48,12 @@ impl<'a> StrictProjector<'a> {
             for keyword in
                 of_type(facts, &["prefixItems", "items"]).into_iter().filter(|keyword| keyword.value.is_array())
             {
-                self.lose(facts, &holder, keyword);
+                self.describe_or_drop(facts, &holder, keyword);
                 self.log.add(
                     &holder,
                     keyword.name,
                     ChangeKind::Weakened,
-                    "one schema for all items, whatever their places",
+                    "one schema for all items, whatever their positions",
                 );
             }
             let closed = rest.is_none() && most.is_none() && self.form.lengths;
@@ -65,10 +65,10 @@ impl<'a> StrictProjector<'a> {
     }
 }
 
-/// Nothing where an item may be anything.
+/// Returns the schemas of items; `None` if an item may have any value.
 fn items<'a>(own: &[KeywordSet<'a>], facts: &StrictFacts<'a>) -> Option<StrictItems<'a>> {
-    let said = of_type(facts, &["prefixItems", "items"]);
-    let at = said.first()?.own;
+    let keywords = of_type(facts, &["prefixItems", "items"]);
+    let at = keywords.first()?.own;
     let own = own.get(at)?;
     let under = |keyword: &str| {
         let schema = own.map.get(keyword)?;
@@ -90,10 +90,8 @@ fn items<'a>(own: &[KeywordSet<'a>], facts: &StrictFacts<'a>) -> Option<StrictIt
     }
 }
 
-// ---- Schemas written type by type.
-
 impl<'a> StrictProjector<'a> {
-    /// Writes a node of which the types are known; nothing where there are none.
+    /// Writes a node by its types; `None` without any.
     pub(crate) fn write_types(
         &mut self,
         own: &[KeywordSet<'a>],
@@ -110,7 +108,7 @@ impl<'a> StrictProjector<'a> {
                     &own.pointer,
                     keyword.name,
                     ChangeKind::Dropped,
-                    "it says nothing of a value of these types",
+                    "it does not constrain values of these types",
                 );
             }
         }
@@ -153,7 +151,7 @@ impl<'a> StrictProjector<'a> {
         }
     }
 
-    /// Writes a keyword, or has the description tell it.
+    /// Writes a keyword, or adds it to the description.
     pub(crate) fn keep(
         &mut self,
         own: &[KeywordSet<'a>],
@@ -168,15 +166,15 @@ impl<'a> StrictProjector<'a> {
                 written.insert(keyword.name.to_owned(), keyword.value.clone());
             }
             Some(there) if there == keyword.value => {}
-            _ => self.lose(facts, pointer, keyword),
+            _ => self.describe_or_drop(facts, pointer, keyword),
         }
     }
 }
 
-/// Whether compilers of grammars take a number: each digit of a bound is a branch, and a multiple is counted in units of
-/// its last decimal.
+/// Returns true for a number that compilers of grammars accept: each digit of a bound is a branch, and a multiple is
+/// counted in units of its last decimal.
 fn compiles(keyword: &str, value: &Value) -> bool {
-    /// The last of the integers that doubles have without gaps.
+    /// Up to this, every integer is a double.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let Some(mut number) = value.as_f64() else { return false };
     if keyword != "multipleOf" {
@@ -188,12 +186,12 @@ fn compiles(keyword: &str, value: &Value) -> bool {
     number <= f64::from(u32::MAX)
 }
 
-/// The keywords that a type has, among those of a node.
+/// Returns the keywords of these names.
 pub(crate) fn of_type<'a>(facts: &StrictFacts<'a>, names: &[&str]) -> Vec<PlacedKeyword<'a>> {
     facts.rest.iter().filter(|keyword| names.contains(&keyword.name)).copied().collect()
 }
 
-/// The values of a type.
+/// Writes the values of a type.
 fn list_values(facts: &StrictFacts<'_>, types: TypeSet, written: &mut SchemaObject) {
     let Some(values) = &facts.values else { return };
     let mut values =
@@ -205,7 +203,7 @@ fn list_values(facts: &StrictFacts<'_>, types: TypeSet, written: &mut SchemaObje
     };
 }
 
-/// `5` for `5.0`, as models write it.
+/// Returns `5` for `5.0`, as models write it.
 fn whole(value: Value) -> Value {
     match value.as_f64() {
         #[allow(clippy::cast_possible_truncation)] // it is whole, and small enough
@@ -216,12 +214,10 @@ fn whole(value: Value) -> Value {
     }
 }
 
-/// The types that a keyword says something of.
+/// Returns the types that a keyword constrains.
 fn types_of(keyword: &str) -> TypeSet {
     match keyword {
-        "pattern" | "format" => TypeSet::STRING,
-        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => TypeSet::NUMBER,
-        "items" | "prefixItems" | "minItems" | "maxItems" => TypeSet::ARRAY,
-        _ => TypeSet::OBJECT,
+        "format" => TypeSet::STRING,
+        keyword => TypeSet::of_assertion(keyword),
     }
 }

@@ -1,4 +1,4 @@
-//! What one node says, sorted by what a strict form does with it.
+//! The keywords of a node, sorted by their form in a strict schema.
 
 use crate::providers::report::{ChangeKind, NotStrict};
 use crate::providers::schema::document::SchemaPlace;
@@ -12,17 +12,17 @@ use crate::providers::strict::projector::{
 use serde_json::Value;
 use tool_core::schema::join_pointer as join;
 
-/// What the schemas of one node say together.
+/// The sorted keywords of a node.
 pub(crate) struct StrictFacts<'a> {
     pub(crate) types: TypeSet,
     /// The values that `enum` and `const` leave.
     pub(crate) values: Option<Vec<&'a Value>>,
-    /// Whether `const` has said so.
+    /// True if a `const` gave the value.
     pub(crate) constant: bool,
-    /// The keywords that stay to be written type by type, with where they stand.
+    /// The keywords that are written type by type.
     pub(crate) rest: Vec<PlacedKeyword<'a>>,
     descriptions: Vec<&'a str>,
-    /// What the description tells.
+    /// The keywords that become part of the description.
     dropped: Vec<DroppedKeyword<'a>>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct PlacedKeyword<'a> {
     pub(crate) own: usize,
 }
 
-/// A union: its branches, and the index of the schema that holds it.
+/// A union, with the index of the schema that has it.
 struct StrictUnion<'a> {
     keyword: &'a str,
     branches: &'a [Value],
@@ -42,17 +42,17 @@ struct StrictUnion<'a> {
 }
 
 impl<'a> StrictProjector<'a> {
-    /// Writes what some schemas say together; nothing where they accept nothing.
+    /// Writes a node; `None` if it accepts no value.
     pub(crate) fn write(&mut self, own: &[KeywordSet<'a>]) -> Result<Option<SchemaObject>, NotStrict> {
-        if let Some(union) = self.union(own) {
+        if let Some(union) = Self::union(own) {
             return self.write_union(own, &union);
         }
         let facts = self.facts(own);
         self.write_types(own, facts)
     }
 
-    /// The first union that has to be written as one.
-    fn union(&self, own: &[KeywordSet<'a>]) -> Option<StrictUnion<'a>> {
+    /// Returns the first union that is written as one.
+    fn union(own: &[KeywordSet<'a>]) -> Option<StrictUnion<'a>> {
         let mut all = own.iter().enumerate().flat_map(|(at, own)| {
             own.keywords()
                 .filter(|(keyword, value)| is_union(keyword) && is_well_formed(keyword, value))
@@ -60,12 +60,12 @@ impl<'a> StrictProjector<'a> {
         });
         all.find_map(|(at, (keyword, value))| {
             let branches = value.as_array().map(Vec::as_slice)?;
-            // Which of the properties are needed together is told, not enforced.
+            // A union of required properties becomes part of the description.
             (!branches.iter().all(only_requires)).then_some(StrictUnion { keyword, branches, own: at })
         })
     }
 
-    /// A union stands alone: what is said beside it is said in each of its branches.
+    /// Writes a union. The keywords beside it become part of each branch.
     fn write_union(
         &mut self,
         own: &[KeywordSet<'a>],
@@ -102,7 +102,7 @@ impl<'a> StrictProjector<'a> {
         }
         let Some(written) = joined(branches) else { return Ok(None) };
         if !written.contains_key("anyOf") {
-            self.log.add(holder, union.keyword, ChangeKind::Rewritten, "one schema says it");
+            self.log.add(holder, union.keyword, ChangeKind::Rewritten, "the branches are one schema");
         }
         let notes = own.iter().map(|own| own.reading(KeywordFilter::Annotations)).collect::<Vec<_>>();
         Ok(Some(self.around(written, &notes)))
@@ -121,7 +121,7 @@ impl<'a> StrictProjector<'a> {
         written
     }
 
-    /// Adds the description that stands around what is written.
+    /// Adds the description of the schemas around it.
     pub(crate) fn around(&mut self, mut written: SchemaObject, notes: &[KeywordSet<'a>]) -> SchemaObject {
         let facts = self.facts(notes);
         if written.contains_key("$ref") && describe(&facts.descriptions, &facts.dropped).is_some() {
@@ -131,11 +131,11 @@ impl<'a> StrictProjector<'a> {
         written
     }
 
-    /// Sorts the keywords of a node that is no union.
+    /// Sorts the keywords of a node without a union.
     pub(crate) fn facts(&mut self, own: &[KeywordSet<'a>]) -> StrictFacts<'a> {
         let at_root = own.first().is_some_and(|own| own.pointer.is_empty());
         let mut facts = StrictFacts {
-            // Arguments are an object, said or not.
+            // Arguments are an object, with or without a `type`.
             types: if at_root { TypeSet::OBJECT } else { TypeSet::ALL },
             values: None,
             constant: false,
@@ -145,7 +145,7 @@ impl<'a> StrictProjector<'a> {
         };
         for (at, one) in own.iter().enumerate() {
             for (name, value) in one.keywords() {
-                self.fact(&mut facts, &one.pointer, PlacedKeyword { name, value, own: at });
+                self.sort_keyword(&mut facts, &one.pointer, PlacedKeyword { name, value, own: at });
             }
         }
         if let Some(values) = &mut facts.values {
@@ -156,7 +156,7 @@ impl<'a> StrictProjector<'a> {
         facts
     }
 
-    fn fact(&mut self, facts: &mut StrictFacts<'a>, pointer: &str, keyword: PlacedKeyword<'a>) {
+    fn sort_keyword(&mut self, facts: &mut StrictFacts<'a>, pointer: &str, keyword: PlacedKeyword<'a>) {
         let PlacedKeyword { name, value, .. } = keyword;
         if !is_well_formed(name, value) {
             self.log.add(pointer, name, ChangeKind::Dropped, "the keyword may not have this value");
@@ -164,17 +164,17 @@ impl<'a> StrictProjector<'a> {
         }
         match name {
             "$defs" => {}
-            _ if is_plumbing(name) => self.log.add(pointer, name, ChangeKind::Dropped, "it says nothing to a model"),
+            _ if is_plumbing(name) => self.log.add(pointer, name, ChangeKind::Dropped, "it means nothing to a model"),
             _ if is_followed(name) => {}
             "type" => facts.types = facts.types & TypeSet::of_keyword(value).unwrap_or(TypeSet::ALL),
             "description" => facts.descriptions.extend(value.as_str()),
             "enum" | "const" => self.values(facts, pointer, keyword),
             "title" => self.log.add(pointer, name, ChangeKind::Dropped, "strict forms have no titles"),
             "default" if value.is_null() => {
-                self.log.add(pointer, name, ChangeKind::Dropped, "what is absent is absent");
+                self.log.add(pointer, name, ChangeKind::Dropped, "an absent parameter means the same");
             }
             _ if is_written(name) => facts.rest.push(keyword),
-            _ => self.lose(facts, pointer, keyword),
+            _ => self.describe_or_drop(facts, pointer, keyword),
         }
     }
 
@@ -186,7 +186,7 @@ impl<'a> StrictProjector<'a> {
             keyword.value.as_array().map(Vec::as_slice).unwrap_or_default()
         };
         if values.iter().any(|value| value.is_array() || value.is_object()) {
-            self.lose(facts, pointer, keyword);
+            self.describe_or_drop(facts, pointer, keyword);
             return;
         }
         let known = facts.values.take();
@@ -195,11 +195,11 @@ impl<'a> StrictProjector<'a> {
         facts.constant |= constant;
     }
 
-    /// Moves a keyword into the description, or reports that it is gone.
-    pub(crate) fn lose(&mut self, facts: &mut StrictFacts<'a>, pointer: &str, keyword: PlacedKeyword<'a>) {
+    /// Moves a keyword into the description, or drops it if it cannot be described.
+    pub(crate) fn describe_or_drop(&mut self, facts: &mut StrictFacts<'a>, pointer: &str, keyword: PlacedKeyword<'a>) {
         let PlacedKeyword { name, value, .. } = keyword;
         if can_describe((name, value)) {
-            self.log.add(pointer, name, ChangeKind::Described, "told in the description");
+            self.log.add(pointer, name, ChangeKind::Described, "the description has it");
             facts.dropped.push((name, value));
         } else {
             self.log.add(pointer, name, ChangeKind::Dropped, "the strict form does not have it");
@@ -208,7 +208,7 @@ impl<'a> StrictProjector<'a> {
 }
 
 impl StrictFacts<'_> {
-    /// Adds the description to what is written.
+    /// Adds the description to a schema.
     pub(crate) fn describe(&self, written: &mut SchemaObject) {
         let inner = written.get("description").and_then(Value::as_str).map(str::to_owned);
         let texts = self.descriptions.iter().copied().chain(inner.as_deref()).collect::<Vec<_>>();
@@ -218,12 +218,12 @@ impl StrictFacts<'_> {
     }
 }
 
-/// Keywords that were followed when the node was gathered, or are written as a union.
+/// Returns true for a keyword that `gather` follows.
 fn is_followed(keyword: &str) -> bool {
     matches!(keyword, "$ref" | "allOf")
 }
 
-/// Keywords that some type of a strict form has, or that decide what is written of it.
+/// Returns true for a keyword that is written by type.
 fn is_written(keyword: &str) -> bool {
     matches!(
         keyword,
@@ -246,14 +246,14 @@ fn is_written(keyword: &str) -> bool {
     )
 }
 
-/// Whether a branch says no more than which properties are needed.
+/// Returns true for a branch that has no keyword but `required`.
 fn only_requires(branch: &Value) -> bool {
     branch
         .as_object()
         .is_some_and(|map| map.contains_key("required") && map.keys().all(|keyword| keyword == "required"))
 }
 
-/// The branches of a union that says nothing itself.
+/// Returns the branches of a schema that is nothing but a union, or the schema itself.
 fn flat(mut written: SchemaObject) -> Vec<SchemaObject> {
     if written.len() != 1 {
         return vec![written];
@@ -268,7 +268,7 @@ fn flat(mut written: SchemaObject) -> Vec<SchemaObject> {
     }
 }
 
-/// Branches as one schema; nothing where there are none. One type or null is one schema of both.
+/// Joins branches to one schema; `None` without branches. A branch of one type and one of null become one schema.
 pub(crate) fn joined(mut branches: Vec<SchemaObject>) -> Option<SchemaObject> {
     if let [first, second] = branches.as_slice() {
         let null = [first, second].into_iter().position(is_null);

@@ -1,10 +1,10 @@
-//! Null for what may be left out.
+//! Null for optional properties.
 
 use crate::providers::strict::node::is_null;
 use crate::providers::strict::projector::SchemaObject;
 use serde_json::{Value, json};
 
-/// The schema that takes null besides. L27
+/// Returns a schema that accepts null too.
 pub(crate) fn nullable(mut written: SchemaObject) -> SchemaObject {
     if written.contains_key("$ref") {
         return either(written);
@@ -16,11 +16,11 @@ pub(crate) fn nullable(mut written: SchemaObject) -> SchemaObject {
     either(written)
 }
 
-/// The same in place, for a schema with a type or a union.
+/// Lets a schema with a type or a union accept null too.
 pub(crate) fn add_null(written: &mut SchemaObject) {
     match written.get_mut("anyOf") {
         Some(Value::Array(branches)) => {
-            let nulls = |branch: &Value| branch.as_object().is_some_and(|map| is_null(map) || takes_null(map));
+            let nulls = |branch: &Value| branch.as_object().is_some_and(|map| is_null(map) || accepts_null(map));
             if !branches.iter().any(nulls) {
                 branches.push(json!({"type": "null"}));
             }
@@ -49,11 +49,11 @@ fn has_type(written: &SchemaObject) -> bool {
     written.contains_key("type") && !written.contains_key("const")
 }
 
-fn takes_null(written: &SchemaObject) -> bool {
+fn accepts_null(written: &SchemaObject) -> bool {
     written.get("type").and_then(Value::as_array).is_some_and(|names| names.iter().any(|name| name == "null"))
 }
 
-/// The description stands around both.
+/// Returns a union with null, and with the description around it.
 fn either(mut written: SchemaObject) -> SchemaObject {
     let description = written.remove("description");
     let mut union = SchemaObject::from_iter([("anyOf".to_owned(), json!([written, {"type": "null"}]))]);

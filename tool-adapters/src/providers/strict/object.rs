@@ -1,4 +1,4 @@
-//! Objects: closed, with what a strict form wants of their properties.
+//! Objects, which are closed in a strict form.
 
 use crate::providers::report::{ChangeKind, NotStrict};
 use crate::providers::schema::document::SchemaPlace;
@@ -27,7 +27,7 @@ impl<'a> StrictProjector<'a> {
             let Some(mut schema) = self.property(place.clone(), needed)? else { continue };
             if !needed && self.form.all_required {
                 optional = true;
-                // A constant is never null. L27
+                // A constant is never null.
                 if !schema.contains_key("const") {
                     schema = nullable(schema);
                 } else if !self.always(place) {
@@ -41,7 +41,12 @@ impl<'a> StrictProjector<'a> {
             return Err(NotStrict::Untyped { pointer: join(&join(holder, "properties"), missing) });
         }
         if optional && let Some(own) = own.first() {
-            self.log.add(&own.pointer, "required", ChangeKind::Rewritten, "every property is; null stands for absent");
+            self.log.add(
+                &own.pointer,
+                "required",
+                ChangeKind::Rewritten,
+                "every property is required; null stands for absent",
+            );
         }
         let required: Vec<Value> = if self.form.all_required {
             named.keys().map(|name| name.as_str().into()).collect()
@@ -59,13 +64,13 @@ impl<'a> StrictProjector<'a> {
     fn property(&mut self, place: SchemaPlace<'a>, needed: bool) -> Result<Option<SchemaObject>, NotStrict> {
         let pointer = place.pointer.clone();
         match self.node(place)? {
-            // What has no value cannot be given, and need not be.
+            // A property without a value cannot be given, and is left out if it is optional.
             None if needed => Err(NotStrict::Keyword { pointer, keyword: "false".to_owned() }),
             written => Ok(written),
         }
     }
 
-    /// Whether a property that is a constant has it as its default too, so that to give it is to leave it out.
+    /// Returns true for a constant that is its own default: giving it means the same as leaving it out.
     fn always(&self, place: &SchemaPlace<'a>) -> bool {
         let map = place.schema.as_object();
         let target = map.and_then(|map| map.get("$ref")?.as_str());
@@ -77,15 +82,15 @@ impl<'a> StrictProjector<'a> {
         of("default").is_some_and(|default| of("const") == Some(default))
     }
 
-    /// Sees to it that nothing is dropped when the object takes no further properties.
+    /// Closes the object, or returns an error if that would refuse properties that the schema accepts.
     fn close(&mut self, own: &[KeywordSet<'a>], facts: &StrictFacts<'a>) -> Result<(), NotStrict> {
-        let says = |name: &str| of_type(facts, &[name]);
+        let keywords = |name: &str| of_type(facts, &[name]);
         let pointer = |at: usize| own.get(at).map(|own| own.pointer.clone()).unwrap_or_default();
         let first = || own.first().map(|own| own.pointer.clone()).unwrap_or_default();
-        if let Some(patterns) = says("patternProperties").first() {
+        if let Some(patterns) = keywords("patternProperties").first() {
             return Err(NotStrict::OpenObject { pointer: pointer(patterns.own) });
         }
-        let additional = says("additionalProperties").into_iter().chain(says("unevaluatedProperties"));
+        let additional = keywords("additionalProperties").into_iter().chain(keywords("unevaluatedProperties"));
         let additional = additional.collect::<Vec<_>>();
         let closes = |name: &str| additional.iter().find(|it| it.name == name && *it.value == Value::Bool(false));
         if closes("additionalProperties").is_some() {
@@ -96,7 +101,7 @@ impl<'a> StrictProjector<'a> {
                 return Err(NotStrict::OpenObject { pointer: pointer(keyword.own) });
             }
             if own.iter().any(|own| own.reads == KeywordFilter::Assertions) {
-                let detail = "each branch takes its own properties, not those of others besides";
+                let detail = "each branch accepts its own properties only";
                 self.log.add(&pointer(keyword.own), keyword.name, ChangeKind::Closed, detail);
             }
             return Ok(());
@@ -104,18 +109,23 @@ impl<'a> StrictProjector<'a> {
         if let Some(open) = additional.first() {
             return Err(NotStrict::OpenObject { pointer: pointer(open.own) });
         }
-        let named = says("properties");
+        let named = keywords("properties");
         let some = named.iter().any(|named| named.value.as_object().is_some_and(|named| !named.is_empty()));
-        // A tool without parameters says no more than that. L26
+        // A tool without parameters has an empty `properties`.
         let none_at_root = !named.is_empty() && first().is_empty();
         if !some && !none_at_root {
             return Err(NotStrict::OpenObject { pointer: first() });
         }
-        self.log.add(&first(), "additionalProperties", ChangeKind::Closed, "an object that does not say takes none");
+        self.log.add(
+            &first(),
+            "additionalProperties",
+            ChangeKind::Closed,
+            "an object that does not mention further properties accepts none",
+        );
         Ok(())
     }
 
-    /// The properties of all schemas of the node, by name; the first that has one says what it is.
+    /// Returns the properties of all schemas of the node by name. The first schema of a property is kept.
     fn properties(&mut self, own: &[KeywordSet<'a>], facts: &StrictFacts<'a>) -> BTreeMap<&'a str, SchemaPlace<'a>> {
         let mut all: BTreeMap<&str, SchemaPlace<'_>> = BTreeMap::new();
         for keyword in of_type(facts, &["properties"]) {
@@ -126,7 +136,7 @@ impl<'a> StrictProjector<'a> {
                 match all.get(name.as_str()) {
                     Some(there) if there.schema == schema => {}
                     Some(_) => {
-                        let detail = format!("two schemas say what `{}` is; one is kept", name.escape_debug());
+                        let detail = format!("of two schemas for `{}`, one is kept", name.escape_debug());
                         self.log.add(holder, "properties", ChangeKind::Weakened, detail);
                     }
                     None => {
@@ -144,12 +154,12 @@ fn required<'a>(facts: &StrictFacts<'a>) -> BTreeSet<&'a str> {
     lists.flatten().filter_map(Value::as_str).collect()
 }
 
-/// Whether a schema takes properties by keywords that no strict form has.
+/// Returns true if a schema accepts properties by keywords that no strict form has.
 fn names_elsewhere(own: &KeywordSet<'_>) -> bool {
     ["if", "then", "else", "dependentSchemas", "$dynamicRef"].iter().any(|keyword| own.map.contains_key(*keyword))
 }
 
-/// The unions that a schema of a branch has beside the one that the branch is of.
+/// Counts the unions of a schema in a branch, besides the union of the branch.
 fn unions_beside(own: &KeywordSet<'_>) -> usize {
     if own.reads == KeywordFilter::Assertions { own.map.keys().filter(|keyword| is_union(keyword)).count() } else { 0 }
 }

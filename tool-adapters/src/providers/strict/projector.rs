@@ -1,4 +1,4 @@
-//! From a schema to the schemas that say it: references and `allOf` are followed.
+//! The state of a strict projection, and the schemas that references and `allOf` lead to.
 
 use crate::providers::report::{ChangeKind, ChangeLog, NotStrict};
 use crate::providers::schema::document::{SchemaDocument, SchemaPlace, is_annotation};
@@ -7,26 +7,26 @@ use serde_json::{Map, Value};
 use std::collections::HashMap;
 use tool_core::schema::join_pointer as join;
 
-/// Schemas that may be written: references fan out, `a` twice `b`, `b` twice `c` ...
+/// The maximum number of schemas that are written. References multiply: `a` refers to `b` twice, `b` to `c` twice, and so on.
 const MOST: usize = 20_000;
-/// The deepest that schemas are written inside each other; every provider takes less.
+/// The maximum depth of nested schemas. Every provider accepts less.
 const DEEPEST: usize = 64;
 
 pub(crate) type SchemaObject = Map<String, Value>;
 
-/// What a projection knows while it walks a schema.
+/// Projects one schema to a strict form.
 pub(crate) struct StrictProjector<'a> {
     pub(crate) form: &'static StrictForm,
     pub(crate) document: SchemaDocument<'a>,
     pub(crate) log: ChangeLog,
     pub(crate) definitions: StrictDefinitions<'a>,
-    /// What is being written out on the way here.
+    /// The schemas around the current one.
     pub(crate) active: Vec<&'a Value>,
     depth: usize,
     nodes: usize,
 }
 
-/// One of the schemas that together say what a node is.
+/// The keywords of one schema of a node.
 #[derive(Clone)]
 pub(crate) struct KeywordSet<'a> {
     pub(crate) map: &'a Map<String, Value>,
@@ -34,13 +34,13 @@ pub(crate) struct KeywordSet<'a> {
     pub(crate) reads: KeywordFilter,
 }
 
-/// Which keywords of a schema count.
+/// The keywords of a schema that count.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeywordFilter {
     All,
-    /// What stands beside a union, as each of its branches has it.
+    /// The keywords beside a union, which each of its branches has.
     Assertions,
-    /// What stands around a union, or beside a reference in an old draft.
+    /// The keywords around a union or a reference.
     Annotations,
 }
 
@@ -59,7 +59,7 @@ impl<'a> KeywordSet<'a> {
     }
 }
 
-/// Whether a keyword accepts whatever it stands beside.
+/// Returns true for a keyword that does not constrain values.
 fn is_note(keyword: &str) -> bool {
     is_annotation(keyword) || keyword == "discriminator"
 }
@@ -68,7 +68,7 @@ pub(crate) fn is_union(keyword: &str) -> bool {
     matches!(keyword, "anyOf" | "oneOf")
 }
 
-/// Whether a keyword makes up the structure of a document: it says nothing of a value itself.
+/// Returns true for a keyword about the structure of the document.
 pub(crate) fn is_plumbing(keyword: &str) -> bool {
     matches!(keyword, "$schema" | "$id" | "$anchor" | "$dynamicAnchor" | "$vocabulary" | "$comment" | "$defs")
 }
@@ -86,11 +86,11 @@ impl<'a> StrictProjector<'a> {
         }
     }
 
-    /// Writes a schema; nothing where it accepts nothing.
+    /// Writes a schema; `None` if it accepts no value.
     pub(crate) fn node(&mut self, place: SchemaPlace<'a>) -> Result<Option<SchemaObject>, NotStrict> {
         match place.schema {
             Value::Bool(false) => return Ok(None),
-            // The root is an object itself.
+            // A root is written out, even if it is a reference.
             Value::Object(_) if place.pointer.is_empty() => {}
             Value::Object(map) => {
                 if let Some(written) = self.reference(map, &place)? {
@@ -107,7 +107,7 @@ impl<'a> StrictProjector<'a> {
         written
     }
 
-    /// Writes what some schemas say together.
+    /// Writes the schemas of a node as one.
     pub(crate) fn own(&mut self, own: &[KeywordSet<'a>]) -> Result<Option<SchemaObject>, NotStrict> {
         self.depth += 1;
         self.nodes += 1;
@@ -126,8 +126,8 @@ impl<'a> StrictProjector<'a> {
         self.nodes > MOST
     }
 
-    /// A reference that stays one. What is said beside it is said of a copy, as nothing may stand beside it; where
-    /// copies would never end, it stands around.
+    /// Writes a reference that stays one; `None` if the target replaces it, as it does beside other keywords. Of a recursive
+    /// schema, which has no end, annotations become part of a schema around the reference.
     fn reference(
         &mut self,
         map: &'a Map<String, Value>,
@@ -155,11 +155,11 @@ impl<'a> StrictProjector<'a> {
         Ok(Some(self.around(written, &[around])))
     }
 
-    /// The schemas that say what `place` is: itself, and what it refers to or includes.
+    /// Collects the schemas of a node: a schema, and those that it refers to or includes.
     pub(crate) fn gather(&mut self, place: SchemaPlace<'a>, own: &mut Vec<KeywordSet<'a>>) -> Result<(), NotStrict> {
         let SchemaPlace { schema, pointer } = place;
         let Value::Object(map) = schema else {
-            // As part of another, `true` says nothing.
+            // `true` does not constrain the other schemas.
             return match schema {
                 Value::Bool(true) => Ok(()),
                 _ => Err(NotStrict::Keyword { pointer, keyword: "false".to_owned() }),
@@ -175,7 +175,7 @@ impl<'a> StrictProjector<'a> {
             let Some(target) = self.document.resolve(&pointer, reference) else {
                 return Err(NotStrict::Untyped { pointer });
             };
-            self.log.add(&pointer, "$ref", ChangeKind::Rewritten, "what it leads to stands in its place");
+            self.log.add(&pointer, "$ref", ChangeKind::Rewritten, "its target replaces it");
             self.gather(target, own)?;
         }
         let all = map.get("allOf").and_then(Value::as_array);
@@ -190,9 +190,7 @@ impl<'a> StrictProjector<'a> {
     }
 }
 
-// ---- What references lead to: the root, or what stands under `$defs`.
-
-/// The definitions that are needed, in the order in which they were first referred to.
+/// The schemas of `$defs`, in the order of the first references to them.
 #[derive(Default)]
 pub(crate) struct StrictDefinitions<'a> {
     needed: Vec<(String, SchemaPlace<'a>)>,
@@ -200,7 +198,7 @@ pub(crate) struct StrictDefinitions<'a> {
 }
 
 impl<'a> StrictDefinitions<'a> {
-    /// The reference by which a place is known in the projection.
+    /// Returns the reference to a schema in the projection.
     pub(crate) fn refer(&mut self, place: SchemaPlace<'a>) -> String {
         if place.pointer.is_empty() {
             return "#".to_owned();
@@ -211,7 +209,7 @@ impl<'a> StrictDefinitions<'a> {
         let base = base_name(&place.pointer);
         let uses = self.names.entry(base.clone()).or_default();
         *uses += 1;
-        // No base ends so: what is not a letter or a digit is one `_`.
+        // No base name has `__`, so the name is new.
         let name = if *uses == 1 { base } else { format!("{base}__{uses}") };
         let reference = format!("#/$defs/{name}");
         self.needed.push((name, place));
@@ -219,7 +217,7 @@ impl<'a> StrictDefinitions<'a> {
     }
 }
 
-/// `Point` for `/$defs/Point`, `properties_a_items` for `/properties/a/items`.
+/// Returns a name for a schema: `Point` for `/$defs/Point`, `properties_a_items` for `/properties/a/items`.
 fn base_name(pointer: &str) -> String {
     let under = pointer.strip_prefix("/$defs/");
     let mut name = String::new();
@@ -234,7 +232,7 @@ fn base_name(pointer: &str) -> String {
 }
 
 impl StrictProjector<'_> {
-    /// Writes what was referred to, and what that refers to.
+    /// Writes the targets of references, and the targets of references in them.
     pub(crate) fn write_definitions(&mut self) -> Result<Map<String, Value>, NotStrict> {
         let mut written = Map::new();
         let mut next = 0;

@@ -25,11 +25,11 @@ fn frames<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
         });
         true
     };
-    let mut framer = Framer::default();
+    let mut decoder = Framer::default();
     for chunk in chunks {
-        framer.push(chunk, &mut sink);
+        decoder.push(chunk, &mut sink);
     }
-    framer.finish(&mut sink);
+    decoder.finish(&mut sink);
     frames
 }
 

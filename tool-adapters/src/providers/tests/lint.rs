@@ -4,7 +4,7 @@ use crate::providers::anthropic::tools as anthropic;
 use crate::providers::declarations::DeclareOptions;
 use crate::providers::gemini::tools as gemini;
 use crate::providers::lint::Severity::{Error, Note, Warning};
-use crate::providers::lint::{Gathered, LintReport, lint, lint_for};
+use crate::providers::lint::{FindingCollector, LintReport, lint, lint_for};
 use crate::providers::provider::Provider;
 use crate::providers::report::{Change, ChangeKind, NotStrict, Refusal, Report, ToolReport};
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ fn reported(provider: Provider, tool: &str) -> ToolReport {
 }
 
 fn gathered(tools: &ToolContext, reports: impl IntoIterator<Item = (Provider, Vec<ToolReport>)>) -> Vec<String> {
-    let mut found = Gathered::default();
+    let mut found = FindingCollector::default();
     for (provider, of_tools) in reports {
         let report = Report { provider, tools: of_tools, skipped: Vec::new(), warnings: Vec::new() };
         found.report(&report, tools);
@@ -115,7 +115,12 @@ fn what_makes_a_tool_hard_to_use_is_told_whatever_the_provider() {
     let told = messages(&lint_for(&tools, &[], DeclareOptions::default()));
     assert_eq!(told[0], "warning: silent: it has no description; the model chooses a tool by it");
     assert!(told[1].starts_with("warning: 9.long: its description has 2001 characters"), "{told:#?}");
-    assert!(told[2].starts_with("note: 9.long: its name is not one that every provider takes: 1-64 of"), "{told:#?}");
+    assert!(
+        told[2].starts_with(
+            "note: 9.long: some providers do not accept its name and rename it; every provider accepts 1-64 of"
+        ),
+        "{told:#?}"
+    );
     assert_eq!(told[3], "note: 9.long: parameters without a description: `a`, `b`");
     assert_eq!(told.len(), 4);
 }
@@ -125,7 +130,7 @@ fn more_tools_than_a_request_takes_are_told() {
     let many = |count: usize| context((0..count).map(|n| described(&format!("tool_{n}"))));
     let told = |count| messages(&lint_for(&many(count), &[], DeclareOptions::default()));
     assert_eq!(told(128), [""; 0]);
-    assert!(told(129)[0].starts_with("warning: 129 tools: several providers take 128"), "{:?}", told(129));
+    assert!(told(129)[0].starts_with("warning: 129 tools: several providers accept at most 128"), "{:?}", told(129));
 }
 
 // L4
@@ -135,7 +140,7 @@ fn a_provider_tool_that_nobody_takes_or_answers_is_told() {
     let tools = tools.expect("sound");
     let told = messages(&lint_for(&tools, &[Provider::Anthropic], DeclareOptions::default()));
     assert!(told[0].contains("bash: the provider declares this tool and does not run it: calls come as `bash`"));
-    assert_eq!(told[1], "warning: url_context: none of these providers takes this provider tool");
+    assert_eq!(told[1], "warning: url_context: none of these providers accepts this provider tool");
     assert_eq!(told.len(), 2, "{told:#?}");
 
     let answered = ToolContext::builder().with(anthropic::Bash::default()).with(described("bash")).build();
@@ -152,8 +157,8 @@ fn the_cost_is_told_for_each_tool_and_for_the_whole() {
         assert!(sum > 0 && cost.tokens >= sum / 2 && cost.tools.len() == 2, "{cost:?}");
         assert_eq!(lint.tokens(cost.provider), Some(cost.tokens));
     }
-    let line = lint.to_string().lines().last().map(str::to_owned).expect("a line");
-    assert!(line.starts_with("mcp") && line.contains("2 tools") && line.contains("the most for second"), "{line}");
+    let last = lint.to_string().lines().last().map(str::to_owned).expect("a line");
+    assert!(last.starts_with("mcp") && last.contains("2 tools") && last.contains("the most for second"), "{last}");
 }
 
 #[test]

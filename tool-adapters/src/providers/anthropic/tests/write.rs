@@ -7,7 +7,6 @@ use crate::providers::request::Request;
 use crate::providers::tests::fixtures::{
     answers, assistant, declared, history, native, pretty, pretty_request, read, request, request_with, result, user,
 };
-use crate::providers::tests::streams::events;
 use expect_test::expect;
 use serde_json::json;
 use tool_core::call::ResultForm;

@@ -6,7 +6,6 @@ use crate::providers::provider::Provider::Bedrock;
 use crate::providers::tests::fixtures::{
     answers, assistant, history, native, pretty, pretty_request, read, request, request_with, result, user,
 };
-use crate::providers::tests::streams::events;
 use expect_test::expect;
 use serde_json::json;
 use tool_core::call::ResultForm;

@@ -4,10 +4,9 @@ use crate::providers::gemini::tests::{call, chunk, step};
 use crate::providers::protocol::protocol;
 use crate::providers::provider::Provider::Gemini;
 use crate::providers::tests::fixtures::{
-    answers, assistant, calls, history, native, pretty, pretty_request, read, request, request_with, response, result,
-    sse, user,
+    answers, assistant, history, native, pretty, pretty_request, read, request, request_with, response, result, sse,
+    user,
 };
-use crate::providers::tests::streams::events;
 use expect_test::expect;
 use serde_json::{Value, json};
 use tool_core::call::ResultForm;

@@ -5,7 +5,6 @@ use crate::providers::provider::Provider::{
     Anthropic, Gemini, GeminiJsonSchema, OpenAiChat, OpenAiRealtime, OpenAiResponses,
 };
 use crate::providers::report::ChangeKind;
-use crate::providers::schema;
 use crate::providers::schema::tests::{parameter, projected, reported};
 use serde_json::{Value, json};
 
