@@ -37,9 +37,6 @@
 
 #[doc(hidden)]
 pub mod __private;
-#[doc(hidden)]
-#[path = "shared.rs"]
-pub mod __shared;
 // The macros name this crate from outside; tests use them inside.
 #[cfg(test)]
 extern crate self as tool_core;

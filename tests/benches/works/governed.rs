@@ -26,7 +26,7 @@ pub(crate) fn runtime(tools: ToolContext) -> Runtime {
 }
 
 pub(crate) fn session(runtime: &Runtime, number: usize) -> Session {
-    match now(runtime.session(format!("session-{number}"), Mode::Text)) {
+    match now(runtime.session(format!("session-{number}"), Mode::Text).into_future()) {
         Ok(session) => session,
         Err(error) => panic!("{error}"),
     }

@@ -141,7 +141,7 @@ fn dropped_opening_can_be_repeated() {
         block_on(async {
             let builder = Runtime::builder(tools(Waiting::default())).store(LaterStore::waiting(1, 1));
             let runtime = builder.journal(LaterJournal).build().expect("sound");
-            ended = polled(at, runtime.session("s", Mode::Text)).await.is_some();
+            ended = polled(at, runtime.session("s", Mode::Text).into_future()).await.is_some();
             let session = runtime.session("s", Mode::Text).await.expect("opens");
             assert_eq!(runtime.sessions().await, Ok(1));
             session.end().await;

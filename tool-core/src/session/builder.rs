@@ -1,9 +1,7 @@
 //! Opening a session.
 
 use crate::call::ToolResponse;
-use crate::call::context::RunContext;
-use crate::call::context::UserDataMap;
-use crate::call::context::{CallContext, SessionContext, SessionHandle};
+use crate::call::context::{CallContext, RunContext, SessionContext, SessionHandle, UserDataMap};
 use crate::call::mode::Mode;
 use crate::registry::ToolContext;
 use crate::session::handle::Session;
@@ -19,9 +17,7 @@ use crate::session::tools::SessionTools;
 use crate::session::updates::{UpdateLog, UpdateSink};
 use futures_util::future::BoxFuture;
 use serde_json::Value;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
-use std::task::{Context, Poll};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
@@ -39,11 +35,6 @@ use tokio_util::task::TaskTracker;
 /// ```
 #[must_use = "a session is opened when the builder is awaited"]
 pub struct SessionBuilder {
-    options: Option<OpenOptions>,
-    opening: Option<BoxFuture<'static, Result<Session, OpenError>>>,
-}
-
-struct OpenOptions {
     runtime: Arc<RuntimeInner>,
     id: SessionId,
     mode: Mode,
@@ -57,7 +48,7 @@ struct OpenOptions {
 
 impl SessionBuilder {
     pub(crate) fn new(runtime: Arc<RuntimeInner>, id: SessionId, mode: Mode) -> Self {
-        let options = OpenOptions {
+        Self {
             runtime,
             id,
             mode,
@@ -67,21 +58,14 @@ impl SessionBuilder {
             update_sink: None,
             prompt_tokens: None,
             tools: None,
-        };
-        Self { options: Some(options), opening: None }
-    }
-
-    fn with(mut self, change: impl FnOnce(&mut OpenOptions)) -> Self {
-        if let Some(options) = &mut self.options {
-            change(options);
         }
-        self
     }
 
     /// Sets the principal on whose behalf the session acts. Approvals are bound to it: a token that was issued in this
     /// session is invalid for every other principal.
-    pub fn principal(self, principal: impl Into<String>) -> Self {
-        self.with(|options| options.principal = principal.into().into())
+    pub fn principal(mut self, principal: impl Into<String>) -> Self {
+        self.principal = principal.into().into();
+        self
     }
 
     /// Adds a value that tools find by its type. A second value of a type replaces the first.
@@ -90,20 +74,23 @@ impl SessionBuilder {
     }
 
     /// Adds a value that several sessions share, such as a connection pool.
-    pub fn user_data_shared<T: Send + Sync + 'static>(self, value: Arc<T>) -> Self {
-        self.with(|options| options.user_data.insert(value))
+    pub fn user_data_shared<T: Send + Sync + 'static>(mut self, value: Arc<T>) -> Self {
+        self.user_data.insert(value);
+        self
     }
 
     /// Sets the configuration that tools read by [`RunContext::config`]. If the session is already open in this process, its
     /// first configuration stays.
-    pub fn config(self, config: impl Into<Value>) -> Self {
-        self.with(|options| options.config = config.into())
+    pub fn config(mut self, config: impl Into<Value>) -> Self {
+        self.config = config.into();
+        self
     }
 
     /// Sets the system prompt of the model, if it is more than the session's [`instructions`](Session::instructions). Its
     /// size is logged and measured; the text is not kept.
-    pub fn system_prompt(self, text: &str) -> Self {
-        self.with(|options| options.prompt_tokens = Some(tokens_in(text)))
+    pub fn system_prompt(mut self, text: &str) -> Self {
+        self.prompt_tokens = Some(tokens_in(text));
+        self
     }
 
     /// Replaces the runtime's tools in this session, for example by the tools of an agent. Budgets, metrics, hooks and the
@@ -128,32 +115,29 @@ impl SessionBuilder {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn tools(self, tools: ToolContext) -> Self {
-        self.with(|options| options.tools = Some(tools))
+    pub fn tools(mut self, tools: ToolContext) -> Self {
+        self.tools = Some(tools);
+        self
     }
 
     /// Sets the function by which the transport shows the updates of running tools. A tool's first update then answers its
     /// call. Later updates go to `show` with the id `<id>_update_N`, and the result with the id `<id>_final`.
-    pub fn on_update(self, show: impl Fn(ToolResponse) + Send + Sync + 'static) -> Self {
-        self.with(|options| options.update_sink = Some(Arc::new(show)))
+    pub fn on_update(mut self, show: impl Fn(ToolResponse) + Send + Sync + 'static) -> Self {
+        self.update_sink = Some(Arc::new(show));
+        self
     }
 }
 
-impl Future for SessionBuilder {
+impl IntoFuture for SessionBuilder {
     type Output = Result<Session, OpenError>;
+    type IntoFuture = BoxFuture<'static, Self::Output>;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Some(options) = self.options.take() {
-            self.opening = Some(Box::pin(options.open()));
-        }
-        match &mut self.opening {
-            Some(opening) => opening.as_mut().poll(cx),
-            None => Poll::Pending,
-        }
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.open())
     }
 }
 
-impl OpenOptions {
+impl SessionBuilder {
     async fn open(self) -> Result<Session, OpenError> {
         if !(1..=512).contains(&self.id.as_str().len()) {
             return Err(OpenError::InvalidId);

@@ -2,21 +2,19 @@
 
 use crate::call::{Intent, Mode, ToolCall, ToolResponse};
 use crate::registry::ToolContext;
-use crate::session::agent_loop::history::History;
-use crate::session::agent_loop::model::{Model, ToolChoice};
-use crate::session::agent_loop::reply::{AnswerSink, Caller, Reply, ReplyStart, reply};
+use crate::session::agent_loop::{AnswerSink, Caller, Reply, ReplyStart, reply};
 use crate::session::inner::SessionInner;
 use crate::session::metrics::{ContextMetrics, SessionCall, SessionMetrics};
+use crate::session::model::{History, Model, ToolChoice};
 use crate::session::pipeline::cx::canonical_sent_arguments;
-use crate::session::pipeline::{call, confirm, step};
+use crate::session::pipeline::{call, confirm};
 use crate::session::policy::Policy;
 use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange};
 use crate::session::store::StoreError;
 use crate::session::updates::CallUpdate;
 use crate::tool::{ProviderTool, ToolDefinition};
 use crate::trace::TokenUsage;
-use futures_util::future::BoxFuture;
-use futures_util::future::join_all;
+use futures_util::future::{BoxFuture, join_all};
 use std::convert::Infallible;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -47,7 +45,7 @@ impl Session {
     /// A call with an empty id gets an id. A second call with an id that was already used is not run, and the response of
     /// the first carries a warning. A `sequential` tool waits for the calls before it and delays those after it.
     pub async fn call_all(&self, calls: impl IntoIterator<Item = ToolCall>) -> Vec<ToolResponse> {
-        step::call_all(&self.0, calls.into_iter().collect()).await
+        call::call_all(&self.0, calls.into_iter().collect()).await
     }
 
     /// Ends the turn and begins the next: budgets and loop counts are reset, and an `END_VOICE_SESSION` of the turn takes
@@ -388,7 +386,7 @@ impl Caller for Session {
 
     async fn run(&self, calls: Vec<ToolCall>, sink: AnswerSink<'_>) {
         let sink = Mutex::new(sink);
-        let answers = step::by_id(calls).into_iter().map(async |calls| {
+        let answers = call::by_id(calls).into_iter().map(async |calls| {
             for response in self.call_all(calls).await {
                 sink.lock().unwrap_or_else(PoisonError::into_inner)(response);
             }

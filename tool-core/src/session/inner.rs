@@ -1,14 +1,12 @@
 //! The state behind the handles of a runtime and of its sessions.
 
-use crate::call::context::CallContext;
-use crate::call::context::RunContext;
+use crate::call::context::{CallContext, RunContext};
 use crate::call::{Mode, ToolResponse};
 use crate::registry::context::SharedResource;
 use crate::registry::{RegistryErrors, ToolContext};
 use crate::session::approvals::Signer;
-use crate::session::hooks::Hook;
+use crate::session::hooks::{Hook, LayerStack};
 use crate::session::journal::{DynJournal, RecoveredCall};
-use crate::session::layers::LayerStack;
 use crate::session::metrics::call_log::CallLog;
 use crate::session::metrics::context::{ContextUsage, InitialContext};
 use crate::session::metrics::report::RuntimeMetrics;

@@ -8,8 +8,8 @@ pub(crate) mod handle;
 pub(crate) mod hooks;
 pub(crate) mod inner;
 pub(crate) mod journal;
-pub(crate) mod layers;
 pub(crate) mod metrics;
+pub(crate) mod model;
 pub(crate) mod pipeline;
 pub(crate) mod policy;
 pub(crate) mod running;
@@ -22,9 +22,7 @@ pub(crate) mod updates;
 #[cfg(test)]
 mod tests;
 
-pub use crate::session::agent_loop::history::{History, Message, RawTurn};
-pub use crate::session::agent_loop::model::{Model, ModelInfo, ModelRequest, ModelStep, ToolChoice};
-pub use crate::session::agent_loop::reply::Reply;
+pub use crate::session::agent_loop::Reply;
 pub use crate::session::approvals::PendingCall;
 pub use crate::session::builder::SessionBuilder;
 pub use crate::session::handle::{Session, Turn};
@@ -34,6 +32,7 @@ pub use crate::session::metrics::{
     ContextMetrics, LoopMetrics, Metrics, Percentiles, PrometheusText, SessionCall, SessionMetrics, TokenMetrics,
     ToolCounts, ToolMetrics,
 };
+pub use crate::session::model::{History, Message, Model, ModelInfo, ModelRequest, ModelStep, RawTurn, ToolChoice};
 pub use crate::session::policy::{Policy, TurnLimits};
 pub use crate::session::runtime::{Runtime, RuntimeBuilder};
 pub use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange};

@@ -1,14 +1,12 @@
 //! The runtime, which governs the calls of all sessions.
 
-use crate::call::Mode;
-use crate::call::{ToolCall, ToolResponse};
+use crate::call::{Mode, ToolCall, ToolResponse};
 use crate::registry::{RegistryErrors, ToolContext};
 use crate::session::approvals::Signer;
 use crate::session::builder::SessionBuilder;
-use crate::session::hooks::Hook;
+use crate::session::hooks::{CallService, Hook, LayerStack, WrapService};
 use crate::session::inner::{RuntimeInner, SessionInner};
 use crate::session::journal::{DynJournal, Journal};
-use crate::session::layers::{CallService, LayerStack, WrapService};
 use crate::session::metrics::report::{LoopMetrics, Metrics, RuntimeMetrics};
 use crate::session::metrics::tool_stats::{ToolCounts, ToolStats};
 use crate::session::pipeline::call;
@@ -17,8 +15,7 @@ use crate::session::state::SessionId;
 use crate::session::store::handle::DynStore;
 use crate::session::store::{MemoryStore, SessionStore, StoreError};
 use crate::session::tools::SessionTools;
-use futures_util::future::BoxFuture;
-use futures_util::future::join_all;
+use futures_util::future::{BoxFuture, join_all};
 use std::convert::Infallible;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};

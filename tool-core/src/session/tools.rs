@@ -3,8 +3,7 @@
 use crate::call::context::SessionHandle;
 use crate::call::{Mode, RunContext, ToolError};
 use crate::describe::manifest::content_version;
-use crate::registry::ToolContextBuilder;
-use crate::registry::{RegistryErrors, ToolContext};
+use crate::registry::{RegistryErrors, ToolContext, ToolContextBuilder};
 use crate::session::metrics::context::InitialContext;
 use crate::session::metrics::tool_stats::ToolStats;
 use crate::tool::{Category, FunctionTool, RawTool, ToolDefinition};

@@ -2,8 +2,8 @@
 
 use crate::call::error::ToolError;
 use crate::call::tool_call::ToolCall;
-use crate::session::agent_loop::history::Message;
-use crate::session::agent_loop::model::{Model, ModelRequest, ModelStep, ToolChoice};
+use crate::session::model::Message;
+use crate::session::model::{Model, ModelRequest, ModelStep, ToolChoice};
 use std::collections::VecDeque;
 
 /// A model that plays a script, step by step, and remembers what it was asked.

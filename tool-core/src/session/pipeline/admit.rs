@@ -6,8 +6,7 @@ use crate::session::inner::SessionInner;
 use crate::session::pipeline::cx::{CallCx, session_over};
 use crate::session::running::RunningGuard;
 use crate::session::store::{Admission, BudgetLimit, Charge, Refusal, Settlement, StoreError, Verdict};
-use crate::tool::invocation;
-use crate::tool::{Category, Confirm, FunctionTool, OnDuplicate};
+use crate::tool::{Category, Confirm, FunctionTool, OnDuplicate, invocation};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -302,7 +301,7 @@ impl RefundGuard {
     /// Starts the refund once. Returns a task if the store has to be awaited.
     fn start(&mut self) -> Option<JoinHandle<()>> {
         let turn = self.turn.take().filter(|_| !self.runs.load(Ordering::Relaxed))?;
-        if self.session.record.settle_now(&refund_of(&self.tool, turn)) {
+        if self.session.record.settle_now(&refund_of(&self.tool, turn)).is_some() {
             return None;
         }
         let (session, tool) = (Arc::clone(&self.session), self.tool.clone());

@@ -1,4 +1,4 @@
-//! The way of a governed call, from its arrival to its response.
+//! The way of a governed call, from its arrival to its response, and the calls of one step.
 
 use crate::arguments::fingerprint::Fingerprint;
 use crate::arguments::prepare::{PreparedArguments, check_length};
@@ -6,23 +6,24 @@ use crate::arguments::problem::Problem;
 use crate::call::context::{CallContext, SessionHandle};
 use crate::call::error::MASKED;
 use crate::call::{ErrorKind, Mode, Progress, ToolCall, ToolError, ToolResponse};
+use crate::session::approvals::fresh_id;
+use crate::session::hooks::{LayerStack, layer_error};
 use crate::session::inner::{RuntimeInner, SessionInner};
-use crate::session::layers::{LayerStack, layer_error};
 use crate::session::pipeline::admit::{AdmissionGate, RefundGuard};
 use crate::session::pipeline::cx::{
     CallCx, canonical_sent_arguments, deadline, idempotency_key, session_over, time_limit,
 };
-use crate::session::pipeline::{deferred, execute, log_lines, record};
+use crate::session::pipeline::{execute, log_lines, record};
 use crate::session::store::Charge;
 use crate::session::updates::call_with_updates;
-use crate::tool::FunctionTool;
 use crate::tool::dispatch::{repair, report_nulls, unknown_tool};
 use crate::tool::invocation::{Invocation, Rejection};
-use crate::tool::panic_guard;
+use crate::tool::{FunctionTool, panic_guard};
 use crate::trace::span;
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join_all};
 use serde_json::Value;
+use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock, PoisonError};
 use tokio::sync::SemaphorePermit;
@@ -228,7 +229,7 @@ impl<'a> CallCx<'a> {
             Err(Rejection::Context(error)) => Box::pin(self.without_context(gate, error)).await,
             // Boxed, so that the paths that few calls take do not enlarge the future of every call.
             Err(Rejection::NotAdmitted) => {
-                let deferred = Box::pin(deferred::run(self, gate, self.text, false));
+                let deferred = Box::pin(execute::run_deferred(self, gate, self.text, false));
                 let mut response = self.catch_panics(deferred).await;
                 report_nulls(&mut response, self.tool, &frame);
                 response
@@ -248,7 +249,7 @@ impl<'a> CallCx<'a> {
         let frame = self.answer().frame(&text, settings, true, Some(gate));
         let mut response = match panic_guard::start(self.tool, Invocation(&frame)) {
             Ok(invocation) => execute::drive(self, gate, invocation).await,
-            Err(Rejection::NotAdmitted) => deferred::run(self, gate, &text, true).await,
+            Err(Rejection::NotAdmitted) => execute::run_deferred(self, gate, &text, true).await,
             Err(Rejection::Arguments(error)) => {
                 self.refuse(gate, &[Problem::refused(error.path(), error.message())]).await
             }
@@ -346,4 +347,72 @@ impl SessionHandle for SessionInner {
     fn running_for_model(&self) -> Value {
         self.running.list_for_model()
     }
+}
+
+/// A call of the step, with warnings about other calls that had its id.
+struct StepCall {
+    call: ToolCall,
+    warnings: Vec<String>,
+}
+
+/// Makes the calls of one step.
+pub(crate) async fn call_all(session: &Arc<SessionInner>, calls: Vec<ToolCall>) -> Vec<ToolResponse> {
+    let step = distinct_calls(session, calls);
+    join_all(step.into_iter().map(|step_call| async move {
+        let mut response = call(session, step_call.call).await;
+        if !step_call.warnings.is_empty() {
+            response.optional_meta().warnings.extend(step_call.warnings);
+        }
+        response
+    }))
+    .await
+}
+
+/// Gives an id to calls without one, and keeps the first call of each id.
+fn distinct_calls(session: &SessionInner, calls: Vec<ToolCall>) -> Vec<StepCall> {
+    let mut step: Vec<StepCall> = Vec::with_capacity(calls.len());
+    let mut indices: HashMap<Arc<str>, usize> = HashMap::new();
+    for mut call in calls {
+        if call.id().is_empty() {
+            call = call.with_id(format!("call_{}", fresh_id()));
+        }
+        let Some(index) = indices.get(call.id()) else {
+            indices.insert(Arc::clone(call.shared_id()), step.len());
+            step.push(StepCall { call, warnings: Vec::new() });
+            continue;
+        };
+        let first = &mut step[*index];
+        // A provider may deliver one call twice.
+        if !is_same_call(session, &first.call, &call) {
+            first.warnings.push(format!(
+                "another call, of `{}`, had the same id `{}` and was not run; send it again with a new id",
+                call.name().escape_debug(),
+                call.id().escape_debug()
+            ));
+        }
+    }
+    step
+}
+
+fn is_same_call(session: &SessionInner, one: &ToolCall, other: &ToolCall) -> bool {
+    if one.name() != other.name() {
+        return false;
+    }
+    one.arguments() == other.arguments()
+        || session.tools.find(one.name()).is_some_and(|(_, tool)| {
+            let canonical = |call: &ToolCall| canonical_sent_arguments(session, tool, call.arguments());
+            canonical(one) == canonical(other)
+        })
+}
+
+/// Groups calls by their id, so that the response of each id is known as soon as its call has ended.
+pub(crate) fn by_id(calls: Vec<ToolCall>) -> Vec<Vec<ToolCall>> {
+    let mut groups = Vec::<Vec<ToolCall>>::new();
+    for call in calls {
+        match groups.iter_mut().find(|group| group[0].id() == call.id()) {
+            Some(group) => group.push(call),
+            None => groups.push(vec![call]),
+        }
+    }
+    groups
 }

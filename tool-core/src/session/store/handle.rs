@@ -2,9 +2,10 @@
 
 use crate::session::approvals::PendingCall;
 use crate::session::state::{AuditEntry, SessionState, StateChange};
-use crate::session::store::admission::{Admission, Settlement, Verdict};
 use crate::session::store::memory::MemoryRecord;
-use crate::session::store::session_store::{OpenError, OpenRequest, SessionRecord, SessionStore, StoreError};
+use crate::session::store::session_store::{
+    Admission, OpenError, OpenRequest, SessionRecord, SessionStore, Settlement, StoreError, Verdict,
+};
 use futures_util::future::BoxFuture;
 use std::any::Any;
 use std::sync::Arc;
@@ -32,11 +33,7 @@ impl<S: SessionStore> DynStore for S {
         Box::pin(async move {
             let record = within(deadline, SessionStore::open(self, request)).await?;
             let any: Arc<dyn Any + Send + Sync> = Arc::clone(&record) as _;
-            let record = match any.downcast::<MemoryRecord>() {
-                Ok(record) => AnyRecord::Memory(record),
-                Err(_) => AnyRecord::Other(record),
-            };
-            Ok(RecordHandle { record, deadline })
+            Ok(RecordHandle { record, memory: any.downcast().ok(), deadline })
         })
     }
 
@@ -55,15 +52,10 @@ async fn within<T, E: From<StoreError>>(
 /// An open session in a store of any type. Its operations fail after the policy's `store_deadline`.
 #[derive(Clone)]
 pub(crate) struct RecordHandle {
-    record: AnyRecord,
+    record: Arc<dyn DynRecord>,
+    /// The same record if it is in memory, where it answers at once, without a box for a future.
+    memory: Option<Arc<MemoryRecord>>,
     deadline: Duration,
-}
-
-#[derive(Clone)]
-enum AnyRecord {
-    /// Answers at once, without a box for a future.
-    Memory(Arc<MemoryRecord>),
-    Other(Arc<dyn DynRecord>),
 }
 
 /// Declares the asynchronous operations of [`DynRecord`] and forwards those of [`RecordHandle`] to it.
@@ -97,9 +89,9 @@ macro_rules! operations {
 
         impl RecordHandle {
             $(pub(crate) async fn $name<'a>(&'a self, $($argument: $type),*) -> Result<$output, StoreError> {
-                match &self.record {
-                    AnyRecord::Memory(record) => SessionRecord::$name(&**record, $($argument),*).await,
-                    AnyRecord::Other(record) => within(self.deadline, record.$name($($argument),*)).await,
+                match &self.memory {
+                    Some(record) => SessionRecord::$name(&**record, $($argument),*).await,
+                    None => within(self.deadline, self.record.$name($($argument),*)).await,
                 }
             })*
         }
@@ -122,53 +114,32 @@ impl RecordHandle {
     /// Admits a call if the session is in memory. Otherwise the caller has to wait for [`admit`](Self::admit).
     #[inline]
     pub(crate) fn admit_now(&self, call: &Admission<'_>) -> Option<Verdict> {
-        match &self.record {
-            AnyRecord::Memory(record) => Some(record.admit_now(call)),
-            AnyRecord::Other(_) => None,
-        }
+        Some(self.memory.as_ref()?.admit_now(call))
     }
 
     /// Admits a call, however long the store takes.
     pub(crate) async fn admit_eventually(&self, call: &Admission<'_>) -> Result<Verdict, StoreError> {
-        match &self.record {
-            AnyRecord::Memory(record) => Ok(record.admit_now(call)),
-            AnyRecord::Other(record) => record.admit(call).await,
-        }
+        self.record.admit(call).await
     }
 
-    /// Settles a call if the session is in memory. Returns false where the caller has to wait for
+    /// Settles a call if the session is in memory. Otherwise returns `None`, and the caller has to wait for
     /// [`settle`](Self::settle).
-    pub(crate) fn settle_now(&self, settlement: &Settlement<'_>) -> bool {
-        match &self.record {
-            AnyRecord::Memory(record) => {
-                record.settle_now(settlement);
-                true
-            }
-            AnyRecord::Other(_) => false,
-        }
+    pub(crate) fn settle_now(&self, settlement: &Settlement<'_>) -> Option<()> {
+        self.memory.as_ref().map(|record| record.settle_now(settlement))
     }
 
     /// Returns the number of the turn, as this process knows it.
     pub(crate) fn turn(&self) -> u64 {
-        match &self.record {
-            AnyRecord::Memory(record) => SessionRecord::turn(&**record),
-            AnyRecord::Other(record) => record.turn(),
-        }
+        self.record.turn()
     }
 
     /// Returns the state, as this process knows it.
     pub(crate) fn state(&self) -> Arc<SessionState> {
-        match &self.record {
-            AnyRecord::Memory(record) => SessionRecord::state(&**record),
-            AnyRecord::Other(record) => record.state(),
-        }
+        self.record.state()
     }
 
     /// Returns the audit log, as this process knows it.
     pub(crate) fn audit(&self) -> Vec<AuditEntry> {
-        match &self.record {
-            AnyRecord::Memory(record) => SessionRecord::audit(&**record),
-            AnyRecord::Other(record) => record.audit(),
-        }
+        self.record.audit()
     }
 }

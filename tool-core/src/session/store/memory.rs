@@ -3,7 +3,7 @@
 use crate::call::Mode;
 use crate::session::approvals::PendingCall;
 use crate::session::state::{AuditEntry, SessionState, StateChange};
-use crate::session::store::admission::{Admission, Settlement, Verdict};
+use crate::session::store::session_store::{Admission, Settlement, Verdict};
 use crate::session::store::session_store::{OpenError, OpenRequest, SessionRecord, SessionStore, StoreError};
 use crate::session::store::turn_usage::TurnUsage;
 #[cfg(all(test, loom))]

@@ -1,7 +1,7 @@
 //! The counters of a session's turn: calls, empty results, and attempts with equal arguments.
 
 use crate::arguments::fingerprint::Fingerprint;
-use crate::session::store::admission::{Admission, BudgetLimit, Charge, Refusal, Settlement};
+use crate::session::store::session_store::{Admission, BudgetLimit, Charge, Refusal, Settlement};
 use crate::text::Name;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
 //! Budgets: what passes a limit, and what a refusal says. R-B2
 
 use crate::session::policy::TurnLimits;
-use crate::session::store::admission::{BudgetLimit, Refusal, Settlement, Verdict};
+use crate::session::store::session_store::{BudgetLimit, Refusal, Settlement, Verdict};
 use crate::testing::store::StoreUnderTest;
 use crate::testing::store::driver::{Ask, race, settled, text};
 use crate::tool::options::Category;

@@ -1,6 +1,6 @@
 //! What a call is charged for, and what is given back.
 
-use crate::session::store::admission::{BudgetLimit, Charge, Refusal, Settlement, Verdict};
+use crate::session::store::session_store::{BudgetLimit, Charge, Refusal, Settlement, Verdict};
 use crate::testing::store::StoreUnderTest;
 use crate::testing::store::driver::{Ask, settled, text};
 

@@ -1,6 +1,6 @@
 //! Loops: attempts that repeat, and results that are empty. R-L1, R-L2
 
-use crate::session::store::admission::{BudgetLimit, Refusal, Settlement, Verdict};
+use crate::session::store::session_store::{BudgetLimit, Refusal, Settlement, Verdict};
 use crate::testing::store::StoreUnderTest;
 use crate::testing::store::driver::{Ask, race, settled, text};
 use crate::tool::options::Category;

@@ -2,7 +2,7 @@
 
 use crate::call::mode::Mode;
 use crate::session::state::{SessionState, StateChange};
-use crate::session::store::admission::{Settlement, Verdict};
+use crate::session::store::session_store::{Settlement, Verdict};
 use crate::session::store::{OpenError, OpenRequest, SessionStore};
 use crate::testing::store::StoreUnderTest;
 use crate::testing::store::driver::{Ask, HOUR, Session, entry, open, opening, session, settled, text, waiting};

@@ -2,7 +2,7 @@
 
 use crate::call::mode::Mode;
 use crate::session::state::{SessionState, StateChange};
-use crate::session::store::admission::Settlement;
+use crate::session::store::session_store::Settlement;
 use crate::testing::store::StoreUnderTest;
 use crate::testing::store::driver::{HOUR, entry, session, settled, text, waiting};
 use serde_json::{Map, Value, json};

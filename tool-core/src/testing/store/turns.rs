@@ -1,6 +1,6 @@
 //! Turns: what begins anew with each.
 
-use crate::session::store::admission::{Settlement, Verdict};
+use crate::session::store::session_store::{Settlement, Verdict};
 use crate::testing::store::StoreUnderTest;
 use crate::testing::store::driver::{Ask, settled, text};
 use std::collections::HashMap;

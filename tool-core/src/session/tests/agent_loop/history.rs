@@ -2,8 +2,7 @@
 
 use crate::call::model_result::ResultForm;
 use crate::call::tool_call::ToolCall;
-use crate::session::agent_loop::history::{History, Message};
-use crate::session::agent_loop::model::ModelStep;
+use crate::session::model::{History, Message, ModelStep};
 use crate::session::tests::agent_loop::{ECHO, ask, bare, called, results, say};
 use crate::testing::scripted::ScriptedModel;
 

@@ -3,12 +3,10 @@
 use crate::call::error::{ErrorKind, ToolError};
 use crate::call::model_result::ResultForm;
 use crate::call::output::OutputKind;
-use crate::call::response::BaseMeta;
-use crate::call::response::ToolResponse;
+use crate::call::response::{BaseMeta, ToolResponse};
 use crate::call::tool_call::ToolCall;
-use crate::session::agent_loop::history::{History, Message};
-use crate::session::agent_loop::model::{Model, ModelRequest, ModelStep, ToolChoice};
-use crate::session::agent_loop::reply::{AnswerSink, Caller, ReplyStart, reply};
+use crate::session::agent_loop::{AnswerSink, Caller, ReplyStart, reply};
+use crate::session::model::{History, Message, Model, ModelRequest, ModelStep, ToolChoice};
 use crate::session::tests::agent_loop::{BREAK_IN, Bare, ECHO, PEEK, WAIT, ask, bare, finished, poll, results, say};
 use crate::testing::scripted::ScriptedModel;
 use crate::tool::definition::ToolDefinition;

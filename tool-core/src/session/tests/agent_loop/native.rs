@@ -1,7 +1,6 @@
 //! What a provider's own form of a step adds: it is kept with the step, and its usage summed.
 
-use crate::session::agent_loop::history::{History, Message, RawTurn};
-use crate::session::agent_loop::model::ModelStep;
+use crate::session::model::{History, Message, ModelStep, RawTurn};
 use crate::session::tests::agent_loop::{Bare, ask, bare, called, results, say};
 use crate::testing::scripted::ScriptedModel;
 use crate::tool::provider::ProviderId;

@@ -2,9 +2,8 @@
 
 use crate::call::error::{ErrorKind, ToolError};
 use crate::call::tool_call::ToolCall;
-use crate::session::agent_loop::history::{History, Message};
-use crate::session::agent_loop::model::{ModelStep, ToolChoice};
-use crate::session::agent_loop::reply::{ReplyStart, reply};
+use crate::session::agent_loop::{ReplyStart, reply};
+use crate::session::model::{History, Message, ModelStep, ToolChoice};
 use crate::session::tests::agent_loop::{Bare, HUSH, ask, bare, called, finished, results, say};
 use crate::testing::scripted::ScriptedModel;
 

@@ -2,8 +2,7 @@
 
 use crate::call::response::{BaseMeta, Confirmation};
 use crate::call::{ErrorKind, OutputKind, ToolCall, ToolError, ToolResponse};
-use crate::session::agent_loop::history::{History, Message, RawTurn};
-use crate::session::agent_loop::model::{Model, ModelRequest, ModelStep, ToolChoice};
+use crate::session::model::{History, Message, Model, ModelRequest, ModelStep, RawTurn, ToolChoice};
 use crate::tool::{ProviderTool, ToolDefinition, spans};
 use crate::trace;
 use crate::trace::{TokenUsage, span};
