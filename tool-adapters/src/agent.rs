@@ -487,7 +487,6 @@ mod tests {
         assert_eq!(reply.text, Some(format!("Be brief.\n\n{tools}")));
     }
 
-    // R-C1
     #[tokio::test]
     async fn a_reply_lists_all_pending_confirmations() {
         let calls =

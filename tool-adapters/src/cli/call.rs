@@ -31,9 +31,16 @@ impl Caller {
         Ok(Self::Session(session, tools))
     }
 
-    async fn call(&self, call: ToolCall) -> ToolResponse {
+    /// Makes a call. With `approve`, approves it if it needs confirmation.
+    async fn call(&self, call: ToolCall, approve: bool) -> ToolResponse {
         match self {
-            Self::Session(session, _) => session.call(call).await,
+            Self::Session(session, _) => {
+                let response = session.call(call).await;
+                match response.meta().confirmation().filter(|_| approve) {
+                    Some(confirmation) => session.approve(&confirmation.token).await,
+                    None => response,
+                }
+            }
             Self::Echo(tools) => {
                 let ctx = RunContext::builder().call_id(call.id()).build();
                 tools.call(call.name(), call.arguments(), &ctx).await
@@ -45,14 +52,6 @@ impl Caller {
     async fn next_turn(&self) {
         if let Self::Session(session, _) = self {
             session.next_turn().await;
-        }
-    }
-
-    /// Approves the call if it needs confirmation.
-    async fn approve(&self, response: ToolResponse) -> ToolResponse {
-        match (self, response.meta().confirmation()) {
-            (Self::Session(session, _), Some(confirmation)) => session.approve(&confirmation.token).await,
-            _ => response,
         }
     }
 
@@ -99,13 +98,9 @@ async fn call_one(
     approve: bool,
     io: &mut CommandIo<'_>,
 ) -> Result<CommandStatus, CommandError> {
-    let mut response = caller.call(ToolCall::new("call_1", name, arguments)).await;
-    if response.error().is_some_and(|error| error.kind == ErrorKind::ConfirmationRequired) {
-        if approve {
-            response = caller.approve(response).await;
-        } else {
-            io.note("this call needs confirmation; --approve confirms it");
-        }
+    let response = caller.call(ToolCall::new("call_1", name, arguments), approve).await;
+    if response.error().is_some_and(|error| error.kind == ErrorKind::ConfirmationRequired) && !approve {
+        io.note("this call needs confirmation; --approve confirms it");
     }
     if io.terminal {
         print_response(&response, io)?;
@@ -218,10 +213,7 @@ async fn call_line(caller: &Caller, line: &[u8], number: u64, approve: bool) -> 
     };
     let id = call.id.unwrap_or_else(|| format!("call_{number}").into());
     let arguments = call.arguments.map_or("", RawValue::get);
-    let mut response = caller.call(ToolCall::new(id, call.name, arguments)).await;
-    if approve {
-        response = caller.approve(response).await;
-    }
+    let response = caller.call(ToolCall::new(id, call.name, arguments), approve).await;
     (response.is_ok(), response.to_json())
 }
 

@@ -414,7 +414,6 @@ mod tests {
         Url::parse(text).expect("a URL")
     }
 
-    // S9
     #[test]
     fn matches_whole_host_names_and_given_ports() {
         let hosts = AllowedHosts::new(["Stock.Internal", "api.internal:8443", "[::1]", "127.0.0.1:80"]);
@@ -440,7 +439,6 @@ mod tests {
         }
     }
 
-    // S9
     #[test]
     fn propagates_to_named_hosts_with_a_redirect_policy_only() {
         let hosts = AllowedHosts::new(["stock.internal"]);
@@ -452,7 +450,6 @@ mod tests {
         );
     }
 
-    // S9
     #[test]
     fn the_policy_of_a_clone_does_not_affect_the_original() {
         let (hosts, known) = (AllowedHosts::new(["stock.internal"]), url("http://stock.internal"));
@@ -462,7 +459,6 @@ mod tests {
         assert!(clone.clone().may_propagate(&known), "a clone of the clone has the policy");
     }
 
-    // S9
     #[test]
     fn redirects_stay_on_allowed_hosts_and_https() {
         let hosts = AllowedHosts::new(["a.internal", "b.internal"]);

@@ -6,6 +6,3 @@ pub mod otel;
 pub mod prices;
 #[cfg(feature = "metrics")]
 pub mod prometheus;
-
-#[cfg(test)]
-mod tests;

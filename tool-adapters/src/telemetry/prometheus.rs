@@ -17,7 +17,7 @@
 //! Other methods are answered 405. A request needs an allowed `Host`, and an allowed `Origin` if it has one. By default the
 //! loopback names are allowed.
 
-use crate::transport::host_check::HostSettings;
+use crate::transport::host_check::AllowedHosts;
 use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
@@ -35,7 +35,7 @@ use tool_core::trace::{Collector, CostSummary, Totals};
 /// Creates a router for the metrics of a runtime.
 pub fn router(runtime: &Runtime) -> MetricsRouter {
     let sources = MetricsSources { runtime: runtime.clone(), collector: None };
-    MetricsRouter { sources, allowed: HostSettings::default() }
+    MetricsRouter { sources, allowed: AllowedHosts::default() }
 }
 
 /// A router for the metrics of a runtime. It can be merged into an application's router, or served alone.
@@ -47,14 +47,14 @@ pub fn router(runtime: &Runtime) -> MetricsRouter {
 ///     axum::Router::new().merge(prometheus::router(runtime))
 /// }
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 #[must_use]
 pub struct MetricsRouter {
     sources: MetricsSources,
-    allowed: HostSettings,
+    allowed: AllowedHosts,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct MetricsSources {
     runtime: Runtime,
     collector: Option<Collector>,
@@ -98,14 +98,9 @@ impl MetricsRouter {
 impl From<MetricsRouter> for Router {
     fn from(router: MetricsRouter) -> Self {
         let MetricsRouter { sources, allowed } = router;
-        let routes = Router::new().route("/metrics", get(serve_metrics)).route("/metrics.json", get(serve_json));
+        let json = get(async |State(sources): State<MetricsSources>| sources.json_response());
+        let routes = Router::new().route("/metrics", get(serve_metrics)).route("/metrics.json", json);
         allowed.guard(routes.with_state(sources))
-    }
-}
-
-impl std::fmt::Debug for MetricsRouter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("MetricsRouter").field("allowed", &self.allowed).finish_non_exhaustive()
     }
 }
 
@@ -130,10 +125,6 @@ impl BoundServer {
 
 async fn serve_metrics(State(sources): State<MetricsSources>, headers: HeaderMap) -> Response {
     if prefers_json(&headers) { sources.json_response() } else { sources.text_response() }
-}
-
-async fn serve_json(State(sources): State<MetricsSources>) -> Response {
-    sources.json_response()
 }
 
 /// Creates a response that is neither cached nor sniffed for another type.
@@ -251,7 +242,6 @@ mod tests {
         prefers_json(&headers)
     }
 
-    // R-M3
     #[test]
     fn sends_json_to_clients_that_prefer_it() {
         for accept in [

@@ -16,16 +16,15 @@ use tokio::net::TcpListener;
 
 /// The hosts and origins that a program allows. `None` allows the loopback names.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct HostSettings {
+pub(crate) struct AllowedHosts {
     pub(crate) hosts: Option<Vec<String>>,
     pub(crate) origins: Option<Vec<String>>,
 }
 
-impl HostSettings {
+impl AllowedHosts {
     /// Adds the check to all routes of a router.
     pub(crate) fn guard(self, router: Router) -> Router {
-        let allowed = Arc::new(AllowedHosts::new(self.hosts, self.origins));
-        router.layer(from_fn_with_state(allowed, check_request))
+        router.layer(from_fn_with_state(Arc::new(self), check_request))
     }
 
     /// Binds an address. An address that other machines can reach needs `hosts`.
@@ -35,34 +34,6 @@ impl HostSettings {
         }
         let message = format!("other machines can reach {address}; set `allow_hosts` to the names of the server");
         Err(io::Error::new(io::ErrorKind::InvalidInput, message))
-    }
-}
-
-async fn check_request(State(allowed): State<Arc<AllowedHosts>>, request: Request, next: Next) -> Response {
-    match allowed.check(request.uri(), request.headers()) {
-        Ok(()) => next.run(request).await,
-        Err(reason) => {
-            tracing::warn!(reason, "refused a request");
-            (StatusCode::FORBIDDEN, format!("Forbidden: {reason}")).into_response()
-        }
-    }
-}
-
-/// The hosts and origins that are served.
-struct AllowedHosts {
-    hosts: Vec<String>,
-    origins: Vec<String>,
-}
-
-const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
-
-impl AllowedHosts {
-    fn new(hosts: Option<Vec<String>>, origins: Option<Vec<String>>) -> Self {
-        let hosts = hosts.unwrap_or_else(|| LOOPBACK.map(str::to_owned).to_vec());
-        let local = || LOOPBACK.iter().flat_map(|host| [format!("http://{host}:*"), format!("https://{host}:*")]);
-        let origins = origins.unwrap_or_else(|| local().collect());
-        let lower = |names: Vec<String>| names.iter().map(|name| name.to_ascii_lowercase()).collect();
-        Self { hosts: lower(hosts), origins: lower(origins) }
     }
 
     /// Checks a request. Returns the reason if it is refused.
@@ -90,9 +61,13 @@ impl AllowedHosts {
     }
 
     fn allows_host(&self, host: &Authority) -> bool {
-        let authority = host.as_str().to_ascii_lowercase();
-        let name = host.host().to_ascii_lowercase();
-        !authority.contains('@') && self.hosts.iter().any(|allowed| *allowed == authority || *allowed == name)
+        let (authority, name) = (host.as_str(), host.host());
+        let matches = |allowed: &str| allowed.eq_ignore_ascii_case(authority) || allowed.eq_ignore_ascii_case(name);
+        let is_allowed = match &self.hosts {
+            Some(hosts) => hosts.iter().any(|allowed| matches(allowed)),
+            None => LOOPBACK.into_iter().any(matches),
+        };
+        is_allowed && !authority.contains('@')
     }
 
     fn allows_origin(&self, origin: &str) -> bool {
@@ -102,7 +77,10 @@ impl AllowedHosts {
         if host.as_str().contains('@') {
             return false;
         }
-        self.origins.iter().any(|allowed| match allowed.split_once("://") {
+        let Some(origins) = &self.origins else {
+            return matches!(scheme, "http" | "https") && LOOPBACK.contains(&host.host());
+        };
+        origins.iter().any(|allowed| match allowed.to_ascii_lowercase().split_once("://") {
             Some((allowed_scheme, allowed)) if allowed_scheme == scheme => match allowed.strip_suffix(":*") {
                 Some(name) => name == host.host(),
                 None => allowed.parse::<Authority>().is_ok_and(|allowed| {
@@ -111,6 +89,18 @@ impl AllowedHosts {
             },
             _ => false,
         })
+    }
+}
+
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+async fn check_request(State(allowed): State<Arc<AllowedHosts>>, request: Request, next: Next) -> Response {
+    match allowed.check(request.uri(), request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(reason) => {
+            tracing::warn!(reason, "refused a request");
+            (StatusCode::FORBIDDEN, format!("Forbidden: {reason}")).into_response()
+        }
     }
 }
 

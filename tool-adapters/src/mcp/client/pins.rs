@@ -24,11 +24,12 @@ pub(crate) struct Fingerprint(BTreeMap<String, String>);
 
 impl Fingerprint {
     pub(crate) fn new(tool: &Tool) -> Self {
-        let declared = serde_json::to_value(tool).unwrap_or_default();
+        let mut declared = serde_json::to_value(tool).unwrap_or_default();
+        // Equal members have the same text, whatever the order of their keys.
+        declared.sort_all_objects();
         let hash = |member: &&str| {
-            let mut text = String::new();
-            write_sorted(declared.get(*member).unwrap_or(&Value::Null), &mut text);
-            hex(&Sha256::digest(text.as_bytes()))
+            let text = declared.get(*member).unwrap_or(&Value::Null).to_string();
+            hex(&Sha256::digest(text))
         };
         Self(MEMBERS.iter().map(|member| ((*member).to_owned(), hash(member))).collect())
     }
@@ -36,32 +37,6 @@ impl Fingerprint {
     /// Returns the members that differ.
     pub(crate) fn changed_members(&self, other: &Self) -> Vec<&'static str> {
         MEMBERS.into_iter().filter(|member| self.0.get(*member) != other.0.get(*member)).collect()
-    }
-}
-
-/// Writes a value with sorted members, so that equal values have the same text.
-fn write_sorted(value: &Value, text: &mut String) {
-    match value {
-        Value::Object(members) => {
-            let sorted = members.iter().collect::<BTreeMap<_, _>>();
-            text.push('{');
-            for (key, member) in sorted {
-                text.push_str(&Value::from(key.as_str()).to_string());
-                text.push(':');
-                write_sorted(member, text);
-                text.push(',');
-            }
-            text.push('}');
-        }
-        Value::Array(items) => {
-            text.push('[');
-            for item in items {
-                write_sorted(item, text);
-                text.push(',');
-            }
-            text.push(']');
-        }
-        other => text.push_str(&other.to_string()),
     }
 }
 

@@ -137,7 +137,7 @@ pub(crate) struct RemoteServer {
     running: tokio::sync::Mutex<Option<RunningClient>>,
     /// The declarations of the imported tools.
     imported: Mutex<ToolPins>,
-    quarantine: Mutex<BTreeMap<String, QuarantineReason>>,
+    quarantine: Mutex<BTreeMap<String, QuarantinedTool>>,
 }
 
 /// Handles notifications that the list has changed. The server gets no access to the user or a model.
@@ -199,20 +199,15 @@ impl RemoteServer {
     pub(crate) fn quarantine(&self, name: &str, reason: QuarantineReason) {
         let tool = QuarantinedTool { name: name.to_owned(), reason };
         tracing::warn!(server = %self.name().escape_debug(), %tool, "quarantined a tool");
-        lock(&self.quarantine).insert(tool.name, tool.reason);
+        lock(&self.quarantine).insert(name.to_owned(), tool);
     }
 
     pub(crate) fn all_quarantined(&self) -> Vec<QuarantinedTool> {
-        let tool = |(name, reason): (&String, &QuarantineReason)| QuarantinedTool {
-            name: name.clone(),
-            reason: reason.clone(),
-        };
-        lock(&self.quarantine).iter().map(tool).collect()
+        lock(&self.quarantine).values().cloned().collect()
     }
 
     pub(crate) fn quarantined(&self, name: &str) -> Option<QuarantinedTool> {
-        let reason = lock(&self.quarantine).get(name).cloned()?;
-        Some(QuarantinedTool { name: name.to_owned(), reason })
+        lock(&self.quarantine).get(name).cloned()
     }
 
     /// Returns all pages of the list.

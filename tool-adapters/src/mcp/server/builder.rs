@@ -194,7 +194,7 @@ impl Server {
         sessions.keep_alive = Some(settings.idle_timeout);
         let mut manager = LocalSessionManager::default();
         manager.session_config = sessions;
-        // `HostSettings` has a stricter check of both headers.
+        // `AllowedHosts` has a stricter check of both headers.
         let config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
             .disable_allowed_origins()

@@ -1,6 +1,6 @@
 //! The sessions of clients, and the settings and data that all connections of a server share.
 
-use crate::transport::host_check::HostSettings;
+use crate::transport::host_check::AllowedHosts;
 use axum::http::request::Parts;
 use rmcp::model::{JsonObject, ProtocolVersion};
 use rmcp::service::RequestContext;
@@ -42,7 +42,7 @@ pub(crate) struct Settings {
     pub(crate) max_message: usize,
     pub(crate) path: String,
     pub(crate) trust_baggage: bool,
-    pub(crate) allowed: HostSettings,
+    pub(crate) allowed: AllowedHosts,
     pub(crate) find_principal: Option<Arc<FindPrincipal>>,
     pub(crate) configure_session: Option<Arc<ConfigureSession>>,
     pub(crate) shutdown: CancellationToken,
@@ -61,7 +61,7 @@ impl Default for Settings {
             max_message: 4 << 20,
             path: "/mcp".to_owned(),
             trust_baggage: false,
-            allowed: HostSettings::default(),
+            allowed: AllowedHosts::default(),
             find_principal: None,
             configure_session: None,
             shutdown: CancellationToken::new(),

@@ -10,7 +10,7 @@ use tool_core::trace::{CostEntry, ParentSpan, SpanKind, SpanRecord, SpanStatus, 
 
 // The conventions for generative AI are in development, in `open-telemetry/semantic-conventions-genai`. Spans follow its
 // commit `b9449702`, which named `cache_write`; metrics follow `004902b8`. Later commits split `gen_ai.client.token.usage` by
-// direction, which backends do not read yet.
+// direction, which backends do not read yet. The conventions have no names for the attributes that begin with `tool_core`.
 
 pub(crate) const OPERATION: &str = "gen_ai.operation.name";
 pub(crate) const PROVIDER: &str = "gen_ai.provider.name";
@@ -20,19 +20,6 @@ pub(crate) const TOOL_TYPE: &str = "gen_ai.tool.type";
 pub(crate) const REQUEST_MODEL: &str = "gen_ai.request.model";
 pub(crate) const RESPONSE_MODEL: &str = "gen_ai.response.model";
 pub(crate) const ERROR_TYPE: &str = "error.type";
-const CALL_ID: &str = "gen_ai.tool.call.id";
-const RESPONSE_ID: &str = "gen_ai.response.id";
-const INPUT_TOKENS: &str = "gen_ai.usage.input_tokens";
-const CACHE_READ: &str = "gen_ai.usage.cache_read.input_tokens";
-const CACHE_WRITE: &str = "gen_ai.usage.cache_write.input_tokens";
-const OUTPUT_TOKENS: &str = "gen_ai.usage.output_tokens";
-const REASONING: &str = "gen_ai.usage.reasoning.output_tokens";
-
-// The conventions have no names for these.
-const COST: &str = "tool_core.cost.usd";
-const TOOL_CALLS: &str = "tool_core.tool_calls";
-const RUN_ID: &str = "tool_core.run_id";
-const CUSTOMER_ID: &str = "tool_core.customer_id";
 
 /// Attributes with texts of users, models and tools.
 const CONTENT: [&str; 5] = [
@@ -156,8 +143,8 @@ fn attributes(span: &SpanRecord, parent: &ParentSpan<'_>, content: bool) -> Vec<
     }
     set_cost(span, &mut attributes);
     attributes.set_text(ERROR_TYPE, error_type(span));
-    attributes.set_text(RUN_ID, span.run_id());
-    attributes.set_text(CUSTOMER_ID, span.customer_id());
+    attributes.set_text("tool_core.run_id", span.run_id());
+    attributes.set_text("tool_core.customer_id", span.customer_id());
     attributes.0
 }
 
@@ -171,7 +158,7 @@ fn set_kind(span: &SpanRecord, parent: &ParentSpan<'_>, attributes: &mut Attribu
             attributes.set(OPERATION, "execute_tool");
             attributes.set_text(TOOL, Some(span.name()));
             attributes.set(TOOL_TYPE, "function");
-            attributes.set_text(CALL_ID, span.call_id());
+            attributes.set_text("gen_ai.tool.call.id", span.call_id());
             attributes.set_text(AGENT, parent.agent());
         }
         SpanKind::Llm => {
@@ -190,10 +177,10 @@ fn set_response(span: &SpanRecord, attributes: &mut Attributes) {
     attributes.set(PROVIDER, provider(span, entry));
     let Some(used) = entry.map(|entry| &entry.used) else { return };
     attributes.set_text(RESPONSE_MODEL, Some(&used.model));
-    attributes.set_text(RESPONSE_ID, used.response_id.as_deref());
+    attributes.set_text("gen_ai.response.id", used.response_id.as_deref());
     if !used.tool_calls.is_empty() {
         let names = used.tool_calls.iter().map(|(_, tool)| StringValue::from(escape_control(tool).into_owned()));
-        attributes.set(TOOL_CALLS, Value::Array(Array::String(names.collect())));
+        attributes.set("tool_core.tool_calls", Value::Array(Array::String(names.collect())));
     }
 }
 
@@ -201,19 +188,21 @@ fn set_response(span: &SpanRecord, attributes: &mut Attributes) {
 fn set_cost(span: &SpanRecord, attributes: &mut Attributes) {
     let usage = span.spent().iter().fold(TokenUsage::default(), |sum, entry| sum + entry.used.usage);
     if !usage.is_empty() {
-        attributes.set_count(INPUT_TOKENS, usage.input);
-        attributes.set_count(OUTPUT_TOKENS, usage.output);
+        attributes.set_count("gen_ai.usage.input_tokens", usage.input);
+        attributes.set_count("gen_ai.usage.output_tokens", usage.output);
         // Most providers leave these out if they are zero.
-        for (key, tokens) in
-            [(CACHE_READ, usage.cached), (CACHE_WRITE, usage.cache_written), (REASONING, usage.reasoning)]
-        {
+        for (key, tokens) in [
+            ("gen_ai.usage.cache_read.input_tokens", usage.cached),
+            ("gen_ai.usage.cache_write.input_tokens", usage.cache_written),
+            ("gen_ai.usage.reasoning.output_tokens", usage.reasoning),
+        ] {
             if tokens > 0 {
                 attributes.set_count(key, tokens);
             }
         }
     }
     if span.spent().iter().any(|entry| entry.cost.is_some()) {
-        attributes.set(COST, span.own_cost().dollars());
+        attributes.set("tool_core.cost.usd", span.own_cost().dollars());
     }
 }
 

@@ -45,7 +45,19 @@ struct ExportPipeline {
 impl Otel {
     /// Returns a builder for export over OTLP, as protobuf over HTTP.
     pub fn otlp() -> OtelBuilder {
-        OtelBuilder::new()
+        OtelBuilder {
+            endpoint: None,
+            headers: HashMap::new(),
+            service_name: None,
+            resource: Vec::new(),
+            timeout: None,
+            // The SDK takes zero as its default: the environment, or a minute.
+            interval: Duration::ZERO,
+            max_queue_size: None,
+            metrics: !std::env::var("OTEL_METRICS_EXPORTER").is_ok_and(|exporter| exporter.trim() == "none"),
+            content: true,
+            export_unsampled: false,
+        }
     }
 
     /// Returns true if `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` asks for arguments and results of calls on
@@ -142,22 +154,6 @@ pub struct OtelBuilder {
 }
 
 impl OtelBuilder {
-    fn new() -> Self {
-        Self {
-            endpoint: None,
-            headers: HashMap::new(),
-            service_name: None,
-            resource: Vec::new(),
-            timeout: None,
-            // The SDK takes zero as its default: the environment, or a minute.
-            interval: Duration::ZERO,
-            max_queue_size: None,
-            metrics: !std::env::var("OTEL_METRICS_EXPORTER").is_ok_and(|exporter| exporter.trim() == "none"),
-            content: true,
-            export_unsampled: false,
-        }
-    }
-
     /// Sets the base URL of the receiver, such as `http://localhost:4318`. Only OTLP over HTTP is supported, not gRPC.
     pub fn endpoint(mut self, url: impl Into<String>) -> Self {
         self.endpoint = Some(url.into());

@@ -17,50 +17,31 @@ pub(crate) type EventListener = Box<dyn FnMut(&Event) + Send>;
 
 /// Collects the events of one answer.
 pub(crate) struct AnswerCollector<'a> {
-    provider: Provider,
+    pub(crate) provider: Provider,
     /// The name of the requested model.
-    model: &'a str,
-    declarations: &'a Declarations,
-    key: Option<&'a ApiKey>,
-    listener: Option<&'a mut EventListener>,
-    /// True if the listener has seen a part of the answer.
-    was_shown: bool,
+    pub(crate) model: &'a str,
+    pub(crate) declarations: &'a Declarations,
+    pub(crate) key: Option<&'a ApiKey>,
+    pub(crate) listener: Option<&'a mut EventListener>,
+    pub(crate) usage: UsageReporter,
+    pub(crate) answer: Answer,
+}
+
+/// The part of an answer that has arrived.
+#[derive(Default)]
+pub(crate) struct Answer {
     text: String,
     calls: Vec<ToolCall>,
     truncated_calls: Vec<String>,
     items: Vec<Value>,
-    usage: UsageReporter,
     finish: Option<Finish>,
     /// The first error, or the provider's own.
     error: Option<ProtocolError>,
+    /// True if the listener has seen a part of the answer.
+    was_shown: bool,
 }
 
-impl<'a> AnswerCollector<'a> {
-    pub(crate) fn new(
-        provider: Provider,
-        model: &'a str,
-        declarations: &'a Declarations,
-        key: Option<&'a ApiKey>,
-        listener: Option<&'a mut EventListener>,
-        usage: UsageReporter,
-    ) -> Self {
-        Self {
-            provider,
-            model,
-            declarations,
-            key,
-            listener,
-            was_shown: false,
-            text: String::new(),
-            calls: Vec::new(),
-            truncated_calls: Vec::new(),
-            items: Vec::new(),
-            usage,
-            finish: None,
-            error: None,
-        }
-    }
-
+impl AnswerCollector<'_> {
     pub(crate) fn collect(&mut self, events: Vec<Event>) {
         for event in events {
             self.collect_event(event);
@@ -71,15 +52,15 @@ impl<'a> AnswerCollector<'a> {
         let event = self.restore_names(event);
         if let Some(listener) = &mut self.listener {
             listener(&event);
-            self.was_shown |= is_output(&event);
+            self.answer.was_shown |= is_output(&event);
         }
         match event {
-            Event::Text(text) => self.text.push_str(&text),
-            Event::Call(call) => self.calls.push(call),
-            Event::Item(item) => self.items.push(item),
+            Event::Text(text) => self.answer.text.push_str(&text),
+            Event::Call(call) => self.answer.calls.push(call),
+            Event::Item(item) => self.answer.items.push(item),
             Event::Response { id, model } => self.usage.set_response(id, model),
             Event::Usage(usage) => self.usage.usage = usage,
-            Event::Finished(finish) => self.finish = Some(finish),
+            Event::Finished(finish) => self.answer.finish = Some(finish),
             Event::Error(error) => self.collect_error(error),
             _ => {}
         }
@@ -101,11 +82,11 @@ impl<'a> AnswerCollector<'a> {
         let message = log_excerpt(&error.to_string(), self.key);
         tracing::warn!(provider = %self.provider, error = %message, "failed to read a part of a model's answer");
         if let ProtocolError::Truncated { call_id: Some(id) } = &error {
-            self.truncated_calls.push(id.clone());
+            self.answer.truncated_calls.push(id.clone());
         }
         // The provider's error is the cause of the errors that follow from it.
-        if self.error.is_none() || matches!(error, ProtocolError::Provider { .. }) {
-            self.error = Some(error);
+        if self.answer.error.is_none() || matches!(error, ProtocolError::Provider { .. }) {
+            self.answer.error = Some(error);
         }
     }
 
@@ -114,22 +95,22 @@ impl<'a> AnswerCollector<'a> {
     /// If an answer broke off, its complete calls are the step, and incomplete ones are left out. An answer without
     /// complete calls is a failure, which is not retried if the listener has seen a part of the answer.
     pub(crate) fn into_step(mut self, failure: Option<RequestFailure>) -> Result<ModelStep, RequestFailure> {
-        let is_complete = self.finish.is_some();
+        let is_complete = self.answer.finish.is_some();
         if !is_complete {
-            let before = self.calls.len();
-            self.calls.retain(|call| !self.truncated_calls.iter().any(|id| id == call.id()));
-            if self.calls.len() < before {
+            let before = self.answer.calls.len();
+            self.answer.calls.retain(|call| !self.answer.truncated_calls.iter().any(|id| id == call.id()));
+            if self.answer.calls.len() < before {
                 // The raw turn contains the call that is left out.
-                self.items.clear();
+                self.answer.items.clear();
             }
         }
-        let has_provider_error = matches!(self.error, Some(ProtocolError::Provider { .. }));
-        match (self.calls.is_empty(), is_complete && !has_provider_error) {
+        let has_provider_error = matches!(self.answer.error, Some(ProtocolError::Provider { .. }));
+        match (self.answer.calls.is_empty(), is_complete && !has_provider_error) {
             (true, false) => Err(self.incomplete(failure)),
-            (true, true) if self.text.is_empty() && self.items.is_empty() => self.empty(),
+            (true, true) if self.answer.text.is_empty() && self.answer.items.is_empty() => self.empty(),
             (_, true) => Ok(self.step()),
             (false, false) => {
-                let calls = self.calls.len();
+                let calls = self.answer.calls.len();
                 tracing::warn!(provider = %self.provider, calls, "an answer broke off; its complete calls run");
                 Ok(self.step())
             }
@@ -137,7 +118,7 @@ impl<'a> AnswerCollector<'a> {
     }
 
     fn incomplete(self, failure: Option<RequestFailure>) -> RequestFailure {
-        let mut failure = match (&self.error, failure) {
+        let mut failure = match (&self.answer.error, failure) {
             (Some(error @ ProtocolError::Provider { .. }), _) => RequestFailure::from_stream(error, self.key),
             (_, Some(failure)) => failure,
             (Some(error @ ProtocolError::Malformed { .. }), None) if self.has_no_output() => {
@@ -146,14 +127,14 @@ impl<'a> AnswerCollector<'a> {
             (Some(error), None) => RequestFailure::from_stream(error, self.key),
             (None, None) => RequestFailure::transient("the provider's answer ended early"),
         };
-        if self.was_shown {
+        if self.answer.was_shown {
             failure.retry = RetryAdvice::Never;
         }
         failure
     }
 
     fn has_no_output(&self) -> bool {
-        self.text.is_empty() && self.calls.is_empty() && self.items.is_empty()
+        self.answer.text.is_empty() && self.answer.calls.is_empty() && self.answer.items.is_empty()
     }
 
     /// Returns the failure for an answer of another server or protocol.
@@ -167,7 +148,7 @@ impl<'a> AnswerCollector<'a> {
 
     /// Returns the result of a complete answer without content.
     fn empty(self) -> Result<ModelStep, RequestFailure> {
-        let message = match (&self.finish, &self.error) {
+        let message = match (&self.answer.finish, &self.answer.error) {
             (Some(Finish::Length), _) => "the answer reached the token limit before it had content; raise `max_tokens`",
             (Some(Finish::Filtered), _) => "the provider filtered the answer",
             (_, Some(error)) => return Err(self.unexpected_answer(error)),
@@ -177,9 +158,9 @@ impl<'a> AnswerCollector<'a> {
     }
 
     fn step(self) -> ModelStep {
-        let truncated = self.truncated_calls;
+        let truncated = self.answer.truncated_calls;
         let is_truncated = |call: &ToolCall| truncated.iter().any(|id| id == call.id());
-        let calls = self.calls.into_iter().map(|call| {
+        let calls = self.answer.calls.into_iter().map(|call| {
             if is_truncated(&call) && call.arguments().trim().is_empty() {
                 // Without arguments the call would run as if it took none. `{` makes its response report invalid JSON.
                 ToolCall::new(call.id(), call.name(), "{")
@@ -189,9 +170,9 @@ impl<'a> AnswerCollector<'a> {
         });
         let provider = ProviderId::from_static(self.provider.spec().turn_id);
         ModelStep {
-            text: Some(self.text).filter(|text| !text.is_empty()),
+            text: Some(self.answer.text).filter(|text| !text.is_empty()),
             calls: calls.collect(),
-            native: (!self.items.is_empty()).then(|| RawTurn { provider, items: self.items }),
+            native: (!self.answer.items.is_empty()).then(|| RawTurn { provider, items: self.answer.items }),
             usage: self.usage.usage,
             model: self.usage.model.clone().filter(|model| model != self.model),
             response_id: self.usage.response_id.clone(),

@@ -6,7 +6,7 @@ use crate::providers::event::Event;
 use crate::providers::protocol::{Protocol, protocol};
 use crate::providers::provider::Provider;
 use crate::providers::request::Request;
-use crate::transport::http::answer::{AnswerCollector, EventListener, UsageReporter};
+use crate::transport::http::answer::{Answer, AnswerCollector, EventListener, UsageReporter};
 use crate::transport::http::exchange::{Endpoint, http_api};
 use crate::transport::http::exchange::{Exchange, Timeouts, client_builder};
 use crate::transport::http::failure::{RequestFailure, RetryAdvice};
@@ -169,8 +169,15 @@ impl HttpModel {
             let span = request_span::open(&Method::POST, &endpoint.url, true);
             // Without a span nothing is reported, so that no biller is looked up.
             let info = span.is_open().then(|| self.about());
-            let (key, listener, usage) = (endpoint.key.as_ref(), self.listener.as_mut(), UsageReporter::new(info));
-            let answer = AnswerCollector::new(self.provider, &self.model, declarations, key, listener, usage);
+            let answer = AnswerCollector {
+                provider: self.provider,
+                model: &self.model,
+                declarations,
+                key: endpoint.key.as_ref(),
+                listener: self.listener.as_mut(),
+                usage: UsageReporter::new(info),
+                answer: Answer::default(),
+            };
             let mut protocol = self.protocol.take().unwrap_or_else(|| protocol(self.provider));
             let failure = match span.inside(exchange.run(body, &mut *protocol, answer)).await {
                 Ok(step) => {

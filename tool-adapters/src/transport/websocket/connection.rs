@@ -48,7 +48,7 @@ impl ConnectionError {
         Self::transient(format!("the provider did not accept the connection within {time:?}"))
     }
 
-    pub(crate) fn broken(error: &Error) -> Self {
+    fn broken(error: &Error) -> Self {
         Self::transient(format!("the connection broke: {}", excerpt(&error.to_string(), None)))
     }
 }
@@ -209,8 +209,8 @@ impl OutgoingQueue {
     }
 
     /// Sends all messages. Dropping the future loses none.
-    pub(crate) async fn flush(&mut self) -> Result<(), Error> {
-        poll_fn(|cx| self.poll_flush(cx)).await
+    pub(crate) async fn flush(&mut self) -> Result<(), ConnectionError> {
+        poll_fn(|cx| self.poll_flush(cx)).await.map_err(|error| ConnectionError::broken(&error))
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
@@ -227,31 +227,22 @@ impl OutgoingQueue {
     }
 }
 
-/// A message of the socket.
-pub(crate) enum ReceivedMessage {
-    /// JSON, which Gemini sends in binary messages.
-    Json(Bytes),
-    /// A ping or pong.
-    Alive,
-    Broken(ConnectionError),
-}
-
-impl From<Option<Result<Message, Error>>> for ReceivedMessage {
-    fn from(message: Option<Result<Message, Error>>) -> Self {
-        match message {
-            Some(Ok(Message::Text(text))) => Self::Json(text.into()),
-            Some(Ok(Message::Binary(bytes))) => Self::Json(bytes),
-            Some(Ok(Message::Close(frame))) => Self::Broken(close_error(frame.as_ref())),
-            Some(Ok(_)) => Self::Alive,
-            Some(Err(error @ Error::Capacity(_))) => {
-                let message = excerpt(&error.to_string(), None);
-                Self::Broken(ConnectionError::permanent(ToolError::permanent(format!(
-                    "a message of the provider is too large; raise `max_message`: {message}"
-                ))))
-            }
-            Some(Err(error)) => Self::Broken(ConnectionError::broken(&error)),
-            None => Self::Broken(close_error(None)),
+/// Converts what the socket returns. Returns `None` for a ping or pong.
+pub(crate) fn received(message: Option<Result<Message, Error>>) -> Result<Option<Bytes>, ConnectionError> {
+    match message {
+        Some(Ok(Message::Text(text))) => Ok(Some(text.into())),
+        // Gemini sends JSON in binary messages.
+        Some(Ok(Message::Binary(bytes))) => Ok(Some(bytes)),
+        Some(Ok(Message::Close(frame))) => Err(close_error(frame.as_ref())),
+        Some(Ok(_)) => Ok(None),
+        Some(Err(error @ Error::Capacity(_))) => {
+            let message = excerpt(&error.to_string(), None);
+            Err(ConnectionError::permanent(ToolError::permanent(format!(
+                "a message of the provider is too large; raise `max_message`: {message}"
+            ))))
         }
+        Some(Err(error)) => Err(ConnectionError::broken(&error)),
+        None => Err(close_error(None)),
     }
 }
 

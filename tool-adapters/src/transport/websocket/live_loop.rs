@@ -8,7 +8,7 @@ use crate::providers::request::Request;
 use crate::providers::spec::LiveMessage;
 use crate::transport::call_note::{decision_note, update_note, updated_call_id};
 use crate::transport::websocket::calls::{Delivery, FinishedWork, LiveCalls};
-use crate::transport::websocket::connection::{Connection, ConnectionError, ReceivedMessage};
+use crate::transport::websocket::connection::{Connection, ConnectionError, received};
 use crate::transport::websocket::events::{EventQueue, HostInput, LiveEvent, LiveInput};
 use crate::transport::websocket::model::LiveModel;
 use crate::transport::websocket::spans::ConversationSpans;
@@ -20,7 +20,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until};
-use tokio_tungstenite::tungstenite::Error;
+use tokio_tungstenite::tungstenite::Bytes;
 use tool_core::session::ToolChoice;
 use tool_core::{Session, ToolCall, ToolDefinition, ToolResponse};
 
@@ -39,8 +39,21 @@ impl LiveLoop {
         let (event_sender, events) = mpsc::channel(CAPACITY);
         let (input_sender, inputs) = mpsc::channel(CAPACITY);
         let (close, closed) = watch::channel(false);
-        // Created here, so that its spans are children of the caller's span.
-        let task = LiveTask::new(session, model, inputs, event_sender, closed);
+        let mode = session.mode();
+        let is_visible = |tool: &&ToolDefinition| tool.modes().contains(mode);
+        let tools = session.tools().definitions().filter(is_visible);
+        let task = LiveTask {
+            protocol: protocol(model.provider),
+            declarations: declare_tools(model.provider, tools, session.tools().provider_tools(), model.declare),
+            calls: LiveCalls::new(session),
+            inputs,
+            closed,
+            events: EventQueue::new(event_sender),
+            state: ConversationState::default(),
+            // Opened here, so that the spans are children of the caller's span.
+            spans: ConversationSpans::open(&model),
+            model,
+        };
         Self { events, input: LiveInput::new(input_sender, close), task: tokio::spawn(task.run()) }
     }
 
@@ -106,17 +119,11 @@ enum ResponseRequest {
     Now,
 }
 
-/// The end of a connection.
-enum ConnectionEnd {
-    /// The host or the session has ended the conversation.
-    Finished,
-    Broken(ConnectionError),
-}
-
 /// A thing that the task waits for.
 enum Wakeup {
-    Received(ReceivedMessage),
-    Sent(Result<(), Error>),
+    /// A message of the provider: JSON, or `None` for a ping or pong.
+    Received(Result<Option<Bytes>, ConnectionError>),
+    Sent(Result<(), ConnectionError>),
     WorkFinished(FinishedWork),
     Input(HostInput),
     Update(ToolResponse),
@@ -126,37 +133,10 @@ enum Wakeup {
 }
 
 impl LiveTask {
-    fn new(
-        session: Session,
-        model: LiveModel,
-        inputs: mpsc::Receiver<HostInput>,
-        events: mpsc::Sender<LiveEvent>,
-        closed: watch::Receiver<bool>,
-    ) -> Self {
-        let mode = session.mode();
-        let is_visible = |tool: &&ToolDefinition| tool.modes().contains(mode);
-        let tools = session.tools().definitions().filter(is_visible);
-        let declarations = declare_tools(model.provider, tools, session.tools().provider_tools(), model.declare);
-        Self {
-            protocol: protocol(model.provider),
-            declarations,
-            calls: LiveCalls::new(session),
-            inputs,
-            closed,
-            events: EventQueue::new(events),
-            state: ConversationState::default(),
-            spans: ConversationSpans::open(&model),
-            model,
-        }
-    }
-
     async fn run(mut self) {
         let mut failed = 0;
         let error = loop {
-            let failure = match self.run_connection().await {
-                ConnectionEnd::Finished => break None,
-                ConnectionEnd::Broken(failure) => failure,
-            };
+            let Err(failure) = self.run_connection().await else { break None };
             let had_handle = self.state.resume_handle.is_some();
             let lasted = self.disconnect();
             failed = if lasted > STABLE_AFTER { 1 } else { failed + 1 };
@@ -179,24 +159,18 @@ impl LiveTask {
         self.events.flush().await;
     }
 
-    /// Opens one connection, and serves it until it ends.
-    async fn run_connection(&mut self) -> ConnectionEnd {
-        let connection = tokio::select! {
-            _ = self.closed.wait_for(|closed| *closed) => return ConnectionEnd::Finished,
-            connection = Connection::open(&self.model) => connection,
-        };
-        let mut connection = match connection {
-            Ok(connection) => connection,
-            Err(error) => return ConnectionEnd::Broken(error),
+    /// Opens one connection, and serves it until the host or the session ends the conversation.
+    async fn run_connection(&mut self) -> Result<(), ConnectionError> {
+        let mut connection = tokio::select! {
+            _ = self.closed.wait_for(|closed| *closed) => return Ok(()),
+            connection = Connection::open(&self.model) => connection?,
         };
         let setup = self.setup();
         connection.outgoing.push_json(&connection.messages.resumable(setup, self.state.resume_handle.as_deref()));
         self.state.is_connecting = true;
-        let end = self.serve(&mut connection).await;
-        if let ConnectionEnd::Finished = end {
-            connection.close().await;
-        }
-        end
+        self.serve(&mut connection).await?;
+        connection.close().await;
+        Ok(())
     }
 
     fn setup(&self) -> Value {
@@ -240,7 +214,7 @@ impl LiveTask {
         connected_at.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
-    async fn serve(&mut self, connection: &mut Connection) -> ConnectionEnd {
+    async fn serve(&mut self, connection: &mut Connection) -> Result<(), ConnectionError> {
         let opened = Instant::now();
         let (mut last_received, mut last_ping) = (opened, opened);
         if connection.is_set_up {
@@ -252,41 +226,34 @@ impl LiveTask {
             } else {
                 opened + self.model.connect_timeout
             };
-            let end = match self.wait(connection, alarm).await {
-                Wakeup::Received(ReceivedMessage::Broken(error)) => Some(ConnectionEnd::Broken(error)),
+            match self.wait(connection, alarm).await {
                 Wakeup::Received(message) => {
+                    let message = message?;
                     (last_received, last_ping) = (Instant::now(), Instant::now());
-                    if let ReceivedMessage::Json(bytes) = message {
+                    if let Some(bytes) = message {
                         self.receive(&bytes, connection);
                     }
-                    None
                 }
-                Wakeup::Sent(Ok(())) | Wakeup::EventDelivered => None,
-                Wakeup::Sent(Err(error)) => Some(ConnectionEnd::Broken(ConnectionError::broken(&error))),
-                Wakeup::WorkFinished(work) => self.finish_work(work, connection),
-                Wakeup::Input(input) => {
-                    self.handle_input(input, connection);
-                    None
+                Wakeup::Sent(sent) => sent?,
+                Wakeup::EventDelivered => {}
+                Wakeup::WorkFinished(work) => {
+                    if self.finish_work(work, connection) {
+                        return Ok(());
+                    }
                 }
-                Wakeup::Update(response) => {
-                    self.send_update(response, connection);
-                    None
-                }
+                Wakeup::Input(input) => self.handle_input(input, connection),
+                Wakeup::Update(response) => self.send_update(response, connection),
                 Wakeup::Alarm if !connection.is_set_up => {
-                    Some(ConnectionEnd::Broken(ConnectionError::timeout(self.model.connect_timeout)))
+                    return Err(ConnectionError::timeout(self.model.connect_timeout));
                 }
                 Wakeup::Alarm if last_received.elapsed() >= self.model.heartbeat * 2 => {
-                    Some(ConnectionEnd::Broken(ConnectionError::transient("the provider does not answer pings")))
+                    return Err(ConnectionError::transient("the provider does not answer pings"));
                 }
                 Wakeup::Alarm => {
                     last_ping = Instant::now();
                     connection.outgoing.push_ping();
-                    None
                 }
-                Wakeup::Closed => Some(ConnectionEnd::Finished),
-            };
-            if let Some(end) = end {
-                return end;
+                Wakeup::Closed => return Ok(()),
             }
             self.request_response(connection);
         }
@@ -299,7 +266,7 @@ impl LiveTask {
         let updates = &mut self.model.updates;
         tokio::select! {
             _ = self.closed.wait_for(|closed| *closed) => Wakeup::Closed,
-            message = incoming.next(), if !self.events.is_full() => Wakeup::Received(message.into()),
+            message = incoming.next(), if !self.events.is_full() => Wakeup::Received(received(message)),
             sent = outgoing.flush(), if outgoing.has_unsent() => Wakeup::Sent(sent),
             Ok(permit) = self.events.sender.reserve(), if !self.events.waiting.is_empty() => {
                 if let Some(event) = self.events.waiting.pop_front() {
@@ -386,7 +353,8 @@ impl LiveTask {
         }
     }
 
-    fn finish_work(&mut self, work: FinishedWork, connection: &mut Connection) -> Option<ConnectionEnd> {
+    /// Delivers the outcome of work. Returns true if the session has ended.
+    fn finish_work(&mut self, work: FinishedWork, connection: &mut Connection) -> bool {
         match work {
             FinishedWork::Call(response) => match self.calls.finish(response, self.state.conversation) {
                 Delivery::Send { response, wants_reply } => {
@@ -405,10 +373,10 @@ impl LiveTask {
             FinishedWork::Turn(turn) => {
                 let has_ended = turn.ended;
                 self.events.push(LiveEvent::Turn(turn));
-                return has_ended.then_some(ConnectionEnd::Finished);
+                return has_ended;
             }
         }
-        None
+        false
     }
 
     /// Sends an update of a running call, unless the provider has withdrawn the call.
