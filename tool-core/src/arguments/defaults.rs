@@ -1,8 +1,8 @@
 //! The defaults of a schema, filled in where a value leaves them out.
 
 use crate::arguments::coerce::{BranchValidators, compile_branch};
+use crate::arguments::problem::describe_value;
 use crate::arguments::view::{SchemaView, TypeSet};
-use crate::arguments::wording::describe_value;
 use crate::schema::walk;
 use crate::schema::walk::join_pointer;
 use serde_json::{Map, Value};

@@ -18,8 +18,6 @@ use std::sync::LazyLock;
 /// The rules by which the arguments of one tool are equal: names, aliases, and the meaning of an absent parameter.
 pub(crate) struct EqualityRules {
     parameters: Vec<EqualityRule>,
-    /// The hash of the arguments without any parameter.
-    defaults_hash: u64,
 }
 
 /// The rules for one parameter.
@@ -60,7 +58,7 @@ impl EqualityRules {
                     && parameters.iter().all(|parameter| parameter.flatten || parameter.name != rule.name)
             }));
         }
-        Self::new(rules)
+        Self { parameters: rules }
     }
 
     /// Returns the rules of a schema given at run time, which may hold a default that it would not accept.
@@ -72,12 +70,7 @@ impl EqualityRules {
             let is_accepted = is_accepted && (!default.is_null() || allows_null(property, schema));
             is_accepted.then(|| EqualityRule::new(name, &[], false, Some(default)))
         };
-        Self::new(properties.filter_map(rule).collect())
-    }
-
-    fn new(parameters: Vec<EqualityRule>) -> Self {
-        let defaults_hash = parameters.iter().fold(0, |sum: u64, rule| sum.wrapping_add(rule.default_hash));
-        Self { parameters, defaults_hash }
+        Self { parameters: properties.filter_map(rule).collect() }
     }
 
     /// Hashes a call with accepted arguments, with the defaults filled in, under a random key of this process. Fails on
@@ -86,7 +79,8 @@ impl EqualityRules {
         let mut decoder = Decoder::new(text);
         decoder.begin_object()?;
         // The hashes of the entries are added up, so that their order does not matter.
-        let mut sum = self.defaults_hash;
+        let defaults = self.parameters.iter().map(|rule| rule.default_hash);
+        let mut sum = defaults.fold(0, u64::wrapping_add);
         let mut first = true;
         while let Some(key) = decoder.next_key(std::mem::take(&mut first))? {
             let is_named = |rule: &&EqualityRule| rule.name == key || rule.aliases.contains(&&*key);
@@ -144,7 +138,8 @@ fn rename_pointers(before: &str, after: &str, rounded: &mut [RoundedNumber]) {
     }
 }
 
-/// The random key of this process. Without it, a model cannot make different arguments with equal hashes.
+/// The hash of the standard library, `SipHash`, under a random key of this process. Without the key, a model cannot make
+/// different arguments with equal hashes.
 static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 /// Hashes a call whose text was not accepted.

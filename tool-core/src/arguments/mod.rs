@@ -15,7 +15,6 @@ pub(crate) mod prepare;
 pub(crate) mod problem;
 pub(crate) mod validate;
 pub(crate) mod view;
-pub(crate) mod wording;
 
 #[cfg(test)]
 mod tests;

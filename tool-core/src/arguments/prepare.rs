@@ -2,9 +2,8 @@
 //! reported.
 
 use crate::arguments::coerce::{Coercions, coerce};
-use crate::arguments::problem::Problem;
+use crate::arguments::problem::{Problem, describe_value};
 use crate::arguments::validate::validate;
-use crate::arguments::wording::describe_value;
 use crate::json::canonical::ordered_exact;
 use crate::json::value;
 use crate::json::value::{RoundedNumber, SyntaxError};

@@ -1,10 +1,9 @@
 //! Validation by the schema, with its errors worded for a model.
 
-use crate::arguments::problem::{Problem, nearest};
-use crate::arguments::view::{accepts_property, property_names};
-use crate::arguments::wording::{
-    count_noun, describe_choice, describe_format, describe_schema, describe_value, join_alternatives,
+use crate::arguments::problem::{
+    Problem, count_noun, describe_choice, describe_format, describe_schema, describe_value, join_alternatives, nearest,
 };
+use crate::arguments::view::{accepts_property, property_names};
 use crate::schema::parameter::ResolvedParameter;
 use crate::schema::validator::Validator;
 use crate::schema::walk::join_pointer;
@@ -39,7 +38,7 @@ pub(crate) fn validate_as(subject: ValidationSubject, validator: &Validator, val
 /// Returns the problem with a top-level name that the schema does not accept.
 pub(crate) fn unknown_name(subject: ValidationSubject, schema: &Value, name: &str) -> Option<Problem> {
     let reporter = ProblemReporter { root: schema, subject, problems: Vec::new() };
-    (!accepts_property(schema, name)).then(|| reporter.unknown_in(schema, "", name))
+    (!accepts_property(schema, name)).then(|| reporter.unknown(schema, "", name))
 }
 
 struct ProblemReporter<'a> {
@@ -52,18 +51,25 @@ impl<'a> ProblemReporter<'a> {
     fn error(&mut self, error: &ValidationError<'_>) {
         let at = error.instance_path().as_str();
         match error.kind() {
-            Kind::Required { property } => self.missing(error, property.as_str().unwrap_or_default()),
+            Kind::Required { property } => {
+                self.missing(self.schema_of(error), at, property.as_str().unwrap_or_default());
+            }
             Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-                for name in unexpected {
-                    self.unknown(error, name);
-                }
+                let schema = self.schema_of(error);
+                let unknown = unexpected.iter().map(|name| self.unknown(schema, at, name)).collect::<Vec<_>>();
+                self.problems.extend(unknown);
             }
             Kind::AnyOf { context } | Kind::OneOfNotValid { context } => self.choice(error, context),
             Kind::Enum { options } => {
                 let values = options.as_array().map(Vec::as_slice).unwrap_or_default();
                 let problem = Problem::new(at, describe_choice(values), self.subject.value(error.instance()));
-                let guessed = if self.subject.may_guess() { error.instance() } else { &Value::Null };
-                self.problems.push(with_nearest(problem, guessed, values));
+                // The nearest value would reveal much of a secret.
+                let given = error.instance().as_str().filter(|_| self.subject != ValidationSubject::Secrets);
+                let near = given.and_then(|text| nearest(text, values.iter().filter_map(Value::as_str)));
+                self.problems.push(match near {
+                    Some(near) => problem.hint(format!("did you mean \"{near}\"?")),
+                    None => problem,
+                });
             }
             Kind::PropertyNames { error: inner } => {
                 let name = inner.instance().as_str().unwrap_or_default();
@@ -125,11 +131,7 @@ impl<'a> ProblemReporter<'a> {
         self.root.pointer(parent).unwrap_or(&Value::Bool(true))
     }
 
-    fn missing(&mut self, error: &ValidationError<'_>, name: &str) {
-        self.missing_in(self.schema_of(error), error.instance_path().as_str(), name);
-    }
-
-    fn missing_in(&mut self, schema: &'a Value, at: &str, name: &str) {
+    fn missing(&mut self, schema: &'a Value, at: &str, name: &str) {
         let property = schema.pointer("/properties").or_else(|| self.root.pointer("/properties"));
         let property = property.and_then(|all| all.get(name)).unwrap_or(&Value::Bool(true));
         let mut expected = describe_schema(property, self.root);
@@ -140,11 +142,7 @@ impl<'a> ProblemReporter<'a> {
         self.problems.push(Problem::missing(join_pointer(at, name), expected));
     }
 
-    fn unknown(&mut self, error: &ValidationError<'_>, name: &str) {
-        self.problems.push(self.unknown_in(self.schema_of(error), error.instance_path().as_str(), name));
-    }
-
-    fn unknown_in(&self, schema: &Value, at: &str, name: &str) -> Problem {
+    fn unknown(&self, schema: &Value, at: &str, name: &str) -> Problem {
         let noun = if at.is_empty() { self.subject.noun() } else { "property" };
         let hint = hint_for(name, &property_names(schema, self.root));
         Problem::new(join_pointer(at, &truncate(name, 60)), "", format!("unknown {noun}")).hint(hint)
@@ -169,7 +167,7 @@ impl<'a> ProblemReporter<'a> {
         let schemas = self.root.pointer(error.schema_path().as_str()).and_then(Value::as_array);
         let schemas = schemas.map(Vec::as_slice).unwrap_or_default();
         if let Some(name) = first_required_name(schemas) {
-            self.missing_in(&Value::Null, at, name);
+            self.missing(&Value::Null, at, name);
             return;
         }
         if let Some(problem) = wrong_tag(self.subject, at, branches).or_else(|| missing_tag(at, schemas, branches)) {
@@ -184,14 +182,6 @@ impl<'a> ProblemReporter<'a> {
         }
         let expected = join_alternatives(schemas.iter().map(|schema| describe_schema(schema, self.root)));
         self.problems.push(Problem::new(at, expected, self.subject.value(error.instance())));
-    }
-}
-
-fn with_nearest(problem: Problem, instance: &Value, options: &[Value]) -> Problem {
-    let near = instance.as_str().and_then(|text| nearest(text, options.iter().filter_map(Value::as_str)));
-    match near {
-        Some(near) => problem.hint(format!("did you mean \"{near}\"?")),
-        None => problem,
     }
 }
 
@@ -335,11 +325,6 @@ impl ValidationSubject {
             Self::Arguments | Self::Settings => count_noun(count(found), noun),
         }
     }
-
-    /// Returns true if a hint may name an allowed value near the given one.
-    fn may_guess(self) -> bool {
-        self != Self::Secrets
-    }
 }
 
 fn count(found: usize) -> u64 {
@@ -348,7 +333,7 @@ fn count(found: usize) -> u64 {
 
 /// Returns one line for each problem with the default and the examples of a parameter.
 pub(crate) fn check_values(
-    parameter: &ResolvedParameter<'_>,
+    parameter: &ResolvedParameter,
     schema: &Value,
     definitions: &Map<String, Value>,
 ) -> Vec<String> {

@@ -9,8 +9,8 @@ use crate::call::tool_call::{Arguments, ToolCall};
 use crate::text::Name;
 use crate::trace;
 use crate::trace::cost::Cost;
-use crate::trace::open_span;
 use crate::trace::record::SpanKind;
+use crate::trace::span;
 use crate::trace::usage::ModelUsage;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -245,7 +245,7 @@ impl RunContext {
     /// Records in a new span of this tool where the call itself has no span.
     fn in_tool_span(&self, record: impl FnOnce()) {
         match self.tool.as_deref() {
-            Some(tool) if !open_span::has_current() => trace::in_scope(SpanKind::Tool, tool.to_owned(), record),
+            Some(tool) if !span::has_current() => trace::in_scope(SpanKind::Tool, tool.to_owned(), record),
             _ => record(),
         }
     }

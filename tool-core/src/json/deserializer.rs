@@ -84,6 +84,16 @@ macro_rules! integers {
     )*};
 }
 
+// Types that are read as another type is.
+macro_rules! forward {
+    ($($method:ident => $reader:ident;)*) => {$(
+        #[inline]
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            self.$reader(visitor)
+        }
+    )*};
+}
+
 impl<'de> Deserializer<'de> for &mut Decoder<'de> {
     type Error = Error;
 
@@ -119,12 +129,14 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
         deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64
     }
 
-    fn deserialize_i128<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.wide(visitor)
-    }
-
-    fn deserialize_u128<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.wide(visitor)
+    forward! {
+        deserialize_i128 => wide;
+        deserialize_u128 => wide;
+        deserialize_char => deserialize_str;
+        deserialize_string => deserialize_str;
+        deserialize_identifier => deserialize_str;
+        deserialize_byte_buf => deserialize_bytes;
+        deserialize_seq => array;
     }
 
     fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -133,11 +145,6 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
 
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         self.float(visitor, f64::MAX)
-    }
-
-    #[inline]
-    fn deserialize_char<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.deserialize_str(visitor)
     }
 
     #[inline]
@@ -151,11 +158,6 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
         }
     }
 
-    #[inline]
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.deserialize_str(visitor)
-    }
-
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.peek() {
             b'[' => self.array(visitor),
@@ -165,10 +167,6 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
             },
             _ => Err(self.unexpected(&visitor)),
         }
-    }
-
-    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.deserialize_bytes(visitor)
     }
 
     #[inline]
@@ -188,11 +186,6 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, Error> {
         self.compare_newtype(name);
         visitor.visit_newtype_struct(self)
-    }
-
-    #[inline]
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.array(visitor)
     }
 
     #[inline]
@@ -249,11 +242,6 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
             }
             _ => Err(self.unexpected(&visitor)),
         }
-    }
-
-    #[inline]
-    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.deserialize_str(visitor)
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {

@@ -4,9 +4,7 @@ use crate::json::error::Error;
 use serde_json::{Number, Value};
 use std::cmp::Ordering;
 
-/// 2^63, 2^64 and 2^127, all exact as floats.
-const TWO_63: f64 = 9_223_372_036_854_775_808.0;
-const TWO_64: f64 = 18_446_744_073_709_551_616.0;
+/// 2^127, exact as a float.
 const TWO_127: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
 
 /// Powers of ten, exact as floats. A short decimal has at most as many places.
@@ -213,12 +211,10 @@ fn finite(token: &NumberToken<'_>, at: usize) -> Result<f64, Error> {
 }
 
 /// Converts an integral float to an integer of 64 bits.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // the ranges are checked
 fn integral(float: f64) -> Option<ParsedInteger> {
-    if (0.0..TWO_64).contains(&float) {
-        return Some(ParsedInteger::Unsigned(float as u64)); // `-0.0` equals 0.0
-    }
-    (-TWO_63..0.0).contains(&float).then_some(ParsedInteger::Signed(float as i64))
+    let whole = exact_float(float)?;
+    let unsigned = u64::try_from(whole).map(ParsedInteger::Unsigned);
+    unsigned.or_else(|_| i64::try_from(whole).map(ParsedInteger::Signed)).ok()
 }
 
 /// Converts an integral float to an integer of 128 bits.

@@ -30,12 +30,14 @@ pub(crate) struct JsonWriter {
     /// The limit, while the next string is to be written as it is. The limit in force is 0 then, so that every write
     /// takes the slow path, which alone looks at this.
     verbatim: Option<usize>,
+    /// True while the key of a map is written. JSON text is no key.
+    in_key: bool,
 }
 
 impl JsonWriter {
     /// Makes a writer that stops at `limit` bytes.
     pub(crate) fn new(limit: usize) -> Self {
-        Self { text: String::with_capacity(CAPACITY), limit, depth: 0, full: false, verbatim: None }
+        Self { text: String::with_capacity(CAPACITY), limit, depth: 0, full: false, verbatim: None, in_key: false }
     }
 
     /// Returns true if the limit stopped the writer. The text then holds all whole characters up to the limit.
@@ -188,7 +190,9 @@ impl JsonWriter {
     /// Writes the key of a map. A key that is no string is quoted or refused as serde_json does it.
     fn map_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), WriteError> {
         let (start, limit, depth) = (self.text.len(), self.limit, self.depth);
+        self.in_key = true;
         let written = key.serialize(&mut *self);
+        self.in_key = false;
         if self.text.as_bytes().get(start).is_none_or(|first| *first == b'"') {
             return written;
         }
@@ -318,17 +322,17 @@ impl<'a> Serializer for &'a mut JsonWriter {
 
     #[inline]
     fn serialize_seq(self, _len: Option<usize>) -> Result<Compound<'a>, WriteError> {
-        Compound::array(self)
+        Compound::open(self, "[")
     }
 
     #[inline]
     fn serialize_tuple(self, _len: usize) -> Result<Compound<'a>, WriteError> {
-        Compound::array(self)
+        Compound::open(self, "[")
     }
 
     #[inline]
     fn serialize_tuple_struct(self, _name: &'static str, _len: usize) -> Result<Compound<'a>, WriteError> {
-        Compound::array(self)
+        Compound::open(self, "[")
     }
 
     fn serialize_tuple_variant(
@@ -339,17 +343,23 @@ impl<'a> Serializer for &'a mut JsonWriter {
         _len: usize,
     ) -> Result<Compound<'a>, WriteError> {
         self.open_variant(variant)?;
-        Compound::array(self)
+        Compound::open(self, "[")
     }
 
     #[inline]
     fn serialize_map(self, _len: Option<usize>) -> Result<Compound<'a>, WriteError> {
-        Compound::object(self)
+        Compound::open(self, "{")
     }
 
     #[inline]
     fn serialize_struct(self, name: &'static str, _len: usize) -> Result<Compound<'a>, WriteError> {
-        Compound::structure(self, name)
+        if is_verbatim(name) {
+            if self.in_key {
+                return Err(WriteError::new("key must be a string"));
+            }
+            return Ok(Compound { writer: self, state: State::Verbatim });
+        }
+        Compound::open(self, "{")
     }
 
     fn serialize_struct_variant(
@@ -360,7 +370,7 @@ impl<'a> Serializer for &'a mut JsonWriter {
         _len: usize,
     ) -> Result<Compound<'a>, WriteError> {
         self.open_variant(variant)?;
-        Compound::object(self)
+        Compound::open(self, "{")
     }
 
     #[inline]
@@ -390,21 +400,9 @@ fn is_verbatim(name: &str) -> bool {
 }
 
 impl<'a> Compound<'a> {
-    fn array(writer: &'a mut JsonWriter) -> Result<Self, WriteError> {
-        writer.open("[")?;
+    fn open(writer: &'a mut JsonWriter, bracket: &'static str) -> Result<Self, WriteError> {
+        writer.open(bracket)?;
         Ok(Self { writer, state: State::First })
-    }
-
-    fn object(writer: &'a mut JsonWriter) -> Result<Self, WriteError> {
-        writer.open("{")?;
-        Ok(Self { writer, state: State::First })
-    }
-
-    fn structure(writer: &'a mut JsonWriter, name: &'static str) -> Result<Self, WriteError> {
-        if is_verbatim(name) {
-            return Ok(Self { writer, state: State::Verbatim });
-        }
-        Self::object(writer)
     }
 
     /// Returns true for the first member.
@@ -454,60 +452,30 @@ impl<'a> Compound<'a> {
     }
 }
 
-impl SerializeSeq for Compound<'_> {
-    type Ok = ();
-    type Error = WriteError;
+// The containers whose members have no keys.
+macro_rules! elements {
+    ($($trait:ident::$method:ident, $close:ident($brackets:literal);)*) => {
+        $(impl $trait for Compound<'_> {
+            type Ok = ();
+            type Error = WriteError;
 
-    #[inline]
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), WriteError> {
-        self.element(value)
-    }
+            #[inline]
+            fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), WriteError> {
+                self.element(value)
+            }
 
-    fn end(self) -> Result<(), WriteError> {
-        self.writer.close("]")
-    }
+            fn end(self) -> Result<(), WriteError> {
+                self.writer.$close($brackets)
+            }
+        })*
+    };
 }
 
-impl SerializeTuple for Compound<'_> {
-    type Ok = ();
-    type Error = WriteError;
-
-    #[inline]
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), WriteError> {
-        self.element(value)
-    }
-
-    fn end(self) -> Result<(), WriteError> {
-        self.writer.close("]")
-    }
-}
-
-impl SerializeTupleStruct for Compound<'_> {
-    type Ok = ();
-    type Error = WriteError;
-
-    #[inline]
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), WriteError> {
-        self.element(value)
-    }
-
-    fn end(self) -> Result<(), WriteError> {
-        self.writer.close("]")
-    }
-}
-
-impl SerializeTupleVariant for Compound<'_> {
-    type Ok = ();
-    type Error = WriteError;
-
-    #[inline]
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), WriteError> {
-        self.element(value)
-    }
-
-    fn end(self) -> Result<(), WriteError> {
-        self.writer.close_variant("]}")
-    }
+elements! {
+    SerializeSeq::serialize_element, close("]");
+    SerializeTuple::serialize_element, close("]");
+    SerializeTupleStruct::serialize_field, close("]");
+    SerializeTupleVariant::serialize_field, close_variant("]}");
 }
 
 impl SerializeMap for Compound<'_> {

@@ -28,7 +28,7 @@ pub(crate) struct CanonicalSchema {
 }
 
 /// Checks the default and the examples of a parameter against its schema and `$defs`. Returns one line for each problem.
-pub(crate) type ValueCheck = fn(&ResolvedParameter<'_>, &Value, &Map<String, Value>) -> Vec<String>;
+pub(crate) type ValueCheck = fn(&ResolvedParameter, &Value, &Map<String, Value>) -> Vec<String>;
 
 /// Makes the generator for the schemas of arguments.
 pub(crate) fn argument_generator() -> SchemaGenerator {
@@ -46,12 +46,12 @@ fn settings() -> SchemaSettings {
 
 /// Builds the schema of a tool, or returns all problems with its parameters.
 pub(crate) fn build_schema(
-    parameters: Vec<ResolvedParameter<'_>>,
+    parameters: Vec<ResolvedParameter>,
     mut definitions: Map<String, Value>,
     check: ValueCheck,
 ) -> Result<CanonicalSchema, Vec<String>> {
     let types_enforce = !needs_validator(parameters.iter().map(|parameter| &parameter.schema), &definitions)
-        && parameters.iter().all(|parameter| parameter.constraints.is_empty() || !rounds(&parameter.schema));
+        && parameters.iter().all(|parameter| parameter.row.constraints.is_empty() || !rounds(&parameter.schema));
     definitions.values_mut().for_each(normalize);
     let root = json!({ "$defs": definitions });
     let mut builder = SchemaBuilder::default();
@@ -110,14 +110,14 @@ impl SchemaBuilder {
     /// Adds one parameter and returns the meaning of `null` for it.
     fn add(
         &mut self,
-        mut parameter: ResolvedParameter<'_>,
+        mut parameter: ResolvedParameter,
         root: &Value,
         definitions: &Map<String, Value>,
         check: ValueCheck,
     ) -> NullMeaning {
         let mut schema = std::mem::take(&mut parameter.schema);
         normalize(&mut schema);
-        if parameter.flatten {
+        if parameter.row.flatten {
             self.flatten(&parameter, schema, root);
             return NullMeaning::Refused;
         }
@@ -125,11 +125,11 @@ impl SchemaBuilder {
         if parameter.optional {
             strip_null(&mut schema);
         }
-        for problem in constraints::apply(&mut schema, parameter.constraints, root) {
-            self.problem(parameter.name, problem);
+        for problem in constraints::apply(&mut schema, parameter.row.constraints, root) {
+            self.problem(parameter.row.name, problem);
         }
         for problem in check(&parameter, &schema, definitions) {
-            self.problem(parameter.name, problem);
+            self.problem(parameter.row.name, problem);
         }
         let null = match (allows_null(&schema, root), required) {
             (true, _) => NullMeaning::Allowed,
@@ -137,29 +137,30 @@ impl SchemaBuilder {
             (false, false) => NullMeaning::Absent,
         };
         annotate(&mut schema, &mut parameter, required);
-        if required && parameter.aliases.is_empty() {
-            self.required.push(parameter.name.to_owned());
+        if required && parameter.row.aliases.is_empty() {
+            self.required.push(parameter.row.name.to_owned());
         }
-        self.property(parameter.name, parameter.name.to_owned(), schema.clone());
-        if !parameter.aliases.is_empty() {
+        self.property(parameter.row.name, parameter.row.name.to_owned(), schema.clone());
+        if !parameter.row.aliases.is_empty() {
             self.publish_aliases(&parameter, &schema, required);
         }
         null
     }
 
     /// Publishes the aliases of a parameter as properties of their own.
-    fn publish_aliases(&mut self, parameter: &ResolvedParameter<'_>, schema: &Value, required: bool) {
-        for alias in parameter.aliases {
+    fn publish_aliases(&mut self, parameter: &ResolvedParameter, schema: &Value, required: bool) {
+        for alias in parameter.row.aliases {
             let mut same = if *schema == Value::Bool(true) { json!({}) } else { schema.clone() };
             if let Some(map) = same.as_object_mut() {
                 // The parameter itself publishes the default and the examples.
                 map.remove("default");
                 map.remove("examples");
-                map.insert("description".to_owned(), format!("alias of `{}`", parameter.name).into());
+                map.insert("description".to_owned(), format!("alias of `{}`", parameter.row.name).into());
             }
-            self.property(parameter.name, (*alias).to_owned(), same);
+            self.property(parameter.row.name, (*alias).to_owned(), same);
         }
-        let names: Vec<&str> = std::iter::once(parameter.name).chain(parameter.aliases.iter().copied()).collect();
+        let names: Vec<&str> =
+            std::iter::once(parameter.row.name).chain(parameter.row.aliases.iter().copied()).collect();
         if required {
             let any: Vec<Value> = names.iter().map(|name| json!({"required": [name]})).collect();
             self.rules.push(json!({"anyOf": any}));
@@ -173,7 +174,7 @@ impl SchemaBuilder {
     }
 
     /// Merges the properties of a parameter's type into those of the tool.
-    fn flatten(&mut self, parameter: &ResolvedParameter<'_>, mut schema: Value, root: &Value) {
+    fn flatten(&mut self, parameter: &ResolvedParameter, mut schema: Value, root: &Value) {
         let may_be_absent = parameter.optional || parameter.default.is_some();
         if may_be_absent {
             strip_null(&mut schema);
@@ -184,11 +185,11 @@ impl SchemaBuilder {
             return;
         }
         if !is_object(&object, root, 0) {
-            self.problem(parameter.name, "`flatten` needs a type that is an object in JSON");
+            self.problem(parameter.row.name, "`flatten` needs a type that is an object in JSON");
             return;
         }
         if let Some(map) = object.as_object_mut().filter(|map| has_only_properties(map)) {
-            self.flatten_properties(parameter.name, map, may_be_absent);
+            self.flatten_properties(parameter.row.name, map, may_be_absent);
         } else {
             remove_closing(&mut object, root);
             self.unions.push(object);
@@ -245,16 +246,16 @@ impl SchemaBuilder {
 }
 
 /// Writes description, default and examples beside the type.
-fn annotate(schema: &mut Value, parameter: &mut ResolvedParameter<'_>, required: bool) {
-    let silent = parameter.description.is_empty() && required && parameter.examples.is_empty();
+fn annotate(schema: &mut Value, parameter: &mut ResolvedParameter, required: bool) {
+    let silent = parameter.row.description.is_empty() && required && parameter.examples.is_empty();
     if *schema == Value::Bool(true) && !silent {
         *schema = json!({});
     }
     let Some(map) = schema.as_object_mut() else { return };
-    if !parameter.description.is_empty() {
+    if !parameter.row.description.is_empty() {
         // An enum's text about its variants is kept below the description of the parameter.
         let variants = map.remove("description").filter(|_| map.contains_key("enum"));
-        map.insert("description".to_owned(), parameter.description.into());
+        map.insert("description".to_owned(), parameter.row.description.into());
         if let Some(text) = variants.as_ref().and_then(Value::as_str) {
             append_description(map, text);
         }

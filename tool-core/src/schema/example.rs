@@ -1,6 +1,7 @@
 //! The smallest instance of a schema, which shows a model valid arguments.
 
-use crate::json::number::{compare, exact, whole};
+use crate::json::number::{exact, whole};
+use crate::schema::validator::compile;
 use crate::schema::walk;
 use regex_syntax::hir::{Class, ClassUnicodeRange, Hir, HirKind};
 use serde_json::{Map, Number, Value};
@@ -85,8 +86,7 @@ fn by_type(map: &Map<String, Value>, root: &Value, depth: usize) -> Option<Value
         "object" => object(map, root, depth),
         "array" => array(map, root, depth),
         "string" => Some(text(map).into()),
-        "integer" => Some(number(map, true)),
-        "number" => Some(number(map, false)),
+        "integer" | "number" => Some(number(map)),
         "boolean" => Some(true.into()),
         "null" => Some(Value::Null),
         _ => Some("value".into()),
@@ -174,46 +174,23 @@ fn of_format(format: &str) -> Option<&'static str> {
     })
 }
 
-/// Returns 1, or the nearest number within the bounds.
-fn number(map: &Map<String, Value>, is_whole: bool) -> Value {
-    let bound = |keyword: &str| match map.get(keyword) {
-        Some(Value::Number(number)) => Some(number.clone()),
-        _ => None,
+/// Returns 1, or a number at the edge or in the middle of the range.
+fn number(map: &Map<String, Value>) -> Value {
+    let bound = |keyword: &str| map.get(keyword).and_then(Value::as_number);
+    let (above, below) = (bound("exclusiveMinimum"), bound("exclusiveMaximum"));
+    let (low, high) = (bound("minimum"), bound("maximum"));
+    let validator = compile(&map.clone().into()).ok();
+    let fits = |number: &Value| validator.as_ref().is_some_and(|validator| validator.is_valid(number));
+    let next = |bound: Option<&Number>, step: i8| match exact(bound?) {
+        Some(number) => Some(whole(number.saturating_add(step.into()))),
+        None => Some(if step > 0 { bound?.as_f64()?.ceil() } else { bound?.as_f64()?.floor() }.into()),
     };
-    let mut value = Number::from(1);
-    if let Some(step) = bound("multipleOf") {
-        value = step;
-    }
-    if let Some(high) = bound("maximum").filter(|high| compare(&value, high).is_gt()) {
-        value = if is_whole { rounded(&high, f64::floor) } else { high };
-    }
-    if let Some(high) = bound("exclusiveMaximum").filter(|high| compare(&value, high).is_ge()) {
-        value = shifted(&high, -1, bound("minimum").or_else(|| bound("exclusiveMinimum")).as_ref(), is_whole);
-    }
-    if let Some(low) = bound("minimum").filter(|low| compare(&value, low).is_lt()) {
-        value = if is_whole { rounded(&low, f64::ceil) } else { low };
-    }
-    if let Some(low) = bound("exclusiveMinimum").filter(|low| compare(&value, low).is_le()) {
-        value = shifted(&low, 1, bound("maximum").or_else(|| bound("exclusiveMaximum")).as_ref(), is_whole);
-    }
-    Value::Number(value)
-}
-
-fn rounded(number: &Number, round: fn(f64) -> f64) -> Number {
-    if exact(number).is_some() {
-        return number.clone();
-    }
-    number.as_f64().and_then(|value| Number::from_f64(round(value))).unwrap_or_else(|| number.clone())
-}
-
-/// Returns a number beside an exclusive bound: the next integer, or the middle of the range.
-fn shifted(bound: &Number, step: i128, other: Option<&Number>, is_whole: bool) -> Number {
-    if is_whole && let Some(Value::Number(next)) = exact(bound).map(|value| whole(value.saturating_add(step))) {
-        return next;
-    }
-    let here = bound.as_f64().unwrap_or(0.0);
-    let there = other.and_then(Number::as_f64).unwrap_or(if step < 0 { here - 2.0 } else { here + 2.0 });
-    Number::from_f64(f64::midpoint(here, there)).unwrap_or_else(|| bound.clone())
+    let float = |bound: Option<&Number>| bound.and_then(Number::as_f64);
+    let middle = float(low.or(above)).zip(float(high.or(below))).map(|(low, high)| f64::midpoint(low, high));
+    let first = bound("multipleOf").map_or_else(|| 1.into(), |step| step.clone().into());
+    let edges = [low, high].map(|bound| bound.cloned().map(Value::Number));
+    let inside = [next(low.or(above), 1), next(high.or(below), -1), middle.map(Value::from)];
+    std::iter::once(first).chain(edges.into_iter().chain(inside).flatten()).find(fits).unwrap_or_else(|| 1.into())
 }
 
 /// Returns a string that the pattern matches, with the fewest repetitions, but one rather than none. It is best effort:

@@ -8,6 +8,7 @@ use serde_json::Value;
 ///
 /// The table is constant data. Schemas are built from it at run time, so that the expansion stays small.
 #[derive(Clone, Copy)]
+#[must_use]
 pub struct Parameter {
     /// The name in JSON.
     pub name: &'static str,
@@ -29,26 +30,31 @@ pub struct Parameter {
     pub flatten: bool,
 }
 
-/// A row of the parameter table whose functions have been called.
-pub(crate) struct ResolvedParameter<'a> {
-    /// The name in JSON.
-    pub(crate) name: &'a str,
-    /// Further names.
-    pub(crate) aliases: &'a [&'a str],
-    /// The description for the model; may be empty.
-    pub(crate) description: &'a str,
+/// A row of the parameter table with what its functions returned.
+pub(crate) struct ResolvedParameter {
+    pub(crate) row: Parameter,
     /// The schema as schemars wrote it.
     pub(crate) schema: Value,
     /// True if the type decodes when the parameter is absent.
     pub(crate) optional: bool,
     /// The value of the default, if there is one.
     pub(crate) default: Option<Value>,
-    /// The constraints of `#[arg]`.
-    pub(crate) constraints: &'a [Constraint],
     /// Example values.
     pub(crate) examples: Vec<Value>,
-    /// True if the type's properties are properties of the tool.
-    pub(crate) flatten: bool,
+}
+
+impl ResolvedParameter {
+    /// Calls the functions of a row. `instance_default` is the value of a default over `self`.
+    pub(crate) fn new(row: Parameter, instance_default: Option<Value>, generator: &mut SchemaGenerator) -> Self {
+        let default = instance_default.or_else(|| match row.default {
+            // The macro wrote this text from a literal, so it parses; a null fails the type's own check.
+            DefaultValue::Literal(text) => Some(serde_json::from_str(text).unwrap_or(Value::Null)),
+            DefaultValue::Computed(make) => Some(make()),
+            DefaultValue::None | DefaultValue::Instance => None,
+        });
+        let (schema, optional) = ((row.schema)(generator).to_value(), (row.optional)());
+        Self { row, schema, optional, default, examples: row.examples.iter().map(|make| make()).collect() }
+    }
 }
 
 /// The source of a parameter's default.
@@ -66,6 +72,7 @@ pub enum DefaultValue {
 
 /// A constraint of `#[arg]` on a parameter. On an array, all but `Items` are constraints on its elements.
 #[derive(Clone, Copy, Debug)]
+#[must_use]
 pub enum Constraint {
     /// `range(5..=480)`
     Range(Range),
@@ -83,7 +90,6 @@ pub enum Constraint {
 
 impl Constraint {
     /// Makes a `range(..)` whose bounds are integers.
-    #[must_use]
     pub const fn integers(min: Option<i128>, max: Option<i128>, exclusive: bool) -> Self {
         const fn number(bound: Option<i128>) -> Option<Number> {
             match bound {
@@ -95,7 +101,6 @@ impl Constraint {
     }
 
     /// Makes a `range(..)`.
-    #[must_use]
     pub const fn range(min: Option<Number>, max: Option<Number>, exclusive: bool) -> Self {
         Self::Range(Range { min, max, exclusive })
     }
@@ -157,7 +162,6 @@ impl<'de, T: Deserialize<'de>> FieldValue<'de> for T {}
 
 impl Parameter {
     /// Makes a row for a parameter of type `T`.
-    #[must_use]
     pub const fn new<T: ToolParameter>(name: &'static str, description: &'static str) -> Self {
         Self {
             name,
@@ -173,43 +177,36 @@ impl Parameter {
     }
 
     /// Makes a row for a parameter whose type's properties are properties of the tool.
-    #[must_use]
     pub const fn flattened<T: ToolParameter>(name: &'static str) -> Self {
         Self { flatten: true, ..Self::new::<T>(name, "") }
     }
 
     /// Sets further names in JSON.
-    #[must_use]
     pub const fn aliases(self, aliases: &'static [&'static str]) -> Self {
         Self { aliases, ..self }
     }
 
     /// Sets the default to a literal, given as JSON text.
-    #[must_use]
     pub const fn default_literal(self, json: &'static str) -> Self {
         Self { default: DefaultValue::Literal(json), ..self }
     }
 
     /// Sets the default to an expression.
-    #[must_use]
     pub const fn default_computed(self, make: fn() -> Value) -> Self {
         Self { default: DefaultValue::Computed(make), ..self }
     }
 
     /// Lets the instance decide the default.
-    #[must_use]
     pub const fn default_from_instance(self) -> Self {
         Self { default: DefaultValue::Instance, ..self }
     }
 
     /// Sets the constraints of `#[arg]`.
-    #[must_use]
     pub const fn constraints(self, constraints: &'static [Constraint]) -> Self {
         Self { constraints, ..self }
     }
 
     /// Sets example values.
-    #[must_use]
     pub const fn examples(self, examples: &'static [fn() -> Value]) -> Self {
         Self { examples, ..self }
     }

@@ -7,7 +7,7 @@ use crate::call::mode::Modes;
 use crate::json::keys::PublishedNames;
 use crate::schema::build::{CanonicalSchema, argument_generator, build_schema, normalize_result, result_generator};
 use crate::schema::nullable::NullMeaning;
-use crate::schema::parameter::{DefaultValue, Parameter, ResolvedParameter};
+use crate::schema::parameter::{Parameter, ResolvedParameter};
 use crate::schema::validator::Validator;
 use crate::text::{Name, first_sentence};
 use crate::tool::guide::Guide;
@@ -386,11 +386,11 @@ fn canonical_schema(tool: &ToolDescriptor, defaults: &[(usize, Value)]) -> Resul
     let instance_default = |index: usize| defaults.iter().find(|(at, _)| *at == index).map(|(_, value)| value.clone());
     let rows = tool.parameters.iter().enumerate();
     let mut inputs: Vec<_> =
-        rows.map(|(index, row)| parameter_input(row, instance_default(index), &mut generator)).collect();
+        rows.map(|(index, row)| ResolvedParameter::new(*row, instance_default(index), &mut generator)).collect();
     if tool.options.on_duplicate != OnDuplicate::Confirm {
         return build_schema(inputs, generator.take_definitions(true), check_values);
     }
-    inputs.push(confirm_duplicate());
+    inputs.push(confirm_duplicate(&mut generator));
     let schema = build_schema(inputs, generator.take_definitions(true), check_values)?;
     match schema.value.get("additionalProperties") {
         Some(Value::Bool(false)) => Ok(schema),
@@ -401,41 +401,11 @@ fn canonical_schema(tool: &ToolDescriptor, defaults: &[(usize, Value)]) -> Resul
 }
 
 /// Returns the parameter by which the model confirms a call that duplicates a running one.
-fn confirm_duplicate<'a>() -> ResolvedParameter<'a> {
-    ResolvedParameter {
-        name: CONFIRM_DUPLICATE,
-        aliases: &[],
-        description: "`true` to run this although another call of the tool is still running",
-        schema: json!({"type": ["boolean", "null"]}),
-        optional: false,
-        default: Some(Value::Null),
-        constraints: &[],
-        examples: Vec::new(),
-        flatten: false,
-    }
-}
-
-fn parameter_input<'a>(
-    row: &'a Parameter,
-    instance_default: Option<Value>,
-    generator: &mut SchemaGenerator,
-) -> ResolvedParameter<'a> {
-    ResolvedParameter {
-        name: row.name,
-        aliases: row.aliases,
-        description: row.description,
-        schema: (row.schema)(generator).to_value(),
-        optional: (row.optional)(),
-        default: instance_default.or_else(|| match row.default {
-            // The macro wrote this text from a literal, so it parses; a null fails the type's own check.
-            DefaultValue::Literal(text) => Some(serde_json::from_str(text).unwrap_or(Value::Null)),
-            DefaultValue::Computed(make) => Some(make()),
-            DefaultValue::None | DefaultValue::Instance => None,
-        }),
-        constraints: row.constraints,
-        examples: row.examples.iter().map(|make| make()).collect(),
-        flatten: row.flatten,
-    }
+fn confirm_duplicate(generator: &mut SchemaGenerator) -> ResolvedParameter {
+    const DESCRIPTION: &str = "`true` to run this although another call of the tool is still running";
+    let row = Parameter::new::<Option<bool>>(CONFIRM_DUPLICATE, DESCRIPTION).default_literal("null");
+    // A `null` is published, because it is the default.
+    ResolvedParameter { optional: false, ..ResolvedParameter::new(row, None, generator) }
 }
 
 fn output_schema(make: OutputSchema) -> Option<Value> {

@@ -5,10 +5,9 @@ use crate::call::response::ToolResponse;
 use crate::text::truncate;
 use crate::tool::function::FunctionTool;
 use crate::trace::instrumented::Instrumented;
-use crate::trace::open_span::current;
 use crate::trace::record::{SpanEnd, SpanError, SpanKind, SpanStatus};
 use crate::trace::redaction::Redaction;
-use crate::trace::span::{NewSpan, open_call};
+use crate::trace::span::{NewSpan, current, open_call};
 use std::borrow::Cow;
 use std::sync::Arc;
 

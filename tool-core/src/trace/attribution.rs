@@ -5,9 +5,8 @@
 
 use crate::trace::collector::{Collector, process_collector};
 use crate::trace::cost::{Cost, CostEntry};
-use crate::trace::open_span::{OpenSpan, RECORDED, RECORDED_BY_ID, TraceContext, current};
 use crate::trace::record::{SpanEnd, SpanKind};
-use crate::trace::span::{NewSpan, open_in};
+use crate::trace::span::{NewSpan, OpenSpan, RECORDED, RECORDED_BY_ID, TraceContext, current, open_in};
 use crate::trace::usage::{ModelUsage, RecentResponses, TokenUsage};
 use std::borrow::Cow;
 use std::sync::Arc;

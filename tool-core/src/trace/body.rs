@@ -1,9 +1,8 @@
 //! The spans that `#[tool]` and `#[agent]` open around the bodies of functions.
 
 use crate::text::Name;
-use crate::trace::open_span::{OpenSpan, current, enter};
 use crate::trace::record::{SpanEnd, SpanKind, SpanStatus};
-use crate::trace::span::{NewSpan, SpanGuard, is_wanted, open, run, run_to_end};
+use crate::trace::span::{NewSpan, OpenSpan, SpanGuard, current, enter, is_wanted, open, run, run_to_end};
 use pin_project_lite::pin_project;
 use std::marker::PhantomData;
 use std::pin::Pin;

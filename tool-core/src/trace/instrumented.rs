@@ -1,9 +1,8 @@
 //! Futures that carry a span: they enter it at every poll, and close it when the work is done, panics or is dropped.
 
-use crate::trace::open_span::{OpenSpan, current, enter};
 use crate::trace::propagation::DistributedContext;
 use crate::trace::record::{SpanEnd, SpanStatus};
-use crate::trace::span::{NewSpan, SpanGuard, open_in};
+use crate::trace::span::{NewSpan, OpenSpan, SpanGuard, current, enter, open_in};
 use pin_project_lite::pin_project;
 use std::pin::Pin;
 use std::sync::Arc;

@@ -24,7 +24,6 @@ pub(crate) mod collector;
 pub(crate) mod cost;
 pub(crate) mod ids;
 pub(crate) mod instrumented;
-pub(crate) mod open_span;
 pub(crate) mod propagation;
 pub(crate) mod record;
 pub(crate) mod redaction;

@@ -33,6 +33,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
+#[must_use]
 pub struct DistributedContext {
     /// The trace.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,21 +64,18 @@ impl DistributedContext {
     }
 
     /// Sets the run that the work belongs to.
-    #[must_use]
     pub fn run_id(mut self, id: impl Into<String>) -> Self {
         self.run_id = Some(id.into());
         self
     }
 
     /// Sets the customer for whom the work is done.
-    #[must_use]
     pub fn customer_id(mut self, id: impl Into<String>) -> Self {
         self.customer_id = Some(id.into());
         self
     }
 
     /// Sets the span of another process under which the work continues.
-    #[must_use]
     pub fn parent(mut self, trace: TraceId, span: SpanId) -> Self {
         (self.trace_id, self.span_id) = (Some(trace), Some(span));
         self
@@ -246,31 +244,24 @@ fn write_baggage(run: Option<&str>, customer: Option<&str>) -> String {
     ids.map(|(key, value)| format!("{key}={}", utf8_percent_encode(value, ESCAPED))).collect::<Vec<_>>().join(",")
 }
 
-/// The length of a `traceparent` of version 00: `00-{trace}-{span}-{flags}`.
-const TRACEPARENT_LENGTH: usize = 55;
 /// The sampling bit of the flags. The other bits are not passed on.
 const SAMPLED: u8 = 1;
 
-/// Returns the trace, the span, and whether the trace is sampled.
+/// Parses `00-{trace}-{span}-{flags}`. Returns the trace, the span, and whether the trace is sampled.
 fn parse_traceparent(text: &str) -> Option<(TraceId, SpanId, bool)> {
+    let mut parts = text.split('-');
+    let version = hex_byte(parts.next()?)?;
+    let (trace, span) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    let flags = hex_byte(parts.next()?)?;
     // A later version begins as version 00 does, and may continue after a dash. Version ff is invalid.
-    let is_known = match hex_byte(text.get(0..2)?)? {
-        0 => text.len() == TRACEPARENT_LENGTH,
-        0xff => false,
-        _ => text.len() == TRACEPARENT_LENGTH || text.get(TRACEPARENT_LENGTH..=TRACEPARENT_LENGTH) == Some("-"),
-    };
-    let dashes = [2, 35, 52].into_iter().all(|at| text.get(at..=at) == Some("-"));
-    if !is_known || !dashes {
-        return None;
-    }
-    let flags = hex_byte(text.get(53..TRACEPARENT_LENGTH)?)?;
-    Some((text.get(3..35)?.parse().ok()?, text.get(36..52)?.parse().ok()?, flags & SAMPLED != 0))
+    let is_known = version != 0xff && (version > 0 || parts.next().is_none());
+    is_known.then_some((trace, span, flags & SAMPLED != 0))
 }
 
-/// Parses lower-case hexadecimal digits.
+/// Parses two lower-case hexadecimal digits.
 fn hex_byte(digits: &str) -> Option<u8> {
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    digits.bytes().all(is_digit).then(|| u8::from_str_radix(digits, 16).ok())?
+    (digits.len() == 2 && digits.bytes().all(is_digit)).then(|| u8::from_str_radix(digits, 16).ok())?
 }
 
 /// Maximum number of members of a `tracestate`, by W3C Trace Context.

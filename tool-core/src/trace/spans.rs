@@ -2,81 +2,58 @@
 
 use crate::trace::collector::{Collector, process_collector};
 use crate::trace::instrumented::{Instrumented, WithSpan};
-use crate::trace::open_span::{INHERITED, OpenSpan, PANICKED, TraceContext, current, enter};
 use crate::trace::propagation::DistributedContext;
 use crate::trace::record::{SpanEnd, SpanError, SpanKind, SpanStatus};
 use crate::trace::report::tree::Report;
-use crate::trace::span::{NewSpan, SpanGuard, is_wanted, open, run_to_end};
+use crate::trace::span::{
+    INHERITED, NewSpan, OpenSpan, PANICKED, SpanGuard, TraceContext, current, enter, is_wanted, open, run_to_end,
+};
 use serde_json::Value;
 use std::borrow::{Borrow, Cow};
 use std::fmt;
 use std::sync::Arc;
 
-/// Runs `work` in the span of an agent.
-///
-/// Outside of any span and collector, the span goes to the process's collector. The span is opened at the first poll, and
-/// closed when `work` is done, panics or is dropped. The same holds for the other functions of this module.
-pub fn agent<F: Future>(name: impl Into<Cow<'static, str>>, work: F) -> Instrumented<F> {
-    infallible(SpanKind::Agent, name, work)
+macro_rules! spans {
+    ($($kind:ident: $(#[$doc:meta])* $name:ident, $(#[$try_doc:meta])* $try_name:ident;)*) => {$(
+        $(#[$doc])*
+        pub fn $name<F: Future>(name: impl Into<Cow<'static, str>>, work: F) -> Instrumented<F> {
+            Instrumented::new(NewSpan::new(SpanKind::$kind, name.into()), work, |_| SpanEnd::default())
+        }
+
+        $(#[$try_doc])*
+        pub fn $try_name<T, E, F: Future<Output = Result<T, E>>>(
+            name: impl Into<Cow<'static, str>>,
+            work: F,
+        ) -> Instrumented<F> {
+            Instrumented::new(NewSpan::new(SpanKind::$kind, name.into()), work, SpanEnd::of_result)
+        }
+    )*};
 }
 
-/// Runs `work` in the span of an agent, and records its error. The error is returned unchanged.
-pub fn try_agent<T, E, F: Future<Output = Result<T, E>>>(
-    name: impl Into<Cow<'static, str>>,
-    work: F,
-) -> Instrumented<F> {
-    fallible(SpanKind::Agent, name, work)
-}
-
-/// Runs `work` in a span that names a part of other work.
-pub fn section<F: Future>(name: impl Into<Cow<'static, str>>, work: F) -> Instrumented<F> {
-    infallible(SpanKind::Section, name, work)
-}
-
-/// Runs `work` in a span that names a part of other work, and records its error.
-pub fn try_section<T, E, F: Future<Output = Result<T, E>>>(
-    name: impl Into<Cow<'static, str>>,
-    work: F,
-) -> Instrumented<F> {
-    fallible(SpanKind::Section, name, work)
-}
-
-/// Runs `work` in the span of a request to `model`. Call [`record`](super::record) inside of it with the usage.
-pub fn llm<F: Future>(model: impl Into<Cow<'static, str>>, work: F) -> Instrumented<F> {
-    infallible(SpanKind::Llm, model, work)
-}
-
-/// Runs `work` in the span of a request to `model`, and records its error.
-pub fn try_llm<T, E, F: Future<Output = Result<T, E>>>(
-    model: impl Into<Cow<'static, str>>,
-    work: F,
-) -> Instrumented<F> {
-    fallible(SpanKind::Llm, model, work)
-}
-
-/// Runs `work` in the span of an HTTP request. `name` is its method and host.
-pub fn http<F: Future>(name: impl Into<Cow<'static, str>>, work: F) -> Instrumented<F> {
-    infallible(SpanKind::Http, name, work)
-}
-
-/// Runs `work` in the span of an HTTP request, and records its error.
-pub fn try_http<T, E, F: Future<Output = Result<T, E>>>(
-    name: impl Into<Cow<'static, str>>,
-    work: F,
-) -> Instrumented<F> {
-    fallible(SpanKind::Http, name, work)
-}
-
-fn infallible<F: Future>(kind: SpanKind, name: impl Into<Cow<'static, str>>, work: F) -> Instrumented<F> {
-    Instrumented::new(NewSpan::new(kind, name.into()), work, |_| SpanEnd::default())
-}
-
-fn fallible<T, E, F: Future<Output = Result<T, E>>>(
-    kind: SpanKind,
-    name: impl Into<Cow<'static, str>>,
-    work: F,
-) -> Instrumented<F> {
-    Instrumented::new(NewSpan::new(kind, name.into()), work, SpanEnd::of_result)
+spans! {
+    Agent:
+    /// Runs `work` in the span of an agent.
+    ///
+    /// Outside of any span and collector, the span goes to the process's collector. The span is opened at the first poll, and
+    /// closed when `work` is done, panics or is dropped. The same holds for the other functions of this module.
+    agent,
+    /// Runs `work` in the span of an agent, and records its error. The error is returned unchanged.
+    try_agent;
+    Section:
+    /// Runs `work` in a span that names a part of other work.
+    section,
+    /// Runs `work` in a span that names a part of other work, and records its error.
+    try_section;
+    Llm:
+    /// Runs `work` in the span of a request to the model `name`. Call [`record`](super::record) inside of it with the usage.
+    llm,
+    /// Runs `work` in the span of a request to the model `name`, and records its error.
+    try_llm;
+    Http:
+    /// Runs `work` in the span of an HTTP request. `name` is its method and host.
+    http,
+    /// Runs `work` in the span of an HTTP request, and records its error.
+    try_http;
 }
 
 /// Runs a closure in a span.

@@ -74,6 +74,7 @@ impl AddAssign for TokenUsage {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[must_use]
 pub struct ModelUsage {
     /// The model that answered.
     pub model: Cow<'static, str>,
@@ -97,21 +98,18 @@ impl ModelUsage {
     }
 
     /// Sets the provider.
-    #[must_use]
     pub fn provider(mut self, provider: impl Into<Cow<'static, str>>) -> Self {
         self.provider = Some(provider.into());
         self
     }
 
     /// Sets the provider's id of the response.
-    #[must_use]
     pub fn response_id(mut self, id: impl Into<String>) -> Self {
         self.response_id = Some(id.into());
         self
     }
 
     /// Adds a tool call that the model made.
-    #[must_use]
     pub fn tool_call(mut self, id: impl Into<String>, tool: impl Into<String>) -> Self {
         self.tool_calls.push((id.into(), tool.into()));
         self

@@ -14,34 +14,14 @@ pub(crate) mod types;
 mod canonical_json;
 
 use crate::schema::build::{CanonicalSchema, argument_generator, build_schema};
-use crate::schema::parameter::ResolvedParameter;
-use crate::schema::parameter::{DefaultValue, Parameter};
+use crate::schema::parameter::{Parameter, ResolvedParameter};
 use serde_json::Value;
 
 /// The schema of a tool with these parameters, as the runtime builds it from the table.
 fn build(parameters: &[Parameter]) -> Result<CanonicalSchema, Vec<String>> {
     let mut generator = argument_generator();
-    let inputs = parameters.iter().map(|parameter| ResolvedParameter {
-        name: parameter.name,
-        aliases: parameter.aliases,
-        description: parameter.description,
-        schema: (parameter.schema)(&mut generator).to_value(),
-        optional: (parameter.optional)(),
-        default: default(parameter.default),
-        constraints: parameter.constraints,
-        examples: parameter.examples.iter().map(|make| make()).collect(),
-        flatten: parameter.flatten,
-    });
-    let inputs: Vec<_> = inputs.collect();
+    let inputs = parameters.iter().map(|row| ResolvedParameter::new(*row, None, &mut generator)).collect();
     build_schema(inputs, generator.take_definitions(false), crate::arguments::validate::check_values)
-}
-
-fn default(default: DefaultValue) -> Option<Value> {
-    match default {
-        DefaultValue::None | DefaultValue::Instance => None,
-        DefaultValue::Literal(json) => Some(serde_json::from_str(json).expect("a literal is JSON")),
-        DefaultValue::Computed(make) => Some(make()),
-    }
 }
 
 /// The schema of a tool that has no mistake.

@@ -2,9 +2,7 @@
 
 use crate::trace::cost::CostSummary;
 use crate::trace::record::{SpanRecord, SpanStatus};
-use crate::trace::report::format::{
-    cost, counted, duration, failure, grouped, lists, most_expensive, printable, tokens,
-};
+use crate::trace::report::text::{cost, counted, duration, failure, grouped, lists, most_expensive, printable, tokens};
 use crate::trace::report::tree::{NodeState, Report, SpanNode};
 use std::collections::HashSet;
 use std::fmt;
@@ -89,23 +87,15 @@ fn write_summary(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     Ok(())
 }
 
-/// A duration for readers, and in seconds for programs.
-struct TimeElement(u64);
-
-impl Display for TimeElement {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let (seconds, nanos) = (self.0 / 1_000_000_000, self.0 % 1_000_000_000);
-        write!(f, "<time datetime=\"PT{seconds}.{nanos:09}S\">{}</time>", duration(self.0))
-    }
+/// Returns a duration for readers, and in seconds for programs.
+fn time_element(nanos: u64) -> String {
+    let (seconds, rest) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
+    format!("<time datetime=\"PT{seconds}.{rest:09}S\">{}</time>", duration(nanos))
 }
 
-/// A cost for readers, and in picodollars for programs.
-struct CostElement(CostSummary);
-
-impl Display for CostElement {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "<data value=\"{}\">{}</data>", self.0.cost.picodollars(), cost(self.0))
-    }
+/// Returns a cost for readers, and in picodollars for programs.
+fn cost_element(sum: CostSummary) -> String {
+    format!("<data value=\"{}\">{}</data>", sum.cost.picodollars(), cost(sum))
 }
 
 fn count(length: usize) -> u64 {
@@ -135,9 +125,9 @@ fn write_figures(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     f.write_str("<section aria-labelledby=\"figures\">\n<h2 id=\"figures\">Cost</h2>\n<dl class=\"figures\">\n")?;
     let mut figure =
         |id, name, value: &dyn Display| writeln!(f, "<div id=\"{id}\"><dt>{name}</dt><dd>{value}</dd></div>");
-    figure("total", "Total", &CostElement(totals.total))?;
-    figure("tracked", "Tracked", &CostElement(totals.tracked))?;
-    figure("untracked", "Untracked", &CostElement(totals.untracked))?;
+    figure("total", "Total", &cost_element(totals.total))?;
+    figure("tracked", "Tracked", &cost_element(totals.tracked))?;
+    figure("untracked", "Untracked", &cost_element(totals.untracked))?;
     figure("input", "Tokens in", &grouped(usage.input))?;
     figure("output", "Tokens out", &grouped(usage.output))?;
     if totals.total.unpriced > 0 {
@@ -178,7 +168,7 @@ fn write_table(f: &mut Formatter<'_>, id: &str, title: &str, rows: &[(String, Co
     f.write_str("</tr></thead><tbody>\n")?;
     for (name, sum) in rows {
         let (name, usage) = (escaped(name, MAX_NAME), sum.usage);
-        write!(f, "<tr><th scope=\"row\"><bdi>{name}</bdi></th><td>{}</td>", CostElement(*sum))?;
+        write!(f, "<tr><th scope=\"row\"><bdi>{name}</bdi></th><td>{}</td>", cost_element(*sum))?;
         for number in [sum.uses, usage.input, usage.cached, usage.output, usage.reasoning] {
             write!(f, "<td>{}</td>", grouped(number))?;
         }
@@ -266,23 +256,19 @@ fn close_lists(f: &mut Formatter<'_>, open: &mut usize, depth: usize) -> fmt::Re
     Ok(())
 }
 
-/// Kind and name of a span.
-struct LabelElement<'r>(SpanNode<'r>);
-
-impl Display for LabelElement<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Some(span) = self.0.span() else {
-            let state = match self.0.state() {
-                NodeState::Remote => "another process",
-                NodeState::Dropped => "dropped",
-                NodeState::Open | NodeState::Ended | NodeState::Running => "still open",
-            };
-            let id = self.0.span_id();
-            return write!(f, "<span class=\"kind\">{state}</span> <span class=\"name dim\">span {id}</span>");
+/// Returns the kind and the name of a span.
+fn label_element(node: SpanNode<'_>) -> String {
+    let Some(span) = node.span() else {
+        let state = match node.state() {
+            NodeState::Remote => "another process",
+            NodeState::Dropped => "dropped",
+            NodeState::Open | NodeState::Ended | NodeState::Running => "still open",
         };
-        let (kind, name) = (span.kind(), escaped(span.name(), MAX_NAME));
-        write!(f, "<span class=\"kind {kind}\">{kind}</span> <bdi class=\"name\">{name}</bdi>")
-    }
+        let id = node.span_id();
+        return format!("<span class=\"kind\">{state}</span> <span class=\"name dim\">span {id}</span>");
+    };
+    let (kind, name) = (span.kind(), escaped(span.name(), MAX_NAME));
+    format!("<span class=\"kind {kind}\">{kind}</span> <bdi class=\"name\">{name}</bdi>")
 }
 
 /// Returns the CSS class of a status.
@@ -298,7 +284,7 @@ fn status_class(status: SpanStatus) -> &'static str {
 fn write_row(f: &mut Formatter<'_>, row: &VisibleRow<'_>) -> fmt::Result {
     let VisibleRow { node, hidden } = *row;
     let id = node.span_id();
-    write!(f, "<span class=\"row\" data-span=\"{id}\"><span class=\"label\">{}", LabelElement(node))?;
+    write!(f, "<span class=\"row\" data-span=\"{id}\"><span class=\"label\">{}", label_element(node))?;
     if node.depth() > MAX_DEPTH {
         write!(f, " <span class=\"dim\">{} deep</span>", node.depth())?;
     }
@@ -315,10 +301,10 @@ fn write_row(f: &mut Formatter<'_>, row: &VisibleRow<'_>) -> fmt::Result {
     f.write_str("</span><span class=\"amounts\">")?;
     let total = node.total();
     if total.uses > 0 {
-        write!(f, "<span class=\"cost\">{}</span>", CostElement(total))?;
+        write!(f, "<span class=\"cost\">{}</span>", cost_element(total))?;
     }
     if let Some(span) = node.span() {
-        write!(f, "<span class=\"time\">{}</span>", TimeElement(span.nanos))?;
+        write!(f, "<span class=\"time\">{}</span>", time_element(span.nanos))?;
     }
     f.write_str("</span>")?;
     node.span().map_or(Ok(()), |span| write_details(f, span))?;
@@ -359,10 +345,10 @@ fn write_timeline(f: &mut Formatter<'_>, report: &Report, rows: &[VisibleRow<'_>
     f.write_str("</div></div>\n<ol class=\"timeline\">\n")?;
     for VisibleRow { node, .. } in rows {
         let Some(span) = node.span() else { continue };
-        let (depth, label) = (node.depth().min(MAX_TIMELINE_DEPTH), LabelElement(*node));
+        let (depth, label) = (node.depth().min(MAX_TIMELINE_DEPTH), label_element(*node));
         write!(f, "<li data-span=\"{}\" style=\"--d:{depth}\"><span class=\"label\">{label}</span>", node.span_id())?;
         let from = span.start.saturating_sub(start);
-        let (left, width) = (Percent(from, end - start), Percent(span.nanos, end - start));
+        let (left, width) = (percent(from, end - start), percent(span.nanos, end - start));
         let class = [span.kind().as_str(), status_class(span.status())].join(" ");
         write!(
             f,
@@ -370,19 +356,15 @@ fn write_timeline(f: &mut Formatter<'_>, report: &Report, rows: &[VisibleRow<'_>
              </span>",
             class.trim_end()
         )?;
-        let (from, took) = (duration(from), TimeElement(span.nanos));
+        let (from, took) = (duration(from), time_element(span.nanos));
         writeln!(f, "<span class=\"time\"><span class=\"unseen\">from {from}, for </span>{took}</span></li>")?;
     }
     f.write_str("</ol>\n</section>\n")
 }
 
-/// A part of the whole, in percent. With four decimals, a bar is less than a pixel off.
-struct Percent(u64, u64);
-
-impl Display for Percent {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        const SCALE: u128 = 1_000_000;
-        let part = (u128::from(self.0) * SCALE / u128::from(self.1.max(1))).min(SCALE);
-        write!(f, "{}.{:04}%", part / 10_000, part % 10_000)
-    }
+/// Returns a part of the whole, in percent. With four decimals, a bar is less than a pixel off.
+fn percent(part: u64, whole: u64) -> String {
+    const SCALE: u128 = 1_000_000;
+    let part = (u128::from(part) * SCALE / u128::from(whole.max(1))).min(SCALE);
+    format!("{}.{:04}%", part / 10_000, part % 10_000)
 }

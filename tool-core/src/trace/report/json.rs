@@ -5,7 +5,7 @@ use crate::trace::collector::Totals;
 use crate::trace::cost::{Cost, CostEntry, CostSummary};
 use crate::trace::ids::{SpanId, TraceId};
 use crate::trace::record::{SpanError, SpanKind, SpanRecord, SpanStatus};
-use crate::trace::report::format::{dollars, lists};
+use crate::trace::report::text::{dollars, lists};
 use crate::trace::report::tree::{NodeState, Report, SpanNode};
 use crate::trace::usage::TokenUsage;
 use serde::{Serialize, Serializer};

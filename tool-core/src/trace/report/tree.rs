@@ -6,8 +6,8 @@
 use crate::trace::collector::{Collector, Totals};
 use crate::trace::cost::CostSummary;
 use crate::trace::ids::{SpanId, TraceId};
-use crate::trace::open_span::current;
 use crate::trace::record::{ParentState, SpanRecord, epoch};
+use crate::trace::span::current;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::fmt;

@@ -312,9 +312,10 @@ fn redaction_takes_linear_time() {
     };
     for part in parts {
         let fastest = |length| (0..3).map(|_| time(part, length)).min().unwrap_or_default();
-        // Eight times the length takes eight times as long, and 64 times if the work is quadratic.
-        let (short, long) = (fastest(1 << 13), fastest(1 << 16));
-        assert!(long < short * 24 + Duration::from_millis(50), "{part:?}: {short:?}, {long:?}");
+        // Eight times the length takes eight times as long, and 64 times if the work is quadratic. A busy machine slows a
+        // long run more than a short one, so it is measured again.
+        let is_linear = (0..5).any(|_| fastest(1 << 16) < fastest(1 << 13) * 24 + Duration::from_millis(50));
+        assert!(is_linear, "{part:?}");
     }
 }
 

@@ -5,6 +5,7 @@ use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// Every limit from nothing to one byte more than the text has.
 #[track_caller]
@@ -53,6 +54,14 @@ fn a_limit_anywhere_keeps_the_whole_characters_before_it() {
 fn a_limit_holds_for_raw_values_and_displayed_ones() {
     at_every_limit(&RawValue::from_string(r#"["\u{e9}", 1 ]"#.replace("\\u{e9}", "\u{e9}")).expect("JSON"));
     at_every_limit(&[std::net::Ipv4Addr::LOCALHOST]);
+}
+
+#[test]
+fn a_limit_holds_for_keys_of_numbers_and_booleans() {
+    at_every_limit(&BTreeMap::from([(-120, "a"), (7, "b")]));
+    at_every_limit(&BTreeMap::from([(u128::MAX, 1)]));
+    at_every_limit(&BTreeMap::from([(false, 1), (true, 2)]));
+    at_every_limit(&BTreeMap::from([(Some('\u{20ac}'), BTreeMap::from([(1_u8, ())]))]));
 }
 
 #[test]

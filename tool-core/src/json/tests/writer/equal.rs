@@ -107,6 +107,7 @@ fn other_keys_are_refused_with_the_same_words() {
     same(&Pairs(Kind::Newtype(1)));
     same(&Pairs(Kind::Tuple(1, 2)));
     same(&Pairs(Kind::Struct { a: 1 }));
+    same(&Pairs(RawValue::from_string("\"a\"".to_owned()).expect("JSON")));
 }
 
 #[test]

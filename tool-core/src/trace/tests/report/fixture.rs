@@ -3,10 +3,10 @@
 use crate::trace::collector::Collector;
 use crate::trace::cost::{Cost, CostEntry};
 use crate::trace::ids::{SpanId, TraceId};
-use crate::trace::open_span::{OpenSpan, TraceContext};
 use crate::trace::propagation::DistributedContext;
 use crate::trace::record::{SpanDetails, SpanError, SpanKind, SpanRecord, SpanStatus};
 use crate::trace::report::tree::Report;
+use crate::trace::span::{OpenSpan, TraceContext};
 use crate::trace::usage::ModelUsage;
 use crate::trace::usage::TokenUsage;
 use std::num::{NonZeroU64, NonZeroU128};

@@ -1,10 +1,10 @@
 //! Trees that are deep and wide, and their outlines.
 
 use crate::trace::cost::Cost;
-use crate::trace::open_span::OpenSpan;
 use crate::trace::record::SpanStatus;
 use crate::trace::report::tree::Report;
 use crate::trace::report::tree::SpanNode;
+use crate::trace::span::OpenSpan;
 use crate::trace::tests::report::fixture::{Fixture, open, paid};
 use std::sync::Arc;
 
