@@ -198,14 +198,14 @@ fn hash_number(decoder: &mut Decoder<'_>, hasher: &mut DefaultHasher) -> Result<
             hash_string(decoder.text_since(start), hasher);
             return Ok(());
         }
-        ParsedNumber::Big(value) | ParsedNumber::Float(value) => match exact_float(value) {
-            Some(whole) => whole,
-            None => {
+        ParsedNumber::Big(value) | ParsedNumber::Float(value) => {
+            let Some(whole) = exact_float(value) else {
                 hasher.write_u8(b'.');
                 hasher.write_u64(value.to_bits());
                 return Ok(());
-            }
-        },
+            };
+            whole
+        }
     };
     hasher.write_u8(b'0');
     hasher.write_i128(whole);

@@ -91,12 +91,10 @@ pub(crate) fn number(text: &str, at: usize) -> Result<(ParsedNumber, usize), Err
         ParsedNumber::Float(finite(&token, at)?)
     } else if token.text == "-0" {
         ParsedNumber::Float(-0.0)
-    } else if let Ok(value) = token.text.parse() {
-        ParsedNumber::Unsigned(value)
-    } else if let Ok(value) = token.text.parse() {
-        ParsedNumber::Signed(value)
     } else {
-        ParsedNumber::Big(finite(&token, at)?)
+        let unsigned = token.text.parse().map(ParsedNumber::Unsigned);
+        let integer = unsigned.or_else(|_| token.text.parse().map(ParsedNumber::Signed));
+        integer.or_else(|_| finite(&token, at).map(ParsedNumber::Big))?
     };
     Ok((number, at + token.text.len()))
 }
@@ -230,13 +228,11 @@ fn integral_wide(float: f64) -> Option<ParsedWideInteger> {
 
 /// Compares two JSON numbers by value. An integer beyond 2^53 is not rounded to compare it with a float.
 pub(crate) fn compare(left: &Number, right: &Number) -> Ordering {
-    match (exact(left), exact(right)) {
-        (Some(left), Some(right)) => left.cmp(&right),
-        _ => {
-            let [left, right] = [left, right].map(|number| number.as_f64().unwrap_or(0.0));
-            left.partial_cmp(&right).unwrap_or(Ordering::Equal)
-        }
+    if let (Some(left), Some(right)) = (exact(left), exact(right)) {
+        return left.cmp(&right);
     }
+    let [left, right] = [left, right].map(|number| number.as_f64().unwrap_or(0.0));
+    left.partial_cmp(&right).unwrap_or(Ordering::Equal)
 }
 
 /// Returns the integer that a number is, if it has no fraction and fits.

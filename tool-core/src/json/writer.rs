@@ -1,6 +1,6 @@
 //! JSON text from any value that serializes, written into a `String` and bounded in bytes and in depth.
 //!
-//! The text is what `serde_json::to_string` writes, byte for byte. This serializer exists because serde_json writes
+//! The text is what `serde_json::to_string` writes, byte for byte. This serializer exists because `serde_json` writes
 //! strings byte by byte into a buffer of bytes and then checks it as UTF-8, which took a sixth of a call. Only functions
 //! with the value's type are generic here, so that little is compiled again in each user's crate.
 
@@ -187,7 +187,7 @@ impl JsonWriter {
         self.push("\"")
     }
 
-    /// Writes the key of a map. A key that is no string is quoted or refused as serde_json does it.
+    /// Writes the key of a map. A key that is not a string is quoted or refused as `serde_json` does it.
     fn map_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), WriteError> {
         let (start, limit, depth) = (self.text.len(), self.limit, self.depth);
         self.in_key = true;
@@ -393,9 +393,9 @@ enum State {
     Verbatim,
 }
 
-/// Returns true for the name that serde_json gives to a struct of JSON text, and to its one field.
+/// Returns true for the name that `serde_json` gives to a struct of JSON text, and to its one field.
 fn is_verbatim(name: &str) -> bool {
-    // `Number` is such a struct where a crate of the build enables serde_json's `arbitrary_precision`.
+    // `Number` is such a struct where a crate of the build enables `serde_json`'s `arbitrary_precision`.
     name == "$serde_json::private::RawValue" || name == "$serde_json::private::Number"
 }
 

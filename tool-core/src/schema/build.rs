@@ -313,7 +313,9 @@ fn remove_closing(schema: &mut Value, root: &Value) {
     }
     for keyword in ["oneOf", "anyOf", "allOf"] {
         if let Some(Value::Array(branches)) = map.get_mut(keyword) {
-            branches.iter_mut().for_each(|branch| remove_closing(branch, root));
+            for branch in branches {
+                remove_closing(branch, root);
+            }
         }
     }
 }
