@@ -3,6 +3,7 @@
 use crate::call::{Intent, Mode, ToolCall, ToolResponse};
 use crate::registry::ToolContext;
 use crate::session::agent_loop::{AnswerSink, Caller, Reply, ReplyStart, reply};
+use crate::session::approvals::PendingCall;
 use crate::session::inner::SessionInner;
 use crate::session::metrics::{ContextMetrics, SessionCall, SessionMetrics};
 use crate::session::model::{History, Model, ToolChoice};
@@ -12,7 +13,7 @@ use crate::session::policy::Policy;
 use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange};
 use crate::session::store::StoreError;
 use crate::session::updates::CallUpdate;
-use crate::tool::{ProviderTool, ToolDefinition};
+use crate::tool::{FunctionTool, ProviderTool, ToolDefinition};
 use crate::trace::TokenUsage;
 use futures_util::future::{BoxFuture, join_all};
 use std::convert::Infallible;
@@ -90,9 +91,11 @@ impl Session {
     /// Mode, arguments and budgets are checked once more, and the call is charged to the current turn. The response is
     /// `NOT_FOUND` if no call waits under the token: it was used, it has expired, or it is for another session.
     pub async fn approve(&self, token: &str) -> ToolResponse {
-        match confirm::approved_call(&self.0, token).await {
-            Ok(call) => call::call(&self.0, call).await,
-            Err(response) => *response,
+        match confirm::pending_call(&self.0, token).await {
+            Ok(PendingCall { id, call_id, tool, arguments, .. }) => {
+                call::call(&self.0, ToolCall::new(call_id, tool, arguments).approved(&id)).await
+            }
+            Err(error) => confirm::response_without_call(error),
         }
     }
 
@@ -198,7 +201,7 @@ impl Session {
         let calls = session.log.recent();
         let calls = calls.iter().map(|call| {
             let tool = call.tool.and_then(|index| self.tools().function_tools().get(index));
-            SessionCall::new(tool.map(|tool| tool.name()), call, &session.policy().redaction)
+            SessionCall::new(tool.map(FunctionTool::name), call, &session.policy().redaction)
         });
         SessionMetrics {
             calls: calls.collect(),

@@ -81,7 +81,7 @@ pub struct Next<'a> {
 }
 
 /// Runs the tool at the end of the chain.
-pub(crate) type RunTool<'a> = dyn Fn() -> BoxFuture<'a, ToolResponse> + Send + Sync + 'a;
+type RunTool<'a> = dyn Fn() -> BoxFuture<'a, ToolResponse> + Send + Sync + 'a;
 
 impl<'a> Next<'a> {
     pub(crate) fn new(hooks: &'a [Arc<dyn Hook>], call: &'a HookedCall<'a>, tool: &'a RunTool<'a>) -> Self {

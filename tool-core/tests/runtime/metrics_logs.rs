@@ -119,7 +119,11 @@ fn unserialisable_result_is_logged_as_error() {
     let [line] = lines.as_slice() else { panic!("{lines:?}") };
     assert_eq!((line.level.as_str(), line.message.as_str()), ("ERROR", "tool failed internally"));
     // T1
-    assert!(line.fields.contains("does not serialise: half of it is missing, password=[redacted]"), "{}", line.fields);
+    assert!(
+        line.fields.contains("failed to serialise the result: half of it is missing, password=[redacted]"),
+        "{}",
+        line.fields
+    );
 }
 
 // R-M2

@@ -31,7 +31,7 @@ use tokio::time::{Instant, timeout_at};
 
 /// Options of a call that does not come straight from a model. Boxed where it is stored, as few calls have any.
 #[derive(Default)]
-pub(crate) struct CallOptions {
+struct CallOptions {
     /// The number of tools above this call.
     depth: u32,
     /// The id under which the call waited for its approval.

@@ -12,12 +12,6 @@ use serde_json::{Map, Value};
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
-/// Returns the call that waits under a token, as approved. On an error, returns the response to the token.
-pub(crate) async fn approved_call(session: &SessionInner, token: &str) -> Result<ToolCall, Box<ToolResponse>> {
-    let pending = pending_call(session, token).await.map_err(|error| Box::new(response_without_call(error)))?;
-    Ok(ToolCall::new(pending.call_id, pending.tool, pending.arguments).approved(&pending.id))
-}
-
 /// Denies the call that waits under a token.
 pub(crate) async fn deny(session: &SessionInner, token: &str) -> ToolResponse {
     let began = Instant::now();

@@ -106,7 +106,7 @@ impl<'a> CallCx<'a> {
     /// Returns true if the result may answer later equal calls.
     #[inline]
     pub(crate) fn is_cacheable(&self) -> bool {
-        self.policy().result_cache_ttl.is_some() && self.definition().options.annotations.idempotent
+        self.policy().result_cache_ttl.is_some() && self.definition().options.is_idempotent()
     }
 
     /// Returns the result of an equal call as this call's response, with a warning that names the other call.

@@ -1,5 +1,7 @@
 //! A session store of any type, with a fast path for sessions in memory.
 
+#![allow(clippy::elidable_lifetime_names, clippy::needless_lifetimes)] // needed where an operation borrows its arguments
+
 use crate::session::approvals::PendingCall;
 use crate::session::state::{AuditEntry, SessionState, StateChange};
 use crate::session::store::memory::MemoryRecord;

@@ -214,7 +214,9 @@ impl RecordState {
             return;
         }
         let state = Arc::make_mut(&mut self.state);
-        changes.iter().for_each(|change| state.apply(change));
+        for change in changes {
+            state.apply(change);
+        }
     }
 
     fn retained(&mut self) -> &mut Retained {
