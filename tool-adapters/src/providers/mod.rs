@@ -11,7 +11,6 @@
 
 pub mod anthropic;
 pub(crate) mod bedrock;
-pub(crate) mod body;
 pub(crate) mod call_ids;
 pub(crate) mod codec;
 pub(crate) mod cohere;

@@ -4,7 +4,7 @@ use crate::providers::report::{Change, NotStrict, Refusal};
 use crate::providers::schema::plain::project_plain;
 use crate::providers::spec::ProviderSpec;
 use crate::providers::strict::budget::{StrictBudget, StrictCost, count_fields};
-use crate::providers::strict::root::project_strict;
+use crate::providers::strict::projector::project_strict;
 use serde_json::Value;
 use tool_core::ToolDefinition;
 

@@ -1,8 +1,12 @@
-//! A request to a model, before a provider's protocol writes it.
+//! Requests to a model, and the parts of their bodies and of results that several providers share.
 
 use crate::providers::declarations::Declarations;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use tool_core::call::ModelResult;
 use tool_core::session::{Message, ToolChoice};
+use tool_core::{Content, ToolCall};
 
 /// A request to a model.
 #[derive(Clone, Copy, Debug)]
@@ -24,3 +28,139 @@ pub struct Request<'a> {
     /// Further settings in the provider's own form. They are laid over the body at its top level and take precedence.
     pub extra: &'a Map<String, Value>,
 }
+
+/// The body of a request, member by member.
+pub(crate) struct RequestBody<'a> {
+    request: &'a Request<'a>,
+    members: Map<String, Value>,
+}
+
+impl<'a> RequestBody<'a> {
+    pub(crate) fn new(request: &'a Request<'a>) -> Self {
+        Self { request, members: Map::new() }
+    }
+
+    /// Adds a member.
+    pub(crate) fn with(self, name: &str, value: impl Into<Value>) -> Self {
+        self.with_some(name, Some(value))
+    }
+
+    /// Adds a member where there is a value.
+    pub(crate) fn with_some(mut self, name: &str, value: Option<impl Into<Value>>) -> Self {
+        self.members.extend(value.map(|value| (name.to_owned(), value.into())));
+        self
+    }
+
+    /// Adds `tools`, and `tool_choice` in the provider's words for none and required. Without tools it adds neither.
+    pub(crate) fn with_tools(self, none: &str, required: &str) -> Self {
+        if self.request.declarations.is_empty() {
+            return self;
+        }
+        let choice = match self.request.tool_choice {
+            ToolChoice::None => Some(none),
+            ToolChoice::Required => Some(required),
+            _ => None,
+        };
+        let tools = tools(self.request);
+        self.with("tools", tools).with_some("tool_choice", choice)
+    }
+
+    /// Returns the body with the settings of the declarations and those of the caller, which replace its members.
+    pub(crate) fn finish(mut self) -> Value {
+        for (name, value) in self.request.declarations.settings().iter().chain(self.request.extra) {
+            self.members.insert(name.clone(), value.clone());
+        }
+        Value::Object(self.members)
+    }
+
+    /// Like [`finish`](Self::finish), but merges objects member by member, for providers with nested settings.
+    pub(crate) fn finish_merged(mut self) -> Value {
+        merge(&mut self.members, self.request.declarations.settings());
+        merge(&mut self.members, self.request.extra);
+        Value::Object(self.members)
+    }
+}
+
+fn merge(into: &mut Map<String, Value>, from: &Map<String, Value>) {
+    for (name, value) in from {
+        match (into.get_mut(name), value) {
+            (Some(Value::Object(into)), Value::Object(from)) => merge(into, from),
+            _ => _ = into.insert(name.clone(), value.clone()),
+        }
+    }
+}
+
+/// Returns the declared tools.
+pub(crate) fn tools(request: &Request<'_>) -> Value {
+    serde_json::from_str(request.declarations.json().get()).unwrap_or_default()
+}
+
+/// Returns the system instruction as a message, and the history.
+pub(crate) fn chat_messages(request: &Request<'_>, write: impl Fn(&Message) -> Option<Value>) -> Vec<Value> {
+    let system = Some(request.instructions).filter(|text| !text.is_empty());
+    let system = system.map(|text| json!({"role": "system", "content": text}));
+    system.into_iter().chain(request.history.iter().filter_map(write)).collect()
+}
+
+/// Writes a call of the history in the form of Chat Completions.
+pub(crate) fn function_call(id: &str, call: &ToolCall, request: &Request<'_>) -> Value {
+    let name = request.declarations.written_name(call.name());
+    json!({"id": id, "type": "function", "function": {"name": name, "arguments": call.arguments()}})
+}
+
+/// Returns arguments as an object. Other arguments become a member of one, under the name `invalid`, so that the model
+/// finds the text that its error is about.
+pub(crate) fn object_arguments(arguments: &str, invalid: &str) -> Map<String, Value> {
+    match serde_json::from_str(arguments) {
+        Ok(Value::Object(object)) => object,
+        Ok(Value::Null) => Map::new(),
+        _ if arguments.trim_ascii().is_empty() => Map::new(),
+        _ => Map::from_iter([(invalid.to_owned(), arguments.into())]),
+    }
+}
+
+/// Returns a result as one text for each part, for providers that accept text only. Other parts are named.
+pub(crate) fn texts(result: &ModelResult) -> Vec<String> {
+    match result.content() {
+        Some(parts) => parts.iter().map(text_of).collect(),
+        None => vec![result.text.clone()],
+    }
+}
+
+/// Returns a result as one text.
+pub(crate) fn text(result: &ModelResult) -> String {
+    texts(result).join("\n")
+}
+
+/// Returns a part as text.
+pub(crate) fn text_of(part: &Content) -> String {
+    let (kind, mime_type) = match part {
+        Content::Text { text } | Content::Resource { text: Some(text), .. } => return text.clone(),
+        Content::Resource { uri, mime_type: Some(mime_type), .. } => return format!("[resource {uri} ({mime_type})]"),
+        Content::Resource { uri, .. } => return format!("[resource {uri}]"),
+        Content::Image { mime_type, .. } => ("image", mime_type),
+        Content::Audio { mime_type, .. } => ("audio", mime_type),
+        _ => return "[a part that cannot be shown was left out]".to_owned(),
+    };
+    format!("[{kind} ({mime_type}) left out: it cannot be shown here]")
+}
+
+/// Returns a part as text, unless it is blank: some providers refuse blank texts.
+pub(crate) fn visible_text(part: &Content) -> Option<String> {
+    Some(text_of(part)).filter(|text| !text.trim().is_empty())
+}
+
+/// Returns the written names of the tools that the history calls.
+///
+/// Some providers refuse calls and results in a request that declares no tools. Such a request declares these tools, with
+/// [`UNAVAILABLE`] as their description.
+pub(crate) fn called_tools<'a>(request: &Request<'a>) -> BTreeSet<Cow<'a, str>> {
+    let calls = request.history.iter().filter_map(|message| match message {
+        Message::Assistant { calls, .. } => Some(calls),
+        _ => None,
+    });
+    calls.flatten().map(|call| request.declarations.written_name(call.name())).collect()
+}
+
+/// The description of a tool that was called earlier and is not declared any more.
+pub(crate) const UNAVAILABLE: &str = "Not available any more.";

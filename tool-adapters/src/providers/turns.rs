@@ -1,7 +1,6 @@
 //! A conversation as alternating turns of two roles: for Anthropic, Bedrock and Gemini.
 
-use crate::providers::body::object_arguments;
-use crate::providers::request::Request;
+use crate::providers::request::{Request, object_arguments};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};

@@ -1,10 +1,9 @@
 //! Results and requests.
 
-use crate::providers::body::{RequestBody, UNAVAILABLE, called_tools, tools, visible_text};
 use crate::providers::call_ids::{CallIds, word_id};
 use crate::providers::codec::ToolAnswer;
 use crate::providers::provider::Provider;
-use crate::providers::request::Request;
+use crate::providers::request::{Request, RequestBody, UNAVAILABLE, called_tools, tools, visible_text};
 use crate::providers::turns::{ChatTurn, TurnForm, exact_json, turns};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;

@@ -1,10 +1,9 @@
 //! Results and requests.
 
-use crate::providers::body::{RequestBody, chat_messages, function_call, text_of};
 use crate::providers::call_ids::CallIds;
 use crate::providers::codec::ToolAnswer;
 use crate::providers::provider::Provider;
-use crate::providers::request::Request;
+use crate::providers::request::{Request, RequestBody, chat_messages, function_call, text_of};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use tool_core::call::ModelResult;

@@ -1,10 +1,9 @@
 //! Results and requests.
 
-use crate::providers::body::{RequestBody, text_of, tools};
 use crate::providers::call_ids::CallIds;
 use crate::providers::codec::ToolAnswer;
 use crate::providers::provider::Provider;
-use crate::providers::request::Request;
+use crate::providers::request::{Request, RequestBody, text_of, tools};
 use crate::providers::turns::{ChatTurn, TurnForm, exact_json, turns};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;

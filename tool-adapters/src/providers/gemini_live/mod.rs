@@ -10,7 +10,6 @@
 //!   answer only.
 //! - Calls that the server has withdrawn are not answered.
 
-pub(crate) mod live;
 pub(crate) mod read;
 pub(crate) mod write;
 
@@ -18,8 +17,8 @@ pub(crate) mod write;
 mod tests;
 
 use crate::providers::gemini;
-use crate::providers::gemini_live::live::GeminiLiveMessages;
 use crate::providers::gemini_live::read::LiveReader;
+use crate::providers::gemini_live::write::GeminiLiveMessages;
 use crate::providers::spec::{Endpoint, LiveEndpoint, ProviderSpec, Server, ToolListForm};
 
 /// The facts of Live.

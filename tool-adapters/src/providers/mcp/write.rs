@@ -1,13 +1,12 @@
 //! Results in JSON-RPC answers, and the result of `tools/list`.
 
-use crate::providers::body::{RequestBody, text_of, tools};
 use crate::providers::call_ids::CallIds;
 use crate::providers::codec::ToolAnswer;
 use crate::providers::declared_tool::DeclaredTool;
 use crate::providers::json_text::JsonObject;
 use crate::providers::mcp::output_schema;
 use crate::providers::mcp::read::TEXT_ID;
-use crate::providers::request::Request;
+use crate::providers::request::{Request, RequestBody, text_of, tools};
 use serde_json::{Map, Value, json};
 use tool_core::call::ModelResult;
 use tool_core::{Category, Content, ErrorKind, ToolDefinition};

@@ -1,9 +1,8 @@
 //! Results and requests, which differ from those of Chat Completions in ids and in the order of messages.
 
-use crate::providers::body::{self, RequestBody, chat_messages, function_call};
 use crate::providers::call_ids::CallIds;
 use crate::providers::codec::ToolAnswer;
-use crate::providers::request::Request;
+use crate::providers::request::{self, Request, RequestBody, chat_messages, function_call};
 use crate::providers::turns::CONTINUE;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -69,7 +68,7 @@ fn write_message(message: &Message, request: &Request<'_>) -> Option<Value> {
 
 /// Writes a result. There is no mark for an error: its message says so.
 fn result_message(id: &str, name: &str, result: &ModelResult) -> Value {
-    json!({"role": "tool", "tool_call_id": id, "name": name, "content": body::text(result)})
+    json!({"role": "tool", "tool_call_id": id, "name": name, "content": request::text(result)})
 }
 
 /// Returns an id of the form `[a-zA-Z0-9]{9}`: the id itself, or one that depends on it alone.

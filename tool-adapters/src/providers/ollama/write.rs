@@ -1,9 +1,8 @@
 //! Results and requests.
 
-use crate::providers::body::{RequestBody, chat_messages, object_arguments, text_of, tools};
 use crate::providers::call_ids::CallIds;
 use crate::providers::codec::ToolAnswer;
-use crate::providers::request::Request;
+use crate::providers::request::{Request, RequestBody, chat_messages, object_arguments, text_of, tools};
 use serde_json::{Value, json};
 use tool_core::Content;
 use tool_core::call::ModelResult;

@@ -1,9 +1,8 @@
 //! Results and requests.
 
-use crate::providers::body::{self, RequestBody, chat_messages, function_call};
 use crate::providers::call_ids::{CallIds, short_id};
 use crate::providers::codec::ToolAnswer;
-use crate::providers::request::Request;
+use crate::providers::request::{self, Request, RequestBody, chat_messages, function_call};
 use serde_json::{Value, json};
 use tool_core::ToolCall;
 use tool_core::call::ModelResult;
@@ -45,7 +44,7 @@ fn assistant_message(text: Option<&str>, calls: &[ToolCall], request: &Request<'
 /// Writes a result as text or text parts. There is no mark for an error: its message says so.
 fn result_message(id: &str, result: &ModelResult) -> Value {
     let content = match result.content() {
-        Some(_) => body::texts(result).into_iter().map(|text| json!({"type": "text", "text": text})).collect(),
+        Some(_) => request::texts(result).into_iter().map(|text| json!({"type": "text", "text": text})).collect(),
         None => Value::from(&*result.text),
     };
     json!({"role": "tool", "tool_call_id": id, "content": content})

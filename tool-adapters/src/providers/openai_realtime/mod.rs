@@ -1,6 +1,5 @@
 //! OpenAI's Realtime, over a WebSocket: each message is one event.
 
-pub(crate) mod live;
 pub(crate) mod read;
 pub(crate) mod write;
 
@@ -8,8 +7,8 @@ pub(crate) mod write;
 mod tests;
 
 use crate::providers::openai_chat::OPENAI;
-use crate::providers::openai_realtime::live::RealtimeMessages;
 use crate::providers::openai_realtime::read::RealtimeReader;
+use crate::providers::openai_realtime::write::RealtimeMessages;
 use crate::providers::schema::rules::SchemaRules;
 use crate::providers::spec::{Endpoint, LiveEndpoint, ProviderSpec, Server, ToolListForm};
 use crate::providers::tool_names::NameRule;

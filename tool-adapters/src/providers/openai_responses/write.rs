@@ -1,11 +1,10 @@
 //! Results and requests.
 
-use crate::providers::body::{RequestBody, text_of};
 use crate::providers::call_ids::{CallIds, short_id};
 use crate::providers::codec::ToolAnswer;
 use crate::providers::openai_responses::items::CUSTOM_CALL;
 use crate::providers::provider::Provider;
-use crate::providers::request::Request;
+use crate::providers::request::{Request, RequestBody, text_of};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use tool_core::call::ModelResult;

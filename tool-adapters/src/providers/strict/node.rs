@@ -1,15 +1,14 @@
-//! The keywords of a node, sorted by their form in a strict schema.
+//! The keywords of a node, sorted by their form in a strict schema, and null for optional properties.
 
 use crate::providers::report::{ChangeKind, NotStrict};
 use crate::providers::schema::document::SchemaPlace;
 use crate::providers::schema::rules::is_well_formed;
 use crate::providers::schema::types::TypeSet;
 use crate::providers::schema::words::{DroppedKeyword, can_describe, describe};
-use crate::providers::strict::nullable;
 use crate::providers::strict::projector::{
     KeywordFilter, KeywordSet, SchemaObject, StrictProjector, is_plumbing, is_union,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use tool_core::schema::join_pointer as join;
 
 /// The sorted keywords of a node.
@@ -274,7 +273,7 @@ pub(crate) fn joined(mut branches: Vec<SchemaObject>) -> Option<SchemaObject> {
         let null = [first, second].into_iter().position(is_null);
         let other = null.and_then(|null| branches.get(1 - null)).filter(|other| has_one_type(other));
         if let Some(mut both) = other.cloned() {
-            nullable::add_null(&mut both);
+            add_null(&mut both);
             return Some(both);
         }
     }
@@ -291,4 +290,61 @@ pub(crate) fn is_null(written: &SchemaObject) -> bool {
 
 fn has_one_type(written: &SchemaObject) -> bool {
     written.get("type").is_some_and(Value::is_string) && !written.contains_key("const")
+}
+
+/// Returns a schema that accepts null too.
+pub(crate) fn nullable(mut written: SchemaObject) -> SchemaObject {
+    if written.contains_key("$ref") {
+        return either(written);
+    }
+    if written.contains_key("anyOf") || has_type(&written) {
+        add_null(&mut written);
+        return written;
+    }
+    either(written)
+}
+
+/// Lets a schema with a type or a union accept null too.
+pub(crate) fn add_null(written: &mut SchemaObject) {
+    match written.get_mut("anyOf") {
+        Some(Value::Array(branches)) => {
+            let nulls = |branch: &Value| branch.as_object().is_some_and(|map| is_null(map) || accepts_null(map));
+            if !branches.iter().any(nulls) {
+                branches.push(json!({"type": "null"}));
+            }
+        }
+        _ => add_to_type(written),
+    }
+}
+
+fn add_to_type(written: &mut SchemaObject) {
+    match written.get_mut("type") {
+        Some(Value::Array(names)) if !names.iter().any(|name| name == "null") => names.push("null".into()),
+        Some(kind @ Value::String(_)) if *kind != "null" => {
+            let name = kind.take();
+            *kind = json!([name, "null"]);
+        }
+        _ => {}
+    }
+    if let Some(Value::Array(values)) = written.get_mut("enum")
+        && !values.contains(&Value::Null)
+    {
+        values.push(Value::Null);
+    }
+}
+
+fn has_type(written: &SchemaObject) -> bool {
+    written.contains_key("type") && !written.contains_key("const")
+}
+
+fn accepts_null(written: &SchemaObject) -> bool {
+    written.get("type").and_then(Value::as_array).is_some_and(|names| names.iter().any(|name| name == "null"))
+}
+
+/// Returns a union with null, and with the description around it.
+fn either(mut written: SchemaObject) -> SchemaObject {
+    let description = written.remove("description");
+    let mut union = SchemaObject::from_iter([("anyOf".to_owned(), json!([written, {"type": "null"}]))]);
+    union.extend(description.map(|text| ("description".to_owned(), text)));
+    union
 }

@@ -4,7 +4,7 @@ use crate::providers::report::{ChangeKind, NotStrict};
 use crate::providers::schema::document::SchemaPlace;
 use crate::providers::strict::array::of_type;
 use crate::providers::strict::node::StrictFacts;
-use crate::providers::strict::nullable::nullable;
+use crate::providers::strict::node::nullable;
 use crate::providers::strict::projector::{KeywordFilter, KeywordSet, SchemaObject, StrictProjector, is_union};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};

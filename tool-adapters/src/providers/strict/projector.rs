@@ -1,6 +1,6 @@
-//! The state of a strict projection, and the schemas that references and `allOf` lead to.
+//! Strict schemas, with the schemas that references and `allOf` lead to.
 
-use crate::providers::report::{ChangeKind, ChangeLog, NotStrict};
+use crate::providers::report::{Change, ChangeKind, ChangeLog, NotStrict};
 use crate::providers::schema::document::{SchemaDocument, SchemaPlace, is_annotation};
 use crate::providers::strict::budget::StrictForm;
 use serde_json::{Map, Value};
@@ -244,4 +244,25 @@ impl StrictProjector<'_> {
         }
         Ok(written)
     }
+}
+
+/// Projects a schema to a strict form, and returns the changes. The projection accepts all values that the schema does,
+/// with null for absent properties where the form requires every property.
+///
+/// # Errors
+///
+/// The reason for which the schema has no such form.
+pub(crate) fn project_strict(form: &'static StrictForm, schema: &Value) -> Result<(Value, Vec<Change>), NotStrict> {
+    let mut projector = StrictProjector::new(form, schema);
+    let root = projector.node(SchemaPlace::root(schema))?;
+    let mut root = root.ok_or(NotStrict::Untyped { pointer: String::new() })?;
+    if root.contains_key("anyOf") {
+        return Err(NotStrict::Keyword { pointer: String::new(), keyword: "anyOf".to_owned() });
+    }
+    let definitions = projector.write_definitions()?;
+    if !definitions.is_empty() {
+        root.insert("$defs".to_owned(), definitions.into());
+    }
+    (form.check_size)(&root)?;
+    Ok((root.into(), projector.log.finish()))
 }
