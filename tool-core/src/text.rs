@@ -1,4 +1,4 @@
-//! Text for people and models: cut where it is too long, and its first sentence.
+//! Texts for people and models: truncation, first sentences, hexadecimal digits and names.
 
 use std::any::Any;
 use std::borrow::{Borrow, Cow};
@@ -7,10 +7,10 @@ use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// The first `limit` characters of `text`, and `...` where there was more.
+/// Returns the first `limit` characters of `text`, followed by `...` where the text is longer.
 ///
-/// Characters are Unicode scalars, so nothing is cut in the middle of one. What fits is given back as it is. For long
-/// texts inside a result: the body of a letter, the beginning of a page.
+/// Characters are Unicode scalars, so none is cut in the middle. Use it for long texts inside a result, such as the body
+/// of a letter.
 ///
 /// ```
 /// use tool_core::text::truncate;
@@ -26,19 +26,20 @@ pub fn truncate(text: &str, limit: usize) -> String {
     }
 }
 
-/// How many characters a text has: Unicode scalars. Nearly all results are ASCII, and finding that out is a tenth of the
-/// work of counting.
+/// Counts the characters (Unicode scalars) of a text. Nearly all results are ASCII, and checking for ASCII costs a tenth
+/// of counting.
 #[inline]
 pub(crate) fn characters(text: &str) -> usize {
     if is_ascii(text.as_bytes()) { text.len() } else { text.chars().count() }
 }
 
-/// As the standard library's, which goes through what is left of its blocks byte by byte; most results are not much more.
+/// Returns true for ASCII text. The standard library checks the bytes after its last block one by one, which is slow for
+/// texts as short as most results.
 #[inline]
 fn is_ascii(bytes: &[u8]) -> bool {
     const HIGH: u64 = 0x8080_8080_8080_8080;
     let (words, rest) = bytes.as_chunks::<8>();
-    // The end again with what stands before it, where that is enough.
+    // The last word overlaps the one before it, where there is one.
     let last = match (bytes.last_chunk::<8>(), rest.first_chunk::<4>(), rest.last_chunk::<4>()) {
         (Some(last), _, _) => u64::from_le_bytes(*last),
         (None, Some(first), Some(last)) => u64::from(u32::from_le_bytes(*first) | u32::from_le_bytes(*last)),
@@ -47,7 +48,7 @@ fn is_ascii(bytes: &[u8]) -> bool {
     words.iter().fold(last, |all, word| all | u64::from_le_bytes(*word)) & HIGH == 0
 }
 
-/// The first sentence of the first paragraph, on one line.
+/// Returns the first sentence of the first paragraph, on one line.
 pub(crate) fn first_sentence(text: &str) -> String {
     let lines = text.lines().map(str::trim).skip_while(|line| line.is_empty());
     let paragraph = lines.take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
@@ -55,30 +56,30 @@ pub(crate) fn first_sentence(text: &str) -> String {
     paragraph.get(..end).unwrap_or(&paragraph).to_owned()
 }
 
-/// Where the first sentence ends: at a full stop before a blank, unless the text goes on in lower case or the stop
-/// belongs to an abbreviation.
+/// Returns the end of the first sentence: after a full stop before a blank, unless the text continues in lower case or the
+/// stop belongs to an abbreviation.
 fn sentence_end(text: &str) -> usize {
     for (at, stop) in text.char_indices().filter(|(_, c)| matches!(c, '.' | '!' | '?' | '。')) {
         let end = at + stop.len_utf8();
         let (before, after) = (text.get(..end).unwrap_or_default(), text.get(end..).unwrap_or_default());
         let next = after.trim_start().chars().next();
-        let goes_on = next.is_some_and(char::is_lowercase) || (stop != '。' && !after.starts_with([' ', '\t']));
+        let continues = next.is_some_and(char::is_lowercase) || (stop != '。' && !after.starts_with([' ', '\t']));
         let abbreviated = ["e.g.", "i.e.", "etc.", "vs.", "cf.", "approx."].iter().any(|word| before.ends_with(word));
-        if next.is_some() && !goes_on && !abbreviated {
+        if next.is_some() && !continues && !abbreviated {
             return end;
         }
     }
     text.len()
 }
 
-/// The text of a panic, as it is.
+/// Returns the text of a panic, unchanged.
 pub(crate) fn of_panic(panic: Box<dyn Any + Send>) -> String {
     let text = panic.downcast::<String>().map(|text| *text);
     let text = text.or_else(|other| other.downcast::<&'static str>().map(|text| (*text).to_owned()));
     text.unwrap_or_else(|other| {
         // Dropping an unknown payload may panic again.
         std::mem::forget(other);
-        "a value that is no text".to_owned()
+        "a value that is not a text".to_owned()
     })
 }
 
@@ -92,73 +93,8 @@ pub fn hex(bytes: &[u8]) -> String {
     digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    // A5
-    #[test]
-    fn a_text_of_exactly_the_limit_is_whole() {
-        assert_eq!(truncate("äöü", 3), "äöü");
-        assert_eq!(truncate("", 0), "");
-    }
-
-    // A5
-    #[test]
-    fn a_longer_text_is_cut_at_a_character_and_says_so() {
-        assert_eq!(truncate("äöü!", 3), "äöü...");
-        assert_eq!(truncate("x", 0), "...");
-    }
-
-    proptest! {
-        // A5
-        #[test]
-        fn a_cut_text_is_a_beginning_of_the_whole(text: String, limit in 0..40_usize) {
-            let cut = truncate(&text, limit);
-            let kept = if text.chars().count() <= limit { cut.as_str() } else { cut.strip_suffix("...").expect("marked") };
-            prop_assert!(text.starts_with(kept) && kept.chars().count() <= limit);
-        }
-    }
-
-    // R-E1
-    #[test]
-    fn characters_are_counted_wherever_those_of_several_bytes_stand() {
-        for length in 0..140 {
-            let ascii = "x".repeat(length);
-            assert_eq!(characters(&ascii), length);
-            for at in 0..length {
-                let mixed = format!("{}é{}", &ascii[..at], &ascii[at + 1..]);
-                assert_eq!(characters(&mixed), length, "{at} of {length}");
-            }
-        }
-    }
-
-    #[test]
-    fn the_first_sentence_ends_at_its_stop() {
-        assert_eq!(first_sentence("Search the base. Then more."), "Search the base.");
-        assert_eq!(first_sentence("\n Search\n the base.\nMore."), "Search the base.");
-        assert_eq!(first_sentence("Is it? Yes."), "Is it?");
-        assert_eq!(first_sentence("検索する。次に"), "検索する。");
-    }
-
-    #[test]
-    fn a_stop_inside_a_sentence_does_not_end_it() {
-        assert_eq!(first_sentence("Costs 3.50 a call, e.g. Friday. More"), "Costs 3.50 a call, e.g. Friday.");
-        assert_eq!(first_sentence("Reads foo.rs and so on. then more"), "Reads foo.rs and so on. then more");
-    }
-
-    #[test]
-    fn a_text_without_a_stop_is_one_sentence_up_to_the_blank_line() {
-        assert_eq!(first_sentence("Add two numbers\n\nDetails."), "Add two numbers");
-        assert_eq!(first_sentence(" \n "), "");
-    }
-}
-
-// ---- A tool's name, cheap to copy into every response.
-
-/// A name that is known at compile time, as most are, or one made at run time. Counting references to one shared name
-/// from many threads would have them wait for each other's caches.
+/// A tool's name, cheap to copy into every response: a constant, as most are, or a shared text. A constant needs no
+/// reference count, over which calls in many threads would contend.
 #[derive(Clone)]
 pub(crate) enum Name {
     Static(&'static str),
@@ -198,7 +134,7 @@ impl From<String> for Name {
     }
 }
 
-// As its text, so that a map of names is asked by text.
+// Compares and hashes as its text, so that a map of names can be searched by text.
 impl Borrow<str> for Name {
     fn borrow(&self) -> &str {
         self
@@ -222,5 +158,64 @@ impl Eq for Name {}
 impl fmt::Debug for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_text_of_exactly_the_limit_is_whole() {
+        assert_eq!(truncate("äöü", 3), "äöü");
+        assert_eq!(truncate("", 0), "");
+    }
+
+    #[test]
+    fn a_longer_text_is_cut_at_a_character_and_marked() {
+        assert_eq!(truncate("äöü!", 3), "äöü...");
+        assert_eq!(truncate("x", 0), "...");
+    }
+
+    proptest! {
+            #[test]
+        fn a_cut_text_is_a_prefix_of_the_whole(text: String, limit in 0..40_usize) {
+            let cut = truncate(&text, limit);
+            let kept = if text.chars().count() <= limit { cut.as_str() } else { cut.strip_suffix("...").expect("marked") };
+            prop_assert!(text.starts_with(kept) && kept.chars().count() <= limit);
+        }
+    }
+
+    #[test]
+    fn counts_multibyte_characters_at_any_position() {
+        for length in 0..140 {
+            let ascii = "x".repeat(length);
+            assert_eq!(characters(&ascii), length);
+            for at in 0..length {
+                let mixed = format!("{}é{}", &ascii[..at], &ascii[at + 1..]);
+                assert_eq!(characters(&mixed), length, "{at} of {length}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_sentence_ends_at_its_stop() {
+        assert_eq!(first_sentence("Search the base. Then more."), "Search the base.");
+        assert_eq!(first_sentence("\n Search\n the base.\nMore."), "Search the base.");
+        assert_eq!(first_sentence("Is it? Yes."), "Is it?");
+        assert_eq!(first_sentence("検索する。次に"), "検索する。");
+    }
+
+    #[test]
+    fn a_stop_inside_a_sentence_does_not_end_it() {
+        assert_eq!(first_sentence("Costs 3.50 a call, e.g. Friday. More"), "Costs 3.50 a call, e.g. Friday.");
+        assert_eq!(first_sentence("Reads foo.rs and so on. then more"), "Reads foo.rs and so on. then more");
+    }
+
+    #[test]
+    fn a_text_without_a_stop_is_one_sentence_up_to_the_blank_line() {
+        assert_eq!(first_sentence("Add two numbers\n\nDetails."), "Add two numbers");
+        assert_eq!(first_sentence(" \n "), "");
     }
 }

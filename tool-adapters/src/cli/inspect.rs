@@ -11,6 +11,7 @@ use crate::transport::sanitize::escape_control;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use tool_core::describe::{Manifest, ManifestErrors};
 use tool_core::tool::Confirm;
 use tool_core::{Mode, ProviderTool, ToolContext, ToolDefinition};
 
@@ -74,8 +75,7 @@ pub(crate) fn manifest(
 ) -> Result<CommandStatus, CommandError> {
     let manifest = crate::providers::manifest::build(tools).map_err(CommandError::failure)?;
     if let Some(path) = &options.check {
-        let written =
-            tool_core::describe::Manifest::read(path).map_err(|error| CommandError::Usage(error.to_string()))?;
+        let written = Manifest::read(path).map_err(|error| CommandError::Usage(ManifestErrors::from(error).to_string()))?;
         let drift = manifest.drift_from(&written);
         if !drift.is_empty() {
             let lines = drift.iter().map(ToString::to_string).collect::<Vec<_>>();

@@ -2,8 +2,8 @@
 
 use crate::call::error::ToolError;
 use crate::schema::timestamp::Timestamp;
-use crate::tool::auth::OAuth2;
-use crate::tool::configure::secret::Secret;
+use crate::tool::configure::credentials::OAuth2;
+use crate::tool::configure::credentials::Secret;
 use crate::tool::configure::secret_document::SecretDocument;
 use serde_json::{Map, Value};
 use std::pin::Pin;

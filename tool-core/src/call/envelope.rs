@@ -364,7 +364,6 @@ mod tests {
         response
     }
 
-    // R-E1
     #[test]
     fn a_success_serialises_to_ok_data_intents_and_meta() {
         let text = success(r#"{"größe":"é"}"#).to_json();
@@ -374,7 +373,6 @@ mod tests {
         );
     }
 
-    // R-E1
     #[test]
     fn a_failure_serialises_to_ok_error_and_meta() {
         let value = serde_json::to_value(failure()).expect("serialises");
@@ -399,7 +397,6 @@ mod tests {
         );
     }
 
-    // R-E1
     #[test]
     fn a_response_survives_its_own_json() {
         let mut full = success("[1,2]");
@@ -415,7 +412,7 @@ mod tests {
         }
     }
 
-    // R-E1, L18: a response that another process resumes still wants no reply, and still counts as empty.
+    // A response that another process resumes still wants no reply, and still counts as empty.
     #[test]
     fn the_kind_of_a_result_survives_its_json() {
         for kind in [OutputKind::Data, OutputKind::Unit, OutputKind::Content, OutputKind::Stop] {
@@ -430,14 +427,12 @@ mod tests {
         assert_ne!(of_kind(OutputKind::Stop, None), of_kind(OutputKind::Data, None));
     }
 
-    // R-E1
     #[test]
     fn a_form_of_a_later_version_reads_as_data() {
         let text = of_kind(OutputKind::Stop, None).to_json().replace("stop", "hologram");
         assert_eq!(serde_json::from_str::<ToolResponse>(&text).expect("parses").kind(), OutputKind::Data);
     }
 
-    // R-E1
     #[test]
     fn a_tool_cannot_pass_its_result_off_as_a_stop() {
         let mut response = success("1");
@@ -447,7 +442,6 @@ mod tests {
         assert_eq!((back.kind(), back.meta().extra("form")), (OutputKind::Data, None));
     }
 
-    // R-E1
     #[test]
     fn every_kind_of_response_satisfies_the_published_schema() {
         let validator = jsonschema::validator_for(&ToolResponse::json_schema()).expect("a schema");
@@ -476,7 +470,6 @@ mod tests {
         }
     }
 
-    // R-E1
     #[test]
     fn the_plain_envelope_is_the_serialised_one() {
         for micros in

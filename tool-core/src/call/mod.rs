@@ -3,7 +3,6 @@
 pub(crate) mod context;
 pub(crate) mod envelope;
 pub(crate) mod error;
-pub(crate) mod extract;
 pub(crate) mod intent;
 pub(crate) mod mode;
 pub(crate) mod model_result;
@@ -13,9 +12,8 @@ pub(crate) mod response;
 pub(crate) mod tool_call;
 pub(crate) mod truncation;
 
-pub use crate::call::context::{RunContext, RunContextBuilder};
+pub use crate::call::context::{FromRunContext, RunContext, RunContextBuilder, SessionStateHandle, UserData};
 pub use crate::call::error::{ErrorBody, ErrorKind, ErrorList, IntoToolError, ToolError};
-pub use crate::call::extract::{FromRunContext, SessionStateHandle, UserData};
 pub use crate::call::intent::Intent;
 pub use crate::call::mode::{Mode, Modes};
 pub use crate::call::model_result::{ModelResult, ResultForm};

@@ -133,20 +133,17 @@ mod tests {
         serde_json::from_str(&response.for_model(ResultForm::Envelope).text).expect("an envelope")
     }
 
-    // L18
     #[test]
     fn an_error_gives_its_message_flagged_as_an_error() {
         let response = failed(ErrorKind::Conflict, "the slot is taken");
         assert_eq!(plain(&response), ("the slot is taken".into(), true, true));
     }
 
-    // L18
     #[test]
     fn a_stop_gives_an_empty_text_and_wants_no_reply() {
         assert_eq!(plain(&ok("null", OutputKind::Stop)), (String::new(), false, false));
     }
 
-    // L18
     #[test]
     fn an_internal_error_is_masked() {
         for text in [MASKED, "password=hunter2"] {
@@ -156,13 +153,11 @@ mod tests {
         }
     }
 
-    // L18
     #[test]
     fn unit_gives_an_empty_text_and_wants_a_reply() {
         assert_eq!(plain(&ok("null", OutputKind::Unit)), (String::new(), false, true));
     }
 
-    // L18
     #[test]
     fn all_else_is_json_a_text_too() {
         for (data, form) in [
@@ -175,7 +170,6 @@ mod tests {
         }
     }
 
-    // L18
     #[test]
     fn content_decodes_into_its_parts() {
         let shown = ok(r#"[{"type":"text","text":"a"}]"#, OutputKind::Content);
@@ -184,7 +178,6 @@ mod tests {
         assert_eq!(ok("[1]", OutputKind::Data).for_model(ResultForm::Plain).content(), None);
     }
 
-    // L18
     #[test]
     fn the_envelope_form_sends_the_whole_envelope() {
         let mut response = ok("[1]", OutputKind::Data);
@@ -196,7 +189,6 @@ mod tests {
         assert!(failed(ErrorKind::Timeout, "late").for_model(ResultForm::Envelope).is_error);
     }
 
-    // R-C1
     #[test]
     fn a_confirmation_never_reaches_the_model() {
         let mut response = failed(ErrorKind::ConfirmationRequired, "a person has to agree");

@@ -185,7 +185,6 @@ mod tests {
         json!({"a": [1, 22, "three \" \u{1F600} \n"], "b": {"c": null, "d": [[], {}]}, "größe": -1.5e10, "t": "\u{1}x"})
     }
 
-    // R-E1
     #[test]
     fn every_cut_is_valid_json_with_a_marker() {
         let text = sample().to_string();

@@ -38,40 +38,38 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-// ---- The actions of everything that is linked in, and of a context, by toolset.
-
-/// A toolset and what it can do.
+/// A toolset and its actions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ToolsetActions {
-    /// The toolset's id; `functions` for the tools that stand in none.
+    /// The toolset's id; `functions` for tools outside any toolset.
     pub name: String,
-    /// A name for people.
+    /// The title for people.
     pub title: String,
-    /// What it is for; may be empty.
+    /// The description of the toolset; may be empty.
     pub description: String,
-    /// What it can do, in the order in which it is offered to a model.
+    /// The actions, in the order in which a model sees them.
     pub actions: Vec<Action>,
 }
 
-/// Where tools that stand in no toolset are listed.
+/// The name under which tools outside any toolset are listed.
 const FUNCTIONS: &str = "functions";
 
 impl ToolsetActions {
-    pub(crate) fn new(toolset: ToolsetMetadata, actions: Vec<Action>) -> Self {
+    fn new(toolset: ToolsetMetadata, actions: Vec<Action>) -> Self {
         Self { name: toolset.name, title: toolset.title, description: toolset.description, actions }
     }
 
-    /// Tools that stand in no toolset; nothing where there are none.
-    pub(crate) fn of_functions<'a>(tools: impl Iterator<Item = &'a ToolDefinition>) -> Option<Self> {
+    /// Lists tools outside any toolset; `None` where there are none.
+    fn of_functions<'a>(tools: impl Iterator<Item = &'a ToolDefinition>) -> Option<Self> {
         let actions = tools.map(Action::of).collect::<Vec<_>>();
         (!actions.is_empty()).then(|| Self::new(ToolsetMetadata::new(FUNCTIONS, ""), actions))
     }
 }
 
 impl ToolContext {
-    /// The function tools as plain data, by toolset. Tools that stand in none come last, under `functions`.
+    /// Returns the function tools as plain data, by toolset. Tools outside any toolset come last, under `functions`.
     pub fn actions(&self) -> Vec<ToolsetActions> {
         let mut listed = HashSet::new();
         let mut all = Vec::new();
@@ -83,7 +81,10 @@ impl ToolContext {
             if !tools.is_empty() {
                 let actions = tools.into_iter().map(|tool| Action::of(tool.definition())).collect();
                 let metadata = ToolsetMetadata::new(toolset.id(), toolset.description());
-                let metadata = toolset.title().map(|title| metadata.clone().titled(title)).unwrap_or(metadata);
+                let metadata = match toolset.title() {
+                    Some(title) => metadata.titled(title),
+                    None => metadata,
+                };
                 all.push(ToolsetActions::new(metadata, actions));
             }
         }
@@ -94,8 +95,8 @@ impl ToolContext {
 }
 
 impl Registry {
-    /// Every toolset's tools as plain data, sorted by the toolset's name, of those too that have to be configured. Free
-    /// fns come last, under `functions`. A default that an instance decides is left out.
+    /// Returns the tools of all linked toolsets as plain data, sorted by the toolset's name, including toolsets that have
+    /// to be configured. Free functions come last, under `functions`. Defaults that an instance decides are left out.
     ///
     /// ```standalone_crate
     /// use tool_core::{Registry, tool};

@@ -1,13 +1,11 @@
 //! Tool contexts: frozen, validated, shared sets of tools, and the discovery of linked tools.
 
-pub(crate) mod builder;
 pub(crate) mod context;
 pub(crate) mod discovery;
 pub(crate) mod freeze;
 pub(crate) mod lifecycle;
 
-pub use crate::registry::builder::ToolContextBuilder;
-pub use crate::registry::context::ToolContext;
+pub use crate::registry::context::{ToolContext, ToolContextBuilder};
 pub use crate::registry::discovery::Registry;
 pub use crate::registry::freeze::{RegistryError, RegistryErrors};
 pub use crate::registry::lifecycle::SetupFailure;

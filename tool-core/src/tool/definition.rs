@@ -342,20 +342,27 @@ impl CompiledDefinition {
 
     /// Returns the validator of the arguments.
     pub(crate) fn validator(&self) -> &Validator {
-        self.lazy.arguments.get_or_init(|| match self.validated {
-            true if self.raw => Validator::new(self.schema.value.clone()),
-            true => Validator::for_tool(self.schema.value.clone())
-                .confirming_duplicates(self.options.on_duplicate == OnDuplicate::Confirm),
-            false => Validator::new(json!({"type": "object"})),
+        self.lazy.arguments.get_or_init(|| {
+            if !self.validated {
+                return Validator::new(json!({"type": "object"}));
+            }
+            let schema = self.schema.value.clone();
+            if self.raw {
+                return Validator::new(schema);
+            }
+            Validator::for_tool(schema).confirming_duplicates(self.options.on_duplicate == OnDuplicate::Confirm)
         })
     }
 
     /// Returns the parameters by which calls are compared.
     #[inline]
     pub(crate) fn equality(&self) -> &EqualityRules {
-        self.lazy.equality.get_or_init(|| match self.raw {
-            true => EqualityRules::of_schema(&self.schema.value),
-            false => EqualityRules::of_signature(self.rows, &self.schema),
+        self.lazy.equality.get_or_init(|| {
+            if self.raw {
+                EqualityRules::of_schema(&self.schema.value)
+            } else {
+                EqualityRules::of_signature(self.rows, &self.schema)
+            }
         })
     }
 

@@ -1,4 +1,4 @@
-//! Guides: how a tool is used well, in markdown.
+//! Guides: instructions for the use of a tool, in markdown.
 
 use crate::arguments::validate::validate;
 use crate::json::value;
@@ -7,11 +7,11 @@ use serde_json::Value;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-/// The guide of a tool: a heading, a summary of one or two sentences, and, where they help, the sections Parameters,
-/// Examples and Watch Out.
+/// The guide of a tool: a heading, a summary of one or two sentences, and optional sections Parameters, Examples and
+/// Watch Out.
 ///
-/// Each fence marked `json` in Examples holds arguments; the manifest is not built where the tool's schema refuses
-/// them. Cheap to clone. The text is read when something of it is first asked for.
+/// Each code block marked `json` in Examples holds arguments. The manifest cannot be built where the tool's schema
+/// refuses them. Cloning is cheap, and the text is parsed at first use.
 ///
 /// ````
 /// use serde_json::json;
@@ -20,7 +20,7 @@ use std::sync::{Arc, OnceLock};
 /// let guide = Guide::parse("\
 /// ## Search the knowledge base
 ///
-/// Finds articles by what they are about.
+/// Finds articles by topic.
 ///
 /// ## Examples
 ///
@@ -29,21 +29,21 @@ use std::sync::{Arc, OnceLock};
 /// ```
 /// ");
 /// assert_eq!(guide.heading(), Some("Search the knowledge base"));
-/// assert_eq!(guide.summary(), "Finds articles by what they are about.");
+/// assert_eq!(guide.summary(), "Finds articles by topic.");
 /// assert_eq!(guide.examples()[0].line(), 8);
 ///
 /// let schema = json!({"type": "object", "required": ["query"], "properties": {"query": {"type": "string"}}});
 /// assert!(guide.problems_against(&schema).is_empty());
 /// ````
 #[derive(Clone)]
-pub struct Guide(Arc<Inner>);
+pub struct Guide(Arc<GuideInner>);
 
-struct Inner {
+struct GuideInner {
     text: String,
-    parsed: OnceLock<Parsed>,
+    parts: OnceLock<GuideParts>,
 }
 
-/// Arguments that a guide shows.
+/// An example of arguments in a guide.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuideExample {
     json: String,
@@ -51,63 +51,92 @@ pub struct GuideExample {
 }
 
 impl GuideExample {
-    /// The text between the fences.
+    /// Returns the text of the code block.
     pub fn json(&self) -> &str {
         &self.json
     }
 
-    /// The line of the guide on which it begins, counted from 1.
+    /// Returns the line of the guide on which the text begins, counted from 1.
     pub fn line(&self) -> usize {
         self.line
+    }
+
+    /// Returns the problems of the arguments, each with its line.
+    fn problems(&self, validator: &Validator) -> Vec<String> {
+        let line = self.line;
+        let parsed = match value::parse(&self.json) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                let line = line + error.line.saturating_sub(1);
+                return vec![format!("guide line {line}: the example is not JSON: {}", error.message)];
+            }
+        };
+        let duplicates = parsed.duplicates.iter().map(|key| format!("duplicate key `{key}`"));
+        let problems = validate(validator, &parsed.value);
+        let problems = duplicates.chain(problems.iter().map(ToString::to_string));
+        problems.map(|problem| format!("guide line {line}: example: {problem}")).collect()
     }
 }
 
 impl Guide {
-    /// A guide of this text. Any text is one; what is wrong with it, the manifest tells.
+    /// Creates a guide. Any text is accepted; building the manifest reports its problems.
     pub fn parse(text: &str) -> Self {
-        // The same text, however it was checked out.
+        // Editors may add a byte order mark, and git may change the line ends.
         let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
-        Self(Arc::new(Inner { text, parsed: OnceLock::new() }))
+        Self(Arc::new(GuideInner { text, parts: OnceLock::new() }))
     }
 
-    /// The whole text.
+    /// Returns the whole text.
     pub fn text(&self) -> &str {
         &self.0.text
     }
 
-    /// The first heading.
+    /// Returns the first heading.
     pub fn heading(&self) -> Option<&str> {
-        self.parsed().heading.as_deref()
+        self.parts().heading.as_deref()
     }
 
-    /// One or two sentences: the first line that is neither blank nor a heading. Empty where there is none.
+    /// Returns the first line that is neither blank nor a heading: one or two sentences. Empty where there is none.
     pub fn summary(&self) -> &str {
-        &self.parsed().summary
+        &self.parts().summary
     }
 
-    /// What the section Parameters says.
+    /// Returns the text of the section Parameters.
     pub fn parameters(&self) -> Option<&str> {
-        self.parsed().parameters.as_deref()
+        self.parts().parameters.as_deref()
     }
 
-    /// The arguments that the section Examples shows, in order.
+    /// Returns the arguments in the section Examples, in order.
     pub fn examples(&self) -> &[GuideExample] {
-        &self.parsed().examples
+        &self.parts().examples
     }
 
-    /// What the section Watch Out says.
+    /// Returns the text of the section Watch Out.
     pub fn watch_out(&self) -> Option<&str> {
-        self.parsed().watch_out.as_deref()
+        self.parts().watch_out.as_deref()
     }
 
-    /// What is wrong with the examples, as calls of a tool with these parameters: one line for each problem, with the
-    /// line of the guide.
+    /// Checks the examples against the schema of a tool's parameters. Returns one line for each problem, with the line of
+    /// the guide.
     pub fn problems_against(&self, schema: &Value) -> Vec<String> {
-        examples(self.examples(), schema)
+        let validator = Validator::for_tool(schema.clone());
+        self.examples().iter().flat_map(|example| example.problems(&validator)).collect()
     }
 
-    fn parsed(&self) -> &Parsed {
-        self.0.parsed.get_or_init(|| parse(&self.0.text))
+    /// Returns every problem of the guide of a tool with these parameters.
+    pub(crate) fn problems(&self, schema: &Value) -> Vec<String> {
+        if self.text().trim().is_empty() {
+            return vec!["the guide is empty".to_owned()];
+        }
+        let mut problems = self.problems_against(schema);
+        if self.summary().is_empty() {
+            problems.insert(0, "the guide has no summary; describe the tool's purpose in a sentence".to_owned());
+        }
+        problems
+    }
+
+    fn parts(&self) -> &GuideParts {
+        self.0.parts.get_or_init(|| GuideParser::parse(self.text()))
     }
 }
 
@@ -125,16 +154,14 @@ impl fmt::Debug for Guide {
     }
 }
 
-// ---- Reads a guide line by line. Markdown has more to it; a guide needs headings and fences.
-
-/// What a guide says, by its parts.
+/// The parts of a guide's text.
 #[derive(Default)]
-pub(crate) struct Parsed {
-    pub(crate) heading: Option<String>,
-    pub(crate) summary: String,
-    pub(crate) parameters: Option<String>,
-    pub(crate) watch_out: Option<String>,
-    pub(crate) examples: Vec<GuideExample>,
+struct GuideParts {
+    heading: Option<String>,
+    summary: String,
+    parameters: Option<String>,
+    watch_out: Option<String>,
+    examples: Vec<GuideExample>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -144,118 +171,110 @@ enum Section {
     WatchOut,
 }
 
-/// A code block that is open.
-struct Fence {
+/// An open code block.
+struct CodeBlock {
     mark: char,
     length: usize,
-    /// Where an example's lines go.
+    /// The example that the block holds.
     example: Option<GuideExample>,
 }
 
+/// A parser that reads a guide line by line. It knows headings and code blocks; a guide needs no more of markdown.
 #[derive(Default)]
-struct Reader {
-    parsed: Parsed,
-    /// The section being read, and how deep its heading is.
+struct GuideParser {
+    parts: GuideParts,
+    /// The current section, and the level of its heading.
     section: Option<(Section, usize)>,
-    fence: Option<Fence>,
+    block: Option<CodeBlock>,
 }
 
-pub(crate) fn parse(text: &str) -> Parsed {
-    let mut reader = Reader::default();
-    // Some editors put a byte order mark first.
-    for (at, line) in text.trim_start_matches('\u{FEFF}').lines().enumerate() {
-        reader.line(line, at + 1);
+impl GuideParser {
+    fn parse(text: &str) -> GuideParts {
+        let mut parser = Self::default();
+        for (at, line) in text.lines().enumerate() {
+            parser.line(line, at + 1);
+        }
+        // An unclosed block ends with the text.
+        parser.close_block();
+        let mut parts = parser.parts;
+        for section in [&mut parts.parameters, &mut parts.watch_out].into_iter().flatten() {
+            *section = section.trim().to_owned();
+        }
+        parts
     }
-    // A block that nobody closed ends with the text.
-    reader.close();
-    let Parsed { parameters, watch_out, .. } = &mut reader.parsed;
-    for section in [parameters, watch_out].into_iter().flatten() {
-        *section = section.trim().to_owned();
-    }
-    reader.parsed
-}
 
-impl Reader {
     fn line(&mut self, line: &str, number: usize) {
-        if self.fence.is_some() {
-            self.fenced(line);
-        } else if let Some(fence) = self.opened(line, number) {
-            self.fence = Some(fence);
+        if self.block.is_some() {
+            self.line_in_block(line);
+        } else if let Some((mark, length, info)) = fence(line) {
+            let is_json = info.split_whitespace().next().is_some_and(|language| language.eq_ignore_ascii_case("json"));
+            let is_example = is_json && self.section.is_some_and(|(section, _)| section == Section::Examples);
+            let example = is_example.then(|| GuideExample { json: String::new(), line: number + 1 });
+            self.block = Some(CodeBlock { mark, length, example });
         } else if let Some((level, title)) = heading(line) {
             self.heading(line, level, title);
             return;
-        } else if self.parsed.summary.is_empty() {
-            line.trim().clone_into(&mut self.parsed.summary);
+        } else if self.parts.summary.is_empty() {
+            line.trim().clone_into(&mut self.parts.summary);
         }
-        self.keep(line);
+        self.add_to_section(line);
     }
 
     fn heading(&mut self, line: &str, level: usize, title: &str) {
-        if self.parsed.heading.is_none() && !title.is_empty() {
-            self.parsed.heading = Some(title.to_owned());
+        if self.parts.heading.is_none() && !title.is_empty() {
+            self.parts.heading = Some(title.to_owned());
         }
         if let Some(section) = section(title) {
             self.section = Some((section, level));
         } else if self.section.is_some_and(|(_, above)| level <= above) {
             self.section = None;
         } else {
-            // A heading below the section's own is part of it.
-            self.keep(line);
+            // A heading below the section's own is part of the section.
+            self.add_to_section(line);
         }
     }
 
-    /// Adds a line to the section that it stands in.
-    fn keep(&mut self, line: &str) {
-        let kept = match self.section {
-            Some((Section::Parameters, _)) => &mut self.parsed.parameters,
-            Some((Section::WatchOut, _)) => &mut self.parsed.watch_out,
+    fn add_to_section(&mut self, line: &str) {
+        let text = match self.section {
+            Some((Section::Parameters, _)) => &mut self.parts.parameters,
+            Some((Section::WatchOut, _)) => &mut self.parts.watch_out,
             _ => return,
         };
-        let kept = kept.get_or_insert_default();
-        kept.push_str(line);
-        kept.push('\n');
+        push_line(text.get_or_insert_default(), line);
     }
 
-    /// The code block that the line opens.
-    fn opened(&self, line: &str, number: usize) -> Option<Fence> {
-        let (mark, length, info) = fence(line)?;
-        let language = info.split_whitespace().next().unwrap_or_default();
-        let wanted = self.section.is_some_and(|(section, _)| section == Section::Examples);
-        let example = wanted && language.eq_ignore_ascii_case("json");
-        let example = example.then(|| GuideExample { json: String::new(), line: number + 1 });
-        Some(Fence { mark, length, example })
-    }
-
-    fn fenced(&mut self, line: &str) {
-        let Some(open) = &mut self.fence else { return };
-        match fence(line) {
-            Some((mark, length, "")) if mark == open.mark && length >= open.length => self.close(),
-            _ => {
-                if let Some(example) = &mut open.example {
-                    example.json.push_str(line);
-                    example.json.push('\n');
-                }
-            }
+    fn line_in_block(&mut self, line: &str) {
+        let Some(block) = &mut self.block else { return };
+        if fence(line)
+            .is_some_and(|(mark, length, info)| mark == block.mark && length >= block.length && info.is_empty())
+        {
+            self.close_block();
+        } else if let Some(example) = &mut block.example {
+            push_line(&mut example.json, line);
         }
     }
 
-    fn close(&mut self) {
-        self.parsed.examples.extend(self.fence.take().and_then(|fence| fence.example));
+    fn close_block(&mut self) {
+        self.parts.examples.extend(self.block.take().and_then(|block| block.example));
     }
 }
 
-/// The level and the text of a heading.
+fn push_line(text: &mut String, line: &str) {
+    text.push_str(line);
+    text.push('\n');
+}
+
+/// Returns the level and the text of a heading.
 fn heading(line: &str) -> Option<(usize, &str)> {
     let text = line.trim_start();
-    let level = text.bytes().take_while(|byte| *byte == b'#').count();
-    let title = text.get(level..)?;
-    let sound = (1..=6).contains(&level) && (title.is_empty() || title.starts_with([' ', '\t']));
-    sound.then(|| (level, title.trim().trim_end_matches('#').trim_end()))
+    let title = text.trim_start_matches('#');
+    let level = text.len() - title.len();
+    let is_heading = (1..=6).contains(&level) && (title.is_empty() || title.starts_with([' ', '\t']));
+    is_heading.then(|| (level, title.trim().trim_end_matches('#').trim_end()))
 }
 
 fn section(title: &str) -> Option<Section> {
-    let title = title.trim_end_matches(':').to_lowercase();
-    match title.as_str() {
+    match title.trim_end_matches(':').to_lowercase().as_str() {
         "parameters" => Some(Section::Parameters),
         "examples" | "example" => Some(Section::Examples),
         "watch out" => Some(Section::WatchOut),
@@ -263,46 +282,12 @@ fn section(title: &str) -> Option<Section> {
     }
 }
 
-/// The mark of a fence, how often it stands there, and what follows it.
+/// Returns the mark of a code block's first or last line, the number of marks, and the text that follows them.
 fn fence(line: &str) -> Option<(char, usize, &str)> {
     let text = line.trim();
     let mark = text.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
     let info = text.trim_start_matches(mark);
     let length = text.len() - info.len();
-    // Code inside a line may begin with as many marks, and then ends with them on the same line.
+    // Inline code may begin with as many marks, but then it ends with them on the same line.
     (length >= 3 && !(mark == '`' && info.contains('`'))).then(|| (mark, length, info.trim()))
-}
-
-// ---- Whether what a guide shows works.
-
-impl Guide {
-    /// Everything that is wrong with the guide of a tool with these parameters. R-F3
-    pub(crate) fn problems(&self, schema: &Value) -> Vec<String> {
-        if self.text().trim().is_empty() {
-            return vec!["its guide is empty".to_owned()];
-        }
-        let silent = self.summary().is_empty();
-        let silent = silent.then(|| "its guide has no summary; say in a sentence what the tool is for".to_owned());
-        silent.into_iter().chain(self.problems_against(schema)).collect()
-    }
-}
-
-pub(crate) fn examples(examples: &[GuideExample], schema: &Value) -> Vec<String> {
-    let validator = Validator::for_tool(schema.clone());
-    examples.iter().flat_map(|example| problems(example, &validator)).collect()
-}
-
-fn problems(example: &GuideExample, validator: &Validator) -> Vec<String> {
-    let line = example.line;
-    let parsed = match value::parse(&example.json) {
-        Ok(parsed) => parsed,
-        Err(error) => {
-            let line = line + error.line.saturating_sub(1);
-            return vec![format!("guide line {line}: the example is not JSON: {}", error.message)];
-        }
-    };
-    let twice = parsed.duplicates.iter().map(|key| format!("guide line {line}: example: `{key}` stands twice"));
-    let refused = validate(validator, &parsed.value);
-    let refused = refused.iter().map(|problem| format!("guide line {line}: example: {problem}"));
-    twice.chain(refused).collect()
 }

@@ -2,9 +2,9 @@
 
 use crate::arguments::coerce::Coercions;
 use crate::arguments::fields::{ArgumentStruct, ObjectFields};
+use crate::call::context::FromRunContext;
 use crate::call::context::RunContext;
 use crate::call::error::ToolError;
-use crate::call::extract::FromRunContext;
 use crate::call::output::ToolOutput;
 use crate::json::{error, value};
 use crate::tool::definition::CompiledDefinition;

@@ -1,10 +1,8 @@
 //! Tools: function tools, provider tools and toolsets, their definitions and options, and their calls.
 
 pub(crate) mod action;
-pub(crate) mod auth;
 pub(crate) mod configure;
 pub(crate) mod definition;
-pub(crate) mod derived;
 pub(crate) mod dispatch;
 pub(crate) mod function;
 pub(crate) mod guide;
@@ -25,17 +23,17 @@ pub(crate) mod wrap_all;
 mod tests;
 
 pub use crate::tool::action::{Action, ActionParameter, ParameterType};
-pub use crate::tool::auth::{Auth, BasicAuth, OAuth2};
 pub use crate::tool::configure::{
-    AccessToken, Configure, ConfigureError, Configured, Secret, SecretDocument, TokenSource, ToolsetFactory,
-    ToolsetMetadata,
+    AccessToken, Auth, BasicAuth, Configure, ConfigureError, Configured, OAuth2, Secret, SecretDocument, TokenSource,
+    ToolsetFactory, ToolsetMetadata,
 };
 pub use crate::tool::definition::{SourceLocation, ToolDefinition};
-pub use crate::tool::derived::{MappedToolset, ToolsetExt, merge_toolsets};
 pub use crate::tool::function::FunctionTool;
 pub use crate::tool::guide::{Guide, GuideExample};
 pub use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations};
 pub use crate::tool::provider::{ProviderId, ProviderTool};
 pub use crate::tool::raw::{RawHandler, RawStateHandler, RawTool};
-pub use crate::tool::toolset::{IntoTool, LifecycleFuture, Tool, ToolKind, Toolset};
+pub use crate::tool::toolset::{
+    IntoTool, LifecycleFuture, MappedToolset, Tool, ToolKind, Toolset, ToolsetExt, merge_toolsets,
+};
 pub use crate::tool::wrap::{Callable, Wrapped};

@@ -4,22 +4,22 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
 
-/// The name of a provider. Opaque: this crate knows none.
+/// The name of a provider. This crate knows no providers; adapters define the names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProviderId(Cow<'static, str>);
 
 impl ProviderId {
-    /// The provider of that name.
+    /// Creates the id of the provider of that name.
     pub fn new(name: impl Into<Cow<'static, str>>) -> Self {
         Self(name.into())
     }
 
-    /// A provider named by a constant.
+    /// Creates a constant id.
     pub const fn from_static(name: &'static str) -> Self {
         Self(Cow::Borrowed(name))
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -31,7 +31,7 @@ impl fmt::Display for ProviderId {
     }
 }
 
-/// A tool that a provider runs, such as its own web search: declared, never called here.
+/// A tool that a provider runs, such as its own web search. It is declared here, and never called.
 ///
 /// ```
 /// use serde_json::{Value, json};
@@ -52,15 +52,14 @@ impl fmt::Display for ProviderId {
 /// # assert!(WebSearch { max_uses: 3 }.config(&ProviderId::new("anthropic")).is_some());
 /// ```
 pub trait ProviderTool: Send + Sync + 'static {
-    /// The tool's id. Several provider tools may share one: they are not deduplicated.
+    /// Returns the tool's id. Several provider tools may have the same id; they are not deduplicated.
     fn id(&self) -> &str;
 
-    /// What to declare to `provider`; `None` where the tool is another's.
+    /// Returns the declaration for `provider`; `None` where another provider runs the tool.
     fn config(&self, provider: &ProviderId) -> Option<Value>;
 
-    /// The names of the calls that come back to be answered here, where the provider declares the tool but does not run
-    /// it. A function tool of such a name answers them; to a provider that takes the declaration it is not declared a
-    /// second time. None unless told.
+    /// Returns the names of calls that the provider sends back instead of running the tool. A function tool of that name
+    /// answers them, and is not declared a second time to a provider that takes the declaration. Defaults to none.
     fn answered_here(&self) -> Vec<&str> {
         Vec::new()
     }

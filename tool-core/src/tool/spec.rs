@@ -3,7 +3,7 @@
 use crate::call::error::ToolError;
 use crate::call::mode::Modes;
 use crate::schema::parameter::Parameter;
-use crate::tool::auth::Auth;
+use crate::tool::configure::credentials::Auth;
 use crate::tool::definition::{OutputSchema, SourceLocation, ToolDescriptor};
 use crate::tool::invocation::{HandlerResult, Invocation};
 use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolOptions, for_each_option};
@@ -59,6 +59,10 @@ macro_rules! option_setters {
 
 impl<T: 'static> ToolSpec<T> {
     /// Creates a tool with every option at its default.
+    ///
+    /// # Panics
+    ///
+    /// Panics for more than 128 parameters. In generated code this is a compile error.
     #[must_use]
     pub const fn new(
         name: &'static str,

@@ -97,7 +97,7 @@ async fn manifest_check_reports_the_drift() {
     let ran = piped(&["manifest", "--check", path(&changed)]).await;
     assert_eq!((ran.status, ran.output.as_str()), (CommandStatus::Failure, ""));
     assert!(ran.errors.contains("error: tool `command_line_delete`: added"), "{}", ran.errors);
-    assert!(ran.errors.contains("`jsonSchema/properties/a/maximum` is 1000, and was 2000"), "{}", ran.errors);
+    assert!(ran.errors.contains("`/jsonSchema/properties/a/maximum`: expected 2000, got 1000"), "{}", ran.errors);
 }
 
 // R-F3

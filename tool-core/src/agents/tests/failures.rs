@@ -4,7 +4,7 @@ use crate::agents::tests::support::{Does, World, exposed, within};
 use crate::agents::tokens::{RefreshError, Tokens};
 use crate::agents::{grant, keys, store};
 use crate::call::error::ErrorKind;
-use crate::tool::configure::secret::TokenSource;
+use crate::tool::configure::credentials::TokenSource;
 use crate::tool::configure::secret_document::SecretDocument;
 use serde_json::json;
 use std::sync::atomic::Ordering;

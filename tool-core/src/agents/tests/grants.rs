@@ -6,9 +6,7 @@ use crate::agents::opened::SecretScrubber;
 use crate::agents::tests::support::{World, exposed, within};
 use crate::agents::tokens::Tokens;
 use crate::call::error::ToolError;
-use crate::tool::auth;
-use crate::tool::configure::secret::Secret;
-use crate::tool::configure::secret::{AccessToken, TokenSource};
+use crate::tool::configure::credentials::{AccessToken, OAuth2, Secret, TokenSource};
 use crate::tool::configure::secret_document::SecretDocument;
 use serde_json::json;
 use std::sync::Arc;
@@ -80,7 +78,7 @@ async fn secrets_without_tokens_have_no_grant() {
     let agents = world.agents();
     for secrets in ["{}", "[]", r#"{"access_token": ""}"#, r#"{"access_token": 7}"#, "no JSON"] {
         let secrets = SecretDocument::from_json(secrets.into());
-        let grant: Option<Arc<Grant>> = grant_of(&agents.0, "a", "t", &auth::OAuth2::default(), &secrets);
+        let grant: Option<Arc<Grant>> = grant_of(&agents.0, "a", "t", &OAuth2::default(), &secrets);
         assert!(grant.is_none());
     }
 }

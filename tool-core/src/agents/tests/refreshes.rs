@@ -3,7 +3,7 @@
 use crate::agents::store::AgentToolStore;
 use crate::agents::tests::support::{World, exposed, within};
 use crate::agents::tokens::Tokens;
-use crate::tool::configure::secret::TokenSource;
+use crate::tool::configure::credentials::TokenSource;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

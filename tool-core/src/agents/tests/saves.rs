@@ -3,7 +3,7 @@
 use crate::agents::store::AgentToolStore;
 use crate::agents::tests::support::{World, exposed};
 use crate::call::error::ErrorKind;
-use crate::tool::configure::secret::TokenSource;
+use crate::tool::configure::credentials::TokenSource;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 

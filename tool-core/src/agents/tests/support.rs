@@ -10,8 +10,8 @@ use crate::agents::store::{AgentStoreError, AgentToolStore, RecordWrite, SealedR
 use crate::agents::tokens::{RefreshError, TokenRefresher, Tokens};
 use crate::call::error;
 use crate::schema::timestamp::Timestamp;
-use crate::tool::auth::OAuth2;
-use crate::tool::configure::secret::Secret;
+use crate::tool::configure::credentials::OAuth2;
+use crate::tool::configure::credentials::Secret;
 use crate::tool::configure::secret_document::SecretDocument;
 use serde_json::{Value, json};
 use std::pin::Pin;

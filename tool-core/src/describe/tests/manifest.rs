@@ -5,7 +5,7 @@ use crate::call::error::ToolError;
 use crate::call::mode::Modes;
 use crate::describe::manifest;
 use crate::describe::manifest::{Manifest, assert_manifest_version, check_manifest, version};
-use crate::registry::{ToolContext, builder};
+use crate::registry::ToolContext;
 use crate::schema::timestamp::Timestamp;
 use crate::tool::function::FunctionTool;
 use crate::tool::guide::Guide;
@@ -34,7 +34,11 @@ fn search() -> FunctionTool {
 }
 
 fn context(tools: impl IntoIterator<Item = FunctionTool>) -> ToolContext {
-    tools.into_iter().fold(ToolContext::builder(), builder::ToolContextBuilder::with).build().expect("sound tools")
+    tools
+        .into_iter()
+        .fold(ToolContext::builder(), crate::registry::ToolContextBuilder::with)
+        .build()
+        .expect("sound tools")
 }
 
 fn version_of(tool: FunctionTool) -> String {
@@ -205,10 +209,10 @@ fn every_problem_of_every_tool_is_told_one_a_line() {
         guided(&raw("empty_guide", "Something.", schema()), "\n"),
     ]);
     assert_eq!(told.len(), 4, "{told:#?}");
-    assert!(told[0].starts_with("tool `silent`: it has no description"), "{told:#?}");
+    assert!(told[0].starts_with("tool `silent`: the description is empty"), "{told:#?}");
     assert!(told[1].starts_with("tool `search`: guide line 8: example: `/query`: expected a string"), "{told:#?}");
     assert!(told[2].starts_with("tool `search`: guide line 12: the example is not JSON"), "{told:#?}");
-    assert_eq!(told[3], "tool `empty_guide`: its guide is empty");
+    assert_eq!(told[3], "tool `empty_guide`: the guide is empty");
 }
 
 // R-F3
@@ -217,7 +221,11 @@ fn a_schema_that_the_meta_schema_refuses_is_a_problem() {
     let broken = raw("broken", "Something.", json!({"type": "object", "properties": {"a": {"type": "text"}}}));
     let told = manifest::problems(broken.definition());
     assert_eq!(told.len(), 1);
-    assert!(told[0].to_string().contains("no JSON Schema of draft 2020-12 at `/properties/a/type`"), "{}", told[0]);
+    assert!(
+        told[0].to_string().contains("not valid in JSON Schema draft 2020-12 at `/properties/a/type`"),
+        "{}",
+        told[0]
+    );
 }
 
 // R-F3: an older draft is rewritten, and what it allowed beyond that is a problem.
@@ -248,7 +256,7 @@ fn a_file_that_is_not_there_or_no_manifest_is_named() {
     std::fs::write(&broken, "{}").expect("written");
     for path in [absent, broken] {
         let error = check_manifest(&context([search()]), &path).expect_err("no manifest").to_string();
-        assert!(error.starts_with(&path.display().to_string()), "{error}");
+        assert!(error.starts_with(&format!("failed to access the manifest `{}`: ", path.display())), "{error}");
     }
 }
 
@@ -275,7 +283,7 @@ fn a_drift_names_the_tools_that_were_added_removed_and_changed_and_where() {
     ]);
     let told = check_manifest(&now, &path).expect_err("drift").to_string();
     let expected = "tool `fresh`: added\ntool `gone`: removed\n\
-        tool `search`: changed: `jsonSchema/properties/query/maxLength` is 40, and was 80; `maxOutput` is 9, and was absent";
+        tool `search`: changed: `/jsonSchema/properties/query/maxLength`: expected 80, got 40; `/maxOutput`: expected no value, got 9";
     assert_eq!(told, expected);
 }
 
@@ -294,7 +302,11 @@ fn provider_schemas_drift_only_where_they_are_known() {
 fn a_version_that_was_edited_by_hand_is_told() {
     let plain = Manifest::build(&context([search()])).expect("sound");
     let edited = Manifest { version: "1.0.00000000".to_owned(), ..plain.clone() };
-    assert!(plain.drift_from(&edited)[0].to_string().contains("by its content it is 1.0."));
+    assert!(
+        plain.drift_from(&edited)[0]
+            .to_string()
+            .contains("expected version 1.0.96fd61c3 by the manifest's content, got 1.0.00000000")
+    );
 }
 
 // R-F3

@@ -3,7 +3,7 @@
 use crate::arguments::problem::Problem;
 use crate::arguments::validate::ValidationSubject;
 use crate::call::error::ErrorList;
-use crate::tool::auth::Auth;
+use crate::tool::configure::credentials::Auth;
 use crate::tool::configure::form::{
     CachedFormSchema, FormSchema, UnknownNames, check_problems, decode_secrets, decode_settings,
 };

@@ -1,7 +1,7 @@
 //! The secrets of a toolset as JSON, and their removal from messages that may quote them.
 
 use crate::call::error::ToolError;
-use crate::tool::configure::secret::{AccessToken, TokenSource};
+use crate::tool::configure::credentials::{AccessToken, TokenSource};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use serde_json::Value;

@@ -122,7 +122,7 @@ fn an_example_that_is_not_json_is_told_at_the_line_of_the_mistake() {
 #[test]
 fn an_example_may_not_say_a_key_twice() {
     let problems = with_example(r#"{"query": "a", "query": "b"}"#).problems_against(&schema());
-    assert_eq!(problems, ["guide line 8: example: `/query` stands twice"]);
+    assert_eq!(problems, ["guide line 8: example: duplicate key `/query`"]);
 }
 
 #[test]
@@ -134,6 +134,6 @@ fn an_example_that_nobody_closed_is_read_to_the_end() {
 // R-F3
 #[test]
 fn a_guide_without_text_or_without_a_summary_is_a_problem() {
-    assert_eq!(Guide::parse(" \n").problems(&schema()), ["its guide is empty"]);
+    assert_eq!(Guide::parse(" \n").problems(&schema()), ["the guide is empty"]);
     assert!(Guide::parse("# Only a heading\n").problems(&schema())[0].contains("no summary"));
 }

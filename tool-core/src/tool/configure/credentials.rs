@@ -1,15 +1,104 @@
-//! Secrets of toolsets: texts that are wiped, and access tokens that stay valid.
+//! Authentication of toolsets, and its credentials: secret texts that are wiped, and access tokens that stay valid.
 
 use crate::call::error::ToolError;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use secrecy::{ExposeSecret, SecretString};
-use serde::de::{IgnoredAny, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// The authentication of a toolset: `#[toolset(auth = ..)]`. [`Configure`](crate::Configure) lists the secrets that go
+/// with each.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Auth {
+    /// No authentication.
+    #[default]
+    None,
+    /// A key: a [`Secret`] among the toolset's secrets.
+    ApiKey,
+    /// A name and a password: [`BasicAuth`].
+    Basic,
+    /// A token that a person grants: [`AccessToken`].
+    #[serde(rename = "oauth2")]
+    OAuth2(OAuth2),
+}
+
+/// An OAuth 2 grant.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OAuth2 {
+    /// The provider that issues the grant.
+    pub provider: String,
+    /// The requested scopes.
+    pub scopes: Vec<String>,
+    /// The authorisation endpoint, where a person consents.
+    pub auth_url: String,
+    /// The token endpoint, which exchanges a code for a token.
+    pub token_url: String,
+}
+
+impl Auth {
+    /// Creates an OAuth 2 grant of a provider, with scopes, authorisation URL and token URL.
+    pub fn oauth2(
+        provider: impl Into<String>,
+        scopes: impl IntoIterator<Item = impl Into<String>>,
+        auth_url: impl Into<String>,
+        token_url: impl Into<String>,
+    ) -> Self {
+        Self::OAuth2(OAuth2 {
+            provider: provider.into(),
+            scopes: scopes.into_iter().map(Into::into).collect(),
+            auth_url: auth_url.into(),
+            token_url: token_url.into(),
+        })
+    }
+}
+
+/// The secrets of a toolset with [`Auth::Basic`]: a name and a password.
+///
+/// ```
+/// use tool_core::tool::BasicAuth;
+///
+/// let auth = BasicAuth::new("Aladdin", "open sesame");
+/// assert_eq!(auth.authorization().expose(), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+/// assert_eq!(format!("{auth:?}"), "[secret]");
+/// ```
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+pub struct BasicAuth {
+    /// The user's name
+    // A colon separates the name from the password.
+    #[schemars(regex(pattern = "^[^:]*$"))]
+    pub username: String,
+    /// The password
+    pub password: Secret,
+}
+
+impl BasicAuth {
+    /// Creates the secrets from a name, which must not contain a colon, and a password.
+    pub fn new(username: impl Into<String>, password: impl Into<Secret>) -> Self {
+        Self { username: username.into(), password: password.into() }
+    }
+
+    /// Returns the value of an HTTP `Authorization` header (RFC 7617).
+    pub fn authorization(&self) -> Secret {
+        let both = Zeroizing::new(format!("{}:{}", self.username, self.password.expose()));
+        Secret::from(format!("Basic {}", *Zeroizing::new(STANDARD.encode(both.as_bytes()))))
+    }
+}
+
+impl fmt::Debug for BasicAuth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[secret]")
+    }
+}
 
 /// A secret text, such as an API key or a password.
 ///
@@ -182,34 +271,13 @@ impl fmt::Debug for AccessToken {
 }
 
 impl<'de> Deserialize<'de> for AccessToken {
+    /// Accepts a text or nothing. With a grant the value does not matter.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_option(TokenVisitor)
-    }
-}
-
-/// Accepts a text or nothing. With a grant the value does not matter.
-struct TokenVisitor;
-
-impl<'de> Visitor<'de> for TokenVisitor {
-    type Value = AccessToken;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an access token")
-    }
-
-    fn visit_none<E>(self) -> Result<AccessToken, E> {
-        Ok(AccessToken::default())
-    }
-
-    fn visit_unit<E>(self) -> Result<AccessToken, E> {
-        Ok(AccessToken::default())
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<AccessToken, D::Error> {
         if GRANT.with_borrow(Option::is_some) {
-            return IgnoredAny::deserialize(deserializer).map(|_| AccessToken::default());
+            Option::<IgnoredAny>::deserialize(deserializer)?;
+            return Ok(Self::default());
         }
-        Secret::deserialize(deserializer).map(AccessToken::from)
+        Ok(Option::<Secret>::deserialize(deserializer)?.map_or_else(Self::default, Self::from))
     }
 }
 
