@@ -1,4 +1,4 @@
-//! What generated code calls. Not public: it changes without notice.
+//! The items that generated code uses. Not public: they change without notice.
 
 pub use crate::arguments::fields::BorrowedText as Text;
 pub use crate::arguments::fields::{ArgumentStruct, Fields, decode_arguments, deserialize_arguments};
@@ -20,8 +20,8 @@ pub use crate::tool::registration::{
 };
 pub use crate::tool::returns::*;
 pub use crate::tool::spec::*;
-pub use crate::tool::wrap::Label;
-pub use crate::tool::wrap_all::{Shape, SortCallable, SortReturned, TypeIsKnown};
+pub use crate::tool::wrap::SpanLabel;
+pub use crate::tool::wrap_all::{CallableKind, ContainerKind, ReturnedKind, TypeIsKnown};
 pub use crate::trace::body::{BodySpan, function_id, in_agent, never};
 pub use crate::{
     __agent_span as agent_span, __discovery as discovery, __failure as failure, __finish as finish,

@@ -2,7 +2,8 @@
 
 use crate::call::error::ToolError;
 use crate::registry::context::ToolContext;
-use crate::tool::toolset::{LifecycleFuture, Tool, Toolset, for_each_toolset};
+use crate::tool::invocation::LifecycleFuture;
+use crate::tool::toolset::{Tool, Toolset, for_each_toolset};
 use std::sync::Arc;
 
 /// A toolset whose `setup` or `close` failed.

@@ -11,6 +11,9 @@ use crate::tool::definition::CompiledDefinition;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// The future that `setup` and `close` return.
+pub type LifecycleFuture<'a> = Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send + 'a>>;
+
 /// The result of a tool.
 pub type ToolResult = Result<ToolOutput, ToolError>;
 
@@ -140,10 +143,10 @@ pub fn pending<'a, F: Future<Output = Execution<'a>> + Send + 'a>(future: F) -> 
     Execution::Pending(Box::pin(future))
 }
 
-/// Wraps the future of a `#[setup]` or `#[close]` method.
-pub fn lifecycle<'a, F>(future: F) -> Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send + 'a>>
+/// Boxes the future of a `#[setup]` or `#[close]` method.
+pub fn lifecycle<'a, F>(future: F) -> LifecycleFuture<'a>
 where
-    F: Future<Output = ToolResult> + Send + 'a,
+    F: Future<Output = Result<(), ToolError>> + Send + 'a,
 {
-    Box::pin(async move { future.await.map(drop) })
+    Box::pin(future)
 }

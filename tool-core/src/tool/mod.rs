@@ -30,10 +30,9 @@ pub use crate::tool::configure::{
 pub use crate::tool::definition::{SourceLocation, ToolDefinition};
 pub use crate::tool::function::FunctionTool;
 pub use crate::tool::guide::{Guide, GuideExample};
+pub use crate::tool::invocation::LifecycleFuture;
 pub use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations};
 pub use crate::tool::provider::{ProviderId, ProviderTool};
 pub use crate::tool::raw::{RawHandler, RawStateHandler, RawTool};
-pub use crate::tool::toolset::{
-    IntoTool, LifecycleFuture, MappedToolset, Tool, ToolKind, Toolset, ToolsetExt, merge_toolsets,
-};
+pub use crate::tool::toolset::{IntoTool, MappedToolset, Tool, ToolKind, Toolset, ToolsetExt, merge_toolsets};
 pub use crate::tool::wrap::{Callable, Wrapped};

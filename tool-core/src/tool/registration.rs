@@ -3,8 +3,9 @@
 use crate::tool::configure::factory::{Configure, LinkedFactory};
 use crate::tool::definition::{SourceLocation, ToolDescriptor};
 use crate::tool::function::FunctionTool;
+use crate::tool::invocation::LifecycleFuture;
 use crate::tool::spec::{LinkedToolset, MainToolsetBlock, PartSpec, ToolSpec};
-use crate::tool::toolset::{IntoTool, LifecycleFuture, Tool, Toolset, no_lifecycle};
+use crate::tool::toolset::{IntoTool, Tool, Toolset, no_lifecycle};
 use crate::trace::body;
 use std::any::{Any, TypeId, type_name};
 use std::collections::HashMap;

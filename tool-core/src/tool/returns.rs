@@ -1,8 +1,7 @@
-//! What a method returns, sorted by trait.
+//! The conversion of a method's return value into a response, chosen by the traits of its type.
 //!
-//! `respond!` asks for the most particular treatment first and lets method resolution fall back to the next: a
-//! probe behind more references is found before one behind fewer. So `Result` counts through an alias, and a type
-//! that is merely called `Result` does not.
+//! Method resolution makes the choice: it finds a probe behind more references before one behind fewer, so the most
+//! specific conversion comes first. An alias of `Result` counts as a `Result`; another type of that name does not.
 
 use crate::call::error::{IntoToolError, ToolError};
 use crate::call::output::{BoundedArray, IntoToolOutput, encode, encode_tree};
@@ -21,17 +20,17 @@ use std::fmt::Display;
 use std::marker::PhantomData;
 use std::pin::{Pin, pin};
 
-/// Stands for a type while method resolution decides what is done with its values.
+/// A stand-in for a type, on which method resolution chooses a conversion.
 pub struct Probe<T>(PhantomData<fn() -> T>);
 
 impl<T> Probe<T> {
-    /// The probe of a value's type.
+    /// Creates the probe of a value's type.
     #[inline]
     pub fn of(_: &T) -> Self {
         Self(PhantomData)
     }
 
-    /// The probe of a type.
+    /// Creates the probe of a type.
     #[must_use]
     pub const fn new() -> Self {
         Self(PhantomData)
@@ -44,7 +43,7 @@ impl<T> Default for Probe<T> {
     }
 }
 
-/// Declares one way of treatment: its tag, and the trait by which method resolution finds it.
+/// Declares conversions: for each a marker, and the trait by which method resolution finds the marker.
 macro_rules! probe {
     ($($(#[$doc:meta])* $trait:ident.$method:ident -> $tag:ident, [$($depth:tt)*];)*) => {
         $($(#[$doc])*
@@ -52,7 +51,7 @@ macro_rules! probe {
 
         $(#[$doc])*
         pub trait $trait {
-            /// The way to treat it.
+            /// Returns the marker.
             #[inline]
             fn $method(&self) -> $tag {
                 $tag
@@ -66,44 +65,44 @@ macro_rules! probe {
 probe! {
     /// A `Result`.
     ResultKind.__tool_split -> IsResult, [<T, E> ResultKind for &Probe<Result<T, E>>];
-    /// Anything else.
+    /// A value of any other type.
     PlainKind.__tool_split -> IsPlain, [<T> PlainKind for Probe<T>];
-    /// A result with more than data.
+    /// A result that is not plain data.
     OutputKind.__tool_value -> IsOutput, [<T: IntoToolOutput> OutputKind for &&&Probe<T>];
-    /// A JSON value, however deep.
+    /// A JSON value, which may be nested deeply.
     TreeKind.__tool_value -> IsTree, [TreeKind for &&Probe<Value>];
     /// A stream of partial results.
     StreamKind.__tool_value -> IsStream, [<T: Stream> StreamKind for &Probe<T>];
     /// Plain data.
     DataKind.__tool_value -> IsData, [<T> DataKind for Probe<T>];
-    /// An error that says what the model should read.
-    ToldKind.__tool_error -> IsTold, [<E: IntoToolError> ToldKind for &&&Probe<E>];
-    /// An error of some library.
+    /// An error whose text was written for the model.
+    ToolErrorKind.__tool_error -> IsToolError, [<E: IntoToolError> ToolErrorKind for &&&Probe<E>];
+    /// An error of a library.
     ForeignKind.__tool_error -> IsForeign, [<E: Into<Box<dyn Error + Send + Sync>>> ForeignKind for &&Probe<E>];
-    /// An error that at least has a text.
+    /// An error that is only displayed.
     DisplayKind.__tool_error -> IsDisplay, [<E: Display> DisplayKind for &Probe<E>];
-    /// An error of which nothing is known.
+    /// An error without a text.
     UnknownKind.__tool_error -> IsUnknown, [<E> UnknownKind for Probe<E>];
 }
 
 impl IsResult {
-    /// The same.
+    /// Returns the value.
     #[inline]
-    pub fn apart<T, E>(self, value: Result<T, E>) -> Result<T, E> {
+    pub fn into_result<T, E>(self, value: Result<T, E>) -> Result<T, E> {
         value
     }
 }
 
 impl IsPlain {
-    /// A success.
+    /// Returns the value as a success.
     #[inline]
-    pub fn apart<T>(self, value: T) -> Result<T, Infallible> {
+    pub fn into_result<T>(self, value: T) -> Result<T, Infallible> {
         Ok(value)
     }
 }
 
 impl IsOutput {
-    /// As the type itself says.
+    /// Converts the value itself.
     #[inline]
     pub fn answer<T: IntoToolOutput>(self, value: T, _: Invocation<'_>) -> Execution<'_> {
         Execution::Done(Ok(value.into_tool_output()))
@@ -111,14 +110,14 @@ impl IsOutput {
 }
 
 impl IsTree {
-    /// Serialised; one that nests too deep to be dropped by recursion is taken apart instead.
+    /// Serialises the value. A value that is nested too deeply for recursion is dropped iteratively.
     pub fn answer(self, value: Value, call: Invocation<'_>) -> Execution<'_> {
         Execution::Done(encode_tree(value, call.0.output_bytes))
     }
 }
 
 impl IsData {
-    /// Serialised.
+    /// Serialises the value.
     #[inline]
     pub fn answer<T: Returned>(self, value: T, call: Invocation<'_>) -> Execution<'_> {
         Execution::Done(encode(&value, call.0.output_bytes))
@@ -126,7 +125,7 @@ impl IsData {
 }
 
 impl IsStream {
-    /// Collected into a list, each item told as progress when it comes.
+    /// Collects the items into a list, and reports each one as progress.
     pub fn answer<'a, T>(self, stream: T, call: Invocation<'a>) -> Execution<'a>
     where
         T: Stream<Item: Serialize> + Send + 'a,
@@ -135,7 +134,7 @@ impl IsStream {
     }
 }
 
-/// Once the list outgrows the limit the stream is dropped: what comes after would be cut anyway.
+/// Collects a stream. It is dropped once the list exceeds its limit, because later items would be cut anyway.
 async fn collect<T: Stream<Item: Serialize>>(stream: T, call: Invocation<'_>) -> ToolResult {
     let bytes = call.0.output_bytes;
     let mut stream = pin!(stream);
@@ -150,8 +149,8 @@ async fn collect<T: Stream<Item: Serialize>>(stream: T, call: Invocation<'_>) ->
     Ok(list.finish())
 }
 
-impl IsTold {
-    /// As the type itself says.
+impl IsToolError {
+    /// Converts the error itself.
     #[inline]
     pub fn failure<E: IntoToolError>(self, error: E) -> ToolError {
         error.into_tool_error()
@@ -159,7 +158,7 @@ impl IsTold {
 }
 
 impl IsForeign {
-    /// INTERNAL; the text goes to the log.
+    /// Creates an internal error, whose text with all causes goes to the log.
     #[inline]
     pub fn failure<E: Into<Box<dyn Error + Send + Sync>>>(self, error: E) -> ToolError {
         foreign(error.into().as_ref())
@@ -167,7 +166,7 @@ impl IsForeign {
 }
 
 impl IsDisplay {
-    /// INTERNAL; the text goes to the log.
+    /// Creates an internal error, whose text goes to the log.
     #[inline]
     pub fn failure<E: Display>(self, error: E) -> ToolError {
         ToolError::internal(error.to_string())
@@ -175,7 +174,7 @@ impl IsDisplay {
 }
 
 impl IsUnknown {
-    /// Does not compile, and says why.
+    /// Fails to compile, with the message of [`IntoToolError`].
     #[inline]
     pub fn failure<E: IntoToolError>(self, error: E) -> ToolError {
         error.into_tool_error()
@@ -194,7 +193,7 @@ fn foreign(error: &(dyn Error + 'static)) -> ToolError {
     ToolError::internal(text)
 }
 
-/// What a tool may return as plain data.
+/// A type that a tool may return as plain data.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a tool's result",
     label = "this tool returns `{Self}`",
@@ -205,7 +204,7 @@ pub trait Returned: Serialize {}
 #[diagnostic::do_not_recommend]
 impl<T: Serialize> Returned for T {}
 
-/// Puts a method's return value into an [`Execution`].
+/// Converts a method's return value into an [`Execution`].
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __respond {
@@ -215,30 +214,32 @@ macro_rules! __respond {
         #[allow(unused_imports)]
         use $crate::__private::{DataKind as _, OutputKind as _, PlainKind as _, ResultKind as _, StreamKind as _};
         match $value {
-            __tool_value => match (&&$crate::__private::Probe::of(&__tool_value)).__tool_split().apart(__tool_value) {
-                ::core::result::Result::Ok(__tool_value) => {
-                    (&&&&$crate::__private::Probe::of(&__tool_value)).__tool_value().answer(__tool_value, $call)
+            __tool_value => {
+                match (&&$crate::__private::Probe::of(&__tool_value)).__tool_split().into_result(__tool_value) {
+                    ::core::result::Result::Ok(__tool_value) => {
+                        (&&&&$crate::__private::Probe::of(&__tool_value)).__tool_value().answer(__tool_value, $call)
+                    }
+                    ::core::result::Result::Err(__tool_error) => $crate::__private::Execution::Done(
+                        ::core::result::Result::Err($crate::__failure!(__tool_error)),
+                    ),
                 }
-                ::core::result::Result::Err(__tool_error) => {
-                    $crate::__private::Execution::Done(::core::result::Result::Err($crate::__failure!(__tool_error)))
-                }
-            },
+            }
         }
     }};
 }
 
-/// Makes a `ToolError` of any error.
+/// Converts any error into a `ToolError`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __failure {
     ($error:ident) => {{
         #[allow(unused_imports)]
-        use $crate::__private::{DisplayKind as _, ForeignKind as _, ToldKind as _, UnknownKind as _};
+        use $crate::__private::{DisplayKind as _, ForeignKind as _, ToolErrorKind as _, UnknownKind as _};
         (&&&&$crate::__private::Probe::of(&$error)).__tool_error().failure($error)
     }};
 }
 
-/// Makes the outcome of a `#[setup]` or `#[close]` of what it returned.
+/// Converts the return value of a `#[setup]` or `#[close]` method into a `Result<(), ToolError>`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __outcome {
@@ -246,63 +247,49 @@ macro_rules! __outcome {
         #[allow(unused_imports)]
         use $crate::__private::{PlainKind as _, ResultKind as _};
         match $value {
-            __tool_value => match (&&$crate::__private::Probe::of(&__tool_value)).__tool_split().apart(__tool_value) {
-                ::core::result::Result::Ok(_) => $crate::__private::settled(),
-                ::core::result::Result::Err(__tool_error) => {
-                    ::core::result::Result::Err($crate::__failure!(__tool_error))
+            __tool_value => {
+                match (&&$crate::__private::Probe::of(&__tool_value)).__tool_split().into_result(__tool_value) {
+                    ::core::result::Result::Ok(_) => ::core::result::Result::Ok(()),
+                    ::core::result::Result::Err(__tool_error) => {
+                        ::core::result::Result::Err($crate::__failure!(__tool_error))
+                    }
                 }
-            },
+            }
         }
     }};
 }
 
-/// The outcome of something that has nothing to tell.
-pub fn settled() -> ToolResult {
-    Ok(().into_tool_output())
+/// Finds the JSON Schema of a returned type, where it has one.
+pub trait ReturnedSchema {
+    /// Returns the schema of the type, or of a `Result`'s success.
+    fn __tool_schema(&self, generator: &mut SchemaGenerator) -> Option<Schema>;
 }
 
-// ---- The schema of a result, sorted by trait as its values are.
-
-probe! {
-    /// A `Result`, whose success may have a schema.
-    ResultSchema.__tool_schema -> ResultOutput, [<T: JsonSchema, E> ResultSchema for &&Probe<Result<T, E>>];
-    /// Something with a schema.
-    PlainSchema.__tool_schema -> PlainOutput, [<T: JsonSchema> PlainSchema for &Probe<T>];
-    /// Something without.
-    NoSchema.__tool_schema -> NoOutput, [<T> NoSchema for Probe<T>];
-}
-
-impl ResultOutput {
-    /// The schema of the success.
-    pub fn of<T: JsonSchema, E>(self, generator: &mut SchemaGenerator, _: Probe<Result<T, E>>) -> Option<Schema> {
+impl<T: JsonSchema, E> ReturnedSchema for &&Probe<Result<T, E>> {
+    fn __tool_schema(&self, generator: &mut SchemaGenerator) -> Option<Schema> {
         Some(T::json_schema(generator))
     }
 }
 
-impl PlainOutput {
-    /// The schema.
-    pub fn of<T: JsonSchema>(self, generator: &mut SchemaGenerator, _: Probe<T>) -> Option<Schema> {
+impl<T: JsonSchema> ReturnedSchema for &Probe<T> {
+    fn __tool_schema(&self, generator: &mut SchemaGenerator) -> Option<Schema> {
         Some(T::json_schema(generator))
     }
 }
 
-impl NoOutput {
-    /// None.
-    pub fn of<T>(self, _: &mut SchemaGenerator, _: Probe<T>) -> Option<Schema> {
+impl<T> ReturnedSchema for Probe<T> {
+    fn __tool_schema(&self, _: &mut SchemaGenerator) -> Option<Schema> {
         None
     }
 }
 
-/// The schema of a return type, where it has one.
+/// Generates the schema of a return type, where it has one.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __output {
     ($generator:expr, $type:ty) => {{
-        #[allow(unused_imports)]
-        use $crate::__private::{NoSchema as _, PlainSchema as _, ResultSchema as _};
-        (&&&$crate::__private::Probe::<$type>::new())
-            .__tool_schema()
-            .of($generator, $crate::__private::Probe::<$type>::new())
+        use $crate::__private::ReturnedSchema as _;
+        (&&&$crate::__private::Probe::<$type>::new()).__tool_schema($generator)
     }};
 }
 

@@ -1,15 +1,13 @@
 //! Constant specs that the macros write: one per tool and one per toolset.
 
-use crate::call::error::ToolError;
 use crate::call::mode::Modes;
 use crate::schema::parameter::Parameter;
 use crate::tool::configure::credentials::Auth;
 use crate::tool::definition::{OutputSchema, SourceLocation, ToolDescriptor};
-use crate::tool::invocation::{HandlerResult, Invocation};
+use crate::tool::invocation::{HandlerResult, Invocation, LifecycleFuture};
 use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolOptions, for_each_option};
 use serde_json::Value;
 use std::any::TypeId;
-use std::pin::Pin;
 use std::time::Duration;
 
 /// The wrapper of a tool: it decodes the arguments, calls the method and converts its result.
@@ -19,7 +17,7 @@ pub type Wrapper<T> = for<'a> fn(&'a T, Invocation<'a>) -> HandlerResult<'a>;
 pub type InstanceDefault<T> = (usize, fn(&T) -> Value);
 
 /// The wrapper of a `#[setup]` or `#[close]` method.
-pub type Lifecycle<T> = for<'a> fn(&'a T) -> Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send + 'a>>;
+pub type Lifecycle<T> = for<'a> fn(&'a T) -> LifecycleFuture<'a>;
 
 /// The spec of a tool. `T` is the toolset's type, or `()` for a free function.
 pub struct ToolSpec<T: 'static> {

@@ -5,15 +5,12 @@ use crate::call::error::ToolError;
 use crate::text;
 use crate::tool::definition::ToolDefinition;
 use crate::tool::function::{FunctionTool, Visible};
+use crate::tool::invocation::LifecycleFuture;
 use crate::tool::provider::ProviderTool;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
 use tokio::task::{JoinError, JoinSet};
-
-/// The future that `setup` and `close` return.
-pub type LifecycleFuture<'a> = Pin<Box<dyn Future<Output = Result<(), ToolError>> + Send + 'a>>;
 
 /// A group of tools with an id and a lifecycle.
 ///

@@ -1,14 +1,13 @@
-//! Callables that are no `#[tool]`, inside the span of a tool all the same. S3, S4
+//! Wrapped callables: functions and closures without `#[tool]` whose calls have the span of a tool.
 //!
-//! A plain function could not tell a sync callable from an async one: every `Fn() -> F` is the former as well. So
-//! `wrap_tool!` and `wrap_all!` are macros, and sort a callable by the traits of what it returns where it is wrapped, as
-//! `respond!` sorts what tools return.
+//! A generic function cannot tell a sync callable from an async one, because every `Fn() -> F` is also sync. So
+//! `wrap_tool!` and `wrap_all!` are macros, and method resolution decides by the traits of the returned type, as
+//! `respond!` does for the results of tools.
 
 use crate::text::Name;
 use crate::tool::registration::function_name_and_site;
-use crate::tool::wrap_all::{Signature, Wraps};
+use crate::trace::body::{SpanEnding, never};
 use crate::trace::instrumented::Instrumented;
-use crate::trace::record::SpanEnd;
 use crate::trace::span;
 use crate::trace::span::NewSpan;
 use std::any::{TypeId, type_name};
@@ -18,68 +17,61 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// A callable whose every call has the span of a tool: what [`wrap_tool!`](crate::wrap_tool) makes.
+/// A callable whose every call has the span of a tool. [`wrap_tool!`](crate::wrap_tool) creates it.
 ///
-/// It is called as the callable is: `wrapped(1, 2)`. What is lent to it that way has to live as long as the wrapper is
-/// used; [`call`](Self::call) takes the arguments as a tuple and is free of that.
+/// It is called like the original: `wrapped(1, 2)`. Arguments that are borrowed in such a call have to live as long as the
+/// wrapper is used; [`call`](Self::call) takes the arguments as a tuple and has no such limit.
 ///
-/// `A` are the types of the arguments; the other parameters have no names that anyone could write.
+/// `A` is the tuple of the arguments' types. The other type parameters cannot be named.
 pub struct Wrapped<F, M, C, A> {
-    inner: Arc<Inner<F>>,
+    inner: Arc<WrappedInner<F>>,
     call: C,
-    /// How it runs, and on what.
-    kind: PhantomData<fn(A) -> M>,
+    types: PhantomData<fn(A) -> M>,
 }
 
-struct Inner<F> {
-    spans: Spans,
+struct WrappedInner<F> {
+    span: CallSpan,
     original: F,
 }
 
-/// The spans of a wrapper's calls.
-pub struct Spans {
+/// The name of the spans of a wrapper's calls, and the trace site of the wrapped tool.
+pub struct CallSpan {
     name: Name,
-    /// Of the tool that the callable is, so that its body opens no second span. 0 is none.
+    /// The site by which the body of a wrapped tool recognises the call and opens no second span; 0 for other callables.
     site: u32,
 }
 
-impl Spans {
-    /// Runs work that is no future.
-    fn run<T>(&self, work: impl FnOnce() -> T, ends: fn(&T) -> SpanEnd) -> T {
-        span::run_to_end(span::open(NewSpan::of_tool(self.name.clone(), self.site)), work, ends)
-    }
-
-    /// Puts a future into a span.
-    fn drive<F: Future>(&self, work: F, ends: fn(&F::Output) -> SpanEnd) -> Instrumented<F> {
-        Instrumented::new(NewSpan::of_tool(self.name.clone(), self.site), work, ends)
+impl CallSpan {
+    fn new_span(&self) -> NewSpan {
+        NewSpan::of_tool(self.name.clone(), self.site)
     }
 }
 
 impl<F, M, C, A> Wrapped<F, M, C, A> {
-    /// The name that its spans have.
+    /// Returns the name of the spans.
     pub fn name(&self) -> &str {
-        &self.inner.spans.name
+        &self.inner.span.name
     }
 
-    /// What was wrapped. A call of it has no span.
+    /// Returns the wrapped callable. A direct call of it has no span.
     pub fn original(&self) -> &F {
         &self.inner.original
     }
 
-    /// Calls it with a tuple: `wrapped.call((1, 2))`.
+    /// Calls the callable with a tuple of arguments: `wrapped.call((1, 2))`.
     pub fn call<B>(&self, arguments: B) -> M::Out
     where
         F: Callable<B>,
-        M: Runs<F::Out>,
+        M: TracedCall<F::Out>,
     {
-        M::run(&self.inner.spans, || self.inner.original.call_with(arguments))
+        M::run(&self.inner.span, || self.inner.original.call_with(arguments))
     }
 }
 
 impl<F, M, C: Clone, A> Clone for Wrapped<F, M, C, A> {
-    /// The same wrapper.
+    /// Returns the same wrapper.
     fn clone(&self) -> Self {
-        Self { inner: Arc::clone(&self.inner), call: self.call.clone(), kind: PhantomData }
+        Self { inner: Arc::clone(&self.inner), call: self.call.clone(), types: PhantomData }
     }
 }
 
@@ -89,56 +81,88 @@ impl<F, M, C, A> fmt::Debug for Wrapped<F, M, C, A> {
     }
 }
 
-// ---- What can be wrapped, for each number of arguments.
-
-/// A function, a closure, or anything else that is called with `A`, a tuple of up to eight.
+/// A function, closure or wrapper that is called with `A`, a tuple of up to eight arguments.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be wrapped",
-    note = "what is wrapped is a function, a closure that borrows nothing, a `Tool`, or what was wrapped before; it takes at most 8 arguments"
+    note = "wrap a function, a closure that borrows nothing, a `Tool`, or an existing wrapper; it takes at most 8 arguments"
 )]
 pub trait Callable<A> {
-    /// What it returns.
+    /// The returned type.
     type Out;
-    /// Both, for `wrap_tool!` to look at.
+    /// The types of the arguments and of the result, for `wrap_tool!`.
     #[doc(hidden)]
     type Signature;
 
-    /// Calls it.
+    /// Calls the callable.
     fn call_with(&self, arguments: A) -> Self::Out;
 }
+
+/// A callable's types: a tuple of arguments, and the result.
+pub struct CallSignature<A, R>(PhantomData<fn(A) -> R>);
+
+impl<A, R> Default for CallSignature<A, R> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<A, R> CallSignature<A, R> {
+    /// Gives the result's type to the compiler. It is never called.
+    #[must_use]
+    pub fn returned(&self) -> R {
+        never()
+    }
+}
+
+/// Wraps callables with arguments `A` whose calls run as `M`.
+pub struct WrapAs<M, A>(PhantomData<fn(A) -> M>);
+
+impl<M, A> WrapAs<M, A> {
+    pub(crate) fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<M, A> Clone for WrapAs<M, A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M, A> Copy for WrapAs<M, A> {}
 
 macro_rules! arities {
     ($(($($argument:ident)*))*) => {$(
         impl<F: Fn($($argument),*) -> R, $($argument,)* R> Callable<($($argument,)*)> for F {
             type Out = R;
-            type Signature = Signature<($($argument,)*), R>;
+            type Signature = CallSignature<($($argument,)*), R>;
 
-            #[allow(non_snake_case)] // an argument is called as its type is
+            #[allow(non_snake_case)] // each argument has the name of its type
             fn call_with(&self, ($($argument,)*): ($($argument,)*)) -> R {
                 self($($argument),*)
             }
         }
 
-        impl<M, $($argument,)*> Wraps<M, ($($argument,)*)> {
-            /// The wrapper of a callable.
+        impl<M, $($argument,)*> WrapAs<M, ($($argument,)*)> {
+            /// Wraps a callable.
             #[allow(non_snake_case)]
             pub fn wrap<F, R>(
                 self,
                 original: F,
-                label: Label,
+                label: SpanLabel,
             ) -> Wrapped<F, M, impl Fn($($argument),*) -> M::Out + Clone + 'static, ($($argument,)*)>
             where
                 F: Fn($($argument),*) -> R + 'static,
-                M: Runs<R>,
+                M: TracedCall<R>,
             {
-                let inner = Arc::new(Inner { spans: label.spans::<F>(), original });
+                let inner = Arc::new(WrappedInner { span: label.resolve::<F>(), original });
                 let own = Arc::clone(&inner);
-                let call = move |$($argument),*| M::run(&own.spans, || (own.original)($($argument),*));
-                Wrapped { inner, call, kind: PhantomData }
+                let call = move |$($argument),*| M::run(&own.span, || (own.original)($($argument),*));
+                Wrapped { inner, call, types: PhantomData }
             }
         }
 
-        // A method call would find a field's trait only by way of this, too: `wrapped(1, 2)`.
+        // Makes `wrapped(1, 2)` work.
         impl<F, M, C: Fn($($argument),*) -> R + 'static, $($argument,)* R> Deref
             for Wrapped<F, M, C, ($($argument,)*)>
         {
@@ -153,90 +177,67 @@ macro_rules! arities {
 
 arities! { () (A1) (A1 A2) (A1 A2 A3) (A1 A2 A3 A4) (A1 A2 A3 A4 A5) (A1 A2 A3 A4 A5 A6) (A1 A2 A3 A4 A5 A6 A7) (A1 A2 A3 A4 A5 A6 A7 A8) }
 
-// ---- How a callable runs, by what it returns.
-
-/// One of the four ways.
-pub trait Runs<T> {
-    /// What a call of the wrapper returns.
+/// Runs a call that returns a `T` in its span: [`SyncCall`] or [`AsyncCall`].
+pub trait TracedCall<T> {
+    /// The type that a call of the wrapper returns.
     type Out;
 
-    /// Makes the call in its span.
-    fn run(spans: &Spans, work: impl FnOnce() -> T) -> Self::Out;
+    /// Runs the call.
+    fn run(span: &CallSpan, call: impl FnOnce() -> T) -> Self::Out;
 }
 
-/// It is over when it returns.
-pub struct Now;
-/// It is over when it returns a `Result`.
-pub struct NowFallible;
-/// It returns a future.
-pub struct Later;
-/// It returns a future of a `Result`.
-pub struct LaterFallible;
+/// A call that is complete when it returns. `E` decides how its span ends.
+pub struct SyncCall<E>(PhantomData<E>);
 
-impl<T> Runs<T> for Now {
+/// A call that returns a future. `E` decides how its span ends.
+pub struct AsyncCall<E>(PhantomData<E>);
+
+impl<T, E: SpanEnding<T>> TracedCall<T> for SyncCall<E> {
     type Out = T;
 
-    fn run(spans: &Spans, work: impl FnOnce() -> T) -> T {
-        spans.run(work, |_| SpanEnd::default())
+    fn run(span: &CallSpan, call: impl FnOnce() -> T) -> T {
+        span::run_to_end(span::open(span.new_span()), call, E::end)
     }
 }
 
-impl<T, E> Runs<Result<T, E>> for NowFallible {
-    type Out = Result<T, E>;
-
-    fn run(spans: &Spans, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-        spans.run(work, SpanEnd::of_result)
-    }
-}
-
-impl<F: Future> Runs<F> for Later {
+impl<F: Future, E: SpanEnding<F::Output>> TracedCall<F> for AsyncCall<E> {
     type Out = Instrumented<F>;
 
-    fn run(spans: &Spans, work: impl FnOnce() -> F) -> Instrumented<F> {
-        spans.drive(work(), |_| SpanEnd::default())
+    fn run(span: &CallSpan, call: impl FnOnce() -> F) -> Instrumented<F> {
+        Instrumented::new(span.new_span(), call(), E::end)
     }
 }
 
-impl<T, E, F: Future<Output = Result<T, E>>> Runs<F> for LaterFallible {
-    type Out = Instrumented<F>;
-
-    fn run(spans: &Spans, work: impl FnOnce() -> F) -> Instrumented<F> {
-        spans.drive(work(), SpanEnd::of_result)
-    }
-}
-
-// ---- What the spans of a wrapped callable are called. S3
-
-/// What is known of a callable's name where it is wrapped.
+/// The part of a span's name that the place of wrapping knows.
 #[derive(Default)]
-pub struct Label {
+pub struct SpanLabel {
     name: Option<Name>,
-    /// The tool that it is, where that is known from elsewhere than its type. 0 is unknown.
+    /// The trace site of the tool, where it is known; otherwise 0, and the type tells it.
     site: u32,
 }
 
-impl Label {
-    /// The name that was given.
+impl SpanLabel {
+    /// Creates a label with a given name.
     pub fn named(name: impl Into<Cow<'static, str>>) -> Self {
         Self { name: Some(name.into().into()), site: 0 }
     }
 
-    /// Of a callable that goes into a list, where it is not more than its signature.
+    /// Creates the label of a function that goes into a list, where its type becomes a mere signature.
     pub fn of<F: 'static>(_: &F) -> Self {
-        let Spans { name, site } = Self::default().spans::<F>();
+        let CallSpan { name, site } = Self::default().resolve::<F>();
         Self { name: Some(name), site }
     }
 
-    /// S3: the name that was given, the tool's, the function's, the type's.
-    pub(crate) fn spans<F: 'static>(self) -> Spans {
+    /// Chooses the first known name: the given one, or that of the tool, of the function, or of the type.
+    fn resolve<F: 'static>(self) -> CallSpan {
         let tool = function_name_and_site(TypeId::of::<F>());
         let site = if self.site == 0 { tool.map_or(0, |tool| tool.1) } else { self.site };
         let of_type = || tool.map_or_else(|| name_of(type_name::<F>(), size_of::<F>() == 0), |tool| tool.0.into());
-        Spans { name: self.name.unwrap_or_else(|| of_type().into()), site }
+        CallSpan { name: self.name.unwrap_or_else(|| of_type().into()), site }
     }
 }
 
-/// A callable's name, by its type's. A function's item has no size, and is called as the function is.
+/// Returns a callable's name by the name of its type. The type of a function item has no size and the function's name.
 fn name_of(full: &'static str, is_item: bool) -> Cow<'static, str> {
     let (before, last) = last_segment(full);
     match last.split('<').next() {
@@ -246,7 +247,7 @@ fn name_of(full: &'static str, is_item: bool) -> Cow<'static, str> {
     }
 }
 
-/// The path before the last segment, and that: what stands in brackets is not looked at.
+/// Splits a path before its last segment. Text in brackets is skipped.
 fn last_segment(path: &str) -> (&str, &str) {
     let (mut depth, mut after, mut found) = (0_usize, None, None);
     for (at, letter) in path.char_indices() {
@@ -263,7 +264,7 @@ fn last_segment(path: &str) -> (&str, &str) {
     parts.unwrap_or(("", path))
 }
 
-/// Named after the function that it stands in.
+/// Returns the name of a closure: that of the function around it.
 fn of_closure(mut path: &str) -> Cow<'static, str> {
     loop {
         let (before, last) = last_segment(path);
@@ -275,7 +276,7 @@ fn of_closure(mut path: &str) -> Cow<'static, str> {
     }
 }
 
-/// Without the modules: `Box<dyn Fn(String) -> u32>`.
+/// Removes the modules: `Box<dyn Fn(String) -> u32>`.
 fn shortened(full: &str) -> String {
     let mut short = String::new();
     let mut path = 0;
@@ -294,9 +295,8 @@ fn shortened(full: &str) -> String {
 mod tests {
     use super::*;
 
-    // S3
     #[test]
-    fn a_name_is_the_functions_and_else_the_types() {
+    fn names_a_callable_by_its_function_or_type() {
         for (full, is_item, expected) in [
             ("shop::tools::search", true, "search"),
             ("shop::tools::search<alloc::string::String>", true, "search"),

@@ -1,267 +1,230 @@
-//! One callable, or a container of them. S4
-#![allow(clippy::unused_self)]
-#![allow(clippy::unused_self, clippy::trivially_copy_pass_by_ref)]
+//! `wrap_tool!` and `wrap_all!`: one callable, or a container of callables.
+#![allow(clippy::unused_self, clippy::trivially_copy_pass_by_ref)] // the macros call methods on markers
 
 use crate::tool::function::FunctionTool;
-use crate::tool::returns::Probe;
+use crate::tool::returns::{IsPlain, IsResult, Probe};
 use crate::tool::toolset::Tool;
-use crate::tool::wrap::{Callable, Label, Later, LaterFallible, Now, NowFallible, Wrapped};
-use crate::trace::body::never;
+use crate::tool::wrap::{AsyncCall, CallSignature, Callable, SpanLabel, SyncCall, WrapAs, Wrapped};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hash};
-use std::marker::PhantomData;
 
-// A tag is there for its methods to be found by.
-
-/// How `wrap_all!` goes through a value.
-pub trait Shape {
-    /// What is wrapped.
+/// A container whose items `wrap_all!` wraps. The keys of a map become the names.
+pub trait Container {
+    /// The type of the items.
     type Item;
-    /// What says so.
-    type Each: Copy;
+    /// The same container with other items.
+    type With<W>;
 
-    /// What is wrapped, as a type.
+    /// Converts each item.
+    fn map_items<W>(self, wrap: impl FnMut(Self::Item, SpanLabel) -> W) -> Self::With<W>;
+}
+
+impl<F> Container for Vec<F> {
+    type Item = F;
+    type With<W> = Vec<W>;
+
+    fn map_items<W>(self, mut wrap: impl FnMut(F, SpanLabel) -> W) -> Vec<W> {
+        self.into_iter().map(|item| wrap(item, SpanLabel::default())).collect()
+    }
+}
+
+impl<F, const N: usize> Container for [F; N] {
+    type Item = F;
+    type With<W> = [W; N];
+
+    fn map_items<W>(self, mut wrap: impl FnMut(F, SpanLabel) -> W) -> [W; N] {
+        self.map(|item| wrap(item, SpanLabel::default()))
+    }
+}
+
+impl<K: AsRef<str> + Eq + Hash, F, S: BuildHasher + Default> Container for HashMap<K, F, S> {
+    type Item = F;
+    type With<W> = HashMap<K, W, S>;
+
+    fn map_items<W>(self, wrap: impl FnMut(F, SpanLabel) -> W) -> HashMap<K, W, S> {
+        self.into_iter().map(named_by_key(wrap)).collect()
+    }
+}
+
+impl<K: AsRef<str> + Ord, F> Container for BTreeMap<K, F> {
+    type Item = F;
+    type With<W> = BTreeMap<K, W>;
+
+    fn map_items<W>(self, wrap: impl FnMut(F, SpanLabel) -> W) -> BTreeMap<K, W> {
+        self.into_iter().map(named_by_key(wrap)).collect()
+    }
+}
+
+fn named_by_key<K: AsRef<str>, F, W>(mut wrap: impl FnMut(F, SpanLabel) -> W) -> impl FnMut((K, F)) -> (K, W) {
+    move |(key, item)| {
+        let label = SpanLabel::named(key.as_ref().to_owned());
+        (key, wrap(item, label))
+    }
+}
+
+/// Tells a container from a single callable.
+pub trait ContainerKind {
+    /// The type of the callables.
+    type Item;
+    /// The marker that wraps them.
+    type Kind: Copy;
+
+    /// Returns the probe of a callable.
     fn __tool_item(&self) -> Probe<Self::Item> {
         Probe::new()
     }
 
-    /// How to go through it.
-    fn __tool_each(&self) -> Self::Each;
+    /// Returns the marker.
+    fn __tool_each(&self) -> Self::Kind;
 }
 
-macro_rules! shapes {
-    ($($(#[$doc:meta])* $each:ident: <$($param:ident),*> $value:ty, $item:ident, [$($depth:tt)*];)*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy)]
-        pub struct $each;
-
-        impl<$($param),*> Shape for $($depth)* Probe<$value> {
-            type Item = $item;
-            type Each = $each;
-
-            fn __tool_each(&self) -> $each {
-                $each
-            }
-        }
-    )*};
-}
-
-shapes! {
-    /// A list.
-    InVec: <F> Vec<F>, F, [&];
-    /// A map, whose keys are the names.
-    InHashMap: <K, F, S> HashMap<K, F, S>, F, [&];
-    /// A map, whose keys are the names.
-    InBTreeMap: <K, F> BTreeMap<K, F>, F, [&];
-    /// A callable alone.
-    One: <F> F, F, [];
-}
-
-/// A list of fixed length.
+/// Marks a container.
 #[derive(Clone, Copy)]
-pub struct InArray;
+pub struct EachItem;
 
-impl<F, const N: usize> Shape for &Probe<[F; N]> {
+/// Marks a single callable.
+#[derive(Clone, Copy)]
+pub struct SingleItem;
+
+impl<C: Container> ContainerKind for &Probe<C> {
+    type Item = C::Item;
+    type Kind = EachItem;
+
+    fn __tool_each(&self) -> EachItem {
+        EachItem
+    }
+}
+
+impl<F> ContainerKind for Probe<F> {
     type Item = F;
-    type Each = InArray;
+    type Kind = SingleItem;
 
-    fn __tool_each(&self) -> InArray {
-        InArray
+    fn __tool_each(&self) -> SingleItem {
+        SingleItem
     }
 }
 
-impl InVec {
-    /// A list again.
-    pub fn map<F, W>(self, all: Vec<F>, mut wrap: impl FnMut(F, Label) -> W) -> Vec<W> {
-        all.into_iter().map(|one| wrap(one, Label::default())).collect()
+impl EachItem {
+    /// Wraps each item.
+    pub fn map<C: Container, W>(self, container: C, wrap: impl FnMut(C::Item, SpanLabel) -> W) -> C::With<W> {
+        container.map_items(wrap)
     }
 }
 
-impl InArray {
-    /// A list of the same length again.
-    pub fn map<F, W, const N: usize>(self, all: [F; N], mut wrap: impl FnMut(F, Label) -> W) -> [W; N] {
-        all.map(|one| wrap(one, Label::default()))
+impl SingleItem {
+    /// Wraps the callable.
+    pub fn map<F, W>(self, callable: F, wrap: impl FnOnce(F, SpanLabel) -> W) -> W {
+        wrap(callable, SpanLabel::default())
     }
 }
 
-impl InHashMap {
-    /// A map with the same keys again.
-    pub fn map<K, F, S, W>(self, all: HashMap<K, F, S>, mut wrap: impl FnMut(F, Label) -> W) -> HashMap<K, W, S>
-    where
-        K: AsRef<str> + Eq + Hash,
-        S: BuildHasher + Default,
-    {
-        let named = |(key, one): (K, F)| {
-            let name = Label::named(key.as_ref().to_owned());
-            (key, wrap(one, name))
-        };
-        all.into_iter().map(named).collect()
+/// Tells a value whose calls have spans from a callable to wrap.
+pub trait CallableKind {
+    /// The marker.
+    type Kind;
+
+    /// Returns the marker.
+    fn __tool_callable(&self) -> Self::Kind;
+}
+
+/// Implemented for types whose calls have spans.
+pub trait Traced {}
+
+impl<F, M, C, A> Traced for Wrapped<F, M, C, A> {}
+impl Traced for FunctionTool {}
+impl Traced for Tool {}
+impl<T: Traced> Traced for &T {}
+
+impl<T: Traced> CallableKind for &Probe<T> {
+    type Kind = AlreadyTraced;
+
+    fn __tool_callable(&self) -> AlreadyTraced {
+        AlreadyTraced
     }
 }
 
-impl InBTreeMap {
-    /// A map with the same keys again.
-    pub fn map<K: AsRef<str> + Ord, F, W>(
-        self,
-        all: BTreeMap<K, F>,
-        mut wrap: impl FnMut(F, Label) -> W,
-    ) -> BTreeMap<K, W> {
-        let named = |(key, one): (K, F)| {
-            let name = Label::named(key.as_ref().to_owned());
-            (key, wrap(one, name))
-        };
-        all.into_iter().map(named).collect()
+impl<T> CallableKind for Probe<T> {
+    type Kind = NotTraced;
+
+    fn __tool_callable(&self) -> NotTraced {
+        NotTraced
     }
 }
 
-impl One {
-    /// It alone again.
-    pub fn map<F, W>(self, one: F, wrap: impl FnOnce(F, Label) -> W) -> W {
-        wrap(one, Label::default())
-    }
-}
-
-// ---- What is done with a value that is to be wrapped, by its traits: method resolution finds the most particular first.
-
-// A tag is there for its methods to be found by.
-
-/// Whether a value has spans already.
-pub trait SortCallable {
-    /// What says so.
-    type Sort;
-
-    /// The same.
-    fn __tool_callable(&self) -> Self::Sort;
-}
-
-/// Has spans already.
-pub trait Known {}
-
-impl<F, M, C, A> Known for Wrapped<F, M, C, A> {}
-impl Known for FunctionTool {}
-impl Known for Tool {}
-impl<T: Known> Known for &T {}
-
-impl<T: Known> SortCallable for &Probe<T> {
-    type Sort = AsIs;
-
-    fn __tool_callable(&self) -> AsIs {
-        AsIs
-    }
-}
-
-impl<T> SortCallable for Probe<T> {
-    type Sort = Fresh;
-
-    fn __tool_callable(&self) -> Fresh {
-        Fresh
-    }
-}
-
-/// Has spans already, and is given back.
+/// Marks a value whose calls have spans. It answers every step of the macros and returns the value unchanged.
 #[derive(Clone, Copy)]
-pub struct AsIs;
+pub struct AlreadyTraced;
 
-impl AsIs {
-    /// Nothing more is asked.
+impl AlreadyTraced {
+    /// Returns the marker.
     #[must_use]
     pub fn signature<T>(self, _: &Probe<T>) -> Self {
         self
     }
 
-    /// Nothing more is asked.
+    /// Does nothing.
     pub fn returned(self) {}
 
-    /// Nothing more is asked.
+    /// Returns the marker.
     #[must_use]
     pub fn __tool_returned(&self) -> Self {
         *self
     }
 
-    /// The value, whatever name somebody would give it.
-    pub fn wrap<T>(self, value: T, _: Label) -> T {
+    /// Returns the value, whatever the label.
+    pub fn wrap<T>(self, value: T, _: SpanLabel) -> T {
         value
     }
 }
 
-/// Has none yet.
+/// Marks a callable to wrap.
 #[derive(Clone, Copy)]
-pub struct Fresh;
+pub struct NotTraced;
 
-impl Fresh {
-    /// What it takes and returns.
+impl NotTraced {
+    /// Returns the signature of the callable.
     pub fn signature<F: Callable<A, Signature: Default>, A>(self, _: &Probe<F>) -> F::Signature {
         F::Signature::default()
     }
 }
 
-/// What a callable takes and returns.
-pub struct Signature<A, R>(PhantomData<fn(A) -> R>);
-
-impl<A, R> Default for Signature<A, R> {
-    fn default() -> Self {
-        Self(PhantomData)
-    }
-}
-
-impl<A, R> Signature<A, R> {
-    /// A value of what is returned: for rustc, which nobody asks for it.
-    #[must_use]
-    pub fn returned(&self) -> R {
-        never()
-    }
-}
-
-/// Any type that is known. A closure that does not tell its types is not sorted by guessing.
+/// Implemented for every type. A call of its method fails to compile where a closure does not declare its types.
 pub trait TypeIsKnown {
-    /// Says so.
+    /// Does nothing.
     fn __tool_type_is_known(&self) {}
 }
 
 impl<T: ?Sized> TypeIsKnown for T {}
 
-/// How a callable runs.
-pub struct Wraps<M, A>(PhantomData<fn(A) -> M>);
+/// Chooses how a call runs by the returned type.
+pub trait ReturnedKind {
+    /// The marker.
+    type Kind;
 
-impl<M, A> Clone for Wraps<M, A> {
-    fn clone(&self) -> Self {
-        *self
-    }
+    /// Returns the marker.
+    fn __tool_returned(&self) -> Self::Kind;
 }
 
-impl<M, A> Copy for Wraps<M, A> {}
+macro_rules! returned_kinds {
+    ($(<$($param:ident),*> $signature:ty => $call:ty $([$($bound:tt)*])?;)*) => {$(
+        impl<A, $($param),*> ReturnedKind for $signature $(where $($bound)*)? {
+            type Kind = WrapAs<$call, A>;
 
-/// How a callable runs, by what it returns.
-pub trait SortReturned {
-    /// What says so.
-    type Sort;
-
-    /// The same.
-    fn __tool_returned(&self) -> Self::Sort;
-}
-
-macro_rules! ways {
-    ($(<$($param:ident),*> $probe:ty => $way:ident $([$($bound:tt)*])?;)*) => {$(
-        impl<A, $($param),*> SortReturned for $probe $(where $($bound)*)? {
-            type Sort = Wraps<$way, A>;
-
-            fn __tool_returned(&self) -> Self::Sort {
-                Wraps(PhantomData)
+            fn __tool_returned(&self) -> Self::Kind {
+                WrapAs::new()
             }
         }
     )*};
 }
 
-ways! {
-    <F, T, E> &&&Signature<A, F> => LaterFallible [F: Future<Output = Result<T, E>>];
-    <F> &&Signature<A, F> => Later [F: Future];
-    <T, E> &Signature<A, Result<T, E>> => NowFallible;
-    <R> Signature<A, R> => Now;
+returned_kinds! {
+    <F, T, E> &&&CallSignature<A, F> => AsyncCall<IsResult> [F: Future<Output = Result<T, E>>];
+    <F> &&CallSignature<A, F> => AsyncCall<IsPlain> [F: Future];
+    <T, E> &CallSignature<A, Result<T, E>> => SyncCall<IsResult>;
+    <R> CallSignature<A, R> => SyncCall<IsPlain>;
 }
 
-// ---- `wrap_tool!` and `wrap_all!`.
-
-/// Puts a function or closure, sync or async, inside the span of a tool: every call of what this gives has one.
+/// Wraps a function or closure, sync or async. Every call of the wrapper has the span of a tool.
 ///
 /// ```
 /// use tool_core::trace::{self, Collector};
@@ -294,25 +257,26 @@ ways! {
 /// # }
 /// ```
 ///
-/// The name is the one that is given; else that of the tool, where the function is one; else the function's; a closure
-/// has that of the function which it stands in, and whatever else is called has its type's. What is wrapped already, a
-/// [`Tool`](crate::Tool) and a [`FunctionTool`](crate::FunctionTool) have their spans, and are given back as they are.
-/// An `Err` closes the span as an error and is returned unchanged.
+/// The span has the given name. Without one it has the name of the tool or function; a closure has the name of the
+/// function around it, and any other callable that of its type. A wrapper, a [`Tool`](crate::Tool) and a
+/// [`FunctionTool`](crate::FunctionTool) have spans already, and are returned unchanged. An `Err` closes the span as an
+/// error and is returned unchanged.
 ///
-/// What is wrapped owns what it needs (`move |..|`) and takes at most 8 arguments; a closure says their types. The result
-/// is a [`Wrapped`](crate::trace::Wrapped): it is called as the callable was, and
-/// [`original`](crate::trace::Wrapped::original) is what was wrapped.
+/// The callable must not borrow (`move |..|`) and takes at most 8 arguments; a closure declares their types. The result is
+/// a [`Wrapped`](crate::trace::Wrapped), which is called like the original;
+/// [`original`](crate::trace::Wrapped::original) returns the callable.
 #[macro_export]
 macro_rules! wrap_tool {
     ($callable:expr $(,)?) => {
-        $crate::__wrap!($callable, $crate::__private::Label::default())
+        $crate::__wrap!($callable, $crate::__private::SpanLabel::default())
     };
     ($callable:expr, $name:expr $(,)?) => {
-        $crate::__wrap!($callable, $crate::__private::Label::named($name))
+        $crate::__wrap!($callable, $crate::__private::SpanLabel::named($name))
     };
 }
 
-/// The same as [`wrap_tool!`](crate::wrap_tool) for all of several: what comes in a container comes out in the same one.
+/// Wraps several callables as [`wrap_tool!`](crate::wrap_tool) does. The result has the form of the input: a container or a
+/// tuple.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -326,7 +290,7 @@ macro_rules! wrap_tool {
 ///     n * n
 /// }
 ///
-/// // One, a list, a map, whose keys are the names, and a mix, which comes as a tuple.
+/// // A single function, a list, a map whose keys are the names, and a tuple.
 /// let one = wrap_all!(twice);
 /// let list = wrap_all!(vec![twice, square]);
 /// let map = wrap_all!(BTreeMap::from([("double", twice as fn(u32) -> u32)]));
@@ -339,9 +303,8 @@ macro_rules! wrap_tool {
 /// assert_eq!(names, ["twice", "square", "double", "square", "main::closure"]);
 /// ```
 ///
-/// Containers are `Vec`, arrays, `HashMap` and `BTreeMap`. In a list that is written out, `[a, b]` or `vec![a, b]`, each
-/// function keeps its name; in one that comes from elsewhere functions are no more than their signatures, and a map is
-/// better.
+/// Containers are `Vec`, arrays, `HashMap` and `BTreeMap`. In a list literal, `[a, b]` or `vec![a, b]`, each function keeps
+/// its name. The functions of another list are known by their signatures only, so a map is better.
 #[macro_export]
 macro_rules! wrap_all {
     ([$($($path:ident)::+),+ $(,)?]) => {
@@ -354,7 +317,7 @@ macro_rules! wrap_all {
         match $tools {
             __tools => {
                 #[allow(unused_imports)]
-                use $crate::__private::Shape as _;
+                use $crate::__private::ContainerKind as _;
                 let __tool_probe = $crate::__private::Probe::of(&__tools);
                 let __tool_item = (&&__tool_probe).__tool_item();
                 let __tool_wraps = $crate::__wraps!(__tool_item);
@@ -381,17 +344,17 @@ macro_rules! __wrap {
     };
 }
 
-/// Wraps a list of functions, whose names are asked for before they are one type.
+/// Wraps a list of functions. Their names are taken before they are converted to one type.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __wrap_list {
     ([$($path:expr),+] $list:expr) => {{
-        let __tool_labels = [$($crate::__private::Label::of(&$path)),+];
+        let __tool_labels = [$($crate::__private::SpanLabel::of(&$path)),+];
         let mut __tool_labels = ::core::iter::IntoIterator::into_iter(__tool_labels);
         match $list {
             __tools => {
                 #[allow(unused_imports)]
-                use $crate::__private::Shape as _;
+                use $crate::__private::ContainerKind as _;
                 let __tool_probe = $crate::__private::Probe::of(&__tools);
                 let __tool_item = (&&__tool_probe).__tool_item();
                 let __tool_wraps = $crate::__wraps!(__tool_item);
@@ -404,13 +367,13 @@ macro_rules! __wrap_list {
     }};
 }
 
-/// How the type that a probe stands for is wrapped.
+/// Chooses how the type of a probe is wrapped.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __wraps {
     ($probe:ident) => {{
         #[allow(unused_imports)]
-        use $crate::__private::{SortCallable as _, SortReturned as _, TypeIsKnown as _};
+        use $crate::__private::{CallableKind as _, ReturnedKind as _, TypeIsKnown as _};
         let __tool_signature = (&&$probe).__tool_callable().signature(&$probe);
         if false {
             __tool_signature.returned().__tool_type_is_known();
