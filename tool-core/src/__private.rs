@@ -15,9 +15,7 @@ pub use crate::tool::invocation::{
     Execution, HandlerResult, Invocation, Rejection, ToolResult, context, lifecycle, pending,
 };
 pub use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate};
-pub use crate::tool::registration::{
-    Discovery, MakeByHand, MakeConfigured, MakeDefault, Registration, ToolsetProbe, type_id_of,
-};
+pub use crate::tool::registration::{Discovery, Registration, ToolsetDiscovery, type_id_of};
 pub use crate::tool::returns::*;
 pub use crate::tool::spec::*;
 pub use crate::tool::wrap::SpanLabel;

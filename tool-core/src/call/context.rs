@@ -500,7 +500,7 @@ impl<'a, T: FromRunContext<'a>> FromRunContext<'a> for Option<T> {
 /// A value that the host put into the run context with [`user_data`](RunContextBuilder::user_data). It derefs to
 /// the value.
 ///
-/// Where the host has set none, the call fails with INTERNAL and the reason is logged. Take an `Option<UserData<T>>` to
+/// The call fails with INTERNAL where the host has set none, and the reason is logged. Take an `Option<UserData<T>>` to
 /// handle that case in the tool, or implement [`FromRunContext`] for your own type to fail with AUTH.
 #[derive(Debug)]
 pub struct UserData<T>(pub Arc<T>);

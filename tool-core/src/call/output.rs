@@ -2,25 +2,11 @@
 
 use crate::call::error::{MASKED, ToolError};
 use crate::call::intent::Intent;
+use crate::call::meta::{OptionalMeta, OutputKind};
 use crate::call::truncation::{SizeUnit, Truncated, close_partial};
 use crate::json::writer::{JsonWriter, WriteError};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-
-/// The kind of a result.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum OutputKind {
-    /// JSON data.
-    #[default]
-    Data,
-    /// No data: the tool returned `()`.
-    Unit,
-    /// An array of [`Content`] parts.
-    Content,
-    /// No data, and the model should not reply.
-    Stop,
-}
+use serde_json::Value;
 
 /// A result with more than data: intents for the runtime, members of `meta`, and the kind of the result.
 ///
@@ -36,16 +22,7 @@ pub struct ToolOutput {
     pub(crate) data: Result<String, ToolError>,
     pub(crate) kind: OutputKind,
     /// Members that few results have.
-    pub(crate) meta: Option<Box<OutputMeta>>,
-}
-
-#[derive(Clone, Debug, Default)]
-pub(crate) struct OutputMeta {
-    pub(crate) intents: Vec<Intent>,
-    pub(crate) extra: Map<String, Value>,
-    pub(crate) warnings: Vec<String>,
-    pub(crate) empty: Option<bool>,
-    pub(crate) truncated: Option<Truncated>,
+    pub(crate) meta: Option<Box<OptionalMeta>>,
 }
 
 /// The members of `meta` that belong to the envelope.
@@ -118,7 +95,7 @@ impl ToolOutput {
         self.data.as_deref().map_err(|_| MASKED)
     }
 
-    fn meta_mut(&mut self) -> &mut OutputMeta {
+    fn meta_mut(&mut self) -> &mut OptionalMeta {
         self.meta.get_or_insert_default()
     }
 
@@ -127,7 +104,7 @@ impl ToolOutput {
     fn truncated(partial: &[u8], limit: usize) -> Self {
         let truncated = Truncated { limit, unit: SizeUnit::Bytes, total: None };
         let data = Ok(close_partial(partial, &truncated));
-        let meta = OutputMeta { truncated: Some(truncated), ..OutputMeta::default() };
+        let meta = OptionalMeta { truncated: Some(truncated), ..OptionalMeta::default() };
         Self { data, kind: OutputKind::Data, meta: Some(Box::new(meta)) }
     }
 }

@@ -1,20 +1,14 @@
-//! The response of a call: its data or error, and its metadata.
+//! The response of a call: its data or error, and the model's view of it.
 
-use crate::arguments::problem::Problem;
-use crate::call::error::{ErrorBody, ToolError};
+use crate::call::error::{ErrorBody, ErrorKind, MASKED, ToolError};
 use crate::call::intent::Intent;
-use crate::call::output::{OutputKind, ToolOutput};
+use crate::call::meta::{BaseMeta, OptionalMeta, OutputKind, ResponseMeta};
+use crate::call::output::{Content, ToolOutput};
 use crate::call::tool_call::ToolCall;
-use crate::call::truncation::Truncated;
-use crate::text::{Name, characters};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::time::Instant;
-
-/// The version of the envelope.
-pub const SCHEMA_VERSION: &str = "1.0.0";
 
 /// The response to a call: data, or an error that the model can act on. Every call has exactly one.
 ///
@@ -27,41 +21,6 @@ pub struct ToolResponse {
     pub(crate) result: Result<String, Box<ErrorBody>>,
     pub(crate) kind: OutputKind,
     pub(crate) meta: BaseMeta,
-}
-
-/// The metadata of every response. Members that few responses have are boxed, so that most responses stay small.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct BaseMeta {
-    pub(crate) tool: Name,
-    pub(crate) call_id: Option<Arc<str>>,
-    pub(crate) duration: Duration,
-    pub(crate) optional: Option<Box<OptionalMeta>>,
-}
-
-/// The metadata that few responses have.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct OptionalMeta {
-    pub(crate) intents: Vec<Intent>,
-    pub(crate) coerced: Vec<String>,
-    pub(crate) truncated: Option<Truncated>,
-    pub(crate) warnings: Vec<String>,
-    pub(crate) confirmation: Option<Confirmation>,
-    pub(crate) problems: Vec<Problem>,
-    /// The members that the tool has added.
-    pub(crate) extra: Map<String, Value>,
-    pub(crate) empty: Option<bool>,
-}
-
-/// The details of a pending approval, for the host's user interface. They are never encoded for the model.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Confirmation {
-    /// The token that `approve` and `deny` take.
-    pub token: String,
-    /// A description of the call that waits for approval.
-    pub summary: String,
-    /// The time at which the approval expires, RFC 3339.
-    pub expires_at: String,
 }
 
 /// The reason why a response has no data of the requested type. See [`ToolResponse::data`].
@@ -192,6 +151,104 @@ impl ToolResponse {
     }
 }
 
+/// The form in which results are sent to the model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum ResultForm {
+    /// The data as JSON, or the error's message.
+    #[default]
+    Plain,
+    /// The whole envelope, without the members that only the host may see.
+    Envelope,
+}
+
+/// The text of a response for the model, before a provider's protocol wraps it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelResult {
+    /// JSON, an error's message, or an empty text.
+    pub text: String,
+    /// True where the call failed. Protocols that have a flag for it set that flag.
+    pub is_error: bool,
+    /// True where the model should reply. A stop sets it to false.
+    pub reply: bool,
+    /// True where the text is an array of [`Content`] parts. Protocols that support such parts send them as parts.
+    #[serde(default)]
+    pub parts: bool,
+}
+
+impl ModelResult {
+    /// Decodes the content parts in the text; `None` where the text is plain.
+    pub fn content(&self) -> Option<Vec<Content>> {
+        if self.parts { serde_json::from_str(&self.text).ok() } else { None }
+    }
+}
+
+impl ToolResponse {
+    /// Returns the text that the model reads.
+    ///
+    /// The plain form of an error is its message, and that of an internal error is `An internal error occurred`. The plain
+    /// form of `()` and of a stop is empty. Everything else is compact JSON: a text keeps its quotes, and
+    /// [`Content`](super::Content) parts are an array, with [`ModelResult::parts`] set.
+    ///
+    /// Neither form contains the [`Confirmation`](super::Confirmation), because its token approves the call.
+    ///
+    /// ```
+    /// use tool_core::call::ResultForm;
+    /// use tool_core::{RunContext, ToolContext, tool};
+    ///
+    /// /// Say hello.
+    /// #[tool]
+    /// fn greet(name: String) -> String {
+    ///     format!("hello {name}")
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), tool_core::RegistryErrors> {
+    /// let tools = ToolContext::builder().with(greet).build()?;
+    /// let response = tools.call("greet", r#"{"name": "Ada"}"#, &RunContext::detached()).await;
+    /// let result = response.for_model(ResultForm::Plain);
+    /// assert_eq!((&*result.text, result.is_error, result.reply), (r#""hello Ada""#, false, true));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn for_model(&self, form: ResultForm) -> ModelResult {
+        let text = match form {
+            ResultForm::Plain => self.plain_text(),
+            ResultForm::Envelope => self.without_host_members().to_json(),
+        };
+        let parts = form == ResultForm::Plain && self.is_ok() && self.kind() == OutputKind::Content;
+        ModelResult { text, is_error: !self.is_ok(), reply: !(self.is_ok() && self.kind() == OutputKind::Stop), parts }
+    }
+
+    fn plain_text(&self) -> String {
+        match (&self.result, self.kind()) {
+            (Err(error), _) if error.kind == ErrorKind::Internal => MASKED.to_owned(),
+            (Err(error), _) => error.message.clone(),
+            (Ok(_), OutputKind::Unit | OutputKind::Stop) => String::new(),
+            (Ok(data), OutputKind::Data | OutputKind::Content) => data.clone(),
+        }
+    }
+
+    fn without_host_members(&self) -> Cow<'_, Self> {
+        let confirmation = self.meta().confirmation().is_some();
+        // Errors of this process are masked already; one that was read from JSON may not be.
+        let unmasked = self.error().is_some_and(|error| error.kind == ErrorKind::Internal && error.message != MASKED);
+        if !confirmation && !unmasked {
+            return Cow::Borrowed(self);
+        }
+        let mut shown = self.clone();
+        if let Some(optional) = &mut shown.meta.optional {
+            optional.confirmation = None;
+        }
+        if let (true, Err(error)) = (unmasked, &mut shown.result) {
+            MASKED.clone_into(&mut error.message);
+        }
+        Cow::Owned(shown)
+    }
+}
+
 /// Makes a name that a model invented fit for display: control characters are escaped, and a long name is cut.
 pub(crate) fn shorten_name(name: &str) -> String {
     let escaped = name.escape_debug().to_string();
@@ -201,76 +258,103 @@ pub(crate) fn shorten_name(name: &str) -> String {
     }
 }
 
-/// The metadata of a response.
-#[derive(Clone, Copy, Debug)]
-pub struct ResponseMeta<'a> {
-    pub(crate) meta: &'a BaseMeta,
-    pub(crate) kind: OutputKind,
-    data: &'a str,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::meta::Confirmation;
+    use serde_json::Value;
+    use serde_json::json;
+    use std::time::Duration;
 
-impl<'a> ResponseMeta<'a> {
-    /// Returns the version of the envelope.
-    pub fn schema_version(&self) -> &'static str {
-        SCHEMA_VERSION
+    fn ok(data: &str, kind: OutputKind) -> ToolResponse {
+        let meta = BaseMeta { tool: "t".into(), call_id: Some("c".into()), duration: Duration::ZERO, optional: None };
+        ToolResponse { result: Ok(data.to_owned()), kind, meta }
     }
 
-    /// Returns the tool's name, or the name that was called where there is no such tool.
-    pub fn tool(&self) -> &'a str {
-        &self.meta.tool
+    fn failed(kind: ErrorKind, message: &str) -> ToolResponse {
+        let error = ErrorBody { kind, message: message.into(), retryable: false, partial_side_effects: false };
+        ToolResponse { result: Err(Box::new(error)), ..ok("", OutputKind::Data) }
     }
 
-    /// Returns the id of the call; `None` outside a session.
-    pub fn call_id(&self) -> Option<&'a str> {
-        self.meta.call_id.as_deref()
+    fn plain(response: &ToolResponse) -> (String, bool, bool) {
+        let ModelResult { text, is_error, reply, .. } = response.for_model(ResultForm::default());
+        (text, is_error, reply)
     }
 
-    /// Returns the time from the call's arrival to its response.
-    pub fn duration(&self) -> Duration {
-        self.meta.duration
+    fn envelope(response: &ToolResponse) -> Value {
+        serde_json::from_str(&response.for_model(ResultForm::Envelope).text).expect("an envelope")
     }
 
-    /// Counts the characters (Unicode scalars) of the data as compact JSON; 0 for an error.
-    pub fn size_chars(&self) -> usize {
-        characters(self.data)
+    #[test]
+    fn an_error_gives_its_message_flagged_as_an_error() {
+        let response = failed(ErrorKind::Conflict, "the slot is taken");
+        assert_eq!(plain(&response), ("the slot is taken".into(), true, true));
     }
 
-    /// Estimates the tokens that the data costs a model: a quarter of its characters, rounded up.
-    pub fn token_estimate(&self) -> usize {
-        self.size_chars().div_ceil(4)
+    #[test]
+    fn a_stop_gives_an_empty_text_and_wants_no_reply() {
+        assert_eq!(plain(&ok("null", OutputKind::Stop)), (String::new(), false, false));
     }
 
-    /// Returns the coercions of arguments, one text each, such as `/minutes: text to integer`.
-    pub fn coerced(&self) -> &'a [String] {
-        self.optional().map_or(&[], |optional| &optional.coerced)
+    #[test]
+    fn an_internal_error_is_masked() {
+        for text in [MASKED, "password=hunter2"] {
+            let response = failed(ErrorKind::Internal, text);
+            assert_eq!(plain(&response), ("An internal error occurred".into(), true, true));
+            assert_eq!(envelope(&response)["error"]["message"], json!(MASKED));
+        }
     }
 
-    /// Returns the truncation of the data, where it was cut.
-    pub fn truncated(&self) -> Option<&'a Truncated> {
-        self.optional()?.truncated.as_ref()
+    #[test]
+    fn unit_gives_an_empty_text_and_wants_a_reply() {
+        assert_eq!(plain(&ok("null", OutputKind::Unit)), (String::new(), false, true));
     }
 
-    /// Returns the warnings of the tool and of the runtime.
-    pub fn warnings(&self) -> &'a [String] {
-        self.optional().map_or(&[], |optional| &optional.warnings)
+    #[test]
+    fn all_else_is_json_a_text_too() {
+        for (data, form) in [
+            (r#""hello""#, OutputKind::Data),
+            ("null", OutputKind::Data),
+            (r#"{"a":[1,2.50]}"#, OutputKind::Data),
+            (r#"[{"type":"text","text":"a"}]"#, OutputKind::Content),
+        ] {
+            assert_eq!(plain(&ok(data, form)), (data.into(), false, true));
+        }
     }
 
-    /// Returns the pending approval, where the call waits for one.
-    pub fn confirmation(&self) -> Option<&'a Confirmation> {
-        self.optional()?.confirmation.as_ref()
+    #[test]
+    fn content_decodes_into_its_parts() {
+        let shown = ok(r#"[{"type":"text","text":"a"}]"#, OutputKind::Content);
+        assert_eq!(shown.for_model(ResultForm::Plain).content(), Some(vec![Content::text("a")]));
+        assert_eq!(shown.for_model(ResultForm::Envelope).content(), None);
+        assert_eq!(ok("[1]", OutputKind::Data).for_model(ResultForm::Plain).content(), None);
     }
 
-    /// Returns every problem of arguments that failed validation.
-    pub fn problems(&self) -> &'a [Problem] {
-        self.optional().map_or(&[], |optional| &optional.problems)
+    #[test]
+    fn the_envelope_form_sends_the_whole_envelope() {
+        let mut response = ok("[1]", OutputKind::Data);
+        response.optional_meta().intents.push(Intent::SuppressAudio);
+        response.optional_meta().warnings.push("slow".into());
+        assert_eq!(envelope(&response), serde_json::to_value(&response).expect("serialises"));
+        let stop = ok("null", OutputKind::Stop).for_model(ResultForm::Envelope);
+        assert!(!stop.reply && !stop.is_error && stop.text.contains(r#""ok":true"#), "{stop:?}");
+        assert!(failed(ErrorKind::Timeout, "late").for_model(ResultForm::Envelope).is_error);
     }
 
-    /// Returns a member that the tool added with [`ToolOutput::meta`].
-    pub fn extra(&self, key: &str) -> Option<&'a Value> {
-        self.optional()?.extra.get(key)
-    }
-
-    fn optional(&self) -> Option<&'a OptionalMeta> {
-        self.meta.optional.as_deref()
+    #[test]
+    fn a_confirmation_never_reaches_the_model() {
+        let mut response = failed(ErrorKind::ConfirmationRequired, "a person has to agree");
+        response.optional_meta().warnings.push("slow".into());
+        response.optional_meta().confirmation = Some(Confirmation {
+            token: "canary-token".into(),
+            summary: "canary-summary".into(),
+            expires_at: "2000-01-01T00:00:00Z".into(),
+        });
+        for form in [ResultForm::Plain, ResultForm::Envelope] {
+            let text = response.for_model(form).text;
+            assert!(!text.contains("canary") && !text.contains("2000-01-01"), "{text}");
+        }
+        assert_eq!(envelope(&response)["meta"]["warnings"], json!(["slow"]));
+        assert!(response.meta().confirmation().is_some(), "the host keeps it");
     }
 }

@@ -1,6 +1,6 @@
 //! The agent loop: asks a model, runs what it calls, and asks again until it has replied.
 
-use crate::call::response::{BaseMeta, Confirmation};
+use crate::call::meta::{BaseMeta, Confirmation};
 use crate::call::{ErrorKind, OutputKind, ToolCall, ToolError, ToolResponse};
 use crate::session::model::{History, Message, Model, ModelRequest, ModelStep, RawTurn, ToolChoice};
 use crate::tool::{ProviderTool, ToolDefinition, spans};

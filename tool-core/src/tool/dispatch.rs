@@ -6,8 +6,9 @@ use crate::arguments::problem;
 use crate::arguments::problem::{Problem, nearest};
 use crate::call::context::RunContext;
 use crate::call::error::{ErrorKind, ToolError};
-use crate::call::output::{OutputKind, ToolOutput};
-use crate::call::response::{BaseMeta, OptionalMeta, ToolResponse, shorten_name};
+use crate::call::meta::{BaseMeta, OptionalMeta, OutputKind};
+use crate::call::output::ToolOutput;
+use crate::call::response::{ToolResponse, shorten_name};
 use crate::call::tool_call::Arguments;
 use crate::call::truncation::{Truncated, truncate_again, truncate_bytes, truncate_characters};
 use crate::schema::example::minimal_example;
@@ -182,7 +183,7 @@ pub(crate) struct ResponseBuilder<'a> {
 }
 
 impl<'a> ResponseBuilder<'a> {
-    /// Creates the frame of one start of the tool. `validated` tells that the validator has accepted the text already.
+    /// Creates the frame of one start of the tool. `validated` is true where the validator has accepted the text.
     #[inline]
     pub(crate) fn frame(
         self,
@@ -237,30 +238,23 @@ impl<'a> ResponseBuilder<'a> {
             Ok(data) => data,
             Err(error) => return self.fail(error),
         };
-        let meta = meta.map(|meta| *meta).unwrap_or_default();
+        let mut meta = meta.unwrap_or_default();
         let shorter = match &meta.truncated {
             None => self.truncate(&data),
             // The serialiser cut it at a number of bytes that may still be too many characters.
             Some(_) => self.tool.definition().max_output().and_then(|limit| truncate_again(&data, limit)),
         };
-        let (data, truncated) = match shorter {
-            Some((shorter, truncated)) => (shorter, Some(truncated)),
-            None => (data, meta.truncated),
+        let data = match shorter {
+            Some((shorter, truncated)) => {
+                meta.truncated = Some(truncated);
+                shorter
+            }
+            None => data,
         };
         // A truncated result is an object with a marker, and no longer a list of parts.
-        let kind = if truncated.is_some() { OutputKind::Data } else { kind };
-        let optional = OptionalMeta {
-            intents: meta.intents,
-            truncated,
-            warnings: meta.warnings,
-            extra: meta.extra,
-            empty: meta.empty,
-            ..OptionalMeta::default()
-        };
-        let mut response = ToolResponse { result: Ok(data), kind, meta: self.meta() };
-        if optional != OptionalMeta::default() {
-            *response.optional_meta() = optional;
-        }
+        let kind = if meta.truncated.is_some() { OutputKind::Data } else { kind };
+        let optional = (*meta != OptionalMeta::default()).then_some(meta);
+        let mut response = ToolResponse { result: Ok(data), kind, meta: BaseMeta { optional, ..self.meta() } };
         self.add_emitted_intents(&mut response);
         response
     }

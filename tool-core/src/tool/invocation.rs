@@ -64,7 +64,7 @@ pub(crate) struct InvocationFrame<'a> {
     pub(crate) validated: bool,
     /// The maximum size of the result.
     pub(crate) output_bytes: usize,
-    /// The parameters whose `null` was read as absent, by index. The last bit stands for all from 63 on.
+    /// The parameters whose `null` was read as absent, by index. The last bit is shared by all from 63 on.
     pub(crate) nulls: AtomicU64,
     pub(crate) gate: Option<&'a dyn AdmissionGate>,
 }

@@ -78,7 +78,7 @@ impl Drop for Guarded<'_> {
     }
 }
 
-/// Logs a panic, and returns the result that stands for it.
+/// Logs a panic, and returns the result of the call.
 #[cold]
 fn panicked(tool: &FunctionTool, panic: Box<dyn Any + Send>) -> ToolResult {
     let error = tool.scrub(ToolError::internal(text::of_panic(panic)));

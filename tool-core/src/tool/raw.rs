@@ -2,17 +2,19 @@
 
 use crate::call::context::RunContext;
 use crate::call::error::ToolError;
+use crate::call::meta::OutputKind;
 use crate::call::mode::Modes;
-use crate::call::output::{OutputKind, ToolOutput, encode_tree};
+use crate::call::output::{ToolOutput, encode_tree};
 use crate::json::{error, value};
 use crate::schema::to_draft_2020_12;
 use crate::tool::definition::{CompiledDefinition, SourceLocation, ToolDefinition, check_raw_name};
 use crate::tool::function::{FunctionTool, Handler};
 use crate::tool::guide::Guide;
-use crate::tool::invocation::{Execution, HandlerResult, Invocation, Rejection, pending};
+use crate::tool::invocation::{Execution, HandlerResult, Invocation, Rejection, ToolResult, pending};
 use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations, for_each_option};
 use serde::de::Error as _;
 use serde_json::Value;
+use std::marker::PhantomData;
 use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,61 +82,54 @@ where
     }
 }
 
-struct StatelessHandler<F>(F);
+/// Passes a call to a handler without state, which takes the place of the state.
+struct Stateless;
 
-impl<F: for<'a> RawHandler<'a>> Handler for StatelessHandler<F> {
-    fn start<'a>(&'a self, call: Invocation<'a>) -> HandlerResult<'a> {
-        let arguments = parse_arguments(call)?;
-        Ok(run_for_value(call, self.0.handle(arguments, call.0.ctx)))
+impl<'a, F: RawHandler<'a> + 'a> RawStateHandler<'a, F> for Stateless {
+    type Future = F::Future;
+
+    fn handle(&self, handler: &'a F, arguments: Value, ctx: &'a RunContext) -> F::Future {
+        handler.handle(arguments, ctx)
     }
 }
 
-struct StateHandler<S, F> {
+/// The result of a raw handler.
+trait RawResult: Send {
+    /// Checks the data against the output schema, and converts the result.
+    fn into_result(self, call: Invocation<'_>) -> ToolResult;
+}
+
+impl RawResult for Value {
+    fn into_result(self, call: Invocation<'_>) -> ToolResult {
+        check_output(call.0.tool, &self)?;
+        encode_tree(self, call.0.output_bytes)
+    }
+}
+
+impl RawResult for ToolOutput {
+    fn into_result(self, call: Invocation<'_>) -> ToolResult {
+        // The output schema applies to data only, not to content parts.
+        let data = self.data_json().ok().filter(|_| self.kind == OutputKind::Data);
+        if let Some(data) = data.and_then(|text| serde_json::from_str(text).ok()) {
+            check_output(call.0.tool, &data)?;
+        }
+        Ok(self)
+    }
+}
+
+/// A handler and its state. It returns a `T`.
+struct BoundHandler<S, F, T> {
     state: S,
     handler: F,
+    result: PhantomData<fn() -> T>,
 }
 
-impl<S: Send + Sync, F: for<'a> RawStateHandler<'a, S>> Handler for StateHandler<S, F> {
+impl<S: Send + Sync, T: RawResult, F: for<'a> RawStateHandler<'a, S, T>> Handler for BoundHandler<S, F, T> {
     fn start<'a>(&'a self, call: Invocation<'a>) -> HandlerResult<'a> {
         let arguments = parse_arguments(call)?;
-        Ok(run_for_value(call, self.handler.handle(&self.state, arguments, call.0.ctx)))
+        let result = self.handler.handle(&self.state, arguments, call.0.ctx);
+        Ok(pending(async move { Execution::Done(result.await.and_then(|result| result.into_result(call))) }))
     }
-}
-
-/// A handler that returns a [`ToolOutput`].
-struct OutputHandler<S, F> {
-    state: S,
-    handler: F,
-}
-
-impl<S: Send + Sync, F: for<'a> RawStateHandler<'a, S, ToolOutput>> Handler for OutputHandler<S, F> {
-    fn start<'a>(&'a self, call: Invocation<'a>) -> HandlerResult<'a> {
-        let arguments = parse_arguments(call)?;
-        let output = self.handler.handle(&self.state, arguments, call.0.ctx);
-        Ok(pending(async move {
-            Execution::Done(output.await.and_then(|output| {
-                // The output schema applies to data only, not to content parts.
-                let data = output.data_json().ok().filter(|_| output.kind == OutputKind::Data);
-                if let Some(data) = data.and_then(|text| serde_json::from_str(text).ok()) {
-                    check_output(call.0.tool, &data)?;
-                }
-                Ok(output)
-            }))
-        }))
-    }
-}
-
-fn run_for_value<'a, A>(call: Invocation<'a>, handler: A) -> Execution<'a>
-where
-    A: Future<Output = Result<Value, ToolError>> + Send + 'a,
-{
-    pending(async move {
-        let result = handler.await.and_then(|value| {
-            check_output(call.0.tool, &value)?;
-            encode_tree(value, call.0.output_bytes)
-        });
-        Execution::Done(result)
-    })
 }
 
 /// Checks a raw tool's result against its output schema, which no type enforces.
@@ -187,7 +182,7 @@ impl FunctionTool {
     where
         F: for<'a> RawHandler<'a> + 'static,
     {
-        raw_tool(declared, Arc::new(StatelessHandler(handler)))
+        raw_tool(declared, handler, Stateless)
     }
 
     /// Creates a raw tool with state, which the handler borrows.
@@ -209,7 +204,7 @@ impl FunctionTool {
         S: Send + Sync + 'static,
         F: for<'a> RawStateHandler<'a, S> + 'static,
     {
-        raw_tool(declared, Arc::new(StateHandler { state, handler }))
+        raw_tool(declared, state, handler)
     }
 
     /// Creates a raw tool whose handler returns a [`ToolOutput`]: [`Content`](crate::Content) parts, intents, or members
@@ -231,7 +226,7 @@ impl FunctionTool {
         S: Send + Sync + 'static,
         F: for<'a> RawStateHandler<'a, S, ToolOutput> + 'static,
     {
-        raw_tool(declared, Arc::new(OutputHandler { state, handler }))
+        raw_tool(declared, state, handler)
     }
 
     /// Sets whether arguments have to fit the schema, with all problems reported to the model. Defaults to false. It
@@ -243,12 +238,18 @@ impl FunctionTool {
 }
 
 #[track_caller]
-fn raw_tool(declared: RawTool, handler: Arc<dyn Handler>) -> FunctionTool {
+fn raw_tool<S, F, T>(declared: RawTool, state: S, handler: F) -> FunctionTool
+where
+    S: Send + Sync + 'static,
+    F: for<'a> RawStateHandler<'a, S, T> + 'static,
+    T: RawResult + 'static,
+{
     let caller = Location::caller();
     let source = SourceLocation { file: caller.file(), line: caller.line() };
     let mut compiled = CompiledDefinition::of_raw(declared.description, to_draft_2020_12(&declared.parameters), source);
     compiled.problems.extend(check_raw_name(&declared.name));
-    FunctionTool::from_parts(ToolDefinition { name: declared.name.into(), compiled: Arc::new(compiled) }, handler)
+    let definition = ToolDefinition { name: declared.name.into(), compiled: Arc::new(compiled) };
+    FunctionTool::from_parts(definition, Arc::new(BoundHandler { state, handler, result: PhantomData }))
 }
 
 macro_rules! option_setters {
@@ -300,6 +301,7 @@ impl FunctionTool {
 
     /// Sets the JSON Schema of the result. A raw tool's results have to satisfy it.
     #[must_use]
+    #[allow(clippy::needless_pass_by_value)] // callers pass a `json!` literal, as to `RawTool`
     pub fn output_schema(&self, schema: Value) -> Self {
         self.changed(|definition| definition.output = Some(to_draft_2020_12(&schema)))
     }

@@ -4,12 +4,12 @@ use crate::tool::configure::factory::{Configure, LinkedFactory};
 use crate::tool::definition::{SourceLocation, ToolDescriptor};
 use crate::tool::function::FunctionTool;
 use crate::tool::invocation::LifecycleFuture;
+use crate::tool::returns::Probe;
 use crate::tool::spec::{LinkedToolset, MainToolsetBlock, PartSpec, ToolSpec};
 use crate::tool::toolset::{IntoTool, Tool, Toolset, no_lifecycle};
 use crate::trace::body;
 use std::any::{Any, TypeId, type_name};
 use std::collections::HashMap;
-use std::marker::PhantomData;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// An item that a macro registered.
@@ -194,64 +194,37 @@ pub fn type_id_of<F: 'static>(_: &F) -> TypeId {
     TypeId::of::<F>()
 }
 
-/// A stand-in for a toolset's type, on which method resolution finds the way to create a value.
-pub struct ToolsetProbe<T>(PhantomData<T>);
-
-impl<T> ToolsetProbe<T> {
-    /// Creates the stand-in for `T`.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self(PhantomData)
-    }
-}
-
-impl<T> Default for ToolsetProbe<T> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-/// Implemented for toolsets that have to be configured.
-pub trait MakeConfigured {
-    /// Returns the ways to create a value.
+/// Finds the ways to create a value of a toolset's type. Method resolution chooses among the implementations.
+pub trait ToolsetDiscovery {
+    /// Returns the ways.
     fn __tool_discovery(&self) -> Discovery;
 }
 
-impl<T: Configure + Toolset> MakeConfigured for &&ToolsetProbe<T> {
+impl<T: Configure + Toolset> ToolsetDiscovery for &&Probe<T> {
     fn __tool_discovery(&self) -> Discovery {
         Discovery { default: None, configured: Some(LinkedFactory::configured::<T>) }
     }
 }
 
-/// Implemented for toolsets with a default value.
-pub trait MakeDefault {
-    /// Returns the ways to create a value.
-    fn __tool_discovery(&self) -> Discovery;
-}
-
-impl<T: Toolset + Default> MakeDefault for &ToolsetProbe<T> {
+impl<T: Toolset + Default> ToolsetDiscovery for &Probe<T> {
     fn __tool_discovery(&self) -> Discovery {
         Discovery { default: Some(|| Arc::new(T::default())), configured: None }
     }
 }
 
-/// Implemented for toolsets whose value only the program can create.
-pub trait MakeByHand {
-    /// Returns no way to create a value.
+/// For toolsets whose value only the program can create.
+impl<T> ToolsetDiscovery for Probe<T> {
     fn __tool_discovery(&self) -> Discovery {
         Discovery { default: None, configured: None }
     }
 }
-
-impl<T> MakeByHand for ToolsetProbe<T> {}
 
 /// Finds the ways to create a value of a toolset's type.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __discovery {
     ($type:ty) => {{
-        #[allow(unused_imports)]
-        use $crate::__private::{MakeByHand as _, MakeConfigured as _, MakeDefault as _};
-        (&&&$crate::__private::ToolsetProbe::<$type>::new()).__tool_discovery()
+        use $crate::__private::ToolsetDiscovery as _;
+        (&&&$crate::__private::Probe::<$type>::new()).__tool_discovery()
     }};
 }

@@ -335,7 +335,7 @@ pub fn agent_span<T, E: SpanEnding<T>>(name: &'static str, _: Probe<T>, _: E) ->
     BodySpan::agent(name)
 }
 
-/// Opens the span of a tool's body. The path in its module tells dispatch and the body that they run the same function.
+/// Opens the span of a tool's body. Dispatch and the body recognise the same function by its path in the module.
 ///
 /// A body that returns `impl Trait` has no type that could be written, and so its span does not end as an error.
 #[doc(hidden)]

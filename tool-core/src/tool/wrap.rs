@@ -212,7 +212,7 @@ impl<F: Future, E: SpanEnding<F::Output>> TracedCall<F> for AsyncCall<E> {
 #[derive(Default)]
 pub struct SpanLabel {
     name: Option<Name>,
-    /// The trace site of the tool, where it is known; otherwise 0, and the type tells it.
+    /// The trace site of the tool, where it is known. 0 means that the type identifies the tool.
     site: u32,
 }
 

@@ -62,7 +62,7 @@ fn named_by_key<K: AsRef<str>, F, W>(mut wrap: impl FnMut(F, SpanLabel) -> W) ->
     }
 }
 
-/// Tells a container from a single callable.
+/// Distinguishes a container from a single callable.
 pub trait ContainerKind {
     /// The type of the callables.
     type Item;
@@ -118,7 +118,7 @@ impl SingleItem {
     }
 }
 
-/// Tells a value whose calls have spans from a callable to wrap.
+/// Distinguishes a value whose calls have spans from a callable to wrap.
 pub trait CallableKind {
     /// The marker.
     type Kind;

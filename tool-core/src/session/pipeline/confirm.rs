@@ -1,6 +1,6 @@
 //! Requesting the approval of a call, and redeeming it.
 
-use crate::call::response::Confirmation;
+use crate::call::meta::Confirmation;
 use crate::call::{ErrorKind, ToolCall, ToolError, ToolResponse};
 use crate::schema::timestamp::Timestamp;
 use crate::session::approvals::{PendingCall, Signer, fresh_id};

@@ -170,7 +170,7 @@ pub trait TokenSource: Send + Sync + 'static {
     /// Returns a valid token: the current one, or a new one where the current one is about to expire.
     fn token(&self) -> Pin<Box<dyn Future<Output = Result<Secret, ToolError>> + Send + '_>>;
 
-    /// Tells the source that an [`AccessToken`] uses it from now on.
+    /// Notifies the source that an [`AccessToken`] uses it from now on.
     #[doc(hidden)]
     fn follow(&self) {}
 }

@@ -76,7 +76,7 @@ pub enum ConfigureError {
 }
 
 fn list(problems: &[Problem]) -> String {
-    problems.iter().map(|problem| format!("\n- {}", problem.in_settings())).collect()
+    problems.iter().fold(String::new(), |text, problem| text + "\n- " + &problem.in_settings())
 }
 
 /// The factory of a toolset that a macro registered.

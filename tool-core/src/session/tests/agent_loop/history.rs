@@ -1,6 +1,6 @@
 //! What stands in the history afterwards.
 
-use crate::call::model_result::ResultForm;
+use crate::call::response::ResultForm;
 use crate::call::tool_call::ToolCall;
 use crate::session::model::{History, Message, ModelStep};
 use crate::session::tests::agent_loop::{ECHO, ask, bare, called, results, say};

@@ -1,9 +1,8 @@
 //! Replies that nobody waits for to the end.
 
 use crate::call::error::{ErrorKind, ToolError};
-use crate::call::model_result::ResultForm;
-use crate::call::output::OutputKind;
-use crate::call::response::{BaseMeta, ToolResponse};
+use crate::call::meta::{BaseMeta, OutputKind};
+use crate::call::response::{ResultForm, ToolResponse};
 use crate::call::tool_call::ToolCall;
 use crate::session::agent_loop::{AnswerSink, Caller, ReplyStart, reply};
 use crate::session::model::{History, Message, Model, ModelRequest, ModelStep, ToolChoice};

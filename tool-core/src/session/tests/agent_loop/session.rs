@@ -2,7 +2,7 @@
 
 use crate::call::error::ErrorKind;
 use crate::call::mode::Mode;
-use crate::call::model_result::ResultForm;
+use crate::call::response::ResultForm;
 use crate::call::tool_call::ToolCall;
 use crate::registry::ToolContext;
 use crate::session::handle::Session;

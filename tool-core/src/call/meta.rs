@@ -1,0 +1,137 @@
+//! The metadata of a response: the `meta` of its envelope.
+
+use crate::arguments::problem::Problem;
+use crate::call::intent::Intent;
+use crate::call::truncation::Truncated;
+use crate::text::{Name, characters};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The version of the envelope.
+pub const SCHEMA_VERSION: &str = "1.0.0";
+
+/// The kind of a result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OutputKind {
+    /// JSON data.
+    #[default]
+    Data,
+    /// No data: the tool returned `()`.
+    Unit,
+    /// An array of [`Content`] parts.
+    Content,
+    /// No data, and the model should not reply.
+    Stop,
+}
+
+/// The metadata of every response. Members that few responses have are boxed, so that most responses stay small.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct BaseMeta {
+    pub(crate) tool: Name,
+    pub(crate) call_id: Option<Arc<str>>,
+    pub(crate) duration: Duration,
+    pub(crate) optional: Option<Box<OptionalMeta>>,
+}
+
+/// The metadata that few responses have.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct OptionalMeta {
+    pub(crate) intents: Vec<Intent>,
+    pub(crate) coerced: Vec<String>,
+    pub(crate) truncated: Option<Truncated>,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) confirmation: Option<Confirmation>,
+    pub(crate) problems: Vec<Problem>,
+    /// The members that the tool has added.
+    pub(crate) extra: Map<String, Value>,
+    pub(crate) empty: Option<bool>,
+}
+
+/// The details of a pending approval, for the host's user interface. They are never encoded for the model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Confirmation {
+    /// The token that `approve` and `deny` take.
+    pub token: String,
+    /// A description of the call that waits for approval.
+    pub summary: String,
+    /// The time at which the approval expires, RFC 3339.
+    pub expires_at: String,
+}
+
+/// The metadata of a response.
+#[derive(Clone, Copy, Debug)]
+pub struct ResponseMeta<'a> {
+    pub(crate) meta: &'a BaseMeta,
+    pub(crate) kind: OutputKind,
+    pub(crate) data: &'a str,
+}
+
+impl<'a> ResponseMeta<'a> {
+    /// Returns the version of the envelope.
+    pub fn schema_version(&self) -> &'static str {
+        SCHEMA_VERSION
+    }
+
+    /// Returns the tool's name, or the name that was called where there is no such tool.
+    pub fn tool(&self) -> &'a str {
+        &self.meta.tool
+    }
+
+    /// Returns the id of the call; `None` outside a session.
+    pub fn call_id(&self) -> Option<&'a str> {
+        self.meta.call_id.as_deref()
+    }
+
+    /// Returns the time from the call's arrival to its response.
+    pub fn duration(&self) -> Duration {
+        self.meta.duration
+    }
+
+    /// Counts the characters (Unicode scalars) of the data as compact JSON; 0 for an error.
+    pub fn size_chars(&self) -> usize {
+        characters(self.data)
+    }
+
+    /// Estimates the tokens that the data costs a model: a quarter of its characters, rounded up.
+    pub fn token_estimate(&self) -> usize {
+        self.size_chars().div_ceil(4)
+    }
+
+    /// Returns the coercions of arguments, one text each, such as `/minutes: text to integer`.
+    pub fn coerced(&self) -> &'a [String] {
+        self.optional().map_or(&[], |optional| &optional.coerced)
+    }
+
+    /// Returns the truncation of the data, where it was cut.
+    pub fn truncated(&self) -> Option<&'a Truncated> {
+        self.optional()?.truncated.as_ref()
+    }
+
+    /// Returns the warnings of the tool and of the runtime.
+    pub fn warnings(&self) -> &'a [String] {
+        self.optional().map_or(&[], |optional| &optional.warnings)
+    }
+
+    /// Returns the pending approval, where the call waits for one.
+    pub fn confirmation(&self) -> Option<&'a Confirmation> {
+        self.optional()?.confirmation.as_ref()
+    }
+
+    /// Returns every problem of arguments that failed validation.
+    pub fn problems(&self) -> &'a [Problem] {
+        self.optional().map_or(&[], |optional| &optional.problems)
+    }
+
+    /// Returns a member that the tool added with [`ToolOutput::meta`](super::ToolOutput::meta).
+    pub fn extra(&self, key: &str) -> Option<&'a Value> {
+        self.optional()?.extra.get(key)
+    }
+
+    fn optional(&self) -> Option<&'a OptionalMeta> {
+        self.meta.optional.as_deref()
+    }
+}
