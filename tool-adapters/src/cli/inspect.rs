@@ -75,7 +75,8 @@ pub(crate) fn manifest(
 ) -> Result<CommandStatus, CommandError> {
     let manifest = crate::providers::manifest::build(tools).map_err(CommandError::failure)?;
     if let Some(path) = &options.check {
-        let written = Manifest::read(path).map_err(|error| CommandError::Usage(ManifestErrors::from(error).to_string()))?;
+        let written =
+            Manifest::read(path).map_err(|error| CommandError::Usage(ManifestErrors::from(error).to_string()))?;
         let drift = manifest.drift_from(&written);
         if !drift.is_empty() {
             let lines = drift.iter().map(ToString::to_string).collect::<Vec<_>>();

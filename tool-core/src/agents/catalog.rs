@@ -3,8 +3,8 @@
 use crate::agents::record::is_id;
 use crate::arguments::problem::nearest;
 use crate::registry::{RegistryError, RegistryErrors, discovery};
-use crate::tool::configure::credentials::Auth;
 use crate::tool::configure::ToolsetFactory;
+use crate::tool::configure::credentials::Auth;
 use crate::tool::configure::metadata::ToolsetMetadata;
 use crate::tool::definition::SourceLocation;
 use std::collections::BTreeMap;
