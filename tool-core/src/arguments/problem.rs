@@ -1,6 +1,6 @@
 //! The problems of arguments, and the words in which a model reads of them.
 
-use crate::schema::normalize::ASSERTED_FORMATS;
+use crate::schema::constraints::ASSERTED_FORMATS;
 use crate::schema::walk;
 use crate::text::truncate;
 use serde_json::{Map, Value};

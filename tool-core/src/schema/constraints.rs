@@ -1,11 +1,14 @@
 //! The constraints of a parameter as keywords of its schema: those of `#[arg]`, and the range of a numeric type.
 
 use crate::json::number::{compare, whole};
-use crate::schema::normalize::{ASSERTED_FORMATS, push_all_of};
 use crate::schema::parameter::{self, Constraint, Literal};
 use crate::schema::{nullable, walk};
 use serde_json::{Map, Value, json};
 use std::cmp::Ordering;
+
+/// The formats that are checked. Any other format is an annotation.
+pub(crate) const ASSERTED_FORMATS: &[&str] =
+    &["date-time", "date", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
 
 /// Merges the constraints into the schema, and returns one line for each that cannot hold.
 pub(crate) fn apply(schema: &mut Value, constraints: &[Constraint], root: &Value) -> Vec<String> {
@@ -92,6 +95,14 @@ fn tighten_counts(map: &mut Map<String, Value>, lower: &str, min: Option<u64>, u
     }
     if let Some(max) = max.filter(|max| present(map, upper).is_none_or(|present| present > *max)) {
         map.insert(upper.to_owned(), max.into());
+    }
+}
+
+/// Adds a schema that must hold as well.
+pub(crate) fn push_all_of(map: &mut Map<String, Value>, schema: Value) {
+    let list = map.entry("allOf").or_insert_with(|| Value::Array(Vec::new()));
+    if let Some(list) = list.as_array_mut() {
+        list.push(schema);
     }
 }
 

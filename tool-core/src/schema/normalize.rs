@@ -1,12 +1,9 @@
 //! One form for what schemars can write in several.
 
-use crate::schema::{constraints, walk};
+use crate::schema::constraints::{publish_bounds, push_all_of};
+use crate::schema::walk;
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
-
-/// The formats that are checked. Any other format is an annotation.
-pub(crate) const ASSERTED_FORMATS: &[&str] =
-    &["date-time", "date", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
 
 /// The keyword by which a schema declares that its Rust type refuses whatever the schema refuses.
 pub(crate) const PROVEN: &str = "x-proven";
@@ -18,7 +15,7 @@ pub(crate) fn normalize(schema: &mut Value) {
         map.remove(noise);
     }
     walk::for_each_child_mut(map, &mut normalize);
-    constraints::publish_bounds(map);
+    publish_bounds(map);
     tighten_integer_keys(map);
     split_ip(map);
     flatten_enum(map);
@@ -45,14 +42,6 @@ fn split_ip(map: &mut Map<String, Value>) {
         push_all_of(map, json!({"anyOf": either}));
     } else {
         map.insert("anyOf".to_owned(), either);
-    }
-}
-
-/// Adds a schema that must hold as well.
-pub(crate) fn push_all_of(map: &mut Map<String, Value>, schema: Value) {
-    let list = map.entry("allOf").or_insert_with(|| Value::Array(Vec::new()));
-    if let Some(list) = list.as_array_mut() {
-        list.push(schema);
     }
 }
 

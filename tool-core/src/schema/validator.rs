@@ -1,7 +1,7 @@
 //! The compiled form of a schema, and which schemas need one.
 
-use crate::schema::constraints::{are_bounds_of_type, is_number_format};
-use crate::schema::normalize::{ASSERTED_FORMATS, PROVEN, definition_name, is_choice_of_strings};
+use crate::schema::constraints::{ASSERTED_FORMATS, are_bounds_of_type, is_number_format};
+use crate::schema::normalize::{PROVEN, definition_name, is_choice_of_strings};
 use crate::schema::nullable::is_null_only;
 use crate::schema::walk;
 use jsonschema::{Draft, PatternOptions};
