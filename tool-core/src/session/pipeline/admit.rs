@@ -17,7 +17,7 @@ use tracing::Instrument;
 
 /// Decides for the wrapper, once it has decoded the arguments, if the method runs at once.
 pub(crate) struct AdmissionGate<'a> {
-    call: &'a CallCx<'a>,
+    pub(crate) call: &'a CallCx<'a>,
     /// True if an admitted call still has to wait for a hook, the journal, a thread, or a cached result.
     defers_admitted: bool,
     /// One more than the turn in which the call was admitted; 0 before.
@@ -248,7 +248,7 @@ impl invocation::AdmissionGate for AdmissionGate<'_> {
     #[inline]
     fn admit(&self, text: &str) -> bool {
         let call = self.call;
-        let arguments = Fingerprint::of(call.definition().equality(), call.tool.name(), text);
+        let arguments = call.fingerprint(text);
         if call.definition().options.on_duplicate != OnDuplicate::Allow
             && let Err(error) = self.claim(&arguments)
         {

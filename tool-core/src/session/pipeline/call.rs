@@ -229,7 +229,7 @@ impl<'a> CallCx<'a> {
             Err(Rejection::Context(error)) => Box::pin(self.without_context(gate, error)).await,
             // Boxed, so that the paths that few calls take do not enlarge the future of every call.
             Err(Rejection::NotAdmitted) => {
-                let deferred = Box::pin(execute::run_deferred(self, gate, self.text, false));
+                let deferred = Box::pin(execute::run_deferred(gate, self.text, false));
                 let mut response = self.catch_panics(deferred).await;
                 report_nulls(&mut response, self.tool, &frame);
                 response
@@ -249,7 +249,7 @@ impl<'a> CallCx<'a> {
         let frame = self.answer().frame(&text, settings, true, Some(gate));
         let mut response = match panic_guard::start(self.tool, Invocation(&frame)) {
             Ok(invocation) => execute::drive(self, gate, invocation).await,
-            Err(Rejection::NotAdmitted) => execute::run_deferred(self, gate, &text, true).await,
+            Err(Rejection::NotAdmitted) => execute::run_deferred(gate, &text, true).await,
             Err(Rejection::Arguments(error)) => {
                 self.refuse(gate, &[Problem::refused(error.path(), error.message())]).await
             }

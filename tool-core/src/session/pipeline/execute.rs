@@ -1,6 +1,5 @@
 //! Running the method: at once, or after the call has waited for its store, an approval, a hook, the journal or a thread.
 
-use crate::arguments::fingerprint::Fingerprint;
 use crate::call::error::MASKED;
 use crate::call::{ErrorKind, ToolError, ToolResponse};
 use crate::session::hooks::{HookedCall, Next};
@@ -55,19 +54,14 @@ pub(crate) async fn drive<'f>(
 }
 
 /// Starts a call that the gate stopped, without the gate.
-async fn start_deferred(
-    call: &CallCx<'_>,
-    gate: &AdmissionGate<'_>,
-    text: &str,
-    validated: bool,
-    refund: &RefundGuard,
-) -> ToolResponse {
+async fn start_deferred(gate: &AdmissionGate<'_>, text: &str, validated: bool, refund: &RefundGuard) -> ToolResponse {
+    let call = gate.call;
     if let Err(error) = gate.check_wanted() {
         return call.answer().fail(error);
     }
     gate.cancel_replaced();
     if call.definition().options.annotations.blocking {
-        return run_blocking(call, gate, text, validated, refund).await;
+        return run_blocking(gate, text, validated, refund).await;
     }
     let frame = call.answer().frame(text, call.settings(), validated, None);
     match panic_guard::start(call.tool, Invocation(&frame)) {
@@ -114,13 +108,8 @@ async fn wait_for<T>(
 
 /// Runs a tool that blocks its thread on a bounded pool, so that other calls continue. When such a call times out or is
 /// cancelled, its work continues and is counted as detached.
-async fn run_blocking(
-    call: &CallCx<'_>,
-    gate: &AdmissionGate<'_>,
-    text: &str,
-    validated: bool,
-    refund: &RefundGuard,
-) -> ToolResponse {
+async fn run_blocking(gate: &AdmissionGate<'_>, text: &str, validated: bool, refund: &RefundGuard) -> ToolResponse {
+    let call = gate.call;
     let runtime = &call.session.runtime;
     let permit = timeout_at(call.deadline(), Arc::clone(&runtime.blocking).acquire_owned()).await;
     let Ok(Ok(permit)) = permit else {
@@ -180,13 +169,9 @@ impl Drop for BlockingCaller<'_> {
 }
 
 /// Continues a call whose arguments were decoded from `text`.
-pub(crate) async fn run_deferred(
-    call: &CallCx<'_>,
-    gate: &AdmissionGate<'_>,
-    text: &str,
-    validated: bool,
-) -> ToolResponse {
-    let refund = match admit(call, gate, text).await {
+pub(crate) async fn run_deferred(gate: &AdmissionGate<'_>, text: &str, validated: bool) -> ToolResponse {
+    let call = gate.call;
+    let refund = match admit(gate, text).await {
         Ok(Some(refund)) => refund,
         Ok(None) => return request_approval(call, text).await,
         Err(error) => return call.answer().fail(error),
@@ -199,7 +184,7 @@ pub(crate) async fn run_deferred(
             return *response;
         }
     };
-    let response = around(call, gate, &hooked, validated, &refund).await;
+    let response = around(gate, &hooked, validated, &refund).await;
     // Without a free thread, or if a hook answered in its place, the call has not run.
     refund.refund().await;
     record_end(call, &response).await;
@@ -208,13 +193,13 @@ pub(crate) async fn run_deferred(
 }
 
 /// Waits for the store's verdict. Returns the guard of the call's charge, or `None` if the call needs approval first.
-async fn admit(call: &CallCx<'_>, gate: &AdmissionGate<'_>, text: &str) -> Result<Option<RefundGuard>, ToolError> {
+async fn admit(gate: &AdmissionGate<'_>, text: &str) -> Result<Option<RefundGuard>, ToolError> {
+    let call = gate.call;
     match gate.take_deferral() {
         Some(Deferral::Refused(error)) => Err(error),
         // A call that may not run beside another one is an attempt all the same.
         Some(Deferral::Duplicate(error)) => {
-            let arguments = Fingerprint::of(call.definition().equality(), call.tool.name(), text);
-            gate.ask(&gate.admission(arguments, Charge::Attempt)).await?;
+            gate.ask(&gate.admission(call.fingerprint(text), Charge::Attempt)).await?;
             Err(error)
         }
         Some(Deferral::NeedsApproval) => Ok(None),
@@ -274,14 +259,14 @@ async fn before(call: &CallCx<'_>, hooked: &HookedCall<'_>) -> Result<(), ToolEr
 
 /// Runs the hooks around a call, and inside them the tool.
 async fn around(
-    call: &CallCx<'_>,
     gate: &AdmissionGate<'_>,
     hooked: &HookedCall<'_>,
     validated: bool,
     refund: &RefundGuard,
 ) -> ToolResponse {
+    let call = gate.call;
     let tool =
-        || -> BoxFuture<'_, ToolResponse> { Box::pin(start_deferred(call, gate, hooked.arguments, validated, refund)) };
+        || -> BoxFuture<'_, ToolResponse> { Box::pin(start_deferred(gate, hooked.arguments, validated, refund)) };
     let hooks = &call.session.runtime.hooks;
     if hooks.is_empty() {
         return tool().await;

@@ -1,4 +1,4 @@
-//! No token is worth anything but for the call it was given for.
+//! Approval tokens, each of which is valid for one call only.
 
 use crate::call::mode::Mode;
 use crate::session::approvals::{ID, PendingCall, Signer, TOKEN, fresh_id};
@@ -32,7 +32,7 @@ const TEXTS: [Text; 7] = [
     |call| &mut call.arguments,
 ];
 
-/// A generator with a known seed, so that a failure comes again.
+/// A random generator with a fixed seed, so that a failure can be repeated.
 struct Dice(u64);
 
 impl Dice {
@@ -47,7 +47,7 @@ impl Dice {
 
 // R-C2
 #[test]
-fn a_token_proves_its_own_call() {
+fn token_verifies_for_its_call() {
     let signer = Signer::new(KEY);
     let token = signer.sign(&pending());
     assert_eq!(token.len(), TOKEN);
@@ -58,7 +58,7 @@ fn a_token_proves_its_own_call() {
 
 // R-C3
 #[test]
-fn another_process_with_the_same_key_takes_the_token() {
+fn token_verifies_in_another_process_with_the_key() {
     let stored = serde_json::to_string(&pending()).unwrap();
     let token = Signer::new(KEY).sign(&pending());
     assert!(Signer::new(KEY).verify(&token, &serde_json::from_str(&stored).unwrap()));
@@ -66,7 +66,7 @@ fn another_process_with_the_same_key_takes_the_token() {
 
 // R-C2
 #[test]
-fn the_proof_is_the_one_that_other_implementations_of_hmac_sha256_give() {
+fn proof_equals_that_of_another_hmac_implementation() {
     // Python: hmac.new(b'\x07' * 32, b''.join(len(t).to_bytes(8, 'big') + t for t in texts) + expires_at, 'sha256')
     let token = Signer::new(KEY).sign(&pending());
     assert_eq!(token.split_once('.').unwrap().1, "e2f8bcc6ce43e1d8a888d7c0707dcd5bc1e9ea3e379c13af0cc30caed7e65742");
@@ -74,7 +74,7 @@ fn the_proof_is_the_one_that_other_implementations_of_hmac_sha256_give() {
 
 // R-C2
 #[test]
-fn another_key_proves_nothing() {
+fn token_does_not_verify_under_another_key() {
     let token = Signer::new(KEY).sign(&pending());
     let mut other = KEY;
     other[31] ^= 1;
@@ -85,7 +85,7 @@ fn another_key_proves_nothing() {
 
 // R-C2
 #[test]
-fn no_byte_of_a_token_can_be_another() {
+fn token_with_a_changed_byte_does_not_verify() {
     let signer = Signer::new(KEY);
     let token = signer.sign(&pending());
     for at in 0..token.len() {
@@ -95,7 +95,7 @@ fn no_byte_of_a_token_can_be_another() {
                 continue;
             }
             bytes[at] = other;
-            // Bytes over 127 alone are no text: such a token comes in as the text that replaces them, or not at all.
+            // A byte over 127 alone is not UTF-8, so it arrives as a replacement character or not at all.
             let mutant = String::from_utf8_lossy(&bytes).into_owned();
             assert!(!signer.verify(&mutant, &pending()), "byte {at} as {other}");
         }
@@ -104,7 +104,7 @@ fn no_byte_of_a_token_can_be_another() {
 
 // R-C2
 #[test]
-fn no_field_of_the_call_can_be_another() {
+fn token_does_not_verify_for_a_changed_field() {
     let signer = Signer::new(KEY);
     let token = signer.sign(&pending());
     for (which, text) in TEXTS.iter().enumerate() {
@@ -123,7 +123,7 @@ fn no_field_of_the_call_can_be_another() {
 
 // R-C2
 #[test]
-fn no_two_fields_of_the_call_can_change_places() {
+fn token_does_not_verify_for_swapped_fields() {
     let signer = Signer::new(KEY);
     let token = signer.sign(&pending());
     for (which, one) in TEXTS.iter().enumerate() {
@@ -139,7 +139,7 @@ fn no_two_fields_of_the_call_can_change_places() {
 
 // R-C2
 #[test]
-fn no_character_can_move_from_a_field_to_the_next() {
+fn token_does_not_verify_for_shifted_characters() {
     let signer = Signer::new(KEY);
     let token = signer.sign(&pending());
     for (left, right) in TEXTS.iter().zip(&TEXTS[1..]) {
@@ -157,7 +157,7 @@ fn no_character_can_move_from_a_field_to_the_next() {
 
 // R-C2
 #[test]
-fn of_10_000_mutants_none_is_verified() {
+fn none_of_10_000_mutated_tokens_verifies() {
     let signer = Signer::new(KEY);
     let token = signer.sign(&pending());
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
@@ -176,7 +176,7 @@ fn of_10_000_mutants_none_is_verified() {
     }
 }
 
-/// One to three times: a character replaced, inserted, taken out or doubled, or the end cut off.
+/// Makes one to three changes: replaces, inserts, removes or doubles a character, or cuts off the end.
 fn mutate(text: &mut String, dice: &mut Dice) {
     let mut characters: Vec<char> = text.chars().collect();
     for _ in 0..=dice.roll(3) {
@@ -196,7 +196,7 @@ fn mutate(text: &mut String, dice: &mut Dice) {
 
 // R-C2
 #[test]
-fn a_text_that_no_signer_writes_has_no_id() {
+fn malformed_token_has_no_id() {
     let token = Signer::new(KEY).sign(&pending());
     let zeros = "0".repeat(TOKEN);
     let texts = [
@@ -221,19 +221,19 @@ fn a_text_that_no_signer_writes_has_no_id() {
 
 // R-C2
 #[test]
-fn a_huge_text_is_refused_by_its_length_alone() {
+fn huge_token_is_refused_by_its_length() {
     let huge = "0".repeat(64 << 20);
     let began = std::time::Instant::now();
     for _ in 0..1_000 {
         assert_eq!(Signer::id_of(&huge), None);
     }
-    // Looking at each character a thousand times would take seconds.
+    // Reading each character a thousand times would take seconds.
     assert!(began.elapsed().as_millis() < 500);
 }
 
 // R-C2
 #[test]
-fn a_call_whose_id_is_none_gets_a_token_that_is_worth_nothing() {
+fn token_of_an_invalid_id_does_not_verify() {
     let signer = Signer::new(KEY);
     for id in ["", "call-1", "0123456789ABCDEF0123456789ABCDEF"] {
         let call = PendingCall { id: id.to_owned(), ..pending() };
@@ -242,7 +242,7 @@ fn a_call_whose_id_is_none_gets_a_token_that_is_worth_nothing() {
 }
 
 #[test]
-fn the_key_is_not_printed() {
+fn debug_output_hides_the_key() {
     assert_eq!(format!("{:?}", Signer::new(KEY)), "Signer(..)");
 }
 

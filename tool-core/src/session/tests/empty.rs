@@ -13,7 +13,7 @@ fn all(expected: bool, texts: &[&str]) {
 
 // R-L2
 #[test]
-fn nothing_blank_text_and_collections_without_items_are_empty() {
+fn null_blank_text_and_empty_collections_are_empty() {
     all(
         true,
         &[
@@ -59,7 +59,7 @@ fn any_other_value_is_not_empty() {
 
 // R-L2
 #[test]
-fn an_object_is_empty_if_all_its_collections_are_and_nothing_else_speaks() {
+fn object_of_empty_collections_and_blank_members_is_empty() {
     all(
         true,
         &[
@@ -76,7 +76,7 @@ fn an_object_is_empty_if_all_its_collections_are_and_nothing_else_speaks() {
 
 // R-L2
 #[test]
-fn an_object_with_something_in_it_is_not_empty() {
+fn object_with_content_is_not_empty() {
     all(
         false,
         &[
@@ -95,12 +95,12 @@ fn an_object_with_something_in_it_is_not_empty() {
 
 // R-L2
 #[test]
-fn an_object_without_collections_is_not_empty() {
+fn object_without_collections_is_not_empty() {
     all(false, &[r#"{"total":0}"#, r#"{"found":false,"value":null}"#, r#"{"note":""}"#]);
 }
 
 #[test]
-fn what_is_no_json_is_not_empty_and_breaks_nothing() {
+fn invalid_json_is_not_empty() {
     all(
         false,
         &[
@@ -125,14 +125,14 @@ fn what_is_no_json_is_not_empty_and_breaks_nothing() {
 }
 
 #[test]
-fn a_long_result_is_answered_by_its_beginning() {
+fn long_result_is_decided_by_its_first_members() {
     let long = json!({"a": [], "items": vec!["text"; 1 << 20]}).to_string();
     let began = Instant::now();
     for _ in 0..1000 {
         assert!(!is_empty(&long));
     }
     assert!(began.elapsed() < Duration::from_secs(1));
-    // Nothing in a long text is looked at twice.
+    // No part of a long text is read twice.
     let blank = json!({"a": [], "text": " ".repeat(1 << 20), "none": vec![(); 0]}).to_string();
     assert!(is_empty(&blank));
     assert!(is_empty(&format!("{{\"{}\":[]}}", "\\\\".repeat(1 << 19))));

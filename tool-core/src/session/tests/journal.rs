@@ -1,4 +1,4 @@
-//! What a journal keeps, and what an entry looks like in it.
+//! The entries of a journal, and their JSON.
 
 use crate::session::journal::{Journal, JournalEntry, JournalError};
 use crate::session::tests::memory_journal::MemoryJournal;
@@ -18,7 +18,7 @@ fn entry(session: &str, call_id: &str) -> JournalEntry {
 }
 
 #[test]
-fn an_entry_is_json_that_says_what_was_begun() {
+fn entry_serialises_with_all_fields() {
     let text = serde_json::to_value(entry("s", "c")).unwrap();
     let expected = json!({
         "session": "s", "callId": "c", "tool": "create_event", "arguments": "{\"title\":\"Review\"}", "turn": 3,
@@ -29,12 +29,12 @@ fn an_entry_is_json_that_says_what_was_begun() {
 }
 
 #[test]
-fn an_error_says_that_it_is_the_journals() {
+fn error_text_names_the_journal() {
     assert_eq!(JournalError::new("no space").to_string(), "journal failed: no space");
 }
 
 #[tokio::test]
-async fn the_next_process_finds_what_was_begun_and_what_came_of_it() {
+async fn next_process_recovers_calls_with_their_responses() {
     let killed = MemoryJournal::default();
     killed.started(&entry("s", "done")).await.unwrap();
     killed.started(&entry("s", "running")).await.unwrap();
@@ -51,7 +51,7 @@ async fn the_next_process_finds_what_was_begun_and_what_came_of_it() {
 }
 
 #[tokio::test]
-async fn a_forgotten_session_is_gone_and_a_broken_journal_says_so() {
+async fn forgets_sessions_and_reports_failures() {
     let journal = MemoryJournal::default();
     journal.started(&entry("s", "c")).await.unwrap();
     assert!(journal.broken().recover("s").await.is_err());

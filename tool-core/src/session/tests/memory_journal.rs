@@ -1,9 +1,9 @@
-//! A journal for tests: in memory, with crashes on demand.
+//! A journal in memory, with crashes and failures on demand.
 
 use crate::session::journal::{Journal, JournalEntry, JournalError, RecoveredCall};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Keeps calls for as long as one of those that share them lives.
+/// A journal whose clones share their calls.
 #[derive(Clone, Default)]
 pub(crate) struct MemoryJournal {
     rows: Arc<Mutex<Vec<Row>>>,
@@ -17,12 +17,12 @@ struct Row {
 }
 
 impl MemoryJournal {
-    /// The journal as the next process finds it, after this one was killed.
+    /// Returns the journal as the next process opens it, after this process was killed.
     pub(crate) fn next_process(&self) -> Self {
         Self { rows: self.rows.clone(), run: self.run + 1, broken: false }
     }
 
-    /// The same calls, in a journal that cannot be written or read.
+    /// Returns a journal with the same calls that fails to be written and read.
     pub(crate) fn broken(&self) -> Self {
         Self { broken: true, ..self.clone() }
     }

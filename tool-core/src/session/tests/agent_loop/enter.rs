@@ -1,4 +1,4 @@
-//! The reply with which an agent enters.
+//! Replies with which an agent enters a conversation.
 
 use crate::call::mode::Mode;
 use crate::registry::ToolContext;
@@ -15,7 +15,7 @@ use tool_macros::tool;
 #[tool(name = "greet_in_enter_tests", ignore_on_enter)]
 fn greet() {}
 
-/// Holds a tool that is not for the entrance.
+/// A toolset with a tool that is ignored when the agent enters.
 struct Nested;
 
 impl Toolset for Nested {
@@ -44,12 +44,12 @@ async fn shown(enter: bool) -> Vec<String> {
 
 // L15
 #[tokio::test]
-async fn a_tool_that_ignores_the_entrance_is_not_shown_while_the_agent_enters() {
+async fn entering_hides_tools_that_are_ignored_on_enter() {
     assert_eq!(shown(true).await, [ECHO]);
 }
 
 // L15
 #[tokio::test]
-async fn in_any_other_reply_it_is_shown() {
+async fn other_replies_show_tools_that_are_ignored_on_enter() {
     assert_eq!(shown(false).await, [ECHO, "greet_in_enter_tests"]);
 }

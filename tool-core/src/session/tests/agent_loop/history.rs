@@ -1,4 +1,4 @@
-//! What stands in the history afterwards.
+//! The history after a reply.
 
 use crate::call::response::ResultForm;
 use crate::call::tool_call::ToolCall;
@@ -8,7 +8,7 @@ use crate::testing::scripted::ScriptedModel;
 
 // L22
 #[test]
-fn each_call_of_a_step_has_one_result_in_the_order_of_the_calls() {
+fn each_call_has_one_result_in_the_order_of_the_calls() {
     let step = ModelStep {
         text: Some("let me see".into()),
         calls: vec![say("1", "a"), say("2", ""), say("3", "c")],
@@ -25,7 +25,7 @@ fn each_call_of_a_step_has_one_result_in_the_order_of_the_calls() {
 
 // L22
 #[test]
-fn calls_without_an_id_are_given_ids_that_nothing_else_has() {
+fn calls_without_an_id_get_unused_ids() {
     let script = ScriptedModel::new().calls([say("", "a"), say("call_1", "b"), say("", "c")]).calls([say("", "d")]);
     let (mut model, mut history) = (script.says("done"), History::new());
     let session = bare();
@@ -39,7 +39,7 @@ fn calls_without_an_id_are_given_ids_that_nothing_else_has() {
 
 // L22
 #[test]
-fn an_id_that_comes_twice_in_a_step_is_one_call() {
+fn repeated_id_in_a_step_is_one_call() {
     let (mut model, mut history) =
         (ScriptedModel::new().calls([say("1", "a"), say("1", "b")]).says("done"), History::new());
     _ = ask(&bare(), &mut model, &mut history);
@@ -49,7 +49,7 @@ fn an_id_that_comes_twice_in_a_step_is_one_call() {
 
 // L18
 #[test]
-fn results_go_in_as_the_history_is_told() {
+fn results_have_the_form_of_the_history() {
     let mut history = History::new().result_form(ResultForm::Envelope);
     let mut model = ScriptedModel::new().calls([say("1", "a")]).says("done");
     let reply = ask(&bare(), &mut model, &mut history);
@@ -58,7 +58,7 @@ fn results_go_in_as_the_history_is_told() {
 
 // L29
 #[test]
-fn calls_go_back_in_their_canonical_form_and_are_made_as_they_were_sent() {
+fn history_has_canonical_arguments_and_tools_the_sent_ones() {
     let (mut model, mut history) = (ScriptedModel::new().calls([say("1", "a")]).says("done"), History::new());
     _ = ask(&bare(), &mut model, &mut history);
     assert_eq!(called(&history)[0].arguments(), r#"{"text":"a"} "#);
@@ -66,7 +66,7 @@ fn calls_go_back_in_their_canonical_form_and_are_made_as_they_were_sent() {
 
 // L29
 #[test]
-fn what_was_refused_for_its_text_or_its_name_stands_in_the_history_as_it_was_sent() {
+fn invalid_calls_are_in_the_history_as_they_were_sent() {
     let calls = [ToolCall::new("1", ECHO, r#"{"txt":"a"}"#), ToolCall::new("2", "absent", "{")];
     let (mut model, mut history) = (ScriptedModel::new().calls(calls.clone()).says("done"), History::new());
     _ = ask(&bare(), &mut model, &mut history);

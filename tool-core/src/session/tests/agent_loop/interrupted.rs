@@ -1,4 +1,4 @@
-//! Replies that nobody waits for to the end.
+//! Replies that are interrupted or dropped.
 
 use crate::call::error::{ErrorKind, ToolError};
 use crate::call::meta::{BaseMeta, OutputKind};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Starts a reply and drops it where it waits.
+/// Starts a reply and drops it while it is pending.
 fn drop_midway(calls: impl IntoIterator<Item = ToolCall>, history: &mut History) {
     let (session, mut model) = (bare(), ScriptedModel::new().calls(calls));
     let mut work = Box::pin(reply(&session, &mut model, history, "hello".into(), ReplyStart::Asked(ToolChoice::Auto)));
@@ -24,7 +24,7 @@ fn drop_midway(calls: impl IntoIterator<Item = ToolCall>, history: &mut History)
 
 // L22
 #[test]
-fn a_reply_that_is_dropped_keeps_what_ended_and_tells_that_the_rest_was_cancelled() {
+fn dropped_reply_keeps_results_and_cancels_the_rest() {
     let mut history = History::new();
     drop_midway([ToolCall::new("1", WAIT, "{}"), say("2", "a"), ToolCall::new("3", WAIT, "{}")], &mut history);
     let found = results(&history);
@@ -37,7 +37,7 @@ fn a_reply_that_is_dropped_keeps_what_ended_and_tells_that_the_rest_was_cancelle
 
 // R-E3
 #[test]
-fn a_tool_that_only_reads_cannot_have_taken_effect() {
+fn cancelled_retrieval_has_no_side_effects() {
     let mut history = History::new().result_form(ResultForm::Envelope);
     drop_midway([ToolCall::new("1", PEEK, "{}"), ToolCall::new("2", WAIT, "{}")], &mut history);
     let effects = results(&history).into_iter().map(|(id, text, _)| {
@@ -51,7 +51,7 @@ fn a_tool_that_only_reads_cannot_have_taken_effect() {
 
 // L22
 #[test]
-fn after_an_interrupted_reply_the_next_one_reads_a_whole_history() {
+fn reply_after_an_interruption_sees_a_complete_history() {
     let mut history = History::new();
     drop_midway([ToolCall::new("1", WAIT, "{}")], &mut history);
     let mut model = ScriptedModel::new().says("where were we?");
@@ -62,7 +62,7 @@ fn after_an_interrupted_reply_the_next_one_reads_a_whole_history() {
 
 // L22
 #[test]
-fn an_interruption_ends_the_reply_after_the_step_in_which_it_came() {
+fn interruption_ends_the_reply_after_its_step() {
     let (mut model, mut history) =
         (ScriptedModel::new().calls([ToolCall::new("1", BREAK_IN, "{}"), say("2", "a")]), History::new());
     let reply = ask(&bare(), &mut model, &mut history);
@@ -71,7 +71,7 @@ fn an_interruption_ends_the_reply_after_the_step_in_which_it_came() {
     model.assert_done();
 }
 
-/// A model during whose answer the user speaks, and which then answers or fails.
+/// A model that is interrupted while it answers, and then answers or fails.
 struct Slow<'a>(&'a Bare, bool);
 
 impl Model for Slow<'_> {
@@ -83,7 +83,7 @@ impl Model for Slow<'_> {
 
 // L22
 #[test]
-fn what_a_model_says_to_a_turn_that_was_interrupted_meanwhile_is_dropped() {
+fn answer_to_an_interrupted_turn_is_dropped() {
     for answers in [true, false] {
         let (session, mut history) = (bare(), History::new());
         let mut model = Slow(&session, answers);
@@ -105,7 +105,7 @@ impl Model for Silent {
 
 // L22
 #[test]
-fn a_reply_that_is_dropped_while_the_model_thinks_leaves_the_question() {
+fn reply_dropped_before_the_answer_keeps_the_question() {
     let (session, mut model, mut history) = (bare(), Silent, History::new());
     let mut work =
         Box::pin(reply(&session, &mut model, &mut history, "hello".into(), ReplyStart::Asked(ToolChoice::Auto)));
@@ -114,7 +114,7 @@ fn a_reply_that_is_dropped_while_the_model_thinks_leaves_the_question() {
     assert_eq!(history.messages(), [Message::User("hello".into())]);
 }
 
-/// A session that breaks.
+/// A session whose calls panic.
 struct Broken;
 
 impl Caller for Broken {
@@ -151,7 +151,7 @@ impl Caller for Broken {
 
 // L22
 #[test]
-fn a_panic_on_the_way_leaves_a_whole_history_too() {
+fn panic_leaves_a_complete_history() {
     let (mut model, mut history) = (ScriptedModel::new().calls([say("1", "a"), say("2", "b")]), History::new());
     let work = AssertUnwindSafe(|| {
         _ = finished(reply(&Broken, &mut model, &mut history, "hello".into(), ReplyStart::Asked(ToolChoice::Auto)));

@@ -1,4 +1,4 @@
-//! The loop, over a session that calls the tools and knows no limits.
+//! The agent loop over a session without limits.
 
 pub(crate) mod enter;
 pub(crate) mod history;
@@ -54,7 +54,7 @@ const HUSH: &str = "hush_in_reply_tests";
 const WAIT: &str = "wait_in_reply_tests";
 const PEEK: &str = "peek_in_reply_tests";
 
-/// Calls the tools one by one, those that are over at once first. Remembers the ids that it was asked for.
+/// A session that calls tools one by one, those that return at once first, and records the ids of the calls.
 struct Bare {
     tools: ToolContext,
     steps: u32,
@@ -84,7 +84,7 @@ impl Caller for Bare {
     }
 
     fn canonical_arguments(&self, call: &ToolCall) -> String {
-        // Whatever it is: not the text that was sent.
+        // Any text that differs from the one that was sent.
         format!("{} ", call.arguments())
     }
 
@@ -125,7 +125,7 @@ fn ask(session: &Bare, model: &mut ScriptedModel, history: &mut History) -> Repl
     finished(reply(session, model, history, "hello".into(), ReplyStart::Asked(ToolChoice::Auto)))
 }
 
-/// Each result as (call id, text, whether it is an error).
+/// Returns each result as its call id, its text, and true for an error.
 fn results(history: &History) -> Vec<(&str, &str, bool)> {
     let all = history.messages().iter().filter_map(|message| match message {
         Message::Result { call_id, result, .. } => Some((call_id.as_str(), result.text.as_str(), result.is_error)),

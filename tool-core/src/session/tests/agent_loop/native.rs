@@ -1,4 +1,4 @@
-//! What a provider's own form of a step adds: it is kept with the step, and its usage summed.
+//! Raw turns of providers in the history, and the usage of steps.
 
 use crate::session::model::{History, Message, ModelStep, RawTurn};
 use crate::session::tests::agent_loop::{Bare, ask, bare, called, results, say};
@@ -21,7 +21,7 @@ fn natives(history: &History) -> Vec<bool> {
 
 // L22
 #[test]
-fn a_step_is_kept_as_its_provider_sent_it() {
+fn step_keeps_its_raw_turn() {
     let step = ModelStep { native: Some(native(1)), ..ModelStep::calls([say("1", "a")]) };
     let last = ModelStep { native: Some(native(1)), ..ModelStep::says("done") };
     let (mut model, mut history) = (ScriptedModel::new().then(step).then(last), History::new());
@@ -31,16 +31,16 @@ fn a_step_is_kept_as_its_provider_sent_it() {
 
 // L22
 #[test]
-fn a_step_that_says_nothing_in_words_is_kept_for_its_provider() {
+fn step_without_text_keeps_its_raw_turn() {
     let silent = ModelStep { native: Some(native(1)), ..ModelStep::default() };
     let (mut model, mut history) = (ScriptedModel::new().then(silent), History::new());
     assert_eq!(ask(&bare(), &mut model, &mut history).text, None);
     assert_eq!(natives(&history), [true]);
 }
 
-// L22: the items would show calls that have no result.
+// L22: the items would contain calls without a result.
 #[test]
-fn a_step_whose_calls_are_ignored_loses_its_providers_form() {
+fn step_with_ignored_calls_loses_its_raw_turn() {
     let session = Bare { steps: 0, ..bare() };
     let stubborn =
         ModelStep { text: Some("fine".into()), native: Some(native(2)), ..ModelStep::calls([say("1", "a")]) };
@@ -49,9 +49,9 @@ fn a_step_whose_calls_are_ignored_loses_its_providers_form() {
     assert_eq!(natives(&history), [false]);
 }
 
-// L22: an item for each call is what the form promises.
+// L22: a raw turn has one item for each call.
 #[test]
-fn a_step_with_two_calls_under_one_id_loses_its_providers_form() {
+fn step_with_a_repeated_id_loses_its_raw_turn() {
     let step = ModelStep { native: Some(native(2)), ..ModelStep::calls([say("1", "a"), say("1", "b")]) };
     let (mut model, mut history) = (ScriptedModel::new().then(step).says("done"), History::new());
     _ = ask(&bare(), &mut model, &mut history);
@@ -60,7 +60,7 @@ fn a_step_with_two_calls_under_one_id_loses_its_providers_form() {
 
 // L22
 #[test]
-fn a_call_whose_id_an_earlier_step_used_is_given_another() {
+fn id_of_an_earlier_step_is_replaced() {
     let script = ScriptedModel::new().calls([say("1", "a")]).calls([say("1", "b"), say("2", "c")]).says("done");
     let (mut model, mut history) = (script, History::new());
     let reply = ask(&bare(), &mut model, &mut history);
@@ -72,7 +72,7 @@ fn a_call_whose_id_an_earlier_step_used_is_given_another() {
 }
 
 #[test]
-fn the_usage_of_all_steps_is_summed() {
+fn sums_the_usage_of_all_steps() {
     let used = TokenUsage { input: 10, cached: 4, output: 3, reasoning: 1, ..TokenUsage::default() };
     let step = ModelStep { usage: used, ..ModelStep::calls([say("1", "a")]) };
     let last = ModelStep { usage: used, ..ModelStep::says("done") };

@@ -1,4 +1,4 @@
-//! The loop over a real session.
+//! The agent loop over a session of a runtime.
 
 use crate::call::error::ErrorKind;
 use crate::call::mode::Mode;
@@ -15,12 +15,12 @@ use std::sync::Arc;
 use tokio::sync::Barrier;
 use tool_macros::tool;
 
-/// Meets the other call of this.
+/// A tool whose calls wait for each other.
 struct Meeting(Arc<Barrier>);
 
 #[tool_macros::toolset(name = "meeting_in_reply_tests")]
 impl Meeting {
-    /// Wait for somebody.
+    /// Wait for another call.
     #[tool(name = "meet_in_reply_tests")]
     async fn meet(&self, name: String) -> String {
         self.0.wait().await;
@@ -55,7 +55,7 @@ fn meet(id: &str, name: &str) -> ToolCall {
 
 // L22
 #[tokio::test]
-async fn the_calls_of_a_step_run_side_by_side() {
+async fn calls_of_a_step_run_concurrently() {
     let session = session(Policy::text()).await;
     let (mut model, mut history) =
         (ScriptedModel::new().calls([meet("1", "Ada"), meet("2", "Bob")]).says("they met"), History::new());
@@ -66,7 +66,7 @@ async fn the_calls_of_a_step_run_side_by_side() {
 
 // L21
 #[tokio::test]
-async fn the_policy_says_how_many_steps_there_may_be() {
+async fn policy_limits_the_steps() {
     let session = session(Policy::text().max_tool_steps(1)).await;
     let (mut model, mut history) = (ScriptedModel::new().calls([say("1", "a")]).says("done"), History::new());
     let reply = session.reply(&mut model, &mut history, "hello").await;
@@ -75,7 +75,7 @@ async fn the_policy_says_how_many_steps_there_may_be() {
 
 // L18
 #[tokio::test]
-async fn a_stop_in_a_session_ends_the_reply() {
+async fn stop_output_ends_the_reply() {
     let session = session(Policy::text()).await;
     let (mut model, mut history) = (ScriptedModel::new().calls([ToolCall::new("1", HUSH, "{}")]), History::new());
     assert_eq!(session.reply(&mut model, &mut history, "hello").await.text, None);
@@ -84,7 +84,7 @@ async fn a_stop_in_a_session_ends_the_reply() {
 
 // L22
 #[tokio::test]
-async fn a_dropped_reply_keeps_what_ended_in_the_session() {
+async fn dropped_reply_keeps_finished_results() {
     let session = session(Policy::text()).await;
     let calls = [ToolCall::new("1", WAIT, "{}"), say("2", "a"), ToolCall::new("", WAIT, "{}")];
     let (mut model, mut history) = (ScriptedModel::new().calls(calls), History::new());
@@ -100,7 +100,7 @@ async fn a_dropped_reply_keeps_what_ended_in_the_session() {
 
 // L22
 #[tokio::test]
-async fn an_interrupted_session_ends_the_reply_with_each_call_answered() {
+async fn interruption_ends_the_reply_and_answers_each_call() {
     let session = session(Policy::text()).await;
     let (mut model, mut history) =
         (ScriptedModel::new().calls([ToolCall::new("1", WAIT, "{}"), say("2", "a")]), History::new());
@@ -116,7 +116,7 @@ async fn an_interrupted_session_ends_the_reply_with_each_call_answered() {
 
 // L22
 #[tokio::test]
-async fn two_calls_under_one_id_have_one_answer() {
+async fn repeated_id_has_one_answer() {
     let session = session(Policy::text()).await;
     let (mut model, mut history) =
         (ScriptedModel::new().calls([say("1", "a"), say("1", "b")]).says("done"), History::new());
@@ -128,7 +128,7 @@ async fn two_calls_under_one_id_have_one_answer() {
 
 // L29
 #[tokio::test]
-async fn the_history_has_the_arguments_with_their_defaults() {
+async fn history_has_arguments_with_defaults() {
     let session = session(Policy::text()).await;
     let (mut model, mut history) =
         (ScriptedModel::new().calls([ToolCall::new("1", WIPE, r#"{ "days": null }"#)]).says("?"), History::new());
@@ -138,7 +138,7 @@ async fn the_history_has_the_arguments_with_their_defaults() {
 
 // R-C1
 #[tokio::test]
-async fn what_has_to_be_approved_is_for_the_host_alone() {
+async fn model_does_not_see_the_approval_token() {
     let session = session(Policy::text()).await;
     let mut history = History::new().result_form(ResultForm::Envelope);
     let mut model = ScriptedModel::new().calls([ToolCall::new("1", WIPE, "{}")]).says("May I?");
@@ -150,7 +150,7 @@ async fn what_has_to_be_approved_is_for_the_host_alone() {
 
 // R-B3
 #[tokio::test]
-async fn tools_of_another_mode_are_not_shown() {
+async fn hides_tools_of_another_mode() {
     let session = session(Policy::text()).await;
     let (mut model, mut history) = (ScriptedModel::new().says("hi"), History::new());
     _ = session.reply(&mut model, &mut history, "hello").await;
@@ -160,7 +160,7 @@ async fn tools_of_another_mode_are_not_shown() {
 }
 
 #[tokio::test]
-async fn a_reply_may_run_on_any_thread() {
+async fn reply_is_send() {
     let session = session(Policy::text()).await;
     let reply = tokio::spawn(async move {
         let (mut model, mut history) = (ScriptedModel::new().says("hi"), History::new());

@@ -1,4 +1,4 @@
-//! How often the model is asked, and when it is not.
+//! The number of steps in which the model is asked.
 
 use crate::call::error::{ErrorKind, ToolError};
 use crate::call::tool_call::ToolCall;
@@ -13,7 +13,7 @@ fn choices(model: &ScriptedModel) -> Vec<ToolChoice> {
 
 // L21
 #[test]
-fn a_reply_without_calls_takes_no_step() {
+fn reply_without_calls_takes_no_step() {
     let (mut model, mut history) = (ScriptedModel::new().says("hi"), History::new());
     let reply = ask(&bare(), &mut model, &mut history);
     assert_eq!((reply.text.as_deref(), reply.steps, reply.responses.len()), (Some("hi"), 0, 0));
@@ -24,7 +24,7 @@ fn a_reply_without_calls_takes_no_step() {
 
 // L21
 #[test]
-fn after_three_steps_the_model_is_asked_once_more_without_a_choice() {
+fn forbids_calls_after_three_steps() {
     let script = ScriptedModel::new().calls([say("1", "a")]).calls([say("2", "b")]).calls([say("3", "c")]);
     let (mut model, mut history) = (script.says("that is all"), History::new());
     let reply = ask(&bare(), &mut model, &mut history);
@@ -35,7 +35,7 @@ fn after_three_steps_the_model_is_asked_once_more_without_a_choice() {
 
 // L21
 #[test]
-fn the_steps_that_a_reply_may_take_are_a_setting() {
+fn number_of_steps_is_configurable() {
     for steps in [0, 1, 5] {
         let session = Bare { steps, ..bare() };
         let script = (0..steps).fold(ScriptedModel::new(), |script, at| script.calls([say(&at.to_string(), "a")]));
@@ -48,7 +48,7 @@ fn the_steps_that_a_reply_may_take_are_a_setting() {
 
 // L19, L22
 #[test]
-fn calls_without_a_choice_are_ignored_and_dropped_from_the_history() {
+fn forbidden_calls_are_ignored_and_not_in_the_history() {
     let session = Bare { steps: 0, ..bare() };
     let stubborn = ModelStep { text: Some("fine".into()), calls: vec![say("1", "a")], ..ModelStep::default() };
     let (mut model, mut history) = (ScriptedModel::new().then(stubborn), History::new());
@@ -60,7 +60,7 @@ fn calls_without_a_choice_are_ignored_and_dropped_from_the_history() {
 
 // L19
 #[test]
-fn a_model_that_only_calls_without_a_choice_has_said_nothing() {
+fn reply_of_forbidden_calls_only_has_no_text() {
     let session = Bare { steps: 0, ..bare() };
     let (mut model, mut history) = (ScriptedModel::new().calls([say("1", "a")]), History::new());
     assert_eq!(ask(&session, &mut model, &mut history).text, None);
@@ -69,7 +69,7 @@ fn a_model_that_only_calls_without_a_choice_has_said_nothing() {
 
 // L18
 #[test]
-fn a_stop_ends_the_reply_without_text() {
+fn stop_output_ends_the_reply_without_text() {
     let (mut model, mut history) = (ScriptedModel::new().calls([ToolCall::new("1", HUSH, "{}")]), History::new());
     let reply = ask(&bare(), &mut model, &mut history);
     assert_eq!((reply.text.as_deref(), reply.steps, reply.responses.len()), (None, 1, 1));
@@ -79,7 +79,7 @@ fn a_stop_ends_the_reply_without_text() {
 
 // L18
 #[test]
-fn a_stop_beside_a_result_that_wants_a_reply_ends_nothing() {
+fn stop_output_beside_another_result_does_not_end_the_reply() {
     let script = ScriptedModel::new().calls([ToolCall::new("1", HUSH, "{}"), say("2", "a")]).says("done");
     let (mut model, mut history) = (script, History::new());
     let reply = ask(&bare(), &mut model, &mut history);
@@ -89,7 +89,7 @@ fn a_stop_beside_a_result_that_wants_a_reply_ends_nothing() {
 
 // L19
 #[test]
-fn an_unknown_tool_is_answered_with_the_names_and_the_reply_goes_on() {
+fn unknown_tool_is_answered_with_the_names() {
     let call = ToolCall::new("1", "echo_in_reply_test", "{}");
     let (mut model, mut history) = (ScriptedModel::new().calls([call]).says("sorry"), History::new());
     let reply = ask(&bare(), &mut model, &mut history);
@@ -100,7 +100,7 @@ fn an_unknown_tool_is_answered_with_the_names_and_the_reply_goes_on() {
 }
 
 #[test]
-fn a_model_that_fails_ends_the_reply_and_loses_no_answer() {
+fn model_error_ends_the_reply_and_keeps_responses() {
     let script = ScriptedModel::new().calls([say("1", "a")]).fails(ToolError::transient("overloaded"));
     let (mut model, mut history) = (script, History::new());
     let reply = ask(&bare(), &mut model, &mut history);
@@ -109,7 +109,7 @@ fn a_model_that_fails_ends_the_reply_and_loses_no_answer() {
 }
 
 #[test]
-fn the_first_step_may_be_required_to_call_and_the_next_ones_are_free() {
+fn tool_choice_applies_to_the_first_step_only() {
     let (mut model, mut history) = (ScriptedModel::new().calls([say("1", "a")]).says("done"), History::new());
     _ = finished(reply(&bare(), &mut model, &mut history, String::new(), ReplyStart::Asked(ToolChoice::Required)));
     assert_eq!(choices(&model), [ToolChoice::Required, ToolChoice::Auto]);
@@ -117,7 +117,7 @@ fn the_first_step_may_be_required_to_call_and_the_next_ones_are_free() {
 }
 
 #[test]
-fn every_request_shows_the_instructions_and_all_tools() {
+fn every_request_has_the_instructions_and_all_tools() {
     let (mut model, mut history) = (ScriptedModel::new().calls([say("1", "a")]).says("done"), History::new());
     _ = ask(&Bare { steps: 1, ..bare() }, &mut model, &mut history);
     for request in model.requests() {
