@@ -89,10 +89,10 @@ async fn write_error_groups_problems_by_subject() {
     let error = agents.add("alice", "settings_plain").config(json!({"port": 1})).save().await.expect_err("refused");
     assert_eq!(
         error.to_string(),
-        "toolset `settings_plain` of agent `alice`: its settings do not fit:\n- `/port`: unknown setting, there are none"
+        "toolset `settings_plain` of agent `alice`: invalid settings:\n- `/port`: unknown setting, there are none"
     );
     let error = agents.add("alice", "settings_plain").config(json!(7)).save().await.expect_err("refused");
-    assert!(error.to_string().ends_with("its settings do not fit:\n- expected an object, got 7"), "{error}");
+    assert!(error.to_string().ends_with("invalid settings:\n- expected an object, got 7"), "{error}");
 }
 
 // C2: an improved default reaches records that were stored before

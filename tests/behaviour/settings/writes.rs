@@ -62,13 +62,13 @@ async fn all_errors_of_a_write_are_reported_and_nothing_is_stored() {
     assert_eq!(kinds[2..], [unknown("post_snd", Some("post_send")), unknown("zzz", None)]);
     assert_eq!(
         error.to_string(),
-        "toolset `settings_post` of agent `alice`: its settings do not fit:\n\
+        "toolset `settings_post` of agent `alice`: invalid settings:\n\
          - `/port`: expected an integer from 1 to 65535, got a text of 1 character\n\
          - `/server`: missing, expected a string (\"The address of the post office\")\n\
-         its secrets do not fit:\n\
+         invalid secrets:\n\
          - `/password`: expected at least 8 characters, got fewer\n\
-         it has no action `post_snd`; did you mean `post_send`?\n\
-         it has no action `zzz`"
+         unknown action `post_snd`; did you mean `post_send`?\n\
+         unknown action `zzz`"
     );
     assert!(is_empty(&store).await);
 }

@@ -1,4 +1,4 @@
-//! What every store of agents has to do.
+//! The conformance tests of SQLite and PostgreSQL.
 
 use crate::server::Schema;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use tool_adapters::stores::SqliteStore;
 use tool_core::agents::DynAgentToolStore;
 use tool_core::testing::agents::AgentStoreUnderTest;
 
-/// A file, opened anew by each handle, as another process would.
+/// A file, which each handle opens as another process would.
 struct Sqlite(TempDir);
 
 impl Sqlite {
@@ -24,7 +24,7 @@ impl AgentStoreUnderTest for Sqlite {
         Arc::new(SqliteStore::open(self.0.path().join("agents.db")).await.expect("the file opens"))
     }
 
-    /// The clock of the database stands still for nobody.
+    /// Waits, because the database's clock cannot be moved.
     async fn pass(&self, time: Duration) {
         tokio::time::sleep(time).await;
     }
@@ -47,7 +47,7 @@ impl AgentStoreUnderTest for InMemory {
 impl AgentStoreUnderTest for Schema {
     const TICK: Duration = Duration::from_millis(150);
 
-    /// With connections of its own.
+    /// Returns a handle with its own connections.
     async fn handle(&self) -> Arc<dyn DynAgentToolStore> {
         Arc::new(self.store().await)
     }

@@ -1,6 +1,6 @@
-//! Databases that are not there, or not in order: a clear error, nothing that is secret in it, and nothing lost.
+//! Missing and damaged databases: the errors are clear and show no secret, and nothing is lost.
 
-use crate::hand::Database;
+use crate::manual_changes::Database;
 use crate::server::{Schema, url};
 use serde_json::json;
 use std::fs;
@@ -12,6 +12,7 @@ use tool_adapters::stores::{PostgresStore, SqliteStore};
 use tool_core::agents::{AgentStoreError, AgentToolStore, RecordWrite};
 use tool_core::testing::agents::driver::Driver;
 
+/// Asserts that an operation failed with a text.
 fn down<T>(done: Result<T, AgentStoreError>, says: &str) {
     match done {
         Err(AgentStoreError::Down { message, .. }) => assert!(message.contains(says), "{message}"),
@@ -25,7 +26,7 @@ async fn opens(path: &Path) -> Result<SqliteStore, AgentStoreError> {
 }
 
 #[tokio::test]
-async fn a_file_that_is_none_of_sqlite_is_told() {
+async fn file_of_another_kind_is_an_error() {
     let place = tempfile::tempdir().expect("a folder");
     down(opens(&place.path().join("missing/agents.db")).await, "missing/agents.db: No such file");
     down(opens(place.path()).await, "unable to open");
@@ -36,7 +37,7 @@ async fn a_file_that_is_none_of_sqlite_is_told() {
 }
 
 #[tokio::test]
-async fn tables_of_another_program_or_of_a_newer_version_are_told() {
+async fn foreign_and_newer_tables_are_errors() {
     for database in Database::all().await {
         if let Database::Postgres(schema) = &database {
             schema.by_hand("CREATE TABLE tool_agents (name text)").await.expect("made");
@@ -56,7 +57,7 @@ async fn tables_of_another_program_or_of_a_newer_version_are_told() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_new_file_is_its_owners_only() {
+async fn new_file_is_accessible_for_its_owner_only() {
     use std::os::unix::fs::PermissionsExt;
     let place = tempfile::tempdir().expect("a folder");
     let driver = Driver(Arc::new(opens(&place.path().join("agents.db")).await.expect("it opens")));
@@ -84,7 +85,7 @@ async fn locked_file_fails_writes_until_it_is_free() {
     assert_eq!(driver.write(&write).await, 2);
 }
 
-/// All in the file itself, as after a while.
+/// Writes 200 records, and moves them from the log into the file itself.
 async fn written(path: &Path) -> Driver {
     let store = opens(path).await.expect("it opens");
     let driver = Driver(Arc::new(store));
@@ -114,7 +115,7 @@ async fn overwritten_bytes_are_an_error_until_restored() {
             Err(error) => down(Err::<(), _>(error), says),
             Ok(store) => down(store.load("alice").await, says),
         }
-        // Who has it open may still know the right pages, but never gives wrong ones.
+        // An open store may have the right pages in its cache, and never returns wrong ones.
         if let Ok(loaded) = driver.0.load("alice").await {
             assert_eq!(loaded.tools.len(), 200);
         }
@@ -124,7 +125,7 @@ async fn overwritten_bytes_are_an_error_until_restored() {
     assert_eq!(driver.add("alice", "more").await, 201);
 }
 
-/// In place: the file stays the same one.
+/// Overwrites a file in place, so that it stays the same file.
 fn overwrite(path: &Path, bytes: &[u8]) {
     use std::io::Write;
     let mut file = fs::OpenOptions::new().write(true).open(path).expect("opened");
@@ -179,7 +180,7 @@ async fn connections_that_the_server_ends_are_opened_again() {
     }
 }
 
-/// A server of the test's own, by the script that the gate has.
+/// A server that the test starts with the gate's script.
 struct Server(PathBuf);
 
 impl Server {
@@ -204,7 +205,7 @@ async fn stopped_server_is_an_error_and_loses_nothing() {
     if url().is_none() {
         return;
     }
-    // Its user may look into it, which is another one than that of the test where that is root.
+    // A folder that the server's user can read, which is another user if the test runs as root.
     let server = Server(std::env::temp_dir().join(format!("agents-server-{}", std::process::id())));
     let address = server.run(&["start"]);
     let driver = Driver(Arc::new(PostgresStore::connect(&address).await.expect("it answers")));

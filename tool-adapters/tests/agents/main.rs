@@ -2,10 +2,10 @@
 
 mod conformance;
 mod faults;
-mod hand;
 mod killed;
+mod manual_changes;
 mod opening;
-mod part;
+mod process;
 mod server;
 mod soak;
-mod work;
+mod workload;

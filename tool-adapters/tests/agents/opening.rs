@@ -1,6 +1,6 @@
-//! Stores are opened by many at once, beside a program's own tables, and over its own connections.
+//! Stores that many open at once, beside a program's own tables, and over its own connections.
 
-use crate::hand::Database;
+use crate::manual_changes::Database;
 use crate::server::Schema;
 use serde_json::json;
 use sqlx::SqlSafeStr;
@@ -12,7 +12,7 @@ use tool_core::agents::AgentToolStore;
 use tool_core::testing::agents::driver::Driver;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn many_that_open_a_new_store_at_once_share_it() {
+async fn stores_opened_at_once_share_a_new_database() {
     for database in Database::all().await {
         let (database, mut racers) = (Arc::new(database), JoinSet::new());
         for number in 0..8 {
@@ -25,7 +25,7 @@ async fn many_that_open_a_new_store_at_once_share_it() {
     }
 }
 
-/// A program's migrations, with numbers of its own. Its tables have the names that one thinks of first.
+/// A program's own migrations, with the number of the store's migration and similar table names.
 fn migrator() -> Migrator {
     let sql = "CREATE TABLE agents (name text); CREATE TABLE agent_tools (name text)".into_sql_str();
     Migrator::with_migrations(vec![Migration::new(1, "agents".into(), MigrationType::Simple, sql, false)])
@@ -64,7 +64,7 @@ async fn check(store: impl AgentToolStore) {
 }
 
 #[tokio::test]
-async fn each_store_in_memory_is_one_of_its_own() {
+async fn stores_in_memory_are_separate() {
     let (one, other) = (
         SqliteStore::open_in_memory().await.expect("it opens"),
         SqliteStore::open_in_memory().await.expect("it opens"),

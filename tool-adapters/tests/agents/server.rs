@@ -9,27 +9,27 @@ use std::time::Duration;
 use std::{env, process, thread};
 use tool_adapters::stores::PostgresStore;
 
-/// The server, where there is one to test with. In continuous integration there has to be.
+/// Returns the server's URL, if there is one. In continuous integration a missing server is a failure.
 pub(crate) fn url() -> Option<String> {
     static SAID: Once = Once::new();
     let url = env::var("POSTGRES_URL").ok().filter(|url| !url.is_empty());
     if url.is_none() {
         let says = "POSTGRES_URL is not set: nothing was tested against PostgreSQL";
         assert!(env::var("CI").map_or(true, |ci| ci != "true"), "{says}");
-        // Past the harness, which shows only what failed.
+        // Not captured by the harness, which shows only the output of failed tests.
         SAID.call_once(|| _ = writeln!(std::io::stderr(), "{says}"));
     }
     url
 }
 
-/// A schema that nobody else uses, which goes with this.
+/// A schema for one test, which is dropped with this value.
 pub(crate) struct Schema {
     server: String,
     name: String,
 }
 
 impl Schema {
-    /// One on the server, where there is one.
+    /// Creates a schema, if there is a server.
     pub(crate) async fn on_server() -> Option<Self> {
         let server = url()?;
         Some(Self::on(server).await)
@@ -43,7 +43,7 @@ impl Schema {
         Self { server, name }
     }
 
-    /// Its URL, for this process and others.
+    /// Returns a URL of the schema, for this process and others.
     pub(crate) fn url(&self) -> String {
         let divider = if self.server.contains('?') { '&' } else { '?' };
         format!("{}{divider}options=-csearch_path%3D{1}&application_name={1}", self.server, self.name)
@@ -53,7 +53,7 @@ impl Schema {
         PostgresStore::connect(&self.url()).await.expect("the server answers")
     }
 
-    /// As an operator would, with the tables' own statements.
+    /// Runs a statement over a separate connection.
     pub(crate) async fn by_hand(&self, sql: &str) -> Result<(), sqlx::Error> {
         run(&self.url(), sql.to_owned()).await
     }

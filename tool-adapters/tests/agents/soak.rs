@@ -1,15 +1,15 @@
-//! Eight writers and eight readers at once: no update is lost, nothing is read in halves. `just soak-agents` runs them for
-//! a minute on each store.
+//! Eight writers and eight readers at once: no update is lost, and no read is torn. `just soak-agents` runs them for a minute
+//! on each store.
 
-use crate::part::Other;
+use crate::process::WorkerProcess;
 use crate::server::Schema;
-use crate::work::{Tally, adds_up, report, run};
+use crate::workload::{Tally, adds_up, report, run};
 use std::sync::Arc;
 use std::time::Duration;
 use tool_adapters::stores::{PostgresStore, SqliteStore};
 use tool_core::agents::{DynAgentToolStore, MemoryAgentToolStore};
 
-/// How many of each.
+/// Number of writers, and of readers.
 const OF_EACH: usize = 8;
 
 pub(crate) fn lasts() -> Duration {
@@ -44,10 +44,10 @@ async fn in_postgres_no_update_is_lost_and_no_read_is_torn() {
 
 /// Eight processes with a writer and a reader each.
 async fn processes(name: &str, place: &str, store: Arc<dyn DynAgentToolStore>) {
-    let others: Vec<_> = (0..OF_EACH).map(|number| Other::start("work", place, number)).collect();
+    let others: Vec<_> = (0..OF_EACH).map(|number| WorkerProcess::start("work", place, number)).collect();
     let mut tally = Tally::default();
     for mut other in others {
-        tally.add(Tally::from_json(&other.hear().expect("what it did")));
+        tally.add(Tally::from_json(&other.next_line().expect("what it did")));
         assert!(other.ends_well());
     }
     assert!(tally.writes() > 0 && tally.loads > 0);
@@ -59,14 +59,14 @@ async fn processes(name: &str, place: &str, store: Arc<dyn DynAgentToolStore>) {
 async fn sqlite_processes_lose_no_update_and_tear_no_read() {
     let place = tempfile::tempdir().expect("a folder");
     let path = place.path().join("agents.db");
-    // They all open a file that is not there yet.
+    // All of them open a file that does not exist yet.
     let path = path.to_str().expect("a path");
     let others = SqliteStore::open(path);
     processes("sqlite", path, Arc::new(others.await.expect("it opens"))).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn processes_on_one_postgres_lose_no_update_and_tear_no_read() {
+async fn postgres_processes_lose_no_update_and_tear_no_read() {
     let Some(schema) = Schema::on_server().await else { return };
     let url = schema.url();
     let store = PostgresStore::connect(&url).await.expect("the server answers");

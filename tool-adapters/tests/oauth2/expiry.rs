@@ -125,7 +125,7 @@ async fn a_grant_that_was_taken_back_is_told_as_one_to_connect_again() {
     let response = alice.run_tool_action("calendar", "events", "{}").await.expect("runs");
     let error = response.error().expect("taken back");
     assert_eq!(error.kind, ErrorKind::Auth);
-    assert!(error.message.contains("has to be connected again to `oidc-provider`"), "{}", error.message);
+    assert!(error.message.contains("has to be connected to `oidc-provider` again"), "{}", error.message);
     let now = secrets(&agents, "alice", "calendar").await;
     for secret in [&now["access_token"], &now["refresh_token"]] {
         assert!(!response.to_json().contains(secret.as_str().expect("a token")));

@@ -1,11 +1,11 @@
-//! Whether the tools are there that should be.
+//! Assertions about the tools of a context and of the program.
 
 use crate::arguments::problem::nearest;
 use crate::registry::ToolContext;
 use crate::registry::discovery::Registry;
 use crate::tool::definition::ToolDefinition;
 
-/// Asserts that the function tools of a context are just these, in any order.
+/// Asserts that a context has exactly these function tools, in any order.
 ///
 /// ```
 /// use tool_core::{ToolContext, testing, tool};
@@ -23,7 +23,7 @@ use crate::tool::definition::ToolDefinition;
 ///
 /// # Panics
 ///
-/// Where one is missing or there is another: with all that are.
+/// Panics with all missing and unexpected tools.
 #[track_caller]
 pub fn assert_tools(tools: &ToolContext, names: &[&str]) {
     let there = tools.definitions().map(|tool| ToolDefinition::name(tool).to_owned()).collect::<Vec<_>>();
@@ -43,10 +43,10 @@ pub fn assert_tools(tools: &ToolContext, names: &[&str]) {
     assert!(lines.is_empty(), "{}", lines.join("\n"));
 }
 
-/// Asserts that tools of these names are linked into this program, those of toolsets that have to be configured too.
+/// Asserts that tools of these names are linked into this program, including those of toolsets that have to be configured.
 /// There may be others.
 ///
-/// A crate that no code names is not linked, and its tools are silently absent: this is the test for it.
+/// A crate that no code names is not linked, and its tools are missing without an error. This assertion finds that.
 ///
 /// ```standalone_crate
 /// use tool_core::{testing, tool};
@@ -62,28 +62,28 @@ pub fn assert_tools(tools: &ToolContext, names: &[&str]) {
 ///
 /// # Panics
 ///
-/// Where one is missing, with what to do; and where the registry has problems, with all of them.
+/// Panics with the missing tools and a fix, or with all problems of the registry.
 #[track_caller]
 pub fn assert_linked(names: &[&str]) {
     let registry = match Registry::discover() {
         Ok(registry) => registry,
-        Err(errors) => panic!("the tools that are linked in have problems:\n{errors}"),
+        Err(errors) => panic!("the linked tools are invalid:\n{errors}"),
     };
     let toolsets = registry.actions();
     let there = toolsets.into_iter().flat_map(|toolset| toolset.actions).map(|action| action.name).collect::<Vec<_>>();
     let missing = missing(&there, names);
-    assert!(missing.is_empty(), "tools that are not linked in: {missing}\n{NOT_LINKED}");
+    assert!(missing.is_empty(), "tools that are not linked: {missing}\n{NOT_LINKED}");
 }
 
 const NOT_LINKED: &str =
     "help: a crate that no code names is not linked, and its tools are absent; name it: `use my_tools as _;`";
 
-/// The names that are not there, with what was probably meant.
+/// Lists the missing names, each with the most similar name.
 fn missing(there: &[String], names: &[&str]) -> String {
     let absent = names.iter().filter(|name| !there.iter().any(|known| known == *name));
-    let told = absent.map(|name| match nearest(name, there.iter().map(String::as_str)) {
-        Some(near) => format!("`{name}` (there is `{near}`)"),
+    let lines = absent.map(|name| match nearest(name, there.iter().map(String::as_str)) {
+        Some(near) => format!("`{name}` (did you mean `{near}`?)"),
         None => format!("`{name}`"),
     });
-    told.collect::<Vec<_>>().join(", ")
+    lines.collect::<Vec<_>>().join(", ")
 }

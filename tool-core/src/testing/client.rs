@@ -1,4 +1,4 @@
-//! Calls tools as a model would, and remembers what was called.
+//! An in-process client that calls tools as a model would.
 
 use crate::call::context::RunContext;
 use crate::call::error::{ErrorBody, ErrorList};
@@ -11,10 +11,10 @@ use serde_json::Value;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// An in-process client: calls tools by name with JSON, as a model would, and remembers the calls.
+/// An in-process client that calls tools by name with JSON, as a model would, and records the calls.
 ///
-/// Calls are bare: decoding, panic guard and size cap, without a session. A clone shares the history, so that it can be
-/// handed to the code under test and asked afterwards.
+/// Calls are bare: they have decoding, the panic guard and the size limit, but no session. A clone shares the record, so
+/// that it can be passed to the code under test.
 ///
 /// ```
 /// use serde_json::json;
@@ -59,34 +59,34 @@ pub struct RecordedCall {
 }
 
 impl RecordedCall {
-    /// The tool's name, as it was called.
+    /// Returns the tool's name, as it was called.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The text of the arguments, as it was sent.
+    /// Returns the text of the arguments, as it was sent.
     pub fn arguments_json(&self) -> &str {
         &self.arguments
     }
 
-    /// The arguments; null where their text is no JSON.
+    /// Returns the arguments, or null if their text is not JSON.
     pub fn arguments(&self) -> Value {
         serde_json::from_str(&self.arguments).unwrap_or_default()
     }
 
-    /// The answer.
+    /// Returns the response.
     pub fn response(&self) -> &ToolResponse {
         &self.response
     }
 }
 
 impl Client {
-    /// A client of these tools. Calls run in [`RunContext::detached`].
+    /// Creates a client of tools. Calls run in [`RunContext::detached`].
     pub fn new(tools: ToolContext) -> Self {
         Self { tools, ctx: RunContext::detached(), calls: Arc::default() }
     }
 
-    /// Makes calls run in this context, for tools that want user data, state or a mode.
+    /// Sets the context of the calls, for tools that need user data, state or a mode.
     ///
     /// ```
     /// use tool_core::testing::Client;
@@ -102,31 +102,31 @@ impl Client {
         self
     }
 
-    /// The tools.
+    /// Returns the tools.
     pub fn tools(&self) -> &ToolContext {
         &self.tools
     }
 
-    /// Calls a tool. The arguments are a `serde_json::Value` or JSON text, which need not be sound.
+    /// Calls a tool. The arguments are a `serde_json::Value` or a text, which may be invalid JSON.
     pub async fn call<'a>(&self, name: &str, arguments: impl Into<Arguments<'a>>) -> ToolResponse {
-        self.made(name, arguments.into()).await
+        self.record(name, arguments.into()).await
     }
 
-    /// Calls a tool that has to succeed, and gives its data.
+    /// Calls a tool that has to succeed, and returns its data.
     ///
     /// # Panics
     ///
-    /// Where the call fails, or its data is no `T`: with the whole envelope.
+    /// Panics with the envelope if the call fails, or its data is not a `T`.
     #[track_caller]
     pub fn call_ok<'a, T: DeserializeOwned>(
         &'a self,
         name: &'a str,
         arguments: impl Into<Arguments<'a>>,
     ) -> impl Future<Output = T> + Send + 'a {
-        // An async fn would not know who called it.
+        // An `async fn` does not know its caller.
         let (caller, arguments) = (Location::caller(), arguments.into());
         async move {
-            let response = self.made(name, arguments).await;
+            let response = self.record(name, arguments).await;
             match response.data() {
                 Ok(data) => data,
                 Err(error) => {
@@ -137,11 +137,11 @@ impl Client {
         }
     }
 
-    /// Calls a tool that has to fail, and gives the error.
+    /// Calls a tool that has to fail, and returns the error.
     ///
     /// # Panics
     ///
-    /// Where the call succeeds: with the whole envelope.
+    /// Panics with the envelope if the call succeeds.
     #[track_caller]
     pub fn call_err<'a>(
         &'a self,
@@ -150,47 +150,52 @@ impl Client {
     ) -> impl Future<Output = ErrorBody> + Send + 'a {
         let (caller, arguments) = (Location::caller(), arguments.into());
         async move {
-            let response = self.made(name, arguments).await;
+            let response = self.record(name, arguments).await;
             match response.error() {
                 Some(error) => error.clone(),
-                None => panic!("{caller}: `{name}` was to fail, and succeeded\n{}", shown(&response)),
+                None => panic!("{caller}: expected `{name}` to fail, and it succeeded\n{}", shown(&response)),
             }
         }
     }
 
-    /// The calls so far, in the order of their answers.
+    /// Returns the calls so far, in the order of their responses.
     pub fn calls(&self) -> Vec<RecordedCall> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Forgets the calls so far.
+    /// Clears the record of calls.
     pub fn clear(&self) {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
+    /// Asserts that a tool was called.
+    ///
     /// # Panics
     ///
-    /// Where no call of that tool was made: with those that were.
+    /// Panics with all calls if the tool was not called.
     #[track_caller]
     pub fn assert_called(&self, name: &str) {
         let calls = self.calls();
         assert!(calls.iter().any(|call| call.name == name), "`{name}` was not called\n{}", listed(&calls));
     }
 
+    /// Asserts that a tool was not called.
+    ///
     /// # Panics
     ///
-    /// Where a call of that tool was made: with all that were.
+    /// Panics with all calls if the tool was called.
     #[track_caller]
     pub fn assert_not_called(&self, name: &str) {
         let calls = self.calls();
         assert!(calls.iter().all(|call| call.name != name), "`{name}` was called\n{}", listed(&calls));
     }
 
-    /// Compares arguments as JSON: neither the order of keys nor `1` for `1.0` matters.
+    /// Asserts that a tool was called with arguments, which are compared as JSON: the order of keys does not matter, and `1` is
+    /// equal to `1.0`.
     ///
     /// # Panics
     ///
-    /// Where no call of that tool had these arguments: with the calls that were made.
+    /// Panics with all calls if the tool was not called with these arguments.
     #[track_caller]
     pub fn assert_called_with(&self, name: &str, arguments: &Value) {
         let (calls, wanted) = (self.calls(), canonical(arguments));
@@ -198,7 +203,7 @@ impl Client {
         assert!(found, "`{name}` was not called with {arguments}\n{}", listed(&calls));
     }
 
-    async fn made(&self, name: &str, arguments: Arguments<'_>) -> ToolResponse {
+    async fn record(&self, name: &str, arguments: Arguments<'_>) -> ToolResponse {
         let sent = match arguments.text() {
             Ok(text) => text.to_owned(),
             Err(_) => format!("{arguments:?}"),
@@ -210,14 +215,14 @@ impl Client {
     }
 }
 
-/// The whole envelope, for people.
+/// Formats the envelope for a panic message.
 fn shown(response: &ToolResponse) -> String {
     serde_json::to_string_pretty(response).unwrap_or_else(|error| error.to_string())
 }
 
 fn listed(calls: &[RecordedCall]) -> String {
     if calls.is_empty() {
-        return "there was no call".to_owned();
+        return "no calls were made".to_owned();
     }
     let lines = calls.iter().map(|call| format!("  {}({})", call.name, call.arguments));
     format!("calls:\n{}", lines.collect::<Vec<_>>().join("\n"))

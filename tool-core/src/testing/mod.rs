@@ -1,12 +1,13 @@
-//! For the tests of those who write tools: an in-process client, and assertions on which tools there are.
+//! Helpers for tests of tools: an in-process client, a scripted model, assertions about the tools of a program, and
+//! conformance tests for stores.
 //!
-//! Everything here panics where a test should fail, and says what is the matter and where it was asked.
+//! A failed assertion panics with the problem and the caller's position.
 
 #[cfg(feature = "agents")]
 pub mod agents;
-pub(crate) mod assertions;
-pub(crate) mod client;
-pub(crate) mod scripted;
+mod assertions;
+mod client;
+mod scripted;
 pub mod store;
 
 #[cfg(test)]

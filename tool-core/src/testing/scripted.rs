@@ -6,7 +6,7 @@ use crate::session::model::Message;
 use crate::session::model::{Model, ModelRequest, ModelStep, ToolChoice};
 use std::collections::VecDeque;
 
-/// A model that plays a script, step by step, and remembers what it was asked.
+/// A model that plays a script, step by step, and records its requests.
 ///
 /// ```
 /// use serde_json::json;
@@ -33,74 +33,76 @@ pub struct ScriptedModel {
     requests: Vec<RecordedRequest>,
 }
 
-/// What a scripted model was asked.
+/// A request that a scripted model got.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RecordedRequest {
     /// The system instruction.
     pub instructions: String,
-    /// The conversation until then.
+    /// The conversation before the step.
     pub history: Vec<Message>,
-    /// The names of the tools that it was shown.
+    /// The names of the tools in the request.
     pub tools: Vec<String>,
-    /// Whether it was to call them.
+    /// The tool choice of the request.
     pub tool_choice: ToolChoice,
 }
 
 impl ScriptedModel {
-    /// A model with an empty script.
+    /// Creates a model with an empty script.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a step that calls tools, all at once.
+    /// Adds a step that calls tools, all in one response.
     #[must_use]
     pub fn calls(self, calls: impl IntoIterator<Item = ToolCall>) -> Self {
         self.then(ModelStep::calls(calls))
     }
 
-    /// Adds a step that says something, and calls nothing.
+    /// Adds a step that responds with text and calls no tool.
     #[must_use]
     pub fn says(self, text: impl Into<String>) -> Self {
         self.then(ModelStep::says(text))
     }
 
-    /// Adds a step that fails, as a model does that cannot be reached.
+    /// Adds a step that fails, as when the model cannot be reached.
     #[must_use]
     pub fn fails(mut self, error: ToolError) -> Self {
         self.script.push_back(Err(error));
         self
     }
 
-    /// Adds any step.
+    /// Adds a step.
     #[must_use]
     pub fn then(mut self, step: ModelStep) -> Self {
         self.script.push_back(Ok(step));
         self
     }
 
-    /// What it was asked so far.
+    /// Returns the requests so far.
     pub fn requests(&self) -> &[RecordedRequest] {
         &self.requests
     }
 
+    /// Asserts that every step was played.
+    ///
     /// # Panics
     ///
-    /// Where steps of the script were not asked for: with those steps.
+    /// Panics with the steps that are left.
     #[track_caller]
     pub fn assert_done(&self) {
         let (asked, left) = (self.requests.len(), &self.script);
-        let lines = left.iter().map(|step| format!("  {}", told(step))).collect::<Vec<_>>().join("\n");
-        assert!(left.is_empty(), "the model was asked {asked} times, and its script goes on:\n{lines}");
+        let lines = left.iter().map(|step| format!("  {}", describe(step))).collect::<Vec<_>>().join("\n");
+        assert!(left.is_empty(), "the model got {asked} requests, and its script has more steps:\n{lines}");
     }
 }
 
 impl Model for ScriptedModel {
-    /// The next step of the script.
+    /// Returns the next step of the script.
     ///
     /// # Panics
     ///
-    /// Where the script is over: with what it was asked.
+    /// Panics with the request if the script has ended.
     async fn step(&mut self, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
         self.requests.push(RecordedRequest {
             instructions: request.instructions.to_owned(),
@@ -121,12 +123,12 @@ fn over(requests: &[RecordedRequest]) -> String {
     let last = last.map_or_else(|| "nothing".to_owned(), |message| format!("{message:?}"));
     let scripted = requests.len().saturating_sub(1);
     format!(
-        "the model was asked for step {} with tool choice {choice:?}, and its script has {scripted}\nthe last message: {last}",
+        "the model got request {} with tool choice {choice:?}, and its script has {scripted} steps\nthe last message: {last}",
         requests.len(),
     )
 }
 
-fn told(step: &Result<ModelStep, ToolError>) -> String {
+fn describe(step: &Result<ModelStep, ToolError>) -> String {
     let step = match step {
         Ok(step) => step,
         Err(error) => return format!("fails: {error}"),
@@ -157,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_is_played_in_its_order_and_what_was_asked_is_kept() {
+    fn script_is_played_in_order_and_requests_are_recorded() {
         let call = ToolCall::new("c", "add", "{}");
         let mut model =
             ScriptedModel::new().calls([call.clone()]).fails(ToolError::transient("overloaded")).says("done");
@@ -171,17 +173,17 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_is_asked_for_more_than_its_script_says_so() {
+    fn request_after_the_end_of_the_script_panics() {
         let mut model = ScriptedModel::new().says("done");
         _ = ask(&mut model, ToolChoice::Auto);
         let text = message(|| _ = ask(&mut model, ToolChoice::None));
-        assert!(text.contains("asked for step 2 with tool choice None, and its script has 1"), "{text}");
+        assert!(text.contains("got request 2 with tool choice None, and its script has 1 steps"), "{text}");
     }
 
     #[test]
-    fn steps_that_were_not_asked_for_are_told() {
+    fn steps_that_are_left_are_listed() {
         let model = ScriptedModel::new().calls([ToolCall::new("c", "add", r#"{"a":1}"#)]).says("done");
         let text = message(|| model.assert_done());
-        assert!(text.contains("asked 0 times") && text.contains("add({\"a\":1})\n  says \"done\""), "{text}");
+        assert!(text.contains("got 0 requests") && text.contains("add({\"a\":1})\n  says \"done\""), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! What the helpers say where a test fails.
+//! Tests of the client and the assertions.
 
 use crate::call::context::RunContext;
 use crate::call::error::ErrorKind;
@@ -13,7 +13,7 @@ use tool_macros::tool;
 /// Say hello.
 #[tool(name = "greet_in_testing_tests")]
 async fn greet(ctx: &RunContext, name: String) -> Result<String, String> {
-    if name.is_empty() { Err("nobody".to_owned()) } else { Ok(format!("hello {name} by {:?}", ctx.mode())) }
+    if name.is_empty() { Err("expected a name".to_owned()) } else { Ok(format!("hello {name} by {:?}", ctx.mode())) }
 }
 
 const GREET: &str = "greet_in_testing_tests";
@@ -33,38 +33,38 @@ fn message(work: impl FnOnce()) -> String {
 }
 
 #[test]
-fn a_call_runs_in_the_context_that_was_given() {
+fn calls_run_in_the_given_context() {
     let client = client().with_context(RunContext::builder().mode(Mode::Voice).build());
     assert_eq!(run(client.call_ok::<String>(GREET, json!({"name": "Ada"}))), "hello Ada by Voice");
 }
 
 #[test]
-fn a_call_that_fails_where_it_must_not_shows_the_whole_envelope_and_who_called() {
+fn call_ok_panics_with_the_envelope_and_the_caller() {
     let text = message(|| _ = run(client().call_ok::<String>(GREET, r#"{"name": ""}"#)));
-    assert!(text.contains("\"message\": \"nobody\"") && text.contains("\"schemaVersion\""), "{text}");
+    assert!(text.contains("\"message\": \"expected a name\"") && text.contains("\"schemaVersion\""), "{text}");
     assert!(text.contains("testing/tests.rs:"), "{text}");
 }
 
 #[test]
-fn data_of_another_shape_fails_too() {
+fn call_ok_panics_for_data_of_another_type() {
     let text = message(|| _ = run(client().call_ok::<u32>(GREET, r#"{"name": "Ada"}"#)));
     assert!(text.contains("to return u32") && text.contains("hello Ada"), "{text}");
 }
 
 #[test]
-fn a_call_that_succeeds_where_it_must_not_shows_the_whole_envelope() {
+fn call_err_panics_with_the_envelope() {
     let text = message(|| _ = run(client().call_err(GREET, json!({"name": "Ada"}))));
-    assert!(text.contains("was to fail") && text.contains("hello Ada"), "{text}");
+    assert!(text.contains("to fail, and it succeeded") && text.contains("hello Ada"), "{text}");
 }
 
 #[test]
-fn an_error_is_given_to_look_at() {
+fn call_err_returns_the_error() {
     assert_eq!(run(client().call_err(GREET, json!({}))).kind, ErrorKind::Validation);
     assert_eq!(run(client().call_err("absent", "no JSON")).kind, ErrorKind::NotFound);
 }
 
 #[test]
-fn clones_share_the_history() {
+fn clones_share_the_recorded_calls() {
     let client = client();
     run(client.clone().call(GREET, r#" {"name":"Ada"} "#));
     let calls = client.calls();
@@ -78,29 +78,31 @@ fn clones_share_the_history() {
 }
 
 #[test]
-fn a_call_that_was_not_made_is_told_with_those_that_were() {
+fn failed_assertions_list_the_calls() {
     let client = client();
-    assert!(message(|| client.assert_called(GREET)).contains("there was no call"));
+    assert!(message(|| client.assert_called(GREET)).contains("no calls were made"));
     run(client.call(GREET, json!({"name": "Ada"})));
     assert!(message(|| client.assert_called("other")).contains(r#"greet_in_testing_tests({"name":"Ada"})"#));
     assert!(message(|| client.assert_not_called(GREET)).contains("was called"));
     assert!(message(|| client.assert_called_with(GREET, &json!({}))).contains("was not called with {}"));
 }
+
 #[test]
-fn tools_that_are_missing_and_unexpected_are_all_told_with_what_to_do() {
+fn assert_tools_lists_missing_and_unexpected_tools() {
     let client = client();
     assert_tools(client.tools(), &[GREET]);
     let text = message(|| assert_tools(client.tools(), &["add", "greet_in_testing_test"]));
     assert!(
-        text.contains("missing tools: `add`, `greet_in_testing_test` (there is `greet_in_testing_tests`)"),
+        text.contains("missing tools: `add`, `greet_in_testing_test` (did you mean `greet_in_testing_tests`?)"),
         "{text}"
     );
     assert!(text.contains("unexpected tools: `greet_in_testing_tests`"), "{text}");
     assert!(text.contains("use my_tools as _;"), "{text}");
 }
+
 #[test]
-fn a_tool_that_is_not_linked_in_is_told_with_what_to_do() {
+fn assert_linked_lists_missing_tools() {
     assert_linked(&[GREET]);
     let text = message(|| assert_linked(&[GREET, "elsewhere"]));
-    assert!(text.contains("not linked in: `elsewhere`\n") && text.contains("use my_tools as _;"), "{text}");
+    assert!(text.contains("not linked: `elsewhere`\n") && text.contains("use my_tools as _;"), "{text}");
 }

@@ -1,7 +1,6 @@
-//! One at a time may refresh a token.
+//! Tests that one process at a time may refresh a token.
 
-use crate::testing::agents::AgentStoreUnderTest;
-use crate::testing::agents::driver::{Driver, sealed};
+use crate::testing::agents::driver::{AgentStoreUnderTest, Driver, sealed};
 use serde_json::json;
 use std::time::Duration;
 
@@ -15,8 +14,8 @@ async fn gives_back(driver: &Driver, holder: &str) {
     driver.0.release("alice", "email", holder).await.expect("the store takes it back");
 }
 
-/// Over any handle, until it is given back. Records have leases of their own.
-pub async fn one_holder_at_a_time_has_it<T: AgentStoreUnderTest>(store: &T) {
+/// A lease has one holder, over all handles, until it is released. Each record has its own lease.
+pub async fn lease_has_one_holder_at_a_time<T: AgentStoreUnderTest>(store: &T) {
     let (driver, other) = (Driver::of(store).await, Driver::of(store).await);
     driver.add("alice", "email").await;
     driver.add("alice", "calendar").await;
@@ -28,8 +27,8 @@ pub async fn one_holder_at_a_time_has_it<T: AgentStoreUnderTest>(store: &T) {
     assert!(!takes(&driver, "one", HOUR).await);
 }
 
-/// Over any handle: it is the holder's name that counts.
-pub async fn the_holder_may_take_it_again<T: AgentStoreUnderTest>(store: &T) {
+/// The holder may acquire its lease again over any handle, because only its name is compared.
+pub async fn holder_may_acquire_its_lease_again<T: AgentStoreUnderTest>(store: &T) {
     let (driver, other) = (Driver::of(store).await, Driver::of(store).await);
     driver.add("alice", "email").await;
     for driver in [&driver, &other, &driver] {
@@ -38,8 +37,8 @@ pub async fn the_holder_may_take_it_again<T: AgentStoreUnderTest>(store: &T) {
     assert!(!takes(&driver, "One", HOUR).await);
 }
 
-/// Nor is it there for a record that comes later.
-pub async fn nobody_has_it_where_there_is_no_record<T: AgentStoreUnderTest>(store: &T) {
+/// A record that does not exist has no lease, and a later record of that name is free.
+pub async fn record_that_does_not_exist_has_no_lease<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     assert!(!takes(&driver, "one", HOUR).await);
     gives_back(&driver, "one").await;
@@ -47,8 +46,8 @@ pub async fn nobody_has_it_where_there_is_no_record<T: AgentStoreUnderTest>(stor
     assert!(takes(&driver, "two", HOUR).await);
 }
 
-/// Also not twice.
-pub async fn whoever_does_not_have_it_gives_nothing_back<T: AgentStoreUnderTest>(store: &T) {
+/// Releasing another holder's lease, or releasing twice, does nothing.
+pub async fn lease_is_released_by_its_holder_only<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     driver.add("alice", "email").await;
     gives_back(&driver, "one").await;
@@ -61,8 +60,8 @@ pub async fn whoever_does_not_have_it_gives_nothing_back<T: AgentStoreUnderTest>
     assert!(!takes(&driver, "one", HOUR).await);
 }
 
-/// Nothing is loaded again because of it.
-pub async fn no_version_tells_of_it<T: AgentStoreUnderTest>(store: &T) {
+/// A lease changes no version, so that no agent is loaded again.
+pub async fn lease_changes_no_version<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     driver.add("alice", "email").await;
     let before = driver.load("alice").await;
@@ -71,8 +70,8 @@ pub async fn no_version_tells_of_it<T: AgentStoreUnderTest>(store: &T) {
     assert_eq!(driver.load("alice").await, before);
 }
 
-/// Whatever is written meanwhile.
-pub async fn it_outlives_writes_and_goes_with_the_record<T: AgentStoreUnderTest>(store: &T) {
+/// A lease outlives writes of its record, and ends when the record is removed.
+pub async fn lease_outlives_writes_and_ends_with_the_record<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     driver.add_sealed("alice", "email", &sealed(1)).await;
     assert!(takes(&driver, "one", HOUR).await);
@@ -84,8 +83,8 @@ pub async fn it_outlives_writes_and_goes_with_the_record<T: AgentStoreUnderTest>
     assert!(takes(&driver, "two", HOUR).await);
 }
 
-/// As long as a program may say, that is; and no time at all.
-pub async fn it_may_last_for_ever<T: AgentStoreUnderTest>(store: &T) {
+/// A lease may have any duration, also the longest one and none.
+pub async fn lease_has_any_duration<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     driver.add("alice", "email").await;
     assert!(takes(&driver, "one", Duration::MAX).await);
@@ -94,8 +93,8 @@ pub async fn it_may_last_for_ever<T: AgentStoreUnderTest>(store: &T) {
     assert!(takes(&driver, "two", HOUR).await);
 }
 
-/// A holder that died keeps nobody waiting.
-pub async fn it_ends_by_itself<T: AgentStoreUnderTest>(store: &T) {
+/// A lease expires, so that a holder that died blocks no other.
+pub async fn lease_expires<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     driver.add("alice", "email").await;
     assert!(takes(&driver, "one", T::TICK * 4).await);
@@ -107,8 +106,8 @@ pub async fn it_ends_by_itself<T: AgentStoreUnderTest>(store: &T) {
     assert!(!takes(&driver, "one", HOUR).await, "it came too late");
 }
 
-/// From then on.
-pub async fn taking_it_again_makes_it_last<T: AgentStoreUnderTest>(store: &T) {
+/// Acquiring a lease again extends it from that moment.
+pub async fn acquiring_a_lease_again_extends_it<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     driver.add("alice", "email").await;
     assert!(takes(&driver, "one", T::TICK * 2).await);

@@ -1,11 +1,10 @@
-//! Lists are sorted and come in pages, alike on all stores.
+//! Tests that lists are sorted and paged, and the same on all stores.
 
 use crate::agents::AgentSummary;
 use crate::agents::SealedSecrets;
-use crate::testing::agents::AgentStoreUnderTest;
-use crate::testing::agents::driver::{Driver, sealed};
+use crate::testing::agents::driver::{AgentStoreUnderTest, Driver, sealed};
 
-/// Letters, marks, what databases have a meaning for, and what a collation sorts otherwise.
+/// Ids with letters, punctuation, characters with a meaning in SQL, and texts that a collation would sort differently.
 pub(crate) const ODD: [&str; 24] = [
     "A", "a", "B", "b", "a b", "a-b", "a_b", "aB", "%", "_", "'", "\"", "\\", ";--", "ä", "a\u{308}", "é", "ß", "ss",
     "Ω", "中文", "\u{200d}", "\u{ffff}", "😀",
@@ -15,7 +14,7 @@ fn names(count: usize) -> Vec<String> {
     (0..count).map(|number| format!("agent-{number:03}")).collect()
 }
 
-/// With their versions and how many records each has. A page begins after an id, whether or not there is such an agent.
+/// Agents are listed with their versions and numbers of records. A page begins after an id, which need not exist.
 pub async fn agents_are_listed_in_order_and_in_pages<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     for agent in ["carol", "alice", "bob", "alice"] {
@@ -31,7 +30,7 @@ pub async fn agents_are_listed_in_order_and_in_pages<T: AgentStoreUnderTest>(sto
     assert_eq!(driver.agents(None, u32::MAX).await.len(), 3);
 }
 
-/// They come back with their next record.
+/// An agent without records is not listed until it has one again.
 pub async fn agents_without_records_are_not_listed<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     driver.add("alice", "email").await;
@@ -42,8 +41,8 @@ pub async fn agents_without_records_are_not_listed<T: AgentStoreUnderTest>(store
     assert_eq!(driver.agents(None, 9).await, ["alice", "bob"]);
 }
 
-/// By agent first: a toolset's name says nothing across agents.
-pub async fn sealed_secrets_are_listed_by_agent_and_toolset_and_in_pages<T: AgentStoreUnderTest>(store: &T) {
+/// Secrets are listed by agent, then by toolset.
+pub async fn sealed_secrets_are_listed_in_order_and_in_pages<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     for (agent, tool) in [("b", "a"), ("a", "z"), ("ab", "m"), ("a", "c")] {
         driver.add_sealed(agent, tool, &sealed(1)).await;
@@ -60,7 +59,7 @@ pub async fn sealed_secrets_are_listed_by_agent_and_toolset_and_in_pages<T: Agen
     assert_eq!(driver.sealed("-", None, 0).await, []);
 }
 
-/// That is how a rotation knows when it is done, also one that was killed half-way.
+/// Secrets under the given key are left out, so that a rotation finds those that are left.
 pub async fn secrets_under_the_key_are_left_out<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     for number in 0..10 {
@@ -76,7 +75,7 @@ pub async fn secrets_under_the_key_are_left_out<T: AgentStoreUnderTest>(store: &
     assert_eq!(driver.sealed("old", None, 99).await.len(), 10);
 }
 
-/// In lists, in loads, and where a page goes on.
+/// Ids sort by their bytes in lists, in loads and at the beginning of a page.
 pub async fn ids_of_any_letters_sort_by_their_bytes<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     for id in ODD {
@@ -99,7 +98,7 @@ pub async fn ids_of_any_letters_sort_by_their_bytes<T: AgentStoreUnderTest>(stor
     assert_eq!(rest, rows.split_off(10));
 }
 
-/// In pages of any size.
+/// Pages of any size list each agent once.
 pub async fn many_agents_are_all_listed_once<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     let all = names(300);

@@ -1,8 +1,7 @@
-//! Many at once, and nothing is lost or seen in halves.
+//! Tests that concurrent writers and readers lose nothing and see no half of a change.
 
 use crate::agents::{AgentStoreError, RecordWrite};
-use crate::testing::agents::AgentStoreUnderTest;
-use crate::testing::agents::driver::{Driver, sealed};
+use crate::testing::agents::driver::{AgentStoreUnderTest, Driver, sealed};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +10,7 @@ use tokio::task::JoinSet;
 
 const RACERS: u64 = 8;
 
-/// Has racers do something, each with a handle of its own; what each of them made of it.
+/// Runs racers at the same time, each with its own handle. Returns their outcomes.
 async fn race<R: Send + 'static, F: Future<Output = R> + Send + 'static>(
     store: &impl AgentStoreUnderTest,
     runs: impl Fn(Driver, u64) -> F,
@@ -23,7 +22,7 @@ async fn race<R: Send + 'static, F: Future<Output = R> + Send + 'static>(
     racers.join_all().await
 }
 
-/// Adds one to a counter until it has done so this often.
+/// Adds one to a counter a number of times.
 async fn count(driver: Driver, tool: String, times: u64) {
     for _ in 0..times {
         loop {
@@ -38,7 +37,7 @@ async fn count(driver: Driver, tool: String, times: u64) {
     }
 }
 
-/// What they count is what they did.
+/// The final count is the number of successful writes.
 pub async fn of_racing_writers_one_wins_each_version<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     driver.add("alice", "email").await;
@@ -47,7 +46,7 @@ pub async fn of_racing_writers_one_wins_each_version<T: AgentStoreUnderTest>(sto
     assert_eq!(driver.version("alice").await, RACERS * 10 + 1);
 }
 
-/// Each is a version of the agent.
+/// Each write of another record gets its own version of the agent.
 pub async fn racing_writers_of_different_records_all_succeed<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     race(store, |driver, racer| async move {
@@ -65,7 +64,7 @@ pub async fn racing_writers_of_different_records_all_succeed<T: AgentStoreUnderT
     assert!(loaded.tools.iter().all(|record| record.config["turn"] == 8));
 }
 
-/// The others learn of it.
+/// The other writers get a conflict.
 pub async fn of_racing_insertions_one_succeeds<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     for round in 1..=10_u64 {
@@ -82,7 +81,7 @@ pub async fn of_racing_insertions_one_succeeds<T: AgentStoreUnderTest>(store: &T
     }
 }
 
-/// The others find nothing.
+/// The others find no record.
 pub async fn of_racing_removals_one_succeeds<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     let version = driver.add("alice", "email").await;
@@ -91,7 +90,7 @@ pub async fn of_racing_removals_one_succeeds<T: AgentStoreUnderTest>(store: &T) 
     assert_eq!(driver.version("alice").await, version + 1);
 }
 
-/// A token that two refreshed is stored by one.
+/// Of two processes that refreshed a token, one stores it.
 pub async fn of_racing_replacements_of_secrets_one_succeeds<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     driver.add_sealed("alice", "email", &sealed(99)).await;
@@ -105,7 +104,7 @@ pub async fn of_racing_replacements_of_secrets_one_succeeds<T: AgentStoreUnderTe
     assert_eq!(driver.get("alice", "email").await.secrets.as_ref(), won.first());
 }
 
-/// While others write.
+/// One holder gets the lease while others write the record.
 pub async fn of_racing_holders_one_gets_the_lease<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     driver.add("alice", "email").await;
@@ -119,8 +118,8 @@ pub async fn of_racing_holders_one_gets_the_lease<T: AgentStoreUnderTest>(store:
     assert_eq!(done.iter().sum::<u64>(), 1);
 }
 
-/// Whoever reads while others write sees a state that there was: the counts of two records, and what versions they make.
-pub async fn a_load_is_of_one_moment<T: AgentStoreUnderTest>(store: &T) {
+/// A load beside writers returns a state that existed: two counters, and the versions that belong to them.
+pub async fn load_is_of_one_moment<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     for tool in ["one", "two"] {
         driver.write(&RecordWrite::new("alice", tool, json!({ "count": 0, "again": 0 }))).await;

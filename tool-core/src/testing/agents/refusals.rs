@@ -1,10 +1,9 @@
-//! What no store keeps, so that what one keeps, all do.
+//! Tests that all stores refuse the same records.
 
 use crate::agents::AgentRecords;
 use crate::agents::SealedSecrets;
 use crate::agents::{AgentStoreError, RecordWrite, SecretsWrite};
-use crate::testing::agents::AgentStoreUnderTest;
-use crate::testing::agents::driver::{Driver, conflict, sealed};
+use crate::testing::agents::driver::{AgentStoreUnderTest, Driver, conflict, sealed};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -12,8 +11,8 @@ fn ids() -> [String; 5] {
     [String::new(), "a\0b".into(), "a\nb".into(), "\u{7f}".into(), "x".repeat(513)]
 }
 
-/// Of agents, of toolsets, of keys. Nothing is written.
-pub async fn ids_that_no_database_holds_are_refused<T: AgentStoreUnderTest>(store: &T) {
+/// Invalid ids of agents, toolsets and keys are refused, and nothing is written.
+pub async fn invalid_ids_are_refused<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     driver.add("alice", "email").await;
     for id in ids() {
@@ -27,8 +26,8 @@ pub async fn ids_that_no_database_holds_are_refused<T: AgentStoreUnderTest>(stor
     assert_eq!((driver.version("alice").await, driver.agents(None, 9).await), (1, vec!["alice".to_owned()]));
 }
 
-/// It is not an error to ask.
-pub async fn nothing_is_found_under_an_id_that_no_database_holds<T: AgentStoreUnderTest>(store: &T) {
+/// Reading under an invalid id is not an error.
+pub async fn invalid_ids_find_nothing<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     driver.add_sealed("alice", "email", &sealed(1)).await;
     for id in ids() {
@@ -47,8 +46,8 @@ pub async fn nothing_is_found_under_an_id_that_no_database_holds<T: AgentStoreUn
     assert_eq!(driver.sealed("other", Some(("a\0", "z")), 9).await.len(), 1);
 }
 
-/// Text, numbers, lists, nothing; and what is nested without end.
-pub async fn settings_that_would_not_come_back_are_refused<T: AgentStoreUnderTest>(store: &T) {
+/// Settings that are not an object, or are nested too deeply, are refused.
+pub async fn settings_that_are_no_object_or_too_deep_are_refused<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     let deep = (0..101).fold(json!(1), |value, _| json!({ "in": value }));
     for config in [Value::Null, json!("secret"), json!(["secret"]), json!(1), deep] {

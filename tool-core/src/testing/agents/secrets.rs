@@ -1,13 +1,12 @@
-//! Secrets are kept as they were sealed, and sealed anew without a new version.
+//! Tests that sealed secrets are kept, and replaced without a new version.
 
 use crate::agents::SealedSecrets;
 use crate::agents::{RecordWrite, SecretsWrite};
-use crate::testing::agents::AgentStoreUnderTest;
-use crate::testing::agents::driver::{Driver, sealed};
+use crate::testing::agents::driver::{AgentStoreUnderTest, Driver, sealed};
 use serde_json::json;
 
-/// Whatever else is written.
-pub async fn they_are_set_kept_and_cleared<T: AgentStoreUnderTest>(store: &T) {
+/// Writes set, keep and clear secrets, whatever else they change.
+pub async fn secrets_are_set_kept_and_cleared<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     driver.add("alice", "email").await;
     let (set, others) = (SecretsWrite::Set(sealed(1)), SecretsWrite::Set(sealed(2)));
@@ -30,8 +29,8 @@ pub async fn they_are_set_kept_and_cleared<T: AgentStoreUnderTest>(store: &T) {
     }
 }
 
-/// All of them, none of them, and many.
-pub async fn they_hold_any_bytes<T: AgentStoreUnderTest>(store: &T) {
+/// Secrets hold any bytes, none and many.
+pub async fn secrets_hold_any_bytes<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     let any: Vec<u8> = (0..=u8::MAX).collect();
     for (number, bytes) in [any.clone(), vec![], vec![0], any.repeat(1000)].into_iter().enumerate() {
@@ -44,8 +43,8 @@ pub async fn they_hold_any_bytes<T: AgentStoreUnderTest>(store: &T) {
     }
 }
 
-/// What is sealed anew is the same secret: nothing that was loaded is loaded again.
-pub async fn they_are_replaced_without_a_new_version<T: AgentStoreUnderTest>(store: &T) {
+/// Replaced secrets are the same secrets, so that no agent is loaded again.
+pub async fn replaced_secrets_change_no_version<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     driver.add_sealed("alice", "email", &sealed(1)).await;
     let mut before = driver.load("alice").await;
@@ -56,8 +55,8 @@ pub async fn they_are_replaced_without_a_new_version<T: AgentStoreUnderTest>(sto
     assert_eq!(driver.version("alice").await, before.version);
 }
 
-/// Other bytes, another key, none, another record: nothing happens.
-pub async fn they_are_replaced_only_where_they_are_still_there<T: AgentStoreUnderTest>(store: &T) {
+/// Other bytes, another key, no secrets or another record: nothing is replaced.
+pub async fn secrets_are_replaced_only_if_unchanged<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     driver.add_sealed("alice", "email", &sealed(1)).await;
     driver.add("alice", "calendar").await;
@@ -74,8 +73,8 @@ pub async fn they_are_replaced_only_where_they_are_still_there<T: AgentStoreUnde
     assert!(driver.replaces("alice", "email", &sealed(1), &sealed(1)).await);
 }
 
-/// A form that was open while a token was refreshed does not bring the old one back.
-pub async fn what_is_kept_is_what_was_sealed_anew_meanwhile<T: AgentStoreUnderTest>(store: &T) {
+/// A form that was open while a token was refreshed does not restore the old token.
+pub async fn kept_secrets_are_the_current_ones<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     driver.add_sealed("alice", "email", &sealed(1)).await;
     let read = driver.get("alice", "email").await;
@@ -84,8 +83,8 @@ pub async fn what_is_kept_is_what_was_sealed_anew_meanwhile<T: AgentStoreUnderTe
     assert_eq!(driver.get("alice", "email").await.secrets, Some(sealed(2)));
 }
 
-/// And are not there for the next one of its name.
-pub async fn they_go_with_their_record<T: AgentStoreUnderTest>(store: &T) {
+/// The next record of that name has no secrets.
+pub async fn secrets_are_removed_with_their_record<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     driver.add_sealed("alice", "email", &sealed(1)).await;
     driver.remove("alice", "email").await;

@@ -1,4 +1,4 @@
-//! The store in memory, held to what every store has to do.
+//! The conformance tests of the store in memory.
 
 use crate::agents::DynAgentToolStore;
 use crate::agents::MemoryAgentToolStore;

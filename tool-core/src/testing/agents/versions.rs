@@ -1,20 +1,19 @@
-//! Versions tell what was changed, and never come back.
+//! Tests that versions show each change, and are never used again.
 
 use crate::agents::AgentRecords;
 use crate::agents::RecordWrite;
-use crate::testing::agents::AgentStoreUnderTest;
-use crate::testing::agents::driver::{Driver, conflict, expecting};
+use crate::testing::agents::driver::{AgentStoreUnderTest, Driver, conflict, expecting};
 use serde_json::json;
 use std::collections::BTreeSet;
 
-/// And is not known.
-pub async fn an_agent_that_never_had_a_record_has_version_zero<T: AgentStoreUnderTest>(store: &T) {
+/// An agent that never had a record has version 0, and is not listed.
+pub async fn unknown_agent_has_version_zero<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     assert_eq!((driver.version("alice").await, driver.agents(None, 9).await.len()), (0, 0));
 }
 
-/// The record has the version that the agent got by it. One that changes nothing is a write too.
-pub async fn each_write_and_each_removal_is_one_version_more<T: AgentStoreUnderTest>(store: &T) {
+/// A record has the version that its write gave the agent. A write that changes nothing counts too.
+pub async fn each_write_and_each_removal_adds_one_version<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     assert_eq!(driver.add("alice", "email").await, 1);
     assert_eq!(driver.add("alice", "calendar").await, 2);
@@ -25,8 +24,8 @@ pub async fn each_write_and_each_removal_is_one_version_more<T: AgentStoreUnderT
     assert_eq!(driver.add("alice", "calendar").await, 6);
 }
 
-/// Neither the agent's nor the record's.
-pub async fn what_was_refused_costs_no_version<T: AgentStoreUnderTest>(store: &T) {
+/// Refused writes change neither the agent's version nor the record's.
+pub async fn refused_writes_add_no_version<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     driver.add("alice", "email").await;
     let write = RecordWrite::new("alice", "email", json!({"port": 1}));
@@ -41,8 +40,8 @@ pub async fn what_was_refused_costs_no_version<T: AgentStoreUnderTest>(store: &T
     assert_eq!(driver.version("bob").await, 0);
 }
 
-/// Also where the last record was removed, and where one comes again.
-pub async fn versions_never_come_back<T: AgentStoreUnderTest>(store: &T) {
+/// Versions are not used again after the last record was removed and added again.
+pub async fn versions_are_never_used_again<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     let mut seen = BTreeSet::new();
     for round in 0..5 {
@@ -56,8 +55,8 @@ pub async fn versions_never_come_back<T: AgentStoreUnderTest>(store: &T) {
     assert_eq!(seen, (1..=15).collect());
 }
 
-/// Sorted by name, and the newest of them is the agent's, where it was written last.
-pub async fn a_load_has_the_versions_of_all_its_records<T: AgentStoreUnderTest>(store: &T) {
+/// Records are sorted by name. The newest version is the agent's, unless a record was removed since.
+pub async fn load_has_the_versions_of_all_its_records<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     for tool in ["c", "a", "b"] {
         driver.add("alice", tool).await;

@@ -1,9 +1,8 @@
-//! Records are written, read and removed, and nobody's work is lost.
+//! Tests that records are written, read and removed, and no writer overwrites another's change.
 
 use crate::agents::AgentRecords;
 use crate::agents::{RecordWrite, SecretsWrite};
-use crate::testing::agents::AgentStoreUnderTest;
-use crate::testing::agents::driver::{Driver, conflict, expecting, sealed};
+use crate::testing::agents::driver::{AgentStoreUnderTest, Driver, conflict, expecting, sealed};
 use serde_json::json;
 
 fn write() -> RecordWrite {
@@ -14,8 +13,8 @@ fn write() -> RecordWrite {
     write
 }
 
-/// By itself and among the others, when it is new and when it was changed.
-pub async fn a_record_comes_back_as_it_was_written<T: AgentStoreUnderTest>(store: &T) {
+/// A record comes back by itself and among the agent's records, when it is new and after a change.
+pub async fn record_comes_back_as_it_was_written<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     let mut write = write();
     for (enabled, config) in [(false, write.config.clone()), (true, json!({"port": 25}))] {
@@ -32,8 +31,8 @@ pub async fn a_record_comes_back_as_it_was_written<T: AgentStoreUnderTest>(store
     }
 }
 
-/// And an agent without records has none.
-pub async fn a_record_that_is_not_there_is_none<T: AgentStoreUnderTest>(store: &T) {
+/// An agent without records has none.
+pub async fn missing_record_is_none<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     assert_eq!(driver.find("alice", "email").await, None);
     assert_eq!(driver.load("alice").await, AgentRecords::default());
@@ -41,8 +40,8 @@ pub async fn a_record_that_is_not_there_is_none<T: AgentStoreUnderTest>(store: &
     assert_eq!(driver.find("alice", "email").await, None);
 }
 
-/// It is told in which version it is there, and stays what it is.
-pub async fn a_record_that_is_there_is_not_written_as_a_new_one<T: AgentStoreUnderTest>(store: &T) {
+/// The writer learns the record's version, and the record stays unchanged.
+pub async fn existing_record_is_not_written_as_a_new_one<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     let version = driver.write(&write()).await;
     let before = driver.load("alice").await;
@@ -51,8 +50,8 @@ pub async fn a_record_that_is_there_is_not_written_as_a_new_one<T: AgentStoreUnd
     assert_eq!(driver.load("alice").await, before);
 }
 
-/// An older one, or one that never was.
-pub async fn a_record_is_not_written_in_another_version_than_the_one_that_was_read<T: AgentStoreUnderTest>(store: &T) {
+/// A write that expects an older version, or one that never existed, is refused.
+pub async fn record_is_written_only_in_its_current_version<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     let first = driver.write(&write()).await;
     let second = driver.set("alice", "email", json!({"port": 2})).await;
@@ -63,8 +62,8 @@ pub async fn a_record_is_not_written_in_another_version_than_the_one_that_was_re
     assert_eq!(driver.load("alice").await, before);
 }
 
-/// Nor one that never was there.
-pub async fn a_record_that_was_removed_is_not_written_again_unawares<T: AgentStoreUnderTest>(store: &T) {
+/// A change of a record that was removed, or never existed, is refused.
+pub async fn removed_record_is_not_written_as_a_change<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     assert_eq!(driver.0.write(&expecting(write(), 1)).await, conflict(None));
     let version = driver.write(&write()).await;
@@ -73,8 +72,8 @@ pub async fn a_record_that_was_removed_is_not_written_again_unawares<T: AgentSto
     assert_eq!(driver.find("alice", "email").await, None);
 }
 
-/// Nor twice.
-pub async fn a_record_is_not_removed_in_another_version<T: AgentStoreUnderTest>(store: &T) {
+/// A record is removed in its current version, and once.
+pub async fn record_is_removed_only_in_its_current_version<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     assert_eq!(driver.0.remove("alice", "email", 1).await, conflict(None));
     let first = driver.write(&write()).await;
@@ -85,8 +84,8 @@ pub async fn a_record_is_not_removed_in_another_version<T: AgentStoreUnderTest>(
     assert_eq!(driver.0.remove("alice", "email", second).await, conflict(None));
 }
 
-/// And the others stay; one of the same name may come after it, and has nothing of it.
-pub async fn a_removed_record_is_gone<T: AgentStoreUnderTest>(store: &T) {
+/// Other records stay. A new record of the same name has nothing of the removed one.
+pub async fn removed_record_is_gone<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     driver.write(&write()).await;
     driver.add("alice", "calendar").await;
@@ -98,8 +97,8 @@ pub async fn a_removed_record_is_gone<T: AgentStoreUnderTest>(store: &T) {
     assert_eq!((anew.enabled, anew.config, anew.secrets), (true, json!({}), None));
 }
 
-/// At once.
-pub async fn handles_see_one_another<T: AgentStoreUnderTest>(store: &T) {
+/// A write is visible over other handles at once.
+pub async fn handles_see_each_others_writes<T: AgentStoreUnderTest>(store: &T) {
     let (one, other) = (Driver::of(store).await, Driver::of(store).await);
     for turn in 0..10 {
         let (writes, reads) = if turn % 2 == 0 { (&one, &other) } else { (&other, &one) };
@@ -110,8 +109,8 @@ pub async fn handles_see_one_another<T: AgentStoreUnderTest>(store: &T) {
     }
 }
 
-/// Not of their records, not of their versions.
-pub async fn agents_know_nothing_of_one_another<T: AgentStoreUnderTest>(store: &T) {
+/// Agents share neither records nor versions.
+pub async fn agents_are_isolated<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     driver.write(&write()).await;
     let alice = driver.load("alice").await;

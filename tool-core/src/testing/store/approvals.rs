@@ -1,12 +1,11 @@
-//! Calls that wait for a person. R-C1, R-C2, R-C3
+//! Tests of calls that wait for approval.
 
 use crate::call::mode::Mode;
-use crate::testing::store::StoreUnderTest;
-use crate::testing::store::driver::{HOUR, open, opening, text, waiting};
+use crate::testing::store::driver::{HOUR, StoreUnderTest, open, opening, text, waiting};
 use tokio::task::JoinSet;
 
-/// Reading it leaves it where it is.
-pub async fn a_pending_call_comes_back_as_it_was(store: &impl StoreUnderTest) {
+/// Reading a pending call leaves it in the store.
+pub async fn pending_call_comes_back_as_it_was(store: &impl StoreUnderTest) {
     let session = text(store).await;
     let call = waiting(1);
     session.mint(&call, HOUR).await;
@@ -17,8 +16,8 @@ pub async fn a_pending_call_comes_back_as_it_was(store: &impl StoreUnderTest) {
     assert_eq!(session.pending(&call.id).await, None);
 }
 
-/// R-C2: single use, decided by the store.
-pub async fn one_of_many_who_take_a_pending_call_gets_it(store: &impl StoreUnderTest) {
+/// The store decides which of many callers consumes a pending call.
+pub async fn pending_call_is_consumed_once(store: &impl StoreUnderTest) {
     let sessions = [text(store).await, text(store).await];
     for round in 0..10 {
         sessions[0].mint(&waiting(round), HOUR).await;
@@ -31,8 +30,8 @@ pub async fn one_of_many_who_take_a_pending_call_gets_it(store: &impl StoreUnder
     }
 }
 
-/// R-C3: another process can resume it, in a later turn.
-pub async fn a_pending_call_outlives_the_handle_and_the_turn_in_which_it_was_made(store: &impl StoreUnderTest) {
+/// Another process can resume a pending call in a later turn.
+pub async fn pending_call_outlives_its_handle_and_its_turn(store: &impl StoreUnderTest) {
     let first = text(store).await;
     first.mint(&waiting(1), HOUR).await;
     assert!(first.next_turn().await.is_some());
@@ -43,8 +42,8 @@ pub async fn a_pending_call_outlives_the_handle_and_the_turn_in_which_it_was_mad
     assert!(!later.consume(&waiting(1).id).await);
 }
 
-/// An id alone is of no use elsewhere.
-pub async fn a_pending_call_is_taken_from_its_own_session_only(store: &impl StoreUnderTest) {
+/// An id finds nothing in another session.
+pub async fn pending_call_belongs_to_its_session(store: &impl StoreUnderTest) {
     let session = text(store).await;
     let other = open(&store.handle().await, &opening("other", Mode::Text)).await.expect("the session opens");
     session.mint(&waiting(1), HOUR).await;
@@ -53,8 +52,8 @@ pub async fn a_pending_call_is_taken_from_its_own_session_only(store: &impl Stor
     assert!(session.consume(&waiting(1).id).await);
 }
 
-/// Nobody approves a call of a session that is over, nor of a later one under the same id.
-pub async fn a_pending_call_ends_with_its_session(store: &impl StoreUnderTest) {
+/// A call of a session that is over cannot be approved, also not in a later session of the same id.
+pub async fn pending_call_ends_with_its_session(store: &impl StoreUnderTest) {
     let session = text(store).await;
     session.mint(&waiting(1), HOUR).await;
     session.end().await;
@@ -65,8 +64,8 @@ pub async fn a_pending_call_ends_with_its_session(store: &impl StoreUnderTest) {
     assert!(!later.consume(&waiting(1).id).await);
 }
 
-/// Ids may be made up.
-pub async fn what_was_never_minted_is_not_there(store: &impl StoreUnderTest) {
+/// Ids that were made up find no pending call.
+pub async fn unknown_ids_find_no_pending_call(store: &impl StoreUnderTest) {
     let session = text(store).await;
     session.mint(&waiting(1), HOUR).await;
     for id in ["", "*", "session", &"0".repeat(32), &"x".repeat(100_000), "\u{0}"] {
@@ -76,8 +75,8 @@ pub async fn what_was_never_minted_is_not_there(store: &impl StoreUnderTest) {
     assert!(session.consume(&waiting(1).id).await);
 }
 
-/// A model that asks and asks does not fill the store: it may bound them, to no fewer than a hundred.
-pub async fn so_many_pending_calls_are_kept_and_the_latest_is_among_them(store: &impl StoreUnderTest) {
+/// A store may bound the pending calls of a session, to no fewer than 100, so that a model cannot fill it.
+pub async fn latest_pending_calls_are_kept(store: &impl StoreUnderTest) {
     let session = text(store).await;
     for number in 0..300 {
         session.mint(&waiting(number), HOUR + std::time::Duration::from_millis(number.into())).await;

@@ -1,9 +1,8 @@
-//! Budgets: what passes a limit, and what a refusal says. R-B2
+//! Tests of budgets: the calls that pass a limit, and the contents of refusals.
 
 use crate::session::policy::TurnLimits;
 use crate::session::store::session_store::{BudgetLimit, Refusal, Settlement, Verdict};
-use crate::testing::store::StoreUnderTest;
-use crate::testing::store::driver::{Ask, race, settled, text};
+use crate::testing::store::driver::{Ask, StoreUnderTest, race, settled, text};
 use crate::tool::options::Category;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,25 +13,25 @@ fn refused(limit: BudgetLimit, used: u32, of: u32) -> Verdict {
 }
 
 /// Of many calls that race over a limit of 100 on all, 100 pass.
-pub async fn exactly_as_many_of_racing_calls_pass_as_a_turn_may_make(store: &impl StoreUnderTest) {
+pub async fn racing_calls_pass_up_to_the_limit_of_a_turn(store: &impl StoreUnderTest) {
     let call = Ask::within(|limits| limits.max_calls = Some(100));
     assert_eq!(race(store, 32, 20, &call).await, 100);
 }
 
 /// Of many calls that race over a limit of 100 on retrieval, 100 pass.
-pub async fn exactly_as_many_of_racing_calls_pass_as_a_category_may_make(store: &impl StoreUnderTest) {
+pub async fn racing_calls_pass_up_to_the_limit_of_a_category(store: &impl StoreUnderTest) {
     let call = Ask::within(|limits| limits.retrieval = Some(100));
     assert_eq!(race(store, 32, 20, &call).await, 100);
 }
 
 /// Of many calls that race over a limit of 100 on a tool, 100 pass.
-pub async fn exactly_as_many_of_racing_calls_pass_as_a_tool_may_make(store: &impl StoreUnderTest) {
+pub async fn racing_calls_pass_up_to_the_limit_of_a_tool(store: &impl StoreUnderTest) {
     let call = Ask { max_calls: Some(100), ..Ask::default() };
     assert_eq!(race(store, 32, 20, &call).await, 100);
 }
 
-/// Where calls give their budget back while others ask, no more run at once than the limit.
-pub async fn racing_calls_and_refunds_never_have_more_running_than_the_limit(store: &impl StoreUnderTest) {
+/// While calls are refunded and others ask, no more run at once than the limit.
+pub async fn racing_refunds_never_exceed_the_limit(store: &impl StoreUnderTest) {
     let (session, running) = (text(store).await, Arc::new(AtomicU32::new(0)));
     let call = Ask::within(|limits| limits.max_calls = Some(3));
     let mut racers = JoinSet::new();
@@ -53,20 +52,20 @@ pub async fn racing_calls_and_refunds_never_have_more_running_than_the_limit(sto
     assert_eq!(session.pass(5, &call).await, 3, "all that was given back is there again");
 }
 
-/// No limit is no limit.
+/// A missing limit refuses nothing.
 pub async fn without_limits_every_call_passes(store: &impl StoreUnderTest) {
     assert_eq!(text(store).await.pass(200, &Ask::default()).await, 200);
 }
 
 /// Zero is a limit.
-pub async fn a_limit_of_zero_admits_nothing(store: &impl StoreUnderTest) {
+pub async fn limit_of_zero_admits_nothing(store: &impl StoreUnderTest) {
     let session = text(store).await;
     let none = Ask::within(|limits| limits.max_calls = Some(0));
     assert_eq!(session.admit(&none).await, refused(BudgetLimit::Total, 0, 0));
 }
 
-/// A refusal names the budget, what was used of it, and its limit; and goes on doing so.
-pub async fn a_refusal_says_which_budget_and_how_much_was_used(store: &impl StoreUnderTest) {
+/// A refusal names the budget, its use and its limit, also when it is repeated.
+pub async fn refusal_names_the_budget_and_its_use(store: &impl StoreUnderTest) {
     let session = text(store).await;
     assert_eq!(session.pass(2, &Ask::default()).await, 2);
     let total = Ask::within(|limits| limits.max_calls = Some(2));
@@ -79,8 +78,8 @@ pub async fn a_refusal_says_which_budget_and_how_much_was_used(store: &impl Stor
     }
 }
 
-/// Where several budgets are spent, the tool's is told first, then the category's.
-pub async fn the_narrowest_budget_is_the_one_that_is_told(store: &impl StoreUnderTest) {
+/// If several budgets are spent, the tool's is reported first, then the category's.
+pub async fn narrowest_budget_is_reported_first(store: &impl StoreUnderTest) {
     let session = text(store).await;
     let both = Ask::within(|limits| (limits.max_calls, limits.retrieval) = (Some(1), Some(1)));
     let all = Ask { max_calls: Some(1), ..both.clone() };
@@ -89,8 +88,8 @@ pub async fn the_narrowest_budget_is_the_one_that_is_told(store: &impl StoreUnde
     assert_eq!(session.admit(&both).await, refused(BudgetLimit::Category(Category::Retrieval), 1, 1));
 }
 
-/// What one category or tool has used takes nothing from another; all count towards the total.
-pub async fn categories_and_tools_have_budgets_of_their_own(store: &impl StoreUnderTest) {
+/// The use of one category or tool does not count for another. All count for the total.
+pub async fn categories_and_tools_have_separate_budgets(store: &impl StoreUnderTest) {
     let session = text(store).await;
     let limits = |limits: &mut TurnLimits| {
         (limits.retrieval, limits.action, limits.utility, limits.max_calls) = (Some(2), Some(2), Some(2), Some(5));

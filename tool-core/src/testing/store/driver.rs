@@ -1,6 +1,5 @@
-//! What the cases are written with, for the tests that a store has beside them: sessions, and calls that ask to run.
-//!
-//! All of it panics where the store fails.
+//! Helpers of the conformance tests, also for a store's own tests: sessions, and calls to admit. They panic if the store
+//! fails.
 
 use crate::arguments::fingerprint::Fingerprint;
 use crate::call::intent::Intent;
@@ -12,16 +11,30 @@ use crate::session::state::{AuditEntry, SessionState, StateChange};
 use crate::session::store::handle::{DynStore, RecordHandle};
 use crate::session::store::session_store::{Admission, Charge, Settlement, Verdict};
 use crate::session::store::{OpenError, OpenRequest, SessionStore, StoreError};
-use crate::testing::store::StoreUnderTest;
 use crate::tool::options::Category;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// Long enough that nothing expires by itself.
+/// A store under test, which no other test uses. It begins without sessions.
+pub trait StoreUnderTest: Send + Sync {
+    /// The shortest time that the store distinguishes from none. Tests wait for a few of them.
+    const TICK: Duration;
+
+    /// The store's type.
+    type Store: SessionStore;
+
+    /// Returns a handle of the store, as another process would have it.
+    fn handle(&self) -> impl Future<Output = Self::Store> + Send;
+
+    /// Lets this much of the store's time pass. Called within a current-thread runtime of tokio, whose time can be paused.
+    fn pass(&self, time: Duration) -> impl Future<Output = ()> + Send;
+}
+
+/// A time in which nothing expires.
 pub const HOUR: Duration = Duration::from_hours(1);
 
-/// What a session is opened with; the cases change what they are about.
+/// Returns a request to open a session, which tests change.
 pub fn opening(id: &str, mode: Mode) -> OpenRequest {
     OpenRequest {
         id: id.into(),
@@ -38,22 +51,22 @@ pub async fn open(store: &impl SessionStore, opening: &OpenRequest) -> Result<Se
     DynStore::open(store, opening, Duration::from_mins(1)).await.map(Session)
 }
 
-/// A session in text, joined where it is open.
+/// Opens a session in text mode, or joins it.
 pub async fn text(store: &impl StoreUnderTest) -> Session {
     session(store, Mode::Text).await
 }
 
-/// A session, joined where it is open.
+/// Opens a session in a mode, or joins it.
 pub async fn session(store: &impl StoreUnderTest, mode: Mode) -> Session {
     open(&store.handle().await, &opening("session", mode)).await.expect("the session opens")
 }
 
-/// An open session, and what the cases ask of it.
+/// An open session, with the operations that tests need.
 #[derive(Clone)]
 pub struct Session(pub(crate) RecordHandle);
 
 impl Session {
-    /// What the store says of a call.
+    /// Returns the store's verdict on a call.
     pub async fn admit(&self, call: &Ask) -> Verdict {
         let admission = Admission {
             tool: call.tool,
@@ -68,12 +81,12 @@ impl Session {
         self.0.admit(&admission).await.expect("the store admits")
     }
 
-    /// Whether it passes.
+    /// Returns true if the store admits a call.
     pub async fn passes(&self, call: &Ask) -> bool {
         matches!(self.admit(call).await, Verdict::Admitted { .. })
     }
 
-    /// How many of as many calls one after another pass.
+    /// Makes a number of calls one after another. Returns the number of admitted ones.
     pub async fn pass(&self, calls: u32, call: &Ask) -> u32 {
         let mut passed = 0;
         for _ in 0..calls {
@@ -89,7 +102,7 @@ impl Session {
         self.0.settle(&settlement).await.expect("the store settles");
     }
 
-    /// Changes the state for the host.
+    /// Changes the state for the program.
     pub async fn change(&self, changes: &[StateChange]) {
         self.0.change(changes).await.expect("the store changes the state");
     }
@@ -124,55 +137,55 @@ impl Session {
         self.0.audit()
     }
 
-    /// Keeps a call that waits.
+    /// Keeps a call that waits for approval.
     pub async fn mint(&self, pending: &PendingCall, lifetime: Duration) {
         self.0.mint(pending, lifetime).await.expect("the store keeps the call");
     }
 
-    /// The call that waits under this id.
+    /// Returns the call that waits under an id.
     pub async fn pending(&self, id: &str) -> Option<PendingCall> {
         self.0.pending(id).await.expect("the store reads")
     }
 
-    /// Takes the call from under this id.
+    /// Consumes the call that waits under an id. Returns true if there was one.
     pub async fn consume(&self, id: &str) -> bool {
         self.0.consume(id).await.expect("the store takes the call")
     }
 
-    /// Asserts that it is over.
+    /// Asserts that the session is over.
     pub async fn assert_over(&self) {
         assert_eq!(self.admit(&Ask::default()).await, Verdict::Inactive);
         assert!(self.0.state().ended, "the state of a session that is over says so");
     }
 }
 
-/// For [`Session::settle`]: the current turn.
+/// The current turn, for [`Session::settle`].
 pub const NOW: u64 = u64::MAX;
 
-/// What a call of the current turn leaves behind.
+/// Returns the settlement of a call of the current turn with changes and entries.
 pub fn settlement<'a>(changes: &'a [StateChange], audit: &'a [AuditEntry]) -> Settlement<'a> {
     Settlement { changes, audit, ..settled() }
 }
 
-/// Nothing to record of a call of the current turn, yet.
+/// Returns the settlement of a call of the current turn that changes nothing.
 pub fn settled<'a>() -> Settlement<'a> {
     Settlement { turn: NOW, category: Category::Retrieval, ..Settlement::default() }
 }
 
-/// A call that asks to run: of `search`, a retrieval tool, without limits unless told.
+/// A call to admit. Defaults to a call of `search`, a retrieval tool, without limits.
 #[derive(Clone)]
 pub struct Ask {
     /// The tool's name.
     pub tool: &'static str,
-    /// What the tool is for.
+    /// The tool's category.
     pub category: Category,
     /// The arguments, compared as text.
     pub arguments: String,
-    /// What the call is charged for.
+    /// The call's charge.
     pub charge: Charge,
     /// The limits.
     pub limits: TurnLimits,
-    /// The calls that a turn may make of this tool.
+    /// Maximum number of calls of this tool in a turn.
     pub max_calls: Option<u32>,
 }
 
@@ -190,26 +203,26 @@ impl Default for Ask {
 }
 
 impl Ask {
-    /// With limits.
+    /// Creates a call with limits.
     pub fn within(limits: impl FnOnce(&mut TurnLimits)) -> Self {
         let mut ask = Self::default();
         limits(&mut ask.limits);
         ask
     }
 
-    /// Charged for this.
+    /// Sets the charge.
     #[must_use]
     pub fn with(self, charge: Charge) -> Self {
         Self { charge, ..self }
     }
 
-    /// Of another tool.
+    /// Sets the tool.
     #[must_use]
     pub fn of(self, tool: &'static str, category: Category) -> Self {
         Self { tool, category, ..self }
     }
 
-    /// With other arguments.
+    /// Returns a call with other arguments.
     #[must_use]
     pub fn about(&self, arguments: impl Into<String>) -> Self {
         Self { arguments: arguments.into(), ..self.clone() }
@@ -221,7 +234,7 @@ fn open_limits() -> TurnLimits {
     open.limits().clone()
 }
 
-/// The same call from many tasks over two handles at once: how many pass.
+/// Makes the same call from many tasks over two handles at once. Returns the number of admitted ones.
 pub async fn race(store: &impl StoreUnderTest, tasks: u32, each: u32, call: &Ask) -> u32 {
     let sessions = [text(store).await, text(store).await];
     let mut racers = JoinSet::new();
@@ -232,7 +245,7 @@ pub async fn race(store: &impl StoreUnderTest, tasks: u32, each: u32, call: &Ask
     racers.join_all().await.into_iter().sum()
 }
 
-/// An entry of the audit log that can be told from others.
+/// Returns an entry of the audit log that differs for each number.
 pub fn entry(number: usize) -> AuditEntry {
     AuditEntry {
         tool: "search".to_owned(),
@@ -243,7 +256,7 @@ pub fn entry(number: usize) -> AuditEntry {
     }
 }
 
-/// A call that waits, under an id of this number.
+/// Returns a call that waits for approval under an id of this number.
 pub fn waiting(number: u32) -> PendingCall {
     PendingCall {
         id: format!("{number:032x}"),

@@ -1,8 +1,7 @@
-//! Loops: attempts that repeat, and results that are empty. R-L1, R-L2
+//! Tests of loop detection: repeated attempts and empty results.
 
 use crate::session::store::session_store::{BudgetLimit, Refusal, Settlement, Verdict};
-use crate::testing::store::StoreUnderTest;
-use crate::testing::store::driver::{Ask, race, settled, text};
+use crate::testing::store::driver::{Ask, StoreUnderTest, race, settled, text};
 use crate::tool::options::Category;
 
 fn thrice() -> Ask {
@@ -17,22 +16,22 @@ fn repeated(count: u32) -> Verdict {
     Verdict::Refused(Refusal::Repeated(count))
 }
 
-/// The message gives the real count, as refused attempts are attempts.
-pub async fn the_third_identical_attempt_is_refused_and_the_fourth_says_four(store: &impl StoreUnderTest) {
+/// Refused attempts count too, so that the next refusal has the next number.
+pub async fn third_identical_attempt_is_refused(store: &impl StoreUnderTest) {
     let session = text(store).await;
     assert_eq!(session.pass(2, &thrice()).await, 2);
     assert_eq!(session.admit(&thrice()).await, repeated(3));
     assert_eq!(session.admit(&thrice()).await, repeated(4));
 }
 
-/// Attempts are counted when admitted, however many come at once.
+/// Attempts are counted when they are admitted, also when many race.
 pub async fn racing_identical_attempts_pass_exactly_twice(store: &impl StoreUnderTest) {
     assert_eq!(race(store, 16, 10, &thrice()).await, 2);
     assert_eq!(text(store).await.admit(&thrice()).await, repeated(161));
 }
 
-/// Identical is the tool and its arguments.
-pub async fn attempts_with_other_arguments_or_of_other_tools_count_apart(store: &impl StoreUnderTest) {
+/// Attempts are identical if the tool and the arguments are.
+pub async fn other_arguments_and_other_tools_count_apart(store: &impl StoreUnderTest) {
     let session = text(store).await;
     let calls = [thrice(), thrice().about(r#"{"q":1}"#), thrice().of("get", Category::Retrieval)];
     for call in &calls {
@@ -43,16 +42,16 @@ pub async fn attempts_with_other_arguments_or_of_other_tools_count_apart(store: 
     }
 }
 
-/// R-L3
-pub async fn attempts_that_the_budget_refuses_count_as_attempts(store: &impl StoreUnderTest) {
+/// Attempts that the budget refuses count as attempts.
+pub async fn attempts_refused_by_the_budget_count(store: &impl StoreUnderTest) {
     let session = text(store).await;
     let none = Ask::within(|limits| (limits.max_calls, limits.repeated) = (Some(0), Some(3)));
     assert_eq!(session.pass(2, &none).await, 0);
     assert_eq!(session.admit(&none).await, repeated(3));
 }
 
-/// A store may bound what it remembers of a turn, to no fewer than a thousand attempts.
-pub async fn a_turn_of_many_different_attempts_still_knows_the_last_ones(store: &impl StoreUnderTest) {
+/// A store may bound the attempts that it remembers in a turn, to no fewer than 1,000.
+pub async fn latest_attempts_of_a_long_turn_are_known(store: &impl StoreUnderTest) {
     let session = text(store).await;
     for number in 0..2500 {
         assert!(session.passes(&thrice().about(number.to_string())).await);
@@ -64,7 +63,7 @@ pub async fn a_turn_of_many_different_attempts_still_knows_the_last_ones(store: 
     assert_eq!(session.admit(&thrice().about("1600")).await, repeated(3));
 }
 
-/// After two empty results a tool is not called again; another is.
+/// After two empty results a tool is refused, and other tools are not.
 pub async fn empty_results_are_counted_by_tool(store: &impl StoreUnderTest) {
     let session = text(store).await;
     let empty = Verdict::Refused(Refusal::Empty(2));
@@ -76,8 +75,8 @@ pub async fn empty_results_are_counted_by_tool(store: &impl StoreUnderTest) {
     assert!(session.passes(&twice_empty().of("get", Category::Retrieval)).await);
 }
 
-/// It says nothing of the turn that runs.
-pub async fn an_empty_result_of_a_turn_that_is_over_does_not_count(store: &impl StoreUnderTest) {
+/// An empty result of an earlier turn does not count in the current turn.
+pub async fn empty_result_of_an_earlier_turn_does_not_count(store: &impl StoreUnderTest) {
     let session = text(store).await;
     let turn = session.0.turn();
     assert!(session.next_turn().await.is_some());
@@ -87,8 +86,8 @@ pub async fn an_empty_result_of_a_turn_that_is_over_does_not_count(store: &impl 
     assert!(session.passes(&twice_empty()).await);
 }
 
-/// What a model can do something about comes first.
-pub async fn the_loop_is_told_before_the_budget(store: &impl StoreUnderTest) {
+/// The problem that a model can solve is reported first.
+pub async fn loop_is_reported_before_the_budget(store: &impl StoreUnderTest) {
     let session = text(store).await;
     let call = Ask::within(|limits| {
         (limits.max_calls, limits.repeated, limits.empty) = (Some(1), Some(3), Some(2));

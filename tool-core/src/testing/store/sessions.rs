@@ -1,21 +1,22 @@
-//! Sessions: joined, ended, and as many as there may be. R-I3
+//! Tests of sessions: joining, ending, and their greatest number.
 
 use crate::call::mode::Mode;
 use crate::session::state::{SessionState, StateChange};
 use crate::session::store::session_store::{Settlement, Verdict};
 use crate::session::store::{OpenError, OpenRequest, SessionStore};
-use crate::testing::store::StoreUnderTest;
-use crate::testing::store::driver::{Ask, HOUR, Session, entry, open, opening, session, settled, text, waiting};
+use crate::testing::store::driver::{
+    Ask, HOUR, Session, StoreUnderTest, entry, open, opening, session, settled, text, waiting,
+};
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
-/// At a cap of `max_sessions`.
+/// Opens a session with a limit of `max_sessions`.
 async fn capped(store: &impl SessionStore, id: &str, max_sessions: u64) -> Result<Session, OpenError> {
     open(store, &OpenRequest { max_sessions, ..opening(id, Mode::Text) }).await
 }
 
-/// The budget of a session is one, whoever asks.
-pub async fn a_session_that_is_open_is_joined(store: &impl StoreUnderTest) {
+/// All handles of a session share its budget.
+pub async fn open_session_is_joined(store: &impl StoreUnderTest) {
     let (one, other) = (text(store).await, text(store).await);
     let call = Ask::within(|limits| limits.max_calls = Some(3));
     assert_eq!(one.pass(2, &call).await, 2);
@@ -24,7 +25,7 @@ pub async fn a_session_that_is_open_is_joined(store: &impl StoreUnderTest) {
 }
 
 /// A session keeps its mode.
-pub async fn a_session_is_not_joined_in_the_other_mode(store: &impl StoreUnderTest) {
+pub async fn session_is_not_joined_in_another_mode(store: &impl StoreUnderTest) {
     for (id, mode, other) in [("a", Mode::Text, Mode::Voice), ("b", Mode::Voice, Mode::Text)] {
         let handle = store.handle().await;
         let first = open(&handle, &opening(id, mode)).await.expect("the session opens");
@@ -36,8 +37,8 @@ pub async fn a_session_is_not_joined_in_the_other_mode(store: &impl StoreUnderTe
     }
 }
 
-/// R-I1: it ends after the current turn.
-pub async fn a_session_that_is_ending_is_over_at_the_next_turn(store: &impl StoreUnderTest) {
+/// A session that is ending is over after the current turn.
+pub async fn ending_session_is_over_at_the_next_turn(store: &impl StoreUnderTest) {
     for mode in [Mode::Voice, Mode::Text] {
         let session = session(store, mode).await;
         session.settle(Settlement { changes: &[StateChange::Ending(true)], ..settled() }).await;
@@ -49,8 +50,8 @@ pub async fn a_session_that_is_ending_is_over_at_the_next_turn(store: &impl Stor
     }
 }
 
-/// Whoever has joined it.
-pub async fn an_ended_session_is_inactive_everywhere(store: &impl StoreUnderTest) {
+/// A session that ended is inactive over every handle.
+pub async fn ended_session_is_inactive_over_all_handles(store: &impl StoreUnderTest) {
     let (one, other) = (text(store).await, text(store).await);
     one.end().await;
     one.assert_over().await;
@@ -58,8 +59,8 @@ pub async fn an_ended_session_is_inactive_everywhere(store: &impl StoreUnderTest
     assert_eq!(store.handle().await.sessions().await, Ok(0));
 }
 
-/// Ending does not fail, and does nothing more.
-pub async fn ending_twice_is_fine(store: &impl StoreUnderTest) {
+/// Ending again succeeds and does nothing.
+pub async fn ending_twice_succeeds(store: &impl StoreUnderTest) {
     let (one, other) = (text(store).await, text(store).await);
     one.end().await;
     one.end().await;
@@ -69,8 +70,8 @@ pub async fn ending_twice_is_fine(store: &impl StoreUnderTest) {
     assert!(next.passes(&Ask::default()).await, "a later session of the same id is another");
 }
 
-/// Its state is read, and stays.
-pub async fn an_ended_session_changes_no_more(store: &impl StoreUnderTest) {
+/// The state of an ended session can be read and stays unchanged.
+pub async fn ended_session_does_not_change(store: &impl StoreUnderTest) {
     let session = session(store, Mode::Voice).await;
     let message = StateChange::PendingMessage(Some("last".to_owned()));
     session.settle(Settlement { changes: &[message], audit: &[entry(1)], ..settled() }).await;
@@ -88,8 +89,8 @@ pub async fn an_ended_session_changes_no_more(store: &impl StoreUnderTest) {
     session.assert_over().await;
 }
 
-/// It knows nothing of the earlier one, and the earlier one stays over.
-pub async fn the_id_of_an_ended_session_opens_a_new_one(store: &impl StoreUnderTest) {
+/// The new session has nothing of the earlier one, which stays over.
+pub async fn id_of_an_ended_session_opens_a_new_one(store: &impl StoreUnderTest) {
     let call = Ask::within(|limits| limits.max_calls = Some(1));
     let before = session(store, Mode::Voice).await;
     assert!(before.passes(&call).await);
@@ -107,8 +108,8 @@ pub async fn the_id_of_an_ended_session_opens_a_new_one(store: &impl StoreUnderT
     assert_eq!(*after.0.state(), SessionState::default());
 }
 
-/// R-L4: sessions are isolated, however alike their ids.
-pub async fn sessions_know_nothing_of_one_another(store: &impl StoreUnderTest) {
+/// Sessions are isolated, however similar their ids.
+pub async fn sessions_are_isolated(store: &impl StoreUnderTest) {
     let ids = ["a", "A", "", "a ", "a:b", "{a}", "}a", "a}:session", "a\u{0}", "*", "ä", "a/../b", "%7Ba%7D"];
     let handle = store.handle().await;
     let call = Ask::within(|limits| limits.max_calls = Some(1));
@@ -127,8 +128,8 @@ pub async fn sessions_know_nothing_of_one_another(store: &impl StoreUnderTest) {
     assert_eq!(handle.sessions().await, Ok(ids.len() as u64));
 }
 
-/// Those that are open go on, and are joined.
-pub async fn at_the_cap_none_is_opened_and_none_is_put_out(store: &impl StoreUnderTest) {
+/// Open sessions continue and can be joined.
+pub async fn full_store_opens_no_session_and_closes_none(store: &impl StoreUnderTest) {
     let handle = store.handle().await;
     let one = capped(&handle, "one", 2).await.expect("there is room");
     let two = capped(&handle, "two", 2).await.expect("there is room");
@@ -140,7 +141,7 @@ pub async fn at_the_cap_none_is_opened_and_none_is_put_out(store: &impl StoreUnd
     assert_eq!(handle.sessions().await, Ok(2));
 }
 
-/// At once, whether they were ended or ended with their turn.
+/// An ended session makes room at once, also one that ended with its turn.
 pub async fn ended_sessions_make_room(store: &impl StoreUnderTest) {
     let handle = store.handle().await;
     let first = capped(&handle, "0", 1).await.expect("there is room");
@@ -154,8 +155,8 @@ pub async fn ended_sessions_make_room(store: &impl StoreUnderTest) {
     assert!(third.passes(&Ask::default()).await);
 }
 
-/// The cap holds when many open at once.
-pub async fn exactly_as_many_of_racing_openings_pass_as_there_is_room(store: &impl StoreUnderTest) {
+/// The limit holds when many sessions are opened at once.
+pub async fn racing_openings_pass_up_to_the_limit(store: &impl StoreUnderTest) {
     let handles = [Arc::new(store.handle().await), Arc::new(store.handle().await)];
     let mut racers = JoinSet::new();
     for racer in 0..64 {
@@ -166,7 +167,7 @@ pub async fn exactly_as_many_of_racing_openings_pass_as_there_is_room(store: &im
     assert_eq!(handles[0].sessions().await, Ok(10));
 }
 
-/// Whoever comes first opens it; all have the same, and it takes one place.
+/// All callers get the same session, which counts once.
 pub async fn racing_openings_of_one_id_share_one_session(store: &impl StoreUnderTest) {
     let handles = [Arc::new(store.handle().await), Arc::new(store.handle().await)];
     let mut racers = JoinSet::new();

@@ -1,10 +1,9 @@
-//! A session's state and its audit log. R-I1, R-I2
+//! Tests of a session's state and its audit log.
 
 use crate::call::mode::Mode;
 use crate::session::state::{SessionState, StateChange};
 use crate::session::store::session_store::Settlement;
-use crate::testing::store::StoreUnderTest;
-use crate::testing::store::driver::{HOUR, entry, session, settled, text, waiting};
+use crate::testing::store::driver::{HOUR, StoreUnderTest, entry, session, settled, text, waiting};
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 
@@ -16,7 +15,7 @@ fn message(text: &str) -> StateChange {
     StateChange::PendingMessage(Some(text.to_owned()))
 }
 
-/// One of each that sets something.
+/// One change of each kind.
 fn all() -> Vec<StateChange> {
     vec![
         StateChange::AudioSuppressed(true),
@@ -34,8 +33,8 @@ fn all_set() -> SessionState {
     state
 }
 
-/// The last one counts, in one step and across steps, by calls and by the host.
-pub async fn changes_are_made_in_order(store: &impl StoreUnderTest) {
+/// The last change of a value takes effect, within one step and across steps, by calls and by the program.
+pub async fn changes_are_applied_in_order(store: &impl StoreUnderTest) {
     let session = text(store).await;
     let changes = [message("first"), value("a", json!(1)), message("second"), value("b", json!(2))];
     session.settle(Settlement { changes: &changes, ..settled() }).await;
@@ -54,7 +53,7 @@ pub async fn changes_are_made_in_order(store: &impl StoreUnderTest) {
     assert!(!session.0.state().audio_suppressed && !session.0.state().transcript_suppressed);
 }
 
-/// Exact integers, empty lists, odd names: a store does not look into values.
+/// A store does not interpret values: exact integers, empty lists and odd names come back.
 pub async fn values_come_back_as_they_were(store: &impl StoreUnderTest) {
     let session = text(store).await;
     let values = json!({
@@ -72,8 +71,8 @@ pub async fn values_come_back_as_they_were(store: &impl StoreUnderTest) {
     assert_eq!(other.pending_message.as_deref(), Some(""), "nothing to say is not the same as no message");
 }
 
-/// A call may end after its turn: what it asks for is done, and on record.
-pub async fn what_a_late_call_changes_is_changed(store: &impl StoreUnderTest) {
+/// A call may end after its turn. Its changes are made and logged.
+pub async fn late_call_changes_the_state(store: &impl StoreUnderTest) {
     let session = session(store, Mode::Voice).await;
     let turn = session.0.turn();
     assert!(session.next_turn().await.is_some());
@@ -82,8 +81,8 @@ pub async fn what_a_late_call_changes_is_changed(store: &impl StoreUnderTest) {
     assert_eq!(session.0.audit(), [entry(1)]);
 }
 
-/// In text the state is emptied, the pending message with it.
-pub async fn in_text_a_turn_leaves_nothing_of_the_state(store: &impl StoreUnderTest) {
+/// In text mode the state is emptied after each turn, with the pending message.
+pub async fn text_state_ends_with_its_turn(store: &impl StoreUnderTest) {
     let session = text(store).await;
     session.change(&all()).await;
     assert_eq!(*session.0.state(), all_set());
@@ -92,8 +91,8 @@ pub async fn in_text_a_turn_leaves_nothing_of_the_state(store: &impl StoreUnderT
     assert_eq!(*text(store).await.0.state(), SessionState::default());
 }
 
-/// In voice it is kept, the pending message with it.
-pub async fn in_voice_the_state_outlives_the_turn(store: &impl StoreUnderTest) {
+/// In voice mode the state is kept, with the pending message.
+pub async fn voice_state_outlives_its_turn(store: &impl StoreUnderTest) {
     let voice = session(store, Mode::Voice).await;
     voice.settle(Settlement { changes: &all(), ..settled() }).await;
     assert!(voice.next_turn().await.is_some());
@@ -101,8 +100,8 @@ pub async fn in_voice_the_state_outlives_the_turn(store: &impl StoreUnderTest) {
     assert_eq!(*session(store, Mode::Voice).await.0.state(), all_set());
 }
 
-/// Within a call and across calls, in text too.
-pub async fn the_audit_log_is_in_order_and_outlives_the_turn(store: &impl StoreUnderTest) {
+/// Entries are in order within a call and across calls, also in text mode.
+pub async fn audit_log_is_in_order_and_outlives_the_turn(store: &impl StoreUnderTest) {
     let session = text(store).await;
     session.settle(Settlement { audit: &[entry(0), entry(1)], ..settled() }).await;
     assert!(session.next_turn().await.is_some());
@@ -112,8 +111,8 @@ pub async fn the_audit_log_is_in_order_and_outlives_the_turn(store: &impl StoreU
     assert_eq!(text(store).await.0.audit(), all);
 }
 
-/// The oldest give way.
-pub async fn the_audit_log_keeps_the_last_thousand_entries(store: &impl StoreUnderTest) {
+/// The oldest entries are removed.
+pub async fn audit_log_keeps_the_last_thousand_entries(store: &impl StoreUnderTest) {
     let session = text(store).await;
     for ten in 0..103 {
         let entries = (ten * 10..ten * 10 + 10).map(entry).collect::<Vec<_>>();
@@ -124,7 +123,7 @@ pub async fn the_audit_log_keeps_the_last_thousand_entries(store: &impl StoreUnd
     assert_eq!(text(store).await.0.audit(), last);
 }
 
-/// Each once, and in the same order wherever one looks.
+/// Each entry is in the log once, in the same order over all handles.
 pub async fn racing_entries_are_all_in_the_audit_log(store: &impl StoreUnderTest) {
     let sessions = [text(store).await, text(store).await];
     let mut racers = JoinSet::new();
@@ -147,8 +146,8 @@ pub async fn racing_entries_are_all_in_the_audit_log(store: &impl StoreUnderTest
     assert_eq!(ids.len(), 400);
 }
 
-/// What one handle does, another knows after it has refreshed: turn, state, log, pending calls and the end.
-pub async fn two_handles_see_one_another(store: &impl StoreUnderTest) {
+/// After a refresh a handle has the other's turn, state, log, pending calls and end.
+pub async fn handles_see_each_others_changes(store: &impl StoreUnderTest) {
     let (here, there) = (session(store, Mode::Voice).await, session(store, Mode::Voice).await);
     here.settle(Settlement { changes: &all(), audit: &[entry(1)], ..settled() }).await;
     let turn = here.next_turn().await;

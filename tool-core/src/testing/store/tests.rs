@@ -1,4 +1,4 @@
-//! The store in memory, held to what every store has to do.
+//! The conformance tests of the store in memory.
 
 use crate::session::store::memory::MemoryStore;
 use crate::testing::store::StoreUnderTest;

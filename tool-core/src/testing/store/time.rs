@@ -1,12 +1,11 @@
-//! What ends by itself, by the store's time. R-I3, R-C1
+//! Tests of sessions and calls that expire by the store's time.
 
 use crate::call::mode::Mode;
 use crate::session::state::SessionState;
 use crate::session::store::{OpenError, OpenRequest, SessionStore};
-use crate::testing::store::StoreUnderTest;
-use crate::testing::store::driver::{Ask, HOUR, Session, open, opening, text, waiting};
+use crate::testing::store::driver::{Ask, HOUR, Session, StoreUnderTest, open, opening, text, waiting};
 
-/// A session that is over after four ticks without use.
+/// Opens a session that expires after four ticks without use.
 fn brief<T: StoreUnderTest>(_: &T, id: &str) -> OpenRequest {
     OpenRequest { idle_timeout: T::TICK * 4, max_sessions: 2, ..opening(id, Mode::Text) }
 }
@@ -15,8 +14,8 @@ async fn opened(handle: &impl SessionStore, opening: &OpenRequest) -> Session {
     open(handle, opening).await.expect("there is room")
 }
 
-/// For whoever has it, and in the count.
-pub async fn a_session_that_nobody_uses_is_over<T: StoreUnderTest>(store: &T) {
+/// An expired session is over for its handles and is not counted.
+pub async fn unused_session_expires<T: StoreUnderTest>(store: &T) {
     let handle = store.handle().await;
     let session = opened(&handle, &brief(store, "a")).await;
     session.mint(&waiting(1), HOUR).await;
@@ -27,8 +26,8 @@ pub async fn a_session_that_nobody_uses_is_over<T: StoreUnderTest>(store: &T) {
     assert_eq!(handle.sessions().await, Ok(0));
 }
 
-/// By calls, turns and joining, each of which begins the idle time anew.
-pub async fn a_session_that_is_used_lives_on<T: StoreUnderTest>(store: &T) {
+/// Calls, turns and joining begin the idle time again.
+pub async fn used_session_does_not_expire<T: StoreUnderTest>(store: &T) {
     let handle = store.handle().await;
     let session = opened(&handle, &brief(store, "a")).await;
     let call = Ask::within(|limits| limits.max_calls = Some(1));
@@ -44,8 +43,8 @@ pub async fn a_session_that_is_used_lives_on<T: StoreUnderTest>(store: &T) {
     assert_eq!(handle.sessions().await, Ok(1));
 }
 
-/// A live one is not put out, however long ago it was opened.
-pub async fn expired_sessions_make_room_and_live_ones_keep_theirs<T: StoreUnderTest>(store: &T) {
+/// A live session is not closed, however long ago it was opened.
+pub async fn expired_sessions_make_room_and_live_ones_stay<T: StoreUnderTest>(store: &T) {
     let handle = store.handle().await;
     let used = opened(&handle, &brief(store, "used")).await;
     opened(&handle, &brief(store, "unused")).await;
@@ -59,8 +58,8 @@ pub async fn expired_sessions_make_room_and_live_ones_keep_theirs<T: StoreUnderT
     assert_eq!(handle.sessions().await, Ok(2));
 }
 
-/// It knows nothing of the earlier one, and the earlier one stays over.
-pub async fn the_id_of_an_expired_session_opens_a_new_one<T: StoreUnderTest>(store: &T) {
+/// The new session has nothing of the earlier one, which stays over.
+pub async fn id_of_an_expired_session_opens_a_new_one<T: StoreUnderTest>(store: &T) {
     let handle = store.handle().await;
     let before = opened(&handle, &brief(store, "a")).await;
     let call = Ask::within(|limits| limits.max_calls = Some(1));
@@ -73,8 +72,8 @@ pub async fn the_id_of_an_expired_session_opens_a_new_one<T: StoreUnderTest>(sto
     assert_eq!(handle.sessions().await, Ok(1));
 }
 
-/// The call is neither shown nor taken; one with more time is.
-pub async fn a_pending_call_expires<T: StoreUnderTest>(store: &T) {
+/// An expired call is neither read nor consumed. A call with more time is.
+pub async fn pending_call_expires<T: StoreUnderTest>(store: &T) {
     let session = text(store).await;
     session.mint(&waiting(1), T::TICK * 2).await;
     session.mint(&waiting(2), HOUR).await;

@@ -1,13 +1,12 @@
-//! Turns: what begins anew with each.
+//! Tests of counters that begin again with each turn.
 
 use crate::session::store::session_store::{Settlement, Verdict};
-use crate::testing::store::StoreUnderTest;
-use crate::testing::store::driver::{Ask, settled, text};
+use crate::testing::store::driver::{Ask, StoreUnderTest, settled, text};
 use std::collections::HashMap;
 use tokio::task::JoinSet;
 
-/// R-B2: of the turn, the category and the tool.
-pub async fn counters_begin_anew_with_the_next_turn(store: &impl StoreUnderTest) {
+/// The counters of the total, the category and the tool begin again.
+pub async fn counters_begin_again_with_the_next_turn(store: &impl StoreUnderTest) {
     let session = text(store).await;
     let calls = [
         Ask::within(|limits| limits.max_calls = Some(2)),
@@ -20,8 +19,8 @@ pub async fn counters_begin_anew_with_the_next_turn(store: &impl StoreUnderTest)
     }
 }
 
-/// R-L1, R-L2: loops are of a turn.
-pub async fn attempts_and_empty_results_begin_anew_with_the_next_turn(store: &impl StoreUnderTest) {
+/// Attempts and empty results are counted within a turn.
+pub async fn loop_detection_begins_again_with_the_next_turn(store: &impl StoreUnderTest) {
     let session = text(store).await;
     let call = Ask::within(|limits| (limits.repeated, limits.empty) = (Some(3), Some(2)));
     for _ in 0..2 {
@@ -34,7 +33,7 @@ pub async fn attempts_and_empty_results_begin_anew_with_the_next_turn(store: &im
     }
 }
 
-/// Verdicts, the end of a turn and the session tell the same number, one more each turn.
+/// Verdicts, the end of a turn and the session have the same number, which is one more each turn.
 pub async fn turns_are_counted(store: &impl StoreUnderTest) {
     let session = text(store).await;
     for turn in session.0.turn()..session.0.turn() + 3 {
@@ -44,8 +43,8 @@ pub async fn turns_are_counted(store: &impl StoreUnderTest) {
     }
 }
 
-/// The turn that a verdict names is the one that was charged.
-pub async fn racing_calls_and_turns_never_pass_more_than_the_limit_in_a_turn(store: &impl StoreUnderTest) {
+/// A verdict names the turn that was charged.
+pub async fn racing_calls_and_turns_never_exceed_the_limit(store: &impl StoreUnderTest) {
     let (session, call) = (text(store).await, Ask::within(|limits| limits.max_calls = Some(7)));
     let mut racers = JoinSet::new();
     for racer in 0..16 {

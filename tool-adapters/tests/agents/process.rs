@@ -1,7 +1,7 @@
-//! Other processes: this binary again, told by environment variables to play a part.
+//! Worker processes: this binary again, with a task in its environment variables.
 
 use crate::soak::lasts;
-use crate::work::run;
+use crate::workload::run;
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -9,16 +9,16 @@ use std::sync::Arc;
 use tool_adapters::stores::{PostgresStore, SqliteStore};
 use tool_core::agents::{DynAgentToolStore, RecordWrite};
 
-const PART: &str = "AGENTS_TEST_PART";
+const TASK: &str = "AGENTS_TEST_TASK";
 const PLACE: &str = "AGENTS_TEST_PLACE";
 const NUMBER: &str = "AGENTS_TEST_NUMBER";
-/// What the other process says to this one begins with it, as the test harness talks on the same stream.
-const SAYS: &str = "@ ";
+/// The prefix of a worker's lines, because the test harness writes to the same stream.
+const PREFIX: &str = "@ ";
 
-/// The other process, where it is one.
+/// Runs the task if this process is a worker.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn plays_its_part() {
-    let (Ok(part), Ok(place), Ok(number)) = (std::env::var(PART), std::env::var(PLACE), std::env::var(NUMBER)) else {
+async fn runs_its_task() {
+    let (Ok(task), Ok(place), Ok(number)) = (std::env::var(TASK), std::env::var(PLACE), std::env::var(NUMBER)) else {
         return;
     };
     let store: Arc<dyn DynAgentToolStore> = if place.starts_with("postgres") {
@@ -26,21 +26,21 @@ async fn plays_its_part() {
     } else {
         Arc::new(SqliteStore::open(&place).await.expect("the file opens"))
     };
-    match part.as_str() {
+    match task.as_str() {
         "work" => {
             let seed = number.parse().expect("a number");
-            say(run(vec![store.clone()], vec![store], lasts(), seed).await.to_json());
+            print_line(run(vec![store.clone()], vec![store], lasts(), seed).await.to_json());
         }
         "die" => count_until_killed(&*store).await,
-        part => panic!("there is no part {part}"),
+        task => panic!("unknown task {task}"),
     }
 }
 
-fn say(what: impl std::fmt::Display) {
-    println!("\n{SAYS}{what}");
+fn print_line(text: impl std::fmt::Display) {
+    println!("\n{PREFIX}{text}");
 }
 
-/// Counts a record up and says so after each write, until it is killed.
+/// Counts a record up and prints the count after each write, until it is killed.
 async fn count_until_killed(store: &dyn DynAgentToolStore) {
     let mut write = match store.get("alice", "email").await.expect("the store reads") {
         Some(record) => RecordWrite::of(&record),
@@ -48,24 +48,24 @@ async fn count_until_killed(store: &dyn DynAgentToolStore) {
     };
     loop {
         let count = write.config["count"].as_u64().expect("a count") + 1;
-        // Large, so that a write is many pages.
+        // Large, so that a write changes many pages.
         write.config = json!({ "count": count, "text": count.to_string().repeat(5000) });
         let version = store.write(&write).await.expect("the store writes");
         write.expected = tool_core::agents::Precondition::Version(version);
-        say(count);
+        print_line(count);
     }
 }
 
-pub(crate) struct Other {
+pub(crate) struct WorkerProcess {
     process: Child,
     output: BufReader<ChildStdout>,
 }
 
-impl Other {
-    pub(crate) fn start(part: &str, place: &str, number: usize) -> Self {
+impl WorkerProcess {
+    pub(crate) fn start(task: &str, place: &str, number: usize) -> Self {
         let mut process = Command::new(std::env::current_exe().expect("this binary"))
-            .args(["--exact", "part::plays_its_part", "--nocapture"])
-            .env(PART, part)
+            .args(["--exact", "process::runs_its_task", "--nocapture"])
+            .env(TASK, task)
             .env(PLACE, place)
             .env(NUMBER, number.to_string())
             .stdin(Stdio::null())
@@ -76,23 +76,24 @@ impl Other {
         Self { process, output }
     }
 
-    /// What it says next; `None` at its end.
-    pub(crate) fn hear(&mut self) -> Option<String> {
+    /// Returns the worker's next line, or `None` at its end.
+    pub(crate) fn next_line(&mut self) -> Option<String> {
         let mut lines = self.output.by_ref().lines().map_while(Result::ok);
-        lines.find_map(|line| line.strip_prefix(SAYS).map(str::to_owned))
+        lines.find_map(|line| line.strip_prefix(PREFIX).map(str::to_owned))
     }
 
+    /// Waits for the worker's end. Returns true if it succeeded.
     pub(crate) fn ends_well(mut self) -> bool {
-        while self.hear().is_some() {}
+        while self.next_line().is_some() {}
         self.process.wait().expect("it ends").success()
     }
 
-    /// Kills it, and gives the last that it said.
+    /// Kills the worker. Returns its last line.
     pub(crate) fn kill(mut self) -> Option<String> {
         self.process.kill().expect("it is killed");
         let mut last = None;
-        while let Some(said) = self.hear() {
-            last = Some(said);
+        while let Some(line) = self.next_line() {
+            last = Some(line);
         }
         assert!(!self.process.wait().expect("it is over").success());
         last

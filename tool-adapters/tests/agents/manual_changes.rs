@@ -1,4 +1,4 @@
-//! Rows that somebody changes by hand: with `sqlite3`, with `psql`, from another program.
+//! Rows that are changed by hand: with `sqlite3`, with `psql`, or by another program.
 
 use crate::server::Schema;
 use serde_json::json;
@@ -10,14 +10,14 @@ use tool_adapters::stores::SqliteStore;
 use tool_core::agents::{AgentStoreError, DynAgentToolStore, RecordWrite};
 use tool_core::testing::agents::driver::{Driver, conflict, sealed};
 
-/// A database, and somebody beside the store.
+/// A database that is changed beside the store.
 pub(crate) enum Database {
     Sqlite(TempDir),
     Postgres(Schema),
 }
 
 impl Database {
-    /// Both, where there is a server.
+    /// Returns a SQLite file, and a PostgreSQL schema if there is a server.
     pub(crate) async fn all() -> Vec<Self> {
         let server = Schema::on_server().await.map(Self::Postgres);
         [Self::sqlite()].into_iter().chain(server).collect()
@@ -35,7 +35,7 @@ impl Database {
         Driver(store)
     }
 
-    /// What a person types.
+    /// Runs a statement over a separate connection.
     pub(crate) async fn by_hand(&self, sql: &str) -> Result<(), sqlx::Error> {
         match self {
             Self::Sqlite(place) => {
@@ -48,7 +48,7 @@ impl Database {
     }
 }
 
-/// What a person may change of a record, and its `version`, which is no one's to change.
+/// Changes of a record, among them a change of `version`, which the trigger replaces.
 const CHANGES: [&str; 6] = [
     "enabled = NOT enabled",
     "disabled_actions = '[\"send\"]'",
@@ -72,7 +72,7 @@ async fn change_by_hand_raises_the_versions() {
             let loaded = driver.load("alice").await;
             let versions: Vec<_> = loaded.tools.iter().map(|record| record.version).collect();
             assert_eq!((loaded.version, versions), (version, vec![1, version]), "{change}");
-            // Whoever read it before does not undo it unawares.
+            // A writer that read the record before gets a conflict.
             assert_eq!(driver.0.write(&RecordWrite::of(&read)).await, conflict(version), "{change}");
         }
     }
@@ -105,7 +105,7 @@ async fn versions_show_rows_made_moved_or_deleted_by_hand() {
 }
 
 #[tokio::test]
-async fn what_is_put_in_the_place_of_a_record_has_a_new_version() {
+async fn replaced_row_has_a_new_version() {
     for database in Database::all().await {
         let driver = database.driver().await;
         driver.add("alice", "email").await;
@@ -128,7 +128,7 @@ async fn what_is_put_in_the_place_of_a_record_has_a_new_version() {
 }
 
 #[tokio::test]
-async fn versions_do_not_go_back_by_hand_either() {
+async fn versions_cannot_be_lowered_by_hand() {
     for database in Database::all().await {
         let driver = database.driver().await;
         driver.add("alice", "email").await;
@@ -136,7 +136,7 @@ async fn versions_do_not_go_back_by_hand_either() {
         database.by_hand("UPDATE tool_agents SET version = 1").await.expect_err("it goes up only");
         database.by_hand("DELETE FROM tool_agents").await.expect_err("there are records");
         assert_eq!((driver.version("alice").await, driver.get("alice", "email").await.version), (2, 2));
-        // Nor where nothing but the version is left of an agent.
+        // The version stays when an agent has no records.
         driver.remove("alice", "email").await;
         let version = driver.version("alice").await;
         database.by_hand("DELETE FROM tool_agents").await.expect_err("it would begin at 1 again");
@@ -151,9 +151,9 @@ async fn versions_do_not_go_back_by_hand_either() {
 }
 
 #[tokio::test]
-async fn a_row_that_is_no_record_is_told_and_the_others_work() {
+async fn invalid_row_is_reported_and_others_load() {
     let both = ["config = '[\"hunter2\"]'", "config = '\"hunter2\"'", "disabled_actions = '{\"hunter2\": 1}'"];
-    // PostgreSQL takes no text that is no JSON.
+    // PostgreSQL refuses text that is not JSON.
     let sqlite =
         ["config = '{\"hunter2\": '", "config = ''", "disabled_actions = 'hunter2'", "config = CAST(x'ff' AS TEXT)"];
     for database in Database::all().await {

@@ -1,4 +1,4 @@
-//! Writers and readers that check one another: what they write belongs together, and adds up.
+//! Writers and readers that check each other: the parts of a record belong together, and the counts add up.
 
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -13,15 +13,15 @@ use tool_core::agents::{
 pub(crate) const AGENTS: [&str; 3] = ["alice", "bob", "carol"];
 pub(crate) const TOOLS: [&str; 4] = ["calendar", "drive", "email", "search"];
 
-/// What was done, by one writer or reader or by all.
+/// The work of one writer or reader, or of all.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// For each agent: writes, removals, and what the removed records had counted.
+    /// For each agent: writes, removals, and the sum of the removed records' counts.
     pub(crate) agents: [[u64; 3]; 3],
     pub(crate) conflicts: u64,
     pub(crate) resealed: u64,
     pub(crate) loads: u64,
-    /// In microseconds.
+    /// Times in microseconds.
     pub(crate) writing: Vec<u64>,
     pub(crate) loading: Vec<u64>,
 }
@@ -38,7 +38,7 @@ impl Tally {
         self.loading.extend(other.loading);
     }
 
-    /// For another process.
+    /// Encodes the tally for another process.
     pub(crate) fn to_json(&self) -> Value {
         json!([self.agents, self.conflicts, self.resealed, self.loads, self.writing, self.loading])
     }
@@ -53,7 +53,7 @@ impl Tally {
     }
 }
 
-/// Numbers that look like chance, and are the same each time.
+/// Pseudo-random numbers, which are the same in each run.
 struct Dice(u64);
 
 impl Dice {
@@ -68,8 +68,8 @@ impl Dice {
     }
 }
 
-/// A record that says the same number in each of its columns.
-fn saying(mut write: RecordWrite, count: u64) -> RecordWrite {
+/// Puts the same number into each column of a record.
+fn with_count(mut write: RecordWrite, count: u64) -> RecordWrite {
     write.config =
         json!({ "count": count, "again": count, "text": "x".repeat(usize::try_from(count % 700).unwrap_or(0)) });
     write.disabled_actions = [format!("action-{count}")].into();
@@ -78,45 +78,45 @@ fn saying(mut write: RecordWrite, count: u64) -> RecordWrite {
     write
 }
 
-/// The number that each column of a record says.
-pub(crate) fn said(record: &AgentTools) -> u64 {
+/// Returns the number that each column of a record has.
+pub(crate) fn count_of(record: &AgentTools) -> u64 {
     let count = record.config["count"].as_u64().expect("a count");
     assert_eq!(record.config["again"], count, "torn: {record:?}");
     assert_eq!(record.config["text"].as_str().map(str::len), usize::try_from(count % 700).ok(), "torn: {record:?}");
     assert_eq!(record.disabled_actions, [format!("action-{count}")].into(), "torn: {record:?}");
     assert_eq!(record.enabled, count.is_multiple_of(2), "torn: {record:?}");
     let sealed = record.secrets.as_ref().expect("secrets");
-    let said = std::str::from_utf8(sealed.bytes()).expect("text").split(':').next().expect("a count");
-    assert_eq!(said, count.to_string(), "torn: {record:?}");
+    let sealed_count = std::str::from_utf8(sealed.bytes()).expect("text").split(':').next().expect("a count");
+    assert_eq!(sealed_count, count.to_string(), "torn: {record:?}");
     count
 }
 
-/// Counts records up, removes some, seals some anew, until told to stop.
+/// Counts records up, removes some and reseals some, until `stop` is set.
 pub(crate) async fn writer(store: Arc<dyn DynAgentToolStore>, seed: u64, stop: Arc<AtomicBool>) -> Tally {
     let (mut tally, mut dice) = (Tally::default(), Dice(seed));
     while !stop.load(Ordering::Relaxed) {
-        // A store in memory is always ready, and nobody else would come to run.
+        // A store in memory is always ready, so that no other task would run.
         tokio::task::yield_now().await;
         let ((number, agent), (_, tool)) = (dice.pick(AGENTS), dice.pick(TOOLS));
         let [writes, removals, removed] = &mut tally.agents[number];
         let record = store.get(agent, tool).await.expect("the store reads");
         let began = Instant::now();
         let done = match &record {
-            None => store.write(&saying(RecordWrite::new(agent, tool, json!({})), 1)).await,
+            None => store.write(&with_count(RecordWrite::new(agent, tool, json!({})), 1)).await,
             Some(record) if dice.throw(12) == 0 => store.remove(agent, tool, record.version).await.map(|()| 0),
             Some(record) if dice.throw(6) == 0 => {
                 let from = record.secrets.as_ref().expect("secrets");
-                let to = SealedSecrets::new("key", format!("{}:{}", said(record), dice.throw(u64::MAX)));
+                let to = SealedSecrets::new("key", format!("{}:{}", count_of(record), dice.throw(u64::MAX)));
                 tally.resealed += u64::from(store.replace_secrets(agent, tool, from, &to).await.expect("it replaces"));
                 continue;
             }
-            Some(record) => store.write(&saying(RecordWrite::of(record), said(record) + 1)).await,
+            Some(record) => store.write(&with_count(RecordWrite::of(record), count_of(record) + 1)).await,
         };
         tally.writing.push(micros(began));
         match done {
             Ok(0) => {
                 *removals += 1;
-                *removed += record.as_ref().map_or(0, said);
+                *removed += record.as_ref().map_or(0, count_of);
             }
             Ok(version) => {
                 *writes += 1;
@@ -134,17 +134,17 @@ fn micros(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX)
 }
 
-/// What one version of an agent holds, whoever sealed it last.
-fn told(records: &AgentRecords) -> Vec<(String, u64, u64)> {
-    records.tools.iter().map(|record| (record.tool.clone(), record.version, said(record))).collect()
+/// Returns the contents of one version of an agent, without the seals.
+fn contents(records: &AgentRecords) -> Vec<(String, u64, u64)> {
+    records.tools.iter().map(|record| (record.tool.clone(), record.version, count_of(record))).collect()
 }
 
-/// Loads, and checks that what it sees was there, until told to stop.
+/// Loads agents, and checks that the states existed, until `stop` is set.
 pub(crate) async fn reader(store: Arc<dyn DynAgentToolStore>, seed: u64, stop: Arc<AtomicBool>) -> Tally {
     let (mut tally, mut dice) = (Tally::default(), Dice(seed));
     let (mut last, mut states) = ([0; 3], HashMap::new());
     while !stop.load(Ordering::Relaxed) {
-        // Many that do nothing but read leave no processor to whoever has the file locked.
+        // Readers without a pause leave no processor to the process that has the file locked.
         tokio::time::sleep(Duration::from_millis(1)).await;
         let (number, agent) = dice.pick(AGENTS);
         let began = Instant::now();
@@ -158,8 +158,8 @@ pub(crate) async fn reader(store: Arc<dyn DynAgentToolStore>, seed: u64, stop: A
         versions.sort_unstable();
         versions.dedup();
         assert!(versions.len() == loaded.tools.len() && versions.last() <= Some(&loaded.version), "{loaded:?}");
-        // One version is one state: the same records in the same versions, saying the same.
-        let now = told(&loaded);
+        // One version is one state: the same records in the same versions with the same counts.
+        let now = contents(&loaded);
         let before = states.entry((number, loaded.version)).or_insert_with(|| now.clone());
         assert_eq!(*before, now, "two states of {agent} in version {}", loaded.version);
         if states.len() > 10_000 {
@@ -169,7 +169,7 @@ pub(crate) async fn reader(store: Arc<dyn DynAgentToolStore>, seed: u64, stop: A
     tally
 }
 
-/// Runs as many writers and readers as there are handles, for a while, in this process.
+/// Runs a writer or reader for each handle, for a while, in this process.
 pub(crate) async fn run(
     writers: Vec<Arc<dyn DynAgentToolStore>>,
     readers: Vec<Arc<dyn DynAgentToolStore>>,
@@ -190,24 +190,25 @@ pub(crate) async fn run(
     tally
 }
 
-/// No update was lost: the agents' versions are the writes and removals, and what the records count is what was counted.
+/// Asserts that no update was lost: an agent's version is the number of its writes and removals, and its counts are those
+/// of the writers.
 pub(crate) async fn adds_up(store: &dyn DynAgentToolStore, tally: &Tally) {
     for (agent, [writes, removals, removed]) in AGENTS.into_iter().zip(tally.agents) {
         let loaded = store.load(agent).await.expect("the store loads");
         assert_eq!(loaded.version, writes + removals, "{agent}: {writes} writes and {removals} removals");
-        let counted: u64 = loaded.tools.iter().map(said).sum();
+        let counted: u64 = loaded.tools.iter().map(count_of).sum();
         assert_eq!(counted + removed, writes, "{agent} counted {counted} and {removed}");
     }
 }
 
-/// A line for people.
+/// Prints the tally in one line.
 pub(crate) fn report(name: &str, lasts: Duration, mut tally: Tally) {
     let part = |times: &mut Vec<u64>, of: usize| {
         times.sort_unstable();
         times.get(times.len() * of / 100).copied().unwrap_or(0)
     };
     println!(
-        "{name}: {} s; {} writes and removals, {} conflicts, {} sealed anew, {} loads; write p50 {} us, p99 {} us, longest {} us; load p50 {} us, p99 {} us",
+        "{name}: {} s; {} writes and removals, {} conflicts, {} resealed, {} loads; write p50 {} us, p99 {} us, longest {} us; load p50 {} us, p99 {} us",
         lasts.as_secs(),
         tally.writes(),
         tally.conflicts,
