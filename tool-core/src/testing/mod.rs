@@ -5,9 +5,9 @@
 
 #[cfg(feature = "agents")]
 pub mod agents;
-mod assertions;
-mod client;
-mod scripted;
+pub(crate) mod assertions;
+pub(crate) mod client;
+pub(crate) mod scripted;
 pub mod store;
 
 #[cfg(test)]
