@@ -210,7 +210,6 @@ fn is_rule_of_names(rule: &Value) -> bool {
 }
 
 /// A limit of a value.
-#[derive(Clone)]
 struct Limit {
     value: Number,
     /// True where the value itself is not allowed.
@@ -300,23 +299,24 @@ impl<'a> ResolvedSchema<'a> {
 
     /// Returns the lower and the upper limit of a number, or of the length of a text or an array.
     fn bounds(&self, kind: ParameterType) -> [Option<Limit>; 2] {
-        match kind {
-            ParameterType::Integer | ParameterType::Number => [
-                tighter(self.limit("minimum", false, true), self.limit("exclusiveMinimum", true, true), true),
-                tighter(self.limit("maximum", false, false), self.limit("exclusiveMaximum", true, false), false),
-            ],
-            ParameterType::String | ParameterType::DateTime => {
-                [self.limit("minLength", false, true), self.limit("maxLength", false, false)]
+        let [lower, upper]: [&[&str]; 2] = match kind {
+            ParameterType::Integer | ParameterType::Number => {
+                [&["minimum", "exclusiveMinimum"], &["maximum", "exclusiveMaximum"]]
             }
-            ParameterType::Array => [self.limit("minItems", false, true), self.limit("maxItems", false, false)],
-            ParameterType::Boolean | ParameterType::Object => [None, None],
-        }
+            ParameterType::String | ParameterType::DateTime => [&["minLength"], &["maxLength"]],
+            ParameterType::Array => [&["minItems"], &["maxItems"]],
+            ParameterType::Boolean | ParameterType::Object => return [None, None],
+        };
+        [self.tightest(lower, true), self.tightest(upper, false)]
     }
 
-    /// Returns the tightest value of a keyword.
-    fn limit(&self, keyword: &str, exclusive: bool, lower: bool) -> Option<Limit> {
-        let stated = self.layers.iter().filter_map(|layer| layer.get(keyword)?.as_number());
-        stated.fold(None, |best, value| tighter(best, Some(Limit { value: value.clone(), exclusive }), lower))
+    /// Returns the tightest limit that the keywords set.
+    fn tightest(&self, keywords: &[&str], lower: bool) -> Option<Limit> {
+        let limits = keywords.iter().flat_map(|keyword| {
+            let values = self.layers.iter().filter_map(|layer| layer.get(*keyword)?.as_number());
+            values.map(|value| Limit { value: value.clone(), exclusive: keyword.starts_with("exclusive") })
+        });
+        limits.reduce(|a, b| tighter(a, b, lower))
     }
 }
 
@@ -347,10 +347,9 @@ fn common_kind(kinds: impl Iterator<Item = Option<ParameterType>>) -> Option<Par
     })?
 }
 
-fn tighter(a: Option<Limit>, b: Option<Limit>, lower: bool) -> Option<Limit> {
-    let (Some(a), Some(b)) = (&a, &b) else { return a.or(b) };
+fn tighter(a: Limit, b: Limit, lower: bool) -> Limit {
     let order = compare(&a.value, &b.value);
     let order = if lower { order } else { order.reverse() };
     // Of two limits with the same value, the exclusive one is tighter.
-    Some(if order.then(a.exclusive.cmp(&b.exclusive)).is_ge() { a.clone() } else { b.clone() })
+    if order.then(a.exclusive.cmp(&b.exclusive)).is_ge() { a } else { b }
 }

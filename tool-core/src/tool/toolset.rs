@@ -7,10 +7,12 @@ use crate::tool::definition::ToolDefinition;
 use crate::tool::function::{FunctionTool, Visible};
 use crate::tool::invocation::LifecycleFuture;
 use crate::tool::provider::ProviderTool;
+use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::JoinError;
+use tokio_util::task::AbortOnDropHandle;
 
 /// A group of tools with an id and a lifecycle.
 ///
@@ -209,17 +211,12 @@ pub(crate) async fn for_each_toolset<F>(
 where
     F: Future<Output = Result<(), ToolError>> + Send + 'static,
 {
-    let mut tasks = JoinSet::new();
-    let ids = toolsets.iter().map(|toolset| tasks.spawn(work(Arc::clone(toolset))).id()).collect::<Vec<_>>();
-    let mut results = vec![Ok(()); ids.len()];
-    while let Some(ended) = tasks.join_next_with_id().await {
-        let (id, result) =
-            ended.unwrap_or_else(|error| (error.id(), Err(ToolError::internal(join_error_message(error)))));
-        if let Some((_, slot)) = ids.iter().zip(&mut results).find(|(known, _)| **known == id) {
-            *slot = result;
-        }
-    }
-    results
+    // Dropping the returned future aborts the tasks.
+    let spawn = |toolset: &Arc<dyn Toolset>| AbortOnDropHandle::new(tokio::spawn(work(Arc::clone(toolset))));
+    let results = join_all(toolsets.iter().map(spawn).collect::<Vec<_>>()).await;
+    let flatten =
+        |ended: Result<_, JoinError>| ended.unwrap_or_else(|error| Err(ToolError::internal(join_error_message(error))));
+    results.into_iter().map(flatten).collect()
 }
 
 /// Describes the end of a task that did not complete. The text of a panic is kept as it is: quotes and escapes would hide

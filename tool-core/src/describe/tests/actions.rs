@@ -108,7 +108,7 @@ fn parameter(name: &str) -> Value {
 
 // A1, A3
 #[test]
-fn a_toolset_lists_its_actions_in_the_order_of_the_code() {
+fn lists_actions_in_source_order() {
     let toolset = described();
     assert_eq!(toolset.name, "calendar_of_action_tests");
     assert_eq!(toolset.title, "My Calendar");
@@ -119,7 +119,7 @@ fn a_toolset_lists_its_actions_in_the_order_of_the_code() {
 
 // A3
 #[test]
-fn parameters_stand_in_the_order_of_the_signature_without_the_context() {
+fn lists_parameters_in_order_without_the_context() {
     let create = described().actions.swap_remove(0);
     let names = create.parameters.iter().map(|parameter| parameter.name.as_str()).collect::<Vec<_>>();
     let expected = [
@@ -142,7 +142,7 @@ fn parameters_stand_in_the_order_of_the_signature_without_the_context() {
 
 // A2, A3
 #[test]
-fn each_type_has_its_word_and_each_figure_is_that_of_the_schema() {
+fn takes_types_and_limits_from_the_schema() {
     let text =
         json!({"name": "title", "type": "string", "description": "Event title", "required": true, "min": 1, "max": 80});
     assert_eq!(parameter("title"), text);
@@ -161,7 +161,7 @@ fn each_type_has_its_word_and_each_figure_is_that_of_the_schema() {
 
 // A3
 #[test]
-fn a_choice_lists_its_values_also_behind_a_reference() {
+fn lists_the_values_of_an_enum_behind_a_reference() {
     let level = parameter("level");
     assert_eq!(
         (&level["type"], &level["enum"], &level["default"]),
@@ -175,26 +175,26 @@ fn a_choice_lists_its_values_also_behind_a_reference() {
 
 // A3
 #[test]
-fn a_default_of_the_instance_is_told_by_its_context() {
+fn shows_instance_defaults_in_a_context() {
     let minutes = parameter("minutes");
     assert_eq!((&minutes["default"], &minutes["required"]), (&json!(45), &json!(false)));
     assert_eq!((&minutes["min"], &minutes["max"]), (&json!(5), &json!(480)));
 }
 
 #[test]
-fn a_further_name_is_no_further_parameter_and_its_parameter_stays_required() {
+fn an_alias_is_not_a_separate_parameter() {
     assert_eq!(parameter("place")["required"], true);
 }
 
 #[test]
-fn a_flattened_type_adds_its_properties() {
+fn lists_the_properties_of_a_flattened_type() {
     assert_eq!(parameter("limit")["description"], "How many");
     assert_eq!(parameter("limit")["max"], 255);
 }
 
 // A1
 #[test]
-fn the_registry_lists_toolsets_that_nobody_configured() {
+fn the_registry_lists_unconfigured_toolsets() {
     let all = Registry::discover().expect("sound").actions();
     let calendar = all.iter().find(|toolset| toolset.name == "calendar_of_action_tests").expect("it is linked");
     assert_eq!((calendar.title.as_str(), calendar.actions.len()), ("My Calendar", 2));
@@ -212,7 +212,7 @@ fn the_registry_lists_toolsets_that_nobody_configured() {
 }
 
 #[test]
-fn free_fns_and_raw_tools_come_last_under_functions() {
+fn lists_tools_outside_toolsets_last() {
     async fn echo(arguments: Value, _: &RunContext) -> Result<Value, ToolError> {
         Ok(arguments)
     }

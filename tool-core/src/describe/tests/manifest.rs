@@ -1,4 +1,4 @@
-//! R-F1 to R-F3: what stands in the manifest, what its version depends on, and what keeps it from being built.
+//! The content of manifests, their versions, and the problems that prevent them. R-F1 to R-F3
 
 use crate::call::context::RunContext;
 use crate::call::error::ToolError;
@@ -91,7 +91,7 @@ impl Drop for Folder {
 
 // R-F1
 #[test]
-fn a_tool_is_described_by_all_that_is_known_of_it() {
+fn describes_every_member_of_a_tool() {
     let value = serde_json::to_value(clock()).expect("JSON");
     let tool = &value["tools"][0];
     assert_eq!(tool["toolId"], "tell_time_for_manifest");
@@ -111,7 +111,7 @@ fn a_tool_is_described_by_all_that_is_known_of_it() {
 
 // R-F1
 #[test]
-fn commit_and_time_are_told_and_can_be_set() {
+fn writes_commit_and_build_time() {
     let built: Timestamp = "2026-11-20T10:00:00Z".parse().expect("a time");
     let manifest = clock().with_git_commit(Some("0123456789abcdef")).with_build_timestamp(built);
     let value = serde_json::to_value(&manifest).expect("JSON");
@@ -121,14 +121,14 @@ fn commit_and_time_are_told_and_can_be_set() {
 
 // R-F1
 #[test]
-fn a_commit_that_git_tells_has_8_hexadecimal_digits() {
+fn the_commit_has_8_hexadecimal_digits() {
     let commit = clock().git_commit;
     assert!(commit.is_none_or(|commit| commit.len() == 8 && commit.bytes().all(|byte| byte.is_ascii_hexdigit())));
 }
 
 // R-F1
 #[test]
-fn tools_are_sorted_whatever_their_order_in_the_context() {
+fn sorts_tools_by_id() {
     let ids = |tools| Manifest::build(&context(tools)).expect("sound").tools.into_iter().map(|tool| tool.tool_id);
     let tools = || ["b", "a", "c"].map(|name| raw(name, "Something.", schema()));
     assert!(ids(tools()).eq(["a", "b", "c"]));
@@ -136,7 +136,7 @@ fn tools_are_sorted_whatever_their_order_in_the_context() {
 
 // R-F1
 #[test]
-fn a_guide_is_the_documentation_and_gives_the_summary() {
+fn takes_documentation_and_summary_from_the_guide() {
     let guide = "# Search\n\nFinds things. Use it.\n\n## Watch Out\n\nSlow.\n";
     let manifest = Manifest::build(&context([guided(&search(), guide)])).expect("sound");
     let tool = manifest.tool("search").expect("it");
@@ -146,13 +146,13 @@ fn a_guide_is_the_documentation_and_gives_the_summary() {
 
 // R-F2
 #[test]
-fn the_version_is_1_0_and_8_hexadecimal_digits_and_the_same_on_any_machine() {
+fn the_version_is_stable() {
     assert_eq!(version_of(search()), "1.0.96fd61c3");
 }
 
 // R-F2
 #[test]
-fn the_order_of_tools_and_the_spelling_of_numbers_change_no_version() {
+fn order_and_number_format_do_not_change_the_version() {
     let tools = || [search(), raw("other", "Another.", schema())];
     let version = |tools: Vec<FunctionTool>| Manifest::build(&context(tools)).expect("sound").version;
     assert_eq!(version(tools().into()), version(tools().into_iter().rev().collect()));
@@ -162,7 +162,7 @@ fn the_order_of_tools_and_the_spelling_of_numbers_change_no_version() {
 
 // R-F2
 #[test]
-fn commit_time_and_provider_schemas_change_no_version() {
+fn metadata_does_not_change_the_version() {
     let tools = context([search()]);
     let manifest = Manifest::build(&tools).expect("sound");
     let other = manifest
@@ -176,7 +176,7 @@ fn commit_time_and_provider_schemas_change_no_version() {
 
 // R-F2
 #[test]
-fn a_change_of_schema_description_guide_or_option_changes_the_version() {
+fn a_change_of_content_changes_the_version() {
     let guide = "# S\n\nSummary.\n";
     let versions = [
         search(),
@@ -201,36 +201,39 @@ fn a_change_of_schema_description_guide_or_option_changes_the_version() {
 
 // R-F3
 #[test]
-fn every_problem_of_every_tool_is_told_one_a_line() {
+fn reports_every_problem_one_a_line() {
     let bad_example = "# S\n\nSummary.\n\n## Examples\n\n```json\n{\"query\": 1}\n```\n\n```json\nnope\n```\n";
-    let told = problems([
+    let messages = problems([
         raw("silent", " ", schema()),
         guided(&search(), bad_example),
         guided(&raw("empty_guide", "Something.", schema()), "\n"),
     ]);
-    assert_eq!(told.len(), 4, "{told:#?}");
-    assert!(told[0].starts_with("tool `silent`: the description is empty"), "{told:#?}");
-    assert!(told[1].starts_with("tool `search`: guide line 8: example: `/query`: expected a string"), "{told:#?}");
-    assert!(told[2].starts_with("tool `search`: guide line 12: the example is not JSON"), "{told:#?}");
-    assert_eq!(told[3], "tool `empty_guide`: the guide is empty");
+    assert_eq!(messages.len(), 4, "{messages:#?}");
+    assert!(messages[0].starts_with("tool `silent`: the description is empty"), "{messages:#?}");
+    assert!(
+        messages[1].starts_with("tool `search`: guide line 8: example: `/query`: expected a string"),
+        "{messages:#?}"
+    );
+    assert!(messages[2].starts_with("tool `search`: guide line 12: the example is not JSON"), "{messages:#?}");
+    assert_eq!(messages[3], "tool `empty_guide`: the guide is empty");
 }
 
 // R-F3
 #[test]
-fn a_schema_that_the_meta_schema_refuses_is_a_problem() {
+fn reports_an_invalid_schema() {
     let broken = raw("broken", "Something.", json!({"type": "object", "properties": {"a": {"type": "text"}}}));
-    let told = manifest::problems(broken.definition());
-    assert_eq!(told.len(), 1);
+    let messages = manifest::problems(broken.definition());
+    assert_eq!(messages.len(), 1);
     assert!(
-        told[0].to_string().contains("not valid in JSON Schema draft 2020-12 at `/properties/a/type`"),
+        messages[0].to_string().contains("not valid in JSON Schema draft 2020-12 at `/properties/a/type`"),
         "{}",
-        told[0]
+        messages[0]
     );
 }
 
-// R-F3: an older draft is rewritten, and what it allowed beyond that is a problem.
+// R-F3: older drafts are converted. A keyword without a counterpart is a problem.
 #[test]
-fn a_schema_is_held_to_draft_2020_12_whatever_it_names() {
+fn checks_older_drafts_against_draft_2020_12() {
     let three = json!({"$schema": "http://json-schema.org/draft-03/schema#", "type": "object",
         "properties": {"a": {"required": true}}});
     assert_eq!(manifest::problems(raw("old", "Something.", three).definition()).len(), 1);
@@ -240,7 +243,7 @@ fn a_schema_is_held_to_draft_2020_12_whatever_it_names() {
 }
 
 #[test]
-fn what_is_written_is_read_again() {
+fn reads_the_file_that_it_wrote() {
     let folder = Folder::new("round");
     let path = folder.0.join("tool_registry.json");
     let manifest = clock();
@@ -250,7 +253,7 @@ fn what_is_written_is_read_again() {
 }
 
 #[test]
-fn a_file_that_is_not_there_or_no_manifest_is_named() {
+fn names_a_missing_or_invalid_file() {
     let folder = Folder::new("absent");
     let (absent, broken) = (folder.0.join("absent.json"), folder.0.join("broken.json"));
     std::fs::write(&broken, "{}").expect("written");
@@ -261,7 +264,7 @@ fn a_file_that_is_not_there_or_no_manifest_is_named() {
 }
 
 #[test]
-fn tools_that_are_as_they_were_written_pass() {
+fn accepts_unchanged_tools() {
     let folder = Folder::new("same");
     let path = folder.0.join("tool_registry.json");
     Manifest::build(&context([search()])).expect("sound").with_git_commit(None).write(&path).expect("written");
@@ -269,7 +272,7 @@ fn tools_that_are_as_they_were_written_pass() {
 }
 
 #[test]
-fn a_drift_names_the_tools_that_were_added_removed_and_changed_and_where() {
+fn reports_added_removed_and_changed_tools() {
     let folder = Folder::new("drift");
     let path = folder.0.join("tool_registry.json");
     let gone = raw("gone", "Something.", schema());
@@ -281,14 +284,14 @@ fn a_drift_names_the_tools_that_were_added_removed_and_changed_and_where() {
         raw("fresh", "Something.", schema()),
         raw("search", "Search the base. Fast.", narrower).max_output(9),
     ]);
-    let told = check_manifest(&now, &path).expect_err("drift").to_string();
+    let messages = check_manifest(&now, &path).expect_err("drift").to_string();
     let expected = "tool `fresh`: added\ntool `gone`: removed\n\
         tool `search`: changed: `/jsonSchema/properties/query/maxLength`: expected 80, got 40; `/maxOutput`: expected no value, got 9";
-    assert_eq!(told, expected);
+    assert_eq!(messages, expected);
 }
 
 #[test]
-fn provider_schemas_drift_only_where_they_are_known() {
+fn compares_provider_schemas_only_where_known() {
     let tools = context([search()]);
     let plain = Manifest::build(&tools).expect("sound");
     let filled = |text: &str| {
@@ -299,7 +302,7 @@ fn provider_schemas_drift_only_where_they_are_known() {
 }
 
 #[test]
-fn a_version_that_was_edited_by_hand_is_told() {
+fn reports_a_version_edited_by_hand() {
     let plain = Manifest::build(&context([search()])).expect("sound");
     let edited = Manifest { version: "1.0.00000000".to_owned(), ..plain.clone() };
     assert!(
@@ -311,7 +314,7 @@ fn a_version_that_was_edited_by_hand_is_told() {
 
 // R-F3
 #[test]
-fn a_pinned_version_holds_or_the_test_is_told_the_new_one() {
+fn the_assertion_shows_the_new_version() {
     let tools = context([search()]);
     let version = version_of(search());
     assert_manifest_version(&tools, &version);

@@ -1,4 +1,4 @@
-//! R-F4: what is read of a guide, and what its examples are held to.
+//! The parsing of guides and the checks of their examples. R-F4
 
 use crate::tool::guide::Guide;
 use serde_json::{Value, json};
@@ -64,25 +64,25 @@ fn with_example(json: &str) -> Guide {
 
 // R-F4
 #[test]
-fn the_summary_is_the_first_line_that_is_no_heading() {
+fn the_summary_is_the_first_line_of_text() {
     assert_eq!(Guide::parse(FULL).summary(), "Finds articles. Use it before you answer.");
     assert_eq!(Guide::parse("No heading at all.").summary(), "No heading at all.");
     assert_eq!(Guide::parse("\u{FEFF}# T\r\n\r\nS.\r\n").summary(), "S.");
 }
 
 #[test]
-fn code_is_no_summary() {
+fn code_is_not_a_summary() {
     assert_eq!(Guide::parse("# T\n\n```\ncode\n```\n\nProse.").summary(), "Prose.");
 }
 
 #[test]
-fn a_hash_inside_code_is_no_heading() {
+fn a_hash_inside_code_is_not_a_heading() {
     let guide = Guide::parse("# T\n\nS.\n\n## Watch Out\n\n```sh\n# a comment\n```\nEnd.");
     assert_eq!(guide.watch_out(), Some("```sh\n# a comment\n```\nEnd."));
 }
 
 #[test]
-fn a_section_ends_at_the_next_heading_of_its_depth() {
+fn a_section_ends_at_the_next_heading_of_its_level() {
     let guide = Guide::parse(FULL);
     assert_eq!(guide.heading(), Some("Knowledge base search"));
     assert_eq!(guide.parameters(), Some("- `query`: what to look for\n\n### Of the parameters\n\nMore of them."));
@@ -91,7 +91,7 @@ fn a_section_ends_at_the_next_heading_of_its_depth() {
 
 // R-F4
 #[test]
-fn each_json_fence_under_examples_is_an_example_and_no_other() {
+fn only_json_blocks_under_examples_are_examples() {
     let guide = Guide::parse(FULL);
     let found = guide.examples().iter().map(|example| (example.line(), example.json().trim())).collect::<Vec<_>>();
     assert_eq!(found, [(19, "{\"query\": \"refunds\"}"), (29, "{\n  \"query\": \"refunds\",\n  \"limit\": 3\n}")]);
@@ -99,13 +99,13 @@ fn each_json_fence_under_examples_is_an_example_and_no_other() {
 
 // R-F4
 #[test]
-fn examples_that_the_schema_accepts_are_no_problem() {
+fn accepts_valid_examples() {
     assert_eq!(Guide::parse(FULL).problems_against(&schema()), Vec::<String>::new());
 }
 
 // R-F3, R-F4
 #[test]
-fn an_example_that_the_schema_refuses_is_told_with_its_line_and_every_problem() {
+fn reports_every_problem_of_an_example_with_its_line() {
     let problems = with_example(r#"{"limit": 0, "colour": 1}"#).problems_against(&schema());
     assert_eq!(problems.len(), 3, "{problems:?}");
     assert!(problems.iter().all(|problem| problem.starts_with("guide line 8: example: `/")), "{problems:?}");
@@ -113,27 +113,27 @@ fn an_example_that_the_schema_refuses_is_told_with_its_line_and_every_problem() 
 
 // R-F4
 #[test]
-fn an_example_that_is_not_json_is_told_at_the_line_of_the_mistake() {
+fn reports_the_line_of_invalid_json() {
     let problems = with_example("{\n  \"query\": oops\n}").problems_against(&schema());
     assert_eq!(problems.len(), 1);
     assert!(problems[0].starts_with("guide line 9: the example is not JSON"), "{problems:?}");
 }
 
 #[test]
-fn an_example_may_not_say_a_key_twice() {
+fn refuses_duplicate_keys_in_an_example() {
     let problems = with_example(r#"{"query": "a", "query": "b"}"#).problems_against(&schema());
     assert_eq!(problems, ["guide line 8: example: duplicate key `/query`"]);
 }
 
 #[test]
-fn an_example_that_nobody_closed_is_read_to_the_end() {
+fn reads_an_unclosed_example_to_the_end() {
     let guide = Guide::parse("# T\n\nS.\n\n# Examples\n```json\n{\"query\": \"a\"}");
     assert_eq!(guide.examples()[0].json(), "{\"query\": \"a\"}\n");
 }
 
 // R-F3
 #[test]
-fn a_guide_without_text_or_without_a_summary_is_a_problem() {
+fn reports_an_empty_guide_and_a_missing_summary() {
     assert_eq!(Guide::parse(" \n").problems(&schema()), ["the guide is empty"]);
     assert!(Guide::parse("# Only a heading\n").problems(&schema())[0].contains("no summary"));
 }

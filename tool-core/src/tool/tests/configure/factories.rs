@@ -122,7 +122,7 @@ async fn told(tools: &ToolContext) -> Value {
 
 // A8
 #[tokio::test]
-async fn a_linked_toolset_is_made_of_json_with_its_defaults_filled_in() {
+async fn creates_a_linked_toolset_with_defaults() {
     let tools = shop(json!({}), json!({"access_token": "t"})).await.expect("made");
     assert_eq!(told(&tools).await, json!("EUR t"));
     // What earlier versions took does not stand in the way.
@@ -130,7 +130,7 @@ async fn a_linked_toolset_is_made_of_json_with_its_defaults_filled_in() {
     assert_eq!(told(&tools).await, json!("CHF t"));
 }
 #[tokio::test]
-async fn an_access_token_follows_the_grant_of_its_secrets() {
+async fn an_access_token_uses_the_grant_of_its_secrets() {
     for secrets in [json!({"access_token": "old", "refresh_token": "r"}), json!({"refresh_token": "r"}), json!({})] {
         let secrets = SecretDocument::from(secrets).with_grant(Arc::new(Numbered::default()));
         let tools = shop(json!({}), secrets).await.expect("made");
@@ -141,7 +141,7 @@ async fn an_access_token_follows_the_grant_of_its_secrets() {
     assert_eq!(told(&shop(json!({}), json!({})).await.expect("made")).await["type"], "AUTH");
 }
 #[tokio::test]
-async fn a_toolset_that_needs_nothing_is_made_of_an_empty_object() {
+async fn creates_a_default_toolset_of_an_empty_object() {
     let plain = factory("factories_plain").expect("linked");
     for config in [json!({}), json!(null), json!({"old": 1})] {
         assert!(plain.configure(config, SecretDocument::none()).await.is_ok());
@@ -156,13 +156,13 @@ async fn a_toolset_that_needs_nothing_is_made_of_an_empty_object() {
 
 // L35: `discover = false` opts out
 #[test]
-fn a_toolset_that_does_not_want_to_be_found_is_not() {
+fn an_undiscoverable_toolset_has_no_factory() {
     assert!(factory("factories_broken").is_none());
 }
 
 // C3
 #[tokio::test]
-async fn settings_and_secrets_that_do_not_fit_are_told_together() {
+async fn reports_invalid_settings_and_secrets_together() {
     let refused = shop(json!({"currency": 7}), json!({"pin": 7})).await.expect_err("refused");
     assert!(matches!(&refused, ConfigureError::Both { config, secrets } if config.len() == 1 && secrets.len() == 1));
     assert_eq!(
@@ -176,7 +176,7 @@ async fn settings_and_secrets_that_do_not_fit_are_told_together() {
 
 // T1, T6
 #[tokio::test]
-async fn a_panic_while_a_toolset_is_made_is_an_error_without_its_secrets() {
+async fn a_panic_becomes_an_error_without_secrets() {
     for currency in ["panic", "value"] {
         let refused = shop(json!({"currency": currency}), json!({"pin": "4711-4711"})).await;
         let Err(ConfigureError::Failed(error)) = refused else { panic!("made") };
@@ -187,7 +187,7 @@ async fn a_panic_while_a_toolset_is_made_is_an_error_without_its_secrets() {
 
 // T1
 #[tokio::test]
-async fn what_a_toolset_says_is_told_without_its_secrets_in_any_spelling() {
+async fn removes_secrets_from_a_toolset_error() {
     let Err(ConfigureError::Failed(error)) = shop(json!({"currency": "quote"}), json!({"pin": "p\"in/1"})).await else {
         panic!("made")
     };

@@ -1,4 +1,4 @@
-//! What holds of defaults for any schema and any settings.
+//! Properties of defaults for any schema and any settings.
 
 use crate::arguments::defaults;
 use crate::schema::validator::Validator;
@@ -116,7 +116,7 @@ fn is_open(schema: &Value) -> bool {
 
 // T4: a schema that refers to itself in several ways takes bounded work.
 #[test]
-fn filling_in_comes_to_an_end_where_schemas_lead_back_to_themselves() {
+fn filling_recursive_schemas_terminates() {
     let again = json!({"$ref": "#/$defs/node"});
     let with_default = json!({"$ref": "#/$defs/node", "default": {}});
     let nodes = [
@@ -137,7 +137,7 @@ fn filling_in_comes_to_an_end_where_schemas_lead_back_to_themselves() {
 
 proptest! {
     #[test]
-    fn settings_that_fit_fit_with_their_defaults_too(schema in schema(), given in value()) {
+    fn valid_settings_stay_valid_with_defaults(schema in schema(), given in value()) {
         let mut form = ToolsetMetadata::new("form", "");
         form.config_schema = Some(schema.clone());
         let validator = Validator::new(schema.clone());

@@ -11,21 +11,21 @@ fn scrubbed(secrets: serde_json::Value, message: &str) -> String {
 
 // T1
 #[test]
-fn secrets_of_four_characters_and_more_are_taken_out_of_messages() {
+fn removes_secrets_of_four_characters_and_more() {
     let secrets = json!({"a": "hunter2", "b": ["pass"], "c": {"d": "abc"}, "e": ""});
     assert_eq!(scrubbed(secrets, "hunter2, hunter22, xpassx, abc"), "[hidden], [hidden]2, x[hidden]x, abc");
 }
 
 // T1
 #[test]
-fn numbers_of_four_digits_and_more_are_taken_out_of_messages() {
+fn removes_numbers_of_four_digits_and_more() {
     let secrets = json!({"pin": 48151, "old": [-2342.5], "n": 123});
     assert_eq!(scrubbed(secrets, "pin 48151, not -2342.5, 123"), "pin [hidden], not [hidden], 123");
 }
 
 // T1
 #[test]
-fn secrets_in_base64_are_taken_out_of_messages() {
+fn removes_base64_forms_of_secrets() {
     let secrets = json!({"password": "hunter2>>", "pin": 481_516});
     for (sent, left) in [
         // By itself, in both alphabets.
@@ -45,19 +45,19 @@ fn secrets_in_base64_are_taken_out_of_messages() {
 
 // T1
 #[test]
-fn of_secrets_that_hold_one_another_the_longest_goes_first() {
+fn removes_the_longest_secret_first() {
     assert_eq!(scrubbed(json!({"a": "1234", "b": "123456"}), "got 123456 and 1234"), "got [hidden] and [hidden]");
 }
 
 // T1
 #[test]
-fn short_texts_of_settings_are_hidden_where_they_are_words() {
+fn hides_short_settings_only_as_whole_words() {
     let hidden = SecretTexts::of_settings(&json!({"a": "to", "b": ["x"], "c": "é", "d": 7}));
     assert_eq!(hidden.remove_from("tom to x, ex \"x\" to 7"), "tom [hidden] [hidden], ex \"[hidden]\" [hidden] 7");
     assert_eq!(hidden.remove_from("café é"), "café [hidden]");
 }
 #[test]
-fn what_was_compiled_for_one_schema_is_not_used_for_another() {
+fn compiles_again_after_the_schema_changed() {
     let mut form = ToolsetMetadata::new("form", "");
     assert!(form.check_config(&json!({"a": 1})).is_err());
     form.config_schema = Some(json!({"type": "object", "properties": {"a": {"type": "integer"}}}));
