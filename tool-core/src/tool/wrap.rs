@@ -109,6 +109,7 @@ impl<A, R> Default for CallSignature<A, R> {
 impl<A, R> CallSignature<A, R> {
     /// Gives the result's type to the compiler. It is never called.
     #[must_use]
+    #[allow(clippy::unused_self)] // the macros call it on a value
     pub fn returned(&self) -> R {
         never()
     }
