@@ -1,8 +1,7 @@
 //! From the tools of a context to declarations.
 
 use crate::providers::declarations::{Declarations, DeclareOptions, DeclaredTools};
-use crate::providers::declared_tool::{DeclaredTool, write_schema};
-use crate::providers::json_text::{JsonObject, json_array};
+use crate::providers::declared_tool::{DeclaredTool, JsonObject, json_array, write_schema};
 use crate::providers::mixing::{MixedTools, choose_provider_tools};
 use crate::providers::projection::{Projection, project_all};
 use crate::providers::provider::Provider;

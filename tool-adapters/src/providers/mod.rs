@@ -22,7 +22,6 @@ pub(crate) mod event;
 pub(crate) mod framing;
 pub mod gemini;
 pub(crate) mod gemini_live;
-pub(crate) mod json_text;
 pub(crate) mod lenient;
 pub mod lint;
 pub mod manifest;
@@ -43,10 +42,8 @@ pub(crate) mod request;
 pub(crate) mod schema;
 pub(crate) mod spec;
 pub(crate) mod strict;
-pub(crate) mod table;
 pub(crate) mod tool_names;
 pub(crate) mod turns;
-pub(crate) mod unescape;
 
 #[cfg(test)]
 mod tests;

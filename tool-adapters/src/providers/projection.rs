@@ -1,11 +1,12 @@
-//! The schemas of a request's tools in a provider's form.
+//! The schemas of tools in a provider's form, strict where the tool and the request allow it.
 
-use crate::providers::report::{Change, NotStrict, Refusal};
-use crate::providers::schema::plain::project_plain;
+use crate::providers::report::{Change, ChangeKind, ChangeLog, NotStrict, Refusal};
+use crate::providers::schema::references::Projector;
+use crate::providers::schema::rules::{SchemaForm, SchemaRules, TypeSet};
 use crate::providers::spec::ProviderSpec;
 use crate::providers::strict::budget::{StrictBudget, StrictCost, count_fields};
 use crate::providers::strict::projector::project_strict;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tool_core::ToolDefinition;
 
 /// A schema in a provider's form.
@@ -109,4 +110,63 @@ fn all_or_none(
 /// Projects a tool that is not strict.
 fn not_strict(spec: &ProviderSpec, tool: &ToolDefinition, reason: NotStrict) -> Result<Projection, Refusal> {
     project(spec, tool.parameters(), false).map(|plain| Projection { not_strict: Some(reason), ..plain })
+}
+
+/// Projects a schema, and returns the changes. The projection accepts all values that the schema does, and may accept
+/// more.
+///
+/// # Errors
+///
+/// The reason for which the provider has no form of the schema.
+pub(crate) fn project_plain(rules: &SchemaRules, schema: &Value) -> Result<(Value, Vec<Change>), Refusal> {
+    if let SchemaForm::AsIs = rules.form {
+        return project_as_is(schema);
+    }
+    let mut projector = Projector::new(rules, schema, false);
+    let mut written = write(&mut projector);
+    if projector.inexact && projector.has_inverting {
+        projector = Projector::new(rules, schema, true);
+        written = write(&mut projector);
+    }
+    if let Some(refusal) = projector.refusal.take() {
+        return Err(refusal);
+    }
+    let schema = written.ok_or_else(|| refusal_of_root(schema))?;
+    Ok((schema, projector.log.finish()))
+}
+
+fn write(projector: &mut Projector<'_>) -> Option<Value> {
+    match projector.rules.form {
+        SchemaForm::AsIs => Some(projector.document.root().clone()),
+        SchemaForm::Whole => projector.whole_root(),
+        SchemaForm::Subset(subset) => projector.subset_root(subset),
+    }
+}
+
+/// Returns the schema with an object as its root.
+fn project_as_is(schema: &Value) -> Result<(Value, Vec<Change>), Refusal> {
+    let kind = schema.get("type");
+    if kind.is_some_and(|kind| kind == "object") {
+        return Ok((schema.clone(), Vec::new()));
+    }
+    if !TypeSet::of_schema(schema).overlaps(TypeSet::OBJECT) || *schema == Value::Bool(false) {
+        return Err(refusal_of_root(schema));
+    }
+    let mut log = ChangeLog::default();
+    if kind.is_some() {
+        log.add("", "type", ChangeKind::Rewritten, "arguments are an object");
+    }
+    let mut typed = Map::from_iter([("type".to_owned(), Value::from("object"))]);
+    let rest = schema.as_object().into_iter().flatten().filter(|(keyword, _)| *keyword != "type");
+    typed.extend(rest.map(|(keyword, value)| (keyword.clone(), value.clone())));
+    Ok((Value::Object(typed), log.finish()))
+}
+
+/// Returns the reason for which nothing is written of a schema.
+fn refusal_of_root(schema: &Value) -> Refusal {
+    if TypeSet::of_schema(schema).overlaps(TypeSet::OBJECT) {
+        Refusal::Unsatisfiable { pointer: String::new() }
+    } else {
+        Refusal::NoObject
+    }
 }

@@ -1,13 +1,18 @@
-//! Protocols: from a provider's messages to events, and from responses to the provider's messages.
+//! The providers by their specs, and the protocol of a provider.
 
 use crate::providers::call_ids::CallIds;
 use crate::providers::codec::{EventSink, MessageReader, ToolAnswer};
 use crate::providers::event::{Event, ProtocolError, malformed};
 use crate::providers::framing::frame::Frame;
 use crate::providers::framing::framer::{Framer, Framing};
+use crate::providers::lenient::surrogates_replaced;
 use crate::providers::provider::Provider;
 use crate::providers::request::Request;
-use crate::providers::unescape::surrogates_replaced;
+use crate::providers::spec::ProviderSpec;
+use crate::providers::{
+    anthropic, bedrock, cohere, gemini, gemini_live, mcp, mistral, ollama, openai_chat, openai_realtime,
+    openai_responses,
+};
 use serde_json::Value;
 use tool_core::ToolResponse;
 use tool_core::call::ResultForm;
@@ -160,4 +165,24 @@ fn read(reader: &mut dyn MessageReader, frame: Frame<'_>, sink: &mut EventSink<'
         sink.error(malformed(error.to_string(), text));
     }
     true
+}
+
+impl Provider {
+    /// Returns the facts of the provider.
+    pub(crate) const fn spec(self) -> &'static ProviderSpec {
+        match self {
+            Self::OpenAiChat => &openai_chat::SPEC,
+            Self::OpenAiResponses => &openai_responses::SPEC,
+            Self::OpenAiRealtime => &openai_realtime::SPEC,
+            Self::Anthropic => &anthropic::SPEC,
+            Self::Gemini => &gemini::SPEC,
+            Self::GeminiJsonSchema => &gemini::JSON_SCHEMA_SPEC,
+            Self::GeminiLive => &gemini_live::SPEC,
+            Self::Bedrock => &bedrock::SPEC,
+            Self::Mistral => &mistral::SPEC,
+            Self::Cohere => &cohere::SPEC,
+            Self::Ollama => &ollama::SPEC,
+            Self::Mcp => &mcp::SPEC,
+        }
+    }
 }

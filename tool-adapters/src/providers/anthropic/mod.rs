@@ -7,7 +7,6 @@
 pub(crate) mod computer;
 pub(crate) mod read;
 pub mod tools;
-pub(crate) mod wire;
 pub(crate) mod write;
 
 #[cfg(test)]
@@ -15,7 +14,7 @@ mod tests;
 
 use crate::providers::anthropic::read::AnthropicReader;
 use crate::providers::declared_tool::DeclaredTool;
-use crate::providers::json_text::JsonObject;
+use crate::providers::declared_tool::JsonObject;
 use crate::providers::schema::rules::{PropertyNames, SchemaForm, SchemaRules};
 use crate::providers::spec::{
     Endpoint, HttpEndpoint, ModelUrls, NamedModel, ProviderSpec, Server, ToolListForm, UrlPath, segments,

@@ -5,7 +5,6 @@
 //! (`server_tool_use`) is not a call to answer.
 
 pub(crate) mod read;
-pub(crate) mod wire;
 pub(crate) mod write;
 
 #[cfg(test)]
@@ -14,7 +13,7 @@ mod tests;
 use crate::providers::anthropic;
 use crate::providers::bedrock::read::ConverseReader;
 use crate::providers::declared_tool::DeclaredTool;
-use crate::providers::json_text::JsonObject;
+use crate::providers::declared_tool::JsonObject;
 use crate::providers::schema::rules::SchemaRules;
 use crate::providers::spec::{
     BEARER, Endpoint, HttpEndpoint, ModelUrls, NamedModel, ProviderSpec, Server, ToolListForm, UrlPath, segments,

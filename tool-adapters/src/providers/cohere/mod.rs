@@ -1,13 +1,12 @@
 //! Cohere's chat, version 2.
 
-pub(crate) mod read;
-pub(crate) mod write;
+pub(crate) mod messages;
 
 #[cfg(test)]
 mod tests;
 
 use crate::providers::anthropic;
-use crate::providers::cohere::read::CohereReader;
+use crate::providers::cohere::messages::CohereReader;
 use crate::providers::schema::rules::SchemaRules;
 use crate::providers::spec::{BEARER, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm, segments};
 use crate::providers::strict::budget::{StrictBudget, StrictForm, StrictRules};
@@ -36,8 +35,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     }),
     urls: Some(ModelUrls { domain: None, model: |path| ((path.parent, path.last) == ("v2", "chat")).then_some(None) }),
     reader: || Box::<CohereReader>::default(),
-    encode: write::encode,
-    request: write::request,
+    encode: messages::encode,
+    request: messages::request,
     declaration: |tool| tool.nested_function(None),
     // The models call tools as Python does.
     names: NameRule { punctuation: "", any_first: false, max_length: 64 },

@@ -4,11 +4,9 @@
 //! their results) are not calls to answer. Calls without an id are answered without one. A message ends with its stream:
 //! `Event::Finished` comes from `finish`.
 
-pub(crate) mod parts;
 pub(crate) mod read;
 pub(crate) mod schema;
 pub mod tools;
-pub(crate) mod wire;
 pub(crate) mod write;
 
 #[cfg(test)]

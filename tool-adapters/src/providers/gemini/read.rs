@@ -1,11 +1,13 @@
-//! From answers and their chunks to events.
+//! The reader of answers and chunks, and the members that it reads.
 
+use crate::providers::call_ids::WireCall;
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin};
-use crate::providers::event::{Event, Finish, ProtocolError};
-use crate::providers::gemini::parts::{PartItems, read_parts};
-use crate::providers::gemini::wire::{Candidate, GenerateAnswer};
-use crate::providers::lenient::LenientObject;
+use crate::providers::event::{Event, Finish, ProtocolError, malformed};
+use crate::providers::lenient::{LenientCount, LenientObject, LenientObjects, LenientText, RawJson};
+use serde::Deserialize;
 use serde_json::value::RawValue;
+use tool_core::ToolCall;
+use tool_core::trace::TokenUsage;
 
 /// Reads generateContent.
 #[derive(Debug, Default)]
@@ -121,4 +123,176 @@ fn is_failure(reason: &str) -> bool {
 fn failure(reason: &str, message: &str) -> ProtocolError {
     let message = if message.is_empty() { "the model's answer could not be used" } else { message };
     ProtocolError::Provider { code: Some(reason.to_owned()), message: message.to_owned() }
+}
+
+/// The parts that become items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PartItems {
+    /// Every part, for a conversation that the client keeps.
+    All,
+    /// Parts other than text, calls and audio, for a conversation that the server keeps. Audio is an event.
+    Other,
+}
+
+/// Reads the parts of a content; returns true if there are calls among them.
+pub(crate) fn read_parts(
+    content: &WireContent<'_>,
+    items: PartItems,
+    sink: &mut EventSink<'_>,
+) -> serde_json::Result<bool> {
+    let mut has_calls = false;
+    for raw in content.parts.items() {
+        has_calls |= read_part(raw.get(), items, sink)?;
+    }
+    Ok(has_calls)
+}
+
+fn read_part(raw: &str, items: PartItems, sink: &mut EventSink<'_>) -> serde_json::Result<bool> {
+    let part = serde_json::from_str::<WirePart<'_>>(raw)?;
+    if part.thought.is_true() {
+        sink.reasoning(part.text.as_str());
+    } else {
+        sink.text(part.text.as_str());
+    }
+    let has_call = part.function_call.as_ref().is_some_and(|call| read_call(call, raw, sink));
+    if items == PartItems::Other {
+        let audio = part.inline_data.as_ref().filter(|data| data.mime_type.as_str().starts_with("audio/"));
+        if let Some(audio) = audio {
+            let (data, mime_type) = (audio.data.as_str().to_owned(), audio.mime_type.as_str().to_owned());
+            sink.push(Event::Audio { data, mime_type });
+            return Ok(has_call);
+        }
+        if part.text.0.is_some() || part.function_call.is_some() {
+            return Ok(has_call);
+        }
+    }
+    sink.item(raw)?;
+    Ok(has_call)
+}
+
+/// Reads a call, which comes whole; returns false for one in pieces.
+pub(crate) fn read_call(call: &FunctionCall<'_>, raw: &str, sink: &mut EventSink<'_>) -> bool {
+    if call.partial_args.0.is_some() || call.will_continue.is_true() {
+        let message = "a call in pieces cannot be read: send the request without `streamFunctionCallArguments`";
+        sink.error(malformed(message, raw));
+        return false;
+    }
+    let name = call.name.as_str().to_owned();
+    let id = sink.assign(WireCall { id: call.id.as_str().to_owned(), name: name.clone(), kind: "" });
+    sink.push(Event::CallStarted { id: id.clone(), name: name.clone() });
+    let arguments = call.args.text();
+    let arguments = if arguments.is_empty() { "{}".to_owned() } else { arguments.into_owned() };
+    sink.push(Event::Arguments { id: id.clone(), delta: arguments.clone() });
+    sink.push(Event::Call(ToolCall::new(id, name, arguments)));
+    true
+}
+
+/// An answer or a chunk of one.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+pub(crate) struct GenerateAnswer<'a> {
+    #[serde(alias = "response_id")]
+    pub(crate) response_id: LenientText<'a>,
+    #[serde(alias = "model_version")]
+    pub(crate) model_version: LenientText<'a>,
+    pub(crate) candidates: Option<LenientObjects<Candidate<'a>>>,
+    #[serde(alias = "prompt_feedback")]
+    pub(crate) prompt_feedback: LenientObject<PromptFeedback<'a>>,
+    #[serde(alias = "usage_metadata")]
+    pub(crate) usage_metadata: LenientObject<UsageMetadata>,
+    pub(crate) error: RawJson<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+pub(crate) struct Candidate<'a> {
+    pub(crate) index: LenientCount,
+    pub(crate) content: LenientObject<WireContent<'a>>,
+    #[serde(alias = "finish_reason")]
+    pub(crate) finish_reason: LenientText<'a>,
+    #[serde(alias = "finish_message")]
+    pub(crate) finish_message: LenientText<'a>,
+}
+
+/// The model's content, in parts.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
+pub(crate) struct WireContent<'a> {
+    pub(crate) parts: RawJson<'a>,
+}
+
+/// The reason for which a prompt was blocked.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+pub(crate) struct PromptFeedback<'a> {
+    #[serde(alias = "block_reason")]
+    pub(crate) block_reason: LenientText<'a>,
+    #[serde(alias = "block_reason_message")]
+    pub(crate) block_reason_message: LenientText<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+pub(crate) struct WirePart<'a> {
+    pub(crate) text: LenientText<'a>,
+    pub(crate) thought: LenientText<'a>,
+    #[serde(alias = "function_call")]
+    pub(crate) function_call: LenientObject<FunctionCall<'a>>,
+    #[serde(alias = "inline_data")]
+    pub(crate) inline_data: LenientObject<InlineData<'a>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+pub(crate) struct FunctionCall<'a> {
+    pub(crate) id: LenientText<'a>,
+    pub(crate) name: LenientText<'a>,
+    pub(crate) args: RawJson<'a>,
+    /// Pieces of arguments, if the request asks for them.
+    #[serde(alias = "partial_args")]
+    pub(crate) partial_args: RawJson<'a>,
+    #[serde(alias = "will_continue")]
+    pub(crate) will_continue: LenientText<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+pub(crate) struct InlineData<'a> {
+    #[serde(alias = "mime_type")]
+    pub(crate) mime_type: LenientText<'a>,
+    pub(crate) data: LenientText<'a>,
+}
+
+/// The tokens used.
+#[allow(clippy::struct_field_names)] // The names are the provider's.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct UsageMetadata {
+    #[serde(alias = "prompt_token_count")]
+    prompt_token_count: LenientCount,
+    #[serde(alias = "cached_content_token_count")]
+    cached_content_token_count: LenientCount,
+    #[serde(alias = "candidates_token_count")]
+    candidates_token_count: LenientCount,
+    /// Live's name for the candidates' tokens.
+    #[serde(alias = "response_token_count")]
+    response_token_count: LenientCount,
+    #[serde(alias = "thoughts_token_count")]
+    thoughts_token_count: LenientCount,
+    /// The input from tools that the provider ran itself.
+    #[serde(alias = "tool_use_prompt_token_count")]
+    tool_use_prompt_token_count: LenientCount,
+}
+
+impl UsageMetadata {
+    pub(crate) fn usage(self) -> TokenUsage {
+        let output = self.candidates_token_count.0.max(self.response_token_count.0);
+        TokenUsage {
+            input: self.prompt_token_count.0.saturating_add(self.tool_use_prompt_token_count.0),
+            cached: self.cached_content_token_count.0,
+            output: output.saturating_add(self.thoughts_token_count.0),
+            reasoning: self.thoughts_token_count.0,
+            ..TokenUsage::default()
+        }
+    }
 }

@@ -1,9 +1,7 @@
 //! The schemas of Gemini's declarations.
 
-use crate::providers::declared_tool::DeclaredTool;
-use crate::providers::json_text::JsonObject;
-use crate::providers::schema::rules::{SchemaForm, SchemaRules, SchemaSubset, is_standard_format};
-use crate::providers::schema::types::TypeSet;
+use crate::providers::declared_tool::{DeclaredTool, JsonObject};
+use crate::providers::schema::rules::{SchemaForm, SchemaRules, SchemaSubset, TypeSet, is_standard_format};
 use serde_json::Value;
 
 /// The schemas of `parameters`: a typed subset of `OpenAPI`'s. `anyOf` stands alone in it ("when using `any_of`, it must be the

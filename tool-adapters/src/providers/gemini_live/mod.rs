@@ -10,15 +10,14 @@
 //!   answer only.
 //! - Calls that the server has withdrawn are not answered.
 
-pub(crate) mod read;
-pub(crate) mod write;
+pub(crate) mod messages;
 
 #[cfg(test)]
 mod tests;
 
 use crate::providers::gemini;
-use crate::providers::gemini_live::read::LiveReader;
-use crate::providers::gemini_live::write::GeminiLiveMessages;
+use crate::providers::gemini_live::messages::GeminiLiveMessages;
+use crate::providers::gemini_live::messages::LiveReader;
 use crate::providers::spec::{Endpoint, LiveEndpoint, ProviderSpec, Server, ToolListForm};
 
 /// The facts of Live.
@@ -36,8 +35,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     }),
     urls: None,
     reader: || Box::<LiveReader>::default(),
-    encode: write::encode,
-    request: write::request,
+    encode: messages::encode,
+    request: messages::request,
     tool_list: ToolListForm::Merged,
     request_settings: |_| None,
     ..gemini::SPEC

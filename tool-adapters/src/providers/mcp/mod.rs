@@ -3,14 +3,13 @@
 //!
 //! `tool_adapters::mcp` has a whole server.
 
+pub(crate) mod messages;
 pub(crate) mod output_schema;
-pub(crate) mod read;
-pub(crate) mod write;
 
 #[cfg(test)]
 mod tests;
 
-use crate::providers::mcp::read::McpReader;
+use crate::providers::mcp::messages::McpReader;
 use crate::providers::schema::rules::{SchemaForm, SchemaRules};
 use crate::providers::spec::{Endpoint, ProviderSpec, ToolListForm};
 use crate::providers::tool_names::NameRule;
@@ -24,9 +23,9 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     endpoint: Endpoint::ToolServer,
     urls: None,
     reader: || Box::<McpReader>::default(),
-    encode: write::encode,
-    request: write::request,
-    declaration: write::declaration,
+    encode: messages::encode,
+    request: messages::request,
+    declaration: messages::declaration,
     names: NameRule { punctuation: ".-", any_first: true, max_length: 128 },
     schema: SchemaRules { form: SchemaForm::AsIs, property_names: None },
     strict: None,

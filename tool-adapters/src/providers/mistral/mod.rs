@@ -5,7 +5,7 @@ pub(crate) mod write;
 #[cfg(test)]
 mod tests;
 
-use crate::providers::openai_chat::read::ChatReader;
+use crate::providers::openai_chat::messages::ChatReader;
 use crate::providers::schema::rules::SchemaRules;
 use crate::providers::spec::{BEARER, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm, segments};
 use crate::providers::tool_names::NameRule;

@@ -1,14 +1,13 @@
 //! Ollama's chat: lines of JSON with whole calls, whose arguments are objects and which mostly have no id.
 
-pub(crate) mod read;
-pub(crate) mod write;
+pub(crate) mod messages;
 
 #[cfg(test)]
 mod tests;
 
-use crate::providers::ollama::read::OllamaReader;
+use crate::providers::ollama::messages::OllamaReader;
+use crate::providers::schema::rules::TypeSet;
 use crate::providers::schema::rules::{SchemaForm, SchemaRules, SchemaSubset};
-use crate::providers::schema::types::TypeSet;
 use crate::providers::spec::{BEARER, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm, segments};
 use crate::providers::tool_names::NameRule;
 
@@ -34,8 +33,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     }),
     urls: Some(ModelUrls { domain: None, model: |path| ((path.parent, path.last) == ("api", "chat")).then_some(None) }),
     reader: || Box::<OllamaReader>::default(),
-    encode: write::encode,
-    request: write::request,
+    encode: messages::encode,
+    request: messages::request,
     declaration: |tool| tool.nested_function(None),
     // The server accepts any name, but the templates of its models do not expect all characters.
     names: NameRule { punctuation: "-", any_first: true, max_length: 128 },

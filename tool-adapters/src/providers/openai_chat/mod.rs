@@ -1,14 +1,12 @@
 //! OpenAI's Chat Completions, which many other servers offer too.
 
-pub(crate) mod read;
+pub(crate) mod messages;
 pub(crate) mod strict;
-pub(crate) mod wire;
-pub(crate) mod write;
 
 #[cfg(test)]
 mod tests;
 
-use crate::providers::openai_chat::read::ChatReader;
+use crate::providers::openai_chat::messages::ChatReader;
 use crate::providers::openai_chat::strict::STRICT;
 use crate::providers::schema::rules::SchemaRules;
 use crate::providers::spec::{
@@ -31,8 +29,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     }),
     urls: Some(ModelUrls { domain: None, model: model_of_url }),
     reader: || Box::<ChatReader>::default(),
-    encode: write::encode,
-    request: write::request,
+    encode: messages::encode,
+    request: messages::request,
     declaration: |tool| tool.nested_function(tool.strict_flag()),
     names: NameRule::OPENAI,
     schema: SchemaRules::WHOLE,

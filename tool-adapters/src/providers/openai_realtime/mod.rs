@@ -1,14 +1,13 @@
 //! OpenAI's Realtime, over a WebSocket: each message is one event.
 
-pub(crate) mod read;
-pub(crate) mod write;
+pub(crate) mod messages;
 
 #[cfg(test)]
 mod tests;
 
 use crate::providers::openai_chat::OPENAI;
-use crate::providers::openai_realtime::read::RealtimeReader;
-use crate::providers::openai_realtime::write::RealtimeMessages;
+use crate::providers::openai_realtime::messages::RealtimeMessages;
+use crate::providers::openai_realtime::messages::RealtimeReader;
 use crate::providers::schema::rules::SchemaRules;
 use crate::providers::spec::{Endpoint, LiveEndpoint, ProviderSpec, Server, ToolListForm};
 use crate::providers::tool_names::NameRule;
@@ -30,8 +29,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     }),
     urls: None,
     reader: || Box::<RealtimeReader>::default(),
-    encode: write::encode,
-    request: write::request,
+    encode: messages::encode,
+    request: messages::request,
     declaration: |tool| tool.flat_function(None),
     names: NameRule::OPENAI,
     schema: SchemaRules::WHOLE,

@@ -4,7 +4,6 @@ pub(crate) mod file_search;
 pub(crate) mod items;
 pub(crate) mod read;
 pub mod tools;
-pub(crate) mod wire;
 pub(crate) mod write;
 
 #[cfg(test)]

@@ -3,8 +3,7 @@
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin};
 use crate::providers::event::{Event, ProtocolError};
 use crate::providers::lenient::LenientObject;
-use crate::providers::openai_responses::items::OutputItems;
-use crate::providers::openai_responses::wire::{ItemKey, OutputItem, ResponseEvent, ResponseObject};
+use crate::providers::openai_responses::items::{ItemKey, OutputItem, OutputItems, ResponseEvent, ResponseObject};
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 

@@ -2,7 +2,7 @@
 
 use crate::providers::report::ChangeKind;
 use crate::providers::schema::node::{KeywordSet, NodePart, SchemaNode};
-use crate::providers::schema::projector::Projector;
+use crate::providers::schema::references::Projector;
 use crate::providers::schema::rules::SchemaSubset;
 use crate::providers::schema::subset::SchemaObject;
 use serde_json::{Value, json};

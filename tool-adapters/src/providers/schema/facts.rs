@@ -4,9 +4,8 @@ use crate::providers::report::ChangeKind;
 use crate::providers::schema::containers::{ArrayItems, ObjectShape};
 use crate::providers::schema::document::is_annotation;
 use crate::providers::schema::node::{KeywordFilter, KeywordSet, compare, next_integer, same};
-use crate::providers::schema::projector::Projector;
-use crate::providers::schema::rules::{SchemaSubset, is_well_formed};
-use crate::providers::schema::types::TypeSet;
+use crate::providers::schema::references::Projector;
+use crate::providers::schema::rules::{SchemaSubset, TypeSet, is_well_formed};
 use crate::providers::schema::words::{DroppedKeyword, can_describe};
 use serde_json::Value;
 

@@ -8,18 +8,13 @@
 
 pub(crate) mod containers;
 pub(crate) mod document;
-pub(crate) mod emit;
 pub(crate) mod facts;
-pub(crate) mod fit;
 pub(crate) mod node;
-pub(crate) mod plain;
-pub(crate) mod projector;
 pub(crate) mod references;
 pub(crate) mod restore;
 pub(crate) mod root;
 pub(crate) mod rules;
 pub(crate) mod subset;
-pub(crate) mod types;
 pub(crate) mod whole;
 pub(crate) mod words;
 

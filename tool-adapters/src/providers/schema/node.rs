@@ -2,8 +2,8 @@
 
 use crate::providers::report::{ChangeKind, ChangeLog};
 use crate::providers::schema::document::{SchemaPlace, is_annotation};
-use crate::providers::schema::projector::Projector;
-use crate::providers::schema::types::TypeSet;
+use crate::providers::schema::references::Projector;
+use crate::providers::schema::rules::TypeSet;
 use serde_json::{Map, Number, Value};
 use std::cmp::Ordering;
 use tool_core::schema::{is_schema, join_pointer as join};

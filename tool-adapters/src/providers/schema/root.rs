@@ -5,10 +5,9 @@ use crate::providers::schema::containers::ObjectShape;
 use crate::providers::schema::document::SchemaPlace;
 use crate::providers::schema::facts::NodeFacts;
 use crate::providers::schema::node::{FlatNode, KeywordFilter, KeywordSet, SchemaNode, SchemaUnion};
-use crate::providers::schema::projector::Projector;
-use crate::providers::schema::rules::{SchemaForm, SchemaSubset};
+use crate::providers::schema::references::Projector;
+use crate::providers::schema::rules::{SchemaForm, SchemaSubset, TypeSet};
 use crate::providers::schema::subset::{SchemaObject, annotate, insert_after_type};
-use crate::providers::schema::types::TypeSet;
 use crate::providers::schema::words::{DroppedKeyword, can_describe};
 use serde_json::{Map, Value, json};
 

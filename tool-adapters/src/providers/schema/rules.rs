@@ -1,6 +1,5 @@
-//! The schemas that a provider accepts, as data that the projection reads.
+//! The schemas that a provider accepts, as data that the projection reads, and sets of types.
 
-use crate::providers::schema::types::TypeSet;
 use serde_json::Value;
 use tool_core::schema::{SCHEMA_KEYWORDS, is_schema};
 
@@ -119,4 +118,144 @@ fn is_schema_list(value: &Value) -> bool {
 
 fn is_map_of(value: &Value, accepts: impl Fn(&Value) -> bool) -> bool {
     value.as_object().is_some_and(|map| map.values().all(accepts))
+}
+
+/// A set of types. Numbers are two members, integers and others, as `number` includes integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TypeSet(u8);
+
+impl TypeSet {
+    pub(crate) const NULL: Self = Self(1);
+    pub(crate) const BOOLEAN: Self = Self(1 << 1);
+    pub(crate) const INTEGER: Self = Self(1 << 2);
+    pub(crate) const NUMBER: Self = Self(1 << 2 | 1 << 3);
+    pub(crate) const STRING: Self = Self(1 << 4);
+    pub(crate) const ARRAY: Self = Self(1 << 5);
+    pub(crate) const OBJECT: Self = Self(1 << 6);
+    pub(crate) const NONE: Self = Self(0);
+    pub(crate) const ALL: Self = Self((1 << 7) - 1);
+
+    /// The types by name, in the order in which they are written.
+    const NAMES: [(&'static str, Self); 6] = [
+        ("string", Self::STRING),
+        ("number", Self::NUMBER),
+        ("boolean", Self::BOOLEAN),
+        ("object", Self::OBJECT),
+        ("array", Self::ARRAY),
+        ("null", Self::NULL),
+    ];
+
+    /// Reads the `type` of a schema; all types if it has none.
+    pub(crate) fn of_schema(schema: &Value) -> Self {
+        schema.get("type").and_then(Self::of_keyword).unwrap_or(Self::ALL)
+    }
+
+    /// Reads the value of a `type` keyword; `None` if it has an unknown name.
+    pub(crate) fn of_keyword(value: &Value) -> Option<Self> {
+        match value {
+            Value::String(name) => Self::of_name(name),
+            Value::Array(names) => {
+                names.iter().try_fold(Self::NONE, |all, name| Some(all | Self::of_name(name.as_str()?)?))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the type of a value. `1.0` is an integer, as in JSON Schema.
+    pub(crate) fn of_value(value: &Value) -> Self {
+        match value {
+            Value::Null => Self::NULL,
+            Value::Bool(_) => Self::BOOLEAN,
+            Value::Number(number) if number.is_f64() && number.as_f64().is_some_and(|it| it.fract() != 0.0) => {
+                Self::NUMBER.without(Self::INTEGER)
+            }
+            Value::Number(_) => Self::INTEGER,
+            Value::String(_) => Self::STRING,
+            Value::Array(_) => Self::ARRAY,
+            Value::Object(_) => Self::OBJECT,
+        }
+    }
+
+    fn of_name(name: &str) -> Option<Self> {
+        if name == "integer" {
+            return Some(Self::INTEGER);
+        }
+        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, types)| *types)
+    }
+
+    /// Returns the types that a keyword constrains; all types for a keyword that is not about some.
+    pub(crate) fn of_assertion(keyword: &str) -> Self {
+        match keyword {
+            "minLength" | "maxLength" | "pattern" => Self::STRING,
+            "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => Self::NUMBER,
+            "items" | "prefixItems" | "minItems" | "maxItems" => Self::ARRAY,
+            "properties"
+            | "required"
+            | "additionalProperties"
+            | "unevaluatedProperties"
+            | "patternProperties"
+            | "minProperties"
+            | "maxProperties" => Self::OBJECT,
+            _ => Self::ALL,
+        }
+    }
+
+    /// Returns the union, for constants.
+    pub(crate) const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Returns true if the set has all types of another.
+    pub(crate) fn contains(self, other: Self) -> bool {
+        self & other == other
+    }
+
+    /// Returns true if the sets have a type in common.
+    pub(crate) fn overlaps(self, other: Self) -> bool {
+        self & other != Self::NONE
+    }
+
+    pub(crate) const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// Returns the types one by one, each as narrow as JSON Schema can name it.
+    pub(crate) fn each(self) -> impl Iterator<Item = (&'static str, Self)> {
+        Self::NAMES.into_iter().filter_map(move |(name, types)| match self & types {
+            Self::NONE => None,
+            Self::INTEGER => Some(("integer", Self::INTEGER)),
+            _ => Some((name, types)),
+        })
+    }
+
+    /// Returns the name of a set of one type.
+    pub(crate) fn name(self) -> Option<&'static str> {
+        let mut each = self.each();
+        let (name, _) = each.next()?;
+        each.next().is_none().then_some(name)
+    }
+
+    /// Returns the value of the `type` keyword; `None` for all types and for none.
+    pub(crate) fn to_keyword(self) -> Option<Value> {
+        if self == Self::ALL || self == Self::NONE {
+            return None;
+        }
+        Some(self.name().map_or_else(|| self.each().map(|(name, _)| name).collect(), Value::from))
+    }
+}
+
+impl std::ops::BitAnd for TypeSet {
+    type Output = Self;
+
+    fn bitand(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+}
+
+impl std::ops::BitOr for TypeSet {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        self.or(other)
+    }
 }

@@ -7,10 +7,9 @@
 //! A strict schema accepts at least the values of the schema, with null for absent properties where every property is
 //! required. A tool whose schema has no strict form is declared without, and the report has the first reason.
 
-pub(crate) mod array;
 pub(crate) mod budget;
+pub(crate) mod containers;
 pub(crate) mod node;
-pub(crate) mod object;
 pub(crate) mod projector;
 
 #[cfg(test)]

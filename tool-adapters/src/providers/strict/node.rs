@@ -2,8 +2,7 @@
 
 use crate::providers::report::{ChangeKind, NotStrict};
 use crate::providers::schema::document::SchemaPlace;
-use crate::providers::schema::rules::is_well_formed;
-use crate::providers::schema::types::TypeSet;
+use crate::providers::schema::rules::{TypeSet, is_well_formed};
 use crate::providers::schema::words::{DroppedKeyword, can_describe, describe};
 use crate::providers::strict::projector::{
     KeywordFilter, KeywordSet, SchemaObject, StrictProjector, is_plumbing, is_union,

@@ -1,6 +1,6 @@
 //! Sets of types.
 
-use crate::providers::schema::types::TypeSet;
+use crate::providers::schema::rules::TypeSet;
 use serde_json::json;
 
 #[test]

@@ -1,15 +1,21 @@
-//! From answers and stream events to events.
+//! The reader of answers and stream events, and the results and requests.
 
-use crate::providers::call_ids::WireCall;
-use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin};
+use crate::providers::call_ids::{CallIds, WireCall};
+use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, ToolAnswer};
 use crate::providers::event::{Event, Finish, ProtocolError};
 use crate::providers::lenient::{LenientCount, LenientObject, LenientObjects, LenientText, RawJson};
-use crate::providers::openai_chat::wire::CallEntry;
+use crate::providers::openai_chat::messages::CallEntry;
 use crate::providers::partial_calls::PartialCalls;
+use crate::providers::provider::Provider;
+use crate::providers::request::{Request, RequestBody, chat_messages, function_call, text_of};
 use serde::Deserialize;
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use tool_core::call::ModelResult;
+use tool_core::session::{Message, RawTurn};
 use tool_core::trace::TokenUsage;
+use tool_core::{Content, ToolCall};
 
 /// Reads Cohere's chat.
 #[derive(Debug, Default)]
@@ -211,5 +217,69 @@ impl CohereUsage {
             output: counts.output_tokens.0,
             ..TokenUsage::default()
         }
+    }
+}
+
+/// Writes one message for each result.
+pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
+    answers.iter().map(|answer| result_message(&answer.wire_id(Cow::Borrowed), &answer.result)).collect()
+}
+
+/// Writes the body of a request.
+pub(crate) fn request(request: &Request<'_>) -> Value {
+    let messages = chat_messages(request, |message| match message {
+        Message::User(text) => Some(json!({"role": "user", "content": text})),
+        Message::Assistant { text, calls, native } => {
+            assistant_message(text.as_deref(), calls, native.as_ref(), request)
+        }
+        Message::Result { call_id, result, .. } => Some(result_message(call_id, result)),
+        _ => None,
+    });
+    RequestBody::new(request)
+        .with("model", request.model)
+        .with("messages", messages)
+        .with_tools("NONE", "REQUIRED")
+        .with("stream", request.stream)
+        .with_some("max_tokens", request.max_tokens)
+        .finish()
+}
+
+/// Writes the model's message with its plan. Citations are left out, as they point into a text that may have changed.
+fn assistant_message(
+    text: Option<&str>,
+    calls: &[ToolCall],
+    native: Option<&RawTurn>,
+    request: &Request<'_>,
+) -> Option<Value> {
+    let mut message = json!({"role": "assistant"});
+    if let Some(text) = text {
+        message["content"] = text.into();
+    }
+    if !calls.is_empty() {
+        message["tool_calls"] = calls.iter().map(|call| function_call(call.id(), call, request)).collect();
+        let native = native.filter(|native| native.provider == Provider::Cohere.id());
+        let plan = native.and_then(|native| native.items.iter().find_map(|item| item.get("tool_plan")));
+        if let Some(plan) = plan {
+            message["tool_plan"] = plan.clone();
+        }
+    }
+    (text.is_some() || !calls.is_empty()).then_some(message)
+}
+
+/// Writes a result as text, or as parts of text and documents. There is no mark for an error: its message says so.
+fn result_message(id: &str, result: &ModelResult) -> Value {
+    let content = match result.content() {
+        Some(parts) => parts.iter().map(write_part).collect(),
+        None => Value::from(&*result.text),
+    };
+    json!({"role": "tool", "tool_call_id": id, "content": content})
+}
+
+fn write_part(part: &Content) -> Value {
+    match part {
+        Content::Resource { uri, text: Some(text), .. } => {
+            json!({"type": "document", "document": {"id": uri, "data": {"text": text}}})
+        }
+        part => json!({"type": "text", "text": text_of(part)}),
     }
 }

@@ -1,0 +1,158 @@
+//! The reader of answers and chunks, and the results and requests.
+
+use crate::providers::call_ids::{CallIds, WireCall};
+use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, ToolAnswer};
+use crate::providers::event::{Event, Finish, ProtocolError};
+use crate::providers::lenient::{LenientCount, LenientObject, LenientObjects, LenientText};
+use crate::providers::openai_chat::messages::CallEntry;
+use crate::providers::partial_calls::PartialCalls;
+use crate::providers::request::{Request, RequestBody, chat_messages, object_arguments, text_of, tools};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tool_core::Content;
+use tool_core::call::ModelResult;
+use tool_core::session::{Message, ToolChoice};
+use tool_core::trace::TokenUsage;
+
+/// Reads Ollama's chat.
+#[derive(Debug, Default)]
+pub(crate) struct OllamaReader {
+    calls: PartialCalls<usize>,
+    /// The number of calls in the message.
+    count: usize,
+    origin: ResponseOrigin,
+    begun: bool,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
+struct Line<'a> {
+    model: LenientText<'a>,
+    message: LenientObject<LineMessage<'a>>,
+    done: LenientText<'a>,
+    done_reason: LenientText<'a>,
+    prompt_eval_count: LenientCount,
+    eval_count: LenientCount,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
+struct LineMessage<'a> {
+    content: LenientText<'a>,
+    thinking: LenientText<'a>,
+    tool_calls: LenientObjects<CallEntry<'a>>,
+}
+
+impl MessageReader for OllamaReader {
+    fn read(&mut self, _name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+        let LenientObject(line) = serde_json::from_str::<LenientObject<Line<'_>>>(text)?;
+        let Some(line) = line.filter(|line| line.message.is_some() || line.done.is_true()) else {
+            return sink.error_or_unknown(text);
+        };
+        self.begun = true;
+        self.origin.emit("", line.model.as_str(), sink);
+        if let Some(message) = &*line.message {
+            sink.reasoning(message.thinking.as_str());
+            sink.text(message.content.as_str());
+            for entry in &message.tool_calls.0 {
+                self.read_call(entry, sink);
+            }
+        }
+        if line.done.is_true() {
+            self.end(&line, sink);
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, sink: &mut EventSink<'_>) {
+        if std::mem::take(self).begun {
+            sink.error(ProtocolError::Truncated { call_id: None });
+        }
+    }
+}
+
+impl OllamaReader {
+    fn read_call(&mut self, entry: &CallEntry<'_>, sink: &mut EventSink<'_>) {
+        let Some(function) = &*entry.function else { return };
+        let key = self.count;
+        self.count += 1;
+        let (id, name) = (entry.id.as_str().to_owned(), function.name.as_str().to_owned());
+        self.calls.begin(key, WireCall { id, name, kind: "" });
+        self.calls.append(&key, &function.arguments.text(), sink);
+        self.calls.complete(&key, sink);
+    }
+
+    fn end(&mut self, line: &Line<'_>, sink: &mut EventSink<'_>) {
+        let (input, output) = (line.prompt_eval_count.0, line.eval_count.0);
+        sink.push(Event::Usage(TokenUsage { input, output, ..TokenUsage::default() }));
+        sink.push(Event::Finished(match line.done_reason.as_str() {
+            "stop" | "" if self.count > 0 => Finish::ToolCalls,
+            "stop" | "" => Finish::Stop,
+            "length" => Finish::Length,
+            other => Finish::Other(other.to_owned()),
+        }));
+        *self = Self::default();
+    }
+}
+
+/// Writes one message for each result.
+pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
+    answers.iter().map(|answer| result_message(answer.name(), answer.given_id(), &answer.result)).collect()
+}
+
+/// Writes the body of a request.
+pub(crate) fn request(request: &Request<'_>) -> Value {
+    let messages = chat_messages(request, |message| write_message(message, request));
+    // There is no tool choice. Without tools the model cannot call them.
+    let has_tools = request.tool_choice != ToolChoice::None && !request.declarations.is_empty();
+    RequestBody::new(request)
+        .with("model", request.model)
+        .with("messages", messages)
+        .with_some("tools", has_tools.then(|| tools(request)))
+        // The default of the server is to stream.
+        .with("stream", request.stream)
+        .with_some("options", request.max_tokens.map(|most| json!({"num_predict": most})))
+        .finish_merged()
+}
+
+fn write_message(message: &Message, request: &Request<'_>) -> Option<Value> {
+    match message {
+        Message::User(text) => Some(json!({"role": "user", "content": text})),
+        Message::Assistant { text, calls, .. } if calls.is_empty() => {
+            text.as_deref().map(|text| json!({"role": "assistant", "content": text}))
+        }
+        Message::Assistant { text, calls, .. } => {
+            let calls = calls.iter().map(|call| {
+                let name = request.declarations.written_name(call.name());
+                let arguments = object_arguments(call.arguments(), "invalid_arguments");
+                json!({"function": {"name": name, "arguments": arguments}})
+            });
+            let text = text.as_deref().unwrap_or_default();
+            Some(json!({"role": "assistant", "content": text, "tool_calls": calls.collect::<Value>()}))
+        }
+        Message::Result { tool, result, .. } => {
+            Some(result_message(&request.declarations.written_name(tool), "", result))
+        }
+        _ => None,
+    }
+}
+
+/// Writes a result under the tool's name, and under the call's id if the server gave one. Images stand beside the text.
+fn result_message(name: &str, id: &str, result: &ModelResult) -> Value {
+    let (mut texts, mut images) = (Vec::new(), Vec::new());
+    match result.content() {
+        None => texts.push(result.text.clone()),
+        Some(parts) => parts.into_iter().for_each(|part| match part {
+            Content::Image { data, .. } => images.push(data),
+            part => texts.push(text_of(&part)),
+        }),
+    }
+    let mut message = json!({"role": "tool", "tool_name": name, "content": texts.join("\n")});
+    if !id.is_empty() {
+        message["tool_call_id"] = id.into();
+    }
+    if !images.is_empty() {
+        message["images"] = images.into();
+    }
+    message
+}
