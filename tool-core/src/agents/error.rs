@@ -83,7 +83,7 @@ fn did_you_mean(nearest: Option<&str>) -> String {
 }
 
 fn list(problems: &[Problem]) -> String {
-    problems.iter().map(|problem| format!("\n- {}", problem.in_settings())).collect()
+    problems.iter().map(|problem| format!("\n- {}", problem.in_settings())).collect::<Vec<_>>().concat()
 }
 
 fn shown(error: &ToolError) -> &str {

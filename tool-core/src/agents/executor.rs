@@ -94,7 +94,9 @@ impl AgentExecutor {
         let session = session.map_err(|error| AgentError::new(&*self.agent, tool, AgentErrorKind::NoSession(error)))?;
         let end = RunToEnd::new({
             let session = session.clone();
-            async move { _ = session.end().await }
+            async move {
+                session.end().await;
+            }
         });
         let response = session.call(call).await;
         let needs_approval = response.error().is_some_and(|error| error.kind == ErrorKind::ConfirmationRequired);

@@ -80,7 +80,7 @@ pub enum KeyError {
         source: Arc<io::Error>,
     },
     /// The text is not a keyring. Lists every problem.
-    #[error("invalid keys:{}", .0.iter().map(|problem| format!("\n- {problem}")).collect::<String>())]
+    #[error("invalid keys:{}", .0.iter().map(|problem| format!("\n- {problem}")).collect::<Vec<_>>().concat())]
     Malformed(Vec<String>),
     /// The keyring is empty.
     #[error("there is no key to seal or open secrets with; pass a keyring to `Agents::builder(..).keys(..)`")]
