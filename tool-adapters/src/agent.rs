@@ -131,23 +131,17 @@ impl<M: Model> AgentLoop<M> {
     /// If a tool of the last turn set a message for this one, the reply's text begins with it. After the session has ended,
     /// the reply has the error `SESSION_INACTIVE`.
     pub async fn prompt(&mut self, text: impl Into<String>) -> Reply {
-        let (text, span) = (text.into(), self.span());
-        let reply = span.inside(self.run_turn(Some(text))).await;
-        close_span(span, reply)
+        self.run(Some(text.into()), true).await
     }
 
     /// Lets the model begin the conversation. Begins a new turn. Tools with `ignore_on_enter` are hidden from the model.
     pub async fn enter(&mut self) -> Reply {
-        let span = self.span();
-        let reply = span.inside(self.run_turn(None)).await;
-        close_span(span, reply)
+        self.run(None, true).await
     }
 
     /// Lets the model continue in the same turn, such as after [`approve`](Self::approve).
     pub async fn resume(&mut self) -> Reply {
-        let span = self.span();
-        let reply = span.inside(self.reply(Some(String::new()))).await;
-        close_span(span, reply)
+        self.run(Some(String::new()), false).await
     }
 
     /// Approves a call that waits for confirmation, and runs it. Adds its outcome to the history.
@@ -230,6 +224,19 @@ impl<M: Model> AgentLoop<M> {
         SpanHandle::open(SpanKind::Agent, name.clone())
     }
 
+    /// Returns the reply to a text inside the agent's span. Without a text the model begins.
+    async fn run(&mut self, text: Option<String>, begins_turn: bool) -> Reply {
+        let span = self.span();
+        let reply = async { if begins_turn { self.run_turn(text).await } else { self.reply(text).await } };
+        let reply = span.inside(reply).await;
+        match &reply.error {
+            Some(error) => span.fail_with(error),
+            None if reply.interrupted => drop(span),
+            None => span.end(),
+        }
+        reply
+    }
+
     async fn run_turn(&mut self, text: Option<String>) -> Reply {
         let pending = self.end_turn().await.and_then(|turn| turn.pending_message);
         let mut reply = Reply::default();
@@ -246,7 +253,6 @@ impl<M: Model> AgentLoop<M> {
         reply
     }
 
-    /// Returns the reply to a text. Without a text the model begins.
     async fn reply(&mut self, text: Option<String>) -> Reply {
         let mut model = self.interrupt.wrap(&mut self.model, &self.instructions);
         let session = self.interrupt.session();
@@ -266,15 +272,6 @@ impl<M: Model> AgentLoop<M> {
         self.history.extend(decision_note(&response, decision).map(Message::User));
         response
     }
-}
-
-fn close_span(span: SpanHandle, reply: Reply) -> Reply {
-    match &reply.error {
-        Some(error) => span.fail_with(error),
-        None if reply.interrupted => drop(span),
-        None => span.end(),
-    }
-    reply
 }
 
 /// A handle that interrupts a conversation from another task, such as when the user speaks or leaves. Cheap to clone.

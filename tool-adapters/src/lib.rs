@@ -1,7 +1,6 @@
 //! The adapters of tool-core: to providers, transports, stores, telemetry and other frameworks.
 //!
-//! Declarations, protocols, provider tools and the lint are always there; what needs more than JSON stands behind a
-//! feature of its name.
+//! Declarations, protocols, provider tools and the lint need no feature. Everything else is behind a feature of its name.
 
 #[cfg(any(feature = "http", feature = "websocket"))]
 pub mod agent;

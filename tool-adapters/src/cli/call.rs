@@ -243,7 +243,7 @@ pub(crate) async fn serve(
     if !options.allow_host.is_empty() {
         server = server.allow_hosts(&options.allow_host);
     }
-    let served = match options.mcp {
+    let outcome = match options.mcp {
         ServeTransport::Stdio => server.serve_stdio().await,
         ServeTransport::Http => match server.bind(options.address).await {
             Ok(bound) => {
@@ -255,7 +255,7 @@ pub(crate) async fn serve(
         },
     };
     tools.close().await;
-    served.map_err(CommandError::failure)?;
+    outcome.map_err(CommandError::failure)?;
     Ok(CommandStatus::Success)
 }
 

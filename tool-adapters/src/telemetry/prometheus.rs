@@ -99,8 +99,8 @@ impl From<MetricsRouter> for Router {
     fn from(router: MetricsRouter) -> Self {
         let MetricsRouter { sources, allowed } = router;
         let json = get(async |State(sources): State<MetricsSources>| sources.json_response());
-        let routes = Router::new().route("/metrics", get(serve_metrics)).route("/metrics.json", json);
-        allowed.guard(routes.with_state(sources))
+        let metrics = Router::new().route("/metrics", get(serve_metrics)).route("/metrics.json", json);
+        allowed.guard(metrics.with_state(sources))
     }
 }
 

@@ -113,7 +113,7 @@ async fn nothing_is_left_of_a_forgotten_session() {
 }
 
 #[tokio::test]
-async fn calls_older_than_the_setting_are_removed_when_it_is_opened() {
+async fn removes_old_calls_when_the_journal_is_opened() {
     let place = Place::new();
     let journal = FileJournal::open_keeping(place.path(), Duration::MAX).unwrap();
     let mut old = entry("s", "old");
@@ -173,7 +173,7 @@ async fn the_file_does_not_grow_with_calls_that_are_forgotten() {
 }
 
 #[tokio::test]
-async fn a_response_that_is_too_large_to_keep_is_known_to_have_come() {
+async fn records_that_a_response_was_too_large_to_keep() {
     let place = Place::new();
     let journal = place.open();
     journal.started(&entry("s", "c")).await.unwrap();

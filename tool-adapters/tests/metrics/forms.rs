@@ -1,4 +1,4 @@
-//! In which form the figures come, and what they cost. R-M3
+//! The forms of the metrics, and their cost.
 
 use super::support::{Answer, ask, request, runtime, serving};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! `/metrics` as a client sees it. R-M3
+//! `/metrics` over HTTP.
 #![allow(clippy::needless_pass_by_value, reason = "tools as their authors write them")]
 
 mod forms;

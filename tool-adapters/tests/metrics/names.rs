@@ -45,8 +45,8 @@ async fn only_known_hosts_and_origins_are_told_and_only_by_get() {
                         _ => answer.status == 405,
                     };
                     assert!(expected, "{method} {path} {host:?} {origin:?}: {}", answer.status);
-                    let told = answer.body.contains("echo");
-                    assert_eq!(told, allowed && method == "GET", "{method} {path} {host:?} {origin:?}");
+                    let is_served = answer.body.contains("echo");
+                    assert_eq!(is_served, allowed && method == "GET", "{method} {path} {host:?} {origin:?}");
                     assert!(!answer.head.contains("access-control-allow"), "{}", answer.head);
                     looked_at += 1;
                 }

@@ -18,19 +18,19 @@ fn grant() -> OAuth2 {
     }
 }
 
-async fn refresh(told: &str) -> Result<Tokens, RefreshError> {
+async fn refresh(behaviour: &str) -> Result<Tokens, RefreshError> {
     let client = OAuth2Client::new("id", REDIRECT).secret("client-secret-canary");
     let clients = OAuth2Clients::new().client("misbehaving", client);
-    let answer = clients.refresh(&grant(), &Secret::from(told)).await;
+    let answer = clients.refresh(&grant(), &Secret::from(behaviour)).await;
     let shown = format!("{answer:?} {}", answer.as_ref().err().map(ToString::to_string).unwrap_or_default());
     for secret in ["secret-canary", "fine", "<h1>", "Sign in", "12345678", "\u{1b}"] {
-        assert!(!shown.contains(secret), "{told}: {shown}");
+        assert!(!shown.contains(secret), "{behaviour}: {shown}");
     }
     answer
 }
 
-async fn error(told: &str) -> RefreshError {
-    refresh(told).await.map(|_| ()).expect_err(told)
+async fn error(behaviour: &str) -> RefreshError {
+    refresh(behaviour).await.map(|_| ()).expect_err(behaviour)
 }
 
 #[tokio::test]
@@ -42,8 +42,8 @@ async fn a_query_in_the_token_url_stays() {
 
 #[tokio::test]
 async fn servers_that_fail_are_asked_again_later() {
-    for told in ["500", "503-json", "429", "busy"] {
-        assert!(matches!(error(told).await, RefreshError::Transient(_)), "{told}");
+    for behaviour in ["500", "503-json", "429", "busy"] {
+        assert!(matches!(error(behaviour).await, RefreshError::Transient(_)), "{behaviour}");
     }
     assert_eq!(error("500").await, RefreshError::Transient("the token endpoint answered with status 500".into()));
 }
@@ -66,16 +66,16 @@ async fn nobody_there_is_a_failure_for_now() {
 
 #[tokio::test]
 async fn answers_that_are_none_are_refused_and_not_repeated() {
-    for told in ["malformed", "html", "html-400", "list", "number", "nothing", "empty"] {
-        assert!(matches!(error(told).await, RefreshError::Refused(_)), "{told}");
+    for behaviour in ["malformed", "html", "html-400", "list", "number", "nothing", "empty"] {
+        assert!(matches!(error(behaviour).await, RefreshError::Refused(_)), "{behaviour}");
     }
 }
 
 #[tokio::test]
 async fn answers_have_a_longest_length() {
-    for told in ["huge", "endless"] {
+    for behaviour in ["huge", "endless"] {
         assert_eq!(
-            error(told).await,
+            error(behaviour).await,
             RefreshError::Refused(
                 "expected an answer of at most 262144 bytes from the token endpoint, got a longer one".into()
             )
@@ -85,8 +85,8 @@ async fn answers_have_a_longest_length() {
 
 #[tokio::test]
 async fn no_redirect_takes_a_token_elsewhere() {
-    for told in ["redirect", "redirect-get"] {
-        let RefreshError::Refused(why) = error(told).await else { panic!("{told}") };
+    for behaviour in ["redirect", "redirect-get"] {
+        let RefreshError::Refused(why) = error(behaviour).await else { panic!("{behaviour}") };
         assert!(why.starts_with("the token endpoint redirects, which is not followed"), "{why}");
     }
     assert_eq!(STOLEN.load(Ordering::SeqCst), 0);

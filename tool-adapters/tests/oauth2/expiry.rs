@@ -13,7 +13,6 @@ pub(crate) static COUNTING: Mutex<()> = Mutex::const_new(());
 /// Longer than tokens of `agents-short` live.
 const EXPIRED: Duration = Duration::from_millis(6200);
 
-// The 3: refresh before expiry, one at a time
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn sixty_four_tasks_have_an_expired_token_refreshed_once() {
     if issuer().is_none() {
@@ -102,7 +101,7 @@ async fn programs_that_share_a_store_have_a_token_refreshed_once() {
 
 // Reusing an old refresh token revokes the grant, and the person has to consent again.
 #[tokio::test]
-async fn a_grant_that_was_taken_back_is_told_as_one_to_connect_again() {
+async fn a_revoked_grant_is_reported_as_not_connected() {
     if issuer().is_none() {
         return;
     }

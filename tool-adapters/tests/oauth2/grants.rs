@@ -7,7 +7,6 @@ use tool_core::agents::AgentErrorKind;
 use tool_core::agents::MemoryAgentToolStore;
 use tool_core::{Timestamp, jiff};
 
-// The 3
 #[tokio::test]
 async fn a_person_agrees_and_the_service_takes_the_token() {
     if issuer().is_none() {

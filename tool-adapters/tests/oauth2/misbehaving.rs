@@ -54,13 +54,13 @@ async fn token(uri: Uri, body: Bytes) -> Response<Body> {
     let body = String::from_utf8_lossy(&body).into_owned();
     let given =
         |name: &str| body.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('=')).map(str::to_owned);
-    let told = given("refresh_token").or_else(|| given("code")).unwrap_or_default();
+    let behaviour = given("refresh_token").or_else(|| given("code")).unwrap_or_default();
     let json = |status, value: Value| answer(status, "application/json", value.to_string());
     if uri.query() != Some("tenant=7") {
         return json(400, json!({"error": "invalid_request", "error_description": "the query is lost"}));
     }
     let tokens = json!({"access_token": "fine", "token_type": "Bearer", "expires_in": 60, "refresh_token": "next"});
-    match told.as_str() {
+    match behaviour.as_str() {
         "slow" => {
             tokio::time::sleep(Duration::from_mins(2)).await;
             json(200, tokens)
@@ -92,10 +92,10 @@ async fn token(uri: Uri, body: Bytes) -> Response<Body> {
         "forever" => json(200, json!({"access_token": "old", "token_type": "x", "expires_in": u64::MAX})),
         "fraction" => json(200, json!({"access_token": "f", "token_type": "bearer", "expires_in": 59.9})),
         "echo" => {
-            json(400, json!({"error": "invalid_request", "error_description": format!("no {told} here\u{1b}[2J")}))
+            json(400, json!({"error": "invalid_request", "error_description": format!("no {behaviour} here\u{1b}[2J")}))
         }
         "echo-secret-9f8e7d" => {
-            json(400, json!({"error": "invalid_grant", "error_description": format!("bad {told}")}))
+            json(400, json!({"error": "invalid_grant", "error_description": format!("bad {behaviour}")}))
         }
         "busy" => json(400, json!({"error": "temporarily_unavailable"})),
         _ => json(200, tokens),

@@ -49,7 +49,6 @@ impl Other {
     }
 }
 
-// The 3: one refresh at a time
 #[tokio::test]
 async fn processes_have_an_expired_token_refreshed_once() {
     if issuer().is_none() || std::env::var(FILE).is_ok() {

@@ -92,7 +92,7 @@ async fn no_sink_shows_a_secret_of_a_record() {
     let collector = Collector::builder().content(true).build();
     let (agents, store) = agents(folder.path()).await;
     collector.run(calls(&agents, &mut sinks)).await;
-    shown(&agents, &store, &mut sinks).await;
+    add_printed_forms(&agents, &store, &mut sinks).await;
     wrong_secrets(&agents, &mut sinks).await;
     wrong_keys(&store, &mut sinks).await;
     grants(&agents, &mut sinks).await;
@@ -134,7 +134,7 @@ async fn calls(agents: &Agents, sinks: &mut Sinks) {
         sinks.debug("tool contexts", loaded.tools());
         for action in ACTIONS.into_iter().chain(["nothing"]) {
             match executor.run_tool_action("vault", action, "{}").await {
-                Ok(response) => told(&response, sinks),
+                Ok(response) => add_response(&response, sinks),
                 Err(error) => sinks.error("actions", &error),
             }
         }
@@ -144,7 +144,7 @@ async fn calls(agents: &Agents, sinks: &mut Sinks) {
             let response = session
                 .call(ToolCall::new(action, action, if action == "open_door" { &arguments } else { "{}" }))
                 .await;
-            told(&response, sinks);
+            add_response(&response, sinks);
         }
         sinks.add("audits", format!("{:?}", session.audit()));
         sinks.add("metrics of sessions", serde_json::to_string(&session.metrics()).expect("JSON"));
@@ -154,7 +154,7 @@ async fn calls(agents: &Agents, sinks: &mut Sinks) {
     }
 }
 
-fn told(response: &ToolResponse, sinks: &mut Sinks) {
+fn add_response(response: &ToolResponse, sinks: &mut Sinks) {
     sinks.add("responses", response.to_json());
     sinks.debug("responses", response);
     for form in [ResultForm::Plain, ResultForm::Envelope] {
@@ -162,8 +162,8 @@ fn told(response: &ToolResponse, sinks: &mut Sinks) {
     }
 }
 
-/// Shows everything that programs print.
-async fn shown(agents: &Agents, store: &SqliteStore, sinks: &mut Sinks) {
+/// Adds everything that programs print.
+async fn add_printed_forms(agents: &Agents, store: &SqliteStore, sinks: &mut Sinks) {
     let record = agents.record("fine", "vault").await.expect("there");
     let sealed = record.secrets.clone().expect("sealed");
     sinks.add("records as JSON", serde_json::to_string(&record).expect("JSON"));

@@ -4,7 +4,6 @@ use crate::sinks::Log;
 use std::os::unix::fs::PermissionsExt;
 use tool_core::agents::Keyring;
 
-// The 2
 #[test]
 fn public_key_file_is_logged() {
     Log::listen();

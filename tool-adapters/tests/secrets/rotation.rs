@@ -1,4 +1,4 @@
-//! The 2: a rotation that is killed again and again loses nothing, and a last one finishes.
+//! A rotation that is killed repeatedly loses nothing, and a last one finishes.
 //!
 //! An environment variable makes this binary the process that rotates and is killed.
 
@@ -70,7 +70,7 @@ async fn sealed_under(store: &SqliteStore, key: &str) -> usize {
     under
 }
 
-/// Starts a rotation, kills it after so long, and tells whether it was done before.
+/// Starts a rotation, and kills it after a time. Returns true if the rotation was done before.
 fn rotate_and_kill(path: &PathBuf, active: &str, after: Duration) -> bool {
     let mut process = Command::new(std::env::current_exe().expect("this binary"))
         .args(["--exact", "rotation::rotates_until_it_is_killed", "--nocapture"])
@@ -80,11 +80,11 @@ fn rotate_and_kill(path: &PathBuf, active: &str, after: Duration) -> bool {
         .spawn()
         .expect("the other process starts");
     let mut lines = BufReader::new(process.stdout.take().expect("its output")).lines().map_while(Result::ok);
-    let mut hears = || lines.find_map(|line| line.strip_prefix(SAYS).map(str::to_owned));
-    assert_eq!(hears().as_deref(), Some("ready"));
+    let mut next_message = || lines.find_map(|line| line.strip_prefix(SAYS).map(str::to_owned));
+    assert_eq!(next_message().as_deref(), Some("ready"));
     std::thread::sleep(after);
     process.kill().expect("it is killed");
-    let done = hears().as_deref() == Some("done");
+    let done = next_message().as_deref() == Some("done");
     process.wait().expect("it is over");
     done
 }

@@ -28,8 +28,8 @@ impl Canaries {
 
     /// Returns those that are in the text.
     pub(crate) fn found(&self, bytes: &[u8]) -> Vec<&'static str> {
-        let stands = |form: &Vec<u8>| bytes.windows(form.len()).any(|window| window == form);
-        self.0.iter().filter(|(_, forms)| forms.iter().any(stands)).map(|(name, _)| *name).collect()
+        let contains = |form: &Vec<u8>| bytes.windows(form.len()).any(|window| window == form);
+        self.0.iter().filter(|(_, forms)| forms.iter().any(contains)).map(|(name, _)| *name).collect()
     }
 }
 

@@ -1,4 +1,4 @@
-//! A toolset full of secrets, which fails in every way that tells of them.
+//! A toolset full of secrets, which fails in every way that could reveal them.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -52,11 +52,11 @@ impl Configure for Vault {
     type Secrets = Secrets;
 
     async fn configure(config: Config, secrets: Secrets) -> Result<Self, ToolError> {
-        let told = format!("no login with {} and {}", secrets.api_key.expose(), secrets.password);
+        let message = format!("no login with {} and {}", secrets.api_key.expose(), secrets.password);
         match config.way.as_str() {
-            "fails" => Err(ToolError::auth(told)),
-            "fails internally" => Err(ToolError::internal(told)),
-            "panics" => panic!("provoked: {told}"),
+            "fails" => Err(ToolError::auth(message)),
+            "fails internally" => Err(ToolError::internal(message)),
+            "panics" => panic!("provoked: {message}"),
             _ => Ok(Self { way: config.way, secrets }),
         }
     }
@@ -88,7 +88,7 @@ impl Vault {
         Err(Foreign(format!("{api_key:?} {access_token:?} {} {password}", api_key.expose())))
     }
 
-    /// Tell the model all of it.
+    /// Send all secrets to the model.
     #[tool]
     async fn tell_all(&self) -> Result<u8, ToolError> {
         let Secrets { api_key, password, access_token } = &self.secrets;

@@ -2,7 +2,7 @@
 
 use crate::mcp::server::session::ClientSession;
 use crate::mcp::server::session::{ServerState, Settings, http_parts, is_stateless};
-use crate::mcp::server::{confirm, tools};
+use crate::mcp::server::{confirm, strict, tools};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest, CustomResult,
     DiscoverResult, ErrorCode, Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
@@ -165,8 +165,7 @@ impl ServerHandler for Connection {
         request: CustomRequest,
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let method = request.method.chars().take(64).collect::<String>();
-        Err(unknown_method(&method.escape_debug().to_string()))
+        Err(unknown_method(&strict::excerpt(&request.method)))
     }
 
     // rmcp's defaults return empty lists for the methods below.

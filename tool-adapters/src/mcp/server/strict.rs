@@ -143,7 +143,7 @@ fn is_misread(request: &ClientRequest) -> bool {
 }
 
 /// Returns the beginning of a name from the client, escaped.
-fn excerpt(name: &str) -> String {
+pub(crate) fn excerpt(name: &str) -> String {
     name.chars().take(64).collect::<String>().escape_debug().to_string()
 }
 

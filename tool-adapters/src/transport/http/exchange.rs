@@ -110,7 +110,7 @@ impl Default for Timeouts {
 /// ```
 pub fn client_builder() -> reqwest::ClientBuilder {
     let timeouts = Timeouts::default();
-    reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).connect_timeout(timeouts.connect)
+    Client::builder().redirect(reqwest::redirect::Policy::none()).connect_timeout(timeouts.connect)
 }
 
 /// Maximum number of bytes that are read of an error's body.

@@ -414,8 +414,8 @@ impl LiveTask {
     }
 
     fn send(&mut self, message: LiveMessage, request: ResponseRequest, connection: &mut Connection) {
-        for message in &message.messages {
-            connection.outgoing.push_json(message);
+        for message in message.messages {
+            connection.outgoing.push_json(&message);
         }
         if message.wants_response {
             self.state.response_request = self.state.response_request.max(request);
