@@ -179,5 +179,5 @@ fn plain() -> u8 {
 #[test]
 fn function_without_attribute_is_an_error_at_build() {
     let errors = ToolContext::builder().with(plain).build().expect_err("no tool");
-    assert!(errors.to_string().contains("put `#[tool]` on it"), "{errors}");
+    assert!(errors.to_string().contains("is not a tool; add `#[tool]` to it"), "{errors}");
 }

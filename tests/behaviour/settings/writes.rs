@@ -63,7 +63,7 @@ async fn all_errors_of_a_write_are_reported_and_nothing_is_stored() {
     assert_eq!(
         error.to_string(),
         "toolset `settings_post` of agent `alice`: invalid settings:\n\
-         - `/port`: expected an integer from 1 to 65535, got a text of 1 character\n\
+         - `/port`: expected an integer from 1 to 65535, got a string of 1 character\n\
          - `/server`: missing, expected a string (\"The address of the post office\")\n\
          invalid secrets:\n\
          - `/password`: expected at least 8 characters, got fewer\n\
