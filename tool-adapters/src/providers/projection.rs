@@ -1,8 +1,10 @@
 //! The schemas of tools in a provider's form, strict where the tool and the request allow it.
 
 use crate::providers::report::{Change, ChangeKind, ChangeLog, NotStrict, Refusal};
-use crate::providers::schema::references::Projector;
-use crate::providers::schema::rules::{SchemaForm, SchemaRules, TypeSet};
+use crate::providers::schema::root::refusal_of_root;
+use crate::providers::schema::rules::{SchemaForm, TypeSet};
+use crate::providers::schema::subset::project_subset;
+use crate::providers::schema::whole::project_whole;
 use crate::providers::spec::ProviderSpec;
 use crate::providers::strict::budget::{StrictBudget, StrictCost, count_fields};
 use crate::providers::strict::projector::project_strict;
@@ -25,7 +27,7 @@ pub(crate) struct Projection {
 ///
 /// The reason for which the provider has no form of the schema.
 pub(crate) fn project(spec: &ProviderSpec, schema: &Value, strict: bool) -> Result<Projection, Refusal> {
-    let (plain, plain_changes) = project_plain(&spec.schema, schema)?;
+    let (plain, plain_changes) = project_plain(spec.schema, schema)?;
     let plain = |not_strict| Projection { schema: plain, changes: plain_changes, not_strict };
     if !strict {
         return Ok(plain(None));
@@ -118,28 +120,11 @@ fn not_strict(spec: &ProviderSpec, tool: &ToolDefinition, reason: NotStrict) -> 
 /// # Errors
 ///
 /// The reason for which the provider has no form of the schema.
-pub(crate) fn project_plain(rules: &SchemaRules, schema: &Value) -> Result<(Value, Vec<Change>), Refusal> {
-    if let SchemaForm::AsIs = rules.form {
-        return project_as_is(schema);
-    }
-    let mut projector = Projector::new(rules, schema, false);
-    let mut written = write(&mut projector);
-    if projector.inexact && projector.has_inverting {
-        projector = Projector::new(rules, schema, true);
-        written = write(&mut projector);
-    }
-    if let Some(refusal) = projector.refusal.take() {
-        return Err(refusal);
-    }
-    let schema = written.ok_or_else(|| refusal_of_root(schema))?;
-    Ok((schema, projector.log.finish()))
-}
-
-fn write(projector: &mut Projector<'_>) -> Option<Value> {
-    match projector.rules.form {
-        SchemaForm::AsIs => Some(projector.document.root().clone()),
-        SchemaForm::Whole => projector.whole_root(),
-        SchemaForm::Subset(subset) => projector.subset_root(subset),
+fn project_plain(form: SchemaForm, schema: &Value) -> Result<(Value, Vec<Change>), Refusal> {
+    match form {
+        SchemaForm::AsIs => project_as_is(schema),
+        SchemaForm::Whole { property_names } => project_whole(property_names, schema),
+        SchemaForm::Subset(subset) => project_subset(subset, schema).ok_or_else(|| refusal_of_root(schema)),
     }
 }
 
@@ -160,13 +145,4 @@ fn project_as_is(schema: &Value) -> Result<(Value, Vec<Change>), Refusal> {
     let rest = schema.as_object().into_iter().flatten().filter(|(keyword, _)| *keyword != "type");
     typed.extend(rest.map(|(keyword, value)| (keyword.clone(), value.clone())));
     Ok((Value::Object(typed), log.finish()))
-}
-
-/// Returns the reason for which nothing is written of a schema.
-fn refusal_of_root(schema: &Value) -> Refusal {
-    if TypeSet::of_schema(schema).overlaps(TypeSet::OBJECT) {
-        Refusal::Unsatisfiable { pointer: String::new() }
-    } else {
-        Refusal::NoObject
-    }
 }

@@ -9,7 +9,7 @@ use crate::providers::call_ids::CallIds;
 use crate::providers::codec::{MessageReader, ToolAnswer};
 use crate::providers::declared_tool::DeclaredTool;
 use crate::providers::request::Request;
-use crate::providers::schema::rules::SchemaRules;
+use crate::providers::schema::rules::SchemaForm;
 use crate::providers::strict::budget::StrictRules;
 use crate::providers::tool_names::NameRule;
 use serde_json::Value;
@@ -39,7 +39,7 @@ pub(crate) struct ProviderSpec {
     /// Writes the declaration of a function tool as JSON.
     pub(crate) declaration: fn(&DeclaredTool<'_>) -> String,
     pub(crate) names: NameRule,
-    pub(crate) schema: SchemaRules,
+    pub(crate) schema: SchemaForm,
     /// The strict tools; `None` if the provider has none.
     pub(crate) strict: Option<StrictRules>,
     pub(crate) tool_list: ToolListForm,

@@ -15,7 +15,7 @@ mod tests;
 use crate::providers::anthropic::read::AnthropicReader;
 use crate::providers::declared_tool::DeclaredTool;
 use crate::providers::declared_tool::JsonObject;
-use crate::providers::schema::rules::{PropertyNames, SchemaForm, SchemaRules};
+use crate::providers::schema::rules::{PropertyNames, SchemaForm};
 use crate::providers::spec::{
     Endpoint, HttpEndpoint, ModelUrls, NamedModel, ProviderSpec, Server, ToolListForm, UrlPath, segments,
 };
@@ -48,8 +48,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     request: write::request,
     declaration: write_declaration,
     names: NameRule { punctuation: "-", any_first: true, max_length: 128 },
-    schema: SchemaRules {
-        form: SchemaForm::Whole,
+    schema: SchemaForm::Whole {
         property_names: Some(PropertyNames { accepts: is_property_name, pattern: "^[a-zA-Z0-9_.-]{1,64}$" }),
     },
     strict: Some(STRICT),

@@ -14,7 +14,7 @@ use crate::providers::anthropic;
 use crate::providers::bedrock::read::ConverseReader;
 use crate::providers::declared_tool::DeclaredTool;
 use crate::providers::declared_tool::JsonObject;
-use crate::providers::schema::rules::SchemaRules;
+use crate::providers::schema::rules::SchemaForm;
 use crate::providers::spec::{
     BEARER, Endpoint, HttpEndpoint, ModelUrls, NamedModel, ProviderSpec, Server, ToolListForm, UrlPath, segments,
 };
@@ -46,7 +46,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     request: write::request,
     declaration: write_declaration,
     names: NameRule::OPENAI,
-    schema: SchemaRules::WHOLE,
+    schema: SchemaForm::WHOLE,
     // Bedrock passes the schema to the same compiler of grammars.
     strict: Some(anthropic::STRICT),
     tool_list: ToolListForm::Flat,

@@ -7,7 +7,7 @@ mod tests;
 
 use crate::providers::anthropic;
 use crate::providers::cohere::messages::CohereReader;
-use crate::providers::schema::rules::SchemaRules;
+use crate::providers::schema::rules::SchemaForm;
 use crate::providers::spec::{BEARER, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm, segments};
 use crate::providers::strict::budget::{StrictBudget, StrictForm, StrictRules};
 use crate::providers::tool_names::NameRule;
@@ -40,7 +40,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     declaration: |tool| tool.nested_function(None),
     // The models call tools as Python does.
     names: NameRule { punctuation: "", any_first: false, max_length: 64 },
-    schema: SchemaRules::WHOLE,
+    schema: SchemaForm::WHOLE,
     strict: Some(StrictRules {
         form: &StrictForm { formats: &["date-time", "time", "date", "uuid"], ..anthropic::STRICT_FORM },
         budget: StrictBudget::AllOrNone { max_fields: 200 },

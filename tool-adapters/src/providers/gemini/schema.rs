@@ -1,55 +1,49 @@
 //! The schemas of Gemini's declarations.
 
 use crate::providers::declared_tool::{DeclaredTool, JsonObject};
-use crate::providers::schema::rules::{SchemaForm, SchemaRules, SchemaSubset, TypeSet, is_standard_format};
+use crate::providers::schema::rules::{SchemaForm, SchemaSubset, TypeSet, is_standard_format};
 use serde_json::Value;
 
 /// The schemas of `parameters`: a typed subset of `OpenAPI`'s. `anyOf` stands alone in it ("when using `any_of`, it must be the
 /// only field set"), and newer models refuse a schema without a type.
-pub(crate) const SCHEMA_RULES: SchemaRules = SchemaRules {
-    form: SchemaForm::Subset(&SchemaSubset {
-        keeps: &[
-            "title",
-            "default",
-            "format",
-            "pattern",
-            "minimum",
-            "maximum",
-            "minLength",
-            "maxLength",
-            "minItems",
-            "maxItems",
-            "minProperties",
-            "maxProperties",
-            "example",
-        ],
-        typed: true,
-        references: false,
-        maps: false,
-        enums: TypeSet::STRING,
-        // Others are refused: "only 'enum' and 'date-time' are supported for STRING type".
-        formats: |types, format| match format {
-            "float" | "double" => types == TypeSet::NUMBER,
-            "int32" | "int64" => types == TypeSet::INTEGER,
-            "date-time" | "enum" => types == TypeSet::STRING,
-            _ => false,
-        },
-    }),
-    property_names: None,
-};
+pub(crate) const SCHEMA_RULES: SchemaForm = SchemaForm::Subset(&SchemaSubset {
+    keeps: &[
+        "title",
+        "default",
+        "format",
+        "pattern",
+        "minimum",
+        "maximum",
+        "minLength",
+        "maxLength",
+        "minItems",
+        "maxItems",
+        "minProperties",
+        "maxProperties",
+        "example",
+    ],
+    typed: true,
+    references: false,
+    maps: false,
+    enums: TypeSet::STRING,
+    // Others are refused: "only 'enum' and 'date-time' are supported for STRING type".
+    formats: |types, format| match format {
+        "float" | "double" => types == TypeSet::NUMBER,
+        "int32" | "int64" => types == TypeSet::INTEGER,
+        "date-time" | "enum" => types == TypeSet::STRING,
+        _ => false,
+    },
+});
 
 /// The schemas of `parametersJsonSchema`.
-pub(crate) const JSON_SCHEMA_RULES: SchemaRules = SchemaRules {
-    form: SchemaForm::Subset(&SchemaSubset {
-        keeps: &["title", "format", "minimum", "maximum", "minItems", "maxItems"],
-        typed: false,
-        references: true,
-        maps: true,
-        enums: TypeSet::STRING.or(TypeSet::NUMBER),
-        formats: |_, format| is_standard_format(format),
-    }),
-    property_names: None,
-};
+pub(crate) const JSON_SCHEMA_RULES: SchemaForm = SchemaForm::Subset(&SchemaSubset {
+    keeps: &["title", "format", "minimum", "maximum", "minItems", "maxItems"],
+    typed: false,
+    references: true,
+    maps: true,
+    enums: TypeSet::STRING.or(TypeSet::NUMBER),
+    formats: |_, format| is_standard_format(format),
+});
 
 /// Writes a declaration, with the schema under `member`. A schema without parameters is left out, as Gemini refuses an
 /// object without properties.

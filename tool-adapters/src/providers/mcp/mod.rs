@@ -10,7 +10,7 @@ pub(crate) mod output_schema;
 mod tests;
 
 use crate::providers::mcp::messages::McpReader;
-use crate::providers::schema::rules::{SchemaForm, SchemaRules};
+use crate::providers::schema::rules::SchemaForm;
 use crate::providers::spec::{Endpoint, ProviderSpec, ToolListForm};
 use crate::providers::tool_names::NameRule;
 
@@ -27,7 +27,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     request: messages::request,
     declaration: messages::declaration,
     names: NameRule { punctuation: ".-", any_first: true, max_length: 128 },
-    schema: SchemaRules { form: SchemaForm::AsIs, property_names: None },
+    schema: SchemaForm::AsIs,
     strict: None,
     tool_list: ToolListForm::Flat,
     max_tools: None,

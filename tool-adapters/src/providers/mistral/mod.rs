@@ -6,7 +6,7 @@ pub(crate) mod write;
 mod tests;
 
 use crate::providers::openai_chat::messages::ChatReader;
-use crate::providers::schema::rules::SchemaRules;
+use crate::providers::schema::rules::SchemaForm;
 use crate::providers::spec::{BEARER, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm, segments};
 use crate::providers::tool_names::NameRule;
 
@@ -40,7 +40,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     request: write::request,
     declaration: |tool| tool.nested_function(None),
     names: NameRule::OPENAI,
-    schema: SchemaRules::WHOLE,
+    schema: SchemaForm::WHOLE,
     // Functions have a `strict`, but the accepted schemas are not documented.
     strict: None,
     tool_list: ToolListForm::Flat,

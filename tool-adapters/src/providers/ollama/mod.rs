@@ -7,7 +7,7 @@ mod tests;
 
 use crate::providers::ollama::messages::OllamaReader;
 use crate::providers::schema::rules::TypeSet;
-use crate::providers::schema::rules::{SchemaForm, SchemaRules, SchemaSubset};
+use crate::providers::schema::rules::{SchemaForm, SchemaSubset};
 use crate::providers::spec::{BEARER, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm, segments};
 use crate::providers::tool_names::NameRule;
 
@@ -38,7 +38,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     declaration: |tool| tool.nested_function(None),
     // The server accepts any name, but the templates of its models do not expect all characters.
     names: NameRule { punctuation: "-", any_first: true, max_length: 128 },
-    schema: SchemaRules { form: SchemaForm::Subset(&SUBSET), property_names: None },
+    schema: SchemaForm::Subset(&SUBSET),
     strict: None,
     tool_list: ToolListForm::Flat,
     max_tools: None,

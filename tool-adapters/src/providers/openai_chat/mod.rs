@@ -8,7 +8,7 @@ mod tests;
 
 use crate::providers::openai_chat::messages::ChatReader;
 use crate::providers::openai_chat::strict::STRICT;
-use crate::providers::schema::rules::SchemaRules;
+use crate::providers::schema::rules::SchemaForm;
 use crate::providers::spec::{
     BEARER, Endpoint, HttpEndpoint, ModelUrls, NamedModel, ProviderSpec, Server, ToolListForm, UrlPath, segments,
 };
@@ -33,7 +33,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     request: messages::request,
     declaration: |tool| tool.nested_function(tool.strict_flag()),
     names: NameRule::OPENAI,
-    schema: SchemaRules::WHOLE,
+    schema: SchemaForm::WHOLE,
     strict: Some(STRICT),
     tool_list: ToolListForm::Flat,
     max_tools: Some(128),

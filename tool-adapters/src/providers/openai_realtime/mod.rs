@@ -8,7 +8,7 @@ mod tests;
 use crate::providers::openai_chat::OPENAI;
 use crate::providers::openai_realtime::messages::RealtimeMessages;
 use crate::providers::openai_realtime::messages::RealtimeReader;
-use crate::providers::schema::rules::SchemaRules;
+use crate::providers::schema::rules::SchemaForm;
 use crate::providers::spec::{Endpoint, LiveEndpoint, ProviderSpec, Server, ToolListForm};
 use crate::providers::tool_names::NameRule;
 
@@ -33,7 +33,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     request: messages::request,
     declaration: |tool| tool.flat_function(None),
     names: NameRule::OPENAI,
-    schema: SchemaRules::WHOLE,
+    schema: SchemaForm::WHOLE,
     strict: None,
     tool_list: ToolListForm::Flat,
     max_tools: Some(128),

@@ -12,7 +12,7 @@ mod tests;
 use crate::providers::openai_chat::OPENAI;
 use crate::providers::openai_chat::strict::STRICT;
 use crate::providers::openai_responses::read::ResponsesReader;
-use crate::providers::schema::rules::SchemaRules;
+use crate::providers::schema::rules::SchemaForm;
 use crate::providers::spec::{Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, ToolListForm, segments};
 use crate::providers::tool_names::NameRule;
 
@@ -36,7 +36,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     // A declaration that does not say is strict.
     declaration: |tool| tool.flat_function(Some(tool.strict)),
     names: NameRule::OPENAI,
-    schema: SchemaRules::WHOLE,
+    schema: SchemaForm::WHOLE,
     strict: Some(STRICT),
     tool_list: ToolListForm::Flat,
     max_tools: Some(128),

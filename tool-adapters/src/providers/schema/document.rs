@@ -158,3 +158,22 @@ pub(crate) fn for_each_subschema<'a>(
 pub(crate) fn is_annotation(keyword: &str) -> bool {
     tool_core::schema::is_annotation(keyword) || matches!(keyword, "example" | "$dynamicAnchor" | "$vocabulary")
 }
+
+/// A written schema. Without a type, a union, a reference and an `enum` it accepts any value.
+pub(crate) type SchemaObject = Map<String, Value>;
+
+/// Inserts a keyword after `type`, so that a model reads it before the schemas inside.
+pub(crate) fn insert_after_type(written: &mut SchemaObject, keyword: &str, value: Value) {
+    let mut new = Some(value);
+    for (known, value) in std::mem::take(written) {
+        if known != "type"
+            && let Some(new) = new.take()
+        {
+            written.insert(keyword.to_owned(), new);
+        }
+        if known != keyword {
+            written.insert(known, value);
+        }
+    }
+    written.extend(new.map(|new| (keyword.to_owned(), new)));
+}

@@ -1,12 +1,11 @@
 //! The keywords of a node, sorted by their form in a schema with few keywords.
 
-use crate::providers::report::ChangeKind;
+use crate::providers::report::{ChangeKind, ChangeLog};
 use crate::providers::schema::containers::{ArrayItems, ObjectShape};
 use crate::providers::schema::document::is_annotation;
 use crate::providers::schema::node::{KeywordFilter, KeywordSet, compare, next_integer, same};
-use crate::providers::schema::references::Projector;
 use crate::providers::schema::rules::{SchemaSubset, TypeSet, is_well_formed};
-use crate::providers::schema::words::{DroppedKeyword, can_describe};
+use crate::providers::schema::words::{DroppedKeyword, describe_or_drop};
 use serde_json::Value;
 
 /// The sorted keywords of a node.
@@ -92,19 +91,26 @@ impl<'a> NodeFacts<'a> {
     }
 }
 
-impl<'a> Projector<'a> {
+/// Sorts the keywords of one node.
+pub(crate) struct KeywordSorter<'l, 'a> {
+    pub(crate) subset: &'static SchemaSubset,
+    pub(crate) log: &'l mut ChangeLog,
+    pub(crate) facts: NodeFacts<'a>,
+}
+
+impl<'a> KeywordSorter<'_, 'a> {
     /// Sorts the keywords of a node's schemas, except references and unions.
-    pub(crate) fn facts(&mut self, subset: &SchemaSubset, own: &[KeywordSet<'a>], types: TypeSet) -> NodeFacts<'a> {
-        let mut facts = NodeFacts::new(types);
+    pub(crate) fn sort(mut self, own: &[KeywordSet<'a>]) -> NodeFacts<'a> {
         let declared =
             own.iter().filter(|own| own.reads != KeywordFilter::Annotations).filter_map(|own| own.map.get("type"));
-        facts.types = declared.filter_map(TypeSet::of_keyword).fold(types, |all, one| all & one);
+        self.facts.types = declared.filter_map(TypeSet::of_keyword).fold(self.facts.types, |all, one| all & one);
         for one in own {
             for (keyword, value) in one.keywords() {
-                self.sort_keyword(subset, &mut facts, one, keyword, value);
+                self.sort_keyword(one, keyword, value);
             }
-            facts.shape = facts.shape.and(ObjectShape::of(one, false));
+            self.facts.shape = std::mem::take(&mut self.facts.shape).and(ObjectShape::of(one, false));
         }
+        let mut facts = self.facts;
         facts.items = ArrayItems::of(own);
         if let Some(values) = &mut facts.values {
             values.retain(|value| facts.types.contains(TypeSet::of_value(value)));
@@ -113,93 +119,70 @@ impl<'a> Projector<'a> {
         facts
     }
 
-    fn sort_keyword(
-        &mut self,
-        subset: &SchemaSubset,
-        facts: &mut NodeFacts<'a>,
-        own: &KeywordSet<'a>,
-        keyword: &'a str,
-        value: &'a Value,
-    ) {
+    fn sort_keyword(&mut self, own: &KeywordSet<'a>, keyword: &'a str, value: &'a Value) {
         let pointer = own.pointer.as_str();
         if !is_well_formed(keyword, value) {
             self.log.add(pointer, keyword, ChangeKind::Dropped, "the keyword may not have this value");
             return;
         }
         match keyword {
-            "type" if value.is_array() && subset.typed => {
+            "type" if value.is_array() && self.subset.typed => {
                 self.log.add(pointer, keyword, ChangeKind::Rewritten, "`anyOf`, one type each, and `nullable`");
             }
-            "required" | "properties" => facts.inside.push((pointer.to_owned(), keyword)),
+            "required" | "properties" => self.facts.inside.push((pointer.to_owned(), keyword)),
             "type" | "$ref" | "$dynamicRef" | "allOf" | "anyOf" | "oneOf" => {}
-            "$defs" if subset.references && pointer.is_empty() => {}
-            "$defs" if subset.references => {
+            "$defs" if self.subset.references && pointer.is_empty() => {}
+            "$defs" if self.subset.references => {
                 self.log.add(pointer, keyword, ChangeKind::Rewritten, "`$defs` of the root");
             }
             "$defs" => {
                 self.log.add(pointer, keyword, ChangeKind::Rewritten, "the schemas replace the references to them");
             }
-            "items" | "prefixItems" => self.places(subset, facts, own, keyword, value),
-            "additionalProperties" => self.additional(subset, facts, own, value),
-            "description" => facts.descriptions.extend(value.as_str()),
+            "items" | "prefixItems" => self.places(own, keyword, value),
+            "additionalProperties" => self.additional(own, value),
+            "description" => self.facts.descriptions.extend(value.as_str()),
             "enum" => {
-                facts.narrow(value.as_array().map(Vec::as_slice).unwrap_or_default(), pointer, (keyword, value));
+                self.facts.narrow(value.as_array().map(Vec::as_slice).unwrap_or_default(), pointer, (keyword, value));
             }
             "const" => {
-                facts.narrow(std::slice::from_ref(value), pointer, (keyword, value));
+                self.facts.narrow(std::slice::from_ref(value), pointer, (keyword, value));
                 self.log.add(pointer, keyword, ChangeKind::Rewritten, "an `enum` of one value");
             }
-            "exclusiveMinimum" | "exclusiveMaximum" => self.exclusive(subset, facts, own, keyword, value),
-            "format" if !value.as_str().is_some_and(|it| (subset.formats)(facts.types.without(TypeSet::NULL), it)) => {
-                self.describe_or_drop(facts, pointer, keyword, value);
+            "exclusiveMinimum" | "exclusiveMaximum" => self.exclusive(own, keyword, value),
+            "format"
+                if !value
+                    .as_str()
+                    .is_some_and(|it| (self.subset.formats)(self.facts.types.without(TypeSet::NULL), it)) =>
+            {
+                self.describe_or_drop(pointer, (keyword, value));
             }
-            "default" if value.is_null() && !facts.types.contains(TypeSet::NULL) => {
-                self.log.add(
-                    pointer,
-                    keyword,
-                    ChangeKind::Dropped,
-                    "the parameter may be left out, which means the same",
-                );
+            "default" if value.is_null() && !self.facts.types.contains(TypeSet::NULL) => {
+                let detail = "the parameter may be left out, which means the same";
+                self.log.add(pointer, keyword, ChangeKind::Dropped, detail);
             }
-            _ if subset.keeps.contains(&keyword)
-                && facts.keep(KeptKeyword::new(keyword, value.clone(), pointer, (keyword, value))) => {}
-            _ => self.describe_or_drop(facts, pointer, keyword, value),
+            _ if self.subset.keeps.contains(&keyword)
+                && self.facts.keep(KeptKeyword::new(keyword, value.clone(), pointer, (keyword, value))) => {}
+            _ => self.describe_or_drop(pointer, (keyword, value)),
         }
     }
 
-    /// Moves a keyword into the description, or drops it if it cannot be described.
-    pub(crate) fn describe_or_drop(
-        &mut self,
-        facts: &mut NodeFacts<'a>,
-        pointer: &str,
-        keyword: &'a str,
-        value: &'a Value,
-    ) {
-        if can_describe((keyword, value)) {
-            self.log.add(pointer, keyword, ChangeKind::Described, "the description has it");
-            facts.dropped.push((keyword, value));
-        } else {
-            self.log.add(pointer, keyword, ChangeKind::Dropped, "the provider does not accept the keyword");
-        }
+    fn describe_or_drop(&mut self, pointer: &str, source: DroppedKeyword<'a>) {
+        describe_or_drop(self.log, &mut self.facts.dropped, pointer, source);
     }
 
-    fn additional(&mut self, subset: &SchemaSubset, facts: &mut NodeFacts<'a>, own: &KeywordSet<'a>, value: &'a Value) {
+    fn additional(&mut self, own: &KeywordSet<'a>, value: &'a Value) {
         let pointer = own.pointer.as_str();
         match value {
-            Value::Object(map) if !map.is_empty() && !subset.maps => {
-                self.describe_or_drop(facts, pointer, "additionalProperties", value);
+            Value::Object(map) if !map.is_empty() && !self.subset.maps => {
+                self.describe_or_drop(pointer, ("additionalProperties", value));
             }
-            Value::Bool(false) if !subset.maps => {
+            Value::Bool(false) if !self.subset.maps => {
                 let detail = "the provider's form cannot close an object; a call with further properties is refused";
                 self.log.add(pointer, "additionalProperties", ChangeKind::Dropped, detail);
             }
-            Value::Bool(true) | Value::Object(_) if !subset.maps => {
-                self.log.add(
-                    pointer,
-                    "additionalProperties",
-                    ChangeKind::Rewritten,
-                    "further properties are accepted anyway",
-                );
+            Value::Bool(true) | Value::Object(_) if !self.subset.maps => {
+                let detail = "further properties are accepted anyway";
+                self.log.add(pointer, "additionalProperties", ChangeKind::Rewritten, detail);
             }
             Value::Bool(false) | Value::Object(_) if own.map.contains_key("patternProperties") => {
                 let detail =
@@ -211,27 +194,16 @@ impl<'a> Projector<'a> {
     }
 
     /// Sorts a keyword about items. The forms have one schema for all items, and the description has the positions.
-    fn places(
-        &mut self,
-        subset: &SchemaSubset,
-        facts: &mut NodeFacts<'a>,
-        own: &KeywordSet<'a>,
-        keyword: &'a str,
-        value: &'a Value,
-    ) {
+    fn places(&mut self, own: &KeywordSet<'a>, keyword: &'a str, value: &'a Value) {
         let pointer = own.pointer.as_str();
-        facts.inside.push((pointer.to_owned(), keyword));
+        self.facts.inside.push((pointer.to_owned(), keyword));
         match keyword {
             "prefixItems" => {
-                self.describe_or_drop(facts, pointer, keyword, value);
-                self.log.add(
-                    pointer,
-                    keyword,
-                    ChangeKind::Weakened,
-                    "one schema for all items, whatever their positions",
-                );
+                self.describe_or_drop(pointer, (keyword, value));
+                let detail = "one schema for all items, whatever their positions";
+                self.log.add(pointer, keyword, ChangeKind::Weakened, detail);
             }
-            _ if *value == Value::Bool(false) && !subset.keeps.contains(&"maxItems") => {
+            _ if *value == Value::Bool(false) && !self.subset.keeps.contains(&"maxItems") => {
                 self.log.add(pointer, keyword, ChangeKind::Dropped, "the provider's form cannot close an array");
             }
             _ if *value == Value::Bool(false) => {
@@ -245,25 +217,18 @@ impl<'a> Projector<'a> {
     }
 
     /// Writes an exclusive bound as an inclusive one: the next integer, or the bound itself for other numbers.
-    fn exclusive(
-        &mut self,
-        subset: &SchemaSubset,
-        facts: &mut NodeFacts<'a>,
-        own: &KeywordSet<'a>,
-        keyword: &'a str,
-        value: &'a Value,
-    ) {
+    fn exclusive(&mut self, own: &KeywordSet<'a>, keyword: &'a str, value: &'a Value) {
         let inclusive = if keyword == "exclusiveMinimum" { "minimum" } else { "maximum" };
         let pointer = own.pointer.as_str();
         let Value::Number(bound) = value else { return };
-        if !subset.keeps.contains(&inclusive) {
-            self.describe_or_drop(facts, pointer, keyword, value);
+        if !self.subset.keeps.contains(&inclusive) {
+            self.describe_or_drop(pointer, (keyword, value));
             return;
         }
-        let whole = !(facts.types & TypeSet::NUMBER).contains(TypeSet::NUMBER);
+        let whole = !(self.facts.types & TypeSet::NUMBER).contains(TypeSet::NUMBER);
         if whole && let Some(next) = next_integer(bound, inclusive == "minimum") {
             self.log.add(pointer, keyword, ChangeKind::Rewritten, format!("`{inclusive}` {next}"));
-            facts.keep(KeptKeyword::new(inclusive, Value::Number(next), pointer, (keyword, value)));
+            self.facts.keep(KeptKeyword::new(inclusive, Value::Number(next), pointer, (keyword, value)));
         } else {
             self.log.add(
                 pointer,
@@ -271,8 +236,8 @@ impl<'a> Projector<'a> {
                 ChangeKind::Weakened,
                 format!("`{inclusive}` {bound}; the description has the exclusive bound"),
             );
-            facts.keep(KeptKeyword::new(inclusive, Value::Number(bound.clone()), pointer, (keyword, value)));
-            facts.dropped.push((keyword, value));
+            self.facts.keep(KeptKeyword::new(inclusive, Value::Number(bound.clone()), pointer, (keyword, value)));
+            self.facts.dropped.push((keyword, value));
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Schemas in the form that a provider accepts.
 //!
-//! [`rules`] describes the forms as data, and [`plain`] projects a schema. For providers that accept nearly any schema,
-//! [`whole`] copies keywords; for those that know few, [`subset`] writes them anew. A schema may be spread over `allOf`,
-//! references and branches: [`node`] collects its parts first. A projection accepts at least the values of the schema.
+//! [`rules`] describes the forms as data. For providers that accept nearly any schema, [`whole`] copies keywords; for those
+//! that know few, [`subset`] writes them anew. A schema may be spread over `allOf`, references and branches: [`node`] collects
+//! its parts first. A projection accepts at least the values of the schema.
 //!
 //! [`restore`] leads back from the arguments of a strict tool to those of the tool's own schema.
 
@@ -10,7 +10,7 @@ pub(crate) mod containers;
 pub(crate) mod document;
 pub(crate) mod facts;
 pub(crate) mod node;
-pub(crate) mod references;
+pub(crate) mod projector;
 pub(crate) mod restore;
 pub(crate) mod root;
 pub(crate) mod rules;

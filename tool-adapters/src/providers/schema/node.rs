@@ -1,8 +1,8 @@
 //! The constraints on one value, collected from the schemas that have them.
 
-use crate::providers::report::{ChangeKind, ChangeLog};
+use crate::providers::report::ChangeKind;
 use crate::providers::schema::document::{SchemaPlace, is_annotation};
-use crate::providers::schema::references::Projector;
+use crate::providers::schema::projector::{Projector, report_missing_target};
 use crate::providers::schema::rules::TypeSet;
 use serde_json::{Map, Number, Value};
 use std::cmp::Ordering;
@@ -36,7 +36,9 @@ pub(crate) struct KeywordSet<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeywordFilter {
     All,
+    /// The keywords beside a union, which each of its branches has.
     Assertions,
+    /// The keywords around a union or a reference.
     Annotations,
 }
 
@@ -94,8 +96,8 @@ impl<'a> KeywordSet<'a> {
         let reads = self.reads;
         self.map.iter().map(|(keyword, value)| (keyword.as_str(), value)).filter(move |(keyword, _)| match reads {
             KeywordFilter::All => true,
-            KeywordFilter::Assertions => !is_annotation(keyword),
-            KeywordFilter::Annotations => is_annotation(keyword),
+            KeywordFilter::Assertions => !is_note(keyword) && !is_union(keyword),
+            KeywordFilter::Annotations => is_note(keyword),
         })
     }
 
@@ -200,14 +202,13 @@ impl<'a> Projector<'a> {
     }
 }
 
-/// Reports a reference without a target.
-pub(crate) fn report_missing_target(log: &mut ChangeLog, pointer: &str, reference: &str) {
-    let detail = if reference.starts_with('#') {
-        format!("`{reference}` has no target; any value is accepted")
-    } else {
-        format!("`{reference}` is not part of the schema and never fetched; any value is accepted")
-    };
-    log.add(pointer, "$ref", ChangeKind::Weakened, detail);
+/// Returns true for a keyword that does not constrain values.
+fn is_note(keyword: &str) -> bool {
+    is_annotation(keyword) || keyword == "discriminator"
+}
+
+pub(crate) fn is_union(keyword: &str) -> bool {
+    matches!(keyword, "anyOf" | "oneOf")
 }
 
 /// Compares two numbers, exactly if both are integers.

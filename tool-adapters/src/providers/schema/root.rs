@@ -1,15 +1,12 @@
 //! The root as one object.
 
-use crate::providers::report::ChangeKind;
+use crate::providers::report::{ChangeKind, Refusal};
 use crate::providers::schema::containers::ObjectShape;
-use crate::providers::schema::document::SchemaPlace;
-use crate::providers::schema::facts::NodeFacts;
 use crate::providers::schema::node::{FlatNode, KeywordFilter, KeywordSet, SchemaNode, SchemaUnion};
-use crate::providers::schema::references::Projector;
-use crate::providers::schema::rules::{SchemaForm, SchemaSubset, TypeSet};
-use crate::providers::schema::subset::{SchemaObject, annotate, insert_after_type};
+use crate::providers::schema::projector::Projector;
+use crate::providers::schema::rules::TypeSet;
 use crate::providers::schema::words::{DroppedKeyword, can_describe};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 /// The root as one object.
 pub(crate) struct MergedRoot<'a> {
@@ -79,67 +76,6 @@ impl<'a> Projector<'a> {
         }
     }
 
-    /// Writes the root in a form with few keywords.
-    pub(crate) fn subset_root(&mut self, subset: &SchemaSubset) -> Option<Value> {
-        let root = self.document.root();
-        let merged = self.merged(SchemaNode::of(root, String::new()), false)?;
-        self.active.push(root);
-        let mut facts: NodeFacts<'a> = self.facts(subset, &merged.own, TypeSet::OBJECT);
-        self.report_root_type();
-        for (pointer, (keyword, _)) in &facts.listed {
-            self.log.add(pointer, keyword, ChangeKind::Dropped, "the root may not be a list of values");
-        }
-        facts.values = None;
-        facts.shape = merged.shape;
-        facts.dropped.extend(merged.dropped);
-        let mut written = self.one(subset, &mut facts, TypeSet::OBJECT)?;
-        if subset.refuses_empty_root() && !written.contains_key("properties") && !written.contains_key("required") {
-            self.active.pop();
-            return Some(self.no_parameters(subset, &merged.own));
-        }
-        annotate(&mut written, &mut facts);
-        if !written.contains_key("properties") {
-            insert_after_type(&mut written, "properties", Value::Object(Map::new()));
-        }
-        self.active.pop();
-        let write = |projector: &mut Self, place: SchemaPlace<'a>| projector.definition(place);
-        let definitions = if subset.references { self.write_definitions(write) } else { Map::new() };
-        if let Value::Object(map) = root
-            && subset.references
-        {
-            self.report_definitions(map);
-        }
-        if !definitions.is_empty() {
-            written.insert("$defs".to_owned(), Value::Object(definitions));
-        }
-        Some(Value::Object(written))
-    }
-
-    /// Writes a root without named parameters, which the provider would refuse, and reports its keywords.
-    fn no_parameters(&mut self, subset: &SchemaSubset, own: &[KeywordSet<'a>]) -> Value {
-        for own in own {
-            for (keyword, value) in own.keywords() {
-                let open = matches!(keyword, "additionalProperties" | "unevaluatedProperties")
-                    && (value.is_boolean() || value.as_object().is_some_and(Map::is_empty));
-                if !open && (!is_merged(keyword) || keyword == "additionalProperties") {
-                    let detail = "parameters without a name are left out, as an object without properties is refused";
-                    self.log.add(&own.pointer, keyword, ChangeKind::Dropped, detail);
-                }
-            }
-        }
-        json!({"type": if subset.typed { "OBJECT" } else { "object" }, "properties": {}})
-    }
-
-    fn definition(&mut self, place: SchemaPlace<'a>) -> Value {
-        let SchemaForm::Subset(subset) = self.rules.form else { return Value::Object(SchemaObject::new()) };
-        self.active.push(place.schema);
-        let node = SchemaNode::of(place.schema, place.pointer);
-        // The form has no schema that accepts no value. One that accepts any value is wider.
-        let written = self.node(subset, node).unwrap_or_default();
-        self.active.pop();
-        Value::Object(written)
-    }
-
     /// Reports a root with another `type` than `object`.
     pub(crate) fn report_root_type(&mut self) {
         let kind = self.document.root().get("type");
@@ -161,4 +97,13 @@ pub(crate) fn is_merged(keyword: &str) -> bool {
         keyword,
         "type" | "properties" | "required" | "additionalProperties" | "$ref" | "allOf" | "anyOf" | "oneOf"
     )
+}
+
+/// Returns the reason for which nothing is written of a schema.
+pub(crate) fn refusal_of_root(schema: &Value) -> Refusal {
+    if TypeSet::of_schema(schema).overlaps(TypeSet::OBJECT) {
+        Refusal::Unsatisfiable { pointer: String::new() }
+    } else {
+        Refusal::NoObject
+    }
 }

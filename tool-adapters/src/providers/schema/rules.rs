@@ -3,19 +3,6 @@
 use serde_json::Value;
 use tool_core::schema::{SCHEMA_KEYWORDS, is_schema};
 
-/// The schemas that one provider accepts.
-#[derive(Clone, Copy)]
-pub(crate) struct SchemaRules {
-    pub(crate) form: SchemaForm,
-    /// The accepted names of properties; `None` for any.
-    pub(crate) property_names: Option<PropertyNames>,
-}
-
-impl SchemaRules {
-    /// Nearly all schemas, as most providers accept.
-    pub(crate) const WHOLE: Self = Self { form: SchemaForm::Whole, property_names: None };
-}
-
 /// The names of properties that a provider accepts.
 #[derive(Clone, Copy)]
 pub(crate) struct PropertyNames {
@@ -24,14 +11,23 @@ pub(crate) struct PropertyNames {
     pub(crate) pattern: &'static str,
 }
 
+/// The schemas that one provider accepts.
 #[derive(Clone, Copy)]
 pub(crate) enum SchemaForm {
     /// Any schema of an object.
     AsIs,
     /// Nearly any schema, with a restricted root.
-    Whole,
+    Whole {
+        /// The accepted names of properties; `None` for any.
+        property_names: Option<PropertyNames>,
+    },
     /// Schemas of a few keywords.
     Subset(&'static SchemaSubset),
+}
+
+impl SchemaForm {
+    /// Nearly any schema, as most providers accept.
+    pub(crate) const WHOLE: Self = Self::Whole { property_names: None };
 }
 
 /// A form with a few keywords besides `type`, `description`, `enum`, `items`, `anyOf`, `properties` and `required`.

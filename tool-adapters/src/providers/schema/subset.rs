@@ -1,56 +1,130 @@
 //! Schemas in a form with few keywords.
 
-use crate::providers::report::ChangeKind;
-use crate::providers::schema::document::is_annotation;
-use crate::providers::schema::facts::NodeFacts;
+use crate::providers::report::{Change, ChangeKind};
+use crate::providers::schema::containers::{ArrayItems, ExtraProperties, ObjectShape};
+use crate::providers::schema::document::{SchemaObject, SchemaPlace, insert_after_type, is_annotation};
+use crate::providers::schema::facts::{KeywordSorter, NodeFacts};
 use crate::providers::schema::node::{self, KeywordFilter, KeywordSet, NodePart, SchemaNode, SchemaUnion};
-use crate::providers::schema::references::Projector;
+use crate::providers::schema::projector::{PLAIN_NAMES, Projector};
+use crate::providers::schema::root::is_merged;
 use crate::providers::schema::rules::{SchemaSubset, TypeSet};
-use crate::providers::schema::words::{describe, words};
+use crate::providers::schema::words::{describe, describe_or_drop, words};
 use serde_json::{Map, Value, json};
+use std::collections::HashSet;
 
-/// A written schema. Without a type, a union, a reference and an `enum` it accepts any value.
-pub(crate) type SchemaObject = Map<String, Value>;
+/// Projects a schema to a form with few keywords, and returns the changes; `None` if it accepts no object.
+pub(crate) fn project_subset(subset: &'static SchemaSubset, schema: &Value) -> Option<(Value, Vec<Change>)> {
+    let mut projector = SubsetProjector { subset, base: Projector::new(schema, &PLAIN_NAMES) };
+    let written = projector.root()?;
+    Some((written, projector.base.log.finish()))
+}
 
-impl<'a> Projector<'a> {
+/// Writes schemas in a form with few keywords.
+pub(crate) struct SubsetProjector<'a> {
+    subset: &'static SchemaSubset,
+    base: Projector<'a>,
+}
+
+impl<'a> SubsetProjector<'a> {
+    /// Writes the root in a form with few keywords.
+    fn root(&mut self) -> Option<Value> {
+        let root = self.base.document.root();
+        let merged = self.base.merged(SchemaNode::of(root, String::new()), false)?;
+        self.base.active.push(root);
+        let mut facts = self.facts(&merged.own, TypeSet::OBJECT);
+        self.base.report_root_type();
+        for (pointer, (keyword, _)) in &facts.listed {
+            self.base.log.add(pointer, keyword, ChangeKind::Dropped, "the root may not be a list of values");
+        }
+        facts.values = None;
+        facts.shape = merged.shape;
+        facts.dropped.extend(merged.dropped);
+        let mut written = self.one(&mut facts, TypeSet::OBJECT)?;
+        if self.subset.refuses_empty_root() && !written.contains_key("properties") && !written.contains_key("required")
+        {
+            self.base.active.pop();
+            return Some(self.no_parameters(&merged.own));
+        }
+        annotate(&mut written, &mut facts);
+        if !written.contains_key("properties") {
+            insert_after_type(&mut written, "properties", Value::Object(Map::new()));
+        }
+        self.base.active.pop();
+        let mut definitions = Map::new();
+        while let Some((name, place)) = self.base.next_definition() {
+            let schema = self.definition(place);
+            definitions.insert(name, schema);
+        }
+        if self.subset.references {
+            self.base.report_definitions();
+        }
+        if !definitions.is_empty() {
+            written.insert("$defs".to_owned(), Value::Object(definitions));
+        }
+        Some(Value::Object(written))
+    }
+
+    /// Writes a root without named parameters, which the provider would refuse, and reports its keywords.
+    fn no_parameters(&mut self, own: &[KeywordSet<'a>]) -> Value {
+        for own in own {
+            for (keyword, value) in own.keywords() {
+                let open = matches!(keyword, "additionalProperties" | "unevaluatedProperties")
+                    && (value.is_boolean() || value.as_object().is_some_and(Map::is_empty));
+                if !open && (!is_merged(keyword) || keyword == "additionalProperties") {
+                    let detail = "parameters without a name are left out, as an object without properties is refused";
+                    self.base.log.add(&own.pointer, keyword, ChangeKind::Dropped, detail);
+                }
+            }
+        }
+        json!({"type": if self.subset.typed { "OBJECT" } else { "object" }, "properties": {}})
+    }
+
+    fn definition(&mut self, place: SchemaPlace<'a>) -> Value {
+        self.base.active.push(place.schema);
+        let node = SchemaNode::of(place.schema, place.pointer);
+        // The form has no schema that accepts no value. One that accepts any value is wider.
+        let written = self.node(node).unwrap_or_default();
+        self.base.active.pop();
+        Value::Object(written)
+    }
+
+    fn facts(&mut self, own: &[KeywordSet<'a>], types: TypeSet) -> NodeFacts<'a> {
+        let log = &mut self.base.log;
+        KeywordSorter { subset: self.subset, log, facts: NodeFacts::new(types) }.sort(own)
+    }
+
     /// Writes a node; `None` if it accepts no value.
-    pub(crate) fn node(&mut self, subset: &SchemaSubset, node: SchemaNode<'a>) -> Option<SchemaObject> {
+    fn node(&mut self, node: SchemaNode<'a>) -> Option<SchemaObject> {
         if node.0.is_empty() {
             return Some(SchemaObject::new());
         }
-        if self.is_exhausted() {
-            return self.stub(subset, &node);
+        if self.base.is_exhausted() {
+            return self.stub(&node);
         }
-        if let Some(written) = self.reference(subset, &node) {
+        if let Some(written) = self.reference(&node) {
             return Some(written);
         }
-        let floor = self.active.len();
-        self.depth += 1;
-        self.nodes += 1;
-        let written = self.gather(node).and_then(|mut gathered| {
+        let floor = self.base.active.len();
+        self.base.depth += 1;
+        self.base.nodes += 1;
+        let written = self.base.gather(node).and_then(|mut gathered| {
             if gathered.unions.is_empty() {
-                let facts = self.facts(subset, &gathered.own, gathered.types);
-                return self.alternatives(subset, facts);
+                let facts = self.facts(&gathered.own, gathered.types);
+                return self.alternatives(facts);
             }
             let union = gathered.unions.remove(0);
             self.report_unions(&gathered.unions);
-            self.union(subset, &gathered.own, gathered.types, &union)
+            self.union(&gathered.own, gathered.types, &union)
         });
-        self.depth -= 1;
-        self.active.truncate(floor);
+        self.base.depth -= 1;
+        self.base.active.truncate(floor);
         written
     }
 
     /// Writes a union. The keywords beside it become part of each branch.
-    fn union(
-        &mut self,
-        subset: &SchemaSubset,
-        own: &[KeywordSet<'a>],
-        types: TypeSet,
-        union: &SchemaUnion<'a>,
-    ) -> Option<SchemaObject> {
+    fn union(&mut self, own: &[KeywordSet<'a>], types: TypeSet, union: &SchemaUnion<'a>) -> Option<SchemaObject> {
         if let Some(("oneOf", pointer)) = &union.place {
-            self.log.add(pointer, "oneOf", ChangeKind::Weakened, "`anyOf`: more than one may fit");
+            self.base.log.add(pointer, "oneOf", ChangeKind::Weakened, "`anyOf`: more than one may fit");
         }
         self.report_shared(own);
         let asserts = |own: &&KeywordSet<'a>| {
@@ -63,25 +137,20 @@ impl<'a> Projector<'a> {
             beside.push(NodePart::TypeSet(types));
         }
         let branches = union.nodes.iter().cloned().map(|node| SchemaNode(beside.clone()).and(node));
-        let written: Vec<SchemaObject> = branches.filter_map(|branch| self.node(subset, branch)).collect();
+        let written: Vec<SchemaObject> = branches.filter_map(|branch| self.node(branch)).collect();
         let notes: Vec<KeywordSet<'a>> = own.iter().map(|own| own.reading(KeywordFilter::Annotations)).collect();
-        let facts = self.facts(subset, &notes, TypeSet::ALL);
-        let joined = self.join(subset, written, facts);
+        let facts = self.facts(&notes, TypeSet::ALL);
+        let joined = self.join(written, facts);
         if let (Some((keyword, pointer)), Some(false)) =
             (&union.place, joined.as_ref().map(|it| it.contains_key("anyOf")))
         {
-            self.log.add(pointer, keyword, ChangeKind::Rewritten, "the branches are one schema");
+            self.base.log.add(pointer, keyword, ChangeKind::Rewritten, "the branches are one schema");
         }
         joined
     }
 
     /// Joins branches to one schema. `facts` has the annotations of all of them.
-    pub(crate) fn join(
-        &mut self,
-        subset: &SchemaSubset,
-        branches: Vec<SchemaObject>,
-        mut facts: NodeFacts<'a>,
-    ) -> Option<SchemaObject> {
+    fn join(&mut self, branches: Vec<SchemaObject>, mut facts: NodeFacts<'a>) -> Option<SchemaObject> {
         let mut flat: Vec<SchemaObject> = Vec::with_capacity(branches.len());
         for branch in branches {
             match branch.get("anyOf") {
@@ -93,12 +162,12 @@ impl<'a> Projector<'a> {
                 _ => push_new(&mut flat, branch),
             }
         }
-        let null = subset.typed && flat.iter().any(is_null) && flat.len() > 1;
+        let null = self.subset.typed && flat.iter().any(is_null) && flat.len() > 1;
         if null {
             flat.retain(|branch| !is_null(branch));
         }
         if flat.iter().any(is_anything) {
-            return Some(self.anything(subset, &flat, &mut facts));
+            return Some(self.anything(&flat, &mut facts));
         }
         if null && let Some(first) = flat.first_mut() {
             insert_after_type(first, "nullable", Value::Bool(true));
@@ -110,7 +179,7 @@ impl<'a> Projector<'a> {
                 annotate(&mut only, &mut facts);
                 Some(only)
             }
-            _ if subset.typed => {
+            _ if self.subset.typed => {
                 self.describe_notes(&mut facts);
                 share_description(&mut flat, &facts);
                 Some(any_of(flat))
@@ -124,13 +193,8 @@ impl<'a> Projector<'a> {
     }
 
     /// Writes a schema for any value, with the descriptions of the branches.
-    fn anything(
-        &mut self,
-        subset: &SchemaSubset,
-        branches: &[SchemaObject],
-        facts: &mut NodeFacts<'a>,
-    ) -> SchemaObject {
-        if subset.typed {
+    fn anything(&mut self, branches: &[SchemaObject], facts: &mut NodeFacts<'a>) -> SchemaObject {
+        if self.subset.typed {
             self.describe_notes(facts);
         }
         let mut written = SchemaObject::new();
@@ -146,7 +210,7 @@ impl<'a> Projector<'a> {
     /// Describes annotations that cannot be beside a union.
     fn describe_notes(&mut self, facts: &mut NodeFacts<'a>) {
         for note in std::mem::take(&mut facts.notes) {
-            self.describe_or_drop(facts, &note.pointer, note.source.0, note.source.1);
+            describe_or_drop(&mut self.base.log, &mut facts.dropped, &note.pointer, note.source);
         }
     }
 
@@ -154,12 +218,8 @@ impl<'a> Projector<'a> {
         for own in own {
             let assertions = own.reading(KeywordFilter::Assertions);
             for (keyword, _) in assertions.keywords().filter(|(keyword, _)| !is_structure(keyword)) {
-                self.log.add(
-                    &own.pointer,
-                    keyword,
-                    ChangeKind::Rewritten,
-                    "part of each branch of the union beside it",
-                );
+                let detail = "part of each branch of the union beside it";
+                self.base.log.add(&own.pointer, keyword, ChangeKind::Rewritten, detail);
             }
         }
     }
@@ -167,42 +227,42 @@ impl<'a> Projector<'a> {
     /// Reports unions that are dropped beside the first.
     fn report_unions(&mut self, unions: &[SchemaUnion<'a>]) {
         for (keyword, pointer) in unions.iter().filter_map(|union| union.place.as_ref()) {
-            self.log.add(pointer, keyword, ChangeKind::Dropped, "of two unions in one schema, one is kept");
+            self.base.log.add(pointer, keyword, ChangeKind::Dropped, "of two unions in one schema, one is kept");
         }
     }
 
     /// Writes a reference that stays one; annotations become part of a schema around it. Returns `None` for another node.
-    fn reference(&mut self, subset: &SchemaSubset, node: &SchemaNode<'a>) -> Option<SchemaObject> {
+    fn reference(&mut self, node: &SchemaNode<'a>) -> Option<SchemaObject> {
         let [NodePart::Schema(place)] = node.0.as_slice() else { return None };
-        let map = place.schema.as_object().filter(|_| subset.references)?;
+        let map = place.schema.as_object().filter(|_| self.subset.references)?;
         let reference = map.get("$ref")?.as_str()?;
         if map.keys().any(|keyword| keyword != "$ref" && !is_annotation(keyword))
-            || self.closes_cycle(reference, &place.pointer)
+            || self.base.closes_cycle(reference, &place.pointer)
         {
             return None;
         }
         let own = KeywordSet { map, pointer: place.pointer.clone(), reads: KeywordFilter::Annotations };
-        let new = self.refer(reference, &place.pointer)?;
-        let mut facts = self.facts(subset, std::slice::from_ref(&own), TypeSet::ALL);
+        let new = self.base.refer(reference, &place.pointer)?;
+        let mut facts = self.facts(std::slice::from_ref(&own), TypeSet::ALL);
         let written = SchemaObject::from_iter([("$ref".to_owned(), Value::from(new))]);
         let mut around = SchemaObject::new();
         annotate(&mut around, &mut facts);
         if around.is_empty() {
             return Some(written);
         }
-        self.log.add(&place.pointer, "$ref", ChangeKind::Rewritten, "inside an `anyOf` of one");
+        self.base.log.add(&place.pointer, "$ref", ChangeKind::Rewritten, "inside an `anyOf` of one");
         around.insert("anyOf".to_owned(), Value::Array(vec![Value::Object(written)]));
         Some(around)
     }
 
     /// Writes a schema with its type only.
-    fn stub(&mut self, subset: &SchemaSubset, node: &SchemaNode<'a>) -> Option<SchemaObject> {
+    fn stub(&mut self, node: &SchemaNode<'a>) -> Option<SchemaObject> {
         let mut types = TypeSet::ALL;
         for part in &node.0 {
             match part {
                 NodePart::TypeSet(one) => types = types & *one,
                 NodePart::Schema(place) => {
-                    self.report_exhausted(&place.pointer);
+                    self.base.report_exhausted(&place.pointer);
                     types = types & TypeSet::of_schema(place.schema);
                 }
                 NodePart::KeywordSet(own) => {
@@ -211,12 +271,243 @@ impl<'a> Projector<'a> {
                 NodePart::Any(_) => {}
             }
         }
-        self.alternatives(subset, NodeFacts::new(types))
+        self.alternatives(NodeFacts::new(types))
+    }
+
+    /// Writes a schema, which is a union if the form has one type in each schema and there are several.
+    fn alternatives(&mut self, mut facts: NodeFacts<'a>) -> Option<SchemaObject> {
+        let values = facts.values.take();
+        if self.subset.typed && facts.types == TypeSet::ALL && facts.inside.is_empty() {
+            self.drop_unrelated(&mut facts, TypeSet::NONE);
+        }
+        let types = facts.types;
+        self.drop_unrelated(&mut facts, types);
+        let branches = match values {
+            Some(values) => self.values(&mut facts, &values),
+            None if self.subset.typed && facts.types == TypeSet::ALL && facts.inside.is_empty() => {
+                vec![SchemaObject::new()]
+            }
+            None if self.subset.typed => {
+                self.report_split(&facts);
+                let each = facts.types.each();
+                each.filter_map(|(_, one)| self.one(&mut facts, one)).collect()
+            }
+            None => self.one(&mut facts, types).into_iter().collect(),
+        };
+        self.join(branches, facts)
+    }
+
+    /// Reports keywords that move to the branch of their type.
+    fn report_split(&mut self, facts: &NodeFacts<'a>) {
+        if facts.types.without(TypeSet::NULL).name().is_some() {
+            return;
+        }
+        let kept = facts.kept.iter().map(|kept| (&kept.pointer, kept.source.0));
+        for (pointer, keyword) in kept.chain(facts.inside.iter().map(|(pointer, keyword)| (pointer, *keyword))) {
+            self.base.log.add(pointer, keyword, ChangeKind::Rewritten, "in an `anyOf`, in the branch of its type");
+        }
+    }
+
+    /// Drops keywords that are about other types. Without a type, the description has the keywords.
+    fn drop_unrelated(&mut self, facts: &mut NodeFacts<'a>, types: TypeSet) {
+        for kept in std::mem::take(&mut facts.kept) {
+            if types == TypeSet::NONE {
+                describe_or_drop(&mut self.base.log, &mut facts.dropped, &kept.pointer, kept.source);
+            } else if types.overlaps(TypeSet::of_assertion(kept.keyword)) {
+                facts.kept.push(kept);
+            } else {
+                let detail = "it does not constrain values of the type";
+                self.base.log.add(&kept.pointer, kept.source.0, ChangeKind::Dropped, detail);
+            }
+        }
+    }
+
+    /// Writes a schema of some of the types; `None` if it accepts no value.
+    fn one(&mut self, facts: &mut NodeFacts<'a>, types: TypeSet) -> Option<SchemaObject> {
+        let mut written = SchemaObject::new();
+        name_type(self.subset, types, &mut written);
+        for kept in facts.kept.iter().filter(|kept| types.overlaps(TypeSet::of_assertion(kept.keyword))) {
+            written.insert(kept.keyword.to_owned(), kept.value.clone());
+        }
+        if types.overlaps(TypeSet::ARRAY) {
+            let items = std::mem::take(&mut facts.items);
+            self.array(items, &mut written);
+        }
+        if types.overlaps(TypeSet::OBJECT) {
+            let shape = std::mem::take(&mut facts.shape);
+            if self.object(shape, &mut written).is_none() {
+                let others = types.without(TypeSet::OBJECT);
+                if others == TypeSet::NONE {
+                    return None;
+                }
+                name_type(self.subset, others, &mut written);
+            }
+        }
+        Some(written)
+    }
+
+    /// Writes the schemas of listed values: an `enum` if the form accepts such values, or their type with words and bounds.
+    fn values(&mut self, facts: &mut NodeFacts<'a>, values: &[&'a Value]) -> Vec<SchemaObject> {
+        if self.subset.enums == TypeSet::ALL {
+            let types = facts.types;
+            let mut all: Vec<SchemaObject> = self.one(facts, types).into_iter().collect();
+            for one in &mut all {
+                one.insert("enum".to_owned(), values.iter().copied().cloned().collect());
+            }
+            return all;
+        }
+        let mut branches = Vec::new();
+        for (_, one) in facts.types.each() {
+            let group: Vec<&Value> =
+                values.iter().copied().filter(|value| one.contains(TypeSet::of_value(value))).collect();
+            let Some(mut branch) = self.one(facts, one) else { continue };
+            // The typed form refuses an empty text in an `enum`.
+            let empty = self.subset.typed && group.iter().any(|value| *value == "");
+            if self.subset.enums.contains(one) && !empty {
+                branch.insert("enum".to_owned(), group.into_iter().cloned().collect());
+            } else if one != TypeSet::NULL && !(one == TypeSet::BOOLEAN && group.len() > 1) {
+                self.describe_values(facts, &mut branch, &group);
+            }
+            branches.push(branch);
+        }
+        if branches.len() > 1 {
+            for (pointer, (keyword, _)) in &facts.listed {
+                self.base.log.add(pointer, keyword, ChangeKind::Rewritten, "a schema for the values of each type");
+            }
+        }
+        branches
+    }
+
+    fn describe_values(&mut self, facts: &mut NodeFacts<'a>, branch: &mut SchemaObject, group: &[&Value]) {
+        for (pointer, (keyword, _)) in &facts.listed {
+            let detail = "the description has the values, which the form does not accept";
+            self.base.log.add(pointer, keyword, ChangeKind::Described, detail);
+        }
+        let list: Value = group.iter().copied().cloned().collect();
+        let text = match group {
+            [only] => words(&[("const", only)]),
+            _ => words(&[("enum", &list)]),
+        };
+        if let ([(_, listed)], Some(_)) = (facts.listed.as_slice(), facts.types.name()) {
+            facts.dropped.push(*listed);
+        } else if let Some(text) = text {
+            insert_after_type(branch, "description", text.into());
+        }
+        for (keyword, lowest) in [("minimum", true), ("maximum", false)] {
+            if self.subset.keeps.contains(&keyword)
+                && let Some(bound) = extreme(group, lowest)
+            {
+                // All values are within the other bounds, so this bound is tighter.
+                branch.insert(keyword.to_owned(), bound.clone());
+            }
+        }
+    }
+
+    /// Returns a schema for a position where the typed form requires a type. A schema for any value becomes a union of all
+    /// types, whose own items have no type.
+    fn placed(&self, written: SchemaObject) -> Value {
+        if !self.subset.typed || !is_anything(&written) {
+            return Value::Object(written);
+        }
+        let mut text = json!({"type": "STRING"});
+        if let (Some(text), Some(description)) = (text.as_object_mut(), written.get("description")) {
+            text.insert("description".to_owned(), description.clone());
+        }
+        if let Some(text) = text.as_object_mut() {
+            text.insert("nullable".to_owned(), Value::Bool(true));
+        }
+        json!({"anyOf": [text, {"type": "NUMBER"}, {"type": "BOOLEAN"}, {"type": "OBJECT"}, {"type": "ARRAY", "items": {}}]})
+    }
+
+    /// Writes the keywords about items.
+    fn array(&mut self, items: ArrayItems<'a>, inside: &mut SchemaObject) {
+        let closed = items.rest.is_none().then_some(items.first.len());
+        let stated = inside.get("maxItems").and_then(Value::as_u64).and_then(|most| usize::try_from(most).ok());
+        let most = closed.into_iter().chain(stated).min();
+        let item = items.alike(most).and_then(|node| self.node(node));
+        // Without a schema for items, only the empty array is accepted.
+        let most = if item.is_none() { Some(0) } else { most };
+        if self.subset.keeps.contains(&"maxItems")
+            && let Some(most) = most
+        {
+            inside.insert("maxItems".to_owned(), most.into());
+        }
+        let item = item.unwrap_or_default();
+        // Gemini refuses an array without `items` in both of its forms.
+        let wanted = self.subset.typed || self.subset.maps && inside.contains_key("type");
+        if wanted || !item.is_empty() {
+            inside.insert("items".to_owned(), self.placed(item));
+        }
+    }
+
+    /// Writes the keywords about properties; `None` if no object is accepted.
+    fn object(&mut self, shape: ObjectShape<'a>, inside: &mut SchemaObject) -> Option<()> {
+        let mut missing: HashSet<&str> = shape.required.iter().copied().collect();
+        let mut properties = SchemaObject::new();
+        for (name, node) in shape.properties {
+            let required = missing.remove(name);
+            self.report_absent(&node);
+            match self.property(node, required) {
+                Some(written) => {
+                    properties.insert(name.to_owned(), self.placed(written));
+                }
+                None if required => return None,
+                None => {}
+            }
+        }
+        if self.subset.typed {
+            // Required properties have to be declared.
+            for name in shape.required.iter().filter(|name| missing.contains(*name)) {
+                let node = match &shape.rest {
+                    ExtraProperties::Open => SchemaNode::default(),
+                    ExtraProperties::Closed => return None,
+                    ExtraProperties::Each(node) => node.clone(),
+                };
+                let written = self.property(node, true)?;
+                properties.insert((*name).to_owned(), self.placed(written));
+            }
+            let order: Vec<&str> = properties.keys().map(String::as_str).collect();
+            if !order.is_empty() {
+                inside.insert("propertyOrdering".to_owned(), order.into());
+            }
+        }
+        if !properties.is_empty() {
+            inside.insert("properties".to_owned(), Value::Object(properties));
+        }
+        if !shape.required.is_empty() {
+            inside.insert("required".to_owned(), json!(shape.required));
+        }
+        if self.subset.maps {
+            let further = match shape.rest {
+                ExtraProperties::Open => None,
+                ExtraProperties::Closed => Some(Value::Bool(false)),
+                ExtraProperties::Each(node) => {
+                    Some(self.property(node, false).map_or(Value::Bool(false), Value::Object))
+                }
+            };
+            inside.extend(further.map(|further| ("additionalProperties".to_owned(), further)));
+        }
+        Some(())
+    }
+
+    fn property(&mut self, node: SchemaNode<'a>, required: bool) -> Option<SchemaObject> {
+        let before = self.base.definitions.optional;
+        self.base.definitions.optional = before || !required;
+        let written = self.node(node);
+        self.base.definitions.optional = before;
+        written
+    }
+
+    /// Reports a property whose schema accepts no value.
+    fn report_absent(&mut self, node: &SchemaNode<'_>) {
+        let Some(NodePart::Schema(place)) = node.0.iter().find(|part| is_false(part)) else { return };
+        let holder = place.pointer.rsplit_once("/properties/").map_or("", |(holder, _)| holder);
+        self.base.log.add(holder, "properties", ChangeKind::Dropped, "a property that accepts no value is left out");
     }
 }
 
 /// Adds the description and the annotations to a schema.
-pub(crate) fn annotate(written: &mut SchemaObject, facts: &mut NodeFacts<'_>) {
+fn annotate(written: &mut SchemaObject, facts: &mut NodeFacts<'_>) {
     let mut texts: Vec<&str> = std::mem::take(&mut facts.descriptions);
     let inner = written.get("description").and_then(Value::as_str).map(str::to_owned);
     texts.extend(inner.as_deref());
@@ -243,22 +534,6 @@ fn share_description(branches: &mut [SchemaObject], facts: &NodeFacts<'_>) {
     }
 }
 
-/// Inserts a keyword after `type`, so that a model reads it before the schemas inside.
-pub(crate) fn insert_after_type(written: &mut SchemaObject, keyword: &str, value: Value) {
-    let mut new = Some(value);
-    for (known, value) in std::mem::take(written) {
-        if known != "type"
-            && let Some(new) = new.take()
-        {
-            written.insert(keyword.to_owned(), new);
-        }
-        if known != keyword {
-            written.insert(known, value);
-        }
-    }
-    written.extend(new.map(|new| (keyword.to_owned(), new)));
-}
-
 fn push_new(branches: &mut Vec<SchemaObject>, branch: SchemaObject) {
     if !branches.contains(&branch) {
         branches.push(branch);
@@ -269,7 +544,7 @@ fn any_of(branches: Vec<SchemaObject>) -> SchemaObject {
     SchemaObject::from_iter([("anyOf".to_owned(), branches.into_iter().map(Value::Object).collect())])
 }
 
-pub(crate) fn is_anything(written: &SchemaObject) -> bool {
+fn is_anything(written: &SchemaObject) -> bool {
     written.keys().all(|keyword| is_annotation(keyword))
 }
 
@@ -280,170 +555,6 @@ fn is_null(written: &SchemaObject) -> bool {
 /// Returns true for a keyword that `gather` follows.
 fn is_structure(keyword: &str) -> bool {
     matches!(keyword, "$ref" | "$dynamicRef" | "allOf" | "anyOf" | "oneOf")
-}
-
-impl<'a> Projector<'a> {
-    /// Writes a schema, which is a union if the form has one type in each schema and there are several.
-    pub(crate) fn alternatives(&mut self, subset: &SchemaSubset, mut facts: NodeFacts<'a>) -> Option<SchemaObject> {
-        let values = facts.values.take();
-        if subset.typed && facts.types == TypeSet::ALL && facts.inside.is_empty() {
-            self.drop_unrelated(&mut facts, TypeSet::NONE);
-        }
-        let types = facts.types;
-        self.drop_unrelated(&mut facts, types);
-        let branches = match values {
-            Some(values) => self.values(subset, &mut facts, &values),
-            None if subset.typed && facts.types == TypeSet::ALL && facts.inside.is_empty() => vec![SchemaObject::new()],
-            None if subset.typed => {
-                self.report_split(&facts);
-                let each = facts.types.each();
-                each.filter_map(|(_, one)| self.one(subset, &mut facts, one)).collect()
-            }
-            None => self.one(subset, &mut facts, types).into_iter().collect(),
-        };
-        self.join(subset, branches, facts)
-    }
-
-    /// Reports keywords that move to the branch of their type.
-    fn report_split(&mut self, facts: &NodeFacts<'a>) {
-        if facts.types.without(TypeSet::NULL).name().is_some() {
-            return;
-        }
-        let kept = facts.kept.iter().map(|kept| (&kept.pointer, kept.source.0));
-        for (pointer, keyword) in kept.chain(facts.inside.iter().map(|(pointer, keyword)| (pointer, *keyword))) {
-            self.log.add(pointer, keyword, ChangeKind::Rewritten, "in an `anyOf`, in the branch of its type");
-        }
-    }
-
-    /// Drops keywords that are about other types. Without a type, the description has the keywords.
-    fn drop_unrelated(&mut self, facts: &mut NodeFacts<'a>, types: TypeSet) {
-        for kept in std::mem::take(&mut facts.kept) {
-            if types == TypeSet::NONE {
-                self.describe_or_drop(facts, &kept.pointer, kept.source.0, kept.source.1);
-            } else if types.overlaps(TypeSet::of_assertion(kept.keyword)) {
-                facts.kept.push(kept);
-            } else {
-                self.log.add(
-                    &kept.pointer,
-                    kept.source.0,
-                    ChangeKind::Dropped,
-                    "it does not constrain values of the type",
-                );
-            }
-        }
-    }
-
-    /// Writes a schema of some of the types; `None` if it accepts no value.
-    pub(crate) fn one(
-        &mut self,
-        subset: &SchemaSubset,
-        facts: &mut NodeFacts<'a>,
-        types: TypeSet,
-    ) -> Option<SchemaObject> {
-        let mut written = SchemaObject::new();
-        name_type(subset, types, &mut written);
-        for kept in facts.kept.iter().filter(|kept| types.overlaps(TypeSet::of_assertion(kept.keyword))) {
-            written.insert(kept.keyword.to_owned(), kept.value.clone());
-        }
-        if types.overlaps(TypeSet::ARRAY) {
-            let items = std::mem::take(&mut facts.items);
-            self.array(subset, items, &mut written);
-        }
-        if types.overlaps(TypeSet::OBJECT) {
-            let shape = std::mem::take(&mut facts.shape);
-            if self.object(subset, shape, &mut written).is_none() {
-                let others = types.without(TypeSet::OBJECT);
-                if others == TypeSet::NONE {
-                    return None;
-                }
-                name_type(subset, others, &mut written);
-            }
-        }
-        Some(written)
-    }
-
-    /// Writes the schemas of listed values: an `enum` if the form accepts such values, or their type with words and bounds.
-    fn values(&mut self, subset: &SchemaSubset, facts: &mut NodeFacts<'a>, values: &[&'a Value]) -> Vec<SchemaObject> {
-        if subset.enums == TypeSet::ALL {
-            let types = facts.types;
-            let mut all: Vec<SchemaObject> = self.one(subset, facts, types).into_iter().collect();
-            for one in &mut all {
-                one.insert("enum".to_owned(), values.iter().copied().cloned().collect());
-            }
-            return all;
-        }
-        let mut branches = Vec::new();
-        for (_, one) in facts.types.each() {
-            let group: Vec<&Value> =
-                values.iter().copied().filter(|value| one.contains(TypeSet::of_value(value))).collect();
-            let Some(mut branch) = self.one(subset, facts, one) else { continue };
-            // The typed form refuses an empty text in an `enum`.
-            let empty = subset.typed && group.iter().any(|value| *value == "");
-            if subset.enums.contains(one) && !empty {
-                branch.insert("enum".to_owned(), group.into_iter().cloned().collect());
-            } else if one != TypeSet::NULL && !(one == TypeSet::BOOLEAN && group.len() > 1) {
-                self.describe_values(subset, facts, &mut branch, &group);
-            }
-            branches.push(branch);
-        }
-        if branches.len() > 1 {
-            for (pointer, (keyword, _)) in &facts.listed {
-                self.log.add(pointer, keyword, ChangeKind::Rewritten, "a schema for the values of each type");
-            }
-        }
-        branches
-    }
-
-    fn describe_values(
-        &mut self,
-        subset: &SchemaSubset,
-        facts: &mut NodeFacts<'a>,
-        branch: &mut SchemaObject,
-        group: &[&Value],
-    ) {
-        for (pointer, (keyword, _)) in &facts.listed {
-            self.log.add(
-                pointer,
-                keyword,
-                ChangeKind::Described,
-                "the description has the values, which the form does not accept",
-            );
-        }
-        let list: Value = group.iter().copied().cloned().collect();
-        let text = match group {
-            [only] => words(&[("const", only)]),
-            _ => words(&[("enum", &list)]),
-        };
-        if let ([(_, listed)], Some(_)) = (facts.listed.as_slice(), facts.types.name()) {
-            facts.dropped.push(*listed);
-        } else if let Some(text) = text {
-            insert_after_type(branch, "description", text.into());
-        }
-        for (keyword, lowest) in [("minimum", true), ("maximum", false)] {
-            if subset.keeps.contains(&keyword)
-                && let Some(bound) = extreme(group, lowest)
-            {
-                // All values are within the other bounds, so this bound is tighter.
-                branch.insert(keyword.to_owned(), bound.clone());
-            }
-        }
-    }
-
-    /// Returns a schema for a position where the typed form requires a type. A schema for any value becomes a union of all
-    /// types, whose own items have no type.
-    pub(crate) fn placed(subset: &SchemaSubset, written: SchemaObject) -> Value {
-        if !subset.typed || !is_anything(&written) {
-            return Value::Object(written);
-        }
-        let mut text = json!({"type": "STRING"});
-        if let (Some(text), Some(description)) = (text.as_object_mut(), written.get("description")) {
-            text.insert("description".to_owned(), description.clone());
-        }
-        if let Some(text) = text.as_object_mut() {
-            text.insert("nullable".to_owned(), Value::Bool(true));
-        }
-        json!({"anyOf": [text, {"type": "NUMBER"}, {"type": "BOOLEAN"}, {"type": "OBJECT"}, {"type": "ARRAY", "items": {}}]})
-    }
 }
 
 fn name_type(subset: &SchemaSubset, types: TypeSet, written: &mut SchemaObject) {
@@ -461,4 +572,8 @@ fn extreme<'v>(values: &[&'v Value], lowest: bool) -> Option<&'v Value> {
         |left: &(&Value, &serde_json::Number), right: &(&Value, &serde_json::Number)| node::compare(left.1, right.1);
     let found = if lowest { numbers.min_by(order) } else { numbers.max_by(order) };
     found.map(|(value, _)| value)
+}
+
+fn is_false(part: &NodePart<'_>) -> bool {
+    matches!(part, NodePart::Schema(place) if *place.schema == Value::Bool(false))
 }

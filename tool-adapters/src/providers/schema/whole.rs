@@ -1,20 +1,60 @@
 //! Schemas in a form with nearly all keywords: copied without those that the provider refuses.
 
-use crate::providers::report::ChangeKind;
+use crate::providers::report::{Change, ChangeKind, Refusal};
 use crate::providers::schema::containers::ExtraProperties;
-use crate::providers::schema::document::{SchemaPlace, is_annotation};
+use crate::providers::schema::document::{SchemaPlace, insert_after_type, is_annotation};
 use crate::providers::schema::node::{KeywordFilter, KeywordSet, NodePart, SchemaNode};
-use crate::providers::schema::references::Projector;
-use crate::providers::schema::root::is_merged;
-use crate::providers::schema::rules::{TypeSet, is_standard_format, is_well_formed};
-use crate::providers::schema::subset::insert_after_type;
+use crate::providers::schema::projector::{PLAIN_NAMES, Projector};
+use crate::providers::schema::root::{is_merged, refusal_of_root};
+use crate::providers::schema::rules::{PropertyNames, TypeSet, is_standard_format, is_well_formed};
 use crate::providers::schema::words::{DroppedKeyword, can_describe, describe};
 use serde_json::{Map, Value, json};
 use tool_core::schema::{SCHEMA_KEYWORDS as HOLDS_ONE, is_schema, join_pointer as join};
 
-impl<'a> Projector<'a> {
+/// Projects a schema to a form with nearly all keywords, and returns the changes.
+pub(crate) fn project_whole(names: Option<PropertyNames>, schema: &Value) -> Result<(Value, Vec<Change>), Refusal> {
+    let mut projector = WholeProjector::new(names, schema, false);
+    let mut written = projector.root();
+    if projector.base.inexact && projector.has_inverting {
+        projector = WholeProjector::new(names, schema, true);
+        written = projector.root();
+    }
+    match projector.refusal {
+        Some(refusal) => Err(refusal),
+        None => Ok((written.ok_or_else(|| refusal_of_root(schema))?, projector.base.log.finish())),
+    }
+}
+
+/// Writes schemas in a form with nearly all keywords.
+struct WholeProjector<'a> {
+    base: Projector<'a>,
+    property_names: Option<PropertyNames>,
+    refusal: Option<Refusal>,
+    /// True if an inverting keyword was kept: `not`, `oneOf` and their like.
+    has_inverting: bool,
+    /// True if inverting keywords are dropped.
+    drops_inverting: bool,
+}
+
+impl<'a> WholeProjector<'a> {
+    fn new(property_names: Option<PropertyNames>, root: &'a Value, drops_inverting: bool) -> Self {
+        let base = Projector::new(root, &PLAIN_NAMES);
+        Self { base, property_names, refusal: None, has_inverting: false, drops_inverting }
+    }
+
+    /// Refuses the schema if the provider does not accept the name of a property.
+    fn check_name(&mut self, pointer: &str, name: &str) {
+        if let Some(PropertyNames { accepts, pattern }) = self.property_names
+            && !accepts(name)
+            && self.refusal.is_none()
+        {
+            let (pointer, name) = (pointer.to_owned(), name.to_owned());
+            self.refusal = Some(Refusal::PropertyName { pointer, name, allowed: pattern });
+        }
+    }
+
     /// Writes a node that was merged from several schemas.
-    pub(crate) fn whole_node(&mut self, node: SchemaNode<'a>) -> Value {
+    fn whole_node(&mut self, node: SchemaNode<'a>) -> Value {
         let mut parts: Vec<Value> = Vec::new();
         for part in node.0 {
             let written = match part {
@@ -42,14 +82,14 @@ impl<'a> Projector<'a> {
     }
 
     /// Writes a schema, keyword by keyword.
-    pub(crate) fn whole(&mut self, place: SchemaPlace<'a>) -> Value {
-        self.nodes += 1;
+    fn whole(&mut self, place: SchemaPlace<'a>) -> Value {
+        self.base.nodes += 1;
         let Value::Object(map) = place.schema else { return place.schema.clone() };
-        if self.is_exhausted() {
-            self.report_exhausted(&place.pointer);
+        if self.base.is_exhausted() {
+            self.base.report_exhausted(&place.pointer);
             return map.get("type").map_or_else(|| json!({}), |kind| json!({"type": kind}));
         }
-        self.depth += 1;
+        self.base.depth += 1;
         let own = KeywordSet { map, pointer: place.pointer, reads: KeywordFilter::All };
         let mut written = Map::new();
         let mut dropped = Vec::new();
@@ -65,7 +105,7 @@ impl<'a> Projector<'a> {
         if array && !written.contains_key("items") && !written.contains_key("unevaluatedItems") {
             written.insert("items".to_owned(), json!({}));
         }
-        self.depth -= 1;
+        self.base.depth -= 1;
         Value::Object(written)
     }
 
@@ -74,7 +114,7 @@ impl<'a> Projector<'a> {
         let Some(Value::Bool(any)) = written.get("items") else { return };
         let keyword = "items";
         if *any {
-            self.log.add(&own.pointer, keyword, ChangeKind::Rewritten, "`items` as `{}`, which means the same");
+            self.base.log.add(&own.pointer, keyword, ChangeKind::Rewritten, "`items` as `{}`, which means the same");
         } else {
             let places = written.get("prefixItems").and_then(Value::as_array).map_or(0, Vec::len);
             let stated = written.get("maxItems").and_then(Value::as_f64);
@@ -82,7 +122,7 @@ impl<'a> Projector<'a> {
             if stated.is_none_or(|stated| stated > most) {
                 written.insert("maxItems".to_owned(), places.into());
             }
-            self.log.add(
+            self.base.log.add(
                 &own.pointer,
                 keyword,
                 ChangeKind::Rewritten,
@@ -92,7 +132,7 @@ impl<'a> Projector<'a> {
         written.insert("items".to_owned(), json!({}));
     }
 
-    pub(crate) fn keyword(
+    fn keyword(
         &mut self,
         own: &KeywordSet<'a>,
         keyword: &'a str,
@@ -100,7 +140,7 @@ impl<'a> Projector<'a> {
         written: &mut Map<String, Value>,
         dropped: &mut Vec<DroppedKeyword<'a>>,
     ) {
-        let mut report = |kind, detail: &str| self.log.add(&own.pointer, keyword, kind, detail);
+        let mut report = |kind, detail: &str| self.base.log.add(&own.pointer, keyword, kind, detail);
         if !is_well_formed(keyword, value) {
             return report(ChangeKind::Dropped, "the keyword may not have this value");
         }
@@ -112,10 +152,10 @@ impl<'a> Projector<'a> {
             "$defs" => report(ChangeKind::Rewritten, "`$defs` of the root"),
             "$dynamicRef" => {
                 report(ChangeKind::Weakened, "its target depends on the path to it; any value is accepted");
-                self.inexact = true;
+                self.base.inexact = true;
             }
             "$ref" => {
-                let new = value.as_str().and_then(|reference| self.refer(reference, &own.pointer));
+                let new = value.as_str().and_then(|reference| self.base.refer(reference, &own.pointer));
                 written.extend(new.map(|new| ("$ref".to_owned(), new.into())));
             }
             "format" if !value.as_str().is_some_and(is_standard_format) => {
@@ -146,17 +186,17 @@ impl<'a> Projector<'a> {
             let inner = self.inner(own, keyword, value);
             written.insert(keyword.to_owned(), inner);
         } else if keyword == "oneOf" && !own.map.contains_key("anyOf") {
-            self.log.add(&own.pointer, keyword, ChangeKind::Weakened, "`anyOf`: more than one may fit");
+            self.base.log.add(&own.pointer, keyword, ChangeKind::Weakened, "`anyOf`: more than one may fit");
             let inner = self.inner(own, keyword, value);
             written.insert("anyOf".to_owned(), inner);
         } else {
             let detail = "another part of the schema is weakened, which this keyword may invert";
-            self.log.add(&own.pointer, keyword, ChangeKind::Dropped, detail);
+            self.base.log.add(&own.pointer, keyword, ChangeKind::Dropped, detail);
         }
     }
 
     /// Writes the schemas inside a keyword's value.
-    pub(crate) fn inner(&mut self, own: &KeywordSet<'a>, keyword: &str, value: &'a Value) -> Value {
+    fn inner(&mut self, own: &KeywordSet<'a>, keyword: &str, value: &'a Value) -> Value {
         match (keyword, value) {
             ("properties" | "patternProperties" | "dependentSchemas", Value::Object(named)) => {
                 let under = join(&own.pointer, keyword);
@@ -180,24 +220,24 @@ impl<'a> Projector<'a> {
             _ => value.clone(),
         }
     }
-}
 
-impl<'a> Projector<'a> {
     /// Writes the root: copied if it is a plain object, otherwise merged into one.
-    pub(crate) fn whole_root(&mut self) -> Option<Value> {
-        let root = self.document.root();
+    fn root(&mut self) -> Option<Value> {
+        let root = self.base.document.root();
         let place = SchemaPlace { schema: root, pointer: String::new() };
         let mut written = match root {
             Value::Object(map) if is_plain(map) => {
-                self.definitions.root_stays = true;
+                self.base.definitions.root_stays = true;
                 self.whole(place)
             }
             _ => self.merged_root(place)?,
         };
-        let definitions = self.write_definitions(Self::whole);
-        if let Value::Object(map) = root {
-            self.report_definitions(map);
+        let mut definitions = Map::new();
+        while let Some((name, place)) = self.base.next_definition() {
+            let schema = self.whole(place);
+            definitions.insert(name, schema);
         }
+        self.base.report_definitions();
         let written_map = written.as_object_mut()?;
         if !written_map.contains_key("properties") {
             insert_after_type(written_map, "properties", Value::Object(Map::new()));
@@ -209,8 +249,8 @@ impl<'a> Projector<'a> {
     }
 
     fn merged_root(&mut self, place: SchemaPlace<'a>) -> Option<Value> {
-        let merged = self.merged(SchemaNode(vec![NodePart::Schema(place)]), true)?;
-        self.report_root_type();
+        let merged = self.base.merged(SchemaNode(vec![NodePart::Schema(place)]), true)?;
+        self.base.report_root_type();
         let mut written = Map::from_iter([("type".to_owned(), Value::from("object"))]);
         let mut dropped = merged.dropped;
         let mut texts = Vec::new();
@@ -256,7 +296,7 @@ impl<'a> Projector<'a> {
             if asserts && (unread || !first || REFUSED.contains(&keyword.as_str())) {
                 let described = !unread && can_describe((keyword, value));
                 let kind = if described { ChangeKind::Described } else { ChangeKind::Dropped };
-                self.log.add(&own.pointer, keyword, kind, "the provider does not accept it at the root");
+                self.base.log.add(&own.pointer, keyword, kind, "the provider does not accept it at the root");
                 dropped.extend(described.then_some((keyword.as_str(), value)));
             } else if asserts || first {
                 self.keyword(own, keyword, value, written, dropped);

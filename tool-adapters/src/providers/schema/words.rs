@@ -1,5 +1,6 @@
 //! Keywords in words, for the description of a schema.
 
+use crate::providers::report::{ChangeKind, ChangeLog};
 use serde_json::Value;
 
 /// The maximum size in bytes of a schema in words.
@@ -7,6 +8,21 @@ const LONGEST: usize = 200;
 
 /// A keyword that a form does not have, with its value.
 pub(crate) type DroppedKeyword<'a> = (&'a str, &'a Value);
+
+/// Moves a keyword into the description, or drops it if no phrase describes it.
+pub(crate) fn describe_or_drop<'a>(
+    log: &mut ChangeLog,
+    described: &mut Vec<DroppedKeyword<'a>>,
+    pointer: &str,
+    (keyword, value): DroppedKeyword<'a>,
+) {
+    if can_describe((keyword, value)) {
+        log.add(pointer, keyword, ChangeKind::Described, "the description has it");
+        described.push((keyword, value));
+    } else {
+        log.add(pointer, keyword, ChangeKind::Dropped, "the provider does not accept the keyword");
+    }
+}
 
 /// Returns true for a keyword that has a phrase.
 pub(crate) fn can_describe((keyword, value): DroppedKeyword<'_>) -> bool {

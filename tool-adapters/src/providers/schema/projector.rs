@@ -1,9 +1,7 @@
 //! The state of a projection, and the definitions that its references lead to.
 
-use crate::providers::report::{ChangeKind, ChangeLog, Refusal};
+use crate::providers::report::{ChangeKind, ChangeLog};
 use crate::providers::schema::document::{SchemaDocument, SchemaPlace, Subschema, for_each_subschema};
-use crate::providers::schema::node::report_missing_target;
-use crate::providers::schema::rules::{PropertyNames, SchemaRules};
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 use tool_core::schema::join_pointer as join;
@@ -18,7 +16,6 @@ const BUDGET_PER_SCHEMA: usize = 4;
 
 /// Projects one schema.
 pub(crate) struct Projector<'a> {
-    pub(crate) rules: SchemaRules,
     pub(crate) document: SchemaDocument<'a>,
     pub(crate) log: ChangeLog,
     pub(crate) definitions: Definitions<'a>,
@@ -29,30 +26,21 @@ pub(crate) struct Projector<'a> {
     pub(crate) nodes: usize,
     /// The maximum number of schemas. Counted when first needed.
     budget: Option<usize>,
-    pub(crate) refusal: Option<Refusal>,
     /// True if a schema was weakened: an inverting keyword around it would then accept less.
     pub(crate) inexact: bool,
-    /// True if an inverting keyword was kept: `not`, `oneOf` and their like.
-    pub(crate) has_inverting: bool,
-    /// True if inverting keywords are dropped.
-    pub(crate) drops_inverting: bool,
 }
 
 impl<'a> Projector<'a> {
-    pub(crate) fn new(rules: &SchemaRules, root: &'a Value, drops_inverting: bool) -> Self {
+    pub(crate) fn new(root: &'a Value, names: &'static DefinitionNames) -> Self {
         Self {
-            rules: *rules,
             document: SchemaDocument::new(root),
             log: ChangeLog::default(),
-            definitions: Definitions::default(),
+            definitions: Definitions::new(names),
             active: Vec::new(),
             depth: 0,
             nodes: 0,
             budget: None,
-            refusal: None,
             inexact: false,
-            has_inverting: false,
-            drops_inverting,
         }
     }
 
@@ -64,17 +52,6 @@ impl<'a> Projector<'a> {
     fn budget(&mut self) -> usize {
         let root = self.document.root();
         *self.budget.get_or_insert_with(|| MIN_BUDGET + BUDGET_PER_SCHEMA * count_schemas(root))
-    }
-
-    /// Refuses the schema if the provider does not accept the name of a property.
-    pub(crate) fn check_name(&mut self, pointer: &str, name: &str) {
-        if let Some(PropertyNames { accepts, pattern }) = self.rules.property_names
-            && !accepts(name)
-            && self.refusal.is_none()
-        {
-            let (pointer, name) = (pointer.to_owned(), name.to_owned());
-            self.refusal = Some(Refusal::PropertyName { pointer, name, allowed: pattern });
-        }
     }
 
     /// Reports a schema of which only the type is kept.
@@ -220,11 +197,12 @@ fn visit(start: usize, edges: &[Vec<usize>], seen: &mut [bool], leave: &mut dyn 
 }
 
 /// The schemas of `$defs`, in the order of the first references to them.
-#[derive(Default)]
 pub(crate) struct Definitions<'a> {
+    names: &'static DefinitionNames,
     places: Vec<(String, SchemaPlace<'a>)>,
     by_schema: HashMap<*const Value, usize>,
     taken: HashSet<String>,
+    written: usize,
     /// True if the projection has the root as it is, so that `#` means the same.
     pub(crate) root_stays: bool,
     /// Computed when first needed.
@@ -235,28 +213,60 @@ pub(crate) struct Definitions<'a> {
     pub(crate) optional: bool,
 }
 
+/// The names of definitions.
+pub(crate) struct DefinitionNames {
+    /// Returns the name for a pointer.
+    pub(crate) of_pointer: fn(&str) -> String,
+    /// The text between a name and the number that tells it from an earlier one.
+    pub(crate) separator: &'static str,
+}
+
+/// `Point` for `/$defs/Point`, `properties_a_items` for `/properties/a/items`.
+pub(crate) const PLAIN_NAMES: DefinitionNames = DefinitionNames { of_pointer: plain_name, separator: "_" };
+
 impl<'a> Definitions<'a> {
+    fn new(names: &'static DefinitionNames) -> Self {
+        Self {
+            names,
+            places: Vec::new(),
+            by_schema: HashMap::new(),
+            taken: HashSet::new(),
+            written: 0,
+            root_stays: false,
+            cycles: None,
+            container: None,
+            optional: false,
+        }
+    }
+
+    /// Returns the reference to a schema in the projection.
+    pub(crate) fn refer(&mut self, place: SchemaPlace<'a>) -> String {
+        if place.pointer.is_empty() && self.root_stays {
+            "#".to_owned()
+        } else {
+            format!("#/$defs/{}", self.name(place))
+        }
+    }
+
     fn name(&mut self, place: SchemaPlace<'a>) -> String {
-        if let Some((name, _)) =
-            self.by_schema.get(&std::ptr::from_ref(place.schema)).and_then(|at| self.places.get(*at))
-        {
+        let schema = std::ptr::from_ref(place.schema);
+        if let Some((name, _)) = self.by_schema.get(&schema).and_then(|at| self.places.get(*at)) {
             return name.clone();
         }
-        let base = base_name(&place.pointer);
+        let base = (self.names.of_pointer)(&place.pointer);
         let mut name = base.clone();
         let mut number = 1;
         while !self.taken.insert(name.clone()) {
             number += 1;
-            name = format!("{base}_{number}");
+            name = format!("{base}{}{number}", self.names.separator);
         }
-        self.by_schema.insert(std::ptr::from_ref(place.schema), self.places.len());
+        self.by_schema.insert(schema, self.places.len());
         self.places.push((name.clone(), place));
         name
     }
 }
 
-/// Returns a name for a schema: `Point` for `/$defs/Point`, `properties_a_items` for `/properties/a/items`.
-fn base_name(pointer: &str) -> String {
+fn plain_name(pointer: &str) -> String {
     let raw =
         pointer.strip_prefix("/$defs/").filter(|rest| !rest.contains('/')).unwrap_or(pointer.trim_start_matches('/'));
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "_.-".contains(letter);
@@ -272,29 +282,20 @@ impl<'a> Projector<'a> {
             self.inexact = true;
             return None;
         };
-        let new = if place.pointer.is_empty() && self.definitions.root_stays {
-            "#".to_owned()
-        } else {
-            format!("#/$defs/{}", self.definitions.name(place))
-        };
+        let new = self.definitions.refer(place);
         if new != reference {
             self.log.add(pointer, "$ref", ChangeKind::Rewritten, format!("`{new}`"));
         }
         Some(new)
     }
 
-    /// Writes the targets of references, and the targets of references in them.
-    pub(crate) fn write_definitions(&mut self, write: fn(&mut Self, SchemaPlace<'a>) -> Value) -> Map<String, Value> {
-        let mut written = Map::new();
-        let mut next = 0;
-        while let Some((name, place)) = self.definitions.places.get(next).cloned() {
-            self.definitions.container = Some(place.clone());
-            self.definitions.optional = false;
-            let schema = write(self, place);
-            written.insert(name, schema);
-            next += 1;
-        }
-        written
+    /// Returns the next definition to write. Writing one may lead to others.
+    pub(crate) fn next_definition(&mut self) -> Option<(String, SchemaPlace<'a>)> {
+        let (name, place) = self.definitions.places.get(self.definitions.written).cloned()?;
+        self.definitions.written += 1;
+        self.definitions.container = Some(place.clone());
+        self.definitions.optional = false;
+        Some((name, place))
     }
 
     /// Returns true if a reference closes a cycle without an optional property.
@@ -308,11 +309,21 @@ impl<'a> Projector<'a> {
     }
 
     /// Reports definitions that are left out.
-    pub(crate) fn report_definitions(&mut self, map: &Map<String, Value>) {
-        let Some(Value::Object(schemas)) = map.get("$defs") else { return };
+    pub(crate) fn report_definitions(&mut self) {
+        let Some(Value::Object(schemas)) = self.document.root().get("$defs") else { return };
         let places: HashSet<&str> = self.definitions.places.iter().map(|(_, place)| place.pointer.as_str()).collect();
         if schemas.keys().any(|name| !places.contains(join("/$defs", name).as_str())) {
             self.log.add("", "$defs", ChangeKind::Dropped, "schemas that no reference leads to are left out");
         }
     }
+}
+
+/// Reports a reference without a target.
+pub(crate) fn report_missing_target(log: &mut ChangeLog, pointer: &str, reference: &str) {
+    let detail = if reference.starts_with('#') {
+        format!("`{reference}` has no target; any value is accepted")
+    } else {
+        format!("`{reference}` is not part of the schema and never fetched; any value is accepted")
+    };
+    log.add(pointer, "$ref", ChangeKind::Weakened, detail);
 }
