@@ -1,10 +1,11 @@
 //! Arrays, with one schema for all items, and objects, which are closed.
 
 use crate::providers::report::{ChangeKind, NotStrict};
-use crate::providers::schema::document::SchemaPlace;
+use crate::providers::schema::document::{SchemaObject, SchemaPlace};
+use crate::providers::schema::node::{KeywordFilter, KeywordSet, is_union};
 use crate::providers::schema::rules::TypeSet;
 use crate::providers::strict::node::{PlacedKeyword, StrictFacts, joined, nullable};
-use crate::providers::strict::projector::{KeywordFilter, KeywordSet, SchemaObject, StrictProjector, is_union};
+use crate::providers::strict::projector::StrictProjector;
 use serde_json::{Map, Number, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use tool_core::schema::join_pointer as join;
@@ -20,13 +21,12 @@ struct StrictItems<'a> {
 impl<'a> StrictProjector<'a> {
     pub(crate) fn array(
         &mut self,
-        own: &[KeywordSet<'a>],
-        facts: &mut StrictFacts<'a>,
+        facts: &mut StrictFacts<'_, 'a>,
         written: &mut SchemaObject,
     ) -> Result<(), NotStrict> {
-        let holder = own.first().map(|own| own.pointer.clone()).unwrap_or_default();
+        let holder = facts.pointer();
         let most = of_type(facts, &["maxItems"]).into_iter().filter_map(|keyword| keyword.value.as_u64()).min();
-        let items = items(own, facts).ok_or_else(|| NotStrict::Untyped { pointer: join(&holder, "items") })?;
+        let items = items(facts).ok_or_else(|| NotStrict::Untyped { pointer: join(&holder, "items") })?;
         let places = items.first.len();
         let follow = most.is_none_or(|most| usize::try_from(most).is_ok_and(|most| most > places));
         let rest = items.rest.clone().filter(|_| follow || places == 0);
@@ -43,19 +43,15 @@ impl<'a> StrictProjector<'a> {
         written.insert("items".to_owned(), alike.into());
         for keyword in of_type(facts, &["minItems", "maxItems"]) {
             let few = keyword.name == "minItems" && keyword.value.as_u64().is_some_and(|least| least <= 1);
-            self.keep(own, facts, written, keyword, self.form.lengths || few);
+            self.keep(facts, written, keyword, self.form.lengths || few);
         }
         if places > 0 {
             for keyword in
                 of_type(facts, &["prefixItems", "items"]).into_iter().filter(|keyword| keyword.value.is_array())
             {
-                self.describe_or_drop(facts, &holder, keyword);
-                self.log.add(
-                    &holder,
-                    keyword.name,
-                    ChangeKind::Weakened,
-                    "one schema for all items, whatever their positions",
-                );
+                self.describe_or_drop(facts, keyword);
+                let detail = "one schema for all items, whatever their positions";
+                self.base.log.add(&holder, keyword.name, ChangeKind::Weakened, detail);
             }
             let closed = rest.is_none() && most.is_none() && self.form.lengths;
             if closed {
@@ -67,10 +63,9 @@ impl<'a> StrictProjector<'a> {
 }
 
 /// Returns the schemas of items; `None` if an item may have any value.
-fn items<'a>(own: &[KeywordSet<'a>], facts: &StrictFacts<'a>) -> Option<StrictItems<'a>> {
+fn items<'a>(facts: &StrictFacts<'_, 'a>) -> Option<StrictItems<'a>> {
     let keywords = of_type(facts, &["prefixItems", "items"]);
-    let at = keywords.first()?.own;
-    let own = own.get(at)?;
+    let own = keywords.first()?.own;
     let under = |keyword: &str| {
         let schema = own.map.get(keyword)?;
         Some(SchemaPlace { schema, pointer: join(&own.pointer, keyword) })
@@ -93,34 +88,26 @@ fn items<'a>(own: &[KeywordSet<'a>], facts: &StrictFacts<'a>) -> Option<StrictIt
 
 impl<'a> StrictProjector<'a> {
     /// Writes a node by its types; `None` without any.
-    pub(crate) fn write_types(
-        &mut self,
-        own: &[KeywordSet<'a>],
-        mut facts: StrictFacts<'a>,
-    ) -> Result<Option<SchemaObject>, NotStrict> {
+    pub(crate) fn write_types(&mut self, mut facts: StrictFacts<'_, 'a>) -> Result<Option<SchemaObject>, NotStrict> {
         if facts.types == TypeSet::ALL {
-            let pointer = own.first().map(|own| own.pointer.clone()).unwrap_or_default();
+            let pointer = facts.pointer();
             return Err(NotStrict::Untyped { pointer });
         }
         for keyword in facts.rest.clone() {
             let means = facts.types.overlaps(types_of(keyword.name));
-            if let (false, Some(own)) = (means, own.get(keyword.own)) {
-                self.log.add(
-                    &own.pointer,
-                    keyword.name,
-                    ChangeKind::Dropped,
-                    "it does not constrain values of these types",
-                );
+            if !means {
+                let detail = "it does not constrain values of these types";
+                self.base.log.add(&keyword.own.pointer, keyword.name, ChangeKind::Dropped, detail);
             }
         }
         let mut branches = Vec::new();
         for (name, types) in facts.types.each() {
             let mut written = SchemaObject::from_iter([("type".to_owned(), Value::from(name))]);
             match name {
-                "object" => self.object(own, &mut facts, &mut written)?,
-                "array" => self.array(own, &mut facts, &mut written)?,
-                "string" => self.string(own, &mut facts, &mut written),
-                "number" | "integer" => self.number(own, &mut facts, &mut written),
+                "object" => self.object(&mut facts, &mut written)?,
+                "array" => self.array(&mut facts, &mut written)?,
+                "string" => self.string(&mut facts, &mut written),
+                "number" | "integer" => self.number(&mut facts, &mut written),
                 _ => {}
             }
             if name != "null" {
@@ -133,41 +120,39 @@ impl<'a> StrictProjector<'a> {
         Ok(Some(written))
     }
 
-    fn string(&mut self, own: &[KeywordSet<'a>], facts: &mut StrictFacts<'a>, written: &mut SchemaObject) {
+    fn string(&mut self, facts: &mut StrictFacts<'_, 'a>, written: &mut SchemaObject) {
         for keyword in of_type(facts, &["pattern", "format"]) {
             let text = keyword.value.as_str().unwrap_or_default();
             let known = match keyword.name {
                 "pattern" => (self.form.pattern)(text),
                 _ => self.form.formats.contains(&text),
             };
-            self.keep(own, facts, written, keyword, known);
+            self.keep(facts, written, keyword, known);
         }
     }
 
-    fn number(&mut self, own: &[KeywordSet<'a>], facts: &mut StrictFacts<'a>, written: &mut SchemaObject) {
+    fn number(&mut self, facts: &mut StrictFacts<'_, 'a>, written: &mut SchemaObject) {
         let bounds = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
         for keyword in of_type(facts, &bounds) {
             let known = self.form.bounds && compiles(keyword.name, keyword.value);
-            self.keep(own, facts, written, keyword, known);
+            self.keep(facts, written, keyword, known);
         }
     }
 
     /// Writes a keyword, or adds it to the description.
     pub(crate) fn keep(
         &mut self,
-        own: &[KeywordSet<'a>],
-        facts: &mut StrictFacts<'a>,
+        facts: &mut StrictFacts<'_, 'a>,
         written: &mut SchemaObject,
-        keyword: PlacedKeyword<'a>,
+        keyword: PlacedKeyword<'_, 'a>,
         known: bool,
     ) {
-        let pointer = own.get(keyword.own).map(|own| own.pointer.as_str()).unwrap_or_default();
         match written.get(keyword.name) {
             None if known => {
                 written.insert(keyword.name.to_owned(), keyword.value.clone());
             }
             Some(there) if there == keyword.value => {}
-            _ => self.describe_or_drop(facts, pointer, keyword),
+            _ => self.describe_or_drop(facts, keyword),
         }
     }
 }
@@ -188,12 +173,12 @@ fn compiles(keyword: &str, value: &Value) -> bool {
 }
 
 /// Returns the keywords of these names.
-pub(crate) fn of_type<'a>(facts: &StrictFacts<'a>, names: &[&str]) -> Vec<PlacedKeyword<'a>> {
+fn of_type<'o, 'a>(facts: &StrictFacts<'o, 'a>, names: &[&str]) -> Vec<PlacedKeyword<'o, 'a>> {
     facts.rest.iter().filter(|keyword| names.contains(&keyword.name)).copied().collect()
 }
 
 /// Writes the values of a type.
-fn list_values(facts: &StrictFacts<'_>, types: TypeSet, written: &mut SchemaObject) {
+fn list_values(facts: &StrictFacts<'_, '_>, types: TypeSet, written: &mut SchemaObject) {
     let Some(values) = &facts.values else { return };
     let mut values =
         values.iter().filter(|value| types.contains(TypeSet::of_value(value))).copied().collect::<Vec<_>>();
@@ -226,12 +211,11 @@ fn types_of(keyword: &str) -> TypeSet {
 impl<'a> StrictProjector<'a> {
     pub(crate) fn object(
         &mut self,
-        own: &[KeywordSet<'a>],
-        facts: &mut StrictFacts<'a>,
+        facts: &mut StrictFacts<'_, 'a>,
         written: &mut SchemaObject,
     ) -> Result<(), NotStrict> {
-        self.close(own, facts)?;
-        let properties = self.properties(own, facts);
+        self.close(facts)?;
+        let properties = self.properties(facts);
         let required = required(facts);
         let mut named = Map::new();
         let mut optional = false;
@@ -250,16 +234,11 @@ impl<'a> StrictProjector<'a> {
             named.insert((*name).to_owned(), schema.into());
         }
         if let Some(missing) = required.iter().find(|name| !named.contains_key(**name)) {
-            let holder = own.first().map(|own| own.pointer.as_str()).unwrap_or_default();
-            return Err(NotStrict::Untyped { pointer: join(&join(holder, "properties"), missing) });
+            return Err(NotStrict::Untyped { pointer: join(&join(&facts.pointer(), "properties"), missing) });
         }
-        if optional && let Some(own) = own.first() {
-            self.log.add(
-                &own.pointer,
-                "required",
-                ChangeKind::Rewritten,
-                "every property is required; null stands for absent",
-            );
+        if optional {
+            let detail = "every property is required; null stands for absent";
+            self.base.log.add(&facts.pointer(), "required", ChangeKind::Rewritten, detail);
         }
         let required: Vec<Value> = if self.form.all_required {
             named.keys().map(|name| name.as_str().into()).collect()
@@ -287,7 +266,7 @@ impl<'a> StrictProjector<'a> {
     fn always(&self, place: &SchemaPlace<'a>) -> bool {
         let map = place.schema.as_object();
         let target = map.and_then(|map| map.get("$ref")?.as_str());
-        let target = target.and_then(|reference| self.document.resolve(&place.pointer, reference));
+        let target = target.and_then(|reference| self.base.document.resolve(&place.pointer, reference));
         let of = |keyword: &str| {
             let there = map.and_then(|map| map.get(keyword));
             there.or_else(|| target.as_ref().and_then(|target| target.schema.get(keyword)))
@@ -296,12 +275,10 @@ impl<'a> StrictProjector<'a> {
     }
 
     /// Closes the object, or returns an error if that would refuse properties that the schema accepts.
-    fn close(&mut self, own: &[KeywordSet<'a>], facts: &StrictFacts<'a>) -> Result<(), NotStrict> {
+    fn close(&mut self, facts: &StrictFacts<'_, 'a>) -> Result<(), NotStrict> {
         let keywords = |name: &str| of_type(facts, &[name]);
-        let pointer = |at: usize| own.get(at).map(|own| own.pointer.clone()).unwrap_or_default();
-        let first = || own.first().map(|own| own.pointer.clone()).unwrap_or_default();
         if let Some(patterns) = keywords("patternProperties").first() {
-            return Err(NotStrict::OpenObject { pointer: pointer(patterns.own) });
+            return Err(NotStrict::OpenObject { pointer: patterns.own.pointer.clone() });
         }
         let additional = keywords("additionalProperties").into_iter().chain(keywords("unevaluatedProperties"));
         let additional = additional.collect::<Vec<_>>();
@@ -310,39 +287,35 @@ impl<'a> StrictProjector<'a> {
             return Ok(());
         }
         if let Some(keyword) = closes("unevaluatedProperties") {
-            if own.iter().any(names_elsewhere) || own.iter().map(unions_beside).sum::<usize>() > 1 {
-                return Err(NotStrict::OpenObject { pointer: pointer(keyword.own) });
+            if facts.own.iter().any(names_elsewhere) || facts.own.iter().map(unions_beside).sum::<usize>() > 1 {
+                return Err(NotStrict::OpenObject { pointer: keyword.own.pointer.clone() });
             }
-            if own.iter().any(|own| own.reads == KeywordFilter::Assertions) {
+            if facts.own.iter().any(|own| own.reads == KeywordFilter::Assertions) {
                 let detail = "each branch accepts its own properties only";
-                self.log.add(&pointer(keyword.own), keyword.name, ChangeKind::Closed, detail);
+                self.base.log.add(&keyword.own.pointer, keyword.name, ChangeKind::Closed, detail);
             }
             return Ok(());
         }
         if let Some(open) = additional.first() {
-            return Err(NotStrict::OpenObject { pointer: pointer(open.own) });
+            return Err(NotStrict::OpenObject { pointer: open.own.pointer.clone() });
         }
         let named = keywords("properties");
         let some = named.iter().any(|named| named.value.as_object().is_some_and(|named| !named.is_empty()));
         // A tool without parameters has an empty `properties`.
-        let none_at_root = !named.is_empty() && first().is_empty();
+        let none_at_root = !named.is_empty() && facts.pointer().is_empty();
         if !some && !none_at_root {
-            return Err(NotStrict::OpenObject { pointer: first() });
+            return Err(NotStrict::OpenObject { pointer: facts.pointer() });
         }
-        self.log.add(
-            &first(),
-            "additionalProperties",
-            ChangeKind::Closed,
-            "an object that does not mention further properties accepts none",
-        );
+        let detail = "an object that does not mention further properties accepts none";
+        self.base.log.add(&facts.pointer(), "additionalProperties", ChangeKind::Closed, detail);
         Ok(())
     }
 
     /// Returns the properties of all schemas of the node by name. The first schema of a property is kept.
-    fn properties(&mut self, own: &[KeywordSet<'a>], facts: &StrictFacts<'a>) -> BTreeMap<&'a str, SchemaPlace<'a>> {
+    fn properties(&mut self, facts: &StrictFacts<'_, 'a>) -> BTreeMap<&'a str, SchemaPlace<'a>> {
         let mut all: BTreeMap<&str, SchemaPlace<'_>> = BTreeMap::new();
         for keyword in of_type(facts, &["properties"]) {
-            let holder = own.get(keyword.own).map(|own| own.pointer.as_str()).unwrap_or_default();
+            let holder = keyword.own.pointer.as_str();
             let under = join(holder, "properties");
             for (name, schema) in keyword.value.as_object().into_iter().flatten() {
                 let place = SchemaPlace { schema, pointer: join(&under, name) };
@@ -350,7 +323,7 @@ impl<'a> StrictProjector<'a> {
                     Some(there) if there.schema == schema => {}
                     Some(_) => {
                         let detail = format!("of two schemas for `{}`, one is kept", name.escape_debug());
-                        self.log.add(holder, "properties", ChangeKind::Weakened, detail);
+                        self.base.log.add(holder, "properties", ChangeKind::Weakened, detail);
                     }
                     None => {
                         all.insert(name, place);
@@ -362,7 +335,7 @@ impl<'a> StrictProjector<'a> {
     }
 }
 
-fn required<'a>(facts: &StrictFacts<'a>) -> BTreeSet<&'a str> {
+fn required<'a>(facts: &StrictFacts<'_, 'a>) -> BTreeSet<&'a str> {
     let lists = of_type(facts, &["required"]).into_iter().filter_map(|keyword| keyword.value.as_array());
     lists.flatten().filter_map(Value::as_str).collect()
 }

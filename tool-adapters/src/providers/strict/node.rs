@@ -1,35 +1,36 @@
 //! The keywords of a node, sorted by their form in a strict schema, and null for optional properties.
 
 use crate::providers::report::{ChangeKind, NotStrict};
-use crate::providers::schema::document::SchemaPlace;
+use crate::providers::schema::document::{SchemaObject, SchemaPlace};
+use crate::providers::schema::node::{KeywordFilter, KeywordSet, is_union};
 use crate::providers::schema::rules::{TypeSet, is_well_formed};
-use crate::providers::schema::words::{DroppedKeyword, can_describe, describe};
-use crate::providers::strict::projector::{
-    KeywordFilter, KeywordSet, SchemaObject, StrictProjector, is_plumbing, is_union,
-};
+use crate::providers::schema::words::{DroppedKeyword, describe, describe_or_drop};
+use crate::providers::strict::projector::{StrictProjector, is_plumbing};
 use serde_json::{Value, json};
 use tool_core::schema::join_pointer as join;
 
 /// The sorted keywords of a node.
-pub(crate) struct StrictFacts<'a> {
+pub(crate) struct StrictFacts<'o, 'a> {
+    /// The schemas of the node.
+    pub(crate) own: &'o [KeywordSet<'a>],
     pub(crate) types: TypeSet,
     /// The values that `enum` and `const` leave.
     pub(crate) values: Option<Vec<&'a Value>>,
     /// True if a `const` gave the value.
     pub(crate) constant: bool,
     /// The keywords that are written type by type.
-    pub(crate) rest: Vec<PlacedKeyword<'a>>,
+    pub(crate) rest: Vec<PlacedKeyword<'o, 'a>>,
     descriptions: Vec<&'a str>,
     /// The keywords that become part of the description.
     dropped: Vec<DroppedKeyword<'a>>,
 }
 
 #[derive(Clone, Copy)]
-pub(crate) struct PlacedKeyword<'a> {
+pub(crate) struct PlacedKeyword<'o, 'a> {
     pub(crate) name: &'a str,
     pub(crate) value: &'a Value,
-    /// The index of the schema among those of the node.
-    pub(crate) own: usize,
+    /// The schema that has the keyword.
+    pub(crate) own: &'o KeywordSet<'a>,
 }
 
 /// A union, with the index of the schema that has it.
@@ -46,7 +47,7 @@ impl<'a> StrictProjector<'a> {
             return self.write_union(own, &union);
         }
         let facts = self.facts(own);
-        self.write_types(own, facts)
+        self.write_types(facts)
     }
 
     /// Returns the first union that is written as one.
@@ -71,17 +72,13 @@ impl<'a> StrictProjector<'a> {
     ) -> Result<Option<SchemaObject>, NotStrict> {
         let holder = own.get(union.own).map(|own| own.pointer.as_str()).unwrap_or_default();
         if union.keyword == "oneOf" {
-            self.log.add(holder, "oneOf", ChangeKind::Weakened, "`anyOf`: more than one may fit");
+            self.base.log.add(holder, "oneOf", ChangeKind::Weakened, "`anyOf`: more than one may fit");
         }
         for (at, one) in own.iter().enumerate() {
             for (keyword, _) in one.keywords().filter(|(keyword, _)| is_union(keyword)) {
                 if (at, keyword) != (union.own, union.keyword) {
-                    self.log.add(
-                        &one.pointer,
-                        keyword,
-                        ChangeKind::Dropped,
-                        "of two unions in one schema, one is kept",
-                    );
+                    let detail = "of two unions in one schema, one is kept";
+                    self.base.log.add(&one.pointer, keyword, ChangeKind::Dropped, detail);
                 }
             }
         }
@@ -100,7 +97,7 @@ impl<'a> StrictProjector<'a> {
         }
         let Some(written) = joined(branches) else { return Ok(None) };
         if !written.contains_key("anyOf") {
-            self.log.add(holder, union.keyword, ChangeKind::Rewritten, "the branches are one schema");
+            self.base.log.add(holder, union.keyword, ChangeKind::Rewritten, "the branches are one schema");
         }
         let notes = own.iter().map(|own| own.reading(KeywordFilter::Annotations)).collect::<Vec<_>>();
         Ok(Some(self.around(written, &notes)))
@@ -110,12 +107,12 @@ impl<'a> StrictProjector<'a> {
         if *place.schema == Value::Bool(false) {
             return Ok(None);
         }
-        let floor = self.active.len();
+        let floor = self.base.active.len();
         let mut own = Vec::new();
         self.gather(place, &mut own)?;
         own.extend_from_slice(beside);
         let written = self.own(&own);
-        self.active.truncate(floor);
+        self.base.active.truncate(floor);
         written
     }
 
@@ -130,9 +127,10 @@ impl<'a> StrictProjector<'a> {
     }
 
     /// Sorts the keywords of a node without a union.
-    pub(crate) fn facts(&mut self, own: &[KeywordSet<'a>]) -> StrictFacts<'a> {
+    pub(crate) fn facts<'o>(&mut self, own: &'o [KeywordSet<'a>]) -> StrictFacts<'o, 'a> {
         let at_root = own.first().is_some_and(|own| own.pointer.is_empty());
         let mut facts = StrictFacts {
+            own,
             // Arguments are an object, with or without a `type`.
             types: if at_root { TypeSet::OBJECT } else { TypeSet::ALL },
             values: None,
@@ -141,9 +139,9 @@ impl<'a> StrictProjector<'a> {
             descriptions: Vec::new(),
             dropped: Vec::new(),
         };
-        for (at, one) in own.iter().enumerate() {
-            for (name, value) in one.keywords() {
-                self.sort_keyword(&mut facts, &one.pointer, PlacedKeyword { name, value, own: at });
+        for own in own {
+            for (name, value) in own.keywords() {
+                self.sort_keyword(&mut facts, PlacedKeyword { name, value, own });
             }
         }
         if let Some(values) = &mut facts.values {
@@ -154,29 +152,32 @@ impl<'a> StrictProjector<'a> {
         facts
     }
 
-    fn sort_keyword(&mut self, facts: &mut StrictFacts<'a>, pointer: &str, keyword: PlacedKeyword<'a>) {
-        let PlacedKeyword { name, value, .. } = keyword;
+    fn sort_keyword<'o>(&mut self, facts: &mut StrictFacts<'o, 'a>, keyword: PlacedKeyword<'o, 'a>) {
+        let PlacedKeyword { name, value, own } = keyword;
+        let pointer = own.pointer.as_str();
         if !is_well_formed(name, value) {
-            self.log.add(pointer, name, ChangeKind::Dropped, "the keyword may not have this value");
+            self.base.log.add(pointer, name, ChangeKind::Dropped, "the keyword may not have this value");
             return;
         }
         match name {
             "$defs" => {}
-            _ if is_plumbing(name) => self.log.add(pointer, name, ChangeKind::Dropped, "it means nothing to a model"),
+            _ if is_plumbing(name) => {
+                self.base.log.add(pointer, name, ChangeKind::Dropped, "it means nothing to a model")
+            }
             _ if is_followed(name) => {}
             "type" => facts.types = facts.types & TypeSet::of_keyword(value).unwrap_or(TypeSet::ALL),
             "description" => facts.descriptions.extend(value.as_str()),
-            "enum" | "const" => self.values(facts, pointer, keyword),
-            "title" => self.log.add(pointer, name, ChangeKind::Dropped, "strict forms have no titles"),
+            "enum" | "const" => self.values(facts, keyword),
+            "title" => self.base.log.add(pointer, name, ChangeKind::Dropped, "strict forms have no titles"),
             "default" if value.is_null() => {
-                self.log.add(pointer, name, ChangeKind::Dropped, "an absent parameter means the same");
+                self.base.log.add(pointer, name, ChangeKind::Dropped, "an absent parameter means the same");
             }
             _ if is_written(name) => facts.rest.push(keyword),
-            _ => self.describe_or_drop(facts, pointer, keyword),
+            _ => self.describe_or_drop(facts, keyword),
         }
     }
 
-    fn values(&mut self, facts: &mut StrictFacts<'a>, pointer: &str, keyword: PlacedKeyword<'a>) {
+    fn values(&mut self, facts: &mut StrictFacts<'_, 'a>, keyword: PlacedKeyword<'_, 'a>) {
         let constant = keyword.name == "const";
         let values = if constant {
             std::slice::from_ref(keyword.value)
@@ -184,7 +185,7 @@ impl<'a> StrictProjector<'a> {
             keyword.value.as_array().map(Vec::as_slice).unwrap_or_default()
         };
         if values.iter().any(|value| value.is_array() || value.is_object()) {
-            self.describe_or_drop(facts, pointer, keyword);
+            self.describe_or_drop(facts, keyword);
             return;
         }
         let known = facts.values.take();
@@ -194,18 +195,18 @@ impl<'a> StrictProjector<'a> {
     }
 
     /// Moves a keyword into the description, or drops it if it cannot be described.
-    pub(crate) fn describe_or_drop(&mut self, facts: &mut StrictFacts<'a>, pointer: &str, keyword: PlacedKeyword<'a>) {
-        let PlacedKeyword { name, value, .. } = keyword;
-        if can_describe((name, value)) {
-            self.log.add(pointer, name, ChangeKind::Described, "the description has it");
-            facts.dropped.push((name, value));
-        } else {
-            self.log.add(pointer, name, ChangeKind::Dropped, "the strict form does not have it");
-        }
+    pub(crate) fn describe_or_drop(&mut self, facts: &mut StrictFacts<'_, 'a>, keyword: PlacedKeyword<'_, 'a>) {
+        let log = &mut self.base.log;
+        describe_or_drop(log, &mut facts.dropped, &keyword.own.pointer, (keyword.name, keyword.value));
     }
 }
 
-impl StrictFacts<'_> {
+impl StrictFacts<'_, '_> {
+    /// Returns the pointer to the first schema.
+    pub(crate) fn pointer(&self) -> String {
+        self.own.first().map(|own| own.pointer.clone()).unwrap_or_default()
+    }
+
     /// Adds the description to a schema.
     pub(crate) fn describe(&self, written: &mut SchemaObject) {
         let inner = written.get("description").and_then(Value::as_str).map(str::to_owned);
