@@ -64,8 +64,8 @@ fn all_problems_of_the_toolsets_are_reported_at_once() {
         with_config("wrong", json!({"type": "object", "properties": {"a": {"type": "integer", "default": "x"}}})),
     ]);
     assert_eq!(problems.len(), 5, "{problems:?}");
-    assert!(problems[0].starts_with("toolset `unproven`: it says how it proves who it works for"), "{problems:?}");
-    assert!(problems[1].starts_with("toolset `a\\nb`: its name is"), "{problems:?}");
+    assert!(problems[0].starts_with("toolset `unproven`: `auth` requires secrets"), "{problems:?}");
+    assert!(problems[1].starts_with("toolset `a\\nb`: expected a name"), "{problems:?}");
     assert!(problems[2].contains("the schema of the settings is not one of an object"), "{problems:?}");
     assert!(problems[3].contains("the schema of the settings does not compile"), "{problems:?}");
     assert!(problems[4].contains("`/properties/a` has the default \"x\", which is not accepted there"), "{problems:?}");

@@ -56,14 +56,14 @@ fn all_problems_are_reported_with_place_and_nearest_name() {
     assert_eq!(
         wrong_config(&agents, "settings_post", &config),
         [
-            "`/delivery/when`: expected one of \"now\", \"later\", \"nightly\", got a text of 4 characters",
+            "`/delivery/when`: expected one of \"now\", \"later\", \"nightly\", got a string of 4 characters",
             "`/greeting`: expected at most 10 characters, got 20 characters",
             "`/limits/per_hour`: expected a number of at most 1000, got 5000",
             "`/limits/size`: expected an integer of at least 0, got true",
             "`/port`: expected a number of at least 1, got 0",
             "`/prot`: unknown setting, did you mean `port`?",
             "`/relays/0/host`: missing, expected a string",
-            "`/relays/0/port`: expected an integer from 0 to 65535, got a text of 2 characters",
+            "`/relays/0/port`: expected an integer from 0 to 65535, got a string of 2 characters",
             "`/server`: missing, expected a string (\"The address of the post office\")",
         ]
     );

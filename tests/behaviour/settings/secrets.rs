@@ -38,7 +38,7 @@ fn problems_of_secrets_give_place_and_kind_only() {
 fn secrets_must_be_a_json_object() {
     let no_json = SecretDocument::from_json("hunter2".to_owned());
     assert_eq!(wrong("settings_post", &no_json), ["arguments: expected an object, got a text that is not JSON"]);
-    assert_eq!(wrong("settings_post", &json!("hunter2").into()), ["arguments: expected an object, got a text"]);
+    assert_eq!(wrong("settings_post", &json!("hunter2").into()), ["arguments: expected an object, got a string"]);
     assert!(post().read_secrets::<PostSecrets>(&no_json).is_err());
 }
 
