@@ -1,7 +1,6 @@
 //! Content blocks that arrive in pieces, by index: those of Anthropic and Bedrock.
 
-use crate::providers::call_ids::WireCall;
-use crate::providers::codec::EventSink;
+use crate::providers::codec::{EventSink, WireCall};
 use crate::providers::event::{Event, ProtocolError};
 use crate::providers::partial_calls::{invalidate_if_empty, is_object};
 use serde_json::{Map, Value};

@@ -11,7 +11,6 @@
 
 pub mod anthropic;
 pub(crate) mod bedrock;
-pub(crate) mod call_ids;
 pub(crate) mod codec;
 pub(crate) mod cohere;
 pub(crate) mod content_blocks;
@@ -27,7 +26,6 @@ pub mod lint;
 pub mod manifest;
 pub(crate) mod mcp;
 pub(crate) mod mistral;
-pub(crate) mod mixing;
 pub(crate) mod ollama;
 pub(crate) mod openai_chat;
 pub(crate) mod openai_realtime;

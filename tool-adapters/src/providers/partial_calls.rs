@@ -1,7 +1,6 @@
 //! Calls that arrive in pieces.
 
-use crate::providers::call_ids::WireCall;
-use crate::providers::codec::EventSink;
+use crate::providers::codec::{EventSink, WireCall};
 use crate::providers::event::{Event, ProtocolError};
 use serde::de::IgnoredAny;
 use std::collections::HashMap;

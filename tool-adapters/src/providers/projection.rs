@@ -1,7 +1,7 @@
 //! The schemas of tools in a provider's form, strict where the tool and the request allow it.
 
 use crate::providers::report::{Change, ChangeKind, ChangeLog, NotStrict, Refusal};
-use crate::providers::schema::root::refusal_of_root;
+use crate::providers::schema::containers::refusal_of_root;
 use crate::providers::schema::rules::{SchemaForm, TypeSet};
 use crate::providers::schema::subset::project_subset;
 use crate::providers::schema::whole::project_whole;

@@ -1,7 +1,6 @@
 //! The providers by their specs, and the protocol of a provider.
 
-use crate::providers::call_ids::CallIds;
-use crate::providers::codec::{EventSink, MessageReader, ToolAnswer};
+use crate::providers::codec::{CallIds, EventSink, MessageReader, ToolAnswer};
 use crate::providers::event::{Event, ProtocolError, malformed};
 use crate::providers::framing::frame::Frame;
 use crate::providers::framing::framer::{Framer, Framing};

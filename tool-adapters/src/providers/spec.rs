@@ -5,8 +5,7 @@
 
 #![cfg_attr(not(all(feature = "http", feature = "websocket", feature = "otel")), allow(dead_code))] // read by transports and telemetry
 
-use crate::providers::call_ids::CallIds;
-use crate::providers::codec::{MessageReader, ToolAnswer};
+use crate::providers::codec::{CallIds, MessageReader, ToolAnswer};
 use crate::providers::declared_tool::DeclaredTool;
 use crate::providers::request::Request;
 use crate::providers::schema::rules::SchemaForm;

@@ -4,7 +4,6 @@
 //! (`server_tool_use`, `mcp_tool_use` and their results), which are not calls to answer. A turn that the provider paused
 //! ends with `Finish::Other("pause_turn")`. It goes on when it is sent back.
 
-pub(crate) mod computer;
 pub(crate) mod read;
 pub mod tools;
 pub(crate) mod write;

@@ -1,7 +1,6 @@
 //! The reader of messages and their stream events, and the members that it reads.
 
-use crate::providers::call_ids::WireCall;
-use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin};
+use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
 use crate::providers::content_blocks::{ContentBlock, ContentBlocks};
 use crate::providers::event::{Event, Finish, ProtocolError};
 use crate::providers::lenient::{LenientCount, LenientObject, LenientText, RawJson};
@@ -228,52 +227,52 @@ fn finish_of(reason: &str) -> Option<Finish> {
 /// A stream event, a whole answer, or the message with which a stream begins.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
-pub(crate) struct MessageEvent<'a> {
+struct MessageEvent<'a> {
     #[serde(rename = "type")]
-    pub(crate) kind: LenientText<'a>,
-    pub(crate) id: LenientText<'a>,
-    pub(crate) model: LenientText<'a>,
-    pub(crate) index: LenientText<'a>,
-    pub(crate) content_block: RawJson<'a>,
-    pub(crate) delta: RawJson<'a>,
+    kind: LenientText<'a>,
+    id: LenientText<'a>,
+    model: LenientText<'a>,
+    index: LenientText<'a>,
+    content_block: RawJson<'a>,
+    delta: RawJson<'a>,
     /// The message of `message_start`.
-    pub(crate) message: RawJson<'a>,
-    pub(crate) content: RawJson<'a>,
-    pub(crate) stop_reason: LenientText<'a>,
-    pub(crate) usage: LenientObject<MessageUsage>,
+    message: RawJson<'a>,
+    content: RawJson<'a>,
+    stop_reason: LenientText<'a>,
+    usage: LenientObject<MessageUsage>,
 }
 
 /// A piece of a block, or the end of a message.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
-pub(crate) struct Delta<'a> {
+struct Delta<'a> {
     #[serde(rename = "type")]
-    pub(crate) kind: LenientText<'a>,
-    pub(crate) text: LenientText<'a>,
-    pub(crate) thinking: LenientText<'a>,
-    pub(crate) signature: LenientText<'a>,
-    pub(crate) partial_json: LenientText<'a>,
-    pub(crate) citation: Option<&'a RawValue>,
-    pub(crate) stop_reason: LenientText<'a>,
+    kind: LenientText<'a>,
+    text: LenientText<'a>,
+    thinking: LenientText<'a>,
+    signature: LenientText<'a>,
+    partial_json: LenientText<'a>,
+    citation: Option<&'a RawValue>,
+    stop_reason: LenientText<'a>,
 }
 
 /// A content block.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
-pub(crate) struct WireBlock<'a> {
+struct WireBlock<'a> {
     #[serde(rename = "type")]
-    pub(crate) kind: LenientText<'a>,
-    pub(crate) id: LenientText<'a>,
-    pub(crate) name: LenientText<'a>,
-    pub(crate) text: LenientText<'a>,
-    pub(crate) thinking: LenientText<'a>,
-    pub(crate) input: RawJson<'a>,
+    kind: LenientText<'a>,
+    id: LenientText<'a>,
+    name: LenientText<'a>,
+    text: LenientText<'a>,
+    thinking: LenientText<'a>,
+    input: RawJson<'a>,
 }
 
 /// The tokens used. Members that an event leaves out keep their value.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct MessageUsage {
+struct MessageUsage {
     input_tokens: Option<LenientCount>,
     cache_creation_input_tokens: Option<LenientCount>,
     cache_read_input_tokens: Option<LenientCount>,
@@ -289,7 +288,7 @@ struct OutputDetails {
 
 impl MessageUsage {
     /// Takes over the members of a later event.
-    pub(crate) fn update(&mut self, later: &Self) {
+    fn update(&mut self, later: &Self) {
         let take = |mine: &mut Option<LenientCount>, later: Option<LenientCount>| *mine = later.or(*mine);
         take(&mut self.input_tokens, later.input_tokens);
         take(&mut self.cache_creation_input_tokens, later.cache_creation_input_tokens);
@@ -298,7 +297,7 @@ impl MessageUsage {
         self.output_tokens_details.0 = later.output_tokens_details.or(*self.output_tokens_details);
     }
 
-    pub(crate) fn usage(&self) -> TokenUsage {
+    fn usage(&self) -> TokenUsage {
         let count = |count: Option<LenientCount>| count.unwrap_or_default().0;
         let cached = count(self.cache_read_input_tokens);
         let written = count(self.cache_creation_input_tokens);

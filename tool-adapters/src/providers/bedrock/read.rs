@@ -1,8 +1,7 @@
 //! The reader of Converse answers and stream events, and the members that it reads.
 #![allow(clippy::struct_field_names)] // The names are the provider's.
 
-use crate::providers::call_ids::WireCall;
-use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin};
+use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
 use crate::providers::content_blocks::{ContentBlock, ContentBlocks};
 use crate::providers::event::{Event, Finish, ProtocolError};
 use crate::providers::lenient::{LenientCount, LenientObject, LenientText, RawJson};
@@ -46,7 +45,7 @@ impl MessageReader for ConverseReader {
         } else if let Some(stop) = &*event.message_stop {
             self.begun && self.end(stop.stop_reason.as_str(), sink)
         } else if let Some(metadata) = &*event.metadata {
-            emit_router_model(&metadata.trace, sink);
+            emit_router_model(metadata.trace, sink);
             emit_usage(&metadata.usage, sink);
             true
         } else {
@@ -76,12 +75,12 @@ impl ConverseReader {
             self.read_block(&key, RawJson(Some(block)), sink);
             self.blocks.complete(&key, sink);
         }
-        emit_router_model(&event.trace, sink);
+        emit_router_model(event.trace, sink);
         emit_usage(&event.usage, sink);
         self.end(event.stop_reason.as_str(), sink)
     }
 
-    fn begin_block(&mut self, start: &BlockStart<'_>, sink: &mut EventSink<'_>) -> bool {
+    fn begin_block(&mut self, start: &BlockEvent<'_>, sink: &mut EventSink<'_>) -> bool {
         self.begun = true;
         self.read_block(start.content_block_index.as_str(), start.start, sink)
     }
@@ -92,19 +91,17 @@ impl ConverseReader {
         if let Some(call) = &*wire.tool_use {
             return self.read_call(key, call, item, sink);
         }
-        if let Some(thought) = &*wire.reasoning_content {
-            sink.reasoning(thought.reasoning_text.as_ref().map_or("", |thought| thought.text.as_str()));
-        }
+        let text_of = |text: Option<&Value>| text.and_then(Value::as_str).unwrap_or_default().to_owned();
+        sink.reasoning(&text_of(item.pointer("/reasoningContent/reasoningText/text")));
         sink.text(wire.text.as_str());
-        let cited = wire.citations_content.as_ref().and_then(|cited| cited.content.parse::<Vec<WireBlock<'_>>>());
-        for part in cited.unwrap_or_default() {
-            sink.text(part.text.as_str());
+        for part in item.pointer("/citationsContent/content").and_then(Value::as_array).into_iter().flatten() {
+            sink.text(&text_of(part.get("text")));
         }
         // The parts of the result of a tool that the provider ran itself follow.
         if let Some(result) = item.get_mut("toolResult").and_then(Value::as_object_mut) {
             result.entry("content").or_insert_with(|| json!([]));
         }
-        let is_text = wire.text.0.is_some() || wire.citations_content.is_some();
+        let is_text = wire.text.0.is_some() || item.get("citationsContent").is_some_and(Value::is_object);
         self.blocks.begin(key, if is_text { ContentBlock::text(item) } else { ContentBlock::other(item) })
     }
 
@@ -231,9 +228,10 @@ fn extend_array(item: &mut Value, pointer: &str, more: Vec<Value>) {
 }
 
 /// Emits the model that a router chose. Without a router nothing names it.
-fn emit_router_model(trace: &LenientObject<ConverseTrace<'_>>, sink: &mut EventSink<'_>) {
-    let router = trace.as_ref().and_then(|trace| trace.prompt_router.as_ref());
-    ResponseOrigin::default().emit("", router.map_or("", |router| router.invoked_model_id.as_str()), sink);
+fn emit_router_model(trace: RawJson<'_>, sink: &mut EventSink<'_>) {
+    let trace = trace.parse::<Value>().unwrap_or_default();
+    let model = trace.pointer("/promptRouter/invokedModelId").and_then(Value::as_str);
+    ResponseOrigin::default().emit("", model.unwrap_or_default(), sink);
 }
 
 fn emit_usage(usage: &LenientObject<ConverseUsage>, sink: &mut EventSink<'_>) {
@@ -253,139 +251,94 @@ fn finish_of(reason: &str) -> Finish {
 /// A stream event or a whole answer.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-pub(crate) struct ConverseEvent<'a> {
-    pub(crate) message_start: RawJson<'a>,
-    pub(crate) content_block_start: LenientObject<BlockStart<'a>>,
-    pub(crate) content_block_delta: LenientObject<BlockDelta<'a>>,
-    pub(crate) content_block_stop: LenientObject<BlockStop<'a>>,
-    pub(crate) message_stop: LenientObject<MessageStop<'a>>,
-    pub(crate) metadata: LenientObject<Metadata<'a>>,
+struct ConverseEvent<'a> {
+    message_start: RawJson<'a>,
+    content_block_start: LenientObject<BlockEvent<'a>>,
+    content_block_delta: LenientObject<BlockEvent<'a>>,
+    content_block_stop: LenientObject<BlockEvent<'a>>,
+    message_stop: LenientObject<BlockEvent<'a>>,
+    metadata: LenientObject<Metadata<'a>>,
     /// The message of a whole answer.
-    pub(crate) output: LenientObject<Output<'a>>,
-    pub(crate) stop_reason: LenientText<'a>,
-    pub(crate) usage: LenientObject<ConverseUsage>,
-    pub(crate) trace: LenientObject<ConverseTrace<'a>>,
+    output: LenientObject<Output<'a>>,
+    stop_reason: LenientText<'a>,
+    usage: LenientObject<ConverseUsage>,
+    trace: RawJson<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-pub(crate) struct BlockStart<'a> {
-    pub(crate) content_block_index: LenientText<'a>,
-    pub(crate) start: RawJson<'a>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-pub(crate) struct BlockDelta<'a> {
-    pub(crate) content_block_index: LenientText<'a>,
-    pub(crate) delta: LenientObject<Delta<'a>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-pub(crate) struct BlockStop<'a> {
-    pub(crate) content_block_index: LenientText<'a>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-pub(crate) struct MessageStop<'a> {
-    pub(crate) stop_reason: LenientText<'a>,
+struct BlockEvent<'a> {
+    content_block_index: LenientText<'a>,
+    /// The first piece, of the event that begins a block.
+    start: RawJson<'a>,
+    delta: LenientObject<Delta<'a>>,
+    /// The reason, of the event that ends the message.
+    stop_reason: LenientText<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
-pub(crate) struct Metadata<'a> {
-    pub(crate) usage: LenientObject<ConverseUsage>,
-    pub(crate) trace: LenientObject<ConverseTrace<'a>>,
-}
-
-/// The route of a request.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-pub(crate) struct ConverseTrace<'a> {
-    pub(crate) prompt_router: LenientObject<PromptRouter<'a>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-pub(crate) struct PromptRouter<'a> {
-    pub(crate) invoked_model_id: LenientText<'a>,
+struct Metadata<'a> {
+    usage: LenientObject<ConverseUsage>,
+    trace: RawJson<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
-pub(crate) struct Output<'a> {
-    pub(crate) message: LenientObject<OutputMessage<'a>>,
+struct Output<'a> {
+    message: LenientObject<OutputMessage<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
-pub(crate) struct OutputMessage<'a> {
-    pub(crate) content: RawJson<'a>,
+struct OutputMessage<'a> {
+    content: RawJson<'a>,
 }
 
 /// A piece of a block.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-pub(crate) struct Delta<'a> {
-    pub(crate) text: LenientText<'a>,
-    pub(crate) tool_use: LenientObject<ToolUse<'a>>,
-    pub(crate) reasoning_content: LenientObject<Reasoning<'a>>,
+struct Delta<'a> {
+    text: LenientText<'a>,
+    tool_use: LenientObject<ToolUse<'a>>,
+    reasoning_content: LenientObject<Reasoning<'a>>,
     /// Pieces of the result of a tool that the provider ran itself.
-    pub(crate) tool_result: RawJson<'a>,
-    pub(crate) citation: RawJson<'a>,
+    tool_result: RawJson<'a>,
+    citation: RawJson<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-pub(crate) struct Reasoning<'a> {
-    pub(crate) text: LenientText<'a>,
-    pub(crate) signature: LenientText<'a>,
-    pub(crate) redacted_content: LenientText<'a>,
-    /// The reasoning of a whole block.
-    pub(crate) reasoning_text: LenientObject<ReasoningText<'a>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-pub(crate) struct ReasoningText<'a> {
-    pub(crate) text: LenientText<'a>,
+struct Reasoning<'a> {
+    text: LenientText<'a>,
+    signature: LenientText<'a>,
+    redacted_content: LenientText<'a>,
 }
 
 /// A content block, or the beginning of one.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-pub(crate) struct WireBlock<'a> {
-    pub(crate) text: LenientText<'a>,
-    pub(crate) tool_use: LenientObject<ToolUse<'a>>,
-    pub(crate) reasoning_content: LenientObject<Reasoning<'a>>,
-    pub(crate) citations_content: LenientObject<CitedContent<'a>>,
+struct WireBlock<'a> {
+    text: LenientText<'a>,
+    tool_use: LenientObject<ToolUse<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-pub(crate) struct ToolUse<'a> {
-    pub(crate) tool_use_id: LenientText<'a>,
-    pub(crate) name: LenientText<'a>,
+struct ToolUse<'a> {
+    tool_use_id: LenientText<'a>,
+    name: LenientText<'a>,
     /// An object; in a stream a piece of its text.
-    pub(crate) input: RawJson<'a>,
+    input: RawJson<'a>,
     /// `server_tool_use` for a tool that the provider runs itself.
     #[serde(rename = "type")]
-    pub(crate) kind: LenientText<'a>,
-}
-
-/// Text with citations.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-pub(crate) struct CitedContent<'a> {
-    pub(crate) content: RawJson<'a>,
+    kind: LenientText<'a>,
 }
 
 /// The tokens used. Those of the cache are not part of the input.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(crate) struct ConverseUsage {
+struct ConverseUsage {
     input_tokens: LenientCount,
     output_tokens: LenientCount,
     cache_read_input_tokens: LenientCount,
@@ -393,7 +346,7 @@ pub(crate) struct ConverseUsage {
 }
 
 impl ConverseUsage {
-    pub(crate) fn usage(self) -> TokenUsage {
+    fn usage(self) -> TokenUsage {
         let (cached, written) = (self.cache_read_input_tokens.0, self.cache_write_input_tokens.0);
         TokenUsage {
             input: self.input_tokens.0.saturating_add(cached).saturating_add(written),

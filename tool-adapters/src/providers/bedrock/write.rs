@@ -1,7 +1,6 @@
 //! Results and requests.
 
-use crate::providers::call_ids::{CallIds, word_id};
-use crate::providers::codec::ToolAnswer;
+use crate::providers::codec::{CallIds, ToolAnswer, word_id};
 use crate::providers::provider::Provider;
 use crate::providers::request::{Request, RequestBody, UNAVAILABLE, called_tools, tools, visible_text};
 use crate::providers::turns::{ChatTurn, TurnForm, exact_json, turns};

@@ -1,7 +1,6 @@
 //! The reader of answers and stream events, and the results and requests.
 
-use crate::providers::call_ids::{CallIds, WireCall};
-use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, ToolAnswer};
+use crate::providers::codec::{CallIds, EventSink, MessageReader, ResponseOrigin, ToolAnswer, WireCall};
 use crate::providers::event::{Event, Finish, ProtocolError};
 use crate::providers::lenient::{LenientCount, LenientObject, LenientObjects, LenientText, RawJson};
 use crate::providers::openai_chat::messages::CallEntry;

@@ -5,7 +5,6 @@
 //! `Event::Finished` comes from `finish`.
 
 pub(crate) mod read;
-pub(crate) mod schema;
 pub mod tools;
 pub(crate) mod write;
 
@@ -13,7 +12,7 @@ pub(crate) mod write;
 mod tests;
 
 use crate::providers::gemini::read::GeminiReader;
-use crate::providers::gemini::schema::{JSON_SCHEMA_RULES, SCHEMA_RULES, write_declaration};
+use crate::providers::gemini::write::{JSON_SCHEMA_RULES, SCHEMA_RULES, write_declaration};
 use crate::providers::spec::{DeclaredKinds, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm};
 use crate::providers::tool_names::NameRule;
 use serde_json::{Value, json};

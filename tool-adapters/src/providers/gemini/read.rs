@@ -1,7 +1,6 @@
 //! The reader of answers and chunks, and the members that it reads.
 
-use crate::providers::call_ids::WireCall;
-use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin};
+use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
 use crate::providers::event::{Event, Finish, ProtocolError, malformed};
 use crate::providers::lenient::{LenientCount, LenientObject, LenientObjects, LenientText, RawJson};
 use serde::Deserialize;

@@ -1,7 +1,6 @@
 //! The reader of server messages, and the messages of the client.
 
-use crate::providers::call_ids::{CallIds, WireCall};
-use crate::providers::codec::{EventSink, MessageReader, ToolAnswer};
+use crate::providers::codec::{CallIds, EventSink, MessageReader, ToolAnswer, WireCall};
 use crate::providers::event::{Event, Finish, ProtocolError};
 use crate::providers::gemini::read::{FunctionCall, PartItems, UsageMetadata, WireContent, read_call, read_parts};
 use crate::providers::gemini::write::{function_response, with_settings};

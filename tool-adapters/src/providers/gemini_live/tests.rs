@@ -78,7 +78,7 @@ fn a_message_at_a_time_says_the_same() {
 }
 
 #[test]
-fn a_connection_that_closes_in_a_turn_is_an_error_and_loses_no_call() {
+fn a_closed_connection_is_an_error_and_keeps_the_calls() {
     for last in 3..session().len() - 2 {
         let events = read(GeminiLive, &stream(&session()[..last]));
         assert_eq!(errors(&events), [ProtocolError::Truncated { call_id: None }], "after {last}");

@@ -1,7 +1,6 @@
 //! The reader of JSON-RPC requests, and the results and answers.
 
-use crate::providers::call_ids::{CallIds, WireCall};
-use crate::providers::codec::{EventSink, MessageReader, ToolAnswer};
+use crate::providers::codec::{CallIds, EventSink, MessageReader, ToolAnswer, WireCall};
 use crate::providers::declared_tool::{DeclaredTool, JsonObject};
 use crate::providers::event::{Event, malformed};
 use crate::providers::lenient::{LenientObject, LenientText, RawJson};

@@ -49,7 +49,7 @@ fn why_it_ended_is_told() {
 }
 
 #[test]
-fn results_are_encoded_under_ids_of_nine_characters_and_the_providers_names() {
+fn results_have_ids_of_nine_characters_and_wire_names() {
     let answer = r#"{"choices":[{"message":{"tool_calls":[{"id":"D681PevKs","function":{"name":"add_wire","arguments":"{}"}},{"id":"null","function":{"name":"add_wire","arguments":"{}"}}]}}]}"#;
     expect![[r#"
         [
@@ -62,7 +62,7 @@ fn results_are_encoded_under_ids_of_nine_characters_and_the_providers_names() {
 }
 
 #[test]
-fn between_results_and_the_user_the_model_says_something_and_the_last_word_is_not_its() {
+fn an_assistant_message_separates_results_from_the_user() {
     let mut history = history(None);
     history.truncate(6);
     history.push(Message::User("Stop.".into()));

@@ -1,7 +1,6 @@
 //! Results and requests, which differ from those of Chat Completions in ids and in the order of messages.
 
-use crate::providers::call_ids::CallIds;
-use crate::providers::codec::ToolAnswer;
+use crate::providers::codec::{CallIds, ToolAnswer};
 use crate::providers::request::{self, Request, RequestBody, chat_messages, function_call};
 use crate::providers::turns::CONTINUE;
 use serde_json::{Value, json};

@@ -1,8 +1,7 @@
 //! The reader of answers and chunks with the members that it reads, and the results and requests.
 #![allow(clippy::struct_field_names)] // The names are the providers'.
 
-use crate::providers::call_ids::{CallIds, WireCall, short_id};
-use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, ToolAnswer};
+use crate::providers::codec::{CallIds, EventSink, MessageReader, ResponseOrigin, ToolAnswer, WireCall, short_id};
 use crate::providers::event::{Event, Finish, ProtocolError};
 use crate::providers::lenient::{LenientCount, LenientObject, LenientObjects, LenientText, RawJson};
 use crate::providers::openai_responses::items::TokenDetails;

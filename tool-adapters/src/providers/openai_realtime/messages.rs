@@ -1,14 +1,12 @@
 //! The reader of server events, and the messages of the client.
 
-use crate::providers::call_ids::{CallIds, short_id};
-use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, ToolAnswer};
+use crate::providers::codec::{CallIds, EventSink, MessageReader, ResponseOrigin, ToolAnswer, short_id};
 use crate::providers::event::{Event, ProtocolError};
-use crate::providers::lenient::{LenientCount, LenientObject, LenientText};
+use crate::providers::lenient::LenientObject;
 use crate::providers::openai_responses::items::{ItemKey, OutputItem, OutputItems, ResponseEvent, ResponseObject};
 use crate::providers::partial_calls::is_object;
 use crate::providers::request::{self, Request, RequestBody};
 use crate::providers::spec::{LiveMessage, LiveMessages};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tool_core::session::ToolChoice;
@@ -38,40 +36,6 @@ impl Default for RealtimeReader {
             model: String::new(),
         }
     }
-}
-
-/// An event about the session.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct SessionEvent<'a> {
-    session: LenientObject<SessionSettings<'a>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct SessionSettings<'a> {
-    model: LenientText<'a>,
-    audio: LenientObject<AudioSettings<'a>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct AudioSettings<'a> {
-    output: LenientObject<AudioOutput<'a>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct AudioOutput<'a> {
-    format: LenientObject<AudioFormat<'a>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct AudioFormat<'a> {
-    #[serde(rename = "type")]
-    kind: LenientText<'a>,
-    rate: Option<LenientCount>,
 }
 
 impl MessageReader for RealtimeReader {
@@ -167,19 +131,7 @@ impl RealtimeReader {
             self.complete_item(Some(raw), sink)?;
         }
         let status = response.map_or("", |response| response.status.as_str());
-        if status == "completed" {
-            self.items.calls.complete_all(sink);
-        } else {
-            self.items.calls.truncate_all(sink);
-        }
-        if let Some(usage) = response.and_then(|response| response.usage.as_ref()) {
-            sink.push(Event::Usage(usage.usage()));
-        }
-        let details = response.and_then(|response| response.status_details.as_ref());
-        if let Some(error) = details.and_then(|details| details.error.as_ref()) {
-            sink.error(error.to_protocol_error());
-        }
-        sink.push(Event::Finished(self.items.finish(status, details)));
+        self.items.end(response, status, sink);
         self.items = OutputItems::default();
         self.origin = ResponseOrigin::default();
         self.begun = false;
@@ -188,15 +140,15 @@ impl RealtimeReader {
     }
 
     fn read_session(&mut self, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        let session = serde_json::from_str::<SessionEvent<'_>>(text)?.session.0;
-        if let Some(model) = session.as_ref().and_then(|session| session.model.0.as_deref()) {
+        let event = serde_json::from_str::<Value>(text)?;
+        if let Some(model) = event.pointer("/session/model").and_then(Value::as_str) {
             model.clone_into(&mut self.model);
         }
-        let output = session.and_then(|session| session.audio.0).and_then(|audio| audio.output.0);
-        if let Some(AudioFormat { kind: LenientText(Some(kind)), rate }) = output.and_then(|output| output.format.0) {
-            self.mime_type = match rate {
-                Some(rate) => format!("{kind};rate={}", rate.0),
-                None => kind.into_owned(),
+        let format = event.pointer("/session/audio/output/format");
+        if let Some((format, kind)) = format.and_then(|format| Some((format, format.get("type")?.as_str()?))) {
+            self.mime_type = match format.get("rate").and_then(Value::as_u64) {
+                Some(rate) => format!("{kind};rate={rate}"),
+                None => kind.to_owned(),
             };
         }
         sink.unknown(text)

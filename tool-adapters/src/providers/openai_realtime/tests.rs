@@ -63,7 +63,7 @@ fn events_in_any_order_and_twice_give_the_same_call() {
 }
 
 #[test]
-fn a_response_that_is_over_twice_is_told_once_and_items_without_ids_are_told_apart() {
+fn a_response_ends_once_and_items_without_ids_stay_distinct() {
     let call = |id: &str| format!(r#"{{"type":"function_call","call_id":"{id}","name":"add","arguments":"{{}}"}}"#);
     let output = format!("[{},{}]", call("call_a"), call("call_b"));
     let over =
@@ -128,7 +128,7 @@ fn what_the_server_ran_itself_is_an_item() {
 
 // L18
 #[test]
-fn results_are_encoded_as_events_with_the_wish_for_a_reply_last() {
+fn results_are_events_and_the_response_request_is_last() {
     expect![[r#"
         [
           {"type":"conversation.item.create","item":{"type":"function_call_output","call_id":"a","output":"{\"sum\":3}"}},

@@ -1,9 +1,8 @@
 //! The members of a response and its stream events, and its output items in their order.
 #![allow(clippy::struct_field_names)] // The names are the provider's.
 
-use crate::providers::call_ids::WireCall;
-use crate::providers::codec::EventSink;
-use crate::providers::event::{Finish, ProtocolError};
+use crate::providers::codec::{EventSink, WireCall};
+use crate::providers::event::{Event, Finish, ProtocolError};
 use crate::providers::lenient::{LenientCount, LenientObject, LenientText, RawJson};
 use crate::providers::partial_calls::PartialCalls;
 use serde::Deserialize;
@@ -93,9 +92,29 @@ impl OutputItems {
         true
     }
 
-    /// Returns the reason for which a response ended.
-    pub(crate) fn finish(&self, status: &str, details: Option<&StatusDetails<'_>>) -> Finish {
+    /// Ends the response: emits its open calls, its usage, its error and its end.
+    pub(crate) fn end(&mut self, response: Option<&ResponseObject<'_>>, status: &str, sink: &mut EventSink<'_>) {
+        if status == "completed" {
+            self.calls.complete_all(sink);
+        } else {
+            self.calls.truncate_all(sink);
+        }
+        if let Some(usage) = response.and_then(|response| response.usage.as_ref()) {
+            sink.push(Event::Usage(usage.usage()));
+        }
+        // Realtime has the details and the error in one member.
+        let details =
+            response.and_then(|response| response.incomplete_details.as_ref().or(response.status_details.as_ref()));
+        let error = response.and_then(|response| response.error.as_ref());
+        if let Some(error) = error.or(details.and_then(|details| details.error.as_ref())) {
+            sink.error(error.to_protocol_error());
+        }
         let reason = details.map_or("", |details| details.reason.as_str());
+        sink.push(Event::Finished(self.finish(status, reason)));
+    }
+
+    /// Returns the reason for which a response ended.
+    fn finish(&self, status: &str, reason: &str) -> Finish {
         match (status, reason) {
             ("completed", _) if !self.calls.is_empty() => Finish::ToolCalls,
             ("completed", _) if self.refused => Finish::Filtered,

@@ -1,6 +1,5 @@
 //! OpenAI's Responses.
 
-pub(crate) mod file_search;
 pub(crate) mod items;
 pub(crate) mod read;
 pub mod tools;

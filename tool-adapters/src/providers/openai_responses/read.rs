@@ -1,7 +1,7 @@
 //! From answers and stream events to events.
 
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin};
-use crate::providers::event::{Event, ProtocolError};
+use crate::providers::event::ProtocolError;
 use crate::providers::lenient::LenientObject;
 use crate::providers::openai_responses::items::{ItemKey, OutputItem, OutputItems, ResponseEvent, ResponseObject};
 use serde_json::value::RawValue;
@@ -142,19 +142,7 @@ impl ResponsesReader {
         for (index, raw) in (0..).zip(output) {
             self.complete_output(index, raw, sink)?;
         }
-        if status == "completed" {
-            self.items.calls.complete_all(sink);
-        } else {
-            self.items.calls.truncate_all(sink);
-        }
-        if let Some(usage) = response.and_then(|response| response.usage.as_ref()) {
-            sink.push(Event::Usage(usage.usage()));
-        }
-        if let Some(error) = response.and_then(|response| response.error.as_ref()) {
-            sink.error(error.to_protocol_error());
-        }
-        let details = response.and_then(|response| response.incomplete_details.as_ref());
-        sink.push(Event::Finished(self.items.finish(status, details)));
+        self.items.end(response, status, sink);
         let previous = response.map_or("", |response| response.id.as_str()).to_owned();
         *self = Self { previous, ..Self::default() };
         Ok(())

@@ -1,7 +1,6 @@
 //! Results and requests.
 
-use crate::providers::call_ids::{CallIds, short_id};
-use crate::providers::codec::ToolAnswer;
+use crate::providers::codec::{CallIds, ToolAnswer, short_id};
 use crate::providers::openai_responses::items::CUSTOM_CALL;
 use crate::providers::provider::Provider;
 use crate::providers::request::{Request, RequestBody, text_of};

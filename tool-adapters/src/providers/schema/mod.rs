@@ -12,7 +12,6 @@ pub(crate) mod facts;
 pub(crate) mod node;
 pub(crate) mod projector;
 pub(crate) mod restore;
-pub(crate) mod root;
 pub(crate) mod rules;
 pub(crate) mod subset;
 pub(crate) mod whole;

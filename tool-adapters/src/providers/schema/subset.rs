@@ -1,12 +1,11 @@
 //! Schemas in a form with few keywords.
 
 use crate::providers::report::{Change, ChangeKind};
-use crate::providers::schema::containers::{ArrayItems, ExtraProperties, ObjectShape};
+use crate::providers::schema::containers::{ArrayItems, ExtraProperties, ObjectShape, is_merged};
 use crate::providers::schema::document::{SchemaObject, SchemaPlace, insert_after_type, is_annotation};
 use crate::providers::schema::facts::{KeywordSorter, NodeFacts};
 use crate::providers::schema::node::{self, KeywordFilter, KeywordSet, NodePart, SchemaNode, SchemaUnion};
 use crate::providers::schema::projector::{PLAIN_NAMES, Projector};
-use crate::providers::schema::root::is_merged;
 use crate::providers::schema::rules::{SchemaSubset, TypeSet};
 use crate::providers::schema::words::{describe, describe_or_drop, words};
 use serde_json::{Map, Value, json};

@@ -1,11 +1,10 @@
 //! Schemas in a form with nearly all keywords: copied without those that the provider refuses.
 
 use crate::providers::report::{Change, ChangeKind, Refusal};
-use crate::providers::schema::containers::ExtraProperties;
+use crate::providers::schema::containers::{ExtraProperties, is_merged, refusal_of_root};
 use crate::providers::schema::document::{SchemaPlace, insert_after_type, is_annotation};
 use crate::providers::schema::node::{KeywordFilter, KeywordSet, NodePart, SchemaNode};
 use crate::providers::schema::projector::{PLAIN_NAMES, Projector};
-use crate::providers::schema::root::{is_merged, refusal_of_root};
 use crate::providers::schema::rules::{PropertyNames, TypeSet, is_standard_format, is_well_formed};
 use crate::providers::schema::words::{DroppedKeyword, can_describe, describe};
 use serde_json::{Map, Value, json};

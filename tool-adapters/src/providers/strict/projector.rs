@@ -1,11 +1,14 @@
-//! Strict schemas, with the schemas that references and `allOf` lead to.
+//! Strict schemas: the keywords of a node, the schemas that its references and `allOf` lead to, and null for optional
+//! properties.
 
 use crate::providers::report::{Change, ChangeKind, NotStrict};
 use crate::providers::schema::document::{SchemaObject, SchemaPlace};
-use crate::providers::schema::node::{KeywordFilter, KeywordSet};
+use crate::providers::schema::node::{KeywordFilter, KeywordSet, is_union};
 use crate::providers::schema::projector::{DefinitionNames, MAX_DEPTH, Projector};
+use crate::providers::schema::rules::{TypeSet, is_well_formed};
+use crate::providers::schema::words::{DroppedKeyword, describe, describe_or_drop};
 use crate::providers::strict::budget::StrictForm;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tool_core::schema::join_pointer as join;
 
 /// The maximum number of schemas that are written. References multiply: `a` refers to `b` twice, `b` to `c` twice, and so on.
@@ -169,4 +172,344 @@ pub(crate) fn project_strict(form: &'static StrictForm, schema: &Value) -> Resul
     }
     (form.check_size)(&root)?;
     Ok((root.into(), projector.base.log.finish()))
+}
+
+/// The sorted keywords of a node.
+pub(crate) struct StrictFacts<'o, 'a> {
+    /// The schemas of the node.
+    pub(crate) own: &'o [KeywordSet<'a>],
+    pub(crate) types: TypeSet,
+    /// The values that `enum` and `const` leave.
+    pub(crate) values: Option<Vec<&'a Value>>,
+    /// True if a `const` gave the value.
+    pub(crate) constant: bool,
+    /// The keywords that are written type by type.
+    pub(crate) rest: Vec<PlacedKeyword<'o, 'a>>,
+    descriptions: Vec<&'a str>,
+    /// The keywords that become part of the description.
+    dropped: Vec<DroppedKeyword<'a>>,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct PlacedKeyword<'o, 'a> {
+    pub(crate) name: &'a str,
+    pub(crate) value: &'a Value,
+    /// The schema that has the keyword.
+    pub(crate) own: &'o KeywordSet<'a>,
+}
+
+/// A union, with the index of the schema that has it.
+struct StrictUnion<'a> {
+    keyword: &'a str,
+    branches: &'a [Value],
+    own: usize,
+}
+
+impl<'a> StrictProjector<'a> {
+    /// Writes a node; `None` if it accepts no value.
+    pub(crate) fn write(&mut self, own: &[KeywordSet<'a>]) -> Result<Option<SchemaObject>, NotStrict> {
+        if let Some(union) = Self::union(own) {
+            return self.write_union(own, &union);
+        }
+        let facts = self.facts(own);
+        self.write_types(facts)
+    }
+
+    /// Returns the first union that is written as one.
+    fn union(own: &[KeywordSet<'a>]) -> Option<StrictUnion<'a>> {
+        let mut all = own.iter().enumerate().flat_map(|(at, own)| {
+            own.keywords()
+                .filter(|(keyword, value)| is_union(keyword) && is_well_formed(keyword, value))
+                .map(move |found| (at, found))
+        });
+        all.find_map(|(at, (keyword, value))| {
+            let branches = value.as_array().map(Vec::as_slice)?;
+            // A union of required properties becomes part of the description.
+            (!branches.iter().all(only_requires)).then_some(StrictUnion { keyword, branches, own: at })
+        })
+    }
+
+    /// Writes a union. The keywords beside it become part of each branch.
+    fn write_union(
+        &mut self,
+        own: &[KeywordSet<'a>],
+        union: &StrictUnion<'a>,
+    ) -> Result<Option<SchemaObject>, NotStrict> {
+        let holder = own.get(union.own).map(|own| own.pointer.as_str()).unwrap_or_default();
+        if union.keyword == "oneOf" {
+            self.base.log.add(holder, "oneOf", ChangeKind::Weakened, "`anyOf`: more than one may fit");
+        }
+        for (at, one) in own.iter().enumerate() {
+            for (keyword, _) in one.keywords().filter(|(keyword, _)| is_union(keyword)) {
+                if (at, keyword) != (union.own, union.keyword) {
+                    let detail = "of two unions in one schema, one is kept";
+                    self.base.log.add(&one.pointer, keyword, ChangeKind::Dropped, detail);
+                }
+            }
+        }
+        let beside = own.iter().map(|own| own.reading(KeywordFilter::Assertions));
+        let beside = beside.filter(|own| own.keywords().any(|(keyword, _)| !is_followed(keyword))).collect::<Vec<_>>();
+        let under = join(holder, union.keyword);
+        let mut branches = Vec::with_capacity(union.branches.len());
+        for (at, schema) in union.branches.iter().enumerate() {
+            let place = SchemaPlace { schema, pointer: join(&under, &at.to_string()) };
+            let written = if beside.is_empty() { self.node(place)? } else { self.branch(place, &beside)? };
+            for branch in written.into_iter().flat_map(flat) {
+                if !branches.contains(&branch) {
+                    branches.push(branch);
+                }
+            }
+        }
+        let Some(written) = joined(branches) else { return Ok(None) };
+        if !written.contains_key("anyOf") {
+            self.base.log.add(holder, union.keyword, ChangeKind::Rewritten, "the branches are one schema");
+        }
+        let notes = own.iter().map(|own| own.reading(KeywordFilter::Annotations)).collect::<Vec<_>>();
+        Ok(Some(self.around(written, &notes)))
+    }
+
+    fn branch(&mut self, place: SchemaPlace<'a>, beside: &[KeywordSet<'a>]) -> Result<Option<SchemaObject>, NotStrict> {
+        if *place.schema == Value::Bool(false) {
+            return Ok(None);
+        }
+        let floor = self.base.active.len();
+        let mut own = Vec::new();
+        self.gather(place, &mut own)?;
+        own.extend_from_slice(beside);
+        let written = self.own(&own);
+        self.base.active.truncate(floor);
+        written
+    }
+
+    /// Adds the description of the schemas around it.
+    pub(crate) fn around(&mut self, mut written: SchemaObject, notes: &[KeywordSet<'a>]) -> SchemaObject {
+        let facts = self.facts(notes);
+        if written.contains_key("$ref") && describe(&facts.descriptions, &facts.dropped).is_some() {
+            written = SchemaObject::from_iter([("anyOf".to_owned(), Value::Array(vec![written.into()]))]);
+        }
+        facts.describe(&mut written);
+        written
+    }
+
+    /// Sorts the keywords of a node without a union.
+    pub(crate) fn facts<'o>(&mut self, own: &'o [KeywordSet<'a>]) -> StrictFacts<'o, 'a> {
+        let at_root = own.first().is_some_and(|own| own.pointer.is_empty());
+        let mut facts = StrictFacts {
+            own,
+            // Arguments are an object, with or without a `type`.
+            types: if at_root { TypeSet::OBJECT } else { TypeSet::ALL },
+            values: None,
+            constant: false,
+            rest: Vec::new(),
+            descriptions: Vec::new(),
+            dropped: Vec::new(),
+        };
+        for own in own {
+            for (name, value) in own.keywords() {
+                self.sort_keyword(&mut facts, PlacedKeyword { name, value, own });
+            }
+        }
+        if let Some(values) = &mut facts.values {
+            values.retain(|value| facts.types.contains(TypeSet::of_value(value)));
+            let types = values.iter().fold(TypeSet::NONE, |all, value| all | TypeSet::of_value(value));
+            facts.types = facts.types & types;
+        }
+        facts
+    }
+
+    fn sort_keyword<'o>(&mut self, facts: &mut StrictFacts<'o, 'a>, keyword: PlacedKeyword<'o, 'a>) {
+        let PlacedKeyword { name, value, own } = keyword;
+        let pointer = own.pointer.as_str();
+        if !is_well_formed(name, value) {
+            self.base.log.add(pointer, name, ChangeKind::Dropped, "the keyword may not have this value");
+            return;
+        }
+        match name {
+            "$defs" => {}
+            _ if is_plumbing(name) => {
+                self.base.log.add(pointer, name, ChangeKind::Dropped, "it means nothing to a model")
+            }
+            _ if is_followed(name) => {}
+            "type" => facts.types = facts.types & TypeSet::of_keyword(value).unwrap_or(TypeSet::ALL),
+            "description" => facts.descriptions.extend(value.as_str()),
+            "enum" | "const" => self.values(facts, keyword),
+            "title" => self.base.log.add(pointer, name, ChangeKind::Dropped, "strict forms have no titles"),
+            "default" if value.is_null() => {
+                self.base.log.add(pointer, name, ChangeKind::Dropped, "an absent parameter means the same");
+            }
+            _ if is_written(name) => facts.rest.push(keyword),
+            _ => self.describe_or_drop(facts, keyword),
+        }
+    }
+
+    fn values(&mut self, facts: &mut StrictFacts<'_, 'a>, keyword: PlacedKeyword<'_, 'a>) {
+        let constant = keyword.name == "const";
+        let values = if constant {
+            std::slice::from_ref(keyword.value)
+        } else {
+            keyword.value.as_array().map(Vec::as_slice).unwrap_or_default()
+        };
+        if values.iter().any(|value| value.is_array() || value.is_object()) {
+            self.describe_or_drop(facts, keyword);
+            return;
+        }
+        let known = facts.values.take();
+        let both = |value: &&Value| known.as_ref().is_none_or(|known| known.contains(value));
+        facts.values = Some(values.iter().filter(both).collect());
+        facts.constant |= constant;
+    }
+
+    /// Moves a keyword into the description, or drops it if it cannot be described.
+    pub(crate) fn describe_or_drop(&mut self, facts: &mut StrictFacts<'_, 'a>, keyword: PlacedKeyword<'_, 'a>) {
+        let log = &mut self.base.log;
+        describe_or_drop(log, &mut facts.dropped, &keyword.own.pointer, (keyword.name, keyword.value));
+    }
+}
+
+impl StrictFacts<'_, '_> {
+    /// Returns the pointer to the first schema.
+    pub(crate) fn pointer(&self) -> String {
+        self.own.first().map(|own| own.pointer.clone()).unwrap_or_default()
+    }
+
+    /// Adds the description to a schema.
+    pub(crate) fn describe(&self, written: &mut SchemaObject) {
+        let inner = written.get("description").and_then(Value::as_str).map(str::to_owned);
+        let texts = self.descriptions.iter().copied().chain(inner.as_deref()).collect::<Vec<_>>();
+        if let Some(text) = describe(&texts, &self.dropped) {
+            written.insert("description".to_owned(), text.into());
+        }
+    }
+}
+
+/// Returns true for a keyword that `gather` follows.
+fn is_followed(keyword: &str) -> bool {
+    matches!(keyword, "$ref" | "allOf")
+}
+
+/// Returns true for a keyword that is written by type.
+fn is_written(keyword: &str) -> bool {
+    matches!(
+        keyword,
+        "properties"
+            | "required"
+            | "additionalProperties"
+            | "unevaluatedProperties"
+            | "patternProperties"
+            | "items"
+            | "prefixItems"
+            | "minItems"
+            | "maxItems"
+            | "minimum"
+            | "maximum"
+            | "exclusiveMinimum"
+            | "exclusiveMaximum"
+            | "multipleOf"
+            | "pattern"
+            | "format"
+    )
+}
+
+/// Returns true for a branch that has no keyword but `required`.
+fn only_requires(branch: &Value) -> bool {
+    branch
+        .as_object()
+        .is_some_and(|map| map.contains_key("required") && map.keys().all(|keyword| keyword == "required"))
+}
+
+/// Returns the branches of a schema that is nothing but a union, or the schema itself.
+fn flat(mut written: SchemaObject) -> Vec<SchemaObject> {
+    if written.len() != 1 {
+        return vec![written];
+    }
+    match written.remove("anyOf") {
+        Some(Value::Array(branches)) => branches
+            .into_iter()
+            .filter_map(|branch| if let Value::Object(map) = branch { Some(map) } else { None })
+            .collect(),
+        Some(other) => vec![SchemaObject::from_iter([("anyOf".to_owned(), other)])],
+        None => vec![written],
+    }
+}
+
+/// Joins branches to one schema; `None` without branches. A branch of one type and one of null become one schema.
+pub(crate) fn joined(mut branches: Vec<SchemaObject>) -> Option<SchemaObject> {
+    if let [first, second] = branches.as_slice() {
+        let null = [first, second].into_iter().position(is_null);
+        let other = null.and_then(|null| branches.get(1 - null)).filter(|other| has_one_type(other));
+        if let Some(mut both) = other.cloned() {
+            add_null(&mut both);
+            return Some(both);
+        }
+    }
+    match branches.len() {
+        0 => None,
+        1 => branches.pop(),
+        _ => Some(SchemaObject::from_iter([("anyOf".to_owned(), branches.into_iter().map(Value::Object).collect())])),
+    }
+}
+
+pub(crate) fn is_null(written: &SchemaObject) -> bool {
+    written.get("type").is_some_and(|kind| kind == "null")
+}
+
+fn has_one_type(written: &SchemaObject) -> bool {
+    written.get("type").is_some_and(Value::is_string) && !written.contains_key("const")
+}
+
+/// Returns a schema that accepts null too.
+pub(crate) fn nullable(mut written: SchemaObject) -> SchemaObject {
+    if written.contains_key("$ref") {
+        return either(written);
+    }
+    if written.contains_key("anyOf") || has_type(&written) {
+        add_null(&mut written);
+        return written;
+    }
+    either(written)
+}
+
+/// Lets a schema with a type or a union accept null too.
+pub(crate) fn add_null(written: &mut SchemaObject) {
+    match written.get_mut("anyOf") {
+        Some(Value::Array(branches)) => {
+            let nulls = |branch: &Value| branch.as_object().is_some_and(|map| is_null(map) || accepts_null(map));
+            if !branches.iter().any(nulls) {
+                branches.push(json!({"type": "null"}));
+            }
+        }
+        _ => add_to_type(written),
+    }
+}
+
+fn add_to_type(written: &mut SchemaObject) {
+    match written.get_mut("type") {
+        Some(Value::Array(names)) if !names.iter().any(|name| name == "null") => names.push("null".into()),
+        Some(kind @ Value::String(_)) if *kind != "null" => {
+            let name = kind.take();
+            *kind = json!([name, "null"]);
+        }
+        _ => {}
+    }
+    if let Some(Value::Array(values)) = written.get_mut("enum")
+        && !values.contains(&Value::Null)
+    {
+        values.push(Value::Null);
+    }
+}
+
+fn has_type(written: &SchemaObject) -> bool {
+    written.contains_key("type") && !written.contains_key("const")
+}
+
+fn accepts_null(written: &SchemaObject) -> bool {
+    written.get("type").and_then(Value::as_array).is_some_and(|names| names.iter().any(|name| name == "null"))
+}
+
+/// Returns a union with null, and with the description around it.
+fn either(mut written: SchemaObject) -> SchemaObject {
+    let description = written.remove("description");
+    let mut union = SchemaObject::from_iter([("anyOf".to_owned(), json!([written, {"type": "null"}]))]);
+    union.extend(description.map(|text| ("description".to_owned(), text)));
+    union
 }

@@ -92,7 +92,7 @@ fn an_array_is_its_items() {
 }
 
 #[test]
-fn data_lines_without_blank_ones_between_are_events_of_their_own() {
+fn data_lines_without_blank_lines_are_separate_events() {
     assert_eq!(read(b"data: {\"a\":1}\ndata: {\"b\":2}\ndata: [DONE]\n\n"), ["{\"a\":1}", "{\"b\":2}", "DONE"]);
 }
 

@@ -62,7 +62,7 @@ fn sound_tools_are_found_sound() {
 }
 
 #[test]
-fn a_refusal_is_an_error_a_loss_a_warning_and_another_form_a_note() {
+fn refusals_are_errors_losses_warnings_and_rewrites_notes() {
     let tools = context([described("a"), described("b")]);
     let change = |kind, keyword: &str| Change {
         pointer: "/properties/x".into(),
@@ -174,7 +174,7 @@ fn findings_are_kept_by_condition_and_serialised() {
 }
 
 #[test]
-fn what_the_author_cannot_put_right_is_a_note_and_a_map_that_is_lost_a_warning() {
+fn unfixable_changes_are_notes_and_lost_maps_warnings() {
     let severities = |further: Value| {
         let parameters = json!({"type": "object", "properties": {"m": {"type": "object", "properties": {"a": {"type": "string"}},
             "additionalProperties": further}}});

@@ -181,7 +181,7 @@ fn each_is_declared_in_its_own_form() {
 
 // L4
 #[test]
-fn a_tool_is_declared_the_same_to_all_that_take_it_and_to_no_other_company() {
+fn a_provider_tool_has_one_form_for_all_that_accept_it() {
     for (name, tool) in all() {
         let family = match name.split("::").next() {
             Some("openai") => "openai-",
@@ -232,7 +232,7 @@ fn bash(command: &str) -> String {
 }
 
 #[test]
-fn a_function_answers_the_tool_of_its_name_and_is_not_declared_twice() {
+fn a_function_answers_the_provider_tool_of_its_name() {
     let tools = ToolContext::builder().with(bash).with(anthropic::Bash::default()).build().expect("sound");
     let declared = declare(Provider::Anthropic, &tools);
     assert_eq!(declared.json().get(), r#"[{"name":"bash","type":"bash_20250124"}]"#);

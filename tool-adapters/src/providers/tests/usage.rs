@@ -35,7 +35,7 @@ fn chat_completions_tell_id_model_and_usage() {
 }
 
 #[test]
-fn servers_that_count_reasoning_besides_the_output_are_understood() {
+fn reasoning_counted_beside_the_output_is_added() {
     let answer = |usage: &str| {
         format!(r#"{{"choices":[{{"index":0,"message":{{"content":"Hi"}},"finish_reason":"stop"}}],"usage":{usage}}}"#)
     };

@@ -90,7 +90,7 @@ fn a_call_that_grew_too_long_is_told_as_it_stands() {
 }
 
 #[test]
-fn arguments_that_are_too_large_are_told_as_far_as_they_are_kept() {
+fn arguments_beyond_the_limit_are_cut_with_an_error() {
     let piece = "x".repeat(9 * 1024 * 1024);
     let blocks =
         [start(0, tool_use("a")), input(0, &piece), input(0, &piece), stop(0), start(1, tool_use("b")), stop(1)];
@@ -152,7 +152,7 @@ fn an_index_that_two_calls_share_loses_neither() {
 }
 
 #[test]
-fn a_piece_of_what_has_not_begun_is_an_error_that_loses_nothing_else() {
+fn a_piece_of_an_unknown_block_is_an_error_that_loses_nothing() {
     let blocks = [input(7, "{"), start(0, tool_use("a")), stop(0)];
     let events = read(Anthropic, &message(&blocks, "tool_use"));
     assert_eq!((errors(&events), calls(&events).len()), (vec![ProtocolError::Orphan { key: "7".into() }], 1));

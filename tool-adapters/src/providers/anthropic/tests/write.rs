@@ -118,7 +118,7 @@ fn settings_of_the_caller_win() {
 }
 
 #[test]
-fn a_step_goes_back_as_it_came_with_the_arguments_of_the_history() {
+fn a_turn_is_sent_back_raw_with_the_arguments_of_the_history() {
     let events = read(Anthropic, &step());
     let step = assistant(
         "told apart",
@@ -161,7 +161,7 @@ fn a_turn_that_was_paused_stays_the_last() {
 }
 
 #[test]
-fn a_step_whose_calls_are_not_the_histories_is_told_by_its_text_and_calls() {
+fn a_turn_with_changed_calls_is_written_from_text_and_calls() {
     let events = read(Anthropic, &step());
     let step = assistant("Left.", &[("toolu_1", "{}")], Some(native(Anthropic, &events)));
     let messages = request(Anthropic, &[user("Look."), step], ToolChoice::Auto)["messages"].clone();
@@ -192,7 +192,7 @@ fn what_the_api_refuses_is_not_sent_back() {
 }
 
 #[test]
-fn without_tools_or_instructions_a_request_says_nothing_of_them() {
+fn a_request_leaves_out_missing_tools_and_instructions() {
     for (provider, members) in [
         (Anthropic, vec!["max_tokens", "messages", "model"]),
         (Gemini, vec!["contents"]),
@@ -217,7 +217,7 @@ fn without_tools_or_instructions_a_request_says_nothing_of_them() {
 }
 
 #[test]
-fn calls_of_the_past_keep_their_tools_where_none_is_declared_any_more() {
+fn past_calls_declare_their_tools_in_a_request_without_tools() {
     for (provider, place, name) in
         [(Anthropic, "/tools", "/0/name"), (Bedrock, "/toolConfig/tools", "/0/toolSpec/name")]
     {

@@ -106,7 +106,7 @@ fn settings_of_the_caller_are_merged_and_win() {
 }
 
 #[test]
-fn a_step_goes_back_as_it_came_with_the_arguments_of_the_history() {
+fn a_turn_is_sent_back_raw_with_the_arguments_of_the_history() {
     let events = read(Bedrock, &step());
     let step =
         assistant("told apart", &[("t1", r#"{"place":"LEFT"}"#), ("call_9", "{}")], Some(native(Bedrock, &events)));

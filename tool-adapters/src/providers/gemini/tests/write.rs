@@ -158,7 +158,7 @@ fn a_step_goes_back_as_it_came_with_its_signatures() {
 }
 
 #[test]
-fn results_stand_together_behind_their_calls_whatever_the_user_said_since() {
+fn results_follow_their_calls_before_later_user_messages() {
     let calls = assistant("", &[("a", "{}"), ("b", "{}")], None);
     let history = [calls, result("a", "1", false), user("Stop."), result("b", "2", false)];
     let contents = &request(Gemini, &history, ToolChoice::Auto)["contents"];

@@ -77,7 +77,7 @@ fn arguments_that_are_no_json_or_no_text_pass_through() {
 }
 
 #[test]
-fn an_id_that_comes_twice_is_told_and_answered_under_the_providers() {
+fn a_duplicate_id_is_an_error_and_answered_under_the_wire_id() {
     let call = r#"{"id":"same","function":{"name":"f","arguments":"{}"}}"#;
     let answer =
         format!(r#"{{"choices":[{{"message":{{"tool_calls":[{call},{call}]}},"finish_reason":"tool_calls"}}]}}"#);
@@ -174,7 +174,7 @@ fn ten_thousand_calls_are_read_in_linear_time() {
 }
 
 #[test]
-fn arguments_that_grow_too_large_are_told_and_the_call_is_answered() {
+fn too_large_arguments_are_an_error_and_the_call_is_answered() {
     let piece = format!(r#"{{"tool_calls":[{{"index":0,"function":{{"arguments":"{}"}}}}]}}"#, "x".repeat(1 << 20));
     let first = r#"{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{"}}]}"#;
     let other = r#"{"tool_calls":[{"index":1,"id":"y","function":{"name":"f","arguments":"{}"}}]}"#;

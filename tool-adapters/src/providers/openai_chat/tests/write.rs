@@ -57,7 +57,7 @@ fn a_request_says_whether_to_call_and_what_the_caller_adds() {
 }
 
 #[test]
-fn a_name_that_a_model_made_up_is_written_as_one_that_the_provider_takes() {
+fn an_invented_name_is_written_in_a_form_the_provider_accepts() {
     let call = ToolCall::new("a", "made.up/näme", "{}");
     let history = [Message::Assistant { text: None, calls: vec![call], native: None }];
     let body = asked(OpenAiChat, &history, ToolChoice::Auto, nothing());

@@ -174,7 +174,7 @@ fn parallel(first: u64, second: u64) -> String {
 }
 
 #[test]
-fn calls_are_told_once_whatever_places_the_server_says_and_however_often_it_ends() {
+fn calls_are_emitted_once_despite_wrong_indexes_and_repeats() {
     for (first, second) in [(0, 1), (0, 0), (1, 2), (7, 3)] {
         let stream = parallel(first, second);
         let end = stream.rfind("event:").expect("an end");

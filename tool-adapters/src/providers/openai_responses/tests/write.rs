@@ -62,7 +62,7 @@ fn items_that_are_not_the_historys_calls_are_not_echoed() {
 }
 
 #[test]
-fn thoughts_that_the_provider_neither_keeps_nor_encrypts_are_left_out() {
+fn thoughts_neither_stored_nor_encrypted_are_left_out() {
     let call = json!({"type": "function_call", "id": "fc_1", "call_id": "w", "name": "add", "arguments": "{}"});
     let thought = |id: &str, content: Value| json!({"type": "reasoning", "id": id, "encrypted_content": content});
     let native = native(json!([thought("rs_1", Value::Null), thought("rs_2", "gAAA".into()), call]));

@@ -51,7 +51,7 @@ fn an_array_always_has_items_in_both_forms_of_gemini() {
 
 // `types.JSONSchema` of Google's own library does not know `prefixItems`.
 #[test]
-fn a_tuple_is_an_array_of_any_of_its_items_in_the_json_schema_form_of_gemini() {
+fn a_tuple_is_an_array_of_any_item_in_geminis_json_schema() {
     let pair = json!({"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}], "items": false, "minItems": 2});
     let projection = projection(GeminiJsonSchema, &pair);
     let written = &projection.schema["properties"]["p"];

@@ -39,7 +39,7 @@ fn a_union_becomes_the_object_that_takes_what_any_branch_does() {
 }
 
 #[test]
-fn a_branch_that_is_open_takes_any_value_under_the_names_of_the_others() {
+fn an_open_branch_accepts_any_value_for_names_of_others() {
     let schema = json!({"type": "object", "anyOf": [
         {"properties": {"x": {"type": "integer", "description": "Steps"}}, "required": ["x"]},
         {"properties": {"y": {"type": "string"}}, "required": ["y"]},

@@ -52,7 +52,7 @@ fn anthropic_takes_twenty_strict_tools_a_request() {
 }
 
 #[test]
-fn anthropic_counts_optional_and_union_parameters_in_the_order_of_the_tools() {
+fn anthropic_counts_optional_and_union_parameters_in_order() {
     let tools = [tool(0, 1, 20, 0), tool(1, 1, 5, 0), tool(2, 1, 4, 16), tool(3, 1, 0, 1), tool(4, 1, 0, 0)];
     assert_eq!(strict(Provider::Anthropic, &tools), [true, false, true, false, true]);
 }

@@ -39,7 +39,7 @@ fn a_provider_tool_stands_after_the_functions() {
 }
 
 #[test]
-fn a_function_that_has_the_name_of_a_provider_tool_is_declared_under_another() {
+fn a_function_named_like_a_provider_tool_is_renamed() {
     let tools = [hosted("search", "anthropic", json!({"type": "web_search_20260209", "name": "web_search"}))];
     let declared = declared(Provider::Anthropic, &[echo("web_search")], &tools, DeclareOptions::default());
     let wire = declared.wire_name("web_search").expect("declared");
@@ -49,7 +49,7 @@ fn a_function_that_has_the_name_of_a_provider_tool_is_declared_under_another() {
 
 // L31
 #[test]
-fn gemini_leaves_provider_tools_out_with_a_warning_where_the_model_does_not_mix() {
+fn gemini_skips_provider_tools_beside_functions_with_a_warning() {
     for provider in CHATS {
         let declared = declared(provider, &[echo("say")], &[search()], DeclareOptions::default());
         let json = json_of(&declared);

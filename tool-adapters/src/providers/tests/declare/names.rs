@@ -48,7 +48,7 @@ fn a_name_begins_as_the_provider_wants() {
 }
 
 #[test]
-fn names_that_would_be_the_same_are_told_apart_whatever_their_order() {
+fn colliding_names_are_made_distinct_in_any_order() {
     let tools = ["a.b", "a:b", "a_b"];
     let forward = names(Provider::OpenAiChat, &tools);
     let backward = names(Provider::OpenAiChat, &["a_b", "a:b", "a.b"]);
@@ -88,7 +88,7 @@ fn the_nearest_name_does_not_depend_on_other_tools() {
 proptest! {
     /// L5: reversibly.
     #[test]
-    fn all_raw_names_become_distinct_names_that_the_provider_takes_and_come_back(
+    fn raw_names_become_distinct_accepted_names_and_map_back(
         tools in prop::collection::hash_set("[ab1_.:/-]{1,4}|[A-Za-z0-9_.:/-]{1,128}|a[._:/]{55,127}", 1..40),
     ) {
         let tools = tools.iter().map(String::as_str).collect::<Vec<_>>();

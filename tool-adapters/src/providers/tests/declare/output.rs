@@ -25,7 +25,7 @@ fn a_reference_to_an_object_says_that_it_is_one() {
 }
 
 #[test]
-fn what_is_no_object_is_wrapped_and_its_references_still_lead_somewhere() {
+fn an_output_that_is_no_object_is_wrapped_with_its_references() {
     let schemas = [
         (
             json!({"type": "array", "items": {"$ref": "#/$defs/Word"}, "$defs": {"Word": {"type": "string"}}}),

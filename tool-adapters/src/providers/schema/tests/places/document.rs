@@ -16,7 +16,7 @@ fn a_reference_is_a_pointer_from_the_root() {
 }
 
 #[test]
-fn what_leads_outside_or_nowhere_or_to_no_schema_leads_to_nothing() {
+fn references_without_a_schema_in_the_document_are_unresolved() {
     let root = json!({"$defs": {"a": {"maximum": 3}}});
     let nowhere = ["#/$defs/b", "https://example.com/a.json", "a.json#/x", "#name", "#/$defs/a/maximum", "#/%zz"];
     for reference in nowhere {
