@@ -1,13 +1,14 @@
 //! The items of arrays and the properties of objects, as the schemas of a node have them together, and the root as one object.
 
 use crate::providers::report::{ChangeKind, Refusal};
+use crate::providers::schema::document::named_places;
 use crate::providers::schema::node::{FlatNode, KeywordFilter, KeywordSet, SchemaNode, SchemaUnion};
 use crate::providers::schema::projector::Projector;
 use crate::providers::schema::rules::TypeSet;
 use crate::providers::schema::words::{DroppedKeyword, can_describe};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
-use tool_core::schema::{is_schema, join_pointer as join};
+use tool_core::schema::is_schema;
 
 /// The schemas of an array's items.
 #[derive(Clone, Debug)]
@@ -97,11 +98,10 @@ impl<'a> ObjectShape<'a> {
     /// Returns the properties of one schema. `patterns` is true if the projection keeps `patternProperties`. Otherwise any
     /// property may be one of them.
     pub(crate) fn of(own: &KeywordSet<'a>, patterns: bool) -> Self {
-        let named = own.get("properties").and_then(Value::as_object);
-        let under = join(&own.pointer, "properties");
-        let schemas = named.into_iter().flatten().filter(|(_, schema)| is_schema(schema));
-        let properties =
-            schemas.map(|(name, schema)| (name.as_str(), SchemaNode::of(schema, join(&under, name)))).collect();
+        let named = own.get("properties").into_iter();
+        let places = named.flat_map(|named| named_places(named, &own.pointer, "properties"));
+        let schemas = places.filter(|(_, place)| is_schema(place.schema));
+        let properties = schemas.map(|(name, place)| (name, SchemaNode::of(place))).collect();
         let required = own.get("required").and_then(Value::as_array).into_iter().flatten();
         let known = patterns || own.get("patternProperties").is_none();
         let rest = match own.get("additionalProperties").filter(|_| known) {

@@ -31,14 +31,32 @@ impl<'a> SchemaPlace<'a> {
     }
 
     /// Returns the schemas of a list keyword.
-    pub(crate) fn list(&self, keyword: &str) -> impl Iterator<Item = Self> + use<'a> {
-        let list = self.schema.get(keyword).and_then(Value::as_array);
-        // The pointer is made only where it is needed.
-        let under = list.map(|_| join_pointer(&self.pointer, keyword)).unwrap_or_default();
-        let place =
-            move |(at, schema): (usize, &'a Value)| Self { schema, pointer: join_pointer(&under, &at.to_string()) };
-        list.into_iter().flatten().enumerate().map(place)
+    pub(crate) fn list(&self, keyword: &str) -> impl Iterator<Item = Self> {
+        let list = self.schema.get(keyword);
+        list.into_iter().flat_map(move |list| list_places(list, &self.pointer, keyword))
     }
+}
+
+/// Returns the schemas in the value of a list keyword of the schema at `pointer`.
+pub(crate) fn list_places<'a>(
+    list: &'a Value,
+    pointer: &str,
+    keyword: &str,
+) -> impl Iterator<Item = SchemaPlace<'a>> + use<'a> {
+    let under = join_pointer(pointer, keyword);
+    let place = move |(at, schema): (usize, _)| SchemaPlace { schema, pointer: join_pointer(&under, &at.to_string()) };
+    list.as_array().into_iter().flatten().enumerate().map(place)
+}
+
+/// Returns the schemas in the value of a keyword that has schemas by name, of the schema at `pointer`.
+pub(crate) fn named_places<'a>(
+    named: &'a Value,
+    pointer: &str,
+    keyword: &str,
+) -> impl Iterator<Item = (&'a str, SchemaPlace<'a>)> + use<'a> {
+    let under = join_pointer(pointer, keyword);
+    let place = move |name: &'a String, schema| SchemaPlace { schema, pointer: join_pointer(&under, name) };
+    named.as_object().into_iter().flatten().map(move |(name, schema)| (name.as_str(), place(name, schema)))
 }
 
 impl<'a> SchemaDocument<'a> {
@@ -129,26 +147,21 @@ pub(crate) fn for_each_subschema<'a>(
 ) {
     for (keyword, value) in schema {
         let keyword = keyword.as_str();
-        let under = || join_pointer(pointer, keyword);
-        let mut visit = |name, schema, pointer| {
-            if is_schema(schema) {
-                visit(Subschema { keyword, name, place: SchemaPlace { schema, pointer } });
+        let mut visit = |name, place: SchemaPlace<'a>| {
+            if is_schema(place.schema) {
+                visit(Subschema { keyword, name, place });
             }
         };
         match value {
-            Value::Array(list) if LIST_KEYWORDS.contains(&keyword) => {
-                let under = under();
-                for (at, child) in list.iter().enumerate() {
-                    visit(None, child, join_pointer(&under, &at.to_string()));
-                }
+            Value::Array(_) if LIST_KEYWORDS.contains(&keyword) => {
+                list_places(value, pointer, keyword).for_each(|place| visit(None, place));
             }
-            Value::Object(named) if MAP_KEYWORDS.contains(&keyword) => {
-                let under = under();
-                for (name, child) in named {
-                    visit(Some(name.as_str()), child, join_pointer(&under, name));
-                }
+            Value::Object(_) if MAP_KEYWORDS.contains(&keyword) => {
+                named_places(value, pointer, keyword).for_each(|(name, place)| visit(Some(name), place));
             }
-            _ if SCHEMA_KEYWORDS.contains(&keyword) => visit(None, value, under()),
+            _ if SCHEMA_KEYWORDS.contains(&keyword) => {
+                visit(None, SchemaPlace { schema: value, pointer: join_pointer(pointer, keyword) });
+            }
             _ => {}
         }
     }

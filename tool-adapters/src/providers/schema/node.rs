@@ -1,7 +1,7 @@
 //! The constraints on one value, collected from the schemas that have them.
 
 use crate::providers::report::ChangeKind;
-use crate::providers::schema::document::{SchemaPlace, is_annotation};
+use crate::providers::schema::document::{SchemaPlace, is_annotation, list_places};
 use crate::providers::schema::projector::{Projector, report_missing_target};
 use crate::providers::schema::rules::TypeSet;
 use serde_json::{Map, Number, Value};
@@ -58,8 +58,8 @@ pub(crate) struct SchemaUnion<'a> {
 }
 
 impl<'a> SchemaNode<'a> {
-    pub(crate) fn of(schema: &'a Value, pointer: String) -> Self {
-        Self(vec![NodePart::Schema(SchemaPlace { schema, pointer })])
+    pub(crate) fn of(place: SchemaPlace<'a>) -> Self {
+        Self(vec![NodePart::Schema(place)])
     }
 
     /// Requires both nodes.
@@ -109,15 +109,14 @@ impl<'a> KeywordSet<'a> {
     /// Returns the schema of a keyword.
     pub(crate) fn under(&self, keyword: &str) -> Option<SchemaNode<'a>> {
         let schema = self.get(keyword).filter(|value| is_schema(value))?;
-        Some(SchemaNode::of(schema, join(&self.pointer, keyword)))
+        Some(SchemaNode::of(SchemaPlace { schema, pointer: join(&self.pointer, keyword) }))
     }
 
     /// Returns the schemas of a list keyword.
     pub(crate) fn list(&self, keyword: &str) -> Option<Vec<SchemaNode<'a>>> {
-        let list = self.get(keyword)?.as_array()?;
-        let under = join(&self.pointer, keyword);
-        let schemas = list.iter().enumerate().filter(|(_, schema)| is_schema(schema));
-        Some(schemas.map(|(at, schema)| SchemaNode::of(schema, join(&under, &at.to_string()))).collect())
+        let list = self.get(keyword).filter(|list| list.is_array())?;
+        let schemas = list_places(list, &self.pointer, keyword).filter(|place| is_schema(place.schema));
+        Some(schemas.map(SchemaNode::of).collect())
     }
 }
 

@@ -260,7 +260,7 @@ impl<'s, 't> SchemaMatcher<'s, 't> {
         while let Some(place) = open.pop().filter(|_| all.len() < FOLLOWED) {
             let target = place.schema.get("$ref").and_then(Value::as_str);
             open.extend(target.and_then(|reference| self.document.resolve(&place.pointer, reference)));
-            open.extend(branches(&place, "allOf"));
+            open.extend(place.list("allOf"));
             all.push(place);
         }
         all
@@ -375,12 +375,12 @@ impl<'s, 't> SchemaMatcher<'s, 't> {
         let reference = place.schema.get("$ref").and_then(Value::as_str);
         let target = reference.and_then(|reference| self.document.resolve(&place.pointer, reference));
         let deeper = |place: SchemaPlace<'s>| self.accepts_null(&place, depth + 1);
-        let some = |keyword: &str| place.schema.get(keyword).is_none() || branches(place, keyword).any(deeper);
+        let some = |keyword: &str| place.schema.get(keyword).is_none() || place.list(keyword).any(deeper);
         type_takes
             && place.schema.get("enum").and_then(Value::as_array).is_none_or(|values| values.contains(&Value::Null))
             && place.schema.get("const").is_none_or(Value::is_null)
             && target.is_none_or(deeper)
-            && branches(place, "allOf").all(deeper)
+            && place.list("allOf").all(deeper)
             && some("anyOf")
             && some("oneOf")
     }
@@ -426,17 +426,9 @@ fn is_required(schemas: &[SchemaPlace<'_>], name: &str) -> bool {
 /// do not describe values.
 fn unions_of<'s>(schemas: &[SchemaPlace<'s>]) -> Vec<Vec<SchemaPlace<'s>>> {
     let all =
-        schemas.iter().flat_map(|place| ["anyOf", "oneOf"].map(|keyword| branches(place, keyword).collect::<Vec<_>>()));
+        schemas.iter().flat_map(|place| ["anyOf", "oneOf"].map(|keyword| place.list(keyword).collect::<Vec<_>>()));
     let only_requires = |branch: &SchemaPlace<'s>| {
         branch.schema.as_object().is_some_and(|map| map.keys().all(|keyword| keyword == "required"))
     };
     all.filter(|union: &Vec<SchemaPlace<'s>>| !union.iter().all(only_requires)).collect()
-}
-
-fn branches<'s>(place: &SchemaPlace<'s>, keyword: &str) -> impl Iterator<Item = SchemaPlace<'s>> {
-    let all = place.schema.get(keyword).and_then(Value::as_array);
-    // The pointer is made only where it is needed.
-    let under = all.map(|_| join(&place.pointer, keyword)).unwrap_or_default();
-    let place = move |(at, schema): (usize, _)| SchemaPlace { schema, pointer: join(&under, &at.to_string()) };
-    all.into_iter().flatten().enumerate().map(place)
 }

@@ -28,7 +28,7 @@ impl<'a> SubsetProjector<'a> {
     /// Writes the root in a form with few keywords.
     fn root(&mut self) -> Option<Value> {
         let root = self.base.document.root();
-        let merged = self.base.merged(SchemaNode::of(root, String::new()), false)?;
+        let merged = self.base.merged(SchemaNode::of(SchemaPlace::root(root)), false)?;
         self.base.active.push(root);
         let mut facts = self.facts(&merged.own, TypeSet::OBJECT);
         self.base.report_root_type();
@@ -80,9 +80,8 @@ impl<'a> SubsetProjector<'a> {
 
     fn definition(&mut self, place: SchemaPlace<'a>) -> Value {
         self.base.active.push(place.schema);
-        let node = SchemaNode::of(place.schema, place.pointer);
         // The form has no schema that accepts no value. One that accepts any value is wider.
-        let written = self.node(node).unwrap_or_default();
+        let written = self.node(SchemaNode::of(place)).unwrap_or_default();
         self.base.active.pop();
         Value::Object(written)
     }

@@ -2,7 +2,7 @@
 
 use crate::providers::report::{Change, ChangeKind, Refusal};
 use crate::providers::schema::containers::{ExtraProperties, is_merged, refusal_of_root};
-use crate::providers::schema::document::{SchemaPlace, insert_after_type, is_annotation};
+use crate::providers::schema::document::{SchemaPlace, insert_after_type, is_annotation, list_places, named_places};
 use crate::providers::schema::node::{KeywordFilter, KeywordSet, NodePart, SchemaNode};
 use crate::providers::schema::projector::{PLAIN_NAMES, Projector};
 use crate::providers::schema::rules::{PropertyNames, TypeSet, is_standard_format, is_well_formed};
@@ -197,21 +197,18 @@ impl<'a> WholeProjector<'a> {
     /// Writes the schemas inside a keyword's value.
     fn inner(&mut self, own: &KeywordSet<'a>, keyword: &str, value: &'a Value) -> Value {
         match (keyword, value) {
-            ("properties" | "patternProperties" | "dependentSchemas", Value::Object(named)) => {
-                let under = join(&own.pointer, keyword);
+            ("properties" | "patternProperties" | "dependentSchemas", Value::Object(_)) => {
                 let mut schemas = Map::new();
-                for (name, schema) in named {
+                for (name, place) in named_places(value, &own.pointer, keyword) {
                     if keyword == "properties" {
                         self.check_name(&own.pointer, name);
                     }
-                    schemas.insert(name.clone(), self.whole(SchemaPlace { schema, pointer: join(&under, name) }));
+                    schemas.insert(name.to_owned(), self.whole(place));
                 }
                 Value::Object(schemas)
             }
-            ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(list)) => {
-                let under = join(&own.pointer, keyword);
-                let place = |(at, schema)| SchemaPlace { schema, pointer: join(&under, &usize::to_string(&at)) };
-                list.iter().enumerate().map(place).map(|place| self.whole(place)).collect()
+            ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(_)) => {
+                list_places(value, &own.pointer, keyword).map(|place| self.whole(place)).collect()
             }
             (keyword, schema) if HOLDS_ONE.contains(&keyword) && is_schema(schema) => {
                 self.whole(SchemaPlace { schema, pointer: join(&own.pointer, keyword) })
@@ -223,7 +220,7 @@ impl<'a> WholeProjector<'a> {
     /// Writes the root: copied if it is a plain object, otherwise merged into one.
     fn root(&mut self) -> Option<Value> {
         let root = self.base.document.root();
-        let place = SchemaPlace { schema: root, pointer: String::new() };
+        let place = SchemaPlace::root(root);
         let mut written = match root {
             Value::Object(map) if is_plain(map) => {
                 self.base.definitions.root_stays = true;
@@ -248,7 +245,7 @@ impl<'a> WholeProjector<'a> {
     }
 
     fn merged_root(&mut self, place: SchemaPlace<'a>) -> Option<Value> {
-        let merged = self.base.merged(SchemaNode(vec![NodePart::Schema(place)]), true)?;
+        let merged = self.base.merged(SchemaNode::of(place), true)?;
         self.base.report_root_type();
         let mut written = Map::from_iter([("type".to_owned(), Value::from("object"))]);
         let mut dropped = merged.dropped;

@@ -1,7 +1,7 @@
 //! Arrays, with one schema for all items, and objects, which are closed.
 
 use crate::providers::report::{ChangeKind, NotStrict};
-use crate::providers::schema::document::{SchemaObject, SchemaPlace};
+use crate::providers::schema::document::{SchemaObject, SchemaPlace, list_places, named_places};
 use crate::providers::schema::node::{KeywordFilter, KeywordSet, is_union};
 use crate::providers::schema::rules::TypeSet;
 use crate::providers::strict::projector::{PlacedKeyword, StrictFacts, StrictProjector, joined, nullable};
@@ -59,33 +59,7 @@ impl<'a> StrictProjector<'a> {
         }
         Ok(())
     }
-}
 
-/// Returns the schemas of items; `None` if an item may have any value.
-fn items<'a>(facts: &StrictFacts<'_, 'a>) -> Option<StrictItems<'a>> {
-    let keywords = of_type(facts, &["prefixItems", "items"]);
-    let own = keywords.first()?.own;
-    let under = |keyword: &str| {
-        let schema = own.map.get(keyword)?;
-        Some(SchemaPlace { schema, pointer: join(&own.pointer, keyword) })
-    };
-    let places = own.map.get("prefixItems").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let pointer = join(&own.pointer, "prefixItems");
-    let first = places.iter().enumerate();
-    let first =
-        first.map(|(at, schema)| SchemaPlace { schema, pointer: join(&pointer, &at.to_string()) }).collect::<Vec<_>>();
-    let most = own.map.get("maxItems").and_then(Value::as_u64).and_then(|most| usize::try_from(most).ok());
-    match under("items") {
-        Some(rest) if *rest.schema == Value::Bool(false) => Some(StrictItems { first, rest: None }),
-        Some(rest) => Some(StrictItems { first, rest: Some(rest) }),
-        None if !first.is_empty() && most.is_some_and(|most| most <= first.len()) => {
-            Some(StrictItems { first, rest: None })
-        }
-        None => None,
-    }
-}
-
-impl<'a> StrictProjector<'a> {
     /// Writes a node by its types; `None` without any.
     pub(crate) fn write_types(&mut self, mut facts: StrictFacts<'_, 'a>) -> Result<Option<SchemaObject>, NotStrict> {
         if facts.types == TypeSet::ALL {
@@ -154,60 +128,7 @@ impl<'a> StrictProjector<'a> {
             _ => self.describe_or_drop(facts, keyword),
         }
     }
-}
 
-/// Returns true for a number that compilers of grammars accept: each digit of a bound is a branch, and a multiple is
-/// counted in units of its last decimal.
-fn compiles(keyword: &str, value: &Value) -> bool {
-    /// Up to this, every integer is a double.
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    let Some(mut number) = value.as_f64() else { return false };
-    if keyword != "multipleOf" {
-        return number.abs() <= EXACT;
-    }
-    while number.fract() != 0.0 && number <= f64::from(u32::MAX) {
-        number *= 10.0;
-    }
-    number <= f64::from(u32::MAX)
-}
-
-/// Returns the keywords of these names.
-fn of_type<'o, 'a>(facts: &StrictFacts<'o, 'a>, names: &[&str]) -> Vec<PlacedKeyword<'o, 'a>> {
-    facts.rest.iter().filter(|keyword| names.contains(&keyword.name)).copied().collect()
-}
-
-/// Writes the values of a type.
-fn list_values(facts: &StrictFacts<'_, '_>, types: TypeSet, written: &mut SchemaObject) {
-    let Some(values) = &facts.values else { return };
-    let mut values =
-        values.iter().filter(|value| types.contains(TypeSet::of_value(value))).copied().collect::<Vec<_>>();
-    values.dedup();
-    match values.as_slice() {
-        [only] if facts.constant => written.insert("const".to_owned(), (*only).clone()),
-        _ => written.insert("enum".to_owned(), values.into_iter().cloned().map(whole).collect()),
-    };
-}
-
-/// Returns `5` for `5.0`, as models write it.
-fn whole(value: Value) -> Value {
-    match value.as_f64() {
-        #[allow(clippy::cast_possible_truncation)] // it is whole, and small enough
-        Some(float) if value.is_f64() && float.fract() == 0.0 && float.abs() < 9e15 => {
-            Number::from(float as i64).into()
-        }
-        _ => value,
-    }
-}
-
-/// Returns the types that a keyword constrains.
-fn types_of(keyword: &str) -> TypeSet {
-    match keyword {
-        "format" => TypeSet::STRING,
-        keyword => TypeSet::of_assertion(keyword),
-    }
-}
-
-impl<'a> StrictProjector<'a> {
     pub(crate) fn object(
         &mut self,
         facts: &mut StrictFacts<'_, 'a>,
@@ -315,11 +236,9 @@ impl<'a> StrictProjector<'a> {
         let mut all: BTreeMap<&str, SchemaPlace<'_>> = BTreeMap::new();
         for keyword in of_type(facts, &["properties"]) {
             let holder = keyword.own.pointer.as_str();
-            let under = join(holder, "properties");
-            for (name, schema) in keyword.value.as_object().into_iter().flatten() {
-                let place = SchemaPlace { schema, pointer: join(&under, name) };
-                match all.get(name.as_str()) {
-                    Some(there) if there.schema == schema => {}
+            for (name, place) in named_places(keyword.value, holder, "properties") {
+                match all.get(name) {
+                    Some(there) if there.schema == place.schema => {}
                     Some(_) => {
                         let detail = format!("of two schemas for `{}`, one is kept", name.escape_debug());
                         self.base.log.add(holder, "properties", ChangeKind::Weakened, detail);
@@ -331,6 +250,75 @@ impl<'a> StrictProjector<'a> {
             }
         }
         all
+    }
+}
+
+/// Returns the schemas of items; `None` if an item may have any value.
+fn items<'a>(facts: &StrictFacts<'_, 'a>) -> Option<StrictItems<'a>> {
+    let keywords = of_type(facts, &["prefixItems", "items"]);
+    let own = keywords.first()?.own;
+    let first = own.map.get("prefixItems").into_iter();
+    let first = first.flat_map(|list| list_places(list, &own.pointer, "prefixItems")).collect::<Vec<_>>();
+    let most = own.map.get("maxItems").and_then(Value::as_u64).and_then(|most| usize::try_from(most).ok());
+    let rest = own.map.get("items").map(|schema| SchemaPlace { schema, pointer: join(&own.pointer, "items") });
+    match rest {
+        Some(rest) if *rest.schema == Value::Bool(false) => Some(StrictItems { first, rest: None }),
+        Some(rest) => Some(StrictItems { first, rest: Some(rest) }),
+        None if !first.is_empty() && most.is_some_and(|most| most <= first.len()) => {
+            Some(StrictItems { first, rest: None })
+        }
+        None => None,
+    }
+}
+
+/// Returns true for a number that compilers of grammars accept: each digit of a bound is a branch, and a multiple is
+/// counted in units of its last decimal.
+fn compiles(keyword: &str, value: &Value) -> bool {
+    /// Up to this, every integer is a double.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let Some(mut number) = value.as_f64() else { return false };
+    if keyword != "multipleOf" {
+        return number.abs() <= EXACT;
+    }
+    while number.fract() != 0.0 && number <= f64::from(u32::MAX) {
+        number *= 10.0;
+    }
+    number <= f64::from(u32::MAX)
+}
+
+/// Returns the keywords of these names.
+fn of_type<'o, 'a>(facts: &StrictFacts<'o, 'a>, names: &[&str]) -> Vec<PlacedKeyword<'o, 'a>> {
+    facts.rest.iter().filter(|keyword| names.contains(&keyword.name)).copied().collect()
+}
+
+/// Writes the values of a type.
+fn list_values(facts: &StrictFacts<'_, '_>, types: TypeSet, written: &mut SchemaObject) {
+    let Some(values) = &facts.values else { return };
+    let mut values =
+        values.iter().filter(|value| types.contains(TypeSet::of_value(value))).copied().collect::<Vec<_>>();
+    values.dedup();
+    match values.as_slice() {
+        [only] if facts.constant => written.insert("const".to_owned(), (*only).clone()),
+        _ => written.insert("enum".to_owned(), values.into_iter().cloned().map(whole).collect()),
+    };
+}
+
+/// Returns `5` for `5.0`, as models write it.
+fn whole(value: Value) -> Value {
+    match value.as_f64() {
+        #[allow(clippy::cast_possible_truncation)] // it is whole, and small enough
+        Some(float) if value.is_f64() && float.fract() == 0.0 && float.abs() < 9e15 => {
+            Number::from(float as i64).into()
+        }
+        _ => value,
+    }
+}
+
+/// Returns the types that a keyword constrains.
+fn types_of(keyword: &str) -> TypeSet {
+    match keyword {
+        "format" => TypeSet::STRING,
+        keyword => TypeSet::of_assertion(keyword),
     }
 }
 

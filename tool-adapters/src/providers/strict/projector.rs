@@ -2,14 +2,13 @@
 //! properties.
 
 use crate::providers::report::{Change, ChangeKind, NotStrict};
-use crate::providers::schema::document::{SchemaObject, SchemaPlace};
+use crate::providers::schema::document::{SchemaObject, SchemaPlace, list_places};
 use crate::providers::schema::node::{KeywordFilter, KeywordSet, is_union};
 use crate::providers::schema::projector::{DefinitionNames, MAX_DEPTH, Projector};
 use crate::providers::schema::rules::{TypeSet, is_well_formed};
 use crate::providers::schema::words::{DroppedKeyword, describe, describe_or_drop};
 use crate::providers::strict::budget::StrictForm;
 use serde_json::{Map, Value, json};
-use tool_core::schema::join_pointer as join;
 
 /// The maximum number of schemas that are written. References multiply: `a` refers to `b` twice, `b` to `c` twice, and so on.
 const MOST: usize = 20_000;
@@ -39,12 +38,7 @@ impl<'a> StrictProjector<'a> {
             }
             _ => return Err(NotStrict::Untyped { pointer: place.pointer }),
         }
-        let floor = self.base.active.len();
-        let mut own = Vec::new();
-        self.gather(place, &mut own)?;
-        let written = self.own(&own);
-        self.base.active.truncate(floor);
-        written
+        self.branch(place, &[])
     }
 
     /// Writes the schemas of a node as one.
@@ -118,141 +112,47 @@ impl<'a> StrictProjector<'a> {
             self.base.log.add(&pointer, "$ref", ChangeKind::Rewritten, "its target replaces it");
             self.gather(target, own)?;
         }
-        let all = map.get("allOf").and_then(Value::as_array);
-        if all.is_some() {
+        if let Some(all) = map.get("allOf").filter(|all| all.is_array()) {
             self.base.log.add(&pointer, "allOf", ChangeKind::Rewritten, "its schemas are one");
-        }
-        let under = join(&pointer, "allOf");
-        for (at, part) in all.into_iter().flatten().enumerate() {
-            self.gather(SchemaPlace { schema: part, pointer: join(&under, &at.to_string()) }, own)?;
+            for place in list_places(all, &pointer, "allOf") {
+                self.gather(place, own)?;
+            }
         }
         Ok(())
     }
-}
 
-/// No name has `__`, so that a number behind it makes a new one.
-const STRICT_NAMES: DefinitionNames = DefinitionNames { of_pointer: strict_name, separator: "__" };
-
-/// Returns a name for a schema: `Point` for `/$defs/Point`, `properties_a_items` for `/properties/a/items`.
-fn strict_name(pointer: &str) -> String {
-    let under = pointer.strip_prefix("/$defs/");
-    let mut name = String::new();
-    for letter in under.unwrap_or(pointer).trim_start_matches('/').chars() {
-        match letter {
-            letter if letter.is_ascii_alphanumeric() => name.push(letter),
-            _ if name.ends_with('_') => {}
-            _ => name.push('_'),
-        }
-    }
-    name
-}
-
-/// Projects a schema to a strict form, and returns the changes. The projection accepts all values that the schema does,
-/// with null for absent properties where the form requires every property.
-///
-/// # Errors
-///
-/// The reason for which the schema has no such form.
-pub(crate) fn project_strict(form: &'static StrictForm, schema: &Value) -> Result<(Value, Vec<Change>), NotStrict> {
-    let mut projector = StrictProjector { form, base: Projector::new(schema, &STRICT_NAMES) };
-    projector.base.definitions.root_stays = true;
-    let root = projector.node(SchemaPlace::root(schema))?;
-    let mut root = root.ok_or(NotStrict::Untyped { pointer: String::new() })?;
-    if root.contains_key("anyOf") {
-        return Err(NotStrict::Keyword { pointer: String::new(), keyword: "anyOf".to_owned() });
-    }
-    let mut definitions = Map::new();
-    while let Some((name, place)) = projector.base.next_definition() {
-        let pointer = place.pointer.clone();
-        let schema = projector.node(place)?.ok_or(NotStrict::Untyped { pointer })?;
-        definitions.insert(name, schema.into());
-    }
-    if !definitions.is_empty() {
-        root.insert("$defs".to_owned(), definitions.into());
-    }
-    (form.check_size)(&root)?;
-    Ok((root.into(), projector.base.log.finish()))
-}
-
-/// The sorted keywords of a node.
-pub(crate) struct StrictFacts<'o, 'a> {
-    /// The schemas of the node.
-    pub(crate) own: &'o [KeywordSet<'a>],
-    pub(crate) types: TypeSet,
-    /// The values that `enum` and `const` leave.
-    pub(crate) values: Option<Vec<&'a Value>>,
-    /// True if a `const` gave the value.
-    pub(crate) constant: bool,
-    /// The keywords that are written type by type.
-    pub(crate) rest: Vec<PlacedKeyword<'o, 'a>>,
-    descriptions: Vec<&'a str>,
-    /// The keywords that become part of the description.
-    dropped: Vec<DroppedKeyword<'a>>,
-}
-
-#[derive(Clone, Copy)]
-pub(crate) struct PlacedKeyword<'o, 'a> {
-    pub(crate) name: &'a str,
-    pub(crate) value: &'a Value,
-    /// The schema that has the keyword.
-    pub(crate) own: &'o KeywordSet<'a>,
-}
-
-/// A union, with the index of the schema that has it.
-struct StrictUnion<'a> {
-    keyword: &'a str,
-    branches: &'a [Value],
-    own: usize,
-}
-
-impl<'a> StrictProjector<'a> {
     /// Writes a node; `None` if it accepts no value.
     pub(crate) fn write(&mut self, own: &[KeywordSet<'a>]) -> Result<Option<SchemaObject>, NotStrict> {
-        if let Some(union) = Self::union(own) {
-            return self.write_union(own, &union);
+        // A union of required properties becomes part of the description.
+        let is_written = |union: &PlacedKeyword<'_, 'a>| {
+            is_well_formed(union.name, union.value)
+                && union.value.as_array().is_some_and(|branches| !branches.iter().all(only_requires))
+        };
+        if let Some(union) = unions(own).find(is_written) {
+            return self.write_union(own, union);
         }
         let facts = self.facts(own);
         self.write_types(facts)
-    }
-
-    /// Returns the first union that is written as one.
-    fn union(own: &[KeywordSet<'a>]) -> Option<StrictUnion<'a>> {
-        let mut all = own.iter().enumerate().flat_map(|(at, own)| {
-            own.keywords()
-                .filter(|(keyword, value)| is_union(keyword) && is_well_formed(keyword, value))
-                .map(move |found| (at, found))
-        });
-        all.find_map(|(at, (keyword, value))| {
-            let branches = value.as_array().map(Vec::as_slice)?;
-            // A union of required properties becomes part of the description.
-            (!branches.iter().all(only_requires)).then_some(StrictUnion { keyword, branches, own: at })
-        })
     }
 
     /// Writes a union. The keywords beside it become part of each branch.
     fn write_union(
         &mut self,
         own: &[KeywordSet<'a>],
-        union: &StrictUnion<'a>,
+        union: PlacedKeyword<'_, 'a>,
     ) -> Result<Option<SchemaObject>, NotStrict> {
-        let holder = own.get(union.own).map(|own| own.pointer.as_str()).unwrap_or_default();
-        if union.keyword == "oneOf" {
+        let holder = union.own.pointer.as_str();
+        if union.name == "oneOf" {
             self.base.log.add(holder, "oneOf", ChangeKind::Weakened, "`anyOf`: more than one may fit");
         }
-        for (at, one) in own.iter().enumerate() {
-            for (keyword, _) in one.keywords().filter(|(keyword, _)| is_union(keyword)) {
-                if (at, keyword) != (union.own, union.keyword) {
-                    let detail = "of two unions in one schema, one is kept";
-                    self.base.log.add(&one.pointer, keyword, ChangeKind::Dropped, detail);
-                }
-            }
+        for other in unions(own).filter(|other| !std::ptr::eq(other.value, union.value)) {
+            let detail = "of two unions in one schema, one is kept";
+            self.base.log.add(&other.own.pointer, other.name, ChangeKind::Dropped, detail);
         }
         let beside = own.iter().map(|own| own.reading(KeywordFilter::Assertions));
         let beside = beside.filter(|own| own.keywords().any(|(keyword, _)| !is_followed(keyword))).collect::<Vec<_>>();
-        let under = join(holder, union.keyword);
-        let mut branches = Vec::with_capacity(union.branches.len());
-        for (at, schema) in union.branches.iter().enumerate() {
-            let place = SchemaPlace { schema, pointer: join(&under, &at.to_string()) };
+        let mut branches = Vec::new();
+        for place in list_places(union.value, holder, union.name) {
             let written = if beside.is_empty() { self.node(place)? } else { self.branch(place, &beside)? };
             for branch in written.into_iter().flat_map(flat) {
                 if !branches.contains(&branch) {
@@ -262,12 +162,13 @@ impl<'a> StrictProjector<'a> {
         }
         let Some(written) = joined(branches) else { return Ok(None) };
         if !written.contains_key("anyOf") {
-            self.base.log.add(holder, union.keyword, ChangeKind::Rewritten, "the branches are one schema");
+            self.base.log.add(holder, union.name, ChangeKind::Rewritten, "the branches are one schema");
         }
         let notes = own.iter().map(|own| own.reading(KeywordFilter::Annotations)).collect::<Vec<_>>();
         Ok(Some(self.around(written, &notes)))
     }
 
+    /// Writes a schema with the keywords beside a union that has it.
     fn branch(&mut self, place: SchemaPlace<'a>, beside: &[KeywordSet<'a>]) -> Result<Option<SchemaObject>, NotStrict> {
         if *place.schema == Value::Bool(false) {
             return Ok(None);
@@ -364,6 +265,81 @@ impl<'a> StrictProjector<'a> {
         let log = &mut self.base.log;
         describe_or_drop(log, &mut facts.dropped, &keyword.own.pointer, (keyword.name, keyword.value));
     }
+}
+
+/// No name has `__`, so that a number behind it makes a new one.
+const STRICT_NAMES: DefinitionNames = DefinitionNames { of_pointer: strict_name, separator: "__" };
+
+/// Returns a name for a schema: `Point` for `/$defs/Point`, `properties_a_items` for `/properties/a/items`.
+fn strict_name(pointer: &str) -> String {
+    let under = pointer.strip_prefix("/$defs/");
+    let mut name = String::new();
+    for letter in under.unwrap_or(pointer).trim_start_matches('/').chars() {
+        match letter {
+            letter if letter.is_ascii_alphanumeric() => name.push(letter),
+            _ if name.ends_with('_') => {}
+            _ => name.push('_'),
+        }
+    }
+    name
+}
+
+/// Projects a schema to a strict form, and returns the changes. The projection accepts all values that the schema does,
+/// with null for absent properties where the form requires every property.
+///
+/// # Errors
+///
+/// The reason for which the schema has no such form.
+pub(crate) fn project_strict(form: &'static StrictForm, schema: &Value) -> Result<(Value, Vec<Change>), NotStrict> {
+    let mut projector = StrictProjector { form, base: Projector::new(schema, &STRICT_NAMES) };
+    projector.base.definitions.root_stays = true;
+    let root = projector.node(SchemaPlace::root(schema))?;
+    let mut root = root.ok_or(NotStrict::Untyped { pointer: String::new() })?;
+    if root.contains_key("anyOf") {
+        return Err(NotStrict::Keyword { pointer: String::new(), keyword: "anyOf".to_owned() });
+    }
+    let mut definitions = Map::new();
+    while let Some((name, place)) = projector.base.next_definition() {
+        let pointer = place.pointer.clone();
+        let schema = projector.node(place)?.ok_or(NotStrict::Untyped { pointer })?;
+        definitions.insert(name, schema.into());
+    }
+    if !definitions.is_empty() {
+        root.insert("$defs".to_owned(), definitions.into());
+    }
+    (form.check_size)(&root)?;
+    Ok((root.into(), projector.base.log.finish()))
+}
+
+/// The sorted keywords of a node.
+pub(crate) struct StrictFacts<'o, 'a> {
+    /// The schemas of the node.
+    pub(crate) own: &'o [KeywordSet<'a>],
+    pub(crate) types: TypeSet,
+    /// The values that `enum` and `const` leave.
+    pub(crate) values: Option<Vec<&'a Value>>,
+    /// True if a `const` gave the value.
+    pub(crate) constant: bool,
+    /// The keywords that are written type by type.
+    pub(crate) rest: Vec<PlacedKeyword<'o, 'a>>,
+    descriptions: Vec<&'a str>,
+    /// The keywords that become part of the description.
+    dropped: Vec<DroppedKeyword<'a>>,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct PlacedKeyword<'o, 'a> {
+    pub(crate) name: &'a str,
+    pub(crate) value: &'a Value,
+    /// The schema that has the keyword.
+    pub(crate) own: &'o KeywordSet<'a>,
+}
+
+/// Returns the unions of a node.
+fn unions<'o, 'a>(own: &'o [KeywordSet<'a>]) -> impl Iterator<Item = PlacedKeyword<'o, 'a>> {
+    let keywords =
+        |own: &'o KeywordSet<'a>| own.keywords().map(move |(name, value)| PlacedKeyword { name, value, own });
+    own.iter().flat_map(keywords).filter(|keyword| is_union(keyword.name))
 }
 
 impl StrictFacts<'_, '_> {
