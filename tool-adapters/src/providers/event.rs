@@ -1,6 +1,7 @@
 //! The events that protocols read from a provider's messages.
 
 use serde_json::Value;
+use std::sync::Arc;
 use thiserror::Error;
 use tool_core::ToolCall;
 use tool_core::trace::TokenUsage;
@@ -90,6 +91,8 @@ pub enum ProtocolError {
         message: String,
         /// The beginning of the part, at most 200 characters.
         text: String,
+        /// The parser's error, if the part could not be parsed.
+        source: Option<JsonError>,
     },
     /// The stream ended before the message, or before the call with this id, was complete.
     #[error("the stream ended in the middle of {}", truncated_part(call_id.as_deref()))]
@@ -125,6 +128,19 @@ pub enum ProtocolError {
     },
 }
 
+/// The error of a JSON parser. Two errors with the same text are equal.
+#[derive(Clone, Debug, Error)]
+#[error(transparent)]
+pub struct JsonError(Arc<serde_json::Error>);
+
+impl PartialEq for JsonError {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
+    }
+}
+
+impl Eq for JsonError {}
+
 fn truncated_part(call_id: Option<&str>) -> String {
     call_id.map_or_else(|| "the message".to_owned(), |id| format!("the call `{}`", id.escape_debug()))
 }
@@ -135,7 +151,16 @@ fn error_code(code: Option<&str>) -> String {
 
 /// Makes the error of a text that does not have the expected form.
 pub(crate) fn malformed(message: impl Into<String>, text: &str) -> ProtocolError {
-    ProtocolError::Malformed { message: message.into(), text: text.chars().take(200).collect() }
+    ProtocolError::Malformed { message: message.into(), text: text.chars().take(200).collect(), source: None }
+}
+
+/// Makes the error of a text that the reader of a provider could not parse.
+pub(crate) fn unparsed(error: serde_json::Error, text: &str) -> ProtocolError {
+    ProtocolError::Malformed {
+        message: "expected JSON in the provider's form".to_owned(),
+        text: text.chars().take(200).collect(),
+        source: Some(JsonError(Arc::new(error))),
+    }
 }
 
 /// Reads the error that an answer is, or that it has under `error`.
@@ -153,4 +178,17 @@ pub(crate) fn provider_error(answer: &str) -> Option<ProtocolError> {
     let message = message.or_else(|| inner.map(Value::to_string))?;
     let code = ["code", "type", "status"].into_iter().find_map(text);
     Some(ProtocolError::Provider { code, message })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::error::Error as _;
+
+    #[test]
+    fn a_text_that_is_not_json_keeps_the_parsers_error() {
+        let error = serde_json::from_str::<Value>("oops").expect_err("it is not JSON");
+        let cause = error.to_string();
+        assert_eq!(unparsed(error, "oops").source().map(ToString::to_string), Some(cause));
+    }
 }

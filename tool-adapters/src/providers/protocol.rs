@@ -1,7 +1,7 @@
 //! The providers by their specs, and the protocol of a provider.
 
 use crate::providers::codec::{CallIds, EventSink, MessageReader, ToolAnswer};
-use crate::providers::event::{Event, ProtocolError, malformed};
+use crate::providers::event::{Event, ProtocolError, unparsed};
 use crate::providers::framing::frame::Frame;
 use crate::providers::framing::framer::{Framer, Framing};
 use crate::providers::lenient::surrogates_replaced;
@@ -158,10 +158,10 @@ fn read(reader: &mut dyn MessageReader, frame: Frame<'_>, sink: &mut EventSink<'
     if is_attempt && sink.events.len() == before {
         return false;
     }
-    sink.error(malformed(error.to_string(), text));
+    sink.error(unparsed(error, text));
     // Some servers cut a string in the middle of a character. The rest of the event is read without it.
     if let Some(Err(error)) = surrogates_replaced(text).map(|text| reader.read(name, &text, sink)) {
-        sink.error(malformed(error.to_string(), text));
+        sink.error(unparsed(error, text));
     }
     true
 }

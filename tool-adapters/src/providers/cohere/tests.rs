@@ -96,7 +96,7 @@ fn what_is_out_of_order_twice_or_broken_loses_no_call() {
         named(&[piece, start, start, ends[0], ends[0], start, "oops", ends[1], r#"{"message":"invalid api token"}"#]);
     expect![[r#"
         call: a add {}
-        error: expected value at line 1 column 1: oops
+        error: expected JSON in the provider's form: oops
         error: the provider reports: gone
         finished: Other("ERROR")
         error: the provider reports: invalid api token"#]]

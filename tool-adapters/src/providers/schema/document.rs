@@ -175,6 +175,26 @@ pub(crate) fn is_annotation(keyword: &str) -> bool {
 /// A written schema. Without a type, a union, a reference and an `enum` it accepts any value.
 pub(crate) type SchemaObject = Map<String, Value>;
 
+/// Adds a written schema to the branches of a union, unless one is the same. Of a schema that is nothing but a union,
+/// its branches are added.
+pub(crate) fn push_branch(branches: &mut Vec<SchemaObject>, mut written: SchemaObject) {
+    let is_union = written.len() == 1;
+    if is_union && let Some(Value::Array(inner)) = written.get_mut("anyOf") {
+        for branch in std::mem::take(inner) {
+            if let Value::Object(branch) = branch {
+                push_branch(branches, branch);
+            }
+        }
+    } else if !branches.contains(&written) {
+        branches.push(written);
+    }
+}
+
+/// Returns the union of branches.
+pub(crate) fn any_of(branches: Vec<SchemaObject>) -> SchemaObject {
+    SchemaObject::from_iter([("anyOf".to_owned(), branches.into_iter().map(Value::Object).collect())])
+}
+
 /// Inserts a keyword after `type`, so that a model reads it before the schemas inside.
 pub(crate) fn insert_after_type(written: &mut SchemaObject, keyword: &str, value: Value) {
     let mut new = Some(value);

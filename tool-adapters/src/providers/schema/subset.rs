@@ -2,7 +2,9 @@
 
 use crate::providers::report::{Change, ChangeKind};
 use crate::providers::schema::containers::{ArrayItems, ExtraProperties, ObjectShape, is_merged};
-use crate::providers::schema::document::{SchemaObject, SchemaPlace, insert_after_type, is_annotation};
+use crate::providers::schema::document::{
+    SchemaObject, SchemaPlace, any_of, insert_after_type, is_annotation, push_branch,
+};
 use crate::providers::schema::facts::{KeywordSorter, NodeFacts};
 use crate::providers::schema::node::{self, KeywordFilter, KeywordSet, NodePart, SchemaNode, SchemaUnion};
 use crate::providers::schema::projector::{PLAIN_NAMES, Projector};
@@ -151,14 +153,7 @@ impl<'a> SubsetProjector<'a> {
     fn join(&mut self, branches: Vec<SchemaObject>, mut facts: NodeFacts<'a>) -> Option<SchemaObject> {
         let mut flat: Vec<SchemaObject> = Vec::with_capacity(branches.len());
         for branch in branches {
-            match branch.get("anyOf") {
-                Some(Value::Array(inner)) if branch.len() == 1 => {
-                    for one in inner.iter().filter_map(Value::as_object) {
-                        push_new(&mut flat, one.clone());
-                    }
-                }
-                _ => push_new(&mut flat, branch),
-            }
+            push_branch(&mut flat, branch);
         }
         let null = self.subset.typed && flat.iter().any(is_null) && flat.len() > 1;
         if null {
@@ -530,16 +525,6 @@ fn share_description(branches: &mut [SchemaObject], facts: &NodeFacts<'_>) {
         };
         insert_after_type(branch, "description", joined.into());
     }
-}
-
-fn push_new(branches: &mut Vec<SchemaObject>, branch: SchemaObject) {
-    if !branches.contains(&branch) {
-        branches.push(branch);
-    }
-}
-
-fn any_of(branches: Vec<SchemaObject>) -> SchemaObject {
-    SchemaObject::from_iter([("anyOf".to_owned(), branches.into_iter().map(Value::Object).collect())])
 }
 
 fn is_anything(written: &SchemaObject) -> bool {

@@ -2,7 +2,7 @@
 //! properties.
 
 use crate::providers::report::{Change, ChangeKind, NotStrict};
-use crate::providers::schema::document::{SchemaObject, SchemaPlace, list_places};
+use crate::providers::schema::document::{SchemaObject, SchemaPlace, any_of, list_places, push_branch};
 use crate::providers::schema::node::{KeywordFilter, KeywordSet, is_union};
 use crate::providers::schema::projector::{DefinitionNames, MAX_DEPTH, Projector};
 use crate::providers::schema::rules::{TypeSet, is_well_formed};
@@ -154,10 +154,8 @@ impl<'a> StrictProjector<'a> {
         let mut branches = Vec::new();
         for place in list_places(union.value, holder, union.name) {
             let written = if beside.is_empty() { self.node(place)? } else { self.branch(place, &beside)? };
-            for branch in written.into_iter().flat_map(flat) {
-                if !branches.contains(&branch) {
-                    branches.push(branch);
-                }
+            if let Some(written) = written {
+                push_branch(&mut branches, written);
             }
         }
         let Some(written) = joined(branches) else { return Ok(None) };
@@ -393,21 +391,6 @@ fn only_requires(branch: &Value) -> bool {
         .is_some_and(|map| map.contains_key("required") && map.keys().all(|keyword| keyword == "required"))
 }
 
-/// Returns the branches of a schema that is nothing but a union, or the schema itself.
-fn flat(mut written: SchemaObject) -> Vec<SchemaObject> {
-    if written.len() != 1 {
-        return vec![written];
-    }
-    match written.remove("anyOf") {
-        Some(Value::Array(branches)) => branches
-            .into_iter()
-            .filter_map(|branch| if let Value::Object(map) = branch { Some(map) } else { None })
-            .collect(),
-        Some(other) => vec![SchemaObject::from_iter([("anyOf".to_owned(), other)])],
-        None => vec![written],
-    }
-}
-
 /// Joins branches to one schema; `None` without branches. A branch of one type and one of null become one schema.
 pub(crate) fn joined(mut branches: Vec<SchemaObject>) -> Option<SchemaObject> {
     if let [first, second] = branches.as_slice() {
@@ -421,7 +404,7 @@ pub(crate) fn joined(mut branches: Vec<SchemaObject>) -> Option<SchemaObject> {
     match branches.len() {
         0 => None,
         1 => branches.pop(),
-        _ => Some(SchemaObject::from_iter([("anyOf".to_owned(), branches.into_iter().map(Value::Object).collect())])),
+        _ => Some(any_of(branches)),
     }
 }
 

@@ -287,7 +287,8 @@ impl LiveTask {
             let mut events = self.protocol.push(bytes);
             if events.is_empty() {
                 let text = String::from_utf8_lossy(bytes).chars().take(200).collect();
-                events.push(Event::Error(ProtocolError::Malformed { message: "a message is not JSON".into(), text }));
+                let message = "a message is not JSON".into();
+                events.push(Event::Error(ProtocolError::Malformed { message, text, source: None }));
             }
             return self.events.waiting.extend(events.into_iter().map(LiveEvent::Model));
         };

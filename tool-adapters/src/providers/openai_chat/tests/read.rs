@@ -86,7 +86,7 @@ fn what_is_unknown_is_kept_and_what_is_broken_is_told() {
             + &stream(&[r#"{"content":5}"#, r#"{"content":["a"],"tool_calls":"none"}"#], "stop");
     expect![[r#"
         unknown: {"type":"ping"}
-        error: expected value at line 1 column 12: {\"choices\":oops}
+        error: expected JSON in the provider's form: {\"choices\":oops}
         unknown: 7
         response: Some("c") None
         usage: 90 64 0 40 25
