@@ -4,16 +4,14 @@
 //! the others as skipped.
 //!
 //! ```
-//! use tool_adapters::providers::anthropic::tools;
-//! use tool_adapters::providers::gemini::tools;
-//! use tool_adapters::providers::openai_responses::tools;
+//! use tool_adapters::providers::{anthropic, gemini, openai_responses};
 //! use tool_adapters::{Provider, declare};
 //! use tool_core::ToolContext;
 //!
 //! let tools = ToolContext::builder()
-//!     .with(tools::WebSearch::default())
-//!     .with(tools::WebSearch { max_uses: Some(3), ..anthropic::WebSearch::default() })
-//!     .with(tools::GoogleSearch::default())
+//!     .with(openai_responses::tools::WebSearch::default())
+//!     .with(anthropic::tools::WebSearch { max_uses: Some(3), ..Default::default() })
+//!     .with(gemini::tools::GoogleSearch::default())
 //!     .build()?;
 //! let declared = declare(Provider::Anthropic, &tools);
 //! # let _ = declared;
@@ -21,7 +19,7 @@
 //! ```
 //!
 //! A provider runs most of them itself, and their results are items of its message. A function tool answers the others,
-//! such as Anthropic's [`Bash`](tools::Bash): see [`tools`].
+//! such as Anthropic's [`Bash`](super::anthropic::tools::Bash): see [`anthropic::tools`](super::anthropic::tools).
 //!
 //! For another tool, implement [`ProviderTool`](tool_core::ProviderTool), which takes a dozen lines.
 
@@ -30,7 +28,7 @@ use std::fmt;
 
 /// Implements `ProviderTool` for types by their serialised form, for the providers that accept them.
 macro_rules! provider_tools {
-    ($($tool:ty: $id:literal for $($provider:ident)|+ $(, answered as $calls:path)?;)+) => {
+    ($($tool:ty: $id:literal for $($provider:ident)|+ $(, answered as $calls:expr)?;)+) => {
         $(impl tool_core::ProviderTool for $tool {
             fn id(&self) -> &str {
                 $id
@@ -43,7 +41,8 @@ macro_rules! provider_tools {
             }
 
             $(fn answered_here(&self) -> Vec<&str> {
-                $calls(self)
+                let calls: fn(&$tool) -> Vec<&'static str> = $calls;
+                calls(self)
             })?
         })+
     };

@@ -50,10 +50,10 @@ provider_tools! {
     WebSearch: "web_search" for Anthropic;
     WebFetch: "web_fetch" for Anthropic;
     CodeExecution: "code_execution" for Anthropic;
-    Bash: "bash" for Anthropic, answered as Bash::calls;
-    TextEditor: "text_editor" for Anthropic, answered as TextEditor::calls;
-    Memory: "memory" for Anthropic, answered as Memory::calls;
-    Computer: "computer" for Anthropic, answered as Computer::calls;
+    Bash: "bash" for Anthropic, answered as |_| vec!["bash"];
+    TextEditor: "text_editor" for Anthropic, answered as |editor| vec![editor.name()];
+    Memory: "memory" for Anthropic, answered as |_| vec!["memory"];
+    Computer: "computer" for Anthropic, answered as |_| vec!["computer"];
     ComputerToolset: "computer" for Anthropic, answered as ComputerToolset::calls;
 }
 
@@ -140,13 +140,6 @@ pub struct Bash {
     pub options: Options,
 }
 
-impl Bash {
-    #[allow(clippy::unused_self)] // as the others
-    pub(crate) fn calls(&self) -> Vec<&'static str> {
-        vec!["bash"]
-    }
-}
-
 /// Views and edits files: `command` is `view`, `create`, `str_replace` or `insert`, `path` is the file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(into = "NamedEditor")]
@@ -167,10 +160,6 @@ impl TextEditor {
             TextEditorVersion::V20250124 => "str_replace_editor",
             TextEditorVersion::V20250429 | TextEditorVersion::V20250728 => "str_replace_based_edit_tool",
         }
-    }
-
-    pub(crate) fn calls(&self) -> Vec<&'static str> {
-        vec![self.name()]
     }
 }
 
@@ -209,13 +198,6 @@ pub struct Memory {
     /// The options of all of Anthropic's tools.
     #[serde(flatten)]
     pub options: Options,
-}
-
-impl Memory {
-    #[allow(clippy::unused_self)] // as the others
-    pub(crate) fn calls(&self) -> Vec<&'static str> {
-        vec!["memory"]
-    }
 }
 
 versions! {
@@ -367,11 +349,6 @@ impl Computer {
             input_examples: Vec::new(),
             options: Options::default(),
         }
-    }
-
-    #[allow(clippy::unused_self)] // The macro passes the tool.
-    pub(crate) fn calls(&self) -> Vec<&'static str> {
-        vec!["computer"]
     }
 }
 

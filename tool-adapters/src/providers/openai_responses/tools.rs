@@ -47,18 +47,6 @@ pub struct ComputerUsePreview {
     pub environment: Environment,
 }
 
-/// An operating system, or a browser.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-#[allow(missing_docs)] // they say it themselves
-pub enum Environment {
-    Windows,
-    Mac,
-    Linux,
-    Ubuntu,
-    Browser,
-}
-
 /// Makes and edits images. The provider decides on options that are not set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename = "image_generation")]
@@ -109,7 +97,7 @@ pub enum Mask {
 }
 
 /// Declares enums whose variants are written in lower case.
-macro_rules! words {
+macro_rules! lowercase_enums {
     ($($(#[$doc:meta])* $name:ident { $($variant:ident),+ })+) => {
         $($(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -119,7 +107,11 @@ macro_rules! words {
     };
 }
 
-words! {
+lowercase_enums! {
+    /// An operating system, or a browser.
+    Environment { Windows, Mac, Linux, Ubuntu, Browser }
+    /// A share of the context.
+    ContextSize { Low, Medium, High }
     /// The action on an image.
     ImageAction { Generate, Edit, Auto }
     /// The background of an image.
@@ -292,16 +284,6 @@ pub struct WebSearch {
     /// The approximate location of the user. Defaults to the United States.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_location: Option<UserLocation>,
-}
-
-/// A share of the context.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-#[allow(missing_docs)] // they say it themselves
-pub enum ContextSize {
-    Low,
-    Medium,
-    High,
 }
 
 fn filters<S: Serializer>(allowed: &[String], serializer: S) -> Result<S::Ok, S::Error> {

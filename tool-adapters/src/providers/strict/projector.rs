@@ -226,7 +226,7 @@ impl<'a> StrictProjector<'a> {
         match name {
             "$defs" => {}
             _ if is_plumbing(name) => {
-                self.base.log.add(pointer, name, ChangeKind::Dropped, "it means nothing to a model")
+                self.base.log.add(pointer, name, ChangeKind::Dropped, "it means nothing to a model");
             }
             _ if is_followed(name) => {}
             "type" => facts.types = facts.types & TypeSet::of_keyword(value).unwrap_or(TypeSet::ALL),

@@ -224,8 +224,7 @@ pub(crate) fn result(id: &str, text: &str, is_error: bool) -> Message {
 /// A conversation with what protocols stumble over: it begins with the model, has empty texts, an id that most do not
 /// take, arguments that are no object, two results of a step, a step of another provider, and two users in a row.
 pub(crate) fn history() -> Vec<Message> {
-    let foreign =
-        RawTurn { provider: tool::ProviderId::from_static("elsewhere"), items: vec![json!({"x": 1})] };
+    let foreign = RawTurn { provider: tool::ProviderId::from_static("elsewhere"), items: vec![json!({"x": 1})] };
     vec![
         assistant("Hello.", &[], None),
         user("Look around."),
