@@ -13,7 +13,6 @@ pub mod anthropic;
 pub(crate) mod bedrock;
 pub(crate) mod codec;
 pub(crate) mod cohere;
-pub(crate) mod content_blocks;
 pub(crate) mod declarations;
 pub(crate) mod declare;
 pub(crate) mod declared_tool;

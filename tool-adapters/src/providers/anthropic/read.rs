@@ -1,9 +1,9 @@
 //! The reader of messages and their stream events, and the members that it reads.
 
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
-use crate::providers::content_blocks::{ContentBlock, ContentBlocks};
 use crate::providers::event::{Event, Finish, ProtocolError};
 use crate::providers::lenient::{LenientCount, LenientObject, LenientText, RawJson};
+use crate::providers::partial_calls::{ContentBlock, ContentBlocks};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};

@@ -2,9 +2,9 @@
 #![allow(clippy::struct_field_names)] // The names are the provider's.
 
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
-use crate::providers::content_blocks::{ContentBlock, ContentBlocks};
 use crate::providers::event::{Event, Finish, ProtocolError};
 use crate::providers::lenient::{LenientCount, LenientObject, LenientText, RawJson};
+use crate::providers::partial_calls::{ContentBlock, ContentBlocks};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tool_core::trace::TokenUsage;
