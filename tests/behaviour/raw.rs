@@ -76,7 +76,10 @@ fn errors_of_raw_declarations_are_reported_together() {
     let lines = errors.to_string();
     assert_eq!(errors.len(), 4, "{lines}");
     assert!(lines.lines().all(|line| line.contains("raw.rs:")), "{lines}");
-    assert!(lines.contains("`list`") && lines.contains("not one of an object") && lines.contains("/properties/x/type"), "{lines}");
+    assert!(
+        lines.contains("`list`") && lines.contains("not one of an object") && lines.contains("/properties/x/type"),
+        "{lines}"
+    );
 }
 
 // R-E1

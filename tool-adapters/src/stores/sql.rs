@@ -76,6 +76,7 @@ const RELEASE: &str = "
 UPDATE tool_agent_records SET lease_holder = NULL, lease_until = NULL
 WHERE agent_id = $1 AND tool = $2 AND lease_holder = $3 RETURNING 1";
 
+#[allow(private_bounds)] // only this crate implements the trait
 impl<D: SqlDatabase> SqlStore<D> {
     async fn select(&self, sql: &'static str, params: &[Param<'_>]) -> Result<Vec<D::Row>, AgentStoreError> {
         self.0.select(sql, params).await.map_err(failed)

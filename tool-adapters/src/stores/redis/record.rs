@@ -58,13 +58,11 @@ impl RedisRecord {
     /// Updates the copy. Without an update the session no longer exists.
     pub(crate) fn apply(&self, update: Option<SessionUpdate>) -> Result<(), StoreError> {
         let mut copy = self.copy();
-        match update {
-            Some(update) => copy.apply(update),
-            None => {
-                copy.close();
-                Ok(())
-            }
-        }
+        let Some(update) = update else {
+            copy.close();
+            return Ok(());
+        };
+        copy.apply(update)
     }
 
     fn copy(&self) -> MutexGuard<'_, SessionCopy> {
