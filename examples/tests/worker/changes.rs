@@ -31,7 +31,7 @@ fn every_input_line_is_answered() {
         (r#"{"agent": "alice", "nmae": "x"}"#, "unknown field `nmae`"),
         (r#"{"agent": "alice"}"#, "a line has one of"),
         (r#"{"agent": "alice", "name": "x", "approve": "y"}"#, "a line has one of"),
-        (r#"{"agent": "", "name": "x"}"#, "an id has"),
+        (r#"{"agent": "", "name": "x"}"#, "expected an id"),
     ] {
         let answer = serving.ask_text(line);
         assert!(answer["error"].as_str().is_some_and(|error| error.contains(words)), "{line}: {answer}");

@@ -130,7 +130,7 @@ fn draft_of_a_disabled_agent_fails_with_a_reason() {
     serving.call("schedule_draft", draft("grace@example.org"));
     home.json(&["disable", "alice", "email", "send_email"]);
     let told = serving.says("failed");
-    assert!(told.contains("its action `send_email` is disabled"), "{told}");
+    assert!(told.contains("action `send_email` is disabled"), "{told}");
     serving.end();
     assert_eq!(states(&home), ["failed"]);
 }

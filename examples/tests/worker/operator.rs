@@ -25,7 +25,7 @@ fn first_run_seeds_agents_and_the_second_keeps_them() {
     home.json(&["disable", "alice", "email"]);
     let second = home.run(&["list"], "");
     let said = String::from_utf8_lossy(&second.stderr);
-    assert!(said.contains("is there already") && said.contains("no toolset of that name is registered"), "{said}");
+    assert!(said.contains("is there already") && said.contains("no toolset of this name is registered"), "{said}");
     assert_eq!(home.json(&["list"])[0]["enabled"], false);
 }
 

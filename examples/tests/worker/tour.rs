@@ -34,12 +34,12 @@ fn tour_shows_forms_agents_changes_errors_and_drafts() {
     let errors = between(&text, "# Errors", "# The draft");
     let told = [
         "not configured",
-        "it is disabled",
+        "the toolset is disabled",
         "action `create_event` is disabled",
-        "no toolset of that name",
+        "no toolset of this name",
         "did you mean `send_email`?",
         "did you mean `smtp_server`?",
-        "has version",
+        "at version 3",
     ];
     for words in told {
         assert!(errors.contains(words), "{words}: {errors}");

@@ -10,7 +10,7 @@ use crate::trace::propagation::DistributedContext;
 use crate::trace::record::{ParentState, SpanDetails, SpanEnd, SpanKind, SpanRecord, SpanStatus, now};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use tracing::field::Empty;
 use tracing::level_filters::LevelFilter;
 use tracing::{Level, Span, info_span};
@@ -29,7 +29,9 @@ pub(crate) struct TraceContext {
 impl TraceContext {
     /// Creates the context of a trace that has not begun.
     pub(crate) fn new(collector: Collector) -> Self {
-        Self { id: None, collector, baggage: Arc::default() }
+        // Most traces have no baggage, so they share one.
+        static EMPTY: LazyLock<Arc<DistributedContext>> = LazyLock::new(Arc::default);
+        Self { id: None, collector, baggage: Arc::clone(&EMPTY) }
     }
 
     /// Returns the context of a span. Outside of any span, the next trace goes to the process's collector.

@@ -61,7 +61,7 @@ fn a_limit_holds_for_keys_of_numbers_and_booleans() {
     at_every_limit(&BTreeMap::from([(-120, "a"), (7, "b")]));
     at_every_limit(&BTreeMap::from([(u128::MAX, 1)]));
     at_every_limit(&BTreeMap::from([(false, 1), (true, 2)]));
-    at_every_limit(&BTreeMap::from([(Some('\u{20ac}'), BTreeMap::from([(1_u8, ())]))]));
+    at_every_limit(&BTreeMap::from([(Some('\u{20ac}'), BTreeMap::from([(1_u8, None::<u8>)]))]));
 }
 
 #[test]
