@@ -175,7 +175,7 @@ fn renamed_tool_has_one_span() {
         Tool::Function(tool) => tool,
         _ => panic!("no function"),
     };
-    let renamed: FunctionTool = tool(tool_core::tool::IntoTool::into_tool(tool_c).expect("a tool")).renamed("other");
+    let renamed: FunctionTool = tool(tool::IntoTool::into_tool(tool_c).expect("a tool")).renamed("other");
     let tools = ToolContext::builder().with(renamed).with(shelves().prefixed("own")).build().expect("sound");
     let ctx = RunContext::detached();
     let found = traced(async {
