@@ -19,13 +19,14 @@
 //! ```
 //!
 //! - **Writing tools**: [`tool`](macro@tool), [`toolset`](macro@toolset), [`ToolError`](derive@ToolError),
-//!   [`ToolOutput`], [`Timestamp`], [`RunContext`] and what else a tool can take from the run ([`FromRunContext`]).
-//! - **Putting them together**: [`ToolContext`], [`Registry`], [`ToolsetExt`], [`FunctionTool::raw`], [`ProviderTool`],
-//!   [`Configure`].
-//! - **Calling them**: [`ToolContext::call`] and the [`ToolResponse`] that it always gives.
-//! - **Governing them**: [`Runtime`] and [`Session`]: budgets, modes, loops, confirmation, deadlines; see [`runtime`].
-//! - **Showing them**: [`ToolDefinition`], [`actions`], [`manifest`], [`Guide`].
-//! - **Testing them**: [`testing`].
+//!   [`ToolOutput`], [`Timestamp`], [`RunContext`], and [`FromRunContext`] for other values of a run.
+//! - **Tool contexts**: [`ToolContext`], [`Registry`], [`ToolsetExt`], [`FunctionTool::raw`], [`ProviderTool`].
+//! - **Calls**: [`ToolContext::call`] and its [`ToolResponse`]; see [`call`].
+//! - **Sessions and limits**: [`Runtime`], [`Session`] and [`Policy`]; see [`session`].
+//! - **Configuration and secrets**: [`Configure`], [`Secret`], and [`agents`] for records in a database.
+//! - **Descriptions**: [`ToolDefinition`], and [`describe`] for actions, guides and the manifest.
+//! - **Tracing and cost**: [`trace`].
+//! - **Testing**: [`testing`].
 //!
 //! # Features
 //!

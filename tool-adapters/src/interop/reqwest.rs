@@ -3,7 +3,7 @@
 //! [`TraceMiddleware`] opens a span for each request (`http:POST api.openai.com`). The span ends with the last byte of the
 //! response's body, or when the body is dropped. If the response is a known provider's, its token usage is read as the
 //! body passes and counts for the span around the request. Inside an `llm` span that records usage with
-//! [`trace::record`](tool_core::trace::record), only the recorded usage counts. So a tool that calls a model with its own
+//! [`trace::record`], only the recorded usage counts. So a tool that calls a model with its own
 //! client has its cost.
 //!
 //! ```
@@ -313,7 +313,7 @@ impl Drop for TracedBody {
     }
 }
 
-/// Reads the trace of a request from its headers, for [`trace::import`](tool_core::trace::import). Ignores the baggage
+/// Reads the trace of a request from its headers, for [`trace::import`]. Ignores the baggage
 /// with the run and the customer, as any client may send any value.
 pub fn extract(headers: &HeaderMap) -> DistributedContext {
     DistributedContext::from_pairs(pairs(headers))

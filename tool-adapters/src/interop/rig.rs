@@ -47,8 +47,8 @@ use tool_core::{Content, ErrorKind, Session, ToolCall, ToolResponse};
 ///
 /// `rig` sends names and schemas nearly unchanged, so they are declared for `provider`. Provider tools are left out, as
 /// `rig` has no form for them. The model reads a failed call as the text of its response. The agent gets a
-/// [`ToolExecutionError`](rig_core::tool::ToolExecutionError) of the nearest kind, with the name of our
-/// [`ErrorKind`](tool_core::ErrorKind) as its code.
+/// [`ToolExecutionError`] of the nearest kind, with the name of our
+/// [`ErrorKind`] as its code.
 pub fn tools(provider: Provider, session: &Session) -> Vec<DynamicTool> {
     let declared = declare_tools(provider, &session.definitions(), &[], DeclareOptions::default());
     let functions = declared_items(&declared).into_iter().filter_map(|item| match item {

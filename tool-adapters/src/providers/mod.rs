@@ -5,7 +5,7 @@
 //!
 //! - [`declare`]: tools in a provider's form, with a [`Report`] on what the form cannot express
 //! - [`protocol`]: a provider's bytes as [`Event`]s, and requests and results in the provider's form
-//! - [`lint`]: the findings for all providers at once
+//! - [`lint`](fn@lint): the findings for all providers at once
 //! - [`manifest`]: the manifest with the declarations of each provider
 //! - [`provider_tools`]: tools that providers run themselves
 

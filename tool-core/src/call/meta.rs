@@ -21,7 +21,7 @@ pub enum OutputKind {
     Data,
     /// No data: the tool returned `()`.
     Unit,
-    /// An array of [`Content`] parts.
+    /// An array of [`Content`](crate::Content) parts.
     Content,
     /// No data, and the model should not reply.
     Stop,

@@ -263,8 +263,8 @@ returned_kinds! {
 /// error and is returned unchanged.
 ///
 /// The callable must not borrow (`move |..|`) and takes at most 8 arguments; a closure declares their types. The result is
-/// a [`Wrapped`](crate::trace::Wrapped), which is called like the original;
-/// [`original`](crate::trace::Wrapped::original) returns the callable.
+/// a `Wrapped`, which is called like the original;
+/// `original` returns the callable.
 #[macro_export]
 macro_rules! wrap_tool {
     ($callable:expr $(,)?) => {

@@ -94,7 +94,7 @@ pub struct SpanError {
 }
 
 /// The status and error that close a span. Made from a [`SpanStatus`], a [`SpanError`] or a
-/// [`ToolError`](crate::ToolError).
+/// [`ToolError`](struct@crate::ToolError).
 #[derive(Debug, Default)]
 pub struct SpanEnd {
     pub(crate) status: SpanStatus,

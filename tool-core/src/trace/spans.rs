@@ -249,7 +249,7 @@ impl SpanHandle {
         self.close(SpanError { kind, message: None }.into());
     }
 
-    /// Closes the span with an error, or as cancelled for a [`ToolError`](crate::ToolError) of that kind. The text of an
+    /// Closes the span with an error, or as cancelled for a [`ToolError`](struct@crate::ToolError) of that kind. The text of an
     /// internal error is not recorded.
     pub fn fail_with(mut self, error: impl Into<SpanEnd>) {
         self.close(error.into());

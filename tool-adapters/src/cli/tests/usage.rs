@@ -17,7 +17,7 @@ async fn reports_invalid_arguments_and_exits_with_2() {
         (&["call", "x", "--args", "@no/such/file"], "error: no/such/file: No such file"),
         (&["call", "--batch", "no/such/file"], "error: no/such/file: No such file"),
         (&["list", "--tools", "no/such/file"], "error: no/such/file: No such file"),
-        (&["manifest", "--check", "no/such/file"], "error: no/such/file: No such file"),
+        (&["manifest", "--check", "no/such/file"], "the manifest `no/such/file`: No such file"),
         (&["serve", "--mcp", "carrier-pigeon"], "possible values: stdio, http"),
     ] {
         let ran = piped(arguments).await;

@@ -25,7 +25,7 @@ use tool_core::{Category, Policy, RegistryErrors, Runtime, ToolContext};
 /// Serves the tools of a runtime over the Model Context Protocol. Cheap to clone.
 ///
 /// One MCP session is one [`Session`](tool_core::Session) in text mode. It ends when its connection ends. See the
-/// [module](super) for the parts of the protocol that are served.
+/// [module](crate::mcp) for the parts of the protocol that are served.
 ///
 /// ```
 /// use std::time::Duration;
