@@ -103,5 +103,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         let whose = DistributedContext::new().run_id("run-1").customer_id("acme");
         tokio.block_on(trace::import(whose, plan()))?;
     }
-    Ok(otel.shutdown()?)
+    // Displayed, as `main` would print the error with `Debug`.
+    if let Err(error) = otel.shutdown() {
+        eprintln!("{error}");
+        std::process::exit(1);
+    }
+    Ok(())
 }
