@@ -9,7 +9,7 @@ use tool_core::{ErrorKind, RunContext, ToolContext, ToolResponse, tool};
 /// Plan something.
 #[tool]
 fn plan(
-    /// What
+    /// The text
     title: String,
     #[arg(range(5..=480))] minutes: u32,
     tags: Option<Vec<String>>,

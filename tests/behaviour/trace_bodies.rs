@@ -98,7 +98,7 @@ fn values_of_a_tool_are_dropped_inside_its_span() {
     );
 }
 
-/// With an attribute of its own.
+/// With its own attribute.
 #[allow(clippy::mixed_attributes_style)]
 #[tool]
 fn inner_attribute(text: &str) -> usize {

@@ -2,7 +2,7 @@
 //!
 //! The binary runs itself under valgrind. There it repeats each work a fixed number of times inside `measured`, the
 //! only function that callgrind looks at, and has the counters written after each (`counted`). What the repeating
-//! itself costs is measured as a work of its own and taken off.
+//! itself costs is measured as a separate work and subtracted.
 
 use std::hint::black_box;
 use std::process::{Command, ExitCode};

@@ -1,4 +1,4 @@
-//! What Live's server and client send.
+//! The messages of Live's server and client.
 
 use crate::providers::event::{Event, ProtocolError};
 use crate::providers::protocol::protocol;

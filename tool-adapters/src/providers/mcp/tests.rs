@@ -103,7 +103,7 @@ fn requests_that_are_wrong_are_errors_and_reading_goes_on() {
         assert_eq!(calls(&events).len(), 1, "{wrong}");
     }
     let events = read(Mcp, &lines(&[json!({"method": "tools/call", "params": {"name": "look"}})]));
-    assert!(matches!(&*events, [Event::Unknown(_)]), "nobody waits for an answer");
+    assert!(matches!(&*events, [Event::Unknown(_)]), "no call is open");
 }
 
 #[test]

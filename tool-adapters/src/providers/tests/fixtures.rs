@@ -1,4 +1,4 @@
-//! What the tests of Anthropic, Bedrock, Gemini and MCP share: events kept as they are, and conversations.
+//! Shared by the tests of Anthropic, Bedrock, Gemini and MCP: recorded events and conversations.
 
 use crate::providers::declarations::{Declarations, DeclareOptions};
 use crate::providers::declare::declare_tools;

@@ -6,7 +6,7 @@ use crate::providers::framing::framer::Framer;
 use proptest::prelude::*;
 use serde::de::IgnoredAny;
 
-/// What frames there are, in short: an event is its text, after its name where it has one.
+/// Returns the frames in short: an event is its name, if any, and its text.
 fn frames<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
     let mut frames = Vec::new();
     let mut sink = |frame: Frame<'_>| {

@@ -1,4 +1,4 @@
-//! What the lint tells, and how.
+//! The findings of the lint, and their texts.
 
 use crate::providers::anthropic::tools as anthropic;
 use crate::providers::declarations::DeclareOptions;

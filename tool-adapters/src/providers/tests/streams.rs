@@ -1,4 +1,4 @@
-//! What the tests of the protocols share: streams cut everywhere, and golden texts.
+//! Shared by the tests of the protocols: streams that are cut at every byte, and golden texts.
 
 use crate::providers::declarations::DeclareOptions;
 use crate::providers::declare::declare_tools;
@@ -26,7 +26,7 @@ pub(crate) fn sse<'a>(events: impl IntoIterator<Item = &'a str>) -> String {
     events.into_iter().fold(String::new(), |stream, event| stream + "data: " + event + "\n\n")
 }
 
-/// What a message says, which is the same however it is cut, in short. That a cut-off one loses nothing is checked too.
+/// Returns a message in short, the same for each cut. Also checks that a cut-off message loses nothing.
 pub(crate) fn read(provider: Provider, stream: &str) -> String {
     let (bytes, whole) = (stream.as_bytes(), events(provider, [stream.as_bytes()]));
     assert_eq!(events(provider, bytes.chunks(1)), whole, "one byte at a time");
@@ -157,7 +157,7 @@ pub(crate) fn responses(ids: [&str; 5]) -> Vec<ToolResponse> {
     envelopes.into_iter().zip(ids).map(with_id).collect()
 }
 
-/// What a provider is sent for calls that it made, in its form.
+/// Returns the responses to a provider's calls in its form.
 pub(crate) fn encoded(provider: Provider, message: &str, ids: [&str; 5]) -> String {
     let mut protocol = protocol(provider);
     protocol.push(message.as_bytes());

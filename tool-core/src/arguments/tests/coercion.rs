@@ -9,7 +9,7 @@ fn one(schema: Value) -> Value {
     json!({"type": "object", "properties": {"x": schema}})
 }
 
-/// What becomes of `x`.
+/// Returns `x` after the coercion.
 fn x(value: Value, schema: Value) -> Value {
     coerced(json!({ "x": value }), &one(schema)).0["x"].clone()
 }

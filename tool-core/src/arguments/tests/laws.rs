@@ -1,4 +1,4 @@
-//! What holds of coercion for any schema and any value.
+//! The laws of coercion for any schema and any value.
 
 use crate::arguments::coerce::{Coercions, coerce};
 use crate::arguments::prepare::prepare;
@@ -43,7 +43,7 @@ fn value() -> impl Strategy<Value = Value> {
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
             prop::collection::btree_map("[abc]", inner.clone(), 0..4)
                 .prop_map(|map| map.into_iter().collect::<Map<_, _>>().into()),
-            // What models send: the JSON of a value in place of the value.
+            // Models send the JSON of a value in place of the value.
             inner.prop_map(|value| Value::from(value.to_string())),
         ]
     })

@@ -1,4 +1,4 @@
-//! What a model reads about its mistakes.
+//! The messages that a model reads about its mistakes.
 #![expect(clippy::needless_pass_by_value, reason = "literals read better without a `&`")]
 
 use crate::arguments::problem::{Problem, report};

@@ -1,4 +1,4 @@
-//! What arguments are put right, and what is said of the rest.
+//! Coercion of arguments, and the problems of the rest.
 
 pub(crate) mod coercion;
 pub(crate) mod confirmation;

@@ -89,7 +89,7 @@ impl Calendar {
     }
 }
 
-/// Stand in no toolset.
+/// Belong to no toolset.
 #[tool(name = "free_in_action_tests")]
 fn free(n: i8) -> i8 {
     n
@@ -235,7 +235,7 @@ fn lists_tools_outside_toolsets_last() {
             {"name": "a", "type": "number", "description": "", "required": false},
             {"name": "c", "type": "string", "description": "", "required": false, "default": "x"}
         ]},
-        {"name": "free_in_action_tests", "description": "Stand in no toolset.", "returns": "any", "parameters": [
+        {"name": "free_in_action_tests", "description": "Belong to no toolset.", "returns": "any", "parameters": [
             {"name": "n", "type": "integer", "description": "", "required": true, "min": -128, "max": 127}
         ]}
     ]});

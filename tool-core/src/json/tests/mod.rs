@@ -1,4 +1,4 @@
-//! What the decoder takes and what it refuses, rule by rule; then the grammar at large; then against `serde_json`.
+//! The texts that the decoder accepts and refuses: rule by rule, by the grammar, and beside `serde_json`.
 
 pub(crate) mod against_serde_json;
 pub(crate) mod driving;

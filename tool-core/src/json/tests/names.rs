@@ -1,4 +1,4 @@
-//! What a type knows against what its tool publishes.
+//! The names that a type accepts, beside those that its tool publishes.
 
 use crate::json::decoder::Decoder;
 use crate::json::keys::PublishedNames;
@@ -30,7 +30,7 @@ fn set(names: &[&str]) -> Vec<Box<str>> {
     names.iter().map(|name| Box::from(*name)).collect()
 }
 
-/// Whether the validator has to look at it.
+/// Returns true if the validator has to check the text.
 fn suspects<T: for<'de> Deserialize<'de>>(text: &str, names: &PublishedNames) -> bool {
     let mut decoder = Decoder::new(text);
     decoder.compare_with(names);

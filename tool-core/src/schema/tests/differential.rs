@@ -1,4 +1,4 @@
-//! What is published is what is decoded: wherever a type is said to uphold its schema, the two accept the same texts.
+//! A type that needs no validator accepts the same texts as its schema.
 
 use crate::json::decoder::Decoder;
 use crate::schema::example::minimal_example;

@@ -1,4 +1,4 @@
-//! What the canonical schema of a tool is.
+//! The canonical schema of a tool.
 
 pub(crate) mod differential;
 pub(crate) mod drafts;

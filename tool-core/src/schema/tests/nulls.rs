@@ -1,4 +1,4 @@
-//! What `null` means for a parameter.
+//! The meaning of `null` for a parameter.
 
 use crate::schema::nullable::NullMeaning;
 use crate::schema::parameter::Parameter;

@@ -1,4 +1,4 @@
-//! What a tool cannot be built from.
+//! Declarations that are refused.
 
 use crate::schema::parameter::{Constraint, Literal, Number, Parameter, Range};
 use crate::schema::tests::types::Paging;

@@ -58,7 +58,7 @@ impl fmt::Display for Report {
 /// Returns the branches and the name of each node.
 fn labels(report: &Report, style: &TreeStyle) -> Vec<String> {
     let mut labels = Vec::new();
-    // Whether the node at each depth above is the last inside of its parent.
+    // For each depth above: true if the node is the last in its parent.
     let mut lasts = Vec::new();
     for node in report.nodes() {
         lasts.truncate(node.depth().min(MAX_DEPTH));

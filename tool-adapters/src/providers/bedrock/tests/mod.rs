@@ -1,6 +1,6 @@
 //! Converse's events, answers, results and requests.
 
-#![allow(clippy::needless_pass_by_value)] // What is built here is told by value.
+#![allow(clippy::needless_pass_by_value)] // fixtures are passed by value
 
 pub(crate) mod read;
 pub(crate) mod write;

@@ -1,4 +1,4 @@
-//! What is written: results and requests.
+//! Results and requests.
 
 use crate::providers::provider::Provider::OpenAiResponses;
 use crate::providers::tests::streams::{asked, encoded, history, nothing};

@@ -45,7 +45,7 @@ fn an_array_always_has_items_in_both_forms_of_gemini() {
     let listed = parameter(GeminiJsonSchema, &json!({"enum": [["a"], ["b"]]}));
     assert_eq!((&listed["type"], &listed["items"]), (&json!("array"), &json!({})));
     assert!(parameter(Gemini, &json!({"type": "array"})).get("items").is_some());
-    // What may be anything is no array.
+    // A schema that accepts anything is no array.
     assert_eq!(parameter(GeminiJsonSchema, &json!({})), json!({}));
 }
 

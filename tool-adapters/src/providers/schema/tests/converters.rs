@@ -1,4 +1,4 @@
-//! What real converters got wrong, one by one: PROVIDERS.md, section 4.
+//! Mistakes that real converters of schemas have made.
 
 use crate::providers::provider::Provider;
 use crate::providers::provider::Provider::{Anthropic, Gemini, GeminiJsonSchema, GeminiLive, Ollama, OpenAiChat};

@@ -1,4 +1,4 @@
-//! What a projection keeps, moves and loses.
+//! The keywords that a projection keeps, moves and drops.
 
 pub(crate) mod arbitrary;
 pub(crate) mod arrays;
@@ -34,14 +34,14 @@ fn projected(provider: Provider, schema: &Value) -> Projection {
     project(provider, schema, false).expect("the schema has a form")
 }
 
-/// What becomes of one parameter, as the provider reads it.
+/// Returns a parameter's schema in the provider's form.
 fn parameter(provider: Provider, schema: &Value) -> Value {
     let defs = json!({"text": {"type": "string", "description": "A text"}});
     let root = json!({"type": "object", "properties": {"p": schema}, "$defs": defs});
     projected(provider, &root).schema["properties"]["p"].clone()
 }
 
-/// What a keyword at a pointer is reported as.
+/// Returns the reported change of the keyword at a pointer.
 fn reported(projection: &Projection, pointer: &str, keyword: &str) -> Option<ChangeKind> {
     let mut changes = projection.changes.iter();
     changes.find(|change| change.pointer == pointer && change.keyword == keyword).map(|change| change.kind)

@@ -1,4 +1,4 @@
-//! What a schema and its projection accept, by an independent engine.
+//! The values that a schema and its projection accept, by an independent validator.
 
 use crate::providers::provider::Provider;
 use crate::providers::schema::document::{SchemaDocument, for_each_subschema};
@@ -65,7 +65,7 @@ pub(crate) fn without_dead_references(root: &Value) -> Value {
     live
 }
 
-/// Whether some schema applies itself to the value it is applied to: that accepts nothing and everything.
+/// Returns true if a schema applies itself to the same value, which accepts nothing and everything.
 pub(crate) fn is_endless(root: &Value) -> bool {
     let document = SchemaDocument::new(root);
     let mut endless = false;

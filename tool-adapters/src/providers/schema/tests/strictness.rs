@@ -1,4 +1,4 @@
-//! What claims to be strict is: for schemas over all keywords, and for tools as real servers declare them.
+//! Strict forms are strict, for schemas of all keywords and for the tools of real servers.
 
 use crate::providers::projection::Projection;
 use crate::providers::provider::Provider;

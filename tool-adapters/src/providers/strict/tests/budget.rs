@@ -1,4 +1,4 @@
-//! What a request may hold that is strict.
+//! The limits of a strict request.
 
 use crate::providers::declarations::{Declarations, DeclareOptions};
 use crate::providers::declare::declare_tools;

@@ -9,7 +9,7 @@ fn names(provider: Provider, tools: &[&str]) -> ToolNames {
     ToolNames::new(provider.spec().names, tools.iter().copied().enumerate(), &HashSet::new())
 }
 
-/// What the providers' documents say, in other words than the code's.
+/// The name rules of the providers' documentation, written independently of the code.
 fn matches(provider: Provider, name: &str) -> bool {
     let (first, rest, longest) = match provider {
         Provider::Gemini | Provider::GeminiJsonSchema | Provider::GeminiLive => ("_", "_.:-", 128),

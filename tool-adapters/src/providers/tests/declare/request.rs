@@ -1,4 +1,4 @@
-//! What is declared of many tools, and what is reported.
+//! Declarations and reports of many tools.
 
 use crate::providers::declarations::{Declarations, DeclareOptions};
 use crate::providers::declare::{declare, declare_tools};

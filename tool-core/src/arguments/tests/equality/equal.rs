@@ -38,7 +38,7 @@ fn create() -> ToolDefinition {
     tools.definitions().next().expect("one").clone()
 }
 
-/// Whether all three ways to compare say the same, and what.
+/// Compares in all three ways, and checks that they agree.
 #[track_caller]
 fn equal(tool: &ToolDefinition, a: &str, b: &str) -> bool {
     let [first, second] = [a, b].map(|text| Fingerprint::of(tool.compiled.equality(), tool.name(), text));
@@ -83,7 +83,7 @@ fn a_default_that_the_instance_decides_is_that_of_the_instance() {
 fn a_null_that_stands_for_absence_is_absence() {
     same(r#"{"title":"a"}"#, r#"{"title":"a","attendees":null,"minutes":null,"reminder":null}"#);
     apart(r#"{"title":"a"}"#, r#"{"title":"a","attendees":[]}"#);
-    // A type that takes `null` has it for its default.
+    // The default of a type that accepts `null` is `null`.
     same(r#"{"title":"a"}"#, r#"{"title":"a","extra":null}"#);
     apart(r#"{"title":"a"}"#, r#"{"title":"a","extra":{"a":null}}"#);
     apart(r#"{"title":"a","extra":{}}"#, r#"{"title":"a","extra":{"a":null}}"#);

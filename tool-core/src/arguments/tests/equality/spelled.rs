@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// A generator of its own, for a million pairs in little time.
+/// A fast generator, for a million pairs.
 pub(crate) struct Dice(u64);
 
 impl Dice {

@@ -1,4 +1,4 @@
-//! What the writer writes, against `serde_json::to_string`.
+//! The writer beside `serde_json::to_string`.
 
 pub(crate) mod bounds;
 pub(crate) mod equal;
@@ -8,7 +8,7 @@ pub(crate) mod shape;
 use crate::json::writer::JsonWriter;
 use serde::Serialize;
 
-/// What is written under a limit, whether the limit stopped it, and the error.
+/// Returns the text under a limit, true if the limit stopped the writer, and the error.
 fn bounded<T: Serialize + ?Sized>(value: &T, limit: usize) -> (String, bool, Option<String>) {
     let mut writer = JsonWriter::new(limit);
     let error = value.serialize(&mut writer).err().map(|error| error.to_string());

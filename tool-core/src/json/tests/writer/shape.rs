@@ -1,4 +1,4 @@
-//! Any value that serde can be told of, and how to make one at random.
+//! Random values of every form that serde knows.
 
 use proptest::prelude::*;
 use serde::ser::{
@@ -28,7 +28,7 @@ pub(crate) enum Shape {
     UnitVariant(usize),
     Newtype(Box<Shape>),
     NewtypeVariant(usize, Box<Shape>),
-    /// With the length told or not.
+    /// With a known length or without.
     Seq(bool, Vec<Shape>),
     Tuple(Vec<Shape>),
     TupleStruct(Vec<Shape>),
@@ -166,7 +166,7 @@ fn leaf() -> impl Strategy<Value = Shape> {
     ]
 }
 
-/// What is a key: mostly the scalars, as anything else fails.
+/// Returns a key: mostly scalars, as other keys fail.
 fn key() -> impl Strategy<Value = Shape> {
     prop_oneof![
         9 => text().prop_map(Shape::Text),

@@ -86,7 +86,7 @@ fn object_schema(inner: impl Strategy<Value = Value> + Clone + 'static) -> impl 
     })
 }
 
-/// Whether everything that is in `given` is in `filled` as it was.
+/// Returns true if `filled` contains everything in `given` unchanged.
 fn holds(filled: &Value, given: &Value) -> bool {
     match (filled, given) {
         (Value::Object(filled), Value::Object(given)) => {

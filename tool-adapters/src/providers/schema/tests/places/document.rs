@@ -1,4 +1,4 @@
-//! What references lead to.
+//! The targets of references.
 
 use crate::providers::schema::document::SchemaDocument;
 use serde_json::{Value, json};
