@@ -22,7 +22,7 @@ fn size(value: &Value) -> usize {
     found
 }
 
-// PROVIDERS.md 4.1: each definition refers to the next one twice: 2^40 schemas, without a cycle.
+// Each definition refers to the next one twice: 2^40 schemas, without a cycle.
 #[test]
 fn references_that_fan_out_stop_at_a_budget() {
     let mut definitions = Map::new();
