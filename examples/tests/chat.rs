@@ -44,7 +44,7 @@ fn call_waits_for_approval() {
 fn missing_key_of_a_real_model_is_reported() {
     let output = run("chat", &[], &[("CHAT_MODEL", "m"), ("CHAT_PROVIDER", "nobody")], "Hello\n");
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("no provider is called `nobody`"), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("unknown provider `nobody`"), "{output:?}");
 }
 
 #[test]
