@@ -1,6 +1,7 @@
 //! The opening of sessions: principals, caps and ids.
 
 use crate::support::{call, kind, open, runtime, tools};
+use futures_util::FutureExt;
 use futures_util::future::join_all;
 use serde_json::json;
 use std::sync::Arc;
@@ -25,6 +26,13 @@ async fn refused(runtime: &Runtime, id: &str) -> Option<OpenError> {
 
 async fn works(session: &Session) -> bool {
     call(session, "greet", json!({"name": "Ada"})).await.is_ok()
+}
+
+// R-I3
+#[test]
+fn session_in_memory_opens_outside_of_tokio() {
+    let opened = hall(1).session("s-1", Mode::Text).into_future().now_or_never();
+    assert!(opened.is_some_and(|session| session.is_ok()));
 }
 
 // R-I3
