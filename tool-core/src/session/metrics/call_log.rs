@@ -108,7 +108,7 @@ impl Log {
             let free = needed.max(limit / 2);
             let mut dropped = 0;
             while limit.saturating_sub(self.entries.len() - dropped) < free
-                && let Some((_, rest)) = read(&self.entries[dropped..])
+                && let Some((_, _, rest)) = split_entry(&self.entries[dropped..])
             {
                 dropped = self.entries.len() - rest.len();
             }
@@ -143,22 +143,25 @@ fn header(call: &AnsweredCall<'_>, text: &str) -> [u8; HEADER] {
     header
 }
 
+/// Splits the first entry into its header and its text, and returns them with the entries after it.
+fn split_entry(entries: &[u8]) -> Option<(&[u8; HEADER], &[u8], &[u8])> {
+    let (header, rest) = entries.split_first_chunk()?;
+    let (text, rest) = rest.split_at_checked(u16::from_le_bytes([header[0], header[1]]).into())?;
+    Some((header, text, rest))
+}
+
 /// Decodes the first entry, and returns it with the entries after it.
 fn read(entries: &[u8]) -> Option<(LoggedCall, &[u8])> {
-    let (length, rest) = entries.split_first_chunk::<2>()?;
-    let ([error, truncated], rest) = rest.split_first_chunk::<2>()?;
-    let (tool, rest) = rest.split_first_chunk::<4>()?;
-    let (turn, rest) = rest.split_first_chunk::<4>()?;
-    let (micros, rest) = rest.split_first_chunk::<4>()?;
-    let (text, rest) = rest.split_at_checked(u16::from_le_bytes(*length).into())?;
-    let tool = u32::from_le_bytes(*tool);
+    let (header, text, rest) = split_entry(entries)?;
+    let number = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+    let tool = number(4);
     let call = LoggedCall {
         tool: (tool != u32::MAX).then_some(tool as usize),
-        turn: u32::from_le_bytes(*turn).into(),
-        duration: Duration::from_micros(u32::from_le_bytes(*micros).into()),
-        error: ErrorKind::ALL.get(usize::from(*error).wrapping_sub(1)).copied(),
+        turn: number(8).into(),
+        duration: Duration::from_micros(number(12).into()),
+        error: ErrorKind::ALL.get(usize::from(header[2]).wrapping_sub(1)).copied(),
         arguments: String::from_utf8_lossy(text).into_owned(),
-        truncated: *truncated != 0,
+        truncated: header[3] != 0,
     };
     Some((call, rest))
 }
