@@ -11,8 +11,9 @@ use crate::schema::build::CanonicalSchema;
 use crate::schema::nullable::{NullMeaning, allows_null};
 use crate::schema::parameter::Parameter;
 use crate::schema::walk::join_pointer;
+use foldhash::fast::{FoldHasher, RandomState};
 use serde_json::{Map, Value};
-use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
+use std::hash::{BuildHasher, Hasher};
 use std::sync::LazyLock;
 
 /// The rules by which the arguments of one tool are equal: names, aliases, and the meaning of an absent parameter.
@@ -138,9 +139,8 @@ fn rename_pointers(before: &str, after: &str, rounded: &mut [RoundedNumber]) {
     }
 }
 
-/// The hash of the standard library, `SipHash`, under a random key of this process. Without the key, a model cannot make
-/// different arguments with equal hashes.
-static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+/// A random key of this process. A model that does not know it cannot choose different arguments with equal hashes.
+static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 
 /// Hashes a call whose text was not accepted.
 pub(crate) fn hash_opaque(tool: &str, text: &str) -> u64 {
@@ -156,7 +156,7 @@ fn hash_entry(key: &str, decoder: &mut Decoder<'_>) -> Result<u64, Error> {
 }
 
 /// Hashes the value that comes next. Each kind of value begins with another byte. [`Decoder::open`] bounds the recursion.
-fn hash_value(decoder: &mut Decoder<'_>, hasher: &mut DefaultHasher) -> Result<(), Error> {
+fn hash_value(decoder: &mut Decoder<'_>, hasher: &mut FoldHasher<'_>) -> Result<(), Error> {
     let byte = decoder.peek();
     if matches!(byte, b'-' | b'0'..=b'9') {
         return hash_number(decoder, hasher);
@@ -188,7 +188,7 @@ fn hash_value(decoder: &mut Decoder<'_>, hasher: &mut DefaultHasher) -> Result<(
 }
 
 /// Hashes a number by its value, as in the canonical text.
-fn hash_number(decoder: &mut Decoder<'_>, hasher: &mut DefaultHasher) -> Result<(), Error> {
+fn hash_number(decoder: &mut Decoder<'_>, hasher: &mut FoldHasher<'_>) -> Result<(), Error> {
     let start = decoder.place();
     let whole = match decoder.number()? {
         ParsedNumber::Unsigned(value) => i128::from(value),
@@ -213,7 +213,7 @@ fn hash_number(decoder: &mut Decoder<'_>, hasher: &mut DefaultHasher) -> Result<
 }
 
 /// Hashes a string with an end that no string contains.
-fn hash_string(text: &str, hasher: &mut DefaultHasher) {
+fn hash_string(text: &str, hasher: &mut FoldHasher<'_>) {
     hasher.write(text.as_bytes());
     hasher.write_u8(0xFF);
 }

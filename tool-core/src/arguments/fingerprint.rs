@@ -29,8 +29,7 @@ impl<'a> Fingerprint<'a> {
         Self { rules: None, tool, text }
     }
 
-    /// Returns a 64-bit hash for counters in memory, built on the `SipHash` of the standard library under a random key of
-    /// this process. It is not an identity that may be stored or that grants anything: use [`digest`](Self::digest) for
+    /// Returns a 64-bit hash for counters in memory, made by foldhash under a random key of this process. It is not an identity that may be stored or that grants anything: use [`digest`](Self::digest) for
     /// that.
     pub fn fast(&self) -> u64 {
         let accepted = self.rules.and_then(|rules| rules.hash(self.tool, self.text).ok());
