@@ -24,11 +24,12 @@
 //! For another tool, implement [`ProviderTool`](tool_core::ProviderTool), which takes a dozen lines.
 
 use serde::Serialize;
+use serde_json::Value;
 use std::fmt;
 
-/// Implements `ProviderTool` for types by their serialised form, for the providers that accept them.
+/// Implements `ProviderTool` for types by their serialised form, or by an object with it, for the providers that accept them.
 macro_rules! provider_tools {
-    ($($tool:ty: $id:literal for $($provider:ident)|+ $(, answered as $calls:expr)?;)+) => {
+    ($($tool:ty: $id:literal for $($provider:ident)|+ $(, in $member:literal)? $(, answered as $calls:expr)?;)+) => {
         $(impl tool_core::ProviderTool for $tool {
             fn id(&self) -> &str {
                 $id
@@ -36,8 +37,9 @@ macro_rules! provider_tools {
 
             fn config(&self, provider: &tool_core::tool::ProviderId) -> Option<serde_json::Value> {
                 let takes = [$($crate::Provider::$provider),+].iter().any(|taker| taker.name() == provider.as_str());
-                // The types are data, which always has a JSON form.
-                takes.then(|| serde_json::to_value(self).ok()).flatten()
+                let config = takes.then(|| $crate::providers::provider_tools::config_of(self)).flatten()?;
+                $(let config = serde_json::json!({ $member: config });)?
+                Some(config)
             }
 
             $(fn answered_here(&self) -> Vec<&str> {
@@ -49,6 +51,21 @@ macro_rules! provider_tools {
 }
 
 pub(crate) use provider_tools;
+
+/// Returns the serialised form of a tool without the options that are not set.
+pub(crate) fn config_of(tool: &impl Serialize) -> Option<Value> {
+    // The types are data, which always has a JSON form.
+    let mut config = serde_json::to_value(tool).ok()?;
+    remove_nulls(&mut config);
+    Some(config)
+}
+
+fn remove_nulls(value: &mut Value) {
+    if let Value::Object(members) = value {
+        members.retain(|_, member| !member.is_null());
+        members.values_mut().for_each(remove_nulls);
+    }
+}
 
 /// A text that is sent to the provider, and that `Debug` hides.
 #[derive(Clone, PartialEq, Eq, Serialize)]
@@ -79,16 +96,12 @@ impl fmt::Debug for Secret {
 #[serde(tag = "type", rename = "approximate")]
 pub struct UserLocation {
     /// The city, such as `Berlin`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub city: Option<String>,
     /// The country as two letters of ISO 3166-1, such as `DE`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub country: Option<String>,
     /// The region, such as `Bavaria`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
     /// The time zone by its IANA name, such as `Europe/Berlin`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub timezone: Option<String>,
 }
 

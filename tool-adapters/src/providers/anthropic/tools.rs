@@ -51,7 +51,7 @@ provider_tools! {
     WebFetch: "web_fetch" for Anthropic;
     CodeExecution: "code_execution" for Anthropic;
     Bash: "bash" for Anthropic, answered as |_| vec!["bash"];
-    TextEditor: "text_editor" for Anthropic, answered as |editor| vec![editor.name()];
+    TextEditor: "text_editor" for Anthropic, answered as |editor| vec![editor.version.tool_name()];
     Memory: "memory" for Anthropic, answered as |_| vec!["memory"];
     Computer: "computer" for Anthropic, answered as |_| vec!["computer"];
     ComputerToolset: "computer" for Anthropic, answered as ComputerToolset::calls;
@@ -64,7 +64,6 @@ pub struct Options {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed_callers: Vec<Caller>,
     /// A cache breakpoint after this tool.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_control: Option<CacheControl>,
     /// True if the model finds the tool by tool search only.
     #[serde(skip_serializing_if = "off")]
@@ -96,7 +95,6 @@ pub enum Caller {
 #[serde(tag = "type", rename = "ephemeral")]
 pub struct CacheControl {
     /// The lifetime. Defaults to five minutes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl: Option<CacheTtl>,
 }
 
@@ -142,46 +140,34 @@ pub struct Bash {
 
 /// Views and edits files: `command` is `view`, `create`, `str_replace` or `insert`, `path` is the file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[serde(into = "NamedEditor")]
 pub struct TextEditor {
     /// The version. Defaults to the newest.
+    #[serde(flatten, serialize_with = "name_and_version")]
     pub version: TextEditorVersion,
     /// The maximum number of characters that `view` shows. Defaults to all. From `V20250728` on.
     pub max_characters: Option<u32>,
     /// Examples of inputs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub input_examples: Vec<InputExample>,
     /// The options of all of Anthropic's tools.
+    #[serde(flatten)]
     pub options: Options,
 }
 
-impl TextEditor {
-    fn name(&self) -> &'static str {
-        match self.version {
-            TextEditorVersion::V20250124 => "str_replace_editor",
-            TextEditorVersion::V20250429 | TextEditorVersion::V20250728 => "str_replace_based_edit_tool",
+impl TextEditorVersion {
+    fn tool_name(self) -> &'static str {
+        match self {
+            Self::V20250124 => "str_replace_editor",
+            Self::V20250429 | Self::V20250728 => "str_replace_based_edit_tool",
         }
     }
 }
 
-#[derive(Serialize)]
-struct NamedEditor {
-    name: &'static str,
-    #[serde(rename = "type")]
-    version: TextEditorVersion,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_characters: Option<u32>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    input_examples: Vec<InputExample>,
-    #[serde(flatten)]
-    options: Options,
-}
-
-impl From<TextEditor> for NamedEditor {
-    fn from(editor: TextEditor) -> Self {
-        let name = editor.name();
-        let TextEditor { version, max_characters, input_examples, options } = editor;
-        Self { name, version, max_characters, input_examples, options }
-    }
+fn name_and_version<S: Serializer>(version: &TextEditorVersion, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut members = serializer.serialize_map(Some(2))?;
+    members.serialize_entry("name", version.tool_name())?;
+    members.serialize_entry("type", version)?;
+    members.end()
 }
 
 /// Files under `/memories` that outlast the conversation: `command` is `view`, `create`, `str_replace`, `insert`,
@@ -231,13 +217,10 @@ pub struct WebSearch {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocked_domains: Vec<String>,
     /// The maximum number of uses in one request.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_uses: Option<u32>,
     /// The form of results that code has consumed. From `V20260318` on.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub response_inclusion: Option<ResponseInclusion>,
     /// The approximate location of the user.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub user_location: Option<UserLocation>,
     /// The options of all of Anthropic's tools.
     #[serde(flatten)]
@@ -271,16 +254,12 @@ pub struct WebFetch {
     #[serde(serialize_with = "enabled", skip_serializing_if = "off")]
     pub citations: bool,
     /// The approximate maximum of tokens of a page's text. PDF files are not limited.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_content_tokens: Option<u32>,
     /// The maximum number of uses in one request.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_uses: Option<u32>,
     /// The form of results that code has consumed. From `V20260318` on.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub response_inclusion: Option<ResponseInclusion>,
     /// True if pages may come from a cache. From `V20260309` on.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub use_cache: Option<bool>,
     /// The options of all of Anthropic's tools.
     #[serde(flatten)]
@@ -324,7 +303,6 @@ pub struct Computer {
     /// The height in pixels.
     pub display_height_px: u32,
     /// The number of the X11 display.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub display_number: Option<u32>,
     /// True if the model may zoom into a part of the screen. From `V20251124` on.
     #[serde(skip_serializing_if = "off")]
@@ -372,7 +350,6 @@ pub struct ComputerToolset {
     #[serde(rename = "configs", serialize_with = "withheld", skip_serializing_if = "Vec::is_empty")]
     pub disabled: Vec<ComputerMember>,
     /// A cache breakpoint after this tool.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_control: Option<CacheControl>,
 }
 

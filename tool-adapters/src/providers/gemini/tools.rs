@@ -10,19 +10,23 @@
 //! assert_eq!(GoogleSearch::default().config(&Provider::Gemini.id()), Some(json!({"googleSearch": {}})));
 //! ```
 
-use crate::providers::provider_tools::provider_tools;
-use serde::ser::SerializeMap;
+use crate::providers::provider_tools::{off, provider_tools};
 use serde::{Serialize, Serializer};
+use serde_json::json;
 use tool_core::Timestamp;
 
 /// Searches the web with Google.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct GoogleSearch {
     /// True if images are found too.
+    #[serde(rename = "searchTypes", serialize_with = "search_types", skip_serializing_if = "off")]
     pub image_search: bool,
     /// Domains that are left out of the results. Vertex AI only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exclude_domains: Vec<String>,
     /// The period of the results. Not on Vertex AI.
+    #[serde(rename = "timeRangeFilter")]
     pub time_range: Option<TimeRange>,
 }
 
@@ -37,66 +41,20 @@ pub struct TimeRange {
 }
 
 /// Runs Python that the model writes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CodeExecution {}
 
 /// Reads the pages whose addresses are in the conversation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct UrlContext {}
 
 provider_tools! {
-    GoogleSearch: "google_search" for Gemini | GeminiJsonSchema | GeminiLive;
-    CodeExecution: "code_execution" for Gemini | GeminiJsonSchema | GeminiLive;
-    UrlContext: "url_context" for Gemini | GeminiJsonSchema | GeminiLive;
+    GoogleSearch: "google_search" for Gemini | GeminiJsonSchema | GeminiLive, in "googleSearch";
+    CodeExecution: "code_execution" for Gemini | GeminiJsonSchema | GeminiLive, in "codeExecution";
+    UrlContext: "url_context" for Gemini | GeminiJsonSchema | GeminiLive, in "urlContext";
 }
 
-impl Serialize for GoogleSearch {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Form<'a> {
-            #[serde(skip_serializing_if = "Option::is_none")]
-            search_types: Option<SearchTypes>,
-            #[serde(skip_serializing_if = "<[String]>::is_empty")]
-            exclude_domains: &'a [String],
-            #[serde(skip_serializing_if = "Option::is_none")]
-            time_range_filter: Option<TimeRange>,
-        }
-        let form = Form {
-            search_types: self.image_search.then(SearchTypes::default),
-            exclude_domains: &self.exclude_domains,
-            time_range_filter: self.time_range,
-        };
-        member("googleSearch", &form, serializer)
-    }
-}
-
-impl Serialize for CodeExecution {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        member("codeExecution", &Nothing {}, serializer)
-    }
-}
-
-impl Serialize for UrlContext {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        member("urlContext", &Nothing {}, serializer)
-    }
-}
-
-/// The kinds of results. If one kind is named, all have to be.
-#[derive(Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct SearchTypes {
-    web_search: Nothing,
-    image_search: Nothing,
-}
-
-#[derive(Default, Serialize)]
-struct Nothing {}
-
-/// Writes a tool as `{"name": value}`, a member of the object that declares tools.
-fn member<S: Serializer>(name: &str, value: &impl Serialize, serializer: S) -> Result<S::Ok, S::Error> {
-    let mut tool = serializer.serialize_map(Some(1))?;
-    tool.serialize_entry(name, value)?;
-    tool.end()
+/// Adds images to the kinds of results. Without it the provider finds pages.
+fn search_types<S: Serializer>(_image_search: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+    json!({"webSearch": {}, "imageSearch": {}}).serialize(serializer)
 }

@@ -52,37 +52,26 @@ pub struct ComputerUsePreview {
 #[serde(tag = "type", rename = "image_generation")]
 pub struct ImageGeneration {
     /// The action.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<ImageAction>,
     /// The background.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<Background>,
     /// The fidelity to faces and style of input images.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub input_fidelity: Option<InputFidelity>,
     /// The mask of an edit.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub input_image_mask: Option<Mask>,
     /// The image model's name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The strictness of moderation.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub moderation: Option<Moderation>,
     /// The compression from 0 to 100, for JPEG and WebP.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub output_compression: Option<u8>,
     /// The format. Defaults to PNG.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub output_format: Option<ImageFormat>,
     /// The number of partial images in a stream, 0 to 3.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub partial_images: Option<u8>,
     /// The quality.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub quality: Option<ImageQuality>,
     /// The size: `auto`, or width x height in pixels, such as `1536x1024`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<String>,
 }
 
@@ -158,10 +147,8 @@ pub struct AutoContainer {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub file_ids: Vec<String>,
     /// The memory.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<MemoryLimit>,
     /// The access to the network.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub network_policy: Option<NetworkPolicy>,
 }
 
@@ -213,19 +200,16 @@ pub struct RemoteMcp {
     /// The URL.
     pub server_url: String,
     /// The purpose of the server, for the model.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub server_description: Option<String>,
     /// The allowed tools. Empty for all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed_tools: Vec<String>,
     /// An OAuth access token. The request contains it, so do not print the request.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub authorization: Option<Secret>,
     /// Headers of requests to the server.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, Secret>,
     /// The calls that need an approval. Defaults to all.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub require_approval: Option<Approval>,
     /// True if the model finds the tools by tool search only.
     #[serde(skip_serializing_if = "off")]
@@ -276,13 +260,10 @@ pub struct WebSearch {
     #[serde(rename = "filters", serialize_with = "filters", skip_serializing_if = "Vec::is_empty")]
     pub allowed_domains: Vec<String>,
     /// True if pages are fetched, false if results come from a cache. Defaults to true.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub external_web_access: Option<bool>,
     /// The share of the context for results. Defaults to medium.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub search_context_size: Option<ContextSize>,
     /// The approximate location of the user. Defaults to the United States.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub user_location: Option<UserLocation>,
 }
 
@@ -299,13 +280,11 @@ pub struct FileSearch {
     /// The vector stores, at least one.
     pub vector_store_ids: Vec<String>,
     /// A condition on the attributes of files.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub filters: Option<Filter>,
     /// The maximum number of results, 1 to 50.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_num_results: Option<u32>,
     /// The ranking of results.
-    #[serde(rename = "ranking_options", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "ranking_options")]
     pub ranking: Option<Ranking>,
 }
 
@@ -407,13 +386,10 @@ pub enum Combination {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Ranking {
     /// The ranker. Defaults to `auto`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ranker: Option<String>,
     /// The lowest score of results, 0 to 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub score_threshold: Option<f64>,
     /// The weights of meaning and words.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub hybrid_search: Option<HybridSearch>,
 }
 
