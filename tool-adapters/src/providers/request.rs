@@ -2,10 +2,9 @@
 
 use crate::providers::declarations::Declarations;
 use serde_json::{Map, Value, json};
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use tool_core::call::ModelResult;
-use tool_core::session::{Message, ToolChoice};
+use tool_core::session::{Message, RawTurn, ToolChoice};
 use tool_core::{Content, ToolCall};
 
 /// A request to a model.
@@ -95,11 +94,22 @@ pub(crate) fn tools(request: &Request<'_>) -> Value {
     serde_json::from_str(request.declarations.json().get()).unwrap_or_default()
 }
 
-/// Returns the system instruction as a message, and the history.
-pub(crate) fn chat_messages(request: &Request<'_>, write: impl Fn(&Message) -> Option<Value>) -> Vec<Value> {
+/// Returns the system instruction and the history as messages. `assistant` writes a message of the model; `result` writes
+/// the result of a call by its id and its tool.
+pub(crate) fn chat_messages(
+    request: &Request<'_>,
+    assistant: impl Fn(Option<&str>, &[ToolCall], Option<&RawTurn>) -> Option<Value>,
+    result: impl Fn(&str, &str, &ModelResult) -> Value,
+) -> Vec<Value> {
     let system = Some(request.instructions).filter(|text| !text.is_empty());
     let system = system.map(|text| json!({"role": "system", "content": text}));
-    system.into_iter().chain(request.history.iter().filter_map(write)).collect()
+    let history = request.history.iter().filter_map(|message| match message {
+        Message::User(text) => Some(json!({"role": "user", "content": text})),
+        Message::Assistant { text, calls, native } => assistant(text.as_deref(), calls, native.as_ref()),
+        Message::Result { call_id, tool, result: given } => Some(result(call_id, tool, given)),
+        _ => None,
+    });
+    system.into_iter().chain(history).collect()
 }
 
 /// Writes a call of the history in the form of Chat Completions.
@@ -150,16 +160,17 @@ pub(crate) fn visible_text(part: &Content) -> Option<String> {
     Some(text_of(part)).filter(|text| !text.trim().is_empty())
 }
 
-/// Returns the written names of the tools that the history calls.
+/// Declares the tools that the history calls; `None` if it calls none.
 ///
 /// Some providers refuse calls and results in a request that declares no tools. Such a request declares these tools, with
 /// [`UNAVAILABLE`] as their description.
-pub(crate) fn called_tools<'a>(request: &Request<'a>) -> BTreeSet<Cow<'a, str>> {
+pub(crate) fn declare_called(request: &Request<'_>, declare: impl Fn(&str) -> Value) -> Option<Value> {
     let calls = request.history.iter().filter_map(|message| match message {
         Message::Assistant { calls, .. } => Some(calls),
         _ => None,
     });
-    calls.flatten().map(|call| request.declarations.written_name(call.name())).collect()
+    let names = calls.flatten().map(|call| request.declarations.written_name(call.name())).collect::<BTreeSet<_>>();
+    (!names.is_empty()).then(|| names.iter().map(|name| declare(name)).collect())
 }
 
 /// The description of a tool that was called earlier and is not declared any more.

@@ -1,7 +1,8 @@
 //! A conversation as alternating turns of two roles: for Anthropic, Bedrock and Gemini.
 
+use crate::providers::codec::{CallIds, ToolAnswer, word_id};
 use crate::providers::request::{Request, object_arguments};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use tool_core::ToolCall;
@@ -45,11 +46,10 @@ pub(crate) trait TurnForm {
     /// Returns an item as the provider accepts it back; `None` for one that it refuses.
     fn echo(item: &Value) -> Option<Value>;
 
-    /// Returns true for an item that is nothing but text.
-    fn is_text(item: &Value) -> bool;
-
-    /// Returns an id that the provider accepts.
-    fn conforming_id(id: &str) -> Cow<'_, str>;
+    /// Returns an id that the provider accepts. Defaults to letters, digits, `_` and `-`.
+    fn conforming_id(id: &str) -> Cow<'_, str> {
+        word_id(id)
+    }
 }
 
 /// The content of one side.
@@ -65,6 +65,17 @@ impl ChatTurn {
     fn user(content: Vec<Value>, results: usize) -> Self {
         Self { is_model: false, content, results }
     }
+
+    /// Writes the turn as a message of the roles `user` and `assistant`.
+    pub(crate) fn into_message(self) -> Value {
+        json!({"role": if self.is_model { "assistant" } else { "user" }, "content": self.content})
+    }
+}
+
+/// Writes one message with all results of a step.
+pub(crate) fn encode<F: TurnForm>(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
+    let result = |answer: &ToolAnswer<'_>| F::result(&answer.wire_id(F::conforming_id), answer.name(), &answer.result);
+    ChatTurn::user(answers.iter().map(result).collect(), 0).into_message()
 }
 
 /// Returns the turns of a conversation. The user begins, results precede the user's text, and no turn is empty.
@@ -84,7 +95,10 @@ pub(crate) fn turns<F: TurnForm>(request: &Request<'_>) -> Vec<ChatTurn> {
     if turns.first().is_none_or(|turn| turn.is_model) {
         turns.insert(0, ChatTurn::user(vec![F::text(OPENING)], 0));
     }
-    if turns.last().is_some_and(|turn| turn.is_model && turn.content.last().is_some_and(F::is_text)) {
+    if turns
+        .last()
+        .is_some_and(|turn| turn.is_model && turn.content.last().is_some_and(|item| item.get("text").is_some()))
+    {
         turns.push(ChatTurn::user(vec![F::text(CONTINUE)], 0));
     }
     turns

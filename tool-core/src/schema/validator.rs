@@ -23,6 +23,11 @@ const ANNOTATED_FORMATS: &[&str] = &[
     "uri-template",
 ];
 
+/// Returns true for a format of JSON Schema.
+pub fn is_standard_format(name: &str) -> bool {
+    ASSERTED_FORMATS.contains(&name) || ANNOTATED_FORMATS.contains(&name)
+}
+
 /// A schema that is compiled at its first use.
 pub(crate) struct Validator {
     schema: Arc<Value>,

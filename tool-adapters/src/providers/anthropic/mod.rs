@@ -12,6 +12,7 @@ pub(crate) mod write;
 mod tests;
 
 use crate::providers::anthropic::read::AnthropicReader;
+use crate::providers::anthropic::write::AnthropicTurns;
 use crate::providers::declared_tool::DeclaredTool;
 use crate::providers::declared_tool::JsonObject;
 use crate::providers::schema::rules::{PropertyNames, SchemaForm};
@@ -20,6 +21,7 @@ use crate::providers::spec::{
 };
 use crate::providers::strict::budget::{StrictBudget, StrictCost, StrictForm, StrictRules};
 use crate::providers::tool_names::NameRule;
+use crate::providers::turns;
 
 /// The facts of Messages.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
@@ -43,7 +45,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     }),
     urls: Some(ModelUrls { domain: None, model: model_of_url }),
     reader: || Box::<AnthropicReader>::default(),
-    encode: write::encode,
+    encode: turns::encode::<AnthropicTurns>,
     request: write::request,
     declaration: write_declaration,
     names: NameRule { punctuation: "-", any_first: true, max_length: 128 },

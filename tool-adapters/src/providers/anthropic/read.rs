@@ -5,7 +5,6 @@ use crate::providers::event::{Event, Finish, ProtocolError};
 use crate::providers::lenient::{LenientCount, LenientObject, LenientText, RawJson};
 use crate::providers::partial_calls::{ContentBlock, ContentBlocks};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tool_core::trace::TokenUsage;
 
@@ -13,7 +12,8 @@ use tool_core::trace::TokenUsage;
 #[derive(Debug, Default)]
 pub(crate) struct AnthropicReader {
     blocks: ContentBlocks,
-    usage: MessageUsage,
+    /// The counts of tokens so far. Members that an event leaves out keep their value.
+    usage: Map<String, Value>,
     /// The message's id.
     id: String,
     origin: ResponseOrigin,
@@ -65,7 +65,7 @@ impl AnthropicReader {
         self.origin.emit(event.id.as_str(), event.model.as_str(), sink);
         self.read_content(event.content, sink);
         self.finish = finish_of(event.stop_reason.as_str());
-        self.read_usage(&event.usage, sink);
+        self.read_usage(event.usage, sink);
         self.end(sink);
         true
     }
@@ -85,7 +85,7 @@ impl AnthropicReader {
         if let Some(message) = &message {
             self.origin.emit(id, message.model.as_str(), sink);
             self.read_content(message.content, sink);
-            self.read_usage(&message.usage, sink);
+            self.read_usage(message.usage, sink);
         }
         true
     }
@@ -126,7 +126,7 @@ impl AnthropicReader {
     }
 
     fn read_delta(&mut self, event: &MessageEvent<'_>, sink: &mut EventSink<'_>) -> bool {
-        let Some(delta) = event.delta.parse::<Delta<'_>>() else { return false };
+        let Some(delta) = event.delta.parse::<WireBlock<'_>>() else { return false };
         let key = event.index.as_str();
         let Some(block) = self.blocks.open(key) else {
             if delta.kind.as_str() != "input_json_delta" || self.blocks.has_had(key) {
@@ -155,10 +155,10 @@ impl AnthropicReader {
 
     fn read_end(&mut self, event: &MessageEvent<'_>, sink: &mut EventSink<'_>) -> bool {
         self.begun = true;
-        let delta = event.delta.parse::<Delta<'_>>();
+        let delta = event.delta.parse::<MessageEvent<'_>>();
         let reason = delta.and_then(|delta| finish_of(delta.stop_reason.as_str()));
         self.finish = reason.or(self.finish.take());
-        self.read_usage(&event.usage, sink);
+        self.read_usage(event.usage, sink);
         true
     }
 
@@ -186,11 +186,11 @@ impl AnthropicReader {
         found
     }
 
-    fn read_usage(&mut self, usage: &LenientObject<MessageUsage>, sink: &mut EventSink<'_>) {
-        if let Some(usage) = &**usage {
-            self.usage.update(usage);
-            sink.push(Event::Usage(self.usage.usage()));
-        }
+    fn read_usage(&mut self, usage: RawJson<'_>, sink: &mut EventSink<'_>) {
+        let Some(counts) = usage.parse::<Map<String, Value>>() else { return };
+        self.usage.extend(counts.into_iter().filter(|(_, count)| !count.is_null()));
+        let usage = serde_json::from_value::<MessageUsage>(self.usage.clone().into());
+        sink.events.extend(usage.map(|usage| Event::Usage(usage.usage())));
     }
 }
 
@@ -202,8 +202,8 @@ fn replace_members(block: &mut ContentBlock, delta: RawJson<'_>) {
     }
 }
 
-fn add_citation(block: &mut ContentBlock, delta: &Delta<'_>) {
-    let Some(citation) = RawJson(delta.citation).parse::<Value>() else { return };
+fn add_citation(block: &mut ContentBlock, delta: &WireBlock<'_>) {
+    let Some(citation) = delta.citation.parse::<Value>() else { return };
     let Some(item) = block.item_mut().as_object_mut() else { return };
     let citations = item.entry("citations").or_insert(Value::Null);
     match citations {
@@ -224,7 +224,7 @@ fn finish_of(reason: &str) -> Option<Finish> {
     })
 }
 
-/// A stream event, a whole answer, or the message with which a stream begins.
+/// A stream event, a whole answer, the message with which a stream begins, or the delta with which it ends.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 struct MessageEvent<'a> {
@@ -239,24 +239,10 @@ struct MessageEvent<'a> {
     message: RawJson<'a>,
     content: RawJson<'a>,
     stop_reason: LenientText<'a>,
-    usage: LenientObject<MessageUsage>,
+    usage: RawJson<'a>,
 }
 
-/// A piece of a block, or the end of a message.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct Delta<'a> {
-    #[serde(rename = "type")]
-    kind: LenientText<'a>,
-    text: LenientText<'a>,
-    thinking: LenientText<'a>,
-    signature: LenientText<'a>,
-    partial_json: LenientText<'a>,
-    citation: Option<&'a RawValue>,
-    stop_reason: LenientText<'a>,
-}
-
-/// A content block.
+/// A content block, or a piece of one.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 struct WireBlock<'a> {
@@ -267,45 +253,36 @@ struct WireBlock<'a> {
     text: LenientText<'a>,
     thinking: LenientText<'a>,
     input: RawJson<'a>,
+    signature: LenientText<'a>,
+    partial_json: LenientText<'a>,
+    citation: RawJson<'a>,
 }
 
-/// The tokens used. Members that an event leaves out keep their value.
+/// The tokens used.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct MessageUsage {
-    input_tokens: Option<LenientCount>,
-    cache_creation_input_tokens: Option<LenientCount>,
-    cache_read_input_tokens: Option<LenientCount>,
-    output_tokens: Option<LenientCount>,
+    input_tokens: LenientCount,
+    cache_creation_input_tokens: LenientCount,
+    cache_read_input_tokens: LenientCount,
+    output_tokens: LenientCount,
     output_tokens_details: LenientObject<OutputDetails>,
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct OutputDetails {
-    thinking_tokens: Option<LenientCount>,
+    thinking_tokens: LenientCount,
 }
 
 impl MessageUsage {
-    /// Takes over the members of a later event.
-    fn update(&mut self, later: &Self) {
-        let take = |mine: &mut Option<LenientCount>, later: Option<LenientCount>| *mine = later.or(*mine);
-        take(&mut self.input_tokens, later.input_tokens);
-        take(&mut self.cache_creation_input_tokens, later.cache_creation_input_tokens);
-        take(&mut self.cache_read_input_tokens, later.cache_read_input_tokens);
-        take(&mut self.output_tokens, later.output_tokens);
-        self.output_tokens_details.0 = later.output_tokens_details.or(*self.output_tokens_details);
-    }
-
     fn usage(&self) -> TokenUsage {
-        let count = |count: Option<LenientCount>| count.unwrap_or_default().0;
-        let cached = count(self.cache_read_input_tokens);
-        let written = count(self.cache_creation_input_tokens);
+        let (cached, written) = (self.cache_read_input_tokens.0, self.cache_creation_input_tokens.0);
         TokenUsage {
-            input: count(self.input_tokens).saturating_add(cached).saturating_add(written),
+            input: self.input_tokens.0.saturating_add(cached).saturating_add(written),
             cached,
-            output: count(self.output_tokens),
-            reasoning: count(self.output_tokens_details.and_then(|details| details.thinking_tokens)),
+            output: self.output_tokens.0,
+            reasoning: self.output_tokens_details.as_ref().map_or(0, |details| details.thinking_tokens.0),
             cache_written: written,
         }
     }

@@ -1,11 +1,9 @@
 //! Results and requests.
 
-use crate::providers::codec::{CallIds, ToolAnswer, word_id};
 use crate::providers::provider::Provider;
-use crate::providers::request::{Request, RequestBody, UNAVAILABLE, called_tools, tools, visible_text};
+use crate::providers::request::{Request, RequestBody, UNAVAILABLE, declare_called, tools, visible_text};
 use crate::providers::turns::{ChatTurn, TurnForm, turns};
 use serde_json::{Map, Value, json};
-use std::borrow::Cow;
 use tool_core::Content;
 use tool_core::call::ModelResult;
 use tool_core::session::ToolChoice;
@@ -17,7 +15,8 @@ const DEFAULT_MAX_TOKENS: u32 = 8192;
 /// The types of images that the models see.
 const IMAGE_TYPES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
-struct AnthropicTurns;
+/// The provider's form of the parts of a turn.
+pub(crate) struct AnthropicTurns;
 
 impl TurnForm for AnthropicTurns {
     const NATIVE: ProviderId = Provider::Anthropic.id();
@@ -31,7 +30,21 @@ impl TurnForm for AnthropicTurns {
     }
 
     fn result(id: &str, _name: &str, result: &ModelResult) -> Value {
-        result_block(id, result)
+        let mut block = json!({"type": "tool_result", "tool_use_id": id});
+        let content = match result.content() {
+            Some(parts) => parts.iter().filter_map(write_part).collect::<Vec<_>>().into(),
+            // The provider requires a text for an error.
+            None if result.is_error && result.text.trim().is_empty() => Value::from("The call failed."),
+            None => Value::from(result.text.as_str()),
+        };
+        // Empty content is refused.
+        if content != json!("") && content != json!([]) {
+            block["content"] = content;
+        }
+        if result.is_error {
+            block["is_error"] = true.into();
+        }
+        block
     }
 
     fn call_id(item: &Value) -> Option<&str> {
@@ -53,38 +66,6 @@ impl TurnForm for AnthropicTurns {
         };
         (!refused).then(|| item.clone())
     }
-
-    fn is_text(item: &Value) -> bool {
-        item["type"] == "text"
-    }
-
-    fn conforming_id(id: &str) -> Cow<'_, str> {
-        word_id(id)
-    }
-}
-
-/// Writes one message with all results of a step.
-pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
-    let results = answers.iter().map(|answer| result_block(&answer.wire_id(word_id), &answer.result));
-    json!({"role": "user", "content": results.collect::<Vec<_>>()})
-}
-
-fn result_block(id: &str, result: &ModelResult) -> Value {
-    let mut block = json!({"type": "tool_result", "tool_use_id": id});
-    let content = match result.content() {
-        Some(parts) => parts.iter().filter_map(write_part).collect::<Vec<_>>().into(),
-        // The provider requires a text for an error.
-        None if result.is_error && result.text.trim().is_empty() => Value::from("The call failed."),
-        None => Value::from(result.text.as_str()),
-    };
-    // Empty content is refused.
-    if content != json!("") && content != json!([]) {
-        block["content"] = content;
-    }
-    if result.is_error {
-        block["is_error"] = true.into();
-    }
-    block
 }
 
 fn write_part(part: &Content) -> Option<Value> {
@@ -108,7 +89,7 @@ fn write_part(part: &Content) -> Option<Value> {
 
 /// Writes the body of a request.
 pub(crate) fn request(request: &Request<'_>) -> Value {
-    let messages = turns::<AnthropicTurns>(request).into_iter().map(write_turn).collect::<Vec<_>>();
+    let messages = turns::<AnthropicTurns>(request).into_iter().map(ChatTurn::into_message).collect::<Vec<_>>();
     let system = Some(request.instructions).filter(|text| !text.trim().is_empty());
     let (tools, choice) = tools_and_choice(request);
     RequestBody::new(request)
@@ -122,10 +103,6 @@ pub(crate) fn request(request: &Request<'_>) -> Value {
         .finish()
 }
 
-fn write_turn(ChatTurn { is_model, content, .. }: ChatTurn) -> Value {
-    json!({"role": if is_model { "assistant" } else { "user" }, "content": Value::Array(content)})
-}
-
 /// A request without tools declares those of its calls: calls and results are refused without tools.
 fn tools_and_choice(request: &Request<'_>) -> (Option<Value>, Option<&'static str>) {
     if !request.declarations.is_empty() {
@@ -137,8 +114,8 @@ fn tools_and_choice(request: &Request<'_>) -> (Option<Value>, Option<&'static st
         return (Some(tools(request)), choice);
     }
     let schema = json!({"type": "object", "properties": {}});
-    let called = called_tools(request).into_iter();
-    let called = called.map(|name| json!({"name": name, "description": UNAVAILABLE, "input_schema": schema}));
-    let called = called.collect::<Vec<_>>();
-    if called.is_empty() { (None, None) } else { (Some(called.into()), Some("none")) }
+    let declare = |name: &str| json!({"name": name, "description": UNAVAILABLE, "input_schema": schema});
+    let called = declare_called(request, declare);
+    let choice = called.is_some().then_some("none");
+    (called, choice)
 }

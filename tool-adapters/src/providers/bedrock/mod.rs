@@ -12,6 +12,7 @@ mod tests;
 
 use crate::providers::anthropic;
 use crate::providers::bedrock::read::ConverseReader;
+use crate::providers::bedrock::write::ConverseTurns;
 use crate::providers::declared_tool::DeclaredTool;
 use crate::providers::declared_tool::JsonObject;
 use crate::providers::schema::rules::SchemaForm;
@@ -19,6 +20,7 @@ use crate::providers::spec::{
     BEARER, Endpoint, HttpEndpoint, ModelUrls, NamedModel, ProviderSpec, Server, ToolListForm, UrlPath, segments,
 };
 use crate::providers::tool_names::NameRule;
+use crate::providers::turns;
 
 /// The facts of Converse.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {
@@ -42,7 +44,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     }),
     urls: Some(ModelUrls { domain: None, model: model_of_url }),
     reader: || Box::<ConverseReader>::default(),
-    encode: write::encode,
+    encode: turns::encode::<ConverseTurns>,
     request: write::request,
     declaration: write_declaration,
     names: NameRule::OPENAI,

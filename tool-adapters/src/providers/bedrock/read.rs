@@ -31,9 +31,8 @@ impl MessageReader for ConverseReader {
     fn read(&mut self, _name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
         let LenientObject(event) = serde_json::from_str::<LenientObject<ConverseEvent<'_>>>(text)?;
         let Some(event) = event else { return sink.unknown(text) };
-        let known = if let Some(output) = &*event.output {
-            let content = output.message.as_ref().map_or_else(RawJson::default, |message| message.content);
-            self.read_answer(content, &event, sink)
+        let known = if event.output.0.is_some() {
+            self.read_answer(&event, sink)
         } else if event.message_start.0.is_some() {
             !std::mem::replace(&mut self.begun, true)
         } else if let Some(start) = &*event.content_block_start {
@@ -44,7 +43,7 @@ impl MessageReader for ConverseReader {
             self.blocks.complete(stop.content_block_index.as_str(), sink)
         } else if let Some(stop) = &*event.message_stop {
             self.begun && self.end(stop.stop_reason.as_str(), sink)
-        } else if let Some(metadata) = &*event.metadata {
+        } else if let Some(metadata) = event.metadata.parse::<ConverseEvent<'_>>() {
             emit_router_model(metadata.trace, sink);
             emit_usage(&metadata.usage, sink);
             true
@@ -67,9 +66,10 @@ impl MessageReader for ConverseReader {
 
 /// Each method returns false for an event that it does not know.
 impl ConverseReader {
-    fn read_answer(&mut self, content: RawJson<'_>, event: &ConverseEvent<'_>, sink: &mut EventSink<'_>) -> bool {
+    fn read_answer(&mut self, event: &ConverseEvent<'_>, sink: &mut EventSink<'_>) -> bool {
         // Open blocks belong to another message.
         self.finish(sink);
+        let content = event.output.member("message").member("content");
         for (index, block) in content.items().into_iter().enumerate() {
             let key = index.to_string();
             self.read_block(&key, RawJson(Some(block)), sink);
@@ -125,7 +125,7 @@ impl ConverseReader {
         is_new
     }
 
-    fn read_delta(&mut self, key: &str, delta: &Delta<'_>, sink: &mut EventSink<'_>) -> bool {
+    fn read_delta(&mut self, key: &str, delta: &WireBlock<'_>, sink: &mut EventSink<'_>) -> bool {
         self.begun = true;
         if self.blocks.open(key).is_none() {
             if self.blocks.has_had(key) {
@@ -170,7 +170,7 @@ impl ConverseReader {
 }
 
 /// Returns the block that a piece can begin.
-fn block_of(delta: &Delta<'_>) -> Option<ContentBlock> {
+fn block_of(delta: &WireBlock<'_>) -> Option<ContentBlock> {
     match &*delta.reasoning_content {
         Some(Reasoning { redacted_content: LenientText(Some(_)), .. }) => {
             Some(ContentBlock::other(json!({"reasoningContent": {"redactedContent": ""}})))
@@ -182,7 +182,7 @@ fn block_of(delta: &Delta<'_>) -> Option<ContentBlock> {
 }
 
 /// Adds a piece to a block; returns false for a piece of an unknown kind.
-fn append_delta(block: &mut ContentBlock, delta: &Delta<'_>, sink: &mut EventSink<'_>) -> bool {
+fn append_delta(block: &mut ContentBlock, delta: &WireBlock<'_>, sink: &mut EventSink<'_>) -> bool {
     const THOUGHT: &str = "/reasoningContent/reasoningText";
     let mut known = false;
     if let Some(text) = delta.text.0.as_deref() {
@@ -248,7 +248,7 @@ fn finish_of(reason: &str) -> Finish {
     }
 }
 
-/// A stream event or a whole answer.
+/// A stream event, a whole answer, or the metadata at the end of a stream.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct ConverseEvent<'a> {
@@ -257,9 +257,9 @@ struct ConverseEvent<'a> {
     content_block_delta: LenientObject<BlockEvent<'a>>,
     content_block_stop: LenientObject<BlockEvent<'a>>,
     message_stop: LenientObject<BlockEvent<'a>>,
-    metadata: LenientObject<Metadata<'a>>,
-    /// The message of a whole answer.
-    output: LenientObject<Output<'a>>,
+    metadata: RawJson<'a>,
+    /// The `message` of a whole answer.
+    output: RawJson<'a>,
     stop_reason: LenientText<'a>,
     usage: LenientObject<ConverseUsage>,
     trace: RawJson<'a>,
@@ -271,34 +271,15 @@ struct BlockEvent<'a> {
     content_block_index: LenientText<'a>,
     /// The first piece, of the event that begins a block.
     start: RawJson<'a>,
-    delta: LenientObject<Delta<'a>>,
+    delta: LenientObject<WireBlock<'a>>,
     /// The reason, of the event that ends the message.
     stop_reason: LenientText<'a>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct Metadata<'a> {
-    usage: LenientObject<ConverseUsage>,
-    trace: RawJson<'a>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct Output<'a> {
-    message: LenientObject<OutputMessage<'a>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct OutputMessage<'a> {
-    content: RawJson<'a>,
-}
-
-/// A piece of a block.
+/// A content block, or a piece of one.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct Delta<'a> {
+struct WireBlock<'a> {
     text: LenientText<'a>,
     tool_use: LenientObject<ToolUse<'a>>,
     reasoning_content: LenientObject<Reasoning<'a>>,
@@ -313,14 +294,6 @@ struct Reasoning<'a> {
     text: LenientText<'a>,
     signature: LenientText<'a>,
     redacted_content: LenientText<'a>,
-}
-
-/// A content block, or the beginning of one.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
-struct WireBlock<'a> {
-    text: LenientText<'a>,
-    tool_use: LenientObject<ToolUse<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -1,17 +1,16 @@
 //! Results and requests.
 
-use crate::providers::codec::{CallIds, ToolAnswer, word_id};
 use crate::providers::provider::Provider;
-use crate::providers::request::{Request, RequestBody, UNAVAILABLE, called_tools, tools, visible_text};
+use crate::providers::request::{Request, RequestBody, UNAVAILABLE, declare_called, tools, visible_text};
 use crate::providers::turns::{ChatTurn, TurnForm, exact_json, turns};
 use serde_json::{Map, Value, json};
-use std::borrow::Cow;
 use tool_core::Content;
 use tool_core::call::ModelResult;
 use tool_core::session::ToolChoice;
 use tool_core::tool::ProviderId;
 
-struct ConverseTurns;
+/// The provider's form of the parts of a turn.
+pub(crate) struct ConverseTurns;
 
 impl TurnForm for ConverseTurns {
     const NATIVE: ProviderId = Provider::Bedrock.id();
@@ -25,7 +24,19 @@ impl TurnForm for ConverseTurns {
     }
 
     fn result(id: &str, _name: &str, result: &ModelResult) -> Value {
-        result_block(id, result)
+        let mut content = match result.content() {
+            Some(parts) => parts.iter().filter_map(write_part).collect(),
+            None => data_content(result).into_iter().collect::<Vec<_>>(),
+        };
+        // Blank texts are refused, and so is empty content.
+        if content.is_empty() {
+            content.push(json!({"json": {}}));
+        }
+        let mut block = json!({"toolUseId": id, "content": content});
+        if result.is_error {
+            block["status"] = "error".into();
+        }
+        json!({"toolResult": block})
     }
 
     fn call_id(item: &Value) -> Option<&str> {
@@ -44,37 +55,6 @@ impl TurnForm for ConverseTurns {
         let is_blank = item["text"].as_str().is_some_and(|text| text.trim().is_empty());
         (!is_blank).then(|| item.clone())
     }
-
-    fn is_text(item: &Value) -> bool {
-        item.get("text").is_some()
-    }
-
-    /// The models accept fewer characters than the provider: no `.`, no `:`.
-    fn conforming_id(id: &str) -> Cow<'_, str> {
-        word_id(id)
-    }
-}
-
-/// Writes one message with all results of a step.
-pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
-    let results = answers.iter().map(|answer| result_block(&answer.wire_id(word_id), &answer.result));
-    json!({"role": "user", "content": results.collect::<Vec<_>>()})
-}
-
-fn result_block(id: &str, result: &ModelResult) -> Value {
-    let mut content = match result.content() {
-        Some(parts) => parts.iter().filter_map(write_part).collect(),
-        None => data_content(result).into_iter().collect::<Vec<_>>(),
-    };
-    // Blank texts are refused, and so is empty content.
-    if content.is_empty() {
-        content.push(json!({"json": {}}));
-    }
-    let mut block = json!({"toolUseId": id, "content": content});
-    if result.is_error {
-        block["status"] = "error".into();
-    }
-    json!({"toolResult": block})
 }
 
 /// Writes an object as JSON, other data as its text.
@@ -103,7 +83,7 @@ fn image_format(mime_type: &str) -> Option<&str> {
 /// Writes the body of a request. The model is named by the URL. The provider has no word for a choice of no calls, so
 /// calls that come nevertheless are ignored by the session.
 pub(crate) fn request(request: &Request<'_>) -> Value {
-    let messages = turns::<ConverseTurns>(request).into_iter().map(write_turn).collect::<Vec<_>>();
+    let messages = turns::<ConverseTurns>(request).into_iter().map(ChatTurn::into_message).collect::<Vec<_>>();
     let system = Some(request.instructions).filter(|text| !text.trim().is_empty());
     RequestBody::new(request)
         .with("messages", messages)
@@ -113,19 +93,13 @@ pub(crate) fn request(request: &Request<'_>) -> Value {
         .finish_merged()
 }
 
-fn write_turn(ChatTurn { is_model, content, .. }: ChatTurn) -> Value {
-    json!({"role": if is_model { "assistant" } else { "user" }, "content": Value::Array(content)})
-}
-
 /// A request without tools declares those of its calls: calls and results are refused without a `toolConfig`.
 fn tool_config(request: &Request<'_>) -> Option<Value> {
     if request.declarations.is_empty() {
         let schema = json!({"json": {"type": "object", "properties": {}}});
-        let called = called_tools(request).into_iter();
-        let called =
-            called.map(|name| json!({"toolSpec": {"name": name, "description": UNAVAILABLE, "inputSchema": schema}}));
-        let called = called.collect::<Vec<_>>();
-        return (!called.is_empty()).then(|| json!({"tools": called}));
+        let declare =
+            |name: &str| json!({"toolSpec": {"name": name, "description": UNAVAILABLE, "inputSchema": schema}});
+        return declare_called(request, declare).map(|tools| json!({"tools": tools}));
     }
     let mut config = json!({"tools": tools(request)});
     if request.tool_choice == ToolChoice::Required {

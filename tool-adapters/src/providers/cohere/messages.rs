@@ -3,7 +3,7 @@
 use crate::providers::codec::{CallIds, EventSink, MessageReader, ResponseOrigin, ToolAnswer, WireCall};
 use crate::providers::event::{Event, Finish, ProtocolError};
 use crate::providers::lenient::{LenientCount, LenientObject, LenientObjects, LenientText, RawJson};
-use crate::providers::openai_chat::messages::CallEntry;
+use crate::providers::openai_chat::messages::{CallEntry, read_content};
 use crate::providers::partial_calls::PartialCalls;
 use crate::providers::provider::Provider;
 use crate::providers::request::{Request, RequestBody, chat_messages, function_call, text_of};
@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use tool_core::call::ModelResult;
-use tool_core::session::{Message, RawTurn};
+use tool_core::session::RawTurn;
 use tool_core::trace::TokenUsage;
 use tool_core::{Content, ToolCall};
 
@@ -25,7 +25,7 @@ pub(crate) struct CohereReader {
     begun: bool,
 }
 
-/// A stream event or a whole answer.
+/// A stream event, its delta, or a whole answer.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 struct CohereEvent<'a> {
@@ -33,15 +33,7 @@ struct CohereEvent<'a> {
     kind: LenientText<'a>,
     id: LenientText<'a>,
     index: LenientCount,
-    delta: LenientObject<Delta<'a>>,
-    message: LenientObject<CohereMessage<'a>>,
-    finish_reason: LenientText<'a>,
-    usage: LenientObject<CohereUsage>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct Delta<'a> {
+    delta: LenientObject<Box<Self>>,
     message: LenientObject<CohereMessage<'a>>,
     finish_reason: LenientText<'a>,
     usage: LenientObject<CohereUsage>,
@@ -56,13 +48,6 @@ struct CohereMessage<'a> {
     /// An array in an answer, a single call in a stream.
     tool_calls: LenientObjects<CallEntry<'a>>,
     citations: Option<&'a RawValue>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct ContentPart<'a> {
-    text: LenientText<'a>,
-    thinking: LenientText<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -93,7 +78,7 @@ impl MessageReader for CohereReader {
             ("tool-call-start", Some(message)) => self.read_calls(event.index.0, message, true, sink),
             ("tool-call-delta", Some(message)) => self.read_calls(event.index.0, message, false, sink),
             ("tool-call-end", _) => self.calls.complete(&event.index.0, sink),
-            ("message-end", _) => self.read_end(event.delta.as_ref(), sink),
+            ("message-end", _) => self.read_end(event.delta.as_deref(), sink),
             ("message-start", _) => self.origin.emit(event.id.as_str(), "", sink),
             ("content-end" | "citation-end", _) => {}
             ("", _) => return self.read_answer(&event, text, sink),
@@ -132,12 +117,7 @@ impl CohereReader {
         // The plan is not part of the text. It goes back to the provider with the message, as an item.
         sink.reasoning(message.tool_plan.as_str());
         self.plan.push_str(message.tool_plan.as_str());
-        let parts = message.content.objects::<ContentPart<'_>>();
-        for part in parts.iter().chain(message.content.object().as_ref()) {
-            sink.reasoning(part.thinking.as_str());
-            sink.text(part.text.as_str());
-        }
-        sink.text(&message.content.string().unwrap_or_default());
+        read_content(message.content, sink);
         match message.citations.filter(|citations| citations.get() != "null") {
             Some(citations) => sink.item(&format!("{{\"citations\":{citations}}}")),
             None => Ok(()),
@@ -171,7 +151,7 @@ impl CohereReader {
         }
     }
 
-    fn read_end(&mut self, delta: Option<&Delta<'_>>, sink: &mut EventSink<'_>) {
+    fn read_end(&mut self, delta: Option<&CohereEvent<'_>>, sink: &mut EventSink<'_>) {
         let error = delta.map(|delta| delta.error.text()).filter(|error| !error.is_empty());
         if let Some(message) = error {
             sink.error(ProtocolError::Provider { code: None, message: message.into_owned() });
@@ -226,14 +206,11 @@ pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
 
 /// Writes the body of a request.
 pub(crate) fn request(request: &Request<'_>) -> Value {
-    let messages = chat_messages(request, |message| match message {
-        Message::User(text) => Some(json!({"role": "user", "content": text})),
-        Message::Assistant { text, calls, native } => {
-            assistant_message(text.as_deref(), calls, native.as_ref(), request)
-        }
-        Message::Result { call_id, result, .. } => Some(result_message(call_id, result)),
-        _ => None,
-    });
+    let messages = chat_messages(
+        request,
+        |text, calls, native| assistant_message(text, calls, native, request),
+        |id, _, result| result_message(id, result),
+    );
     RequestBody::new(request)
         .with("model", request.model)
         .with("messages", messages)

@@ -75,9 +75,7 @@ impl GeminiReader {
     }
 
     fn read_candidate(&mut self, candidate: &Candidate<'_>, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        if let Some(content) = &*candidate.content {
-            self.has_calls |= read_parts(content, PartItems::All, sink)?;
-        }
+        self.has_calls |= read_parts(candidate.content, PartItems::All, sink)?;
         let reason = candidate.finish_reason.as_str();
         if is_failure(reason) {
             sink.error(failure(reason, candidate.finish_message.as_str()));
@@ -134,13 +132,9 @@ pub(crate) enum PartItems {
 }
 
 /// Reads the parts of a content; returns true if there are calls among them.
-pub(crate) fn read_parts(
-    content: &WireContent<'_>,
-    items: PartItems,
-    sink: &mut EventSink<'_>,
-) -> serde_json::Result<bool> {
+pub(crate) fn read_parts(content: RawJson<'_>, items: PartItems, sink: &mut EventSink<'_>) -> serde_json::Result<bool> {
     let mut has_calls = false;
-    for raw in content.parts.items() {
+    for raw in content.member("parts").items() {
         has_calls |= read_part(raw.get(), items, sink)?;
     }
     Ok(has_calls)
@@ -206,18 +200,11 @@ pub(crate) struct GenerateAnswer<'a> {
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 pub(crate) struct Candidate<'a> {
     pub(crate) index: LenientCount,
-    pub(crate) content: LenientObject<WireContent<'a>>,
+    pub(crate) content: RawJson<'a>,
     #[serde(alias = "finish_reason")]
     pub(crate) finish_reason: LenientText<'a>,
     #[serde(alias = "finish_message")]
     pub(crate) finish_message: LenientText<'a>,
-}
-
-/// The model's content, in parts.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-pub(crate) struct WireContent<'a> {
-    pub(crate) parts: RawJson<'a>,
 }
 
 /// The reason for which a prompt was blocked.

@@ -4,12 +4,13 @@ use crate::providers::codec::{CallIds, ToolAnswer};
 use crate::providers::declared_tool::{DeclaredTool, JsonObject};
 use crate::providers::provider::Provider;
 use crate::providers::request::{Request, RequestBody, text_of, tools};
-use crate::providers::schema::rules::{SchemaForm, SchemaSubset, TypeSet, is_standard_format};
+use crate::providers::schema::rules::{SchemaForm, SchemaSubset, TypeSet};
 use crate::providers::turns::{ChatTurn, TurnForm, exact_json, turns};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use tool_core::Content;
 use tool_core::call::ModelResult;
+use tool_core::schema::is_standard_format;
 use tool_core::session::ToolChoice;
 use tool_core::tool::ProviderId;
 
@@ -64,10 +65,6 @@ impl TurnForm for GeminiTurns {
         let unsigned = member(item, "thoughtSignature", "thought_signature").is_none();
         let is_empty = item.as_object()?.is_empty() || unsigned && item["text"] == "";
         (!is_empty).then(|| item.clone())
-    }
-
-    fn is_text(item: &Value) -> bool {
-        item.get("text").is_some()
     }
 
     fn conforming_id(id: &str) -> Cow<'_, str> {

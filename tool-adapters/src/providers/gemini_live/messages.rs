@@ -2,7 +2,7 @@
 
 use crate::providers::codec::{CallIds, EventSink, MessageReader, ToolAnswer, WireCall};
 use crate::providers::event::{Event, Finish, ProtocolError};
-use crate::providers::gemini::read::{FunctionCall, PartItems, UsageMetadata, WireContent, read_call, read_parts};
+use crate::providers::gemini::read::{FunctionCall, PartItems, UsageMetadata, WirePart, read_call, read_parts};
 use crate::providers::gemini::write::{function_response, with_settings};
 use crate::providers::lenient::{LenientObject, LenientObjects, LenientText, RawJson};
 use crate::providers::request::{Request, RequestBody, tools};
@@ -25,7 +25,7 @@ struct ServerMessage<'a> {
     #[serde(alias = "tool_call")]
     tool_call: LenientObject<ServerCalls<'a>>,
     #[serde(alias = "tool_call_cancellation")]
-    tool_call_cancellation: LenientObject<Cancellation<'a>>,
+    tool_call_cancellation: RawJson<'a>,
     #[serde(alias = "usage_metadata")]
     usage_metadata: LenientObject<UsageMetadata>,
     error: RawJson<'a>,
@@ -41,7 +41,7 @@ struct ServerMessage<'a> {
 #[serde(default, rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct ServerContent<'a> {
     #[serde(alias = "model_turn")]
-    model_turn: LenientObject<WireContent<'a>>,
+    model_turn: RawJson<'a>,
     #[serde(alias = "turn_complete")]
     turn_complete: LenientText<'a>,
     #[serde(alias = "turn_complete_reason")]
@@ -54,13 +54,7 @@ struct ServerContent<'a> {
     input_transcription: RawJson<'a>,
     /// The model's speech.
     #[serde(alias = "output_transcription")]
-    output_transcription: LenientObject<Transcription<'a>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct Transcription<'a> {
-    text: LenientText<'a>,
+    output_transcription: LenientObject<WirePart<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -68,12 +62,6 @@ struct Transcription<'a> {
 struct ServerCalls<'a> {
     #[serde(alias = "function_calls")]
     function_calls: LenientObjects<FunctionCall<'a>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct Cancellation<'a> {
-    ids: RawJson<'a>,
 }
 
 impl MessageReader for LiveReader {
@@ -90,9 +78,9 @@ impl MessageReader for LiveReader {
                 read_call(call, text, sink);
             }
         }
-        if let Some(cancellation) = &*message.tool_call_cancellation {
+        if message.tool_call_cancellation.0.is_some() {
             known = true;
-            cancel(cancellation.ids.parse().unwrap_or_default(), sink);
+            cancel(message.tool_call_cancellation.member("ids").parse().unwrap_or_default(), sink);
         }
         sink.events.extend(message.usage_metadata.map(|usage| Event::Usage(usage.usage())));
         known |= !message.error.text().is_empty() && sink.provider_error(text);
@@ -112,9 +100,9 @@ impl LiveReader {
     /// Reads a content; returns true if all of it is known.
     fn read_content(&mut self, content: &ServerContent<'_>, sink: &mut EventSink<'_>) -> serde_json::Result<bool> {
         let mut known = content.generation_complete.is_true();
-        if let Some(turn) = &*content.model_turn {
+        if content.model_turn.0.is_some() {
             (known, self.begun) = (true, true);
-            read_parts(turn, PartItems::Other, sink)?;
+            read_parts(content.model_turn, PartItems::Other, sink)?;
         }
         if let Some(speech) = &*content.output_transcription {
             (known, self.begun) = (true, true);

@@ -6,8 +6,8 @@ use crate::providers::turns::CONTINUE;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
+use tool_core::ToolCall;
 use tool_core::call::ModelResult;
-use tool_core::session::Message;
 
 /// The model's text between results and the user's next message: the provider refuses the one right after the other.
 const ACKNOWLEDGEMENT: &str = "I see.";
@@ -20,9 +20,14 @@ pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
 
 /// Writes the body of a request.
 pub(crate) fn request(request: &Request<'_>) -> Value {
+    let messages = chat_messages(
+        request,
+        |text, calls, _| assistant_message(text.unwrap_or_default(), calls, request),
+        |id, tool, result| result_message(&short_id(id), &request.declarations.written_name(tool), result),
+    );
     RequestBody::new(request)
         .with("model", request.model)
-        .with("messages", ordered(chat_messages(request, |message| write_message(message, request))))
+        .with("messages", ordered(messages))
         .with_tools("none", "any")
         .with("stream", request.stream)
         .with_some("max_tokens", request.max_tokens)
@@ -46,23 +51,12 @@ fn ordered(messages: Vec<Value>) -> Vec<Value> {
     ordered
 }
 
-fn write_message(message: &Message, request: &Request<'_>) -> Option<Value> {
-    match message {
-        Message::User(text) => Some(json!({"role": "user", "content": text})),
-        Message::Assistant { text, calls, .. } if calls.is_empty() => {
-            let text = text.as_deref().filter(|text| !text.is_empty());
-            text.map(|text| json!({"role": "assistant", "content": text}))
-        }
-        Message::Assistant { text, calls, .. } => {
-            let calls = calls.iter().map(|call| function_call(&short_id(call.id()), call, request));
-            let text = text.as_deref().unwrap_or_default();
-            Some(json!({"role": "assistant", "content": text, "tool_calls": calls.collect::<Value>()}))
-        }
-        Message::Result { call_id, tool, result } => {
-            Some(result_message(&short_id(call_id), &request.declarations.written_name(tool), result))
-        }
-        _ => None,
+fn assistant_message(text: &str, calls: &[ToolCall], request: &Request<'_>) -> Option<Value> {
+    if calls.is_empty() {
+        return (!text.is_empty()).then(|| json!({"role": "assistant", "content": text}));
     }
+    let calls = calls.iter().map(|call| function_call(&short_id(call.id()), call, request));
+    Some(json!({"role": "assistant", "content": text, "tool_calls": calls.collect::<Value>()}))
 }
 
 /// Writes a result. There is no mark for an error: its message says so.

@@ -8,10 +8,10 @@ use crate::providers::partial_calls::PartialCalls;
 use crate::providers::request::{Request, RequestBody, chat_messages, object_arguments, text_of, tools};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tool_core::Content;
 use tool_core::call::ModelResult;
-use tool_core::session::{Message, ToolChoice};
+use tool_core::session::ToolChoice;
 use tool_core::trace::TokenUsage;
+use tool_core::{Content, ToolCall};
 
 /// Reads Ollama's chat.
 #[derive(Debug, Default)]
@@ -101,7 +101,11 @@ pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
 
 /// Writes the body of a request.
 pub(crate) fn request(request: &Request<'_>) -> Value {
-    let messages = chat_messages(request, |message| write_message(message, request));
+    let messages = chat_messages(
+        request,
+        |text, calls, _| assistant_message(text, calls, request),
+        |_, tool, result| result_message(&request.declarations.written_name(tool), "", result),
+    );
     // There is no tool choice. Without tools the model cannot call them.
     let has_tools = request.tool_choice != ToolChoice::None && !request.declarations.is_empty();
     RequestBody::new(request)
@@ -114,26 +118,17 @@ pub(crate) fn request(request: &Request<'_>) -> Value {
         .finish_merged()
 }
 
-fn write_message(message: &Message, request: &Request<'_>) -> Option<Value> {
-    match message {
-        Message::User(text) => Some(json!({"role": "user", "content": text})),
-        Message::Assistant { text, calls, .. } if calls.is_empty() => {
-            text.as_deref().map(|text| json!({"role": "assistant", "content": text}))
-        }
-        Message::Assistant { text, calls, .. } => {
-            let calls = calls.iter().map(|call| {
-                let name = request.declarations.written_name(call.name());
-                let arguments = object_arguments(call.arguments(), "invalid_arguments");
-                json!({"function": {"name": name, "arguments": arguments}})
-            });
-            let text = text.as_deref().unwrap_or_default();
-            Some(json!({"role": "assistant", "content": text, "tool_calls": calls.collect::<Value>()}))
-        }
-        Message::Result { tool, result, .. } => {
-            Some(result_message(&request.declarations.written_name(tool), "", result))
-        }
-        _ => None,
+fn assistant_message(text: Option<&str>, calls: &[ToolCall], request: &Request<'_>) -> Option<Value> {
+    if calls.is_empty() {
+        return text.map(|text| json!({"role": "assistant", "content": text}));
     }
+    let calls = calls.iter().map(|call| {
+        let name = request.declarations.written_name(call.name());
+        let arguments = object_arguments(call.arguments(), "invalid_arguments");
+        json!({"function": {"name": name, "arguments": arguments}})
+    });
+    let text = text.unwrap_or_default();
+    Some(json!({"role": "assistant", "content": text, "tool_calls": calls.collect::<Value>()}))
 }
 
 /// Writes a result under the tool's name, and under the call's id if the server gave one. Images stand beside the text.

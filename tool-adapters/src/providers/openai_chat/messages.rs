@@ -4,7 +4,7 @@
 use crate::providers::codec::{CallIds, EventSink, MessageReader, ResponseOrigin, ToolAnswer, WireCall, short_id};
 use crate::providers::event::{Event, Finish, ProtocolError};
 use crate::providers::lenient::{LenientCount, LenientObject, LenientObjects, LenientText, RawJson};
-use crate::providers::openai_responses::items::TokenDetails;
+use crate::providers::openai_responses::items::{OutputPart, TokenDetails};
 use crate::providers::partial_calls::{PartialCall, PartialCalls, is_object};
 use crate::providers::request::{self, Request, RequestBody, chat_messages, function_call};
 use serde::Deserialize;
@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use tool_core::ToolCall;
 use tool_core::call::ModelResult;
-use tool_core::session::Message;
 use tool_core::trace::TokenUsage;
 
 /// Reads Chat Completions.
@@ -205,7 +204,7 @@ fn given_id<'a>(id: &'a LenientText<'_>) -> &'a str {
 }
 
 /// Reads a text, or parts of text and reasoning.
-fn read_content(content: RawJson<'_>, sink: &mut EventSink<'_>) {
+pub(crate) fn read_content(content: RawJson<'_>, sink: &mut EventSink<'_>) {
     for part in parts(content) {
         match part {
             Ok(text) => sink.text(&text),
@@ -269,16 +268,10 @@ pub(crate) struct ChatMessage<'a> {
     pub(crate) reasoning_content: LenientText<'a>,
     /// The reasoning by the name of others.
     pub(crate) reasoning: LenientText<'a>,
-    pub(crate) audio: LenientObject<ChatAudio<'a>>,
+    pub(crate) audio: LenientObject<OutputPart<'a>>,
     pub(crate) tool_calls: LenientObjects<CallEntry<'a>>,
     /// The only call, in the form before `tool_calls`.
     pub(crate) function_call: LenientObject<CalledFunction<'a>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-pub(crate) struct ChatAudio<'a> {
-    pub(crate) transcript: LenientText<'a>,
 }
 
 /// A part of the content.
@@ -372,12 +365,11 @@ pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
 
 /// Writes the body of a request.
 pub(crate) fn request(request: &Request<'_>) -> Value {
-    let messages = chat_messages(request, |message| match message {
-        Message::User(text) => Some(json!({"role": "user", "content": text})),
-        Message::Assistant { text, calls, .. } => assistant_message(text.as_deref(), calls, request),
-        Message::Result { call_id, result, .. } => Some(result_message(&short_id(call_id), result)),
-        _ => None,
-    });
+    let messages = chat_messages(
+        request,
+        |text, calls, _| assistant_message(text, calls, request),
+        |id, _, result| result_message(&short_id(id), result),
+    );
     // Without the option a stream does not report its usage.
     let stream_options = request.stream.then(|| json!({"include_usage": true}));
     RequestBody::new(request)

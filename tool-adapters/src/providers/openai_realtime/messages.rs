@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tool_core::session::ToolChoice;
 
 /// Reads Realtime.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct RealtimeReader {
     items: OutputItems,
     origin: ResponseOrigin,
@@ -20,22 +20,9 @@ pub(crate) struct RealtimeReader {
     /// The id of the previous response, until the next one begins.
     previous: String,
     /// The MIME type of the audio, by the session.
-    mime_type: String,
+    mime_type: Option<String>,
     /// The model, by the session.
     model: String,
-}
-
-impl Default for RealtimeReader {
-    fn default() -> Self {
-        Self {
-            items: OutputItems::default(),
-            origin: ResponseOrigin::default(),
-            begun: false,
-            previous: String::new(),
-            mime_type: "audio/pcm;rate=24000".to_owned(),
-            model: String::new(),
-        }
-    }
 }
 
 impl MessageReader for RealtimeReader {
@@ -64,7 +51,8 @@ impl MessageReader for RealtimeReader {
             | "response.audio_transcript.delta" => self.items.text(event.id_key(), event.delta.as_str(), sink),
             "response.output_audio.delta" | "response.audio.delta" => {
                 let data = event.delta.as_str().to_owned();
-                sink.push(Event::Audio { data, mime_type: self.mime_type.clone() });
+                let mime_type = self.mime_type.clone().unwrap_or_else(|| "audio/pcm;rate=24000".to_owned());
+                sink.push(Event::Audio { data, mime_type });
             }
             "response.function_call_arguments.delta" => {
                 let key = self.identify_call(&event);
@@ -146,10 +134,10 @@ impl RealtimeReader {
         }
         let format = event.pointer("/session/audio/output/format");
         if let Some((format, kind)) = format.and_then(|format| Some((format, format.get("type")?.as_str()?))) {
-            self.mime_type = match format.get("rate").and_then(Value::as_u64) {
+            self.mime_type = Some(match format.get("rate").and_then(Value::as_u64) {
                 Some(rate) => format!("{kind};rate={rate}"),
                 None => kind.to_owned(),
-            };
+            });
         }
         sink.unknown(text)
     }

@@ -53,32 +53,6 @@ impl SchemaSubset {
     }
 }
 
-/// Returns true for a format of JSON Schema. Others, such as `uint64`, fail where schemas are compiled to grammars.
-pub(crate) fn is_standard_format(format: &str) -> bool {
-    matches!(
-        format,
-        "date-time"
-            | "date"
-            | "time"
-            | "duration"
-            | "email"
-            | "idn-email"
-            | "hostname"
-            | "idn-hostname"
-            | "ipv4"
-            | "ipv6"
-            | "uri"
-            | "uri-reference"
-            | "iri"
-            | "iri-reference"
-            | "uuid"
-            | "uri-template"
-            | "json-pointer"
-            | "relative-json-pointer"
-            | "regex"
-    )
-}
-
 /// Returns true if the keyword may have the value. A provider would refuse the whole request for another value.
 pub(crate) fn is_well_formed(keyword: &str, value: &Value) -> bool {
     match keyword {
@@ -117,7 +91,7 @@ fn is_map_of(value: &Value, accepts: impl Fn(&Value) -> bool) -> bool {
 }
 
 /// A set of types. Numbers are two members, integers and others, as `number` includes integers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TypeSet(u8);
 
 impl TypeSet {

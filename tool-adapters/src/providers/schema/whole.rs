@@ -5,10 +5,10 @@ use crate::providers::schema::containers::{ExtraProperties, is_merged, refusal_o
 use crate::providers::schema::document::{SchemaPlace, insert_after_type, is_annotation, list_places, named_places};
 use crate::providers::schema::node::{KeywordFilter, KeywordSet, NodePart, SchemaNode};
 use crate::providers::schema::projector::{PLAIN_NAMES, Projector};
-use crate::providers::schema::rules::{PropertyNames, TypeSet, is_standard_format, is_well_formed};
+use crate::providers::schema::rules::{PropertyNames, TypeSet, is_well_formed};
 use crate::providers::schema::words::{DroppedKeyword, can_describe, describe};
 use serde_json::{Map, Value, json};
-use tool_core::schema::{SCHEMA_KEYWORDS as HOLDS_ONE, is_schema, join_pointer as join};
+use tool_core::schema::{SCHEMA_KEYWORDS as HOLDS_ONE, is_schema, is_standard_format, join_pointer as join};
 
 /// Projects a schema to a form with nearly all keywords, and returns the changes.
 pub(crate) fn project_whole(names: Option<PropertyNames>, schema: &Value) -> Result<(Value, Vec<Change>), Refusal> {
@@ -157,6 +157,7 @@ impl<'a> WholeProjector<'a> {
                 let new = value.as_str().and_then(|reference| self.base.refer(reference, &own.pointer));
                 written.extend(new.map(|new| ("$ref".to_owned(), new.into())));
             }
+            // Other formats, such as `uint64`, fail where schemas are compiled to grammars.
             "format" if !value.as_str().is_some_and(is_standard_format) => {
                 report(ChangeKind::Described, "the description has it");
                 dropped.push((keyword, value));
