@@ -9,7 +9,7 @@ use crate::providers::spec::{DeclaredKinds, ToolListForm};
 use crate::providers::tool_names::ToolNames;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
 use tool_core::{ProviderTool, ToolContext, ToolDefinition};
 
@@ -163,11 +163,9 @@ fn tool_list(form: ToolListForm, functions: &[String], mixed: &MixedTools) -> St
     }
 }
 
-/// The declarations of a context, by provider and options. There are a handful of each.
+/// The declarations of a context, by provider and options.
 #[derive(Default)]
-struct DeclarationCache(RwLock<Vec<(CacheKey, Declarations)>>);
-
-type CacheKey = (Provider, DeclareOptions);
+struct DeclarationCache(RwLock<HashMap<(Provider, DeclareOptions), Declarations>>);
 
 impl DeclarationCache {
     fn get_or_make(
@@ -177,21 +175,13 @@ impl DeclarationCache {
         declare: impl FnOnce() -> Declarations,
     ) -> Declarations {
         let key = (provider, options);
-        if let Some(cached) = find(&self.0.read().unwrap_or_else(PoisonError::into_inner), key) {
-            return cached;
+        if let Some(cached) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return cached.clone();
         }
         // Made outside the lock. Of two threads that make the same declarations, the first keeps its own.
         let made = declare();
-        let mut cached = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        find(&cached, key).unwrap_or_else(|| {
-            cached.push((key, made.clone()));
-            made
-        })
+        self.0.write().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(made).clone()
     }
-}
-
-fn find(cached: &[(CacheKey, Declarations)], key: CacheKey) -> Option<Declarations> {
-    cached.iter().find(|(known, _)| *known == key).map(|(_, declarations)| declarations.clone())
 }
 
 /// The provider tools of a request.

@@ -21,7 +21,7 @@ pub struct Report {
 }
 
 /// The report on one tool.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ToolReport {
@@ -46,15 +46,8 @@ pub struct ToolReport {
 impl ToolReport {
     /// The report on a tool without a declaration of its own.
     pub(crate) fn new(tool: &str, declared_as: Option<&str>) -> Self {
-        Self {
-            tool: tool.to_owned(),
-            declared_as: declared_as.map(str::to_owned),
-            strict: false,
-            not_strict: None,
-            refused: None,
-            changes: Vec::new(),
-            tokens: 0,
-        }
+        let declared_as = declared_as.map(str::to_owned);
+        Self { tool: tool.to_owned(), declared_as, ..Self::default() }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::providers::schema::words::{DroppedKeyword, describe_or_drop};
 use serde_json::Value;
 
 /// The sorted keywords of a node.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct NodeFacts<'a> {
     pub(crate) types: TypeSet,
     /// The values that `enum` and `const` leave.
@@ -47,18 +47,7 @@ impl<'a> KeptKeyword<'a> {
 
 impl<'a> NodeFacts<'a> {
     pub(crate) fn new(types: TypeSet) -> Self {
-        Self {
-            types,
-            values: None,
-            listed: Vec::new(),
-            descriptions: Vec::new(),
-            kept: Vec::new(),
-            notes: Vec::new(),
-            dropped: Vec::new(),
-            shape: ObjectShape::default(),
-            items: ArrayItems::default(),
-            inside: Vec::new(),
-        }
+        Self { types, ..Self::default() }
     }
 
     /// Keeps a keyword; returns false if another value of it is kept. Of two bounds the tighter one is kept.

@@ -15,7 +15,7 @@ use std::ops::Range;
 use tool_core::schema::join_pointer as join;
 
 /// The maximum depth of arguments, as in their decoders.
-pub(crate) const DEEPEST: usize = 128;
+const DEEPEST: usize = 128;
 
 /// Removes the nulls that stand for absent properties: those of optional properties whose schemas do not accept null.
 /// A text that is not JSON stays as it is.
@@ -33,25 +33,20 @@ pub(crate) fn restore<'a>(schema: &Value, arguments: &'a str) -> Cow<'a, str> {
 
 struct Restorer<'s, 't> {
     text: &'t str,
-    sight: SchemaMatcher<'s, 't>,
+    sight: SchemaMatcher<'s>,
     /// The ranges to remove, in order.
     cuts: Vec<Range<usize>>,
 }
 
 impl<'s, 't> Restorer<'s, 't> {
     /// Restores a value by all of its schemas together, so that nothing is cut twice.
-    fn value(&mut self, places: &[SchemaPlace<'s>], value: &'t RawValue, depth: usize) {
-        let kind = kind(value);
-        if depth < DEEPEST {
-            let schemas = places.iter().flat_map(|place| self.sight.schemas(place.clone(), value)).collect::<Vec<_>>();
-            self.inside(&schemas, value, kind, depth);
-        }
-    }
-
-    fn inside(&mut self, schemas: &[SchemaPlace<'s>], value: &'t RawValue, kind: JsonKind, depth: usize) {
-        if kind == JsonKind::Object {
-            self.object(schemas, value, depth);
+    fn value(&mut self, places: &[SchemaPlace<'s>], value: &RawValue, depth: usize) {
+        if depth >= DEEPEST {
             return;
+        }
+        let schemas = places.iter().flat_map(|place| self.sight.schemas(place.clone(), value)).collect::<Vec<_>>();
+        if type_of(value) == TypeSet::OBJECT {
+            return self.object(&schemas, value, depth);
         }
         for (at, element) in elements(value).into_iter().enumerate() {
             if may_hold_null(element) {
@@ -61,7 +56,7 @@ impl<'s, 't> Restorer<'s, 't> {
         }
     }
 
-    fn object(&mut self, schemas: &[SchemaPlace<'s>], value: &'t RawValue, depth: usize) {
+    fn object(&mut self, schemas: &[SchemaPlace<'s>], value: &RawValue, depth: usize) {
         // After the brace, or after the last member.
         let mut from = self.at(value) + 1;
         let mut first = true;
@@ -110,11 +105,11 @@ impl<'s, 't> Restorer<'s, 't> {
 
 /// Returns true for an object or array that may contain null.
 fn may_hold_null(value: &RawValue) -> bool {
-    kind(value) != JsonKind::Scalar && value.get().contains("null")
+    value.get().starts_with(['{', '[']) && value.get().contains("null")
 }
 
 /// Returns the schema of the element at an index.
-pub(crate) fn item<'s>(schema: &SchemaPlace<'s>, at: usize) -> Option<SchemaPlace<'s>> {
+fn item<'s>(schema: &SchemaPlace<'s>, at: usize) -> Option<SchemaPlace<'s>> {
     if let Some(place) = schema.list("prefixItems").nth(at) {
         return Some(place);
     }
@@ -122,24 +117,8 @@ pub(crate) fn item<'s>(schema: &SchemaPlace<'s>, at: usize) -> Option<SchemaPlac
     schema.schema.get("items").map(|items| SchemaPlace { schema: items, pointer: pointer() })
 }
 
-/// The kind of a value.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum JsonKind {
-    Object,
-    Array,
-    Scalar,
-}
-
-pub(crate) fn kind(value: &RawValue) -> JsonKind {
-    match value.get().as_bytes().first() {
-        Some(b'{') => JsonKind::Object,
-        Some(b'[') => JsonKind::Array,
-        _ => JsonKind::Scalar,
-    }
-}
-
 /// Returns the type of a value. `1.0` is an integer.
-pub(crate) fn type_of(value: &RawValue) -> TypeSet {
+fn type_of(value: &RawValue) -> TypeSet {
     let text = value.get();
     match text.as_bytes().first() {
         Some(b'{') => TypeSet::OBJECT,
@@ -153,12 +132,12 @@ pub(crate) fn type_of(value: &RawValue) -> TypeSet {
 }
 
 /// Returns the elements of an array; none for another value.
-pub(crate) fn elements(value: &RawValue) -> Vec<&RawValue> {
+fn elements(value: &RawValue) -> Vec<&RawValue> {
     serde_json::from_str(value.get()).unwrap_or_default()
 }
 
 /// Returns the members of an object in their order; none for another value.
-pub(crate) fn members(value: &RawValue) -> Vec<(Cow<'_, str>, &RawValue)> {
+fn members(value: &RawValue) -> Vec<(Cow<'_, str>, &RawValue)> {
     serde_json::from_str::<Members<'_>>(value.get()).map(|members| members.0).unwrap_or_default()
 }
 
@@ -204,22 +183,20 @@ enum SchemaFit {
 }
 
 /// Finds the schemas of values, with a memory of values that were matched.
-pub(crate) struct SchemaMatcher<'s, 't> {
+struct SchemaMatcher<'s> {
     document: SchemaDocument<'s>,
     /// By schema and value, as unions inside unions would be matched again and again.
     known: HashMap<(*const Value, *const u8), SchemaFit>,
     depth: usize,
-    text: std::marker::PhantomData<&'t str>,
 }
 
-impl<'s, 't> SchemaMatcher<'s, 't> {
-    pub(crate) fn new(root: &'s Value) -> Self {
-        let text = std::marker::PhantomData;
-        Self { document: SchemaDocument::new(root), known: HashMap::new(), depth: 0, text }
+impl<'s> SchemaMatcher<'s> {
+    fn new(root: &'s Value) -> Self {
+        Self { document: SchemaDocument::new(root), known: HashMap::new(), depth: 0 }
     }
 
     /// Returns all schemas of a value.
-    pub(crate) fn schemas(&mut self, place: SchemaPlace<'s>, value: &'t RawValue) -> Vec<SchemaPlace<'s>> {
+    fn schemas(&mut self, place: SchemaPlace<'s>, value: &RawValue) -> Vec<SchemaPlace<'s>> {
         let base = self.base(place);
         match unions_of(&base) {
             unions if unions.is_empty() => base,
@@ -228,9 +205,9 @@ impl<'s, 't> SchemaMatcher<'s, 't> {
     }
 
     /// Returns true for a null that stands for an absent property: the property is optional and does not accept null.
-    pub(crate) fn stands_for_absent(&self, schemas: &[SchemaPlace<'s>], name: &str) -> bool {
-        let mut places = named(schemas, name).peekable();
-        places.peek().is_some() && !is_required(schemas, name) && !places.all(|place| self.accepts_null(&place, 0))
+    fn stands_for_absent(&mut self, schemas: &[SchemaPlace<'s>], name: &str) -> bool {
+        let is_required = required(schemas).any(|required| required == name);
+        !is_required && named(schemas, name).any(|place| self.fit(place, RawValue::NULL) == SchemaFit::Not)
     }
 
     /// Returns a schema with the schemas that it refers to and includes.
@@ -251,7 +228,7 @@ impl<'s, 't> SchemaMatcher<'s, 't> {
         &mut self,
         base: Vec<SchemaPlace<'s>>,
         mut unions: Vec<Vec<SchemaPlace<'s>>>,
-        value: &'t RawValue,
+        value: &RawValue,
     ) -> (Vec<SchemaPlace<'s>>, SchemaFit) {
         let Some(union) = unions.pop() else {
             let fit = self.fit_all(&base, value);
@@ -274,7 +251,7 @@ impl<'s, 't> SchemaMatcher<'s, 't> {
         best.unwrap_or((base, SchemaFit::Not))
     }
 
-    fn fit(&mut self, place: SchemaPlace<'s>, value: &'t RawValue) -> SchemaFit {
+    fn fit(&mut self, place: SchemaPlace<'s>, value: &RawValue) -> SchemaFit {
         let key = (std::ptr::from_ref(place.schema), value.get().as_ptr());
         if let Some(fit) = self.known.get(&key) {
             return *fit;
@@ -291,18 +268,18 @@ impl<'s, 't> SchemaMatcher<'s, 't> {
         fit
     }
 
-    fn fit_all(&mut self, schemas: &[SchemaPlace<'s>], value: &'t RawValue) -> SchemaFit {
+    fn fit_all(&mut self, schemas: &[SchemaPlace<'s>], value: &RawValue) -> SchemaFit {
         if !schemas.iter().all(|place| takes(place.schema, value)) {
             return SchemaFit::Not;
         }
-        match kind(value) {
-            JsonKind::Object => self.fit_members(schemas, value),
-            JsonKind::Array => self.fit_elements(schemas, value),
-            JsonKind::Scalar => SchemaFit::Fully,
+        match type_of(value) {
+            TypeSet::OBJECT => self.fit_members(schemas, value),
+            TypeSet::ARRAY => self.fit_elements(schemas, value),
+            _ => SchemaFit::Fully,
         }
     }
 
-    fn fit_members(&mut self, schemas: &[SchemaPlace<'s>], value: &'t RawValue) -> SchemaFit {
+    fn fit_members(&mut self, schemas: &[SchemaPlace<'s>], value: &RawValue) -> SchemaFit {
         let members = members(value);
         let given = |name: &str| members.iter().any(|(known, _)| known == name);
         if !required(schemas).all(given) {
@@ -329,7 +306,7 @@ impl<'s, 't> SchemaMatcher<'s, 't> {
         fit
     }
 
-    fn fit_elements(&mut self, schemas: &[SchemaPlace<'s>], value: &'t RawValue) -> SchemaFit {
+    fn fit_elements(&mut self, schemas: &[SchemaPlace<'s>], value: &RawValue) -> SchemaFit {
         let mut fit = SchemaFit::Fully;
         for (at, element) in elements(value).into_iter().enumerate() {
             for place in schemas.iter().filter_map(|schema| item(schema, at)) {
@@ -340,29 +317,6 @@ impl<'s, 't> SchemaMatcher<'s, 't> {
             }
         }
         fit
-    }
-
-    fn accepts_null(&self, place: &SchemaPlace<'s>, depth: usize) -> bool {
-        if let Value::Bool(answer) = place.schema {
-            return *answer;
-        }
-        // An endless chain of references refuses nothing.
-        if depth > FOLLOWED {
-            return true;
-        }
-        let type_takes =
-            place.schema.get("type").and_then(TypeSet::of_keyword).is_none_or(|it| it.contains(TypeSet::NULL));
-        let reference = place.schema.get("$ref").and_then(Value::as_str);
-        let target = reference.and_then(|reference| self.document.resolve(&place.pointer, reference));
-        let deeper = |place: SchemaPlace<'s>| self.accepts_null(&place, depth + 1);
-        let some = |keyword: &str| place.schema.get(keyword).is_none() || place.list(keyword).any(deeper);
-        type_takes
-            && place.schema.get("enum").and_then(Value::as_array).is_none_or(|values| values.contains(&Value::Null))
-            && place.schema.get("const").is_none_or(Value::is_null)
-            && target.is_none_or(deeper)
-            && place.list("allOf").all(deeper)
-            && some("anyOf")
-            && some("oneOf")
     }
 }
 
@@ -387,7 +341,7 @@ fn same(left: &Value, right: &Value) -> bool {
 }
 
 /// Returns the schemas of a property.
-pub(crate) fn named<'s>(schemas: &[SchemaPlace<'s>], name: &str) -> impl Iterator<Item = SchemaPlace<'s>> {
+fn named<'s>(schemas: &[SchemaPlace<'s>], name: &str) -> impl Iterator<Item = SchemaPlace<'s>> {
     schemas.iter().filter_map(move |place| {
         let schema = place.schema.get("properties")?.get(name)?;
         Some(SchemaPlace { schema, pointer: join(&join(&place.pointer, "properties"), name) })
@@ -396,10 +350,6 @@ pub(crate) fn named<'s>(schemas: &[SchemaPlace<'s>], name: &str) -> impl Iterato
 
 fn required<'s>(schemas: &[SchemaPlace<'s>]) -> impl Iterator<Item = &'s str> {
     schemas.iter().filter_map(|place| place.schema.get("required")?.as_array()).flatten().filter_map(Value::as_str)
-}
-
-fn is_required(schemas: &[SchemaPlace<'_>], name: &str) -> bool {
-    required(schemas).any(|required| required == name)
 }
 
 /// Returns the unions of schemas, each as its branches. Unions that only combine required properties are left out, as they

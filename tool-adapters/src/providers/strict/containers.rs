@@ -141,7 +141,12 @@ impl<'a> StrictProjector<'a> {
         let mut optional = false;
         for (name, place) in &properties {
             let needed = required.contains(name);
-            let Some(mut schema) = self.property(place.clone(), needed)? else { continue };
+            let Some(mut schema) = self.node(place.clone())? else {
+                if needed {
+                    return Err(NotStrict::Keyword { pointer: place.pointer.clone(), keyword: "false".to_owned() });
+                }
+                continue;
+            };
             if !needed && self.form.all_required {
                 optional = true;
                 // A constant is never null.
@@ -171,15 +176,6 @@ impl<'a> StrictProjector<'a> {
         }
         written.insert("additionalProperties".to_owned(), false.into());
         Ok(())
-    }
-
-    fn property(&mut self, place: SchemaPlace<'a>, needed: bool) -> Result<Option<SchemaObject>, NotStrict> {
-        let pointer = place.pointer.clone();
-        match self.node(place)? {
-            // A property without a value cannot be given, and is left out if it is optional.
-            None if needed => Err(NotStrict::Keyword { pointer, keyword: "false".to_owned() }),
-            written => Ok(written),
-        }
     }
 
     /// Returns true for a constant that is its own default: giving it means the same as leaving it out.
@@ -315,7 +311,7 @@ fn whole(value: Value) -> Value {
 }
 
 /// Returns the types that a keyword constrains.
-fn types_of(keyword: &str) -> TypeSet {
+pub(crate) fn types_of(keyword: &str) -> TypeSet {
     match keyword {
         "format" => TypeSet::STRING,
         keyword => TypeSet::of_assertion(keyword),

@@ -8,6 +8,7 @@ use crate::providers::schema::projector::{DefinitionNames, MAX_DEPTH, Projector}
 use crate::providers::schema::rules::{TypeSet, is_well_formed};
 use crate::providers::schema::words::{DroppedKeyword, describe, describe_or_drop};
 use crate::providers::strict::budget::StrictForm;
+use crate::providers::strict::containers::types_of;
 use serde_json::{Map, Value, json};
 
 /// The maximum number of schemas that are written. References multiply: `a` refers to `b` twice, `b` to `c` twice, and so on.
@@ -197,11 +198,7 @@ impl<'a> StrictProjector<'a> {
             own,
             // Arguments are an object, with or without a `type`.
             types: if at_root { TypeSet::OBJECT } else { TypeSet::ALL },
-            values: None,
-            constant: false,
-            rest: Vec::new(),
-            descriptions: Vec::new(),
-            dropped: Vec::new(),
+            ..StrictFacts::default()
         };
         for own in own {
             for (name, value) in own.keywords() {
@@ -310,6 +307,7 @@ pub(crate) fn project_strict(form: &'static StrictForm, schema: &Value) -> Resul
 }
 
 /// The sorted keywords of a node.
+#[derive(Default)]
 pub(crate) struct StrictFacts<'o, 'a> {
     /// The schemas of the node.
     pub(crate) own: &'o [KeywordSet<'a>],
@@ -363,25 +361,8 @@ fn is_followed(keyword: &str) -> bool {
 
 /// Returns true for a keyword that is written by type.
 fn is_written(keyword: &str) -> bool {
-    matches!(
-        keyword,
-        "properties"
-            | "required"
-            | "additionalProperties"
-            | "unevaluatedProperties"
-            | "patternProperties"
-            | "items"
-            | "prefixItems"
-            | "minItems"
-            | "maxItems"
-            | "minimum"
-            | "maximum"
-            | "exclusiveMinimum"
-            | "exclusiveMaximum"
-            | "multipleOf"
-            | "pattern"
-            | "format"
-    )
+    let is_unknown = matches!(keyword, "minLength" | "maxLength" | "minProperties" | "maxProperties");
+    !is_unknown && types_of(keyword) != TypeSet::ALL
 }
 
 /// Returns true for a branch that has no keyword but `required`.
@@ -393,61 +374,33 @@ fn only_requires(branch: &Value) -> bool {
 
 /// Joins branches to one schema; `None` without branches. A branch of one type and one of null become one schema.
 pub(crate) fn joined(mut branches: Vec<SchemaObject>) -> Option<SchemaObject> {
-    if let [first, second] = branches.as_slice() {
-        let null = [first, second].into_iter().position(is_null);
-        let other = null.and_then(|null| branches.get(1 - null)).filter(|other| has_one_type(other));
-        if let Some(mut both) = other.cloned() {
-            add_null(&mut both);
-            return Some(both);
-        }
-    }
-    match branches.len() {
-        0 => None,
-        1 => branches.pop(),
+    let is_null = |written: &SchemaObject| written.get("type").is_some_and(|kind| kind == "null");
+    let has_one_type =
+        |written: &SchemaObject| written.get("type").is_some_and(Value::is_string) && !written.contains_key("const");
+    match branches.as_slice() {
+        [null, other] | [other, null] if is_null(null) && has_one_type(other) => Some(nullable(other.clone())),
+        [] | [_] => branches.pop(),
         _ => Some(any_of(branches)),
     }
 }
 
-pub(crate) fn is_null(written: &SchemaObject) -> bool {
-    written.get("type").is_some_and(|kind| kind == "null")
-}
-
-fn has_one_type(written: &SchemaObject) -> bool {
-    written.get("type").is_some_and(Value::is_string) && !written.contains_key("const")
-}
-
 /// Returns a schema that accepts null too.
 pub(crate) fn nullable(mut written: SchemaObject) -> SchemaObject {
-    if written.contains_key("$ref") {
-        return either(written);
-    }
-    if written.contains_key("anyOf") || has_type(&written) {
-        add_null(&mut written);
+    if let Some(Value::Array(branches)) = written.get_mut("anyOf") {
+        if !branches.iter().any(has_null_type) {
+            branches.push(json!({"type": "null"}));
+        }
         return written;
     }
-    either(written)
-}
-
-/// Lets a schema with a type or a union accept null too.
-pub(crate) fn add_null(written: &mut SchemaObject) {
-    match written.get_mut("anyOf") {
-        Some(Value::Array(branches)) => {
-            let nulls = |branch: &Value| branch.as_object().is_some_and(|map| is_null(map) || accepts_null(map));
-            if !branches.iter().any(nulls) {
-                branches.push(json!({"type": "null"}));
-            }
-        }
-        _ => add_to_type(written),
+    if written.contains_key("const") || !written.contains_key("type") {
+        let description = written.remove("description");
+        let mut union = SchemaObject::from_iter([("anyOf".to_owned(), json!([written, {"type": "null"}]))]);
+        union.extend(description.map(|text| ("description".to_owned(), text)));
+        return union;
     }
-}
-
-fn add_to_type(written: &mut SchemaObject) {
     match written.get_mut("type") {
         Some(Value::Array(names)) if !names.iter().any(|name| name == "null") => names.push("null".into()),
-        Some(kind @ Value::String(_)) if *kind != "null" => {
-            let name = kind.take();
-            *kind = json!([name, "null"]);
-        }
+        Some(kind @ Value::String(_)) if *kind != "null" => *kind = json!([kind.take(), "null"]),
         _ => {}
     }
     if let Some(Value::Array(values)) = written.get_mut("enum")
@@ -455,20 +408,9 @@ fn add_to_type(written: &mut SchemaObject) {
     {
         values.push(Value::Null);
     }
+    written
 }
 
-fn has_type(written: &SchemaObject) -> bool {
-    written.contains_key("type") && !written.contains_key("const")
-}
-
-fn accepts_null(written: &SchemaObject) -> bool {
-    written.get("type").and_then(Value::as_array).is_some_and(|names| names.iter().any(|name| name == "null"))
-}
-
-/// Returns a union with null, and with the description around it.
-fn either(mut written: SchemaObject) -> SchemaObject {
-    let description = written.remove("description");
-    let mut union = SchemaObject::from_iter([("anyOf".to_owned(), json!([written, {"type": "null"}]))]);
-    union.extend(description.map(|text| ("description".to_owned(), text)));
-    union
+fn has_null_type(schema: &Value) -> bool {
+    schema.get("type").and_then(TypeSet::of_keyword).is_some_and(|types| types.contains(TypeSet::NULL))
 }
