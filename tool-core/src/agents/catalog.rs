@@ -3,10 +3,7 @@
 use crate::agents::record::is_id;
 use crate::arguments::problem::nearest;
 use crate::registry::{RegistryError, RegistryErrors, discovery};
-use crate::tool::configure::ToolsetFactory;
-use crate::tool::configure::credentials::Auth;
-use crate::tool::configure::metadata::ToolsetMetadata;
-use crate::tool::definition::SourceLocation;
+use crate::tool::{Auth, SourceLocation, ToolsetFactory, ToolsetMetadata};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;

@@ -8,15 +8,10 @@ use crate::agents::loaded::{LoadedAgent, ToolsetState};
 use crate::agents::record::{AgentId, is_id};
 use crate::agents::store::AgentStoreError;
 use crate::arguments::problem::nearest;
-use crate::call::error::ErrorKind;
-use crate::call::mode::Mode;
-use crate::call::response::ToolResponse;
-use crate::call::tool_call::{Arguments, ToolCall};
+use crate::call::{Arguments, ErrorKind, Mode, ToolCall, ToolResponse};
 use crate::registry::ToolContext;
 use crate::session::approvals::{Signer, fresh_id};
-use crate::session::builder::SessionBuilder;
-use crate::session::runtime::Runtime;
-use crate::session::state::SessionId;
+use crate::session::{Runtime, SessionBuilder, SessionId};
 use std::sync::Arc;
 
 /// One agent, whose tools are made from its records. Cheap to create and to clone.

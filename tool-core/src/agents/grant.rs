@@ -8,8 +8,7 @@ use crate::agents::grant_record::{GrantRecord, RefreshOutcome, RunningRefresh, S
 use crate::agents::tokens::{HeldTokens, RefreshError, TokenFailure, Tokens};
 use crate::call::error::ToolError;
 use crate::schema::timestamp::Timestamp;
-use crate::tool::configure::credentials::{Secret, TokenSource};
-use crate::tool::configure::secret_document::SecretDocument;
+use crate::tool::{Secret, SecretDocument, TokenSource};
 use crate::trace::redaction::Redaction;
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;

@@ -9,10 +9,7 @@ use crate::agents::tokens::Tokens;
 use crate::arguments::problem::nearest;
 use crate::call::error::ToolError;
 use crate::text;
-use crate::tool::action::Action;
-use crate::tool::configure::ToolsetFactory;
-use crate::tool::configure::metadata::ToolsetMetadata;
-use crate::tool::configure::secret_document::SecretDocument;
+use crate::tool::{Action, SecretDocument, ToolsetFactory, ToolsetMetadata};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 

@@ -2,9 +2,7 @@
 
 use crate::call::error::ToolError;
 use crate::schema::timestamp::Timestamp;
-use crate::tool::configure::credentials::OAuth2;
-use crate::tool::configure::credentials::Secret;
-use crate::tool::configure::secret_document::SecretDocument;
+use crate::tool::{OAuth2, Secret, SecretDocument};
 use serde_json::{Map, Value};
 use std::pin::Pin;
 use std::time::{Duration, Instant};

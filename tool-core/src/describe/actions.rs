@@ -26,14 +26,10 @@
 //! # Ok::<(), tool_core::RegistryErrors>(())
 //! ```
 
-use crate::registry::context::ToolContext;
-use crate::registry::discovery::Registry;
+use crate::registry::{Registry, ToolContext};
 use crate::tool::action::{Action, actions_of_type};
-use crate::tool::configure::metadata::ToolsetMetadata;
-use crate::tool::definition::ToolDefinition;
-use crate::tool::function::FunctionTool;
 use crate::tool::registration::{function_tool, linked_functions, linked_toolsets};
-use crate::tool::toolset::Tool;
+use crate::tool::{FunctionTool, Tool, ToolDefinition, ToolsetMetadata};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -24,15 +24,13 @@
 //! # }
 //! ```
 
-use crate::call::error::ErrorList;
-use crate::call::mode::Mode;
+use crate::call::{ErrorList, Mode};
 use crate::json::canonical::{canonical, short_hash};
 use crate::registry::context::ToolContext;
 use crate::schema::timestamp::Timestamp;
 use crate::schema::walk::join_pointer;
 use crate::text;
-use crate::tool::definition::ToolDefinition;
-use crate::tool::options::{Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations};
+use crate::tool::{Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations, ToolDefinition};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;

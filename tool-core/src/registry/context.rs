@@ -1,17 +1,10 @@
 //! The tool context and its builder.
 
 use crate::arguments::coerce::Coercions;
-use crate::call::context::RunContext;
-use crate::call::response::ToolResponse;
-use crate::call::tool_call::Arguments;
+use crate::call::{Arguments, RunContext, ToolResponse};
 use crate::registry::freeze::{FrozenTools, RegistryError, RegistryErrors, freeze};
-use crate::tool::configure::metadata::ToolsetMetadata;
-use crate::tool::definition::ToolDefinition;
-use crate::tool::dispatch;
 use crate::tool::dispatch::DispatchSettings;
-use crate::tool::function::FunctionTool;
-use crate::tool::provider::ProviderTool;
-use crate::tool::toolset::{IntoTool, Tool, Toolset};
+use crate::tool::{FunctionTool, IntoTool, ProviderTool, Tool, ToolDefinition, Toolset, ToolsetMetadata, dispatch};
 use std::any::{Any, TypeId};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, Weak};

@@ -4,13 +4,11 @@ use crate::registry::context::{ContextParts, ToolContext};
 use crate::registry::freeze::{RegistryError, RegistryErrors};
 #[cfg(feature = "agents")]
 use crate::tool::configure::factory::LinkedFactory;
-use crate::tool::configure::factory::ToolsetFactory;
-use crate::tool::configure::metadata::ToolsetMetadata;
 #[cfg(feature = "agents")]
 use crate::tool::definition::SourceLocation;
 use crate::tool::registration::{function_tool, linked_functions, linked_parts, linked_toolsets};
 use crate::tool::spec::ToolsetDescriptor;
-use crate::tool::toolset::Tool;
+use crate::tool::{Tool, ToolsetFactory, ToolsetMetadata};
 use std::any::TypeId;
 #[cfg(feature = "agents")]
 use std::sync::Arc;

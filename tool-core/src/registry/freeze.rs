@@ -3,9 +3,7 @@
 use crate::call::error::ErrorList;
 use crate::text::Name;
 use crate::tool::definition::{SourceLocation, ToolDefinition, check_name, check_raw_name, normalise_name};
-use crate::tool::function::FunctionTool;
-use crate::tool::provider::ProviderTool;
-use crate::tool::toolset::{Tool, Toolset};
+use crate::tool::{FunctionTool, ProviderTool, Tool, Toolset};
 use foldhash::HashMap;
 use serde_json::Value;
 use std::sync::Arc;

@@ -1,8 +1,7 @@
 //! Opening a session.
 
-use crate::call::ToolResponse;
 use crate::call::context::{CallContext, RunContext, SessionContext, SessionHandle, UserDataMap};
-use crate::call::mode::Mode;
+use crate::call::{Mode, ToolResponse};
 use crate::registry::ToolContext;
 use crate::session::handle::Session;
 use crate::session::inner::{Playout, ResultCache, RuntimeInner, SessionInner};

@@ -1,8 +1,7 @@
 //! The way of a governed call, from its arrival to its response, and the calls of one step.
 
-use crate::arguments::fingerprint::Fingerprint;
 use crate::arguments::prepare::{PreparedArguments, check_length};
-use crate::arguments::problem::Problem;
+use crate::arguments::{Fingerprint, Problem};
 use crate::call::context::{CallContext, SessionHandle};
 use crate::call::error::MASKED;
 use crate::call::{ErrorKind, Mode, Progress, ToolCall, ToolError, ToolResponse};

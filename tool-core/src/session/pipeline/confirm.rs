@@ -1,7 +1,6 @@
 //! Requesting the approval of a call, and redeeming it.
 
-use crate::call::meta::Confirmation;
-use crate::call::{ErrorKind, ToolCall, ToolError, ToolResponse};
+use crate::call::{Confirmation, ErrorKind, ToolCall, ToolError, ToolResponse};
 use crate::schema::timestamp::Timestamp;
 use crate::session::approvals::{PendingCall, Signer, fresh_id};
 use crate::session::inner::SessionInner;
