@@ -107,7 +107,8 @@ impl Agents {
 
 impl fmt::Debug for Agents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Agents").field("toolsets", &self.0.catalog).field("keys", &self.0.keys).finish_non_exhaustive()
+        let toolsets = self.0.catalog.iter().map(|factory| &factory.metadata().name).collect::<Vec<_>>();
+        f.debug_struct("Agents").field("toolsets", &toolsets).field("keys", &self.0.keys).finish_non_exhaustive()
     }
 }
 

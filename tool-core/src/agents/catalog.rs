@@ -2,10 +2,12 @@
 
 use crate::agents::record::is_id;
 use crate::arguments::problem::nearest;
-use crate::registry::{RegistryError, RegistryErrors, discovery};
+use crate::registry::discovery::{duplicate_names, parts_without_toolset};
+use crate::registry::{RegistryError, RegistryErrors};
+use crate::tool::configure::factory::LinkedFactory;
+use crate::tool::registration::linked_toolsets;
 use crate::tool::{Auth, SourceLocation, ToolsetFactory, ToolsetMetadata};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 /// The factories of all toolsets: those that are linked in, and those that the program added.
@@ -13,33 +15,23 @@ use std::sync::Arc;
 pub(crate) struct Catalog(BTreeMap<String, Arc<dyn ToolsetFactory>>);
 
 /// A factory, and the place of its toolset in the source if that is known.
-type Candidate = (Arc<dyn ToolsetFactory>, Option<SourceLocation>);
+type LocatedFactory = (Arc<dyn ToolsetFactory>, Option<SourceLocation>);
 
 impl Catalog {
     /// Collects the factories, or reports every problem: invalid and duplicate names, schemas that no form can be made
     /// of, defaults that do not match their own schema, and authentication without secrets.
     pub(crate) fn discover(added: Vec<Arc<dyn ToolsetFactory>>) -> Result<Self, RegistryErrors> {
-        let (linked, mut problems) = discovery::linked_factories();
-        let linked = linked.into_iter().map(|(factory, source)| (factory, Some(source)));
-        let mut candidates = BTreeMap::<String, Vec<Candidate>>::new();
-        for (factory, source) in linked.chain(added.into_iter().map(|factory| (factory, None))) {
+        let mut problems = parts_without_toolset();
+        let (mut factories, mut names) = (BTreeMap::new(), Vec::new());
+        for (factory, source) in linked_factories().into_iter().chain(added.into_iter().map(|added| (added, None))) {
             let metadata = factory.metadata();
             problems.extend(problems_of(metadata).into_iter().map(|problem| {
-                let message = format!("toolset `{}`: {problem}", metadata.name.escape_debug());
-                RegistryError { message, locations: source.into_iter().collect() }
+                RegistryError::new(format!("toolset `{}`: {problem}", metadata.name.escape_debug()), source)
             }));
-            candidates.entry(metadata.name.clone()).or_default().push((factory, source));
+            names.push((metadata.name.clone(), source));
+            factories.insert(metadata.name.clone(), factory);
         }
-        let mut factories = BTreeMap::new();
-        for (name, candidates) in candidates {
-            if candidates.len() > 1 {
-                let message =
-                    format!("duplicate toolset name: {}; give one of them another `name`", name.escape_debug());
-                let locations = candidates.iter().filter_map(|(_, source)| *source).collect();
-                problems.push(RegistryError { message, locations });
-            }
-            factories.extend(candidates.into_iter().map(|(factory, _)| (name.clone(), factory)));
-        }
+        problems.extend(duplicate_names(names));
         RegistryErrors::check(problems)?;
         Ok(Self(factories))
     }
@@ -60,6 +52,22 @@ impl Catalog {
     }
 }
 
+/// Returns the factories of all linked toolsets that can be created from settings or need none, sorted by location.
+fn linked_factories() -> Vec<LocatedFactory> {
+    let mut factories = Vec::<LocatedFactory>::new();
+    for (linked, discovery) in linked_toolsets() {
+        let discovery = discovery();
+        let source = Some(linked.toolset.source);
+        if let Some(configured) = discovery.configured {
+            factories.push((Arc::new(configured(linked)), source));
+        } else if let Some(make) = discovery.default.filter(|_| linked.toolset.discover) {
+            factories.push((Arc::new(LinkedFactory::default(linked, make)), source));
+        }
+    }
+    factories.sort_by_key(|(_, source)| *source);
+    factories
+}
+
 fn problems_of(metadata: &ToolsetMetadata) -> Vec<String> {
     let mut problems = metadata.problems();
     if !is_id(&metadata.name) {
@@ -69,10 +77,4 @@ fn problems_of(metadata: &ToolsetMetadata) -> Vec<String> {
         problems.push("`auth` requires secrets, and the toolset has none; add them as `Configure::Secrets`".to_owned());
     }
     problems
-}
-
-impl fmt::Debug for Catalog {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
-    }
 }

@@ -270,12 +270,12 @@ async fn set_up(
         return Err(AgentErrorKind::Failed(late("its setup", setup_within)));
     };
     let mut failures = failures.into_iter().map(|failure| scrubber.scrub_kind(AgentErrorKind::Failed(failure.error)));
-    if ready.toolsets().is_empty() {
+    let Some(toolset) = ready.toolsets().first().cloned() else {
         let unknown = || AgentErrorKind::Failed(ToolError::internal("the toolset was not set up"));
         return Err(failures.next().unwrap_or_else(unknown));
-    }
+    };
     let failures = failures.collect();
-    Ok(ReadyToolset::new(opened(ready), &record.disabled_actions, failures, copied))
+    Ok(ReadyToolset::new(&*toolset, opened(ready), &record.disabled_actions, failures, copied))
 }
 
 /// Configures the toolset of a record. Returns the grant too if the toolset holds a copy of its token.

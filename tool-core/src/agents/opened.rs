@@ -6,7 +6,7 @@ use crate::agents::tokens::Tokens;
 use crate::arguments::problem::Problem;
 use crate::call::error::{ErrorList, ToolError};
 use crate::registry::ToolContext;
-use crate::tool::{SecretDocument, Tool, Toolset};
+use crate::tool::{MappedToolset, SecretDocument, Tool, Toolset};
 use crate::trace::redaction::Redaction;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -90,7 +90,7 @@ impl Drop for OpenedToolset {
 pub(crate) struct ReadyToolset {
     pub(crate) opened: Arc<OpenedToolset>,
     /// The tools that the record does not disable.
-    pub(crate) offered: Arc<OfferedTools>,
+    pub(crate) offered: Arc<MappedToolset>,
     /// The names of all function tools, disabled ones too.
     pub(crate) actions: Vec<String>,
     /// The reasons why some nested toolsets did not open.
@@ -101,6 +101,7 @@ pub(crate) struct ReadyToolset {
 
 impl ReadyToolset {
     pub(crate) fn new(
+        toolset: &dyn Toolset,
         opened: OpenedToolset,
         disabled: &BTreeSet<String>,
         failures: Vec<AgentErrorKind>,
@@ -115,34 +116,9 @@ impl ReadyToolset {
             }
             other => other,
         });
-        let tools = tools.collect();
-        let offered =
-            OfferedTools { id: opened.tool.clone(), toolset: opened.tools.toolsets().first().cloned(), tools };
+        // Nothing inside it is opened or closed, as `opened` does that.
+        let mut offered = MappedToolset::like(toolset, tools.collect(), Vec::new());
+        offered.id.clone_from(&opened.tool);
         Self { opened: Arc::new(opened), offered: Arc::new(offered), actions, failures, copied }
-    }
-}
-
-/// The tools of an opened toolset that are offered. Setting it up or closing it does nothing.
-pub(crate) struct OfferedTools {
-    id: String,
-    toolset: Option<Arc<dyn Toolset>>,
-    pub(crate) tools: Vec<Tool>,
-}
-
-impl Toolset for OfferedTools {
-    fn id(&self) -> &str {
-        &self.id
-    }
-
-    fn description(&self) -> &str {
-        self.toolset.as_ref().map_or("", |toolset| toolset.description())
-    }
-
-    fn title(&self) -> Option<&str> {
-        self.toolset.as_ref()?.title()
-    }
-
-    fn tools(self: Arc<Self>) -> Vec<Tool> {
-        self.tools.clone()
     }
 }

@@ -2,16 +2,9 @@
 
 use crate::registry::context::{ContextParts, ToolContext};
 use crate::registry::freeze::{RegistryError, RegistryErrors};
-#[cfg(feature = "agents")]
-use crate::tool::configure::factory::LinkedFactory;
-#[cfg(feature = "agents")]
-use crate::tool::definition::SourceLocation;
 use crate::tool::registration::{function_tool, linked_functions, linked_parts, linked_toolsets};
-use crate::tool::spec::ToolsetDescriptor;
-use crate::tool::{Tool, ToolsetFactory, ToolsetMetadata};
+use crate::tool::{SourceLocation, Tool, ToolsetFactory, ToolsetMetadata};
 use std::any::TypeId;
-#[cfg(feature = "agents")]
-use std::sync::Arc;
 
 /// All tools and toolsets that `#[tool]` and `#[toolset]` registered in the linked crates, sorted by name.
 pub struct Registry {
@@ -46,14 +39,15 @@ impl Registry {
         let mut found = Vec::new();
         for (linked, discovery) in linked_toolsets() {
             let discovery = discovery();
+            let named = (linked.toolset.name.to_owned(), Some(linked.toolset.source));
             let mut metadata = ToolsetMetadata::of_linked(&linked.toolset);
             if let Some(configured) = discovery.configured {
                 metadata = configured(linked).metadata().clone();
                 parts.unconfigured.push(metadata.clone());
-                found.push(linked.toolset);
+                found.push(named);
             } else if let (Some(make), true) = (discovery.default, linked.toolset.discover) {
                 parts.entries.push(Tool::Toolset(make()));
-                found.push(linked.toolset);
+                found.push(named);
             } else if linked.toolset.discover {
                 tracing::warn!(
                     toolset = linked.toolset.name,
@@ -81,41 +75,21 @@ impl Registry {
     }
 }
 
-/// The factories of all linked toolsets that can be created from settings or need none, with their locations.
-#[cfg(feature = "agents")]
-pub(crate) type LinkedFactories = Vec<(Arc<dyn ToolsetFactory>, SourceLocation)>;
-
-/// Returns the factories of all linked toolsets, sorted by location, and the problems of linked parts.
-#[cfg(feature = "agents")]
-pub(crate) fn linked_factories() -> (LinkedFactories, Vec<RegistryError>) {
-    let mut factories = LinkedFactories::new();
-    for (linked, discovery) in linked_toolsets() {
-        let discovery = discovery();
-        let source = linked.toolset.source;
-        if let Some(configured) = discovery.configured {
-            factories.push((Arc::new(configured(linked)), source));
-        } else if let Some(make) = discovery.default.filter(|_| linked.toolset.discover) {
-            factories.push((Arc::new(LinkedFactory::default(linked, make)), source));
-        }
-    }
-    factories.sort_by_key(|(_, source)| (source.file, source.line));
-    (factories, parts_without_toolset())
-}
-
-/// Reports discovered toolsets of the same name, which settings and the manifest could not tell apart.
-fn duplicate_names(mut found: Vec<ToolsetDescriptor>) -> Vec<RegistryError> {
-    found.sort_by_key(|toolset| (toolset.name, toolset.source.file, toolset.source.line));
-    let same = found.chunk_by(|a, b| a.name == b.name).filter(|chunk| chunk.len() > 1);
-    let error = |chunk: &[ToolsetDescriptor]| {
-        let name = chunk.first().map_or("", |toolset| toolset.name);
+/// Reports toolsets of the same name, which settings and the manifest could not tell apart. `found` has the name and, if it
+/// is known, the location of each toolset.
+pub(crate) fn duplicate_names(mut found: Vec<(String, Option<SourceLocation>)>) -> Vec<RegistryError> {
+    found.sort();
+    let same = found.chunk_by(|(a, _), (b, _)| a == b).filter(|chunk| chunk.len() > 1);
+    let error = |chunk: &[(String, Option<SourceLocation>)]| {
+        let name = chunk.first().map_or_else(String::new, |(name, _)| name.escape_debug().to_string());
         let message = format!("duplicate toolset name: {name}; give one of them another `name`");
-        RegistryError::new(message, chunk.iter().map(|toolset| toolset.source))
+        RegistryError::new(message, chunk.iter().filter_map(|(_, location)| *location))
     };
     same.map(error).collect()
 }
 
 /// Reports parts whose type has no main block. Without the error their tools would be missing silently.
-fn parts_without_toolset() -> Vec<RegistryError> {
+pub(crate) fn parts_without_toolset() -> Vec<RegistryError> {
     let owners = linked_toolsets().map(|(linked, _)| (linked.id)()).collect::<Vec<TypeId>>();
     let orphans = linked_parts().filter(|part| !owners.contains(&(part.owner)()));
     let error = |path: &str| {

@@ -2,8 +2,7 @@
 
 use crate::call::error::ToolError;
 use crate::registry::context::ToolContext;
-use crate::tool::invocation::LifecycleFuture;
-use crate::tool::toolset::{Tool, Toolset, for_each_toolset};
+use crate::tool::toolset::{MappedToolset, Tool, Toolset, for_each_toolset};
 use std::sync::Arc;
 
 /// A toolset whose `setup` or `close` failed.
@@ -84,33 +83,5 @@ fn without(entry: &Tool, failed: &[Arc<dyn Toolset>]) -> Option<Tool> {
     if rest == nested {
         return Some(entry.clone());
     }
-    Some(Tool::toolset(PartialToolset { toolset: Arc::clone(toolset), tools: rest }))
-}
-
-/// A toolset without the nested ones that failed.
-struct PartialToolset {
-    toolset: Arc<dyn Toolset>,
-    tools: Vec<Tool>,
-}
-
-impl Toolset for PartialToolset {
-    fn id(&self) -> &str {
-        self.toolset.id()
-    }
-
-    fn description(&self) -> &str {
-        self.toolset.description()
-    }
-
-    fn title(&self) -> Option<&str> {
-        self.toolset.title()
-    }
-
-    fn tools(self: Arc<Self>) -> Vec<Tool> {
-        self.tools.clone()
-    }
-
-    fn close(&self) -> LifecycleFuture<'_> {
-        self.toolset.close()
-    }
+    Some(Tool::toolset(MappedToolset::like(&**toolset, rest, vec![Arc::clone(toolset)])))
 }

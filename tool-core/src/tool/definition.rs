@@ -30,7 +30,7 @@ pub struct ToolDefinition {
 }
 
 /// The location of a tool in the source, displayed as `file:line`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SourceLocation {
     /// The file's path, as the compiler names it.
     pub file: &'static str,

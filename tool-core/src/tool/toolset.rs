@@ -230,12 +230,20 @@ pub(crate) fn join_error_message(error: JoinError) -> String {
 
 /// A toolset that was derived from others with [`ToolsetExt`] or [`merge_toolsets`]. It opens and closes the originals.
 pub struct MappedToolset {
-    id: String,
+    pub(crate) id: String,
     description: String,
     title: Option<String>,
     /// Created once, so that the instances stay the same.
-    tools: Vec<Tool>,
+    pub(crate) tools: Vec<Tool>,
     inner: Vec<Arc<dyn Toolset>>,
+}
+
+impl MappedToolset {
+    /// Creates a toolset that is described like `toolset`, with other tools. It opens and closes `inner`.
+    pub(crate) fn like(toolset: &dyn Toolset, tools: Vec<Tool>, inner: Vec<Arc<dyn Toolset>>) -> Self {
+        let title = toolset.title().map(str::to_owned);
+        Self { id: toolset.id().to_owned(), description: toolset.description().to_owned(), title, tools, inner }
+    }
 }
 
 impl Toolset for MappedToolset {
@@ -337,16 +345,13 @@ pub fn merge_toolsets(id: impl Into<String>, toolsets: impl IntoIterator<Item = 
 }
 
 fn derive<T: Toolset>(toolset: T, change: impl Fn(FunctionTool) -> Option<FunctionTool>) -> MappedToolset {
-    let id = toolset.id().to_owned();
-    let description = toolset.description().to_owned();
-    let title = toolset.title().map(str::to_owned);
-    let mut inner = Vec::new();
-    let flattened = flatten(Arc::new(toolset), &mut inner);
+    let (toolset, mut inner) = (Arc::new(toolset), Vec::new());
+    let flattened = flatten(Arc::clone(&toolset) as Arc<dyn Toolset>, &mut inner);
     let changed = flattened.into_iter().filter_map(|tool| match tool {
         Tool::Function(tool) => change(tool).map(Tool::Function),
         other => Some(other),
     });
-    MappedToolset { id, description, title, tools: changed.collect(), inner }
+    MappedToolset::like(&*toolset, changed.collect(), inner)
 }
 
 /// Returns the tools of a toolset, with those of nested toolsets in their place. Adds all these toolsets to `all`.
