@@ -93,6 +93,21 @@ pub fn hex(bytes: &[u8]) -> String {
     digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect()
 }
 
+/// Decodes hexadecimal digits in place. Returns false for another number of digits than `bytes` need, and for other
+/// characters.
+pub(crate) fn decode_hex(digits: &str, bytes: &mut [u8]) -> bool {
+    let value = |digit: u8| char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok());
+    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
+    let mut valid = rest.is_empty() && pairs.len() == bytes.len();
+    for ([high, low], byte) in pairs.iter().zip(bytes) {
+        match value(*high).zip(value(*low)) {
+            Some((high, low)) => *byte = high << 4 | low,
+            None => valid = false,
+        }
+    }
+    valid
+}
+
 /// A tool's name, cheap to copy into every response: a constant, as most are, or a shared text. A constant needs no
 /// reference count, over which calls in many threads would contend.
 #[derive(Clone)]

@@ -3,7 +3,7 @@
 use crate::agents::cache::AgentCache;
 use crate::agents::catalog::Catalog;
 use crate::agents::confirmations::PendingActions;
-use crate::agents::grant_record::Grants;
+use crate::agents::grant::Grants;
 use crate::agents::keys::{KeyError, Keyring, SealedSecrets};
 use crate::agents::store::{DynAgentToolStore, IntoAgentToolStore};
 use crate::agents::tokens::TokenRefresher;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub(crate) struct Catalog(BTreeMap<String, Arc<dyn ToolsetFactory>>);
 
 /// A factory, and the place of its toolset in the source if that is known.
-type LocatedFactory = (Arc<dyn ToolsetFactory>, Option<SourceLocation>);
+pub(crate) type LocatedFactory = (Arc<dyn ToolsetFactory>, Option<SourceLocation>);
 
 impl Catalog {
     /// Collects the factories, or reports every problem: invalid and duplicate names, schemas that no form can be made
@@ -53,7 +53,7 @@ impl Catalog {
 }
 
 /// Returns the factories of all linked toolsets that can be created from settings or need none, sorted by location.
-fn linked_factories() -> Vec<LocatedFactory> {
+pub(crate) fn linked_factories() -> Vec<LocatedFactory> {
     let mut factories = Vec::<LocatedFactory>::new();
     for (linked, discovery) in linked_toolsets() {
         let discovery = discovery();

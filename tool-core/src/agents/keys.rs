@@ -1,5 +1,6 @@
 //! Keys, and the secrets that are sealed under them.
 
+use crate::text::decode_hex;
 use crate::tool::configure::secret_document::SecretDocument;
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
@@ -259,23 +260,13 @@ impl Key {
         let (id, digits) = entry.split_once(':').ok_or("expected `id:64 hex digits`")?;
         let (id, digits) = (id.trim(), digits.trim());
         check_id(id)?;
-        let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
-        if pairs.len() != KEY_BYTES || !rest.is_empty() {
+        if digits.len() != 2 * KEY_BYTES {
             let length = digits.chars().count();
             return Err(format!("expected 64 hex digits for `{id}`, got {length} characters"));
         }
         let mut valid = true;
         // Written in place on the heap, because a key that moves leaves a copy in memory.
-        let bytes = SecretBox::<[u8; KEY_BYTES]>::init_with_mut(|bytes| {
-            for (pair, byte) in pairs.iter().zip(bytes) {
-                let [high, low] =
-                    pair.map(|digit| char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok()));
-                match high.zip(low) {
-                    Some((high, low)) => *byte = high << 4 | low,
-                    None => valid = false,
-                }
-            }
-        });
+        let bytes = SecretBox::<[u8; KEY_BYTES]>::init_with_mut(|bytes| valid = decode_hex(digits, bytes));
         if !valid {
             return Err(format!("expected 64 hex digits for `{id}`, got other characters"));
         }

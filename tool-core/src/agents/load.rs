@@ -4,15 +4,14 @@ use crate::agents::builder::AgentsInner;
 use crate::agents::cache::{CacheEntry, LoadOutcome};
 use crate::agents::error::{AgentError, AgentErrorKind};
 use crate::agents::grant::Grant;
-use crate::agents::grant_record::GrantRecord;
 use crate::agents::loaded::{LoadedAgent, LoadedToolset, ToolsetState};
 use crate::agents::opened::{OpenedToolset, ReadyToolset, SecretScrubber};
 use crate::agents::record::{AgentRecords, AgentTools, UnreadableRow};
-use crate::agents::store::AgentStoreError;
+use crate::agents::store::{AgentStoreError, ask_store};
 use crate::call::error::{ErrorKind, ToolError};
 use crate::registry::ToolContext;
 use crate::tool::toolset::{Toolset, join_error_message};
-use crate::tool::{Auth, ConfigureError, Configured, OAuth2, SecretDocument, TokenSource, ToolsetFactory};
+use crate::tool::{Auth, ConfigureError, Configured, SecretDocument, TokenSource, ToolsetFactory};
 use crate::trace::redaction::Redaction;
 use futures_util::FutureExt;
 use futures_util::future::join_all;
@@ -26,9 +25,6 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 use tracing::Instrument;
 
-/// Longest time for one operation of the store.
-const STORE_TIMEOUT: Duration = Duration::from_secs(5);
-
 /// Loads the agent as its records are now. Uses what is loaded if they have not changed.
 pub(crate) async fn load(agents: &Arc<AgentsInner>, agent: &Arc<str>) -> LoadOutcome {
     let retry_failed = agents.timing.retry_failed;
@@ -39,7 +35,7 @@ pub(crate) async fn load(agents: &Arc<AgentsInner>, agent: &Arc<str>) -> LoadOut
         return Ok(loaded);
     }
     let loads = cached.as_ref().map_or(0, |entry| entry.loads());
-    let version = ask_store(agent, async { agents.store.version(agent).await }).await?;
+    let version = ask_store(async { agents.store.version(agent).await }).await.map_err(AgentError::about(agent, ""))?;
     let up_to_date = |entry: &CacheEntry| {
         let loaded = entry.loaded().filter(|loaded| loaded.version == version && !loaded.is_due(retry_failed));
         loaded.inspect(|_| entry.mark_checked())
@@ -104,26 +100,13 @@ fn spawn_load(
     agents.tasks.spawn(load.in_current_span())
 }
 
-/// Runs an operation of the store, with a timeout and a guard against panics.
-async fn ask_store<T>(
-    agent: &str,
-    operation: impl Future<Output = Result<T, AgentStoreError>>,
-) -> Result<T, AgentError> {
-    let answer = match timeout(STORE_TIMEOUT, AssertUnwindSafe(operation).catch_unwind()).await {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(_)) => Err(AgentStoreError::down("it panicked")),
-        Err(_) => Err(AgentStoreError::down(format!("no answer within {STORE_TIMEOUT:?}"))),
-    };
-    answer.map_err(AgentError::about(agent, ""))
-}
-
 /// Loads the agent from its records as they are now.
 async fn reload(agents: &Arc<AgentsInner>, agent: &Arc<str>, entry: &CacheEntry, retry: Retry) -> LoadOutcome {
     let before = entry.loaded();
     let before = before.as_deref();
     // Before the records are read, so that they contain the new tokens.
     let outdated = refresh_copies(agents, before).await;
-    let records = ask_store(agent, async { agents.store.load(agent).await }).await?;
+    let records = ask_store(async { agents.store.load(agent).await }).await.map_err(AgentError::about(agent, ""))?;
     let AgentRecords { version, tools: records, unreadable } = records;
     let changed = before.is_none_or(|before| before.version != version);
     let due = before.and_then(|before| before.retry_at).filter(|at| *at <= Instant::now());
@@ -221,7 +204,7 @@ async fn open(agents: &Arc<AgentsInner>, agent: &Arc<str>, record: AgentTools) -
         None => SecretDocument::none(),
     };
     let grant = match &factory.metadata().auth {
-        Auth::OAuth2(grant) => grant_of(agents, agent, tool, grant, &secrets),
+        Auth::OAuth2(grant) => Grant::new(&agents.grants, agent, tool, grant, &secrets),
         _ => None,
     };
     let scrubber = Arc::new(SecretScrubber { secrets, grant });
@@ -230,18 +213,6 @@ async fn open(agents: &Arc<AgentsInner>, agent: &Arc<str>, record: AgentTools) -
     let outcome =
         outcome.unwrap_or_else(|panic| Err(AgentErrorKind::Failed(ToolError::internal(join_error_message(panic)))));
     outcome.map_err(|kind| scrubber.scrub_kind(kind))
-}
-
-/// Returns the grant whose tokens are among these secrets of a record, or `None` if there are none.
-pub(crate) fn grant_of(
-    agents: &AgentsInner,
-    agent: &str,
-    tool: &str,
-    grant: &OAuth2,
-    secrets: &SecretDocument,
-) -> Option<Arc<Grant>> {
-    let (grants, agent, tool) = (Arc::clone(&agents.grants), agent.to_owned(), tool.to_owned());
-    Grant::new(GrantRecord { grants, agent, tool, grant: grant.clone() }, secrets)
 }
 
 async fn set_up(

@@ -9,12 +9,11 @@
 
 mod builder;
 mod cache;
-mod catalog;
+pub(crate) mod catalog;
 mod confirmations;
 mod error;
 mod executor;
 mod grant;
-mod grant_record;
 mod keys;
 mod load;
 mod loaded;
@@ -36,8 +35,8 @@ pub use crate::agents::record::{AgentId, AgentRecords, AgentSummary, AgentTools,
 pub use crate::agents::rotation::{Rotation, RunningRotation};
 pub use crate::agents::settings::RecordBuilder;
 pub use crate::agents::store::{
-    AgentStoreError, AgentStoreFuture, AgentToolStore, DynAgentToolStore, IntoAgentToolStore, Precondition,
-    RecordWrite, SealedRow, SecretsWrite,
+    AgentStoreError, AgentToolStore, DynAgentToolStore, IntoAgentToolStore, Precondition, RecordWrite, SealedRow,
+    SecretsWrite,
 };
 pub use crate::agents::tokens::{RefreshError, TokenRefresher, Tokens};
 

@@ -2,13 +2,17 @@
 
 use crate::agents::keys::SealedSecrets;
 use crate::agents::record::{AgentRecords, AgentSummary, AgentTools, is_id};
+use crate::session::journal::object_safe;
 use crate::trace::redaction::Redaction;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::pin::Pin;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
+use tokio::time::timeout;
 
 /// Stores the records of agents. `tool-adapters` has stores over SQLite (embedded) and PostgreSQL;
 /// [`MemoryAgentToolStore`](super::MemoryAgentToolStore) is for tests.
@@ -81,26 +85,10 @@ pub trait AgentToolStore: Send + Sync + 'static {
     ) -> impl Future<Output = Result<(), AgentStoreError>> + Send;
 }
 
-/// The future of an operation of a [`DynAgentToolStore`].
-pub type AgentStoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, AgentStoreError>> + Send + 'a>>;
-
-macro_rules! object_safe {
-    ($($name:ident($($argument:ident: $type:ty),*) -> $output:ty;)*) => {
-        /// The object-safe form of [`AgentToolStore`]: the same methods with boxed futures. Every store implements it.
-        #[allow(missing_docs)] // `AgentToolStore` documents the methods
-        pub trait DynAgentToolStore: Send + Sync + 'static {
-            $(fn $name<'a>(&'a self, $($argument: $type),*) -> AgentStoreFuture<'a, $output>;)*
-        }
-
-        impl<S: AgentToolStore> DynAgentToolStore for S {
-            $(fn $name<'a>(&'a self, $($argument: $type),*) -> AgentStoreFuture<'a, $output> {
-                Box::pin(AgentToolStore::$name(self, $($argument),*))
-            })*
-        }
-    };
-}
-
 object_safe! {
+    /// The object-safe form of [`AgentToolStore`]: the same methods with boxed futures. Every store implements it.
+    #[allow(missing_docs)] // `AgentToolStore` documents the methods
+    pub trait DynAgentToolStore: AgentToolStore, AgentStoreError;
     version(agent: &'a str) -> u64;
     load(agent: &'a str) -> AgentRecords;
     get(agent: &'a str, tool: &'a str) -> Option<AgentTools>;
@@ -111,6 +99,20 @@ object_safe! {
     replace_secrets(agent: &'a str, tool: &'a str, from: &'a SealedSecrets, to: &'a SealedSecrets) -> bool;
     lease(agent: &'a str, tool: &'a str, holder: &'a str, duration: Duration) -> bool;
     release(agent: &'a str, tool: &'a str, holder: &'a str) -> ();
+}
+
+/// Longest time for one operation of a store.
+pub(crate) const STORE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Runs an operation of a store, with a timeout and a guard against panics.
+pub(crate) async fn ask_store<T>(
+    operation: impl Future<Output = Result<T, AgentStoreError>>,
+) -> Result<T, AgentStoreError> {
+    match timeout(STORE_TIMEOUT, AssertUnwindSafe(operation).catch_unwind()).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(_)) => Err(AgentStoreError::down("it panicked")),
+        Err(_) => Err(AgentStoreError::down(format!("no answer within {STORE_TIMEOUT:?}"))),
+    }
 }
 
 /// A store, an `Arc` of one, or an `Arc<dyn DynAgentToolStore>`.

@@ -1,7 +1,7 @@
 //! Calls that wait for a person's approval, and the signed tokens by which they are approved.
 
 use crate::call::Mode;
-use crate::text::hex;
+use crate::text::{decode_hex, hex};
 use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
@@ -115,25 +115,13 @@ pub(crate) fn fresh_id() -> String {
 
 /// Splits a token into its id and its proof.
 fn parse(token: &str) -> Option<(&str, [u8; PROOF])> {
-    if token.len() != TOKEN {
+    // Upper case is refused, so that a token has one spelling.
+    if token.len() != TOKEN || token.contains(char::is_uppercase) {
         return None;
     }
-    let (id, digits) = token.split_once('.').filter(|(id, _)| id.len() == ID)?;
-    id.bytes().all(|byte| hex_value(byte).is_some()).then_some(())?;
+    let (id, digits) = token.split_once('.')?;
     let mut proof = [0; PROOF];
-    for (byte, [high, low]) in proof.iter_mut().zip(digits.as_bytes().as_chunks::<2>().0) {
-        *byte = hex_value(*high)? << 4 | hex_value(*low)?;
-    }
-    Some((id, proof))
-}
-
-/// Returns the value of a digit. Upper case is refused, so that a proof has one spelling.
-fn hex_value(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        _ => None,
-    }
+    (decode_hex(id, &mut [0; ID / 2]) && decode_hex(digits, &mut proof)).then_some((id, proof))
 }
 
 fn random<const N: usize>() -> [u8; N] {

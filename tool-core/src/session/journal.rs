@@ -108,38 +108,32 @@ impl PartialEq for JournalError {
 
 impl Eq for JournalError {}
 
-/// A journal of any type.
-pub(crate) trait DynJournal: Send + Sync {
-    fn started<'a>(&'a self, call: &'a JournalEntry) -> BoxFuture<'a, Result<(), JournalError>>;
-    fn finished<'a>(
-        &'a self,
-        session: &'a str,
-        call_id: &'a str,
-        response: &'a str,
-    ) -> BoxFuture<'a, Result<(), JournalError>>;
-    fn recover<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<Vec<RecoveredCall>, JournalError>>;
-    fn forget<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<(), JournalError>>;
+/// Declares the object-safe form of a trait with asynchronous methods: the same methods with boxed futures. Every type that
+/// has the trait implements it.
+macro_rules! object_safe {
+    ($(#[$attribute:meta])* $visibility:vis trait $object_safe:ident: $trait:ident, $error:ty;
+     $($name:ident($($argument:ident: $type:ty),*) -> $output:ty;)*) => {
+        $(#[$attribute])*
+        $visibility trait $object_safe: Send + Sync + 'static {
+            $(fn $name<'a>(&'a self, $($argument: $type),*) -> BoxFuture<'a, Result<$output, $error>>;)*
+        }
+
+        impl<T: $trait> $object_safe for T {
+            $(fn $name<'a>(&'a self, $($argument: $type),*) -> BoxFuture<'a, Result<$output, $error>> {
+                Box::pin($trait::$name(self, $($argument),*))
+            })*
+        }
+    };
 }
 
-impl<J: Journal> DynJournal for J {
-    fn started<'a>(&'a self, call: &'a JournalEntry) -> BoxFuture<'a, Result<(), JournalError>> {
-        Box::pin(Journal::started(self, call))
-    }
+#[cfg(feature = "agents")]
+pub(crate) use object_safe;
 
-    fn finished<'a>(
-        &'a self,
-        session: &'a str,
-        call_id: &'a str,
-        response: &'a str,
-    ) -> BoxFuture<'a, Result<(), JournalError>> {
-        Box::pin(Journal::finished(self, session, call_id, response))
-    }
-
-    fn recover<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<Vec<RecoveredCall>, JournalError>> {
-        Box::pin(Journal::recover(self, session))
-    }
-
-    fn forget<'a>(&'a self, session: &'a str) -> BoxFuture<'a, Result<(), JournalError>> {
-        Box::pin(Journal::forget(self, session))
-    }
+object_safe! {
+    /// A journal of any type.
+    pub(crate) trait DynJournal: Journal, JournalError;
+    started(call: &'a JournalEntry) -> ();
+    finished(session: &'a str, call_id: &'a str, response: &'a str) -> ();
+    recover(session: &'a str) -> Vec<RecoveredCall>;
+    forget(session: &'a str) -> ();
 }

@@ -1,7 +1,6 @@
 //! Access tokens that are valid whenever they are asked for.
 
 use crate::agents::grant::Grant;
-use crate::agents::load::grant_of;
 use crate::agents::opened::SecretScrubber;
 use crate::agents::tests::support::{World, exposed, within};
 use crate::agents::tokens::Tokens;
@@ -78,7 +77,7 @@ async fn secrets_without_tokens_have_no_grant() {
     let agents = world.agents();
     for secrets in ["{}", "[]", r#"{"access_token": ""}"#, r#"{"access_token": 7}"#, "no JSON"] {
         let secrets = SecretDocument::from_json(secrets.into());
-        let grant: Option<Arc<Grant>> = grant_of(&agents.0, "a", "t", &OAuth2::default(), &secrets);
+        let grant: Option<Arc<Grant>> = Grant::new(&agents.0.grants, "a", "t", &OAuth2::default(), &secrets);
         assert!(grant.is_none());
     }
 }

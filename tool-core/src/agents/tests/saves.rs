@@ -75,7 +75,10 @@ async fn hanging_store_times_out() {
     let grant = world.grant(&world.agents()).await;
     world.store.reads_hang.store(true, Ordering::SeqCst);
     let error = grant.token().await.expect_err("expired");
-    assert_eq!((error.kind(), error.message()), (ErrorKind::Transient, "the agent store did not answer in time"));
+    assert_eq!(
+        (error.kind(), error.message()),
+        (ErrorKind::Transient, "toolset `calendar` of agent `alice`: the agent store failed: no answer within 5s")
+    );
 }
 
 #[tokio::test]

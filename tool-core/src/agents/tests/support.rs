@@ -3,7 +3,6 @@
 use crate::agents::builder::Agents;
 use crate::agents::grant::Grant;
 use crate::agents::keys::{Keyring, SealedSecrets};
-use crate::agents::load::grant_of;
 use crate::agents::memory::MemoryAgentToolStore;
 use crate::agents::record::{AgentRecords, AgentSummary, AgentTools};
 use crate::agents::store::{AgentStoreError, AgentToolStore, RecordWrite, SealedRow, SecretsWrite};
@@ -220,7 +219,7 @@ impl World {
 
     pub(crate) async fn grant(&self, agents: &Agents) -> Arc<Grant> {
         let grant = OAuth2 { provider: "test".into(), ..OAuth2::default() };
-        grant_of(&agents.0, "alice", "calendar", &grant, &self.secrets().await).expect("a grant")
+        Grant::new(&agents.0.grants, "alice", "calendar", &grant, &self.secrets().await).expect("a grant")
     }
 
     pub(crate) fn refreshes(&self) -> u32 {

@@ -1,9 +1,9 @@
 //! Factories of toolsets that are linked in.
 
+use crate::agents::catalog::linked_factories;
 use crate::call::context::RunContext;
 use crate::call::error::{ErrorKind, ToolError};
 use crate::registry::ToolContext;
-use crate::registry::discovery::linked_factories;
 use crate::tool::configure::credentials::Auth;
 use crate::tool::configure::credentials::{AccessToken, Secret, TokenSource};
 use crate::tool::configure::secret_document::SecretDocument;
@@ -106,8 +106,7 @@ impl TokenSource for Numbered {
 }
 
 fn factory(name: &str) -> Option<Arc<dyn ToolsetFactory>> {
-    let (factories, _) = linked_factories();
-    factories.into_iter().map(|(factory, _)| factory).find(|factory| factory.metadata().name == name)
+    linked_factories().into_iter().map(|(factory, _)| factory).find(|factory| factory.metadata().name == name)
 }
 
 async fn shop(config: Value, secrets: impl Into<SecretDocument>) -> Result<ToolContext, ConfigureError> {
