@@ -47,7 +47,7 @@ pub mod agents;
 pub mod arguments;
 pub mod call;
 pub mod describe;
-mod json;
+pub mod json;
 pub mod registry;
 pub mod schema;
 pub mod session;

@@ -8,7 +8,31 @@ use serde::de::value::CowStrDeserializer;
 use serde::de::{
     DeserializeSeed, EnumAccess, Error as _, Expected, MapAccess, SeqAccess, Unexpected, VariantAccess, Visitor,
 };
-use serde::{Deserializer, forward_to_deserialize_any};
+use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
+use serde_json::Value;
+
+/// Parses a text into a value, as tools parse their arguments: repeated keys are refused, and so are values that nest too
+/// deep.
+///
+/// ```
+/// use tool_core::json::parse_strict;
+///
+/// assert_eq!(parse_strict(r#"{"a": [1]}"#)?["a"][0], 1);
+/// let error = parse_strict(r#"{"a": {"b": 1, "b": 2}}"#).unwrap_err();
+/// assert_eq!(error.to_string(), "duplicate key `b` at `/a/b`");
+/// # Ok::<(), tool_core::json::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// Returns an error with an [`offset`](Error::offset) if the text is not JSON, and one without an offset for a repeated
+/// key.
+pub fn parse_strict(text: &str) -> Result<Value, Error> {
+    let mut decoder = Decoder::new(text);
+    let value = Value::deserialize(&mut decoder)?;
+    decoder.end()?;
+    Ok(value)
+}
 
 impl<'de> Decoder<'de> {
     #[inline]

@@ -16,5 +16,8 @@ pub(crate) mod string;
 pub(crate) mod value;
 pub(crate) mod writer;
 
+pub use crate::json::deserializer::parse_strict;
+pub use crate::json::error::Error;
+
 #[cfg(test)]
 mod tests;

@@ -4,10 +4,8 @@
 //! exactly, and duplicate and unknown members are refused. Each refused message gets one JSON-RPC error as its answer.
 
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorCode};
-use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value, json};
-use std::cell::RefCell;
-use std::fmt;
+use serde_json::{Map, Value, json};
+use tool_core::json::{self, parse_strict};
 
 /// A message that is refused, as the JSON-RPC error that answers it.
 #[derive(Debug, PartialEq)]
@@ -53,7 +51,7 @@ pub(crate) fn too_long(max: usize) -> String {
 /// Parses and checks one message.
 pub(crate) fn parse_message(bytes: &[u8]) -> Result<ClientJsonRpcMessage, InvalidMessage> {
     let text = std::str::from_utf8(bytes).map_err(|_| InvalidMessage::parse_error("the message is not valid UTF-8"))?;
-    let value = parse_unique(text)?;
+    let value = parse_strict(text).map_err(|error| not_strict(&error))?;
     let Value::Object(message) = &value else {
         return Err(InvalidMessage::invalid_request("expected an object; batches are not supported"));
     };
@@ -70,6 +68,13 @@ pub(crate) fn parse_message(bytes: &[u8]) -> Result<ClientJsonRpcMessage, Invali
             Err(InvalidMessage::invalid_params(format!("invalid parameters for `{method}`")).with_id(id))
         }
         _ => Ok(read),
+    }
+}
+
+fn not_strict(error: &json::Error) -> InvalidMessage {
+    match error.offset() {
+        Some(_) => InvalidMessage::parse_error(format!("the message is not valid JSON: {error}")),
+        None => InvalidMessage::invalid_request(excerpt(error.message())),
     }
 }
 
@@ -145,84 +150,4 @@ fn is_misread(request: &ClientRequest) -> bool {
 /// Returns the beginning of a name from the client, escaped.
 pub(crate) fn excerpt(name: &str) -> String {
     name.chars().take(64).collect::<String>().escape_debug().to_string()
-}
-
-/// Parses a JSON text, and refuses duplicate members at any depth.
-fn parse_unique(text: &str) -> Result<Value, InvalidMessage> {
-    let duplicate = RefCell::new(None);
-    let mut source = serde_json::Deserializer::from_str(text);
-    let unique = UniqueKeys { duplicate: &duplicate };
-    let read = unique.deserialize(&mut source).and_then(|value| source.end().map(|()| value));
-    read.map_err(|error| match duplicate.into_inner() {
-        Some(key) => InvalidMessage::invalid_request(format!("duplicate member `{key}`")),
-        // The text is not JSON, nests too deep, or has trailing characters.
-        None => InvalidMessage::parse_error(format!("the message is not valid JSON: {error}")),
-    })
-}
-
-#[derive(Clone, Copy)]
-struct UniqueKeys<'a> {
-    /// The duplicate member that was found. An error of serde carries only a text.
-    duplicate: &'a RefCell<Option<String>>,
-}
-
-impl<'de> DeserializeSeed<'de> for UniqueKeys<'_> {
-    type Value = Value;
-
-    fn deserialize<D: serde::Deserializer<'de>>(self, source: D) -> Result<Value, D::Error> {
-        source.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for UniqueKeys<'_> {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let mut read = Vec::new();
-        while let Some(item) = items.next_element_seed(self)? {
-            read.push(item);
-        }
-        Ok(Value::Array(read))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
-        let mut read = Map::new();
-        while let Some(key) = members.next_key::<String>()? {
-            if read.contains_key(&key) {
-                *self.duplicate.borrow_mut() = Some(excerpt(&key));
-                return Err(A::Error::custom("duplicate member"));
-            }
-            let value = members.next_value_seed(self)?;
-            read.insert(key, value);
-        }
-        Ok(Value::Object(read))
-    }
 }
