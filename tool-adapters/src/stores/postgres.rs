@@ -1,6 +1,6 @@
 //! The records of agents in PostgreSQL.
 
-use crate::stores::sql::{APPLIED, Param, SqlDatabase, SqlStore, arguments, failed, is_migrated, migrator};
+use crate::stores::sql::{APPLIED, Param, Rows, SqlDatabase, SqlStore, arguments, failed, is_migrated, migrator};
 use sqlx::error::DatabaseError;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgPool, PgPoolOptions, PgRow};
@@ -66,34 +66,23 @@ impl SqlDatabase for PostgresDatabase {
     type Row = PgRow;
 
     /// Looks for the record first, because the trigger runs before the index finds a duplicate.
-    const INSERT: &'static str = "
-INSERT INTO tool_agent_records (agent_id, tool, enabled, disabled_actions, config, secrets_key, secrets)
-SELECT $1, $2, $3, $4::json, $5::json, $6, $7
-WHERE NOT EXISTS (SELECT 1 FROM tool_agent_records WHERE agent_id = $1 AND tool = $2)
-RETURNING version";
+    const INSERT: &'static str = include_str!("sql/postgres/insert.sql");
 
-    const UPDATE: &'static str = "
-UPDATE tool_agent_records SET enabled = $3, disabled_actions = $4::json, config = $5::json,
-    secrets_key = CASE WHEN $9 THEN secrets_key ELSE $6 END, secrets = CASE WHEN $9 THEN secrets ELSE $7 END
-WHERE agent_id = $1 AND tool = $2 AND version = $8
-RETURNING version";
+    const UPDATE: &'static str = include_str!("sql/postgres/update.sql");
 
-    const LEASE: &'static str = "
-UPDATE tool_agent_records SET lease_holder = $3, lease_until = clock_timestamp() + $4 * interval '1 millisecond'
-WHERE agent_id = $1 AND tool = $2
-    AND (lease_holder IS NULL OR lease_holder = $3 OR lease_until <= clock_timestamp())
-RETURNING 1";
+    const LEASE: &'static str = include_str!("sql/postgres/lease.sql");
 
     /// Repeats the statement over another connection if the first one is lost.
-    async fn select(&self, sql: &'static str, params: &[Param<'_>]) -> Result<Vec<PgRow>, Error> {
-        match run(self.0.acquire().await, sql, params).await {
+    async fn select(&self, sql: &'static str, params: &[Param<'_>]) -> Rows<PgRow> {
+        let rows = match run(self.0.acquire().await, sql, params).await {
             Err(error) if is_lost(&error) => run(self.working_connection().await, sql, params).await,
             outcome => outcome,
-        }
+        };
+        rows.map_err(failed)
     }
 
     /// Does not repeat the statement after a lost connection, because it may have taken effect.
-    async fn change(&self, sql: &'static str, params: &[Param<'_>]) -> Result<Vec<PgRow>, Error> {
+    async fn change(&self, sql: &'static str, params: &[Param<'_>]) -> Rows<PgRow> {
         let mut attempts = ATTEMPTS;
         loop {
             attempts -= 1;
@@ -101,7 +90,7 @@ RETURNING 1";
                 Err(error) if is_rolled_back(&error) && attempts > 0 => {}
                 // Another writer has inserted the record at the same moment.
                 Err(Error::Database(error)) if error.is_unique_violation() => return Ok(Vec::new()),
-                outcome => return outcome,
+                outcome => return outcome.map_err(failed),
             }
         }
     }

@@ -30,76 +30,50 @@ pub(crate) trait SqlDatabase: Send + Sync + 'static {
     const LEASE: &'static str;
 
     /// Runs a statement that changes nothing.
-    fn select(
-        &self,
-        sql: &'static str,
-        params: &[Param<'_>],
-    ) -> impl Future<Output = Result<Vec<Self::Row>, Error>> + Send;
+    fn select(&self, sql: &'static str, params: &[Param<'_>]) -> impl Future<Output = Rows<Self::Row>> + Send;
 
     /// Runs a statement that changes records.
-    fn change(
-        &self,
-        sql: &'static str,
-        params: &[Param<'_>],
-    ) -> impl Future<Output = Result<Vec<Self::Row>, Error>> + Send;
+    fn change(&self, sql: &'static str, params: &[Param<'_>]) -> impl Future<Output = Rows<Self::Row>> + Send;
 }
+
+/// The rows that a statement returns.
+pub(crate) type Rows<R> = Result<Vec<R>, AgentStoreError>;
 
 const VERSION: &str = "SELECT version FROM tool_agents WHERE agent_id = $1";
 
 /// The columns of a record, then the agent's version. The columns of the record are null if the agent has none.
-const LOAD: &str = "
-SELECT tool, enabled, CAST(disabled_actions AS text), CAST(config AS text), secrets_key, secrets,
-    tool_agent_records.version, tool_agents.version
-FROM tool_agents LEFT JOIN tool_agent_records USING (agent_id) WHERE agent_id = $1 ORDER BY tool";
+const LOAD: &str = include_str!("sql/load.sql");
 
-const GET: &str = "
-SELECT tool, enabled, CAST(disabled_actions AS text), CAST(config AS text), secrets_key, secrets, version
-FROM tool_agent_records WHERE agent_id = $1 AND tool = $2";
+const GET: &str = include_str!("sql/get.sql");
 
 const RECORD_VERSION: &str = "SELECT version FROM tool_agent_records WHERE agent_id = $1 AND tool = $2";
 
 const REMOVE: &str = "DELETE FROM tool_agent_records WHERE agent_id = $1 AND tool = $2 AND version = $3 RETURNING 1";
 
-const AGENTS: &str = "
-SELECT agent_id, tool_agents.version, count(*) FROM tool_agents JOIN tool_agent_records USING (agent_id)
-WHERE CAST($1 AS text) IS NULL OR agent_id > $1 GROUP BY agent_id ORDER BY agent_id LIMIT $2";
+const AGENTS: &str = include_str!("sql/agents.sql");
 
-const SEALED: &str = "
-SELECT agent_id, tool, secrets_key, secrets FROM tool_agent_records
-WHERE secrets_key <> $1 AND (CAST($2 AS text) IS NULL OR (agent_id, tool) > ($2, $3)) ORDER BY agent_id, tool LIMIT $4";
+const SEALED: &str = include_str!("sql/sealed.sql");
 
-const REPLACE_SECRETS: &str = "
-UPDATE tool_agent_records SET secrets_key = $5, secrets = $6, quiet = quiet + 1
-WHERE agent_id = $1 AND tool = $2 AND secrets_key = $3 AND secrets = $4 RETURNING 1";
+const REPLACE_SECRETS: &str = include_str!("sql/replace_secrets.sql");
 
-const RELEASE: &str = "
-UPDATE tool_agent_records SET lease_holder = NULL, lease_until = NULL
-WHERE agent_id = $1 AND tool = $2 AND lease_holder = $3 RETURNING 1";
+const RELEASE: &str = include_str!("sql/release.sql");
 
 #[allow(private_bounds)] // only this crate implements the trait
 impl<D: SqlDatabase> SqlStore<D> {
-    async fn select(&self, sql: &'static str, params: &[Param<'_>]) -> Result<Vec<D::Row>, AgentStoreError> {
-        self.0.select(sql, params).await.map_err(failed)
-    }
-
-    async fn change(&self, sql: &'static str, params: &[Param<'_>]) -> Result<Vec<D::Row>, AgentStoreError> {
-        self.0.change(sql, params).await.map_err(failed)
-    }
-
     async fn record_version(&self, agent: &str, tool: &str) -> Result<Option<u64>, AgentStoreError> {
-        let rows = self.select(RECORD_VERSION, &[id(agent), id(tool)]).await?;
+        let rows = self.0.select(RECORD_VERSION, &[id(agent), id(tool)]).await?;
         rows.first().map(|row| row.version(0)).transpose()
     }
 }
 
 impl<D: SqlDatabase> AgentToolStore for SqlStore<D> {
     async fn version(&self, agent: &str) -> Result<u64, AgentStoreError> {
-        let rows = self.select(VERSION, &[id(agent)]).await?;
+        let rows = self.0.select(VERSION, &[id(agent)]).await?;
         rows.first().map_or(Ok(0), |row| row.version(0))
     }
 
     async fn load(&self, agent: &str) -> Result<AgentRecords, AgentStoreError> {
-        let rows = self.select(LOAD, &[id(agent)]).await?;
+        let rows = self.0.select(LOAD, &[id(agent)]).await?;
         let Some(first) = rows.first() else { return Ok(AgentRecords::default()) };
         let (mut tools, mut unreadable) = (Vec::new(), Vec::new());
         for row in rows.iter().filter(|row| !row.is_null(0)) {
@@ -112,7 +86,7 @@ impl<D: SqlDatabase> AgentToolStore for SqlStore<D> {
     }
 
     async fn get(&self, agent: &str, tool: &str) -> Result<Option<AgentTools>, AgentStoreError> {
-        let rows = self.select(GET, &[id(agent), id(tool)]).await?;
+        let rows = self.0.select(GET, &[id(agent), id(tool)]).await?;
         let record = rows.first().map(|row| record(row, agent)).transpose();
         record.map_err(|row| AgentStoreError::Unreadable(row.reason))
     }
@@ -123,7 +97,7 @@ impl<D: SqlDatabase> AgentToolStore for SqlStore<D> {
         let params = write_params(write, &actions, &config);
         let sql = if write.expected == Precondition::Absent { D::INSERT } else { D::UPDATE };
         loop {
-            if let Some(row) = self.change(sql, &params).await?.first() {
+            if let Some(row) = self.0.change(sql, &params).await?.first() {
                 return row.version(0);
             }
             let found = self.record_version(&write.agent, &write.tool).await?;
@@ -135,14 +109,14 @@ impl<D: SqlDatabase> AgentToolStore for SqlStore<D> {
     }
 
     async fn remove(&self, agent: &str, tool: &str, version: u64) -> Result<(), AgentStoreError> {
-        if self.change(REMOVE, &[id(agent), id(tool), number(version)]).await?.is_empty() {
+        if self.0.change(REMOVE, &[id(agent), id(tool), number(version)]).await?.is_empty() {
             return Err(AgentStoreError::Conflict { found: self.record_version(agent, tool).await? });
         }
         Ok(())
     }
 
     async fn agents(&self, after: Option<&str>, limit: u32) -> Result<Vec<AgentSummary>, AgentStoreError> {
-        let rows = self.select(AGENTS, &[Param::Text(after.map(before_nul)), number(limit.into())]).await?;
+        let rows = self.0.select(AGENTS, &[Param::Text(after.map(before_nul)), number(limit.into())]).await?;
         let summary = |row: &D::Row| Ok(AgentSummary::new(row.text(0)?, row.version(1)?, row.version(2)?));
         rows.iter().map(summary).collect()
     }
@@ -157,7 +131,7 @@ impl<D: SqlDatabase> AgentToolStore for SqlStore<D> {
         // No toolset of the agent that is cut at a NUL comes after the pair.
         let tool = tool.filter(|_| agent.is_some_and(|agent| !agent.contains('\0')));
         let (agent, tool) = (Param::Text(agent.map(before_nul)), Param::Text(tool.map(before_nul)));
-        let rows = self.select(SEALED, &[id(key), agent, tool, number(limit.into())]).await?;
+        let rows = self.0.select(SEALED, &[id(key), agent, tool, number(limit.into())]).await?;
         let sealed = |row: &D::Row| {
             let secrets = SealedSecrets::new(row.text(2)?, row.bytes(3).map_err(failed)?.unwrap_or_default());
             Ok(SealedRow::new(row.text(0)?, row.text(1)?, secrets))
@@ -174,7 +148,7 @@ impl<D: SqlDatabase> AgentToolStore for SqlStore<D> {
     ) -> Result<bool, AgentStoreError> {
         let (from_bytes, to_bytes) = (Param::Bytes(Some(from.bytes())), Param::Bytes(Some(to.bytes())));
         let params = [id(agent), id(tool), id(from.key()), from_bytes, Param::Text(Some(to.key())), to_bytes];
-        Ok(!self.change(REPLACE_SECRETS, &params).await?.is_empty())
+        Ok(!self.0.change(REPLACE_SECRETS, &params).await?.is_empty())
     }
 
     async fn lease(&self, agent: &str, tool: &str, holder: &str, duration: Duration) -> Result<bool, AgentStoreError> {
@@ -182,11 +156,11 @@ impl<D: SqlDatabase> AgentToolStore for SqlStore<D> {
         const LONGEST: Duration = Duration::from_hours(10 * 366 * 24);
         let milliseconds = u64::try_from(duration.min(LONGEST).as_millis()).unwrap_or(u64::MAX);
         let params = [id(agent), id(tool), Param::Text(Some(holder)), number(milliseconds)];
-        Ok(!self.change(D::LEASE, &params).await?.is_empty())
+        Ok(!self.0.change(D::LEASE, &params).await?.is_empty())
     }
 
     async fn release(&self, agent: &str, tool: &str, holder: &str) -> Result<(), AgentStoreError> {
-        self.change(RELEASE, &[id(agent), id(tool), Param::Text(Some(holder))]).await.map(drop)
+        self.0.change(RELEASE, &[id(agent), id(tool), Param::Text(Some(holder))]).await.map(drop)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The records of agents in SQLite.
 
-use crate::stores::sql::{APPLIED, Param, SqlDatabase, SqlStore, arguments, failed, is_migrated, migrator};
+use crate::stores::sql::{APPLIED, Param, Rows, SqlDatabase, SqlStore, arguments, failed, is_migrated, migrator};
 use sqlx::sqlite::{
     SqliteArguments, SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteRow,
     SqliteSynchronous,
@@ -111,8 +111,8 @@ impl SqliteDatabase {
 
     /// Runs a statement, again while another process has locked the file. Reads all rows, because a write takes effect with
     /// the last row.
-    async fn run(&self, pool: &SqlitePool, sql: &'static str, params: &[Param<'_>]) -> Result<Vec<SqliteRow>, Error> {
-        until_unlocked(|| async {
+    async fn run(&self, pool: &SqlitePool, sql: &'static str, params: &[Param<'_>]) -> Rows<SqliteRow> {
+        let rows = until_unlocked(|| async {
             let mut connection = pool.acquire().await?;
             let rows = query_with(sql, arguments::<SqliteArguments>(params)?).fetch_all(&mut *connection).await;
             if let (Some(file), Err(error)) = (&self.file, &rows)
@@ -121,8 +121,8 @@ impl SqliteDatabase {
                 file.discard_connections();
             }
             rows
-        })
-        .await
+        });
+        rows.await.map_err(failed)
     }
 }
 
@@ -157,32 +157,18 @@ impl SqlDatabase for SqliteDatabase {
     type Row = SqliteRow;
 
     /// Computes the version that the trigger is about to set, because `RETURNING` does not see changes of triggers.
-    const INSERT: &'static str = "
-INSERT INTO tool_agent_records (agent_id, tool, enabled, disabled_actions, config, secrets_key, secrets, version)
-SELECT $1, $2, $3, $4, $5, $6, $7, 1 + coalesce((SELECT version FROM tool_agents WHERE agent_id = $1), 0)
-WHERE NOT EXISTS (SELECT 1 FROM tool_agent_records WHERE agent_id = $1 AND tool = $2)
-RETURNING version";
+    const INSERT: &'static str = include_str!("sql/sqlite/insert.sql");
 
-    const UPDATE: &'static str = "
-UPDATE tool_agent_records SET enabled = $3, disabled_actions = $4, config = $5,
-    secrets_key = CASE WHEN $9 THEN secrets_key ELSE $6 END, secrets = CASE WHEN $9 THEN secrets ELSE $7 END,
-    version = 1 + (SELECT version FROM tool_agents WHERE agent_id = $1)
-WHERE agent_id = $1 AND tool = $2 AND version = $8
-RETURNING version";
+    const UPDATE: &'static str = include_str!("sql/sqlite/update.sql");
 
     /// The clock in milliseconds since 1970, in a form that all versions of SQLite have.
-    const LEASE: &'static str = "
-WITH clock (now) AS (SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER))
-UPDATE tool_agent_records SET lease_holder = $3, lease_until = $4 + (SELECT now FROM clock)
-WHERE agent_id = $1 AND tool = $2
-    AND (lease_holder IS NULL OR lease_holder = $3 OR lease_until <= (SELECT now FROM clock))
-RETURNING 1";
+    const LEASE: &'static str = include_str!("sql/sqlite/lease.sql");
 
-    async fn select(&self, sql: &'static str, params: &[Param<'_>]) -> Result<Vec<SqliteRow>, Error> {
+    async fn select(&self, sql: &'static str, params: &[Param<'_>]) -> Rows<SqliteRow> {
         self.run(&self.reader, sql, params).await
     }
 
-    async fn change(&self, sql: &'static str, params: &[Param<'_>]) -> Result<Vec<SqliteRow>, Error> {
+    async fn change(&self, sql: &'static str, params: &[Param<'_>]) -> Rows<SqliteRow> {
         self.run(&self.writer, sql, params).await
     }
 }
