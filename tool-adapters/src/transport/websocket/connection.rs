@@ -23,34 +23,21 @@ use tokio_tungstenite::tungstenite::handshake::client::Request;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Bytes, Error, Message};
 use tokio_tungstenite::{Connector, MaybeTlsStream, WebSocketStream, connect_async_tls_with_config};
-use tool_core::ToolError;
+use tool_core::{ErrorKind, ToolError};
 
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-/// A connection that could not be opened, or broke.
-#[derive(Debug)]
-pub(crate) struct ConnectionError {
-    pub(crate) error: ToolError,
-    /// True if another attempt may succeed.
-    pub(crate) can_retry: bool,
+/// Returns true if another connection may succeed after an error.
+pub(crate) fn can_retry(error: &ToolError) -> bool {
+    matches!(error.kind(), ErrorKind::Transient | ErrorKind::RateLimit)
 }
 
-impl ConnectionError {
-    pub(crate) fn transient(message: impl Into<String>) -> Self {
-        Self { error: ToolError::transient(message), can_retry: true }
-    }
+pub(crate) fn timeout_error(time: Duration) -> ToolError {
+    ToolError::transient(format!("the provider did not accept the connection within {time:?}"))
+}
 
-    fn permanent(error: ToolError) -> Self {
-        Self { error, can_retry: false }
-    }
-
-    pub(crate) fn timeout(time: Duration) -> Self {
-        Self::transient(format!("the provider did not accept the connection within {time:?}"))
-    }
-
-    fn broken(error: &Error) -> Self {
-        Self::transient(format!("the connection broke: {}", excerpt(&error.to_string(), None)))
-    }
+fn broken(error: &Error) -> ToolError {
+    ToolError::transient(format!("the connection broke: {}", excerpt(&error.to_string(), None)))
 }
 
 /// An open connection.
@@ -64,13 +51,12 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Connects within the model's time limit.
-    pub(crate) async fn open(model: &LiveModel) -> Result<Self, ConnectionError> {
+    pub(crate) async fn open(model: &LiveModel) -> Result<Self, ToolError> {
         let live = required_live_api(model.provider)?;
         let (request, key) = handshake_request(model, &live)?;
-        let tls_error =
-            |error| ConnectionError::permanent(ToolError::permanent(format!("failed to set up TLS: {error}")));
         let connector = if request.uri().scheme_str() == Some("wss") {
-            Connector::Rustls(tls_config().map_err(tls_error)?)
+            let config = tls_config();
+            Connector::Rustls(config.map_err(|error| ToolError::permanent(format!("failed to set up TLS: {error}")))?)
         } else {
             Connector::Plain
         };
@@ -80,7 +66,7 @@ impl Connection {
         let connecting = connect_async_tls_with_config(request, Some(config), true, Some(connector));
         let (socket, _) = timeout(model.connect_timeout, connecting)
             .await
-            .map_err(|_| ConnectionError::timeout(model.connect_timeout))?
+            .map_err(|_| timeout_error(model.connect_timeout))?
             .map_err(|error| handshake_error(&error, key.as_ref()))?;
         let (sink, incoming) = socket.split();
         let outgoing = OutgoingQueue { sink, messages: VecDeque::new(), has_unsent: false };
@@ -98,29 +84,26 @@ impl Connection {
     }
 }
 
-fn required_live_api(provider: Provider) -> Result<LiveEndpoint, ConnectionError> {
+fn required_live_api(provider: Provider) -> Result<LiveEndpoint, ToolError> {
     live_api(provider).ok_or_else(|| {
         let supported = Provider::ALL.into_iter().filter(|other| live_api(*other).is_some());
         let supported = supported.map(Provider::name).collect::<Vec<_>>().join(" or ");
-        let message = format!("expected a provider with a WebSocket ({supported}), got {provider}");
-        ConnectionError::permanent(ToolError::permanent(message))
+        ToolError::permanent(format!("expected a provider with a WebSocket ({supported}), got {provider}"))
     })
 }
 
-fn handshake_request(model: &LiveModel, live: &LiveEndpoint) -> Result<(Request, Option<ApiKey>), ConnectionError> {
+fn handshake_request(model: &LiveModel, live: &LiveEndpoint) -> Result<(Request, Option<ApiKey>), ToolError> {
     let (base, key) = (model.access.base_url(&live.server), model.access.api_key(&live.server));
     let invalid_url = || {
         let provider = model.provider;
-        let message = format!("expected the base URL of {provider} to be a ws, wss, http or https URL");
-        ConnectionError::permanent(ToolError::permanent(message))
+        ToolError::permanent(format!("expected the base URL of {provider} to be a ws, wss, http or https URL"))
     };
     let url = live_url(live, &model.model, base.trim());
     let mut request = url.into_client_request().map_err(|_| invalid_url())?;
     if !matches!(request.uri().scheme_str(), Some("ws" | "wss")) {
         return Err(invalid_url());
     }
-    let headers = model.access.headers(&live.server, key.as_ref()).map_err(ConnectionError::permanent)?;
-    request.headers_mut().extend(headers);
+    request.headers_mut().extend(model.access.headers(&live.server, key.as_ref())?);
     Ok((request, key))
 }
 
@@ -146,22 +129,22 @@ fn percent_encoded(text: &str) -> String {
     text.bytes().map(encode).collect()
 }
 
-fn handshake_error(error: &Error, key: Option<&ApiKey>) -> ConnectionError {
+fn handshake_error(error: &Error, key: Option<&ApiKey>) -> ToolError {
     let Error::Http(response) = error else {
         let message = format!("failed to reach the provider: {}", excerpt(&error.to_string(), key));
         return match error {
-            Error::Url(_) | Error::HttpFormat(_) => ConnectionError::permanent(ToolError::permanent(message)),
-            _ => ConnectionError::transient(message),
+            Error::Url(_) | Error::HttpFormat(_) => ToolError::permanent(message),
+            _ => ToolError::transient(message),
         };
     };
     let body = response.body().as_deref().map(String::from_utf8_lossy).unwrap_or_default();
     let status = response.status().as_u16();
     let message = format!("the provider answered {status}: {}", excerpt(&body, key));
     match status {
-        401 | 403 => ConnectionError::permanent(ToolError::auth(message)),
-        429 => ConnectionError { error: ToolError::rate_limit(message), can_retry: true },
-        408 | 500.. => ConnectionError::transient(message),
-        _ => ConnectionError::permanent(ToolError::permanent(message)),
+        401 | 403 => ToolError::auth(message),
+        429 => ToolError::rate_limit(message),
+        408 | 500.. => ToolError::transient(message),
+        _ => ToolError::permanent(message),
     }
 }
 
@@ -209,8 +192,8 @@ impl OutgoingQueue {
     }
 
     /// Sends all messages. Dropping the future loses none.
-    pub(crate) async fn flush(&mut self) -> Result<(), ConnectionError> {
-        poll_fn(|cx| self.poll_flush(cx)).await.map_err(|error| ConnectionError::broken(&error))
+    pub(crate) async fn flush(&mut self) -> Result<(), ToolError> {
+        poll_fn(|cx| self.poll_flush(cx)).await.map_err(|error| broken(&error))
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
@@ -228,7 +211,7 @@ impl OutgoingQueue {
 }
 
 /// Converts what the socket returns. Returns `None` for a ping or pong.
-pub(crate) fn received(message: Option<Result<Message, Error>>) -> Result<Option<Bytes>, ConnectionError> {
+pub(crate) fn received(message: Option<Result<Message, Error>>) -> Result<Option<Bytes>, ToolError> {
     match message {
         Some(Ok(Message::Text(text))) => Ok(Some(text.into())),
         // Gemini sends JSON in binary messages.
@@ -237,23 +220,21 @@ pub(crate) fn received(message: Option<Result<Message, Error>>) -> Result<Option
         Some(Ok(_)) => Ok(None),
         Some(Err(error @ Error::Capacity(_))) => {
             let message = excerpt(&error.to_string(), None);
-            Err(ConnectionError::permanent(ToolError::permanent(format!(
-                "a message of the provider is too large; raise `max_message`: {message}"
-            ))))
+            Err(ToolError::permanent(format!("a message of the provider is too large; raise `max_message`: {message}")))
         }
-        Some(Err(error)) => Err(ConnectionError::broken(&error)),
+        Some(Err(error)) => Err(broken(&error)),
         None => Err(close_error(None)),
     }
 }
 
 /// Converts a close frame. Codes for an invalid message are permanent, as the message would be sent again.
-fn close_error(frame: Option<&CloseFrame>) -> ConnectionError {
-    let Some(frame) = frame else { return ConnectionError::transient("the provider closed the connection") };
+fn close_error(frame: Option<&CloseFrame>) -> ToolError {
+    let Some(frame) = frame else { return ToolError::transient("the provider closed the connection") };
     let code = u16::from(frame.code);
     let message = format!("the provider closed the connection ({code}): {}", excerpt(&frame.reason, None));
     match code {
-        1002 | 1003 | 1007 | 1009 | 1010 => ConnectionError::permanent(ToolError::permanent(message)),
-        _ => ConnectionError::transient(message),
+        1002 | 1003 | 1007 | 1009 | 1010 => ToolError::permanent(message),
+        _ => ToolError::transient(message),
     }
 }
 
@@ -261,7 +242,7 @@ fn close_error(frame: Option<&CloseFrame>) -> ConnectionError {
 mod tests {
     use super::*;
 
-    fn request(model: &LiveModel) -> Result<(Request, Option<ApiKey>), ConnectionError> {
+    fn request(model: &LiveModel) -> Result<(Request, Option<ApiKey>), ToolError> {
         handshake_request(model, &required_live_api(model.provider)?)
     }
 
@@ -293,7 +274,7 @@ mod tests {
             LiveModel::new(Provider::GeminiLive, "m").base_url("not an address"),
             LiveModel::new(Provider::OpenAiChat, "m").base_url("ws://host"),
         ] {
-            assert!(!request(&model).expect_err("refused").can_retry);
+            assert!(!can_retry(&request(&model).expect_err("refused")));
         }
     }
 

@@ -4,6 +4,7 @@ use crate::providers::event::Event;
 use crate::transport::call_note::Decision;
 use serde_json::Value;
 use std::collections::VecDeque;
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -42,7 +43,7 @@ pub enum LiveEvent {
 
 /// Events that the host has not received yet.
 pub(crate) struct EventQueue {
-    pub(crate) sender: mpsc::Sender<LiveEvent>,
+    sender: mpsc::Sender<LiveEvent>,
     pub(crate) waiting: VecDeque<LiveEvent>,
 }
 
@@ -60,6 +61,14 @@ impl EventQueue {
 
     pub(crate) fn is_full(&self) -> bool {
         self.waiting.len() >= Self::MAX_WAITING
+    }
+
+    /// Sends the oldest event when the host has room for it. Dropping the future loses no event.
+    pub(crate) async fn deliver(&mut self) {
+        let Ok(permit) = self.sender.reserve().await else { return pending().await };
+        if let Some(event) = self.waiting.pop_front() {
+            permit.send(event);
+        }
     }
 
     /// Sends all events, unless the host has dropped the receiver.

@@ -8,7 +8,7 @@ use crate::providers::request::Request;
 use crate::providers::spec::LiveMessage;
 use crate::transport::call_note::{decision_note, update_note, updated_call_id};
 use crate::transport::websocket::calls::{Delivery, FinishedWork, LiveCalls};
-use crate::transport::websocket::connection::{Connection, ConnectionError, received};
+use crate::transport::websocket::connection::{Connection, can_retry, received, timeout_error};
 use crate::transport::websocket::events::{EventQueue, HostInput, LiveEvent, LiveInput};
 use crate::transport::websocket::model::LiveModel;
 use crate::transport::websocket::spans::ConversationSpans;
@@ -20,9 +20,8 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until};
-use tokio_tungstenite::tungstenite::Bytes;
 use tool_core::session::ToolChoice;
-use tool_core::{Session, ToolCall, ToolDefinition, ToolResponse};
+use tool_core::{Session, ToolCall, ToolDefinition, ToolError, ToolResponse};
 
 /// A live conversation. See the [module](super). Dropping it ends the conversation.
 #[derive(Debug)]
@@ -119,38 +118,25 @@ enum ResponseRequest {
     Now,
 }
 
-/// A thing that the task waits for.
-enum Wakeup {
-    /// A message of the provider: JSON, or `None` for a ping or pong.
-    Received(Result<Option<Bytes>, ConnectionError>),
-    Sent(Result<(), ConnectionError>),
-    WorkFinished(FinishedWork),
-    Input(HostInput),
-    Update(ToolResponse),
-    EventDelivered,
-    Alarm,
-    Closed,
-}
-
 impl LiveTask {
     async fn run(mut self) {
         let mut failed = 0;
         let error = loop {
-            let Err(failure) = self.run_connection().await else { break None };
+            let Err(error) = self.run_connection().await else { break None };
             let had_handle = self.state.resume_handle.is_some();
             let lasted = self.disconnect();
             failed = if lasted > STABLE_AFTER { 1 } else { failed + 1 };
             // A handle that the provider refused is dropped, so a new conversation may still be possible.
-            let can_retry = failure.can_retry || had_handle && self.state.resume_handle.is_none();
+            let can_retry = can_retry(&error) || had_handle && self.state.resume_handle.is_none();
             let Some(delay) = self.model.retry.delay(failed).filter(|_| can_retry) else {
-                self.events.push(LiveEvent::Failed(failure.error.clone()));
-                break Some(failure.error);
+                self.events.push(LiveEvent::Failed(error.clone()));
+                break Some(error);
             };
-            tracing::warn!(provider = %self.model.provider, error = %failure.error, ?delay, "reconnecting to a live model");
-            self.events.push(LiveEvent::Disconnected { error: failure.error, retry_in: delay });
+            tracing::warn!(provider = %self.model.provider, %error, ?delay, "reconnecting to a live model");
+            self.events.push(LiveEvent::Disconnected { error, retry_in: delay });
             self.events.flush().await;
             tokio::select! {
-                _ = self.closed.wait_for(|closed| *closed) => break None,
+                () = wait_until_closed(&mut self.closed) => break None,
                 () = sleep(delay) => {}
             }
         };
@@ -160,9 +146,9 @@ impl LiveTask {
     }
 
     /// Opens one connection, and serves it until the host or the session ends the conversation.
-    async fn run_connection(&mut self) -> Result<(), ConnectionError> {
+    async fn run_connection(&mut self) -> Result<(), ToolError> {
         let mut connection = tokio::select! {
-            _ = self.closed.wait_for(|closed| *closed) => return Ok(()),
+            () = wait_until_closed(&mut self.closed) => return Ok(()),
             connection = Connection::open(&self.model) => connection?,
         };
         let setup = self.setup();
@@ -214,70 +200,49 @@ impl LiveTask {
         connected_at.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
-    async fn serve(&mut self, connection: &mut Connection) -> Result<(), ConnectionError> {
+    async fn serve(&mut self, connection: &mut Connection) -> Result<(), ToolError> {
         let opened = Instant::now();
         let (mut last_received, mut last_ping) = (opened, opened);
         if connection.is_set_up {
             self.connected();
         }
         loop {
-            let alarm = if connection.is_set_up {
-                last_ping + self.model.heartbeat
-            } else {
-                opened + self.model.connect_timeout
-            };
-            match self.wait(connection, alarm).await {
-                Wakeup::Received(message) => {
-                    let message = message?;
+            let is_set_up = connection.is_set_up;
+            let has_room = connection.outgoing.len() < MAX_OUTGOING;
+            let updates = &mut self.model.updates;
+            let alarm = if is_set_up { last_ping + self.model.heartbeat } else { opened + self.model.connect_timeout };
+            tokio::select! {
+                () = wait_until_closed(&mut self.closed) => return Ok(()),
+                message = connection.incoming.next(), if !self.events.is_full() => {
+                    let message = received(message)?;
                     (last_received, last_ping) = (Instant::now(), Instant::now());
                     if let Some(bytes) = message {
                         self.receive(&bytes, connection);
                     }
                 }
-                Wakeup::Sent(sent) => sent?,
-                Wakeup::EventDelivered => {}
-                Wakeup::WorkFinished(work) => {
+                sent = connection.outgoing.flush(), if connection.outgoing.has_unsent() => sent?,
+                () = self.events.deliver(), if !self.events.waiting.is_empty() => {}
+                work = self.calls.next(), if is_set_up => {
                     if self.finish_work(work, connection) {
                         return Ok(());
                     }
                 }
-                Wakeup::Input(input) => self.handle_input(input, connection),
-                Wakeup::Update(response) => self.send_update(response, connection),
-                Wakeup::Alarm if !connection.is_set_up => {
-                    return Err(ConnectionError::timeout(self.model.connect_timeout));
+                Some(input) = self.inputs.recv(), if is_set_up && has_room => self.handle_input(input, connection),
+                Some(response) = async { updates.as_mut()?.0.recv().await }, if is_set_up => {
+                    self.send_update(response, connection);
                 }
-                Wakeup::Alarm if last_received.elapsed() >= self.model.heartbeat * 2 => {
-                    return Err(ConnectionError::transient("the provider does not answer pings"));
-                }
-                Wakeup::Alarm => {
+                () = sleep_until(alarm) => {
+                    if !is_set_up {
+                        return Err(timeout_error(self.model.connect_timeout));
+                    }
+                    if last_received.elapsed() >= self.model.heartbeat * 2 {
+                        return Err(ToolError::transient("the provider does not answer pings"));
+                    }
                     last_ping = Instant::now();
                     connection.outgoing.push_ping();
                 }
-                Wakeup::Closed => return Ok(()),
             }
             self.request_response(connection);
-        }
-    }
-
-    async fn wait(&mut self, connection: &mut Connection, alarm: Instant) -> Wakeup {
-        let Connection { outgoing, incoming, is_set_up, .. } = connection;
-        let is_set_up = *is_set_up;
-        let has_room = outgoing.len() < MAX_OUTGOING;
-        let updates = &mut self.model.updates;
-        tokio::select! {
-            _ = self.closed.wait_for(|closed| *closed) => Wakeup::Closed,
-            message = incoming.next(), if !self.events.is_full() => Wakeup::Received(received(message)),
-            sent = outgoing.flush(), if outgoing.has_unsent() => Wakeup::Sent(sent),
-            Ok(permit) = self.events.sender.reserve(), if !self.events.waiting.is_empty() => {
-                if let Some(event) = self.events.waiting.pop_front() {
-                    permit.send(event);
-                }
-                Wakeup::EventDelivered
-            }
-            work = self.calls.next(), if is_set_up => Wakeup::WorkFinished(work),
-            Some(input) = self.inputs.recv(), if is_set_up && has_room => Wakeup::Input(input),
-            Some(response) = async { updates.as_mut()?.0.recv().await }, if is_set_up => Wakeup::Update(response),
-            () = sleep_until(alarm) => Wakeup::Alarm,
         }
     }
 
@@ -439,4 +404,9 @@ impl LiveTask {
             }
         }
     }
+}
+
+/// Waits until the host closes the conversation or drops all of its inputs.
+async fn wait_until_closed(closed: &mut watch::Receiver<bool>) {
+    let _ = closed.wait_for(|closed| *closed).await;
 }
