@@ -43,6 +43,7 @@
 
 use crate::telemetry::observer::Observer;
 use crate::transport::request_span::{self, STATUS_CODE};
+use async_trait::async_trait;
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use reqwest::redirect::Policy;
@@ -58,10 +59,22 @@ use tool_core::trace::{self, DistributedContext, SpanHandle};
 ///
 /// A clone remembers whether [`redirect_policy`](Self::redirect_policy) was called before it was cloned. Later calls on
 /// one of the two do not affect the other.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 #[must_use]
 pub struct TraceMiddleware {
-    hosts: AllowedHosts,
+    /// The hosts to which the trace is propagated, in lower case.
+    hosts: Arc<[String]>,
+    /// True once a redirect policy was made for the client. A middleware cannot see the policy of its client.
+    has_policy: AtomicBool,
+    warned: Arc<AtomicBool>,
+}
+
+impl Clone for TraceMiddleware {
+    /// Copies `has_policy`, because the clone may get into another client.
+    fn clone(&self) -> Self {
+        let has_policy = AtomicBool::new(self.has_policy.load(Ordering::Relaxed));
+        Self { hosts: Arc::clone(&self.hosts), has_policy, warned: Arc::clone(&self.warned) }
+    }
 }
 
 impl TraceMiddleware {
@@ -75,7 +88,7 @@ impl TraceMiddleware {
     /// The trace is sent only if the client has the [`redirect_policy`](Self::redirect_policy) of this middleware, which
     /// [`client`](Self::client) sets.
     pub fn propagate_to(self, hosts: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self { hosts: AllowedHosts::new(hosts) }
+        Self { hosts: hosts.into_iter().map(|host| host.into().to_ascii_lowercase()).collect(), ..Self::default() }
     }
 
     /// Builds a client with this middleware and its redirect policy.
@@ -102,14 +115,61 @@ impl TraceMiddleware {
     /// # }
     /// ```
     pub fn redirect_policy(&self, policy: Policy) -> Policy {
-        self.hosts.redirect_policy(policy)
+        self.has_policy.store(true, Ordering::Relaxed);
+        let allowed = self.clone();
+        Policy::custom(move |attempt| {
+            // The headers of the first request are sent with every request that follows.
+            let has_trace = attempt.previous().first().is_some_and(|first| allowed.allows(first));
+            if has_trace && !allowed.may_follow(attempt.previous(), attempt.url()) {
+                return attempt.stop();
+            }
+            policy.redirect(attempt)
+        })
     }
 
-    async fn run(&self, mut request: Request, extensions: &mut Extensions, next: Next<'_>) -> Result<Response, Error> {
+    /// Returns true if a request to this URL may carry the trace.
+    fn may_propagate(&self, url: &Url) -> bool {
+        if !self.allows(url) {
+            return false;
+        }
+        let has_policy = self.has_policy.load(Ordering::Relaxed);
+        if !has_policy && !self.warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                "the trace is not propagated, because a redirect would carry it to other hosts; build the client with \
+                 `TraceMiddleware::client`, or with its `redirect_policy`"
+            );
+        }
+        has_policy
+    }
+
+    fn allows(&self, url: &Url) -> bool {
+        let Some(host) = url.host_str() else { return false };
+        let port = url.port_or_known_default();
+        self.hosts.iter().any(|name| match name.strip_prefix(host) {
+            Some("") => true,
+            Some(rest) => rest.strip_prefix(':').is_some_and(|text| text.parse().ok() == port && port.is_some()),
+            None => false,
+        })
+    }
+
+    fn may_follow(&self, previous: &[Url], next: &Url) -> bool {
+        let is_downgrade = next.scheme() != "https" && previous.iter().any(|url| url.scheme() == "https");
+        self.allows(next) && !is_downgrade
+    }
+}
+
+#[async_trait]
+impl Middleware for TraceMiddleware {
+    async fn handle(
+        &self,
+        mut request: Request,
+        extensions: &mut Extensions,
+        next: Next<'_>,
+    ) -> Result<Response, Error> {
         let span = request_span::open(request.method(), request.url(), false);
         // The observer goes by the URL of the request, even after a redirect.
         let observer = observer(&request);
-        if self.hosts.may_propagate(request.url()) {
+        if self.may_propagate(request.url()) {
             inject(&span.context(), request.headers_mut());
         }
         match span.inside(next.run(request, extensions)).await {
@@ -126,24 +186,6 @@ impl TraceMiddleware {
                 Err(error)
             }
         }
-    }
-}
-
-impl Middleware for TraceMiddleware {
-    // The signature that `async_trait` expands to.
-    fn handle<'life0, 'life1, 'life2, 'async_trait>(
-        &'life0 self,
-        request: Request,
-        extensions: &'life1 mut Extensions,
-        next: Next<'life2>,
-    ) -> Pin<Box<dyn Future<Output = Result<Response, Error>> + Send + 'async_trait>>
-    where
-        'life0: 'async_trait,
-        'life1: 'async_trait,
-        'life2: 'async_trait,
-        Self: 'async_trait,
-    {
-        Box::pin(self.run(request, extensions, next))
     }
 }
 
@@ -340,72 +382,6 @@ pub(crate) fn inject(context: &DistributedContext, headers: &mut HeaderMap) {
     }
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct AllowedHosts {
-    names: Arc<[String]>,
-    /// True once a redirect policy was made for the client. A middleware cannot see the policy of its client.
-    has_policy: AtomicBool,
-    warned: Arc<AtomicBool>,
-}
-
-impl Clone for AllowedHosts {
-    /// Copies `has_policy`, because the clone may get into another client.
-    fn clone(&self) -> Self {
-        let has_policy = AtomicBool::new(self.has_policy.load(Ordering::Relaxed));
-        Self { names: Arc::clone(&self.names), has_policy, warned: Arc::clone(&self.warned) }
-    }
-}
-
-impl AllowedHosts {
-    pub(crate) fn new(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        let names = names.into_iter().map(|name| name.into().to_ascii_lowercase()).collect();
-        Self { names, ..Self::default() }
-    }
-
-    /// Returns true if a request to this URL may carry the trace.
-    pub(crate) fn may_propagate(&self, url: &Url) -> bool {
-        if !self.contains(url) {
-            return false;
-        }
-        let has_policy = self.has_policy.load(Ordering::Relaxed);
-        if !has_policy && !self.warned.swap(true, Ordering::Relaxed) {
-            tracing::warn!(
-                "the trace is not propagated, because a redirect would carry it to other hosts; build the client with \
-                 `TraceMiddleware::client`, or with its `redirect_policy`"
-            );
-        }
-        has_policy
-    }
-
-    fn contains(&self, url: &Url) -> bool {
-        let Some(host) = url.host_str() else { return false };
-        let port = url.port_or_known_default();
-        self.names.iter().any(|name| match name.strip_prefix(host) {
-            Some("") => true,
-            Some(rest) => rest.strip_prefix(':').is_some_and(|text| text.parse().ok() == port && port.is_some()),
-            None => false,
-        })
-    }
-
-    pub(crate) fn redirect_policy(&self, policy: Policy) -> Policy {
-        self.has_policy.store(true, Ordering::Relaxed);
-        let hosts = self.clone();
-        Policy::custom(move |attempt| {
-            // The headers of the first request are sent with every request that follows.
-            let has_trace = attempt.previous().first().is_some_and(|first| hosts.contains(first));
-            if has_trace && !hosts.may_follow(attempt.previous(), attempt.url()) {
-                return attempt.stop();
-            }
-            policy.redirect(attempt)
-        })
-    }
-
-    fn may_follow(&self, previous: &[Url], next: &Url) -> bool {
-        let is_downgrade = next.scheme() != "https" && previous.iter().any(|url| url.scheme() == "https");
-        self.contains(next) && !is_downgrade
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -416,7 +392,8 @@ mod tests {
 
     #[test]
     fn matches_whole_host_names_and_given_ports() {
-        let hosts = AllowedHosts::new(["Stock.Internal", "api.internal:8443", "[::1]", "127.0.0.1:80"]);
+        let hosts =
+            TraceMiddleware::new().propagate_to(["Stock.Internal", "api.internal:8443", "[::1]", "127.0.0.1:80"]);
         for known in [
             "http://stock.internal/",
             "https://STOCK.internal:9/x",
@@ -424,7 +401,7 @@ mod tests {
             "http://[::1]:7/",
             "http://127.0.0.1/",
         ] {
-            assert!(hosts.contains(&url(known)), "{known}");
+            assert!(hosts.allows(&url(known)), "{known}");
         }
         for other in [
             "http://stock.internal.example/",
@@ -435,14 +412,14 @@ mod tests {
             "http://stock.internal@evil.example/",
             "data:stock.internal",
         ] {
-            assert!(!hosts.contains(&url(other)), "{other}");
+            assert!(!hosts.allows(&url(other)), "{other}");
         }
     }
 
     #[test]
     fn propagates_to_named_hosts_with_a_redirect_policy_only() {
-        let hosts = AllowedHosts::new(["stock.internal"]);
-        assert!(!AllowedHosts::default().may_propagate(&url("http://stock.internal")));
+        let hosts = TraceMiddleware::new().propagate_to(["stock.internal"]);
+        assert!(!TraceMiddleware::new().may_propagate(&url("http://stock.internal")));
         assert!(!hosts.may_propagate(&url("http://stock.internal")));
         let _policy = hosts.redirect_policy(Policy::default());
         assert!(
@@ -452,7 +429,7 @@ mod tests {
 
     #[test]
     fn the_policy_of_a_clone_does_not_affect_the_original() {
-        let (hosts, known) = (AllowedHosts::new(["stock.internal"]), url("http://stock.internal"));
+        let (hosts, known) = (TraceMiddleware::new().propagate_to(["stock.internal"]), url("http://stock.internal"));
         let clone = hosts.clone();
         let _policy = clone.redirect_policy(Policy::default());
         assert!(clone.may_propagate(&known) && !hosts.may_propagate(&known));
@@ -461,7 +438,7 @@ mod tests {
 
     #[test]
     fn redirects_stay_on_allowed_hosts_and_https() {
-        let hosts = AllowedHosts::new(["a.internal", "b.internal"]);
+        let hosts = TraceMiddleware::new().propagate_to(["a.internal", "b.internal"]);
         let (a, b, plain) = (url("https://a.internal"), url("https://b.internal"), url("http://b.internal"));
         assert!(hosts.may_follow(std::slice::from_ref(&a), &b));
         assert!(!hosts.may_follow(std::slice::from_ref(&a), &plain));
