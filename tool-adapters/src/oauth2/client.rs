@@ -12,7 +12,6 @@ use oauth2::{
 use serde_json::{Value, json};
 use std::sync::OnceLock;
 use std::time::Duration;
-use thiserror::Error;
 use tool_core::agents::Tokens;
 use tool_core::tool::{OAuth2, SecretDocument};
 use tool_core::{Secret, Timestamp, jiff};
@@ -243,46 +242,37 @@ impl HttpClient {
     }
 }
 
-/// The token endpoint gave no usable answer. The texts show no URL, because its query may contain secrets.
-#[derive(Debug, Error)]
-enum EndpointError {
-    #[error("{0}")]
-    Unreachable(&'static str),
-    #[error("the token endpoint answered with status {}", .0.as_u16())]
-    Busy(StatusCode),
-    #[error("the token endpoint redirects, which is not followed; set its own URL in the toolset's grant")]
-    Redirected,
-    #[error("expected an answer of at most {MAX_ANSWER} bytes from the token endpoint, got a longer one")]
-    TooLong,
-}
-
-impl From<reqwest::Error> for EndpointError {
-    fn from(error: reqwest::Error) -> Self {
-        Self::Unreachable(match error {
-            error if error.is_timeout() => "the token endpoint did not answer in time",
-            error if error.is_connect() => "failed to connect to the token endpoint",
-            error if error.is_builder() => "failed to build the request to the token endpoint",
-            _ => "the connection to the token endpoint broke",
-        })
-    }
+/// Describes a failed request. The text shows no URL, because its query may contain secrets.
+fn unreachable(error: &reqwest::Error) -> OAuth2Error {
+    let message = match error {
+        error if error.is_timeout() => "the token endpoint did not answer in time",
+        error if error.is_connect() => "failed to connect to the token endpoint",
+        error if error.is_builder() => "failed to build the request to the token endpoint",
+        _ => "the connection to the token endpoint broke",
+    };
+    OAuth2Error::Transient(message.into())
 }
 
 /// Sends a request of the `oauth2` crate.
-async fn send(client: reqwest::Client, request: HttpRequest) -> Result<HttpResponse, EndpointError> {
+async fn send(client: reqwest::Client, request: HttpRequest) -> Result<HttpResponse, OAuth2Error> {
     let (parts, body) = request.into_parts();
     let request = client.request(parts.method, parts.uri.to_string()).headers(parts.headers).body(body);
-    let mut response = request.send().await?;
+    let mut response = request.send().await.map_err(|error| unreachable(&error))?;
     let status = response.status();
     if status.is_redirection() {
-        return Err(EndpointError::Redirected);
+        let message = "the token endpoint redirects, which is not followed; set its own URL in the toolset's grant";
+        return Err(OAuth2Error::Refused(message.into()));
     }
     if status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429) {
-        return Err(EndpointError::Busy(status));
+        let message = format!("the token endpoint answered with status {}", status.as_u16());
+        return Err(OAuth2Error::Transient(message));
     }
     let mut body = Zeroizing::new(Vec::with_capacity(4096));
-    while let Some(chunk) = response.chunk().await? {
+    while let Some(chunk) = response.chunk().await.map_err(|error| unreachable(&error))? {
         if body.len() + chunk.len() > MAX_ANSWER {
-            return Err(EndpointError::TooLong);
+            let message =
+                format!("expected an answer of at most {MAX_ANSWER} bytes from the token endpoint, got a longer one");
+            return Err(OAuth2Error::Refused(message));
         }
         body.extend_from_slice(&chunk);
     }
@@ -324,7 +314,7 @@ fn whole_seconds(lifetime: &Value) -> Option<u64> {
     lifetime.as_u64().or_else(|| lifetime.as_f64().and_then(whole)).or_else(|| lifetime.as_str()?.trim().parse().ok())
 }
 
-type TokenError = RequestTokenError<EndpointError, BasicErrorResponse>;
+type TokenError = RequestTokenError<OAuth2Error, BasicErrorResponse>;
 
 /// Reads the tokens in an answer. The tokens expire by the time at which the request was sent, because the answer's age is
 /// unknown. `secrets` were sent, and are removed from errors.
@@ -349,10 +339,7 @@ fn tokens(
 fn token_error(error: TokenError, secrets: &[Option<&Secret>]) -> OAuth2Error {
     match error {
         RequestTokenError::ServerResponse(response) => provider_error(&response, secrets),
-        RequestTokenError::Request(error @ (EndpointError::Unreachable(_) | EndpointError::Busy(_))) => {
-            OAuth2Error::Transient(error.to_string())
-        }
-        RequestTokenError::Request(error) => OAuth2Error::Refused(error.to_string()),
+        RequestTokenError::Request(error) => error,
         // The parser's error may quote tokens.
         RequestTokenError::Parse(..) => OAuth2Error::Refused("the answer is not in the form of RFC 6749".into()),
         RequestTokenError::Other(_) => OAuth2Error::Refused("the answer is empty".into()),
