@@ -4,7 +4,7 @@
 
 use crate::telemetry::prices::price::{Price, PriceCondition};
 use jiff::civil::Date;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use std::sync::Arc;
 use std::time::SystemTime;
 use tool_core::trace::{Cost, ModelUsage, Pricing};
@@ -218,38 +218,28 @@ fn dashed_date(date: &str) -> Option<String> {
 
 /// A condition on a name in lower case.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(from = "NameRuleJson")]
+#[serde(untagged, expecting = "expected a name, a list of names, `{\"all\": [..]}` or `{\"not\": ..}`")]
 pub(crate) enum NameRule {
     /// Matches no name.
     #[default]
+    #[serde(skip)]
     Never,
+    #[serde(skip)]
     Exact(Box<str>),
     /// `*` matches any characters, `#` a digit.
+    #[serde(deserialize_with = "deserialize_lowercase")]
     Pattern(Box<str>),
     Any(Vec<NameRule>),
-    All(Vec<NameRule>),
-    Not(Box<NameRule>),
+    All {
+        all: Vec<NameRule>,
+    },
+    Not {
+        not: Box<NameRule>,
+    },
 }
 
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "expected a name, a list of names, `{\"all\": [..]}` or `{\"not\": ..}`")]
-enum NameRuleJson {
-    Pattern(String),
-    Any(Vec<NameRule>),
-    All { all: Vec<NameRule> },
-    Not { not: Box<NameRule> },
-}
-
-impl From<NameRuleJson> for NameRule {
-    fn from(rule: NameRuleJson) -> Self {
-        match rule {
-            NameRuleJson::Pattern(text) if text.contains(['*', '#']) => Self::Pattern(text.to_lowercase().into()),
-            NameRuleJson::Pattern(text) => Self::exact(&text),
-            NameRuleJson::Any(rules) => Self::Any(rules),
-            NameRuleJson::All { all } => Self::All(all),
-            NameRuleJson::Not { not } => Self::Not(not),
-        }
-    }
+fn deserialize_lowercase<'de, D: Deserializer<'de>>(source: D) -> Result<Box<str>, D::Error> {
+    Ok(String::deserialize(source)?.to_lowercase().into())
 }
 
 impl NameRule {
@@ -264,8 +254,8 @@ impl NameRule {
             Self::Exact(only) => **only == *name,
             Self::Pattern(pattern) => matches_pattern(pattern.as_bytes(), name.as_bytes()),
             Self::Any(rules) => rules.iter().any(|rule| rule.matches(name)),
-            Self::All(rules) => rules.iter().all(|rule| rule.matches(name)),
-            Self::Not(rule) => !rule.matches(name),
+            Self::All { all } => all.iter().all(|rule| rule.matches(name)),
+            Self::Not { not } => !not.matches(name),
         }
     }
 }
