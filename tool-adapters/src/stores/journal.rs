@@ -77,6 +77,7 @@ const META: TableDefinition<&str, u64> = TableDefinition::new("journal_meta");
 ///
 /// Of a response over 64 KiB, the journal keeps an envelope that says whether the call succeeded: `data` is null, and
 /// `meta.warnings` has the reason.
+#[derive(Debug)]
 pub struct FileJournal {
     path: PathBuf,
     /// `None` while the journal is dropped.
@@ -166,12 +167,6 @@ impl Drop for FileJournal {
         self.requests = None;
         // An error means that the thread panicked, which was printed then.
         _ = self.writer.take().map(JoinHandle::join);
-    }
-}
-
-impl fmt::Debug for FileJournal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FileJournal").field("path", &self.path).finish_non_exhaustive()
     }
 }
 

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -55,10 +54,10 @@ struct PinFile {
 }
 
 /// Pinned declarations of tools, in a file or in memory. Clones share the same pins.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Pins(Arc<PinStore>);
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct PinStore {
     path: Option<PathBuf>,
     servers: Mutex<ServerPins>,
@@ -158,11 +157,5 @@ impl Pins {
         temporary.push(format!(".{}", std::process::id()));
         std::fs::write(&temporary, text).map_err(failed)?;
         std::fs::rename(&temporary, path).map_err(failed)
-    }
-}
-
-impl fmt::Debug for Pins {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pins").field("path", &self.0.path).finish_non_exhaustive()
     }
 }
