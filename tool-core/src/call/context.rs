@@ -12,11 +12,11 @@ use crate::trace::cost::Cost;
 use crate::trace::record::SpanKind;
 use crate::trace::span;
 use crate::trace::usage::ModelUsage;
-use foldhash::HashMap;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use std::any::{Any, TypeId, type_name};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -332,7 +332,7 @@ impl fmt::Debug for RunContext {
 
 /// The host's values for its tools, one per type.
 #[derive(Clone, Default)]
-pub(crate) struct UserDataMap(HashMap<TypeId, Arc<dyn Any + Send + Sync>>);
+pub(crate) struct UserDataMap(HashMap<TypeId, Arc<dyn Any + Send + Sync>, rustc_hash::FxBuildHasher>);
 
 impl UserDataMap {
     pub(crate) fn insert<T: Send + Sync + 'static>(&mut self, value: Arc<T>) {

@@ -4,7 +4,7 @@ use crate::call::error::ErrorList;
 use crate::text::Name;
 use crate::tool::definition::{SourceLocation, ToolDefinition, check_name, check_raw_name, normalise_name};
 use crate::tool::{FunctionTool, ProviderTool, Tool, Toolset};
-use foldhash::HashMap;
+use rustc_hash::FxHashMap;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ fn in_parentheses(locations: &[SourceLocation]) -> String {
 pub(crate) struct FrozenTools {
     pub(crate) functions: Vec<FunctionTool>,
     /// The position of each function tool by its name.
-    pub(crate) index: HashMap<Name, usize>,
+    pub(crate) index: FxHashMap<Name, usize>,
     pub(crate) providers: Vec<Arc<dyn ProviderTool>>,
     pub(crate) toolsets: Vec<Arc<dyn Toolset>>,
 }
@@ -141,7 +141,7 @@ fn check_compiled(tool: &ToolDefinition) -> Option<String> {
 /// Removes repeated instances. Names that collide, exactly or in the form that a provider sees, are problems.
 fn unique(tools: Vec<FunctionTool>, problems: &mut Vec<RegistryError>) -> Vec<FunctionTool> {
     let mut kept: Vec<FunctionTool> = Vec::with_capacity(tools.len());
-    let mut names: HashMap<String, usize> = HashMap::default();
+    let mut names: FxHashMap<String, usize> = FxHashMap::default();
     for tool in tools {
         let name = normalise_name(tool.name());
         let Some(other) = names.get(&name).and_then(|index| kept.get(*index)) else {

@@ -3,7 +3,7 @@
 use crate::arguments::fingerprint::Fingerprint;
 use crate::session::store::session_store::{Admission, BudgetLimit, Charge, Refusal, Settlement};
 use crate::text::Name;
-use foldhash::HashMap;
+use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::iter;
 
@@ -281,8 +281,8 @@ impl Attempt {
 /// Attempts by the hash of their arguments, in two generations.
 #[derive(Default)]
 struct HashedAttempts {
-    young: HashMap<u64, u32>,
-    old: HashMap<u64, u32>,
+    young: FxHashMap<u64, u32>,
+    old: FxHashMap<u64, u32>,
 }
 
 /// The attempts of a generation.
