@@ -4,7 +4,6 @@ use crate::agents::keys::SealedSecrets;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 
 /// The record of one toolset of one agent, as a store holds it.
@@ -123,7 +122,7 @@ impl AgentSummary {
 ///     format!("{} will remember {what}", agent.as_str())
 /// }
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AgentId(Arc<str>);
 
 impl AgentId {
@@ -135,11 +134,5 @@ impl AgentId {
     /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-}
-
-impl fmt::Debug for AgentId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
     }
 }

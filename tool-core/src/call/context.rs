@@ -46,7 +46,7 @@ pub struct RunContext {
 }
 
 /// The part of a run context that all calls of a session share.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct SessionContext {
     pub(crate) id: Option<Arc<str>>,
     pub(crate) mode: Mode,

@@ -6,8 +6,9 @@ use crate::registry::freeze::{FrozenTools, RegistryError, RegistryErrors, freeze
 use crate::tool::dispatch::DispatchSettings;
 use crate::tool::{FunctionTool, IntoTool, ProviderTool, Tool, ToolDefinition, Toolset, ToolsetMetadata, dispatch};
 use std::any::{Any, TypeId};
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::time::Instant;
 
 /// A frozen set of tools: validated once, immutable, cheap to clone and to share.
@@ -21,7 +22,7 @@ pub struct ToolContext(Arc<ContextInner>);
 struct ContextInner {
     parts: ContextParts,
     tools: FrozenTools,
-    memo: Memo,
+    memos: Mutex<HashMap<TypeId, SharedResource>>,
 }
 
 /// The input of a context.
@@ -31,7 +32,10 @@ pub(crate) struct ContextParts {
     pub(crate) entries: Vec<Tool>,
     pub(crate) unconfigured: Vec<ToolsetMetadata>,
     pub(crate) settings: DispatchSettings,
-    pub(crate) keep_alive: KeepAlive,
+    /// The resource that lives while the tools are used, such as an agent's open toolsets.
+    resource: Option<SharedResource>,
+    /// The same in the tools of a session, which holds the resource itself until it ends.
+    session_resource: Option<Weak<dyn Any + Send + Sync>>,
     /// The agent to which the tools belong.
     pub(crate) agent: Option<Arc<str>>,
 }
@@ -53,7 +57,7 @@ impl ToolContext {
         validated: bool,
     ) -> Result<Self, RegistryErrors> {
         let tools = freeze(&parts.entries, problems, validated)?;
-        Ok(Self(Arc::new(ContextInner { parts, tools, memo: Memo::default() })))
+        Ok(Self(Arc::new(ContextInner { parts, tools, memos: Mutex::default() })))
     }
 
     /// Calls a tool. This bare call decodes the arguments, catches panics and limits sizes; a
@@ -136,7 +140,10 @@ impl ToolContext {
     ///
     /// There is one memo of each type. The context that [`update_tools`](Self::update_tools) makes begins with none.
     pub fn memo<T: Any + Send + Sync + Default>(&self) -> Arc<T> {
-        self.0.memo.get_or_default()
+        let mut memos = self.0.memos.lock().unwrap_or_else(PoisonError::into_inner);
+        let memo = memos.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default()));
+        // Each value has the type of its key.
+        Arc::clone(memo).downcast().unwrap_or_default()
     }
 
     pub(crate) fn settings(&self) -> &DispatchSettings {
@@ -156,8 +163,7 @@ impl ToolContext {
 
     /// Returns the parts for a context with the same tools.
     pub(crate) fn to_parts(&self) -> ContextParts {
-        let parts = &self.0.parts;
-        ContextParts { keep_alive: parts.keep_alive.upgraded(), ..parts.clone() }
+        ContextParts { resource: self.resource(), session_resource: None, ..self.0.parts.clone() }
     }
 
     /// Builds a context of other tools.
@@ -167,7 +173,8 @@ impl ToolContext {
 
     /// Returns the resource that has to live while the tools are used.
     pub(crate) fn resource(&self) -> Option<SharedResource> {
-        self.0.parts.keep_alive.resource()
+        let ContextParts { resource, session_resource, .. } = &self.0.parts;
+        resource.clone().or_else(|| session_resource.as_ref()?.upgrade())
     }
 
     /// Returns the agent to which the tools belong.
@@ -177,9 +184,9 @@ impl ToolContext {
 
     /// Returns a context of the same tools that holds their resource weakly. Its user holds the resource itself.
     pub(crate) fn downgraded(&self) -> Self {
-        let ContextInner { parts, tools, .. } = &*self.0;
-        let parts = ContextParts { keep_alive: parts.keep_alive.downgraded(), ..parts.clone() };
-        Self(Arc::new(ContextInner { parts, tools: tools.clone(), memo: Memo::default() }))
+        let session_resource = self.resource().as_ref().map(Arc::downgrade);
+        let parts = ContextParts { resource: None, session_resource, ..self.0.parts.clone() };
+        Self(Arc::new(ContextInner { parts, tools: self.0.tools.clone(), memos: Mutex::default() }))
     }
 
     pub(crate) fn visible_names<'a>(&'a self, ctx: &'a RunContext) -> impl Iterator<Item = &'a str> {
@@ -263,7 +270,7 @@ impl ToolContextBuilder {
     /// Keeps a resource alive for as long as the context, or a context made of it, is used.
     #[cfg(feature = "agents")]
     pub(crate) fn keep_alive(mut self, resource: SharedResource) -> Self {
-        self.parts.keep_alive = KeepAlive::Strong(resource);
+        self.parts.resource = Some(resource);
         self
     }
 
@@ -293,56 +300,3 @@ impl ToolContextBuilder {
 
 /// A resource that is released when its last reference is dropped, such as an agent's open toolsets.
 pub(crate) type SharedResource = Arc<dyn Any + Send + Sync>;
-
-/// A context's reference to the resource of its tools.
-#[derive(Clone, Default)]
-pub(crate) enum KeepAlive {
-    #[default]
-    None,
-    Strong(SharedResource),
-    /// The session that uses the context holds the resource until it ends.
-    Weak(Weak<dyn Any + Send + Sync>),
-}
-
-impl KeepAlive {
-    fn resource(&self) -> Option<SharedResource> {
-        match self {
-            Self::None => None,
-            Self::Strong(resource) => Some(Arc::clone(resource)),
-            Self::Weak(resource) => resource.upgrade(),
-        }
-    }
-
-    fn upgraded(&self) -> Self {
-        self.resource().map_or(Self::None, Self::Strong)
-    }
-
-    fn downgraded(&self) -> Self {
-        self.resource().map_or(Self::None, |resource| Self::Weak(Arc::downgrade(&resource)))
-    }
-}
-
-type MemoEntry = (TypeId, Arc<dyn Any + Send + Sync>);
-
-/// One value of each type.
-#[derive(Default)]
-struct Memo(RwLock<Vec<MemoEntry>>);
-
-impl Memo {
-    fn get_or_default<T: Any + Send + Sync + Default>(&self) -> Arc<T> {
-        if let Some(found) = find(&self.0.read().unwrap_or_else(PoisonError::into_inner)) {
-            return found;
-        }
-        let mut entries = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        find(&entries).unwrap_or_else(|| {
-            let value = Arc::new(T::default());
-            entries.push((TypeId::of::<T>(), Arc::clone(&value) as Arc<dyn Any + Send + Sync>));
-            value
-        })
-    }
-}
-
-fn find<T: Any + Send + Sync>(entries: &[MemoEntry]) -> Option<Arc<T>> {
-    let (_, value) = entries.iter().find(|(id, _)| *id == TypeId::of::<T>())?;
-    Arc::clone(value).downcast().ok()
-}

@@ -1,6 +1,6 @@
 //! Opening a session.
 
-use crate::call::context::{CallContext, RunContext, SessionContext, SessionHandle, UserDataMap};
+use crate::call::context::{CallContext, RunContext, SessionContext, SessionHandle};
 use crate::call::{Mode, ToolResponse};
 use crate::registry::ToolContext;
 use crate::session::handle::Session;
@@ -38,8 +38,8 @@ pub struct SessionBuilder {
     id: SessionId,
     mode: Mode,
     principal: Box<str>,
-    user_data: UserDataMap,
-    config: Value,
+    /// The part of the calls' contexts that is known before the session is open.
+    context: SessionContext,
     update_sink: Option<Arc<UpdateSink>>,
     prompt_tokens: Option<u64>,
     tools: Option<ToolContext>,
@@ -49,11 +49,10 @@ impl SessionBuilder {
     pub(crate) fn new(runtime: Arc<RuntimeInner>, id: SessionId, mode: Mode) -> Self {
         Self {
             runtime,
+            context: SessionContext { id: Some(id.shared()), mode, ..SessionContext::default() },
             id,
             mode,
             principal: Box::default(),
-            user_data: UserDataMap::default(),
-            config: Value::Null,
             update_sink: None,
             prompt_tokens: None,
             tools: None,
@@ -74,14 +73,14 @@ impl SessionBuilder {
 
     /// Adds a value that several sessions share, such as a connection pool.
     pub fn user_data_shared<T: Send + Sync + 'static>(mut self, value: Arc<T>) -> Self {
-        self.user_data.insert(value);
+        self.context.user_data.insert(value);
         self
     }
 
     /// Sets the configuration that tools read by [`RunContext::config`]. If the session is already open in this process, its
     /// first configuration stays.
     pub fn config(mut self, config: impl Into<Value>) -> Self {
-        self.config = config.into();
+        self.context.config = Arc::new(config.into());
         self
     }
 
@@ -204,13 +203,11 @@ impl SessionBuilder {
         recovered: Vec<RecoveredCall>,
     ) -> Arc<SessionInner> {
         let permits = self.runtime.policy(self.mode).permits();
-        let (user_data, config) = (self.user_data.clone(), Arc::new(self.config.clone()));
         let update_sink = self.update_sink.clone().map(|sink| OnceLock::from(Box::new(Mutex::new(sink))));
         let resources = self.tools.as_ref().and_then(ToolContext::resource);
         Arc::new_cyclic(|session: &Weak<SessionInner>| {
             let handle: Weak<dyn SessionHandle> = Weak::clone(session) as _;
-            let run =
-                SessionContext { id: Some(self.id.shared()), mode: self.mode, user_data, config, handle: Some(handle) };
+            let context = SessionContext { handle: Some(handle), ..self.context.clone() };
             SessionInner {
                 calls: TaskTracker::new(),
                 permits: Semaphore::new(permits as usize),
@@ -222,7 +219,7 @@ impl SessionBuilder {
                 running: RunningCalls::default(),
                 id: SessionId::new(self.id.as_str()),
                 principal: self.principal.clone(),
-                base: RunContext::from_parts(Arc::new(run), Arc::new(CallContext::default())),
+                base: RunContext::from_parts(Arc::new(context), Arc::new(CallContext::default())),
                 log: CallLog::default(),
                 context_usage: ContextUsage::new(self.prompt_tokens),
                 opened: Instant::now(),

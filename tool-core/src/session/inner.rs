@@ -55,13 +55,19 @@ impl RuntimeInner {
 
     /// Returns the snapshot of tools that a session brings itself.
     pub(crate) fn tools_of(self: &Arc<Self>, tools: &ToolContext) -> Result<Arc<SessionTools>, RegistryErrors> {
+        let memo = tools.memo::<SnapshotsByRuntime>();
+        let mut snapshots = memo.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = snapshots.iter().find(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(self))) {
+            return Ok(Arc::clone(known));
+        }
         let stats = |name: &str| self.metrics.by_name.get_or_insert_with(name, || self.stats_of(name));
-        tools.memo::<SnapshotsByRuntime>().get_or_create(self, || {
-            let mut snapshot = SessionTools::new(tools.clone(), stats)?;
-            // The context keeps the snapshot, so the snapshot must not keep the context alive.
-            snapshot.context = snapshot.context.downgraded();
-            Ok(snapshot)
-        })
+        let mut snapshot = SessionTools::new(tools.clone(), stats)?;
+        // The context keeps the snapshot, so the snapshot must not keep the context alive.
+        snapshot.context = snapshot.context.downgraded();
+        let snapshot = Arc::new(snapshot);
+        snapshots.retain(|(of, _)| of.strong_count() > 0);
+        snapshots.push((Arc::downgrade(self), Arc::clone(&snapshot)));
+        Ok(snapshot)
     }
 
     /// Returns the statistics of a tool of the runtime, or new ones.
@@ -85,25 +91,7 @@ impl RuntimeInner {
 }
 
 /// The snapshots that runtimes have taken of a context, kept with it, so that each runtime takes one for many sessions.
-#[derive(Default)]
-struct SnapshotsByRuntime(Mutex<Vec<(Weak<RuntimeInner>, Arc<SessionTools>)>>);
-
-impl SnapshotsByRuntime {
-    fn get_or_create(
-        &self,
-        runtime: &Arc<RuntimeInner>,
-        create: impl FnOnce() -> Result<SessionTools, RegistryErrors>,
-    ) -> Result<Arc<SessionTools>, RegistryErrors> {
-        let mut snapshots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, tools)) = snapshots.iter().find(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(runtime))) {
-            return Ok(Arc::clone(tools));
-        }
-        snapshots.retain(|(of, _)| of.strong_count() > 0);
-        let tools = Arc::new(create()?);
-        snapshots.push((Arc::downgrade(runtime), Arc::clone(&tools)));
-        Ok(tools)
-    }
-}
+type SnapshotsByRuntime = Mutex<Vec<(Weak<RuntimeInner>, Arc<SessionTools>)>>;
 
 /// The state that all handles of one session share.
 // Ordered so that the fields that every call reads are adjacent: of very many sessions, most are in no cache.

@@ -5,7 +5,6 @@ use crate::tool::{ProviderId, ProviderTool, ToolDefinition};
 use crate::trace::{ModelUsage, TokenUsage};
 use serde_json::Value;
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 
 /// A model's step as its provider sent it, with what the text and the calls do not say, such as signatures of its thoughts.
@@ -139,7 +138,7 @@ pub enum ToolChoice {
 }
 
 /// A request to a model.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct ModelRequest<'a> {
     /// The system instruction: the guides of the tools.
     pub instructions: &'a str,
@@ -152,18 +151,6 @@ pub struct ModelRequest<'a> {
     pub provider_tools: &'a [Arc<dyn ProviderTool>],
     /// The tool choice.
     pub tool_choice: ToolChoice,
-}
-
-impl fmt::Debug for ModelRequest<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ModelRequest")
-            .field("instructions", &self.instructions)
-            .field("history", &self.history)
-            .field("tools", &self.tools)
-            .field("provider_tools", &self.provider_tools.len())
-            .field("tool_choice", &self.tool_choice)
-            .finish()
-    }
 }
 
 /// A model's answer: text, calls, or both.

@@ -40,19 +40,6 @@ pub struct RuntimeBuilder {
 }
 
 impl RuntimeBuilder {
-    fn new(tools: ToolContext) -> Self {
-        Self {
-            tools,
-            policies: [Policy::voice(), Policy::text()],
-            store: Arc::new(MemoryStore::new()),
-            journal: None,
-            hooks: Vec::new(),
-            layers: Vec::new(),
-            signer: None,
-            size_limit: 1_500,
-        }
-    }
-
     /// Sets the policy of all sessions, in place of earlier policies. Defaults to [`Policy::voice`] for voice sessions and
     /// [`Policy::text`] for text sessions.
     pub fn policy(self, policy: Policy) -> Self {
@@ -186,7 +173,16 @@ pub struct Runtime(Arc<RuntimeInner>);
 impl Runtime {
     /// Returns a builder of a runtime with these tools.
     pub fn builder(tools: ToolContext) -> RuntimeBuilder {
-        RuntimeBuilder::new(tools)
+        RuntimeBuilder {
+            tools,
+            policies: [Policy::voice(), Policy::text()],
+            store: Arc::new(MemoryStore::new()),
+            journal: None,
+            hooks: Vec::new(),
+            layers: Vec::new(),
+            signer: None,
+            size_limit: 1_500,
+        }
     }
 
     /// Opens a session with the current tools, or joins the session that is open under this id. Await the builder to open

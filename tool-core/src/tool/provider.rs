@@ -64,3 +64,9 @@ pub trait ProviderTool: Send + Sync + 'static {
         Vec::new()
     }
 }
+
+impl fmt::Debug for dyn ProviderTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Provider({:?})", self.id())
+    }
+}

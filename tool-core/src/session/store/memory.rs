@@ -3,13 +3,13 @@
 use crate::call::Mode;
 use crate::session::approvals::PendingCall;
 use crate::session::state::{AuditEntry, SessionState, StateChange};
-use crate::session::store::session_store::{Admission, Settlement, Verdict};
-use crate::session::store::session_store::{OpenError, OpenRequest, SessionRecord, SessionStore, StoreError};
+use crate::session::store::session_store::{
+    Admission, OpenError, OpenRequest, SessionRecord, SessionStore, Settlement, StoreError, Verdict,
+};
 use crate::session::store::turn_usage::TurnUsage;
 #[cfg(all(test, loom))]
 use loom::sync::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
-use std::fmt;
 use std::sync::{Arc, PoisonError, Weak};
 #[cfg(not(all(test, loom)))]
 use std::sync::{Mutex, MutexGuard};
@@ -298,12 +298,6 @@ impl SessionRecord for MemoryRecord {
 
     fn audit(&self) -> Vec<AuditEntry> {
         self.lock().retained.as_ref().map_or_else(Vec::new, |retained| retained.audit.iter().cloned().collect())
-    }
-}
-
-impl fmt::Debug for MemoryRecord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryRecord").field("id", &self.id).field("mode", &self.mode).finish_non_exhaustive()
     }
 }
 
