@@ -1,5 +1,6 @@
 //! The toolsets that agents may have, by name.
 
+use crate::agents::error::AgentErrorKind;
 use crate::agents::record::is_id;
 use crate::arguments::problem::nearest;
 use crate::registry::discovery::{duplicate_names, parts_without_toolset};
@@ -41,9 +42,10 @@ impl Catalog {
         self.0.get(name)
     }
 
-    /// Returns the most similar known name.
-    pub(crate) fn nearest(&self, name: &str) -> Option<String> {
-        nearest(name, self.0.keys().map(String::as_str)).map(str::to_owned)
+    /// Returns the factory of this name, or the error that names the most similar one.
+    pub(crate) fn require(&self, name: &str) -> Result<&Arc<dyn ToolsetFactory>, AgentErrorKind> {
+        let similar = || nearest(name, self.0.keys().map(String::as_str)).map(str::to_owned);
+        self.get(name).ok_or_else(|| AgentErrorKind::NotRegistered { nearest: similar() })
     }
 
     /// Returns all factories, sorted by name.

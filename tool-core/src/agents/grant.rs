@@ -101,7 +101,7 @@ impl Grant {
     }
 
     fn held(&self) -> HeldTokens {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.held).clone()
     }
 
     /// Waits for a refresh. Returns the old token if it is still valid and the refresh fails or takes long.
@@ -126,7 +126,7 @@ impl Grant {
         match outcome {
             Ok(new) => {
                 let access = new.tokens.access.clone();
-                *self.held.lock().unwrap_or_else(PoisonError::into_inner) = new;
+                *lock(&self.held) = new;
                 Ok(access)
             }
             Err(failure) if held.valid_for().is_some() && !failure.revoked => old(),
@@ -212,18 +212,6 @@ impl Grants {
         let (unsaved, running, failed_at) = (Mutex::default(), Mutex::default(), Mutex::default());
         Self { store, keys, refresher, tasks, holder: fresh_id(), unsaved, running, failed_at }
     }
-
-    fn unsaved(&self) -> MutexGuard<'_, HashMap<GrantKey, UnsavedTokens>> {
-        self.unsaved.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn running(&self) -> MutexGuard<'_, HashMap<GrantKey, RunningRefresh>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn failed_at(&self) -> MutexGuard<'_, HashMap<GrantKey, Instant>> {
-        self.failed_at.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Removes a refresh from the list, also if its task panicked or its runtime was shut down.
@@ -231,19 +219,19 @@ struct Unlist(Arc<GrantRecord>);
 
 impl Drop for Unlist {
     fn drop(&mut self) {
-        self.0.grants.running().remove(&self.0.key());
+        lock(&self.0.grants.running).remove(&self.0.key());
     }
 }
 
 impl GrantRecord {
     /// Returns true if the last refresh failed a moment ago.
     fn failed_recently(&self) -> bool {
-        self.grants.failed_at().get(&self.key()).is_some_and(|at| at.elapsed() < RETRY_AFTER)
+        lock(&self.grants.failed_at).get(&self.key()).is_some_and(|at| at.elapsed() < RETRY_AFTER)
     }
 
     /// Joins the running refresh of this grant, or begins one.
     fn join(self: &Arc<Self>, known: &HeldTokens) -> Result<RunningRefresh, TokenFailure> {
-        let mut all = self.grants.running();
+        let mut all = lock(&self.grants.running);
         if let Some(running) = all.get(&self.key()) {
             return Ok(running.clone());
         }
@@ -267,7 +255,7 @@ impl GrantRecord {
     }
 
     fn note_outcome(&self, outcome: &RefreshOutcome) {
-        let mut failed_at = self.grants.failed_at();
+        let mut failed_at = lock(&self.grants.failed_at);
         match outcome {
             Err(failure) if !failure.revoked => _ = failed_at.insert(self.key(), Instant::now()),
             _ => _ = failed_at.remove(&self.key()),
@@ -381,7 +369,7 @@ impl GrantRecord {
     async fn current(&self) -> Result<StoredTokens, TokenFailure> {
         let stored = self.stored().await?;
         let mut stored = stored.ok_or_else(|| self.needs_person("its record has no tokens any more"))?;
-        if let Some(unsaved) = self.grants.unsaved().get(&self.key())
+        if let Some(unsaved) = lock(&self.grants.unsaved).get(&self.key())
             && holds_one_of(&stored.tokens, &unsaved.used)
         {
             stored.tokens = unsaved.tokens.clone();
@@ -408,7 +396,7 @@ impl GrantRecord {
     /// Releases the lease, unless tokens are unsaved: no other process may use the refresh token in the record then.
     async fn release(&self) {
         let Grants { store, holder, .. } = &*self.grants;
-        if !self.grants.unsaved().contains_key(&self.key()) {
+        if !lock(&self.grants.unsaved).contains_key(&self.key()) {
             // If this fails, the lease expires by itself.
             _ = ask_store(store.release(&self.agent, &self.tool, holder)).await;
         }
@@ -430,11 +418,12 @@ impl GrantRecord {
     /// Writes new tokens in place of those in `stored`, which the refresh token `used` came from. If the store is down for
     /// longer, the writes go on in the background, and the new tokens are used from memory.
     async fn save(self: &Arc<Self>, stored: StoredTokens, used: Secret, new: Tokens) -> RefreshOutcome {
-        let mut all_used = self.grants.unsaved().get(&self.key()).map_or_else(Vec::new, |unsaved| unsaved.used.clone());
+        let mut all_used =
+            lock(&self.grants.unsaved).get(&self.key()).map_or_else(Vec::new, |unsaved| unsaved.used.clone());
         all_used.push(used);
         for attempt in 0..WRITES {
             if let Some(held) = self.write(&stored, &all_used, &new).await? {
-                self.grants.unsaved().remove(&self.key());
+                lock(&self.grants.unsaved).remove(&self.key());
                 return Ok(held);
             }
             sleep(Duration::from_millis(50 << attempt)).await;
@@ -444,7 +433,7 @@ impl GrantRecord {
             "failed to store a refreshed token because the agent store is down; it is written when the store is back"
         );
         let unsaved = UnsavedTokens { tokens: new.clone(), used: all_used, has_writer: true };
-        let before = self.grants.unsaved().insert(self.key(), unsaved);
+        let before = lock(&self.grants.unsaved).insert(self.key(), unsaved);
         if !before.is_some_and(|before| before.has_writer) {
             self.grants.tasks.spawn(Arc::clone(self).save_later());
         }
@@ -461,7 +450,7 @@ impl GrantRecord {
                 return;
             }
         }
-        if let Some(unsaved) = self.grants.unsaved().get_mut(&self.key()) {
+        if let Some(unsaved) = lock(&self.grants.unsaved).get_mut(&self.key()) {
             unsaved.has_writer = false;
         }
         tracing::error!(
@@ -472,7 +461,7 @@ impl GrantRecord {
 
     /// Returns true if no tokens are left to write.
     async fn save_unsaved(&self) -> bool {
-        let unsaved = self.grants.unsaved().get(&self.key()).map(|now| (now.tokens.clone(), now.used.clone()));
+        let unsaved = lock(&self.grants.unsaved).get(&self.key()).map(|now| (now.tokens.clone(), now.used.clone()));
         let Some((new, used)) = unsaved else { return true };
         let is_settled = match self.stored().await {
             Ok(Some(stored)) if holds_one_of(&stored.tokens, &used) => {
@@ -482,7 +471,7 @@ impl GrantRecord {
             Ok(_) => true,
             Err(_) => false,
         };
-        let mut unsaved = self.grants.unsaved();
+        let mut unsaved = lock(&self.grants.unsaved);
         // A refresh in the meantime may have left newer tokens.
         if is_settled && unsaved.get(&self.key()).is_some_and(|now| now.tokens.access.expose() == new.access.expose()) {
             unsaved.remove(&self.key());
@@ -548,4 +537,8 @@ fn without_tokens(text: &str, tokens: &Tokens) -> String {
 /// Returns true if the refresh token is one of those that were used.
 fn holds_one_of(tokens: &Tokens, used: &[Secret]) -> bool {
     tokens.refresh.as_ref().is_some_and(|token| used.iter().any(|used| used.expose() == token.expose()))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,8 +4,7 @@ use crate::agents::builder::AgentsInner;
 use crate::agents::cache::{CacheEntry, LoadOutcome};
 use crate::agents::error::{AgentError, AgentErrorKind};
 use crate::agents::grant::Grant;
-use crate::agents::loaded::{LoadedAgent, LoadedToolset, ToolsetState};
-use crate::agents::opened::{OpenedToolset, ReadyToolset, SecretScrubber};
+use crate::agents::loaded::{LoadedAgent, LoadedToolset, OpenedToolset, ReadyToolset, SecretScrubber, ToolsetState};
 use crate::agents::record::{AgentRecords, AgentTools, UnreadableRow};
 use crate::agents::store::{AgentStoreError, ask_store};
 use crate::call::error::{ErrorKind, ToolError};
@@ -196,9 +195,7 @@ fn log_new_failures(loaded: &LoadedAgent, before: Option<&LoadedAgent>) {
 /// and closes the toolset if the caller goes away.
 async fn open(agents: &Arc<AgentsInner>, agent: &Arc<str>, record: AgentTools) -> Result<ReadyToolset, AgentErrorKind> {
     let tool = record.tool.as_str();
-    let Some(factory) = agents.catalog.get(tool) else {
-        return Err(AgentErrorKind::NotRegistered { nearest: agents.catalog.nearest(tool) });
-    };
+    let factory = agents.catalog.require(tool)?;
     let secrets = match &record.secrets {
         Some(sealed) => agents.keys.open(agent, tool, sealed)?,
         None => SecretDocument::none(),

@@ -2,7 +2,7 @@
 
 use crate::agents::keys::SealedSecrets;
 use crate::agents::record::{AgentRecords, AgentSummary, AgentTools};
-use crate::agents::store::{AgentStoreError, AgentToolStore, Precondition, RecordWrite, SealedRow, SecretsWrite};
+use crate::agents::store::{AgentStoreError, AgentToolStore, Precondition, RecordWrite, SealedRow};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -72,16 +72,9 @@ impl AgentToolStore for MemoryAgentToolStore {
         }
         let agent = agents.entry(write.agent.clone()).or_default();
         agent.version += 1;
-        let mut record = AgentTools::new(&write.agent, &write.tool, agent.version);
-        (record.enabled, record.config) = (write.enabled, write.config.clone());
-        record.disabled_actions.clone_from(&write.disabled_actions);
         let before = agent.tools.remove(&write.tool);
         let (secrets, lease) = before.map_or((None, None), |stored| (stored.record.secrets, stored.lease));
-        record.secrets = match &write.secrets {
-            SecretsWrite::Keep => secrets,
-            SecretsWrite::Set(sealed) => Some(sealed.clone()),
-            SecretsWrite::Clear => None,
-        };
+        let record = write.clone().into_record(agent.version, secrets);
         agent.tools.insert(write.tool.clone(), StoredRecord { record, lease });
         Ok(agent.version)
     }

@@ -18,7 +18,6 @@ mod keys;
 mod load;
 mod loaded;
 mod memory;
-mod opened;
 mod record;
 mod rotation;
 mod settings;

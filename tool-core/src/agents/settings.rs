@@ -4,7 +4,7 @@ use crate::agents::builder::Agents;
 use crate::agents::error::{AgentError, AgentErrorKind};
 use crate::agents::keys::SealedSecrets;
 use crate::agents::record::{AgentRecords, AgentSummary, AgentTools, is_id};
-use crate::agents::store::{AgentStoreError, Precondition, RecordWrite, SecretsWrite};
+use crate::agents::store::{AgentStoreError, RecordWrite, SecretsWrite};
 use crate::agents::tokens::Tokens;
 use crate::arguments::problem::nearest;
 use crate::call::error::ToolError;
@@ -215,18 +215,11 @@ impl Agents {
     /// Writes a record and returns it as it is then. `kept` are the secrets that stay if the write keeps them.
     async fn write(&self, write: RecordWrite, kept: Option<SealedSecrets>) -> Result<AgentTools, AgentError> {
         let version = self.0.store.write(&write).await.map_err(AgentError::about(&write.agent, &write.tool))?;
-        let RecordWrite { agent, tool, enabled, disabled_actions, config, secrets, expected } = write;
-        let secrets = match (secrets, expected) {
-            (SecretsWrite::Set(sealed), _) => Some(sealed),
-            (SecretsWrite::Keep, Precondition::Version(_)) => kept,
-            (SecretsWrite::Keep, Precondition::Absent) | (SecretsWrite::Clear, _) => None,
-        };
-        Ok(AgentTools { agent, tool, enabled, disabled_actions, config, secrets, version })
+        Ok(write.into_record(version, kept))
     }
 
     fn registered(&self, agent: &str, tool: &str) -> Result<&Arc<dyn ToolsetFactory>, AgentError> {
-        let missing = || AgentErrorKind::NotRegistered { nearest: self.0.catalog.nearest(tool) };
-        self.0.catalog.get(tool).ok_or_else(|| AgentError::new(agent, tool, missing()))
+        self.0.catalog.require(tool).map_err(AgentError::about(agent, tool))
     }
 
     /// Reports every problem of a write: of the settings, of the secrets, and of newly disabled actions. `secrets` are the

@@ -193,6 +193,17 @@ impl RecordWrite {
         Self { agent, tool, expected, enabled, disabled_actions, config, secrets }
     }
 
+    /// Returns the record as it is after the write. `kept` are the secrets before it, which the write may keep.
+    pub(crate) fn into_record(self, version: u64, kept: Option<SealedSecrets>) -> AgentTools {
+        let Self { agent, tool, enabled, disabled_actions, config, secrets, .. } = self;
+        let secrets = match secrets {
+            SecretsWrite::Keep => kept,
+            SecretsWrite::Set(sealed) => Some(sealed),
+            SecretsWrite::Clear => None,
+        };
+        AgentTools { agent, tool, enabled, disabled_actions, config, secrets, version }
+    }
+
     /// Checks that a store can keep the record. For stores, which call it before they write.
     ///
     /// Ids have 1 to 512 bytes and no control characters, because some databases cannot store NUL. Settings are an object

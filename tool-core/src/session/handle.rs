@@ -15,10 +15,13 @@ use crate::session::store::StoreError;
 use crate::session::updates::CallUpdate;
 use crate::tool::{FunctionTool, ProviderTool, ToolDefinition};
 use crate::trace::TokenUsage;
-use futures_util::future::join_all;
+use futures_util::future::{BoxFuture, join_all};
+use std::convert::Infallible;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use tokio::time::Instant;
+use tower::Service;
 
 /// A conversation with its turns, budgets and state. Every call is answered, and none panics.
 ///
@@ -328,6 +331,21 @@ pub struct Turn {
     pub pending_message: Option<String>,
     /// True if the session is over instead: it has ended or expired, or a tool of the previous turn ended it.
     pub ended: bool,
+}
+
+impl Service<ToolCall> for Session {
+    type Response = ToolResponse;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<ToolResponse, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, call: ToolCall) -> Self::Future {
+        let session = self.clone();
+        Box::pin(async move { Ok(Session::call(&session, call).await) })
+    }
 }
 
 impl Caller for Session {

@@ -3,7 +3,7 @@
 use crate::call::context::SessionHandle;
 use crate::call::{Mode, RunContext, ToolError};
 use crate::describe::manifest::content_version;
-use crate::registry::{RegistryErrors, ToolContext, ToolContextBuilder};
+use crate::registry::{RegistryErrors, ToolContext};
 use crate::session::metrics::context::InitialContext;
 use crate::session::metrics::tool_stats::ToolStats;
 use crate::tool::{Category, FunctionTool, RawTool, ToolDefinition};
@@ -31,7 +31,7 @@ impl SessionTools {
         let tools = without_control_tools(tools);
         let first_control_tool = tools.function_tools().len();
         let cancellable = tools.function_tools().iter().any(|tool| tool.definition().flags().cancellable);
-        let context = if cancellable { with_control_tools(&tools)? } else { tools };
+        let context = if cancellable { tools.to_builder().with_all(&*CONTROL_TOOLS).build()? } else { tools };
         Ok(Self {
             version: content_version(&context).into(),
             stats: context.function_tools().iter().map(|tool| stats(tool.name())).collect(),
@@ -95,17 +95,7 @@ pub(crate) fn instructions<'a>(tools: impl Iterator<Item = &'a ToolDefinition>, 
 
 /// The tools that exist wherever a tool can be cancelled. They are shared, so that tools that were taken from one session
 /// and given to another are recognised.
-static CONTROL_TOOLS: LazyLock<[FunctionTool; 2]> = LazyLock::new(|| [cancel_call(), list_running_calls()]);
-
-/// Returns the control tools.
-#[cfg(feature = "agents")]
-pub(crate) fn control_tools() -> &'static [FunctionTool] {
-    &*CONTROL_TOOLS
-}
-
-fn with_control_tools(tools: &ToolContext) -> Result<ToolContext, RegistryErrors> {
-    CONTROL_TOOLS.iter().fold(tools.to_builder(), ToolContextBuilder::with).build()
-}
+pub(crate) static CONTROL_TOOLS: LazyLock<[FunctionTool; 2]> = LazyLock::new(|| [cancel_call(), list_running_calls()]);
 
 fn without_control_tools(tools: ToolContext) -> ToolContext {
     let is_control_tool = |tool: &FunctionTool| CONTROL_TOOLS.iter().any(|own| own.same(tool));

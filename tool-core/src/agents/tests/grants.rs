@@ -1,7 +1,7 @@
 //! Access tokens that are valid whenever they are asked for.
 
 use crate::agents::grant::Grant;
-use crate::agents::opened::SecretScrubber;
+use crate::agents::loaded::SecretScrubber;
 use crate::agents::tests::support::{World, exposed, within};
 use crate::agents::tokens::Tokens;
 use crate::call::error::ToolError;

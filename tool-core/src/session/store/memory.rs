@@ -35,7 +35,7 @@ impl OpenSessions {
     fn sweep(&mut self, now: Instant, idle_timeout: Duration) {
         let pause = (idle_timeout / 16).min(Duration::from_secs(1));
         if self.last_sweep.is_none_or(|last| now.saturating_duration_since(last) >= pause) {
-            self.records.retain(|_, record| record.is_open(now));
+            self.records.retain(|_, record| record.lock().is_open(now));
             self.last_sweep = Some(now);
         }
     }
@@ -50,8 +50,13 @@ impl MemoryStore {
     fn lock(&self) -> MutexGuard<'_, OpenSessions> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    fn join_or_create(&self, request: &OpenRequest, now: Instant) -> Result<Arc<MemoryRecord>, OpenError> {
+impl SessionStore for MemoryStore {
+    type Record = MemoryRecord;
+
+    async fn open(&self, request: &OpenRequest) -> Result<Arc<MemoryRecord>, OpenError> {
+        let now = Instant::now();
         let mut sessions = self.lock();
         if let Some(open) = sessions.records.get(request.id.as_str()).filter(|record| record.touch(now).is_some()) {
             if open.mode != request.mode {
@@ -69,19 +74,11 @@ impl MemoryStore {
         sessions.records.insert(request.id.shared(), Arc::clone(&record));
         Ok(record)
     }
-}
-
-impl SessionStore for MemoryStore {
-    type Record = MemoryRecord;
-
-    async fn open(&self, request: &OpenRequest) -> Result<Arc<MemoryRecord>, OpenError> {
-        self.join_or_create(request, Instant::now())
-    }
 
     async fn sessions(&self) -> Result<u64, StoreError> {
         let now = Instant::now();
         let mut sessions = self.lock();
-        sessions.records.retain(|_, record| record.is_open(now));
+        sessions.records.retain(|_, record| record.lock().is_open(now));
         Ok(sessions.records.len() as u64)
     }
 }
@@ -131,10 +128,6 @@ impl MemoryRecord {
         };
         let (mode, id) = (request.mode, request.id.shared());
         Self { state: Mutex::new(state), mode, id, sessions: Arc::downgrade(sessions) }
-    }
-
-    fn is_open(&self, now: Instant) -> bool {
-        self.lock().is_open(now)
     }
 
     /// Locks the session and marks it as used, or returns `None` if it is over.
