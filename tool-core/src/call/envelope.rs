@@ -1,24 +1,17 @@
 //! The JSON form of a response: the envelope `{"ok", "data" | "error", "intents", "meta"}` and its published schema.
 
-use crate::arguments::problem::Problem;
 use crate::call::error::ErrorBody;
 use crate::call::intent::Intent;
-use crate::call::meta::{BaseMeta, Confirmation, OptionalMeta, OutputKind, ResponseMeta, SCHEMA_VERSION};
+use crate::call::meta::{BaseMeta, OptionalMeta, OutputKind, ResponseMeta, SCHEMA_VERSION};
 use crate::call::response::ToolResponse;
-use crate::call::truncation::Truncated;
 use crate::json::string::push_string;
 use serde::ser::{SerializeMap, SerializeStruct};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
-
-/// The member of `meta` with the kind of a result that is not plain data.
-const FORM: &str = "form";
-
-/// The member of `meta` with the tool's own verdict on an empty result.
-const EMPTY: &str = "empty";
 
 /// The capacity reserved for the members around the data.
 const MEMBERS: usize = 192;
@@ -70,48 +63,17 @@ impl Serialize for ToolResponse {
 impl Serialize for ResponseMeta<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let size = self.size_chars();
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("schemaVersion", SCHEMA_VERSION)?;
-        map.serialize_entry("tool", self.tool())?;
-        map.serialize_entry("callId", &self.call_id())?;
-        map.serialize_entry("durationMs", &milliseconds(self.duration()))?;
-        map.serialize_entry("sizeChars", &size)?;
-        map.serialize_entry("tokenEstimate", &size.div_ceil(4))?;
-        if let Some(form) = form_of(self.kind) {
-            map.serialize_entry(FORM, form)?;
-        }
-        if let Some(optional) = &self.meta.optional {
-            optional.serialize_entries(&mut map)?;
-        }
-        map.end()
-    }
-}
-
-impl OptionalMeta {
-    fn serialize_entries<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
-        if !self.coerced.is_empty() {
-            map.serialize_entry("coerced", &self.coerced)?;
-        }
-        if let Some(truncated) = &self.truncated {
-            map.serialize_entry("truncated", truncated)?;
-        }
-        if !self.warnings.is_empty() {
-            map.serialize_entry("warnings", &self.warnings)?;
-        }
-        if let Some(confirmation) = &self.confirmation {
-            map.serialize_entry("confirmation", confirmation)?;
-        }
-        if !self.problems.is_empty() {
-            map.serialize_entry("problems", &self.problems)?;
-        }
-        if let Some(empty) = self.empty {
-            map.serialize_entry(EMPTY, &empty)?;
-        }
-        // A member of the tool with one of these names would be read back as the envelope's own.
-        for (key, value) in self.extra.iter().filter(|(key, _)| ![FORM, EMPTY].contains(&key.as_str())) {
-            map.serialize_entry(key, value)?;
-        }
-        Ok(())
+        let meta = MetaJson {
+            schema_version: SCHEMA_VERSION.into(),
+            tool: self.tool().into(),
+            call_id: self.call_id().map(Cow::Borrowed),
+            duration_ms: milliseconds(self.duration()),
+            size_chars: size,
+            token_estimate: size.div_ceil(4),
+            form: form_of(self.kind).map(Cow::Borrowed),
+            optional: self.meta.optional.as_deref().map(Cow::Borrowed).unwrap_or_default(),
+        };
+        meta.serialize(serializer)
     }
 }
 
@@ -137,57 +99,45 @@ struct EnvelopeJson {
     #[serde(default)]
     intents: Vec<Intent>,
     error: Option<Box<ErrorBody>>,
-    meta: MetaJson,
+    meta: MetaJson<'static>,
 }
 
-#[derive(Deserialize)]
+/// The `meta` of the envelope.
+#[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct MetaJson {
-    tool: String,
-    call_id: Option<String>,
+struct MetaJson<'a> {
+    #[serde(default)]
+    schema_version: Cow<'a, str>,
+    tool: Cow<'a, str>,
+    call_id: Option<Cow<'a, str>>,
     #[serde(default)]
     duration_ms: f64,
     #[serde(default)]
-    coerced: Vec<String>,
-    truncated: Option<Truncated>,
+    size_chars: usize,
     #[serde(default)]
-    warnings: Vec<String>,
-    confirmation: Option<Confirmation>,
-    #[serde(default)]
-    problems: Vec<Problem>,
-    form: Option<String>,
-    empty: Option<bool>,
+    token_estimate: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    form: Option<Cow<'a, str>>,
     #[serde(flatten)]
-    extra: Map<String, Value>,
+    optional: Cow<'a, OptionalMeta>,
 }
 
 impl<'de> Deserialize<'de> for ToolResponse {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         use serde::de::Error;
-        let EnvelopeJson { ok, data, intents, error, mut meta } = EnvelopeJson::deserialize(deserializer)?;
+        let EnvelopeJson { ok, data, intents, error, meta } = EnvelopeJson::deserialize(deserializer)?;
         let result = match (ok, error) {
             // Some decoders report a `data` of null as absent.
             (true, _) => Ok(data.map_or_else(|| "null".to_owned(), |raw| raw.get().to_owned())),
             (false, Some(error)) => Err(error),
             (false, None) => return Err(D::Error::missing_field("error")),
         };
-        for computed in ["schemaVersion", "sizeChars", "tokenEstimate"] {
-            meta.extra.remove(computed);
-        }
-        let optional = OptionalMeta {
-            intents,
-            coerced: meta.coerced,
-            truncated: meta.truncated,
-            warnings: meta.warnings,
-            confirmation: meta.confirmation,
-            problems: meta.problems,
-            extra: meta.extra,
-            empty: meta.empty,
-        };
+        let optional = OptionalMeta { intents, ..meta.optional.into_owned() };
         let optional = (optional != OptionalMeta::default()).then(|| Box::new(optional));
         let duration = Duration::try_from_secs_f64(meta.duration_ms / 1000.0).map_err(D::Error::custom)?;
         let kind = meta.form.as_deref().map(kind_of).unwrap_or_default();
-        let meta = BaseMeta { tool: meta.tool.into(), call_id: meta.call_id.map(Into::into), duration, optional };
+        let call_id = meta.call_id.as_deref().map(Into::into);
+        let meta = BaseMeta { tool: meta.tool.into_owned().into(), call_id, duration, optional };
         Ok(Self { result, kind, meta })
     }
 }
@@ -280,7 +230,7 @@ fn push_milliseconds(text: &mut String, duration: Duration) {
 mod tests {
     use super::*;
     use crate::call::error::ErrorKind;
-    use crate::call::truncation::SizeUnit;
+    use crate::call::truncation::{SizeUnit, Truncated};
 
     fn success(data: &str) -> ToolResponse {
         let meta = BaseMeta {

@@ -4,7 +4,7 @@ use crate::arguments::problem::Problem;
 use crate::call::intent::Intent;
 use crate::call::truncation::Truncated;
 use crate::text::{Name, characters};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,18 +36,32 @@ pub(crate) struct BaseMeta {
     pub(crate) optional: Option<Box<OptionalMeta>>,
 }
 
-/// The metadata that few responses have.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// The metadata that few responses have. It serialises as members of `meta`, except the intents, which are beside it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct OptionalMeta {
+    #[serde(skip)]
     pub(crate) intents: Vec<Intent>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) coerced: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) truncated: Option<Truncated>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) warnings: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) confirmation: Option<Confirmation>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) problems: Vec<Problem>,
-    /// The members that the tool has added.
-    pub(crate) extra: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) empty: Option<bool>,
+    /// The members that the tool has added.
+    #[serde(flatten, serialize_with = "serialize_extra")]
+    pub(crate) extra: Map<String, Value>,
+}
+
+/// Leaves out the names that would be read back as members of the envelope's own.
+fn serialize_extra<S: Serializer>(extra: &Map<String, Value>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(extra.iter().filter(|(name, _)| !matches!(name.as_str(), "form" | "empty")))
 }
 
 /// The details of a pending approval, for the host's user interface. They are never encoded for the model.
@@ -71,11 +85,6 @@ pub struct ResponseMeta<'a> {
 }
 
 impl<'a> ResponseMeta<'a> {
-    /// Returns the version of the envelope.
-    pub fn schema_version(&self) -> &'static str {
-        SCHEMA_VERSION
-    }
-
     /// Returns the tool's name, or the name that was called where there is no such tool.
     pub fn tool(&self) -> &'a str {
         &self.meta.tool
