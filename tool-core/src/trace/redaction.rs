@@ -5,6 +5,7 @@
 
 use crate::json::decoder::Decoder;
 use crate::json::keys::Key;
+use crate::json::string::push_string;
 use crate::text::truncate;
 use crate::trace::redaction_patterns::{REDACTED, is_secret_word, normalize, redact_patterns};
 use std::borrow::Cow;
@@ -150,15 +151,7 @@ impl Redaction {
 
     /// Returns a text that is not JSON, such as a message or a name, with secrets redacted and invisible characters escaped.
     pub fn text(&self, text: &str) -> String {
-        let shown = self.0.redact_text(text);
-        if !shown.contains(is_invisible) {
-            return shown.into_owned();
-        }
-        let mut escaped = String::with_capacity(shown.len());
-        for c in shown.chars() {
-            if is_invisible(c) { escaped.extend(c.escape_default()) } else { escaped.push(c) }
-        }
-        escaped
+        escape_invisible(&self.0.redact_text(text))
     }
 }
 
@@ -383,29 +376,32 @@ impl RedactingWriter<'_> {
 
 /// Writes a text as a JSON string, with invisible characters escaped.
 fn push_quoted(json: &mut String, text: &str) {
-    json.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => json.push_str("\\\""),
-            '\\' => json.push_str("\\\\"),
-            '\n' => json.push_str("\\n"),
-            '\r' => json.push_str("\\r"),
-            '\t' => json.push_str("\\t"),
-            c if is_invisible(c) => {
-                for unit in c.encode_utf16(&mut [0; 2]) {
-                    // Writing to a String cannot fail.
-                    let _ = write!(json, "\\u{unit:04x}");
-                }
+    let mut quoted = String::with_capacity(text.len() + 2);
+    push_string(&mut quoted, text);
+    for c in quoted.chars() {
+        if is_invisible(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing to a String cannot fail.
+                let _ = write!(json, "\\u{unit:04x}");
             }
-            c => json.push(c),
+        } else {
+            json.push(c);
         }
     }
-    json.push('"');
+}
+
+/// Escapes the invisible characters of a text, as Rust writes them.
+pub(crate) fn escape_invisible(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_invisible(c) { escaped.extend(c.escape_default()) } else { escaped.push(c) }
+    }
+    escaped
 }
 
 /// Returns whether a character is a control, or one that turns the direction of text, joins it or takes no room. Readers of
 /// a log or a report do not see it, and may be misled by it.
-pub(crate) fn is_invisible(c: char) -> bool {
+fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'

@@ -4,7 +4,7 @@
 use crate::trace::collector::Totals;
 use crate::trace::cost::{Cost, CostSummary};
 use crate::trace::record::{SpanKind, SpanRecord, SpanStatus};
-use crate::trace::redaction::is_invisible;
+use crate::trace::redaction::escape_invisible;
 use crate::trace::report::tree::{NodeState, Report, SpanNode};
 use crate::trace::usage::TokenUsage;
 use std::cmp::Reverse;
@@ -168,15 +168,10 @@ fn push_label(line: &mut String, node: SpanNode<'_>) {
 ///
 /// A model or a server may have chosen the name. Nothing in it can move the cursor, hide, or turn the direction of text.
 pub(crate) fn printable(name: &str, max: usize) -> String {
-    let mut text = String::with_capacity(name.len().min(max * 4));
-    for (count, c) in name.chars().enumerate() {
-        if count == max {
-            text.push('…');
-            break;
-        }
-        if is_invisible(c) { text.extend(c.escape_default()) } else { text.push(c) }
+    match name.char_indices().nth(max) {
+        None => escape_invisible(name),
+        Some((end, _)) => escape_invisible(name.get(..end).unwrap_or_default()) + "…",
     }
-    text
 }
 
 /// Returns a duration with three digits: `12.3 ms`. From ten minutes on in minutes and seconds: `12 min 05 s`.
