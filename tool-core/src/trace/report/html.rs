@@ -9,6 +9,8 @@ use std::fmt;
 use std::fmt::{Display, Formatter};
 use std::time::Duration;
 
+/// The page up to its style.
+const HEAD: &str = include_str!("page_head.html");
 const STYLE: &str = include_str!("page.css");
 
 /// Maximum number of spans on the page. A browser does not open a page with all spans of a long run.
@@ -46,13 +48,7 @@ impl Display for Page<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let report = self.0;
         let rows = visible_rows(report);
-        f.write_str(
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
-             base-uri 'none'; form-action 'none'\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <meta name=\"color-scheme\" content=\"light dark\">\n<title>Trace report</title>\n<style>\n",
-        )?;
+        f.write_str(HEAD)?;
         f.write_str(STYLE)?;
         f.write_str("</style>\n</head>\n<body>\n<header>\n<h1>Trace report</h1>\n<p>")?;
         write_summary(f, report)?;

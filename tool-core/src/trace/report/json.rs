@@ -3,11 +3,11 @@
 use crate::schema::timestamp::Timestamp;
 use crate::trace::collector::Totals;
 use crate::trace::cost::{Cost, CostEntry, CostSummary};
-use crate::trace::ids::{SpanId, TraceId};
-use crate::trace::record::{SpanError, SpanKind, SpanRecord, SpanStatus};
+use crate::trace::record::SpanRecord;
 use crate::trace::report::text::{dollars, lists};
 use crate::trace::report::tree::{NodeState, Report, SpanNode};
 use crate::trace::usage::TokenUsage;
+use serde::ser::{SerializeMap, SerializeStruct};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -56,26 +56,16 @@ impl Serialize for Report {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (start, end) = self.window();
         let began = jiff::Timestamp::try_from(self.epoch + Duration::from_nanos(start)).ok().map(Timestamp);
-        let document = ReportJson {
-            version: 1,
-            began: began.filter(|_| self.nodes().any(|node| node.span().is_some())),
-            duration_ms: milliseconds(end - start),
-            spans: NodesJson { report: self, start },
-            dropped: self.dropped,
-            totals: totals_json(&self.totals),
-        };
-        document.serialize(serializer)
+        let began = began.filter(|_| self.nodes().any(|node| node.span().is_some()));
+        let mut document = serializer.serialize_struct("Report", 6)?;
+        document.serialize_field("version", &1)?;
+        document.serialize_field("began", &began)?;
+        document.serialize_field("duration_ms", &milliseconds(end - start))?;
+        document.serialize_field("spans", &NodesJson { report: self, start })?;
+        document.serialize_field("dropped", &self.dropped)?;
+        document.serialize_field("totals", &totals_json(&self.totals))?;
+        document.end()
     }
-}
-
-#[derive(Serialize)]
-struct ReportJson<'r> {
-    version: u8,
-    began: Option<Timestamp>,
-    duration_ms: f64,
-    spans: NodesJson<'r>,
-    dropped: u64,
-    totals: Value,
 }
 
 /// The nodes of a report. They are written one by one, because all of them as values would take much memory.
@@ -86,76 +76,57 @@ struct NodesJson<'r> {
 
 impl Serialize for NodesJson<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.report.nodes().map(|node| NodeJson::new(node, self.start)))
+        serializer.collect_seq(self.report.nodes().map(|node| NodeJson { node, start: self.start }))
     }
 }
 
-#[derive(Serialize)]
 struct NodeJson<'r> {
-    trace_id: TraceId,
-    span_id: SpanId,
-    parent_id: Option<SpanId>,
-    depth: usize,
-    state: NodeState,
-    #[serde(flatten)]
-    span: Option<SpanJson<'r>>,
-    own: Value,
-    total: Value,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    spent: Vec<EntryJson<'r>>,
-    #[serde(skip_serializing_if = "Map::is_empty")]
-    attributes: Map<String, Value>,
+    node: SpanNode<'r>,
+    start: u64,
 }
 
-impl<'r> NodeJson<'r> {
-    fn new(node: SpanNode<'r>, start: u64) -> Self {
-        let span = node.span();
-        let attributes = span.into_iter().flat_map(SpanRecord::attributes);
-        Self {
-            trace_id: node.trace_id(),
-            span_id: node.span_id(),
-            parent_id: node.parent().map(SpanNode::span_id),
-            depth: node.depth(),
-            state: node.state(),
-            span: span.map(|span| SpanJson::new(span, node.state(), start)),
-            own: sum_json(&node.own()),
-            total: sum_json(&node.total()),
-            spent: span.map(SpanRecord::spent).unwrap_or_default().iter().map(EntryJson::new).collect(),
-            attributes: attributes.map(|(key, value)| (key.to_owned(), value.clone())).collect(),
+impl Serialize for NodeJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let node = self.node;
+        let mut members = serializer.serialize_map(None)?;
+        members.serialize_entry("trace_id", &node.trace_id())?;
+        members.serialize_entry("span_id", &node.span_id())?;
+        members.serialize_entry("parent_id", &node.parent().map(SpanNode::span_id))?;
+        members.serialize_entry("depth", &node.depth())?;
+        members.serialize_entry("state", &node.state())?;
+        if let Some(span) = node.span() {
+            self.serialize_span(span, &mut members)?;
         }
+        members.serialize_entry("own", &sum_json(&node.own()))?;
+        members.serialize_entry("total", &sum_json(&node.total()))?;
+        let spent = node.span().map(SpanRecord::spent).unwrap_or_default();
+        if !spent.is_empty() {
+            members.serialize_entry("spent", &spent.iter().map(EntryJson::new).collect::<Vec<_>>())?;
+        }
+        let attributes = node.span().into_iter().flat_map(SpanRecord::attributes);
+        let attributes = attributes.map(|(key, value)| (key.to_owned(), value.clone())).collect::<Map<_, _>>();
+        if !attributes.is_empty() {
+            members.serialize_entry("attributes", &attributes)?;
+        }
+        members.end()
     }
 }
 
-#[derive(Serialize)]
-struct SpanJson<'r> {
-    kind: SpanKind,
-    name: &'r str,
-    status: Option<SpanStatus>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'r SpanError>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    call_id: Option<&'r str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    run_id: Option<&'r str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    customer_id: Option<&'r str>,
-    start_ms: f64,
-    duration_ms: f64,
-}
-
-impl<'r> SpanJson<'r> {
-    fn new(span: &'r SpanRecord, state: NodeState, start: u64) -> Self {
-        Self {
-            kind: span.kind(),
-            name: span.name(),
-            status: (state == NodeState::Ended).then(|| span.status()),
-            error: span.error(),
-            call_id: span.call_id(),
-            run_id: span.run_id(),
-            customer_id: span.customer_id(),
-            start_ms: milliseconds(span.start.saturating_sub(start)),
-            duration_ms: milliseconds(span.nanos),
+impl NodeJson<'_> {
+    /// Serialises the members of a span that the report has.
+    fn serialize_span<M: SerializeMap>(&self, span: &SpanRecord, members: &mut M) -> Result<(), M::Error> {
+        members.serialize_entry("kind", &span.kind())?;
+        members.serialize_entry("name", span.name())?;
+        members.serialize_entry("status", &(self.node.state() == NodeState::Ended).then(|| span.status()))?;
+        if let Some(error) = span.error() {
+            members.serialize_entry("error", error)?;
         }
+        let ids = [("call_id", span.call_id()), ("run_id", span.run_id()), ("customer_id", span.customer_id())];
+        for (name, id) in ids.iter().filter(|(_, id)| id.is_some()) {
+            members.serialize_entry(name, id)?;
+        }
+        members.serialize_entry("start_ms", &milliseconds(span.start.saturating_sub(self.start)))?;
+        members.serialize_entry("duration_ms", &milliseconds(span.nanos))
     }
 }
 
