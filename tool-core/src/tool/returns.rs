@@ -307,22 +307,6 @@ impl<T> SpanEnding<T> for IsPlain {
     }
 }
 
-impl IsResult {
-    /// Returns the function that closes a span: an `Err` closes it as an error.
-    #[inline]
-    pub fn ending<T, E>(self) -> fn(&Result<T, E>) -> SpanEnd {
-        SpanEnd::of_result
-    }
-}
-
-impl IsPlain {
-    /// Returns the function that closes a span, always as a success.
-    #[inline]
-    pub fn ending<T>(self) -> fn(&T) -> SpanEnd {
-        <Self as SpanEnding<T>>::end
-    }
-}
-
 /// Opens the span of a tool's body. The probe gives the type that the body returns.
 #[inline]
 pub fn tool_span<T, E: SpanEnding<T>>(name: &'static str, id: u32, _: Probe<T>, _: E) -> BodySpan<T, E> {
@@ -470,7 +454,7 @@ macro_rules! __finish {
     ($kind:ident) => {
         |__tool_value, __tool_span| {
             #[allow(unused_imports)]
-            use $crate::__private::{OverKind as _, PlainKind as _, ResultKind as _, $kind as _};
+            use $crate::__private::{OverKind as _, PlainKind as _, ResultKind as _, SpanEnding as _, $kind as _};
             let __tool_kind = (&&$crate::__private::Probe::of(&__tool_value)).__tool_goes_on();
             let __tool_ending = (&&__tool_kind.outcome(&__tool_value)).__tool_split().ending();
             __tool_kind.finish(__tool_value, __tool_span, __tool_ending)

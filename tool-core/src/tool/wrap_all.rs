@@ -314,16 +314,7 @@ macro_rules! wrap_all {
         $crate::__wrap_list!([$($($path)::+),+] ::std::vec::Vec::from([$($($path)::+),+]))
     };
     ($tools:expr $(,)?) => {
-        match $tools {
-            __tools => {
-                #[allow(unused_imports)]
-                use $crate::__private::ContainerKind as _;
-                let __tool_probe = $crate::__private::Probe::of(&__tools);
-                let __tool_item = (&&__tool_probe).__tool_item();
-                let __tool_wraps = $crate::__wraps!(__tool_item);
-                (&&__tool_probe).__tool_each().map(__tools, |__tool, __tool_label| __tool_wraps.wrap(__tool, __tool_label))
-            }
-        }
+        $crate::__wrap_items!($tools, __tool_label => __tool_label)
     };
     ($($tool:expr),+ $(,)?) => {
         ($($crate::wrap_all!($tool)),+)
@@ -351,20 +342,28 @@ macro_rules! __wrap_list {
     ([$($path:expr),+] $list:expr) => {{
         let __tool_labels = [$($crate::__private::SpanLabel::of(&$path)),+];
         let mut __tool_labels = ::core::iter::IntoIterator::into_iter(__tool_labels);
-        match $list {
+        $crate::__wrap_items!($list, _ => {
+            ::core::option::Option::unwrap_or_default(::core::iter::Iterator::next(&mut __tool_labels))
+        })
+    }};
+}
+
+/// Wraps a callable, or each item of a container, under a label that is made of the item's own.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __wrap_items {
+    ($tools:expr, $own:pat => $label:expr) => {
+        match $tools {
             __tools => {
                 #[allow(unused_imports)]
                 use $crate::__private::ContainerKind as _;
                 let __tool_probe = $crate::__private::Probe::of(&__tools);
                 let __tool_item = (&&__tool_probe).__tool_item();
                 let __tool_wraps = $crate::__wraps!(__tool_item);
-                (&&__tool_probe).__tool_each().map(__tools, |__tool, _| {
-                    let __tool_label = ::core::iter::Iterator::next(&mut __tool_labels);
-                    __tool_wraps.wrap(__tool, ::core::option::Option::unwrap_or_default(__tool_label))
-                })
+                (&&__tool_probe).__tool_each().map(__tools, |__tool, $own| __tool_wraps.wrap(__tool, $label))
             }
         }
-    }};
+    };
 }
 
 /// Chooses how the type of a probe is wrapped.

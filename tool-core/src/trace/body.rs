@@ -13,6 +13,12 @@ use std::task::{Context, Poll, ready};
 pub trait SpanEnding<T> {
     /// Returns the status with which the span closes.
     fn end(value: &T) -> SpanEnd;
+
+    /// Returns [`end`](Self::end) as a function.
+    #[inline]
+    fn ending(&self) -> fn(&T) -> SpanEnd {
+        Self::end
+    }
 }
 
 /// The span of a body that returns a `T`, opened where spans are wanted. `E` decides how it ends.
