@@ -159,11 +159,11 @@ fn describe(schema: &Value, root: &Value, depth: usize) -> String {
     if let Some(values) = map.get("enum").and_then(Value::as_array) {
         return describe_choice(values);
     }
-    if let Some(kinds) = map.get("type") {
-        return of_types(map, kinds, root, depth);
+    if map.contains_key("type") {
+        return join_alternatives(walk::type_names(map).map(|kind| of_type(map, kind, root, depth)));
     }
-    if let Some(name) = map.get("$ref").and_then(Value::as_str).and_then(|name| walk::resolve(root, name)) {
-        return describe(name, root, depth);
+    if let Some(target) = walk::referenced(map, root) {
+        return describe(target, root, depth);
     }
     let branches = ["anyOf", "oneOf"].iter().find_map(|keyword| map.get(*keyword)?.as_array());
     match branches {
@@ -196,16 +196,6 @@ pub(crate) fn describe_choice(values: &[Value]) -> String {
         ([only], 0) => only.clone(),
         (_, 0) => format!("one of {}", shown.join(", ")),
         (_, more) => format!("one of {} and {more} more", shown.join(", ")),
-    }
-}
-
-fn of_types(map: &Map<String, Value>, kinds: &Value, root: &Value, depth: usize) -> String {
-    match kinds {
-        Value::String(kind) => of_type(map, kind, root, depth),
-        Value::Array(kinds) => {
-            join_alternatives(kinds.iter().filter_map(Value::as_str).map(|kind| of_type(map, kind, root, depth)))
-        }
-        _ => "a value".to_owned(),
     }
 }
 

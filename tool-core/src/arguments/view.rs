@@ -71,10 +71,7 @@ impl<'a> SchemaView<'a> {
             return;
         }
         self.parts.push(map);
-        if let Some(target) = map.get("$ref").and_then(Value::as_str).and_then(|name| walk::resolve(root, name)) {
-            self.add(target, root);
-        }
-        for schema in map.get("allOf").and_then(Value::as_array).into_iter().flatten() {
+        for schema in walk::referenced(map, root).into_iter().chain(walk::branches(map, "allOf")) {
             self.add(schema, root);
         }
     }
@@ -83,11 +80,9 @@ impl<'a> SchemaView<'a> {
     pub(crate) fn types(&self) -> TypeSet {
         let mut left = TypeSet::ALL.0;
         for part in &self.parts {
-            left &= match part.get("type") {
-                Some(Value::String(name)) => TypeSet::named(name).0,
-                Some(Value::Array(names)) => TypeSet::any(names.iter().filter_map(Value::as_str).map(TypeSet::named)).0,
-                _ => TypeSet::ALL.0,
-            };
+            if part.contains_key("type") {
+                left &= TypeSet::any(walk::type_names(part).map(TypeSet::named)).0;
+            }
             if let Some(values) = part.get("enum").and_then(Value::as_array) {
                 left &= TypeSet::any(values.iter().map(TypeSet::of)).0;
             }
@@ -191,21 +186,18 @@ pub(crate) fn accepts_property(schema: &Value, name: &str) -> bool {
 }
 
 /// Calls `visit` with each schema that applies to the same value.
-fn visit_in_place<'a>(schema: &'a Value, root: &'a Value, depth: usize, visit: &mut dyn FnMut(&'a Map<String, Value>)) {
+pub(crate) fn visit_in_place<'a>(
+    schema: &'a Value,
+    root: &'a Value,
+    depth: usize,
+    visit: &mut dyn FnMut(&'a Map<String, Value>),
+) {
     let (Some(map), Some(depth)) = (schema.as_object(), depth.checked_sub(1)) else { return };
     visit(map);
-    if let Some(target) = map.get("$ref").and_then(Value::as_str).and_then(|name| walk::resolve(root, name)) {
-        visit_in_place(target, root, depth, visit);
-    }
-    for keyword in ["allOf", "anyOf", "oneOf"] {
-        for branch in map.get(keyword).and_then(Value::as_array).into_iter().flatten() {
-            visit_in_place(branch, root, depth, visit);
-        }
-    }
-    for branch in ["if", "then", "else"].iter().filter_map(|keyword| map.get(*keyword)) {
-        visit_in_place(branch, root, depth, visit);
-    }
-    for branch in map.get("dependentSchemas").and_then(Value::as_object).into_iter().flat_map(|all| all.values()) {
-        visit_in_place(branch, root, depth, visit);
+    let branches = ["allOf", "anyOf", "oneOf"].into_iter().flat_map(|keyword| walk::branches(map, keyword));
+    let conditions = ["if", "then", "else"].into_iter().filter_map(|keyword| map.get(keyword));
+    let dependent = map.get("dependentSchemas").and_then(Value::as_object).into_iter().flat_map(Map::values);
+    for schema in walk::referenced(map, root).into_iter().chain(branches).chain(conditions).chain(dependent) {
+        visit_in_place(schema, root, depth, visit);
     }
 }

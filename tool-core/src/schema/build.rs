@@ -286,7 +286,7 @@ fn is_object(schema: &Value, root: &Value, depth: usize) -> bool {
         return kind == "object";
     }
     let branches = |keyword: &str| map.get(keyword).and_then(Value::as_array);
-    let reference = map.get("$ref").and_then(Value::as_str).and_then(|name| walk::resolve(root, name));
+    let reference = walk::referenced(map, root);
     reference.is_some_and(|target| is_object(target, root, depth + 1))
         || ["oneOf", "anyOf"]
             .iter()

@@ -72,11 +72,7 @@ fn inherited_items(schema: &Value, root: &Value) -> Value {
 }
 
 fn is_array(schema: &Value, root: &Value) -> bool {
-    match walk::follow(root, schema).get("type") {
-        Some(Value::String(name)) => name == "array",
-        Some(Value::Array(names)) => names.iter().any(|name| name == "array"),
-        _ => false,
-    }
+    walk::follow(root, schema).as_object().is_some_and(|map| walk::type_names(map).any(|name| name == "array"))
 }
 
 /// Returns the schema as an object that keywords can be added to. `true` becomes `{}`, which means the same.

@@ -95,10 +95,7 @@ fn by_type(map: &Map<String, Value>, root: &Value, depth: usize) -> Option<Value
 
 fn type_of(map: &Map<String, Value>) -> &str {
     match map.get("type") {
-        Some(Value::String(name)) => name,
-        Some(Value::Array(names)) => {
-            names.iter().filter_map(Value::as_str).find(|name| *name != "null").unwrap_or("null")
-        }
+        Some(_) => walk::type_names(map).find(|name| *name != "null").unwrap_or("null"),
         _ if map.contains_key("properties") || map.contains_key("required") => "object",
         _ if map.contains_key("items") || map.contains_key("prefixItems") => "array",
         _ if map.contains_key("minimum") || map.contains_key("maximum") => "number",

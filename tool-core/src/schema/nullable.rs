@@ -87,15 +87,11 @@ fn allows(schema: &Value, root: &Value, depth: usize) -> bool {
     }
     let deeper = |schema: &Value| allows(schema, root, depth + 1);
     let each = |keyword: &str| map.get(keyword).and_then(Value::as_array);
-    let by_type = match map.get("type") {
-        Some(Value::String(name)) => name == "null",
-        Some(Value::Array(names)) => names.iter().any(|name| name == "null"),
-        _ => true,
-    };
+    let by_type = !map.contains_key("type") || walk::type_names(map).any(|name| name == "null");
     by_type
         && each("enum").is_none_or(|values| values.contains(&Value::Null))
         && map.get("const").is_none_or(Value::is_null)
-        && map.get("$ref").and_then(Value::as_str).and_then(|name| walk::resolve(root, name)).is_none_or(deeper)
+        && walk::referenced(map, root).is_none_or(deeper)
         && each("allOf").is_none_or(|all| all.iter().all(deeper))
         && each("anyOf").is_none_or(|any| any.iter().any(deeper))
         && each("oneOf").is_none_or(|one| one.iter().filter(|branch| deeper(branch)).count() == 1)

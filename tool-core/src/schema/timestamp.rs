@@ -147,10 +147,6 @@ impl JsonSchema for Timestamp {
         "Timestamp".into()
     }
 
-    fn schema_id() -> Cow<'static, str> {
-        "tool_core::Timestamp".into()
-    }
-
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({"type": "string", "format": "date-time", "x-proven": true})
     }

@@ -7,6 +7,7 @@ use crate::json::error::pointer_token;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
+use std::slice;
 
 /// The keywords whose value is one schema. Before draft 2020-12 `items` could also be a list: see [`LIST_KEYWORDS`].
 pub const SCHEMA_KEYWORDS: &[&str] = &[
@@ -59,6 +60,22 @@ pub(crate) fn for_each_child_mut(schema: &mut Map<String, Value>, visit: &mut dy
 pub(crate) fn resolve<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
     let pointer = reference.strip_prefix('#')?;
     root.pointer(&percent_decode(pointer)?)
+}
+
+/// Returns the schema that the `$ref` of a schema leads to.
+pub(crate) fn referenced<'a>(schema: &Map<String, Value>, root: &'a Value) -> Option<&'a Value> {
+    resolve(root, schema.get("$ref")?.as_str()?)
+}
+
+/// Returns the types that the `type` of a schema names.
+pub(crate) fn type_names(schema: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    let named = schema.get("type").map(|named| named.as_array().map_or(slice::from_ref(named), Vec::as_slice));
+    named.into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// Returns the branches under `allOf`, `anyOf` or `oneOf`.
+pub(crate) fn branches<'a>(schema: &'a Map<String, Value>, keyword: &str) -> impl Iterator<Item = &'a Value> {
+    schema.get(keyword).and_then(Value::as_array).into_iter().flatten()
 }
 
 /// Follows `$ref` for as long as a schema has no other assertion. A cycle of references ends after 64 steps.

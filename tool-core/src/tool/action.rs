@@ -1,5 +1,6 @@
 //! Actions: the tools of a toolset as plain data, for a user interface that does not read JSON Schema.
 
+use crate::arguments::view::visit_in_place;
 use crate::json::number::compare;
 use crate::schema::parameter::DefaultValue;
 use crate::schema::walk;
@@ -88,7 +89,9 @@ impl Action {
     pub(crate) fn of(tool: &ToolDefinition) -> Self {
         let root = tool.parameters();
         let mut found = Vec::new();
-        collect_properties(root, root, MAX_DEPTH, &mut found);
+        visit_in_place(root, root, MAX_DEPTH, &mut |schema| {
+            found.extend(schema.get("properties").and_then(Value::as_object).into_iter().flatten());
+        });
         // The properties of a schema have no order, but the signature has one.
         let order = tool.parameter_order();
         let position = |name: &str| order.iter().position(|known| *known == name).unwrap_or(order.len());
@@ -96,7 +99,7 @@ impl Action {
         let mut parameters: Vec<ActionParameter> = Vec::with_capacity(found.len());
         for (name, schema) in found {
             let parameter = ActionParameter::of(name, schema, root);
-            match parameters.iter_mut().find(|known| known.name == name) {
+            match parameters.iter_mut().find(|known| known.name == *name) {
                 Some(known) => known.merge(parameter),
                 None if parameter.is_alias(order) => {}
                 None => parameters.push(parameter),
@@ -172,29 +175,6 @@ impl ActionParameter {
     }
 }
 
-/// Collects all properties of an object's schema, also those of its branches.
-fn collect_properties<'a>(schema: &'a Value, root: &'a Value, depth: usize, found: &mut Vec<(&'a str, &'a Value)>) {
-    let (Some(map), Some(depth)) = (schema.as_object(), depth.checked_sub(1)) else { return };
-    let own = map.get("properties").and_then(Value::as_object).into_iter().flatten();
-    found.extend(own.map(|(name, schema)| (name.as_str(), schema)));
-    if let Some(target) = reference(map, root) {
-        collect_properties(target, root, depth, found);
-    }
-    for keyword in ["allOf", "anyOf", "oneOf"] {
-        for branch in branches(map, keyword) {
-            collect_properties(branch, root, depth, found);
-        }
-    }
-}
-
-fn reference<'a>(schema: &'a Map<String, Value>, root: &'a Value) -> Option<&'a Value> {
-    walk::resolve(root, schema.get("$ref")?.as_str()?)
-}
-
-fn branches<'a>(schema: &'a Map<String, Value>, keyword: &str) -> impl Iterator<Item = &'a Value> {
-    schema.get(keyword).and_then(Value::as_array).into_iter().flatten()
-}
-
 fn is_required(root: &Value, name: &str) -> bool {
     let lists = |schema: &Value| {
         schema.get("required").and_then(Value::as_array).is_some_and(|all| all.iter().any(|required| required == name))
@@ -232,15 +212,14 @@ impl<'a> ResolvedSchema<'a> {
     fn add(&mut self, schema: &'a Value, depth: usize) {
         let (Some(map), Some(depth)) = (schema.as_object(), depth.checked_sub(1)) else { return };
         self.layers.push(map);
-        if let Some(target) = reference(map, self.root) {
-            self.add(target, depth);
-        }
-        for part in branches(map, "allOf") {
+        for part in walk::referenced(map, self.root).into_iter().chain(walk::branches(map, "allOf")) {
             self.add(part, depth);
         }
         for keyword in ["anyOf", "oneOf"] {
             // A value or null: the schema of the value applies.
-            if let [only] = branches(map, keyword).filter(|branch| !is_null(branch)).collect::<Vec<_>>().as_slice() {
+            if let [only] =
+                walk::branches(map, keyword).filter(|branch| !is_null(branch)).collect::<Vec<_>>().as_slice()
+            {
                 self.add(only, depth);
             }
         }
