@@ -16,6 +16,7 @@ use std::sync::Arc;
 /// assert_eq!((call.id(), call.name(), call.arguments()), ("call_1", "add", r#"{"a":1,"b":2}"#));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
 pub struct ToolCall {
     id: Arc<str>,
     name: String,
@@ -65,7 +66,6 @@ impl ToolCall {
 
     /// Sets the session that makes the call, for a [`Runtime`](crate::Runtime) that serves several sessions as one
     /// `tower::Service`.
-    #[must_use]
     pub fn in_session(mut self, id: impl Into<Arc<str>>) -> Self {
         self.options.get_or_insert_default().session = Some(id.into());
         self
@@ -77,7 +77,6 @@ impl ToolCall {
     }
 
     /// Replaces the id.
-    #[must_use]
     pub fn with_id(mut self, id: impl AsRef<str>) -> Self {
         self.id = id.as_ref().into();
         self
@@ -104,7 +103,6 @@ impl ToolCall {
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
     pub fn on_update(mut self, listener: impl Fn(&ProgressUpdate) + Send + Sync + 'static) -> Self {
         self.options.get_or_insert_default().progress = Some(ProgressListener::new(listener));
         self
@@ -115,14 +113,12 @@ impl ToolCall {
     }
 
     /// Replaces the tool's name. An approval is dropped, because it was given for the other tool.
-    #[must_use]
     pub fn renamed(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self.unapproved()
     }
 
     /// Replaces the arguments. An approval is dropped, because it was given for the other arguments.
-    #[must_use]
     pub fn with_arguments(mut self, arguments: impl Into<String>) -> Self {
         self.arguments = arguments.into();
         self.unapproved()

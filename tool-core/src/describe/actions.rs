@@ -113,7 +113,7 @@ impl Registry {
         });
         let mut all = described.collect::<Vec<_>>();
         all.sort_by(|a, b| a.name.cmp(&b.name));
-        let mut functions = linked_functions().map(function_tool).collect::<Vec<_>>();
+        let mut functions = linked_functions().map(|(_, spec)| function_tool(spec)).collect::<Vec<_>>();
         functions.sort_by(|a, b| a.name().cmp(b.name()));
         all.extend(ToolsetActions::of_functions(functions.iter().map(FunctionTool::definition)));
         all

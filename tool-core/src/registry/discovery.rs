@@ -35,7 +35,7 @@ impl Registry {
     pub fn discover() -> Result<Self, RegistryErrors> {
         let mut parts = ContextParts::default();
         let mut toolsets = Vec::new();
-        parts.entries.extend(linked_functions().map(|spec| Tool::Function(function_tool(spec))));
+        parts.entries.extend(linked_functions().map(|(_, spec)| Tool::Function(function_tool(spec))));
         let mut found = Vec::new();
         for (linked, discovery) in linked_toolsets() {
             let discovery = discovery();

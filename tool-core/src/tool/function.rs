@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 /// A tool that runs in this process. Cloning is cheap, and a clone is the same instance.
 #[derive(Clone)]
+#[must_use]
 pub struct FunctionTool(pub(crate) Arc<FunctionInner>);
 
 #[derive(Clone)]
@@ -126,14 +127,12 @@ impl FunctionTool {
     }
 
     /// Returns a new instance of the tool with another name.
-    #[must_use]
     pub fn renamed(&self, name: impl Into<String>) -> Self {
         let name = name.into().into();
         self.derived(|tool| tool.definition.name = name)
     }
 
     /// Returns a new instance of the tool that only those runs see for which `visible` returns true.
-    #[must_use]
     pub(crate) fn visible_where(&self, visible: Arc<Visible>) -> Self {
         self.derived(|tool| {
             tool.visible = Some(match tool.visible.take() {

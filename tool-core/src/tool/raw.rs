@@ -231,7 +231,6 @@ impl FunctionTool {
 
     /// Sets whether arguments have to fit the schema, with all problems reported to the model. Defaults to false. It
     /// applies to raw tools: the arguments of other tools always have to fit.
-    #[must_use]
     pub fn validate(&self, yes: bool) -> Self {
         self.changed(|definition| definition.validated = yes || !definition.raw)
     }
@@ -255,7 +254,6 @@ where
 macro_rules! option_setters {
     ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) => $($field:ident).+ = $value:expr;)*) => {
         $($(#[$doc])*
-        #[must_use]
         pub fn $name(&self $(, $argument: $type)*) -> Self {
             self.changed(|definition| definition.options.$($field).+ = $value)
         })*
@@ -276,31 +274,26 @@ impl FunctionTool {
     ///     tool.flags(ToolAnnotations { destructive: true, open_world: true, ..tool.definition().flags() })
     /// }
     /// ```
-    #[must_use]
     pub fn flags(&self, flags: ToolAnnotations) -> Self {
         self.changed(|definition| definition.options.annotations = flags)
     }
 
     /// Sets the title for people.
-    #[must_use]
     pub fn title(&self, title: impl Into<String>) -> Self {
         self.changed(|definition| definition.title = Some(title.into().into()))
     }
 
     /// Sets the guide, in markdown.
-    #[must_use]
     pub fn guide(&self, markdown: &str) -> Self {
         self.changed(|definition| definition.guide = Some(Guide::parse(markdown)))
     }
 
     /// Sets the description of the result for people.
-    #[must_use]
     pub fn returns(&self, text: impl Into<String>) -> Self {
         self.changed(|definition| definition.returns = Some(text.into().into()))
     }
 
     /// Sets the JSON Schema of the result. A raw tool's results have to satisfy it.
-    #[must_use]
     #[allow(clippy::needless_pass_by_value)] // callers pass a `json!` literal, as to `RawTool`
     pub fn output_schema(&self, schema: Value) -> Self {
         self.changed(|definition| definition.output = Some(to_draft_2020_12(&schema)))

@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// An item that a macro registered.
+#[must_use]
 pub struct Registration(RegisteredItem);
 
 enum RegisteredItem {
@@ -41,30 +42,27 @@ pub struct Discovery {
 
 impl Registration {
     /// Registers a free function.
-    #[must_use]
     pub const fn function(id: fn() -> TypeId, spec: &'static ToolSpec<()>) -> Self {
         Self(RegisteredItem::Function { id, spec })
     }
 
     /// Registers a toolset.
-    #[must_use]
     pub const fn toolset<T: MainToolsetBlock>(discovery: fn() -> Discovery) -> Self {
         let toolset = LinkedToolset { id: TypeId::of::<T>, toolset: T::TOOLSET.toolset, tools: tool_descriptors::<T> };
         Self(RegisteredItem::Toolset { toolset, discovery })
     }
 
     /// Registers a further block of a toolset.
-    #[must_use]
     pub const fn part<T: Send + Sync + 'static>(spec: &'static PartSpec<T>) -> Self {
         let PartSpec { source, path, .. } = *spec;
         Self(RegisteredItem::Part(LinkedPart { owner: TypeId::of::<T>, spec, source, path }))
     }
 }
 
-/// Returns the specs of all linked functions.
-pub(crate) fn linked_functions() -> impl Iterator<Item = &'static ToolSpec<()>> {
+/// Returns the specs of all linked functions, each with the type of its item.
+pub(crate) fn linked_functions() -> impl Iterator<Item = (fn() -> TypeId, &'static ToolSpec<()>)> {
     inventory::iter::<Registration>().filter_map(|registration| match registration.0 {
-        RegisteredItem::Function { spec, .. } => Some(spec),
+        RegisteredItem::Function { id, spec } => Some((id, spec)),
         _ => None,
     })
 }
@@ -87,10 +85,7 @@ pub(crate) fn linked_parts() -> impl Iterator<Item = LinkedPart> {
 
 /// Returns the spec of the function whose item has this type.
 fn function_spec(wanted: TypeId) -> Option<&'static ToolSpec<()>> {
-    inventory::iter::<Registration>().find_map(|registration| match registration.0 {
-        RegisteredItem::Function { id, spec } if id() == wanted => Some(spec),
-        _ => None,
-    })
+    linked_functions().find(|(id, _)| id() == wanted).map(|(_, spec)| spec)
 }
 
 /// Returns the tool name of the function whose item has this type, and the id of its trace site.

@@ -20,6 +20,7 @@ pub type InstanceDefault<T> = (usize, fn(&T) -> Value);
 pub type Lifecycle<T> = for<'a> fn(&'a T) -> LifecycleFuture<'a>;
 
 /// The spec of a tool. `T` is the toolset's type, or `()` for a free function.
+#[must_use]
 pub struct ToolSpec<T: 'static> {
     pub(crate) tool: ToolDescriptor,
     pub(crate) call: Wrapper<T>,
@@ -39,7 +40,6 @@ const UNKNOWN_SOURCE: SourceLocation = SourceLocation { file: "", line: 0 };
 macro_rules! setters {
     ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) => $($field:ident).+ = $value:expr;)*) => {
         $($(#[$doc])*
-        #[must_use]
         pub const fn $name(mut self $(, $argument: $type)*) -> Self {
             self.$($field).+ = $value;
             self
@@ -61,7 +61,6 @@ impl<T: 'static> ToolSpec<T> {
     /// # Panics
     ///
     /// Panics for more than 128 parameters. In generated code this is a compile error.
-    #[must_use]
     pub const fn new(
         name: &'static str,
         description: &'static str,
@@ -86,7 +85,6 @@ impl<T: 'static> ToolSpec<T> {
     }
 
     /// Sets the location in the source and the Rust path.
-    #[must_use]
     pub const fn at(mut self, file: &'static str, line: u32, path: &'static str) -> Self {
         self.tool.source = SourceLocation { file, line };
         self.tool.path = path;
@@ -126,6 +124,7 @@ pub struct ToolsetDescriptor {
 }
 
 /// The spec of a toolset.
+#[must_use]
 pub struct ToolsetSpec<T: 'static> {
     pub(crate) toolset: ToolsetDescriptor,
     pub(crate) tools: &'static [ToolSpec<T>],
@@ -136,7 +135,6 @@ pub struct ToolsetSpec<T: 'static> {
 
 impl<T: 'static> ToolsetSpec<T> {
     /// Creates a toolset with every option at its default.
-    #[must_use]
     pub const fn new(name: &'static str, description: &'static str, tools: &'static [ToolSpec<T>]) -> Self {
         let source = UNKNOWN_SOURCE;
         let toolset =
@@ -165,6 +163,7 @@ impl<T: 'static> ToolsetSpec<T> {
 }
 
 /// The tools of a `#[toolset(part)]` block.
+#[must_use]
 pub struct PartSpec<T: 'static> {
     pub(crate) tools: &'static [ToolSpec<T>],
     pub(crate) source: SourceLocation,
@@ -173,13 +172,11 @@ pub struct PartSpec<T: 'static> {
 
 impl<T: 'static> PartSpec<T> {
     /// Creates a part with these tools.
-    #[must_use]
     pub const fn new(tools: &'static [ToolSpec<T>]) -> Self {
         Self { tools, source: UNKNOWN_SOURCE, path: "" }
     }
 
     /// Sets the location in the source and the Rust path.
-    #[must_use]
     pub const fn at(self, file: &'static str, line: u32, path: &'static str) -> Self {
         Self { source: SourceLocation { file, line }, path, ..self }
     }

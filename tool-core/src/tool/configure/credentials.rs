@@ -9,10 +9,23 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use zeroize::Zeroizing;
+
+/// Implements `Debug` for types that hold secrets, without showing them.
+macro_rules! debug_as_secret {
+    ($($type:ty),*) => {
+        $(impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("[secret]")
+            }
+        })*
+    };
+}
+pub(crate) use debug_as_secret;
+
+debug_as_secret!(BasicAuth, Secret, AccessToken);
 
 /// The authentication of a toolset: `#[toolset(auth = ..)]`. [`Configure`](crate::Configure) lists the secrets that go
 /// with each.
@@ -94,12 +107,6 @@ impl BasicAuth {
     }
 }
 
-impl fmt::Debug for BasicAuth {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[secret]")
-    }
-}
-
 /// A secret text, such as an API key or a password.
 ///
 /// Its memory is wiped on drop, `Debug` does not show it, and it does not serialise. Its schema has
@@ -136,12 +143,6 @@ impl From<String> for Secret {
 impl From<&str> for Secret {
     fn from(text: &str) -> Self {
         Self(text.into())
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[secret]")
     }
 }
 
@@ -261,12 +262,6 @@ impl<T: Into<Secret>> From<T> for AccessToken {
                 Self::live(source)
             }
         }
-    }
-}
-
-impl fmt::Debug for AccessToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[secret]")
     }
 }
 

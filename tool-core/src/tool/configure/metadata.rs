@@ -90,6 +90,7 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
+#[must_use]
 pub struct ToolsetMetadata {
     /// The toolset's id.
     pub name: String,
@@ -145,14 +146,12 @@ impl ToolsetMetadata {
     }
 
     /// Sets the title for people. Defaults to the words of the name.
-    #[must_use]
     pub fn titled(mut self, title: impl Into<String>) -> Self {
         self.title = title.into();
         self
     }
 
     /// Sets the authentication. Defaults to none.
-    #[must_use]
     pub fn authorized_by(mut self, auth: Auth) -> Self {
         self.requires_auth = auth != Auth::None;
         self.auth = auth;
@@ -160,7 +159,6 @@ impl ToolsetMetadata {
     }
 
     /// Sets the types of the settings and of the secrets; `()` where there are none.
-    #[must_use]
     pub fn configured_by<C: JsonSchema, S: JsonSchema>(mut self) -> Self {
         self.config_schema = form_schema::<C>();
         self.secrets_schema = form_schema::<S>();

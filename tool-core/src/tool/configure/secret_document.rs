@@ -1,11 +1,11 @@
 //! The secrets of a toolset as JSON, and their removal from messages that may quote them.
 
 use crate::call::error::ToolError;
-use crate::tool::configure::credentials::{AccessToken, TokenSource};
+use crate::tool::configure::credentials::{AccessToken, TokenSource, debug_as_secret};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
-use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use zeroize::{Zeroize, Zeroizing};
@@ -81,11 +81,7 @@ impl From<Value> for SecretDocument {
     }
 }
 
-impl fmt::Debug for SecretDocument {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[secret]")
-    }
-}
+debug_as_secret!(SecretDocument);
 
 /// A value whose texts are wiped on drop.
 pub(crate) struct WipedValue(Value);
@@ -211,11 +207,8 @@ fn plain_forms(text: &str) -> [String; 3] {
 
 /// Encodes for the query or the user name of a URL.
 fn percent_encoded(text: &str) -> String {
-    let encoded = |byte: u8| match byte {
-        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-        other => format!("%{other:02X}"),
-    };
-    text.bytes().map(encoded).collect()
+    const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    utf8_percent_encode(text, ESCAPED).to_string()
 }
 
 /// Returns the base64 forms of a text at every offset in the encoded bytes, in both alphabets. Characters that the text
