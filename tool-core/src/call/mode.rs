@@ -49,9 +49,3 @@ impl Modes {
         [Mode::Voice, Mode::Text].into_iter().filter(move |mode| self.contains(*mode))
     }
 }
-
-impl Default for Modes {
-    fn default() -> Self {
-        Self::BOTH
-    }
-}

@@ -29,13 +29,9 @@ pub(crate) struct DispatchSettings {
     pub(crate) output_bytes: usize,
 }
 
-impl DispatchSettings {
-    const DEFAULT: Self = Self { coercions: Coercions::ALL, argument_bytes: 1 << 20, output_bytes: 1 << 20 };
-}
-
 impl Default for DispatchSettings {
     fn default() -> Self {
-        Self::DEFAULT
+        Self { coercions: Coercions::ALL, argument_bytes: 1 << 20, output_bytes: 1 << 20 }
     }
 }
 
@@ -43,7 +39,7 @@ impl FunctionTool {
     /// Calls the tool outside any tool context, with the default limits.
     pub async fn call(&self, arguments: impl Into<Arguments<'_>>, ctx: &RunContext) -> ToolResponse {
         let arguments = arguments.into();
-        run(self, &arguments, ctx, &DispatchSettings::DEFAULT).await
+        run(self, &arguments, ctx, &DispatchSettings::default()).await
     }
 }
 

@@ -4,14 +4,13 @@ use crate::arguments::validate::validate;
 use crate::json::value;
 use crate::schema::validator::Validator;
 use serde_json::Value;
-use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// The guide of a tool: a heading, a summary of one or two sentences, and optional sections Parameters, Examples and
 /// Watch Out.
 ///
 /// Each code block marked `json` in Examples holds arguments. The manifest cannot be built where the tool's schema
-/// refuses them. Cloning is cheap, and the text is parsed at first use.
+/// refuses them. Cloning is cheap.
 ///
 /// ````
 /// use serde_json::json;
@@ -35,13 +34,8 @@ use std::sync::{Arc, OnceLock};
 /// let schema = json!({"type": "object", "required": ["query"], "properties": {"query": {"type": "string"}}});
 /// assert!(guide.problems_against(&schema).is_empty());
 /// ````
-#[derive(Clone)]
-pub struct Guide(Arc<GuideInner>);
-
-struct GuideInner {
-    text: String,
-    parts: OnceLock<GuideParts>,
-}
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guide(Arc<GuideParts>);
 
 /// An example of arguments in a guide.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +77,7 @@ impl Guide {
     pub fn parse(text: &str) -> Self {
         // Editors may add a byte order mark, and git may change the line ends.
         let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
-        Self(Arc::new(GuideInner { text, parts: OnceLock::new() }))
+        Self(Arc::new(GuideParser::parse(text)))
     }
 
     /// Returns the whole text.
@@ -93,27 +87,27 @@ impl Guide {
 
     /// Returns the first heading.
     pub fn heading(&self) -> Option<&str> {
-        self.parts().heading.as_deref()
+        self.0.heading.as_deref()
     }
 
     /// Returns the first line that is neither blank nor a heading: one or two sentences. Empty where there is none.
     pub fn summary(&self) -> &str {
-        &self.parts().summary
+        &self.0.summary
     }
 
     /// Returns the text of the section Parameters.
     pub fn parameters(&self) -> Option<&str> {
-        self.parts().parameters.as_deref()
+        self.0.parameters.as_deref()
     }
 
     /// Returns the arguments in the section Examples, in order.
     pub fn examples(&self) -> &[GuideExample] {
-        &self.parts().examples
+        &self.0.examples
     }
 
     /// Returns the text of the section Watch Out.
     pub fn watch_out(&self) -> Option<&str> {
-        self.parts().watch_out.as_deref()
+        self.0.watch_out.as_deref()
     }
 
     /// Checks the examples against the schema of a tool's parameters. Returns one line for each problem, with the line of
@@ -134,29 +128,12 @@ impl Guide {
         }
         problems
     }
-
-    fn parts(&self) -> &GuideParts {
-        self.0.parts.get_or_init(|| GuideParser::parse(self.text()))
-    }
 }
 
-impl PartialEq for Guide {
-    fn eq(&self, other: &Self) -> bool {
-        self.text() == other.text()
-    }
-}
-
-impl Eq for Guide {}
-
-impl fmt::Debug for Guide {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Guide").field(&self.text()).finish()
-    }
-}
-
-/// The parts of a guide's text.
-#[derive(Default)]
+/// The text of a guide, and its parts.
+#[derive(Debug, Default, PartialEq, Eq)]
 struct GuideParts {
+    text: String,
     heading: Option<String>,
     summary: String,
     parameters: Option<String>,
@@ -189,14 +166,14 @@ struct GuideParser {
 }
 
 impl GuideParser {
-    fn parse(text: &str) -> GuideParts {
+    fn parse(text: String) -> GuideParts {
         let mut parser = Self::default();
         for (at, line) in text.lines().enumerate() {
             parser.line(line, at + 1);
         }
         // An unclosed block ends with the text.
         parser.close_block();
-        let mut parts = parser.parts;
+        let mut parts = GuideParts { text, ..parser.parts };
         for section in [&mut parts.parameters, &mut parts.watch_out].into_iter().flatten() {
             *section = section.trim().to_owned();
         }

@@ -37,17 +37,17 @@ use std::sync::Arc;
 /// assert_eq!(redaction.json("password=hunter2"), "[16 characters that are not JSON]");
 /// assert_eq!(redaction.text("tried password=hunter2"), "tried password=[redacted]");
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Default)]
 #[must_use]
 pub struct Redaction(Arc<RedactionRules>);
 
 /// A rule of the host. It receives the JSON pointer of a text, a number or a literal, and the text itself.
 type CustomRule = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
 
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct RedactionRules {
-    /// True if the default rules apply.
-    defaults: bool,
+    /// True if the default rules do not apply.
+    without_defaults: bool,
     /// Added keys, normalized.
     keys: Vec<String>,
     /// Added pointers as lists of segments. `*` matches any segment.
@@ -55,26 +55,15 @@ struct RedactionRules {
     custom: Vec<CustomRule>,
 }
 
-impl Default for Redaction {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Redaction {
     /// Creates the default rules.
     pub fn new() -> Self {
-        Self::with_defaults(true)
+        Self::default()
     }
 
     /// Creates an empty set of rules, which hides only what is added to it. Control characters are escaped in any case.
     pub fn none() -> Self {
-        Self::with_defaults(false)
-    }
-
-    fn with_defaults(defaults: bool) -> Self {
-        let rules = RedactionRules { defaults, keys: Vec::new(), pointers: Vec::new(), custom: Vec::new() };
-        Self(Arc::new(rules))
+        Self::default().with(|rules| rules.without_defaults = true)
     }
 
     fn with(mut self, change: impl FnOnce(&mut RedactionRules)) -> Self {
@@ -108,7 +97,7 @@ impl Redaction {
             return self.clone();
         }
         self.clone().with(|rules| {
-            rules.defaults |= other.0.defaults;
+            rules.without_defaults &= other.0.without_defaults;
             rules.keys.extend_from_slice(&other.0.keys);
             rules.pointers.extend_from_slice(&other.0.pointers);
             rules.custom.extend_from_slice(&other.0.custom);
@@ -157,9 +146,9 @@ impl Redaction {
 
 impl fmt::Debug for Redaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RedactionRules { defaults, keys, pointers, custom } = &*self.0;
+        let RedactionRules { without_defaults, keys, pointers, custom } = &*self.0;
         f.debug_struct("Redaction")
-            .field("defaults", defaults)
+            .field("without_defaults", without_defaults)
             .field("keys", keys)
             .field("pointers", pointers)
             .field("rules", &custom.len())
@@ -173,7 +162,10 @@ impl PartialEq for Redaction {
         let (one, other) = (&*self.0, &*other.0);
         let same_rules = one.custom.len() == other.custom.len()
             && one.custom.iter().zip(&other.custom).all(|(one, other)| Arc::ptr_eq(one, other));
-        same_rules && one.defaults == other.defaults && one.keys == other.keys && one.pointers == other.pointers
+        same_rules
+            && one.without_defaults == other.without_defaults
+            && one.keys == other.keys
+            && one.pointers == other.pointers
     }
 }
 
@@ -189,16 +181,16 @@ const MIN_PARSED: usize = 64 * 1024;
 impl RedactionRules {
     /// Returns whether a key or a name stands for a secret. `normalized`: see [`normalize`].
     fn is_secret(&self, normalized: &str, is_number: bool) -> bool {
-        (self.defaults && is_secret_word(normalized, is_number))
+        (!self.without_defaults && is_secret_word(normalized, is_number))
             || self.keys.iter().any(|key| normalized.ends_with(key))
     }
 
     /// Redacts the patterns in a text that is not JSON.
     fn redact_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if !self.defaults && self.keys.is_empty() {
+        if self.without_defaults && self.keys.is_empty() {
             return Cow::Borrowed(text);
         }
-        redact_patterns(text, self.defaults, &|word| self.is_secret(&normalize(word), false))
+        redact_patterns(text, !self.without_defaults, &|word| self.is_secret(&normalize(word), false))
     }
 
     /// Redacts a JSON text up to its end or to where it breaks the grammar, and returns whether it is complete.
