@@ -1,5 +1,6 @@
 //! The keywords of a schema that apply to one value: its own, those behind `$ref`, and those in `allOf`.
 
+use crate::schema::nullable::is_null_only;
 use crate::schema::walk;
 use serde_json::{Map, Value};
 
@@ -53,7 +54,8 @@ impl TypeSet {
 
 /// The schemas that a value has to satisfy, all of them.
 pub(crate) struct SchemaView<'a> {
-    parts: Vec<&'a Map<String, Value>>,
+    /// The schemas, the nearest first.
+    pub(crate) parts: Vec<&'a Map<String, Value>>,
 }
 
 impl<'a> SchemaView<'a> {
@@ -74,6 +76,22 @@ impl<'a> SchemaView<'a> {
         for schema in walk::referenced(map, root).into_iter().chain(walk::branches(map, "allOf")) {
             self.add(schema, root);
         }
+    }
+
+    /// Returns the view of a schema, and of the only branch beside `null` in each choice, as for an `Option`.
+    pub(crate) fn with_only_branches(schema: &'a Value, root: &'a Value) -> Self {
+        let mut view = Self::of(&[schema], root);
+        let mut next = 0;
+        while let Some(part) = view.parts.get(next).copied() {
+            for keyword in ["anyOf", "oneOf"] {
+                let mut branches = walk::branches(part, keyword).filter(|branch| !is_null_only(branch));
+                if let (Some(only), None) = (branches.next(), branches.next()) {
+                    view.add(only, root);
+                }
+            }
+            next += 1;
+        }
+        view
     }
 
     /// Returns the types that the schemas allow. Their choices are not considered.

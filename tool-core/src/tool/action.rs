@@ -1,13 +1,13 @@
 //! Actions: the tools of a toolset as plain data, for a user interface that does not read JSON Schema.
 
-use crate::arguments::view::visit_in_place;
+use crate::arguments::view::{SchemaView, visit_in_place};
 use crate::json::number::compare;
+use crate::schema::nullable::is_null_only;
 use crate::schema::parameter::DefaultValue;
-use crate::schema::walk;
 use crate::tool::definition::{ToolDefinition, ToolDescriptor};
 use crate::tool::spec::LinkedToolset;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 
 /// The maximum depth of references and branches that are followed.
 const MAX_DEPTH: usize = 8;
@@ -132,6 +132,7 @@ fn action_of_descriptor(tool: &ToolDescriptor, prefix: Option<&str>) -> Action {
 
 impl ActionParameter {
     fn of(name: &str, schema: &Value, root: &Value) -> Self {
+        let default = schema.get("default").filter(|default| !default.is_null()).cloned();
         let schema = ResolvedSchema::new(schema, root);
         let kind = schema.kind();
         let items = schema.find("items").filter(|_| kind == ParameterType::Array);
@@ -143,7 +144,7 @@ impl ActionParameter {
             kind,
             description: schema.find("description").and_then(Value::as_str).unwrap_or_default().to_owned(),
             required: is_required(root, name),
-            default: schema.own("default").filter(|default| !default.is_null()).cloned(),
+            default,
             one_of: inner.one_of(),
             exclusive_min: min.as_ref().is_some_and(|min| min.exclusive),
             min: min.map(|min| min.value),
@@ -198,41 +199,18 @@ struct Limit {
 
 /// A schema together with the schemas it refers to: all of them apply to the same value. The nearest comes first.
 struct ResolvedSchema<'a> {
-    layers: Vec<&'a Map<String, Value>>,
+    view: SchemaView<'a>,
     root: &'a Value,
 }
 
 impl<'a> ResolvedSchema<'a> {
     fn new(schema: &'a Value, root: &'a Value) -> Self {
-        let mut resolved = Self { layers: Vec::new(), root };
-        resolved.add(schema, MAX_DEPTH);
-        resolved
-    }
-
-    fn add(&mut self, schema: &'a Value, depth: usize) {
-        let (Some(map), Some(depth)) = (schema.as_object(), depth.checked_sub(1)) else { return };
-        self.layers.push(map);
-        for part in walk::referenced(map, self.root).into_iter().chain(walk::branches(map, "allOf")) {
-            self.add(part, depth);
-        }
-        for keyword in ["anyOf", "oneOf"] {
-            // A value or null: the schema of the value applies.
-            if let [only] =
-                walk::branches(map, keyword).filter(|branch| !is_null(branch)).collect::<Vec<_>>().as_slice()
-            {
-                self.add(only, depth);
-            }
-        }
+        Self { view: SchemaView::with_only_branches(schema, root), root }
     }
 
     /// Returns the nearest value of a keyword.
     fn find(&self, keyword: &str) -> Option<&'a Value> {
-        self.layers.iter().find_map(|layer| layer.get(keyword))
-    }
-
-    /// Returns the value of a keyword in the schema itself.
-    fn own(&self, keyword: &str) -> Option<&'a Value> {
-        self.layers.first().and_then(|layer| layer.get(keyword))
+        self.view.find(keyword)
     }
 
     fn kind(&self) -> ParameterType {
@@ -251,7 +229,7 @@ impl<'a> ResolvedSchema<'a> {
             return common_kind(values.map(|value| Some(self.kind_named(type_name(value)))));
         }
         let branches = self.find("anyOf").or_else(|| self.find("oneOf"))?.as_array()?;
-        let branches = branches.iter().filter(|branch| !is_null(branch));
+        let branches = branches.iter().filter(|branch| !is_null_only(branch));
         common_kind(branches.map(|branch| ResolvedSchema::new(branch, self.root).kind_within(depth)))
     }
 
@@ -292,15 +270,11 @@ impl<'a> ResolvedSchema<'a> {
     /// Returns the tightest limit that the keywords set.
     fn tightest(&self, keywords: &[&str], lower: bool) -> Option<Limit> {
         let limits = keywords.iter().flat_map(|keyword| {
-            let values = self.layers.iter().filter_map(|layer| layer.get(*keyword)?.as_number());
+            let values = self.view.parts.iter().filter_map(|part| part.get(*keyword)?.as_number());
             values.map(|value| Limit { value: value.clone(), exclusive: keyword.starts_with("exclusive") })
         });
         limits.reduce(|a, b| tighter(a, b, lower))
     }
-}
-
-fn is_null(schema: &Value) -> bool {
-    schema.get("type").is_some_and(|kind| kind == "null")
 }
 
 fn type_name(value: &Value) -> &'static str {
