@@ -295,15 +295,6 @@ impl RunContext {
         self.call.call.as_ref().map(ToolCall::shared_id)
     }
 
-    pub(crate) fn user_data_shared<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
-        self.session.user_data.get_shared()
-    }
-
-    pub(crate) fn shared_state(&self) -> Arc<Value> {
-        _ = self.state();
-        self.call.state.get().map(Arc::clone).unwrap_or_default()
-    }
-
     fn intents(&self) -> &Arc<Mutex<Vec<Intent>>> {
         self.intents.get_or_init(Arc::default)
     }
@@ -521,7 +512,7 @@ impl<T> Deref for UserData<T> {
 
 impl<T: Send + Sync + 'static> FromRunContext<'_> for UserData<T> {
     fn from_run_context(ctx: &RunContext) -> Result<Self, ToolError> {
-        ctx.user_data_shared().map(Self).ok_or_else(|| {
+        ctx.session.user_data.get_shared().map(Self).ok_or_else(|| {
             let name = type_name::<T>();
             ToolError::internal(format!(
                 "no user data of type `{name}` in the run context; add it with `RunContext::builder().user_data(..)`"
@@ -543,6 +534,7 @@ impl SessionStateHandle {
 
 impl FromRunContext<'_> for SessionStateHandle {
     fn from_run_context(ctx: &RunContext) -> Result<Self, ToolError> {
-        Ok(Self(ctx.shared_state()))
+        _ = ctx.state();
+        Ok(Self(ctx.call.state.get().map(Arc::clone).unwrap_or_default()))
     }
 }

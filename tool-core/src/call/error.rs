@@ -105,7 +105,6 @@ pub struct ErrorBody {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}: {message}")]
-#[must_use]
 pub struct ToolError {
     kind: ErrorKind,
     message: String,
@@ -149,12 +148,14 @@ impl ToolError {
     }
 
     /// Sets whether the same call may succeed later.
+    #[must_use]
     pub fn retryable(mut self, yes: bool) -> Self {
         self.retryable = yes;
         self
     }
 
     /// Sets whether the call may have had effects before it failed.
+    #[must_use]
     pub fn partial_side_effects(mut self, yes: bool) -> Self {
         self.partial_side_effects = yes;
         self

@@ -54,11 +54,7 @@ pub(crate) fn truncate_again(data: &str, limit: usize) -> Option<(String, Trunca
 
 /// Makes valid JSON of the first bytes of a JSON text.
 pub(crate) fn close_partial(partial: &[u8], truncated: &Truncated) -> String {
-    let whole = match std::str::from_utf8(partial) {
-        Ok(text) => text,
-        // The limit fell inside a character; the text before it is valid.
-        Err(error) => std::str::from_utf8(partial.get(..error.valid_up_to()).unwrap_or_default()).unwrap_or_default(),
-    };
+    let whole = partial.utf8_chunks().next().map_or("", |chunk| chunk.valid());
     with_marker(whole, truncated)
 }
 

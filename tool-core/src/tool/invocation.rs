@@ -8,6 +8,7 @@ use crate::call::error::ToolError;
 use crate::call::output::ToolOutput;
 use crate::json::{error, value};
 use crate::tool::definition::CompiledDefinition;
+use serde_json::Value;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -84,7 +85,8 @@ impl<'a> Invocation<'a> {
             self.0.nulls.store(read.nulls, Ordering::Relaxed);
         }
         if (read.buffered || self.0.tool.needs_validator()) && !self.0.validated {
-            self.validate()?;
+            // The types alone cannot prove what the schema demands.
+            self.parse_valid()?;
         }
         self.admit()?;
         Ok(args)
@@ -119,13 +121,14 @@ impl<'a> Invocation<'a> {
         })
     }
 
-    /// Validates the text, because the types alone cannot prove what the schema demands.
+    /// Parses the text, which the schema has to accept.
     #[cold]
-    fn validate(self) -> Result<(), Rejection> {
+    pub(crate) fn parse_valid(self) -> Result<Value, Rejection> {
         use serde::de::Error;
         let parsed = value::parse(self.0.text).map_err(|_| error::Error::custom("not JSON"))?;
-        if parsed.duplicates.is_empty() && self.0.tool.validator().is_valid(&parsed.value) {
-            return Ok(());
+        let is_valid = |value| self.0.validated || self.0.tool.validator().is_valid(value);
+        if parsed.duplicates.is_empty() && is_valid(&parsed.value) {
+            return Ok(parsed.value);
         }
         Err(error::Error::custom("the schema does not accept it").into())
     }

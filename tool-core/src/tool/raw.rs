@@ -5,7 +5,7 @@ use crate::call::error::ToolError;
 use crate::call::meta::OutputKind;
 use crate::call::mode::Modes;
 use crate::call::output::{ToolOutput, encode_tree};
-use crate::json::{error, value};
+use crate::json::error::Error;
 use crate::schema::to_draft_2020_12;
 use crate::tool::definition::{CompiledDefinition, SourceLocation, ToolDefinition, check_raw_name};
 use crate::tool::function::{FunctionTool, Handler};
@@ -144,13 +144,12 @@ fn check_output(tool: &CompiledDefinition, value: &Value) -> Result<(), ToolErro
 
 /// Parses the arguments as an object. The slow path reports the problems of arguments that fail here.
 fn parse_arguments(call: Invocation<'_>) -> Result<Value, Rejection> {
-    let parsed = value::parse(call.0.text).map_err(|_| error::Error::custom("not JSON"))?;
-    let is_object = parsed.value.is_object() && parsed.duplicates.is_empty();
-    if is_object && (call.0.validated || call.0.tool.validator().is_valid(&parsed.value)) {
-        call.admit()?;
-        return Ok(parsed.value);
+    let arguments = call.parse_valid()?;
+    if !arguments.is_object() {
+        return Err(Error::custom("not an object").into());
     }
-    Err(error::Error::custom("not an object that the schema accepts").into())
+    call.admit()?;
+    Ok(arguments)
 }
 
 impl FunctionTool {

@@ -27,10 +27,8 @@ pub(crate) async fn in_call_span(
     work: impl Future<Output = ToolResponse>,
 ) -> ToolResponse {
     let definition = tool.definition();
-    match open_call(NewSpan::of_tool(definition.name.clone(), definition.compiled.site), call_id) {
-        Some(span) => Instrumented::with_span(Some(span), work, end_of_call).await,
-        None => work.await,
-    }
+    let span = open_call(NewSpan::of_tool(definition.name.clone(), definition.compiled.site), call_id);
+    Instrumented::with_span(span, work, end_of_call).await
 }
 
 /// Runs `work`, which asks `model`, in a span of the model.

@@ -11,7 +11,7 @@ use crate::schema::walk::join_pointer;
 use crate::tool::configure::secret_document::{SecretTexts, wipe};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
-use serde_path_to_error::{Error, Path, Segment};
+use serde_path_to_error::{Path, Segment};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -143,7 +143,7 @@ impl fmt::Debug for CachedFormSchema {
 /// Decodes settings that fit their schema. The type may have stricter rules: the problem then has the type's message,
 /// without the texts of the settings.
 pub(crate) fn decode_settings<T: DeserializeOwned>(value: &Value) -> Result<T, ErrorList<Problem>> {
-    decode(value).map_err(|error| {
+    serde_path_to_error::deserialize(value).map_err(|error| {
         let reason = SecretTexts::of_settings(value).remove_from(&error.inner().to_string());
         Problem::refused(pointer(error.path()), &reason).into()
     })
@@ -153,11 +153,7 @@ pub(crate) fn decode_settings<T: DeserializeOwned>(value: &Value) -> Result<T, E
 /// pointer.
 pub(crate) fn decode_secrets<T: DeserializeOwned>(value: &Value) -> Result<T, ErrorList<Problem>> {
     let reason = "it is not what the toolset takes";
-    decode(value).map_err(|error| Problem::refused(pointer(error.path()), reason).into())
-}
-
-fn decode<T: DeserializeOwned>(value: &Value) -> Result<T, Error<serde_json::Error>> {
-    serde_path_to_error::deserialize(value)
+    serde_path_to_error::deserialize(value).map_err(|error| Problem::refused(pointer(error.path()), reason).into())
 }
 
 fn pointer(path: &Path) -> String {
