@@ -3,7 +3,6 @@
 use crate::schema::constraints::{publish_bounds, push_all_of};
 use crate::schema::walk;
 use serde_json::{Map, Value, json};
-use std::fmt::Write as _;
 
 /// The keyword by which a schema declares that its Rust type refuses whatever the schema refuses.
 pub(crate) const PROVEN: &str = "x-proven";
@@ -98,24 +97,18 @@ struct EnumVariant {
 /// schemars writes an enum whose variants are documented as a choice among one-value schemas, which some models and
 /// providers handle badly. The documentation of the variants moves into the description.
 fn flatten_enum(map: &mut Map<String, Value>) {
-    for keyword in ["oneOf", "anyOf"] {
-        if map.contains_key("enum") || map.contains_key("const") {
-            return;
-        }
-        if map.get("type").is_some_and(|kind| kind != "string") {
-            return;
-        }
-        let Some(variants) = map.get(keyword).and_then(Value::as_array).and_then(|list| enum_variants(list)) else {
-            continue;
-        };
-        map.remove(keyword);
-        map.insert("type".to_owned(), "string".into());
-        let described = describe_variants(&variants);
-        if !described.is_empty() {
-            append_description(map, &described);
-        }
-        map.insert("enum".to_owned(), variants.into_iter().map(|variant| Value::String(variant.name)).collect());
+    if map.contains_key("enum") || map.contains_key("const") || map.get("type").is_some_and(|kind| kind != "string") {
+        return;
     }
+    let choice = |keyword| Some((keyword, enum_variants(map.get(keyword)?.as_array()?)?));
+    let Some((keyword, variants)) = ["oneOf", "anyOf"].into_iter().find_map(choice) else { return };
+    map.remove(keyword);
+    map.insert("type".to_owned(), "string".into());
+    let described = describe_variants(&variants);
+    if !described.is_empty() {
+        append_description(map, &described);
+    }
+    map.insert("enum".to_owned(), variants.into_iter().map(|variant| Value::String(variant.name)).collect());
 }
 
 /// Returns true for a choice among strings, as schemars writes an enum without data.
@@ -161,14 +154,8 @@ fn branch_variants(branch: &Map<String, Value>) -> Option<Vec<EnumVariant>> {
 
 /// Returns one line for each documented variant.
 fn describe_variants(variants: &[EnumVariant]) -> String {
-    let mut text = String::new();
-    for variant in variants.iter().filter(|variant| !variant.description.is_empty()) {
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        // A paragraph of documentation becomes one line of the list.
-        let description = variant.description.split_whitespace().collect::<Vec<_>>().join(" ");
-        let _ = write!(text, "- `{}`: {description}", variant.name);
-    }
-    text
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let documented = variants.iter().filter(|variant| !variant.description.is_empty());
+    let lines = documented.map(|variant| format!("- `{}`: {}", variant.name, words(&variant.description)));
+    lines.collect::<Vec<_>>().join("\n")
 }

@@ -25,7 +25,7 @@ pub trait SpanSink: Send + Sync {
     }
 }
 
-/// The spans around a span that has ended.
+/// The spans around a span that has ended. Defaults to none, as around a root span.
 #[derive(Default)]
 pub struct ParentSpan<'a> {
     pub(crate) agent: Option<&'a str>,
@@ -35,11 +35,6 @@ pub struct ParentSpan<'a> {
 }
 
 impl ParentSpan<'_> {
-    /// Creates the surroundings of a root span.
-    pub fn nothing() -> Self {
-        Self::default()
-    }
-
     /// Returns the name of the nearest agent around the span.
     pub fn agent(&self) -> Option<&str> {
         self.agent

@@ -4,11 +4,11 @@ use crate::trace::usage::{ModelUsage, TokenUsage};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::iter::Sum;
-use std::ops::{Add, AddAssign, Sub};
+use std::ops::{Add, AddAssign};
 use std::sync::Arc;
 
-/// An amount of US dollars, in whole picodollars (10^-12), so that sums are exact in any order. Arithmetic saturates at
-/// 0 and at 18.4 million dollars.
+/// An amount of US dollars, in whole picodollars (10^-12), so that sums are exact in any order. They saturate at 18.4
+/// million dollars.
 ///
 /// ```
 /// use tool_core::trace::Cost;
@@ -66,11 +66,6 @@ impl Cost {
     pub fn decimal(self) -> String {
         format!("{}.{:012}", self.0 / DOLLAR, self.0 % DOLLAR)
     }
-
-    /// Returns whether the amount is 0.
-    pub const fn is_zero(self) -> bool {
-        self.0 == 0
-    }
 }
 
 impl Add for Cost {
@@ -84,14 +79,6 @@ impl Add for Cost {
 impl AddAssign for Cost {
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
-    }
-}
-
-impl Sub for Cost {
-    type Output = Self;
-
-    fn sub(self, other: Self) -> Self {
-        Self(self.0.saturating_sub(other.0))
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cell::Cell;
 use std::fmt;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::num::{NonZeroU64, NonZeroU128};
 use std::str::FromStr;
 
@@ -100,16 +101,10 @@ fn random() -> u64 {
     })
 }
 
+/// Returns a number that the operating system's random keys decide, never 0.
 #[cold]
 fn seed() -> u64 {
-    let mut bytes = [0; 8];
-    // If the system has no random source, a local's address and the time still differ between threads and processes.
-    if getrandom::fill(&mut bytes).is_err() {
-        let here = &raw const bytes;
-        let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_nanos();
-        bytes = (here.addr() as u64 ^ u64::try_from(nanos & u128::from(u64::MAX)).unwrap_or_default()).to_le_bytes();
-    }
-    u64::from_le_bytes(bytes).max(1)
+    RandomState::new().build_hasher().finish().max(1)
 }
 
 impl TraceId {

@@ -111,7 +111,7 @@ impl ExportPipeline {
 
 impl SpanSink for Otel {
     fn ended(&self, span: &SpanRecord) {
-        self.ended_in(span, &ParentSpan::nothing());
+        self.ended_in(span, &ParentSpan::default());
     }
 
     fn ended_in(&self, span: &SpanRecord, parent: &ParentSpan<'_>) {

@@ -100,18 +100,8 @@ fn count(length: usize) -> u64 {
 
 /// Returns the beginning of a text, escaped for use between tags and in attributes in double quotes.
 fn escaped(text: &str, max: usize) -> String {
-    let mut html = String::new();
-    for c in printable(text, max).chars() {
-        match c {
-            '&' => html.push_str("&amp;"),
-            '<' => html.push_str("&lt;"),
-            '>' => html.push_str("&gt;"),
-            '"' => html.push_str("&quot;"),
-            '\'' => html.push_str("&#39;"),
-            _ => html.push(c),
-        }
-    }
-    html
+    let text = printable(text, max).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    text.replace('"', "&quot;").replace('\'', "&#39;")
 }
 
 /// Writes the figures at the top of the page.
