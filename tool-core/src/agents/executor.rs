@@ -5,8 +5,8 @@ use crate::agents::confirmations::RunToEnd;
 use crate::agents::error::{AgentError, AgentErrorKind};
 use crate::agents::load;
 use crate::agents::loaded::{LoadedAgent, ToolsetState};
-use crate::agents::record::{AgentId, is_id};
-use crate::agents::store::AgentStoreError;
+use crate::agents::record::AgentId;
+use crate::agents::settings::check_ids;
 use crate::arguments::problem::nearest;
 use crate::call::{Arguments, ErrorKind, Mode, ToolCall, ToolResponse};
 use crate::registry::ToolContext;
@@ -40,9 +40,7 @@ impl AgentExecutor {
     /// Fails if the agent as a whole cannot be loaded, for example because the store is down. What was loaded before stays
     /// usable, and is used again when the store is back.
     pub async fn load(&self) -> Result<Arc<LoadedAgent>, AgentError> {
-        if !is_id(&self.agent) {
-            return Err(AgentError::new(&*self.agent, "", AgentStoreError::InvalidId));
-        }
+        check_ids(&self.agent, None)?;
         load::load(&self.agents, &self.agent).await
     }
 
@@ -87,12 +85,8 @@ impl AgentExecutor {
         let mode = mode_of(&loaded, tool, call.name()).map_err(AgentError::about(&self.agent, tool))?;
         let session = self.open_session(format!("action-{}", fresh_id()).into(), mode, &loaded).await;
         let session = session.map_err(|error| AgentError::new(&*self.agent, tool, AgentErrorKind::NoSession(error)))?;
-        let end = RunToEnd::new({
-            let session = session.clone();
-            async move {
-                session.end().await;
-            }
-        });
+        let ending = session.clone();
+        let end = RunToEnd::new(async move { ending.end().await });
         let response = session.call(call).await;
         let needs_approval = response.error().is_some_and(|error| error.kind == ErrorKind::ConfirmationRequired);
         let confirmation = response.meta().confirmation().filter(|_| needs_approval);

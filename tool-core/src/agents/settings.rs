@@ -274,7 +274,8 @@ impl Agents {
     }
 }
 
-fn check_ids(agent: &str, tool: Option<&str>) -> Result<(), AgentError> {
+/// Checks the id of an agent and, if there is one, the name of a toolset.
+pub(crate) fn check_ids(agent: &str, tool: Option<&str>) -> Result<(), AgentError> {
     if is_id(agent) && tool.is_none_or(is_id) {
         return Ok(());
     }

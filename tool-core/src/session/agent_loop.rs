@@ -1,13 +1,11 @@
 //! The agent loop: asks a model, runs what it calls, and asks again until it has replied.
 
-use crate::call::meta::{BaseMeta, Confirmation};
-use crate::call::{ErrorKind, OutputKind, ToolCall, ToolError, ToolResponse};
+use crate::call::{Confirmation, ErrorKind, OutputKind, ToolCall, ToolError, ToolResponse};
 use crate::session::model::{History, Message, Model, ModelRequest, ModelStep, RawTurn, ToolChoice};
 use crate::tool::{ProviderTool, ToolDefinition, spans};
-use crate::trace;
-use crate::trace::{TokenUsage, span};
+use crate::trace::{self, TokenUsage, span};
 use std::sync::Arc;
-use std::time::Duration;
+use tokio::time::Instant;
 
 /// The outcome of asking a model.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -104,22 +102,22 @@ pub(crate) async fn reply<C: Caller, M: Model>(
             reply.usage += step.usage;
             session.observe_usage(step.usage);
         }
-        let step = match answer {
+        let mut step = match answer {
             _ if session.interruptions() != interruptions => return Reply { interrupted: true, ..reply },
             Ok(step) => step,
             Err(error) => return Reply { error: Some(error), ..reply },
         };
-        let text = step.text.filter(|text| !text.is_empty());
+        step.text = step.text.filter(|text| !text.is_empty());
         // Under `ToolChoice::None`, calls are ignored and not answered.
         if step.calls.is_empty() || tool_choice == ToolChoice::None {
             // The provider's raw turn would bring ignored calls into the history.
             let native = step.native.filter(|_| step.calls.is_empty());
-            if text.is_some() || native.is_some() {
-                history.push(Message::Assistant { text: text.clone(), calls: Vec::new(), native });
+            if step.text.is_some() || native.is_some() {
+                history.push(Message::Assistant { text: step.text.clone(), calls: Vec::new(), native });
             }
-            return Reply { text, ..reply };
+            return Reply { text: step.text, ..reply };
         }
-        let responses = OpenStep::run(session, history, &tools, text, step.calls, step.native).await;
+        let responses = OpenStep::run(session, history, &tools, step).await;
         let stopped = !responses.is_empty() && responses.iter().all(wants_no_reply);
         reply.steps += 1;
         reply.responses.extend(responses);
@@ -175,14 +173,8 @@ struct OpenStep<'a, C: Caller> {
 
 impl<C: Caller> OpenStep<'_, C> {
     /// Runs the calls of a step, writes it to the history, and returns the responses in the order of the calls.
-    async fn run(
-        session: &C,
-        history: &mut History,
-        tools: &[ToolDefinition],
-        text: Option<String>,
-        calls: Vec<ToolCall>,
-        native: Option<RawTurn>,
-    ) -> Vec<ToolResponse> {
+    async fn run(session: &C, history: &mut History, tools: &[ToolDefinition], step: ModelStep) -> Vec<ToolResponse> {
+        let ModelStep { text, calls, native, .. } = step;
         let calls = with_fresh_ids(history, calls);
         let distinct = distinct(&calls);
         // The items of a raw turn correspond to the calls, one for one.
@@ -267,12 +259,6 @@ fn cancelled(call: &ToolCall, tools: &[ToolDefinition]) -> ToolResponse {
     } else {
         "The call was cancelled: the turn was interrupted before it ended, and it may have taken effect."
     };
-    let error = ToolError::new(ErrorKind::Cancelled, message, false).unexpected();
-    let meta = BaseMeta {
-        tool: call.name().to_owned().into(),
-        call_id: Some(call.id().into()),
-        duration: Duration::ZERO,
-        optional: None,
-    };
-    ToolResponse { result: Err(Box::new(error.into_body(call.name(), harmless))), kind: OutputKind::Data, meta }
+    let error = ToolError::new(ErrorKind::Cancelled, message, false).partial_side_effects(!harmless);
+    ToolResponse::refused(call, error, Instant::now())
 }
