@@ -108,7 +108,7 @@ impl<M: Model> AgentLoop<M> {
             name: None,
             instructions: String::new(),
             history,
-            interrupt: InterruptHandle::new(session),
+            interrupt: InterruptHandle { session, count: Arc::new(watch::Sender::new(0)) },
             in_turn: false,
             has_ended: false,
         }
@@ -201,7 +201,7 @@ impl<M: Model> AgentLoop<M> {
 
     /// Returns the session in which tools are called.
     pub fn session(&self) -> &Session {
-        self.interrupt.session()
+        &self.interrupt.session
     }
 
     /// Returns true after the session has ended, which a tool may request.
@@ -255,7 +255,7 @@ impl<M: Model> AgentLoop<M> {
 
     async fn reply(&mut self, text: Option<String>) -> Reply {
         let mut model = self.interrupt.wrap(&mut self.model, &self.instructions);
-        let session = self.interrupt.session();
+        let session = &self.interrupt.session;
         let mut reply = match text {
             Some(text) => session.reply(&mut model, &mut self.history, text).await,
             None => session.reply_on_enter(&mut model, &mut self.history).await,
@@ -282,10 +282,6 @@ pub struct InterruptHandle {
 }
 
 impl InterruptHandle {
-    fn new(session: Session) -> Self {
-        Self { session, count: Arc::new(watch::Sender::new(0)) }
-    }
-
     /// Ends the current reply: cancels the calls that allow it, and drops the answer of the model. Returns the number of
     /// cancelled calls. Does not affect later replies.
     pub fn interrupt(&self) -> usize {
@@ -293,10 +289,6 @@ impl InterruptHandle {
         let calls = self.session.interrupt();
         self.count.send_modify(|count| *count += 1);
         calls
-    }
-
-    fn session(&self) -> &Session {
-        &self.session
     }
 
     /// Wraps a model so that its step ends at the next interruption. Puts `instructions` in front of the tools'.

@@ -16,4 +16,4 @@ pub(crate) mod sanitize;
 pub mod websocket;
 
 #[cfg(any(feature = "http", feature = "websocket"))]
-pub use crate::transport::model_access::RetryPolicy;
+pub use crate::transport::model_access::{ProviderModel, RetryPolicy};

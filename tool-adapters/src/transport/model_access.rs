@@ -1,9 +1,12 @@
-//! Access to a provider: its base URL, its API key, the provider that bills requests to that URL, and retries.
+//! A model of a provider, with the access that all transports need: its base URL, its API key, the provider that bills
+//! requests to that URL, and retries.
 
+use crate::providers::declarations::DeclareOptions;
 use crate::providers::provider::Provider;
 use crate::providers::spec::Server;
 use crate::transport::sanitize;
 use http::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Map, Value};
 use std::collections::hash_map::RandomState;
 use std::fmt;
 use std::hash::BuildHasher;
@@ -23,14 +26,87 @@ impl ApiKey {
         Self(key.trim().to_owned())
     }
 
-    fn redact(&self, text: &str) -> String {
-        if self.0.is_empty() { text.to_owned() } else { text.replace(&self.0, "[key]") }
+    fn redact(key: Option<&Self>, text: &str) -> String {
+        match key {
+            Some(Self(key)) if !key.is_empty() => text.replace(key, "[key]"),
+            _ => text.to_owned(),
+        }
     }
 }
 
 impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[key]")
+    }
+}
+
+/// A model of a provider: an [`HttpModel`](super::http::HttpModel) or a [`LiveModel`](super::websocket::LiveModel), by its
+/// transport.
+#[must_use]
+pub struct ProviderModel<T> {
+    pub(crate) provider: Provider,
+    pub(crate) model: String,
+    pub(crate) access: ModelAccess,
+    pub(crate) declare: DeclareOptions,
+    pub(crate) extra: Map<String, Value>,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) transport: T,
+}
+
+impl<T> ProviderModel<T> {
+    pub(crate) fn over(transport: T, provider: Provider, model: String) -> Self {
+        let (access, declare, retry) = (ModelAccess::default(), DeclareOptions::default(), RetryPolicy::default());
+        Self { provider, model, access, declare, extra: Map::new(), retry, transport }
+    }
+
+    /// Sets the API key. It is left out of `Debug`, errors and logs.
+    pub fn api_key(mut self, key: impl AsRef<str>) -> Self {
+        self.access.api_key = Some(ApiKey::new(key.as_ref()));
+        self
+    }
+
+    /// Sets the base URL, to which the paths of the API are appended. Its query is kept. A live model accepts `ws`, `wss`,
+    /// `http` and `https`.
+    pub fn base_url(mut self, url: impl Into<String>) -> Self {
+        self.access.base_url = Some(url.into());
+        self
+    }
+
+    /// Adds a header to every request, or to the handshake of a live model, such as a project or a beta. It replaces a
+    /// header of the provider.
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.access.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Sets the options for declaring the tools.
+    pub fn declare_options(mut self, options: DeclareOptions) -> Self {
+        self.declare = options;
+        self
+    }
+
+    /// Adds a setting of the provider to the top level of the request's body, such as `temperature`, or to the setup of a
+    /// live session, such as Gemini's `generationConfig`.
+    pub fn setting(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.extra.insert(name.into(), value.into());
+        self
+    }
+
+    /// Sets the policy for retries, and for reconnecting a live model. A connection that has lasted for some seconds resets
+    /// the number of attempts.
+    pub fn retry(mut self, retry: RetryPolicy) -> Self {
+        self.retry = retry;
+        self
+    }
+}
+
+impl<T> fmt::Debug for ProviderModel<T> {
+    /// Leaves out the settings, which may hold keys.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProviderModel")
+            .field("provider", &self.provider)
+            .field("model", &self.model)
+            .finish_non_exhaustive()
     }
 }
 
@@ -100,17 +176,13 @@ pub(crate) fn env_setting(names: &[&str]) -> Option<String> {
 
 /// Returns the beginning of a provider's text for an error, escaped and without the key.
 pub(crate) fn excerpt(text: &str, key: Option<&ApiKey>) -> String {
-    match key {
-        Some(key) => sanitize::excerpt(&key.redact(text)),
-        None => sanitize::excerpt(text),
-    }
+    sanitize::excerpt(&ApiKey::redact(key, text))
 }
 
 /// Returns an excerpt for a log, also without other texts that look like a secret.
 #[cfg(feature = "http")]
 pub(crate) fn log_excerpt(text: &str, key: Option<&ApiKey>) -> String {
-    let text = key.map_or_else(|| text.to_owned(), |key| key.redact(text));
-    sanitize::excerpt(&Redaction::new().text(&text))
+    sanitize::excerpt(&Redaction::new().text(&ApiKey::redact(key, text)))
 }
 
 /// A function that returns the provider that bills requests to a URL. The builtin price table registers one; the transports

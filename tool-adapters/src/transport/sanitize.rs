@@ -7,15 +7,8 @@ pub(crate) fn escape_control(text: &str) -> Cow<'_, str> {
     if !text.contains(char::is_control) {
         return Cow::Borrowed(text);
     }
-    let mut escaped = String::with_capacity(text.len() + 8);
-    for character in text.chars() {
-        if character.is_control() {
-            escaped.extend(character.escape_default());
-        } else {
-            escaped.push(character);
-        }
-    }
-    Cow::Owned(escaped)
+    let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    Cow::Owned(text.chars().map(escape).collect())
 }
 
 /// Returns the first 500 characters of a text without its surrounding white space, escaped.

@@ -116,11 +116,6 @@ pub fn client_builder() -> reqwest::ClientBuilder {
 /// Maximum number of bytes that are read of an error's body.
 const MAX_ERROR_BODY: usize = 64 * 1024;
 
-/// Returns the framing of an answer by its content type.
-fn framing(response: &Response) -> Option<Framing> {
-    Framing::of_content_type(response.headers().get(CONTENT_TYPE)?.to_str().ok()?)
-}
-
 /// One attempt of a request.
 pub(crate) struct Exchange<'a> {
     pub(crate) endpoint: &'a Endpoint,
@@ -139,7 +134,8 @@ impl Exchange<'_> {
         mut answer: AnswerCollector<'_>,
     ) -> Result<ModelStep, RequestFailure> {
         let mut response = self.send(body).await?;
-        if let Some(framing) = framing(&response) {
+        let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        if let Some(framing) = content_type.and_then(Framing::of_content_type) {
             protocol.framing(framing);
         }
         let mut bytes = 0_usize;
@@ -172,7 +168,7 @@ impl Exchange<'_> {
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .body(body.to_owned());
         let sent = self.with_timeout(request.send()).await?;
-        let mut response = sent.map_err(|error| RequestFailure::from_transport(&error, self.key()))?;
+        let mut response = sent.map_err(|error| RequestFailure::from_transport(&error, self.endpoint.key.as_ref()))?;
         trace::attribute(STATUS_CODE, response.status().as_u16());
         if response.status().is_success() {
             return Ok(response);
@@ -182,12 +178,12 @@ impl Exchange<'_> {
             body.extend_from_slice(chunk.as_ref());
         }
         body.truncate(MAX_ERROR_BODY);
-        Err(RequestFailure::from_status(response.status(), response.headers(), &body, self.key()))
+        Err(RequestFailure::from_status(response.status(), response.headers(), &body, self.endpoint.key.as_ref()))
     }
 
     async fn chunk(&self, response: &mut Response) -> Result<Option<impl AsRef<[u8]> + use<>>, RequestFailure> {
         let read = self.with_timeout(response.chunk()).await?;
-        read.map_err(|error| RequestFailure::from_transport(&error, self.key()))
+        read.map_err(|error| RequestFailure::from_transport(&error, self.endpoint.key.as_ref()))
     }
 
     async fn with_timeout<T>(&self, future: impl Future<Output = T>) -> Result<T, RequestFailure> {
@@ -199,10 +195,6 @@ impl Exchange<'_> {
                 RequestFailure::permanent(ToolError::transient("the provider's answer exceeded the total time limit"))
             }
         })
-    }
-
-    fn key(&self) -> Option<&ApiKey> {
-        self.endpoint.key.as_ref()
     }
 }
 

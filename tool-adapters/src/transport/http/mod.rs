@@ -61,4 +61,4 @@ mod failure;
 mod model;
 
 pub use crate::transport::http::exchange::{Timeouts, client_builder};
-pub use crate::transport::http::model::HttpModel;
+pub use crate::transport::http::model::{HttpModel, HttpTransport};

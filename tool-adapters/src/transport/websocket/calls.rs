@@ -15,7 +15,7 @@ pub(crate) enum FinishedWork {
 }
 
 pub(crate) struct LiveCalls {
-    session: Session,
+    pub(crate) session: Session,
     work: JoinSet<FinishedWork>,
     calls: VecDeque<TrackedCall>,
 }
@@ -48,10 +48,6 @@ impl LiveCalls {
 
     pub(crate) fn new(session: Session) -> Self {
         Self { session, work: JoinSet::new(), calls: VecDeque::new() }
-    }
-
-    pub(crate) fn session(&self) -> &Session {
-        &self.session
     }
 
     /// Runs a call. A call with the repeated id and the same arguments does not run again; its response is returned if it

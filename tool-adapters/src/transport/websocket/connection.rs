@@ -61,12 +61,12 @@ impl Connection {
             Connector::Plain
         };
         let mut config = WebSocketConfig::default();
-        config.max_message_size = Some(model.max_message);
-        config.max_frame_size = Some(model.max_message);
+        config.max_message_size = Some(model.transport.max_message);
+        config.max_frame_size = Some(model.transport.max_message);
         let connecting = connect_async_tls_with_config(request, Some(config), true, Some(connector));
-        let (socket, _) = timeout(model.connect_timeout, connecting)
+        let (socket, _) = timeout(model.transport.connect_timeout, connecting)
             .await
-            .map_err(|_| timeout_error(model.connect_timeout))?
+            .map_err(|_| timeout_error(model.transport.connect_timeout))?
             .map_err(|error| handshake_error(&error, key.as_ref()))?;
         let (sink, incoming) = socket.split();
         let outgoing = OutgoingQueue { sink, messages: VecDeque::new(), has_unsent: false };
@@ -165,8 +165,8 @@ fn tls_config() -> Result<Arc<ClientConfig>, rustls::Error> {
 /// Outgoing messages in their order, so that sending does not block receiving.
 pub(crate) struct OutgoingQueue {
     sink: SplitSink<Socket, Message>,
-    messages: VecDeque<Message>,
-    has_unsent: bool,
+    pub(crate) messages: VecDeque<Message>,
+    pub(crate) has_unsent: bool,
 }
 
 impl OutgoingQueue {
@@ -181,14 +181,6 @@ impl OutgoingQueue {
     fn push(&mut self, message: Message) {
         self.messages.push_back(message);
         self.has_unsent = true;
-    }
-
-    pub(crate) fn has_unsent(&self) -> bool {
-        self.has_unsent
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.messages.len()
     }
 
     /// Sends all messages. Dropping the future loses none.

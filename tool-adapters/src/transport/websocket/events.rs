@@ -43,17 +43,13 @@ pub enum LiveEvent {
 
 /// Events that the host has not received yet.
 pub(crate) struct EventQueue {
-    sender: mpsc::Sender<LiveEvent>,
+    pub(crate) sender: mpsc::Sender<LiveEvent>,
     pub(crate) waiting: VecDeque<LiveEvent>,
 }
 
 impl EventQueue {
     /// With this many waiting events the socket is not read, until the host has caught up.
     const MAX_WAITING: usize = 1_000;
-
-    pub(crate) fn new(sender: mpsc::Sender<LiveEvent>) -> Self {
-        Self { sender, waiting: VecDeque::new() }
-    }
 
     pub(crate) fn push(&mut self, event: LiveEvent) {
         self.waiting.push_back(event);

@@ -16,6 +16,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use futures_util::StreamExt;
 use serde_json::Value;
+use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -47,7 +48,7 @@ impl LiveLoop {
             calls: LiveCalls::new(session),
             inputs,
             closed,
-            events: EventQueue::new(event_sender),
+            events: EventQueue { sender: event_sender, waiting: VecDeque::new() },
             state: ConversationState::default(),
             // Opened here, so that the spans are children of the caller's span.
             spans: ConversationSpans::open(&model),
@@ -160,10 +161,9 @@ impl LiveTask {
     }
 
     fn setup(&self) -> Value {
-        let session = self.calls.session();
         self.protocol.request(&Request {
             model: &self.model.model,
-            instructions: &session.instructions(),
+            instructions: &self.calls.session.instructions(),
             history: &[],
             declarations: &self.declarations,
             tool_choice: ToolChoice::Auto,
@@ -208,9 +208,13 @@ impl LiveTask {
         }
         loop {
             let is_set_up = connection.is_set_up;
-            let has_room = connection.outgoing.len() < MAX_OUTGOING;
-            let updates = &mut self.model.updates;
-            let alarm = if is_set_up { last_ping + self.model.heartbeat } else { opened + self.model.connect_timeout };
+            let has_room = connection.outgoing.messages.len() < MAX_OUTGOING;
+            let updates = &mut self.model.transport.updates;
+            let alarm = if is_set_up {
+                last_ping + self.model.transport.heartbeat
+            } else {
+                opened + self.model.transport.connect_timeout
+            };
             tokio::select! {
                 () = wait_until_closed(&mut self.closed) => return Ok(()),
                 message = connection.incoming.next(), if !self.events.is_full() => {
@@ -220,7 +224,7 @@ impl LiveTask {
                         self.receive(&bytes, connection);
                     }
                 }
-                sent = connection.outgoing.flush(), if connection.outgoing.has_unsent() => sent?,
+                sent = connection.outgoing.flush(), if connection.outgoing.has_unsent => sent?,
                 () = self.events.deliver(), if !self.events.waiting.is_empty() => {}
                 work = self.calls.next(), if is_set_up => {
                     if self.finish_work(work, connection) {
@@ -233,9 +237,9 @@ impl LiveTask {
                 }
                 () = sleep_until(alarm) => {
                     if !is_set_up {
-                        return Err(timeout_error(self.model.connect_timeout));
+                        return Err(timeout_error(self.model.transport.connect_timeout));
                     }
-                    if last_received.elapsed() >= self.model.heartbeat * 2 {
+                    if last_received.elapsed() >= self.model.transport.heartbeat * 2 {
                         return Err(ToolError::transient("the provider does not answer pings"));
                     }
                     last_ping = Instant::now();
@@ -312,7 +316,7 @@ impl LiveTask {
 
     fn start_call(&mut self, call: &ToolCall, connection: &mut Connection) {
         let repeated = self.state.repeated_call.take();
-        let agent = self.spans.agent();
+        let agent = &self.spans.agent;
         let response = self.calls.start(call.clone(), self.state.conversation, repeated.as_deref(), agent);
         if let Some(response) = response {
             self.send_response(&response, true, connection);
@@ -364,12 +368,12 @@ impl LiveTask {
         match input {
             HostInput::Text(text) => self.send(messages.text(&text), ResponseRequest::Now, connection),
             HostInput::Audio(audio) => {
-                let audio = messages.audio(&BASE64_STANDARD.encode(audio), &self.model.audio_type);
+                let audio = messages.audio(&BASE64_STANDARD.encode(audio), &self.model.transport.audio_type);
                 self.send(audio, ResponseRequest::None, connection);
             }
             HostInput::AudioEnd => self.send(messages.audio_end(), ResponseRequest::Now, connection),
             HostInput::Raw(message) => connection.outgoing.push_json(&message),
-            HostInput::Decide(token, decision) => self.calls.decide(token, decision, self.spans.agent()),
+            HostInput::Decide(token, decision) => self.calls.decide(token, decision, &self.spans.agent),
             HostInput::Interrupt => {
                 self.calls.interrupt();
                 if let Some(cancel) = messages.cancel_response().filter(|_| self.state.is_responding) {

@@ -70,4 +70,4 @@ mod spans;
 
 pub use crate::transport::websocket::events::{ConversationEnded, LiveEvent, LiveInput};
 pub use crate::transport::websocket::live_loop::LiveLoop;
-pub use crate::transport::websocket::model::{LiveModel, Updates, updates};
+pub use crate::transport::websocket::model::{LiveModel, LiveTransport, Updates, updates};

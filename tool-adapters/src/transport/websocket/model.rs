@@ -1,29 +1,22 @@
 //! The settings of a live model.
 
-use crate::providers::declarations::DeclareOptions;
 use crate::providers::provider::Provider;
 use crate::providers::spec::{Endpoint, LiveEndpoint};
-use crate::transport::model_access::{ApiKey, ModelAccess, RetryPolicy};
+use crate::transport::model_access::ProviderModel;
 
-use serde_json::{Map, Value};
 use std::borrow::Cow;
-use std::fmt;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tool_core::ToolResponse;
 
 /// A live model of a provider. See the [module](super).
-#[must_use]
-pub struct LiveModel {
-    pub(crate) provider: Provider,
-    pub(crate) model: String,
+pub type LiveModel = ProviderModel<LiveTransport>;
+
+/// The settings of a [`LiveModel`] that a model over HTTP does not have.
+pub struct LiveTransport {
     /// The name of the agent.
     pub(crate) name: Option<Cow<'static, str>>,
-    pub(crate) access: ModelAccess,
-    pub(crate) declare: DeclareOptions,
-    pub(crate) extra: Map<String, Value>,
     pub(crate) audio_type: String,
-    pub(crate) retry: RetryPolicy,
     pub(crate) connect_timeout: Duration,
     pub(crate) heartbeat: Duration,
     pub(crate) max_message: usize,
@@ -54,7 +47,7 @@ pub(crate) fn live_api(provider: Provider) -> Option<LiveEndpoint> {
     }
 }
 
-impl LiveModel {
+impl ProviderModel<LiveTransport> {
     /// Creates a model of `OpenAiRealtime` or `GeminiLive` by its name at the provider.
     ///
     /// The base URL defaults to `wss://api.openai.com/v1` (`OPENAI_BASE_URL`, `OPENAI_API_KEY`) or
@@ -62,102 +55,52 @@ impl LiveModel {
     /// the environment is not sent to a base URL that the program sets.
     pub fn new(provider: Provider, model: impl Into<String>) -> Self {
         let rate = live_api(provider).map_or(16_000, |live| live.audio_rate);
-        Self {
-            provider,
-            model: model.into(),
+        let transport = LiveTransport {
             name: None,
-            access: ModelAccess::default(),
-            declare: DeclareOptions::default(),
-            extra: Map::new(),
             audio_type: format!("audio/pcm;rate={rate}"),
-            retry: RetryPolicy::default(),
             connect_timeout: Duration::from_secs(10),
             heartbeat: Duration::from_secs(20),
             max_message: 16 * 1024 * 1024,
             updates: None,
-        }
+        };
+        Self::over(transport, provider, model.into())
     }
 
     /// Sets the name of the agent in spans and totals. Defaults to `agent`. An agent with a name always has spans.
     pub fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {
-        self.name = Some(name.into());
-        self
-    }
-
-    /// Sets the API key. It is left out of `Debug`, errors and logs.
-    pub fn api_key(mut self, key: impl AsRef<str>) -> Self {
-        self.access.api_key = Some(ApiKey::new(key.as_ref()));
-        self
-    }
-
-    /// Sets the base URL, to which the path of the API is appended: `ws`, `wss`, `http` or `https`.
-    pub fn base_url(mut self, url: impl Into<String>) -> Self {
-        self.access.base_url = Some(url.into());
-        self
-    }
-
-    /// Adds a header to the handshake.
-    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.access.headers.push((name.into(), value.into()));
-        self
-    }
-
-    /// Sets the options for declaring the tools.
-    pub fn declare_options(mut self, options: DeclareOptions) -> Self {
-        self.declare = options;
-        self
-    }
-
-    /// Adds a setting of the provider to the session's setup, such as Gemini's `generationConfig`.
-    pub fn setting(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.extra.insert(name.into(), value.into());
+        self.transport.name = Some(name.into());
         self
     }
 
     /// Sets the MIME type of the host's audio. Defaults to `audio/pcm` with the provider's rate. OpenAI ignores it and uses
     /// the format of its session settings, which defaults to 24 kHz.
     pub fn audio_type(mut self, mime_type: impl Into<String>) -> Self {
-        self.audio_type = mime_type.into();
-        self
-    }
-
-    /// Sets the policy for reconnecting. A connection that has lasted for some seconds resets the number of attempts.
-    pub fn retry(mut self, retry: RetryPolicy) -> Self {
-        self.retry = retry;
+        self.transport.audio_type = mime_type.into();
         self
     }
 
     /// Sets the time limit for connecting and for the setup. Defaults to 10 s.
     pub fn connect_timeout(mut self, time: Duration) -> Self {
-        self.connect_timeout = time;
+        self.transport.connect_timeout = time;
         self
     }
 
     /// Sets the interval of pings while the provider is silent. Defaults to 20 s. After two intervals without data the
     /// connection counts as broken.
     pub fn heartbeat(mut self, time: Duration) -> Self {
-        self.heartbeat = time;
+        self.transport.heartbeat = time;
         self
     }
 
     /// Sets the maximum size of a message from the provider in bytes. Defaults to 16 MiB.
     pub fn max_message(mut self, bytes: usize) -> Self {
-        self.max_message = bytes;
+        self.transport.max_message = bytes;
         self
     }
 
     /// Sets the updates of long-running tools. See [`updates`].
     pub fn updates(mut self, updates: Updates) -> Self {
-        self.updates = Some(updates);
+        self.transport.updates = Some(updates);
         self
-    }
-}
-
-impl fmt::Debug for LiveModel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LiveModel")
-            .field("provider", &self.provider)
-            .field("model", &self.model)
-            .finish_non_exhaustive()
     }
 }

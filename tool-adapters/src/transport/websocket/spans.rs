@@ -13,7 +13,8 @@ use tool_core::{ToolError, trace};
 pub(crate) struct ConversationSpans {
     // Dropped before the span that contains it.
     responses: ResponseSpans,
-    agent: SpanHandle,
+    /// The span in which calls run.
+    pub(crate) agent: SpanHandle,
 }
 
 struct ResponseSpans {
@@ -54,16 +55,11 @@ impl ConversationSpans {
             open: None,
             has_reported_usage: false,
         };
-        let agent = match &model.name {
+        let agent = match &model.transport.name {
             Some(name) => SpanHandle::open(SpanKind::Agent, name.clone()),
             None => SpanHandle::open_if_wanted(SpanKind::Agent, "agent"),
         };
         Self { responses, agent }
-    }
-
-    /// Returns the agent's span, in which calls run.
-    pub(crate) fn agent(&self) -> &SpanHandle {
-        &self.agent
     }
 
     /// Records an event of the model.
