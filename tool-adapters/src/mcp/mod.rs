@@ -7,4 +7,5 @@ mod server;
 pub use crate::mcp::client::{
     ImportError, ImportedToolset, McpClient, PinError, Pins, QuarantineReason, QuarantinedTool,
 };
-pub use crate::mcp::server::{BoundServer, ClientInfo, Server};
+pub use crate::mcp::server::{ClientInfo, Server};
+pub use crate::transport::host_check::BoundServer;

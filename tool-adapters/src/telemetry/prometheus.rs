@@ -17,6 +17,8 @@
 //! Other methods are answered 405. A request needs an allowed `Host`, and an allowed `Origin` if it has one. By default the
 //! loopback names are allowed.
 
+pub use crate::transport::host_check::BoundServer;
+
 use crate::transport::host_check::AllowedHosts;
 use axum::Router;
 use axum::extract::State;
@@ -27,10 +29,9 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
-use tokio::net::TcpListener;
-use tool_core::Runtime;
 use tool_core::session::PrometheusText;
 use tool_core::trace::{Collector, CostSummary, Totals};
+use tool_core::{CancellationToken, Runtime};
 
 /// Creates a router for the metrics of a runtime.
 pub fn router(runtime: &Runtime) -> MetricsRouter {
@@ -86,7 +87,8 @@ impl MetricsRouter {
     ///
     /// Returns an error if the address is not a loopback address and [`allow_hosts`](Self::allow_hosts) is not set.
     pub async fn bind(self, address: SocketAddr) -> io::Result<BoundServer> {
-        Ok(BoundServer { listener: self.allowed.bind(address).await?, router: self.into() })
+        let allowed = self.allowed.clone();
+        allowed.bind(address, self.into(), "/metrics", CancellationToken::new()).await
     }
 
     /// Binds an address and serves until the future is dropped.
@@ -101,25 +103,6 @@ impl From<MetricsRouter> for Router {
         let json = get(async |State(sources): State<MetricsSources>| sources.json_response());
         let metrics = Router::new().route("/metrics", get(serve_metrics)).route("/metrics.json", json);
         allowed.guard(metrics.with_state(sources))
-    }
-}
-
-/// A server that is bound to an address, but does not serve yet.
-#[derive(Debug)]
-pub struct BoundServer {
-    listener: TcpListener,
-    router: Router,
-}
-
-impl BoundServer {
-    /// Returns the address, with the port that the system chose if port 0 was requested.
-    pub fn address(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-
-    /// Serves until the future is dropped.
-    pub async fn serve(self) -> io::Result<()> {
-        axum::serve(self.listener, self.router).await
     }
 }
 

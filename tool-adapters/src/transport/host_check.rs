@@ -1,4 +1,4 @@
-//! The check of the `Host` and `Origin` headers of servers on this machine, on every method.
+//! Servers on this machine, and the check of the `Host` and `Origin` headers of their requests, on every method.
 //!
 //! A web page can let its domain name resolve to this machine, so a request from a local address may still come from a
 //! web page (RUSTSEC-2026-0189).
@@ -13,6 +13,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;
+use tool_core::CancellationToken;
 
 /// The hosts and origins that a program allows. `None` allows the loopback names.
 #[derive(Clone, Debug, Default)]
@@ -27,13 +28,19 @@ impl AllowedHosts {
         router.layer(from_fn_with_state(Arc::new(self), check_request))
     }
 
-    /// Binds an address. An address that other machines can reach needs `hosts`.
-    pub(crate) async fn bind(&self, address: SocketAddr) -> io::Result<TcpListener> {
-        if address.ip().is_loopback() || self.hosts.is_some() {
-            return TcpListener::bind(address).await;
+    /// Binds an address for a router. An address that other machines can reach needs `hosts`.
+    pub(crate) async fn bind(
+        &self,
+        address: SocketAddr,
+        router: Router,
+        path: &str,
+        shutdown: CancellationToken,
+    ) -> io::Result<BoundServer> {
+        if !address.ip().is_loopback() && self.hosts.is_none() {
+            let message = format!("other machines can reach {address}; set `allow_hosts` to the names of the server");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
-        let message = format!("other machines can reach {address}; set `allow_hosts` to the names of the server");
-        Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+        Ok(BoundServer { listener: TcpListener::bind(address).await?, router, path: path.to_owned(), shutdown })
     }
 
     /// Checks a request. Returns the reason if it is refused.
@@ -89,6 +96,32 @@ impl AllowedHosts {
             },
             _ => false,
         })
+    }
+}
+
+/// A server that is bound to an address, but does not serve yet.
+#[derive(Debug)]
+pub struct BoundServer {
+    listener: TcpListener,
+    router: Router,
+    path: String,
+    shutdown: CancellationToken,
+}
+
+impl BoundServer {
+    /// Returns the address, with the port that the system chose if port 0 was requested.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Returns the URL for clients.
+    pub fn url(&self) -> io::Result<String> {
+        Ok(format!("http://{}{}", self.address()?, self.path))
+    }
+
+    /// Serves until the server is shut down, or the future is dropped.
+    pub async fn serve(self) -> io::Result<()> {
+        axum::serve(self.listener, self.router).with_graceful_shutdown(self.shutdown.cancelled_owned()).await
     }
 }
 

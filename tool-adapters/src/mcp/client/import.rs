@@ -6,8 +6,8 @@ use crate::mcp::client::remote::{
 };
 use rmcp::RoleClient;
 use rmcp::model::{
-    self, CallToolRequest, CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam,
-    ClientRequest, ContentBlock, RequestId, RequestParamsMeta, ResourceContents, ServerResult,
+    self, CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam, ClientRequest,
+    ContentBlock, RequestId, RequestParamsMeta, ResourceContents, ServerResult,
 };
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use serde_json::Value;
@@ -181,7 +181,7 @@ impl ImportedToolset {
 
 impl Toolset for ImportedToolset {
     fn id(&self) -> &str {
-        self.remote.name()
+        &self.remote.options.name
     }
 
     fn tools(self: Arc<Self>) -> Vec<Tool> {
@@ -199,11 +199,14 @@ impl Toolset for ImportedToolset {
 impl fmt::Debug for ImportedToolset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ImportedToolset")
-            .field("name", &self.remote.name())
+            .field("name", &self.remote.options.name)
             .field("tools", &self.tools)
             .finish_non_exhaustive()
     }
 }
+
+/// Maximum number of characters of a server's error that are shown.
+const MAX_TEXT: usize = 4_000;
 
 /// The state of an imported tool.
 struct RemoteTool {
@@ -271,15 +274,18 @@ impl RemoteTool {
             request = request.with_arguments(arguments);
         }
         match self.send(request).await {
-            Ok(CallToolResponse::Complete(result)) => convert_result(result, self.has_output_schema),
-            Ok(_) => Err(ToolError::permanent("the server asks for user input, which a call cannot give")),
+            Ok(ServerResult::CallToolResult(result)) => convert_result(result, self.has_output_schema),
+            Ok(ServerResult::InputRequiredResult(_) | ServerResult::CreateTaskResult(_)) => {
+                Err(ToolError::permanent("the server asks for user input, which a call cannot give"))
+            }
+            Ok(_) => Err(self.convert_error(ServiceError::UnexpectedResponse)),
             Err(error) => Err(self.convert_error(error)),
         }
     }
 
     fn convert_error(&self, error: ServiceError) -> ToolError {
         let error = match error {
-            ServiceError::McpError(error) => return ToolError::permanent(excerpt(&error.message)),
+            ServiceError::McpError(error) => return ToolError::permanent(truncate(&error.message, MAX_TEXT)),
             ServiceError::TransportSend(_) | ServiceError::TransportClosed => {
                 ToolError::transient("the connection to the tool's server is lost; the call may have had effects")
             }
@@ -294,7 +300,7 @@ impl RemoteTool {
 
     /// Sends a `tools/call` request with the trace, and describes it on the span of the call. Dropping the future
     /// notifies the server that the call is cancelled.
-    async fn send(&self, mut params: CallToolRequestParams) -> Result<CallToolResponse, ServiceError> {
+    async fn send(&self, mut params: CallToolRequestParams) -> Result<ServerResult, ServiceError> {
         for (name, value) in trace::export().to_pairs() {
             if name != "baggage" || self.remote.options.baggage {
                 params.meta_or_default().insert(name.to_owned(), value.into());
@@ -307,12 +313,7 @@ impl RemoteTool {
         let mut cancel = CancelOnDrop { peer, id: Some(sent.id.clone()) };
         let answer = sent.await_response().await;
         cancel.id = None;
-        match answer? {
-            ServerResult::CallToolResult(result) => Ok(CallToolResponse::Complete(result)),
-            ServerResult::InputRequiredResult(result) => Ok(CallToolResponse::InputRequired(result)),
-            ServerResult::CreateTaskResult(result) => Ok(CallToolResponse::Task(result)),
-            _ => Err(ServiceError::UnexpectedResponse),
-        }
+        answer
     }
 
     fn set_attributes(&self, id: &RequestId) {
@@ -352,7 +353,11 @@ fn convert_result(result: CallToolResult, has_output_schema: bool) -> Result<Too
     if result.is_error == Some(true) {
         let texts = result.content.iter().filter_map(ContentBlock::as_text).map(|text| text.text.as_str());
         let text = texts.collect::<Vec<_>>().join("\n");
-        return Err(ToolError::permanent(if text.is_empty() { "the tool failed".to_owned() } else { excerpt(&text) }));
+        return Err(ToolError::permanent(if text.is_empty() {
+            "the tool failed".to_owned()
+        } else {
+            truncate(&text, MAX_TEXT)
+        }));
     }
     match result.structured_content {
         Some(data) => Ok(ToolOutput::new(data)),
@@ -361,11 +366,6 @@ fn convert_result(result: CallToolResult, has_output_schema: bool) -> Result<Too
         }
         None => Ok(ToolOutput::content(result.content.into_iter().map(content))),
     }
-}
-
-/// Returns the beginning of a text of the server.
-fn excerpt(text: &str) -> String {
-    truncate(text, 4_000)
 }
 
 fn content(block: ContentBlock) -> Content {

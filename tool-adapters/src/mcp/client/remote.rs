@@ -192,13 +192,9 @@ impl RemoteServer {
         Ok((remote, tools))
     }
 
-    pub(crate) fn name(&self) -> &str {
-        &self.options.name
-    }
-
     pub(crate) fn quarantine(&self, name: &str, reason: QuarantineReason) {
         let tool = QuarantinedTool { name: name.to_owned(), reason };
-        tracing::warn!(server = %self.name().escape_debug(), %tool, "quarantined a tool");
+        tracing::warn!(server = %self.options.name.escape_debug(), %tool, "quarantined a tool");
         lock(&self.quarantine).insert(name.to_owned(), tool);
     }
 
@@ -235,7 +231,7 @@ impl RemoteServer {
         for tool in listed {
             let name = tool.name.to_string();
             let fingerprint = Fingerprint::new(&tool);
-            match self.options.pins.get(self.name(), &name) {
+            match self.options.pins.get(&self.options.name, &name) {
                 Some(pinned) if pinned != fingerprint => {
                     self.quarantine(&name, QuarantineReason::Changed(fingerprint.changed_members(&pinned)));
                 }
@@ -251,7 +247,7 @@ impl RemoteServer {
         for name in &duplicates {
             self.quarantine(name, QuarantineReason::Duplicate);
         }
-        self.options.pins.pin(self.name(), &fingerprints)?;
+        self.options.pins.pin(&self.options.name, &fingerprints)?;
         *lock(&self.imported) = fingerprints;
         Ok(tools)
     }
@@ -289,7 +285,7 @@ async fn watch(remote: Weak<RemoteServer>, changed: Arc<Notify>) {
         changed.notified().await;
         let Some(remote) = remote.upgrade() else { return };
         if let Err(error) = remote.refresh().await {
-            tracing::warn!(server = %remote.name().escape_debug(), %error, "failed to refresh the list of tools");
+            tracing::warn!(server = %remote.options.name.escape_debug(), %error, "failed to refresh the list of tools");
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::mcp::server::connection::Connection;
 use crate::mcp::server::session::{ClientInfo, ServerState, Settings};
 use crate::mcp::server::{stdio, strict};
+use crate::transport::host_check::BoundServer;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
@@ -18,7 +19,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpListener;
 use tool_core::session::SessionBuilder;
 use tool_core::{Category, Policy, RegistryErrors, Runtime, ToolContext};
 
@@ -92,11 +92,6 @@ impl Server {
     /// Sets the pause after which a call begins a new turn with new budgets. Defaults to 30 s.
     pub fn turn_after(self, pause: Duration) -> Self {
         self.with(|settings| settings.turn_after = pause)
-    }
-
-    /// Sets the number of tools on one page of `tools/list`. Defaults to 1,000, as many clients read only the first page.
-    pub fn page_size(self, tools: usize) -> Self {
-        self.with(|settings| settings.page_size = tools.max(1))
     }
 
     /// Sets the time in which the user has to confirm a call. Defaults to 10 minutes. The policy's own limit applies too.
@@ -212,8 +207,8 @@ impl Server {
     ///
     /// Returns an error if the address is not a loopback address and [`allow_hosts`](Self::allow_hosts) is not set.
     pub async fn bind(&self, address: SocketAddr) -> io::Result<BoundServer> {
-        let listener = self.state.settings.allowed.bind(address).await?;
-        Ok(BoundServer { listener, server: self.clone() })
+        let settings = &self.state.settings;
+        settings.allowed.bind(address, self.router(), &settings.path, settings.shutdown.clone()).await
     }
 
     /// Binds an address and serves until [`shutdown`](Self::shutdown).
@@ -231,7 +226,7 @@ impl Server {
     /// Serves the client that started this process, until it closes standard input. Nothing else may write to standard
     /// output; logs belong on standard error.
     pub async fn serve_stdio(&self) -> io::Result<()> {
-        stdio::serve(&self.state, tokio::io::stdin(), tokio::io::stdout(), Some("pipe")).await
+        stdio::serve(&self.state, Box::new(tokio::io::stdin()), Box::new(tokio::io::stdout()), Some("pipe")).await
     }
 
     /// Serves one client over two streams, such as the halves of a socket, until `input` ends.
@@ -240,39 +235,13 @@ impl Server {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        stdio::serve(&self.state, input, output, None).await
+        stdio::serve(&self.state, Box::new(input), Box::new(output), None).await
     }
 }
 
 impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Server").field("name", &self.state.settings.name).finish_non_exhaustive()
-    }
-}
-
-/// A server that is bound to an address, but does not serve yet.
-#[derive(Debug)]
-pub struct BoundServer {
-    listener: TcpListener,
-    server: Server,
-}
-
-impl BoundServer {
-    /// Returns the address, with the port that the system chose if port 0 was requested.
-    pub fn address(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-
-    /// Returns the URL for clients.
-    pub fn url(&self) -> io::Result<String> {
-        Ok(format!("http://{}{}", self.address()?, self.server.state.settings.path))
-    }
-
-    /// Serves until [`Server::shutdown`].
-    pub async fn serve(self) -> io::Result<()> {
-        let shutdown = self.server.state.settings.shutdown.clone();
-        let router = self.server.router();
-        axum::serve(self.listener, router).with_graceful_shutdown(shutdown.cancelled_owned()).await
     }
 }
 
@@ -288,7 +257,7 @@ async fn check_message(State(max_message): State<usize>, request: Request, next:
     match strict::parse_message(&bytes) {
         Ok(_) => next.run(Request::from_parts(parts, Body::from(bytes))).await,
         Err(invalid) => {
-            let is_params = invalid.code == ErrorCode::INVALID_PARAMS;
+            let is_params = invalid.error.code == ErrorCode::INVALID_PARAMS;
             let status = if is_params { StatusCode::OK } else { StatusCode::BAD_REQUEST };
             (status, [(header::CONTENT_TYPE, "application/json")], invalid.to_json()).into_response()
         }

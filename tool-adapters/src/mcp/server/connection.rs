@@ -1,7 +1,6 @@
 //! The handler of one connection.
 
-use crate::mcp::server::session::ClientSession;
-use crate::mcp::server::session::{ServerState, Settings, http_parts, is_stateless};
+use crate::mcp::server::session::{ClientSession, ServerState, http_parts, is_stateless};
 use crate::mcp::server::{confirm, strict, tools};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest, CustomResult,
@@ -34,16 +33,12 @@ impl Connection {
         Self { session: ClientSession::new(Arc::clone(&state)), state, transport }
     }
 
-    fn settings(&self) -> &Settings {
-        &self.state.settings
-    }
-
     async fn session(&self, context: &RequestContext<RoleServer>) -> Result<&Session, ErrorData> {
         self.session.get(self.state.client(context)).await
     }
 
     async fn instructions(&self, context: &RequestContext<RoleServer>) -> Result<Option<String>, ErrorData> {
-        match &self.settings().instructions {
+        match &self.state.settings.instructions {
             Some(text) => Ok(Some(text.clone())),
             None => Ok(tools::guides(self.session(context).await?)),
         }
@@ -80,7 +75,7 @@ impl Connection {
     /// Returns the client's span as the parent of a call.
     fn parent(&self, context: &RequestContext<RoleServer>) -> DistributedContext {
         let pairs = context.meta.iter().filter_map(|(name, value)| Some((name, value.as_str()?)));
-        if self.settings().trust_baggage {
+        if self.state.settings.trust_baggage {
             return DistributedContext::from_trusted_pairs(pairs);
         }
         let mut parent = DistributedContext::from_pairs(pairs);
@@ -114,7 +109,7 @@ fn unknown_method(method: &str) -> ErrorData {
 impl ServerHandler for Connection {
     fn get_info(&self) -> ServerConfig {
         let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
-        info.server_info = Implementation::new(&self.settings().name, &self.settings().version);
+        info.server_info = Implementation::new(&self.state.settings.name, &self.state.settings.version);
         info
     }
 
@@ -142,7 +137,7 @@ impl ServerHandler for Connection {
     ) -> Result<ListToolsResult, ErrorData> {
         let session = self.session(&context).await?;
         let cursor = request.and_then(|request| request.cursor);
-        tools::page(session, cursor.as_deref(), self.settings().page_size, is_stateless(&context))
+        tools::page(session, cursor.as_deref(), is_stateless(&context))
     }
 
     async fn call_tool(

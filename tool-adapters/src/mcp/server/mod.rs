@@ -13,5 +13,5 @@ mod stdio;
 mod strict;
 mod tools;
 
-pub use crate::mcp::server::builder::{BoundServer, Server};
+pub use crate::mcp::server::builder::Server;
 pub use crate::mcp::server::session::ClientInfo;

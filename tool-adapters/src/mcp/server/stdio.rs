@@ -20,16 +20,12 @@ use tokio_util::bytes::BytesMut;
 use tokio_util::codec::{Decoder, FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 
 /// Serves one client until `input` ends. `transport` is OpenTelemetry's name of the transport, if it is known.
-pub(crate) async fn serve<R, W>(
+pub(crate) async fn serve(
     state: &ServerState,
-    input: R,
-    output: W,
+    input: Input,
+    output: Output,
     transport: Option<&'static str>,
-) -> io::Result<()>
-where
-    R: AsyncRead + Send + Unpin + 'static,
-    W: AsyncWrite + Send + Unpin + 'static,
-{
+) -> io::Result<()> {
     let lines = LineTransport::new(input, output, state.settings.max_message);
     let connection = Arc::new(Connection::new(Arc::new(state.clone()), transport));
     let served = loop {
@@ -46,28 +42,25 @@ where
     served
 }
 
-type LineWriter<W> = Arc<Mutex<FramedWrite<W, LinesCodec>>>;
+pub(crate) type Input = Box<dyn AsyncRead + Send + Unpin>;
+pub(crate) type Output = Box<dyn AsyncWrite + Send + Unpin>;
+type LineWriter = Arc<Mutex<FramedWrite<Output, LinesCodec>>>;
 
 /// Messages as lines of JSON. A clone continues where the other left off.
-struct LineTransport<R, W> {
-    reader: Arc<Mutex<LineReader<R>>>,
-    writer: LineWriter<W>,
+#[derive(Clone)]
+struct LineTransport {
+    reader: Arc<Mutex<LineReader>>,
+    writer: LineWriter,
 }
 
-struct LineReader<R> {
-    messages: FramedRead<R, StrictCodec>,
+struct LineReader {
+    messages: FramedRead<Input, StrictCodec>,
     /// The answer to an invalid line while it is written. It is kept here because `receive` may be cancelled.
     answer: Option<Pin<Box<dyn Future<Output = io::Result<()>> + Send>>>,
 }
 
-impl<R, W> Clone for LineTransport<R, W> {
-    fn clone(&self) -> Self {
-        Self { reader: Arc::clone(&self.reader), writer: Arc::clone(&self.writer) }
-    }
-}
-
-impl<R: AsyncRead, W: AsyncWrite> LineTransport<R, W> {
-    fn new(input: R, output: W, max_line: usize) -> Self {
+impl LineTransport {
+    fn new(input: Input, output: Output, max_line: usize) -> Self {
         let codec = StrictCodec(LinesCodec::new_with_max_length(max_line));
         let reader = LineReader { messages: FramedRead::new(input, codec), answer: None };
         let writer = FramedWrite::new(output, LinesCodec::new());
@@ -75,18 +68,14 @@ impl<R: AsyncRead, W: AsyncWrite> LineTransport<R, W> {
     }
 }
 
-async fn write_line<W: AsyncWrite + Unpin>(writer: LineWriter<W>, line: String) -> io::Result<()> {
+async fn write_line(writer: LineWriter, line: String) -> io::Result<()> {
     writer.lock().await.send(line).await.map_err(|error| match error {
         LinesCodecError::Io(error) => error,
         error @ LinesCodecError::MaxLineLengthExceeded => io::Error::other(error),
     })
 }
 
-impl<R, W> Transport<RoleServer> for LineTransport<R, W>
-where
-    R: AsyncRead + Send + Unpin + 'static,
-    W: AsyncWrite + Send + Unpin + 'static,
-{
+impl Transport<RoleServer> for LineTransport {
     type Error = io::Error;
 
     fn send(&mut self, message: TxJsonRpcMessage<RoleServer>) -> impl Future<Output = io::Result<()>> + Send + 'static {
@@ -105,7 +94,7 @@ where
             match reader.messages.next().await? {
                 Ok(Ok(message)) => return Some(message),
                 Ok(Err(invalid)) => {
-                    tracing::debug!(code = invalid.code.0, message = %invalid.message, "refused an invalid message");
+                    tracing::debug!(error = %invalid.error, "refused an invalid message");
                     reader.answer = Some(Box::pin(write_line(Arc::clone(&self.writer), invalid.to_json())));
                 }
                 Err(error) => {
@@ -137,10 +126,10 @@ impl StrictCodec {
                 Ok(line) if line.is_empty() => continue,
                 Ok(line) => Some(strict::parse_message(line.as_bytes())),
                 Err(LinesCodecError::MaxLineLengthExceeded) => {
-                    Some(Err(InvalidMessage::invalid_request(strict::too_long(self.0.max_length()))))
+                    Some(Err(strict::invalid_request(strict::too_long(self.0.max_length())).into()))
                 }
                 // The only error that a decoder of lines reports besides the length.
-                Err(LinesCodecError::Io(_)) => Some(Err(InvalidMessage::parse_error("the message is not valid UTF-8"))),
+                Err(LinesCodecError::Io(_)) => Some(Err(strict::not_utf8().into())),
             };
         }
     }

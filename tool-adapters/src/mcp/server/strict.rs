@@ -3,44 +3,38 @@
 //! Two parsers that read one text as two different messages let a sender bypass checks. So member names have to match
 //! exactly, and duplicate and unknown members are refused. Each refused message gets one JSON-RPC error as its answer.
 
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorCode};
+use rmcp::ErrorData;
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest};
 use serde_json::{Map, Value, json};
-use tool_core::json::{self, parse_strict};
+use std::borrow::Cow;
+use tool_core::json::parse_strict;
 
 /// A message that is refused, as the JSON-RPC error that answers it.
 #[derive(Debug, PartialEq)]
 pub(crate) struct InvalidMessage {
-    pub(crate) id: Value,
-    pub(crate) code: ErrorCode,
-    pub(crate) message: String,
+    /// Null if the message has no valid id.
+    id: Value,
+    pub(crate) error: ErrorData,
+}
+
+impl From<ErrorData> for InvalidMessage {
+    fn from(error: ErrorData) -> Self {
+        Self { id: Value::Null, error }
+    }
 }
 
 impl InvalidMessage {
-    fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { id: Value::Null, code, message: message.into() }
-    }
-
-    pub(crate) fn invalid_request(message: impl Into<String>) -> Self {
-        Self::new(ErrorCode::INVALID_REQUEST, message)
-    }
-
-    pub(crate) fn parse_error(message: impl Into<String>) -> Self {
-        Self::new(ErrorCode::PARSE_ERROR, message)
-    }
-
-    fn invalid_params(message: impl Into<String>) -> Self {
-        Self::new(ErrorCode::INVALID_PARAMS, message)
-    }
-
-    fn with_id(mut self, id: Option<&Value>) -> Self {
-        self.id = id.cloned().unwrap_or_default();
-        self
-    }
-
     pub(crate) fn to_json(&self) -> String {
-        let error = json!({"code": self.code, "message": self.message});
-        json!({"jsonrpc": "2.0", "id": self.id, "error": error}).to_string()
+        json!({"jsonrpc": "2.0", "id": self.id, "error": self.error}).to_string()
     }
+}
+
+pub(crate) fn invalid_request(message: impl Into<Cow<'static, str>>) -> ErrorData {
+    ErrorData::invalid_request(message, None)
+}
+
+fn invalid_params(message: impl Into<Cow<'static, str>>) -> ErrorData {
+    ErrorData::invalid_params(message, None)
 }
 
 /// Returns the text for a message that is longer than `max` bytes.
@@ -50,95 +44,87 @@ pub(crate) fn too_long(max: usize) -> String {
 
 /// Parses and checks one message.
 pub(crate) fn parse_message(bytes: &[u8]) -> Result<ClientJsonRpcMessage, InvalidMessage> {
-    let text = std::str::from_utf8(bytes).map_err(|_| InvalidMessage::parse_error("the message is not valid UTF-8"))?;
-    let value = parse_strict(text).map_err(|error| not_strict(&error))?;
+    let mut id = Value::Null;
+    parse_and_check(bytes, &mut id).map_err(|error| InvalidMessage { id, error })
+}
+
+/// Parses and checks one message. Sets `valid_id` to its id.
+fn parse_and_check(bytes: &[u8], valid_id: &mut Value) -> Result<ClientJsonRpcMessage, ErrorData> {
+    let text = std::str::from_utf8(bytes).map_err(|_| not_utf8())?;
+    let value = parse_strict(text).map_err(|error| match error.offset() {
+        Some(_) => ErrorData::parse_error(format!("the message is not valid JSON: {error}"), None),
+        None => invalid_request(excerpt(error.message())),
+    })?;
     let Value::Object(message) = &value else {
-        return Err(InvalidMessage::invalid_request("expected an object; batches are not supported"));
+        return Err(invalid_request("expected an object; batches are not supported"));
     };
+    match message.get("id") {
+        Some(id) if id.is_string() || id.is_i64() => valid_id.clone_from(id),
+        Some(_) => return Err(invalid_request("expected `id` to be a string or an integer")),
+        None => {}
+    }
     check_envelope(message)?;
-    let id = message.get("id");
     let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
-    if id.is_some() {
-        check_params(method, message.get("params")).map_err(|invalid| invalid.with_id(id))?;
+    if message.contains_key("id") {
+        check_params(method, message.get("params"))?;
     }
     let read = serde_json::from_str::<ClientJsonRpcMessage>(text)
-        .map_err(|_| InvalidMessage::invalid_request("expected a request, a notification or a response").with_id(id))?;
+        .map_err(|_| invalid_request("expected a request, a notification or a response"))?;
     match &read {
         ClientJsonRpcMessage::Request(request) if is_misread(&request.request) => {
-            Err(InvalidMessage::invalid_params(format!("invalid parameters for `{method}`")).with_id(id))
+            Err(invalid_params(format!("invalid parameters for `{method}`")))
         }
         _ => Ok(read),
     }
 }
 
-fn not_strict(error: &json::Error) -> InvalidMessage {
-    match error.offset() {
-        Some(_) => InvalidMessage::parse_error(format!("the message is not valid JSON: {error}")),
-        None => InvalidMessage::invalid_request(excerpt(error.message())),
-    }
+pub(crate) fn not_utf8() -> ErrorData {
+    ErrorData::parse_error("the message is not valid UTF-8", None)
 }
 
 /// Checks the members of a JSON-RPC message.
-fn check_envelope(message: &Map<String, Value>) -> Result<(), InvalidMessage> {
-    let id = message.get("id");
-    let valid_id = id.filter(|id| id.is_string() || id.is_i64());
-    if id.is_some() && valid_id.is_none() {
-        return Err(InvalidMessage::invalid_request("expected `id` to be a string or an integer"));
-    }
-    let refuse = |text: &str| Err(InvalidMessage::invalid_request(text).with_id(valid_id));
+fn check_envelope(message: &Map<String, Value>) -> Result<(), ErrorData> {
     let known = ["jsonrpc", "id", "method", "params", "result", "error"];
     if let Some(key) = message.keys().find(|key| !known.contains(&key.as_str())) {
-        return refuse(&format!("unknown member `{}`", excerpt(key)));
+        return Err(invalid_request(format!("unknown member `{}`", excerpt(key))));
     }
     if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return refuse("expected `jsonrpc` to be \"2.0\"");
+        return Err(invalid_request("expected `jsonrpc` to be \"2.0\""));
     }
     let kinds = ["method", "result", "error"].iter().filter(|kind| message.contains_key(**kind)).count();
     if kinds != 1 {
-        return refuse("expected exactly one of `method`, `result` and `error`");
+        return Err(invalid_request("expected exactly one of `method`, `result` and `error`"));
     }
     match (message.get("method"), message.get("params")) {
-        (Some(method), _) if !method.is_string() => refuse("expected `method` to be a string"),
-        (None, Some(_)) => refuse("`params` is allowed in requests and notifications only"),
-        (Some(_), Some(params)) if !params.is_object() => {
-            Err(InvalidMessage::invalid_params("expected `params` to be an object").with_id(valid_id))
-        }
+        (Some(method), _) if !method.is_string() => Err(invalid_request("expected `method` to be a string")),
+        (None, Some(_)) => Err(invalid_request("`params` is allowed in requests and notifications only")),
+        (Some(_), Some(params)) if !params.is_object() => Err(invalid_params("expected `params` to be an object")),
         _ => Ok(()),
     }
 }
 
 /// Checks the parameters of the methods that are served.
-fn check_params(method: &str, params: Option<&Value>) -> Result<(), InvalidMessage> {
+fn check_params(method: &str, params: Option<&Value>) -> Result<(), ErrorData> {
+    let known: &[&str] = match method {
+        "tools/call" => &["name", "arguments", "_meta", "inputResponses", "requestState", "task"],
+        "tools/list" => &["cursor", "_meta"],
+        _ => return Ok(()),
+    };
     let empty = Map::new();
     let params = params.and_then(Value::as_object).unwrap_or(&empty);
-    let refuse = |text: &str| Err(InvalidMessage::invalid_params(text));
-    match method {
-        "tools/call" => {
-            check_names(method, params, &["name", "arguments", "_meta", "inputResponses", "requestState", "task"])?;
-            if !params.get("name").is_some_and(Value::is_string) {
-                return refuse("expected `name` to be a string");
-            }
-            if params.get("arguments").is_some_and(|arguments| !arguments.is_object()) {
-                return refuse("expected `arguments` to be an object");
-            }
-            Ok(())
-        }
-        "tools/list" => {
-            check_names(method, params, &["cursor", "_meta"])?;
-            match params.get("cursor") {
-                Some(cursor) if !cursor.is_string() => refuse("expected `cursor` to be a string"),
-                _ => Ok(()),
-            }
-        }
-        _ => Ok(()),
+    if let Some(key) = params.keys().find(|key| !known.contains(&key.as_str())) {
+        return Err(invalid_params(format!("unknown parameter `{}` of `{method}`", excerpt(key))));
     }
-}
-
-fn check_names(method: &str, params: &Map<String, Value>, known: &[&str]) -> Result<(), InvalidMessage> {
-    match params.keys().find(|key| !known.contains(&key.as_str())) {
-        Some(key) => Err(InvalidMessage::invalid_params(format!("unknown parameter `{}` of `{method}`", excerpt(key)))),
-        None => Ok(()),
+    if method == "tools/call" && !params.get("name").is_some_and(Value::is_string) {
+        return Err(invalid_params("expected `name` to be a string"));
     }
+    if params.get("arguments").is_some_and(|arguments| !arguments.is_object()) {
+        return Err(invalid_params("expected `arguments` to be an object"));
+    }
+    if params.get("cursor").is_some_and(|cursor| !cursor.is_string()) {
+        return Err(invalid_params("expected `cursor` to be a string"));
+    }
+    Ok(())
 }
 
 /// Returns true if rmcp read a served method as a custom request, because its parameters did not fit.

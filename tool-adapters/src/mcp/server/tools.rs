@@ -17,17 +17,15 @@ use tool_core::{Content, Session, ToolContext, ToolResponse};
 #[derive(Default)]
 struct ListedTools(OnceLock<Vec<Tool>>);
 
+/// The number of tools on one page. It is large, as many clients read only the first page.
+const PAGE_SIZE: usize = 1_000;
+
 /// The time for which a client may cache the list.
 const TTL_MS: u64 = 60_000;
 
 /// Returns one page of the list. The cursor is the index of its first tool. `cache_hints` is true for clients whose
 /// revision has caching hints.
-pub(crate) fn page(
-    session: &Session,
-    cursor: Option<&str>,
-    size: usize,
-    cache_hints: bool,
-) -> Result<ListToolsResult, ErrorData> {
+pub(crate) fn page(session: &Session, cursor: Option<&str>, cache_hints: bool) -> Result<ListToolsResult, ErrorData> {
     let from = match cursor {
         None => 0,
         Some(text) => text.parse::<usize>().map_err(|_| unknown_cursor())?,
@@ -37,10 +35,10 @@ pub(crate) fn page(
         return Err(unknown_cursor());
     }
     tools.drain(..from);
-    let has_more = tools.len() > size;
-    tools.truncate(size);
+    let has_more = tools.len() > PAGE_SIZE;
+    tools.truncate(PAGE_SIZE);
     let mut result = ListToolsResult::with_all_items(tools);
-    result.next_cursor = has_more.then(|| (from + size).to_string());
+    result.next_cursor = has_more.then(|| (from + PAGE_SIZE).to_string());
     if cache_hints {
         result.ttl_ms = Some(TTL_MS);
         result.cache_scope = Some(CacheScope::Private);
@@ -79,10 +77,6 @@ pub(crate) fn tool_name(session: &Session, wire_name: &str) -> Option<String> {
     declare(Provider::Mcp, session.tools()).tool_name(wire_name).map(str::to_owned)
 }
 
-fn declared_output<'a>(context: &'a ToolContext, tool: &str) -> Option<&'a Value> {
-    context.function_tool(tool)?.definition().output()
-}
-
 /// Returns the guides of the visible tools that have one. The list itself carries everything else.
 pub(crate) fn guides(session: &Session) -> Option<String> {
     let guided = session.definitions().into_iter().filter(|tool| tool.guide().is_some());
@@ -92,7 +86,8 @@ pub(crate) fn guides(session: &Session) -> Option<String> {
 
 /// Converts the response of a call of `tool` into the protocol's response.
 pub(crate) fn complete(session: &Session, tool: &str, response: &ToolResponse) -> CallToolResponse {
-    CallToolResponse::Complete(convert(response, declared_output(session.tools(), tool)))
+    let schema = session.tools().function_tool(tool).and_then(|tool| tool.definition().output());
+    CallToolResponse::Complete(convert(response, schema))
 }
 
 fn convert(response: &ToolResponse, schema: Option<&Value>) -> CallToolResult {
