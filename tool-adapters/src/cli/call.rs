@@ -21,11 +21,11 @@ enum Caller {
 }
 
 impl Caller {
-    async fn open(source: &ToolSource, file: Option<&Path>, io: &mut CommandIo<'_>) -> Result<Self, CommandError> {
+    async fn open(source: ToolSource<'_>, file: Option<&Path>, io: &mut CommandIo<'_>) -> Result<Self, CommandError> {
         if let Some(path) = file {
             return Ok(Self::Echo(read_declarations(path, false)?));
         }
-        let tools = set_up(source.context()?, io).await;
+        let tools = set_up(source().map_err(CommandError::failure)?, io).await;
         let runtime = Runtime::builder(tools.clone()).build().map_err(CommandError::failure)?;
         let session = runtime.session("command-line", Mode::Text).await.map_err(CommandError::failure)?;
         Ok(Self::Session(session, tools))
@@ -75,7 +75,7 @@ async fn set_up(tools: ToolContext, io: &mut CommandIo<'_>) -> ToolContext {
 }
 
 pub(crate) async fn call(
-    source: &ToolSource,
+    source: ToolSource<'_>,
     file: Option<&Path>,
     options: &CallOptions,
     io: &mut CommandIo<'_>,

@@ -2,7 +2,7 @@
 
 use crate::transport::sanitize::escape_control;
 use serde::Serialize;
-use std::fmt::{Display, Write as _};
+use std::fmt::Display;
 use std::io::{self, BufRead, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -113,15 +113,9 @@ pub(crate) fn table<const N: usize>(headings: [&str; N], rows: &[[String; N]]) -
             *width = (*width).max(cell.chars().count());
         }
     }
-    let mut text = String::new();
-    for row in &rows {
-        let mut line = String::new();
-        for (cell, width) in row.iter().zip(widths) {
-            // Writing to a string does not fail.
-            let _ = write!(line, "{cell:width$}  ");
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
+    let lines = rows.iter().map(|row| {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}  "));
+        format!("{}\n", cells.collect::<String>().trim_end())
+    });
+    lines.collect()
 }

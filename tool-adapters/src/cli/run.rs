@@ -2,7 +2,7 @@
 
 use crate::cli::arguments::{Cli, Command};
 use crate::cli::output::{CommandError, CommandIo, CommandStatus};
-use crate::cli::tools::ToolSource;
+use crate::cli::tools::{ToolSource, open_tools};
 use crate::cli::{call, inspect};
 use clap::Parser;
 use clap::error::ErrorKind;
@@ -28,12 +28,12 @@ use tool_core::ToolContext;
 /// }
 /// ```
 pub fn main() -> ExitCode {
-    run_process(&ToolSource::Linked)
+    run_process(&ToolContext::discover)
 }
 
 /// Runs the command line over the tools of a context, such as configured toolsets.
 pub fn main_with(tools: ToolContext) -> ExitCode {
-    run_process(&ToolSource::Context(tools))
+    run_process(&|| Ok(tools.clone()))
 }
 
 /// Runs one command line over the tools of a context, with the given streams. The first argument is the name of the
@@ -64,10 +64,10 @@ pub async fn run<I>(arguments: I, tools: &ToolContext, io: &mut CommandIo<'_>) -
 where
     I: IntoIterator<Item: Into<OsString> + Clone>,
 {
-    execute(arguments, &ToolSource::Context(tools.clone()), io).await
+    execute(arguments, &|| Ok(tools.clone()), io).await
 }
 
-fn run_process(source: &ToolSource) -> ExitCode {
+fn run_process(source: ToolSource<'_>) -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -85,7 +85,7 @@ fn run_process(source: &ToolSource) -> ExitCode {
     status.into()
 }
 
-async fn execute<I>(arguments: I, source: &ToolSource, io: &mut CommandIo<'_>) -> CommandStatus
+async fn execute<I>(arguments: I, source: ToolSource<'_>, io: &mut CommandIo<'_>) -> CommandStatus
 where
     I: IntoIterator<Item: Into<OsString> + Clone>,
 {
@@ -99,16 +99,16 @@ where
     }
 }
 
-async fn run_command(cli: Cli, source: &ToolSource, io: &mut CommandIo<'_>) -> Result<CommandStatus, CommandError> {
+async fn run_command(cli: Cli, source: ToolSource<'_>, io: &mut CommandIo<'_>) -> Result<CommandStatus, CommandError> {
     io.terminal &= !cli.json;
     let file = cli.tools.as_deref();
     match cli.command {
-        Command::List => inspect::list(&source.tools(file)?, io),
-        Command::Schema(options) => inspect::schema(&source.tools(file)?, &options, file.is_some(), io),
+        Command::List => inspect::list(&open_tools(source, file)?, io),
+        Command::Schema(options) => inspect::schema(&open_tools(source, file)?, &options, file.is_some(), io),
         Command::Call(options) => call::call(source, file, &options, io).await,
-        Command::Manifest(options) => inspect::manifest(&source.tools(file)?, &options, io),
-        Command::Lint(options) => inspect::lint(&source.tools(file)?, &options, io),
-        Command::Serve(options) => call::serve(source.tools(file)?, &options, io).await,
+        Command::Manifest(options) => inspect::manifest(&open_tools(source, file)?, &options, io),
+        Command::Lint(options) => inspect::lint(&open_tools(source, file)?, &options, io),
+        Command::Serve(options) => call::serve(open_tools(source, file)?, &options, io).await,
     }
 }
 

@@ -4,30 +4,16 @@ use crate::cli::output::CommandError;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::path::Path;
-use tool_core::{FunctionTool, RawTool, RunContext, ToolContext, ToolError};
+use tool_core::{FunctionTool, RawTool, RegistryErrors, RunContext, ToolContext, ToolError};
 
-/// The tools of a command line without `--tools`.
-pub(crate) enum ToolSource {
-    /// All linked tools that need no configuration.
-    Linked,
-    Context(ToolContext),
-}
+/// Returns the tools of a command line without `--tools`. They are not built if a file has the tools.
+pub(crate) type ToolSource<'a> = &'a dyn Fn() -> Result<ToolContext, RegistryErrors>;
 
-impl ToolSource {
-    /// Returns the tools of the file if there is one, with the schemas of their results.
-    pub(crate) fn tools(&self, file: Option<&Path>) -> Result<ToolContext, CommandError> {
-        match file {
-            Some(path) => read_declarations(path, true),
-            None => self.context(),
-        }
-    }
-
-    /// Returns the tools without a file.
-    pub(crate) fn context(&self) -> Result<ToolContext, CommandError> {
-        match self {
-            Self::Linked => ToolContext::discover().map_err(CommandError::failure),
-            Self::Context(tools) => Ok(tools.clone()),
-        }
+/// Returns the tools of the file if there is one, with the schemas of their results.
+pub(crate) fn open_tools(source: ToolSource<'_>, file: Option<&Path>) -> Result<ToolContext, CommandError> {
+    match file {
+        Some(path) => read_declarations(path, true),
+        None => source().map_err(CommandError::failure),
     }
 }
 
