@@ -21,7 +21,7 @@ use crate::providers::spec::UrlPath;
 use crate::telemetry::prices;
 use serde::Deserialize;
 use std::borrow::Cow;
-use tool_core::trace::{ModelUsage, TokenUsage};
+use tool_core::trace::ModelUsage;
 
 /// Tool calls beyond this number are not recorded.
 const MAX_CALLS: usize = 256;
@@ -32,17 +32,9 @@ const MAX_CALLS: usize = 256;
 #[must_use]
 pub struct Observer {
     protocol: Box<dyn Protocol>,
-    billed_by: Option<Cow<'static, str>>,
     requested_model: Option<String>,
-    summary: ResponseSummary,
-}
-
-#[derive(Default)]
-struct ResponseSummary {
-    response_id: Option<String>,
-    model: Option<String>,
-    usage: Option<TokenUsage>,
-    calls: Vec<(String, String)>,
+    used: ModelUsage,
+    has_usage: bool,
 }
 
 /// Reads a whole response. Returns `None` if it has no usage, such as an error.
@@ -55,12 +47,9 @@ pub fn observe_response(provider: Provider, response: &[u8]) -> Option<ModelUsag
 impl Observer {
     /// Creates an observer for a response of a provider.
     pub fn new(provider: Provider) -> Self {
-        Self {
-            protocol: protocol(provider),
-            billed_by: provider.spec().biller.map(Cow::Borrowed),
-            requested_model: None,
-            summary: ResponseSummary::default(),
-        }
+        let mut used = ModelUsage::default();
+        used.provider = provider.spec().biller.map(Cow::Borrowed);
+        Self { protocol: protocol(provider), requested_model: None, used, has_usage: false }
     }
 
     /// Creates an observer for the response to a request. Returns `None` if the request does not go to a model.
@@ -74,7 +63,7 @@ impl Observer {
         let (provider, requested_model) = provider_and_model(&host, path)?;
         let mut observer = Self { requested_model, ..Self::new(provider) };
         if let Some(biller) = prices::biller(&format!("https://{host}{path}")) {
-            observer.billed_by = Some(biller.into());
+            observer.used.provider = Some(biller.into());
         }
         Some(observer)
     }
@@ -92,7 +81,7 @@ impl Observer {
 
     /// Sets the provider that bills the request, by its name in price tables. With `None`, the model's name decides.
     pub fn billed_by(mut self, provider: Option<impl Into<Cow<'static, str>>>) -> Self {
-        self.billed_by = provider.map(Into::into);
+        self.used.provider = provider.map(Into::into);
         self
     }
 
@@ -103,35 +92,35 @@ impl Observer {
 
     /// Reads the next bytes of the response.
     pub fn push(&mut self, bytes: &[u8]) {
-        self.summary.read(self.protocol.push(bytes));
+        let events = self.protocol.push(bytes);
+        self.read(events);
     }
 
     /// Returns the usage at the end of the response, even if it broke off.
     pub fn finish(mut self) -> Option<ModelUsage> {
-        self.summary.read(self.protocol.finish());
-        let ResponseSummary { response_id, model, usage, calls } = self.summary;
-        if usage.is_none() && response_id.is_none() && calls.is_empty() {
+        let events = self.protocol.finish();
+        self.read(events);
+        if !self.has_usage && self.used.response_id.is_none() && self.used.tool_calls.is_empty() {
             return None;
         }
-        let model = model.or(self.requested_model).unwrap_or_default();
-        let mut used = ModelUsage::new(model, usage.unwrap_or_default());
-        used.provider = self.billed_by;
-        used.response_id = response_id;
-        used.tool_calls = calls;
-        Some(used)
+        if self.used.model.is_empty() {
+            self.used.model = self.requested_model.unwrap_or_default().into();
+        }
+        Some(self.used)
     }
-}
 
-impl ResponseSummary {
     fn read(&mut self, events: Vec<Event>) {
+        let used = &mut self.used;
         for event in events {
             match event {
                 Event::Response { id, model } => {
-                    self.response_id = id.or(self.response_id.take());
-                    self.model = model.or(self.model.take());
+                    used.response_id = id.or(used.response_id.take());
+                    used.model = model.map_or(std::mem::take(&mut used.model), Cow::Owned);
                 }
-                Event::Usage(usage) => self.usage = Some(usage),
-                Event::CallStarted { id, name } if self.calls.len() < MAX_CALLS => self.calls.push((id, name)),
+                Event::Usage(usage) => (used.usage, self.has_usage) = (usage, true),
+                Event::CallStarted { id, name } if used.tool_calls.len() < MAX_CALLS => {
+                    used.tool_calls.push((id, name));
+                }
                 _ => {}
             }
         }
@@ -174,6 +163,7 @@ fn is_in_domain(host: &str, domain: &str) -> bool {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use tool_core::trace::TokenUsage;
 
     /// Reads a response whole and in all pieces. Returns the usage, which has to be the same each time.
     fn read_in_pieces(observer: impl Fn() -> Observer, response: &[u8]) -> Option<ModelUsage> {
@@ -359,7 +349,7 @@ mod tests {
     fn recognizes_providers_by_path_and_host() {
         let recognized = |url: &str| {
             Observer::for_url("POST", url).map(|observer| {
-                let (model, biller) = (observer.requested_model.clone(), observer.billed_by.clone());
+                let (model, biller) = (observer.requested_model.clone(), observer.used.provider.clone());
                 (observer.provider(), model.unwrap_or_default(), biller.unwrap_or_default().into_owned())
             })
         };

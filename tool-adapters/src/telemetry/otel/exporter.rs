@@ -45,19 +45,7 @@ struct ExportPipeline {
 impl Otel {
     /// Returns a builder for export over OTLP, as protobuf over HTTP.
     pub fn otlp() -> OtelBuilder {
-        OtelBuilder {
-            endpoint: None,
-            headers: HashMap::new(),
-            service_name: None,
-            resource: Vec::new(),
-            timeout: None,
-            // The SDK takes zero as its default: the environment, or a minute.
-            interval: Duration::ZERO,
-            max_queue_size: None,
-            metrics: !std::env::var("OTEL_METRICS_EXPORTER").is_ok_and(|exporter| exporter.trim() == "none"),
-            content: true,
-            export_unsampled: false,
-        }
+        OtelBuilder::default()
     }
 
     /// Returns true if `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` asks for arguments and results of calls on
@@ -68,7 +56,7 @@ impl Otel {
 
     /// Returns the number of spans that were not exported, because the queue was full or the export failed.
     pub fn dropped(&self) -> u64 {
-        self.0.queue.dropped()
+        self.0.queue.dropped.load(Ordering::Relaxed)
     }
 
     /// Sends the queued spans and the metrics. Blocks until they are sent, or for some seconds; in async code, call it in
@@ -139,6 +127,7 @@ const MAX_QUEUE_SIZE: usize = 2_048;
 
 /// A builder for an [`Otel`]. Settings default to OpenTelemetry's environment variables, and then to OpenTelemetry's
 /// defaults, such as the endpoint `http://localhost:4318`.
+#[derive(Default)]
 #[must_use]
 pub struct OtelBuilder {
     endpoint: Option<String>,
@@ -146,10 +135,11 @@ pub struct OtelBuilder {
     service_name: Option<String>,
     resource: Vec<KeyValue>,
     timeout: Option<Duration>,
+    /// The SDK takes zero as its default: the environment, or a minute.
     interval: Duration,
     max_queue_size: Option<usize>,
-    metrics: bool,
-    content: bool,
+    metrics: Option<bool>,
+    without_content: bool,
     export_unsampled: bool,
 }
 
@@ -181,7 +171,7 @@ impl OtelBuilder {
     /// Enables or disables metrics, as some receivers accept only spans. Defaults to true, unless
     /// `OTEL_METRICS_EXPORTER` is `none`.
     pub fn metrics(mut self, enabled: bool) -> Self {
-        self.metrics = enabled;
+        self.metrics = Some(enabled);
         self
     }
 
@@ -205,7 +195,7 @@ impl OtelBuilder {
 
     /// Enables or disables the export of arguments and results that the collector keeps. Defaults to true.
     pub fn content(mut self, enabled: bool) -> Self {
-        self.content = enabled;
+        self.without_content = !enabled;
         self
     }
 
@@ -248,16 +238,16 @@ impl OtelBuilder {
         let max_queue_size = self.max_queue_size.or_else(queue_size_from_env).unwrap_or(MAX_QUEUE_SIZE);
         let queue = Arc::new(SpanQueue::new(max_queue_size));
 
-        let span_health = Arc::new(ExportHealth::new("spans"));
+        let span_health = Arc::new(ExportHealth { signal: "spans", error: Mutex::default() });
         let (guarded_queue, health) = (Arc::clone(&queue), Arc::clone(&span_health));
         let exporter = GuardedSpanExporter { exporter: span_exporter, queue: guarded_queue, health };
         let config = BatchConfigBuilder::default().with_max_queue_size(max_queue_size).build();
         let mut spans = BatchSpanProcessor::new(exporter, config);
         spans.set_resource(&resource);
 
-        let metric_health = Arc::new(ExportHealth::new("metrics"));
+        let metric_health = Arc::new(ExportHealth { signal: "metrics", error: Mutex::default() });
         let mut meters = SdkMeterProvider::builder().with_resource(resource);
-        if self.metrics {
+        if self.metrics.unwrap_or_else(wants_metrics) {
             let exporter = GuardedMetricExporter { exporter: metric_exporter, health: Arc::clone(&metric_health) };
             meters = meters.with_reader(PeriodicReader::builder(exporter).with_interval(self.interval).build());
         }
@@ -269,10 +259,15 @@ impl OtelBuilder {
             pipeline: Arc::new(ExportPipeline { spans, span_health, meters, metric_health }),
             queue,
             scope,
-            content: self.content,
+            content: !self.without_content,
             export_unsampled: self.export_unsampled,
         }))
     }
+}
+
+/// Returns the default of [`OtelBuilder::metrics`].
+fn wants_metrics() -> bool {
+    !std::env::var("OTEL_METRICS_EXPORTER").is_ok_and(|exporter| exporter.trim() == "none")
 }
 
 fn queue_size_from_env() -> Option<usize> {
@@ -328,11 +323,12 @@ impl SpanQueue {
     /// Reserves room for a span. Returns false, and counts the span as dropped, if there is none.
     fn admit(&self) -> bool {
         let reserve = |waiting: usize| (waiting < self.capacity).then_some(waiting + 1);
-        if !self.is_closed() && self.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve).is_ok() {
+        let is_closed = self.closed.load(Ordering::Relaxed);
+        if !is_closed && self.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve).is_ok() {
             return true;
         }
         self.dropped.fetch_add(1, Ordering::Relaxed);
-        if !self.is_closed() && !self.overflowed.swap(true, Ordering::Relaxed) {
+        if !is_closed && !self.overflowed.swap(true, Ordering::Relaxed) {
             tracing::warn!(capacity = self.capacity, "dropped a span: the queue of the exporter is full");
         }
         false
@@ -345,17 +341,9 @@ impl SpanQueue {
         }
     }
 
-    fn dropped(&self) -> u64 {
-        self.dropped.load(Ordering::Relaxed)
-    }
-
     /// Closes the queue. Returns true for the first call.
     fn close(&self) -> bool {
         !self.closed.swap(true, Ordering::Relaxed)
-    }
-
-    fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Relaxed)
     }
 }
 
@@ -367,10 +355,6 @@ struct ExportHealth {
 }
 
 impl ExportHealth {
-    fn new(signal: &'static str) -> Self {
-        Self { signal, error: Mutex::default() }
-    }
-
     /// Remembers the result of an export, and passes it on.
     fn observe(&self, result: OTelSdkResult) -> OTelSdkResult {
         let mut last = self.error.lock().unwrap_or_else(PoisonError::into_inner);

@@ -98,12 +98,10 @@ impl PriceTableError {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TableJson<'a> {
-    #[serde(default)]
     date: Option<String>,
-    #[serde(default)]
     source: Option<String>,
     /// For readers of the file.
-    #[serde(default, rename = "licence")]
+    #[serde(rename = "licence")]
     _licence: Option<String>,
     #[serde(borrow)]
     providers: Vec<&'a RawValue>,
@@ -129,10 +127,10 @@ struct ProviderJson<'a> {
 #[serde(deny_unknown_fields)]
 struct ModelJson<'a> {
     id: String,
-    #[serde(default, rename = "match")]
+    #[serde(rename = "match")]
     names: Option<NameRule>,
     /// A price, or a list of prices with conditions.
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     price: Option<&'a RawValue>,
 }
 

@@ -50,27 +50,10 @@ impl From<Rates> for Price {
 }
 
 impl Price {
-    /// Creates a price from the costs of a million input tokens and a million output tokens.
+    /// Creates a price from the costs of a million input tokens and a million output tokens. `Price::from` creates one with
+    /// other [`Rates`] too, such as that of cached tokens.
     pub fn new(input: Cost, output: Cost) -> Self {
         Rates { input: Some(input), output: Some(output), ..Rates::default() }.into()
-    }
-
-    /// Sets the cost of a million tokens that are read from the cache.
-    pub fn cached(mut self, cost: Cost) -> Self {
-        self.rates.cached = Some(cost);
-        self
-    }
-
-    /// Sets the cost of a million tokens that are written to the cache.
-    pub fn cache_written(mut self, cost: Cost) -> Self {
-        self.rates.cache_written = Some(cost);
-        self
-    }
-
-    /// Sets the cost of a million reasoning tokens.
-    pub fn reasoning(mut self, cost: Cost) -> Self {
-        self.rates.reasoning = Some(cost);
-        self
     }
 
     /// Sets the cost of each response, in addition to its tokens.
@@ -87,37 +70,20 @@ impl Price {
         self
     }
 
-    /// Returns the rates below all tiers.
-    pub fn rates(&self) -> Rates {
-        self.rates
-    }
-
-    /// Returns the cost of each response.
-    pub fn per_request(&self) -> Option<Cost> {
-        self.request
-    }
-
-    /// Returns the tiers: numbers of input tokens, and the rates above them.
-    pub fn tiers(&self) -> &[(u64, Rates)] {
-        &self.tiers
-    }
-
     /// Returns the cost of a response. Returns `None` if it used tokens of a kind without a rate.
     pub fn cost(&self, usage: TokenUsage) -> Option<Cost> {
         let rate = |of: fn(&Rates) -> Option<Cost>| {
             let tiers = self.tiers.iter().rev().filter(|(above, _)| usage.input > *above);
             tiers.map(|(_, rates)| of(rates)).find(Option::is_some).unwrap_or_else(|| of(&self.rates))
         };
-        let cached = TokenCharge::of_kind(usage.cached, rate(|rates| rates.cached));
-        let written = TokenCharge::of_kind(usage.cache_written, rate(|rates| rates.cache_written));
-        let reasoning = TokenCharge::of_kind(usage.reasoning, rate(|rates| rates.reasoning));
-        let input = TokenCharge::of_rest(usage.input, rate(|rates| rates.input), &[&cached, &written]);
-        let output = TokenCharge::of_rest(usage.output, rate(|rates| rates.output), &[&reasoning]);
-        // In millionths of a picodollar, to round once.
-        let mut sum = u128::from(self.request.unwrap_or_default().picodollars()) * MILLION;
-        for charge in [input, cached, written, output, reasoning] {
-            sum = sum.saturating_add(charge.cost()?);
-        }
+        let cached = (usage.cached, rate(|rates| rates.cached));
+        let written = (usage.cache_written, rate(|rates| rates.cache_written));
+        let reasoning = (usage.reasoning, rate(|rates| rates.reasoning));
+        let input = charge(usage.input, rate(|rates| rates.input), &[cached, written])?;
+        let output = charge(usage.output, rate(|rates| rates.output), &[reasoning])?;
+        // Rounded once.
+        let request = u128::from(self.request.unwrap_or_default().picodollars()) * MILLION;
+        let sum = request.saturating_add(input).saturating_add(output);
         let rounded = sum.saturating_add(MILLION / 2) / MILLION;
         Some(Cost::pico(u64::try_from(rounded).unwrap_or(u64::MAX)))
     }
@@ -125,29 +91,19 @@ impl Price {
 
 const MILLION: u128 = 1_000_000;
 
-/// Tokens of one rate.
-struct TokenCharge {
-    tokens: u64,
-    rate: Option<Cost>,
-}
-
-impl TokenCharge {
-    /// Charges the tokens of a kind if it has a rate.
-    fn of_kind(tokens: u64, rate: Option<Cost>) -> Self {
-        Self { tokens: if rate.is_some() { tokens } else { 0 }, rate }
+/// Returns the cost of tokens in millionths of a picodollar. Kinds that are part of them and have a rate cost that rate.
+/// Returns `None` if there are other tokens and no rate for them.
+fn charge(all: u64, rate: Option<Cost>, kinds: &[(u64, Option<Cost>)]) -> Option<u128> {
+    let cost = |tokens: u64, rate: Cost| u128::from(tokens) * u128::from(rate.picodollars());
+    let (mut rest, mut sum) = (all, 0_u128);
+    for (tokens, rate) in kinds.iter().filter_map(|(tokens, rate)| Some((*tokens, (*rate)?))) {
+        // A provider may report more tokens of a kind than in all.
+        rest = rest.saturating_sub(tokens);
+        sum = sum.saturating_add(cost(tokens, rate));
     }
-
-    /// Charges the tokens that are not charged otherwise. Saturates, as a provider may report more of a kind than in all.
-    fn of_rest(all: u64, rate: Option<Cost>, others: &[&Self]) -> Self {
-        Self { tokens: others.iter().fold(all, |rest, other| rest.saturating_sub(other.tokens)), rate }
-    }
-
-    /// Returns the cost in millionths of a picodollar. Returns `None` for tokens without a rate.
-    fn cost(&self) -> Option<u128> {
-        match self.rate {
-            Some(rate) => Some(u128::from(self.tokens) * u128::from(rate.picodollars())),
-            None => (self.tokens == 0).then_some(0),
-        }
+    match rate {
+        Some(rate) => Some(sum.saturating_add(cost(rest, rate))),
+        None => (rest == 0).then_some(sum),
     }
 }
 
