@@ -202,11 +202,8 @@ fn observer(request: &Request) -> Option<Observer> {
 fn trace_body(response: Response, open: OpenSpan) -> Response {
     let url = response.url().clone();
     let (parts, body) = http::Response::<Body>::from(response).into_parts();
-    let mut traced = http::Response::new(());
     // reqwest keeps the URL in a private extension, which only its builder can set.
-    if let Ok(with_url) = http::Response::builder().url(url).body(()) {
-        traced = with_url;
-    }
+    let mut traced = http::Response::builder().url(url).body(()).unwrap_or_default();
     *traced.status_mut() = parts.status;
     *traced.version_mut() = parts.version;
     *traced.headers_mut() = parts.headers;
@@ -231,18 +228,13 @@ fn status_error(status: StatusCode) -> Option<&'static str> {
 
 /// Returns the error kind of a failed or incomplete response.
 fn transport_error(error: &reqwest::Error) -> &'static str {
-    if error.is_timeout() {
-        "timeout"
-    } else if error.is_connect() {
-        "connect"
-    } else if error.is_redirect() {
-        "redirect"
-    } else if error.is_builder() {
-        "request"
-    } else if error.is_body() || error.is_decode() {
-        "body"
-    } else {
-        "transport"
+    match error {
+        error if error.is_timeout() => "timeout",
+        error if error.is_connect() => "connect",
+        error if error.is_redirect() => "redirect",
+        error if error.is_builder() => "request",
+        error if error.is_body() || error.is_decode() => "body",
+        _ => "transport",
     }
 }
 

@@ -1,7 +1,7 @@
 //! Authorisations: sending a person to a provider, and completing the grant when the browser comes back.
 
 use crate::oauth2::client::{HttpClient, OAuth2Client};
-use crate::oauth2::error::OAuth2Error;
+use crate::oauth2::error::{OAuth2Error, shown};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use oauth2::PkceCodeChallenge;
@@ -145,10 +145,10 @@ impl fmt::Debug for Authorization {
 }
 
 /// The request that a provider's redirect makes the browser send: a query, or a code and a state.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Callback(Result<CallbackParams, OAuth2Error>);
 
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct CallbackParams {
     code: Option<Secret>,
     state: Option<Secret>,
@@ -175,12 +175,6 @@ impl From<&str> for Callback {
 impl From<String> for Callback {
     fn from(query: String) -> Self {
         Self::from(Zeroizing::new(query).as_str())
-    }
-}
-
-impl fmt::Debug for Callback {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[secret]")
     }
 }
 
@@ -212,7 +206,10 @@ impl CallbackParams {
     /// Returns the code, or the provider's error.
     fn into_code(self) -> Result<Secret, OAuth2Error> {
         if let Some(error) = self.error {
-            return Err(OAuth2Error::denied(&error, self.description.as_deref()));
+            return Err(OAuth2Error::Denied {
+                error: shown(&error),
+                description: self.description.as_deref().map(shown),
+            });
         }
         let code = self.code.filter(|code| !code.is_empty());
         code.ok_or_else(|| OAuth2Error::Callback("expected a `code`".into()))

@@ -64,12 +64,6 @@ pub enum OAuth2Error {
     Transient(String),
 }
 
-impl OAuth2Error {
-    pub(crate) fn denied(error: &str, description: Option<&str>) -> Self {
-        Self::Denied { error: shown(error), description: description.map(shown) }
-    }
-}
-
 impl From<OAuth2Error> for RefreshError {
     fn from(error: OAuth2Error) -> Self {
         match error {

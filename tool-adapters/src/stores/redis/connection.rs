@@ -41,7 +41,7 @@ pub(crate) struct Connection {
     client: Client,
     manager: Mutex<ConnectionManager>,
     /// Host and port, without the secrets in the URL.
-    address: String,
+    pub(crate) address: String,
 }
 
 impl Connection {
@@ -53,10 +53,6 @@ impl Connection {
         let address = client.get_connection_info().addr().to_string();
         let manager = manager(&client).map_err(|error| describe(&address, &error))?;
         Ok(Self { client, manager: Mutex::new(manager), address })
-    }
-
-    pub(crate) fn address(&self) -> &str {
-        &self.address
     }
 
     /// Runs a script.
@@ -108,7 +104,7 @@ fn describe(address: &str, error: &RedisError) -> StoreError {
 
 /// The keys of a session in the order in which the scripts take them. All have the same hash tag, so that a cluster keeps
 /// them on one server.
-pub(crate) struct SessionKeys([String; 8]);
+pub(crate) struct SessionKeys(pub(crate) [String; 8]);
 
 impl SessionKeys {
     pub(crate) fn new(prefix: &str, id: &str) -> Self {
@@ -121,10 +117,6 @@ impl SessionKeys {
     fn session(&self) -> &str {
         let [session, ..] = &self.0;
         session
-    }
-
-    pub(crate) fn all(&self) -> &[String] {
-        &self.0
     }
 }
 
@@ -150,17 +142,13 @@ pub(crate) fn milliseconds(time: Duration) -> u64 {
 /// expires if it is not used. The score is not updated at each use: sessions whose time has come are looked at again before
 /// another session is refused.
 pub(crate) struct SessionSlots {
-    prefix: String,
+    pub(crate) prefix: String,
     key: String,
 }
 
 impl SessionSlots {
     pub(crate) fn new(prefix: &str) -> Self {
         Self { prefix: prefix.to_owned(), key: slots_key(prefix) }
-    }
-
-    pub(crate) fn prefix(&self) -> &str {
-        &self.prefix
     }
 
     /// Takes one of `max` slots. Returns false if there is none, also after expired sessions were removed.
@@ -239,7 +227,7 @@ mod tests {
     fn keys_of_a_session_have_one_hash_tag() {
         for id in ["a", "", "}", "a}b{c", "{x}", "a:b", "\u{0}"] {
             let keys = SessionKeys::new("app:prod", id);
-            let tags = keys.all().iter().map(|key| key.split('}').next()).collect::<Vec<_>>();
+            let tags = keys.0.iter().map(|key| key.split('}').next()).collect::<Vec<_>>();
             assert!(tags.iter().all(|tag| *tag == tags[0] && tag.is_some_and(|tag| tag.len() > 1)), "{tags:?}");
         }
     }

@@ -33,7 +33,7 @@ pub struct RedisRecord {
     connection: Arc<Connection>,
     slots: Arc<SessionSlots>,
     keys: SessionKeys,
-    incarnation: String,
+    pub(crate) incarnation: String,
     /// The member of the session's slot.
     member: String,
     copy: Mutex<SessionCopy>,
@@ -49,10 +49,6 @@ impl RedisRecord {
     ) -> Self {
         let (incarnation, member) = (incarnation.to_owned(), slot_member(incarnation, id));
         Self { connection, slots, keys, incarnation, member, copy: Mutex::default() }
-    }
-
-    pub(crate) fn incarnation(&self) -> &str {
-        &self.incarnation
     }
 
     /// Updates the copy. Without an update the session no longer exists.
@@ -71,9 +67,10 @@ impl RedisRecord {
 
     /// Begins a call of a script with the arguments that all scripts of a session take.
     fn call<'a>(&self, script: &'a Script) -> ScriptInvocation<'a> {
-        let (version, entries) = self.copy().known();
-        let mut call = script.key(self.keys.all());
-        call.arg(&self.incarnation).arg(version).arg(entries);
+        let mut call = script.key(&self.keys.0[..]);
+        let copy = self.copy();
+        let version = copy.version.map_or_else(String::new, |version| version.to_string());
+        call.arg(&self.incarnation).arg(version).arg(copy.entries);
         call
     }
 
@@ -247,11 +244,6 @@ struct SessionCopy {
 }
 
 impl SessionCopy {
-    /// Returns the version of the state and the number of entries, as scripts take them.
-    fn known(&self) -> (String, u64) {
-        (self.version.map_or_else(String::new, |version| version.to_string()), self.entries)
-    }
-
     fn apply(&mut self, update: SessionUpdate) -> Result<(), StoreError> {
         self.turn = self.turn.max(update.turn);
         if let Some(fields) = update.state

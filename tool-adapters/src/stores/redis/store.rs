@@ -50,8 +50,8 @@ impl RedisStore {
 
     /// Joins a session. If it does not exist, opens it as `incarnation`, or returns `None` if that is empty.
     async fn join(&self, request: &OpenRequest, incarnation: &str) -> Result<Option<Arc<RedisRecord>>, OpenError> {
-        let keys = SessionKeys::new(self.slots.prefix(), request.id.as_str());
-        let mut call = OPEN.key(keys.all());
+        let keys = SessionKeys::new(&self.slots.prefix, request.id.as_str());
+        let mut call = OPEN.key(&keys.0[..]);
         call.arg(incarnation).arg("").arg(0).arg(request.mode.as_str()).arg(&*request.version);
         call.arg(milliseconds(request.idle_timeout)).arg(u8::from(!incarnation.is_empty()));
         let (answer, update): (Vec<String>, Option<SessionUpdate>) = self.connection.script(&call).await?;
@@ -85,7 +85,7 @@ impl SessionStore for RedisStore {
         }
         let joined = self.join(request, &incarnation).await;
         if let Ok(Some(record)) = &joined
-            && record.incarnation() == incarnation
+            && record.incarnation == incarnation
         {
             return Ok(Arc::clone(record));
         }
@@ -101,8 +101,8 @@ impl SessionStore for RedisStore {
 
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (address, prefix) = (self.connection.address(), self.slots.prefix());
-        f.debug_struct("RedisStore").field("address", &address).field("prefix", &prefix).finish()
+        let (address, prefix) = (&self.connection.address, &self.slots.prefix);
+        f.debug_struct("RedisStore").field("address", address).field("prefix", prefix).finish()
     }
 }
 
