@@ -32,10 +32,6 @@ impl ProgressListener {
     pub(crate) fn new(listener: impl Fn(&ProgressUpdate) + Send + Sync + 'static) -> Self {
         Self(Arc::new(listener))
     }
-
-    fn notify(&self, update: &ProgressUpdate) {
-        (self.0)(update);
-    }
 }
 
 impl fmt::Debug for ProgressListener {
@@ -88,7 +84,7 @@ impl Progress {
 
     fn push(&self, update: ProgressUpdate) {
         if let Some(listener) = &self.listener {
-            listener.notify(&update);
+            (listener.0)(&update);
         }
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         if pending.len() == MAX_PENDING {

@@ -1,8 +1,7 @@
 //! An instant as RFC 3339 text.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -19,8 +18,9 @@ use std::str::FromStr;
 /// assert!("2026-11-20".parse::<Timestamp>().is_err());
 /// # Ok::<(), tool_core::schema::ParseTimestampError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Timestamp(pub jiff::Timestamp);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema)]
+#[schemars(inline, description = "", extend("format" = "date-time", "x-proven" = true))]
+pub struct Timestamp(#[schemars(with = "String")] pub jiff::Timestamp);
 
 impl std::ops::Deref for Timestamp {
     type Target = jiff::Timestamp;
@@ -135,20 +135,6 @@ impl<'de> Deserialize<'de> for Timestamp {
         }
 
         deserializer.deserialize_str(Visitor)
-    }
-}
-
-impl JsonSchema for Timestamp {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Timestamp".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "format": "date-time", "x-proven": true})
     }
 }
 

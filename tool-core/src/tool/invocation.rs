@@ -2,8 +2,7 @@
 
 use crate::arguments::coerce::Coercions;
 use crate::arguments::fields::{ArgumentStruct, ObjectFields};
-use crate::call::context::FromRunContext;
-use crate::call::context::RunContext;
+use crate::call::context::{FromRunContext, RunContext};
 use crate::call::error::ToolError;
 use crate::call::output::ToolOutput;
 use crate::json::{error, value};

@@ -23,6 +23,7 @@ use std::pin::{Pin, pin};
 /// A stand-in for a type, on which method resolution chooses a conversion.
 pub struct Probe<T>(PhantomData<fn() -> T>);
 
+#[allow(clippy::new_without_default)] // only macros create probes
 impl<T> Probe<T> {
     /// Creates the probe of a value's type.
     #[inline]
@@ -34,12 +35,6 @@ impl<T> Probe<T> {
     #[must_use]
     pub const fn new() -> Self {
         Self(PhantomData)
-    }
-}
-
-impl<T> Default for Probe<T> {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

@@ -3,11 +3,10 @@
 use crate::call::error::ToolError;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -119,8 +118,9 @@ impl BasicAuth {
 /// assert_eq!(format!("{key:?}"), "[secret]");
 /// assert_eq!(key.expose(), "hunter2");
 /// ```
-#[derive(Clone, Default)]
-pub struct Secret(SecretString);
+#[derive(Clone, Default, JsonSchema)]
+#[schemars(inline, description = "", extend("format" = "password", "writeOnly" = true))]
+pub struct Secret(#[schemars(with = "String")] SecretString);
 
 impl Secret {
     /// Returns the text. Pass it on without keeping a copy.
@@ -149,20 +149,6 @@ impl From<&str> for Secret {
 impl<'de> Deserialize<'de> for Secret {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer).map(Self::from)
-    }
-}
-
-impl JsonSchema for Secret {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Secret".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "format": "password", "writeOnly": true})
     }
 }
 
@@ -204,8 +190,9 @@ pub trait TokenSource: Send + Sync + 'static {
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone)]
-pub struct AccessToken(TokenOrigin);
+#[derive(Clone, JsonSchema)]
+#[schemars(inline, description = "")]
+pub struct AccessToken(#[schemars(with = "Secret")] TokenOrigin);
 
 #[derive(Clone)]
 enum TokenOrigin {
@@ -273,19 +260,5 @@ impl<'de> Deserialize<'de> for AccessToken {
             return Ok(Self::default());
         }
         Ok(Option::<Secret>::deserialize(deserializer)?.map_or_else(Self::default, Self::from))
-    }
-}
-
-impl JsonSchema for AccessToken {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "AccessToken".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        Secret::json_schema(generator)
     }
 }
