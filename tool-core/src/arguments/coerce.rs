@@ -114,15 +114,13 @@ impl<'a> Coercer<'a> {
         let means_absence = |name: &str| {
             !view.requires(name) && view.declared(name).into_iter().any(|schema| !allows_null(schema, root))
         };
-        let absent: Vec<String> = members
-            .iter()
-            .filter(|(name, value)| value.is_null() && means_absence(name))
-            .map(|(name, _)| name.clone())
-            .collect();
-        for name in absent {
-            members.remove(&name);
-            self.notes.push(format!("{}: null to absent", shown(&join_pointer(pointer, &name))));
-        }
+        members.retain(|name, value| {
+            let is_absent = value.is_null() && means_absence(name);
+            if is_absent {
+                self.notes.push(format!("{}: null to absent", shown(&join_pointer(pointer, name))));
+            }
+            !is_absent
+        });
     }
 
     /// Corrects a value towards one branch, if no branch accepts it as it is and exactly one accepts it corrected.

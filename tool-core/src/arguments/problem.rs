@@ -105,14 +105,8 @@ pub(crate) fn report(tool: &str, problems: &[Problem], example: Option<&Value>) 
 /// `name` or the other way round, or is a few letters off. Returns the first of several equally near names.
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let letters = letters_of(name);
-    let mut best: Option<(usize, &'a str)> = None;
-    for candidate in known {
-        let Some(distance) = distance(&letters, &letters_of(candidate)) else { continue };
-        if best.is_none_or(|(least, _)| distance < least) {
-            best = Some((distance, candidate));
-        }
-    }
-    best.map(|(_, name)| name)
+    let near = known.into_iter().filter_map(|known| Some((distance(&letters, &letters_of(known))?, known)));
+    near.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
 }
 
 fn letters_of(name: &str) -> String {

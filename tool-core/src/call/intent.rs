@@ -2,7 +2,7 @@
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 
 /// A request of a tool to the runtime. Tools never change a session directly.
 ///
@@ -52,14 +52,13 @@ impl Intent {
 
 impl Serialize for Intent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = Map::new();
-        map.insert("type".into(), self.name().into());
+        let mut intent = json!({ "type": self.name() });
         match self {
-            Self::SetPendingMessage(message) => _ = map.insert("message".into(), message.as_str().into()),
-            Self::Custom { payload, .. } => _ = map.insert("payload".into(), payload.clone()),
+            Self::SetPendingMessage(message) => intent["message"] = message.as_str().into(),
+            Self::Custom { payload, .. } => intent["payload"] = payload.clone(),
             _ => {}
         }
-        map.serialize(serializer)
+        intent.serialize(serializer)
     }
 }
 

@@ -163,11 +163,8 @@ impl PartialScanner {
     }
 
     fn close(&self, kept: &str, quote: &str) -> String {
-        let mut text = String::with_capacity(kept.len() + self.open.len() + 1);
-        text.push_str(kept);
-        text.push_str(quote);
-        text.extend(self.open.iter().rev().map(|byte| char::from(*byte)));
-        text
+        let brackets = self.open.iter().rev().map(|byte| char::from(*byte)).collect::<String>();
+        format!("{kept}{quote}{brackets}")
     }
 }
 

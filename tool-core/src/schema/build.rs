@@ -218,30 +218,22 @@ impl SchemaBuilder {
     }
 
     fn finish(self, definitions: Map<String, Value>) -> Value {
-        let mut root = Map::new();
-        root.insert("type".to_owned(), "object".into());
         let closes = if self.unions.is_empty() { "additionalProperties" } else { "unevaluatedProperties" };
         // The schema of a tool without parameters is `{"type":"object","properties":{}}`.
         let is_empty = self.properties.is_empty() && self.unions.is_empty();
         let additional = self.additional.or((!is_empty).then_some(Value::Bool(false)));
-        root.insert("properties".to_owned(), self.properties.into());
-        if !self.required.is_empty() {
-            root.insert("required".to_owned(), self.required.into());
-        }
-        if let Some(additional) = additional {
-            root.insert(closes.to_owned(), additional);
-        }
-        if !self.dependent.is_empty() {
-            root.insert("dependentRequired".to_owned(), self.dependent.into());
-        }
-        let all: Vec<Value> = self.unions.into_iter().chain(self.rules).collect();
-        if !all.is_empty() {
-            root.insert("allOf".to_owned(), all.into());
-        }
-        if !definitions.is_empty() {
-            root.insert("$defs".to_owned(), definitions.into());
-        }
-        root.into()
+        let all = self.unions.into_iter().chain(self.rules).collect::<Value>();
+        let unless_empty = |value: Value| Some(value).filter(|value| *value != json!([]) && *value != json!({}));
+        let keywords = [
+            ("type", Some("object".into())),
+            ("properties", Some(self.properties.into())),
+            ("required", unless_empty(self.required.into())),
+            (closes, additional),
+            ("dependentRequired", unless_empty(self.dependent.into())),
+            ("allOf", unless_empty(all)),
+            ("$defs", unless_empty(definitions.into())),
+        ];
+        keywords.into_iter().filter_map(|(keyword, value)| Some((keyword, value?))).collect()
     }
 }
 

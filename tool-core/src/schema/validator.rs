@@ -73,13 +73,8 @@ impl Validator {
 
     /// Returns the compiled form, or the reason why the schema does not compile.
     pub(crate) fn compiled(&self) -> Result<&jsonschema::Validator, &str> {
-        let compile = || {
-            if self.closed {
-                compile(&json!({"type": "object", "properties": {}, "additionalProperties": false}))
-            } else {
-                compile(&self.schema)
-            }
-        };
+        let closed = || json!({"type": "object", "properties": {}, "additionalProperties": false});
+        let compile = || if self.closed { compile(&closed()) } else { compile(&self.schema) };
         self.compiled.get_or_init(compile).as_ref().map_err(String::as_str)
     }
 }

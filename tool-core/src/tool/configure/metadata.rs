@@ -3,6 +3,7 @@
 use crate::arguments::problem::Problem;
 use crate::arguments::validate::ValidationSubject;
 use crate::call::error::ErrorList;
+use crate::schema::build::argument_generator;
 use crate::tool::configure::credentials::Auth;
 use crate::tool::configure::form::{
     CachedFormSchema, FormSchema, UnknownNames, check_problems, decode_secrets, decode_settings,
@@ -10,7 +11,6 @@ use crate::tool::configure::form::{
 use crate::tool::configure::secret_document::{SecretDocument, WipedValue};
 use crate::tool::spec::ToolsetDescriptor;
 use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -253,8 +253,7 @@ impl ToolsetMetadata {
 
 /// Generates the schema of a type; `None` for `()`.
 fn form_schema<T: JsonSchema>() -> Option<Value> {
-    let settings = SchemaSettings::draft2020_12().with(|settings| settings.meta_schema = None);
-    let schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    let schema = argument_generator().into_root_schema_for::<T>().to_value();
     (schema["type"] != "null").then_some(schema)
 }
 
