@@ -33,7 +33,7 @@ pub fn main() -> ExitCode {
 
 /// Runs the command line over the tools of a context, such as configured toolsets.
 pub fn main_with(tools: ToolContext) -> ExitCode {
-    run_process(&|| Ok(tools.clone()))
+    run_process(&move || Ok(tools.clone()))
 }
 
 /// Runs one command line over the tools of a context, with the given streams. The first argument is the name of the

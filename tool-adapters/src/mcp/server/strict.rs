@@ -14,12 +14,12 @@ use tool_core::json::parse_strict;
 pub(crate) struct InvalidMessage {
     /// Null if the message has no valid id.
     id: Value,
-    pub(crate) error: ErrorData,
+    pub(crate) error: Box<ErrorData>,
 }
 
 impl From<ErrorData> for InvalidMessage {
     fn from(error: ErrorData) -> Self {
-        Self { id: Value::Null, error }
+        Self { id: Value::Null, error: error.into() }
     }
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn too_long(max: usize) -> String {
 /// Parses and checks one message.
 pub(crate) fn parse_message(bytes: &[u8]) -> Result<ClientJsonRpcMessage, InvalidMessage> {
     let mut id = Value::Null;
-    parse_and_check(bytes, &mut id).map_err(|error| InvalidMessage { id, error })
+    parse_and_check(bytes, &mut id).map_err(|error| InvalidMessage { id, error: error.into() })
 }
 
 /// Parses and checks one message. Sets `valid_id` to its id.

@@ -22,6 +22,9 @@ use tool_core::{ProviderTool, ToolError};
 /// A model of a provider, over HTTP. See the [module](super).
 pub type HttpModel = ProviderModel<HttpTransport>;
 
+/// Declarations, with their options and provider tools.
+type CachedDeclarations = (Declarations, DeclareOptions, Vec<Arc<dyn ProviderTool>>);
+
 /// The settings and the state of an [`HttpModel`] that a live model does not have.
 pub struct HttpTransport {
     max_tokens: Option<u32>,
@@ -31,8 +34,8 @@ pub struct HttpTransport {
     client: Option<Client>,
     /// The state after the last successful answer, with the ids of the conversation.
     protocol: Option<Box<dyn Protocol>>,
-    /// The declarations of the last request, with their options and provider tools.
-    declared: Option<(Declarations, DeclareOptions, Vec<Arc<dyn ProviderTool>>)>,
+    /// The declarations of the last request.
+    declared: Option<CachedDeclarations>,
     listener: Option<EventListener>,
 }
 
