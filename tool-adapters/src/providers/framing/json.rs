@@ -9,7 +9,7 @@ pub(crate) struct JsonDecoder {
     state: State,
     /// The part of the current value or line that has arrived.
     buffer: Vec<u8>,
-    /// True if the current value or line is too large to be kept.
+    /// True if the current value or line is too large or too broken to be kept.
     dropped: bool,
     /// True inside an array whose items are the events.
     in_array: bool,
@@ -20,10 +20,8 @@ enum State {
     #[default]
     Between,
     Value(JsonScanner),
-    /// In a line that is not JSON.
+    /// In a line that is not JSON, or in the rest of one that cannot be read and is dropped.
     Garbage,
-    /// In the rest of a line that cannot be read.
-    Skipping,
 }
 
 impl JsonDecoder {
@@ -39,7 +37,6 @@ impl JsonDecoder {
                 State::Between => self.read_between(rest, sink),
                 State::Value(_) => self.read_value(rest, sink),
                 State::Garbage => self.read_garbage(rest, sink),
-                State::Skipping => self.skip_line(rest),
             };
             rest = rest.get(read..).unwrap_or_default();
         }
@@ -99,11 +96,11 @@ impl JsonDecoder {
                 self.state = State::Between;
             }
             Scan::Broken { restarts, .. } => {
-                if !std::mem::take(&mut self.dropped) {
+                if !std::mem::replace(&mut self.dropped, !restarts) {
                     let text = joined(&mut self.buffer, part);
                     sink(Frame::Problem(malformed("a JSON value is broken off", &String::from_utf8_lossy(&text))));
                 }
-                self.state = if restarts { State::Between } else { State::Skipping };
+                self.state = if restarts { State::Between } else { State::Garbage };
             }
         }
         end
@@ -134,14 +131,6 @@ impl JsonDecoder {
         } else {
             sink(Frame::Problem(malformed("expected JSON", &String::from_utf8_lossy(&line))));
         }
-    }
-
-    fn skip_line(&mut self, bytes: &[u8]) -> usize {
-        let end = find(*b"\n\r", bytes);
-        if end.is_some() {
-            self.state = State::Between;
-        }
-        end.unwrap_or(bytes.len())
     }
 
     /// Drops a value or a line that grows too large.
