@@ -39,9 +39,14 @@ pub fn declare(provider: Provider, tools: &ToolContext) -> Declarations {
 
 /// Declares the tools of a context to a provider, with options.
 pub fn declare_with(provider: Provider, tools: &ToolContext, options: DeclareOptions) -> Declarations {
-    tools.memo::<DeclarationCache>().get_or_make(provider, options, || {
-        declare_tools(provider, tools.definitions(), tools.provider_tools(), options)
-    })
+    let cache = tools.memo::<DeclarationCache>();
+    let key = (provider, options);
+    if let Some(cached) = cache.0.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
+        return cached.clone();
+    }
+    // Made outside the lock. Of two threads that make the same declarations, the first keeps its own.
+    let made = declare_tools(provider, tools.definitions(), tools.provider_tools(), options);
+    cache.0.write().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(made).clone()
 }
 
 /// Declares tools that are not all tools of one context, such as those that a session shows. The result is not cached.
@@ -55,7 +60,10 @@ pub fn declare_tools<'a>(
     let spec = provider.spec();
     let mut mixed = choose_provider_tools(provider, !definitions.is_empty(), provider_tools, options);
     let projections = project_all(spec, &definitions, options.strict);
-    let mut names = name_tools(provider, &definitions, &projections, &mixed);
+    let declared = definitions.iter().zip(&projections).enumerate().filter_map(|(index, (definition, projection))| {
+        (projection.is_ok() && !mixed.declares(definition.name())).then(|| (index, definition.name()))
+    });
+    let mut names = ToolNames::new(spec.names, declared, &mixed.names());
     let (mut reports, mut functions) = (Vec::with_capacity(definitions.len()), Vec::new());
     for (index, (definition, projection)) in definitions.iter().zip(projections).enumerate() {
         if mixed.declares(definition.name()) {
@@ -86,19 +94,6 @@ pub fn declare_tools<'a>(
     }))
 }
 
-/// Names the tools that are declared by a declaration of their own.
-fn name_tools(
-    provider: Provider,
-    definitions: &[ToolDefinition],
-    projections: &[Result<Projection, Refusal>],
-    mixed: &MixedTools,
-) -> ToolNames {
-    let tools = definitions.iter().zip(projections).enumerate();
-    let tools = tools.filter(|(_, (definition, projection))| projection.is_ok() && !mixed.declares(definition.name()));
-    let tools = tools.map(|(index, (definition, _))| (index, definition.name()));
-    ToolNames::new(provider.spec().names, tools, &mixed.names())
-}
-
 /// Returns the report on a tool, and its declaration unless the provider refuses it.
 fn declare_one(
     provider: Provider,
@@ -107,13 +102,10 @@ fn declare_one(
     projection: Result<Projection, Refusal>,
     options: DeclareOptions,
 ) -> (ToolReport, Option<String>) {
-    let mut report = ToolReport::new(definition.name(), wire);
+    let report = ToolReport::new(definition.name(), wire);
     let Projection { schema, changes, not_strict } = match projection {
         Ok(projection) => projection,
-        Err(refusal) => {
-            report.refused = Some(refusal);
-            return (report, None);
-        }
+        Err(refusal) => return (ToolReport { refused: Some(refusal), ..report }, None),
     };
     let strict = options.strict && not_strict.is_none();
     let declaration = wire.map(|name| {
@@ -140,21 +132,16 @@ fn excess_warning(provider: Provider, functions: usize, others: usize) -> Option
 
 /// Writes the value of a request's `tools`.
 fn tool_list(form: ToolListForm, functions: &[String], mixed: &MixedTools) -> String {
-    let group = || (!functions.is_empty()).then(|| json_array(functions));
+    let group = JsonObject::new().raw("functionDeclarations", &json_array(functions));
+    let group = (!functions.is_empty()).then_some(group);
+    let configs = mixed.configs().map(Value::to_string);
     match form {
-        ToolListForm::Flat => {
-            let configs = mixed.configs().map(Value::to_string);
-            json_array(&functions.iter().cloned().chain(configs).collect::<Vec<_>>())
-        }
+        ToolListForm::Flat => json_array(&functions.iter().cloned().chain(configs).collect::<Vec<_>>()),
         ToolListForm::Grouped => {
-            let group = group().map(|group| JsonObject::new().raw("functionDeclarations", &group).finish());
-            json_array(&group.into_iter().chain(mixed.configs().map(Value::to_string)).collect::<Vec<_>>())
+            json_array(&group.map(JsonObject::finish).into_iter().chain(configs).collect::<Vec<_>>())
         }
+        ToolListForm::Merged if group.is_none() && mixed.is_empty() => "[]".to_owned(),
         ToolListForm::Merged => {
-            let group = group().map(|group| JsonObject::new().raw("functionDeclarations", &group));
-            if group.is_none() && mixed.is_empty() {
-                return "[]".to_owned();
-            }
             let members = mixed.configs().filter_map(Value::as_object).flatten();
             let object = members
                 .fold(group.unwrap_or_else(JsonObject::new), |object, (name, value)| object.with(name, value.clone()));
@@ -166,23 +153,6 @@ fn tool_list(form: ToolListForm, functions: &[String], mixed: &MixedTools) -> St
 /// The declarations of a context, by provider and options.
 #[derive(Default)]
 struct DeclarationCache(RwLock<HashMap<(Provider, DeclareOptions), Declarations>>);
-
-impl DeclarationCache {
-    fn get_or_make(
-        &self,
-        provider: Provider,
-        options: DeclareOptions,
-        declare: impl FnOnce() -> Declarations,
-    ) -> Declarations {
-        let key = (provider, options);
-        if let Some(cached) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
-            return cached.clone();
-        }
-        // Made outside the lock. Of two threads that make the same declarations, the first keeps its own.
-        let made = declare();
-        self.0.write().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(made).clone()
-    }
-}
 
 /// The provider tools of a request.
 #[derive(Default)]

@@ -61,42 +61,30 @@ pub(crate) fn write_schema(tool: &ToolDefinition, schema: &Value) -> String {
     if schema == tool.parameters() {
         return tool.parameters_json().to_owned();
     }
-    let order = ParameterOrder(tool.parameter_order().iter().enumerate().map(|(at, name)| (*name, at)).collect());
+    let positions = tool.parameter_order().iter().enumerate().map(|(at, name)| (*name, at)).collect::<HashMap<_, _>>();
     match schema {
-        Value::Object(root) if order.0.len() > 1 => order.write_root(root),
+        Value::Object(root) if positions.len() > 1 => Value::Object(order_parameters(root, &positions)).to_string(),
         other => other.to_string(),
     }
 }
 
-/// The positions of parameters in the signature.
-struct ParameterOrder<'a>(HashMap<&'a str, usize>);
-
-impl ParameterOrder<'_> {
-    /// Sorts members: those of the signature first, then the others in their order.
-    fn sort<T>(&self, members: &mut [T], name: impl Fn(&T) -> Option<&str>) {
-        members.sort_by_key(|member| name(member).and_then(|name| self.0.get(name)).copied().unwrap_or(usize::MAX));
+/// Sorts the members of a root: the first as in the canonical text, and parameters by their positions in the signature.
+fn order_parameters(root: &Map<String, Value>, positions: &HashMap<&str, usize>) -> Map<String, Value> {
+    let position = |name: &str| positions.get(name).copied().unwrap_or(usize::MAX);
+    let first = FIRST_MEMBERS.iter().filter_map(|keyword| root.get_key_value(*keyword));
+    let rest = root.iter().filter(|(keyword, _)| !FIRST_MEMBERS.contains(&keyword.as_str()));
+    let mut ordered = first.chain(rest).map(|(keyword, value)| (keyword.clone(), value.clone())).collect::<Map<_, _>>();
+    if let Some(Value::Object(named)) = ordered.get_mut("properties") {
+        let mut members = std::mem::take(named).into_iter().collect::<Vec<_>>();
+        members.sort_by_key(|(name, _)| position(name));
+        named.extend(members);
     }
-
-    fn write_root(&self, root: &Map<String, Value>) -> String {
-        let first = FIRST_MEMBERS.iter().filter_map(|keyword| root.get_key_value(*keyword));
-        let rest = root.iter().filter(|(keyword, _)| !FIRST_MEMBERS.contains(&keyword.as_str()));
-        let object =
-            first.chain(rest).fold(JsonObject::new(), |object, (keyword, value)| match (keyword.as_str(), value) {
-                ("properties", Value::Object(named)) => {
-                    let mut members = named.iter().collect::<Vec<_>>();
-                    self.sort(&mut members, |(name, _)| Some(name.as_str()));
-                    let members = members.into_iter().map(|(name, schema)| (name.clone(), schema.clone()));
-                    object.with(keyword, members.collect::<Map<_, _>>())
-                }
-                ("required" | "propertyOrdering", Value::Array(names)) => {
-                    let mut names = names.clone();
-                    self.sort(&mut names, Value::as_str);
-                    object.with(keyword, names)
-                }
-                _ => object.with(keyword, value.clone()),
-            });
-        object.finish()
+    for keyword in ["required", "propertyOrdering"] {
+        if let Some(Value::Array(names)) = ordered.get_mut(keyword) {
+            names.sort_by_key(|name| name.as_str().map_or(usize::MAX, position));
+        }
     }
+    ordered
 }
 
 /// An object, member by member.

@@ -19,11 +19,11 @@ pub(crate) struct LenientText<'a>(pub(crate) Option<Cow<'a, str>>);
 pub(crate) struct LenientCount(pub(crate) u64);
 
 /// An object. Anything else is read as none.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct LenientObject<T>(pub(crate) Option<T>);
 
 /// The objects of an array. A single object is read as an array of one, anything else as an empty one.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct LenientObjects<T>(pub(crate) Vec<T>);
 
 /// Any value, with its digits as they were written.
@@ -78,18 +78,6 @@ impl LenientText<'_> {
     /// Returns true for the boolean `true`, or a text of it.
     pub(crate) fn is_true(&self) -> bool {
         self.as_str() == "true"
-    }
-}
-
-impl<T> Default for LenientObject<T> {
-    fn default() -> Self {
-        Self(None)
-    }
-}
-
-impl<T> Default for LenientObjects<T> {
-    fn default() -> Self {
-        Self(Vec::new())
     }
 }
 

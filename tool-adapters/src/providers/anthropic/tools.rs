@@ -42,9 +42,8 @@
 //! `computer`, and for the toolset those of its [members](ComputerMember), such as `left_click`.
 
 use crate::providers::provider_tools::{UserLocation, off, provider_tools, versions};
-use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 provider_tools! {
     WebSearch: "web_search" for Anthropic;
@@ -164,10 +163,7 @@ impl TextEditorVersion {
 }
 
 fn name_and_version<S: Serializer>(version: &TextEditorVersion, serializer: S) -> Result<S::Ok, S::Error> {
-    let mut members = serializer.serialize_map(Some(2))?;
-    members.serialize_entry("name", version.tool_name())?;
-    members.serialize_entry("type", version)?;
-    members.end()
+    json!({"name": version.tool_name(), "type": version}).serialize(serializer)
 }
 
 /// Files under `/memories` that outlast the conversation: `command` is `view`, `create`, `str_replace`, `insert`,
@@ -268,7 +264,7 @@ pub struct WebFetch {
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde hands it a reference
 fn enabled<S: Serializer>(on: &bool, serializer: S) -> Result<S::Ok, S::Error> {
-    std::collections::BTreeMap::from([("enabled", on)]).serialize(serializer)
+    json!({"enabled": on}).serialize(serializer)
 }
 
 /// Runs code that the model writes, in a container.
@@ -361,18 +357,7 @@ impl ComputerToolset {
 }
 
 fn withheld<S: Serializer>(members: &[ComputerMember], serializer: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Config {
-        enabled: bool,
-    }
-    let mut configs = serializer.serialize_map(None)?;
-    for (at, member) in members.iter().enumerate() {
-        // A member that is listed twice is written once.
-        if members.iter().position(|other| other == member) == Some(at) {
-            configs.serialize_entry(member.name(), &Config { enabled: false })?;
-        }
-    }
-    configs.end()
+    serializer.collect_map(members.iter().map(|member| (member.name(), json!({"enabled": false}))))
 }
 
 /// Declares the members and their names.

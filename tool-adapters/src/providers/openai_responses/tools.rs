@@ -15,9 +15,8 @@
 //! No function tool answers [`Computer`]: its calls are items of the type `computer_call`, which the program answers.
 
 use crate::providers::provider_tools::{Secret, UserLocation, off, provider_tools};
-use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 provider_tools! {
@@ -268,9 +267,7 @@ pub struct WebSearch {
 }
 
 fn filters<S: Serializer>(allowed: &[String], serializer: S) -> Result<S::Ok, S::Error> {
-    let mut filters = serializer.serialize_map(Some(1))?;
-    filters.serialize_entry("allowed_domains", allowed)?;
-    filters.end()
+    json!({"allowed_domains": allowed}).serialize(serializer)
 }
 
 /// Searches files that were uploaded to vector stores.
