@@ -1,6 +1,6 @@
 //! The schemas of tools in a provider's form, strict where the tool and the request allow it.
 
-use crate::providers::report::{Change, ChangeKind, ChangeLog, NotStrict, Refusal};
+use crate::providers::report::{Change, ChangeLog, NotStrict, Refusal};
 use crate::providers::schema::containers::refusal_of_root;
 use crate::providers::schema::rules::{SchemaForm, TypeSet};
 use crate::providers::schema::subset::project_subset;
@@ -63,18 +63,15 @@ fn share_budget(
 ) {
     let mut spent = StrictCost::default();
     for (tool, projection) in tools.iter().zip(projections) {
-        let Some(schema) = strict_schema(projection) else { continue };
-        let with = spent + StrictCost::of(schema);
+        let Some(strict) = projection.as_ref().ok().filter(|projection| projection.not_strict.is_none()) else {
+            continue;
+        };
+        let with = spent + StrictCost::of(&strict.schema);
         match with.check(budget) {
             Ok(()) => spent = with,
             Err(reason) => *projection = not_strict(spec, tool, reason),
         }
     }
-}
-
-fn strict_schema(projection: &Result<Projection, Refusal>) -> Option<&Value> {
-    let projection = projection.as_ref().ok().filter(|projection| projection.not_strict.is_none())?;
-    Some(&projection.schema)
 }
 
 /// Makes no tool strict if one cannot be, or if all together have too many parameters.
@@ -139,7 +136,7 @@ fn project_as_is(schema: &Value) -> Result<(Value, Vec<Change>), Refusal> {
     }
     let mut log = ChangeLog::default();
     if kind.is_some() {
-        log.add("", "type", ChangeKind::Rewritten, "arguments are an object");
+        log.rewritten("", "type", "arguments are an object");
     }
     let mut typed = Map::from_iter([("type".to_owned(), Value::from("object"))]);
     let rest = schema.as_object().into_iter().flatten().filter(|(keyword, _)| *keyword != "type");

@@ -67,33 +67,20 @@ pub struct Change {
 }
 
 /// The kinds of changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum ChangeKind {
     /// The keyword has another form with the same meaning.
     Rewritten,
+    /// A strict schema closes an object that does not mention further properties.
+    Closed,
     /// The description tells the model about the keyword. The provider does not enforce it.
     Described,
     /// The new form accepts more values.
     Weakened,
     /// Nothing replaces the keyword.
     Dropped,
-    /// A strict schema closes an object that does not mention further properties.
-    Closed,
-}
-
-impl ChangeKind {
-    /// Returns a number that is greater for changes that lose more.
-    fn loss(self) -> u8 {
-        match self {
-            Self::Rewritten => 0,
-            Self::Closed => 1,
-            Self::Described => 2,
-            Self::Weakened => 3,
-            Self::Dropped => 4,
-        }
-    }
 }
 
 /// Collects the changes of a projection.
@@ -105,6 +92,22 @@ impl ChangeLog {
         self.0.push(Change { pointer: pointer.to_owned(), keyword: keyword.to_owned(), kind, detail: detail.into() });
     }
 
+    pub(crate) fn rewritten(&mut self, pointer: &str, keyword: &str, detail: impl Into<String>) {
+        self.add(pointer, keyword, ChangeKind::Rewritten, detail);
+    }
+
+    pub(crate) fn described(&mut self, pointer: &str, keyword: &str, detail: impl Into<String>) {
+        self.add(pointer, keyword, ChangeKind::Described, detail);
+    }
+
+    pub(crate) fn weakened(&mut self, pointer: &str, keyword: &str, detail: impl Into<String>) {
+        self.add(pointer, keyword, ChangeKind::Weakened, detail);
+    }
+
+    pub(crate) fn dropped(&mut self, pointer: &str, keyword: &str, detail: impl Into<String>) {
+        self.add(pointer, keyword, ChangeKind::Dropped, detail);
+    }
+
     /// Returns one change for each keyword, in the order of the projection. A keyword that was written several times has
     /// the change that loses most.
     pub(crate) fn finish(self) -> Vec<Change> {
@@ -113,7 +116,7 @@ impl ChangeLog {
         for change in self.0 {
             let position = *positions.entry((change.pointer.clone(), change.keyword.clone())).or_insert(changes.len());
             match changes.get_mut(position) {
-                Some(known) if known.kind.loss() < change.kind.loss() => *known = change,
+                Some(known) if known.kind < change.kind => *known = change,
                 Some(_) => {}
                 None => changes.push(change),
             }

@@ -1,7 +1,7 @@
 //! OpenAI's strict schemas, and their limits.
 
 use crate::providers::report::NotStrict;
-use crate::providers::schema::document::for_each_subschema;
+use crate::providers::schema::document::{for_each_schema, for_each_subschema};
 use crate::providers::strict::budget::{StrictBudget, StrictForm, StrictRules, check_limits};
 use serde_json::{Map, Value};
 
@@ -36,10 +36,11 @@ struct SchemaSize {
 }
 
 fn check_size(root: &Map<String, Value>) -> Result<(), NotStrict> {
+    let root = Value::Object(root.clone());
     let mut size = SchemaSize::default();
-    size.count(root);
+    for_each_schema(&root, &mut |schema| size.add(schema));
     check_limits([
-        ("levels", levels(&Value::Object(root.clone())), MAX_LEVELS),
+        ("levels", levels(&root), MAX_LEVELS),
         ("properties", size.properties, MAX_PROPERTIES),
         ("enum values", size.enum_values, MAX_ENUM_VALUES),
         ("characters of names and enum values", size.characters, MAX_CHARACTERS),
@@ -48,7 +49,7 @@ fn check_size(root: &Map<String, Value>) -> Result<(), NotStrict> {
 }
 
 impl SchemaSize {
-    fn count(&mut self, schema: &Map<String, Value>) {
+    fn add(&mut self, schema: &Value) {
         let names = |keyword: &str| schema.get(keyword).and_then(Value::as_object).into_iter().flat_map(Map::keys);
         let characters = |text: &str| text.chars().count();
         self.properties += names("properties").count();
@@ -60,11 +61,6 @@ impl SchemaSize {
         if values.len() > LONG_ENUM {
             self.longest_enum = self.longest_enum.max(length);
         }
-        for_each_subschema(schema, "", &mut |child| {
-            if let Value::Object(schema) = child.place.schema {
-                self.count(schema);
-            }
-        });
     }
 }
 

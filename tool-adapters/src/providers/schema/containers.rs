@@ -1,6 +1,6 @@
 //! The items of arrays and the properties of objects, as the schemas of a node have them together, and the root as one object.
 
-use crate::providers::report::{ChangeKind, Refusal};
+use crate::providers::report::Refusal;
 use crate::providers::schema::document::named_places;
 use crate::providers::schema::node::{FlatNode, KeywordFilter, KeywordSet, SchemaNode, SchemaUnion};
 use crate::providers::schema::projector::Projector;
@@ -254,7 +254,7 @@ impl<'a> Projector<'a> {
     fn report_merged(&mut self, union: &SchemaUnion<'a>, own: &[KeywordSet<'a>]) -> Option<DroppedKeyword<'a>> {
         let (keyword, pointer) = union.place.as_ref()?;
         let detail = "the branches are merged into one object that accepts what any of them does";
-        self.log.add(pointer, keyword, ChangeKind::Weakened, detail);
+        self.log.weakened(pointer, keyword, detail);
         let holder = own.iter().find(|own| own.pointer == *pointer)?;
         let dropped = (*keyword, holder.map.get(*keyword)?);
         can_describe(dropped).then_some(dropped)
@@ -264,7 +264,7 @@ impl<'a> Projector<'a> {
     fn report_unmerged(&mut self, own: &KeywordSet<'a>) {
         for (keyword, _) in own.reading(KeywordFilter::Assertions).keywords().filter(|(keyword, _)| !is_merged(keyword))
         {
-            self.log.add(&own.pointer, keyword, ChangeKind::Dropped, "it holds in one branch of a merged union only");
+            self.log.dropped(&own.pointer, keyword, "it holds in one branch of a merged union only");
         }
     }
 
@@ -272,7 +272,7 @@ impl<'a> Projector<'a> {
     pub(crate) fn report_root_type(&mut self) {
         let kind = self.document.root().get("type");
         if kind.is_some_and(|kind| kind != "object") {
-            self.log.add("", "type", ChangeKind::Rewritten, "arguments are an object");
+            self.log.rewritten("", "type", "arguments are an object");
         }
     }
 }

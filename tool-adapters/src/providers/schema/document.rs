@@ -167,6 +167,17 @@ pub(crate) fn for_each_subschema<'a>(
     }
 }
 
+/// Visits a schema and all schemas inside it.
+pub(crate) fn for_each_schema<'a>(root: &'a Value, visit: &mut dyn FnMut(&'a Value)) {
+    let mut open = vec![root];
+    while let Some(schema) = open.pop() {
+        visit(schema);
+        if let Value::Object(map) = schema {
+            for_each_subschema(map, "", &mut |child| open.push(child.place.schema));
+        }
+    }
+}
+
 /// Returns true for a keyword that does not constrain which values are accepted.
 pub(crate) fn is_annotation(keyword: &str) -> bool {
     tool_core::schema::is_annotation(keyword) || matches!(keyword, "example" | "$dynamicAnchor" | "$vocabulary")
@@ -197,16 +208,7 @@ pub(crate) fn any_of(branches: Vec<SchemaObject>) -> SchemaObject {
 
 /// Inserts a keyword after `type`, so that a model reads it before the schemas inside.
 pub(crate) fn insert_after_type(written: &mut SchemaObject, keyword: &str, value: Value) {
-    let mut new = Some(value);
-    for (known, value) in std::mem::take(written) {
-        if known != "type"
-            && let Some(new) = new.take()
-        {
-            written.insert(keyword.to_owned(), new);
-        }
-        if known != keyword {
-            written.insert(known, value);
-        }
-    }
-    written.extend(new.map(|new| (keyword.to_owned(), new)));
+    written.shift_remove(keyword);
+    let at = written.keys().take_while(|known| *known == "type").count();
+    written.shift_insert(at, keyword.to_owned(), value);
 }

@@ -1,6 +1,6 @@
 //! The keywords of a node, sorted by their form in a schema with few keywords.
 
-use crate::providers::report::{ChangeKind, ChangeLog};
+use crate::providers::report::ChangeLog;
 use crate::providers::schema::containers::{ArrayItems, ObjectShape};
 use crate::providers::schema::document::is_annotation;
 use crate::providers::schema::node::{KeywordFilter, KeywordSet, compare, next_integer, same};
@@ -111,21 +111,21 @@ impl<'a> KeywordSorter<'_, 'a> {
     fn sort_keyword(&mut self, own: &KeywordSet<'a>, keyword: &'a str, value: &'a Value) {
         let pointer = own.pointer.as_str();
         if !is_well_formed(keyword, value) {
-            self.log.add(pointer, keyword, ChangeKind::Dropped, "the keyword may not have this value");
+            self.log.dropped(pointer, keyword, "the keyword may not have this value");
             return;
         }
         match keyword {
             "type" if value.is_array() && self.subset.typed => {
-                self.log.add(pointer, keyword, ChangeKind::Rewritten, "`anyOf`, one type each, and `nullable`");
+                self.log.rewritten(pointer, keyword, "`anyOf`, one type each, and `nullable`");
             }
             "required" | "properties" => self.facts.inside.push((pointer.to_owned(), keyword)),
             "type" | "$ref" | "$dynamicRef" | "allOf" | "anyOf" | "oneOf" => {}
             "$defs" if self.subset.references && pointer.is_empty() => {}
             "$defs" if self.subset.references => {
-                self.log.add(pointer, keyword, ChangeKind::Rewritten, "`$defs` of the root");
+                self.log.rewritten(pointer, keyword, "`$defs` of the root");
             }
             "$defs" => {
-                self.log.add(pointer, keyword, ChangeKind::Rewritten, "the schemas replace the references to them");
+                self.log.rewritten(pointer, keyword, "the schemas replace the references to them");
             }
             "items" | "prefixItems" => self.places(own, keyword, value),
             "additionalProperties" => self.additional(own, value),
@@ -135,7 +135,7 @@ impl<'a> KeywordSorter<'_, 'a> {
             }
             "const" => {
                 self.facts.narrow(std::slice::from_ref(value), pointer, (keyword, value));
-                self.log.add(pointer, keyword, ChangeKind::Rewritten, "an `enum` of one value");
+                self.log.rewritten(pointer, keyword, "an `enum` of one value");
             }
             "exclusiveMinimum" | "exclusiveMaximum" => self.exclusive(own, keyword, value),
             "format"
@@ -146,8 +146,7 @@ impl<'a> KeywordSorter<'_, 'a> {
                 self.describe_or_drop(pointer, (keyword, value));
             }
             "default" if value.is_null() && !self.facts.types.contains(TypeSet::NULL) => {
-                let detail = "the parameter may be left out, which means the same";
-                self.log.add(pointer, keyword, ChangeKind::Dropped, detail);
+                self.log.dropped(pointer, keyword, "the parameter may be left out, which means the same");
             }
             _ if self.subset.keeps.contains(&keyword)
                 && self.facts.keep(KeptKeyword::new(keyword, value.clone(), pointer, (keyword, value))) => {}
@@ -167,16 +166,15 @@ impl<'a> KeywordSorter<'_, 'a> {
             }
             Value::Bool(false) if !self.subset.maps => {
                 let detail = "the provider's form cannot close an object; a call with further properties is refused";
-                self.log.add(pointer, "additionalProperties", ChangeKind::Dropped, detail);
+                self.log.dropped(pointer, "additionalProperties", detail);
             }
             Value::Bool(true) | Value::Object(_) if !self.subset.maps => {
-                let detail = "further properties are accepted anyway";
-                self.log.add(pointer, "additionalProperties", ChangeKind::Rewritten, detail);
+                self.log.rewritten(pointer, "additionalProperties", "further properties are accepted anyway");
             }
             Value::Bool(false) | Value::Object(_) if own.map.contains_key("patternProperties") => {
                 let detail =
                     "further properties are accepted: one may match `patternProperties`, which the description has";
-                self.log.add(pointer, "additionalProperties", ChangeKind::Weakened, detail);
+                self.log.weakened(pointer, "additionalProperties", detail);
             }
             _ => {}
         }
@@ -189,17 +187,16 @@ impl<'a> KeywordSorter<'_, 'a> {
         match keyword {
             "prefixItems" => {
                 self.describe_or_drop(pointer, (keyword, value));
-                let detail = "one schema for all items, whatever their positions";
-                self.log.add(pointer, keyword, ChangeKind::Weakened, detail);
+                self.log.weakened(pointer, keyword, "one schema for all items, whatever their positions");
             }
             _ if *value == Value::Bool(false) && !self.subset.keeps.contains(&"maxItems") => {
-                self.log.add(pointer, keyword, ChangeKind::Dropped, "the provider's form cannot close an array");
+                self.log.dropped(pointer, keyword, "the provider's form cannot close an array");
             }
             _ if *value == Value::Bool(false) => {
-                self.log.add(pointer, keyword, ChangeKind::Rewritten, "`maxItems`");
+                self.log.rewritten(pointer, keyword, "`maxItems`");
             }
             "items" if *value == Value::Bool(true) => {
-                self.log.add(pointer, keyword, ChangeKind::Rewritten, "`{}`, which means the same");
+                self.log.rewritten(pointer, keyword, "`{}`, which means the same");
             }
             _ => {}
         }
@@ -216,13 +213,12 @@ impl<'a> KeywordSorter<'_, 'a> {
         }
         let whole = !(self.facts.types & TypeSet::NUMBER).contains(TypeSet::NUMBER);
         if whole && let Some(next) = next_integer(bound, inclusive == "minimum") {
-            self.log.add(pointer, keyword, ChangeKind::Rewritten, format!("`{inclusive}` {next}"));
+            self.log.rewritten(pointer, keyword, format!("`{inclusive}` {next}"));
             self.facts.keep(KeptKeyword::new(inclusive, Value::Number(next), pointer, (keyword, value)));
         } else {
-            self.log.add(
+            self.log.weakened(
                 pointer,
                 keyword,
-                ChangeKind::Weakened,
                 format!("`{inclusive}` {bound}; the description has the exclusive bound"),
             );
             self.facts.keep(KeptKeyword::new(inclusive, Value::Number(bound.clone()), pointer, (keyword, value)));

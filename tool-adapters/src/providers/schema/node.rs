@@ -1,6 +1,5 @@
 //! The constraints on one value, collected from the schemas that have them.
 
-use crate::providers::report::ChangeKind;
 use crate::providers::schema::document::{SchemaPlace, is_annotation, list_places};
 use crate::providers::schema::projector::{Projector, report_missing_target};
 use crate::providers::schema::rules::TypeSet;
@@ -158,11 +157,11 @@ impl<'a> Projector<'a> {
         let own = KeywordSet { map, pointer, reads: KeywordFilter::All };
         if map.contains_key("$dynamicRef") {
             let detail = "its target depends on the path to it; any value is accepted";
-            self.log.add(&own.pointer, "$dynamicRef", ChangeKind::Weakened, detail);
+            self.log.weakened(&own.pointer, "$dynamicRef", detail);
         }
         let mut further = Vec::new();
         if let Some(all) = own.list("allOf") {
-            self.log.add(&own.pointer, "allOf", ChangeKind::Rewritten, "merged into the schema that holds it");
+            self.log.rewritten(&own.pointer, "allOf", "merged into the schema that holds it");
             further.extend(all.into_iter().flat_map(|node| node.0));
         }
         if let Some(reference) = reference {
@@ -188,12 +187,11 @@ impl<'a> Projector<'a> {
             Some(at) if at >= floor => None,
             Some(_) => {
                 let detail = format!("`{reference}` refers to itself; inside, only the type is kept");
-                self.log.add(pointer, "$ref", ChangeKind::Weakened, detail);
+                self.log.weakened(pointer, "$ref", detail);
                 Some(NodePart::TypeSet(TypeSet::of_schema(target.schema)))
             }
             None => {
-                let detail = format!("the target of `{reference}` replaces it");
-                self.log.add(pointer, "$ref", ChangeKind::Rewritten, detail);
+                self.log.rewritten(pointer, "$ref", format!("the target of `{reference}` replaces it"));
                 self.active.push(target.schema);
                 Some(NodePart::Schema(target))
             }

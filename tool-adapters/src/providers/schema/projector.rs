@@ -1,7 +1,7 @@
 //! The state of a projection, and the definitions that its references lead to.
 
-use crate::providers::report::{ChangeKind, ChangeLog};
-use crate::providers::schema::document::{SchemaDocument, SchemaPlace, Subschema, for_each_subschema};
+use crate::providers::report::ChangeLog;
+use crate::providers::schema::document::{SchemaDocument, SchemaPlace, Subschema, for_each_schema, for_each_subschema};
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 use tool_core::schema::join_pointer as join;
@@ -18,6 +18,7 @@ const BUDGET_PER_SCHEMA: usize = 4;
 pub(crate) struct Projector<'a> {
     pub(crate) document: SchemaDocument<'a>,
     pub(crate) log: ChangeLog,
+    names: &'static DefinitionNames,
     pub(crate) definitions: Definitions<'a>,
     /// The targets of the references that led to the current schema.
     pub(crate) active: Vec<&'a Value>,
@@ -35,7 +36,8 @@ impl<'a> Projector<'a> {
         Self {
             document: SchemaDocument::new(root),
             log: ChangeLog::default(),
-            definitions: Definitions::new(names),
+            names,
+            definitions: Definitions::default(),
             active: Vec::new(),
             depth: 0,
             nodes: 0,
@@ -57,20 +59,14 @@ impl<'a> Projector<'a> {
     /// Reports a schema of which only the type is kept.
     pub(crate) fn report_exhausted(&mut self, pointer: &str) {
         let reason = if self.depth >= MAX_DEPTH { "too deep" } else { "too large, with the schemas it refers to" };
-        self.log.add(pointer, "type", ChangeKind::Weakened, format!("the schema is {reason}: only its type is kept"));
+        self.log.weakened(pointer, "type", format!("the schema is {reason}: only its type is kept"));
         self.inexact = true;
     }
 }
 
 fn count_schemas(root: &Value) -> usize {
     let mut count = 0;
-    let mut open = vec![root];
-    while let Some(schema) = open.pop() {
-        count += 1;
-        if let Value::Object(map) = schema {
-            for_each_subschema(map, "", &mut |child| open.push(child.place.schema));
-        }
-    }
+    for_each_schema(root, &mut |_| count += 1);
     count
 }
 
@@ -197,8 +193,8 @@ fn visit(start: usize, edges: &[Vec<usize>], seen: &mut [bool], leave: &mut dyn 
 }
 
 /// The schemas of `$defs`, in the order of the first references to them.
+#[derive(Default)]
 pub(crate) struct Definitions<'a> {
-    names: &'static DefinitionNames,
     places: Vec<(String, SchemaPlace<'a>)>,
     by_schema: HashMap<*const Value, usize>,
     taken: HashSet<String>,
@@ -225,40 +221,17 @@ pub(crate) struct DefinitionNames {
 pub(crate) const PLAIN_NAMES: DefinitionNames = DefinitionNames { of_pointer: plain_name, separator: "_" };
 
 impl<'a> Definitions<'a> {
-    fn new(names: &'static DefinitionNames) -> Self {
-        Self {
-            names,
-            places: Vec::new(),
-            by_schema: HashMap::new(),
-            taken: HashSet::new(),
-            written: 0,
-            root_stays: false,
-            cycles: None,
-            container: None,
-            optional: false,
-        }
-    }
-
-    /// Returns the reference to a schema in the projection.
-    pub(crate) fn refer(&mut self, place: SchemaPlace<'a>) -> String {
-        if place.pointer.is_empty() && self.root_stays {
-            "#".to_owned()
-        } else {
-            format!("#/$defs/{}", self.name(place))
-        }
-    }
-
-    fn name(&mut self, place: SchemaPlace<'a>) -> String {
+    fn name(&mut self, place: SchemaPlace<'a>, names: &DefinitionNames) -> String {
         let schema = std::ptr::from_ref(place.schema);
         if let Some((name, _)) = self.by_schema.get(&schema).and_then(|at| self.places.get(*at)) {
             return name.clone();
         }
-        let base = (self.names.of_pointer)(&place.pointer);
+        let base = (names.of_pointer)(&place.pointer);
         let mut name = base.clone();
         let mut number = 1;
         while !self.taken.insert(name.clone()) {
             number += 1;
-            name = format!("{base}{}{number}", self.names.separator);
+            name = format!("{base}{}{number}", names.separator);
         }
         self.by_schema.insert(schema, self.places.len());
         self.places.push((name.clone(), place));
@@ -282,11 +255,20 @@ impl<'a> Projector<'a> {
             self.inexact = true;
             return None;
         };
-        let new = self.definitions.refer(place);
+        Some(self.refer_to(place, reference, pointer))
+    }
+
+    /// Returns the reference to a schema in the projection, for a reference at `pointer`.
+    pub(crate) fn refer_to(&mut self, place: SchemaPlace<'a>, reference: &str, pointer: &str) -> String {
+        let new = if place.pointer.is_empty() && self.definitions.root_stays {
+            "#".to_owned()
+        } else {
+            format!("#/$defs/{}", self.definitions.name(place, self.names))
+        };
         if new != reference {
-            self.log.add(pointer, "$ref", ChangeKind::Rewritten, format!("`{new}`"));
+            self.log.rewritten(pointer, "$ref", format!("`{new}`"));
         }
-        Some(new)
+        new
     }
 
     /// Returns the next definition to write. Writing one may lead to others.
@@ -313,7 +295,7 @@ impl<'a> Projector<'a> {
         let Some(Value::Object(schemas)) = self.document.root().get("$defs") else { return };
         let places: HashSet<&str> = self.definitions.places.iter().map(|(_, place)| place.pointer.as_str()).collect();
         if schemas.keys().any(|name| !places.contains(join("/$defs", name).as_str())) {
-            self.log.add("", "$defs", ChangeKind::Dropped, "schemas that no reference leads to are left out");
+            self.log.dropped("", "$defs", "schemas that no reference leads to are left out");
         }
     }
 }
@@ -325,5 +307,5 @@ pub(crate) fn report_missing_target(log: &mut ChangeLog, pointer: &str, referenc
     } else {
         format!("`{reference}` is not part of the schema and never fetched; any value is accepted")
     };
-    log.add(pointer, "$ref", ChangeKind::Weakened, detail);
+    log.weakened(pointer, "$ref", detail);
 }

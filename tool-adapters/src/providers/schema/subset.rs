@@ -1,6 +1,6 @@
 //! Schemas in a form with few keywords.
 
-use crate::providers::report::{Change, ChangeKind};
+use crate::providers::report::Change;
 use crate::providers::schema::containers::{ArrayItems, ExtraProperties, ObjectShape, is_merged};
 use crate::providers::schema::document::{
     SchemaObject, SchemaPlace, any_of, insert_after_type, is_annotation, push_branch,
@@ -35,7 +35,7 @@ impl<'a> SubsetProjector<'a> {
         let mut facts = self.facts(&merged.own, TypeSet::OBJECT);
         self.base.report_root_type();
         for (pointer, (keyword, _)) in &facts.listed {
-            self.base.log.add(pointer, keyword, ChangeKind::Dropped, "the root may not be a list of values");
+            self.base.log.dropped(pointer, keyword, "the root may not be a list of values");
         }
         facts.values = None;
         facts.shape = merged.shape;
@@ -73,7 +73,7 @@ impl<'a> SubsetProjector<'a> {
                     && (value.is_boolean() || value.as_object().is_some_and(Map::is_empty));
                 if !open && (!is_merged(keyword) || keyword == "additionalProperties") {
                     let detail = "parameters without a name are left out, as an object without properties is refused";
-                    self.base.log.add(&own.pointer, keyword, ChangeKind::Dropped, detail);
+                    self.base.log.dropped(&own.pointer, keyword, detail);
                 }
             }
         }
@@ -124,7 +124,7 @@ impl<'a> SubsetProjector<'a> {
     /// Writes a union. The keywords beside it become part of each branch.
     fn union(&mut self, own: &[KeywordSet<'a>], types: TypeSet, union: &SchemaUnion<'a>) -> Option<SchemaObject> {
         if let Some(("oneOf", pointer)) = &union.place {
-            self.base.log.add(pointer, "oneOf", ChangeKind::Weakened, "`anyOf`: more than one may fit");
+            self.base.log.weakened(pointer, "oneOf", "`anyOf`: more than one may fit");
         }
         self.report_shared(own);
         let asserts = |own: &&KeywordSet<'a>| {
@@ -144,7 +144,7 @@ impl<'a> SubsetProjector<'a> {
         if let (Some((keyword, pointer)), Some(false)) =
             (&union.place, joined.as_ref().map(|it| it.contains_key("anyOf")))
         {
-            self.base.log.add(pointer, keyword, ChangeKind::Rewritten, "the branches are one schema");
+            self.base.log.rewritten(pointer, keyword, "the branches are one schema");
         }
         joined
     }
@@ -211,8 +211,7 @@ impl<'a> SubsetProjector<'a> {
         for own in own {
             let assertions = own.reading(KeywordFilter::Assertions);
             for (keyword, _) in assertions.keywords().filter(|(keyword, _)| !is_structure(keyword)) {
-                let detail = "part of each branch of the union beside it";
-                self.base.log.add(&own.pointer, keyword, ChangeKind::Rewritten, detail);
+                self.base.log.rewritten(&own.pointer, keyword, "part of each branch of the union beside it");
             }
         }
     }
@@ -220,7 +219,7 @@ impl<'a> SubsetProjector<'a> {
     /// Reports unions that are dropped beside the first.
     fn report_unions(&mut self, unions: &[SchemaUnion<'a>]) {
         for (keyword, pointer) in unions.iter().filter_map(|union| union.place.as_ref()) {
-            self.base.log.add(pointer, keyword, ChangeKind::Dropped, "of two unions in one schema, one is kept");
+            self.base.log.dropped(pointer, keyword, "of two unions in one schema, one is kept");
         }
     }
 
@@ -243,7 +242,7 @@ impl<'a> SubsetProjector<'a> {
         if around.is_empty() {
             return Some(written);
         }
-        self.base.log.add(&place.pointer, "$ref", ChangeKind::Rewritten, "inside an `anyOf` of one");
+        self.base.log.rewritten(&place.pointer, "$ref", "inside an `anyOf` of one");
         around.insert("anyOf".to_owned(), Value::Array(vec![Value::Object(written)]));
         Some(around)
     }
@@ -297,7 +296,7 @@ impl<'a> SubsetProjector<'a> {
         }
         let kept = facts.kept.iter().map(|kept| (&kept.pointer, kept.source.0));
         for (pointer, keyword) in kept.chain(facts.inside.iter().map(|(pointer, keyword)| (pointer, *keyword))) {
-            self.base.log.add(pointer, keyword, ChangeKind::Rewritten, "in an `anyOf`, in the branch of its type");
+            self.base.log.rewritten(pointer, keyword, "in an `anyOf`, in the branch of its type");
         }
     }
 
@@ -309,8 +308,7 @@ impl<'a> SubsetProjector<'a> {
             } else if types.overlaps(TypeSet::of_assertion(kept.keyword)) {
                 facts.kept.push(kept);
             } else {
-                let detail = "it does not constrain values of the type";
-                self.base.log.add(&kept.pointer, kept.source.0, ChangeKind::Dropped, detail);
+                self.base.log.dropped(&kept.pointer, kept.source.0, "it does not constrain values of the type");
             }
         }
     }
@@ -365,7 +363,7 @@ impl<'a> SubsetProjector<'a> {
         }
         if branches.len() > 1 {
             for (pointer, (keyword, _)) in &facts.listed {
-                self.base.log.add(pointer, keyword, ChangeKind::Rewritten, "a schema for the values of each type");
+                self.base.log.rewritten(pointer, keyword, "a schema for the values of each type");
             }
         }
         branches
@@ -373,8 +371,7 @@ impl<'a> SubsetProjector<'a> {
 
     fn describe_values(&mut self, facts: &mut NodeFacts<'a>, branch: &mut SchemaObject, group: &[&Value]) {
         for (pointer, (keyword, _)) in &facts.listed {
-            let detail = "the description has the values, which the form does not accept";
-            self.base.log.add(pointer, keyword, ChangeKind::Described, detail);
+            self.base.log.described(pointer, keyword, "the description has the values, which the form does not accept");
         }
         let list: Value = group.iter().copied().cloned().collect();
         let text = match group {
@@ -402,13 +399,9 @@ impl<'a> SubsetProjector<'a> {
         if !self.subset.typed || !is_anything(&written) {
             return Value::Object(written);
         }
-        let mut text = json!({"type": "STRING"});
-        if let (Some(text), Some(description)) = (text.as_object_mut(), written.get("description")) {
-            text.insert("description".to_owned(), description.clone());
-        }
-        if let Some(text) = text.as_object_mut() {
-            text.insert("nullable".to_owned(), Value::Bool(true));
-        }
+        let mut text = SchemaObject::from_iter([("type".to_owned(), "STRING".into())]);
+        text.extend(written.get_key_value("description").map(|(keyword, value)| (keyword.clone(), value.clone())));
+        text.insert("nullable".to_owned(), Value::Bool(true));
         json!({"anyOf": [text, {"type": "NUMBER"}, {"type": "BOOLEAN"}, {"type": "OBJECT"}, {"type": "ARRAY", "items": {}}]})
     }
 
@@ -495,7 +488,7 @@ impl<'a> SubsetProjector<'a> {
     fn report_absent(&mut self, node: &SchemaNode<'_>) {
         let Some(NodePart::Schema(place)) = node.0.iter().find(|part| is_false(part)) else { return };
         let holder = place.pointer.rsplit_once("/properties/").map_or("", |(holder, _)| holder);
-        self.base.log.add(holder, "properties", ChangeKind::Dropped, "a property that accepts no value is left out");
+        self.base.log.dropped(holder, "properties", "a property that accepts no value is left out");
     }
 }
 

@@ -113,7 +113,7 @@ impl<'a> WholeProjector<'a> {
         let Some(Value::Bool(any)) = written.get("items") else { return };
         let keyword = "items";
         if *any {
-            self.base.log.add(&own.pointer, keyword, ChangeKind::Rewritten, "`items` as `{}`, which means the same");
+            self.base.log.rewritten(&own.pointer, keyword, "`items` as `{}`, which means the same");
         } else {
             let places = written.get("prefixItems").and_then(Value::as_array).map_or(0, Vec::len);
             let stated = written.get("maxItems").and_then(Value::as_f64);
@@ -121,12 +121,7 @@ impl<'a> WholeProjector<'a> {
             if stated.is_none_or(|stated| stated > most) {
                 written.insert("maxItems".to_owned(), places.into());
             }
-            self.base.log.add(
-                &own.pointer,
-                keyword,
-                ChangeKind::Rewritten,
-                format!("`items` as `{{}}`, `maxItems` {places}"),
-            );
+            self.base.log.rewritten(&own.pointer, keyword, format!("`items` as `{{}}`, `maxItems` {places}"));
         }
         written.insert("items".to_owned(), json!({}));
     }
@@ -186,12 +181,12 @@ impl<'a> WholeProjector<'a> {
             let inner = self.inner(own, keyword, value);
             written.insert(keyword.to_owned(), inner);
         } else if keyword == "oneOf" && !own.map.contains_key("anyOf") {
-            self.base.log.add(&own.pointer, keyword, ChangeKind::Weakened, "`anyOf`: more than one may fit");
+            self.base.log.weakened(&own.pointer, keyword, "`anyOf`: more than one may fit");
             let inner = self.inner(own, keyword, value);
             written.insert("anyOf".to_owned(), inner);
         } else {
             let detail = "another part of the schema is weakened, which this keyword may invert";
-            self.base.log.add(&own.pointer, keyword, ChangeKind::Dropped, detail);
+            self.base.log.dropped(&own.pointer, keyword, detail);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Keywords in words, for the description of a schema.
 
-use crate::providers::report::{ChangeKind, ChangeLog};
+use crate::providers::report::ChangeLog;
 use serde_json::Value;
 
 /// The maximum size in bytes of a schema in words.
@@ -17,10 +17,10 @@ pub(crate) fn describe_or_drop<'a>(
     (keyword, value): DroppedKeyword<'a>,
 ) {
     if can_describe((keyword, value)) {
-        log.add(pointer, keyword, ChangeKind::Described, "the description has it");
+        log.described(pointer, keyword, "the description has it");
         described.push((keyword, value));
     } else {
-        log.add(pointer, keyword, ChangeKind::Dropped, "the provider does not accept the keyword");
+        log.dropped(pointer, keyword, "the provider does not accept the keyword");
     }
 }
 

@@ -1,7 +1,7 @@
 //! The strict form of a provider, and the limits of strict tools in one request.
 
 use crate::providers::report::NotStrict;
-use crate::providers::schema::document::for_each_subschema;
+use crate::providers::schema::document::for_each_schema;
 use serde_json::{Map, Value};
 use std::ops::Add;
 
@@ -70,23 +70,13 @@ impl StrictCost {
     /// Returns the cost of one tool by its strict schema.
     pub(crate) fn of(schema: &Value) -> Self {
         let mut cost = Self { tools: 1, ..Self::default() };
-        if let Value::Object(schema) = schema {
-            cost.count(schema);
-        }
-        cost
-    }
-
-    fn count(&mut self, schema: &Map<String, Value>) {
-        let required = schema.get("required").and_then(Value::as_array).map_or(0, Vec::len);
-        let named = schema.get("properties").and_then(Value::as_object).map_or(0, Map::len);
-        self.optional += named.saturating_sub(required);
-        let is_union = schema.contains_key("anyOf") || schema.get("type").is_some_and(Value::is_array);
-        self.unions += usize::from(is_union);
-        for_each_subschema(schema, "", &mut |child| {
-            if let Value::Object(schema) = child.place.schema {
-                self.count(schema);
-            }
+        for_each_schema(schema, &mut |schema| {
+            let required = schema.get("required").and_then(Value::as_array).map_or(0, Vec::len);
+            cost.optional += count_properties(schema).saturating_sub(required);
+            let is_union = schema.get("anyOf").is_some() || schema.get("type").is_some_and(Value::is_array);
+            cost.unions += usize::from(is_union);
         });
+        cost
     }
 
     /// Checks that the cost is within a budget.
@@ -109,8 +99,11 @@ pub(crate) fn check_limits<const N: usize>(counts: [(&'static str, usize, usize)
 
 /// Counts the properties of a schema, with those of the schemas inside it.
 pub(crate) fn count_fields(schema: &Value) -> usize {
-    let Value::Object(map) = schema else { return 0 };
-    let mut fields = map.get("properties").and_then(Value::as_object).map_or(0, Map::len);
-    for_each_subschema(map, "", &mut |child| fields += count_fields(child.place.schema));
+    let mut fields = 0;
+    for_each_schema(schema, &mut |schema| fields += count_properties(schema));
     fields
+}
+
+fn count_properties(schema: &Value) -> usize {
+    schema.get("properties").and_then(Value::as_object).map_or(0, Map::len)
 }

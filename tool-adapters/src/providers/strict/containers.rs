@@ -4,7 +4,9 @@ use crate::providers::report::{ChangeKind, NotStrict};
 use crate::providers::schema::document::{SchemaObject, SchemaPlace, list_places, named_places};
 use crate::providers::schema::node::{KeywordFilter, KeywordSet, is_union};
 use crate::providers::schema::rules::TypeSet;
-use crate::providers::strict::projector::{PlacedKeyword, StrictFacts, StrictProjector, joined, nullable};
+use crate::providers::strict::projector::{
+    PlacedKeyword, StrictFacts, StrictProjector, StrictSchema, joined, nullable,
+};
 use serde_json::{Map, Number, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use tool_core::schema::join_pointer as join;
@@ -49,8 +51,7 @@ impl<'a> StrictProjector<'a> {
                 of_type(facts, &["prefixItems", "items"]).into_iter().filter(|keyword| keyword.value.is_array())
             {
                 self.describe_or_drop(facts, keyword);
-                let detail = "one schema for all items, whatever their positions";
-                self.base.log.add(&holder, keyword.name, ChangeKind::Weakened, detail);
+                self.base.log.weakened(&holder, keyword.name, "one schema for all items, whatever their positions");
             }
             let closed = rest.is_none() && most.is_none() && self.form.lengths;
             if closed {
@@ -61,7 +62,7 @@ impl<'a> StrictProjector<'a> {
     }
 
     /// Writes a node by its types; `None` without any.
-    pub(crate) fn write_types(&mut self, mut facts: StrictFacts<'_, 'a>) -> Result<Option<SchemaObject>, NotStrict> {
+    pub(crate) fn write_types(&mut self, mut facts: StrictFacts<'_, 'a>) -> StrictSchema {
         if facts.types == TypeSet::ALL {
             let pointer = facts.pointer();
             return Err(NotStrict::Untyped { pointer });
@@ -70,7 +71,7 @@ impl<'a> StrictProjector<'a> {
             let means = facts.types.overlaps(types_of(keyword.name));
             if !means {
                 let detail = "it does not constrain values of these types";
-                self.base.log.add(&keyword.own.pointer, keyword.name, ChangeKind::Dropped, detail);
+                self.base.log.dropped(&keyword.own.pointer, keyword.name, detail);
             }
         }
         let mut branches = Vec::new();
@@ -162,8 +163,7 @@ impl<'a> StrictProjector<'a> {
             return Err(NotStrict::Untyped { pointer: join(&join(&facts.pointer(), "properties"), missing) });
         }
         if optional {
-            let detail = "every property is required; null stands for absent";
-            self.base.log.add(&facts.pointer(), "required", ChangeKind::Rewritten, detail);
+            self.base.log.rewritten(&facts.pointer(), "required", "every property is required; null stands for absent");
         }
         let required: Vec<Value> = if self.form.all_required {
             named.keys().map(|name| name.as_str().into()).collect()
@@ -237,7 +237,7 @@ impl<'a> StrictProjector<'a> {
                     Some(there) if there.schema == place.schema => {}
                     Some(_) => {
                         let detail = format!("of two schemas for `{}`, one is kept", name.escape_debug());
-                        self.base.log.add(holder, "properties", ChangeKind::Weakened, detail);
+                        self.base.log.weakened(holder, "properties", detail);
                     }
                     None => {
                         all.insert(name, place);
@@ -311,7 +311,7 @@ fn whole(value: Value) -> Value {
 }
 
 /// Returns the types that a keyword constrains.
-pub(crate) fn types_of(keyword: &str) -> TypeSet {
+fn types_of(keyword: &str) -> TypeSet {
     match keyword {
         "format" => TypeSet::STRING,
         keyword => TypeSet::of_assertion(keyword),

@@ -1,14 +1,13 @@
 //! Strict schemas: the keywords of a node, the schemas that its references and `allOf` lead to, and null for optional
 //! properties.
 
-use crate::providers::report::{Change, ChangeKind, NotStrict};
+use crate::providers::report::{Change, NotStrict};
 use crate::providers::schema::document::{SchemaObject, SchemaPlace, any_of, list_places, push_branch};
 use crate::providers::schema::node::{KeywordFilter, KeywordSet, is_union};
 use crate::providers::schema::projector::{DefinitionNames, MAX_DEPTH, Projector};
 use crate::providers::schema::rules::{TypeSet, is_well_formed};
 use crate::providers::schema::words::{DroppedKeyword, describe, describe_or_drop};
-use crate::providers::strict::budget::StrictForm;
-use crate::providers::strict::containers::types_of;
+use crate::providers::strict::budget::{StrictForm, check_limits};
 use serde_json::{Map, Value, json};
 
 /// The maximum number of schemas that are written. References multiply: `a` refers to `b` twice, `b` to `c` twice, and so on.
@@ -20,14 +19,17 @@ pub(crate) struct StrictProjector<'a> {
     pub(crate) base: Projector<'a>,
 }
 
+/// A schema in the strict form; `None` if it accepts no value.
+pub(crate) type StrictSchema = Result<Option<SchemaObject>, NotStrict>;
+
 /// Returns true for a keyword about the structure of the document.
-pub(crate) fn is_plumbing(keyword: &str) -> bool {
+fn is_plumbing(keyword: &str) -> bool {
     matches!(keyword, "$schema" | "$id" | "$anchor" | "$dynamicAnchor" | "$vocabulary" | "$comment" | "$defs")
 }
 
 impl<'a> StrictProjector<'a> {
     /// Writes a schema; `None` if it accepts no value.
-    pub(crate) fn node(&mut self, place: SchemaPlace<'a>) -> Result<Option<SchemaObject>, NotStrict> {
+    pub(crate) fn node(&mut self, place: SchemaPlace<'a>) -> StrictSchema {
         match place.schema {
             Value::Bool(false) => return Ok(None),
             // A root is written out, even if it is a reference.
@@ -43,31 +45,31 @@ impl<'a> StrictProjector<'a> {
     }
 
     /// Writes the schemas of a node as one.
-    pub(crate) fn own(&mut self, own: &[KeywordSet<'a>]) -> Result<Option<SchemaObject>, NotStrict> {
+    fn own(&mut self, own: &[KeywordSet<'a>]) -> StrictSchema {
         self.base.depth += 1;
         self.base.nodes += 1;
-        if self.base.depth > MAX_DEPTH {
-            return Err(NotStrict::Limit { what: "levels", found: self.base.depth, most: MAX_DEPTH });
-        }
-        if self.base.nodes > MOST {
-            return Err(NotStrict::Limit {
-                what: "schemas, with what they refer to",
-                found: self.base.nodes,
-                most: MOST,
-            });
-        }
-        let written = self.write(own);
+        check_limits([
+            ("levels", self.base.depth, MAX_DEPTH),
+            ("schemas, with what they refer to", self.base.nodes, MOST),
+        ])?;
+        // A union of required properties becomes part of the description.
+        let is_written = |union: &PlacedKeyword<'_, 'a>| {
+            is_well_formed(union.name, union.value)
+                && union.value.as_array().is_some_and(|branches| !branches.iter().all(only_requires))
+        };
+        let written = if let Some(union) = unions(own).find(is_written) {
+            self.write_union(own, union)
+        } else {
+            let facts = self.facts(own);
+            self.write_types(facts)
+        };
         self.base.depth -= 1;
         written
     }
 
     /// Writes a reference that stays one; `None` if the target replaces it, as it does beside other keywords. Of a recursive
     /// schema, which has no end, annotations become part of a schema around the reference.
-    fn reference(
-        &mut self,
-        map: &'a Map<String, Value>,
-        place: &SchemaPlace<'a>,
-    ) -> Result<Option<SchemaObject>, NotStrict> {
+    fn reference(&mut self, map: &'a Map<String, Value>, place: &SchemaPlace<'a>) -> StrictSchema {
         let Some(reference) = map.get("$ref").and_then(Value::as_str).filter(|_| self.form.references) else {
             return Ok(None);
         };
@@ -82,16 +84,13 @@ impl<'a> StrictProjector<'a> {
         if asserts {
             return Err(NotStrict::Recursive { pointer: place.pointer.clone() });
         }
-        let new = self.base.definitions.refer(target);
-        if new != reference {
-            self.base.log.add(&place.pointer, "$ref", ChangeKind::Rewritten, format!("`{new}`"));
-        }
+        let new = self.base.refer_to(target, reference, &place.pointer);
         let written = SchemaObject::from_iter([("$ref".to_owned(), Value::from(new))]);
         Ok(Some(self.around(written, &[around])))
     }
 
     /// Collects the schemas of a node: a schema, and those that it refers to or includes.
-    pub(crate) fn gather(&mut self, place: SchemaPlace<'a>, own: &mut Vec<KeywordSet<'a>>) -> Result<(), NotStrict> {
+    fn gather(&mut self, place: SchemaPlace<'a>, own: &mut Vec<KeywordSet<'a>>) -> Result<(), NotStrict> {
         let SchemaPlace { schema, pointer } = place;
         let Value::Object(map) = schema else {
             // `true` does not constrain the other schemas.
@@ -110,11 +109,11 @@ impl<'a> StrictProjector<'a> {
             let Some(target) = self.base.document.resolve(&pointer, reference) else {
                 return Err(NotStrict::Untyped { pointer });
             };
-            self.base.log.add(&pointer, "$ref", ChangeKind::Rewritten, "its target replaces it");
+            self.base.log.rewritten(&pointer, "$ref", "its target replaces it");
             self.gather(target, own)?;
         }
         if let Some(all) = map.get("allOf").filter(|all| all.is_array()) {
-            self.base.log.add(&pointer, "allOf", ChangeKind::Rewritten, "its schemas are one");
+            self.base.log.rewritten(&pointer, "allOf", "its schemas are one");
             for place in list_places(all, &pointer, "allOf") {
                 self.gather(place, own)?;
             }
@@ -122,33 +121,14 @@ impl<'a> StrictProjector<'a> {
         Ok(())
     }
 
-    /// Writes a node; `None` if it accepts no value.
-    pub(crate) fn write(&mut self, own: &[KeywordSet<'a>]) -> Result<Option<SchemaObject>, NotStrict> {
-        // A union of required properties becomes part of the description.
-        let is_written = |union: &PlacedKeyword<'_, 'a>| {
-            is_well_formed(union.name, union.value)
-                && union.value.as_array().is_some_and(|branches| !branches.iter().all(only_requires))
-        };
-        if let Some(union) = unions(own).find(is_written) {
-            return self.write_union(own, union);
-        }
-        let facts = self.facts(own);
-        self.write_types(facts)
-    }
-
     /// Writes a union. The keywords beside it become part of each branch.
-    fn write_union(
-        &mut self,
-        own: &[KeywordSet<'a>],
-        union: PlacedKeyword<'_, 'a>,
-    ) -> Result<Option<SchemaObject>, NotStrict> {
+    fn write_union(&mut self, own: &[KeywordSet<'a>], union: PlacedKeyword<'_, 'a>) -> StrictSchema {
         let holder = union.own.pointer.as_str();
         if union.name == "oneOf" {
-            self.base.log.add(holder, "oneOf", ChangeKind::Weakened, "`anyOf`: more than one may fit");
+            self.base.log.weakened(holder, "oneOf", "`anyOf`: more than one may fit");
         }
         for other in unions(own).filter(|other| !std::ptr::eq(other.value, union.value)) {
-            let detail = "of two unions in one schema, one is kept";
-            self.base.log.add(&other.own.pointer, other.name, ChangeKind::Dropped, detail);
+            self.base.log.dropped(&other.own.pointer, other.name, "of two unions in one schema, one is kept");
         }
         let beside = own.iter().map(|own| own.reading(KeywordFilter::Assertions));
         let beside = beside.filter(|own| own.keywords().any(|(keyword, _)| !is_followed(keyword))).collect::<Vec<_>>();
@@ -161,14 +141,14 @@ impl<'a> StrictProjector<'a> {
         }
         let Some(written) = joined(branches) else { return Ok(None) };
         if !written.contains_key("anyOf") {
-            self.base.log.add(holder, union.name, ChangeKind::Rewritten, "the branches are one schema");
+            self.base.log.rewritten(holder, union.name, "the branches are one schema");
         }
         let notes = own.iter().map(|own| own.reading(KeywordFilter::Annotations)).collect::<Vec<_>>();
         Ok(Some(self.around(written, &notes)))
     }
 
     /// Writes a schema with the keywords beside a union that has it.
-    fn branch(&mut self, place: SchemaPlace<'a>, beside: &[KeywordSet<'a>]) -> Result<Option<SchemaObject>, NotStrict> {
+    fn branch(&mut self, place: SchemaPlace<'a>, beside: &[KeywordSet<'a>]) -> StrictSchema {
         if *place.schema == Value::Bool(false) {
             return Ok(None);
         }
@@ -182,7 +162,7 @@ impl<'a> StrictProjector<'a> {
     }
 
     /// Adds the description of the schemas around it.
-    pub(crate) fn around(&mut self, mut written: SchemaObject, notes: &[KeywordSet<'a>]) -> SchemaObject {
+    fn around(&mut self, mut written: SchemaObject, notes: &[KeywordSet<'a>]) -> SchemaObject {
         let facts = self.facts(notes);
         if written.contains_key("$ref") && describe(&facts.descriptions, &facts.dropped).is_some() {
             written = SchemaObject::from_iter([("anyOf".to_owned(), Value::Array(vec![written.into()]))]);
@@ -192,7 +172,7 @@ impl<'a> StrictProjector<'a> {
     }
 
     /// Sorts the keywords of a node without a union.
-    pub(crate) fn facts<'o>(&mut self, own: &'o [KeywordSet<'a>]) -> StrictFacts<'o, 'a> {
+    fn facts<'o>(&mut self, own: &'o [KeywordSet<'a>]) -> StrictFacts<'o, 'a> {
         let at_root = own.first().is_some_and(|own| own.pointer.is_empty());
         let mut facts = StrictFacts {
             own,
@@ -217,21 +197,21 @@ impl<'a> StrictProjector<'a> {
         let PlacedKeyword { name, value, own } = keyword;
         let pointer = own.pointer.as_str();
         if !is_well_formed(name, value) {
-            self.base.log.add(pointer, name, ChangeKind::Dropped, "the keyword may not have this value");
+            self.base.log.dropped(pointer, name, "the keyword may not have this value");
             return;
         }
         match name {
             "$defs" => {}
             _ if is_plumbing(name) => {
-                self.base.log.add(pointer, name, ChangeKind::Dropped, "it means nothing to a model");
+                self.base.log.dropped(pointer, name, "it means nothing to a model");
             }
             _ if is_followed(name) => {}
             "type" => facts.types = facts.types & TypeSet::of_keyword(value).unwrap_or(TypeSet::ALL),
             "description" => facts.descriptions.extend(value.as_str()),
             "enum" | "const" => self.values(facts, keyword),
-            "title" => self.base.log.add(pointer, name, ChangeKind::Dropped, "strict forms have no titles"),
+            "title" => self.base.log.dropped(pointer, name, "strict forms have no titles"),
             "default" if value.is_null() => {
-                self.base.log.add(pointer, name, ChangeKind::Dropped, "an absent parameter means the same");
+                self.base.log.dropped(pointer, name, "an absent parameter means the same");
             }
             _ if is_written(name) => facts.rest.push(keyword),
             _ => self.describe_or_drop(facts, keyword),
@@ -361,8 +341,11 @@ fn is_followed(keyword: &str) -> bool {
 
 /// Returns true for a keyword that is written by type.
 fn is_written(keyword: &str) -> bool {
-    let is_unknown = matches!(keyword, "minLength" | "maxLength" | "minProperties" | "maxProperties");
-    !is_unknown && types_of(keyword) != TypeSet::ALL
+    match keyword {
+        "format" => true,
+        "minLength" | "maxLength" | "minProperties" | "maxProperties" => false,
+        _ => TypeSet::of_assertion(keyword) != TypeSet::ALL,
+    }
 }
 
 /// Returns true for a branch that has no keyword but `required`.
