@@ -2,9 +2,9 @@
 
 use crate::providers::declarations::{Declarations, DeclareOptions, DeclaredTools};
 use crate::providers::declared_tool::{DeclaredTool, JsonObject, json_array, write_schema};
-use crate::providers::projection::{Projection, project_all};
+use crate::providers::projection::{Projection, ProjectionResult, project_all};
 use crate::providers::provider::Provider;
-use crate::providers::report::{Refusal, Report, Skipped, ToolReport};
+use crate::providers::report::{Report, Skipped, ToolReport};
 use crate::providers::spec::{DeclaredKinds, ToolListForm};
 use crate::providers::tool_names::ToolNames;
 use serde_json::Value;
@@ -61,12 +61,12 @@ pub fn declare_tools<'a>(
     let mut mixed = choose_provider_tools(provider, !definitions.is_empty(), provider_tools, options);
     let projections = project_all(spec, &definitions, options.strict);
     let declared = definitions.iter().zip(&projections).enumerate().filter_map(|(index, (definition, projection))| {
-        (projection.is_ok() && !mixed.declares(definition.name())).then(|| (index, definition.name()))
+        (projection.is_ok() && !mixed.answered.contains(definition.name())).then(|| (index, definition.name()))
     });
     let mut names = ToolNames::new(spec.names, declared, &mixed.names());
     let (mut reports, mut functions) = (Vec::with_capacity(definitions.len()), Vec::new());
     for (index, (definition, projection)) in definitions.iter().zip(projections).enumerate() {
-        if mixed.declares(definition.name()) {
+        if mixed.answered.contains(definition.name()) {
             names.insert(index, definition.name(), definition.name().to_owned());
             reports.push(ToolReport::new(definition.name(), Some(definition.name())));
             continue;
@@ -75,10 +75,10 @@ pub fn declare_tools<'a>(
         reports.push(report);
         functions.extend(function);
     }
-    mixed.warnings.extend(excess_warning(provider, functions.len(), mixed.len()));
+    mixed.warnings.extend(excess_warning(provider, functions.len(), mixed.chosen.len()));
     let kinds = DeclaredKinds {
         functions: !functions.is_empty(),
-        provider_tools: !mixed.is_empty(),
+        provider_tools: !mixed.chosen.is_empty(),
         strict: reports.iter().any(|report| report.strict),
     };
     let settings = (spec.request_settings)(kinds);
@@ -99,7 +99,7 @@ fn declare_one(
     provider: Provider,
     definition: &ToolDefinition,
     wire: Option<&str>,
-    projection: Result<Projection, Refusal>,
+    projection: ProjectionResult,
     options: DeclareOptions,
 ) -> (ToolReport, Option<String>) {
     let report = ToolReport::new(definition.name(), wire);
@@ -140,7 +140,7 @@ fn tool_list(form: ToolListForm, functions: &[String], mixed: &MixedTools) -> St
         ToolListForm::Grouped => {
             json_array(&group.map(JsonObject::finish).into_iter().chain(configs).collect::<Vec<_>>())
         }
-        ToolListForm::Merged if group.is_none() && mixed.is_empty() => "[]".to_owned(),
+        ToolListForm::Merged if group.is_none() && mixed.chosen.is_empty() => "[]".to_owned(),
         ToolListForm::Merged => {
             let members = mixed.configs().filter_map(Value::as_object).flatten();
             let object = members
@@ -156,17 +156,17 @@ struct DeclarationCache(RwLock<HashMap<(Provider, DeclareOptions), Declarations>
 
 /// The provider tools of a request.
 #[derive(Default)]
-pub(crate) struct MixedTools {
+struct MixedTools {
     /// The configurations to declare, with the ids of the tools.
     chosen: Vec<(String, Value)>,
     /// The names of their calls that function tools answer.
     answered: HashSet<String>,
-    pub(crate) skipped: Vec<Skipped>,
-    pub(crate) warnings: Vec<String>,
+    skipped: Vec<Skipped>,
+    warnings: Vec<String>,
 }
 
 /// Chooses among the provider tools of a request. `has_functions` is true if the request has function tools.
-pub(crate) fn choose_provider_tools(
+fn choose_provider_tools(
     provider: Provider,
     has_functions: bool,
     tools: &[Arc<dyn ProviderTool>],
@@ -198,25 +198,12 @@ impl MixedTools {
         self.skipped.push(Skipped { id: id.to_owned(), reason: reason.to_owned() });
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.chosen.is_empty()
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.chosen.len()
-    }
-
-    pub(crate) fn configs(&self) -> impl Iterator<Item = &Value> {
+    fn configs(&self) -> impl Iterator<Item = &Value> {
         self.chosen.iter().map(|(_, config)| config)
     }
 
-    /// Returns true for a function tool that answers the calls of a provider tool: it has no declaration of its own.
-    pub(crate) fn declares(&self, function: &str) -> bool {
-        self.answered.contains(function)
-    }
-
     /// Returns the names of the tools' calls, which no other function tool may have.
-    pub(crate) fn names(&self) -> HashSet<String> {
+    fn names(&self) -> HashSet<String> {
         let name = |config: &Value| config.get("name").and_then(Value::as_str).map(str::to_owned);
         let nested = |config: &Value| ["function", "custom"].iter().find_map(|kind| name(config.get(*kind)?));
         let names = self.configs().filter_map(|config| name(config).or_else(|| nested(config)));

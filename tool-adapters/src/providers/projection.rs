@@ -20,13 +20,16 @@ pub(crate) struct Projection {
     pub(crate) not_strict: Option<NotStrict>,
 }
 
+/// A projection, or the reason for which the provider has no form of the schema.
+pub(crate) type ProjectionResult = Result<Projection, Refusal>;
+
 /// Projects a schema. The projection accepts all values that the schema does, in a strict form with null for absent
 /// properties, and may accept more.
 ///
 /// # Errors
 ///
 /// The reason for which the provider has no form of the schema.
-pub(crate) fn project(spec: &ProviderSpec, schema: &Value, strict: bool) -> Result<Projection, Refusal> {
+pub(crate) fn project(spec: &ProviderSpec, schema: &Value, strict: bool) -> ProjectionResult {
     let (plain, plain_changes) = project_plain(spec.schema, schema)?;
     let plain = |not_strict| Projection { schema: plain, changes: plain_changes, not_strict };
     if !strict {
@@ -40,11 +43,7 @@ pub(crate) fn project(spec: &ProviderSpec, schema: &Value, strict: bool) -> Resu
 }
 
 /// Projects the tools of a request, and keeps as many strict as the provider accepts in one request.
-pub(crate) fn project_all(
-    spec: &ProviderSpec,
-    tools: &[ToolDefinition],
-    strict: bool,
-) -> Vec<Result<Projection, Refusal>> {
+pub(crate) fn project_all(spec: &ProviderSpec, tools: &[ToolDefinition], strict: bool) -> Vec<ProjectionResult> {
     let mut projections = tools.iter().map(|tool| project(spec, tool.parameters(), strict)).collect::<Vec<_>>();
     match spec.strict.map(|strict| strict.budget).filter(|_| strict) {
         Some(StrictBudget::Shared(budget)) => share_budget(spec, budget, tools, &mut projections),
@@ -59,14 +58,14 @@ fn share_budget(
     spec: &ProviderSpec,
     budget: StrictCost,
     tools: &[ToolDefinition],
-    projections: &mut [Result<Projection, Refusal>],
+    projections: &mut [ProjectionResult],
 ) {
     let mut spent = StrictCost::default();
     for (tool, projection) in tools.iter().zip(projections) {
         let Some(strict) = projection.as_ref().ok().filter(|projection| projection.not_strict.is_none()) else {
             continue;
         };
-        let with = spent + StrictCost::of(&strict.schema);
+        let with = spent.plus(StrictCost::of(&strict.schema));
         match with.check(budget) {
             Ok(()) => spent = with,
             Err(reason) => *projection = not_strict(spec, tool, reason),
@@ -75,12 +74,7 @@ fn share_budget(
 }
 
 /// Makes no tool strict if one cannot be, or if all together have too many parameters.
-fn all_or_none(
-    spec: &ProviderSpec,
-    max_fields: usize,
-    tools: &[ToolDefinition],
-    projections: &mut [Result<Projection, Refusal>],
-) {
+fn all_or_none(spec: &ProviderSpec, max_fields: usize, tools: &[ToolDefinition], projections: &mut [ProjectionResult]) {
     let mut fields = 0;
     for projection in projections.iter_mut().flatten() {
         if projection.not_strict.is_none() && projection.schema.get("required").is_none() {
@@ -88,8 +82,7 @@ fn all_or_none(
         }
         fields += count_fields(&projection.schema);
     }
-    let is_loose =
-        |projection: &Result<Projection, Refusal>| projection.as_ref().is_ok_and(|it| it.not_strict.is_some());
+    let is_loose = |projection: &ProjectionResult| projection.as_ref().is_ok_and(|it| it.not_strict.is_some());
     let loose = tools.iter().zip(&*projections).find(|(_, projection)| is_loose(projection));
     let reason = match loose {
         Some((tool, _)) => NotStrict::OtherTool { tool: tool.name().to_owned() },
@@ -107,7 +100,7 @@ fn all_or_none(
 }
 
 /// Projects a tool that is not strict.
-fn not_strict(spec: &ProviderSpec, tool: &ToolDefinition, reason: NotStrict) -> Result<Projection, Refusal> {
+fn not_strict(spec: &ProviderSpec, tool: &ToolDefinition, reason: NotStrict) -> ProjectionResult {
     project(spec, tool.parameters(), false).map(|plain| Projection { not_strict: Some(reason), ..plain })
 }
 

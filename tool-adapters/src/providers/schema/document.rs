@@ -90,19 +90,16 @@ impl<'a> DocumentIndex<'a> {
         let mut open = vec![SchemaPlace::root(root)];
         while let Some(SchemaPlace { schema, pointer }) = open.pop() {
             let Some(map) = schema.as_object() else { continue };
-            index.add(map, schema, &pointer);
+            let text = |keyword: &str| map.get(keyword).and_then(Value::as_str);
+            let place = || SchemaPlace { schema, pointer: pointer.clone() };
+            if let Some(id) = text("$id").filter(|_| !pointer.is_empty()) {
+                index.resources.push((Some(id), place()));
+            }
+            let anchors = ["$anchor", "$dynamicAnchor"].into_iter().filter_map(text);
+            index.anchors.extend(anchors.map(|name| (name, place())));
             for_each_subschema(map, &pointer, &mut |child| open.push(child.place));
         }
         index
-    }
-
-    fn add(&mut self, map: &'a Map<String, Value>, schema: &'a Value, pointer: &str) {
-        let text = |keyword: &str| map.get(keyword).and_then(Value::as_str);
-        let place = || SchemaPlace { schema, pointer: pointer.to_owned() };
-        if let Some(id) = text("$id").filter(|_| !pointer.is_empty()) {
-            self.resources.push((Some(id), place()));
-        }
-        self.anchors.extend(["$anchor", "$dynamicAnchor"].into_iter().filter_map(text).map(|name| (name, place())));
     }
 
     /// Returns the resource of this name, or the one around `from` for an empty name.

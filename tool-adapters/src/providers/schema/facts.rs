@@ -103,7 +103,8 @@ impl<'a> KeywordSorter<'_, 'a> {
         facts.items = ArrayItems::of(own);
         if let Some(values) = &mut facts.values {
             values.retain(|value| facts.types.contains(TypeSet::of_value(value)));
-            facts.types = facts.types & values.iter().fold(TypeSet::NONE, |all, value| all | TypeSet::of_value(value));
+            facts.types =
+                facts.types & values.iter().fold(TypeSet::NONE, |all, value| all.or(TypeSet::of_value(value)));
         }
         facts
     }

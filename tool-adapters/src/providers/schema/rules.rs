@@ -46,13 +46,6 @@ pub(crate) struct SchemaSubset {
     pub(crate) formats: fn(TypeSet, &str) -> bool,
 }
 
-impl SchemaSubset {
-    /// Returns true if the root may not be an object without properties.
-    pub(crate) fn refuses_empty_root(&self) -> bool {
-        self.typed || self.maps
-    }
-}
-
 /// Returns true if the keyword may have the value. A provider would refuse the whole request for another value.
 pub(crate) fn is_well_formed(keyword: &str, value: &Value) -> bool {
     match keyword {
@@ -125,7 +118,7 @@ impl TypeSet {
         match value {
             Value::String(name) => Self::of_name(name),
             Value::Array(names) => {
-                names.iter().try_fold(Self::NONE, |all, name| Some(all | Self::of_name(name.as_str()?)?))
+                names.iter().try_fold(Self::NONE, |all, name| Some(all.or(Self::of_name(name.as_str()?)?)))
             }
             _ => None,
         }
@@ -170,7 +163,7 @@ impl TypeSet {
         }
     }
 
-    /// Returns the union, for constants.
+    /// Returns the union.
     pub(crate) const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
@@ -219,13 +212,5 @@ impl std::ops::BitAnd for TypeSet {
 
     fn bitand(self, other: Self) -> Self {
         Self(self.0 & other.0)
-    }
-}
-
-impl std::ops::BitOr for TypeSet {
-    type Output = Self;
-
-    fn bitor(self, other: Self) -> Self {
-        self.or(other)
     }
 }

@@ -6,11 +6,11 @@ use crate::providers::schema::document::{
     SchemaObject, SchemaPlace, any_of, insert_after_type, is_annotation, push_branch,
 };
 use crate::providers::schema::facts::{KeywordSorter, NodeFacts};
-use crate::providers::schema::node::{self, KeywordFilter, KeywordSet, NodePart, SchemaNode, SchemaUnion};
+use crate::providers::schema::node::{KeywordFilter, KeywordSet, NodePart, SchemaNode, SchemaUnion, compare};
 use crate::providers::schema::projector::{PLAIN_NAMES, Projector};
 use crate::providers::schema::rules::{SchemaSubset, TypeSet};
 use crate::providers::schema::words::{describe, describe_or_drop, words};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Number, Value, json};
 use std::collections::HashSet;
 
 /// Projects a schema to a form with few keywords, and returns the changes; `None` if it accepts no object.
@@ -41,7 +41,9 @@ impl<'a> SubsetProjector<'a> {
         facts.shape = merged.shape;
         facts.dropped.extend(merged.dropped);
         let mut written = self.one(&mut facts, TypeSet::OBJECT)?;
-        if self.subset.refuses_empty_root() && !written.contains_key("properties") && !written.contains_key("required")
+        if (self.subset.typed || self.subset.maps)
+            && !written.contains_key("properties")
+            && !written.contains_key("required")
         {
             self.base.active.pop();
             return Some(self.no_parameters(&merged.own));
@@ -53,8 +55,11 @@ impl<'a> SubsetProjector<'a> {
         self.base.active.pop();
         let mut definitions = Map::new();
         while let Some((name, place)) = self.base.next_definition() {
-            let schema = self.definition(place);
-            definitions.insert(name, schema);
+            self.base.active.push(place.schema);
+            // The form has no schema that accepts no value. One that accepts any value is wider.
+            let written = self.node(SchemaNode::of(place)).unwrap_or_default();
+            self.base.active.pop();
+            definitions.insert(name, Value::Object(written));
         }
         if self.subset.references {
             self.base.report_definitions();
@@ -78,14 +83,6 @@ impl<'a> SubsetProjector<'a> {
             }
         }
         json!({"type": if self.subset.typed { "OBJECT" } else { "object" }, "properties": {}})
-    }
-
-    fn definition(&mut self, place: SchemaPlace<'a>) -> Value {
-        self.base.active.push(place.schema);
-        // The form has no schema that accepts no value. One that accepts any value is wider.
-        let written = self.node(SchemaNode::of(place)).unwrap_or_default();
-        self.base.active.pop();
-        Value::Object(written)
     }
 
     fn facts(&mut self, own: &[KeywordSet<'a>], types: TypeSet) -> NodeFacts<'a> {
@@ -388,7 +385,7 @@ impl<'a> SubsetProjector<'a> {
                 && let Some(bound) = extreme(group, lowest)
             {
                 // All values are within the other bounds, so this bound is tighter.
-                branch.insert(keyword.to_owned(), bound.clone());
+                branch.insert(keyword.to_owned(), Value::Number(bound.clone()));
             }
         }
     }
@@ -539,15 +536,9 @@ fn name_type(subset: &SchemaSubset, types: TypeSet, written: &mut SchemaObject) 
     written.extend(name.map(|name| ("type".to_owned(), name)));
 }
 
-fn extreme<'v>(values: &[&'v Value], lowest: bool) -> Option<&'v Value> {
-    let numbers = values.iter().filter_map(|value| match value {
-        Value::Number(number) => Some((*value, number)),
-        _ => None,
-    });
-    let order =
-        |left: &(&Value, &serde_json::Number), right: &(&Value, &serde_json::Number)| node::compare(left.1, right.1);
-    let found = if lowest { numbers.min_by(order) } else { numbers.max_by(order) };
-    found.map(|(value, _)| value)
+fn extreme<'v>(values: &[&'v Value], lowest: bool) -> Option<&'v Number> {
+    let numbers = values.iter().filter_map(|value| value.as_number());
+    if lowest { numbers.min_by(|a, b| compare(a, b)) } else { numbers.max_by(|a, b| compare(a, b)) }
 }
 
 fn is_false(part: &NodePart<'_>) -> bool {

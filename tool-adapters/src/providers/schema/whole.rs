@@ -35,6 +35,13 @@ struct WholeProjector<'a> {
     drops_inverting: bool,
 }
 
+/// A schema that is being written, and the keywords that become part of its description.
+#[derive(Default)]
+struct WholeObject<'a> {
+    written: Map<String, Value>,
+    dropped: Vec<DroppedKeyword<'a>>,
+}
+
 impl<'a> WholeProjector<'a> {
     fn new(property_names: Option<PropertyNames>, root: &'a Value, drops_inverting: bool) -> Self {
         let base = Projector::new(root, &PLAIN_NAMES);
@@ -90,11 +97,11 @@ impl<'a> WholeProjector<'a> {
         }
         self.base.depth += 1;
         let own = KeywordSet { map, pointer: place.pointer, reads: KeywordFilter::All };
-        let mut written = Map::new();
-        let mut dropped = Vec::new();
+        let mut whole = WholeObject::default();
         for (keyword, value) in map {
-            self.keyword(&own, keyword, value, &mut written, &mut dropped);
+            self.keyword(&own, (keyword, value), &mut whole);
         }
+        let WholeObject { mut written, dropped } = whole;
         if !dropped.is_empty() {
             let text = map.get("description").and_then(Value::as_str).unwrap_or_default();
             written.extend(describe(&[text], &dropped).map(|text| ("description".to_owned(), text.into())));
@@ -126,18 +133,16 @@ impl<'a> WholeProjector<'a> {
         written.insert("items".to_owned(), json!({}));
     }
 
-    fn keyword(
-        &mut self,
-        own: &KeywordSet<'a>,
-        keyword: &'a str,
-        value: &'a Value,
-        written: &mut Map<String, Value>,
-        dropped: &mut Vec<DroppedKeyword<'a>>,
-    ) {
+    fn keyword(&mut self, own: &KeywordSet<'a>, (keyword, value): DroppedKeyword<'a>, whole: &mut WholeObject<'a>) {
+        // If a schema inside one of these keywords is weakened, the keyword accepts less.
+        const INVERTING: [&str; 8] =
+            ["not", "if", "then", "else", "unevaluatedProperties", "unevaluatedItems", "maxContains", "oneOf"];
         let mut report = |kind, detail: &str| self.base.log.add(&own.pointer, keyword, kind, detail);
         if !is_well_formed(keyword, value) {
             return report(ChangeKind::Dropped, "the keyword may not have this value");
         }
+        let inverts = INVERTING.contains(&keyword);
+        self.has_inverting |= inverts;
         match keyword {
             "$schema" | "$id" | "$comment" | "$vocabulary" | "$anchor" | "$dynamicAnchor" => {
                 report(ChangeKind::Dropped, "it means nothing to a model");
@@ -150,43 +155,25 @@ impl<'a> WholeProjector<'a> {
             }
             "$ref" => {
                 let new = value.as_str().and_then(|reference| self.base.refer(reference, &own.pointer));
-                written.extend(new.map(|new| ("$ref".to_owned(), new.into())));
+                whole.written.extend(new.map(|new| ("$ref".to_owned(), new.into())));
             }
             // Other formats, such as `uint64`, fail where schemas are compiled to grammars.
             "format" if !value.as_str().is_some_and(is_standard_format) => {
                 report(ChangeKind::Described, "the description has it");
-                dropped.push((keyword, value));
+                whole.dropped.push((keyword, value));
             }
-            "not" | "if" | "then" | "else" | "unevaluatedProperties" | "unevaluatedItems" | "maxContains" | "oneOf" => {
-                self.write_inverting(own, keyword, value, written);
+            "oneOf" if self.drops_inverting && !own.map.contains_key("anyOf") => {
+                report(ChangeKind::Weakened, "`anyOf`: more than one may fit");
+                let inner = self.inner(own, keyword, value);
+                whole.written.insert("anyOf".to_owned(), inner);
+            }
+            _ if inverts && self.drops_inverting => {
+                report(ChangeKind::Dropped, "another part of the schema is weakened, which this keyword may invert");
             }
             _ => {
                 let inner = self.inner(own, keyword, value);
-                written.insert(keyword.to_owned(), inner);
+                whole.written.insert(keyword.to_owned(), inner);
             }
-        }
-    }
-
-    /// Writes a keyword that inverts the schemas inside it: if one of them is weakened, the keyword accepts less. It is kept
-    /// if no schema was weakened.
-    fn write_inverting(
-        &mut self,
-        own: &KeywordSet<'a>,
-        keyword: &'a str,
-        value: &'a Value,
-        written: &mut Map<String, Value>,
-    ) {
-        if !self.drops_inverting {
-            self.has_inverting = true;
-            let inner = self.inner(own, keyword, value);
-            written.insert(keyword.to_owned(), inner);
-        } else if keyword == "oneOf" && !own.map.contains_key("anyOf") {
-            self.base.log.weakened(&own.pointer, keyword, "`anyOf`: more than one may fit");
-            let inner = self.inner(own, keyword, value);
-            written.insert("anyOf".to_owned(), inner);
-        } else {
-            let detail = "another part of the schema is weakened, which this keyword may invert";
-            self.base.log.dropped(&own.pointer, keyword, detail);
         }
     }
 
@@ -243,13 +230,14 @@ impl<'a> WholeProjector<'a> {
     fn merged_root(&mut self, place: SchemaPlace<'a>) -> Option<Value> {
         let merged = self.base.merged(SchemaNode::of(place), true)?;
         self.base.report_root_type();
-        let mut written = Map::from_iter([("type".to_owned(), Value::from("object"))]);
-        let mut dropped = merged.dropped;
+        let written = Map::from_iter([("type".to_owned(), Value::from("object"))]);
+        let mut whole = WholeObject { written, dropped: merged.dropped };
         let mut texts = Vec::new();
         for (at, own) in merged.own.iter().enumerate() {
             texts.extend(own.map.get("description").and_then(Value::as_str));
-            self.beside(own, at == 0, &mut written, &mut dropped);
+            self.beside(own, at == 0, &mut whole);
         }
+        let WholeObject { mut written, dropped } = whole;
         let mut properties = Map::new();
         for (name, node) in merged.shape.properties {
             self.check_name("", name);
@@ -273,13 +261,7 @@ impl<'a> WholeProjector<'a> {
 
     /// Writes the keywords of a merged root besides its properties. The root's own keywords stay. Those of other schemas
     /// may conflict, so they become part of the description.
-    fn beside(
-        &mut self,
-        own: &KeywordSet<'a>,
-        first: bool,
-        written: &mut Map<String, Value>,
-        dropped: &mut Vec<DroppedKeyword<'a>>,
-    ) {
+    fn beside(&mut self, own: &KeywordSet<'a>, first: bool, whole: &mut WholeObject<'a>) {
         const REFUSED: [&str; 9] =
             ["not", "if", "then", "else", "enum", "const", "unevaluatedProperties", "$dynamicRef", "dependentSchemas"];
         let unread = own.reads == KeywordFilter::Annotations;
@@ -289,9 +271,9 @@ impl<'a> WholeProjector<'a> {
                 let described = !unread && can_describe((keyword, value));
                 let kind = if described { ChangeKind::Described } else { ChangeKind::Dropped };
                 self.base.log.add(&own.pointer, keyword, kind, "the provider does not accept it at the root");
-                dropped.extend(described.then_some((keyword.as_str(), value)));
+                whole.dropped.extend(described.then_some((keyword.as_str(), value)));
             } else if asserts || first {
-                self.keyword(own, keyword, value, written, dropped);
+                self.keyword(own, (keyword, value), whole);
             }
         }
     }

@@ -3,7 +3,6 @@
 use crate::providers::report::NotStrict;
 use crate::providers::schema::document::for_each_schema;
 use serde_json::{Map, Value};
-use std::ops::Add;
 
 /// The strict tools that a provider accepts.
 #[derive(Clone, Copy)]
@@ -54,19 +53,16 @@ pub(crate) struct StrictCost {
     pub(crate) unions: usize,
 }
 
-impl Add for StrictCost {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
+impl StrictCost {
+    /// Returns the sum of two costs.
+    pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             tools: self.tools + other.tools,
             optional: self.optional + other.optional,
             unions: self.unions + other.unions,
         }
     }
-}
 
-impl StrictCost {
     /// Returns the cost of one tool by its strict schema.
     pub(crate) fn of(schema: &Value) -> Self {
         let mut cost = Self { tools: 1, ..Self::default() };

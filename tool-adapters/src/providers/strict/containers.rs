@@ -20,11 +20,7 @@ struct StrictItems<'a> {
 }
 
 impl<'a> StrictProjector<'a> {
-    pub(crate) fn array(
-        &mut self,
-        facts: &mut StrictFacts<'_, 'a>,
-        written: &mut SchemaObject,
-    ) -> Result<(), NotStrict> {
+    fn array(&mut self, facts: &mut StrictFacts<'_, 'a>, written: &mut SchemaObject) -> Result<(), NotStrict> {
         let holder = facts.pointer();
         let most = of_type(facts, &["maxItems"]).into_iter().filter_map(|keyword| keyword.value.as_u64()).min();
         let items = items(facts).ok_or_else(|| NotStrict::Untyped { pointer: join(&holder, "items") })?;
@@ -114,7 +110,7 @@ impl<'a> StrictProjector<'a> {
     }
 
     /// Writes a keyword, or adds it to the description.
-    pub(crate) fn keep(
+    fn keep(
         &mut self,
         facts: &mut StrictFacts<'_, 'a>,
         written: &mut SchemaObject,
@@ -130,11 +126,7 @@ impl<'a> StrictProjector<'a> {
         }
     }
 
-    pub(crate) fn object(
-        &mut self,
-        facts: &mut StrictFacts<'_, 'a>,
-        written: &mut SchemaObject,
-    ) -> Result<(), NotStrict> {
+    fn object(&mut self, facts: &mut StrictFacts<'_, 'a>, written: &mut SchemaObject) -> Result<(), NotStrict> {
         self.close(facts)?;
         let properties = self.properties(facts);
         let required = required(facts);

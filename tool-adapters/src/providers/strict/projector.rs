@@ -187,7 +187,7 @@ impl<'a> StrictProjector<'a> {
         }
         if let Some(values) = &mut facts.values {
             values.retain(|value| facts.types.contains(TypeSet::of_value(value)));
-            let types = values.iter().fold(TypeSet::NONE, |all, value| all | TypeSet::of_value(value));
+            let types = values.iter().fold(TypeSet::NONE, |all, value| all.or(TypeSet::of_value(value)));
             facts.types = facts.types & types;
         }
         facts

@@ -13,7 +13,7 @@ fn a_number_may_be_an_integer_and_not_the_other_way() {
 
 #[test]
 fn a_set_is_written_as_the_type_keyword_reads_it() {
-    assert_eq!((TypeSet::STRING | TypeSet::NULL).to_keyword(), Some(json!(["string", "null"])));
+    assert_eq!(TypeSet::STRING.or(TypeSet::NULL).to_keyword(), Some(json!(["string", "null"])));
     assert_eq!(TypeSet::INTEGER.to_keyword(), Some(json!("integer")));
     assert_eq!(TypeSet::ALL.to_keyword(), None);
     assert_eq!(TypeSet::of_keyword(&json!("dict")), None);
