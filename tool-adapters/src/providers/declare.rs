@@ -60,9 +60,10 @@ pub fn declare_tools<'a>(
     let spec = provider.spec();
     let mut mixed = choose_provider_tools(provider, !definitions.is_empty(), provider_tools, options);
     let projections = project_all(spec, &definitions, options.strict);
-    let declared = definitions.iter().zip(&projections).enumerate().filter_map(|(index, (definition, projection))| {
-        (projection.is_ok() && !mixed.answered.contains(definition.name())).then(|| (index, definition.name()))
-    });
+    let declared = definitions.iter().zip(&projections).enumerate();
+    let declared = declared
+        .filter(|(_, (definition, projection))| projection.is_ok() && !mixed.answered.contains(definition.name()));
+    let declared = declared.map(|(index, (definition, _))| (index, definition.name()));
     let mut names = ToolNames::new(spec.names, declared, &mixed.names());
     let (mut reports, mut functions) = (Vec::with_capacity(definitions.len()), Vec::new());
     for (index, (definition, projection)) in definitions.iter().zip(projections).enumerate() {

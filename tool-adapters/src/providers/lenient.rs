@@ -31,6 +31,11 @@ pub(crate) struct LenientObjects<T>(pub(crate) Vec<T>);
 #[serde(transparent)]
 pub(crate) struct RawJson<'a>(#[serde(borrow)] pub(crate) Option<&'a RawValue>);
 
+/// Parses an object; `None` for another value.
+pub(crate) fn parse_object<'a, T: Deserialize<'a>>(text: &'a str) -> serde_json::Result<Option<T>> {
+    serde_json::from_str::<LenientObject<T>>(text).map(|object| object.0)
+}
+
 impl<'a> RawJson<'a> {
     /// Returns a string's text, the JSON of any other value, and nothing for null or no value.
     pub(crate) fn text(self) -> Cow<'a, str> {
@@ -157,33 +162,12 @@ impl<'de> Visitor<'de> for TextVisitor {
 }
 
 impl<'de> Deserialize<'de> for LenientCount {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Saturates.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(CountVisitor).map(Self)
-    }
-}
-
-struct CountVisitor;
-
-impl<'de> Visitor<'de> for CountVisitor {
-    type Value = u64;
-
-    absent!(0; bool null array object);
-
-    fn visit_u64<E>(self, number: u64) -> Result<u64, E> {
-        Ok(number)
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<u64, E> {
-        Ok(u64::try_from(number).unwrap_or(0))
-    }
-
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Saturates. Cohere counts in floats.
-    fn visit_f64<E>(self, number: f64) -> Result<u64, E> {
-        Ok(number as u64)
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<u64, E> {
-        Ok(text.parse().unwrap_or(0))
+        let json = RawJson::deserialize(deserializer)?.0.map_or("null", RawValue::get);
+        let whole = json.trim_matches('"').parse().ok();
+        // Cohere counts in floats.
+        Ok(Self(whole.or_else(|| Some(json.parse::<f64>().ok()? as u64)).unwrap_or(0)))
     }
 }
 

@@ -30,6 +30,7 @@ use crate::providers::declarations::DeclareOptions;
 use crate::providers::declare::declare_with;
 use crate::providers::provider::Provider;
 use crate::providers::report::{Change, ChangeKind, NotStrict, Report, ToolReport};
+use crate::providers::tool_names::NameRule;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -283,6 +284,9 @@ fn describe_change(change: &Change) -> String {
 const MAX_TOOLS: usize = 128;
 /// The length of a name that every provider accepts.
 const MAX_NAME_LENGTH: usize = 64;
+
+/// The names that every provider accepts.
+const PORTABLE: NameRule = NameRule { punctuation: "-", any_first: false, max_length: MAX_NAME_LENGTH };
 /// The length in characters from which a description is long. A model reads it with every request.
 const LONG_DESCRIPTION: usize = 2000;
 /// The number of names in one finding.
@@ -315,7 +319,7 @@ fn problems(tool: &ToolDefinition) -> Vec<(Severity, String)> {
         );
         problems.push((Severity::Warning, message));
     }
-    if !is_portable(tool.name()) {
+    if !PORTABLE.accepts(tool.name()) {
         let message = format!(
             "some providers do not accept its name and rename it; every provider accepts 1-{MAX_NAME_LENGTH} of `A-Z a-z 0-9 _ -`, beginning with a letter or `_`"
         );
@@ -329,12 +333,6 @@ fn problems(tool: &ToolDefinition) -> Vec<(Severity, String)> {
         problems.push((Severity::Note, format!("parameters without a description: {}{more}", names.join(", "))));
     }
     problems
-}
-
-/// Returns true for a name that every provider accepts.
-fn is_portable(name: &str) -> bool {
-    let begins = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
-    begins && name.len() <= MAX_NAME_LENGTH && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
 /// Returns the parameters without a description. The type that a parameter refers to may have one.

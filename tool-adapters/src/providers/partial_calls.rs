@@ -257,22 +257,18 @@ enum BlockKind {
 impl ContentBlock {
     /// A block of the model's text.
     pub(crate) fn text(item: Value) -> Self {
-        Self::new(BlockKind::Text, item, None)
+        Self { kind: BlockKind::Text, ..Self::other(item) }
     }
 
     /// A block in the provider's own form.
     pub(crate) fn other(item: Value) -> Self {
-        Self::new(BlockKind::Other, item, None)
+        Self { key: None, kind: BlockKind::Other, item, input: None, json: String::new(), too_large: false }
     }
 
     /// A call that the provider runs itself, with its input at this pointer.
     pub(crate) fn with_input(mut self, pointer: &'static str) -> Self {
         self.input = Some(pointer);
         self
-    }
-
-    fn new(kind: BlockKind, item: Value, input: Option<&'static str>) -> Self {
-        Self { key: None, kind, item, input, json: String::new(), too_large: false }
     }
 
     /// Appends to a text member of the object at `pointer`.
@@ -344,12 +340,11 @@ impl ContentBlocks {
         self.take_index(key, "") && self.push(key, block)
     }
 
-    /// Begins the block of a call. `input` is the pointer to the arguments in the item.
+    /// Begins the block of a call, which has the arguments as its input.
     pub(crate) fn begin_call(
         &mut self,
         key: &str,
-        item: Value,
-        input: &'static str,
+        mut block: ContentBlock,
         call: WireCall,
         sink: &mut EventSink<'_>,
     ) -> bool {
@@ -361,7 +356,8 @@ impl ContentBlocks {
         let id = sink.assign(call);
         self.has_calls = true;
         sink.push(Event::CallStarted { id: id.clone(), name: name.clone() });
-        self.push(key, ContentBlock::new(BlockKind::Call { id, name }, item, Some(input)))
+        block.kind = BlockKind::Call { id, name };
+        self.push(key, block)
     }
 
     /// Gives an index to a block; returns false if it has it. An open block of that index gets no more pieces.

@@ -2,7 +2,7 @@
 
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
 use crate::providers::event::{Event, Finish, ProtocolError};
-use crate::providers::lenient::{LenientCount, LenientObject, LenientText, RawJson};
+use crate::providers::lenient::{LenientCount, LenientObject, LenientText, RawJson, parse_object};
 use crate::providers::partial_calls::{ContentBlock, ContentBlocks};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -25,8 +25,7 @@ pub(crate) struct AnthropicReader {
 
 impl MessageReader for AnthropicReader {
     fn read(&mut self, name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        let LenientObject(event) = serde_json::from_str::<LenientObject<MessageEvent<'_>>>(text)?;
-        let Some(event) = event else { return sink.unknown(text) };
+        let Some(event) = parse_object::<MessageEvent<'_>>(text)? else { return sink.unknown(text) };
         let known = match event.kind.as_str() {
             "message" => self.read_answer(&event, sink),
             "message_start" => self.begin(&event, sink),
@@ -104,7 +103,8 @@ impl AnthropicReader {
         let is_new = match wire.kind.as_str() {
             "tool_use" => {
                 let (id, name) = (wire.id.as_str().to_owned(), wire.name.as_str().to_owned());
-                self.blocks.begin_call(key, item, "/input", WireCall { id, name, kind: "" }, sink)
+                let block = ContentBlock::other(item).with_input("/input");
+                self.blocks.begin_call(key, block, WireCall { id, name, kind: "" }, sink)
             }
             "text" => self.blocks.begin(key, ContentBlock::text(item)),
             // A tool that the provider runs itself.
@@ -189,7 +189,7 @@ impl AnthropicReader {
     fn read_usage(&mut self, usage: RawJson<'_>, sink: &mut EventSink<'_>) {
         let Some(counts) = usage.parse::<Map<String, Value>>() else { return };
         self.usage.extend(counts.into_iter().filter(|(_, count)| !count.is_null()));
-        let usage = serde_json::from_value::<MessageUsage>(self.usage.clone().into());
+        let usage = serde_json::from_str::<MessageUsage>(&Value::Object(self.usage.clone()).to_string());
         sink.events.extend(usage.map(|usage| Event::Usage(usage.usage())));
     }
 }

@@ -162,6 +162,7 @@ impl TextEditorVersion {
     }
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde passes a reference.
 fn name_and_version<S: Serializer>(version: &TextEditorVersion, serializer: S) -> Result<S::Ok, S::Error> {
     json!({"name": version.tool_name(), "type": version}).serialize(serializer)
 }

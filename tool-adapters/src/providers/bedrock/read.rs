@@ -3,7 +3,7 @@
 
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
 use crate::providers::event::{Event, Finish, ProtocolError};
-use crate::providers::lenient::{LenientCount, LenientObject, LenientText, RawJson};
+use crate::providers::lenient::{LenientCount, LenientObject, LenientText, RawJson, parse_object};
 use crate::providers::partial_calls::{ContentBlock, ContentBlocks};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -29,8 +29,7 @@ pub(crate) struct ConverseReader {
 
 impl MessageReader for ConverseReader {
     fn read(&mut self, _name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        let LenientObject(event) = serde_json::from_str::<LenientObject<ConverseEvent<'_>>>(text)?;
-        let Some(event) = event else { return sink.unknown(text) };
+        let Some(event) = parse_object::<ConverseEvent<'_>>(text)? else { return sink.unknown(text) };
         let known = if event.output.0.is_some() {
             self.read_answer(&event, sink)
         } else if event.message_start.0.is_some() {
@@ -106,15 +105,15 @@ impl ConverseReader {
     }
 
     fn read_call(&mut self, key: &str, call: &ToolUse<'_>, mut item: Value, sink: &mut EventSink<'_>) -> bool {
-        const INPUT: &str = "/toolUse/input";
         if let Some(call) = item.get_mut("toolUse").and_then(Value::as_object_mut) {
             call.entry("input").or_insert_with(|| json!({}));
         }
+        let block = ContentBlock::other(item).with_input("/toolUse/input");
         let is_new = if call.kind.as_str() == "server_tool_use" {
-            self.blocks.begin(key, ContentBlock::other(item).with_input(INPUT))
+            self.blocks.begin(key, block)
         } else {
             let (id, name) = (call.tool_use_id.as_str().to_owned(), call.name.as_str().to_owned());
-            self.blocks.begin_call(key, item, INPUT, WireCall { id, name, kind: "" }, sink)
+            self.blocks.begin_call(key, block, WireCall { id, name, kind: "" }, sink)
         };
         let input = call.input.text();
         if !matches!(input.trim_ascii(), "" | "{}")

@@ -2,7 +2,7 @@
 
 use crate::providers::codec::{CallIds, EventSink, MessageReader, ResponseOrigin, ToolAnswer, WireCall};
 use crate::providers::event::{Event, Finish, ProtocolError};
-use crate::providers::lenient::{LenientCount, LenientObject, LenientObjects, LenientText, RawJson};
+use crate::providers::lenient::{LenientCount, LenientObject, LenientObjects, LenientText, RawJson, parse_object};
 use crate::providers::openai_chat::messages::{CallEntry, read_content};
 use crate::providers::partial_calls::PartialCalls;
 use crate::providers::provider::Provider;
@@ -67,8 +67,7 @@ struct TokenCounts {
 
 impl MessageReader for CohereReader {
     fn read(&mut self, _name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        let LenientObject(event) = serde_json::from_str::<LenientObject<CohereEvent<'_>>>(text)?;
-        let Some(event) = event else { return sink.unknown(text) };
+        let Some(event) = parse_object::<CohereEvent<'_>>(text)? else { return sink.unknown(text) };
         let message = event.delta.as_ref().and_then(|delta| delta.message.as_ref());
         self.begun |= event.kind.0.is_some();
         match (event.kind.as_str(), message) {

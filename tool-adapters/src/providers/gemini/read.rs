@@ -2,7 +2,7 @@
 
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
 use crate::providers::event::{Event, Finish, ProtocolError, malformed};
-use crate::providers::lenient::{LenientCount, LenientObject, LenientObjects, LenientText, RawJson};
+use crate::providers::lenient::{LenientCount, LenientObject, LenientObjects, LenientText, RawJson, parse_object};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tool_core::ToolCall;
@@ -42,8 +42,7 @@ impl MessageReader for GeminiReader {
 
 impl GeminiReader {
     fn read_chunk(&mut self, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        let LenientObject(answer) = serde_json::from_str::<LenientObject<GenerateAnswer<'_>>>(text)?;
-        let Some(answer) = answer else { return sink.unknown(text) };
+        let Some(answer) = parse_object::<GenerateAnswer<'_>>(text)? else { return sink.unknown(text) };
         let mut known = answer.candidates.is_some() || answer.usage_metadata.is_some();
         self.begun |= known;
         if !answer.error.text().is_empty() {

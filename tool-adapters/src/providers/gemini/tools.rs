@@ -55,6 +55,7 @@ provider_tools! {
 }
 
 /// Adds images to the kinds of results. Without it the provider finds pages.
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde passes a reference.
 fn search_types<S: Serializer>(_image_search: &bool, serializer: S) -> Result<S::Ok, S::Error> {
     json!({"webSearch": {}, "imageSearch": {}}).serialize(serializer)
 }

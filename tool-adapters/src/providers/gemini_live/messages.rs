@@ -4,7 +4,7 @@ use crate::providers::codec::{CallIds, EventSink, MessageReader, ToolAnswer, Wir
 use crate::providers::event::{Event, Finish, ProtocolError};
 use crate::providers::gemini::read::{FunctionCall, PartItems, UsageMetadata, WirePart, read_call, read_parts};
 use crate::providers::gemini::write::{function_response, with_settings};
-use crate::providers::lenient::{LenientObject, LenientObjects, LenientText, RawJson};
+use crate::providers::lenient::{LenientObject, LenientObjects, LenientText, RawJson, parse_object};
 use crate::providers::request::{Request, RequestBody, tools};
 use crate::providers::spec::{LiveMessage, LiveMessages, ResumptionHandle};
 use serde::Deserialize;
@@ -66,8 +66,7 @@ struct ServerCalls<'a> {
 
 impl MessageReader for LiveReader {
     fn read(&mut self, _name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        let LenientObject(message) = serde_json::from_str::<LenientObject<ServerMessage<'_>>>(text)?;
-        let Some(message) = message else { return sink.unknown(text) };
+        let Some(message) = parse_object::<ServerMessage<'_>>(text)? else { return sink.unknown(text) };
         let mut known = message.usage_metadata.is_some();
         if let Some(content) = &*message.server_content {
             known |= self.read_content(content, sink)?;

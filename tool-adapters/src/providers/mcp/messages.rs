@@ -3,7 +3,7 @@
 use crate::providers::codec::{CallIds, EventSink, MessageReader, ToolAnswer, WireCall};
 use crate::providers::declared_tool::{DeclaredTool, JsonObject};
 use crate::providers::event::{Event, malformed};
-use crate::providers::lenient::{LenientObject, LenientText, RawJson};
+use crate::providers::lenient::{LenientObject, LenientText, RawJson, parse_object};
 use crate::providers::mcp::output_schema;
 use crate::providers::request::{Request, RequestBody, text_of, tools};
 use serde::Deserialize;
@@ -54,8 +54,7 @@ impl MessageReader for McpReader {
 }
 
 fn read_message(text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-    let LenientObject(message) = serde_json::from_str::<LenientObject<RpcMessage<'_>>>(text)?;
-    let Some(message) = message else {
+    let Some(message) = parse_object::<RpcMessage<'_>>(text)? else {
         sink.error(malformed("expected a JSON-RPC object", text));
         return Ok(());
     };

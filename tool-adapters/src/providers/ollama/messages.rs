@@ -2,7 +2,7 @@
 
 use crate::providers::codec::{CallIds, EventSink, MessageReader, ResponseOrigin, ToolAnswer, WireCall};
 use crate::providers::event::{Event, Finish, ProtocolError};
-use crate::providers::lenient::{LenientCount, LenientObject, LenientObjects, LenientText};
+use crate::providers::lenient::{LenientCount, LenientObject, LenientObjects, LenientText, parse_object};
 use crate::providers::openai_chat::messages::CallEntry;
 use crate::providers::partial_calls::PartialCalls;
 use crate::providers::request::{Request, RequestBody, chat_messages, object_arguments, text_of, tools};
@@ -44,8 +44,8 @@ struct LineMessage<'a> {
 
 impl MessageReader for OllamaReader {
     fn read(&mut self, _name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        let LenientObject(line) = serde_json::from_str::<LenientObject<Line<'_>>>(text)?;
-        let Some(line) = line.filter(|line| line.message.is_some() || line.done.is_true()) else {
+        let Some(line) = parse_object::<Line<'_>>(text)?.filter(|line| line.message.is_some() || line.done.is_true())
+        else {
             return sink.error_or_unknown(text);
         };
         self.begun = true;

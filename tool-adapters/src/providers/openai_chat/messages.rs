@@ -3,7 +3,7 @@
 
 use crate::providers::codec::{CallIds, EventSink, MessageReader, ResponseOrigin, ToolAnswer, WireCall, short_id};
 use crate::providers::event::{Event, Finish, ProtocolError};
-use crate::providers::lenient::{LenientCount, LenientObject, LenientObjects, LenientText, RawJson};
+use crate::providers::lenient::{LenientCount, LenientObject, LenientObjects, LenientText, RawJson, parse_object};
 use crate::providers::openai_responses::items::{OutputPart, TokenDetails};
 use crate::providers::partial_calls::{PartialCall, PartialCalls, is_object};
 use crate::providers::request::{self, Request, RequestBody, chat_messages, function_call};
@@ -36,8 +36,9 @@ struct CallPiece<'a> {
 
 impl MessageReader for ChatReader {
     fn read(&mut self, name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        let LenientObject(answer) = serde_json::from_str::<LenientObject<ChatAnswer<'_>>>(text)?;
-        let Some(ChatAnswer { id, model, choices, usage, error }) = answer else { return sink.unknown(text) };
+        let Some(ChatAnswer { id, model, choices, usage, error }) = parse_object::<ChatAnswer<'_>>(text)? else {
+            return sink.unknown(text);
+        };
         let is_empty = choices.is_none() && usage.is_none();
         let has_error = name == "error" || !error.text().is_empty() || is_empty;
         if !(has_error && sink.provider_error(text)) && is_empty {

@@ -2,7 +2,7 @@
 
 use crate::providers::codec::{CallIds, EventSink, MessageReader, ResponseOrigin, ToolAnswer, short_id};
 use crate::providers::event::{Event, ProtocolError};
-use crate::providers::lenient::LenientObject;
+use crate::providers::lenient::parse_object;
 use crate::providers::openai_responses::items::{ItemKey, OutputItem, OutputItems, ResponseEvent, ResponseObject};
 use crate::providers::partial_calls::is_object;
 use crate::providers::request::{self, Request, RequestBody};
@@ -27,20 +27,20 @@ pub(crate) struct RealtimeReader {
 
 impl MessageReader for RealtimeReader {
     fn read(&mut self, _name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        let LenientObject(event) = serde_json::from_str::<LenientObject<ResponseEvent<'_>>>(text)?;
-        let Some(event) = event else { return sink.unknown(text) };
+        let Some(mut event) = parse_object::<ResponseEvent<'_>>(text)? else { return sink.unknown(text) };
+        let response = event.response.0.take();
         let kind = event.kind.as_str();
-        if kind == "response.done" && self.repeats_end(event.response.as_ref()) {
+        if kind == "response.done" && self.repeats_end(response.as_ref()) {
             return Ok(());
         }
         self.begun |= kind.starts_with("response.");
-        if let Some(response) = event.response.as_ref().filter(|_| self.begun) {
+        if let Some(response) = response.as_ref().filter(|_| self.begun) {
             self.origin.emit(response.id.as_str(), &self.model, sink);
         }
         match kind {
             "response.output_item.added" => {
                 if let Some(item) = event.item.and_then(OutputItem::parse) {
-                    self.items.begin(&item.id_key(), &item);
+                    self.items.begin(&ItemKey::of_id(&item.id, &item.call_id), &item);
                 }
             }
             "response.output_item.done" => return self.complete_item(event.item, sink),
@@ -48,7 +48,9 @@ impl MessageReader for RealtimeReader {
             "response.output_text.delta"
             | "response.text.delta"
             | "response.output_audio_transcript.delta"
-            | "response.audio_transcript.delta" => self.items.text(event.id_key(), event.delta.as_str(), sink),
+            | "response.audio_transcript.delta" => {
+                self.items.text(ItemKey::of_id(&event.item_id, &event.call_id), event.delta.as_str(), sink);
+            }
             "response.output_audio.delta" | "response.audio.delta" => {
                 let data = event.delta.as_str().to_owned();
                 let mime_type = self.mime_type.clone().unwrap_or_else(|| "audio/pcm;rate=24000".to_owned());
@@ -62,7 +64,7 @@ impl MessageReader for RealtimeReader {
                 let key = self.identify_call(&event);
                 self.set_arguments(&key, &event.arguments.text(), sink);
             }
-            "response.done" => return self.end(event.response.as_ref(), sink),
+            "response.done" => return self.end(&response.unwrap_or_default(), sink),
             "input_audio_buffer.speech_started" => sink.push(Event::Interrupted),
             "session.created" | "session.updated" => return self.read_session(text, sink),
             "error" => return sink.error_or_unknown(text),
@@ -91,7 +93,7 @@ impl RealtimeReader {
 
     /// Begins the call of an event if its item was lost: the pieces have the call's id, and the last one its name too.
     fn identify_call(&mut self, event: &ResponseEvent<'_>) -> ItemKey {
-        let key = event.id_key();
+        let key = ItemKey::of_id(&event.item_id, &event.call_id);
         if !event.call_id.as_str().is_empty() {
             self.items.begin_call(&key, event.call_id.as_str(), event.name.as_str(), "");
         }
@@ -108,22 +110,21 @@ impl RealtimeReader {
 
     fn complete_item(&mut self, raw: Option<&RawValue>, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
         let Some((raw, item)) = raw.and_then(|raw| Some((raw, OutputItem::parse(raw)?))) else { return Ok(()) };
-        let is_new = self.items.complete(&item.id_key(), &item, sink);
+        let is_new = self.items.complete(&ItemKey::of_id(&item.id, &item.call_id), &item, sink);
         // Texts and calls are events already. The session keeps them itself.
         let is_own = !matches!(item.kind.as_str(), "message" | "function_call");
         if is_new && is_own { sink.item(raw.get()) } else { Ok(()) }
     }
 
-    fn end(&mut self, response: Option<&ResponseObject<'_>>, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        for raw in response.and_then(ResponseObject::output).unwrap_or_default() {
+    fn end(&mut self, response: &ResponseObject<'_>, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+        for raw in response.output.items() {
             self.complete_item(Some(raw), sink)?;
         }
-        let status = response.map_or("", |response| response.status.as_str());
-        self.items.end(response, status, sink);
+        self.items.end(response, response.status.as_str(), sink);
         self.items = OutputItems::default();
         self.origin = ResponseOrigin::default();
         self.begun = false;
-        response.map_or("", |response| response.id.as_str()).clone_into(&mut self.previous);
+        response.id.as_str().clone_into(&mut self.previous);
         Ok(())
     }
 

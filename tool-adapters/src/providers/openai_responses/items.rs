@@ -93,21 +93,18 @@ impl OutputItems {
     }
 
     /// Ends the response: emits its open calls, its usage, its error and its end.
-    pub(crate) fn end(&mut self, response: Option<&ResponseObject<'_>>, status: &str, sink: &mut EventSink<'_>) {
+    pub(crate) fn end(&mut self, response: &ResponseObject<'_>, status: &str, sink: &mut EventSink<'_>) {
         if status == "completed" {
             self.calls.complete_all(sink);
         } else {
             self.calls.truncate_all(sink);
         }
-        if let Some(usage) = response.and_then(|response| response.usage.as_ref()) {
-            sink.push(Event::Usage(usage.usage()));
-        }
+        sink.events.extend(response.usage.as_ref().map(|usage| Event::Usage(usage.usage())));
         // Realtime has the details and the error in one member.
-        let details =
-            response.and_then(|response| response.incomplete_details.as_ref().or(response.status_details.as_ref()));
-        let error = response.and_then(|response| response.error.as_ref());
-        if let Some(error) = error.or(details.and_then(|details| details.error.as_ref())) {
-            sink.error(error.to_protocol_error());
+        let details = response.incomplete_details.as_ref().or(response.status_details.as_ref());
+        if let Some(error) = response.error.as_ref().or(details.and_then(|details| details.error.as_ref())) {
+            let code = error.code.0.as_deref().map(str::to_owned);
+            sink.error(ProtocolError::Provider { code, message: error.message.as_str().to_owned() });
         }
         let reason = details.map_or("", |details| details.reason.as_str());
         sink.push(Event::Finished(self.finish(status, reason)));
@@ -182,41 +179,27 @@ pub(crate) struct ResponseEvent<'a> {
 pub(crate) struct ResponseObject<'a> {
     pub(crate) id: LenientText<'a>,
     pub(crate) model: LenientText<'a>,
-    output: RawJson<'a>,
+    pub(crate) output: RawJson<'a>,
     pub(crate) status: LenientText<'a>,
-    pub(crate) incomplete_details: LenientObject<StatusDetails<'a>>,
+    incomplete_details: LenientObject<StatusDetails<'a>>,
     /// Realtime's name for the details.
-    pub(crate) status_details: LenientObject<StatusDetails<'a>>,
-    pub(crate) error: LenientObject<ResponseError<'a>>,
-    pub(crate) usage: LenientObject<ResponseUsage>,
-}
-
-impl<'a> ResponseObject<'a> {
-    /// Returns the items of the output; `None` without an output.
-    pub(crate) fn output(&self) -> Option<Vec<&'a RawValue>> {
-        self.output.parse()
-    }
+    status_details: LenientObject<StatusDetails<'a>>,
+    error: LenientObject<ResponseError<'a>>,
+    usage: LenientObject<ResponseUsage>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
-pub(crate) struct StatusDetails<'a> {
-    pub(crate) reason: LenientText<'a>,
-    pub(crate) error: LenientObject<ResponseError<'a>>,
+struct StatusDetails<'a> {
+    reason: LenientText<'a>,
+    error: LenientObject<ResponseError<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
-pub(crate) struct ResponseError<'a> {
-    pub(crate) code: LenientText<'a>,
-    pub(crate) message: LenientText<'a>,
-}
-
-impl ResponseError<'_> {
-    pub(crate) fn to_protocol_error(&self) -> ProtocolError {
-        let code = self.code.0.as_deref().map(str::to_owned);
-        ProtocolError::Provider { code, message: self.message.as_str().to_owned() }
-    }
+struct ResponseError<'a> {
+    code: LenientText<'a>,
+    message: LenientText<'a>,
 }
 
 /// An item of the output.
@@ -247,7 +230,7 @@ pub(crate) struct OutputPart<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct ResponseUsage {
+struct ResponseUsage {
     input_tokens: LenientCount,
     output_tokens: LenientCount,
     /// Realtime has the name without the s.
@@ -288,23 +271,10 @@ pub(crate) enum ItemKey {
 }
 
 impl ItemKey {
-    fn of_first_id(ids: [&LenientText<'_>; 2]) -> Self {
-        let id = ids.map(LenientText::as_str).into_iter().find(|id| !id.is_empty());
-        Self::Id(id.unwrap_or_default().to_owned())
-    }
-}
-
-impl ResponseEvent<'_> {
-    /// Returns the key of the item that the event is about, by the item's id.
-    pub(crate) fn id_key(&self) -> ItemKey {
-        ItemKey::of_first_id([&self.item_id, &self.call_id])
-    }
-}
-
-impl OutputItem<'_> {
-    /// Returns the key of the item by its id.
-    pub(crate) fn id_key(&self) -> ItemKey {
-        ItemKey::of_first_id([&self.id, &self.call_id])
+    /// Returns the key of an item by its id, or by the id of its call.
+    pub(crate) fn of_id(id: &LenientText<'_>, call_id: &LenientText<'_>) -> Self {
+        let id = if id.as_str().is_empty() { call_id } else { id };
+        Self::Id(id.as_str().to_owned())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin};
 use crate::providers::event::ProtocolError;
-use crate::providers::lenient::LenientObject;
+use crate::providers::lenient::parse_object;
 use crate::providers::openai_responses::items::{ItemKey, OutputItem, OutputItems, ResponseEvent, ResponseObject};
 use serde_json::value::RawValue;
 use std::collections::HashMap;
@@ -21,14 +21,14 @@ pub(crate) struct ResponsesReader {
 
 impl MessageReader for ResponsesReader {
     fn read(&mut self, _name: &str, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
-        let LenientObject(event) = serde_json::from_str::<LenientObject<ResponseEvent<'_>>>(text)?;
-        let Some(event) = event else { return sink.unknown(text) };
+        let Some(mut event) = parse_object::<ResponseEvent<'_>>(text)? else { return sink.unknown(text) };
+        let response = event.response.0.take().unwrap_or_default();
         let kind = event.kind.as_str();
-        if self.repeats_end(kind, &event) {
+        if self.repeats_end(kind, &response) {
             return Ok(());
         }
         self.begun |= kind.starts_with("response.");
-        self.emit_origin(event.response.as_ref(), sink);
+        self.origin.emit(response.id.as_str(), response.model.as_str(), sink);
         match kind {
             "" => return self.read_answer(text, sink),
             "response.output_item.added" => self.begin_item(&event),
@@ -51,7 +51,7 @@ impl MessageReader for ResponsesReader {
                 self.items.calls.set(&self.key(&event), &event.input.text(), sink);
             }
             kind if is_end(kind) => {
-                return self.end(event.response.as_ref(), kind.trim_start_matches("response."), sink);
+                return self.end(&response, kind.trim_start_matches("response."), sink);
             }
             "error" => return sink.error_or_unknown(text),
             kind if is_redundant(kind) => {}
@@ -71,26 +71,20 @@ impl MessageReader for ResponsesReader {
 
 impl ResponsesReader {
     /// Returns true for the end of the previous response that comes once more: its calls are emitted.
-    fn repeats_end(&self, kind: &str, event: &ResponseEvent<'_>) -> bool {
-        let id = event.response.as_ref().map_or("", |response| response.id.as_str());
+    fn repeats_end(&self, kind: &str, response: &ResponseObject<'_>) -> bool {
+        let id = response.id.as_str();
         !self.begun && !id.is_empty() && id == self.previous && is_end(kind)
-    }
-
-    fn emit_origin(&mut self, response: Option<&ResponseObject<'_>>, sink: &mut EventSink<'_>) {
-        if let Some(response) = response {
-            self.origin.emit(response.id.as_str(), response.model.as_str(), sink);
-        }
     }
 
     /// Reads a whole answer, or an error instead of one.
     fn read_answer(&mut self, text: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
         let response = serde_json::from_str::<ResponseObject<'_>>(text)?;
-        if response.output().is_none() {
+        if response.output.parse::<Vec<&RawValue>>().is_none() {
             return sink.error_or_unknown(text);
         }
         let status = response.status.0.as_deref().unwrap_or("completed").to_owned();
-        self.emit_origin(Some(&response), sink);
-        self.end(Some(&response), &status, sink)
+        self.origin.emit(response.id.as_str(), response.model.as_str(), sink);
+        self.end(&response, &status, sink)
     }
 
     /// Returns the key of an event about an item: that of its id if it is known, as some servers send one index for all
@@ -110,7 +104,7 @@ impl ResponsesReader {
             let index = event.output_index.map(|index| ItemKey::Index(index.0));
             let is_free =
                 |key: &ItemKey| !self.items.is_taken(key, item) && (id.is_empty() || !self.items.is_complete(key));
-            index.filter(is_free).unwrap_or_else(|| item.id_key())
+            index.filter(is_free).unwrap_or_else(|| ItemKey::of_id(&item.id, &item.call_id))
         });
         if !id.is_empty() {
             self.keys.insert(id.to_owned(), key.clone());
@@ -132,18 +126,12 @@ impl ResponsesReader {
     }
 
     /// Ends the response. Items that its events did not bring are read from the response itself.
-    fn end(
-        &mut self,
-        response: Option<&ResponseObject<'_>>,
-        status: &str,
-        sink: &mut EventSink<'_>,
-    ) -> serde_json::Result<()> {
-        let output = response.and_then(ResponseObject::output).unwrap_or_default();
-        for (index, raw) in (0..).zip(output) {
+    fn end(&mut self, response: &ResponseObject<'_>, status: &str, sink: &mut EventSink<'_>) -> serde_json::Result<()> {
+        for (index, raw) in (0..).zip(response.output.items()) {
             self.complete_output(index, raw, sink)?;
         }
         self.items.end(response, status, sink);
-        let previous = response.map_or("", |response| response.id.as_str()).to_owned();
+        let previous = response.id.as_str().to_owned();
         *self = Self { previous, ..Self::default() };
         Ok(())
     }
@@ -156,7 +144,7 @@ impl ResponsesReader {
             Some(key) => key,
             // The items of a stream without indices have their ids as keys.
             None if self.items.has_begun(&by_id) => by_id,
-            None if self.items.is_taken(&ItemKey::Index(index), &item) => item.id_key(),
+            None if self.items.is_taken(&ItemKey::Index(index), &item) => ItemKey::of_id(&item.id, &item.call_id),
             None => ItemKey::Index(index),
         };
         if self.items.complete(&key, &item, sink) { sink.item(raw.get()) } else { Ok(()) }
