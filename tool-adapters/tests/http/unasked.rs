@@ -11,7 +11,7 @@ use tool_core::trace;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
+use tracing::{Dispatch, Event, Metadata, Subscriber};
 
 /// Prompts a model. Returns whether its answer arrived in a span, and how often its usage was counted.
 async fn spans_of(answered: &str, name: Option<&'static str>) -> (bool, usize) {
@@ -91,6 +91,9 @@ async fn logs_the_error_of_a_stream_without_keys() {
     let error = r#"{"message": "Incorrect API key provided: sk-canary. Was xai-canary0123456789?", "code": "authentication_error"}"#;
     let server = Server::start([Answer::events(&format!("data: {{\"error\": {error}}}\n\n"))]).await;
     let log = WarningLog::default();
+    // With one subscriber only, tracing asks the thread that reaches a callsite first. A thread without a subscriber
+    // would disable the callsite for good.
+    let _second = Dispatch::new(WarningLog::default());
     let _listening = tracing::subscriber::set_default(log.clone());
     let (mut agent, _) = chat(&server).await;
     assert!(agent.prompt("Hi").await.error.is_some());
