@@ -89,7 +89,6 @@ impl Declarations {
     /// Returns a call in the tool's own form: under its own name, and for a strict tool without the nulls that stand for
     /// absent parameters. An unknown name stays, and so do arguments that are not JSON: the call then fails with a message
     /// for the model.
-    #[must_use]
     pub fn restore(&self, call: ToolCall) -> ToolCall {
         let Some(index) = self.0.names.index(call.name()) else { return call };
         let Some(tool) = self.0.definitions.get(index) else { return call };
