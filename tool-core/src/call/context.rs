@@ -62,8 +62,6 @@ pub(crate) struct SessionContext {
 pub(crate) struct CallContext {
     pub(crate) call: Option<ToolCall>,
     pub(crate) turn: u64,
-    /// The number of tools above this one in the chain of nested calls.
-    pub(crate) depth: u32,
     pub(crate) deadline: Option<Instant>,
     pub(crate) state: OnceLock<Arc<Value>>,
     pub(crate) cancellation: OnceLock<CancellationToken>,
@@ -77,7 +75,7 @@ pub(crate) struct CallContext {
 /// The operations of a session that a run context needs. The session implements it, so this module does not depend on it.
 pub(crate) trait SessionHandle: Send + Sync {
     /// Makes a call from inside another one, under the session's limits.
-    fn call(self: Arc<Self>, call: ToolCall, depth: u32) -> BoxFuture<'static, ToolResponse>;
+    fn call(self: Arc<Self>, call: ToolCall) -> BoxFuture<'static, ToolResponse>;
 
     /// Returns the session's state as tools read it.
     fn state(&self) -> Arc<Value>;
@@ -206,8 +204,9 @@ impl RunContext {
     pub async fn call(&self, name: impl Into<String>, arguments: impl Into<Arguments<'_>>) -> ToolResponse {
         let number = self.call.nested_calls.fetch_add(1, Ordering::Relaxed) + 1;
         let call = ToolCall::new(format!("{}.{number}", self.call_id().unwrap_or_default()), name, arguments);
+        let depth = self.call.call.as_ref().map_or(0, ToolCall::depth) + 1;
         match self.session_handle() {
-            Some(session) => session.call(call, self.call.depth + 1).await,
+            Some(session) => session.call(call.at_depth(depth)).await,
             None => ToolResponse::outside_session(&call),
         }
     }

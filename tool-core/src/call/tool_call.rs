@@ -31,6 +31,8 @@ struct ToolCallOptions {
     /// The id of the approval under which the call waited, once a person has approved it.
     approval: Option<Arc<str>>,
     progress: Option<ProgressListener>,
+    /// The number of tools above the call.
+    depth: u32,
 }
 
 impl ToolCall {
@@ -136,8 +138,18 @@ impl ToolCall {
         self
     }
 
-    pub(crate) fn approval(&self) -> Option<&Arc<str>> {
-        self.options.as_ref()?.approval.as_ref()
+    pub(crate) fn approval(&self) -> Option<&str> {
+        self.options.as_ref()?.approval.as_deref()
+    }
+
+    pub(crate) fn at_depth(mut self, depth: u32) -> Self {
+        self.options.get_or_insert_default().depth = depth;
+        self
+    }
+
+    /// Returns the number of tools above the call.
+    pub(crate) fn depth(&self) -> u32 {
+        self.options.as_ref().map_or(0, |options| options.depth)
     }
 
     pub(crate) fn shared_session(&self) -> Option<&Arc<str>> {

@@ -1,6 +1,6 @@
 //! Updates of tools that are still working: shown by the transport, or kept until the host asks for them.
 
-use crate::call::{Progress, ProgressUpdate, ToolCall, ToolOutput, ToolResponse};
+use crate::call::{ProgressUpdate, ToolCall, ToolOutput, ToolResponse};
 use crate::session::state::StateChange;
 use crate::trace;
 use std::collections::VecDeque;
@@ -82,7 +82,7 @@ impl UpdateLog {
 /// Makes a call whose first update, or else its result, is its answer. After an update the tool continues in the
 /// background, and its later updates and its result go to the sink.
 ///
-/// `run` makes the call with a [`Progress`] for its tool. `token` keeps the session open until the result is delivered.
+/// `run` makes the call. `token` keeps the session open until the result is delivered.
 pub(crate) async fn call_with_updates<F, R>(
     call: ToolCall,
     sink: Arc<UpdateSink>,
@@ -90,7 +90,7 @@ pub(crate) async fn call_with_updates<F, R>(
     run: F,
 ) -> ToolResponse
 where
-    F: FnOnce(ToolCall, Progress) -> R + Send + 'static,
+    F: FnOnce(ToolCall) -> R + Send + 'static,
     R: Future<Output = ToolResponse> + Send + 'static,
 {
     let (answer, answered) = oneshot::channel();
@@ -101,10 +101,10 @@ where
         sink,
     });
     let listener = Arc::clone(&relay);
-    let progress = Progress::listened(move |update| listener.update(update));
     let unanswered = call.clone();
+    let call = call.on_update(move |update| listener.update(update));
     let task = AbortOnDropHandle::new(tokio::spawn(trace::in_current_span(async move {
-        let response = run(call, progress).await;
+        let response = run(call).await;
         relay.finish(response);
         drop(token);
     })));

@@ -28,26 +28,6 @@ use std::sync::{Arc, OnceLock, PoisonError};
 use tokio::sync::SemaphorePermit;
 use tokio::time::{Instant, timeout_at};
 
-/// Options of a call that does not come straight from a model. Boxed where it is stored, as few calls have any.
-#[derive(Default)]
-struct CallOptions {
-    /// The number of tools above this call.
-    depth: u32,
-    /// The id under which the call waited for its approval.
-    approval: Option<Arc<str>>,
-    /// The listener of the call's updates.
-    progress: Option<Progress>,
-}
-
-impl CallOptions {
-    /// Returns the options that the call itself carries.
-    fn of(call: &ToolCall) -> Option<Box<Self>> {
-        let approval = call.approval().cloned();
-        let progress = call.progress_listener().cloned().map(Progress::with_listener);
-        (approval.is_some() || progress.is_some()).then(|| Box::new(Self { approval, progress, depth: 0 }))
-    }
-}
-
 /// Makes a call through the host's layers.
 #[inline]
 pub(crate) async fn call(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
@@ -86,39 +66,31 @@ pub(crate) async fn call_from_layers(runtime: Option<Arc<RuntimeInner>>, call: T
 #[inline]
 async fn call_inside_layers(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
     match session.update_sink.get().filter(|_| call.progress_listener().is_none()) {
-        None => {
-            let options = CallOptions::of(&call);
-            run(session, call, options).await
-        }
+        None => run(session, call).await,
         Some(sink) => {
             let sink = Arc::clone(&sink.lock().unwrap_or_else(PoisonError::into_inner));
             let uses_context =
                 session.tools.find(call.name()).is_some_and(|(_, tool)| tool.definition().compiled.uses_context);
             if !uses_context {
-                let options = CallOptions::of(&call);
-                return Box::pin(run(session, call, options)).await;
+                return Box::pin(run(session, call)).await;
             }
             let (own, token) = (Arc::clone(session), session.calls.token());
-            let call = call_with_updates(call, sink, token, move |call, progress| async move {
-                let approval = call.approval().cloned();
-                run(&own, call, Some(Box::new(CallOptions { depth: 0, approval, progress: Some(progress) }))).await
-            });
-            Box::pin(call).await
+            Box::pin(call_with_updates(call, sink, token, move |call| async move { run(&own, call).await })).await
         }
     }
 }
 
 /// Makes a call, in a span and with log lines where they are wanted.
-async fn run(session: &Arc<SessionInner>, call: ToolCall, options: Option<Box<CallOptions>>) -> ToolResponse {
+async fn run(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
     if span::is_wanted() {
-        let observed = log_lines::observe(session, call, |call| governed(session, call, options));
+        let observed = log_lines::observe(session, call, |call| governed(session, call));
         Box::pin(observed).await
     } else {
-        governed(session, call, options).await
+        governed(session, call).await
     }
 }
 
-async fn governed(session: &Arc<SessionInner>, call: ToolCall, mut options: Option<Box<CallOptions>>) -> ToolResponse {
+async fn governed(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
     let began = Instant::now();
     let _token = session.calls.token();
     // A token that was taken after the session closed does not let the call in.
@@ -128,10 +100,8 @@ async fn governed(session: &Arc<SessionInner>, call: ToolCall, mut options: Opti
     let epoch = session.running.epoch();
     let Some((index, tool)) = session.find_tool(call.name()) else { return unknown(session, &call, began) };
     let (scope, own_ctx, owned_call);
-    let depth = options.as_ref().map_or(0, |options| options.depth);
-    let progress = options.as_mut().and_then(|options| options.progress.take());
     let (ctx, call) = if tool.definition().compiled.uses_context {
-        scope = Arc::new(call_scope(session, tool, call, depth, progress, began));
+        scope = Arc::new(call_scope(session, tool, call, began));
         own_ctx = session.base.for_tool_in(&scope, &tool.definition().name);
         let Some(call) = &scope.call else { return inactive(session, &ToolCall::new("", "", ""), began) };
         (&own_ctx, call)
@@ -146,8 +116,8 @@ async fn governed(session: &Arc<SessionInner>, call: ToolCall, mut options: Opti
         ctx,
         call_id: call.shared_id(),
         text: call.arguments(),
-        approval: options.as_ref().and_then(|options| options.approval.as_deref()),
-        depth,
+        approval: call.approval(),
+        depth: call.depth(),
         began,
         epoch,
     };
@@ -284,20 +254,13 @@ impl<'a> CallCx<'a> {
     }
 }
 
-fn call_scope(
-    session: &SessionInner,
-    tool: &FunctionTool,
-    call: ToolCall,
-    depth: u32,
-    progress: Option<Progress>,
-    began: Instant,
-) -> CallContext {
+fn call_scope(session: &SessionInner, tool: &FunctionTool, call: ToolCall, began: Instant) -> CallContext {
+    let progress = call.progress_listener().cloned().map(Progress::with_listener);
     CallContext {
-        call: Some(call),
         turn: session.record.turn(),
-        depth,
         deadline: Some(deadline(began, time_limit(session, tool)).into_std()),
         progress: progress.map(OnceLock::from).unwrap_or_default(),
+        call: Some(call),
         ..CallContext::default()
     }
 }
@@ -321,8 +284,8 @@ fn unknown(session: &SessionInner, call: &ToolCall, began: Instant) -> ToolRespo
 }
 
 impl SessionHandle for SessionInner {
-    fn call(self: Arc<Self>, call: ToolCall, depth: u32) -> BoxFuture<'static, ToolResponse> {
-        Box::pin(async move { run(&self, call, Some(Box::new(CallOptions { depth, ..CallOptions::default() }))).await })
+    fn call(self: Arc<Self>, call: ToolCall) -> BoxFuture<'static, ToolResponse> {
+        Box::pin(async move { run(&self, call).await })
     }
 
     fn state(&self) -> Arc<Value> {
