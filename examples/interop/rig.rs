@@ -19,8 +19,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     session.next_turn().await;
     let answer = agent.prompt("Where are my orders 7 and 8?").max_turns(3).await?;
     println!("{}", answer.output());
-    if let Some(counts) = runtime.tool_counts("find_order") {
-        println!("{} calls, {} failed", counts.calls, counts.errors);
+    if let Some(metrics) = runtime.metrics().tools.get("find_order") {
+        println!("{} calls, {} failed", metrics.calls, metrics.errors.values().sum::<u64>());
     }
     Ok(())
 }

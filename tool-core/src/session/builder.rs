@@ -165,9 +165,10 @@ impl SessionBuilder {
         }
         let full_guides = session.policy().full_guides[session.mode as usize];
         let context = session.tools.initial_context(session.mode, full_guides);
-        session.runtime.metrics.session_opened(context.with_prompt(self.prompt_tokens));
+        let context = self.prompt_tokens.map_or(context, |tokens| context.with_prompt(tokens));
+        session.runtime.metrics.session_opened(context);
         if tracing::enabled!(target: "tool_core::context", tracing::Level::INFO) {
-            session.initial_context().log(session.id.as_str());
+            session.initial_context().log(session.id.as_str(), session.definitions().len());
         }
         Ok(Session(session))
     }

@@ -215,7 +215,7 @@ impl Session {
 
     /// Returns the tokens in the model's context window.
     pub fn context(&self) -> ContextMetrics {
-        self.0.initial_context().with_peak(self.0.context_usage.peak())
+        ContextMetrics { peak_tokens: self.0.context_usage.peak(), ..self.0.initial_context() }
     }
 
     /// Takes in the tokens of the model's context as its provider has counted them. The log warns at 0.9 of the policy's

@@ -8,9 +8,8 @@ use crate::session::approvals::Signer;
 use crate::session::hooks::{Hook, LayerStack};
 use crate::session::journal::{DynJournal, RecoveredCall};
 use crate::session::metrics::call_log::CallLog;
-use crate::session::metrics::context::{ContextUsage, InitialContext};
+use crate::session::metrics::context::{ContextMetrics, ContextUsage};
 use crate::session::metrics::report::RuntimeMetrics;
-use crate::session::metrics::tool_stats::ToolStats;
 use crate::session::policy::Policy;
 use crate::session::running::RunningCalls;
 use crate::session::state::SessionId;
@@ -43,8 +42,6 @@ pub(crate) struct RuntimeInner {
     /// The `blocking` calls that were abandoned and still run.
     pub(crate) detached: TaskTracker,
     pub(crate) metrics: RuntimeMetrics,
-    /// The result size above which the log warns.
-    pub(crate) size_limit: u32,
 }
 
 impl RuntimeInner {
@@ -60,19 +57,13 @@ impl RuntimeInner {
         if let Some((_, known)) = snapshots.iter().find(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(self))) {
             return Ok(Arc::clone(known));
         }
-        let stats = |name: &str| self.metrics.by_name.get_or_insert_with(name, || self.stats_of(name));
-        let mut snapshot = SessionTools::new(tools.clone(), stats)?;
+        let mut snapshot = SessionTools::new(tools.clone(), |tool| self.metrics.stats_of(tool, true))?;
         // The context keeps the snapshot, so the snapshot must not keep the context alive.
         snapshot.context = snapshot.context.downgraded();
         let snapshot = Arc::new(snapshot);
         snapshots.retain(|(of, _)| of.strong_count() > 0);
         snapshots.push((Arc::downgrade(self), Arc::clone(&snapshot)));
         Ok(snapshot)
-    }
-
-    /// Returns the statistics of a tool of the runtime, or new ones.
-    pub(crate) fn stats_of(&self, name: &str) -> Arc<ToolStats> {
-        self.tools().stats(name).cloned().unwrap_or_else(|| Arc::new(ToolStats::new(self.size_limit)))
     }
 
     pub(crate) fn policy(&self, mode: Mode) -> &Policy {
@@ -162,14 +153,14 @@ impl SessionInner {
     }
 
     /// Estimates the context with which the session starts.
-    pub(crate) fn initial_context(&self) -> InitialContext {
+    pub(crate) fn initial_context(&self) -> ContextMetrics {
         let full_guides = self.policy().full_guides[self.mode as usize];
         let context = if self.tools.context.function_tools().iter().any(FunctionTool::is_dynamic) {
             initial_context(self.definitions().iter(), full_guides)
         } else {
             self.tools.initial_context(self.mode, full_guides)
         };
-        context.with_prompt(self.context_usage.prompt)
+        self.context_usage.prompt.map_or(context, |tokens| context.with_prompt(tokens))
     }
 
     /// Takes in the context size that a provider has reported.

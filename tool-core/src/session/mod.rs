@@ -30,7 +30,7 @@ pub use crate::session::hooks::{Hook, HookFuture, HookedCall, Next};
 pub use crate::session::journal::{Journal, JournalEntry, JournalError, RecoveredCall};
 pub use crate::session::metrics::{
     ContextMetrics, LoopMetrics, Metrics, Percentiles, PrometheusText, SessionCall, SessionMetrics, TokenMetrics,
-    ToolCounts, ToolMetrics,
+    ToolMetrics,
 };
 pub use crate::session::model::{History, Message, Model, ModelInfo, ModelRequest, ModelStep, RawTurn, ToolChoice};
 pub use crate::session::policy::{Policy, TurnLimits};

@@ -8,7 +8,6 @@ use crate::session::hooks::{CallService, Hook, LayerStack, WrapService};
 use crate::session::inner::{RuntimeInner, SessionInner};
 use crate::session::journal::{DynJournal, Journal};
 use crate::session::metrics::report::{LoopMetrics, Metrics, RuntimeMetrics};
-use crate::session::metrics::tool_stats::{ToolCounts, ToolStats};
 use crate::session::pipeline::call;
 use crate::session::policy::Policy;
 use crate::session::state::SessionId;
@@ -115,7 +114,8 @@ impl RuntimeBuilder {
     /// Builds the runtime. Fails if the tools conflict with the control tools `cancel_call` and `list_running_calls`, which
     /// are added if a tool is `cancellable`.
     pub fn build(self) -> Result<Runtime, RegistryErrors> {
-        let tools = Arc::new(SessionTools::new(self.tools, |_| Arc::new(ToolStats::new(self.size_limit)))?);
+        let metrics = RuntimeMetrics::new(self.size_limit);
+        let tools = Arc::new(SessionTools::new(self.tools, |tool| metrics.stats_of(tool, false))?);
         let threads = self.policies.iter().map(|policy| policy.blocking_threads).max().unwrap_or(1);
         let inner = Arc::new_cyclic(|inner: &Weak<RuntimeInner>| RuntimeInner {
             tools: RwLock::new(tools),
@@ -128,8 +128,7 @@ impl RuntimeBuilder {
             sessions: Mutex::default(),
             blocking: Arc::new(Semaphore::new(threads.clamp(1, Semaphore::MAX_PERMITS))),
             detached: TaskTracker::new(),
-            metrics: RuntimeMetrics::new(self.size_limit),
-            size_limit: self.size_limit,
+            metrics,
         });
         Ok(Runtime(inner))
     }
@@ -198,8 +197,7 @@ impl Runtime {
 
     /// Replaces all tools. Open sessions keep the tools that they were opened with.
     pub fn update_tools(&self, tools: ToolContext) -> Result<(), RegistryErrors> {
-        let stats = |name: &str| self.0.metrics.by_name.get(name).unwrap_or_else(|| self.0.stats_of(name));
-        let tools = Arc::new(SessionTools::new(tools, stats)?);
+        let tools = Arc::new(SessionTools::new(tools, |tool| self.0.metrics.stats_of(tool, false))?);
         *self.0.tools.write().unwrap_or_else(PoisonError::into_inner) = tools;
         Ok(())
     }
@@ -209,14 +207,8 @@ impl Runtime {
         self.0.store.sessions().await
     }
 
-    /// Returns the call counts of a current tool, or of a tool that sessions bring themselves. Tools of one name are counted
-    /// together.
-    pub fn tool_counts(&self, tool: &str) -> Option<ToolCounts> {
-        let stats = self.0.tools().stats(tool).cloned();
-        stats.or_else(|| self.0.metrics.by_name.get(tool)).map(|stats| stats.counts())
-    }
-
-    /// Returns the measurements: sizes, latencies, errors, context, loops.
+    /// Returns the measurements: calls, sizes, latencies, errors, context, loops. Tools of one name are measured together,
+    /// also those that sessions bring themselves.
     pub fn metrics(&self) -> Metrics {
         // Upgraded first: a session that is dropped takes the lock.
         let sessions = self.0.lock_sessions().values().filter_map(Weak::upgrade).collect::<Vec<_>>();
@@ -226,7 +218,7 @@ impl Runtime {
             loops.active_sessions += 1;
             loops.total_turns_tracked += (session.record.turn() + 1).min(history);
         }
-        self.0.metrics.report(self.0.tools().all_stats(), loops)
+        self.0.metrics.report(&self.0.tools().context, loops)
     }
 
     /// Returns the number of `blocking` tools that still run although their callers were answered or are gone.

@@ -4,7 +4,7 @@ use crate::call::context::SessionHandle;
 use crate::call::{Mode, RunContext, ToolError};
 use crate::describe::manifest::content_version;
 use crate::registry::{RegistryErrors, ToolContext};
-use crate::session::metrics::context::InitialContext;
+use crate::session::metrics::ContextMetrics;
 use crate::session::metrics::tool_stats::ToolStats;
 use crate::tool::{Category, FunctionTool, RawTool, ToolDefinition};
 use serde_json::{Value, json};
@@ -17,10 +17,10 @@ pub(crate) struct SessionTools {
     pub(crate) context: ToolContext,
     /// The version that approvals are bound to.
     pub(crate) version: Arc<str>,
-    /// The statistics of each function tool, in order. A tool that stays when other tools change keeps its statistics.
+    /// The statistics of each function tool, in order.
     pub(crate) stats: Box<[Arc<ToolStats>]>,
     /// By mode.
-    initial_contexts: [OnceLock<InitialContext>; 2],
+    initial_contexts: [OnceLock<ContextMetrics>; 2],
     /// The index of the first control tool.
     first_control_tool: usize,
 }
@@ -48,17 +48,6 @@ impl SessionTools {
         self.context.function_tools().get(index).map(|tool| (index, tool))
     }
 
-    /// Returns the statistics of the tool of that name.
-    pub(crate) fn stats(&self, name: &str) -> Option<&Arc<ToolStats>> {
-        self.stats.get(self.context.position(name)?)
-    }
-
-    /// Returns the names and statistics of all function tools.
-    pub(crate) fn all_stats(&self) -> Vec<(String, Arc<ToolStats>)> {
-        let tools = self.context.function_tools().iter().zip(&self.stats);
-        tools.map(|(tool, stats)| (tool.name().to_owned(), Arc::clone(stats))).collect()
-    }
-
     /// Returns true if the tool at that index is one of the control tools.
     #[inline]
     pub(crate) fn is_control_tool(&self, index: usize) -> bool {
@@ -66,7 +55,7 @@ impl SessionTools {
     }
 
     /// Estimates the context of a session in a mode, including the tools that a `dynamic` toolset may hide.
-    pub(crate) fn initial_context(&self, mode: Mode, full_guides: bool) -> InitialContext {
+    pub(crate) fn initial_context(&self, mode: Mode, full_guides: bool) -> ContextMetrics {
         *self.initial_contexts[mode as usize].get_or_init(|| {
             let definitions = self.context.function_tools().iter().map(FunctionTool::definition);
             initial_context(definitions.filter(|tool| tool.modes().contains(mode)), full_guides)
@@ -78,8 +67,8 @@ impl SessionTools {
 pub(crate) fn initial_context<'a>(
     tools: impl Iterator<Item = &'a ToolDefinition> + Clone,
     full_guides: bool,
-) -> InitialContext {
-    InitialContext::new(&instructions(tools.clone(), full_guides), tools)
+) -> ContextMetrics {
+    ContextMetrics::new(&instructions(tools.clone(), full_guides), tools)
 }
 
 /// Writes the instructions about tools: their guides in full, or the guides' summaries.

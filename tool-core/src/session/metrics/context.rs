@@ -21,53 +21,35 @@ pub struct ContextMetrics {
     pub peak_tokens: u64,
 }
 
-/// The estimated context of a session before its first turn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct InitialContext {
-    pub(crate) system_prompt: u64,
-    pub(crate) declarations: u64,
-    pub(crate) tools: usize,
-}
-
-impl InitialContext {
-    /// Estimates the context of a session with these instructions and tools.
+impl ContextMetrics {
+    /// Estimates the context of a session with these instructions and tools before its first turn.
     pub(crate) fn new<'a>(instructions: &str, tools: impl Iterator<Item = &'a ToolDefinition>) -> Self {
         // As one list: `[{"name":..,"description":..,"parameters":..},..]`.
         let punctuation = r#"{"name":,"description":,"parameters":},"#.len();
         let quoted = |text: &str| serde_json::to_string(text).map_or(0, |text| characters(&text));
-        let (mut count, mut declared) = (0, 0);
+        let mut declared = 0;
         for tool in tools {
-            count += 1;
             declared += punctuation + quoted(tool.name()) + quoted(tool.description());
             declared += characters(tool.parameters_json());
         }
-        Self {
-            system_prompt: tokens_in(instructions),
-            declarations: tokens_of(if count == 0 { 0 } else { declared + 1 }),
-            tools: count,
-        }
+        let tool_decl_tokens = tokens_of(if declared == 0 { 0 } else { declared + 1 });
+        Self { tool_decl_tokens, ..Self::default() }.with_prompt(tokens_in(instructions))
     }
 
-    /// Replaces the instructions by the host's own system prompt, where there is one.
-    pub(crate) fn with_prompt(self, tokens: Option<u64>) -> Self {
-        Self { system_prompt: tokens.unwrap_or(self.system_prompt), ..self }
+    /// Replaces the tokens of the system prompt.
+    pub(crate) fn with_prompt(self, tokens: u64) -> Self {
+        Self { session_init_tokens: tokens + self.tool_decl_tokens, system_prompt_tokens: tokens, ..self }
     }
 
-    /// Returns the metrics, given the peak.
-    pub(crate) fn with_peak(self, peak_tokens: u64) -> ContextMetrics {
-        ContextMetrics {
-            session_init_tokens: self.system_prompt + self.declarations,
-            system_prompt_tokens: self.system_prompt,
-            tool_decl_tokens: self.declarations,
-            peak_tokens,
-        }
-    }
-
-    /// Logs one line per figure.
-    pub(crate) fn log(self, session: &str) {
-        let Self { system_prompt, declarations, tools } = self;
+    /// Logs one line per figure of a session with so many tools.
+    pub(crate) fn log(self, session: &str, tools: usize) {
+        let Self {
+            session_init_tokens: total,
+            system_prompt_tokens: system_prompt,
+            tool_decl_tokens: declarations,
+            ..
+        } = self;
         let session = session.escape_debug();
-        let total = system_prompt + declarations;
         tracing::info!(target: "tool_core::context", %session, tokens = total, "tokens at session start");
         tracing::info!(target: "tool_core::context", %session, tokens = system_prompt, "tokens of the system prompt");
         tracing::info!(target: "tool_core::context", %session, tokens = declarations, tools, "tokens of the tool declarations");

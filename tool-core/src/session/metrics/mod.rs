@@ -9,4 +9,4 @@ pub(crate) mod tool_stats;
 pub use crate::session::metrics::context::ContextMetrics;
 pub use crate::session::metrics::prometheus::PrometheusText;
 pub use crate::session::metrics::report::{LoopMetrics, Metrics, SessionCall, SessionMetrics};
-pub use crate::session::metrics::tool_stats::{Percentiles, TokenMetrics, ToolCounts, ToolMetrics};
+pub use crate::session::metrics::tool_stats::{Percentiles, TokenMetrics, ToolMetrics};

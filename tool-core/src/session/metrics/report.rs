@@ -2,10 +2,12 @@
 
 use crate::call::ErrorKind;
 use crate::call::envelope::milliseconds;
+use crate::registry::ToolContext;
 use crate::session::metrics::call_log::LoggedCall;
-use crate::session::metrics::context::{ContextMetrics, InitialContext};
-use crate::session::metrics::tool_stats::{Percentiles, StatsByName, TokenMetrics, ToolMetrics, ToolStats};
+use crate::session::metrics::context::ContextMetrics;
+use crate::session::metrics::tool_stats::{StatsByName, ToolMetrics, ToolStats};
 use crate::trace::Redaction;
+use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -63,32 +65,18 @@ pub struct LoopMetrics {
     pub total_turns_tracked: u64,
 }
 
-/// The JSON document of `/metrics`.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Document<'a> {
-    response_sizes: BTreeMap<&'a str, Percentiles<u32>>,
-    response_tokens: BTreeMap<&'a str, TokenMetrics>,
-    /// In milliseconds.
-    latency: BTreeMap<&'a str, Percentiles<f64>>,
-    context: ContextMetrics,
-    loop_detection: LoopMetrics,
-    calls: BTreeMap<&'a str, u64>,
-    errors: BTreeMap<&'a str, &'a BTreeMap<&'static str, u64>>,
-}
-
+/// Writes the JSON document of `/metrics`: each figure of all tools. Latencies are in milliseconds.
 impl Serialize for Metrics {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let document = Document {
-            response_sizes: self.by_name(|tool| tool.sizes),
-            response_tokens: self.by_name(|tool| tool.tokens),
-            latency: self.by_name(|tool| tool.latency.map(milliseconds)),
-            context: self.context,
-            loop_detection: self.loops,
-            calls: self.by_name(|tool| tool.calls),
-            errors: self.by_name(|tool| &tool.errors),
-        };
-        document.serialize(serializer)
+        let mut document = serializer.serialize_struct("Metrics", 7)?;
+        document.serialize_field("responseSizes", &self.by_name(|tool| tool.sizes))?;
+        document.serialize_field("responseTokens", &self.by_name(|tool| tool.tokens))?;
+        document.serialize_field("latency", &self.by_name(|tool| tool.latency.map(milliseconds)))?;
+        document.serialize_field("context", &self.context)?;
+        document.serialize_field("loopDetection", &self.loops)?;
+        document.serialize_field("calls", &self.by_name(|tool| tool.calls))?;
+        document.serialize_field("errors", &self.by_name(|tool| &tool.errors))?;
+        document.end()
     }
 }
 
@@ -102,10 +90,11 @@ impl Metrics {
 pub(crate) struct RuntimeMetrics {
     /// The calls of unknown names.
     pub(crate) unknown: ToolStats,
-    /// The tools that sessions bring themselves.
-    pub(crate) by_name: StatsByName,
+    by_name: StatsByName,
+    /// The result size above which the log warns.
+    size_limit: u32,
     peak_tokens: AtomicU64,
-    last_opened: Mutex<InitialContext>,
+    last_opened: Mutex<ContextMetrics>,
 }
 
 impl RuntimeMetrics {
@@ -113,13 +102,19 @@ impl RuntimeMetrics {
         Self {
             unknown: ToolStats::new(size_limit),
             by_name: StatsByName::default(),
+            size_limit,
             peak_tokens: AtomicU64::new(0),
             last_opened: Mutex::default(),
         }
     }
 
+    /// Returns the statistics of a tool of the runtime, or of a session's own tool.
+    pub(crate) fn stats_of(&self, tool: &str, is_own: bool) -> Arc<ToolStats> {
+        self.by_name.get_or_insert(tool, is_own, self.size_limit)
+    }
+
     /// Remembers the context of a session that was just opened.
-    pub(crate) fn session_opened(&self, context: InitialContext) {
+    pub(crate) fn session_opened(&self, context: ContextMetrics) {
         *self.last_opened.lock().unwrap_or_else(PoisonError::into_inner) = context;
     }
 
@@ -128,21 +123,19 @@ impl RuntimeMetrics {
         self.peak_tokens.fetch_max(tokens, Ordering::Relaxed);
     }
 
-    /// Computes the metrics of the runtime, whose own tools are `tools`.
-    pub(crate) fn report(&self, tools: Vec<(String, Arc<ToolStats>)>, loops: LoopMetrics) -> Metrics {
-        let names_unknown = tools.iter().any(|(name, _)| name == UNKNOWN);
-        // A name that is in both lists has the same statistics in both.
-        let mut by_name = (self.by_name.all().into_iter().chain(tools))
-            .filter_map(|(name, stats)| Some((name, stats.metrics()?)))
-            .collect::<BTreeMap<_, _>>();
+    /// Computes the metrics of the runtime with these tools.
+    pub(crate) fn report(&self, tools: &ToolContext, loops: LoopMetrics) -> Metrics {
+        let all = self.by_name.all(tools);
+        let called = all.iter().filter_map(|(name, stats)| Some((name.clone(), stats.metrics()?)));
+        let mut tools = called.collect::<BTreeMap<_, _>>();
         if let Some(unknown) = self.unknown.metrics() {
             // A tool may be named `unknown`, but no tool's name has a bracket.
-            let taken = names_unknown || by_name.contains_key(UNKNOWN);
-            by_name.insert(if taken { format!("({UNKNOWN})") } else { UNKNOWN.to_owned() }, unknown);
+            let taken = all.contains_key(UNKNOWN);
+            tools.insert(if taken { format!("({UNKNOWN})") } else { UNKNOWN.to_owned() }, unknown);
         }
         let last_opened = *self.last_opened.lock().unwrap_or_else(PoisonError::into_inner);
-        let context = last_opened.with_peak(self.peak_tokens.load(Ordering::Relaxed));
-        Metrics { tools: by_name, context, loops }
+        let peak_tokens = self.peak_tokens.load(Ordering::Relaxed);
+        Metrics { tools, context: ContextMetrics { peak_tokens, ..last_opened }, loops }
     }
 }
 

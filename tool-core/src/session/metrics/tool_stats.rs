@@ -1,6 +1,7 @@
 //! Counts and recent samples of each tool's calls.
 
 use crate::call::ErrorKind;
+use crate::registry::ToolContext;
 use crate::session::metrics::call_log::AnsweredCall;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -13,6 +14,7 @@ const WINDOW: usize = 1_000;
 /// The measurements of one tool: totals since the runtime was built, and the last 1,000 answers.
 pub(crate) struct ToolStats(Mutex<Recorded>);
 
+#[derive(Default)]
 struct Recorded {
     calls: u64,
     errors: [u64; ErrorKind::ALL.len()],
@@ -28,18 +30,6 @@ struct Sample {
     micros: u32,
     /// The size of the result; 0 for an error.
     characters: u32,
-}
-
-/// The calls of one tool since the runtime was built.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ToolCounts {
-    /// All answered calls, including refused ones.
-    pub calls: u64,
-    /// The calls that were answered with an error.
-    pub errors: u64,
-    /// The total time from call to answer, in microseconds.
-    pub micros: u64,
 }
 
 /// The measurements of one tool. Percentiles and averages cover the last 1,000 answers; counts and sums cover all calls
@@ -88,14 +78,8 @@ pub struct TokenMetrics {
 impl ToolStats {
     /// Creates empty statistics that report a 95th percentile of result sizes above `size_limit` characters.
     pub(crate) fn new(size_limit: u32) -> Self {
-        Self(Mutex::new(Recorded {
-            calls: 0,
-            errors: [0; ErrorKind::ALL.len()],
-            micros: 0,
-            characters: 0,
-            window: VecDeque::new(),
-            alert: SizeAlert::new(size_limit),
-        }))
+        let alert = SizeAlert { limit: size_limit, ..SizeAlert::default() };
+        Self(Mutex::new(Recorded { alert, ..Recorded::default() }))
     }
 
     /// Counts an answer. Returns the 95th percentile of result sizes when this answer raised it above the limit.
@@ -109,12 +93,6 @@ impl ToolStats {
             recorded.errors[kind as usize] += 1;
         }
         recorded.push(Sample { micros: call.micros, characters })
-    }
-
-    /// Returns the totals.
-    pub(crate) fn counts(&self) -> ToolCounts {
-        let recorded = self.lock();
-        ToolCounts { calls: recorded.calls, errors: recorded.errors.iter().sum(), micros: recorded.micros }
     }
 
     /// Computes the metrics, or returns `None` for a tool that was never called.
@@ -161,6 +139,7 @@ impl Recorded {
 }
 
 /// Detects when the 95th percentile of the result sizes in a window rises above a limit.
+#[derive(Default)]
 struct SizeAlert {
     limit: u32,
     /// The samples in the window that are larger than the limit.
@@ -169,10 +148,6 @@ struct SizeAlert {
 }
 
 impl SizeAlert {
-    fn new(limit: u32) -> Self {
-        Self { limit, large: 0, above: false }
-    }
-
     /// Accounts for a new size and the size that it evicted, in a window that now holds `len` sizes. Returns true when
     /// the percentile crosses the limit upwards.
     fn update(&mut self, added: u32, evicted: Option<u32>, len: usize) -> bool {
@@ -211,40 +186,44 @@ pub(crate) fn estimated_tokens(characters: u32) -> u32 {
     characters.div_ceil(4)
 }
 
-/// The statistics of tools that sessions bring themselves, by name. Tools of one name share one entry.
+/// The statistics of tools by name. Tools of one name share one entry.
 ///
-/// A name stays known after its sessions have ended, so that its counts never go backwards. Past 1,024 names, those that
-/// no session uses are dropped.
+/// A name stays known when no session uses it any more, so that its counts never go backwards. Past 1,024 names, those
+/// that neither the runtime nor a session uses are dropped.
 #[derive(Default)]
-pub(crate) struct StatsByName(Mutex<HashMap<Box<str>, Arc<ToolStats>>>);
+pub(crate) struct StatsByName(Mutex<HashMap<Box<str>, NamedStats>>);
+
+struct NamedStats {
+    stats: Arc<ToolStats>,
+    /// True if a session has brought a tool of the name.
+    is_own: bool,
+}
 
 /// The number of names from which unused ones are dropped.
 const MAX_UNUSED_NAMES: usize = 1_024;
 
 impl StatsByName {
-    /// Returns the statistics of a name, and inserts those that `create` makes for a new name.
-    pub(crate) fn get_or_insert_with(&self, name: &str, create: impl FnOnce() -> Arc<ToolStats>) -> Arc<ToolStats> {
+    /// Returns the statistics of a tool of the runtime, or of a session's own tool. Those of a new name are empty.
+    pub(crate) fn get_or_insert(&self, name: &str, is_own: bool, size_limit: u32) -> Arc<ToolStats> {
         let mut by_name = self.lock();
-        if let Some(stats) = by_name.get(name) {
-            return Arc::clone(stats);
+        let may_grow = by_name.len() >= MAX_UNUSED_NAMES && !by_name.contains_key(name);
+        if may_grow && by_name.len().is_power_of_two() {
+            by_name.retain(|_, known| Arc::strong_count(&known.stats) > 1);
         }
-        if by_name.len() >= MAX_UNUSED_NAMES && by_name.len().is_power_of_two() {
-            by_name.retain(|_, stats| Arc::strong_count(stats) > 1);
-        }
-        Arc::clone(by_name.entry(name.into()).or_insert_with(create))
+        let new = || NamedStats { stats: Arc::new(ToolStats::new(size_limit)), is_own };
+        let known = by_name.entry(name.into()).or_insert_with(new);
+        known.is_own |= is_own;
+        Arc::clone(&known.stats)
     }
 
-    /// Returns the statistics of a name.
-    pub(crate) fn get(&self, name: &str) -> Option<Arc<ToolStats>> {
-        self.lock().get(name).cloned()
+    /// Returns the statistics of sessions' own tools, and of the tools of the runtime.
+    pub(crate) fn all(&self, runtime: &ToolContext) -> HashMap<String, Arc<ToolStats>> {
+        let by_name = self.lock();
+        let listed = by_name.iter().filter(|(name, known)| known.is_own || runtime.position(name).is_some());
+        listed.map(|(name, known)| (name.to_string(), Arc::clone(&known.stats))).collect()
     }
 
-    /// Returns all entries.
-    pub(crate) fn all(&self) -> Vec<(String, Arc<ToolStats>)> {
-        self.lock().iter().map(|(name, stats)| (name.to_string(), Arc::clone(stats))).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Arc<ToolStats>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, NamedStats>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -284,19 +263,18 @@ mod tests {
         }
         let kept = stats.lock().window.iter().map(|sample| sample.characters).collect::<Vec<_>>();
         assert_eq!(kept, (4_000..5_000).collect::<Vec<_>>());
-        assert_eq!(stats.counts().calls, 5_000);
+        assert_eq!(stats.metrics().expect("called").calls, 5_000);
     }
 
     #[test]
     fn drops_unused_names_and_keeps_used_ones() {
         let by_name = StatsByName::default();
-        let create = || Arc::new(ToolStats::new(1));
-        let used = by_name.get_or_insert_with("used", create);
+        let used = by_name.get_or_insert("used", true, 1);
         for number in 0..20_000 {
-            let _ = by_name.get_or_insert_with(&number.to_string(), create);
+            let _ = by_name.get_or_insert(&number.to_string(), true, 1);
         }
         assert!(by_name.lock().len() <= MAX_UNUSED_NAMES + 1, "{}", by_name.lock().len());
-        assert!(Arc::ptr_eq(&used, &by_name.get_or_insert_with("used", create)));
+        assert!(Arc::ptr_eq(&used, &by_name.get_or_insert("used", true, 1)));
     }
 
     /// The answers after which the percentile, computed from scratch after each of them, has crossed the limit.
