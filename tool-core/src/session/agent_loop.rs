@@ -1,9 +1,14 @@
 //! The agent loop: asks a model, runs what it calls, and asks again until it has replied.
 
 use crate::call::{Confirmation, ErrorKind, OutputKind, ToolCall, ToolError, ToolResponse};
+use crate::session::inner::SessionInner;
 use crate::session::model::{History, Message, Model, ModelRequest, ModelStep, RawTurn, ToolChoice};
-use crate::tool::{ProviderTool, ToolDefinition, spans};
+use crate::session::pipeline::call::run_step;
+use crate::session::pipeline::cx::canonical_sent_arguments;
+use crate::tool::{ToolDefinition, spans};
 use crate::trace::{self, TokenUsage, span};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use std::sync::Arc;
 use tokio::time::Instant;
 
@@ -34,37 +39,6 @@ impl Reply {
     }
 }
 
-/// Takes a response as soon as it is there.
-pub(crate) type AnswerSink<'a> = &'a mut (dyn FnMut(ToolResponse) + Send);
-
-/// The session, as the loop uses it.
-pub(crate) trait Caller: Sync {
-    /// Returns the system instruction.
-    fn instructions(&self) -> String;
-
-    /// Returns the tools that the model sees.
-    fn tools(&self, start: ReplyStart) -> Vec<ToolDefinition>;
-
-    /// Returns the tools that providers run themselves.
-    fn provider_tools(&self) -> &[Arc<dyn ProviderTool>];
-
-    /// Returns the steps of calls that a reply may take.
-    fn max_tool_steps(&self) -> u32;
-
-    /// Returns the number of interruptions of the session.
-    fn interruptions(&self) -> u64;
-
-    /// Takes in the usage of a step.
-    fn observe_usage(&self, _: TokenUsage) {}
-
-    /// Returns the canonical text of a call's arguments.
-    fn canonical_arguments(&self, call: &ToolCall) -> String;
-
-    /// Runs calls, all of which have an id. Sends each response to the sink as soon as it is there, so that it is not lost
-    /// when the caller stops waiting for the others.
-    fn run(&self, calls: Vec<ToolCall>, sink: AnswerSink<'_>) -> impl Future<Output = ()> + Send;
-}
-
 /// The first step of a reply.
 #[derive(Clone, Copy)]
 pub(crate) enum ReplyStart {
@@ -75,15 +49,18 @@ pub(crate) enum ReplyStart {
 }
 
 /// Asks `model` until it has replied.
-pub(crate) async fn reply<C: Caller, M: Model>(
-    session: &C,
+pub(crate) async fn reply<M: Model>(
+    session: &Arc<SessionInner>,
     model: &mut M,
     history: &mut History,
     text: String,
     start: ReplyStart,
 ) -> Reply {
-    let (instructions, tools) = (session.instructions(), session.tools(start));
-    let (interruptions, max_steps) = (session.interruptions(), session.max_tool_steps());
+    let (instructions, mut tools) = (session.instructions(), session.definitions());
+    if matches!(start, ReplyStart::Entering) {
+        tools.retain(|tool| !tool.flags().ignore_on_enter);
+    }
+    let (interruptions, max_steps) = (session.running.epoch(), session.policy().max_tool_steps);
     let mut reply = Reply::default();
     if !text.is_empty() {
         history.push(Message::User(text));
@@ -94,16 +71,19 @@ pub(crate) async fn reply<C: Caller, M: Model>(
             instructions: &instructions,
             history: history.messages(),
             tools: &tools,
-            provider_tools: session.provider_tools(),
+            provider_tools: session.tools.context.provider_tools(),
             tool_choice,
         };
         let answer = ask(model, request).await;
         if let Ok(step) = &answer {
             reply.usage += step.usage;
-            session.observe_usage(step.usage);
+            // Some providers report no usage.
+            if step.usage.input > 0 {
+                session.observe_context(step.usage.input);
+            }
         }
         let mut step = match answer {
-            _ if session.interruptions() != interruptions => return Reply { interrupted: true, ..reply },
+            _ if session.running.epoch() != interruptions => return Reply { interrupted: true, ..reply },
             Ok(step) => step,
             Err(error) => return Reply { error: Some(error), ..reply },
         };
@@ -121,7 +101,7 @@ pub(crate) async fn reply<C: Caller, M: Model>(
         let stopped = !responses.is_empty() && responses.iter().all(wants_no_reply);
         reply.steps += 1;
         reply.responses.extend(responses);
-        reply.interrupted = session.interruptions() != interruptions;
+        reply.interrupted = session.running.epoch() != interruptions;
         if stopped || reply.interrupted {
             return reply;
         }
@@ -160,8 +140,8 @@ fn wants_no_reply(response: &ToolResponse) -> bool {
 
 /// A step whose calls are running. When it is dropped, even before the calls have ended, it writes the step to the history:
 /// the calls in canonical form, and one result for each.
-struct OpenStep<'a, C: Caller> {
-    session: &'a C,
+struct OpenStep<'a> {
+    session: &'a SessionInner,
     history: &'a mut History,
     tools: &'a [ToolDefinition],
     text: Option<String>,
@@ -171,9 +151,14 @@ struct OpenStep<'a, C: Caller> {
     answers: Vec<Option<ToolResponse>>,
 }
 
-impl<C: Caller> OpenStep<'_, C> {
+impl OpenStep<'_> {
     /// Runs the calls of a step, writes it to the history, and returns the responses in the order of the calls.
-    async fn run(session: &C, history: &mut History, tools: &[ToolDefinition], step: ModelStep) -> Vec<ToolResponse> {
+    async fn run(
+        session: &Arc<SessionInner>,
+        history: &mut History,
+        tools: &[ToolDefinition],
+        step: ModelStep,
+    ) -> Vec<ToolResponse> {
         let ModelStep { text, calls, native, .. } = step;
         let calls = with_fresh_ids(history, calls);
         let distinct = distinct(&calls);
@@ -181,7 +166,10 @@ impl<C: Caller> OpenStep<'_, C> {
         let native = native.filter(|_| distinct.len() == calls.len());
         let answers = vec![None; distinct.len()];
         let mut step = OpenStep { session, history, tools, text, native, calls: distinct, answers };
-        session.run(calls, &mut |response| step.answer(response)).await;
+        let mut running = run_step(session, calls).collect::<FuturesUnordered<_>>();
+        while let Some(response) = running.next().await {
+            step.answer(response);
+        }
         step.write();
         std::mem::take(&mut step.answers).into_iter().flatten().collect()
     }
@@ -198,9 +186,12 @@ impl<C: Caller> OpenStep<'_, C> {
     /// Returns a call as it goes back into the history. A call that was refused for its text or its name stays as it was
     /// sent, so that the model finds what the error is about.
     fn canonical_call(&self, call: &ToolCall, answer: Option<&ToolResponse>) -> ToolCall {
-        match answer.and_then(ToolResponse::error).map(|error| error.kind) {
-            Some(ErrorKind::Validation | ErrorKind::NotFound) => call.clone(),
-            _ => ToolCall::new(call.id(), call.name(), self.session.canonical_arguments(call)),
+        let error = answer.and_then(ToolResponse::error).map(|error| error.kind);
+        match self.session.tools.find(call.name()) {
+            Some((_, tool)) if !matches!(error, Some(ErrorKind::Validation | ErrorKind::NotFound)) => {
+                call.clone().with_arguments(canonical_sent_arguments(self.session, tool, call.arguments()))
+            }
+            _ => call.clone(),
         }
     }
 
@@ -222,7 +213,7 @@ impl<C: Caller> OpenStep<'_, C> {
     }
 }
 
-impl<C: Caller> Drop for OpenStep<'_, C> {
+impl Drop for OpenStep<'_> {
     fn drop(&mut self) {
         self.write();
     }

@@ -2,23 +2,21 @@
 
 use crate::call::{Intent, Mode, ToolCall, ToolResponse};
 use crate::registry::ToolContext;
-use crate::session::agent_loop::{AnswerSink, Caller, Reply, ReplyStart, reply};
+use crate::session::agent_loop::{Reply, ReplyStart, reply};
 use crate::session::approvals::PendingCall;
 use crate::session::inner::SessionInner;
 use crate::session::metrics::{ContextMetrics, SessionCall, SessionMetrics};
 use crate::session::model::{History, Model, ToolChoice};
-use crate::session::pipeline::cx::canonical_sent_arguments;
 use crate::session::pipeline::{call, confirm};
 use crate::session::policy::Policy;
 use crate::session::state::{AuditEntry, SessionId, SessionState, StateChange};
 use crate::session::store::StoreError;
 use crate::session::updates::CallUpdate;
-use crate::tool::{FunctionTool, ProviderTool, ToolDefinition};
-use crate::trace::TokenUsage;
+use crate::tool::{FunctionTool, ToolDefinition};
 use futures_util::future::{BoxFuture, join_all};
 use std::convert::Infallible;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::time::Instant;
 use tower::Service;
@@ -46,7 +44,7 @@ impl Session {
     /// A call with an empty id gets an id. A second call with an id that was already used is not run, and the response of
     /// the first carries a warning. A `sequential` tool waits for the calls before it and delays those after it.
     pub async fn call_all(&self, calls: impl IntoIterator<Item = ToolCall>) -> Vec<ToolResponse> {
-        call::call_all(&self.0, calls.into_iter().collect()).await
+        join_all(call::run_step(&self.0, calls.into_iter().collect())).await
     }
 
     /// Ends the turn and begins the next: budgets and loop counts are reset, and an `END_VOICE_SESSION` of the turn takes
@@ -287,13 +285,13 @@ impl Session {
         text: impl Into<String>,
         first: ToolChoice,
     ) -> impl Future<Output = Reply> + Send {
-        reply(self, model, history, text.into(), ReplyStart::Asked(first))
+        reply(&self.0, model, history, text.into(), ReplyStart::Asked(first))
     }
 
     /// Lets `model` speak first, as the agent enters the conversation. The model does not see tools that are
     /// `ignore_on_enter`.
     pub fn reply_on_enter<M: Model>(&self, model: &mut M, history: &mut History) -> impl Future<Output = Reply> + Send {
-        reply(self, model, history, String::new(), ReplyStart::Entering)
+        reply(&self.0, model, history, String::new(), ReplyStart::Entering)
     }
 }
 
@@ -345,55 +343,5 @@ impl Service<ToolCall> for Session {
     fn call(&mut self, call: ToolCall) -> Self::Future {
         let session = self.clone();
         Box::pin(async move { Ok(Session::call(&session, call).await) })
-    }
-}
-
-impl Caller for Session {
-    fn instructions(&self) -> String {
-        self.0.instructions()
-    }
-
-    fn tools(&self, start: ReplyStart) -> Vec<ToolDefinition> {
-        let mut shown = self.definitions();
-        if matches!(start, ReplyStart::Entering) {
-            shown.retain(|tool| !tool.flags().ignore_on_enter);
-        }
-        shown
-    }
-
-    fn provider_tools(&self) -> &[Arc<dyn ProviderTool>] {
-        Self::tools(self).provider_tools()
-    }
-
-    fn max_tool_steps(&self) -> u32 {
-        self.policy().max_tool_steps
-    }
-
-    fn interruptions(&self) -> u64 {
-        self.0.running.epoch()
-    }
-
-    fn observe_usage(&self, usage: TokenUsage) {
-        // Some providers report no usage.
-        if usage.input > 0 {
-            self.observe_context(usage.input);
-        }
-    }
-
-    fn canonical_arguments(&self, call: &ToolCall) -> String {
-        match Self::tools(self).function_tool(call.name()) {
-            Some(tool) => canonical_sent_arguments(&self.0, tool, call.arguments()),
-            None => call.arguments().to_owned(),
-        }
-    }
-
-    async fn run(&self, calls: Vec<ToolCall>, sink: AnswerSink<'_>) {
-        let sink = Mutex::new(sink);
-        let answers = call::by_id(calls).into_iter().map(async |calls| {
-            for response in self.call_all(calls).await {
-                sink.lock().unwrap_or_else(PoisonError::into_inner)(response);
-            }
-        });
-        join_all(answers).await;
     }
 }

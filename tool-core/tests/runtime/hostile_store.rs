@@ -2,16 +2,20 @@
 
 use crate::support::{Counter, asked, kind, tools};
 use crate::support_b::ms;
+use futures_util::FutureExt;
 use serde_json::json;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::timeout;
 use tool_core::session::{
-    Admission, AuditEntry, MemoryRecord, MemoryStore, OpenError, OpenRequest, PendingCall, SessionRecord, SessionState,
-    SessionStore, Settlement, StateChange, StoreError, Verdict,
+    Admission, AuditEntry, History, MemoryRecord, MemoryStore, Message, Model, ModelRequest, ModelStep, OpenError,
+    OpenRequest, PendingCall, SessionRecord, SessionState, SessionStore, Settlement, StateChange, StoreError, Verdict,
 };
-use tool_core::{Category, ErrorKind, Intent, Mode, Policy, Runtime, Session, ToolOutput, toolset};
+use tool_core::{
+    Category, ErrorKind, Intent, Mode, Policy, Runtime, Session, ToolCall, ToolError, ToolOutput, toolset,
+};
 
 /// A store in memory with switchable faults.
 #[derive(Clone, Default)]
@@ -26,6 +30,8 @@ struct Manners {
     late: AtomicBool,
     /// Panics over calls of the tool `bad`.
     panics: AtomicBool,
+    /// Panics over the number of the turn, once it was asked for this often. 0 for never.
+    loses_turn: AtomicU64,
 }
 
 impl Manners {
@@ -97,6 +103,7 @@ impl SessionRecord for OddRecord {
     }
 
     fn turn(&self) -> u64 {
+        assert_ne!(self.1.loses_turn.fetch_sub(1, Ordering::SeqCst), 1, "on purpose");
         self.0.turn()
     }
 
@@ -191,4 +198,30 @@ async fn store_panic_affects_one_call_of_a_step() {
         let kinds = responses.iter().map(kind).collect::<Vec<_>>();
         assert_eq!((kinds.len(), kinds.first(), kinds.last()), (3, Some(&None), Some(&None)), "{tool}");
     }
+}
+
+/// A model whose step breaks the store.
+struct Saboteur(Odd);
+
+impl Model for Saboteur {
+    async fn step(&mut self, _: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
+        // The answer to an unknown name reads the number twice.
+        self.0.manners.loses_turn.store(3, Ordering::SeqCst);
+        Ok(ModelStep::calls(["1", "2", "3"].map(|id| ToolCall::new(id, "absent", "{}"))))
+    }
+}
+
+// L22
+#[tokio::test]
+async fn panic_leaves_a_complete_history() {
+    let store = Odd::default();
+    let (session, _) = session(&store).await;
+    let (mut model, mut history) = (Saboteur(store), History::new());
+    let reply = session.reply(&mut model, &mut history, "hello");
+    assert!(AssertUnwindSafe(reply).catch_unwind().await.is_err());
+    let results = history.messages().iter().filter_map(|message| match message {
+        Message::Result { call_id, result, .. } => Some((call_id.as_str(), result.text.contains("was cancelled"))),
+        _ => None,
+    });
+    assert_eq!(results.collect::<Vec<_>>(), [("1", false), ("2", true), ("3", true)]);
 }

@@ -20,7 +20,7 @@ use crate::tool::invocation::{Invocation, Rejection};
 use crate::tool::{FunctionTool, panic_guard};
 use crate::trace::span;
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, join_all};
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -317,17 +317,18 @@ struct StepCall {
     warnings: Vec<String>,
 }
 
-/// Makes the calls of one step.
-pub(crate) async fn call_all(session: &Arc<SessionInner>, calls: Vec<ToolCall>) -> Vec<ToolResponse> {
-    let step = distinct_calls(session, calls);
-    join_all(step.into_iter().map(|step_call| async move {
+/// Makes the calls of one step: returns a future for each id, in the order of the calls.
+pub(crate) fn run_step(
+    session: &Arc<SessionInner>,
+    calls: Vec<ToolCall>,
+) -> impl Iterator<Item = impl Future<Output = ToolResponse>> {
+    distinct_calls(session, calls).into_iter().map(async |step_call| {
         let mut response = call(session, step_call.call).await;
         if !step_call.warnings.is_empty() {
             response.optional_meta().warnings.extend(step_call.warnings);
         }
         response
-    }))
-    .await
+    })
 }
 
 /// Gives an id to calls without one, and keeps the first call of each id.
@@ -365,16 +366,4 @@ fn is_same_call(session: &SessionInner, one: &ToolCall, other: &ToolCall) -> boo
             let canonical = |call: &ToolCall| canonical_sent_arguments(session, tool, call.arguments());
             canonical(one) == canonical(other)
         })
-}
-
-/// Groups calls by their id, so that the response of each id is known as soon as its call has ended.
-pub(crate) fn by_id(calls: Vec<ToolCall>) -> Vec<Vec<ToolCall>> {
-    let mut groups = Vec::<Vec<ToolCall>>::new();
-    for call in calls {
-        match groups.iter_mut().find(|group| group[0].id() == call.id()) {
-            Some(group) => group.push(call),
-            None => groups.push(vec![call]),
-        }
-    }
-    groups
 }

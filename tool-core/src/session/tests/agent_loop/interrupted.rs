@@ -1,30 +1,22 @@
 //! Replies that are interrupted or dropped.
 
 use crate::call::error::{ErrorKind, ToolError};
-use crate::call::meta::{BaseMeta, OutputKind};
 use crate::call::response::{ResultForm, ToolResponse};
 use crate::call::tool_call::ToolCall;
-use crate::session::agent_loop::{AnswerSink, Caller, ReplyStart, reply};
-use crate::session::model::{History, Message, Model, ModelRequest, ModelStep, ToolChoice};
-use crate::session::tests::agent_loop::{BREAK_IN, Bare, ECHO, PEEK, WAIT, ask, bare, finished, poll, results, say};
+use crate::session::model::{History, Message, Model, ModelRequest, ModelStep};
+use crate::session::tests::agent_loop::{BREAK_IN, Bare, PEEK, WAIT, ask, bare, finished, poll, results, say};
 use crate::testing::scripted::ScriptedModel;
-use crate::tool::definition::ToolDefinition;
-use crate::tool::provider::ProviderTool;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 /// Starts a reply and drops it while it is pending.
 fn drop_midway(calls: impl IntoIterator<Item = ToolCall>, history: &mut History) {
     let (session, mut model) = (bare(), ScriptedModel::new().calls(calls));
-    let mut work = Box::pin(reply(&session, &mut model, history, "hello".into(), ReplyStart::Asked(ToolChoice::Auto)));
+    let mut work = Box::pin(session.session.reply(&mut model, history, "hello"));
     assert!(poll(work.as_mut()).is_pending());
 }
 
 // L22
-#[test]
-fn dropped_reply_keeps_results_and_cancels_the_rest() {
+#[tokio::test]
+async fn dropped_reply_keeps_results_and_cancels_the_rest() {
     let mut history = History::new();
     drop_midway([ToolCall::new("1", WAIT, "{}"), say("2", "a"), ToolCall::new("3", WAIT, "{}")], &mut history);
     let found = results(&history);
@@ -36,8 +28,8 @@ fn dropped_reply_keeps_results_and_cancels_the_rest() {
 }
 
 // R-E3
-#[test]
-fn cancelled_retrieval_has_no_side_effects() {
+#[tokio::test]
+async fn cancelled_retrieval_has_no_side_effects() {
     let mut history = History::new().result_form(ResultForm::Envelope);
     drop_midway([ToolCall::new("1", PEEK, "{}"), ToolCall::new("2", WAIT, "{}")], &mut history);
     let effects = results(&history).into_iter().map(|(id, text, _)| {
@@ -50,8 +42,8 @@ fn cancelled_retrieval_has_no_side_effects() {
 }
 
 // L22
-#[test]
-fn reply_after_an_interruption_sees_a_complete_history() {
+#[tokio::test]
+async fn reply_after_an_interruption_sees_a_complete_history() {
     let mut history = History::new();
     drop_midway([ToolCall::new("1", WAIT, "{}")], &mut history);
     let mut model = ScriptedModel::new().says("where were we?");
@@ -76,7 +68,7 @@ struct Slow<'a>(&'a Bare, bool);
 
 impl Model for Slow<'_> {
     async fn step(&mut self, _: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
-        self.0.interruptions.fetch_add(1, Ordering::Relaxed);
+        self.0.session.interrupt();
         if self.1 { Ok(ModelStep::calls([say("1", "a")])) } else { Err(ToolError::transient("gone")) }
     }
 }
@@ -87,8 +79,7 @@ fn answer_to_an_interrupted_turn_is_dropped() {
     for answers in [true, false] {
         let (session, mut history) = (bare(), History::new());
         let mut model = Slow(&session, answers);
-        let work = reply(&session, &mut model, &mut history, "hello".into(), ReplyStart::Asked(ToolChoice::Auto));
-        let reply = finished(work);
+        let reply = finished(session.session.reply(&mut model, &mut history, "hello"));
         assert!(reply.interrupted && reply.responses.is_empty() && reply.error.is_none());
         assert_eq!(history.messages(), [Message::User("hello".into())]);
     }
@@ -107,56 +98,8 @@ impl Model for Silent {
 #[test]
 fn reply_dropped_before_the_answer_keeps_the_question() {
     let (session, mut model, mut history) = (bare(), Silent, History::new());
-    let mut work =
-        Box::pin(reply(&session, &mut model, &mut history, "hello".into(), ReplyStart::Asked(ToolChoice::Auto)));
+    let mut work = Box::pin(session.session.reply(&mut model, &mut history, "hello"));
     assert!(poll(work.as_mut()).is_pending());
     drop(work);
     assert_eq!(history.messages(), [Message::User("hello".into())]);
-}
-
-/// A session whose calls panic.
-struct Broken;
-
-impl Caller for Broken {
-    fn instructions(&self) -> String {
-        String::new()
-    }
-
-    fn tools(&self, _: ReplyStart) -> Vec<ToolDefinition> {
-        Vec::new()
-    }
-
-    fn provider_tools(&self) -> &[Arc<dyn ProviderTool>] {
-        &[]
-    }
-
-    fn max_tool_steps(&self) -> u32 {
-        3
-    }
-
-    fn interruptions(&self) -> u64 {
-        0
-    }
-
-    fn canonical_arguments(&self, call: &ToolCall) -> String {
-        call.arguments().to_owned()
-    }
-
-    async fn run(&self, _: Vec<ToolCall>, sink: AnswerSink<'_>) {
-        let meta = BaseMeta { tool: ECHO.into(), call_id: Some("2".into()), duration: Duration::ZERO, optional: None };
-        sink(ToolResponse { result: Ok("1".into()), kind: OutputKind::Data, meta });
-        panic!("broken");
-    }
-}
-
-// L22
-#[test]
-fn panic_leaves_a_complete_history() {
-    let (mut model, mut history) = (ScriptedModel::new().calls([say("1", "a"), say("2", "b")]), History::new());
-    let work = AssertUnwindSafe(|| {
-        _ = finished(reply(&Broken, &mut model, &mut history, "hello".into(), ReplyStart::Asked(ToolChoice::Auto)));
-    });
-    assert!(catch_unwind(work).is_err());
-    let found = results(&history);
-    assert!(found[0].2 && found[1] == ("2", "1", false), "{found:?}");
 }

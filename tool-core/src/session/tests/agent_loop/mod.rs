@@ -1,4 +1,4 @@
-//! The agent loop over a session without limits.
+//! The agent loop over a session.
 
 pub(crate) mod enter;
 pub(crate) mod history;
@@ -7,25 +7,29 @@ pub(crate) mod native;
 pub(crate) mod session;
 pub(crate) mod steps;
 
-use crate::call::context::RunContext;
+use crate::call::mode::Mode;
 use crate::call::output::ToolOutput;
 use crate::call::tool_call::ToolCall;
+use crate::call::{RunContext, UserData};
 use crate::registry::ToolContext;
-use crate::session::agent_loop::{AnswerSink, Caller, Reply, ReplyStart, reply};
-use crate::session::model::{History, Message, ToolChoice};
+use crate::session::agent_loop::Reply;
+use crate::session::handle::Session;
+use crate::session::model::{History, Message};
+use crate::session::policy::Policy;
+use crate::session::runtime::Runtime;
 use crate::testing::scripted::ScriptedModel;
-use crate::tool::definition::ToolDefinition;
-use crate::tool::provider::ProviderTool;
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll, Waker};
 use tool_macros::tool;
 
 /// Say something back.
 #[tool(name = "echo_in_reply_tests", category = "retrieval")]
-fn echo(text: String) -> Result<String, String> {
+fn echo(ctx: &RunContext, text: String) -> Result<String, String> {
+    if let (Some(asked), Some(id)) = (ctx.user_data::<Asked>(), ctx.call_id()) {
+        asked.0.lock().expect("unpoisoned").push(id.to_owned());
+    }
     if text.is_empty() { Err("nothing to say".to_owned()) } else { Ok(text) }
 }
 
@@ -47,63 +51,41 @@ async fn peek() {
     std::future::pending::<()>().await;
 }
 
-/// The name of a call during which the user speaks.
-const BREAK_IN: &str = "break_in";
+const BREAK_IN: &str = "break_in_in_reply_tests";
 const ECHO: &str = "echo_in_reply_tests";
 const HUSH: &str = "hush_in_reply_tests";
 const WAIT: &str = "wait_in_reply_tests";
 const PEEK: &str = "peek_in_reply_tests";
 
-/// A session that calls tools one by one, those that return at once first, and records the ids of the calls.
-struct Bare {
-    tools: ToolContext,
-    steps: u32,
-    asked: Mutex<Vec<String>>,
-    interruptions: AtomicU64,
+/// Let the user speak.
+#[tool(name = "break_in_in_reply_tests")]
+fn break_in(#[context] session: UserData<OnceLock<Session>>) {
+    session.get().expect("opened").interrupt();
 }
 
-impl Caller for Bare {
-    fn instructions(&self) -> String {
-        "Be kind.".to_owned()
-    }
+/// The ids of the calls of `echo`.
+#[derive(Default)]
+struct Asked(Mutex<Vec<String>>);
 
-    fn tools(&self, _: ReplyStart) -> Vec<ToolDefinition> {
-        self.tools.definitions().cloned().collect()
-    }
-
-    fn provider_tools(&self) -> &[Arc<dyn ProviderTool>] {
-        self.tools.provider_tools()
-    }
-
-    fn max_tool_steps(&self) -> u32 {
-        self.steps
-    }
-
-    fn interruptions(&self) -> u64 {
-        self.interruptions.load(Ordering::Relaxed)
-    }
-
-    fn canonical_arguments(&self, call: &ToolCall) -> String {
-        // Any text that differs from the one that was sent.
-        format!("{} ", call.arguments())
-    }
-
-    async fn run(&self, calls: Vec<ToolCall>, sink: AnswerSink<'_>) {
-        let (slow, quick) = calls.into_iter().partition::<Vec<_>, _>(|call| [WAIT, PEEK].contains(&call.name()));
-        for call in quick.into_iter().chain(slow) {
-            self.asked.lock().expect("unpoisoned").push(call.id().to_owned());
-            let ctx = RunContext::builder().call_id(call.id()).build();
-            if call.name() == BREAK_IN {
-                self.interruptions.fetch_add(1, Ordering::Relaxed);
-            }
-            sink(self.tools.call(call.name(), call.arguments(), &ctx).await);
-        }
-    }
+/// A session in memory, outside of a tokio runtime.
+struct Bare {
+    session: Session,
+    asked: Arc<Asked>,
 }
 
 fn bare() -> Bare {
-    let tools = ToolContext::builder().with(echo).with(hush).with(wait).with(peek).build().expect("sound");
-    Bare { tools, steps: 3, asked: Mutex::default(), interruptions: AtomicU64::new(0) }
+    bare_with(3)
+}
+
+fn bare_with(steps: u32) -> Bare {
+    let tools = ToolContext::builder().with(echo).with(hush).with(wait).with(peek).with(break_in).build();
+    let policy = Policy::text().max_tool_steps(steps).repeated_calls(None);
+    let runtime = Runtime::builder(tools.expect("sound")).policy(policy).build().expect("sound");
+    let (asked, own) = (Arc::new(Asked::default()), Arc::new(OnceLock::new()));
+    let opening = runtime.session("s", Mode::Text).user_data_shared(Arc::clone(&asked));
+    let session = finished(opening.user_data_shared(Arc::clone(&own)).into_future()).expect("a session");
+    own.set(session.clone()).expect("set once");
+    Bare { session, asked }
 }
 
 fn say(id: &str, text: &str) -> ToolCall {
@@ -121,8 +103,8 @@ fn poll<T>(work: Pin<&mut impl Future<Output = T>>) -> Poll<T> {
     work.poll(&mut Context::from_waker(Waker::noop()))
 }
 
-fn ask(session: &Bare, model: &mut ScriptedModel, history: &mut History) -> Reply {
-    finished(reply(session, model, history, "hello".into(), ReplyStart::Asked(ToolChoice::Auto)))
+fn ask(bare: &Bare, model: &mut ScriptedModel, history: &mut History) -> Reply {
+    finished(bare.session.reply(model, history, "hello"))
 }
 
 /// Returns each result as its call id, its text, and true for an error.

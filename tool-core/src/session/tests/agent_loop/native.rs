@@ -1,7 +1,7 @@
 //! Raw turns of providers in the history, and the usage of steps.
 
 use crate::session::model::{History, Message, ModelStep, RawTurn};
-use crate::session::tests::agent_loop::{Bare, ask, bare, called, results, say};
+use crate::session::tests::agent_loop::{ask, bare, bare_with, called, results, say};
 use crate::testing::scripted::ScriptedModel;
 use crate::tool::provider::ProviderId;
 use crate::trace::usage::TokenUsage;
@@ -41,7 +41,7 @@ fn step_without_text_keeps_its_raw_turn() {
 // L22: the items would contain calls without a result.
 #[test]
 fn step_with_ignored_calls_loses_its_raw_turn() {
-    let session = Bare { steps: 0, ..bare() };
+    let session = bare_with(0);
     let stubborn =
         ModelStep { text: Some("fine".into()), native: Some(native(2)), ..ModelStep::calls([say("1", "a")]) };
     let (mut model, mut history) = (ScriptedModel::new().then(stubborn), History::new());

@@ -2,9 +2,8 @@
 
 use crate::call::error::{ErrorKind, ToolError};
 use crate::call::tool_call::ToolCall;
-use crate::session::agent_loop::{ReplyStart, reply};
 use crate::session::model::{History, Message, ModelStep, ToolChoice};
-use crate::session::tests::agent_loop::{Bare, HUSH, ask, bare, called, finished, results, say};
+use crate::session::tests::agent_loop::{HUSH, ask, bare, bare_with, called, finished, results, say};
 use crate::testing::scripted::ScriptedModel;
 
 fn choices(model: &ScriptedModel) -> Vec<ToolChoice> {
@@ -37,7 +36,7 @@ fn forbids_calls_after_three_steps() {
 #[test]
 fn number_of_steps_is_configurable() {
     for steps in [0, 1, 5] {
-        let session = Bare { steps, ..bare() };
+        let session = bare_with(steps);
         let script = (0..steps).fold(ScriptedModel::new(), |script, at| script.calls([say(&at.to_string(), "a")]));
         let (mut model, mut history) = (script.says("done"), History::new());
         assert_eq!(ask(&session, &mut model, &mut history).steps, steps);
@@ -49,19 +48,19 @@ fn number_of_steps_is_configurable() {
 // L19, L22
 #[test]
 fn forbidden_calls_are_ignored_and_not_in_the_history() {
-    let session = Bare { steps: 0, ..bare() };
+    let session = bare_with(0);
     let stubborn = ModelStep { text: Some("fine".into()), calls: vec![say("1", "a")], ..ModelStep::default() };
     let (mut model, mut history) = (ScriptedModel::new().then(stubborn), History::new());
     let reply = ask(&session, &mut model, &mut history);
     assert_eq!((reply.text.as_deref(), reply.responses.len()), (Some("fine"), 0));
     assert_eq!((called(&history), results(&history)), (vec![], vec![]));
-    assert!(session.asked.lock().expect("unpoisoned").is_empty());
+    assert!(session.asked.0.lock().expect("unpoisoned").is_empty());
 }
 
 // L19
 #[test]
 fn reply_of_forbidden_calls_only_has_no_text() {
-    let session = Bare { steps: 0, ..bare() };
+    let session = bare_with(0);
     let (mut model, mut history) = (ScriptedModel::new().calls([say("1", "a")]), History::new());
     assert_eq!(ask(&session, &mut model, &mut history).text, None);
     assert_eq!(history.messages(), [Message::User("hello".into())]);
@@ -111,7 +110,7 @@ fn model_error_ends_the_reply_and_keeps_responses() {
 #[test]
 fn tool_choice_applies_to_the_first_step_only() {
     let (mut model, mut history) = (ScriptedModel::new().calls([say("1", "a")]).says("done"), History::new());
-    _ = finished(reply(&bare(), &mut model, &mut history, String::new(), ReplyStart::Asked(ToolChoice::Required)));
+    _ = finished(bare().session.reply_with(&mut model, &mut history, "", ToolChoice::Required));
     assert_eq!(choices(&model), [ToolChoice::Required, ToolChoice::Auto]);
     assert_eq!(model.requests()[0].history, []);
 }
@@ -119,8 +118,11 @@ fn tool_choice_applies_to_the_first_step_only() {
 #[test]
 fn every_request_has_the_instructions_and_all_tools() {
     let (mut model, mut history) = (ScriptedModel::new().calls([say("1", "a")]).says("done"), History::new());
-    _ = ask(&Bare { steps: 1, ..bare() }, &mut model, &mut history);
+    let bare = bare_with(1);
+    _ = ask(&bare, &mut model, &mut history);
+    let instructions = bare.session.instructions();
+    assert!(instructions.contains("Say something back."), "{instructions}");
     for request in model.requests() {
-        assert_eq!((&*request.instructions, request.tools.len()), ("Be kind.", 4));
+        assert_eq!((&request.instructions, request.tools.len()), (&instructions, 5));
     }
 }
