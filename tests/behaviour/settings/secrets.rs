@@ -86,7 +86,7 @@ async fn enabled_record_needs_the_required_secrets() {
     let draft = || agents.add("alice", "settings_post").config(config.clone());
     let missing = |kind| matches!(kind, AgentErrorKind::InvalidSecrets(problems) if problems[0].pointer == "/password");
     assert!(missing(kind(draft().save().await)));
-    assert!(missing(kind(draft().clear_secrets().save().await)));
+    assert!(missing(kind(draft().secrets(json!({})).save().await)));
     assert!(super::writes::is_empty(&store).await);
 
     // The tokens may follow later.
@@ -94,7 +94,7 @@ async fn enabled_record_needs_the_required_secrets() {
     assert!(missing(kind(agents.enable("alice", "settings_post").await)));
     let record =
         agents.edit(&record).secrets(json!({"password": "longenough"})).enabled(true).save().await.expect("sound");
-    assert!(missing(kind(agents.edit(&record).clear_secrets().save().await)));
+    assert!(missing(kind(agents.edit(&record).secrets(json!({})).save().await)));
     assert!(agents.record("alice", "settings_post").await.expect("there").secrets.is_some());
 }
 

@@ -95,7 +95,7 @@ async fn secrets_are_kept_unless_replaced() {
     let changed = agents.edit(&changed).secrets(json!({"password": "another one"})).save().await.expect("sound");
     assert_ne!(changed.secrets, record.secrets);
     assert_eq!(agents.record("alice", "settings_post").await.expect("there"), changed);
-    let cleared = agents.edit(&changed).enabled(false).clear_secrets().save().await.expect("sound");
+    let cleared = agents.edit(&changed).enabled(false).secrets(json!({})).save().await.expect("sound");
     assert_eq!(agents.record("alice", "settings_post").await.expect("there").secrets, cleared.secrets);
     assert!(cleared.secrets.is_none());
 }

@@ -3,6 +3,7 @@
 use crate::call::response::ToolResponse;
 use crate::session::approvals::Signer;
 use crate::session::handle::Session;
+use crate::session::pipeline::confirm::{no_pending_call, pending_call, response_without_call};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use std::collections::HashMap;
@@ -57,14 +58,15 @@ impl PendingActions {
 
     /// Approves or denies an action. Of several callers with the right token, one gets its answer.
     pub(crate) async fn decide(self: &Arc<Self>, agent: &str, token: &str, approve: bool) -> ToolResponse {
-        let Some(id) = Signer::id_of(token) else { return Session::no_pending_call() };
+        let missing = || response_without_call(no_pending_call());
+        let Some(id) = Signer::id_of(token) else { return missing() };
         let session = self.lock().get(id).filter(|action| *action.agent == *agent).map(|action| action.session.clone());
-        let Some(session) = session else { return Session::no_pending_call() };
+        let Some(session) = session else { return missing() };
         // A wrong token leaves the action in the map, where the right token finds it.
-        if let Err(answer) = session.check_pending(token).await {
-            return answer;
+        if let Err(error) = pending_call(&session.0, token).await {
+            return response_without_call(error);
         }
-        let Some(action) = self.lock().remove(id) else { return Session::no_pending_call() };
+        let Some(action) = self.lock().remove(id) else { return missing() };
         let settle = RunToEnd::new(Arc::clone(self).settle(id.to_owned(), action));
         let response = if approve { session.approve(token).await } else { session.deny(token).await };
         settle.run().await;
@@ -74,7 +76,8 @@ impl PendingActions {
     /// Ends the session after a decision, or keeps it if the decision did not take effect.
     async fn settle(self: Arc<Self>, id: String, action: PendingAction) {
         let PendingAction { agent, session, expires_at, .. } = action;
-        if session.may_be_pending(&id).await {
+        // If the store does not answer, the call may still wait.
+        if session.0.record.pending(&id).await.map_or(true, |pending| pending.is_some()) {
             self.insert(agent, session, &id, expires_at);
         } else {
             session.end().await;

@@ -322,15 +322,11 @@ impl RecordBuilder {
         self
     }
 
-    /// Replaces all secrets, tokens of a grant among them, by a JSON object. Without this call the secrets stay.
+    /// Replaces all secrets, tokens of a grant among them, by a JSON object. An empty object removes them. Without this call
+    /// the secrets stay.
     pub fn secrets(mut self, secrets: impl Into<SecretDocument>) -> Self {
         self.secrets = Some(secrets.into());
         self
-    }
-
-    /// Removes all secrets.
-    pub fn clear_secrets(self) -> Self {
-        self.secrets(SecretDocument::none())
     }
 
     /// Enables or disables the record.

@@ -295,24 +295,6 @@ impl Session {
     }
 }
 
-#[cfg(feature = "agents")]
-impl Session {
-    /// Returns the response to a token under which no call waits.
-    pub(crate) fn no_pending_call() -> ToolResponse {
-        confirm::response_without_call(confirm::no_pending_call())
-    }
-
-    /// Returns true if a call may wait under an id, which includes that the store did not answer.
-    pub(crate) async fn may_be_pending(&self, id: &str) -> bool {
-        self.0.record.pending(id).await.map_or(true, |pending| pending.is_some())
-    }
-
-    /// Checks that a call waits under a token, or returns the response where none does.
-    pub(crate) async fn check_pending(&self, token: &str) -> Result<(), ToolResponse> {
-        confirm::pending_call(&self.0, token).await.map(drop).map_err(confirm::response_without_call)
-    }
-}
-
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session").field("id", &self.0.id).field("mode", &self.0.mode).finish_non_exhaustive()

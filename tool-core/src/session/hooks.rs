@@ -4,8 +4,8 @@ use crate::call::{ErrorKind, Mode, ToolCall, ToolError, ToolResponse};
 use crate::tool::ToolDefinition;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, PoisonError};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use tokio::sync::Mutex;
 use tower::util::BoxService;
 use tower::{BoxError, Service, ServiceExt};
@@ -75,19 +75,15 @@ pub struct HookedCall<'a> {
 
 /// The rest of the chain inside an `around` hook: the hooks after it, and the tool.
 pub struct Next<'a> {
-    hooks: &'a [Arc<dyn Hook>],
-    call: &'a HookedCall<'a>,
-    tool: &'a RunTool<'a>,
+    pub(crate) hooks: &'a [Arc<dyn Hook>],
+    pub(crate) call: &'a HookedCall<'a>,
+    pub(crate) tool: &'a RunTool<'a>,
 }
 
 /// Runs the tool at the end of the chain.
-type RunTool<'a> = dyn Fn() -> BoxFuture<'a, ToolResponse> + Send + Sync + 'a;
+pub(crate) type RunTool<'a> = dyn Fn() -> BoxFuture<'a, ToolResponse> + Send + Sync + 'a;
 
 impl<'a> Next<'a> {
-    pub(crate) fn new(hooks: &'a [Arc<dyn Hook>], call: &'a HookedCall<'a>, tool: &'a RunTool<'a>) -> Self {
-        Self { hooks, call, tool }
-    }
-
     /// Runs the rest of the chain.
     pub fn run(self) -> HookFuture<'a, ToolResponse> {
         match self.hooks.split_first() {
@@ -107,32 +103,27 @@ pub(crate) type WrapService = Box<dyn FnOnce(CallService) -> CallService + Send>
 ///
 /// The service is behind a lock, because a rate limit cannot be cloned: calls queue for readiness in order, and then run
 /// concurrently.
-pub(crate) struct LayerStack {
-    service: Mutex<Option<CallService>>,
-    /// The layers, outermost first, and the innermost service, until the stack is built at the first call: some layers can
-    /// only be built inside a tokio runtime.
-    unbuilt: std::sync::Mutex<Option<(Vec<WrapService>, CallService)>>,
+pub(crate) struct LayerStack(Mutex<LayeredService>);
+
+struct LayeredService {
+    /// The layers, outermost first, until they are built at the first call: some can only be built inside a tokio runtime.
+    unbuilt: Vec<WrapService>,
+    /// `None` once a layer has panicked while it was built. Without its layers, the runtime makes no call.
+    service: Option<CallService>,
 }
 
 impl LayerStack {
     pub(crate) fn new(layers: Vec<WrapService>, innermost: CallService) -> Self {
-        Self { service: Mutex::default(), unbuilt: std::sync::Mutex::new(Some((layers, innermost))) }
-    }
-
-    /// Returns `None` if a layer panicked while it was built. Without its layers, the runtime makes no call.
-    fn build(&self) -> Option<CallService> {
-        let (layers, innermost) = self.unbuilt.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        let build = || layers.into_iter().rev().fold(innermost, |service, wrap| wrap(service));
-        catch_unwind(AssertUnwindSafe(build)).ok()
+        Self(Mutex::new(LayeredService { unbuilt: layers, service: Some(innermost) }))
     }
 
     /// Makes a call through the layers.
     pub(crate) async fn call(&self, call: ToolCall) -> Result<ToolResponse, BoxError> {
         let calling = async {
             let response = {
-                let mut service = self.service.lock().await;
-                if service.is_none() {
-                    *service = self.build();
+                let LayeredService { unbuilt, service } = &mut *self.0.lock().await;
+                while let Some(wrap) = unbuilt.pop() {
+                    *service = service.take().map(wrap);
                 }
                 service.as_mut().ok_or("a layer panicked while it was built")?.ready().await?.call(call)
             };

@@ -127,11 +127,11 @@ async fn governed(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
 impl<'a> CallCx<'a> {
     async fn run(&self) -> ToolResponse {
         if let Err(error) = self.check_mode().and_then(|()| self.check_depth()) {
-            return record::refused(self, self.answer().fail(error)).await;
+            return record::finish(self, None, self.answer().fail(error)).await;
         }
         let _permit = match self.acquire_permit().await {
             Ok(permit) => permit,
-            Err(error) => return record::refused(self, self.answer().fail(error)).await,
+            Err(error) => return record::finish(self, None, self.answer().fail(error)).await,
         };
         let gate = AdmissionGate::new(self);
         let response = self.decode_and_run(&gate).await;

@@ -271,7 +271,7 @@ async fn around(
     if hooks.is_empty() {
         return tool().await;
     }
-    let run = AssertUnwindSafe(async { Next::new(hooks, hooked, &tool).run().await }).catch_unwind();
+    let run = AssertUnwindSafe(async { Next { hooks, call: hooked, tool: &tool }.run().await }).catch_unwind();
     // The tool has its own deadline; a hook that takes longer is dropped.
     match timeout_at(call.deadline() + HOOK_GRACE, run).await {
         Ok(Ok(response)) => response,

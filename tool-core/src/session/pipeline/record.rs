@@ -35,13 +35,9 @@ pub(crate) async fn record(call: &CallCx<'_>, gate: &AdmissionGate<'_>, mut resp
     finish(call, gate.turn(), response).await
 }
 
-/// Records a call that was refused before the gate.
-pub(crate) async fn refused(call: &CallCx<'_>, response: ToolResponse) -> ToolResponse {
-    finish(call, None, response).await
-}
-
+/// Counts the response to a call and runs the hooks after it. `turn` is the turn in which the call was charged.
 #[inline]
-async fn finish(call: &CallCx<'_>, turn: Option<u64>, mut response: ToolResponse) -> ToolResponse {
+pub(crate) async fn finish(call: &CallCx<'_>, turn: Option<u64>, mut response: ToolResponse) -> ToolResponse {
     count(call, turn, &response);
     if !call.session.runtime.hooks.is_empty() {
         Box::pin(run_after_hooks(call, &hooked(call, turn), &mut response)).await;
