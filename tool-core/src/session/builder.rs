@@ -36,7 +36,6 @@ use tokio_util::task::TaskTracker;
 pub struct SessionBuilder {
     runtime: Arc<RuntimeInner>,
     id: SessionId,
-    mode: Mode,
     principal: Box<str>,
     /// The part of the calls' contexts that is known before the session is open.
     context: SessionContext,
@@ -51,7 +50,6 @@ impl SessionBuilder {
             runtime,
             context: SessionContext { id: Some(id.shared()), mode, ..SessionContext::default() },
             id,
-            mode,
             principal: Box::default(),
             update_sink: None,
             prompt_tokens: None,
@@ -144,10 +142,10 @@ impl SessionBuilder {
             Some(tools) => self.runtime.tools_of(tools).map_err(OpenError::Tools)?,
             None => self.runtime.tools(),
         };
-        let policy = self.runtime.policy(self.mode);
+        let policy = self.runtime.policy(self.context.mode);
         let request = OpenRequest {
             id: self.id.clone(),
-            mode: self.mode,
+            mode: self.context.mode,
             version: Arc::clone(&tools.version),
             idle_timeout: policy.idle_timeout,
             max_sessions: policy.max_sessions,
@@ -192,7 +190,7 @@ impl SessionBuilder {
     /// Reads the session's calls of earlier processes from the journal.
     async fn recover(&self) -> Result<Vec<RecoveredCall>, JournalError> {
         let Some(journal) = &self.runtime.journal else { return Ok(Vec::new()) };
-        let deadline = self.runtime.policy(self.mode).store_deadline;
+        let deadline = self.runtime.policy(self.context.mode).store_deadline;
         let recovered = timeout(deadline, journal.recover(self.id.as_str())).await;
         recovered.unwrap_or_else(|_| Err(JournalError::new("no answer within the store's deadline")))
     }
@@ -203,7 +201,7 @@ impl SessionBuilder {
         record: RecordHandle,
         recovered: Vec<RecoveredCall>,
     ) -> Arc<SessionInner> {
-        let permits = self.runtime.policy(self.mode).permits();
+        let permits = self.runtime.policy(self.context.mode).permits();
         let update_sink = self.update_sink.clone().map(|sink| OnceLock::from(Box::new(Mutex::new(sink))));
         let resources = self.tools.as_ref().and_then(ToolContext::resource);
         Arc::new_cyclic(|session: &Weak<SessionInner>| {
@@ -215,7 +213,7 @@ impl SessionBuilder {
                 record,
                 runtime: Arc::clone(&self.runtime),
                 tools,
-                mode: self.mode,
+                mode: self.context.mode,
                 update_sink: update_sink.unwrap_or_default(),
                 running: RunningCalls::default(),
                 id: SessionId::new(self.id.as_str()),

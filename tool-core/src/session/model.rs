@@ -43,7 +43,8 @@ pub enum Message {
     },
 }
 
-/// A conversation: the messages of the user and the model, the calls, and exactly one result for each call.
+/// A conversation: the messages of the user and the model, the calls, and exactly one result for each call. To continue a
+/// stored conversation, extend an empty history with its messages.
 ///
 /// ```
 /// use tool_core::session::{History, Message};
@@ -81,11 +82,6 @@ impl History {
         self.messages.push(message);
     }
 
-    /// Returns the messages, to store or to shorten them.
-    pub fn into_messages(self) -> Vec<Message> {
-        self.messages
-    }
-
     /// Returns an id that no call has.
     pub(crate) fn fresh_id(&self, also: &[ToolCall]) -> String {
         let mut ids = (self.calls().count() + also.len()..).map(|at| format!("call_{at}"));
@@ -109,12 +105,6 @@ impl History {
     pub(crate) fn push_result(&mut self, call: &ToolCall, response: &ToolResponse) {
         let result = response.for_model(self.form);
         self.push(Message::Result { call_id: call.id().to_owned(), tool: call.name().to_owned(), result });
-    }
-}
-
-impl From<Vec<Message>> for History {
-    fn from(messages: Vec<Message>) -> Self {
-        Self { messages, form: ResultForm::default() }
     }
 }
 
