@@ -1,6 +1,6 @@
 //! The arguments of the command line.
 
-use crate::providers::provider::Provider;
+use crate::providers::Provider;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::SocketAddr;

@@ -1,7 +1,7 @@
 //! The commands that open the tools: `call` and `serve`.
 
 use crate::cli::arguments::{CallOptions, ServeOptions};
-use crate::cli::output::{CommandError, CommandIo, CommandStatus};
+use crate::cli::output::{CommandError, CommandIo, CommandResult, CommandStatus};
 use crate::cli::tools::{ToolSource, read_declarations};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -79,7 +79,7 @@ pub(crate) async fn call(
     file: Option<&Path>,
     options: &CallOptions,
     io: &mut CommandIo<'_>,
-) -> Result<CommandStatus, CommandError> {
+) -> CommandResult {
     // Read before a toolset is set up, so that a mistake costs nothing.
     let arguments = read_arguments(options.args.as_deref().unwrap_or_default(), io)?;
     let caller = Caller::open(source, file, io).await?;
@@ -97,7 +97,7 @@ async fn call_one(
     arguments: Vec<u8>,
     approve: bool,
     io: &mut CommandIo<'_>,
-) -> Result<CommandStatus, CommandError> {
+) -> CommandResult {
     let response = caller.call(ToolCall::new("call_1", name, arguments), approve).await;
     if response.error().is_some_and(|error| error.kind == ErrorKind::ConfirmationRequired) && !approve {
         io.note("this call needs confirmation; --approve confirms it");
@@ -161,12 +161,7 @@ struct BatchLine<'a> {
     id: Option<Cow<'a, str>>,
 }
 
-async fn call_batch(
-    caller: &Caller,
-    path: &Path,
-    approve: bool,
-    io: &mut CommandIo<'_>,
-) -> Result<CommandStatus, CommandError> {
+async fn call_batch(caller: &Caller, path: &Path, approve: bool, io: &mut CommandIo<'_>) -> CommandResult {
     let mut file;
     let (path, input): (_, &mut dyn BufRead) = if path == Path::new("-") {
         (Path::new("standard input"), &mut *io.input)
@@ -230,11 +225,7 @@ fn invalid_line(number: u64, problem: &str) -> String {
 }
 
 #[cfg(feature = "mcp")]
-pub(crate) async fn serve(
-    tools: ToolContext,
-    options: &ServeOptions,
-    io: &mut CommandIo<'_>,
-) -> Result<CommandStatus, CommandError> {
+pub(crate) async fn serve(tools: ToolContext, options: &ServeOptions, io: &mut CommandIo<'_>) -> CommandResult {
     use crate::cli::arguments::ServeTransport;
     use crate::mcp::Server;
 
@@ -261,11 +252,7 @@ pub(crate) async fn serve(
 
 #[cfg(not(feature = "mcp"))]
 #[allow(clippy::unused_async, reason = "the signature is the same with the feature")]
-pub(crate) async fn serve(
-    _: ToolContext,
-    _: &ServeOptions,
-    _: &mut CommandIo<'_>,
-) -> Result<CommandStatus, CommandError> {
+pub(crate) async fn serve(_: ToolContext, _: &ServeOptions, _: &mut CommandIo<'_>) -> CommandResult {
     let message = "this program was built without MCP; enable the feature `mcp` of `tool-adapters` in its Cargo.toml";
     Err(CommandError::Usage(message.to_owned()))
 }

@@ -1,12 +1,10 @@
 //! The commands that do not open the tools: `list`, `schema`, `manifest` and `lint`.
 
 use crate::cli::arguments::{LintOptions, ManifestOptions, SchemaOptions};
-use crate::cli::output::{CommandError, CommandIo, CommandStatus, table};
-use crate::providers::declarations::{Declarations, DeclareOptions};
-use crate::providers::declare::declare_with;
-use crate::providers::lint::{Severity, lint_for};
-use crate::providers::provider::Provider;
-use crate::providers::report::{Report, ToolReport};
+use crate::cli::output::{CommandError, CommandIo, CommandResult, CommandStatus, table};
+use crate::providers::lint::Severity;
+use crate::providers::report::ToolReport;
+use crate::providers::{Declarations, DeclareOptions, Provider, Report, declare_with, lint_for};
 use crate::transport::sanitize::escape_control;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -43,7 +41,7 @@ fn supporting_providers(tool: &dyn ProviderTool) -> Vec<Provider> {
     Provider::ALL.into_iter().filter(|provider| tool.config(&provider.id()).is_some()).collect()
 }
 
-pub(crate) fn list(tools: &ToolContext, io: &mut CommandIo<'_>) -> Result<CommandStatus, CommandError> {
+pub(crate) fn list(tools: &ToolContext, io: &mut CommandIo<'_>) -> CommandResult {
     for toolset in tools.unconfigured() {
         io.note(&format!("note: toolset `{}` is left out: it needs configuration", escape_control(&toolset.name)));
     }
@@ -68,11 +66,7 @@ pub(crate) fn list(tools: &ToolContext, io: &mut CommandIo<'_>) -> Result<Comman
     Ok(CommandStatus::Success)
 }
 
-pub(crate) fn manifest(
-    tools: &ToolContext,
-    options: &ManifestOptions,
-    io: &mut CommandIo<'_>,
-) -> Result<CommandStatus, CommandError> {
+pub(crate) fn manifest(tools: &ToolContext, options: &ManifestOptions, io: &mut CommandIo<'_>) -> CommandResult {
     let manifest = crate::providers::manifest::build(tools).map_err(CommandError::failure)?;
     if let Some(path) = &options.check {
         let written =
@@ -99,11 +93,7 @@ pub(crate) fn manifest(
     Ok(CommandStatus::Success)
 }
 
-pub(crate) fn lint(
-    tools: &ToolContext,
-    options: &LintOptions,
-    io: &mut CommandIo<'_>,
-) -> Result<CommandStatus, CommandError> {
+pub(crate) fn lint(tools: &ToolContext, options: &LintOptions, io: &mut CommandIo<'_>) -> CommandResult {
     let providers = if options.provider.is_empty() { &Provider::ALL[..] } else { &options.provider };
     let declare = DeclareOptions { strict: options.strict, ..DeclareOptions::default() };
     let report = lint_for(tools, providers, declare);
@@ -135,7 +125,7 @@ pub(crate) fn schema(
     options: &SchemaOptions,
     with_report: bool,
     io: &mut CommandIo<'_>,
-) -> Result<CommandStatus, CommandError> {
+) -> CommandResult {
     let declare = DeclareOptions {
         strict: options.strict,
         only_single_type: options.only_single_type,

@@ -36,6 +36,9 @@ pub(crate) enum CommandError {
     Output(#[from] io::Error),
 }
 
+/// The result of a command.
+pub(crate) type CommandResult = Result<CommandStatus, CommandError>;
+
 impl CommandError {
     pub(crate) fn failure(error: impl Display) -> Self {
         Self::Failure(error.to_string())

@@ -1,7 +1,7 @@
 //! Entry points of the command line.
 
 use crate::cli::arguments::{Cli, Command};
-use crate::cli::output::{CommandError, CommandIo, CommandStatus};
+use crate::cli::output::{CommandIo, CommandResult, CommandStatus};
 use crate::cli::tools::{ToolSource, open_tools};
 use crate::cli::{call, inspect};
 use clap::Parser;
@@ -99,7 +99,7 @@ where
     }
 }
 
-async fn run_command(cli: Cli, source: ToolSource<'_>, io: &mut CommandIo<'_>) -> Result<CommandStatus, CommandError> {
+async fn run_command(cli: Cli, source: ToolSource<'_>, io: &mut CommandIo<'_>) -> CommandResult {
     io.terminal &= !cli.json;
     let file = cli.tools.as_deref();
     match cli.command {

@@ -44,9 +44,7 @@
 //! ```
 
 use crate::interop::convert::{ConvertError, check_provider};
-use crate::providers::declarations::Declarations;
-use crate::providers::protocol::protocol;
-use crate::providers::provider::Provider;
+use crate::providers::{Declarations, Provider, protocol};
 use async_openai::types::chat::{
     ChatCompletionMessageToolCalls, ChatCompletionRequestMessage, ChatCompletionResponseMessage, ChatCompletionTools,
 };

@@ -1,7 +1,6 @@
 //! The functions of declarations, without the form that a provider wraps around them.
 
-use crate::providers::declarations::Declarations;
-use crate::providers::provider::Provider;
+use crate::providers::{Declarations, Provider};
 use serde_json::{Map, Value, json};
 
 /// An error of converting declarations to another crate's types.

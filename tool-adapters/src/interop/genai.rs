@@ -38,8 +38,7 @@
 //! ```
 
 use crate::interop::convert::{ConvertError, DeclaredItem, check_provider, declared_items};
-use crate::providers::declarations::Declarations;
-use crate::providers::provider::Provider;
+use crate::providers::{Declarations, Provider};
 use genai::chat;
 use serde_json::{Map, Value};
 use tool_core::call::ResultForm;

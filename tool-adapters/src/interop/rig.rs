@@ -32,9 +32,7 @@
 //! ```
 
 use crate::interop::convert::{DeclaredFunction, DeclaredItem, declared_items};
-use crate::providers::declarations::{Declarations, DeclareOptions};
-use crate::providers::declare::declare_tools;
-use crate::providers::provider::Provider;
+use crate::providers::{Declarations, DeclareOptions, Provider, declare_tools};
 use rig_core::message::{ImageMediaType, MimeType, ToolName, ToolResultContent};
 use rig_core::tool::{DynamicTool, ToolErrorKind, ToolExecutionError, ToolOutput};
 use std::sync::atomic::{AtomicU64, Ordering};

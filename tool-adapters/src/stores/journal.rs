@@ -6,13 +6,12 @@ use redb::{
 };
 use std::borrow::Cow;
 use std::error::Error;
-use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use std::{io, thread};
+use std::{fmt, io, thread};
 use tokio::sync::oneshot;
 use tool_core::serde_json;
 use tool_core::serde_json::{Map, Value, json};

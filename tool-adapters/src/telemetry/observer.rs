@@ -14,10 +14,8 @@
 //!
 //! [`trace::observe`](tool_core::trace::observe) counts the result.
 
-use crate::providers::event::Event;
-use crate::providers::protocol::{Protocol, protocol};
-use crate::providers::provider::Provider;
 use crate::providers::spec::UrlPath;
+use crate::providers::{Event, Protocol, Provider, protocol};
 use crate::telemetry::prices;
 use serde::Deserialize;
 use std::borrow::Cow;

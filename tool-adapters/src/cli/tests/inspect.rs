@@ -2,8 +2,7 @@
 
 use crate::cli::tests::{file, on_terminal, path, piped, run_with, tools};
 use crate::cli::{CommandStatus, tests};
-use crate::providers::declare::declare;
-use crate::providers::provider::Provider;
+use crate::providers::{Provider, declare};
 use expect_test::expect;
 use serde_json::{Value, json};
 

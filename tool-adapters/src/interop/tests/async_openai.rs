@@ -4,9 +4,7 @@ use crate::interop::async_openai::{
     chat_calls, chat_results, chat_tools, response_calls, response_results, response_tools,
 };
 use crate::interop::tests::convert::{session, tools as desk};
-use crate::providers::declarations::DeclareOptions;
-use crate::providers::declare::{declare, declare_with};
-use crate::providers::provider::Provider;
+use crate::providers::{DeclareOptions, Provider, declare, declare_with};
 use async_openai::types::chat::ChatCompletionResponseMessage;
 use async_openai::types::responses::{FunctionCallOutput, InputItem, Item, OutputItem};
 use serde_json::{Value, json};

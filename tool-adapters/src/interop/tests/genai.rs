@@ -3,9 +3,7 @@
 use crate::interop::genai;
 use crate::interop::genai::{PROVIDERS, calls, results, tools};
 use crate::interop::tests::convert::{session, tools as desk};
-use crate::providers::declarations::DeclareOptions;
-use crate::providers::declare::{declare, declare_with};
-use crate::providers::provider::Provider;
+use crate::providers::{DeclareOptions, Provider, declare, declare_with};
 use ::genai::chat;
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use crate::interop::rig::tools;
 use crate::interop::tests::convert::session;
-use crate::providers::provider::Provider;
+use crate::providers::Provider;
 use rig_core::message::ToolResultContent;
 use rig_core::tool::{ToolErrorKind, ToolExecutionError, ToolOutput};
 use serde_json::{Value, json};

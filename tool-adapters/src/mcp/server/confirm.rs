@@ -4,15 +4,15 @@
 //! `input_required`, and the client repeats it with the user's answer and a random `requestState`. The approval token
 //! never leaves the process.
 
-use crate::mcp::server::session::{ClientSession, random_id};
-use crate::mcp::server::session::{PendingCall, ServerState, http_parts, is_stateless};
+use crate::mcp::server::session::{
+    ClientSession, McpResult, PendingCall, ServerContext, ServerState, http_parts, is_stateless, random_id,
+};
 use crate::mcp::server::tools::complete;
+use rmcp::ErrorData;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitRequestParams,
     ElicitResult, ElicitationAction, ElicitationSchema, InputRequest, InputRequests, InputRequiredResult,
 };
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer};
 use std::collections::BTreeMap;
 use tokio::time::Instant;
 use tool_core::call::Confirmation;
@@ -27,8 +27,8 @@ pub(crate) async fn request(
     client: &ClientSession,
     call: &CallToolRequestParams,
     (session, tool, confirmation): (&Session, &str, &Confirmation),
-    context: &RequestContext<RoleServer>,
-) -> Result<CallToolResponse, ErrorData> {
+    context: &ServerContext,
+) -> McpResult<CallToolResponse> {
     let supports_form = context.client_capabilities().and_then(|can| can.elicitation).is_some_and(|elicitation| {
         // A client that names neither form nor URL supports forms.
         elicitation.form.is_some() || elicitation.url.is_none()
@@ -68,8 +68,8 @@ pub(crate) async fn resume(
     state: &ServerState,
     client: &ClientSession,
     call: CallToolRequestParams,
-    context: &RequestContext<RoleServer>,
-) -> Result<CallToolResponse, ErrorData> {
+    context: &ServerContext,
+) -> McpResult<CallToolResponse> {
     let pending = state.pending.remove(&call.request_state.unwrap_or_default()).ok_or_else(no_pending_call)?;
     let is_same = pending.name == call.name
         && pending.arguments.clone().unwrap_or_default() == call.arguments.unwrap_or_default()
@@ -101,11 +101,7 @@ async fn decide(session: &Session, token: &str, action: Option<ElicitationAction
 }
 
 /// Answers `input_required`, with the question and a new `requestState`.
-fn require_input(
-    state: &ServerState,
-    client: &ClientSession,
-    pending: PendingCall,
-) -> Result<CallToolResponse, ErrorData> {
+fn require_input(state: &ServerState, client: &ClientSession, pending: PendingCall) -> McpResult<CallToolResponse> {
     let (request_state, owns_session) = (random_id()?, pending.owns_session);
     let question = InputRequest::Elicitation(ElicitRequest::new(form(&pending.summary)));
     if let Err(pending) = state.pending.insert(request_state.clone(), pending) {

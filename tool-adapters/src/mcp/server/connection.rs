@@ -1,6 +1,6 @@
 //! The handler of one connection.
 
-use crate::mcp::server::session::{ClientSession, ServerState, http_parts, is_stateless};
+use crate::mcp::server::session::{ClientSession, McpResult, ServerContext, ServerState, http_parts, is_stateless};
 use crate::mcp::server::{confirm, strict, tools};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest, CustomResult,
@@ -8,7 +8,7 @@ use rmcp::model::{
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
     ProgressNotificationParam, ProgressToken, ServerCapabilities, ServerConfig, Tool,
 };
-use rmcp::service::{Peer, RequestContext};
+use rmcp::service::Peer;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -19,6 +19,9 @@ use tool_core::call::ProgressUpdate;
 use tool_core::text::hex;
 use tool_core::trace::{self, DistributedContext};
 use tool_core::{ErrorKind, Session, ToolCall, ToolResponse};
+
+/// The part of a list that a client asks for.
+type PageRequest = Option<PaginatedRequestParams>;
 
 /// The handler of a connection. Over HTTP without sessions a connection is one request.
 pub(crate) struct Connection {
@@ -33,22 +36,18 @@ impl Connection {
         Self { session: ClientSession::new(Arc::clone(&state)), state, transport }
     }
 
-    async fn session(&self, context: &RequestContext<RoleServer>) -> Result<&Session, ErrorData> {
+    async fn session(&self, context: &ServerContext) -> McpResult<&Session> {
         self.session.get(self.state.client(context)).await
     }
 
-    async fn instructions(&self, context: &RequestContext<RoleServer>) -> Result<Option<String>, ErrorData> {
+    async fn instructions(&self, context: &ServerContext) -> McpResult<Option<String>> {
         match &self.state.settings.instructions {
             Some(text) => Ok(Some(text.clone())),
             None => Ok(tools::guides(self.session(context).await?)),
         }
     }
 
-    async fn call(
-        &self,
-        request: CallToolRequestParams,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    async fn call(&self, request: CallToolRequestParams, context: &ServerContext) -> McpResult<CallToolResponse> {
         if request.request_state.is_some() {
             return confirm::resume(&self.state, &self.session, request, context).await;
         }
@@ -73,7 +72,7 @@ impl Connection {
     }
 
     /// Returns the client's span as the parent of a call.
-    fn parent(&self, context: &RequestContext<RoleServer>) -> DistributedContext {
+    fn parent(&self, context: &ServerContext) -> DistributedContext {
         let pairs = context.meta.iter().filter_map(|(name, value)| Some((name, value.as_str()?)));
         if self.state.settings.trust_baggage {
             return DistributedContext::from_trusted_pairs(pairs);
@@ -85,7 +84,7 @@ impl Connection {
     }
 
     /// Returns the attributes of a call's span.
-    fn attributes(&self, context: &RequestContext<RoleServer>) -> Vec<(&'static str, Value)> {
+    fn attributes(&self, context: &ServerContext) -> Vec<(&'static str, Value)> {
         let mut attributes =
             vec![("mcp.method.name", "tools/call".into()), ("jsonrpc.request.id", context.id.to_string().into())];
         if let Some(version) = context.protocol_version() {
@@ -116,35 +115,27 @@ impl ServerHandler for Connection {
     async fn initialize(
         &self,
         request: InitializeRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<InitializeResult, ErrorData> {
+        context: ServerContext,
+    ) -> McpResult<InitializeResult> {
         context.peer.set_peer_info(request.clone());
         let mut result = self.negotiate_initialize(&request)?;
         result.instructions = self.instructions(&context).await?;
         Ok(result)
     }
 
-    async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+    async fn discover(&self, context: ServerContext) -> McpResult<DiscoverResult> {
         let mut info = self.get_info();
         info.instructions = self.instructions(&context).await?;
         Ok(DiscoverResult::from_server_info(self.supported_protocol_versions().into_owned(), info))
     }
 
-    async fn list_tools(
-        &self,
-        request: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
+    async fn list_tools(&self, request: PageRequest, context: ServerContext) -> McpResult<ListToolsResult> {
         let session = self.session(&context).await?;
         let cursor = request.and_then(|request| request.cursor);
         tools::page(session, cursor.as_deref(), is_stateless(&context))
     }
 
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(&self, request: CallToolRequestParams, context: ServerContext) -> McpResult<CallToolResponse> {
         let call = trace::attributed(self.attributes(&context), self.call(request, &context));
         // Boxed, as each connection's future would otherwise have the size of the largest call.
         Box::pin(trace::import(self.parent(&context), call)).await
@@ -155,51 +146,35 @@ impl ServerHandler for Connection {
         tools::find(&self.state.runtime.tools(), name)
     }
 
-    async fn on_custom_request(
-        &self,
-        request: CustomRequest,
-        _: RequestContext<RoleServer>,
-    ) -> Result<CustomResult, ErrorData> {
+    async fn on_custom_request(&self, request: CustomRequest, _: ServerContext) -> McpResult<CustomResult> {
         Err(unknown_method(&strict::excerpt(&request.method)))
     }
 
     // rmcp's defaults return empty lists for the methods below.
 
-    async fn list_prompts(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListPromptsResult, ErrorData> {
+    async fn list_prompts(&self, _: PageRequest, _: ServerContext) -> McpResult<ListPromptsResult> {
         Err(unknown_method("prompts/list"))
     }
 
-    async fn list_resources(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult, ErrorData> {
+    async fn list_resources(&self, _: PageRequest, _: ServerContext) -> McpResult<ListResourcesResult> {
         Err(unknown_method("resources/list"))
     }
 
     async fn list_resource_templates(
         &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        _: PageRequest,
+        _: ServerContext,
+    ) -> McpResult<ListResourceTemplatesResult> {
         Err(unknown_method("resources/templates/list"))
     }
 
-    async fn complete(
-        &self,
-        _: CompleteRequestParams,
-        _: RequestContext<RoleServer>,
-    ) -> Result<CompleteResult, ErrorData> {
+    async fn complete(&self, _: CompleteRequestParams, _: ServerContext) -> McpResult<CompleteResult> {
         Err(unknown_method("completion/complete"))
     }
 }
 
 /// Runs a call, forwards its progress, and cancels it when the client does.
-async fn run(session: &Session, call: ToolCall, context: &RequestContext<RoleServer>) -> ToolResponse {
+async fn run(session: &Session, call: ToolCall, context: &ServerContext) -> ToolResponse {
     let id = call.id().to_owned();
     let (call, mut progress) = ProgressForwarder::attach(call, context.meta.get_progress_token(), context.peer.clone());
     let mut running = pin!(session.call(call));

@@ -27,6 +27,12 @@ pub struct ClientInfo {
     pub principal: Option<String>,
 }
 
+/// The context of a client's request.
+pub(crate) type ServerContext = RequestContext<RoleServer>;
+
+/// A result whose error is the answer to a client's request.
+pub(crate) type McpResult<T> = Result<T, ErrorData>;
+
 type FindPrincipal = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 type ConfigureSession = dyn Fn(SessionBuilder, &ClientInfo) -> SessionBuilder + Send + Sync;
 
@@ -76,7 +82,7 @@ pub(crate) struct ServerState {
 
 impl ServerState {
     /// Returns the client that makes a request.
-    pub(crate) fn client(&self, context: &RequestContext<RoleServer>) -> ClientInfo {
+    pub(crate) fn client(&self, context: &ServerContext) -> ClientInfo {
         let info = context.client_info();
         ClientInfo {
             name: info.as_ref().map(|info| info.name.clone()),
@@ -87,12 +93,12 @@ impl ServerState {
 }
 
 /// Returns the HTTP request that carried a message. Returns `None` over standard input and other streams.
-pub(crate) fn http_parts(context: &RequestContext<RoleServer>) -> Option<&Parts> {
+pub(crate) fn http_parts(context: &ServerContext) -> Option<&Parts> {
     context.extensions.get::<Parts>()
 }
 
 /// Returns true if a request speaks revision 2026-07-28 or later, in which a server cannot send requests to the client.
-pub(crate) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
+pub(crate) fn is_stateless(context: &ServerContext) -> bool {
     context.protocol_version().is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
@@ -181,7 +187,7 @@ impl ClientSession {
     }
 
     /// Returns the session, and opens it if it is not open. Refuses a principal other than the one that opened it.
-    pub(crate) async fn get(&self, client: ClientInfo) -> Result<&Session, ErrorData> {
+    pub(crate) async fn get(&self, client: ClientInfo) -> McpResult<&Session> {
         let principal = client.principal.clone();
         let opened = self.opened.get_or_try_init(|| open(&self.state, client)).await?;
         if opened.principal == principal {
@@ -223,7 +229,7 @@ impl ClientSession {
     }
 }
 
-async fn open(state: &ServerState, client: ClientInfo) -> Result<OpenedSession, ErrorData> {
+async fn open(state: &ServerState, client: ClientInfo) -> McpResult<OpenedSession> {
     let id = format!("mcp-{}", random_id()?);
     let mut builder = state.runtime.session(id, Mode::Text);
     if let Some(principal) = &client.principal {
@@ -240,7 +246,7 @@ async fn open(state: &ServerState, client: ClientInfo) -> Result<OpenedSession, 
 }
 
 /// Returns 128 random bits in hexadecimal.
-pub(crate) fn random_id() -> Result<String, ErrorData> {
+pub(crate) fn random_id() -> McpResult<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| {
         tracing::error!(%error, "failed to get random bytes");

@@ -1,8 +1,7 @@
 //! `tools/list`, and the responses of tools as results of `tools/call`.
 
-use crate::providers::declare::declare;
 use crate::providers::mcp::output_schema;
-use crate::providers::provider::Provider;
+use crate::providers::{Provider, declare};
 use rmcp::ErrorData;
 use rmcp::model::{
     CacheScope, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult, Resource, ResourceContents, Tool,

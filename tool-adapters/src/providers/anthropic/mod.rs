@@ -13,8 +13,7 @@ mod tests;
 
 use crate::providers::anthropic::read::AnthropicReader;
 use crate::providers::anthropic::write::AnthropicTurns;
-use crate::providers::declared_tool::DeclaredTool;
-use crate::providers::declared_tool::JsonObject;
+use crate::providers::declared_tool::{DeclaredTool, JsonObject};
 use crate::providers::schema::rules::{PropertyNames, SchemaForm};
 use crate::providers::spec::{
     Endpoint, HttpEndpoint, ModelUrls, NamedModel, ProviderSpec, Server, ToolListForm, UrlPath, segments,

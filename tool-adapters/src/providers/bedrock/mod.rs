@@ -10,17 +10,15 @@ pub(crate) mod write;
 #[cfg(test)]
 mod tests;
 
-use crate::providers::anthropic;
 use crate::providers::bedrock::read::ConverseReader;
 use crate::providers::bedrock::write::ConverseTurns;
-use crate::providers::declared_tool::DeclaredTool;
-use crate::providers::declared_tool::JsonObject;
+use crate::providers::declared_tool::{DeclaredTool, JsonObject};
 use crate::providers::schema::rules::SchemaForm;
 use crate::providers::spec::{
     BEARER, Endpoint, HttpEndpoint, ModelUrls, NamedModel, ProviderSpec, Server, ToolListForm, UrlPath, segments,
 };
 use crate::providers::tool_names::NameRule;
-use crate::providers::turns;
+use crate::providers::{anthropic, turns};
 
 /// The facts of Converse.
 pub(crate) const SPEC: ProviderSpec = ProviderSpec {

@@ -16,8 +16,7 @@ pub(crate) mod messages;
 mod tests;
 
 use crate::providers::gemini;
-use crate::providers::gemini_live::messages::GeminiLiveMessages;
-use crate::providers::gemini_live::messages::LiveReader;
+use crate::providers::gemini_live::messages::{GeminiLiveMessages, LiveReader};
 use crate::providers::spec::{Endpoint, LiveEndpoint, ProviderSpec, Server, ToolListForm};
 
 /// The facts of Live.

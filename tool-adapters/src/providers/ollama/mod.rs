@@ -6,8 +6,7 @@ pub(crate) mod messages;
 mod tests;
 
 use crate::providers::ollama::messages::OllamaReader;
-use crate::providers::schema::rules::TypeSet;
-use crate::providers::schema::rules::{SchemaForm, SchemaSubset};
+use crate::providers::schema::rules::{SchemaForm, SchemaSubset, TypeSet};
 use crate::providers::spec::{BEARER, Endpoint, HttpEndpoint, ModelUrls, ProviderSpec, Server, ToolListForm, segments};
 use crate::providers::tool_names::NameRule;
 

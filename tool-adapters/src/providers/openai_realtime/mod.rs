@@ -6,8 +6,7 @@ pub(crate) mod messages;
 mod tests;
 
 use crate::providers::openai_chat::OPENAI;
-use crate::providers::openai_realtime::messages::RealtimeMessages;
-use crate::providers::openai_realtime::messages::RealtimeReader;
+use crate::providers::openai_realtime::messages::{RealtimeMessages, RealtimeReader};
 use crate::providers::schema::rules::SchemaForm;
 use crate::providers::spec::{Endpoint, LiveEndpoint, ProviderSpec, Server, ToolListForm};
 use crate::providers::tool_names::NameRule;

@@ -1,6 +1,6 @@
 //! Spans and metrics of the SDK, with OpenTelemetry's names of attributes.
 
-use crate::providers::provider::Provider;
+use crate::providers::Provider;
 use crate::transport::sanitize::escape_control;
 use opentelemetry::metrics::{Histogram, Meter};
 use opentelemetry::trace::{SpanContext, SpanId, SpanKind as OtelSpanKind, Status, TraceFlags, TraceId, TraceState};

@@ -1,8 +1,6 @@
 //! The events of an answer, collected into a step of the agent loop.
 
-use crate::providers::declarations::Declarations;
-use crate::providers::event::{Event, Finish, ProtocolError};
-use crate::providers::provider::Provider;
+use crate::providers::{Declarations, Event, Finish, ProtocolError, Provider};
 use crate::transport::http::failure::{RequestFailure, RetryAdvice};
 use crate::transport::model_access::{ApiKey, log_excerpt};
 use serde_json::Value;

@@ -1,9 +1,7 @@
 //! One attempt of a request: its URL and headers, and its answer.
 
-use crate::providers::framing::framer::Framing;
-use crate::providers::protocol::Protocol;
-use crate::providers::provider::Provider;
 use crate::providers::spec::{self, HttpEndpoint};
+use crate::providers::{Framing, Protocol, Provider};
 use crate::transport::http::answer::AnswerCollector;
 use crate::transport::http::failure::RequestFailure;
 use crate::transport::model_access::{ApiKey, ModelAccess, default_base_url};

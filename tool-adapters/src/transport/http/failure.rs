@@ -1,6 +1,6 @@
 //! Failures of requests, and whether to retry.
 
-use crate::providers::event::ProtocolError;
+use crate::providers::ProtocolError;
 use crate::transport::model_access::{ApiKey, excerpt};
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};

@@ -1,18 +1,11 @@
 //! A model behind an HTTP API.
 
-use crate::providers::declarations::{Declarations, DeclareOptions};
-use crate::providers::declare::declare_tools;
-use crate::providers::event::Event;
-use crate::providers::protocol::{Protocol, protocol};
-use crate::providers::provider::Provider;
-use crate::providers::request::Request;
+use crate::providers::{Declarations, DeclareOptions, Event, Protocol, Provider, Request, declare_tools, protocol};
 use crate::transport::http::answer::{Answer, AnswerCollector, EventListener, UsageReporter};
-use crate::transport::http::exchange::{Endpoint, http_api};
-use crate::transport::http::exchange::{Exchange, Timeouts, client_builder};
+use crate::transport::http::exchange::{Endpoint, Exchange, Timeouts, client_builder, http_api};
 use crate::transport::http::failure::{RequestFailure, RetryAdvice};
 use crate::transport::model_access::{ProviderModel, model_info};
 use crate::transport::request_span;
-
 use reqwest::{Client, Method};
 use std::sync::Arc;
 use tokio::time::{Instant, sleep};

@@ -1,6 +1,6 @@
 //! A connection to a live API: its handshake, its outgoing queue, and its incoming messages.
 
-use crate::providers::provider::Provider;
+use crate::providers::Provider;
 use crate::providers::spec::{LiveEndpoint, LiveMessages};
 use crate::transport::model_access::{ApiKey, excerpt};
 use crate::transport::websocket::model::{LiveModel, live_api};

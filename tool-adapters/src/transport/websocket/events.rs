@@ -1,6 +1,6 @@
 //! The channels between the host and the task of a live conversation: events and input.
 
-use crate::providers::event::Event;
+use crate::providers::Event;
 use crate::transport::call_note::Decision;
 use serde_json::Value;
 use std::collections::VecDeque;

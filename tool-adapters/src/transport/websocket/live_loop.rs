@@ -1,11 +1,7 @@
 //! The task of a live conversation, across its connections.
 
-use crate::providers::declarations::Declarations;
-use crate::providers::declare::declare_tools;
-use crate::providers::event::{Event, ProtocolError};
-use crate::providers::protocol::{Protocol, protocol};
-use crate::providers::request::Request;
 use crate::providers::spec::LiveMessage;
+use crate::providers::{Declarations, Event, Protocol, ProtocolError, Request, declare_tools, protocol};
 use crate::transport::call_note::{decision_note, update_note, updated_call_id};
 use crate::transport::websocket::calls::{Delivery, FinishedWork, LiveCalls};
 use crate::transport::websocket::connection::{Connection, can_retry, received, timeout_error};

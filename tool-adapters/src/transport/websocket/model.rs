@@ -1,9 +1,8 @@
 //! The settings of a live model.
 
-use crate::providers::provider::Provider;
+use crate::providers::Provider;
 use crate::providers::spec::{Endpoint, LiveEndpoint};
 use crate::transport::model_access::ProviderModel;
-
 use std::borrow::Cow;
 use std::time::Duration;
 use tokio::sync::mpsc;

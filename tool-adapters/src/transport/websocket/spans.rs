@@ -1,7 +1,7 @@
 //! The spans of a live conversation: the agent's span, with a child for each response of the model. Calls are children of
 //! the agent's span too, as they may outlast the response that made them.
 
-use crate::providers::event::{Event, Finish};
+use crate::providers::{Event, Finish};
 use crate::transport::model_access::model_info;
 use crate::transport::websocket::model::{LiveModel, live_api};
 use std::borrow::Cow;

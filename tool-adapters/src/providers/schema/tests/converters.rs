@@ -3,8 +3,7 @@
 use crate::providers::provider::Provider;
 use crate::providers::provider::Provider::{Anthropic, Gemini, GeminiJsonSchema, GeminiLive, Ollama, OpenAiChat};
 use crate::providers::report::{ChangeKind, Refusal};
-use crate::providers::schema::tests::project;
-use crate::providers::schema::tests::{parameter, projected, reported};
+use crate::providers::schema::tests::{parameter, project, projected, reported};
 use serde_json::{Value, json};
 
 const FORMS: [Provider; 5] = [OpenAiChat, Anthropic, Gemini, GeminiJsonSchema, Ollama];

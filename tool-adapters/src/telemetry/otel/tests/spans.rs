@@ -1,10 +1,9 @@
 //! Exported spans.
 
-use crate::telemetry::otel::Otel;
 use crate::telemetry::otel::conventions::provider_name;
 use crate::telemetry::otel::exporter::wants_content;
-use crate::telemetry::otel::tests;
 use crate::telemetry::otel::tests::{SpanRecorder, find, text, value};
+use crate::telemetry::otel::{Otel, tests};
 use opentelemetry::Value;
 use opentelemetry::trace::{SpanId, SpanKind, Status};
 use tool_core::trace::{Collector, Cost, DistributedContext, ModelUsage, TokenUsage};
