@@ -31,9 +31,9 @@ use crate::providers::declare::declare_with;
 use crate::providers::provider::Provider;
 use crate::providers::report::{Change, ChangeKind, NotStrict, Report, ToolReport};
 use crate::providers::tool_names::NameRule;
+use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::Value;
-use std::collections::HashMap;
 use std::fmt;
 use tool_core::{ToolContext, ToolDefinition};
 
@@ -169,8 +169,7 @@ type FindingKey = (Severity, usize, String);
 /// Collects findings, and joins those that several providers have.
 #[derive(Default)]
 pub(crate) struct FindingCollector {
-    order: Vec<(FindingKey, Option<String>)>,
-    providers: HashMap<FindingKey, Vec<Provider>>,
+    findings: IndexMap<FindingKey, (Option<String>, Vec<Provider>)>,
 }
 
 /// The position of findings on all tools, which is the last.
@@ -186,10 +185,8 @@ impl FindingCollector {
         message: String,
     ) {
         let key = (severity, at.map_or(ALL_TOOLS, |(at, _)| at), message);
-        let providers = self.providers.entry(key.clone()).or_insert_with(|| {
-            self.order.push((key, at.map(|(_, tool)| tool.to_owned())));
-            Vec::new()
-        });
+        let new = || (at.map(|(_, tool)| tool.to_owned()), Vec::new());
+        let (_, providers) = self.findings.entry(key).or_insert_with(new);
         let known = |provider: &Provider| providers.last() == Some(provider);
         providers.extend(provider.filter(|provider| !known(provider)));
     }
@@ -238,14 +235,9 @@ impl FindingCollector {
 
     /// Returns the findings, errors first, then by tool.
     pub(crate) fn findings(mut self) -> Vec<Finding> {
-        self.order.sort_by_key(|((severity, at, _), _)| (std::cmp::Reverse(*severity), *at));
-        let mut findings = Vec::with_capacity(self.order.len());
-        for (key, tool) in self.order {
-            let providers = self.providers.remove(&key).unwrap_or_default();
-            let (severity, _, message) = key;
-            findings.push(Finding { severity, tool, providers, message });
-        }
-        findings
+        self.findings.sort_by_key(|(severity, at, _), _| (std::cmp::Reverse(*severity), *at));
+        let finding = |((severity, _, message), (tool, providers))| Finding { severity, tool, providers, message };
+        self.findings.into_iter().map(finding).collect()
     }
 }
 

@@ -124,7 +124,7 @@ fn project_as_is(schema: &Value) -> Result<(Value, Vec<Change>), Refusal> {
     if kind.is_some_and(|kind| kind == "object") {
         return Ok((schema.clone(), Vec::new()));
     }
-    if !TypeSet::of_schema(schema).overlaps(TypeSet::OBJECT) || *schema == Value::Bool(false) {
+    if !TypeSet::of_schema(schema).intersects(TypeSet::OBJECT) || *schema == Value::Bool(false) {
         return Err(refusal_of_root(schema));
     }
     let mut log = ChangeLog::default();

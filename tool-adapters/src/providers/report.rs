@@ -1,8 +1,9 @@
 //! Reports on the way of tools into a provider's form.
 
 use crate::providers::provider::Provider;
+use indexmap::IndexMap;
+use indexmap::map::Entry;
 use serde::Serialize;
-use std::collections::HashMap;
 use thiserror::Error;
 
 /// The report on a declaration, tool by tool.
@@ -85,11 +86,16 @@ pub enum ChangeKind {
 
 /// Collects the changes of a projection.
 #[derive(Default)]
-pub(crate) struct ChangeLog(Vec<Change>);
+pub(crate) struct ChangeLog(IndexMap<(String, String), Change>);
 
 impl ChangeLog {
+    /// Adds a change. A keyword that is changed several times has the change that loses most.
     pub(crate) fn add(&mut self, pointer: &str, keyword: &str, kind: ChangeKind, detail: impl Into<String>) {
-        self.0.push(Change { pointer: pointer.to_owned(), keyword: keyword.to_owned(), kind, detail: detail.into() });
+        let (pointer, keyword) = (pointer.to_owned(), keyword.to_owned());
+        match self.0.entry((pointer.clone(), keyword.clone())) {
+            Entry::Occupied(known) if known.get().kind >= kind => {}
+            entry => _ = entry.insert_entry(Change { pointer, keyword, kind, detail: detail.into() }),
+        }
     }
 
     pub(crate) fn rewritten(&mut self, pointer: &str, keyword: &str, detail: impl Into<String>) {
@@ -108,20 +114,9 @@ impl ChangeLog {
         self.add(pointer, keyword, ChangeKind::Dropped, detail);
     }
 
-    /// Returns one change for each keyword, in the order of the projection. A keyword that was written several times has
-    /// the change that loses most.
+    /// Returns one change for each keyword, in the order of the projection.
     pub(crate) fn finish(self) -> Vec<Change> {
-        let mut changes: Vec<Change> = Vec::with_capacity(self.0.len());
-        let mut positions = HashMap::with_capacity(self.0.len());
-        for change in self.0 {
-            let position = *positions.entry((change.pointer.clone(), change.keyword.clone())).or_insert(changes.len());
-            match changes.get_mut(position) {
-                Some(known) if known.kind < change.kind => *known = change,
-                Some(_) => {}
-                None => changes.push(change),
-            }
-        }
-        changes
+        self.0.into_values().collect()
     }
 }
 

@@ -229,7 +229,7 @@ pub(crate) const JSON_SCHEMA_RULES: SchemaForm = SchemaForm::Subset(&SchemaSubse
     typed: false,
     references: true,
     maps: true,
-    enums: TypeSet::STRING.or(TypeSet::NUMBER),
+    enums: TypeSet::STRING.union(TypeSet::NUMBER),
     formats: |_, format| is_standard_format(format),
 });
 

@@ -6,8 +6,8 @@ use crate::providers::schema::node::{FlatNode, KeywordFilter, KeywordSet, Schema
 use crate::providers::schema::projector::Projector;
 use crate::providers::schema::rules::TypeSet;
 use crate::providers::schema::words::{DroppedKeyword, can_describe};
+use indexmap::{IndexMap, IndexSet};
 use serde_json::Value;
-use std::collections::{HashMap, HashSet};
 use tool_core::schema::is_schema;
 
 /// The schemas of an array's items.
@@ -27,7 +27,7 @@ impl Default for ArrayItems<'_> {
 
 impl<'a> ArrayItems<'a> {
     fn is_silent(&self) -> bool {
-        self.first.is_empty() && self.rest.as_ref().is_some_and(|rest| rest.0.is_empty())
+        self.first.is_empty() && is_any(self.rest.as_ref())
     }
 
     /// Returns the items of all schemas of a node together.
@@ -78,20 +78,18 @@ impl<'a> ArrayItems<'a> {
 }
 
 /// The properties of an object.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct ObjectShape<'a> {
-    pub(crate) properties: Vec<(&'a str, SchemaNode<'a>)>,
+    pub(crate) properties: IndexMap<&'a str, SchemaNode<'a>>,
     pub(crate) required: Vec<&'a str>,
-    pub(crate) rest: ExtraProperties<'a>,
+    /// The schema of all other properties. `None` if there may be none, an empty node if any value fits.
+    pub(crate) rest: Option<SchemaNode<'a>>,
 }
 
-/// The properties that a schema does not name.
-#[derive(Clone, Debug, Default)]
-pub(crate) enum ExtraProperties<'a> {
-    #[default]
-    Open,
-    Closed,
-    Each(SchemaNode<'a>),
+impl Default for ObjectShape<'_> {
+    fn default() -> Self {
+        Self { properties: IndexMap::new(), required: Vec::new(), rest: Some(SchemaNode::default()) }
+    }
 }
 
 impl<'a> ObjectShape<'a> {
@@ -105,17 +103,15 @@ impl<'a> ObjectShape<'a> {
         let required = own.get("required").and_then(Value::as_array).into_iter().flatten();
         let known = patterns || own.get("patternProperties").is_none();
         let rest = match own.get("additionalProperties").filter(|_| known) {
-            Some(Value::Bool(false)) => ExtraProperties::Closed,
-            Some(Value::Object(map)) if !map.is_empty() => {
-                own.under("additionalProperties").map_or(ExtraProperties::Open, ExtraProperties::Each)
-            }
-            _ => ExtraProperties::Open,
+            Some(Value::Bool(false)) => None,
+            Some(Value::Object(map)) if !map.is_empty() => own.under("additionalProperties"),
+            _ => Some(SchemaNode::default()),
         };
         Self { properties, required: required.filter_map(Value::as_str).collect(), rest }
     }
 
     fn is_silent(&self) -> bool {
-        self.properties.is_empty() && self.required.is_empty() && matches!(self.rest, ExtraProperties::Open)
+        self.properties.is_empty() && self.required.is_empty() && is_any(self.rest.as_ref())
     }
 
     /// Returns the properties of an object that satisfies both. If one is closed, so is the result.
@@ -126,75 +122,48 @@ impl<'a> ObjectShape<'a> {
         if other.is_silent() {
             return self;
         }
-        let mut at: HashMap<_, _> = self.properties.iter().enumerate().map(|(at, (name, _))| (*name, at)).collect();
         for (name, node) in other.properties {
-            if let Some((_, there)) = at.get(name).and_then(|at| self.properties.get_mut(*at)) {
-                *there = std::mem::take(there).and(node);
-            } else {
-                at.insert(name, self.properties.len());
-                self.properties.push((name, node));
-            }
+            let there = self.properties.entry(name).or_default();
+            *there = std::mem::take(there).and(node);
         }
         for name in other.required {
             if !self.required.contains(&name) {
                 self.required.push(name);
             }
         }
-        self.rest = match (self.rest, other.rest) {
-            (ExtraProperties::Open, rest) | (rest, ExtraProperties::Open) => rest,
-            (ExtraProperties::Each(left), ExtraProperties::Each(right)) => ExtraProperties::Each(left.and(right)),
-            (ExtraProperties::Closed, _) | (_, ExtraProperties::Closed) => ExtraProperties::Closed,
-        };
+        self.rest = self.rest.zip(other.rest).map(|(left, right)| left.and(right));
         self
     }
 
     /// Returns properties that accept every object that one of the shapes accepts.
     pub(crate) fn any(shapes: &[Self]) -> Self {
-        let mut names = Vec::new();
-        let mut seen = HashSet::new();
-        for (name, _) in shapes.iter().flat_map(|shape| &shape.properties) {
-            if seen.insert(*name) {
-                names.push(*name);
-            }
-        }
-        let indexed: Vec<HashMap<&str, &SchemaNode<'a>>> =
-            shapes.iter().map(|shape| shape.properties.iter().map(|(name, node)| (*name, node)).collect()).collect();
+        let names = shapes.iter().flat_map(|shape| shape.properties.keys().copied()).collect::<IndexSet<_>>();
         let properties = names.into_iter().map(|name| {
-            let nodes = shapes.iter().zip(&indexed).filter_map(|(shape, index)| match (index.get(name), &shape.rest) {
-                (Some(node), _) => Some((*node).clone()),
-                (None, ExtraProperties::Open) => Some(SchemaNode::default()),
-                (None, ExtraProperties::Each(node)) => Some(node.clone()),
-                (None, ExtraProperties::Closed) => None,
-            });
+            let nodes = shapes.iter().filter_map(|shape| shape.properties.get(name).or(shape.rest.as_ref()));
             (name, SchemaNode::any(distinct(nodes)))
         });
         let properties = properties.collect();
         let first = shapes.first().map(|shape| shape.required.as_slice()).unwrap_or_default();
         let everywhere = |name: &&&str| shapes.iter().all(|shape| shape.required.contains(name));
         let required = first.iter().filter(everywhere).copied().collect();
-        Self { properties, required, rest: ExtraProperties::any(shapes) }
+        let rest = distinct(shapes.iter().filter_map(|shape| shape.rest.as_ref()));
+        let is_open = rest.iter().any(|node| is_any(Some(node)));
+        let rest = if is_open { vec![SchemaNode::default()] } else { rest };
+        let rest = (!rest.is_empty()).then(|| SchemaNode::any(rest));
+        Self { properties, required, rest }
     }
 }
 
-impl<'a> ExtraProperties<'a> {
-    fn any(shapes: &[ObjectShape<'a>]) -> Self {
-        let mut nodes = Vec::new();
-        for shape in shapes {
-            match &shape.rest {
-                Self::Open => return Self::Open,
-                Self::Closed => {}
-                Self::Each(node) => nodes.push(node.clone()),
-            }
-        }
-        if nodes.is_empty() { Self::Closed } else { Self::Each(SchemaNode::any(distinct(nodes.into_iter()))) }
-    }
+/// Returns true for the schema of items or properties that accepts every value.
+pub(crate) fn is_any(node: Option<&SchemaNode<'_>>) -> bool {
+    node.is_some_and(|node| node.0.is_empty())
 }
 
-fn distinct<'a>(nodes: impl Iterator<Item = SchemaNode<'a>>) -> Vec<SchemaNode<'a>> {
+fn distinct<'n, 'a: 'n>(nodes: impl Iterator<Item = &'n SchemaNode<'a>>) -> Vec<SchemaNode<'a>> {
     let mut kept: Vec<SchemaNode<'a>> = Vec::new();
     for node in nodes {
-        if !kept.iter().any(|there| there.same(&node)) {
-            kept.push(node);
+        if !kept.iter().any(|there| there.same(node)) {
+            kept.push(node.clone());
         }
     }
     kept
@@ -226,7 +195,7 @@ impl<'a> Projector<'a> {
 
     fn merge(&mut self, gathered: FlatNode<'a>, patterns: bool) -> Option<MergedRoot<'a>> {
         let FlatNode { own, types, unions } = gathered;
-        if !types.overlaps(TypeSet::OBJECT) || !own.iter().all(accepts_objects) {
+        if !types.intersects(TypeSet::OBJECT) || !own.iter().all(accepts_objects) {
             return None;
         }
         let shapes = own.iter().enumerate().map(|(at, own)| ObjectShape::of(own, patterns && at == 0));
@@ -278,7 +247,7 @@ impl<'a> Projector<'a> {
 }
 
 fn accepts_objects(own: &KeywordSet<'_>) -> bool {
-    let typed = own.get("type").and_then(TypeSet::of_keyword).is_none_or(|types| types.overlaps(TypeSet::OBJECT));
+    let typed = own.get("type").and_then(TypeSet::of_keyword).is_none_or(|types| types.intersects(TypeSet::OBJECT));
     let listed = own.get("enum").and_then(Value::as_array).is_none_or(|values| values.iter().any(Value::is_object));
     typed && listed && own.get("const").is_none_or(Value::is_object)
 }
@@ -293,7 +262,7 @@ pub(crate) fn is_merged(keyword: &str) -> bool {
 
 /// Returns the reason for which nothing is written of a schema.
 pub(crate) fn refusal_of_root(schema: &Value) -> Refusal {
-    if TypeSet::of_schema(schema).overlaps(TypeSet::OBJECT) {
+    if TypeSet::of_schema(schema).intersects(TypeSet::OBJECT) {
         Refusal::Unsatisfiable { pointer: String::new() }
     } else {
         Refusal::NoObject

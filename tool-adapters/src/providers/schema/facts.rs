@@ -103,8 +103,7 @@ impl<'a> KeywordSorter<'_, 'a> {
         facts.items = ArrayItems::of(own);
         if let Some(values) = &mut facts.values {
             values.retain(|value| facts.types.contains(TypeSet::of_value(value)));
-            facts.types =
-                facts.types & values.iter().fold(TypeSet::NONE, |all, value| all.or(TypeSet::of_value(value)));
+            facts.types &= values.iter().map(|value| TypeSet::of_value(value)).collect::<TypeSet>();
         }
         facts
     }
@@ -142,7 +141,7 @@ impl<'a> KeywordSorter<'_, 'a> {
             "format"
                 if !value
                     .as_str()
-                    .is_some_and(|it| (self.subset.formats)(self.facts.types.without(TypeSet::NULL), it)) =>
+                    .is_some_and(|it| (self.subset.formats)(self.facts.types.difference(TypeSet::NULL), it)) =>
             {
                 self.describe_or_drop(pointer, (keyword, value));
             }

@@ -130,7 +130,7 @@ impl<'a> Projector<'a> {
         open.reverse();
         while let Some(part) = open.pop() {
             match part {
-                NodePart::TypeSet(types) => gathered.types = gathered.types & types,
+                NodePart::TypeSet(types) => gathered.types &= types,
                 NodePart::Any(nodes) => gathered.unions.push(SchemaUnion { place: None, nodes }),
                 NodePart::KeywordSet(own) => gathered.own.push(own),
                 NodePart::Schema(SchemaPlace { schema: Value::Bool(false), .. }) => return None,

@@ -2,6 +2,7 @@
 
 use crate::providers::report::ChangeLog;
 use crate::providers::schema::document::{SchemaDocument, SchemaPlace, Subschema, for_each_schema, for_each_subschema};
+use indexmap::IndexMap;
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 use tool_core::schema::join_pointer as join;
@@ -78,29 +79,19 @@ pub(crate) struct Cycles(HashMap<*const Value, usize>);
 
 impl Cycles {
     pub(crate) fn of(document: &SchemaDocument<'_>) -> Self {
-        let mut places: Vec<SchemaPlace<'_>> = Vec::new();
-        let mut numbers = HashMap::new();
-        references(
-            document,
-            &SchemaPlace { schema: document.root(), pointer: String::new() },
-            &|_, _| true,
-            &mut |place| {
-                numbers.entry(std::ptr::from_ref(place.schema)).or_insert_with(|| {
-                    places.push(place);
-                    places.len() - 1
-                });
-            },
-        );
-        let mut edges = Vec::with_capacity(places.len());
-        for place in &places {
+        let mut targets = IndexMap::new();
+        references(document, &SchemaPlace::root(document.root()), &|_, _| true, &mut |place| {
+            targets.entry(std::ptr::from_ref(place.schema)).or_insert(place);
+        });
+        let mut edges = Vec::with_capacity(targets.len());
+        for place in targets.values() {
             let mut to = Vec::new();
             references(document, place, &is_entered, &mut |target| {
-                to.extend(numbers.get(&std::ptr::from_ref(target.schema)).copied());
+                to.extend(targets.get_index_of(&std::ptr::from_ref(target.schema)));
             });
             edges.push(to);
         }
-        let components = components(&edges);
-        Self(numbers.into_iter().filter_map(|(schema, at)| Some((schema, *components.get(at)?))).collect())
+        Self(targets.into_keys().zip(components(&edges)).collect())
     }
 
     /// Returns true if two schemas belong to one cycle.
@@ -195,8 +186,7 @@ fn visit(start: usize, edges: &[Vec<usize>], seen: &mut [bool], leave: &mut dyn 
 /// The schemas of `$defs`, in the order of the first references to them.
 #[derive(Default)]
 pub(crate) struct Definitions<'a> {
-    places: Vec<(String, SchemaPlace<'a>)>,
-    by_schema: HashMap<*const Value, usize>,
+    places: IndexMap<*const Value, (String, SchemaPlace<'a>)>,
     taken: HashSet<String>,
     written: usize,
     /// True if the projection has the root as it is, so that `#` means the same.
@@ -223,7 +213,7 @@ pub(crate) const PLAIN_NAMES: DefinitionNames = DefinitionNames { of_pointer: pl
 impl<'a> Definitions<'a> {
     fn name(&mut self, place: SchemaPlace<'a>, names: &DefinitionNames) -> String {
         let schema = std::ptr::from_ref(place.schema);
-        if let Some((name, _)) = self.by_schema.get(&schema).and_then(|at| self.places.get(*at)) {
+        if let Some((name, _)) = self.places.get(&schema) {
             return name.clone();
         }
         let base = (names.of_pointer)(&place.pointer);
@@ -233,8 +223,7 @@ impl<'a> Definitions<'a> {
             number += 1;
             name = format!("{base}{}{number}", names.separator);
         }
-        self.by_schema.insert(schema, self.places.len());
-        self.places.push((name.clone(), place));
+        self.places.insert(schema, (name.clone(), place));
         name
     }
 }
@@ -273,7 +262,8 @@ impl<'a> Projector<'a> {
 
     /// Returns the next definition to write. Writing one may lead to others.
     pub(crate) fn next_definition(&mut self) -> Option<(String, SchemaPlace<'a>)> {
-        let (name, place) = self.definitions.places.get(self.definitions.written).cloned()?;
+        let (_, (name, place)) = self.definitions.places.get_index(self.definitions.written)?;
+        let (name, place) = (name.clone(), place.clone());
         self.definitions.written += 1;
         self.definitions.container = Some(place.clone());
         self.definitions.optional = false;
@@ -293,7 +283,7 @@ impl<'a> Projector<'a> {
     /// Reports definitions that are left out.
     pub(crate) fn report_definitions(&mut self) {
         let Some(Value::Object(schemas)) = self.document.root().get("$defs") else { return };
-        let places: HashSet<&str> = self.definitions.places.iter().map(|(_, place)| place.pointer.as_str()).collect();
+        let places: HashSet<&str> = self.definitions.places.values().map(|(_, place)| place.pointer.as_str()).collect();
         if schemas.keys().any(|name| !places.contains(join("/$defs", name).as_str())) {
             self.log.dropped("", "$defs", "schemas that no reference leads to are left out");
         }

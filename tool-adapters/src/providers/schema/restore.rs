@@ -3,6 +3,7 @@
 //! Members are cut from the text, so that the rest stays as the model wrote it, with numbers of any size.
 
 use crate::providers::schema::document::{SchemaDocument, SchemaPlace};
+use crate::providers::schema::node::same;
 use crate::providers::schema::rules::TypeSet;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -126,7 +127,9 @@ fn type_of(value: &RawValue) -> TypeSet {
         Some(b'"') => TypeSet::STRING,
         Some(b't' | b'f') => TypeSet::BOOLEAN,
         Some(b'n') => TypeSet::NULL,
-        _ if text.parse::<f64>().is_ok_and(|number| number.fract() != 0.0) => TypeSet::NUMBER.without(TypeSet::INTEGER),
+        _ if text.parse::<f64>().is_ok_and(|number| number.fract() != 0.0) => {
+            TypeSet::NUMBER.difference(TypeSet::INTEGER)
+        }
         _ => TypeSet::INTEGER,
     }
 }
@@ -329,15 +332,11 @@ fn takes(schema: &Value, value: &RawValue) -> bool {
     let listed = schema.get("enum").and_then(Value::as_array).map(Vec::as_slice);
     let only = schema.get("const").map(std::slice::from_ref);
     let parsed = || serde_json::from_str::<Value>(value.get()).ok();
-    types.overlaps(type_of(value))
+    types.intersects(type_of(value))
         && [listed, only]
             .into_iter()
             .flatten()
             .all(|values| parsed().is_some_and(|it| values.iter().any(|one| same(one, &it))))
-}
-
-fn same(left: &Value, right: &Value) -> bool {
-    left == right || left.is_number() && left.as_f64() == right.as_f64()
 }
 
 /// Returns the schemas of a property.

@@ -1,5 +1,6 @@
 //! The schemas that a provider accepts, as data that the projection reads, and sets of types.
 
+use bitflags::bitflags;
 use serde_json::Value;
 use tool_core::schema::{SCHEMA_KEYWORDS, is_schema};
 
@@ -83,20 +84,23 @@ fn is_map_of(value: &Value, accepts: impl Fn(&Value) -> bool) -> bool {
     value.as_object().is_some_and(|map| map.values().all(accepts))
 }
 
-/// A set of types. Numbers are two members, integers and others, as `number` includes integers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TypeSet(u8);
+bitflags! {
+    /// A set of types. Numbers are two members, integers and others, as `number` includes integers.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub(crate) struct TypeSet: u8 {
+        const NULL = 1;
+        const BOOLEAN = 1 << 1;
+        const INTEGER = 1 << 2;
+        const NUMBER = 1 << 2 | 1 << 3;
+        const STRING = 1 << 4;
+        const ARRAY = 1 << 5;
+        const OBJECT = 1 << 6;
+    }
+}
 
 impl TypeSet {
-    pub(crate) const NULL: Self = Self(1);
-    pub(crate) const BOOLEAN: Self = Self(1 << 1);
-    pub(crate) const INTEGER: Self = Self(1 << 2);
-    pub(crate) const NUMBER: Self = Self(1 << 2 | 1 << 3);
-    pub(crate) const STRING: Self = Self(1 << 4);
-    pub(crate) const ARRAY: Self = Self(1 << 5);
-    pub(crate) const OBJECT: Self = Self(1 << 6);
-    pub(crate) const NONE: Self = Self(0);
-    pub(crate) const ALL: Self = Self((1 << 7) - 1);
+    pub(crate) const NONE: Self = Self::empty();
+    pub(crate) const ALL: Self = Self::all();
 
     /// The types by name, in the order in which they are written.
     const NAMES: [(&'static str, Self); 6] = [
@@ -118,7 +122,7 @@ impl TypeSet {
         match value {
             Value::String(name) => Self::of_name(name),
             Value::Array(names) => {
-                names.iter().try_fold(Self::NONE, |all, name| Some(all.or(Self::of_name(name.as_str()?)?)))
+                names.iter().try_fold(Self::NONE, |all, name| Some(all.union(Self::of_name(name.as_str()?)?)))
             }
             _ => None,
         }
@@ -130,7 +134,7 @@ impl TypeSet {
             Value::Null => Self::NULL,
             Value::Bool(_) => Self::BOOLEAN,
             Value::Number(number) if number.is_f64() && number.as_f64().is_some_and(|it| it.fract() != 0.0) => {
-                Self::NUMBER.without(Self::INTEGER)
+                Self::NUMBER.difference(Self::INTEGER)
             }
             Value::Number(_) => Self::INTEGER,
             Value::String(_) => Self::STRING,
@@ -163,25 +167,6 @@ impl TypeSet {
         }
     }
 
-    /// Returns the union.
-    pub(crate) const fn or(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Returns true if the set has all types of another.
-    pub(crate) fn contains(self, other: Self) -> bool {
-        self & other == other
-    }
-
-    /// Returns true if the sets have a type in common.
-    pub(crate) fn overlaps(self, other: Self) -> bool {
-        self & other != Self::NONE
-    }
-
-    pub(crate) const fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-
     /// Returns the types one by one, each as narrow as JSON Schema can name it.
     pub(crate) fn each(self) -> impl Iterator<Item = (&'static str, Self)> {
         Self::NAMES.into_iter().filter_map(move |(name, types)| match self & types {
@@ -204,13 +189,5 @@ impl TypeSet {
             return None;
         }
         Some(self.name().map_or_else(|| self.each().map(|(name, _)| name).collect(), Value::from))
-    }
-}
-
-impl std::ops::BitAnd for TypeSet {
-    type Output = Self;
-
-    fn bitand(self, other: Self) -> Self {
-        Self(self.0 & other.0)
     }
 }

@@ -1,7 +1,7 @@
 //! Schemas in a form with few keywords.
 
 use crate::providers::report::Change;
-use crate::providers::schema::containers::{ArrayItems, ExtraProperties, ObjectShape, is_merged};
+use crate::providers::schema::containers::{ArrayItems, ObjectShape, is_any, is_merged};
 use crate::providers::schema::document::{
     SchemaObject, SchemaPlace, any_of, insert_after_type, is_annotation, push_branch,
 };
@@ -249,13 +249,13 @@ impl<'a> SubsetProjector<'a> {
         let mut types = TypeSet::ALL;
         for part in &node.0 {
             match part {
-                NodePart::TypeSet(one) => types = types & *one,
+                NodePart::TypeSet(one) => types &= *one,
                 NodePart::Schema(place) => {
                     self.base.report_exhausted(&place.pointer);
-                    types = types & TypeSet::of_schema(place.schema);
+                    types &= TypeSet::of_schema(place.schema);
                 }
                 NodePart::KeywordSet(own) => {
-                    types = types & own.map.get("type").and_then(TypeSet::of_keyword).unwrap_or(TypeSet::ALL);
+                    types &= own.map.get("type").and_then(TypeSet::of_keyword).unwrap_or(TypeSet::ALL);
                 }
                 NodePart::Any(_) => {}
             }
@@ -288,7 +288,7 @@ impl<'a> SubsetProjector<'a> {
 
     /// Reports keywords that move to the branch of their type.
     fn report_split(&mut self, facts: &NodeFacts<'a>) {
-        if facts.types.without(TypeSet::NULL).name().is_some() {
+        if facts.types.difference(TypeSet::NULL).name().is_some() {
             return;
         }
         let kept = facts.kept.iter().map(|kept| (&kept.pointer, kept.source.0));
@@ -302,7 +302,7 @@ impl<'a> SubsetProjector<'a> {
         for kept in std::mem::take(&mut facts.kept) {
             if types == TypeSet::NONE {
                 describe_or_drop(&mut self.base.log, &mut facts.dropped, &kept.pointer, kept.source);
-            } else if types.overlaps(TypeSet::of_assertion(kept.keyword)) {
+            } else if types.intersects(TypeSet::of_assertion(kept.keyword)) {
                 facts.kept.push(kept);
             } else {
                 self.base.log.dropped(&kept.pointer, kept.source.0, "it does not constrain values of the type");
@@ -314,17 +314,17 @@ impl<'a> SubsetProjector<'a> {
     fn one(&mut self, facts: &mut NodeFacts<'a>, types: TypeSet) -> Option<SchemaObject> {
         let mut written = SchemaObject::new();
         name_type(self.subset, types, &mut written);
-        for kept in facts.kept.iter().filter(|kept| types.overlaps(TypeSet::of_assertion(kept.keyword))) {
+        for kept in facts.kept.iter().filter(|kept| types.intersects(TypeSet::of_assertion(kept.keyword))) {
             written.insert(kept.keyword.to_owned(), kept.value.clone());
         }
-        if types.overlaps(TypeSet::ARRAY) {
+        if types.intersects(TypeSet::ARRAY) {
             let items = std::mem::take(&mut facts.items);
             self.array(items, &mut written);
         }
-        if types.overlaps(TypeSet::OBJECT) {
+        if types.intersects(TypeSet::OBJECT) {
             let shape = std::mem::take(&mut facts.shape);
             if self.object(shape, &mut written).is_none() {
-                let others = types.without(TypeSet::OBJECT);
+                let others = types.difference(TypeSet::OBJECT);
                 if others == TypeSet::NONE {
                     return None;
                 }
@@ -441,12 +441,7 @@ impl<'a> SubsetProjector<'a> {
         if self.subset.typed {
             // Required properties have to be declared.
             for name in shape.required.iter().filter(|name| missing.contains(*name)) {
-                let node = match &shape.rest {
-                    ExtraProperties::Open => SchemaNode::default(),
-                    ExtraProperties::Closed => return None,
-                    ExtraProperties::Each(node) => node.clone(),
-                };
-                let written = self.property(node, true)?;
+                let written = self.property(shape.rest.clone()?, true)?;
                 properties.insert((*name).to_owned(), self.placed(written));
             }
             let order: Vec<&str> = properties.keys().map(String::as_str).collect();
@@ -460,15 +455,10 @@ impl<'a> SubsetProjector<'a> {
         if !shape.required.is_empty() {
             inside.insert("required".to_owned(), json!(shape.required));
         }
-        if self.subset.maps {
-            let further = match shape.rest {
-                ExtraProperties::Open => None,
-                ExtraProperties::Closed => Some(Value::Bool(false)),
-                ExtraProperties::Each(node) => {
-                    Some(self.property(node, false).map_or(Value::Bool(false), Value::Object))
-                }
-            };
-            inside.extend(further.map(|further| ("additionalProperties".to_owned(), further)));
+        if self.subset.maps && !is_any(shape.rest.as_ref()) {
+            let further = shape.rest.and_then(|node| self.property(node, false));
+            let further = further.map_or(Value::Bool(false), Value::Object);
+            inside.insert("additionalProperties".to_owned(), further);
         }
         Some(())
     }

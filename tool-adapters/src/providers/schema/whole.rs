@@ -1,7 +1,7 @@
 //! Schemas in a form with nearly all keywords: copied without those that the provider refuses.
 
 use crate::providers::report::{Change, ChangeKind, Refusal};
-use crate::providers::schema::containers::{ExtraProperties, is_merged, refusal_of_root};
+use crate::providers::schema::containers::{is_any, is_merged, refusal_of_root};
 use crate::providers::schema::document::{SchemaPlace, insert_after_type, is_annotation, list_places, named_places};
 use crate::providers::schema::node::{KeywordFilter, KeywordSet, NodePart, SchemaNode};
 use crate::providers::schema::projector::{PLAIN_NAMES, Projector};
@@ -107,7 +107,7 @@ impl<'a> WholeProjector<'a> {
             written.extend(describe(&[text], &dropped).map(|text| ("description".to_owned(), text.into())));
         }
         self.schema_of_items(&own, &mut written);
-        let array = map.get("type").and_then(TypeSet::of_keyword).is_some_and(|types| types.overlaps(TypeSet::ARRAY));
+        let array = map.get("type").and_then(TypeSet::of_keyword).is_some_and(|types| types.intersects(TypeSet::ARRAY));
         if array && !written.contains_key("items") && !written.contains_key("unevaluatedItems") {
             written.insert("items".to_owned(), json!({}));
         }
@@ -247,12 +247,10 @@ impl<'a> WholeProjector<'a> {
         if !merged.shape.required.is_empty() {
             written.insert("required".to_owned(), json!(merged.shape.required));
         }
-        let rest = match merged.shape.rest {
-            ExtraProperties::Open => None,
-            ExtraProperties::Closed => Some(Value::Bool(false)),
-            ExtraProperties::Each(node) => Some(self.whole_node(node)),
-        };
-        written.extend(rest.map(|rest| ("additionalProperties".to_owned(), rest)));
+        if !is_any(merged.shape.rest.as_ref()) {
+            let rest = merged.shape.rest.map_or(Value::Bool(false), |node| self.whole_node(node));
+            written.insert("additionalProperties".to_owned(), rest);
+        }
         if let Some(text) = describe(&texts, &dropped) {
             insert_after_type(&mut written, "description", text.into());
         }

@@ -1,6 +1,7 @@
 //! Keywords in words, for the description of a schema.
 
 use crate::providers::report::ChangeLog;
+use indexmap::IndexSet;
 use serde_json::Value;
 
 /// The maximum size in bytes of a schema in words.
@@ -33,11 +34,7 @@ pub(crate) fn can_describe((keyword, value): DroppedKeyword<'_>) -> bool {
 pub(crate) fn words(dropped: &[DroppedKeyword<'_>]) -> Option<String> {
     let mut phrases: Vec<String> = Vec::new();
     for (at, (keyword, value)) in dropped.iter().enumerate() {
-        let phrase = match pair(keyword, value, dropped) {
-            BoundPair::Whole(phrase) => Some(phrase),
-            BoundPair::Included => None,
-            BoundPair::Single => phrase(keyword, value),
-        };
+        let phrase = phrase_of_bounds(keyword, value, dropped);
         let again = dropped.iter().take(at).any(|(earlier, other)| earlier == keyword && other == value);
         phrases.extend(phrase.filter(|phrase| !again && !phrases.contains(phrase)));
     }
@@ -46,36 +43,16 @@ pub(crate) fn words(dropped: &[DroppedKeyword<'_>]) -> Option<String> {
 
 /// Returns descriptions followed by phrases in parentheses.
 pub(crate) fn describe(descriptions: &[&str], dropped: &[DroppedKeyword<'_>]) -> Option<String> {
-    let mut text = String::new();
-    let mut known: Vec<&str> = Vec::new();
-    for description in descriptions.iter().filter(|it| !it.is_empty()) {
-        if known.contains(description) {
-            continue;
-        }
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        text.push_str(description);
-        known.push(description);
-    }
-    match words(dropped) {
-        None if text.is_empty() => None,
-        None => Some(text),
-        Some(words) if text.is_empty() => Some(words),
-        Some(words) => Some(format!("{text} ({words})")),
+    let descriptions = descriptions.iter().copied().filter(|it| !it.is_empty()).collect::<IndexSet<_>>();
+    let text = (!descriptions.is_empty()).then(|| descriptions.into_iter().collect::<Vec<_>>().join("\n"));
+    match (text, words(dropped)) {
+        (Some(text), Some(words)) => Some(format!("{text} ({words})")),
+        (text, words) => text.or(words),
     }
 }
 
-enum BoundPair {
-    /// Both bounds in one phrase.
-    Whole(String),
-    /// The phrase of the other bound has both.
-    Included,
-    Single,
-}
-
-/// Returns the phrase of a lower and an upper bound.
-fn pair(keyword: &str, value: &Value, dropped: &[DroppedKeyword<'_>]) -> BoundPair {
+/// Returns the phrase of a keyword. A lower bound and its upper bound have one phrase, which is the lower bound's.
+fn phrase_of_bounds(keyword: &str, value: &Value, dropped: &[DroppedKeyword<'_>]) -> Option<String> {
     const PAIRS: [(&str, &str, &str); 4] = [
         ("minimum", "maximum", ""),
         ("minLength", "maxLength", " characters"),
@@ -86,19 +63,11 @@ fn pair(keyword: &str, value: &Value, dropped: &[DroppedKeyword<'_>]) -> BoundPa
         let mut all = dropped.iter().filter(|(keyword, _)| *keyword == name);
         all.next().map(|(_, value)| *value).filter(|_| all.next().is_none())
     };
-    for (low, high, what) in PAIRS {
-        if keyword == low
-            && let Some(most) = bound(high)
-            && bound(low).is_some()
-        {
-            let same = most == value;
-            return BoundPair::Whole(if same { format!("{value}{what}") } else { format!("{value} to {most}{what}") });
-        }
-        if keyword == high && bound(low).is_some() && bound(high).is_some() {
-            return BoundPair::Included;
-        }
-    }
-    BoundPair::Single
+    let pair = PAIRS.iter().find(|(low, high, _)| keyword == *low || keyword == *high);
+    let range = pair.and_then(|(low, high, what)| Some((*low, bound(low)?, bound(high)?, what)));
+    let Some((low, least, most, what)) = range else { return phrase(keyword, value) };
+    let range = if least == most { format!("{least}{what}") } else { format!("{least} to {most}{what}") };
+    (keyword == low).then_some(range)
 }
 
 fn phrase(keyword: &str, value: &Value) -> Option<String> {

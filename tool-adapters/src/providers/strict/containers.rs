@@ -11,25 +11,16 @@ use serde_json::{Map, Number, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use tool_core::schema::join_pointer as join;
 
-/// The schemas of an array's items.
-struct StrictItems<'a> {
-    /// The schemas by position.
-    first: Vec<SchemaPlace<'a>>,
-    /// The schema of the items after them; `None` if there are no more.
-    rest: Option<SchemaPlace<'a>>,
-}
-
 impl<'a> StrictProjector<'a> {
     fn array(&mut self, facts: &mut StrictFacts<'_, 'a>, written: &mut SchemaObject) -> Result<(), NotStrict> {
         let holder = facts.pointer();
         let most = of_type(facts, &["maxItems"]).into_iter().filter_map(|keyword| keyword.value.as_u64()).min();
-        let items = items(facts).ok_or_else(|| NotStrict::Untyped { pointer: join(&holder, "items") })?;
-        let places = items.first.len();
+        let (first, rest) = items(facts).ok_or_else(|| NotStrict::Untyped { pointer: join(&holder, "items") })?;
+        let places = first.len();
         let follow = most.is_none_or(|most| usize::try_from(most).is_ok_and(|most| most > places));
-        let rest = items.rest.clone().filter(|_| follow || places == 0);
-        let all = items.first.into_iter().chain(rest.clone());
+        let rest = rest.filter(|_| follow || places == 0);
         let mut branches: Vec<SchemaObject> = Vec::new();
-        for place in all {
+        for place in first.into_iter().chain(rest.clone()) {
             if let Some(written) = self.node(place)?
                 && !branches.contains(&written)
             {
@@ -64,7 +55,7 @@ impl<'a> StrictProjector<'a> {
             return Err(NotStrict::Untyped { pointer });
         }
         for keyword in facts.rest.clone() {
-            let means = facts.types.overlaps(types_of(keyword.name));
+            let means = facts.types.intersects(types_of(keyword.name));
             if !means {
                 let detail = "it does not constrain values of these types";
                 self.base.log.dropped(&keyword.own.pointer, keyword.name, detail);
@@ -241,8 +232,9 @@ impl<'a> StrictProjector<'a> {
     }
 }
 
-/// Returns the schemas of items; `None` if an item may have any value.
-fn items<'a>(facts: &StrictFacts<'_, 'a>) -> Option<StrictItems<'a>> {
+/// Returns the schemas of the first items, and that of the others if there may be more. Returns `None` if an item may
+/// have any value.
+fn items<'a>(facts: &StrictFacts<'_, 'a>) -> Option<(Vec<SchemaPlace<'a>>, Option<SchemaPlace<'a>>)> {
     let keywords = of_type(facts, &["prefixItems", "items"]);
     let own = keywords.first()?.own;
     let first = own.map.get("prefixItems").into_iter();
@@ -250,11 +242,9 @@ fn items<'a>(facts: &StrictFacts<'_, 'a>) -> Option<StrictItems<'a>> {
     let most = own.map.get("maxItems").and_then(Value::as_u64).and_then(|most| usize::try_from(most).ok());
     let rest = own.map.get("items").map(|schema| SchemaPlace { schema, pointer: join(&own.pointer, "items") });
     match rest {
-        Some(rest) if *rest.schema == Value::Bool(false) => Some(StrictItems { first, rest: None }),
-        Some(rest) => Some(StrictItems { first, rest: Some(rest) }),
-        None if !first.is_empty() && most.is_some_and(|most| most <= first.len()) => {
-            Some(StrictItems { first, rest: None })
-        }
+        Some(rest) if *rest.schema == Value::Bool(false) => Some((first, None)),
+        Some(rest) => Some((first, Some(rest))),
+        None if !first.is_empty() && most.is_some_and(|most| most <= first.len()) => Some((first, None)),
         None => None,
     }
 }

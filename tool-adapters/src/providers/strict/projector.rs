@@ -187,8 +187,7 @@ impl<'a> StrictProjector<'a> {
         }
         if let Some(values) = &mut facts.values {
             values.retain(|value| facts.types.contains(TypeSet::of_value(value)));
-            let types = values.iter().fold(TypeSet::NONE, |all, value| all.or(TypeSet::of_value(value)));
-            facts.types = facts.types & types;
+            facts.types &= values.iter().map(|value| TypeSet::of_value(value)).collect::<TypeSet>();
         }
         facts
     }
@@ -206,7 +205,7 @@ impl<'a> StrictProjector<'a> {
                 self.base.log.dropped(pointer, name, "it means nothing to a model");
             }
             _ if is_followed(name) => {}
-            "type" => facts.types = facts.types & TypeSet::of_keyword(value).unwrap_or(TypeSet::ALL),
+            "type" => facts.types &= TypeSet::of_keyword(value).unwrap_or(TypeSet::ALL),
             "description" => facts.descriptions.extend(value.as_str()),
             "enum" | "const" => self.values(facts, keyword),
             "title" => self.base.log.dropped(pointer, name, "strict forms have no titles"),
