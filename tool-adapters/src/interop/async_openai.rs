@@ -61,15 +61,12 @@ pub fn chat_tools(declared: &Declarations) -> Result<Vec<ChatCompletionTools>, C
 /// out.
 pub fn chat_calls(declared: &Declarations, message: &ChatCompletionResponseMessage) -> Vec<ToolCall> {
     let calls = message.tool_calls.iter().flatten().filter_map(|call| match call {
-        ChatCompletionMessageToolCalls::Function(call) => Some(call),
+        ChatCompletionMessageToolCalls::Function(call) => {
+            Some(ToolCall::new(&call.id, &call.function.name, call.function.arguments.as_str()))
+        }
         ChatCompletionMessageToolCalls::Custom(_) => None,
     });
-    calls
-        .map(|call| {
-            let function = &call.function;
-            declared.restore(ToolCall::new(&call.id, &function.name, function.arguments.as_str()))
-        })
-        .collect()
+    calls.map(|call| declared.restore(call)).collect()
 }
 
 /// Converts responses into the messages of a Chat Completions request, in order.

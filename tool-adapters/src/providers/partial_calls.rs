@@ -2,6 +2,7 @@
 
 use crate::providers::codec::{EventSink, WireCall};
 use crate::providers::event::{Event, ProtocolError};
+use crate::providers::lenient::RawJson;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -376,6 +377,16 @@ impl ContentBlocks {
         block.key = Some(key.to_owned());
         self.open.push(block);
         true
+    }
+
+    /// Appends the input that a block has from the beginning. A streamed block begins with `{}`.
+    pub(crate) fn append_whole_input(&mut self, key: &str, input: RawJson<'_>, sink: &mut EventSink<'_>) {
+        let input = input.text();
+        if !matches!(input.trim_ascii(), "" | "{}")
+            && let Some(block) = self.open(key)
+        {
+            block.append_input(&input, sink);
+        }
     }
 
     /// Returns the open block of an index.

@@ -1,5 +1,6 @@
 //! The providers and their names.
 
+use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
@@ -17,10 +18,14 @@ macro_rules! providers {
         /// assert_eq!(Provider::GeminiJsonSchema.name(), "gemini-json-schema");
         /// # Ok::<(), tool_adapters::UnknownProvider>(())
         /// ```
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
         #[non_exhaustive]
         pub enum Provider {
-            $($(#[$doc])* $provider,)+
+            $(
+                $(#[$doc])*
+                #[serde(rename = $name)]
+                $provider,
+            )+
         }
 
         impl Provider {
@@ -74,12 +79,6 @@ impl Provider {
 impl fmt::Display for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
-    }
-}
-
-impl serde::Serialize for Provider {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
     }
 }
 

@@ -21,6 +21,9 @@
 //! A provider runs most of them itself, and their results are items of its message. A function tool answers the others,
 //! such as Anthropic's [`Bash`](super::anthropic::tools::Bash): see [`anthropic::tools`](super::anthropic::tools).
 //!
+//! [`ProviderTool::config`](tool_core::ProviderTool::config) returns a tool in the provider's form. Serialised with serde
+//! alone, a tool writes null for each option that is not set.
+//!
 //! For another tool, implement [`ProviderTool`](tool_core::ProviderTool), which takes a dozen lines.
 
 use serde::Serialize;

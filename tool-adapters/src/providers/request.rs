@@ -55,12 +55,7 @@ impl<'a> RequestBody<'a> {
         if self.request.declarations.is_empty() {
             return self;
         }
-        let choice = match self.request.tool_choice {
-            ToolChoice::None => Some(none),
-            ToolChoice::Required => Some(required),
-            _ => None,
-        };
-        let tools = tools(self.request);
+        let (tools, choice) = (tools(self.request), choice_name(self.request, none, required));
         self.with("tools", tools).with_some("tool_choice", choice)
     }
 
@@ -86,6 +81,15 @@ fn merge(into: &mut Map<String, Value>, from: &Map<String, Value>) {
             (Some(Value::Object(into)), Value::Object(from)) => merge(into, from),
             _ => _ = into.insert(name.clone(), value.clone()),
         }
+    }
+}
+
+/// Returns the provider's name for the tool choices none and required.
+pub(crate) fn choice_name<'a>(request: &Request<'_>, none: &'a str, required: &'a str) -> Option<&'a str> {
+    match request.tool_choice {
+        ToolChoice::None => Some(none),
+        ToolChoice::Required => Some(required),
+        _ => None,
     }
 }
 

@@ -95,10 +95,8 @@ pub(crate) fn turns<F: TurnForm>(request: &Request<'_>) -> Vec<ChatTurn> {
     if turns.first().is_none_or(|turn| turn.is_model) {
         turns.insert(0, ChatTurn::user(vec![F::text(OPENING)], 0));
     }
-    if turns
-        .last()
-        .is_some_and(|turn| turn.is_model && turn.content.last().is_some_and(|item| item.get("text").is_some()))
-    {
+    let ends_with_text = |turn: &ChatTurn| turn.content.last().is_some_and(|item| item.get("text").is_some());
+    if turns.last().is_some_and(|turn| turn.is_model && ends_with_text(turn)) {
         turns.push(ChatTurn::user(vec![F::text(CONTINUE)], 0));
     }
     turns

@@ -6,10 +6,10 @@ use rmcp::service::{ClientLifecycleMode, ClientServiceExt, NotificationContext, 
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use rmcp::{ClientHandler, RoleClient};
 use std::collections::{BTreeMap, HashSet};
+use std::io;
 use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
-use std::{fmt, io};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -37,7 +37,8 @@ pub enum ImportError {
 }
 
 /// A tool of the server that is not offered, or no longer offered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` {reason}", name.escape_debug())]
 #[non_exhaustive]
 pub struct QuarantinedTool {
     /// The name that the server gives the tool.
@@ -47,36 +48,24 @@ pub struct QuarantinedTool {
 }
 
 /// The reason why a tool is not offered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum QuarantineReason {
     /// These members of its declaration differ from its pin.
+    #[error("has changed since it was pinned, in {}: review it, and forget its pin to trust it again", .0.join(", "))]
     Changed(Vec<&'static str>),
     /// It is not pinned, and [`pinned_only`](super::McpClient::pinned_only) is set.
+    #[error("is not pinned, and only pinned tools are imported")]
     NotPinned,
     /// It was added after the import. Importing again makes it available.
+    #[error("was added after the import; import again to use it")]
     Added,
     /// The server lists the name more than once.
+    #[error("is listed more than once")]
     Duplicate,
     /// It cannot be registered, such as for its name or its schema.
+    #[error("cannot be registered: {0}")]
     Invalid(RegistryErrors),
-}
-
-impl fmt::Display for QuarantinedTool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tool = self.name.escape_debug();
-        match &self.reason {
-            QuarantineReason::Changed(members) => write!(
-                f,
-                "`{tool}` has changed since it was pinned, in {}: review it, and forget its pin to trust it again",
-                members.join(", ")
-            ),
-            QuarantineReason::NotPinned => write!(f, "`{tool}` is not pinned, and only pinned tools are imported"),
-            QuarantineReason::Added => write!(f, "`{tool}` was added after the import; import again to use it"),
-            QuarantineReason::Duplicate => write!(f, "`{tool}` is listed more than once"),
-            QuarantineReason::Invalid(errors) => write!(f, "`{tool}` cannot be registered: {errors}"),
-        }
-    }
 }
 
 /// The address of a server.

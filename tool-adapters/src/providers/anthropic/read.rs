@@ -114,13 +114,7 @@ impl AnthropicReader {
         if is_new {
             sink.text(wire.text.as_str());
             sink.reasoning(wire.thinking.as_str());
-            // The input of a whole block. A streamed one begins with `{}`.
-            let input = wire.input.text();
-            if !matches!(input.trim_ascii(), "" | "{}")
-                && let Some(block) = self.blocks.open(key)
-            {
-                block.append_input(&input, sink);
-            }
+            self.blocks.append_whole_input(key, wire.input, sink);
         }
         is_new
     }
@@ -258,13 +252,17 @@ struct WireBlock<'a> {
     citation: RawJson<'a>,
 }
 
-/// The tokens used.
+/// The tokens used. Bedrock counts in the same way and writes the names in camel case.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct MessageUsage {
+pub(crate) struct MessageUsage {
+    #[serde(alias = "inputTokens")]
     input_tokens: LenientCount,
+    #[serde(alias = "cacheWriteInputTokens")]
     cache_creation_input_tokens: LenientCount,
+    #[serde(alias = "cacheReadInputTokens")]
     cache_read_input_tokens: LenientCount,
+    #[serde(alias = "outputTokens")]
     output_tokens: LenientCount,
     output_tokens_details: LenientObject<OutputDetails>,
 }
@@ -276,7 +274,7 @@ struct OutputDetails {
 }
 
 impl MessageUsage {
-    fn usage(&self) -> TokenUsage {
+    pub(crate) fn usage(&self) -> TokenUsage {
         let (cached, written) = (self.cache_read_input_tokens.0, self.cache_creation_input_tokens.0);
         TokenUsage {
             input: self.input_tokens.0.saturating_add(cached).saturating_add(written),

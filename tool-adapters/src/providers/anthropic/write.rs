@@ -1,12 +1,11 @@
 //! Results and requests.
 
 use crate::providers::provider::Provider;
-use crate::providers::request::{Request, RequestBody, UNAVAILABLE, declare_called, tools, visible_text};
+use crate::providers::request::{Request, RequestBody, UNAVAILABLE, choice_name, declare_called, tools, visible_text};
 use crate::providers::turns::{ChatTurn, TurnForm, turns};
 use serde_json::{Map, Value, json};
 use tool_core::Content;
 use tool_core::call::ModelResult;
-use tool_core::session::ToolChoice;
 use tool_core::tool::ProviderId;
 
 /// The limit of an answer's tokens where the request has none: the provider requires one.
@@ -106,12 +105,7 @@ pub(crate) fn request(request: &Request<'_>) -> Value {
 /// A request without tools declares those of its calls: calls and results are refused without tools.
 fn tools_and_choice(request: &Request<'_>) -> (Option<Value>, Option<&'static str>) {
     if !request.declarations.is_empty() {
-        let choice = match request.tool_choice {
-            ToolChoice::None => Some("none"),
-            ToolChoice::Required => Some("any"),
-            _ => None,
-        };
-        return (Some(tools(request)), choice);
+        return (Some(tools(request)), choice_name(request, "none", "any"));
     }
     let schema = json!({"type": "object", "properties": {}});
     let declare = |name: &str| json!({"name": name, "description": UNAVAILABLE, "input_schema": schema});

@@ -1,13 +1,13 @@
 //! The reader of Converse answers and stream events, and the members that it reads.
 #![allow(clippy::struct_field_names)] // The names are the provider's.
 
+use crate::providers::anthropic::read::MessageUsage;
 use crate::providers::codec::{EventSink, MessageReader, ResponseOrigin, WireCall};
 use crate::providers::event::{Event, Finish, ProtocolError};
-use crate::providers::lenient::{LenientCount, LenientObject, LenientText, RawJson, parse_object};
+use crate::providers::lenient::{LenientObject, LenientText, RawJson, parse_object};
 use crate::providers::partial_calls::{ContentBlock, ContentBlocks};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tool_core::trace::TokenUsage;
 
 /// The events that report an error.
 const EXCEPTIONS: [&str; 5] = [
@@ -115,11 +115,8 @@ impl ConverseReader {
             let (id, name) = (call.tool_use_id.as_str().to_owned(), call.name.as_str().to_owned());
             self.blocks.begin_call(key, block, WireCall { id, name, kind: "" }, sink)
         };
-        let input = call.input.text();
-        if !matches!(input.trim_ascii(), "" | "{}")
-            && let Some(block) = self.blocks.open(key).filter(|_| is_new)
-        {
-            block.append_input(&input, sink);
+        if is_new {
+            self.blocks.append_whole_input(key, call.input, sink);
         }
         is_new
     }
@@ -233,8 +230,8 @@ fn emit_router_model(trace: RawJson<'_>, sink: &mut EventSink<'_>) {
     ResponseOrigin::default().emit("", model.unwrap_or_default(), sink);
 }
 
-fn emit_usage(usage: &LenientObject<ConverseUsage>, sink: &mut EventSink<'_>) {
-    sink.events.extend(usage.map(|usage| Event::Usage(usage.usage())));
+fn emit_usage(usage: &LenientObject<MessageUsage>, sink: &mut EventSink<'_>) {
+    sink.events.extend(usage.as_ref().map(|usage| Event::Usage(usage.usage())));
 }
 
 fn finish_of(reason: &str) -> Finish {
@@ -260,7 +257,7 @@ struct ConverseEvent<'a> {
     /// The `message` of a whole answer.
     output: RawJson<'a>,
     stop_reason: LenientText<'a>,
-    usage: LenientObject<ConverseUsage>,
+    usage: LenientObject<MessageUsage>,
     trace: RawJson<'a>,
 }
 
@@ -305,27 +302,4 @@ struct ToolUse<'a> {
     /// `server_tool_use` for a tool that the provider runs itself.
     #[serde(rename = "type")]
     kind: LenientText<'a>,
-}
-
-/// The tokens used. Those of the cache are not part of the input.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct ConverseUsage {
-    input_tokens: LenientCount,
-    output_tokens: LenientCount,
-    cache_read_input_tokens: LenientCount,
-    cache_write_input_tokens: LenientCount,
-}
-
-impl ConverseUsage {
-    fn usage(self) -> TokenUsage {
-        let (cached, written) = (self.cache_read_input_tokens.0, self.cache_write_input_tokens.0);
-        TokenUsage {
-            input: self.input_tokens.0.saturating_add(cached).saturating_add(written),
-            cached,
-            output: self.output_tokens.0,
-            cache_written: written,
-            reasoning: 0,
-        }
-    }
 }

@@ -3,7 +3,7 @@
 use crate::providers::codec::{CallIds, ToolAnswer};
 use crate::providers::declared_tool::{DeclaredTool, JsonObject};
 use crate::providers::provider::Provider;
-use crate::providers::request::{Request, RequestBody, text_of, tools};
+use crate::providers::request::{Request, RequestBody, choice_name, text_of, tools};
 use crate::providers::schema::rules::{SchemaForm, SchemaSubset, TypeSet};
 use crate::providers::turns::{ChatTurn, TurnForm, exact_json, turns};
 use serde_json::{Map, Value, json};
@@ -11,7 +11,6 @@ use std::borrow::Cow;
 use tool_core::Content;
 use tool_core::call::ModelResult;
 use tool_core::schema::is_standard_format;
-use tool_core::session::ToolChoice;
 use tool_core::tool::ProviderId;
 
 /// The signature of a call that no model of this provider made: newer models refuse the first call of a step without one.
@@ -101,11 +100,7 @@ pub(crate) fn with_settings<'a>(body: RequestBody<'a>, request: &Request<'_>) ->
 
 /// The choice concerns functions only.
 fn tool_choice(request: &Request<'_>) -> Option<Value> {
-    let mode = match request.tool_choice {
-        ToolChoice::None => "NONE",
-        ToolChoice::Required => "ANY",
-        _ => return None,
-    };
+    let mode = choice_name(request, "NONE", "ANY")?;
     let has_functions = request.declarations.report().tools.iter().any(|tool| tool.declared_as.is_some());
     has_functions.then(|| json!({"functionCallingConfig": {"mode": mode}}))
 }

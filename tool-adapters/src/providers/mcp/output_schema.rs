@@ -12,47 +12,27 @@ const MEMBER: &str = "result";
 
 /// Returns the `outputSchema` for a result's schema.
 pub(crate) fn declared(output: &Value) -> Value {
-    match root(output) {
-        Root::Object => output.clone(),
-        Root::Reference => {
-            let mut schema = output.clone();
-            if let Some(map) = schema.as_object_mut() {
-                map.insert("type".to_owned(), "object".into());
-            }
-            schema
-        }
-        Root::Other => wrapped(output),
+    if !has_object_root(output) {
+        return wrapped(output);
     }
+    let mut schema = output.clone();
+    schema["type"] = "object".into();
+    schema
 }
 
 /// Returns the `structuredContent` of a result whose schema is `output`.
 #[cfg_attr(not(feature = "mcp"), allow(dead_code))] // The MCP server uses it.
 pub(crate) fn structured(output: &Value, result: Value) -> Value {
-    match root(output) {
-        Root::Object | Root::Reference => result,
-        Root::Other => json!({ MEMBER: result }),
-    }
+    if has_object_root(output) { result } else { json!({ MEMBER: result }) }
 }
 
-enum Root {
-    /// A schema of the type `object`.
-    Object,
-    /// A reference to a schema of the type `object`.
-    Reference,
-    Other,
-}
-
-fn root(output: &Value) -> Root {
+/// Returns true for a schema of the type `object`, and for a reference to one.
+fn has_object_root(output: &Value) -> bool {
     let is_object = |schema: &Value| schema.get("type").is_some_and(|kind| kind == "object");
-    if is_object(output) {
-        return Root::Object;
-    }
     let document = SchemaDocument::new(output);
-    let target = output.get("$ref").and_then(Value::as_str).and_then(|name| document.resolve("", name));
-    match target {
-        Some(place) if output.get("type").is_none() && is_object(place.schema) => Root::Reference,
-        _ => Root::Other,
-    }
+    let target = || output.get("$ref").and_then(Value::as_str).and_then(|name| document.resolve("", name));
+    let refers = || output.get("type").is_none() && target().is_some_and(|place| is_object(place.schema));
+    is_object(output) || refers()
 }
 
 /// Returns a schema of an object with one property. References are moved with their targets.

@@ -112,6 +112,11 @@ lowercase_enums! {
     ImageFormat { Png, Webp, Jpeg, Gif, Svg }
     /// The quality of an image. `Xhigh` and `Max` are for newer models.
     ImageQuality { Low, Medium, High, Xhigh, Max, Auto }
+    /// A comparison of an attribute: equal, not equal, greater, greater or equal, less, less or equal, one of a list,
+    /// none of a list.
+    Comparison { Eq, Ne, Gt, Gte, Lt, Lte, In, Nin }
+    /// A combination of conditions: all of them hold, or at least one does.
+    Combination { And, Or }
 }
 
 /// Runs Python that the model writes, in a container.
@@ -345,38 +350,6 @@ impl Filter {
     pub fn or(self, other: Self) -> Self {
         Self::Combine { how: Combination::Or, filters: vec![self, other] }
     }
-}
-
-/// A comparison of an attribute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Comparison {
-    /// Equal.
-    Eq,
-    /// Not equal.
-    Ne,
-    /// Greater.
-    Gt,
-    /// Greater or equal.
-    Gte,
-    /// Less.
-    Lt,
-    /// Less or equal.
-    Lte,
-    /// One of a list.
-    In,
-    /// None of a list.
-    Nin,
-}
-
-/// A combination of conditions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Combination {
-    /// All conditions hold.
-    And,
-    /// At least one condition holds.
-    Or,
 }
 
 /// A ranking of results.

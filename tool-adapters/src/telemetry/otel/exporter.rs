@@ -236,7 +236,7 @@ impl OtelBuilder {
         }
         let resource = resource.build();
         let max_queue_size = self.max_queue_size.or_else(queue_size_from_env).unwrap_or(MAX_QUEUE_SIZE);
-        let queue = Arc::new(SpanQueue::new(max_queue_size));
+        let queue = Arc::new(SpanQueue { capacity: max_queue_size, ..SpanQueue::default() });
 
         let span_health = Arc::new(ExportHealth { signal: "spans", error: Mutex::default() });
         let (guarded_queue, health) = (Arc::clone(&queue), Arc::clone(&span_health));
@@ -316,10 +316,6 @@ struct SpanQueue {
 }
 
 impl SpanQueue {
-    fn new(capacity: usize) -> Self {
-        Self { capacity, ..Self::default() }
-    }
-
     /// Reserves room for a span. Returns false, and counts the span as dropped, if there is none.
     fn admit(&self) -> bool {
         let reserve = |waiting: usize| (waiting < self.capacity).then_some(waiting + 1);

@@ -42,10 +42,8 @@ impl RequestFailure {
         if let Some((host, port)) = host {
             message = format!("{message} at {host}:{port}");
         }
-        let mut source = error.source();
-        while let Some(error) = source {
-            message = format!("{message}: {error}");
-            source = error.source();
+        for cause in std::iter::successors(error.source(), |cause| (*cause).source()) {
+            message = format!("{message}: {cause}");
         }
         let message = excerpt(&message, key);
         if error.is_builder() { Self::permanent(ToolError::permanent(message)) } else { Self::transient(message) }
@@ -102,7 +100,8 @@ impl RequestFailure {
 /// Returns the advice of the provider, or that of its own libraries for the status.
 fn retry_advice(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> RetryAdvice {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    let quota_used_up = status == StatusCode::TOO_MANY_REQUESTS && contains(body, b"insufficient_quota");
+    let quota_used_up =
+        status == StatusCode::TOO_MANY_REQUESTS && String::from_utf8_lossy(body).contains("insufficient_quota");
     let should_retry = match header("x-should-retry") {
         Some("true") => true,
         Some("false") => false,
@@ -123,10 +122,6 @@ fn parse_retry_after(text: &str, now: SystemTime) -> Option<Duration> {
     }
     let date = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
     Some(SystemTime::from(date).duration_since(now).unwrap_or_default())
-}
-
-fn contains(body: &[u8], word: &[u8]) -> bool {
-    body.windows(word.len()).any(|part| part == word)
 }
 
 fn describe_redirect(headers: &HeaderMap) -> String {
