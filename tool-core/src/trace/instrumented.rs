@@ -1,22 +1,18 @@
 //! Futures that carry a span: they enter it at every poll, and close it when the work is done, panics or is dropped.
 
 use crate::trace::propagation::DistributedContext;
-use crate::trace::record::{SpanEnd, SpanStatus};
-use crate::trace::span::{NewSpan, OpenSpan, SpanGuard, current, enter, open_in};
+use crate::trace::record::SpanEnd;
+use crate::trace::span::{NewSpan, OpenSpan, SpanGuard, current, enter, open_in, run};
 use pin_project_lite::pin_project;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-enum SpanState {
-    /// Not polled yet. `made_in` is the span in which the future was made.
-    New {
-        made_in: Option<Arc<OpenSpan>>,
-        span: NewSpan,
-    },
-    Open(SpanGuard),
-    /// No span was wanted, or it is closed.
-    Closed,
+/// A span that is opened at the first poll.
+struct UnopenedSpan {
+    /// The span in which the future was made.
+    made_in: Option<Arc<OpenSpan>>,
+    span: NewSpan,
 }
 
 pin_project! {
@@ -26,18 +22,17 @@ pin_project! {
     pub struct Instrumented<F: Future> {
         #[pin]
         future: Option<F>,
-        state: SpanState,
+        unopened: Option<UnopenedSpan>,
+        span: Option<SpanGuard>,
         end_of: fn(&F::Output) -> SpanEnd,
     }
 
     impl<F: Future> PinnedDrop for Instrumented<F> {
         fn drop(this: Pin<&mut Self>) {
             let mut this = this.project();
-            if let SpanState::Open(span) = &this.state {
-                // Drops the future's locals inside the span.
-                let _inside = span.enter();
-                this.future.set(None);
-            }
+            // Drops the future's locals inside the span.
+            let _inside = this.span.as_ref().and_then(SpanGuard::enter);
+            this.future.set(None);
         }
     }
 }
@@ -45,14 +40,13 @@ pin_project! {
 impl<F: Future> Instrumented<F> {
     /// Runs a future in a span that is opened at its first poll. `end_of` turns the output into the span's end.
     pub(crate) fn new(span: NewSpan, future: F, end_of: fn(&F::Output) -> SpanEnd) -> Self {
-        let state =
-            if cfg!(feature = "trace") { SpanState::New { made_in: current(), span } } else { SpanState::Closed };
-        Self { future: Some(future), state, end_of }
+        let unopened = cfg!(feature = "trace").then(|| UnopenedSpan { made_in: current(), span });
+        Self { future: Some(future), unopened, span: None, end_of }
     }
 
     /// Runs a future in a span that is open already, or in none.
     pub(crate) fn with_span(span: Option<SpanGuard>, future: F, end_of: fn(&F::Output) -> SpanEnd) -> Self {
-        Self { future: Some(future), state: span.map_or(SpanState::Closed, SpanState::Open), end_of }
+        Self { future: Some(future), unopened: None, span, end_of }
     }
 }
 
@@ -67,64 +61,30 @@ fn choose_parent(made_in: Option<Arc<OpenSpan>>, polled_in: Option<Arc<OpenSpan>
     if made.id.is_none() || is_later_anchor() || is_inside(polled, made) { polled_in } else { made_in }
 }
 
-impl SpanState {
-    /// Opens the span at the first poll.
-    fn open(&mut self) {
-        if matches!(self, Self::New { .. })
-            && let Self::New { made_in, span } = std::mem::replace(self, Self::Closed)
-        {
-            *self = Self::Open(open_in(choose_parent(made_in, current()), span, None));
-        }
-    }
-
-    fn close(&mut self, end: SpanEnd) {
-        if let Self::Open(span) = std::mem::replace(self, Self::Closed) {
-            span.close(end);
-        }
-    }
-}
-
-/// Closes the span as panicked when it is dropped before the poll returned.
-struct PollGuard<'a> {
-    state: &'a mut SpanState,
-    returned: bool,
-}
-
-impl Drop for PollGuard<'_> {
-    fn drop(&mut self) {
-        if !self.returned {
-            self.state.close(SpanStatus::Panicked.into());
-        }
-    }
-}
-
 impl<F: Future> Future for Instrumented<F> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let mut this = self.project();
-        this.state.open();
-        let guard = &mut PollGuard { state: this.state, returned: false };
-        let (value, end) = {
-            let span = if let SpanState::Open(span) = &guard.state { Some(span) } else { None };
-            let _inside = span.and_then(SpanGuard::enter);
-            let Some(future) = this.future.as_mut().as_pin_mut() else {
-                // Polled again after it was ready.
-                guard.returned = true;
-                return Poll::Pending;
-            };
-            let polled = future.poll(cx);
-            if polled.is_ready() {
-                this.future.set(None);
-            }
-            guard.returned = true;
-            let value = ready!(polled);
+        if let Some(UnopenedSpan { made_in, span }) = this.unopened.take() {
+            *this.span = Some(open_in(choose_parent(made_in, current()), span, None));
+        }
+        let has_span = this.span.is_some();
+        let (polled, span) = run(this.span.take(), || {
+            // There is no future if it is polled again after it was ready.
+            let Some(future) = this.future.as_mut().as_pin_mut() else { return Poll::Pending };
+            let value = ready!(future.poll(cx));
+            this.future.set(None);
             // Called inside the span, because the redaction of an error's message is the collector's.
-            let end = span.map(|_| (this.end_of)(&value));
-            (value, end)
+            let end = has_span.then(|| (this.end_of)(&value));
+            Poll::Ready((value, end))
+        });
+        let Poll::Ready((value, end)) = polled else {
+            *this.span = span;
+            return Poll::Pending;
         };
-        if let Some(end) = end {
-            guard.state.close(end);
+        if let (Some(span), Some(end)) = (span, end) {
+            span.close(end);
         }
         Poll::Ready(value)
     }

@@ -57,26 +57,15 @@ impl Serialize for Report {
         let (start, end) = self.window();
         let began = jiff::Timestamp::try_from(self.epoch + Duration::from_nanos(start)).ok().map(Timestamp);
         let began = began.filter(|_| self.nodes().any(|node| node.span().is_some()));
+        let nodes = self.nodes().map(|node| NodeJson { node, start }).collect::<Vec<_>>();
         let mut document = serializer.serialize_struct("Report", 6)?;
         document.serialize_field("version", &1)?;
         document.serialize_field("began", &began)?;
         document.serialize_field("duration_ms", &milliseconds(end - start))?;
-        document.serialize_field("spans", &NodesJson { report: self, start })?;
+        document.serialize_field("spans", &nodes)?;
         document.serialize_field("dropped", &self.dropped)?;
         document.serialize_field("totals", &totals_json(&self.totals))?;
         document.end()
-    }
-}
-
-/// The nodes of a report. They are written one by one, because all of them as values would take much memory.
-struct NodesJson<'r> {
-    report: &'r Report,
-    start: u64,
-}
-
-impl Serialize for NodesJson<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.report.nodes().map(|node| NodeJson { node, start: self.start }))
     }
 }
 
