@@ -7,7 +7,6 @@ use schemars::JsonSchema;
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
-use std::cell::RefCell;
 use std::pin::Pin;
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -118,7 +117,8 @@ impl BasicAuth {
 /// assert_eq!(format!("{key:?}"), "[secret]");
 /// assert_eq!(key.expose(), "hunter2");
 /// ```
-#[derive(Clone, Default, JsonSchema)]
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(from = "String")]
 #[schemars(inline, description = "", extend("format" = "password", "writeOnly" = true))]
 pub struct Secret(#[schemars(with = "String")] SecretString);
 
@@ -134,21 +134,9 @@ impl Secret {
     }
 }
 
-impl From<String> for Secret {
-    fn from(text: String) -> Self {
+impl<T: Into<SecretString>> From<T> for Secret {
+    fn from(text: T) -> Self {
         Self(text.into())
-    }
-}
-
-impl From<&str> for Secret {
-    fn from(text: &str) -> Self {
-        Self(text.into())
-    }
-}
-
-impl<'de> Deserialize<'de> for Secret {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(Self::from)
     }
 }
 
@@ -200,9 +188,14 @@ enum TokenOrigin {
     Source(Arc<dyn TokenSource>),
 }
 
-thread_local! {
-    /// The grant of the secrets that this thread is deserialising.
-    static GRANT: RefCell<Option<Arc<dyn TokenSource>>> = const { RefCell::new(None) };
+tokio::task_local! {
+    /// The grant of the secrets that are being deserialised.
+    static GRANT: Option<Arc<dyn TokenSource>>;
+}
+
+/// Returns the grant of the secrets that are being deserialised.
+fn current_grant() -> Option<Arc<dyn TokenSource>> {
+    GRANT.try_with(Clone::clone).ok().flatten()
 }
 
 impl AccessToken {
@@ -222,14 +215,7 @@ impl AccessToken {
 
     /// Runs `read`. Access tokens that it deserialises use `grant`, where there is one.
     pub(crate) fn with_grant<R>(grant: Option<Arc<dyn TokenSource>>, read: impl FnOnce() -> R) -> R {
-        struct Restore(Option<Arc<dyn TokenSource>>);
-        impl Drop for Restore {
-            fn drop(&mut self) {
-                GRANT.set(self.0.take());
-            }
-        }
-        let _restore = Restore(GRANT.replace(grant));
-        read()
+        GRANT.sync_scope(grant, read)
     }
 }
 
@@ -242,7 +228,7 @@ impl Default for AccessToken {
 
 impl<T: Into<Secret>> From<T> for AccessToken {
     fn from(token: T) -> Self {
-        match GRANT.with_borrow(Clone::clone) {
+        match current_grant() {
             None => Self(TokenOrigin::Fixed(token.into())),
             Some(source) => {
                 source.follow();
@@ -255,7 +241,7 @@ impl<T: Into<Secret>> From<T> for AccessToken {
 impl<'de> Deserialize<'de> for AccessToken {
     /// Accepts a text or nothing. With a grant the value does not matter.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        if GRANT.with_borrow(Option::is_some) {
+        if current_grant().is_some() {
             Option::<IgnoredAny>::deserialize(deserializer)?;
             return Ok(Self::default());
         }

@@ -83,38 +83,29 @@ fn list(problems: &[Problem]) -> String {
 pub(crate) struct LinkedFactory {
     metadata: ToolsetMetadata,
     linked: LinkedToolset,
-    constructor: Constructor,
+    constructor: Box<Constructor>,
 }
 
-#[derive(Clone, Copy)]
-enum Constructor {
-    Configured(for<'a> fn(&'a ToolsetMetadata, Value, &'a SecretDocument) -> ConfigureFuture<'a>),
-    #[cfg_attr(not(feature = "agents"), allow(dead_code))]
-    Default(fn() -> Arc<dyn Toolset>),
-}
+type Constructor = dyn for<'a> Fn(&'a ToolsetMetadata, Value, &'a SecretDocument) -> ConfigureFuture<'a> + Send + Sync;
 
 impl LinkedFactory {
     /// Creates the factory of a type that implements `Configure`.
     pub(crate) fn configured<T: Configure + Toolset>(linked: LinkedToolset) -> Self {
         let metadata = ToolsetMetadata::of_linked(&linked.toolset).configured_by::<T::Config, T::Secrets>();
-        Self { metadata, linked, constructor: Constructor::Configured(configure::<T>) }
+        Self { metadata, linked, constructor: Box::new(configure::<T>) }
     }
 
     /// Creates the factory of a type that needs no settings.
     #[cfg(feature = "agents")]
     pub(crate) fn default(linked: LinkedToolset, make: fn() -> Arc<dyn Toolset>) -> Self {
         let metadata = ToolsetMetadata::of_linked(&linked.toolset);
-        Self { metadata, linked, constructor: Constructor::Default(make) }
-    }
-
-    async fn construct(&self, config: Value, secrets: &SecretDocument) -> Configured {
-        match self.constructor {
-            Constructor::Configured(configure) => configure(&self.metadata, config, secrets).await,
-            Constructor::Default(make) => {
-                self.metadata.read_config::<()>(&config).map_err(ConfigureError::Config)?;
-                Ok(make())
-            }
-        }
+        let construct = move |metadata: &ToolsetMetadata, config: &Value| {
+            metadata.read_config::<()>(config).map_err(ConfigureError::Config)?;
+            Ok(make())
+        };
+        let constructor: Box<Constructor> =
+            Box::new(move |metadata, config, _| Box::pin(async move { construct(metadata, &config) }));
+        Self { metadata, linked, constructor }
     }
 }
 
@@ -130,7 +121,9 @@ impl ToolsetFactory for LinkedFactory {
     fn configure(&self, config: Value, secrets: SecretDocument) -> ConfigureFuture<'_> {
         Box::pin(async move {
             // `AssertUnwindSafe` is sound: after a panic the state is dropped together with the unfinished toolset.
-            let configured = AssertUnwindSafe(self.construct(config, &secrets)).catch_unwind().await;
+            let configured = AssertUnwindSafe(async { (self.constructor)(&self.metadata, config, &secrets).await })
+                .catch_unwind()
+                .await;
             let configured = configured.unwrap_or_else(|panic| {
                 let message = format!("`configure` panicked: {}", text::of_panic(panic));
                 Err(ConfigureError::Failed(ToolError::internal(message)))

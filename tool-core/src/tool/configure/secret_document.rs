@@ -117,7 +117,7 @@ pub(crate) fn wipe(value: &mut Value) {
 }
 
 /// Texts that no message may show, in every form in which a message may quote them. They are wiped on drop.
-pub(crate) struct SecretTexts(Vec<String>);
+pub(crate) struct SecretTexts(Zeroizing<Vec<String>>);
 
 /// The text that replaces a secret.
 const MARK: &str = "[hidden]";
@@ -157,7 +157,7 @@ impl SecretTexts {
     fn new(mut texts: Vec<String>) -> Self {
         texts.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         texts.dedup();
-        Self(texts)
+        Self(Zeroizing::new(texts))
     }
 
     /// Replaces each text in the message. A text of fewer than four characters is replaced only where it is a whole word,
@@ -168,12 +168,6 @@ impl SecretTexts {
             1..4 => replace_word(&message, text),
             _ => message.replace(text.as_str(), MARK),
         })
-    }
-}
-
-impl Drop for SecretTexts {
-    fn drop(&mut self) {
-        self.0.iter_mut().for_each(Zeroize::zeroize);
     }
 }
 
