@@ -27,7 +27,6 @@ pub(crate) struct PreparedArguments {
 /// Parses, corrects and validates arguments, or returns all problems, sorted by place.
 pub(crate) fn prepare(
     text: &str,
-    schema: &Value,
     validator: &Validator,
     max_bytes: usize,
     switches: Coercions,
@@ -37,7 +36,7 @@ pub(crate) fn prepare(
     let mut problems = std::mem::take(&mut arguments.problems);
     // Arguments that are accepted as they are stay as they are.
     if !validator.is_valid(&arguments.value) {
-        arguments.coerced.extend(coerce(&mut arguments.value, schema, switches));
+        arguments.coerced.extend(coerce(&mut arguments.value, validator.schema(), switches));
         problems.extend(validate(validator, &arguments.value));
     }
     if !problems.is_empty() {

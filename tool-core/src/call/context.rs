@@ -254,12 +254,7 @@ impl RunContext {
         Self { session, call, tool: None, intents: OnceLock::new() }
     }
 
-    /// Returns the context of one call of `tool`: the same run, with its own intents.
-    pub(crate) fn for_tool(&self, tool: &Name) -> Self {
-        self.for_tool_in(&self.call, tool)
-    }
-
-    /// Returns the context of one call of `tool` with another call's part.
+    /// Returns the context of one call of `tool`: the same session, the given call, and its own intents.
     pub(crate) fn for_tool_in(&self, call: &Arc<CallContext>, tool: &Name) -> Self {
         let (session, call) = (Arc::clone(&self.session), Arc::clone(call));
         Self { session, call, tool: Some(tool.clone()), intents: OnceLock::new() }

@@ -6,7 +6,6 @@ use crate::arguments::validate::check_values;
 use crate::call::mode::Modes;
 use crate::json::keys::PublishedNames;
 use crate::schema::build::{CanonicalSchema, argument_generator, build_schema, normalize_result, result_generator};
-use crate::schema::nullable::NullMeaning;
 use crate::schema::parameter::{Parameter, ResolvedParameter};
 use crate::schema::validator::Validator;
 use crate::text::{Name, first_sentence};
@@ -323,21 +322,6 @@ impl CompiledDefinition {
     pub(crate) fn of_raw(description: String, parameters: Value, source: SourceLocation) -> Self {
         let new = Self::new(description.into(), unchecked_schema(parameters), source);
         Self { validated: false, raw: true, ..new }
-    }
-
-    #[inline]
-    pub(crate) fn nulls(&self) -> &[NullMeaning] {
-        &self.schema.nulls
-    }
-
-    #[inline]
-    pub(crate) fn names(&self) -> &PublishedNames {
-        &self.schema.names
-    }
-
-    #[inline]
-    pub(crate) fn needs_validator(&self) -> bool {
-        self.schema.needs_validator
     }
 
     /// Returns the validator of the arguments.

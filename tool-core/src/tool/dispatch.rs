@@ -73,7 +73,7 @@ async fn run_untraced(
     let own;
     // A tool that never looks at its context runs on its caller's.
     let ctx = if tool.definition().compiled.uses_context {
-        own = ctx.for_tool(&tool.definition().name);
+        own = ctx.for_tool_in(ctx.call_context(), &tool.definition().name);
         &own
     } else {
         ctx
@@ -129,7 +129,7 @@ pub(crate) fn repair(
     settings: &DispatchSettings,
 ) -> Result<PreparedArguments, Vec<Problem>> {
     let validator = tool.definition().compiled.validator();
-    prepare(text, validator.schema(), validator, settings.argument_bytes, settings.coercions)
+    prepare(text, validator, settings.argument_bytes, settings.coercions)
 }
 
 /// Reports the parameters that were given a `null` which was read as absent.
@@ -144,7 +144,7 @@ pub(crate) fn report_nulls(response: &mut ToolResponse, tool: &FunctionTool, fra
 #[cold]
 fn add_null_notes(response: &mut ToolResponse, tool: &FunctionTool, nulls: u64) {
     let definition = &tool.definition().compiled;
-    let named = definition.nulls().iter().zip(definition.rows).enumerate();
+    let named = definition.schema.nulls.iter().zip(definition.rows).enumerate();
     let notes = named
         .filter(|(at, (null, _))| matches!(null, NullMeaning::Absent) && nulls & (1 << at.min(&63)) != 0)
         .map(|(_, (_, row))| format!("/{}: null to absent", row.name))

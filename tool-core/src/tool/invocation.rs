@@ -74,7 +74,8 @@ impl<'a> Invocation<'a> {
     #[inline]
     pub fn decode<A: ArgumentStruct<'a>>(self) -> Result<A, Rejection> {
         let InvocationFrame { text, tool, coercions, .. } = self.0;
-        let mut fields = ObjectFields::new(text, tool.nulls(), coercions.null_as_absent, Some(tool.names()))?;
+        let schema = &tool.schema;
+        let mut fields = ObjectFields::new(text, &schema.nulls, coercions.null_as_absent, Some(&schema.names))?;
         let args = match A::decode(&mut fields) {
             Ok(args) => args,
             Err(error) => return Err(fields.locate(error, A::PARAMETERS).into()),
@@ -83,7 +84,7 @@ impl<'a> Invocation<'a> {
         if read.nulls != 0 {
             self.0.nulls.store(read.nulls, Ordering::Relaxed);
         }
-        if (read.buffered || self.0.tool.needs_validator()) && !self.0.validated {
+        if (read.buffered || schema.needs_validator) && !self.0.validated {
             // The types alone cannot prove what the schema demands.
             self.parse_valid()?;
         }

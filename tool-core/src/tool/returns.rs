@@ -42,6 +42,7 @@ impl<T> Probe<T> {
 macro_rules! probe {
     ($($(#[$doc:meta])* $trait:ident.$method:ident -> $tag:ident, [$($depth:tt)*];)*) => {
         $($(#[$doc])*
+        #[derive(Clone, Copy)]
         pub struct $tag;
 
         $(#[$doc])*
@@ -56,6 +57,7 @@ macro_rules! probe {
         impl $($depth)* {})*
     };
 }
+pub(crate) use probe;
 
 probe! {
     /// A `Result`.

@@ -2,7 +2,7 @@
 #![allow(clippy::unused_self, clippy::trivially_copy_pass_by_ref)] // the macros call methods on markers
 
 use crate::tool::function::FunctionTool;
-use crate::tool::returns::{IsPlain, IsResult, Probe};
+use crate::tool::returns::{IsPlain, IsResult, Probe, probe};
 use crate::tool::toolset::Tool;
 use crate::tool::wrap::{AsyncCall, CallSignature, Callable, SpanLabel, SyncCall, WrapAs, Wrapped};
 use std::collections::{BTreeMap, HashMap};
@@ -118,15 +118,6 @@ impl SingleItem {
     }
 }
 
-/// Distinguishes a value whose calls have spans from a callable to wrap.
-pub trait CallableKind {
-    /// The marker.
-    type Kind;
-
-    /// Returns the marker.
-    fn __tool_callable(&self) -> Self::Kind;
-}
-
 /// Implemented for types whose calls have spans.
 pub trait Traced {}
 
@@ -135,25 +126,12 @@ impl Traced for FunctionTool {}
 impl Traced for Tool {}
 impl<T: Traced> Traced for &T {}
 
-impl<T: Traced> CallableKind for &Probe<T> {
-    type Kind = AlreadyTraced;
-
-    fn __tool_callable(&self) -> AlreadyTraced {
-        AlreadyTraced
-    }
+probe! {
+    /// Marks a value whose calls have spans. It answers every step of the macros and returns the value unchanged.
+    TracedKind.__tool_callable -> AlreadyTraced, [<T: Traced> TracedKind for &Probe<T>];
+    /// Marks a callable to wrap.
+    CallableKind.__tool_callable -> NotTraced, [<T> CallableKind for Probe<T>];
 }
-
-impl<T> CallableKind for Probe<T> {
-    type Kind = NotTraced;
-
-    fn __tool_callable(&self) -> NotTraced {
-        NotTraced
-    }
-}
-
-/// Marks a value whose calls have spans. It answers every step of the macros and returns the value unchanged.
-#[derive(Clone, Copy)]
-pub struct AlreadyTraced;
 
 impl AlreadyTraced {
     /// Returns the marker.
@@ -176,10 +154,6 @@ impl AlreadyTraced {
         value
     }
 }
-
-/// Marks a callable to wrap.
-#[derive(Clone, Copy)]
-pub struct NotTraced;
 
 impl NotTraced {
     /// Returns the signature of the callable.
@@ -372,7 +346,7 @@ macro_rules! __wrap_items {
 macro_rules! __wraps {
     ($probe:ident) => {{
         #[allow(unused_imports)]
-        use $crate::__private::{CallableKind as _, ReturnedKind as _, TypeIsKnown as _};
+        use $crate::__private::{CallableKind as _, ReturnedKind as _, TracedKind as _, TypeIsKnown as _};
         let __tool_signature = (&&$probe).__tool_callable().signature(&$probe);
         if false {
             __tool_signature.returned().__tool_type_is_known();

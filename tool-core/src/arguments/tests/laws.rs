@@ -135,7 +135,7 @@ proptest! {
     #[test]
     fn what_is_prepared_is_accepted(schema in schema(), value in value()) {
         let validator = Validator::new(schema.clone());
-        if let Ok(prepared) = prepare(&value.to_string(), &schema, &validator, 1 << 20, Coercions::ALL) {
+        if let Ok(prepared) = prepare(&value.to_string(), &validator, 1 << 20, Coercions::ALL) {
             prop_assert!(validator.is_valid(&serde_json::from_str(&prepared.text).expect("it is JSON")));
         }
     }
