@@ -123,6 +123,7 @@ fn contradicts(members: &Map<String, Value>, view: &SchemaView<'_>, root: &Value
 }
 
 /// Returns true if a schema may accept an object.
+#[cfg_attr(not(feature = "agents"), allow(dead_code))]
 pub(crate) fn may_be_object(root: &Value) -> bool {
     may_accept_object(root, root, 8)
 }
@@ -137,6 +138,7 @@ fn may_accept_object(schema: &Value, root: &Value, depth: usize) -> bool {
 }
 
 /// Returns one line for each default that its own schema refuses.
+#[cfg_attr(not(feature = "agents"), allow(dead_code))]
 pub(crate) fn wrong_defaults(root: &Value) -> Vec<String> {
     let mut wrong = Vec::new();
     for_each_schema(root, "", &mut |pointer, schema| {

@@ -5,7 +5,7 @@ use serde_json::{Number, Value};
 use std::cmp::Ordering;
 
 /// 2^127, exact as a float.
-const TWO_127: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
+pub(crate) const TWO_127: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
 
 /// Powers of ten, exact as floats. A short decimal has at most as many places.
 const POWERS: [f64; 18] =

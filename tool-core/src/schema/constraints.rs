@@ -1,6 +1,6 @@
 //! The constraints of a parameter as keywords of its schema: those of `#[arg]`, and the range of a numeric type.
 
-use crate::json::number::{compare, whole};
+use crate::json::number::{TWO_127, compare, whole};
 use crate::schema::parameter::{self, Constraint, Literal};
 use crate::schema::{nullable, walk};
 use serde_json::{Map, Value, json};
@@ -198,23 +198,15 @@ fn lower_maximum(map: &mut Map<String, Value>, limit: Value, exclusive: bool) {
     map.insert(keyword.to_owned(), limit);
 }
 
-/// The range of a numeric type, published as bounds because no validator checks schemars' formats for numbers.
-struct NumberRange {
-    /// `null` without a bound.
-    minimum: Value,
-    maximum: Value,
-    /// True if `maximum` itself is refused: 2^127 and 2^128 are floats, the integers below them are not.
-    exclusive: bool,
-}
-
 /// Returns true for a format by which schemars names a numeric type.
 pub(crate) fn is_number_format(format: &str) -> bool {
     number_range(format).is_some()
 }
 
-fn number_range(format: &str) -> Option<NumberRange> {
-    const TWO_127: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
-    let (minimum, maximum): (Value, Value) = match format {
+/// Returns the minimum and the maximum of a numeric type, published as bounds because no validator checks schemars' formats
+/// for numbers. Each is `null` without a bound.
+fn number_range(format: &str) -> Option<(Value, Value)> {
+    Some(match format {
         "int8" => (i8::MIN.into(), i8::MAX.into()),
         "int16" => (i16::MIN.into(), i16::MAX.into()),
         "int32" => (i32::MIN.into(), i32::MAX.into()),
@@ -229,26 +221,28 @@ fn number_range(format: &str) -> Option<NumberRange> {
         "float" => (f64::from(f32::MIN).into(), f64::from(f32::MAX).into()),
         "double" => (Value::Null, Value::Null),
         _ => return None,
-    };
-    Some(NumberRange { minimum, maximum, exclusive: matches!(format, "int128" | "uint128") })
+    })
 }
 
 /// Replaces a numeric format by the bounds of its type. A tighter bound stays.
 pub(crate) fn publish_bounds(map: &mut Map<String, Value>) {
-    let Some(range) = map.get("format").and_then(Value::as_str).and_then(number_range) else { return };
+    let Some(format) = map.get("format").and_then(Value::as_str) else { return };
+    let Some((minimum, maximum)) = number_range(format) else { return };
+    // 2^127 and 2^128 are floats, the integers below them are not: the maximum itself is refused.
+    let exclusive = matches!(format, "int128" | "uint128");
     map.remove("format");
-    raise_minimum(map, range.minimum);
-    lower_maximum(map, range.maximum, range.exclusive);
+    raise_minimum(map, minimum);
+    lower_maximum(map, maximum, exclusive);
 }
 
 /// Returns true if the bounds beside a numeric format are exactly those that schemars writes for the type itself.
 pub(crate) fn are_bounds_of_type(map: &Map<String, Value>, format: &str) -> bool {
     let written = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
-    let Some(range) = number_range(format) else { return false };
+    let Some((minimum, maximum)) = number_range(format) else { return false };
     let is_short = matches!(format, "int8" | "int16" | "uint8" | "uint16");
     let expected = |keyword: &&str| match *keyword {
-        "minimum" if is_short || format.starts_with("uint") => Some(&range.minimum),
-        "maximum" if is_short => Some(&range.maximum),
+        "minimum" if is_short || format.starts_with("uint") => Some(&minimum),
+        "maximum" if is_short => Some(&maximum),
         _ => None,
     };
     written.iter().all(|keyword| map.get(*keyword) == expected(keyword))
