@@ -51,7 +51,8 @@ impl AgentCache {
     }
 
     pub(crate) fn get_or_insert(&self, agent: &str) -> Arc<CacheEntry> {
-        let entry = self.0.entry_by_ref(agent).or_default();
+        // Unlike `or_default`, this creates one entry for tasks that ask at once.
+        let entry = self.0.entry_by_ref(agent).or_insert_with(Arc::default);
         if entry.is_fresh() {
             // Evicts now. By itself the cache evicts at some later operation.
             self.0.run_pending_tasks();
