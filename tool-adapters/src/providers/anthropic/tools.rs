@@ -332,11 +332,12 @@ impl Computer {
 /// ```
 /// use serde_json::json;
 /// use tool_adapters::providers::anthropic::tools::{ComputerMember, ComputerToolset};
+/// use tool_core::ProviderTool;
+/// use tool_core::tool::ProviderId;
 ///
 /// let computer = ComputerToolset { disabled: vec![ComputerMember::Zoom], ..ComputerToolset::default() };
 /// let expected = json!({"type": "computer_toolset_20260801", "configs": {"zoom": {"enabled": false}}});
-/// assert_eq!(serde_json::to_value(computer)?, expected);
-/// # Ok::<(), serde_json::Error>(())
+/// assert_eq!(computer.config(&ProviderId::new("anthropic")), Some(expected));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ComputerToolset {
