@@ -51,7 +51,8 @@ impl AgentCache {
     }
 
     pub(crate) fn get_or_insert(&self, agent: &str) -> Arc<CacheEntry> {
-        // Unlike `or_default`, this creates one entry for tasks that ask at once.
+        // Unlike moka's `or_default`, this creates one entry for tasks that ask at once.
+        #[allow(clippy::unwrap_or_default)]
         let entry = self.0.entry_by_ref(agent).or_insert_with(Arc::default);
         if entry.is_fresh() {
             // Evicts now. By itself the cache evicts at some later operation.
