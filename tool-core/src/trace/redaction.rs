@@ -368,9 +368,12 @@ impl RedactingWriter<'_> {
 
 /// Writes a text as a JSON string, with invisible characters escaped.
 fn push_quoted(json: &mut String, text: &str) {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    push_string(&mut quoted, text);
-    for c in quoted.chars() {
+    let start = json.len();
+    push_string(json, text);
+    if !text.contains(is_invisible) {
+        return;
+    }
+    for c in json.split_off(start).chars() {
         if is_invisible(c) {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 // Writing to a String cannot fail.

@@ -5,7 +5,6 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::LazyLock;
 
 /// The text in the place of a secret.
 pub(crate) const REDACTED: &str = "[redacted]";
@@ -14,8 +13,36 @@ pub(crate) const REDACTED: &str = "[redacted]";
 const WORDS_INSIDE: [&str; 6] = ["password", "passwd", "apikey", "privatekey", "secretkey", "accesskey"];
 
 /// Words that make a key a secret if it ends in them, in the singular or the plural.
-static WORDS_AT_END: LazyLock<Vec<&str>> =
-    LazyLock::new(|| include_str!("redaction/words_at_end.txt").lines().collect());
+const WORDS_AT_END: [&str; 28] = [
+    "accesstoken",
+    "accountkey",
+    "authorization",
+    "bearer",
+    "cardnumber",
+    "clientassertion",
+    "cookie",
+    "credential",
+    "creditcard",
+    "cvc",
+    "cvv",
+    "encryptionkey",
+    "jwt",
+    "passcode",
+    "passphrase",
+    "pwd",
+    "secret",
+    "securitycode",
+    "session",
+    "sessionid",
+    "sharedkey",
+    "signature",
+    "signingkey",
+    "signingsecret",
+    "socialsecuritynumber",
+    "ssn",
+    "subscriptionkey",
+    "token",
+];
 
 /// Words that make a key a secret if they are all of it. They are too short to be searched in others.
 const WHOLE_WORDS: [&str; 7] = ["auth", "mfacode", "otp", "pan", "pass", "pin", "sig"];
@@ -39,8 +66,37 @@ pub(crate) fn is_secret_word(normalized: &str, is_number: bool) -> bool {
 }
 
 /// The prefixes of keys and tokens that well-known services issue.
-static KEY_PREFIXES: LazyLock<Vec<&str>> =
-    LazyLock::new(|| include_str!("redaction/key_prefixes.txt").lines().collect());
+const KEY_PREFIXES: [&str; 29] = [
+    "sk-",
+    "sk_live_",
+    "sk_test_",
+    "pk_live_",
+    "rk_live_",
+    "rk_test_",
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "github_pat_",
+    "glpat-",
+    "xoxa-",
+    "xoxb-",
+    "xoxp-",
+    "xoxr-",
+    "xoxs-",
+    "xapp-",
+    "AKIA",
+    "ASIA",
+    "AIza",
+    "ya29.",
+    "hf_",
+    "gsk_",
+    "xai-",
+    "npm_",
+    "whsec_",
+    "SG.",
+];
 
 /// Minimum number of characters of a key or token after its prefix.
 const MIN_KEY: usize = 8;
@@ -126,9 +182,9 @@ impl Scanner<'_> {
         if let Some(begin) = word.find("-----BEGIN") {
             return Some(self.pem_block(start + begin));
         }
-        let is_key = |prefix: &&str| word.len() >= prefix.len() + MIN_KEY && word.starts_with(*prefix);
+        let is_key = |prefix: &str| word.len() >= prefix.len() + MIN_KEY && word.starts_with(prefix);
         let is_jwt = word.starts_with("eyJ") && word.len() > 20 && word.contains('.');
-        if is_jwt || KEY_PREFIXES.iter().any(is_key) {
+        if is_jwt || KEY_PREFIXES.into_iter().any(is_key) {
             return Some(start..self.until(end, ends_value));
         }
         self.scheme_token(word, end)
