@@ -134,8 +134,14 @@ impl Secret {
     }
 }
 
-impl<T: Into<SecretString>> From<T> for Secret {
-    fn from(text: T) -> Self {
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text.into())
+    }
+}
+
+impl From<&str> for Secret {
+    fn from(text: &str) -> Self {
         Self(text.into())
     }
 }

@@ -99,12 +99,12 @@ impl LinkedFactory {
     #[cfg(feature = "agents")]
     pub(crate) fn default(linked: LinkedToolset, make: fn() -> Arc<dyn Toolset>) -> Self {
         let metadata = ToolsetMetadata::of_linked(&linked.toolset);
-        let construct = move |metadata: &ToolsetMetadata, config: &Value| {
-            metadata.read_config::<()>(config).map_err(ConfigureError::Config)?;
-            Ok(make())
-        };
-        let constructor: Box<Constructor> =
-            Box::new(move |metadata, config, _| Box::pin(async move { construct(metadata, &config) }));
+        let constructor: Box<Constructor> = Box::new(move |metadata, config, _| {
+            Box::pin(async move {
+                metadata.read_config::<()>(&config).map_err(ConfigureError::Config)?;
+                Ok(make())
+            })
+        });
         Self { metadata, linked, constructor }
     }
 }
