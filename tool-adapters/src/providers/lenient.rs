@@ -3,9 +3,10 @@
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -59,7 +60,7 @@ impl<'a> RawJson<'a> {
 
     /// Returns a member of an object; none of another value.
     pub(crate) fn member(self, name: &str) -> Self {
-        let members = self.parse::<HashMap<Cow<'a, str>, Self>>();
+        let members = self.parse::<BTreeMap<Cow<'a, str>, Self>>();
         members.and_then(|mut members| members.remove(name)).unwrap_or_default()
     }
 
@@ -164,10 +165,12 @@ impl<'de> Visitor<'de> for TextVisitor {
 impl<'de> Deserialize<'de> for LenientCount {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Saturates.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let json = RawJson::deserialize(deserializer)?.0.map_or("null", RawValue::get);
-        let whole = json.trim_matches('"').parse().ok();
-        // Cohere counts in floats.
-        Ok(Self(whole.or_else(|| Some(json.parse::<f64>().ok()? as u64)).unwrap_or(0)))
+        Ok(Self(match Value::deserialize(deserializer)? {
+            // Cohere counts in floats.
+            Value::Number(number) => number.as_u64().unwrap_or_else(|| number.as_f64().unwrap_or_default() as u64),
+            Value::String(text) => text.parse().unwrap_or(0),
+            _ => 0,
+        }))
     }
 }
 

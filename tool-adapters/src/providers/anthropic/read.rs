@@ -183,7 +183,7 @@ impl AnthropicReader {
     fn read_usage(&mut self, usage: RawJson<'_>, sink: &mut EventSink<'_>) {
         let Some(counts) = usage.parse::<Map<String, Value>>() else { return };
         self.usage.extend(counts.into_iter().filter(|(_, count)| !count.is_null()));
-        let usage = serde_json::from_str::<MessageUsage>(&Value::Object(self.usage.clone()).to_string());
+        let usage = MessageUsage::deserialize(&self.usage);
         sink.events.extend(usage.map(|usage| Event::Usage(usage.usage())));
     }
 }
