@@ -29,8 +29,8 @@ impl<'a> Fingerprint<'a> {
         Self { rules: None, tool, text }
     }
 
-    /// Returns a 64-bit hash for counters in memory, made by foldhash under a random key of this process. It is not an identity that may be stored or that grants anything: use [`digest`](Self::digest) for
-    /// that.
+    /// Returns a 64-bit hash for counters in memory, made by foldhash under a random key of this process. It is not an
+    /// identity that may be stored or that grants anything: use [`digest`](Self::digest) for that.
     pub fn fast(&self) -> u64 {
         let accepted = self.rules.and_then(|rules| rules.hash(self.tool, self.text).ok());
         accepted.unwrap_or_else(|| hash_opaque(self.tool, self.text))
