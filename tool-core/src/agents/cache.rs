@@ -4,7 +4,8 @@ use crate::agents::error::AgentError;
 use crate::agents::loaded::LoadedAgent;
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -69,34 +70,30 @@ impl AgentCache {
 }
 
 impl CacheEntry {
-    fn state(&self) -> MutexGuard<'_, EntryState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn loaded(&self) -> Option<Arc<LoadedAgent>> {
-        self.state().loaded.clone()
+        self.state.lock().loaded.clone()
     }
 
     /// Returns the loaded agent if the store was asked for its version no longer ago than `age`.
     pub(crate) fn checked_within(&self, age: Duration) -> Option<Arc<LoadedAgent>> {
-        let state = self.state();
+        let state = self.state.lock();
         let is_recent = state.checked_at.is_some_and(|at| at.elapsed() < age);
         state.loaded.clone().filter(|_| is_recent)
     }
 
     /// Notes that the store has the version that is loaded.
     pub(crate) fn mark_checked(&self) {
-        self.state().checked_at = Some(Instant::now());
+        self.state.lock().checked_at = Some(Instant::now());
     }
 
     /// Returns the number of loads that have begun.
     pub(crate) fn loads(&self) -> u64 {
-        self.state().loads
+        self.state.lock().loads
     }
 
     /// Returns the outcome of the last load if it began after the first `loads` ones.
     pub(crate) fn outcome_since(&self, loads: u64) -> Option<LoadOutcome> {
-        let state = self.state();
+        let state = self.state.lock();
         if state.loads == loads {
             return None;
         }
@@ -104,11 +101,11 @@ impl CacheEntry {
     }
 
     pub(crate) fn begin_load(&self) {
-        self.state().loads += 1;
+        self.state.lock().loads += 1;
     }
 
     pub(crate) fn end_load(&self, outcome: &LoadOutcome) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.failed = outcome.as_ref().err().cloned();
         let Ok(loaded) = outcome else { return };
         state.checked_at = Some(Instant::now());
@@ -119,7 +116,7 @@ impl CacheEntry {
     }
 
     fn evict(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.is_evicted = true;
         let before = state.loaded.take();
         drop(state);

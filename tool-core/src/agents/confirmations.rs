@@ -6,8 +6,9 @@ use crate::session::handle::Session;
 use crate::session::pipeline::confirm::{no_pending_call, pending_call, response_without_call};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
@@ -29,10 +30,6 @@ struct PendingAction {
 }
 
 impl PendingActions {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, PendingAction>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Keeps the session of an action that waits for approval, until its token expires.
     pub(crate) fn add(self: &Arc<Self>, agent: &Arc<str>, session: Session, id: &str) {
         let now = Instant::now();
@@ -43,10 +40,10 @@ impl PendingActions {
     fn insert(self: &Arc<Self>, agent: Arc<str>, session: Session, id: &str, expires_at: Instant) {
         let (pending, expired) = (Arc::downgrade(self), id.to_owned());
         // Locked until the action is in the map, so that the timer finds it.
-        let mut all = self.lock();
+        let mut all = self.0.lock();
         let timer = tokio::spawn(async move {
             tokio::time::sleep_until(expires_at).await;
-            let action = pending.upgrade().and_then(|pending| pending.lock().remove(&expired));
+            let action = pending.upgrade().and_then(|pending| pending.0.lock().remove(&expired));
             if let Some(PendingAction { session, timer, .. }) = action {
                 drop(timer.detach());
                 session.end().await;
@@ -60,13 +57,14 @@ impl PendingActions {
     pub(crate) async fn decide(self: &Arc<Self>, agent: &str, token: &str, approve: bool) -> ToolResponse {
         let missing = || response_without_call(no_pending_call());
         let Some(id) = Signer::id_of(token) else { return missing() };
-        let session = self.lock().get(id).filter(|action| *action.agent == *agent).map(|action| action.session.clone());
+        let session =
+            self.0.lock().get(id).filter(|action| *action.agent == *agent).map(|action| action.session.clone());
         let Some(session) = session else { return missing() };
         // A wrong token leaves the action in the map, where the right token finds it.
         if let Err(error) = pending_call(&session.0, token).await {
             return response_without_call(error);
         }
-        let Some(action) = self.lock().remove(id) else { return missing() };
+        let Some(action) = self.0.lock().remove(id) else { return missing() };
         let settle = RunToEnd::new(Arc::clone(self).settle(id.to_owned(), action));
         let response = if approve { session.approve(token).await } else { session.deny(token).await };
         settle.run().await;
@@ -86,7 +84,7 @@ impl PendingActions {
 
     /// Ends all sessions.
     pub(crate) async fn clear(&self) {
-        let all = std::mem::take(&mut *self.lock());
+        let all = std::mem::take(&mut *self.0.lock());
         for PendingAction { session, .. } in all.into_values() {
             session.end().await;
         }

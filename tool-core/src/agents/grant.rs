@@ -19,11 +19,12 @@ use crate::tool::{OAuth2, Secret, SecretDocument, TokenSource};
 use crate::trace::redaction::Redaction;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout};
@@ -101,7 +102,7 @@ impl Grant {
     }
 
     fn held(&self) -> HeldTokens {
-        lock(&self.held).clone()
+        self.held.lock().clone()
     }
 
     /// Waits for a refresh. Returns the old token if it is still valid and the refresh fails or takes long.
@@ -126,7 +127,7 @@ impl Grant {
         match outcome {
             Ok(new) => {
                 let access = new.tokens.access.clone();
-                *lock(&self.held) = new;
+                *self.held.lock() = new;
                 Ok(access)
             }
             Err(failure) if held.valid_for().is_some() && !failure.revoked => old(),
@@ -219,19 +220,19 @@ struct Unlist(Arc<GrantRecord>);
 
 impl Drop for Unlist {
     fn drop(&mut self) {
-        lock(&self.0.grants.running).remove(&self.0.key());
+        self.0.grants.running.lock().remove(&self.0.key());
     }
 }
 
 impl GrantRecord {
     /// Returns true if the last refresh failed a moment ago.
     fn failed_recently(&self) -> bool {
-        lock(&self.grants.failed_at).get(&self.key()).is_some_and(|at| at.elapsed() < RETRY_AFTER)
+        self.grants.failed_at.lock().get(&self.key()).is_some_and(|at| at.elapsed() < RETRY_AFTER)
     }
 
     /// Joins the running refresh of this grant, or begins one.
     fn join(self: &Arc<Self>, known: &HeldTokens) -> Result<RunningRefresh, TokenFailure> {
-        let mut all = lock(&self.grants.running);
+        let mut all = self.grants.running.lock();
         if let Some(running) = all.get(&self.key()) {
             return Ok(running.clone());
         }
@@ -255,7 +256,7 @@ impl GrantRecord {
     }
 
     fn note_outcome(&self, outcome: &RefreshOutcome) {
-        let mut failed_at = lock(&self.grants.failed_at);
+        let mut failed_at = self.grants.failed_at.lock();
         match outcome {
             Err(failure) if !failure.revoked => _ = failed_at.insert(self.key(), Instant::now()),
             _ => _ = failed_at.remove(&self.key()),
@@ -369,7 +370,7 @@ impl GrantRecord {
     async fn current(&self) -> Result<StoredTokens, TokenFailure> {
         let stored = self.stored().await?;
         let mut stored = stored.ok_or_else(|| self.needs_person("its record has no tokens any more"))?;
-        if let Some(unsaved) = lock(&self.grants.unsaved).get(&self.key())
+        if let Some(unsaved) = self.grants.unsaved.lock().get(&self.key())
             && holds_one_of(&stored.tokens, &unsaved.used)
         {
             stored.tokens = unsaved.tokens.clone();
@@ -396,7 +397,7 @@ impl GrantRecord {
     /// Releases the lease, unless tokens are unsaved: no other process may use the refresh token in the record then.
     async fn release(&self) {
         let Grants { store, holder, .. } = &*self.grants;
-        if !lock(&self.grants.unsaved).contains_key(&self.key()) {
+        if !self.grants.unsaved.lock().contains_key(&self.key()) {
             // If this fails, the lease expires by itself.
             _ = ask_store(store.release(&self.agent, &self.tool, holder)).await;
         }
@@ -419,11 +420,11 @@ impl GrantRecord {
     /// longer, the writes go on in the background, and the new tokens are used from memory.
     async fn save(self: &Arc<Self>, stored: StoredTokens, used: Secret, new: Tokens) -> RefreshOutcome {
         let mut all_used =
-            lock(&self.grants.unsaved).get(&self.key()).map_or_else(Vec::new, |unsaved| unsaved.used.clone());
+            self.grants.unsaved.lock().get(&self.key()).map_or_else(Vec::new, |unsaved| unsaved.used.clone());
         all_used.push(used);
         for attempt in 0..WRITES {
             if let Some(held) = self.write(&stored, &all_used, &new).await? {
-                lock(&self.grants.unsaved).remove(&self.key());
+                self.grants.unsaved.lock().remove(&self.key());
                 return Ok(held);
             }
             sleep(Duration::from_millis(50 << attempt)).await;
@@ -433,7 +434,7 @@ impl GrantRecord {
             "failed to store a refreshed token because the agent store is down; it is written when the store is back"
         );
         let unsaved = UnsavedTokens { tokens: new.clone(), used: all_used, has_writer: true };
-        let before = lock(&self.grants.unsaved).insert(self.key(), unsaved);
+        let before = self.grants.unsaved.lock().insert(self.key(), unsaved);
         if !before.is_some_and(|before| before.has_writer) {
             self.grants.tasks.spawn(Arc::clone(self).save_later());
         }
@@ -450,7 +451,7 @@ impl GrantRecord {
                 return;
             }
         }
-        if let Some(unsaved) = lock(&self.grants.unsaved).get_mut(&self.key()) {
+        if let Some(unsaved) = self.grants.unsaved.lock().get_mut(&self.key()) {
             unsaved.has_writer = false;
         }
         tracing::error!(
@@ -461,7 +462,7 @@ impl GrantRecord {
 
     /// Returns true if no tokens are left to write.
     async fn save_unsaved(&self) -> bool {
-        let unsaved = lock(&self.grants.unsaved).get(&self.key()).map(|now| (now.tokens.clone(), now.used.clone()));
+        let unsaved = self.grants.unsaved.lock().get(&self.key()).map(|now| (now.tokens.clone(), now.used.clone()));
         let Some((new, used)) = unsaved else { return true };
         let is_settled = match self.stored().await {
             Ok(Some(stored)) if holds_one_of(&stored.tokens, &used) => {
@@ -471,7 +472,7 @@ impl GrantRecord {
             Ok(_) => true,
             Err(_) => false,
         };
-        let mut unsaved = lock(&self.grants.unsaved);
+        let mut unsaved = self.grants.unsaved.lock();
         // A refresh in the meantime may have left newer tokens.
         if is_settled && unsaved.get(&self.key()).is_some_and(|now| now.tokens.access.expose() == new.access.expose()) {
             unsaved.remove(&self.key());
@@ -537,8 +538,4 @@ fn without_tokens(text: &str, tokens: &Tokens) -> String {
 /// Returns true if the refresh token is one of those that were used.
 fn holds_one_of(tokens: &Tokens, used: &[Secret]) -> bool {
     tokens.refresh.as_ref().is_some_and(|token| used.iter().any(|used| used.expose() == token.expose()))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,8 +3,8 @@
 use crate::agents::keys::SealedSecrets;
 use crate::agents::record::{AgentRecords, AgentSummary, AgentTools};
 use crate::agents::store::{AgentStoreError, AgentToolStore, Precondition, RecordWrite, SealedRow};
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -34,23 +34,19 @@ impl MemoryAgentToolStore {
         Self::default()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, StoredAgent>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Reads a record, or changes a part of it that has no version.
     fn with_record<R>(&self, agent: &str, tool: &str, work: impl FnOnce(&mut StoredRecord) -> R) -> Option<R> {
-        self.lock().get_mut(agent)?.tools.get_mut(tool).map(work)
+        self.0.lock().get_mut(agent)?.tools.get_mut(tool).map(work)
     }
 }
 
 impl AgentToolStore for MemoryAgentToolStore {
     async fn version(&self, agent: &str) -> Result<u64, AgentStoreError> {
-        Ok(self.lock().get(agent).map_or(0, |agent| agent.version))
+        Ok(self.0.lock().get(agent).map_or(0, |agent| agent.version))
     }
 
     async fn load(&self, agent: &str) -> Result<AgentRecords, AgentStoreError> {
-        let agents = self.lock();
+        let agents = self.0.lock();
         let Some(agent) = agents.get(agent) else { return Ok(AgentRecords::default()) };
         let tools = agent.tools.values().map(|stored| stored.record.clone()).collect();
         Ok(AgentRecords::new(agent.version, tools, Vec::new()))
@@ -62,7 +58,7 @@ impl AgentToolStore for MemoryAgentToolStore {
 
     async fn write(&self, write: &RecordWrite) -> Result<u64, AgentStoreError> {
         write.check()?;
-        let mut agents = self.lock();
+        let mut agents = self.0.lock();
         let known = agents.get(&write.agent).and_then(|agent| agent.tools.get(&write.tool));
         let found = known.map(|stored| stored.record.version);
         match (write.expected, found) {
@@ -80,7 +76,7 @@ impl AgentToolStore for MemoryAgentToolStore {
     }
 
     async fn remove(&self, agent: &str, tool: &str, version: u64) -> Result<(), AgentStoreError> {
-        let mut agents = self.lock();
+        let mut agents = self.0.lock();
         let agent = agents.get_mut(agent).ok_or(AgentStoreError::Conflict { found: None })?;
         let found = agent.tools.get(tool).map(|stored| stored.record.version);
         if found != Some(version) {
@@ -92,7 +88,7 @@ impl AgentToolStore for MemoryAgentToolStore {
     }
 
     async fn agents(&self, after: Option<&str>, limit: u32) -> Result<Vec<AgentSummary>, AgentStoreError> {
-        let agents = self.lock();
+        let agents = self.0.lock();
         let listed = agents
             .iter()
             .filter(|(id, agent)| !agent.tools.is_empty() && after.is_none_or(|after| id.as_str() > after));
@@ -106,7 +102,7 @@ impl AgentToolStore for MemoryAgentToolStore {
         after: Option<(&str, &str)>,
         limit: u32,
     ) -> Result<Vec<SealedRow>, AgentStoreError> {
-        let agents = self.lock();
+        let agents = self.0.lock();
         let records = agents.values().flat_map(|agent| agent.tools.values());
         let rows = records.filter_map(|StoredRecord { record, .. }| {
             let secrets = record.secrets.as_ref().filter(|secrets| secrets.key() != key)?;

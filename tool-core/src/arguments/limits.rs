@@ -3,12 +3,13 @@
 use crate::arguments::fields::BorrowedText;
 use crate::schema::parameter::{Constraint, Literal, Number, Parameter, Range};
 use jsonschema::Validator;
+use parking_lot::RwLock;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::num::{NonZeroI32, NonZeroI64, NonZeroU8, NonZeroU16, NonZeroU32, NonZeroU64};
-use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock};
 
 macro_rules! checks {
     ($($(#[$doc:meta])* $name:ident, $trait:ident::$method:ident, $message:literal, $note:literal, $pattern:pat => ($($argument:ident: $type:ty),*);)*) => {
@@ -217,11 +218,11 @@ fn holds(keyword: &'static str, argument: &'static str, text: &str) -> bool {
     static CACHE: LazyLock<Cache> = LazyLock::new(Cache::default);
 
     let key = (keyword, argument);
-    let known = CACHE.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+    let known = CACHE.read().get(&key).cloned();
     let validator = known.unwrap_or_else(|| {
         let schema = json!({ keyword: argument });
         let made = jsonschema::options().should_validate_formats(true).build(&schema).ok().map(Arc::new);
-        CACHE.write().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(made).clone()
+        CACHE.write().entry(key).or_insert(made).clone()
     });
     // No text satisfies a pattern that does not compile. It was reported when the tool was made.
     validator.is_some_and(|validator| validator.is_valid(&Value::from(text)))

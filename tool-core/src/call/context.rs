@@ -13,6 +13,7 @@ use crate::trace::record::SpanKind;
 use crate::trace::span;
 use crate::trace::usage::ModelUsage;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::Value;
 use std::any::{Any, TypeId, type_name};
 use std::borrow::Cow;
@@ -20,7 +21,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
@@ -178,7 +179,7 @@ impl RunContext {
 
     /// Emits an intent: a request to the runtime beside the result. A call's intents are part of its response, in order.
     pub fn emit(&self, intent: Intent) {
-        self.intents().lock().unwrap_or_else(PoisonError::into_inner).push(intent);
+        self.intents().lock().push(intent);
     }
 
     /// Returns a key that is the same for every attempt at the same call, for services that accept idempotency keys.
@@ -280,9 +281,7 @@ impl RunContext {
     }
 
     pub(crate) fn take_intents(&self) -> Vec<Intent> {
-        self.intents.get().map_or_else(Vec::new, |intents| {
-            std::mem::take(&mut *intents.lock().unwrap_or_else(PoisonError::into_inner))
-        })
+        self.intents.get().map_or_else(Vec::new, |intents| std::mem::take(&mut *intents.lock()))
     }
 
     pub(crate) fn call_id_shared(&self) -> Option<&Arc<str>> {

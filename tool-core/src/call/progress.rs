@@ -1,9 +1,10 @@
 //! Progress updates of a running tool.
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// A progress update of a running call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -74,7 +75,7 @@ impl Progress {
 
     /// Removes and returns the pending updates: at most the latest 1,000.
     pub fn take(&self) -> Vec<ProgressUpdate> {
-        std::mem::take(&mut *self.pending.lock().unwrap_or_else(PoisonError::into_inner)).into()
+        std::mem::take(&mut *self.pending.lock()).into()
     }
 
     /// Returns true where a listener shows each update at once.
@@ -86,7 +87,7 @@ impl Progress {
         if let Some(listener) = &self.listener {
             (listener.0)(&update);
         }
-        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pending = self.pending.lock();
         if pending.len() == MAX_PENDING {
             pending.pop_front();
         }

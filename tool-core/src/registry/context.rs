@@ -5,10 +5,11 @@ use crate::call::{Arguments, RunContext, ToolResponse};
 use crate::registry::freeze::{FrozenTools, RegistryError, RegistryErrors, freeze};
 use crate::tool::dispatch::DispatchSettings;
 use crate::tool::{FunctionTool, IntoTool, ProviderTool, Tool, ToolDefinition, Toolset, ToolsetMetadata, dispatch};
+use parking_lot::Mutex;
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use tokio::time::Instant;
 
 /// A frozen set of tools: validated once, immutable, cheap to clone and to share.
@@ -140,7 +141,7 @@ impl ToolContext {
     ///
     /// There is one memo of each type. The context that [`update_tools`](Self::update_tools) makes begins with none.
     pub fn memo<T: Any + Send + Sync + Default>(&self) -> Arc<T> {
-        let mut memos = self.0.memos.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memos = self.0.memos.lock();
         let memo = memos.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default()));
         // Each value has the type of its key.
         Arc::clone(memo).downcast().unwrap_or_default()

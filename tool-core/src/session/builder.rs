@@ -15,8 +15,9 @@ use crate::session::store::{OpenError, OpenRequest};
 use crate::session::tools::SessionTools;
 use crate::session::updates::{UpdateLog, UpdateSink};
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::Value;
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
@@ -236,7 +237,7 @@ impl SessionBuilder {
 
 /// Lists a session under its id. Returns the session that is already open under that id, if there is one.
 fn list_or_find(session: &Arc<SessionInner>) -> Option<Arc<SessionInner>> {
-    let mut sessions = session.runtime.lock_sessions();
+    let mut sessions = session.runtime.sessions.lock();
     let known = sessions.get(session.id.as_str()).and_then(Weak::upgrade);
     let open = known.as_deref().is_some_and(SessionInner::is_open);
     if !open {

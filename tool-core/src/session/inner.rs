@@ -17,8 +17,9 @@ use crate::session::store::handle::{DynStore, RecordHandle};
 use crate::session::tools::{SessionTools, initial_context, instructions};
 use crate::session::updates::{UpdateLog, UpdateSink};
 use crate::tool::{FunctionTool, ToolDefinition};
+use parking_lot::{Mutex, RwLock};
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, timeout};
@@ -47,13 +48,13 @@ pub(crate) struct RuntimeInner {
 impl RuntimeInner {
     /// Returns the current tools.
     pub(crate) fn tools(&self) -> Arc<SessionTools> {
-        Arc::clone(&self.tools.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.tools.read())
     }
 
     /// Returns the snapshot of tools that a session brings itself.
     pub(crate) fn tools_of(self: &Arc<Self>, tools: &ToolContext) -> Result<Arc<SessionTools>, RegistryErrors> {
         let memo = tools.memo::<SnapshotsByRuntime>();
-        let mut snapshots = memo.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut snapshots = memo.lock();
         if let Some((_, known)) = snapshots.iter().find(|(of, _)| std::ptr::eq(of.as_ptr(), Arc::as_ptr(self))) {
             return Ok(Arc::clone(known));
         }
@@ -70,14 +71,9 @@ impl RuntimeInner {
         &self.policies[mode as usize]
     }
 
-    /// Locks the sessions that have a handle in this process. A session that is dropped takes this lock.
-    pub(crate) fn lock_sessions(&self) -> MutexGuard<'_, HashMap<Arc<str>, Weak<SessionInner>>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Finds a session that has a handle in this process.
     pub(crate) fn session(&self, id: &str) -> Option<Arc<SessionInner>> {
-        self.lock_sessions().get(id)?.upgrade()
+        self.sessions.lock().get(id)?.upgrade()
     }
 }
 
@@ -176,7 +172,7 @@ impl SessionInner {
     /// Shows updates to a transport from now on.
     pub(crate) fn set_update_sink(&self, sink: Arc<UpdateSink>) {
         let current = self.update_sink.get_or_init(|| Box::new(Mutex::new(Arc::clone(&sink))));
-        *current.lock().unwrap_or_else(PoisonError::into_inner) = sink;
+        *current.lock() = sink;
     }
 
     /// Returns false once the session has ended, here or in another process.
@@ -224,7 +220,7 @@ impl SessionInner {
             tracing::error!(session = %self.id.as_str().escape_debug(), "a call is still running after its session ended");
         } else {
             // No call uses the resources any more. They are dropped without the lock, as dropping them may take locks.
-            let resources = self.resources.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let resources = self.resources.lock().take();
             drop(resources);
         }
         self.unlist(|known| std::ptr::eq(known.as_ptr(), self));
@@ -232,7 +228,7 @@ impl SessionInner {
 
     /// Removes the session from the runtime's list if the entry under its id passes the check.
     fn unlist(&self, is_own: impl FnOnce(&Weak<Self>) -> bool) {
-        let mut sessions = self.runtime.lock_sessions();
+        let mut sessions = self.runtime.sessions.lock();
         if sessions.get(self.id.as_str()).is_some_and(is_own) {
             sessions.remove(self.id.as_str());
         }
@@ -272,13 +268,9 @@ pub(crate) struct ResultCache(Mutex<VecDeque<(String, Instant, ToolResponse)>>);
 const MAX_RESULTS: usize = 32;
 
 impl ResultCache {
-    fn lock(&self) -> MutexGuard<'_, VecDeque<(String, Instant, ToolResponse)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the result of an equal call that is younger than `ttl`.
     pub(crate) fn get(&self, digest: &str, ttl: Duration) -> Option<ToolResponse> {
-        let mut results = self.lock();
+        let mut results = self.0.lock();
         results.retain(|(_, since, _)| since.elapsed() < ttl);
         let (_, _, response) = results.iter().find(|(key, ..)| key == digest)?;
         Some(response.clone())
@@ -286,7 +278,7 @@ impl ResultCache {
 
     /// Adds a result.
     pub(crate) fn insert(&self, digest: String, response: ToolResponse) {
-        let mut results = self.lock();
+        let mut results = self.0.lock();
         if results.len() == MAX_RESULTS {
             results.pop_front();
         }

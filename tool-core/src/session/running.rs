@@ -2,20 +2,16 @@
 
 use crate::call::context::CallContext;
 use crate::call::{ErrorKind, ToolError};
-use crate::tool::{DuplicateScope, FunctionTool, OnDuplicate};
 #[cfg(all(test, loom))]
-use loom::sync::{
-    Mutex, MutexGuard,
-    atomic::{AtomicBool, AtomicU64},
-};
-use serde_json::{Value, json};
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use crate::session::tests::loom::sync::{AtomicBool, AtomicU64, Mutex};
+use crate::tool::{DuplicateScope, FunctionTool, OnDuplicate};
 #[cfg(not(all(test, loom)))]
-use std::sync::{
-    Mutex, MutexGuard,
-    atomic::{AtomicBool, AtomicU64},
-};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+#[cfg(not(all(test, loom)))]
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -55,10 +51,6 @@ pub(crate) struct RunningGuard<'a> {
 }
 
 impl RunningCalls {
-    fn lock(&self) -> MutexGuard<'_, Vec<RunningCall>> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the number of interruptions so far. A call reads it when it begins, and passes it to
     /// [`enter`](Self::enter).
     #[inline]
@@ -74,7 +66,7 @@ impl RunningCalls {
         scope: Option<&Arc<CallContext>>,
         epoch: u64,
     ) -> RunningGuard<'_> {
-        self.push(&mut self.lock(), id, tool, None, scope, epoch)
+        self.push(&mut self.calls.lock(), id, tool, None, scope, epoch)
     }
 
     /// Lists a call of a tool that minds duplicates, or returns the conflict with a running call.
@@ -87,7 +79,7 @@ impl RunningCalls {
         confirmed: bool,
         epoch: u64,
     ) -> Result<RunningGuard<'_>, ToolError> {
-        let mut calls = self.lock();
+        let mut calls = self.calls.lock();
         let definition = tool.definition();
         let by_arguments = definition.duplicate_scope() == DuplicateScope::NameAndArgs;
         let is_duplicate = |call: &&RunningCall| {
@@ -149,14 +141,14 @@ impl RunningCalls {
 
     /// Cancels a call for the host. Returns false if no call of that id is running.
     pub(crate) fn cancel(&self, id: &str) -> bool {
-        let calls = self.lock();
+        let calls = self.calls.lock();
         let named = calls.iter().filter(|call| &*call.id == id);
         named.map(|call| call.token.cancel()).count() > 0
     }
 
     /// Cancels a call for the model, if its tool allows that.
     pub(crate) fn cancel_for_model(&self, id: &str) -> Result<(), ToolError> {
-        let calls = self.lock();
+        let calls = self.calls.lock();
         let Some(call) = calls.iter().find(|call| &*call.id == id) else {
             let shown = id.chars().take(128).collect::<String>();
             let message = format!(
@@ -173,7 +165,7 @@ impl RunningCalls {
 
     /// Cancels all interruptible calls, and returns their number.
     pub(crate) fn interrupt(&self) -> usize {
-        let calls = self.lock();
+        let calls = self.calls.lock();
         self.interruptions.fetch_add(1, Ordering::AcqRel);
         let interruptible = calls.iter().filter(|call| call.is_interruptible());
         interruptible.map(|call| call.token.cancel()).count()
@@ -181,7 +173,7 @@ impl RunningCalls {
 
     /// Cancels all calls, including those that start later.
     pub(crate) fn cancel_all(&self) {
-        let calls = self.lock();
+        let calls = self.calls.lock();
         self.closed.store(true, Ordering::Release);
         self.interruptions.fetch_add(1, Ordering::AcqRel);
         for call in calls.iter() {
@@ -191,7 +183,7 @@ impl RunningCalls {
 
     /// Returns the list that the model reads.
     pub(crate) fn list_for_model(&self) -> Value {
-        let calls = self.lock();
+        let calls = self.calls.lock();
         let rows = calls.iter().map(|call| {
             json!({
                 "call_id": &*call.id,
@@ -238,7 +230,7 @@ impl Drop for RunningGuard<'_> {
         if !self.finished {
             self.token.cancel();
         }
-        self.running.lock().retain(|call| call.key != self.key);
+        self.running.calls.lock().retain(|call| call.key != self.key);
     }
 }
 

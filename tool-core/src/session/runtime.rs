@@ -15,9 +15,10 @@ use crate::session::store::handle::DynStore;
 use crate::session::store::{MemoryStore, SessionStore, StoreError};
 use crate::session::tools::SessionTools;
 use futures_util::future::{BoxFuture, join_all};
+use parking_lot::{Mutex, RwLock};
 use std::convert::Infallible;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
@@ -198,7 +199,7 @@ impl Runtime {
     /// Replaces all tools. Open sessions keep the tools that they were opened with.
     pub fn update_tools(&self, tools: ToolContext) -> Result<(), RegistryErrors> {
         let tools = Arc::new(SessionTools::new(tools, |tool| self.0.metrics.stats_of(tool, false))?);
-        *self.0.tools.write().unwrap_or_else(PoisonError::into_inner) = tools;
+        *self.0.tools.write() = tools;
         Ok(())
     }
 
@@ -211,7 +212,7 @@ impl Runtime {
     /// also those that sessions bring themselves.
     pub fn metrics(&self) -> Metrics {
         // Upgraded first: a session that is dropped takes the lock.
-        let sessions = self.0.lock_sessions().values().filter_map(Weak::upgrade).collect::<Vec<_>>();
+        let sessions = self.0.sessions.lock().values().filter_map(Weak::upgrade).collect::<Vec<_>>();
         let mut loops = LoopMetrics::default();
         for session in sessions.iter().filter(|session| !session.calls.is_closed()) {
             let history = u64::try_from(session.policy().limits.history).unwrap_or(u64::MAX);
@@ -228,7 +229,7 @@ impl Runtime {
 
     /// Ends every session that has a handle in this process: running calls are cancelled and answered.
     pub async fn shutdown(&self) {
-        let sessions = self.0.lock_sessions().values().filter_map(Weak::upgrade).collect::<Vec<_>>();
+        let sessions = self.0.sessions.lock().values().filter_map(Weak::upgrade).collect::<Vec<_>>();
         join_all(sessions.iter().map(SessionInner::end)).await;
     }
 }

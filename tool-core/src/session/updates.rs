@@ -3,8 +3,9 @@
 use crate::call::{ProgressUpdate, ToolCall, ToolOutput, ToolResponse};
 use crate::session::state::StateChange;
 use crate::trace;
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
@@ -39,13 +40,9 @@ struct Undelivered {
 }
 
 impl UpdateLog {
-    fn lock(&self) -> MutexGuard<'_, Option<Box<Undelivered>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Keeps updates of a call.
     pub(crate) fn push(&self, call_id: &str, tool: &str, updates: Vec<ProgressUpdate>) {
-        let mut log = self.lock();
+        let mut log = self.0.lock();
         let kept = &mut log.get_or_insert_default().updates;
         for update in updates {
             if kept.len() == MAX_UPDATES {
@@ -57,13 +54,13 @@ impl UpdateLog {
 
     /// Removes and returns all updates, oldest first.
     pub(crate) fn take(&self) -> Vec<CallUpdate> {
-        self.lock().as_mut().map_or_else(Vec::new, |log| std::mem::take(&mut log.updates).into())
+        self.0.lock().as_mut().map_or_else(Vec::new, |log| std::mem::take(&mut log.updates).into())
     }
 
     /// Takes note of state changes: a pending message that is set again is delivered again, even with the same text.
     pub(crate) fn note_changes(&self, changes: &[StateChange]) {
         if changes.iter().any(|change| matches!(change, StateChange::PendingMessage(_)))
-            && let Some(log) = self.lock().as_mut()
+            && let Some(log) = self.0.lock().as_mut()
         {
             log.delivered_message = None;
         }
@@ -71,7 +68,7 @@ impl UpdateLog {
 
     /// Marks a pending message as delivered. Returns false if it was delivered before.
     pub(crate) fn deliver(&self, message: &str) -> bool {
-        let mut log = self.lock();
+        let mut log = self.0.lock();
         let delivered = &mut log.get_or_insert_default().delivered_message;
         let is_new = delivered.as_deref() != Some(message);
         *delivered = is_new.then(|| message.to_owned());
@@ -130,12 +127,8 @@ struct SentUpdates {
 }
 
 impl UpdateRelay {
-    fn lock(&self) -> MutexGuard<'_, SentUpdates> {
-        self.sent.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn update(&self, update: &ProgressUpdate) {
-        let mut sent = self.lock();
+        let mut sent = self.sent.lock();
         let output = ToolOutput::new(&update.message);
         if let Some(answer) = sent.answer.take() {
             // The caller may be gone.
@@ -149,7 +142,7 @@ impl UpdateRelay {
     }
 
     fn finish(&self, mut response: ToolResponse) {
-        if let Some(answer) = self.lock().answer.take() {
+        if let Some(answer) = self.sent.lock().answer.take() {
             let _ = answer.send(response);
             return;
         }

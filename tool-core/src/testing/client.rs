@@ -6,10 +6,11 @@ use crate::call::response::ToolResponse;
 use crate::call::tool_call::Arguments;
 use crate::json::canonical::canonical;
 use crate::registry::ToolContext;
+use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::panic::Location;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// An in-process client that calls tools by name with JSON, as a model would, and records the calls.
 ///
@@ -160,12 +161,12 @@ impl Client {
 
     /// Returns the calls so far, in the order of their responses.
     pub fn calls(&self) -> Vec<RecordedCall> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.calls.lock().clone()
     }
 
     /// Clears the record of calls.
     pub fn clear(&self) {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.calls.lock().clear();
     }
 
     /// Asserts that a tool was called.
@@ -210,7 +211,7 @@ impl Client {
         };
         let response = self.tools.call(name, arguments, &self.ctx).await;
         let call = RecordedCall { name: name.to_owned(), arguments: sent, response: response.clone() };
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+        self.calls.lock().push(call);
         response
     }
 }

@@ -8,9 +8,10 @@ use crate::tool::returns::Probe;
 use crate::tool::spec::{LinkedToolset, MainToolsetBlock, PartSpec, ToolSpec};
 use crate::tool::toolset::{IntoTool, Tool, Toolset, no_lifecycle};
 use crate::trace::body;
+use parking_lot::Mutex;
 use std::any::{Any, TypeId, type_name};
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 /// An item that a macro registered.
 #[must_use]
@@ -99,11 +100,11 @@ pub(crate) fn function_tool(spec: &'static ToolSpec<()>) -> FunctionTool {
     static UNIT: LazyLock<Arc<()>> = LazyLock::new(Arc::default);
 
     let key = std::ptr::from_ref(spec).addr();
-    let known = TOOLS.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+    let known = TOOLS.lock().get(&key).cloned();
     known.unwrap_or_else(|| {
         // Bound without the lock, because binding runs the user's code.
         let tool = FunctionTool::bind(spec, &UNIT, None);
-        TOOLS.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(tool).clone()
+        TOOLS.lock().entry(key).or_insert(tool).clone()
     })
 }
 

@@ -41,7 +41,7 @@ fn add_response(mut used: ModelUsage, observed: bool) {
     let cost = site.collector.price(&used);
     let collector = site.collector.clone();
     // The lock puts a record and an observation of the same response, made at the same time, in an order.
-    let mut buffer = collector.buffer();
+    let mut buffer = collector.0.buffer.lock();
     let responses = &mut buffer.responses;
     let counts =
         if observed { site.accepts_observed(responses, &used) } else { site.accepts_recorded(responses, &used) };

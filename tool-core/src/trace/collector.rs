@@ -4,12 +4,13 @@ use crate::trace::cost::{Cost, CostSummary, DefaultPricing, Pricing};
 use crate::trace::record::{SpanKind, SpanRecord};
 use crate::trace::redaction::Redaction;
 use crate::trace::usage::{ModelUsage, RecentResponses};
+use parking_lot::Mutex;
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A receiver of every span that ends, such as an exporter.
 ///
@@ -106,15 +107,15 @@ impl Totals {
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Collector(Arc<CollectorInner>);
+pub struct Collector(pub(super) Arc<CollectorInner>);
 
-struct CollectorInner {
+pub(super) struct CollectorInner {
     capacity: usize,
     pricing: Option<Arc<dyn Pricing>>,
     sinks: Vec<Arc<dyn SpanSink>>,
     keeps_content: bool,
     redaction: Redaction,
-    buffer: Mutex<SpanBuffer>,
+    pub(super) buffer: Mutex<SpanBuffer>,
 }
 
 /// The state of a collector, behind its lock.
@@ -216,7 +217,7 @@ impl Collector {
     /// Makes this the collector of the process, which receives all spans that do not run inside another collector. From
     /// here on, calls outside of any span open one.
     pub fn install(&self) {
-        *lock_process_collector() = Some(self.clone());
+        *PROCESS_COLLECTOR.lock() = Some(self.clone());
         STARTED.store(true, Ordering::Relaxed);
     }
 
@@ -232,11 +233,7 @@ impl Collector {
 
     /// Returns the cost of all spans that have ended, including those that left the buffer.
     pub fn totals(&self) -> Totals {
-        self.buffer().totals.clone()
-    }
-
-    pub(crate) fn buffer(&self) -> MutexGuard<'_, SpanBuffer> {
-        self.0.buffer.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.buffer.lock().totals.clone()
     }
 
     pub(crate) fn is_same(&self, other: &Self) -> bool {
@@ -262,7 +259,7 @@ impl Collector {
                 tracing::error!("failed to pass on a span: a span sink panicked");
             }
         }
-        let mut buffer = self.buffer();
+        let mut buffer = self.0.buffer.lock();
         if has_costs {
             buffer.totals.add(&span, &around);
         }
@@ -275,7 +272,7 @@ impl Collector {
 
 impl fmt::Debug for Collector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let buffer = self.buffer();
+        let buffer = self.0.buffer.lock();
         f.debug_struct("Collector").field("spans", &buffer.spans.len()).field("dropped", &buffer.dropped).finish()
     }
 }
@@ -285,13 +282,9 @@ static STARTED: AtomicBool = AtomicBool::new(false);
 /// The collector of the process, once something has used it.
 static PROCESS_COLLECTOR: Mutex<Option<Collector>> = Mutex::new(None);
 
-fn lock_process_collector() -> MutexGuard<'static, Option<Collector>> {
-    PROCESS_COLLECTOR.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Returns the collector of the process, and creates it at the first use.
 pub(crate) fn process_collector() -> Collector {
-    lock_process_collector().get_or_insert_default().clone()
+    PROCESS_COLLECTOR.lock().get_or_insert_default().clone()
 }
 
 /// Returns whether calls outside of any span open one.

@@ -8,9 +8,10 @@ use crate::trace::collector::{Collector, ParentSpan, is_started, process_collect
 use crate::trace::ids::{SpanId, TraceId};
 use crate::trace::propagation::DistributedContext;
 use crate::trace::record::{ParentState, SpanDetails, SpanEnd, SpanKind, SpanRecord, SpanStatus, now};
+use parking_lot::Mutex;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock};
 use tracing::field::Empty;
 use tracing::level_filters::LevelFilter;
 use tracing::{Level, Span, info_span};
@@ -145,13 +146,9 @@ impl OpenSpan {
         around
     }
 
-    fn lock_details(&self) -> MutexGuard<'_, Option<Box<SpanDetails>>> {
-        self.details.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Changes costs or attributes. Returns `None` once the span is closed.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut SpanDetails) -> T) -> Option<T> {
-        let mut details = self.lock_details();
+        let mut details = self.details.lock();
         (!self.has(CLOSED)).then(|| change(details.get_or_insert_default()))
     }
 
@@ -176,7 +173,7 @@ impl OpenSpan {
 
     /// Closes the span and returns its record; `None` for an anchor.
     pub(crate) fn close(&self, end: SpanEnd, call_id: Option<Arc<str>>) -> Option<SpanRecord> {
-        let mut details = self.lock_details();
+        let mut details = self.details.lock();
         self.set(CLOSED);
         let details = details.take().map(|details| Arc::new(*details));
         Some(SpanRecord { call_id, error: end.error, details, status: end.status, ..self.record()? })

@@ -1,7 +1,7 @@
 //! The most recent calls of one session, kept in few bytes.
 
 use crate::call::{ErrorKind, ToolResponse};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
 use std::time::Duration;
 
 /// The calls of one session: how many were answered, and the most recent ones.
@@ -58,14 +58,10 @@ const MAX_ARGUMENTS: usize = 256;
 const INITIAL_CAPACITY: usize = 256;
 
 impl CallLog {
-    fn lock(&self) -> MutexGuard<'_, Log> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds a call to a log of at most `limit` bytes, in place of the oldest calls where it is full.
     #[inline]
     pub(crate) fn add(&self, call: &AnsweredCall<'_>, limit: usize) {
-        let mut log = self.lock();
+        let mut log = self.0.lock();
         log.answered += 1;
         log.failed += u64::from(call.error.is_some());
         let text = beginning(call.arguments, MAX_ARGUMENTS.min(limit.saturating_sub(HEADER)));
@@ -82,13 +78,13 @@ impl CallLog {
 
     /// Returns the number of answered calls, and how many of them failed.
     pub(crate) fn counts(&self) -> (u64, u64) {
-        let log = self.lock();
+        let log = self.0.lock();
         (log.answered, log.failed)
     }
 
     /// Returns the most recent calls, oldest first.
     pub(crate) fn recent(&self) -> Vec<LoggedCall> {
-        let log = self.lock();
+        let log = self.0.lock();
         let mut rest = log.entries.as_slice();
         std::iter::from_fn(|| {
             let (call, after) = read(rest)?;
@@ -184,7 +180,7 @@ mod tests {
             let log = CallLog::default();
             for (number, text) in texts.iter().enumerate() {
                 log.add(&answered(number as u64, text), limit);
-                prop_assert!(log.lock().entries.len() <= limit && log.lock().entries.capacity() <= limit);
+                prop_assert!(log.0.lock().entries.len() <= limit && log.0.lock().entries.capacity() <= limit);
             }
             let kept = log.recent();
             prop_assert_eq!(log.counts().0, texts.len() as u64);

@@ -7,12 +7,13 @@ use crate::session::metrics::call_log::LoggedCall;
 use crate::session::metrics::context::ContextMetrics;
 use crate::session::metrics::tool_stats::{StatsByName, ToolMetrics, ToolStats};
 use crate::trace::Redaction;
+use parking_lot::Mutex;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// The name under which calls of unknown tools are counted together, so that invented names create no series.
@@ -115,7 +116,7 @@ impl RuntimeMetrics {
 
     /// Remembers the context of a session that was just opened.
     pub(crate) fn session_opened(&self, context: ContextMetrics) {
-        *self.last_opened.lock().unwrap_or_else(PoisonError::into_inner) = context;
+        *self.last_opened.lock() = context;
     }
 
     /// Takes in a context size that a provider has reported.
@@ -133,7 +134,7 @@ impl RuntimeMetrics {
             let taken = all.contains_key(UNKNOWN);
             tools.insert(if taken { format!("({UNKNOWN})") } else { UNKNOWN.to_owned() }, unknown);
         }
-        let last_opened = *self.last_opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let last_opened = *self.last_opened.lock();
         let peak_tokens = self.peak_tokens.load(Ordering::Relaxed);
         Metrics { tools, context: ContextMetrics { peak_tokens, ..last_opened }, loops }
     }

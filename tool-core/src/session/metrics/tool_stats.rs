@@ -3,9 +3,10 @@
 use crate::call::ErrorKind;
 use crate::registry::ToolContext;
 use crate::session::metrics::call_log::AnsweredCall;
+use parking_lot::Mutex;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The answers that percentiles and averages are computed over.
@@ -85,7 +86,7 @@ impl ToolStats {
     /// Counts an answer. Returns the 95th percentile of result sizes when this answer raised it above the limit.
     #[inline]
     pub(crate) fn record(&self, call: &AnsweredCall<'_>, characters: u32) -> Option<u32> {
-        let mut recorded = self.lock();
+        let mut recorded = self.0.lock();
         recorded.calls += 1;
         recorded.micros += u64::from(call.micros);
         recorded.characters += u64::from(characters);
@@ -97,7 +98,7 @@ impl ToolStats {
 
     /// Computes the metrics, or returns `None` for a tool that was never called.
     pub(crate) fn metrics(&self) -> Option<ToolMetrics> {
-        let recorded = self.lock();
+        let recorded = self.0.lock();
         if recorded.calls == 0 {
             return None;
         }
@@ -122,10 +123,6 @@ impl ToolStats {
             tokens: TokenMetrics { avg, p95: Percentiles::of(tokens()).p95 },
             ..metrics
         })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Recorded> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -205,7 +202,7 @@ const MAX_UNUSED_NAMES: usize = 1_024;
 impl StatsByName {
     /// Returns the statistics of a tool of the runtime, or of a session's own tool. Those of a new name are empty.
     pub(crate) fn get_or_insert(&self, name: &str, is_own: bool, size_limit: u32) -> Arc<ToolStats> {
-        let mut by_name = self.lock();
+        let mut by_name = self.0.lock();
         let may_grow = by_name.len() >= MAX_UNUSED_NAMES && !by_name.contains_key(name);
         if may_grow && by_name.len().is_power_of_two() {
             by_name.retain(|_, known| Arc::strong_count(&known.stats) > 1);
@@ -218,13 +215,9 @@ impl StatsByName {
 
     /// Returns the statistics of sessions' own tools, and of the tools of the runtime.
     pub(crate) fn all(&self, runtime: &ToolContext) -> HashMap<String, Arc<ToolStats>> {
-        let by_name = self.lock();
+        let by_name = self.0.lock();
         let listed = by_name.iter().filter(|(name, known)| known.is_own || runtime.position(name).is_some());
         listed.map(|(name, known)| (name.to_string(), Arc::clone(&known.stats))).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, NamedStats>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -256,12 +249,12 @@ mod tests {
     #[test]
     fn window_keeps_the_last_thousand_answers() {
         let stats = ToolStats::new(u32::MAX);
-        assert_eq!(stats.lock().window.capacity(), 0);
+        assert_eq!(stats.0.lock().window.capacity(), 0);
         for number in 0..5_000 {
             stats.record(&answer(number), number);
-            assert!(stats.lock().window.capacity() <= (2 * (number as usize + 1)).clamp(4, 1_024));
+            assert!(stats.0.lock().window.capacity() <= (2 * (number as usize + 1)).clamp(4, 1_024));
         }
-        let kept = stats.lock().window.iter().map(|sample| sample.characters).collect::<Vec<_>>();
+        let kept = stats.0.lock().window.iter().map(|sample| sample.characters).collect::<Vec<_>>();
         assert_eq!(kept, (4_000..5_000).collect::<Vec<_>>());
         assert_eq!(stats.metrics().expect("called").calls, 5_000);
     }
@@ -273,7 +266,7 @@ mod tests {
         for number in 0..20_000 {
             let _ = by_name.get_or_insert(&number.to_string(), true, 1);
         }
-        assert!(by_name.lock().len() <= MAX_UNUSED_NAMES + 1, "{}", by_name.lock().len());
+        assert!(by_name.0.lock().len() <= MAX_UNUSED_NAMES + 1, "{}", by_name.0.lock().len());
         assert!(Arc::ptr_eq(&used, &by_name.get_or_insert("used", true, 1)));
     }
 

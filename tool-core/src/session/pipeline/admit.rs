@@ -7,9 +7,10 @@ use crate::session::pipeline::cx::{CallCx, session_over};
 use crate::session::running::RunningGuard;
 use crate::session::store::{Admission, BudgetLimit, Charge, Refusal, Settlement, StoreError, Verdict};
 use crate::tool::{Category, Confirm, FunctionTool, OnDuplicate, invocation};
+use parking_lot::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
@@ -59,10 +60,6 @@ impl<'a> AdmissionGate<'a> {
         Self { call, defers_admitted, turn: AtomicU64::new(0), state: Mutex::default() }
     }
 
-    fn state(&self) -> MutexGuard<'_, GateState<'a>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the turn in which the call was charged.
     #[inline]
     pub(crate) fn turn(&self) -> Option<u64> {
@@ -71,16 +68,16 @@ impl<'a> AdmissionGate<'a> {
 
     /// Sets the model's answer to whether the call may run beside an equal one.
     pub(crate) fn confirm_duplicate(&self, confirmed: Option<bool>) {
-        self.state().confirm_duplicate = confirmed == Some(true);
+        self.state.lock().confirm_duplicate = confirmed == Some(true);
     }
 
     /// Returns true if the call runs without limits because the store was down.
     pub(crate) fn is_ungoverned(&self) -> bool {
-        self.state().ungoverned
+        self.state.lock().ungoverned
     }
 
     pub(crate) fn take_deferral(&self) -> Option<Deferral> {
-        self.state().deferral.take()
+        self.state.lock().deferral.take()
     }
 
     pub(crate) fn take_running(&self) -> Option<RunningGuard<'a>> {
@@ -88,7 +85,7 @@ impl<'a> AdmissionGate<'a> {
         if self.call.definition().options.on_duplicate == OnDuplicate::Allow {
             None
         } else {
-            self.state().running.take()
+            self.state.lock().running.take()
         }
     }
 
@@ -150,7 +147,7 @@ impl<'a> AdmissionGate<'a> {
         let call = self.call;
         tracing::error!(session = %call.session.id.as_str().escape_debug(), %error, "failed to admit a call");
         if call.definition().options.category == Category::Retrieval && call.policy().reads_without_store {
-            self.state().ungoverned = true;
+            self.state.lock().ungoverned = true;
             return Ok(());
         }
         let message =
@@ -183,7 +180,7 @@ impl<'a> AdmissionGate<'a> {
 
     /// Checks that the call was not cancelled while it waited to run.
     pub(crate) fn check_wanted(&self) -> Result<(), ToolError> {
-        let is_cancelled = self.state().running.as_ref().is_some_and(|guard| guard.token.is_cancelled());
+        let is_cancelled = self.state.lock().running.as_ref().is_some_and(|guard| guard.token.is_cancelled());
         if is_cancelled { Err(self.call.cancelled().did_not_run()) } else { self.call.check_wanted() }
     }
 
@@ -191,14 +188,14 @@ impl<'a> AdmissionGate<'a> {
     #[inline]
     pub(crate) fn cancel_replaced(&self) {
         if self.call.definition().options.on_duplicate == OnDuplicate::Replace
-            && let Some(guard) = &self.state().running
+            && let Some(guard) = &self.state.lock().running
         {
             guard.cancel_replaced();
         }
     }
 
     fn defer(&self, deferral: Deferral) -> bool {
-        self.state().deferral = Some(deferral);
+        self.state.lock().deferral = Some(deferral);
         false
     }
 
@@ -206,7 +203,7 @@ impl<'a> AdmissionGate<'a> {
     #[cold]
     fn claim(&self, arguments: &Fingerprint<'_>) -> Result<(), ToolError> {
         let call = self.call;
-        let mut state = self.state();
+        let mut state = self.state.lock();
         // Repaired arguments pass the gate a second time.
         if state.running.is_none() {
             // An approval covers the call as it was requested.

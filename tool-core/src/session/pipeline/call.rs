@@ -24,7 +24,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use tokio::sync::SemaphorePermit;
 use tokio::time::{Instant, timeout_at};
 
@@ -68,7 +68,7 @@ async fn call_inside_layers(session: &Arc<SessionInner>, call: ToolCall) -> Tool
     match session.update_sink.get().filter(|_| call.progress_listener().is_none()) {
         None => run(session, call).await,
         Some(sink) => {
-            let sink = Arc::clone(&sink.lock().unwrap_or_else(PoisonError::into_inner));
+            let sink = Arc::clone(&sink.lock());
             let uses_context =
                 session.tools.find(call.name()).is_some_and(|(_, tool)| tool.definition().compiled.uses_context);
             if !uses_context {

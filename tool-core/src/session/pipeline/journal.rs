@@ -5,7 +5,7 @@ use crate::schema::timestamp::Timestamp;
 use crate::session::inner::SessionInner;
 use crate::session::journal::{JournalEntry, RecoveredCall};
 use crate::session::pipeline::cx::{CallCx, canonical_arguments, idempotency_key};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use tokio::time::timeout;
 
 /// Records that the call is about to run. Returns the call's claim, `None` without a journal, or the response of a call
@@ -65,7 +65,7 @@ pub(crate) struct JournalClaim<'a> {
 
 impl<'a> JournalClaim<'a> {
     fn new(call: &CallCx<'a>) -> Result<Self, ToolError> {
-        let mut ids = call.session.journaled.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ids = call.session.journaled.lock();
         if ids.iter().any(|id| **id == **call.call_id) {
             let message = "a call with the same id is still running; give each call its own id";
             return Err(ToolError::conflict(message));
@@ -77,14 +77,14 @@ impl<'a> JournalClaim<'a> {
 
 impl Drop for JournalClaim<'_> {
     fn drop(&mut self) {
-        let mut ids = self.session.journaled.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ids = self.session.journaled.lock();
         ids.retain(|id| !Arc::ptr_eq(id, &self.id));
     }
 }
 
 /// Takes what an earlier process recorded of this call. Taken once, so that a further call with the same id runs.
 fn take_recovered(call: &CallCx<'_>, arguments: &str) -> Option<RecoveredCall> {
-    let mut recovered = call.session.recovered.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut recovered = call.session.recovered.lock();
     let index = recovered.iter().rposition(|RecoveredCall { entry, .. }| {
         *entry.call_id == **call.call_id && entry.tool == call.tool.name() && entry.arguments == arguments
     })?;

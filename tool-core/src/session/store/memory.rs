@@ -8,11 +8,11 @@ use crate::session::store::session_store::{
 };
 use crate::session::store::turn_usage::TurnUsage;
 #[cfg(all(test, loom))]
-use loom::sync::{Mutex, MutexGuard};
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, PoisonError, Weak};
+use crate::session::tests::loom::sync::{Mutex, MutexGuard};
 #[cfg(not(all(test, loom)))]
-use std::sync::{Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -35,7 +35,7 @@ impl OpenSessions {
     fn sweep(&mut self, now: Instant, idle_timeout: Duration) {
         let pause = (idle_timeout / 16).min(Duration::from_secs(1));
         if self.last_sweep.is_none_or(|last| now.saturating_duration_since(last) >= pause) {
-            self.records.retain(|_, record| record.lock().is_open(now));
+            self.records.retain(|_, record| record.state.lock().is_open(now));
             self.last_sweep = Some(now);
         }
     }
@@ -46,10 +46,6 @@ impl MemoryStore {
     pub fn new() -> Self {
         Self::default()
     }
-
-    fn lock(&self) -> MutexGuard<'_, OpenSessions> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl SessionStore for MemoryStore {
@@ -57,7 +53,7 @@ impl SessionStore for MemoryStore {
 
     async fn open(&self, request: &OpenRequest) -> Result<Arc<MemoryRecord>, OpenError> {
         let now = Instant::now();
-        let mut sessions = self.lock();
+        let mut sessions = self.sessions.lock();
         if let Some(open) = sessions.records.get(request.id.as_str()).filter(|record| record.touch(now).is_some()) {
             if open.mode != request.mode {
                 return Err(OpenError::OtherMode { id: request.id.clone(), open: open.mode });
@@ -77,8 +73,8 @@ impl SessionStore for MemoryStore {
 
     async fn sessions(&self) -> Result<u64, StoreError> {
         let now = Instant::now();
-        let mut sessions = self.lock();
-        sessions.records.retain(|_, record| record.lock().is_open(now));
+        let mut sessions = self.sessions.lock();
+        sessions.records.retain(|_, record| record.state.lock().is_open(now));
         Ok(sessions.records.len() as u64)
     }
 }
@@ -133,7 +129,7 @@ impl MemoryRecord {
     /// Locks the session and marks it as used, or returns `None` if it is over.
     #[inline]
     fn touch(&self, now: Instant) -> Option<MutexGuard<'_, RecordState>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if !state.is_open(now) {
             state.close();
             return None;
@@ -146,14 +142,10 @@ impl MemoryRecord {
     /// store's lock first.
     fn remove(&self) {
         let Some(sessions) = self.sessions.upgrade() else { return };
-        let records = &mut sessions.lock().unwrap_or_else(PoisonError::into_inner).records;
+        let records = &mut sessions.lock().records;
         if records.get(&self.id).is_some_and(|known| std::ptr::eq(&raw const **known, self)) {
             records.remove(&self.id);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, RecordState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Admits a call without waiting.
@@ -170,7 +162,7 @@ impl MemoryRecord {
 
     /// Settles a call without waiting. Unless the session is over, the state changes apply whenever the call ends.
     pub(crate) fn settle_now(&self, settlement: &Settlement<'_>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.usage.settle(settlement);
         if !state.over {
             state.change(settlement.changes);
@@ -272,7 +264,7 @@ impl SessionRecord for MemoryRecord {
     }
 
     async fn end(&self) -> Result<(), StoreError> {
-        self.lock().close();
+        self.state.lock().close();
         self.remove();
         Ok(())
     }
@@ -282,15 +274,15 @@ impl SessionRecord for MemoryRecord {
     }
 
     fn turn(&self) -> u64 {
-        self.lock().usage.turn()
+        self.state.lock().usage.turn()
     }
 
     fn state(&self) -> Arc<SessionState> {
-        Arc::clone(&self.lock().state)
+        Arc::clone(&self.state.lock().state)
     }
 
     fn audit(&self) -> Vec<AuditEntry> {
-        self.lock().retained.as_ref().map_or_else(Vec::new, |retained| retained.audit.iter().cloned().collect())
+        self.state.lock().retained.as_ref().map_or_else(Vec::new, |retained| retained.audit.iter().cloned().collect())
     }
 }
 

@@ -21,6 +21,25 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use tokio::time::Instant;
 
+/// Loom's primitives with the signatures of those that the state has otherwise.
+pub(crate) mod sync {
+    pub(crate) use loom::sync::MutexGuard;
+    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64};
+
+    #[derive(Default)]
+    pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Self(loom::sync::Mutex::new(value))
+        }
+
+        pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+            self.0.lock().expect("no thread of a model panics")
+        }
+    }
+}
+
 /// Checks a model under every order of its threads in which each thread is preempted at most three times: all orders of
 /// small models, and of larger ones those that show races.
 fn check(model: impl Fn() + Sync + Send + 'static) {

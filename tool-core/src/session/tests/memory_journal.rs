@@ -1,7 +1,8 @@
 //! A journal in memory, with crashes and failures on demand.
 
 use crate::session::journal::{Journal, JournalEntry, JournalError, RecoveredCall};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 
 /// A journal whose clones share their calls.
 #[derive(Clone, Default)]
@@ -31,7 +32,7 @@ impl MemoryJournal {
         if self.broken {
             return Err(JournalError::new("the disk is full"));
         }
-        Ok(self.rows.lock().unwrap_or_else(PoisonError::into_inner))
+        Ok(self.rows.lock())
     }
 }
 

@@ -9,6 +9,6 @@ mod empty;
 #[cfg(test)]
 mod journal;
 #[cfg(loom)]
-mod loom;
+pub(crate) mod loom;
 #[cfg(test)]
 mod memory_journal;

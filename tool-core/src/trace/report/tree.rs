@@ -118,7 +118,7 @@ impl Collector {
     /// Called inside of spans of this collector, the report has those as well, as [running](Report::running).
     pub fn report(&self) -> Report {
         let here = current().filter(|here| here.trace.collector.is_same(self));
-        let buffer = self.buffer();
+        let buffer = self.0.buffer.lock();
         // Under the lock, so that a span that ends at this moment appears once.
         let running = here.iter().flat_map(|here| here.chain()).filter_map(|span| Some((span.snapshot()?, span)));
         let running = running.collect::<Vec<_>>();
