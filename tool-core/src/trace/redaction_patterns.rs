@@ -13,35 +13,12 @@ pub(crate) const REDACTED: &str = "[redacted]";
 const WORDS_INSIDE: [&str; 6] = ["password", "passwd", "apikey", "privatekey", "secretkey", "accesskey"];
 
 /// Words that make a key a secret if it ends in them, in the singular or the plural.
+#[rustfmt::skip] // a word a line would be a page
 const WORDS_AT_END: [&str; 28] = [
-    "accesstoken",
-    "accountkey",
-    "authorization",
-    "bearer",
-    "cardnumber",
-    "clientassertion",
-    "cookie",
-    "credential",
-    "creditcard",
-    "cvc",
-    "cvv",
-    "encryptionkey",
-    "jwt",
-    "passcode",
-    "passphrase",
-    "pwd",
-    "secret",
-    "securitycode",
-    "session",
-    "sessionid",
-    "sharedkey",
-    "signature",
-    "signingkey",
-    "signingsecret",
-    "socialsecuritynumber",
-    "ssn",
-    "subscriptionkey",
-    "token",
+    "accesstoken", "accountkey", "authorization", "bearer", "cardnumber", "clientassertion", "cookie", "credential",
+    "creditcard", "cvc", "cvv", "encryptionkey", "jwt", "passcode", "passphrase", "pwd", "secret", "securitycode",
+    "session", "sessionid", "sharedkey", "signature", "signingkey", "signingsecret", "socialsecuritynumber", "ssn",
+    "subscriptionkey", "token",
 ];
 
 /// Words that make a key a secret if they are all of it. They are too short to be searched in others.
@@ -66,36 +43,11 @@ pub(crate) fn is_secret_word(normalized: &str, is_number: bool) -> bool {
 }
 
 /// The prefixes of keys and tokens that well-known services issue.
+#[rustfmt::skip] // a word a line would be a page
 const KEY_PREFIXES: [&str; 29] = [
-    "sk-",
-    "sk_live_",
-    "sk_test_",
-    "pk_live_",
-    "rk_live_",
-    "rk_test_",
-    "ghp_",
-    "gho_",
-    "ghu_",
-    "ghs_",
-    "ghr_",
-    "github_pat_",
-    "glpat-",
-    "xoxa-",
-    "xoxb-",
-    "xoxp-",
-    "xoxr-",
-    "xoxs-",
-    "xapp-",
-    "AKIA",
-    "ASIA",
-    "AIza",
-    "ya29.",
-    "hf_",
-    "gsk_",
-    "xai-",
-    "npm_",
-    "whsec_",
-    "SG.",
+    "sk-", "sk_live_", "sk_test_", "pk_live_", "rk_live_", "rk_test_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_",
+    "github_pat_", "glpat-", "xoxa-", "xoxb-", "xoxp-", "xoxr-", "xoxs-", "xapp-", "AKIA", "ASIA", "AIza", "ya29.",
+    "hf_", "gsk_", "xai-", "npm_", "whsec_", "SG.",
 ];
 
 /// Minimum number of characters of a key or token after its prefix.
