@@ -2,7 +2,7 @@
 
 use crate::json::error::Error;
 use crate::json::keys::{Key, ObjectKeys, OpenObjects, PublishedNames};
-use crate::json::number::{self, ParsedInteger, ParsedNumber, ParsedWideInteger};
+use crate::json::number::{self, ParsedInteger, ParsedNumber};
 use crate::json::string::{read_runs, run_end};
 use serde::de;
 use serde::de::{Error as _, Unexpected};
@@ -302,16 +302,9 @@ impl<'de> Decoder<'de> {
         Some(value)
     }
 
-    /// Reads an integer of up to 64 bits.
+    /// Reads an integer of up to 128 bits.
     pub(crate) fn integer(&mut self) -> Result<ParsedInteger, Error> {
         let (integer, end) = number::integer(self.text, self.at)?;
-        self.at = end;
-        Ok(integer)
-    }
-
-    /// Reads an integer of up to 128 bits; `None` for a fraction.
-    pub(crate) fn wide_integer(&mut self) -> Result<Option<ParsedWideInteger>, Error> {
-        let (integer, end) = number::wide_integer(self.text, self.at)?;
         self.at = end;
         Ok(integer)
     }

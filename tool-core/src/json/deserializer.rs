@@ -3,7 +3,7 @@
 use crate::json::decoder::Decoder;
 use crate::json::error::Error;
 use crate::json::keys::{Key, ObjectKeys};
-use crate::json::number::{ParsedInteger, ParsedNumber, ParsedWideInteger, number_end};
+use crate::json::number::{ParsedInteger, ParsedNumber, number_end, out_of_range};
 use serde::de::value::CowStrDeserializer;
 use serde::de::{
     DeserializeSeed, EnumAccess, Error as _, Expected, MapAccess, SeqAccess, Unexpected, VariantAccess, Visitor,
@@ -62,9 +62,10 @@ impl<'de> Decoder<'de> {
         if !matches!(self.peek(), b'-' | b'0'..=b'9') {
             return Err(self.unexpected(&visitor));
         }
+        let start = self.place();
         match self.integer()? {
-            ParsedInteger::Unsigned(value) => visitor.visit_u64(value),
-            ParsedInteger::Signed(value) => visitor.visit_i64(value),
+            ParsedInteger::Unsigned(value) => visitor.visit_u64(value.try_into().map_err(|_| out_of_range(start))?),
+            ParsedInteger::Signed(value) => visitor.visit_i64(value.try_into().map_err(|_| out_of_range(start))?),
             ParsedInteger::Fraction(value) => Err(Error::invalid_type(Unexpected::Float(value), &visitor)),
         }
     }
@@ -73,10 +74,10 @@ impl<'de> Decoder<'de> {
         if !matches!(self.peek(), b'-' | b'0'..=b'9') {
             return Err(self.unexpected(&visitor));
         }
-        match self.wide_integer()? {
-            Some(ParsedWideInteger::Unsigned(value)) => visitor.visit_u128(value),
-            Some(ParsedWideInteger::Signed(value)) => visitor.visit_i128(value),
-            None => Err(Error::custom("expected an integer, not a fraction")),
+        match self.integer()? {
+            ParsedInteger::Unsigned(value) => visitor.visit_u128(value),
+            ParsedInteger::Signed(value) => visitor.visit_i128(value),
+            ParsedInteger::Fraction(value) => Err(Error::invalid_type(Unexpected::Float(value), &visitor)),
         }
     }
 

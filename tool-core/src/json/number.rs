@@ -23,17 +23,12 @@ pub(crate) enum ParsedNumber {
     Float(f64),
 }
 
-/// A number where an integer of up to 64 bits is expected.
+/// A number where an integer is expected.
 pub(crate) enum ParsedInteger {
-    Unsigned(u64),
-    Signed(i64),
-    Fraction(f64),
-}
-
-/// An integer of up to 128 bits.
-pub(crate) enum ParsedWideInteger {
     Unsigned(u128),
+    /// An integer below zero.
     Signed(i128),
+    Fraction(f64),
 }
 
 /// The text of a number that satisfies the grammar.
@@ -128,34 +123,26 @@ fn short_decimal(text: &str, at: usize) -> Option<(f64, usize)> {
     Some((if negative { -value } else { value }, end))
 }
 
-/// Reads an integer of up to 64 bits. `5.0` and `1e2` are integers, by their value as `f64`.
+/// Reads an integer of up to 128 bits. `5.0` and `1e2` are integers, by their value as `f64`.
 pub(crate) fn integer(text: &str, at: usize) -> Result<(ParsedInteger, usize), Error> {
     let (number, end) = number(text, at)?;
     let integer = match number {
-        ParsedNumber::Unsigned(value) => ParsedInteger::Unsigned(value),
-        ParsedNumber::Signed(value) => ParsedInteger::Signed(value),
-        ParsedNumber::Float(value) if value.fract() != 0.0 => ParsedInteger::Fraction(value),
-        ParsedNumber::Float(value) => integral(value).ok_or_else(|| Error::syntax("integer out of range", at))?,
-        ParsedNumber::Big(_) => return Err(Error::syntax("integer out of range", at)),
+        ParsedNumber::Unsigned(value) => Some(ParsedInteger::Unsigned(value.into())),
+        ParsedNumber::Signed(value) => Some(ParsedInteger::Signed(value.into())),
+        ParsedNumber::Float(value) => integral(value),
+        ParsedNumber::Big(_) => {
+            let digits = text.get(at..end).unwrap_or_default();
+            let unsigned = digits.parse().map(ParsedInteger::Unsigned);
+            unsigned.or_else(|_| digits.parse().map(ParsedInteger::Signed)).ok()
+        }
     };
-    Ok((integer, end))
+    integer.map(|integer| (integer, end)).ok_or_else(|| out_of_range(at))
 }
 
-/// Reads an integer of up to 128 bits; `None` for a fraction.
-pub(crate) fn wide_integer(text: &str, at: usize) -> Result<(Option<ParsedWideInteger>, usize), Error> {
-    let token = number_token(text, at)?;
-    let end = at + token.text.len();
-    let wide = if token.is_plain && token.text != "-0" {
-        let unsigned = token.text.parse().map(ParsedWideInteger::Unsigned);
-        unsigned.or_else(|_| token.text.parse().map(ParsedWideInteger::Signed)).ok()
-    } else {
-        let float = finite(&token, at)?;
-        if float.fract() != 0.0 {
-            return Ok((None, end));
-        }
-        integral_wide(float)
-    };
-    wide.map(|wide| (Some(wide), end)).ok_or_else(|| Error::syntax("integer out of range", at))
+/// Reports an integer that its type does not hold.
+#[cold]
+pub(crate) fn out_of_range(at: usize) -> Error {
+    Error::syntax("integer out of range", at)
 }
 
 /// Checks the number at `at` and returns the place behind it.
@@ -208,20 +195,16 @@ fn finite(token: &NumberToken<'_>, at: usize) -> Result<f64, Error> {
     }
 }
 
-/// Converts an integral float to an integer of 64 bits.
-fn integral(float: f64) -> Option<ParsedInteger> {
-    let whole = exact_float(float)?;
-    let unsigned = u64::try_from(whole).map(ParsedInteger::Unsigned);
-    unsigned.or_else(|_| i64::try_from(whole).map(ParsedInteger::Signed)).ok()
-}
-
-/// Converts an integral float to an integer of 128 bits.
+/// Converts a float to the integer that it is, if 128 bits hold it.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // the ranges are checked
-fn integral_wide(float: f64) -> Option<ParsedWideInteger> {
-    if (0.0..TWO_127 * 2.0).contains(&float) {
-        return Some(ParsedWideInteger::Unsigned(float as u128));
+fn integral(float: f64) -> Option<ParsedInteger> {
+    if float.fract() != 0.0 {
+        return Some(ParsedInteger::Fraction(float));
     }
-    (-TWO_127..0.0).contains(&float).then_some(ParsedWideInteger::Signed(float as i128))
+    if (0.0..TWO_127 * 2.0).contains(&float) {
+        return Some(ParsedInteger::Unsigned(float as u128));
+    }
+    (-TWO_127..0.0).contains(&float).then_some(ParsedInteger::Signed(float as i128))
 }
 
 // Numbers by their exact value.
