@@ -122,12 +122,9 @@ impl Agents {
     /// Enables a record. Checks it as [`save`](RecordBuilder::save) does; secrets are checked if there is a key to open
     /// them. Writes nothing if the record is enabled already.
     pub async fn enable(&self, agent: &str, tool: &str) -> Result<AgentTools, AgentError> {
-        let enable = |record: &AgentTools| {
-            if record.enabled {
-                return Ok(None);
-            }
-            let write = RecordWrite { enabled: true, ..RecordWrite::of(record) };
-            self.check(&write, None, Some(record)).map(|()| Some(write))
+        let enable = |record: &AgentTools, write: &mut RecordWrite| {
+            write.enabled = true;
+            if record.enabled { Ok(()) } else { self.check(write, None, Some(record)) }
         };
         self.change(agent, tool, enable).await
     }
@@ -136,32 +133,26 @@ impl Agents {
     /// `Unreadable` if the row is not a valid record; the agent does not have such a toolset, and the row has to be
     /// corrected or removed in the database.
     pub async fn disable(&self, agent: &str, tool: &str) -> Result<AgentTools, AgentError> {
-        let disable =
-            |record: &AgentTools| Ok(record.enabled.then(|| RecordWrite { enabled: false, ..RecordWrite::of(record) }));
+        let disable = |_: &AgentTools, write: &mut RecordWrite| {
+            write.enabled = false;
+            Ok(())
+        };
         self.change(agent, tool, disable).await
     }
 
     /// Gives an agent a disabled action back.
     pub async fn enable_action(&self, agent: &str, tool: &str, action: &str) -> Result<AgentTools, AgentError> {
-        let enable = |record: &AgentTools| {
-            let mut write = RecordWrite::of(record);
+        let enable = |record: &AgentTools, write: &mut RecordWrite| {
             // The toolset may have lost the action since it was disabled.
-            if write.disabled_actions.remove(action) {
-                return Ok(Some(write));
-            }
-            self.check_action(record, action).map(|()| None)
+            if write.disabled_actions.remove(action) { Ok(()) } else { self.check_action(record, action) }
         };
         self.change(agent, tool, enable).await
     }
 
     /// Takes an action of a toolset from an agent, by the name that a model would call.
     pub async fn disable_action(&self, agent: &str, tool: &str, action: &str) -> Result<AgentTools, AgentError> {
-        let disable = |record: &AgentTools| {
-            let mut write = RecordWrite::of(record);
-            if !write.disabled_actions.insert(action.to_owned()) {
-                return Ok(None);
-            }
-            self.check_action(record, action).map(|()| Some(write))
+        let disable = |record: &AgentTools, write: &mut RecordWrite| {
+            if write.disabled_actions.insert(action.to_owned()) { self.check_action(record, action) } else { Ok(()) }
         };
         self.change(agent, tool, disable).await
     }
@@ -172,7 +163,7 @@ impl Agents {
     /// Fails with `NotConfigured` if the agent has no record of the toolset. Secrets that do not open are not overwritten,
     /// because other secrets among them would be lost; set them again.
     pub async fn connect(&self, agent: &str, tool: &str, tokens: Tokens) -> Result<AgentTools, AgentError> {
-        let connect = |record: &AgentTools| {
+        let connect = |record: &AgentTools, write: &mut RecordWrite| {
             let secrets = match &record.secrets {
                 Some(sealed) => self.0.keys.open(agent, tool, sealed).map_err(AgentError::about(agent, tool))?,
                 None => SecretDocument::none(),
@@ -181,25 +172,28 @@ impl Agents {
                 let error = ToolError::permanent("expected secrets as a JSON object; set them again");
                 AgentError::new(agent, tool, AgentErrorKind::Failed(error))
             })?;
-            let mut write = RecordWrite::of(record);
-            write.secrets = self.seal(&write, &secrets)?;
-            Ok(Some(write))
+            write.secrets = self.seal(write, &secrets)?;
+            Ok(())
         };
         self.change(agent, tool, connect).await
     }
 
     /// Reads a record, changes and writes it, and starts again if another writer has changed it in between. Writes nothing
-    /// if `change` returns `None`.
+    /// if `change` leaves the record as it is.
     async fn change(
         &self,
         agent: &str,
         tool: &str,
-        change: impl Fn(&AgentTools) -> Result<Option<RecordWrite>, AgentError>,
+        change: impl Fn(&AgentTools, &mut RecordWrite) -> Result<(), AgentError>,
     ) -> Result<AgentTools, AgentError> {
         let mut attempts = ATTEMPTS;
         loop {
             let record = self.record(agent, tool).await?;
-            let Some(write) = change(&record)? else { return Ok(record) };
+            let mut write = RecordWrite::of(&record);
+            change(&record, &mut write)?;
+            if write == RecordWrite::of(&record) {
+                return Ok(record);
+            }
             attempts -= 1;
             match self.write(write, record.secrets).await {
                 Err(AgentError { kind: AgentErrorKind::Store(AgentStoreError::Conflict { .. }), .. })
