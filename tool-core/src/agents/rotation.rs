@@ -4,7 +4,6 @@ use crate::agents::builder::Agents;
 use crate::agents::error::AgentError;
 use crate::agents::keys::KeyError;
 use crate::agents::store::{AgentStoreError, SealedRow};
-use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -79,24 +78,24 @@ impl Agents {
         let active = self.0.keys.active().ok_or_else(|| AgentError::new("", "", KeyError::Missing))?;
         loop {
             let before = progress.borrow().resealed;
-            let (mut after, mut failed) = (None::<(String, String)>, BTreeMap::new());
+            let (mut after, mut failed) = (None::<(String, String)>, Vec::new());
             loop {
                 let last = after.as_ref().map(|(agent, tool)| (agent.as_str(), tool.as_str()));
                 let page = self.0.store.sealed_under_others(active, last, PAGE).await;
                 let page = page.map_err(AgentError::about("", ""))?;
-                let Some(end) = page.last().map(|row| (row.agent.clone(), row.tool.clone())) else { break };
+                after = page.last().map(|row| (row.agent.clone(), row.tool.clone()));
                 for row in page {
-                    let key = (row.agent.clone(), row.tool.clone());
                     match self.reseal(active, row).await {
                         Ok(resealed) => progress.send_modify(|rotation| rotation.resealed += u64::from(resealed)),
                         Err(error) if error.kind.is_store_down() => return Err(error),
-                        Err(error) => _ = failed.insert(key, error),
+                        Err(error) => failed.push(error),
                     }
                 }
-                after = Some(end);
-                progress.send_modify(|rotation| rotation.failed = failed.values().cloned().collect());
+                progress.send_modify(|rotation| rotation.failed.clone_from(&failed));
+                if after.is_none() {
+                    break;
+                }
             }
-            progress.send_modify(|rotation| rotation.failed = failed.into_values().collect());
             if progress.borrow().resealed == before {
                 return Ok(());
             }
