@@ -150,21 +150,19 @@ impl Keyring {
         let (mut keys, mut problems) = (Vec::<Key>::new(), Vec::new());
         let entries = text.lines().flat_map(|line| line.split('#').next().unwrap_or_default().split(','));
         for (number, entry) in (1..).zip(entries.map(str::trim).filter(|entry| !entry.is_empty())) {
-            let key = match Key::parse(entry) {
-                Ok(key) => key,
-                Err(problem) => {
-                    problems.push(format!("key {number}: {problem}"));
-                    continue;
+            match Key::parse(entry) {
+                Err(problem) => problems.push(format!("key {number}: {problem}")),
+                Ok(key) if keys.iter().any(|known| known.id == key.id) => {
+                    problems.push(format!("key {number}: the id `{}` is used twice", key.id));
                 }
-            };
-            if keys.iter().any(|known| known.id == key.id) {
-                problems.push(format!("key {number}: the id `{}` is used twice", key.id));
-                continue;
+                Ok(key) => {
+                    let same = keys.iter().find(|known| known.bytes.expose_secret() == key.bytes.expose_secret());
+                    let same =
+                        same.map(|known| format!("key {number}: `{}` is the same key as `{}`", key.id, known.id));
+                    problems.extend(same);
+                    keys.push(key);
+                }
             }
-            if let Some(known) = keys.iter().find(|known| known.bytes.expose_secret() == key.bytes.expose_secret()) {
-                problems.push(format!("key {number}: `{}` is the same key as `{}`", key.id, known.id));
-            }
-            keys.push(key);
         }
         if keys.is_empty() && problems.is_empty() {
             problems.push("expected at least one key".into());
