@@ -179,6 +179,7 @@ struct RunningRefresh {
 type GrantKey = (String, String);
 
 /// Tokens that the store does not have yet.
+#[derive(Clone)]
 struct UnsavedTokens {
     tokens: Tokens,
     /// The refresh tokens that were used to get them. The record still holds one of them, unless a person has granted
@@ -419,11 +420,12 @@ impl GrantRecord {
     /// Writes new tokens in place of those in `stored`, which the refresh token `used` came from. If the store is down for
     /// longer, the writes go on in the background, and the new tokens are used from memory.
     async fn save(self: &Arc<Self>, stored: StoredTokens, used: Secret, new: Tokens) -> RefreshOutcome {
-        let mut all_used =
-            self.grants.unsaved.lock().get(&self.key()).map_or_else(Vec::new, |unsaved| unsaved.used.clone());
+        let before = self.grants.unsaved.lock().get(&self.key()).cloned();
+        let mut all_used = before.map_or_else(Vec::new, |unsaved| unsaved.used);
         all_used.push(used);
+        let unsaved = UnsavedTokens { tokens: new.clone(), used: all_used, has_writer: true };
         for attempt in 0..WRITES {
-            if let Some(held) = self.write(&stored, &all_used, &new).await? {
+            if let Some(held) = self.write(&stored, &unsaved).await? {
                 self.grants.unsaved.lock().remove(&self.key());
                 return Ok(held);
             }
@@ -433,7 +435,6 @@ impl GrantRecord {
             agent = ?self.agent, toolset = ?self.tool,
             "failed to store a refreshed token because the agent store is down; it is written when the store is back"
         );
-        let unsaved = UnsavedTokens { tokens: new.clone(), used: all_used, has_writer: true };
         let before = self.grants.unsaved.lock().insert(self.key(), unsaved);
         if !before.is_some_and(|before| before.has_writer) {
             self.grants.tasks.spawn(Arc::clone(self).save_later());
@@ -462,11 +463,11 @@ impl GrantRecord {
 
     /// Returns true if no tokens are left to write.
     async fn save_unsaved(&self) -> bool {
-        let unsaved = self.grants.unsaved.lock().get(&self.key()).map(|now| (now.tokens.clone(), now.used.clone()));
-        let Some((new, used)) = unsaved else { return true };
+        let unsaved = self.grants.unsaved.lock().get(&self.key()).cloned();
+        let Some(new) = unsaved else { return true };
         let is_settled = match self.stored().await {
-            Ok(Some(stored)) if holds_one_of(&stored.tokens, &used) => {
-                !matches!(self.write(&stored, &used, &new).await, Ok(None))
+            Ok(Some(stored)) if holds_one_of(&stored.tokens, &new.used) => {
+                !matches!(self.write(&stored, &new).await, Ok(None))
             }
             // A person has granted access again, or removed the grant.
             Ok(_) => true,
@@ -474,20 +475,17 @@ impl GrantRecord {
         };
         let mut unsaved = self.grants.unsaved.lock();
         // A refresh in the meantime may have left newer tokens.
-        if is_settled && unsaved.get(&self.key()).is_some_and(|now| now.tokens.access.expose() == new.access.expose()) {
+        if is_settled
+            && unsaved.get(&self.key()).is_some_and(|now| now.tokens.access.expose() == new.tokens.access.expose())
+        {
             unsaved.remove(&self.key());
         }
         !unsaved.contains_key(&self.key())
     }
 
     /// Writes the tokens once. Returns `None` if the store is down, after an attempt to extend the lease.
-    async fn write(
-        &self,
-        stored: &StoredTokens,
-        used: &[Secret],
-        new: &Tokens,
-    ) -> Result<Option<HeldTokens>, TokenFailure> {
-        let written = timeout(STORE_TIMEOUT, self.replace(stored, used, new)).await.unwrap_or(Ok(None));
+    async fn write(&self, stored: &StoredTokens, new: &UnsavedTokens) -> Result<Option<HeldTokens>, TokenFailure> {
+        let written = timeout(STORE_TIMEOUT, self.replace(stored, new)).await.unwrap_or(Ok(None));
         if matches!(written, Ok(None)) {
             _ = self.lease().await;
         }
@@ -495,20 +493,15 @@ impl GrantRecord {
     }
 
     /// Replaces the tokens, again if the record changed and still holds the same grant, for example under another key.
-    async fn replace(
-        &self,
-        stored: &StoredTokens,
-        used: &[Secret],
-        new: &Tokens,
-    ) -> Result<Option<HeldTokens>, TokenFailure> {
+    async fn replace(&self, stored: &StoredTokens, new: &UnsavedTokens) -> Result<Option<HeldTokens>, TokenFailure> {
         let Grants { store, keys, .. } = &*self.grants;
         let (mut secrets, mut from) = (stored.secrets.clone(), stored.sealed.clone());
         loop {
-            let secrets_now =
-                new.put_into(&secrets).ok_or_else(|| self.needs_person("its secrets are not a JSON object"))?;
-            let sealed = keys.seal(&self.agent, &self.tool, &secrets_now).map_err(|error| self.failure(error))?;
+            let changed = new.tokens.put_into(&secrets);
+            let changed = changed.ok_or_else(|| self.needs_person("its secrets are not a JSON object"))?;
+            let sealed = keys.seal(&self.agent, &self.tool, &changed).map_err(|error| self.failure(error))?;
             match store.replace_secrets(&self.agent, &self.tool, &from, &sealed).await {
-                Ok(true) => return Ok(Some(HeldTokens::fresh(new.clone()))),
+                Ok(true) => return Ok(Some(HeldTokens::fresh(new.tokens.clone()))),
                 Ok(false) => {}
                 Err(_) => return Ok(None),
             }
@@ -519,7 +512,7 @@ impl GrantRecord {
                 Ok(None) => return Err(self.needs_person("its record has no tokens any more")),
                 Err(_) => return Ok(None),
             };
-            if !holds_one_of(&now.tokens, used) || now.tokens.access.expose() == new.access.expose() {
+            if !holds_one_of(&now.tokens, &new.used) || now.tokens.access.expose() == new.tokens.access.expose() {
                 return Ok(Some(HeldTokens::fresh(now.tokens)));
             }
             (secrets, from) = (now.secrets, now.sealed);
