@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use tool_adapters::stores::SqliteStore;
 use tool_core::Mode;
-use tool_core::agents::{Agents, IntoAgentToolStore, Keyring, MemoryAgentToolStore};
+use tool_core::agents::{Agents, DynAgentToolStore, Keyring, MemoryAgentToolStore};
 
 /// Most that a load may take whose agent has not changed.
 const WARM: Duration = Duration::from_micros(50);
@@ -45,7 +45,7 @@ async fn all() -> Result<bool, Failure> {
 }
 
 /// True if the bars apply to this store.
-async fn of_store(name: &str, store: impl IntoAgentToolStore, bar: Option<Duration>) -> Result<bool, Failure> {
+async fn of_store(name: &str, store: impl DynAgentToolStore, bar: Option<Duration>) -> Result<bool, Failure> {
     let keys = Keyring::parse(&Keyring::generate("bench")?)?;
     let agents = Agents::builder(store).keys(keys).build()?;
     for agent in 0..AGENTS {

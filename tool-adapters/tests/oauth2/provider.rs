@@ -5,7 +5,7 @@ use std::env;
 use std::io::Write;
 use std::sync::Once;
 use tool_adapters::oauth2::{OAuth2Client, OAuth2Clients};
-use tool_core::agents::{Agents, IntoAgentToolStore, Keyring, MemoryAgentToolStore};
+use tool_core::agents::{Agents, DynAgentToolStore, Keyring, MemoryAgentToolStore};
 use tool_core::serde_json::{self, Value, json};
 use tool_core::tool::SecretDocument;
 
@@ -42,7 +42,7 @@ pub(crate) fn clients(id: &str) -> OAuth2Clients {
     OAuth2Clients::new().client("oidc-provider", client.issuer(issuer))
 }
 
-pub(crate) fn agents(store: impl IntoAgentToolStore, clients: &OAuth2Clients) -> Agents {
+pub(crate) fn agents(store: impl DynAgentToolStore, clients: &OAuth2Clients) -> Agents {
     Agents::builder(store).keys(keys()).oauth2(clients.clone()).build().expect("sound")
 }
 

@@ -5,7 +5,7 @@ use crate::agents::catalog::Catalog;
 use crate::agents::confirmations::PendingActions;
 use crate::agents::grant::Grants;
 use crate::agents::keys::{KeyError, Keyring, SealedSecrets};
-use crate::agents::store::{DynAgentToolStore, IntoAgentToolStore};
+use crate::agents::store::DynAgentToolStore;
 use crate::agents::tokens::TokenRefresher;
 use crate::registry::{RegistryErrors, ToolContext, ToolContextBuilder};
 use crate::session::{Runtime, SessionBuilder};
@@ -55,10 +55,10 @@ impl Drop for AgentsInner {
 }
 
 impl Agents {
-    /// Creates a builder of agents whose records are in this store.
-    pub fn builder(store: impl IntoAgentToolStore) -> AgentsBuilder {
+    /// Creates a builder of agents whose records are in this store, or in the store of this `Arc`.
+    pub fn builder(store: impl DynAgentToolStore) -> AgentsBuilder {
         AgentsBuilder {
-            store: store.into_agent_tool_store(),
+            store: Arc::new(store),
             keys: Keyring::none(),
             refresher: None,
             runtime: None,

@@ -86,7 +86,8 @@ pub trait AgentToolStore: Send + Sync + 'static {
 }
 
 object_safe! {
-    /// The object-safe form of [`AgentToolStore`]: the same methods with boxed futures. Every store implements it.
+    /// The object-safe form of [`AgentToolStore`]: the same methods with boxed futures. Every store implements it, and so
+    /// does an `Arc` of a store or of a `dyn DynAgentToolStore`.
     #[allow(missing_docs)] // `AgentToolStore` documents the methods
     pub trait DynAgentToolStore: AgentToolStore, AgentStoreError;
     version(agent: &'a str) -> u64;
@@ -112,30 +113,6 @@ pub(crate) async fn ask_store<T>(
         Ok(Ok(answer)) => answer,
         Ok(Err(_)) => Err(AgentStoreError::down("it panicked")),
         Err(_) => Err(AgentStoreError::down(format!("no answer within {STORE_TIMEOUT:?}"))),
-    }
-}
-
-/// A store, an `Arc` of one, or an `Arc<dyn DynAgentToolStore>`.
-pub trait IntoAgentToolStore {
-    /// Returns the store as a trait object.
-    fn into_agent_tool_store(self) -> Arc<dyn DynAgentToolStore>;
-}
-
-impl<S: AgentToolStore> IntoAgentToolStore for S {
-    fn into_agent_tool_store(self) -> Arc<dyn DynAgentToolStore> {
-        Arc::new(self)
-    }
-}
-
-impl<S: AgentToolStore> IntoAgentToolStore for Arc<S> {
-    fn into_agent_tool_store(self) -> Arc<dyn DynAgentToolStore> {
-        self
-    }
-}
-
-impl IntoAgentToolStore for Arc<dyn DynAgentToolStore> {
-    fn into_agent_tool_store(self) -> Arc<dyn DynAgentToolStore> {
-        self
     }
 }
 

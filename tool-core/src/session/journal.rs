@@ -123,6 +123,12 @@ macro_rules! object_safe {
                 Box::pin($trait::$name(self, $($argument),*))
             })*
         }
+
+        impl<T: $object_safe + ?Sized> $object_safe for Arc<T> {
+            $(fn $name<'a>(&'a self, $($argument: $type),*) -> BoxFuture<'a, Result<$output, $error>> {
+                (**self).$name($($argument),*)
+            })*
+        }
     };
 }
 

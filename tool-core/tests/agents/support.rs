@@ -244,7 +244,7 @@ pub(crate) fn agents<const N: usize>(probes: [&Probe; N]) -> Agents {
 }
 
 pub(crate) fn builder<const N: usize>(
-    store: impl tool_core::agents::IntoAgentToolStore,
+    store: impl tool_core::agents::DynAgentToolStore,
     probes: [&Probe; N],
 ) -> AgentsBuilder {
     let builder = Agents::builder(store).keys(keys("k"));
