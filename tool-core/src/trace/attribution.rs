@@ -3,7 +3,6 @@
 //! The caller records what a model used. An HTTP middleware observes the same responses on their way. A recorded response
 //! replaces an observed one, and neither counts twice.
 
-use crate::trace::collector::{Collector, process_collector};
 use crate::trace::cost::{Cost, CostEntry};
 use crate::trace::record::{SpanEnd, SpanKind};
 use crate::trace::span::{NewSpan, OpenSpan, RECORDED, RECORDED_BY_ID, TraceContext, current, open_in};
@@ -38,8 +37,8 @@ pub fn record_cost(service: impl Into<Cow<'static, str>>, cost: Cost) {
 fn add_response(mut used: ModelUsage, observed: bool) {
     let Some(site) = UsageSite::current() else { return };
     used.truncate();
-    let cost = site.collector.price(&used);
-    let collector = site.collector.clone();
+    let collector = &site.trace.collector;
+    let cost = collector.price(&used);
     // The lock puts a record and an observation of the same response, made at the same time, in an order.
     let mut buffer = collector.0.buffer.lock();
     let responses = &mut buffer.responses;
@@ -56,7 +55,7 @@ fn add_response(mut used: ModelUsage, observed: bool) {
 
 /// The place in the tree of spans at which something is used.
 struct UsageSite {
-    collector: Collector,
+    trace: Arc<TraceContext>,
     span: Option<Arc<OpenSpan>>,
 }
 
@@ -65,8 +64,7 @@ impl UsageSite {
     fn current() -> Option<Self> {
         cfg!(feature = "trace").then(|| {
             let span = current();
-            let collector = span.as_ref().map_or_else(process_collector, |span| span.trace.collector.clone());
-            Self { collector, span }
+            Self { trace: TraceContext::of(span.as_ref()), span }
         })
     }
 
@@ -142,12 +140,13 @@ impl UsageSite {
 
     /// Returns the anchor of a new root. It keeps the imported parent and the customer, unless a span was opened under them.
     fn root_anchor(&self) -> Arc<OpenSpan> {
-        let trace = match &self.span {
-            Some(anchor) if anchor.chain().all(|span| span.kind.is_none()) => return Arc::clone(anchor),
-            Some(span) => TraceContext { id: None, ..(*span.trace).clone() },
-            None => TraceContext::new(self.collector.clone()),
-        };
-        Arc::new(OpenSpan::anchor(Arc::new(trace), None))
+        match &self.span {
+            Some(anchor) if anchor.chain().all(|span| span.kind.is_none()) => Arc::clone(anchor),
+            _ => {
+                let trace = TraceContext { id: None, ..(*self.trace).clone() };
+                Arc::new(OpenSpan::anchor(Arc::new(trace), None))
+            }
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The functions and the handle by which a program opens spans and describes them.
 
-use crate::trace::collector::{Collector, process_collector};
+use crate::trace::collector::Collector;
 use crate::trace::instrumented::{Instrumented, WithSpan};
 use crate::trace::propagation::DistributedContext;
 use crate::trace::record::{SpanEnd, SpanError, SpanKind, SpanStatus};
@@ -108,7 +108,7 @@ pub fn in_current_span_sync<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
 
 /// Returns the collector of the current span, or else the process's collector.
 pub fn collector() -> Collector {
-    current().map_or_else(process_collector, |span| span.trace.collector.clone())
+    TraceContext::of(current().as_ref()).collector.clone()
 }
 
 /// Makes a report of [`collector`].
