@@ -246,7 +246,7 @@ impl RunContext {
     /// Records in a new span of this tool where the call itself has no span.
     fn in_tool_span(&self, record: impl FnOnce()) {
         match self.tool.as_deref() {
-            Some(tool) if !span::has_current() => trace::in_scope(SpanKind::Tool, tool.to_owned(), record),
+            Some(tool) if span::current().is_none() => trace::in_scope(SpanKind::Tool, tool.to_owned(), record),
             _ => record(),
         }
     }

@@ -249,12 +249,6 @@ pub(crate) fn current() -> Option<Arc<OpenSpan>> {
         .flatten()
 }
 
-/// Returns whether the thread is in a span or an anchor.
-#[inline]
-pub(crate) fn has_current() -> bool {
-    current().is_some()
-}
-
 /// A guard that makes a span the thread's current one until it is dropped. Guards are dropped in the reverse order.
 pub(crate) struct EnterGuard<'a> {
     before: Option<Arc<OpenSpan>>,
@@ -305,7 +299,7 @@ impl NewSpan {
 /// subscriber listens.
 #[inline]
 pub(crate) fn is_wanted() -> bool {
-    cfg!(feature = "trace") && (is_started() || LevelFilter::current() >= Level::INFO || has_current())
+    cfg!(feature = "trace") && (is_started() || LevelFilter::current() >= Level::INFO || current().is_some())
 }
 
 /// Maximum number of bytes of a call's id. A model chooses the id, so a longer one is not kept.
