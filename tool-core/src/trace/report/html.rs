@@ -51,7 +51,7 @@ fn write_page(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     f.write_str("</p>\n</header>\n<main>\n")?;
     let all = report.nodes().count();
     if rows.len() < all {
-        let (shown, all) = (grouped(count(rows.len())), grouped(count(all)));
+        let (shown, all) = (grouped(rows.len() as u64), grouped(all as u64));
         write!(f, "<p class=\"note\">{shown} of {all} spans are shown, those nearest to the root. ")?;
         f.write_str("The totals include all spans.</p>\n")?;
     }
@@ -65,11 +65,8 @@ fn write_page(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
 /// Writes the number of spans and the time that they cover.
 fn write_summary(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     let spans = report.spans().len() + report.running().len();
-    f.write_str(&counted(count(spans), "span"))?;
-    if spans == 0 {
-        return Ok(());
-    }
-    let (start, end) = report.window();
+    f.write_str(&counted(spans as u64, "span"))?;
+    let Some((start, end)) = report.window() else { return Ok(()) };
     write!(f, " in {}", duration(end - start))?;
     let began = jiff::Timestamp::try_from(report.epoch + Duration::from_nanos(start));
     if let Ok(began) = began.and_then(|began| began.round(jiff::Unit::Second)) {
@@ -87,10 +84,6 @@ fn time_element(nanos: u64) -> String {
 /// Returns a cost for readers, and in picodollars for programs.
 fn cost_element(sum: CostSummary) -> String {
     format!("<data value=\"{}\">{}</data>", sum.cost.picodollars(), cost(sum))
-}
-
-fn count(length: usize) -> u64 {
-    u64::try_from(length).unwrap_or(u64::MAX)
 }
 
 /// Returns the beginning of a text, escaped for use between tags and in attributes in double quotes.
@@ -168,25 +161,16 @@ struct VisibleRow<'r> {
 /// Returns the rows of the page: the nodes of least depth, and of the last depth those that come first. So the ancestors of
 /// a row are rows too.
 fn visible_rows(report: &Report) -> Vec<VisibleRow<'_>> {
-    let mut by_depth = report.nodes().collect::<Vec<_>>();
-    by_depth.sort_by_key(|node| node.depth());
-    let visible = by_depth.iter().take(MAX_SPANS).map(|node| node.index()).collect::<HashSet<_>>();
-    let mut rows: Vec<VisibleRow<'_>> = Vec::with_capacity(visible.len());
-    // The row of each node, or else of its nearest ancestor on the page.
-    let mut row_of: Vec<Option<usize>> = Vec::with_capacity(by_depth.len());
-    for node in report.nodes() {
-        if visible.contains(&node.index()) {
-            row_of.push(Some(rows.len()));
-            rows.push(VisibleRow { node, hidden: 0 });
-            continue;
-        }
-        let row = node.parent().and_then(|parent| row_of.get(parent.index()).copied().flatten());
-        row_of.push(row);
-        if let Some(row) = row.and_then(|row| rows.get_mut(row)) {
-            row.hidden += 1;
-        }
-    }
-    rows
+    let mut nodes = report.nodes().collect::<Vec<_>>();
+    nodes.sort_by_key(|node| node.depth());
+    nodes.truncate(MAX_SPANS);
+    nodes.sort_by_key(|node| node.index());
+    let visible = nodes.iter().map(|node| node.index()).collect::<HashSet<_>>();
+    let rows = nodes.into_iter().map(|node| {
+        let hidden = node.children().filter(|child| !visible.contains(&child.index()));
+        VisibleRow { node, hidden: hidden.map(|child| child.end() - child.index()).sum() }
+    });
+    rows.collect()
 }
 
 /// Returns the number of levels of the tree that are unfolded at first.
@@ -277,7 +261,7 @@ fn write_row(f: &mut Formatter<'_>, row: &VisibleRow<'_>) -> fmt::Result {
         write!(f, " <span class=\"mark {class}\">{failure}</span>")?;
     }
     if hidden > 0 {
-        write!(f, " <span class=\"dim\">{} inside not shown</span>", counted(count(hidden), "span"))?;
+        write!(f, " <span class=\"dim\">{} inside not shown</span>", counted(hidden as u64, "span"))?;
     }
     f.write_str("</span><span class=\"amounts\">")?;
     let total = node.total();
@@ -304,7 +288,7 @@ fn write_details(f: &mut Formatter<'_>, span: &SpanRecord) -> fmt::Result {
         }
     }
     if let Some(more) = span.spent().len().checked_sub(MAX_USES).filter(|more| *more > 0) {
-        write!(f, "<span class=\"detail\">{}</span>", counted(count(more), "more use"))?;
+        write!(f, "<span class=\"detail\">{}</span>", counted(more as u64, "more use"))?;
     }
     if let Some(message) = span.error().and_then(|error| error.message.as_deref()) {
         write!(f, "<bdi class=\"detail wrong\">{}</bdi>", escaped(message, MAX_MESSAGE))?;
