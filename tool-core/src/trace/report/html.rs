@@ -7,7 +7,6 @@ use crate::trace::report::tree::{NodeState, Report, SpanNode};
 use std::collections::HashSet;
 use std::fmt;
 use std::fmt::{Display, Formatter};
-use std::time::Duration;
 
 /// The page up to its style.
 const HEAD: &str = include_str!("page_head.html");
@@ -68,8 +67,7 @@ fn write_summary(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
     f.write_str(&counted(spans as u64, "span"))?;
     let Some((start, end)) = report.window() else { return Ok(()) };
     write!(f, " in {}", duration(end - start))?;
-    let began = jiff::Timestamp::try_from(report.epoch + Duration::from_nanos(start));
-    if let Ok(began) = began.and_then(|began| began.round(jiff::Unit::Second)) {
+    if let Some(began) = report.time_of(start).and_then(|began| began.round(jiff::Unit::Second).ok()) {
         write!(f, ", from <time datetime=\"{began}\">{}</time>", began.strftime("%Y-%m-%d %H:%M:%S UTC"))?;
     }
     Ok(())
@@ -298,10 +296,7 @@ fn write_details(f: &mut Formatter<'_>, span: &SpanRecord) -> fmt::Result {
 
 /// Writes the timeline: one row a span, so that spans that ran at the same time are below each other.
 fn write_timeline(f: &mut Formatter<'_>, report: &Report, rows: &[VisibleRow<'_>]) -> fmt::Result {
-    if report.spans().is_empty() && report.running().is_empty() {
-        return Ok(());
-    }
-    let (start, end) = report.window();
+    let Some((start, end)) = report.window() else { return Ok(()) };
     f.write_str("<section aria-labelledby=\"timeline\">\n<h2 id=\"timeline\">Timeline</h2>\n")?;
     f.write_str("<div class=\"axis\" aria-hidden=\"true\"><div class=\"ticks\">")?;
     for quarter in 0..=4 {

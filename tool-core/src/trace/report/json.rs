@@ -11,7 +11,6 @@ use serde::ser::{SerializeMap, SerializeStruct};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 impl Report {
     /// Returns the report as JSON:
@@ -54,9 +53,9 @@ impl Report {
 
 impl Serialize for Report {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (start, end) = self.window();
-        let began = jiff::Timestamp::try_from(self.epoch + Duration::from_nanos(start)).ok().map(Timestamp);
-        let began = began.filter(|_| self.nodes().any(|node| node.span().is_some()));
+        let window = self.window();
+        let began = window.and_then(|(start, _)| self.time_of(start)).map(Timestamp);
+        let (start, end) = window.unwrap_or_default();
         let nodes = self.nodes().map(|node| NodeJson { node, start }).collect::<Vec<_>>();
         let mut document = serializer.serialize_struct("Report", 6)?;
         document.serialize_field("version", &1)?;

@@ -6,13 +6,13 @@
 use crate::trace::collector::{Collector, Totals};
 use crate::trace::cost::CostSummary;
 use crate::trace::ids::{SpanId, TraceId};
-use crate::trace::record::{ParentState, SpanRecord, epoch};
+use crate::trace::record::{NodeState, SpanRecord, epoch};
 use crate::trace::span::current;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::OnceLock;
-use std::time::SystemTime;
+use std::time::Duration;
 
 /// A snapshot of a collector: its spans as a tree, and their cost.
 ///
@@ -37,28 +37,15 @@ use std::time::SystemTime;
 /// assert_eq!((planner.label().as_str(), planner.children().count()), ("agent:planner", 2));
 /// # }
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Report {
     pub(crate) spans: Vec<SpanRecord>,
     pub(crate) running: Vec<SpanRecord>,
     pub(crate) dropped: u64,
     pub(crate) totals: Totals,
     /// The wall-clock time at which the clock of the spans was 0.
-    pub(crate) epoch: SystemTime,
+    pub(crate) epoch: jiff::Timestamp,
     pub(crate) nodes: OnceLock<Vec<TreeNode>>,
-}
-
-impl Default for Report {
-    fn default() -> Self {
-        Self {
-            spans: Vec::new(),
-            running: Vec::new(),
-            dropped: 0,
-            totals: Totals::default(),
-            epoch: epoch(),
-            nodes: OnceLock::new(),
-        }
-    }
 }
 
 impl Report {
@@ -100,11 +87,16 @@ impl Report {
         (0..self.tree().len()).filter_map(|index| SpanNode::new(self, index))
     }
 
-    /// Returns the first start and the last end, in nanoseconds of the spans' clock.
-    pub(crate) fn window(&self) -> (u64, u64) {
+    /// Returns the first start and the last end, in nanoseconds of the spans' clock; `None` without spans.
+    pub(crate) fn window(&self) -> Option<(u64, u64)> {
         let all = || self.spans.iter().chain(&self.running);
-        let start = all().map(|span| span.start).min().unwrap_or(0);
-        (start, all().map(|span| span.start.saturating_add(span.nanos)).max().unwrap_or(start))
+        let end = all().map(|span| span.start.saturating_add(span.nanos)).max();
+        all().map(|span| span.start).min().zip(end)
+    }
+
+    /// Returns the wall-clock time at which the clock of the spans was at `nanos`.
+    pub(crate) fn time_of(&self, nanos: u64) -> Option<jiff::Timestamp> {
+        self.epoch.checked_add(Duration::from_nanos(nanos)).ok()
     }
 
     fn tree(&self) -> &[TreeNode] {
@@ -125,6 +117,7 @@ impl Collector {
         let mut report = Report {
             spans: buffer.spans.iter().cloned().collect(),
             dropped: buffer.dropped,
+            epoch: epoch().try_into().unwrap_or_default(),
             totals: buffer.totals.clone(),
             ..Report::default()
         };

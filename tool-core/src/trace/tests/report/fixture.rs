@@ -11,7 +11,7 @@ use crate::trace::usage::ModelUsage;
 use crate::trace::usage::TokenUsage;
 use std::num::{NonZeroU64, NonZeroU128};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 pub(crate) const MICRO: u64 = 1_000;
 
@@ -55,7 +55,7 @@ impl Fixture {
             baggage: Arc::new(DistributedContext::new().run_id("run-7").customer_id("acme")),
             collector: Collector::new(),
         };
-        let epoch = UNIX_EPOCH + Duration::from_hours(490_896);
+        let epoch = jiff::Timestamp::UNIX_EPOCH + Duration::from_hours(490_896);
         Self { trace: Arc::new(trace), report: Report { epoch, ..Report::default() } }
     }
 
