@@ -44,9 +44,9 @@ pub use cost::{Cost, CostEntry, CostSummary, Pricing};
 pub use ids::{ParseIdError, SpanId, TraceId};
 pub use instrumented::{Instrumented, WithSpan};
 pub use propagation::DistributedContext;
-pub use record::{SpanEnd, SpanError, SpanKind, SpanRecord, SpanStatus};
+pub use record::{NodeState, SpanEnd, SpanError, SpanKind, SpanRecord, SpanStatus};
 pub use redaction::Redaction;
-pub use report::tree::{NodeState, Report, SpanNode};
+pub use report::tree::{Report, SpanNode};
 #[doc(hidden)]
 pub use spans::attributed;
 pub use spans::{

@@ -157,16 +157,39 @@ impl SpanDetails {
     }
 }
 
-/// The state of a span's parent when the span ended. If the parent is not in the collector's buffer, this says why.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum ParentState {
-    /// The parent was open, so the collector receives it later.
-    #[default]
-    Open,
-    /// The parent ended earlier.
+/// The state of a node in a report's tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum NodeState {
+    /// The span has ended.
     Ended,
-    /// The parent is a span of another process.
+    /// The span was open around the call that made the report.
+    Running,
+    /// The span was open elsewhere. Spans inside of it have ended before it.
+    Open,
+    /// The span left the collector's buffer.
+    Dropped,
+    /// The span is one of another process.
     Remote,
+}
+
+impl NodeState {
+    /// Returns the name in lower case.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ended => "ended",
+            Self::Running => "running",
+            Self::Open => "open",
+            Self::Dropped => "dropped",
+            Self::Remote => "remote",
+        }
+    }
+
+    /// Returns whether the report does not have the span, but only its id.
+    pub const fn is_missing(self) -> bool {
+        matches!(self, Self::Open | Self::Dropped | Self::Remote)
+    }
 }
 
 /// Both clocks at the time of the process's first span.
@@ -201,7 +224,8 @@ pub struct SpanRecord {
     pub(crate) details: Option<Arc<SpanDetails>>,
     pub(crate) kind: SpanKind,
     pub(crate) status: SpanStatus,
-    pub(crate) parent_state: ParentState,
+    /// The state of the parent when the span ended, for a report that does not have the parent.
+    pub(crate) parent_state: NodeState,
 }
 
 impl SpanRecord {
@@ -288,7 +312,7 @@ impl SpanRecord {
 
     /// Returns whether the parent is a span of another process.
     pub fn is_parent_remote(&self) -> bool {
-        self.parent.is_some() && self.parent_state == ParentState::Remote
+        self.parent.is_some() && self.parent_state == NodeState::Remote
     }
 
     /// Returns the `tracestate` of W3C Trace Context that other tracing systems added to the trace.

@@ -7,7 +7,7 @@ use crate::text::Name;
 use crate::trace::collector::{Collector, ParentSpan, is_started, process_collector};
 use crate::trace::ids::{SpanId, TraceId};
 use crate::trace::propagation::DistributedContext;
-use crate::trace::record::{ParentState, SpanDetails, SpanEnd, SpanKind, SpanRecord, SpanStatus, now};
+use crate::trace::record::{NodeState, SpanDetails, SpanEnd, SpanKind, SpanRecord, SpanStatus, now};
 use parking_lot::Mutex;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -200,17 +200,18 @@ impl OpenSpan {
             details: None,
             kind: self.kind?,
             status: SpanStatus::Ok,
-            parent_state: parent.map(Self::parent_state).unwrap_or_default(),
+            parent_state: parent.map_or(NodeState::Open, Self::parent_state),
         })
     }
 
     /// Returns the state that the records of this span's children have.
-    fn parent_state(&self) -> ParentState {
+    fn parent_state(&self) -> NodeState {
         // An anchor stands for the span around it, or outside of any for a span of another process.
         match self.chain().find(|span| span.kind.is_some()) {
-            None => ParentState::Remote,
-            Some(span) if span.has(CLOSED) => ParentState::Ended,
-            Some(_) => ParentState::Open,
+            None => NodeState::Remote,
+            // The collector received it earlier, so a report without it has lost it.
+            Some(span) if span.has(CLOSED) => NodeState::Dropped,
+            Some(_) => NodeState::Open,
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Reports as one self-contained HTML page: no script, no network access, and a policy that allows neither.
 
 use crate::trace::cost::CostSummary;
-use crate::trace::record::{SpanRecord, SpanStatus};
+use crate::trace::record::{NodeState, SpanRecord, SpanStatus};
 use crate::trace::report::text::{cost, counted, duration, failure, grouped, lists, most_expensive, printable, tokens};
-use crate::trace::report::tree::{NodeState, Report, SpanNode};
+use crate::trace::report::tree::{Report, SpanNode};
 use std::collections::HashSet;
 use std::fmt;
 use std::fmt::{Display, Formatter};
@@ -152,7 +152,7 @@ fn write_table(f: &mut Formatter<'_>, id: &str, title: &str, rows: &[(String, Co
 /// A node on the page.
 struct VisibleRow<'r> {
     node: SpanNode<'r>,
-    /// The number of nodes whose nearest ancestor on the page is this one.
+    /// The number of nodes inside of this one that are not on the page, without those inside of another row.
     hidden: usize,
 }
 

@@ -3,9 +3,9 @@
 use crate::schema::timestamp::Timestamp;
 use crate::trace::collector::Totals;
 use crate::trace::cost::{Cost, CostEntry, CostSummary};
-use crate::trace::record::SpanRecord;
+use crate::trace::record::{NodeState, SpanRecord};
 use crate::trace::report::text::{dollars, lists};
-use crate::trace::report::tree::{NodeState, Report, SpanNode};
+use crate::trace::report::tree::{Report, SpanNode};
 use crate::trace::usage::TokenUsage;
 use serde::ser::{SerializeMap, SerializeStruct};
 use serde::{Serialize, Serializer};

@@ -3,9 +3,9 @@
 
 use crate::trace::collector::Totals;
 use crate::trace::cost::{Cost, CostSummary};
-use crate::trace::record::{SpanKind, SpanRecord, SpanStatus};
+use crate::trace::record::{NodeState, SpanKind, SpanRecord, SpanStatus};
 use crate::trace::redaction::escape_invisible;
-use crate::trace::report::tree::{NodeState, Report, SpanNode};
+use crate::trace::report::tree::{Report, SpanNode};
 use crate::trace::usage::TokenUsage;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

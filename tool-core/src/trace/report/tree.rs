@@ -8,7 +8,6 @@ use crate::trace::cost::CostSummary;
 use crate::trace::ids::{SpanId, TraceId};
 use crate::trace::record::{NodeState, SpanRecord, epoch};
 use crate::trace::span::current;
-use serde::Serialize;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::OnceLock;
@@ -117,8 +116,8 @@ impl Collector {
         let mut report = Report {
             spans: buffer.spans.iter().cloned().collect(),
             dropped: buffer.dropped,
-            epoch: epoch().try_into().unwrap_or_default(),
             totals: buffer.totals.clone(),
+            epoch: epoch().try_into().unwrap_or_default(),
             ..Report::default()
         };
         drop(buffer);
@@ -200,12 +199,7 @@ fn link_parents<'a>(nodes: &mut Vec<TreeNode>, records: impl Iterator<Item = &'a
     for (index, record) in records.enumerate() {
         // An imported id may be any, even the span's own, which then is a root.
         let Some(parent) = record.parent.filter(|parent| *parent != record.id) else { continue };
-        let state = match record.parent_state {
-            ParentState::Open => NodeState::Open,
-            ParentState::Ended => NodeState::Dropped,
-            ParentState::Remote => NodeState::Remote,
-        };
-        let id = (record.trace, parent);
+        let (id, state) = ((record.trace, parent), record.parent_state);
         let parent = *indexes.entry(id).or_insert_with(|| {
             nodes.push(TreeNode::new(id, state, 0, record.start));
             nodes.len() - 1
@@ -218,41 +212,6 @@ fn link_parents<'a>(nodes: &mut Vec<TreeNode>, records: impl Iterator<Item = &'a
         if let Some(child) = nodes.get_mut(index) {
             child.parent = Some(parent);
         }
-    }
-}
-
-/// The state of a node in a report's tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum NodeState {
-    /// The span has ended.
-    Ended,
-    /// The span was open around the call that made the report.
-    Running,
-    /// The span was open elsewhere. Spans inside of it have ended before it.
-    Open,
-    /// The span left the collector's buffer.
-    Dropped,
-    /// The span is one of another process.
-    Remote,
-}
-
-impl NodeState {
-    /// Returns the name in lower case.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ended => "ended",
-            Self::Running => "running",
-            Self::Open => "open",
-            Self::Dropped => "dropped",
-            Self::Remote => "remote",
-        }
-    }
-
-    /// Returns whether the report does not have the span, but only its id.
-    pub const fn is_missing(self) -> bool {
-        matches!(self, Self::Open | Self::Dropped | Self::Remote)
     }
 }
 

@@ -5,8 +5,9 @@ use crate::trace::collector::Collector;
 use crate::trace::cost::Cost;
 use crate::trace::ids::{SpanId, TraceId};
 use crate::trace::propagation::DistributedContext;
+use crate::trace::record::NodeState;
 use crate::trace::record::SpanRecord;
-use crate::trace::report::tree::{NodeState, Report};
+use crate::trace::report::tree::Report;
 use crate::trace::tests::report::fixture::hostile;
 
 fn states(report: &Report) -> Vec<(String, NodeState, usize)> {
