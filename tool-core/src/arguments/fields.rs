@@ -132,13 +132,10 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
         nulls: &'n [NullMeaning],
         null_as_absent: bool,
         names: Option<&'de PublishedNames>,
-    ) -> Result<Self, error::Error> {
+    ) -> Self {
         let mut decoder = Decoder::new(text);
-        if let Some(names) = names {
-            decoder.compare_with(names);
-        }
-        decoder.begin_object()?;
-        Ok(Self {
+        decoder.compare_with(names);
+        Self {
             decoder,
             key: Key::default(),
             nulls,
@@ -150,7 +147,13 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
             buffered: false,
             names,
             failed: 0,
-        })
+        }
+    }
+
+    /// Enters the object. Not inlined, because it would be compiled again for each tool.
+    #[inline(never)]
+    pub(crate) fn begin(&mut self) -> Result<(), error::Error> {
+        self.decoder.begin_object()
     }
 
     /// Adds the name of the parameter whose value failed to an error's path.
@@ -162,8 +165,7 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
         }
     }
 
-    #[inline]
-    pub(crate) fn end(mut self) -> Result<DecodeSummary, error::Error> {
+    pub(crate) fn end(&mut self) -> Result<DecodeSummary, error::Error> {
         self.decoder.end()?;
         Ok(DecodeSummary { nulls: self.taken_nulls, buffered: self.buffered || self.decoder.buffered() })
     }
@@ -291,7 +293,8 @@ impl<'de, M: MapAccess<'de>> Fields<'de> for MapFields<M> {
 
 /// Decodes argument text outside a call, for `confirm = fn`.
 pub fn decode_arguments<'de, A: ArgumentStruct<'de>>(text: &'de str) -> Result<A, error::Error> {
-    let mut fields = ObjectFields::new(text, &[], true, None)?;
+    let mut fields = ObjectFields::new(text, &[], true, None);
+    fields.begin()?;
     let args = A::decode(&mut fields)?;
     fields.end()?;
     Ok(args)

@@ -137,9 +137,7 @@ impl<'r> MapAccess<'r> for TakenEntries<'r> {
     fn next_value_seed<S: DeserializeSeed<'r>>(&mut self, seed: S) -> Result<S::Value, Error> {
         let (key, text) = self.current.map_or(("", ""), |entry| (&*entry.key, &*entry.text));
         let mut decoder = Decoder::new(text);
-        if let Some(names) = self.all.names {
-            decoder.compare_with(names);
-        }
+        decoder.compare_with(self.all.names);
         let value = seed.deserialize(&mut decoder).map_err(|error| error.under(key))?;
         decoder.end()?;
         self.all.buffered.set(self.all.buffered.get() || decoder.buffered());

@@ -432,8 +432,8 @@ impl<'de> Decoder<'de> {
 
     /// Compares the names that the types know with the published ones.
     #[inline]
-    pub(crate) fn compare_with(&mut self, names: &'de PublishedNames) {
-        self.names = Some(names);
+    pub(crate) fn compare_with(&mut self, names: Option<&'de PublishedNames>) {
+        self.names = names;
     }
 
     /// Compares the fields of a struct that comes next.

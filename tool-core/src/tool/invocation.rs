@@ -75,21 +75,27 @@ impl<'a> Invocation<'a> {
     pub fn decode<A: ArgumentStruct<'a>>(self) -> Result<A, Rejection> {
         let InvocationFrame { text, tool, coercions, .. } = self.0;
         let schema = &tool.schema;
-        let mut fields = ObjectFields::new(text, &schema.nulls, coercions.null_as_absent, Some(&schema.names))?;
-        let args = match A::decode(&mut fields) {
-            Ok(args) => args,
-            Err(error) => return Err(fields.locate(error, A::PARAMETERS).into()),
-        };
+        let mut fields = ObjectFields::new(text, &schema.nulls, coercions.null_as_absent, Some(&schema.names));
+        fields.begin()?;
+        match A::decode(&mut fields) {
+            Ok(args) => self.accept(&mut fields).map(|()| args),
+            Err(error) => Err(fields.locate(error, A::PARAMETERS).into()),
+        }
+    }
+
+    /// Checks what the decoded fields do not show, and asks the gate. Not inlined, because it would be compiled again for
+    /// each tool.
+    #[inline(never)]
+    fn accept(self, fields: &mut ObjectFields<'_, '_>) -> Result<(), Rejection> {
         let read = fields.end()?;
         if read.nulls != 0 {
             self.0.nulls.store(read.nulls, Ordering::Relaxed);
         }
-        if (read.buffered || schema.needs_validator) && !self.0.validated {
+        if (read.buffered || self.0.tool.schema.needs_validator) && !self.0.validated {
             // The types alone cannot prove what the schema demands.
             self.parse_valid()?;
         }
-        self.admit()?;
-        Ok(args)
+        self.admit()
     }
 
     /// Asks the gate, once the arguments are known to be valid.

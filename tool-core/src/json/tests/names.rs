@@ -33,7 +33,7 @@ fn set(names: &[&str]) -> Vec<Box<str>> {
 /// Returns true if the validator has to check the text.
 fn suspects<T: for<'de> Deserialize<'de>>(text: &str, names: &PublishedNames) -> bool {
     let mut decoder = Decoder::new(text);
-    decoder.compare_with(names);
+    decoder.compare_with(Some(names));
     T::deserialize(&mut decoder).unwrap_or_else(|error| panic!("{text}: {error}"));
     decoder.buffered()
 }
