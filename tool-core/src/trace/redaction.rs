@@ -37,14 +37,30 @@ use std::sync::Arc;
 /// assert_eq!(redaction.json("password=hunter2"), "[16 characters that are not JSON]");
 /// assert_eq!(redaction.text("tried password=hunter2"), "tried password=[redacted]");
 /// ```
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct Redaction(Arc<RedactionRules>);
 
-/// A rule of the host. It receives the JSON pointer of a text, a number or a literal, and the text itself.
-type CustomRule = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
+/// A rule of the host. It receives the JSON pointer of a text, a number or a literal, and the text itself. Rules are equal
+/// if they are the same closure.
+#[derive(Clone)]
+struct CustomRule(Arc<dyn Fn(&str, &str) -> bool + Send + Sync>);
 
-#[derive(Clone, Default)]
+impl PartialEq for CustomRule {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for CustomRule {}
+
+impl fmt::Debug for CustomRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CustomRule")
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct RedactionRules {
     /// True if the default rules do not apply.
     without_defaults: bool,
@@ -88,7 +104,7 @@ impl Redaction {
     /// Hides each text, number and literal for which `hides` returns true. It receives the value's JSON pointer and the
     /// value, texts without quotes.
     pub fn rule(self, hides: impl Fn(&str, &str) -> bool + Send + Sync + 'static) -> Self {
-        self.with(|rules| rules.custom.push(Arc::new(hides)))
+        self.with(|rules| rules.custom.push(CustomRule(Arc::new(hides))))
     }
 
     /// Returns rules that hide what either set hides.
@@ -143,33 +159,6 @@ impl Redaction {
         escape_invisible(&self.0.redact_text(text))
     }
 }
-
-impl fmt::Debug for Redaction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RedactionRules { without_defaults, keys, pointers, custom } = &*self.0;
-        f.debug_struct("Redaction")
-            .field("without_defaults", without_defaults)
-            .field("keys", keys)
-            .field("pointers", pointers)
-            .field("rules", &custom.len())
-            .finish()
-    }
-}
-
-impl PartialEq for Redaction {
-    /// Compares keys and pointers by value, and rules by identity.
-    fn eq(&self, other: &Self) -> bool {
-        let (one, other) = (&*self.0, &*other.0);
-        let same_rules = one.custom.len() == other.custom.len()
-            && one.custom.iter().zip(&other.custom).all(|(one, other)| Arc::ptr_eq(one, other));
-        same_rules
-            && one.without_defaults == other.without_defaults
-            && one.keys == other.keys
-            && one.pointers == other.pointers
-    }
-}
-
-impl Eq for Redaction {}
 
 /// Maximum number of JSON texts inside each other, as strings. Deeper ones are scanned for patterns only.
 const MAX_NESTING: u8 = 4;
@@ -351,7 +340,7 @@ impl RedactingWriter<'_> {
 
     fn is_hidden_by_rule(&self, node: &JsonNode<'_>) -> bool {
         let content = if let JsonNode::Literal(text) = node { Some(*text) } else { node.as_text() };
-        content.is_some_and(|content| self.rules.custom.iter().any(|rule| rule(&self.pointer, content)))
+        content.is_some_and(|content| self.rules.custom.iter().any(|rule| (rule.0)(&self.pointer, content)))
     }
 
     /// Redacts a string, which may hold JSON itself.
