@@ -2,9 +2,10 @@
 
 use crate::agents::keys::KeyError;
 use crate::agents::store::AgentStoreError;
-use crate::arguments::problem::Problem;
+use crate::arguments::problem::{Problem, nearest};
 use crate::call::error::{ErrorKind, ErrorList, IntoToolError, ToolError};
 use crate::session::store::OpenError;
+use crate::text::truncate;
 use crate::tool::configure::ConfigureError;
 use crate::trace::redaction::Redaction;
 use std::fmt;
@@ -134,6 +135,11 @@ impl From<ConfigureError> for AgentErrorKind {
 }
 
 impl AgentErrorKind {
+    /// Reports an action that is not among the known ones. Its name is shortened, because it may be very long.
+    pub(crate) fn unknown_action<'a>(action: &str, known: impl Iterator<Item = &'a str>) -> Self {
+        Self::UnknownAction { action: truncate(action, 60), nearest: nearest(action, known).map(str::to_owned) }
+    }
+
     /// Returns true if the store cannot be reached, so that a later try may succeed.
     pub(crate) fn is_store_down(&self) -> bool {
         matches!(self, Self::Store(AgentStoreError::Down { .. }))

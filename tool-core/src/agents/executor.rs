@@ -7,7 +7,6 @@ use crate::agents::load;
 use crate::agents::loaded::{LoadedAgent, ToolsetState};
 use crate::agents::record::AgentId;
 use crate::agents::settings::check_ids;
-use crate::arguments::problem::nearest;
 use crate::call::{Arguments, ErrorKind, Mode, ToolCall, ToolResponse};
 use crate::registry::ToolContext;
 use crate::session::approvals::{Signer, fresh_id};
@@ -130,17 +129,15 @@ fn mode_of(loaded: &LoadedAgent, tool: &str, action: &str) -> Result<Mode, Agent
         ToolsetState::Disabled => return Err(AgentErrorKind::Disabled),
         ToolsetState::Failed(kind) => return Err(kind.clone()),
     };
-    let is_disabled = |action: &String| toolset.disabled_actions.contains(action);
-    match ready.actions.iter().find(|known| *known == action) {
-        Some(action) if is_disabled(action) => return Err(AgentErrorKind::ActionDisabled { action: action.clone() }),
-        Some(_) => {}
+    let disabled = &toolset.disabled_actions;
+    if !ready.actions.iter().any(|known| known == action) {
+        let offered = ready.actions.iter().map(String::as_str).filter(|action| !disabled.contains(*action));
+        let unknown = AgentErrorKind::unknown_action(action, offered);
         // It may belong to a nested toolset that failed.
-        None => {
-            let offered = ready.actions.iter().filter(|action| !is_disabled(action)).map(String::as_str);
-            let nearest = nearest(action, offered).map(str::to_owned);
-            let unknown = AgentErrorKind::UnknownAction { action: action.to_owned(), nearest };
-            return Err(ready.failures.first().cloned().unwrap_or(unknown));
-        }
+        return Err(ready.failures.first().cloned().unwrap_or(unknown));
+    }
+    if disabled.contains(action) {
+        return Err(AgentErrorKind::ActionDisabled { action: action.to_owned() });
     }
     let modes = loaded.tools().function_tool(action).map(|tool| tool.definition().modes());
     Ok(if modes.is_none_or(|modes| modes.contains(Mode::Text)) { Mode::Text } else { Mode::Voice })

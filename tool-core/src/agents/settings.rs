@@ -6,7 +6,6 @@ use crate::agents::keys::SealedSecrets;
 use crate::agents::record::{AgentRecords, AgentSummary, AgentTools, is_id};
 use crate::agents::store::{AgentStoreError, RecordWrite, SecretsWrite};
 use crate::agents::tokens::Tokens;
-use crate::arguments::problem::nearest;
 use crate::call::error::ToolError;
 use crate::text;
 use crate::tool::{Action, SecretDocument, ToolsetFactory, ToolsetMetadata};
@@ -284,10 +283,7 @@ fn unknown_action(factory: &dyn ToolsetFactory, action: &str) -> Option<AgentErr
     let actions = factory.actions();
     let names = || actions.iter().map(|action| action.name.as_str());
     let is_unknown = !actions.is_empty() && !names().any(|name| name == action);
-    is_unknown.then(|| AgentErrorKind::UnknownAction {
-        action: text::truncate(action, 60),
-        nearest: nearest(action, names()).map(str::to_owned),
-    })
+    is_unknown.then(|| AgentErrorKind::unknown_action(action, names()))
 }
 
 fn is_empty(secrets: &SecretDocument) -> bool {
