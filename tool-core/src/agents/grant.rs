@@ -238,7 +238,7 @@ impl GrantRecord {
             return Ok(running.clone());
         }
         let Ok(runtime) = Handle::try_current() else {
-            return Err(TokenFailure::transient("refreshing a token requires a tokio runtime, and there is none"));
+            return Err(ToolError::transient("refreshing a token requires a tokio runtime, and there is none").into());
         };
         let (unlist, record, known) = (Unlist(Arc::clone(self)), Arc::clone(self), known.clone());
         let refresh = async move {
@@ -249,7 +249,7 @@ impl GrantRecord {
             outcome
         };
         let refresh = self.grants.tasks.spawn_on(refresh, &runtime);
-        let interrupted = |_| Err(TokenFailure::transient("the refresh of the token was interrupted"));
+        let interrupted = |_| Err(ToolError::transient("the refresh of the token was interrupted").into());
         let outcome = async move { refresh.await.unwrap_or_else(interrupted) };
         let running = RunningRefresh { since: Instant::now(), outcome: outcome.boxed().shared() };
         all.insert(self.key(), running.clone());
@@ -282,9 +282,8 @@ impl GrantRecord {
                 return outcome;
             }
             if Instant::now() >= deadline || self.grants.tasks.is_closed() {
-                return Err(TokenFailure::transient(
-                    "another process refreshes the token and has not finished in time",
-                ));
+                let reason = "another process refreshes the token and has not finished in time";
+                return Err(ToolError::transient(reason).into());
             }
             sleep(pause).await;
             pause = (pause * 2).min(POLL.1);
@@ -347,8 +346,8 @@ impl GrantRecord {
     /// Turns the provider's refusal into a failure.
     async fn refused(&self, tokens: &Tokens, used: &Secret, error: RefreshError) -> RefreshOutcome {
         match error {
-            RefreshError::Transient(_) => Err(TokenFailure::transient(without_tokens(&error.to_string(), tokens))),
-            RefreshError::Refused(_) => Err(TokenFailure::auth(without_tokens(&error.to_string(), tokens))),
+            RefreshError::Transient(_) => Err(ToolError::transient(without_tokens(&error.to_string(), tokens)).into()),
+            RefreshError::Refused(_) => Err(ToolError::auth(without_tokens(&error.to_string(), tokens)).into()),
             RefreshError::Revoked(reason) => {
                 // A process whose lease had expired may have used the token, and stored what it got.
                 let now = self.current().await?.tokens;
@@ -408,13 +407,14 @@ impl GrantRecord {
         let kind = kind.into();
         let is_down = kind.is_store_down();
         let text = AgentError::new(&self.agent, &self.tool, kind).to_string();
-        if is_down { TokenFailure::transient(text) } else { TokenFailure::auth(text) }
+        if is_down { ToolError::transient(text) } else { ToolError::auth(text) }.into()
     }
 
     /// Reports that there are no new tokens until a person grants access again.
     fn needs_person(&self, reason: &str) -> TokenFailure {
         let (tool, provider) = (self.tool.escape_debug(), self.grant.provider.escape_debug());
-        TokenFailure::auth(format!("toolset `{tool}` has to be connected to `{provider}` again by a person: {reason}"))
+        let text = format!("toolset `{tool}` has to be connected to `{provider}` again by a person: {reason}");
+        ToolError::auth(text).into()
     }
 
     /// Writes new tokens in place of those in `stored`, which the refresh token `used` came from. If the store is down for

@@ -86,9 +86,9 @@ impl Tokens {
 
 /// Returns the secrets with changed members. All copies are wiped.
 fn with_members(secrets: &SecretDocument, change: impl FnOnce(&mut Map<String, Value>)) -> Option<SecretDocument> {
-    let Some(Value::Object(mut members)) = secrets.with_value(Clone::clone) else { return None };
-    change(&mut members);
-    Some(SecretDocument::from_value(Value::Object(members)))
+    let mut value = secrets.parsed()?;
+    change(value.as_object_mut()?);
+    Some(SecretDocument::from_json(value.to_string()))
 }
 
 fn set(members: &mut Map<String, Value>, name: &str, text: Option<String>) {
@@ -133,13 +133,9 @@ pub(crate) struct TokenFailure {
     pub(crate) revoked: bool,
 }
 
-impl TokenFailure {
-    pub(crate) fn transient(text: impl Into<String>) -> Self {
-        Self { error: ToolError::transient(text.into()), revoked: false }
-    }
-
-    pub(crate) fn auth(text: impl Into<String>) -> Self {
-        Self { error: ToolError::auth(text.into()), revoked: false }
+impl From<ToolError> for TokenFailure {
+    fn from(error: ToolError) -> Self {
+        Self { error, revoked: false }
     }
 }
 
