@@ -236,10 +236,6 @@ impl Collector {
         self.0.buffer.lock().totals.clone()
     }
 
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-
     /// Returns the cost of a response. A price table that panics must not fail the tool, so the price is then unknown.
     pub(crate) fn price(&self, used: &ModelUsage) -> Option<Cost> {
         let pricing = self.0.pricing.as_ref()?;

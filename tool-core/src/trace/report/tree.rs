@@ -10,7 +10,7 @@ use crate::trace::record::{NodeState, SpanRecord, epoch};
 use crate::trace::span::current;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// A snapshot of a collector: its spans as a tree, and their cost.
@@ -108,7 +108,7 @@ impl Collector {
     ///
     /// Called inside of spans of this collector, the report has those as well, as [running](Report::running).
     pub fn report(&self) -> Report {
-        let here = current().filter(|here| here.trace.collector.is_same(self));
+        let here = current().filter(|here| Arc::ptr_eq(&here.trace.collector.0, &self.0));
         let buffer = self.0.buffer.lock();
         // Under the lock, so that a span that ends at this moment appears once.
         let running = here.iter().flat_map(|here| here.chain()).filter_map(|span| Some((span.snapshot()?, span)));
