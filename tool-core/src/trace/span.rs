@@ -131,19 +131,9 @@ impl OpenSpan {
 
     /// Returns the surroundings by which the span's costs are summed up.
     pub(crate) fn surroundings(&self) -> ParentSpan<'_> {
-        let mut around = ParentSpan::default();
-        for span in self.chain().skip(1) {
-            match span.kind {
-                Some(SpanKind::Agent) => around.agent = around.agent.or(Some(&span.name)),
-                Some(SpanKind::Tool) => around.tool = around.tool.or(Some(&span.name)),
-                _ => {}
-            }
-            around.is_tracked |= span.kind.is_some_and(|kind| kind.rank() == 1);
-            if around.agent.is_some() && around.tool.is_some() {
-                break;
-            }
-        }
-        around
+        let nearest = |kind| self.chain().skip(1).find(|span| span.kind == Some(kind)).map(|span| &*span.name);
+        let is_tracked = self.parent.as_deref().is_some_and(|parent| parent.nearest_tracked().is_some());
+        ParentSpan { agent: nearest(SpanKind::Agent), tool: nearest(SpanKind::Tool), is_tracked }
     }
 
     /// Changes costs or attributes. Returns `None` once the span is closed.
