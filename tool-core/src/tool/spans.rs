@@ -7,7 +7,7 @@ use crate::tool::function::FunctionTool;
 use crate::trace::instrumented::Instrumented;
 use crate::trace::record::{SpanEnd, SpanError, SpanKind, SpanStatus};
 use crate::trace::redaction::Redaction;
-use crate::trace::span::{NewSpan, current, open_call};
+use crate::trace::span::{NewSpan, current, open};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(crate) async fn in_call_span(
     work: impl Future<Output = ToolResponse>,
 ) -> ToolResponse {
     let definition = tool.definition();
-    let span = open_call(NewSpan::of_tool(definition.name.clone(), definition.compiled.site), call_id);
+    let span = open(NewSpan::of_tool(definition.name.clone(), definition.compiled.site, call_id.cloned()));
     Instrumented::with_span(span, work, end_of_call).await
 }
 

@@ -43,7 +43,7 @@ pub struct CallSpan {
 
 impl CallSpan {
     fn new_span(&self) -> NewSpan {
-        NewSpan::of_tool(self.name.clone(), self.site)
+        NewSpan::of_tool(self.name.clone(), self.site, None)
     }
 }
 

@@ -131,7 +131,7 @@ impl UsageSite {
     /// Opens and closes a root span for an entry that no span pays.
     fn open_root(&self, mut entry: CostEntry) {
         entry.observed = false;
-        let span = open_in(Some(self.root_anchor()), NewSpan::new(SpanKind::Http, entry.used.model.clone()), None);
+        let span = open_in(Some(self.root_anchor()), NewSpan::new(SpanKind::Http, entry.used.model.clone()));
         if let Some(span) = span.span() {
             span.change(|details| details.costs = vec![entry]);
         }

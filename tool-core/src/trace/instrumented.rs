@@ -67,7 +67,7 @@ impl<F: Future> Future for Instrumented<F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let mut this = self.project();
         if let Some(UnopenedSpan { made_in, span }) = this.unopened.take() {
-            *this.span = Some(open_in(choose_parent(made_in, current()), span, None));
+            *this.span = Some(open_in(choose_parent(made_in, current()), span));
         }
         let has_span = this.span.is_some();
         let (polled, span) = run(this.span.take(), || {

@@ -272,17 +272,18 @@ pub(crate) struct NewSpan {
     name: Name,
     /// The function to which the call is dispatched. 0 is none.
     site: u32,
+    call_id: Option<Arc<str>>,
 }
 
 impl NewSpan {
     /// Describes a span of anything but a dispatched call.
     pub(crate) fn new(kind: SpanKind, name: impl Into<Name>) -> Self {
-        Self { kind, name: name.into(), site: 0 }
+        Self { kind, name: name.into(), site: 0, call_id: None }
     }
 
-    /// Describes the span of a call that is dispatched to the function at `site`.
-    pub(crate) fn of_tool(name: Name, site: u32) -> Self {
-        Self { kind: SpanKind::Tool, name, site }
+    /// Describes the span of a call that is dispatched to the function at `site`, and that may have an id.
+    pub(crate) fn of_tool(name: Name, site: u32, call_id: Option<Arc<str>>) -> Self {
+        Self { kind: SpanKind::Tool, name, site, call_id }
     }
 }
 
@@ -304,21 +305,16 @@ pub(crate) struct SpanGuard {
 
 /// Opens a span in the current one, or else in the process's collector.
 pub(crate) fn open(new: NewSpan) -> Option<SpanGuard> {
-    open_call(new, None)
-}
-
-/// Opens the span of a tool call that may have an id.
-pub(crate) fn open_call(new: NewSpan, call_id: Option<&Arc<str>>) -> Option<SpanGuard> {
-    cfg!(feature = "trace").then(|| open_in(current(), new, call_id))
+    cfg!(feature = "trace").then(|| open_in(current(), new))
 }
 
 /// Opens a span inside `parent`.
-pub(crate) fn open_in(parent: Option<Arc<OpenSpan>>, new: NewSpan, call_id: Option<&Arc<str>>) -> SpanGuard {
+pub(crate) fn open_in(parent: Option<Arc<OpenSpan>>, new: NewSpan) -> SpanGuard {
     let mut trace = TraceContext::of(parent.as_ref());
     if trace.id.is_none() {
         trace = Arc::new(TraceContext { id: Some(TraceId::random()), ..(*trace).clone() });
     }
-    let log = log_span(&new, call_id, parent.as_deref());
+    let log = log_span(&new, parent.as_deref());
     let inherited = parent.as_ref().filter(|parent| parent.has(INHERITED));
     let attributes = inherited.and_then(|anchor| anchor.change(|details| details.attributes.clone()));
     let mut span = OpenSpan::new(trace, parent, Some(new.kind), new.name);
@@ -327,7 +323,7 @@ pub(crate) fn open_in(parent: Option<Arc<OpenSpan>>, new: NewSpan, call_id: Opti
         span.change(|details| details.attributes = attributes);
     }
     span.start = now();
-    SpanGuard { span: Some(Arc::new(span)), call_id: call_id.filter(|id| id.len() <= MAX_CALL_ID).cloned() }
+    SpanGuard { span: Some(Arc::new(span)), call_id: new.call_id.filter(|id| id.len() <= MAX_CALL_ID) }
 }
 
 impl SpanGuard {
@@ -417,7 +413,7 @@ impl Drop for ClosePanicked {
 }
 
 /// Creates the `tracing` span, under OpenTelemetry names, so that log lines nest. `None` if no subscriber listens.
-fn log_span(new: &NewSpan, call_id: Option<&Arc<str>>, parent: Option<&OpenSpan>) -> Option<Box<Span>> {
+fn log_span(new: &NewSpan, parent: Option<&OpenSpan>) -> Option<Box<Span>> {
     if LevelFilter::current() < Level::INFO {
         return None;
     }
@@ -433,7 +429,7 @@ fn log_span(new: &NewSpan, call_id: Option<&Arc<str>>, parent: Option<&OpenSpan>
         SpanKind::Tool => info_span!(
             target: "tool_core::trace", "execute_tool", otel.name = %format_args!("execute_tool {name}"),
             gen_ai.operation.name = "execute_tool", gen_ai.tool.name = %name, gen_ai.tool.type = "function",
-            gen_ai.tool.call.id = call_id.map(|id| tracing::field::display(id.escape_debug())), status = Empty, error.type = Empty
+            gen_ai.tool.call.id = new.call_id.as_ref().map(|id| tracing::field::display(id.escape_debug())), status = Empty, error.type = Empty
         ),
         SpanKind::Llm => info_span!(
             target: "tool_core::trace", "chat", otel.name = %format_args!("chat {name}"), otel.kind = "client",
