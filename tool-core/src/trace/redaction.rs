@@ -44,7 +44,9 @@ pub struct Redaction(Arc<RedactionRules>);
 /// A rule of the host. It receives the JSON pointer of a text, a number or a literal, and the text itself. Rules are equal
 /// if they are the same closure.
 #[derive(Clone)]
-struct CustomRule(Arc<dyn Fn(&str, &str) -> bool + Send + Sync>);
+struct CustomRule(Arc<HidesValue>);
+
+type HidesValue = dyn Fn(&str, &str) -> bool + Send + Sync;
 
 impl PartialEq for CustomRule {
     fn eq(&self, other: &Self) -> bool {
