@@ -7,9 +7,10 @@ use crate::call::error::{IntoToolError, ToolError};
 use crate::call::output::{BoundedArray, IntoToolOutput, encode, encode_tree};
 use crate::tool::invocation;
 use crate::tool::invocation::{Execution, Invocation, ToolResult};
-use crate::trace::body::{BodySpan, ReturnedSpan, SpanEnding};
+use crate::trace::body::{BodySpan, ReturnedSpan, SpanEnding, open_agent, open_tool};
 use crate::trace::instrumented::Instrumented;
 use crate::trace::record::SpanEnd;
+use crate::trace::span::is_wanted;
 use futures_core::Stream;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -307,13 +308,13 @@ impl<T> SpanEnding<T> for IsPlain {
 /// Opens the span of a tool's body. The probe gives the type that the body returns.
 #[inline]
 pub fn tool_span<T, E: SpanEnding<T>>(name: &'static str, id: u32, _: Probe<T>, _: E) -> BodySpan<T, E> {
-    BodySpan::tool(name, id)
+    BodySpan::new(if is_wanted() { open_tool(name, id) } else { None })
 }
 
 /// Opens the span of an async agent's body. The probe gives the type that the body returns.
 #[inline]
 pub fn agent_span<T, E: SpanEnding<T>>(name: &'static str, _: Probe<T>, _: E) -> BodySpan<T, E> {
-    BodySpan::agent(name)
+    BodySpan::new(open_agent(name))
 }
 
 /// Opens the span of a tool's body. Dispatch and the body recognise the same function by its path in the module.

@@ -2,7 +2,7 @@
 
 use crate::text::Name;
 use crate::trace::record::{SpanEnd, SpanKind, SpanStatus};
-use crate::trace::span::{NewSpan, OpenSpan, SpanGuard, current, enter, is_wanted, open, run, run_to_end};
+use crate::trace::span::{NewSpan, OpenSpan, SpanGuard, current, enter, open, run, run_to_end};
 use pin_project_lite::pin_project;
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -28,21 +28,9 @@ pub struct BodySpan<T, E> {
 }
 
 impl<T, E: SpanEnding<T>> BodySpan<T, E> {
-    /// Opens the span of a tool, unless dispatch opened one for this very call.
-    ///
-    /// `id` identifies the function: see [`function_id`].
+    /// Names the types of an open span, or of none.
     #[inline]
-    pub(crate) fn tool(name: &'static str, id: u32) -> Self {
-        Self::new(if is_wanted() { open_tool(name, id) } else { None })
-    }
-
-    /// Opens the span of an agent.
-    #[inline]
-    pub(crate) fn agent(name: &'static str) -> Self {
-        Self::new(open_agent(name))
-    }
-
-    fn new(span: Option<SpanGuard>) -> Self {
+    pub(crate) fn new(span: Option<SpanGuard>) -> Self {
         Self { span, types: PhantomData }
     }
 
@@ -59,12 +47,16 @@ impl<T, E: SpanEnding<T>> BodySpan<T, E> {
     }
 }
 
+/// Opens the span of a tool, unless dispatch opened one for this very call.
+///
+/// `id` identifies the function: see [`function_id`].
 #[inline(never)]
-fn open_tool(name: &'static str, id: u32) -> Option<SpanGuard> {
+pub(crate) fn open_tool(name: &'static str, id: u32) -> Option<SpanGuard> {
     if is_dispatched(id) { None } else { open(NewSpan::new(SpanKind::Tool, Name::Static(name))) }
 }
 
-fn open_agent(name: &'static str) -> Option<SpanGuard> {
+/// Opens the span of an agent.
+pub(crate) fn open_agent(name: &'static str) -> Option<SpanGuard> {
     open(NewSpan::new(SpanKind::Agent, Name::Static(name)))
 }
 
@@ -140,14 +132,11 @@ pin_project! {
 }
 
 /// Closes the span as panicked if a poll of the body unwinds.
-struct CloseOnPanic<'a> {
-    scope: &'a mut Option<Arc<OpenSpan>>,
-    polled: bool,
-}
+struct CloseOnPanic<'a>(&'a mut Option<Arc<OpenSpan>>);
 
 impl Drop for CloseOnPanic<'_> {
     fn drop(&mut self) {
-        if let Some(scope) = self.scope.take_if(|_| !self.polled) {
+        if let Some(scope) = self.0.take() {
             SpanGuard::of(scope).close(SpanStatus::Panicked.into());
         }
     }
@@ -159,21 +148,19 @@ impl<F: Future, E: SpanEnding<F::Output>> Future for BodyFuture<F, E> {
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let mut this = self.project();
-        let mut guard = CloseOnPanic { scope: this.scope, polled: false };
-        let value = {
-            let _inside = guard.scope.as_ref().map(enter);
+        let guard = CloseOnPanic(this.scope);
+        let polled = {
+            let _inside = guard.0.as_ref().map(enter);
             // A finished future that is polled again stays pending.
-            let Some(body) = this.body.as_mut().as_pin_mut() else {
-                guard.polled = true;
-                return Poll::Pending;
-            };
-            let polled = body.poll(cx);
-            guard.polled = true;
-            let value = ready!(polled);
-            this.body.set(None);
-            value
+            let polled = this.body.as_mut().as_pin_mut().map_or(Poll::Pending, |body| body.poll(cx));
+            if polled.is_ready() {
+                this.body.set(None);
+            }
+            polled
         };
-        if let Some(scope) = guard.scope.take() {
+        std::mem::forget(guard);
+        let value = ready!(polled);
+        if let Some(scope) = this.scope.take() {
             SpanGuard::of(scope).close(E::end(&value));
         }
         Poll::Ready(value)
