@@ -112,12 +112,12 @@ pin_project! {
 impl<F> WithSpan<F> {
     /// Runs a future in `span`, or in whatever span polls it if there is none.
     pub(crate) fn new(span: Option<Arc<OpenSpan>>, future: F) -> Self {
-        Self { future: Some(future), span, imported: None }
+        Self::imported(span, None, future)
     }
 
-    /// Runs a future under an imported context, with the collector of its first poll.
-    pub(crate) fn imported(context: DistributedContext, future: F) -> Self {
-        Self { future: Some(future), span: None, imported: Some(Box::new(context)) }
+    /// Runs a future under an imported context in `span`, or in whatever span first polls it if there is none.
+    pub(crate) fn imported(span: Option<Arc<OpenSpan>>, context: Option<DistributedContext>, future: F) -> Self {
+        Self { future: Some(future), span, imported: context.map(Box::new) }
     }
 }
 
@@ -127,7 +127,8 @@ impl<F: Future> Future for WithSpan<F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let mut this = self.project();
         if let Some(context) = this.imported.take() {
-            *this.span = Some(Arc::new(OpenSpan::imported(&context)));
+            let around = this.span.take().or_else(current);
+            *this.span = Some(Arc::new(OpenSpan::imported(&context, around)));
         }
         let _inside = this.span.as_ref().map(enter);
         let Some(future) = this.future.as_mut().as_pin_mut() else { return Poll::Pending };

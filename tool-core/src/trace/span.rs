@@ -97,14 +97,13 @@ impl OpenSpan {
         anchor
     }
 
-    /// Creates the anchor of spans that continue an imported context.
-    pub(crate) fn imported(context: &DistributedContext) -> Self {
-        let here = current();
-        let mut trace = (*TraceContext::of(here.as_ref())).clone();
+    /// Creates the anchor of spans that continue an imported context inside the span `around`.
+    pub(crate) fn imported(context: &DistributedContext, around: Option<Arc<Self>>) -> Self {
+        let mut trace = (*TraceContext::of(around.as_ref())).clone();
         trace.baggage = Arc::new(trace.baggage.merge(context));
         let remote = context.trace_id.zip(context.span_id);
         trace.id = remote.map_or(trace.id, |(trace, _)| Some(trace));
-        let mut anchor = Self::anchor(Arc::new(trace), here.filter(|_| remote.is_none()));
+        let mut anchor = Self::anchor(Arc::new(trace), around.filter(|_| remote.is_none()));
         anchor.id = remote.map_or(anchor.id, |(_, span)| Some(span));
         anchor
     }

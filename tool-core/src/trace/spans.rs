@@ -123,16 +123,8 @@ pub fn export() -> DistributedContext {
 
 /// Runs `work` under a context that [`export`] returned elsewhere. An empty context changes nothing.
 pub fn import<F: Future>(context: impl Borrow<DistributedContext>, work: F) -> WithSpan<F> {
-    let context = context.borrow();
-    let here = current();
-    if context.is_empty() || !cfg!(feature = "trace") {
-        WithSpan::new(here, work)
-    } else if here.is_some() {
-        WithSpan::new(Some(Arc::new(OpenSpan::imported(context))), work)
-    } else {
-        // Outside of any span, the collector is that of the first poll, as it is for a span.
-        WithSpan::imported(context.clone(), work)
-    }
+    let context = Some(context.borrow()).filter(|context| cfg!(feature = "trace") && !context.is_empty());
+    WithSpan::imported(current(), context.cloned(), work)
 }
 
 /// Marks the current span as panicked, for a tool whose panic was caught.
