@@ -3,7 +3,7 @@
 use crate::call::{Confirmation, ErrorKind, OutputKind, ToolCall, ToolError, ToolResponse};
 use crate::session::inner::SessionInner;
 use crate::session::model::{History, Message, Model, ModelRequest, ModelStep, RawTurn, ToolChoice};
-use crate::session::pipeline::call::run_step;
+use crate::session::pipeline::call::{distinct_calls, run_step};
 use crate::session::pipeline::cx::canonical_sent_arguments;
 use crate::tool::{ToolDefinition, spans};
 use crate::trace::{self, TokenUsage, span};
@@ -39,38 +39,31 @@ impl Reply {
     }
 }
 
-/// The first step of a reply.
-#[derive(Clone, Copy)]
-pub(crate) enum ReplyStart {
-    /// The user has asked, and the first step may call tools as chosen.
-    Asked(ToolChoice),
-    /// The agent enters the conversation and speaks first.
-    Entering,
-}
-
-/// Asks `model` until it has replied.
+/// Asks `model` until it has replied. `first` is the tool choice of the first step.
 pub(crate) async fn reply<M: Model>(
     session: &Arc<SessionInner>,
     model: &mut M,
     history: &mut History,
     text: String,
-    start: ReplyStart,
+    tools: &[ToolDefinition],
+    first: ToolChoice,
 ) -> Reply {
-    let (instructions, mut tools) = (session.instructions(), session.definitions());
-    if matches!(start, ReplyStart::Entering) {
-        tools.retain(|tool| !tool.flags().ignore_on_enter);
-    }
+    let instructions = session.instructions();
     let (interruptions, max_steps) = (session.running.epoch(), session.policy().max_tool_steps);
     let mut reply = Reply::default();
     if !text.is_empty() {
         history.push(Message::User(text));
     }
     loop {
-        let tool_choice = tool_choice(reply.steps, max_steps, start);
+        let tool_choice = match reply.steps {
+            steps if steps >= max_steps => ToolChoice::None,
+            0 => first,
+            _ => ToolChoice::Auto,
+        };
         let request = ModelRequest {
             instructions: &instructions,
             history: history.messages(),
-            tools: &tools,
+            tools,
             provider_tools: session.tools.context.provider_tools(),
             tool_choice,
         };
@@ -97,7 +90,7 @@ pub(crate) async fn reply<M: Model>(
             }
             return Reply { text: step.text, ..reply };
         }
-        let responses = OpenStep::run(session, history, &tools, step).await;
+        let responses = OpenStep::run(session, history, tools, step).await;
         let stopped = !responses.is_empty() && responses.iter().all(wants_no_reply);
         reply.steps += 1;
         reply.responses.extend(responses);
@@ -123,15 +116,6 @@ async fn ask<M: Model>(model: &mut M, request: ModelRequest<'_>) -> Result<Model
         Ok(step)
     };
     Box::pin(spans::in_model_span(info.model.clone(), asking)).await
-}
-
-/// Returns the tool choice of the step after `taken` steps of calls.
-fn tool_choice(taken: u32, max: u32, start: ReplyStart) -> ToolChoice {
-    match (taken, start) {
-        (taken, _) if taken >= max => ToolChoice::None,
-        (0, ReplyStart::Asked(first)) => first,
-        _ => ToolChoice::Auto,
-    }
 }
 
 fn wants_no_reply(response: &ToolResponse) -> bool {
@@ -160,27 +144,20 @@ impl OpenStep<'_> {
         step: ModelStep,
     ) -> Vec<ToolResponse> {
         let ModelStep { text, calls, native, .. } = step;
-        let calls = with_fresh_ids(history, calls);
-        let distinct = distinct(&calls);
+        let made = calls.len();
+        let step_calls = distinct_calls(session, with_fresh_ids(history, calls));
+        let calls = step_calls.iter().map(|step_call| step_call.call.clone()).collect::<Vec<_>>();
         // The items of a raw turn correspond to the calls, one for one.
-        let native = native.filter(|_| distinct.len() == calls.len());
-        let answers = vec![None; distinct.len()];
-        let mut step = OpenStep { session, history, tools, text, native, calls: distinct, answers };
-        let mut running = run_step(session, calls).collect::<FuturesUnordered<_>>();
-        while let Some(response) = running.next().await {
-            step.answer(response);
+        let native = native.filter(|_| calls.len() == made);
+        let answers = vec![None; calls.len()];
+        let mut step = OpenStep { session, history, tools, text, native, calls, answers };
+        let running = run_step(session, step_calls).enumerate().map(async |(index, response)| (index, response.await));
+        let mut running = running.collect::<FuturesUnordered<_>>();
+        while let Some((index, response)) = running.next().await {
+            step.answers[index] = Some(response);
         }
         step.write();
         std::mem::take(&mut step.answers).into_iter().flatten().collect()
-    }
-
-    /// Takes the response to one of the calls. Of several responses to one call, the first counts.
-    fn answer(&mut self, response: ToolResponse) {
-        let id = response.meta().call_id();
-        let index = self.calls.iter().position(|call| Some(call.id()) == id);
-        if let Some(slot @ None) = index.and_then(|index| self.answers.get_mut(index)) {
-            *slot = Some(response);
-        }
     }
 
     /// Returns a call as it goes back into the history. A call that was refused for its text or its name stays as it was
@@ -227,17 +204,6 @@ fn with_fresh_ids(history: &History, mut calls: Vec<ToolCall>) -> Vec<ToolCall> 
         }
     }
     calls
-}
-
-/// Returns the first call of each id.
-fn distinct(calls: &[ToolCall]) -> Vec<ToolCall> {
-    let mut first = Vec::<ToolCall>::with_capacity(calls.len());
-    for call in calls {
-        if first.iter().all(|known| known.id() != call.id()) {
-            first.push(call.clone());
-        }
-    }
-    first
 }
 
 /// Returns the response to a call whose end the caller did not wait for.

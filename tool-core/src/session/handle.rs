@@ -2,7 +2,7 @@
 
 use crate::call::{Intent, Mode, ToolCall, ToolResponse};
 use crate::registry::ToolContext;
-use crate::session::agent_loop::{Reply, ReplyStart, reply};
+use crate::session::agent_loop::{Reply, reply};
 use crate::session::approvals::PendingCall;
 use crate::session::inner::SessionInner;
 use crate::session::metrics::{ContextMetrics, SessionCall, SessionMetrics};
@@ -44,7 +44,7 @@ impl Session {
     /// A call with an empty id gets an id. A second call with an id that was already used is not run, and the response of
     /// the first carries a warning. A `sequential` tool waits for the calls before it and delays those after it.
     pub async fn call_all(&self, calls: impl IntoIterator<Item = ToolCall>) -> Vec<ToolResponse> {
-        join_all(call::run_step(&self.0, calls.into_iter().collect())).await
+        join_all(call::run_step(&self.0, call::distinct_calls(&self.0, calls))).await
     }
 
     /// Ends the turn and begins the next: budgets and loop counts are reset, and an `END_VOICE_SESSION` of the turn takes
@@ -285,13 +285,18 @@ impl Session {
         text: impl Into<String>,
         first: ToolChoice,
     ) -> impl Future<Output = Reply> + Send {
-        reply(&self.0, model, history, text.into(), ReplyStart::Asked(first))
+        let text = text.into();
+        async move { reply(&self.0, model, history, text, &self.0.definitions(), first).await }
     }
 
     /// Lets `model` speak first, as the agent enters the conversation. The model does not see tools that are
     /// `ignore_on_enter`.
     pub fn reply_on_enter<M: Model>(&self, model: &mut M, history: &mut History) -> impl Future<Output = Reply> + Send {
-        reply(&self.0, model, history, String::new(), ReplyStart::Entering)
+        async move {
+            let mut tools = self.0.definitions();
+            tools.retain(|tool| !tool.flags().ignore_on_enter);
+            reply(&self.0, model, history, String::new(), &tools, ToolChoice::Auto).await
+        }
     }
 }
 

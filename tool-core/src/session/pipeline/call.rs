@@ -312,17 +312,17 @@ impl SessionHandle for SessionInner {
 }
 
 /// A call of the step, with warnings about other calls that had its id.
-struct StepCall {
-    call: ToolCall,
+pub(crate) struct StepCall {
+    pub(crate) call: ToolCall,
     warnings: Vec<String>,
 }
 
-/// Makes the calls of one step: returns a future for each id, in the order of the calls.
+/// Makes the calls of one step: returns a future for each of them, in order.
 pub(crate) fn run_step(
     session: &Arc<SessionInner>,
-    calls: Vec<ToolCall>,
+    calls: Vec<StepCall>,
 ) -> impl Iterator<Item = impl Future<Output = ToolResponse>> {
-    distinct_calls(session, calls).into_iter().map(async |step_call| {
+    calls.into_iter().map(async |step_call| {
         let mut response = call(session, step_call.call).await;
         if !step_call.warnings.is_empty() {
             response.optional_meta().warnings.extend(step_call.warnings);
@@ -332,8 +332,8 @@ pub(crate) fn run_step(
 }
 
 /// Gives an id to calls without one, and keeps the first call of each id.
-fn distinct_calls(session: &SessionInner, calls: Vec<ToolCall>) -> Vec<StepCall> {
-    let mut step: Vec<StepCall> = Vec::with_capacity(calls.len());
+pub(crate) fn distinct_calls(session: &SessionInner, calls: impl IntoIterator<Item = ToolCall>) -> Vec<StepCall> {
+    let mut step: Vec<StepCall> = Vec::new();
     let mut indices: HashMap<Arc<str>, usize> = HashMap::new();
     for mut call in calls {
         if call.id().is_empty() {
