@@ -169,15 +169,11 @@ struct Attempts {
 
 #[derive(Default)]
 struct Attempt {
-    arguments: AttemptArguments,
-    count: u32,
-}
-
-enum AttemptArguments {
-    /// The text, as it was sent.
-    Text(String),
+    /// The arguments, as they were sent. Unused if there is a hash.
+    text: String,
     /// The hash of the arguments.
-    Hash(u64),
+    hash: Option<u64>,
+    count: u32,
 }
 
 /// The attempts that are compared one by one, beside the first.
@@ -186,12 +182,6 @@ const FEW: usize = 8;
 const MAX_TEXT: usize = 1024;
 /// The capacity that is kept for the text of the next turn's first attempt.
 const KEPT_CAPACITY: usize = 256;
-
-impl Default for AttemptArguments {
-    fn default() -> Self {
-        Self::Text(String::new())
-    }
-}
 
 impl Attempts {
     /// Counts an attempt, and returns the number of attempts with equal arguments.
@@ -234,11 +224,10 @@ impl Attempts {
     fn clear(&mut self) {
         self.few = Vec::new();
         self.hashed = None;
-        self.first.count = 0;
-        match &mut self.first.arguments {
-            AttemptArguments::Text(text) if text.capacity() <= KEPT_CAPACITY => text.clear(),
-            other => *other = AttemptArguments::default(),
-        }
+        let mut text = std::mem::take(&mut self.first).text;
+        text.clear();
+        text.shrink_to(KEPT_CAPACITY);
+        self.first.text = text;
     }
 }
 
@@ -247,23 +236,21 @@ impl Attempt {
     #[inline]
     fn begin(&mut self, arguments: &Fingerprint<'_>, hash: Option<u64>) {
         self.count = 1;
-        let text = arguments.accepted().filter(|text| hash.is_none() && text.len() <= MAX_TEXT);
-        match (&mut self.arguments, text) {
-            (AttemptArguments::Text(kept), Some(text)) => kept.push_str(text),
-            (kept, Some(text)) => *kept = AttemptArguments::Text(text.to_owned()),
-            (kept, None) => *kept = AttemptArguments::Hash(hash.unwrap_or_else(|| arguments.fast())),
+        match arguments.accepted().filter(|text| hash.is_none() && text.len() <= MAX_TEXT) {
+            Some(text) => self.text.push_str(text),
+            None => self.hash = Some(hash.unwrap_or_else(|| arguments.fast())),
         }
     }
 
     /// Returns true if the attempt had equal arguments. Computes their hash at most once.
     fn matches(&mut self, arguments: &Fingerprint<'_>, hash: &mut Option<u64>) -> bool {
-        if let AttemptArguments::Text(text) = &self.arguments {
+        if self.hash.is_none() {
             match arguments.accepted() {
                 // Arguments that decode never equal arguments that do not.
                 None => return false,
-                Some(_) if arguments.certainly_differs(text) => return false,
-                Some(other) if *other == **text => return true,
-                Some(_) => self.arguments = AttemptArguments::Hash(self.hash(arguments)),
+                Some(_) if arguments.certainly_differs(&self.text) => return false,
+                Some(other) if other == self.text => return true,
+                Some(_) => self.hash = Some(self.hash(arguments)),
             }
         }
         self.hash(arguments) == *hash.get_or_insert_with(|| arguments.fast())
@@ -271,10 +258,7 @@ impl Attempt {
 
     /// Returns the hash of this attempt's arguments. `tool` is the fingerprint of any attempt at the same tool.
     fn hash(&self, tool: &Fingerprint<'_>) -> u64 {
-        match &self.arguments {
-            AttemptArguments::Text(text) => tool.with_text(text).fast(),
-            AttemptArguments::Hash(hash) => *hash,
-        }
+        self.hash.unwrap_or_else(|| tool.with_text(&self.text).fast())
     }
 }
 
