@@ -29,7 +29,8 @@ pub(crate) struct RunningCalls {
     calls: Mutex<Vec<RunningCall>>,
 }
 
-struct RunningCall {
+/// A call that is listed, or about to be.
+pub(crate) struct RunningCall {
     key: u64,
     id: Arc<str>,
     tool: FunctionTool,
@@ -58,32 +59,18 @@ impl RunningCalls {
         self.interruptions.load(Ordering::Acquire)
     }
 
-    /// Lists a call. A tool that takes a context shares the token through its `scope`.
-    pub(crate) fn enter(
-        &self,
-        id: &Arc<str>,
-        tool: &FunctionTool,
-        scope: Option<&Arc<CallContext>>,
-        epoch: u64,
-    ) -> RunningGuard<'_> {
-        self.push(&mut self.calls.lock(), id, tool, None, scope, epoch)
+    /// Lists a call.
+    pub(crate) fn enter(&self, call: RunningCall, epoch: u64) -> RunningGuard<'_> {
+        self.push(&mut self.calls.lock(), call, Vec::new(), epoch)
     }
 
     /// Lists a call of a tool that minds duplicates, or returns the conflict with a running call.
-    pub(crate) fn claim(
-        &self,
-        id: &Arc<str>,
-        tool: &FunctionTool,
-        fingerprint: u64,
-        scope: Option<&Arc<CallContext>>,
-        confirmed: bool,
-        epoch: u64,
-    ) -> Result<RunningGuard<'_>, ToolError> {
+    pub(crate) fn claim(&self, call: RunningCall, confirmed: bool, epoch: u64) -> Result<RunningGuard<'_>, ToolError> {
         let mut calls = self.calls.lock();
-        let definition = tool.definition();
+        let (tool, definition) = (&call.tool, call.tool.definition());
         let by_arguments = definition.duplicate_scope() == DuplicateScope::NameAndArgs;
-        let is_duplicate = |call: &&RunningCall| {
-            call.tool.name() == tool.name() && (!by_arguments || call.fingerprint == Some(fingerprint))
+        let is_duplicate = |other: &&RunningCall| {
+            other.tool.name() == tool.name() && (!by_arguments || other.fingerprint == call.fingerprint)
         };
         let mut replaces = Vec::new();
         let duplicates = calls.iter().filter(is_duplicate).collect::<Vec<_>>();
@@ -92,10 +79,10 @@ impl RunningCalls {
                 OnDuplicate::Allow => {}
                 OnDuplicate::Confirm if confirmed => {}
                 OnDuplicate::Replace => {
-                    for call in &duplicates {
-                        call.check_cancellable().map_err(|reason| conflict(tool, other, reason))?;
+                    for replaced in &duplicates {
+                        replaced.check_cancellable().map_err(|reason| conflict(tool, other, reason))?;
+                        replaces.push(replaced.token.clone());
                     }
-                    replaces.extend(duplicates.iter().map(|call| call.token.clone()));
                 }
                 OnDuplicate::Reject => return Err(conflict(tool, other, "wait for its result")),
                 OnDuplicate::Confirm => {
@@ -104,39 +91,23 @@ impl RunningCalls {
                 }
             }
         }
-        let mut guard = self.push(&mut calls, id, tool, Some(fingerprint), scope, epoch);
-        guard.replaces = replaces;
-        Ok(guard)
+        Ok(self.push(&mut calls, call, replaces, epoch))
     }
 
     fn push(
         &self,
         calls: &mut Vec<RunningCall>,
-        id: &Arc<str>,
-        tool: &FunctionTool,
-        fingerprint: Option<u64>,
-        scope: Option<&Arc<CallContext>>,
+        mut call: RunningCall,
+        replaces: Vec<CancellationToken>,
         epoch: u64,
     ) -> RunningGuard<'_> {
-        let token = match scope {
-            Some(scope) => scope.cancellation.get_or_init(CancellationToken::new).clone(),
-            None => CancellationToken::new(),
-        };
-        let uninterruptible = scope.is_some_and(|scope| scope.uninterruptible.load(Ordering::Relaxed));
-        if self.epoch() != epoch && (!uninterruptible || self.closed.load(Ordering::Acquire)) {
-            token.cancel();
+        if self.epoch() != epoch && (call.is_interruptible() || self.closed.load(Ordering::Acquire)) {
+            call.token.cancel();
         }
-        let key = self.next_key.fetch_add(1, Ordering::Relaxed);
-        calls.push(RunningCall {
-            key,
-            id: Arc::clone(id),
-            tool: tool.clone(),
-            fingerprint,
-            token: token.clone(),
-            scope: scope.cloned(),
-            since: Instant::now(),
-        });
-        RunningGuard { running: self, key, token, replaces: Vec::new(), finished: false }
+        call.key = self.next_key.fetch_add(1, Ordering::Relaxed);
+        let guard = RunningGuard { running: self, key: call.key, token: call.token.clone(), replaces, finished: false };
+        calls.push(call);
+        guard
     }
 
     /// Cancels a call for the host. Returns false if no call of that id is running.
@@ -197,6 +168,26 @@ impl RunningCalls {
 }
 
 impl RunningCall {
+    /// Describes a call. A tool that takes a context shares the token through its `scope`. The fingerprint is of the
+    /// arguments, if the tool minds duplicates.
+    pub(crate) fn new(
+        id: &Arc<str>,
+        tool: &FunctionTool,
+        scope: Option<&Arc<CallContext>>,
+        fingerprint: Option<u64>,
+    ) -> Self {
+        let token = scope.map(|scope| scope.cancellation.get_or_init(CancellationToken::new).clone());
+        Self {
+            key: 0,
+            id: Arc::clone(id),
+            tool: tool.clone(),
+            fingerprint,
+            token: token.unwrap_or_default(),
+            scope: scope.cloned(),
+            since: Instant::now(),
+        }
+    }
+
     fn is_interruptible(&self) -> bool {
         !self.scope.as_ref().is_some_and(|scope| scope.uninterruptible.load(Ordering::Relaxed))
     }

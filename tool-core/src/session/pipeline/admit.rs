@@ -56,7 +56,7 @@ impl<'a> AdmissionGate<'a> {
         let runtime = &call.session.runtime;
         let waits =
             !runtime.hooks.is_empty() || runtime.journal.is_some() || call.definition().options.annotations.blocking;
-        let defers_admitted = waits || call.is_cacheable() || call.approval.is_some();
+        let defers_admitted = waits || call.is_cacheable() || call.request.approval().is_some();
         Self { call, defers_admitted, turn: AtomicU64::new(0), state: Mutex::default() }
     }
 
@@ -159,7 +159,7 @@ impl<'a> AdmissionGate<'a> {
     fn charge_of(&self, text: &str) -> Charge {
         if self.call.session.tools.is_control_tool(self.call.index) {
             Charge::Free
-        } else if self.call.approval.is_some() {
+        } else if self.call.request.approval().is_some() {
             Charge::Approved
         } else if self.needs_approval(text) {
             Charge::Hold
@@ -207,11 +207,9 @@ impl<'a> AdmissionGate<'a> {
         // Repaired arguments pass the gate a second time.
         if state.running.is_none() {
             // An approval covers the call as it was requested.
-            let confirmed = state.confirm_duplicate || call.approval.is_some();
-            let fingerprint = arguments.fast();
-            let running = &call.session.running;
-            let guard = running.claim(call.call_id, call.tool, fingerprint, call.scope(), confirmed, call.epoch)?;
-            state.running = Some(guard);
+            let confirmed = state.confirm_duplicate || call.request.approval().is_some();
+            let running = call.running_call(Some(arguments.fast()));
+            state.running = Some(call.session.running.claim(running, confirmed, call.epoch)?);
         }
         Ok(())
     }

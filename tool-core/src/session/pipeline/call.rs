@@ -109,18 +109,7 @@ async fn governed(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
         owned_call = call;
         (&session.base, &owned_call)
     };
-    let cx = CallCx {
-        session,
-        tool,
-        index,
-        ctx,
-        call_id: call.shared_id(),
-        text: call.arguments(),
-        approval: call.approval(),
-        depth: call.depth(),
-        began,
-        epoch,
-    };
+    let cx = CallCx { session, tool, index, ctx, request: call, began, epoch };
     cx.run().await
 }
 
@@ -155,7 +144,7 @@ impl<'a> CallCx<'a> {
     /// Bounds the depth of tools that call tools.
     fn check_depth(&self) -> Result<(), ToolError> {
         let limit = self.policy().max_depth;
-        if self.depth <= limit {
+        if self.request.depth() <= limit {
             return Ok(());
         }
         let message = format!("tools may call tools {limit} deep; `{}` would be one too many", self.tool.name());
@@ -167,7 +156,7 @@ impl<'a> CallCx<'a> {
     #[inline]
     async fn acquire_permit(&self) -> Result<Option<SemaphorePermit<'a>>, ToolError> {
         // A nested call uses its parent's permit, and a control tool must not wait for the calls that it cancels.
-        if self.depth > 0 || self.session.tools.is_control_tool(self.index) {
+        if self.request.depth() > 0 || self.session.tools.is_control_tool(self.index) {
             return Ok(None);
         }
         let permits = if self.definition().options.annotations.sequential { self.policy().permits() } else { 1 };
@@ -185,10 +174,10 @@ impl<'a> CallCx<'a> {
     /// of the tool.
     async fn decode_and_run(&self, gate: &AdmissionGate<'_>) -> ToolResponse {
         let settings = self.settings();
-        if let Err(problem) = check_length(self.text, settings.argument_bytes) {
+        if let Err(problem) = check_length(self.request.arguments(), settings.argument_bytes) {
             return Box::pin(self.refuse(gate, &[problem])).await;
         }
-        let frame = self.answer().frame(self.text, settings, false, Some(gate));
+        let frame = self.answer().frame(self.request.arguments(), settings, false, Some(gate));
         match panic_guard::start(self.tool, Invocation(&frame)) {
             Ok(invocation) => {
                 let mut response = execute::drive(self, gate, invocation).await;
@@ -198,7 +187,7 @@ impl<'a> CallCx<'a> {
             Err(Rejection::Context(error)) => Box::pin(self.without_context(gate, error)).await,
             // Boxed, so that the paths that few calls take do not enlarge the future of every call.
             Err(Rejection::NotAdmitted) => {
-                let deferred = Box::pin(execute::run_deferred(gate, self.text, false));
+                let deferred = Box::pin(execute::run_deferred(gate, self.request.arguments(), false));
                 let mut response = self.catch_panics(deferred).await;
                 report_nulls(&mut response, self.tool, &frame);
                 response
@@ -210,10 +199,11 @@ impl<'a> CallCx<'a> {
     /// Repairs arguments that did not decode, and runs the call with them, or refuses it with every problem.
     async fn repair_and_run(&self, gate: &AdmissionGate<'_>) -> ToolResponse {
         let settings = self.settings();
-        let PreparedArguments { text, coerced, confirm_duplicate } = match repair(self.tool, self.text, settings) {
-            Ok(prepared) => prepared,
-            Err(problems) => return self.refuse(gate, &problems).await,
-        };
+        let PreparedArguments { text, coerced, confirm_duplicate } =
+            match repair(self.tool, self.request.arguments(), settings) {
+                Ok(prepared) => prepared,
+                Err(problems) => return self.refuse(gate, &problems).await,
+            };
         gate.confirm_duplicate(confirm_duplicate);
         let frame = self.answer().frame(&text, settings, true, Some(gate));
         let mut response = match panic_guard::start(self.tool, Invocation(&frame)) {
@@ -232,7 +222,7 @@ impl<'a> CallCx<'a> {
 
     /// Answers VALIDATION, or `LOOP_DETECTED` once the same text was sent too often.
     async fn refuse(&self, gate: &AdmissionGate<'_>, problems: &[Problem]) -> ToolResponse {
-        let attempt = gate.admission(Fingerprint::opaque(self.tool.name(), self.text), Charge::Attempt);
+        let attempt = gate.admission(Fingerprint::opaque(self.tool.name(), self.request.arguments()), Charge::Attempt);
         match gate.ask(&attempt).await {
             Ok(()) => self.answer().refuse(problems),
             Err(error) => self.answer().fail(error),

@@ -80,7 +80,7 @@ pub(crate) async fn request_approval(call: &CallCx<'_>, text: &str) -> ToolRespo
         session: session.id.to_string(),
         mode: session.mode,
         version: session.tools.version.to_string(),
-        call_id: call.call_id.to_string(),
+        call_id: call.request.id().to_owned(),
         tool: call.tool.name().to_owned(),
         arguments: canonical_arguments(call.tool, text),
         expires_at: u64::try_from(expires.as_millis()).unwrap_or(u64::MAX),

@@ -2,10 +2,10 @@
 
 use crate::arguments::fingerprint::Fingerprint;
 use crate::call::context::CallContext;
-use crate::call::{ErrorKind, RunContext, ToolError, ToolResponse};
+use crate::call::{ErrorKind, RunContext, ToolCall, ToolError, ToolResponse};
 use crate::session::inner::SessionInner;
 use crate::session::policy::Policy;
-use crate::session::running::RunningGuard;
+use crate::session::running::{RunningCall, RunningGuard};
 use crate::text;
 use crate::tool::FunctionTool;
 use crate::tool::definition::CompiledDefinition;
@@ -22,13 +22,8 @@ pub(crate) struct CallCx<'a> {
     /// The tool's index among the session's tools.
     pub(crate) index: usize,
     pub(crate) ctx: &'a RunContext,
-    pub(crate) call_id: &'a Arc<str>,
-    /// The arguments as they were sent.
-    pub(crate) text: &'a str,
-    /// The id under which the call waited for its approval.
-    pub(crate) approval: Option<&'a str>,
-    /// The number of tools above this call.
-    pub(crate) depth: u32,
+    /// The call as it was sent.
+    pub(crate) request: &'a ToolCall,
     pub(crate) began: Instant,
     /// The session's interruptions before the call began.
     pub(crate) epoch: u64,
@@ -40,7 +35,7 @@ impl<'a> CallCx<'a> {
         ResponseBuilder {
             tool: self.tool,
             ctx: self.ctx,
-            call_id: Some(self.call_id),
+            call_id: Some(self.request.shared_id()),
             began: self.began,
             output_bytes: self.settings().output_bytes,
         }
@@ -77,7 +72,12 @@ impl<'a> CallCx<'a> {
 
     /// Lists the call among the running calls of its session.
     pub(crate) fn list(&self) -> RunningGuard<'a> {
-        self.session.running.enter(self.call_id, self.tool, self.scope(), self.epoch)
+        self.session.running.enter(self.running_call(None), self.epoch)
+    }
+
+    /// Returns the call's entry among the running calls. The fingerprint is given for tools that mind duplicates.
+    pub(crate) fn running_call(&self, fingerprint: Option<u64>) -> RunningCall {
+        RunningCall::new(self.request.shared_id(), self.tool, self.scope(), fingerprint)
     }
 
     /// Checks that the session was not interrupted while the call waited to run.
@@ -114,7 +114,7 @@ impl<'a> CallCx<'a> {
         let ttl = self.policy().result_cache_ttl.filter(|_| self.is_cacheable())?;
         let mut response = self.session.results.get(&self.fingerprint(text).digest(), ttl)?;
         response.drop_intents();
-        let other = response.meta.call_id.replace(Arc::clone(self.call_id)).unwrap_or_default();
+        let other = response.meta.call_id.replace(Arc::clone(self.request.shared_id())).unwrap_or_default();
         response.meta.duration = self.began.elapsed();
         response.optional_meta().warnings.push(format!("the result of call `{other}`, which had equal arguments"));
         Some(response)

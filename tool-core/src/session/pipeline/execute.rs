@@ -122,7 +122,7 @@ async fn run_blocking(gate: &AdmissionGate<'_>, text: &str, validated: bool, ref
     refund.keep_charge();
     let running = gate.take_running().unwrap_or_else(|| call.list());
     let (tool, ctx, session, began) = (call.tool.clone(), call.ctx.clone(), Arc::clone(call.session), call.began);
-    let (call_id, text) = (Arc::clone(call.call_id), text.to_owned());
+    let (call_id, text) = (Arc::clone(call.request.shared_id()), text.to_owned());
     let abandoned = Arc::new(OnceLock::new());
     // Dropped when the caller gets the answer, or no longer waits for it.
     let _waiting = BlockingCaller { work: Arc::downgrade(&abandoned), detached: &runtime.detached };
@@ -234,7 +234,7 @@ async fn prepare<'a>(
 /// Redeems the token of an approved call. This is done as late as possible, so that an approval is not used up by a call
 /// that does not run.
 async fn redeem(call: &CallCx<'_>) -> Result<(), ToolError> {
-    let Some(id) = call.approval else { return Ok(()) };
+    let Some(id) = call.request.approval() else { return Ok(()) };
     match call.session.record.consume(id).await {
         Ok(true) => Ok(()),
         Ok(false) => Err(no_pending_call()),

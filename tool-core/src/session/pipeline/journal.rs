@@ -25,7 +25,7 @@ pub(crate) async fn record_start<'a>(
     let session = call.session.id.as_str();
     let entry = JournalEntry {
         session: session.to_owned(),
-        call_id: call.call_id.to_string(),
+        call_id: call.request.id().to_owned(),
         tool: call.tool.name().to_owned(),
         idempotency_key: idempotency_key(session, turn, call.tool.name(), &arguments),
         arguments,
@@ -49,7 +49,7 @@ pub(crate) async fn record_start<'a>(
 pub(crate) async fn record_end(call: &CallCx<'_>, response: &ToolResponse) {
     let Some(journal) = &call.session.runtime.journal else { return };
     let text = response.to_json();
-    let finished = journal.finished(call.session.id.as_str(), call.call_id, &text);
+    let finished = journal.finished(call.session.id.as_str(), call.request.id(), &text);
     match timeout(call.policy().store_deadline, finished).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::error!(%error, "failed to record the end of a call in the journal"),
@@ -66,12 +66,12 @@ pub(crate) struct JournalClaim<'a> {
 impl<'a> JournalClaim<'a> {
     fn new(call: &CallCx<'a>) -> Result<Self, ToolError> {
         let mut ids = call.session.journaled.lock();
-        if ids.iter().any(|id| **id == **call.call_id) {
+        if ids.iter().any(|id| **id == *call.request.id()) {
             let message = "a call with the same id is still running; give each call its own id";
             return Err(ToolError::conflict(message));
         }
-        ids.push(Arc::clone(call.call_id));
-        Ok(Self { session: call.session, id: Arc::clone(call.call_id) })
+        ids.push(Arc::clone(call.request.shared_id()));
+        Ok(Self { session: call.session, id: Arc::clone(call.request.shared_id()) })
     }
 }
 
@@ -86,7 +86,7 @@ impl Drop for JournalClaim<'_> {
 fn take_recovered(call: &CallCx<'_>, arguments: &str) -> Option<RecoveredCall> {
     let mut recovered = call.session.recovered.lock();
     let index = recovered.iter().rposition(|RecoveredCall { entry, .. }| {
-        *entry.call_id == **call.call_id && entry.tool == call.tool.name() && entry.arguments == arguments
+        entry.call_id == call.request.id() && entry.tool == call.tool.name() && entry.arguments == arguments
     })?;
     Some(recovered.remove(index))
 }

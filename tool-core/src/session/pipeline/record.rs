@@ -50,7 +50,7 @@ pub(crate) async fn finish(call: &CallCx<'_>, turn: Option<u64>, mut response: T
 fn count(call: &CallCx<'_>, turn: Option<u64>, response: &ToolResponse) {
     let session = call.session;
     let turn = turn.unwrap_or_else(|| session.record.turn());
-    let answered = AnsweredCall::new(Some(call.index), turn, response, call.text);
+    let answered = AnsweredCall::new(Some(call.index), turn, response, call.request.arguments());
     session.log.add(&answered, call.policy().call_history);
     let characters = u32::try_from(response.meta().size_chars()).unwrap_or(u32::MAX);
     if let Some(stats) = session.tools.stats.get(call.index)
@@ -64,7 +64,7 @@ fn count(call: &CallCx<'_>, turn: Option<u64>, response: &ToolResponse) {
     {
         let updates = progress.take();
         if !updates.is_empty() {
-            session.updates.push(call.call_id, call.tool.name(), updates);
+            session.updates.push(call.request.id(), call.tool.name(), updates);
         }
     }
 }
@@ -168,7 +168,7 @@ async fn settle(call: &CallCx<'_>, turn: u64, empty: bool, response: &mut ToolRe
         changes.extend(change);
         audit.push(AuditEntry {
             tool: call.tool.name().to_owned(),
-            call_id: call.call_id.to_string(),
+            call_id: call.request.id().to_owned(),
             intent: intent.clone(),
             at: Timestamp(jiff::Timestamp::now()),
             effect,
@@ -225,9 +225,9 @@ pub(crate) fn hooked<'a>(call: &CallCx<'a>, turn: Option<u64>) -> HookedCall<'a>
         principal: &call.session.principal,
         mode: call.session.mode,
         turn: turn.unwrap_or_else(|| call.session.record.turn()),
-        call_id: call.call_id,
+        call_id: call.request.id(),
         tool: call.tool.definition(),
-        arguments: call.text,
+        arguments: call.request.arguments(),
     }
 }
 

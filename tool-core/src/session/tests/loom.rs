@@ -5,7 +5,7 @@ use crate::arguments::equality::EqualityRules;
 use crate::arguments::fingerprint::Fingerprint;
 use crate::call::context::CallContext;
 use crate::call::{Mode, RunContext};
-use crate::session::running::RunningCalls;
+use crate::session::running::{RunningCall, RunningCalls};
 use crate::session::store::{
     Admission, BudgetLimit, Charge, MemoryRecord, MemoryStore, OpenRequest, Refusal, SessionRecord, SessionStore,
     Settlement, Verdict,
@@ -256,7 +256,7 @@ fn an_interruption_cancels_a_call_that_enters_meanwhile() {
                 None
             }
             _ => {
-                let guard = running.enter(&"call".into(), &tool, None, epoch);
+                let guard = running.enter(RunningCall::new(&"call".into(), &tool, None, None), epoch);
                 let token = guard.token.clone();
                 // The call is still listed when the interruption comes.
                 std::mem::forget(guard);
@@ -282,7 +282,7 @@ fn the_end_cancels_an_uninterruptible_call_that_enters_meanwhile() {
             _ => {
                 let scope = Arc::new(CallContext::default());
                 scope.uninterruptible.store(true, Ordering::Relaxed);
-                let guard = running.enter(&"call".into(), &tool, Some(&scope), epoch);
+                let guard = running.enter(RunningCall::new(&"call".into(), &tool, Some(&scope), None), epoch);
                 let token = guard.token.clone();
                 std::mem::forget(guard);
                 Some(token)
@@ -298,7 +298,7 @@ fn one_of_two_racing_duplicates_runs() {
     check(move || {
         let (tool, running) = (tool.clone(), running());
         let claimed = race(2, move |number| {
-            let claim = running.claim(&number.to_string().into(), &tool, 7, None, false, 0);
+            let claim = running.claim(RunningCall::new(&number.to_string().into(), &tool, None, Some(7)), false, 0);
             claim.map(std::mem::forget).is_ok()
         });
         assert_eq!(claimed.into_iter().filter(|claimed| *claimed).count(), 1);
