@@ -90,7 +90,7 @@ pub(crate) async fn reply<M: Model>(
             }
             return Reply { text: step.text, ..reply };
         }
-        let responses = OpenStep::run(session, history, tools, step).await;
+        let responses = OpenStep::run(session, history, step).await;
         let stopped = !responses.is_empty() && responses.iter().all(wants_no_reply);
         reply.steps += 1;
         reply.responses.extend(responses);
@@ -127,7 +127,6 @@ fn wants_no_reply(response: &ToolResponse) -> bool {
 struct OpenStep<'a> {
     session: &'a SessionInner,
     history: &'a mut History,
-    tools: &'a [ToolDefinition],
     text: Option<String>,
     native: Option<RawTurn>,
     /// The calls, with distinct ids.
@@ -137,12 +136,7 @@ struct OpenStep<'a> {
 
 impl OpenStep<'_> {
     /// Runs the calls of a step, writes it to the history, and returns the responses in the order of the calls.
-    async fn run(
-        session: &Arc<SessionInner>,
-        history: &mut History,
-        tools: &[ToolDefinition],
-        step: ModelStep,
-    ) -> Vec<ToolResponse> {
+    async fn run(session: &Arc<SessionInner>, history: &mut History, step: ModelStep) -> Vec<ToolResponse> {
         let ModelStep { text, calls, native, .. } = step;
         let made = calls.len();
         let step_calls = distinct_calls(session, with_fresh_ids(history, calls));
@@ -150,7 +144,7 @@ impl OpenStep<'_> {
         // The items of a raw turn correspond to the calls, one for one.
         let native = native.filter(|_| calls.len() == made);
         let answers = vec![None; calls.len()];
-        let mut step = OpenStep { session, history, tools, text, native, calls, answers };
+        let mut step = OpenStep { session, history, text, native, calls, answers };
         let running = run_step(session, step_calls).enumerate().map(async |(index, response)| (index, response.await));
         let mut running = running.collect::<FuturesUnordered<_>>();
         while let Some((index, response)) = running.next().await {
@@ -184,7 +178,7 @@ impl OpenStep<'_> {
         for (call, answer) in answered {
             match answer {
                 Some(response) => self.history.push_result(call, response),
-                None => self.history.push_result(call, &cancelled(call, self.tools)),
+                None => self.history.push_result(call, &cancelled(self.session, call)),
             }
         }
     }
@@ -208,9 +202,9 @@ fn with_fresh_ids(history: &History, mut calls: Vec<ToolCall>) -> Vec<ToolCall> 
 
 /// Returns the response to a call whose end the caller did not wait for.
 #[cold]
-fn cancelled(call: &ToolCall, tools: &[ToolDefinition]) -> ToolResponse {
-    let tool = tools.iter().find(|tool| tool.name() == call.name());
-    let harmless = tool.is_some_and(|tool| tool.compiled.is_harmless());
+fn cancelled(session: &SessionInner, call: &ToolCall) -> ToolResponse {
+    let tool = session.tools.find(call.name());
+    let harmless = tool.is_some_and(|(_, tool)| tool.definition().compiled.is_harmless());
     let message = if harmless {
         "The call was cancelled: the turn was interrupted before it ended."
     } else {
