@@ -1,5 +1,6 @@
 //! Updates of tools that are still working: shown by the transport, or kept until the host asks for them.
 
+use crate::call::context::SessionHandle;
 use crate::call::{ProgressUpdate, ToolCall, ToolOutput, ToolResponse};
 use crate::session::state::StateChange;
 use crate::trace;
@@ -79,17 +80,13 @@ impl UpdateLog {
 /// Makes a call whose first update, or else its result, is its answer. After an update the tool continues in the
 /// background, and its later updates and its result go to the sink.
 ///
-/// `run` makes the call. `token` keeps the session open until the result is delivered.
-pub(crate) async fn call_with_updates<F, R>(
+/// `token` keeps the session open until the result is delivered.
+pub(crate) async fn call_with_updates(
+    session: Arc<dyn SessionHandle>,
     call: ToolCall,
     sink: Arc<UpdateSink>,
     token: TaskTrackerToken,
-    run: F,
-) -> ToolResponse
-where
-    F: FnOnce(ToolCall) -> R + Send + 'static,
-    R: Future<Output = ToolResponse> + Send + 'static,
-{
+) -> ToolResponse {
     let (answer, answered) = oneshot::channel();
     let relay = Arc::new(UpdateRelay {
         call: call.clone(),
@@ -101,8 +98,7 @@ where
     let unanswered = call.clone();
     let call = call.on_update(move |update| listener.update(update));
     let task = AbortOnDropHandle::new(tokio::spawn(trace::in_current_span(async move {
-        let response = run(call).await;
-        relay.finish(response);
+        relay.send(session.call(call).await, |_| "final".to_owned());
         drop(token);
     })));
     let response = answered.await;
@@ -122,31 +118,28 @@ struct UpdateRelay {
 struct SentUpdates {
     /// Taken when the call is answered.
     answer: Option<oneshot::Sender<ToolResponse>>,
-    /// The updates after the answer.
+    /// The responses after the answer.
     count: usize,
 }
 
 impl UpdateRelay {
     fn update(&self, update: &ProgressUpdate) {
-        let mut sent = self.sent.lock();
-        let output = ToolOutput::new(&update.message);
-        if let Some(answer) = sent.answer.take() {
-            // The caller may be gone.
-            let _ = answer.send(ToolResponse::of_call(&self.call, output, self.began));
-            return;
-        }
-        sent.count += 1;
-        let call = self.call.clone().with_id(format!("{}_update_{}", self.call.id(), sent.count));
-        drop(sent);
-        (self.sink)(ToolResponse::of_call(&call, output, self.began));
+        let response = ToolResponse::of_call(&self.call, ToolOutput::new(&update.message), self.began);
+        self.send(response, |number| format!("update_{number}"));
     }
 
-    fn finish(&self, mut response: ToolResponse) {
-        if let Some(answer) = self.sent.lock().answer.take() {
+    /// Sends a response. `suffix` turns its number after the answer into the end of its id.
+    fn send(&self, mut response: ToolResponse, suffix: impl FnOnce(usize) -> String) {
+        let mut sent = self.sent.lock();
+        if let Some(answer) = sent.answer.take() {
+            // The caller may be gone.
             let _ = answer.send(response);
             return;
         }
-        response.meta.call_id = Some(format!("{}_final", self.call.id()).into());
+        sent.count += 1;
+        let id = format!("{}_{}", self.call.id(), suffix(sent.count));
+        drop(sent);
+        response.meta.call_id = Some(id.into());
         (self.sink)(response);
     }
 }

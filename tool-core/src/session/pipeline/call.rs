@@ -65,17 +65,13 @@ pub(crate) async fn call_from_layers(runtime: Option<Arc<RuntimeInner>>, call: T
 
 #[inline]
 async fn call_inside_layers(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
-    match session.update_sink.get().filter(|_| call.progress_listener().is_none()) {
+    let sink = session.update_sink.get().filter(|_| call.progress_listener().is_none());
+    let reports = || session.tools.find(call.name()).is_some_and(|(_, tool)| tool.definition().compiled.uses_context);
+    match sink.filter(|_| reports()) {
         None => run(session, call).await,
         Some(sink) => {
-            let sink = Arc::clone(&sink.lock());
-            let uses_context =
-                session.tools.find(call.name()).is_some_and(|(_, tool)| tool.definition().compiled.uses_context);
-            if !uses_context {
-                return Box::pin(run(session, call)).await;
-            }
-            let (own, token) = (Arc::clone(session), session.calls.token());
-            Box::pin(call_with_updates(call, sink, token, move |call| async move { run(&own, call).await })).await
+            let (sink, token) = (Arc::clone(&sink.lock()), session.calls.token());
+            Box::pin(call_with_updates(Arc::clone(session) as _, call, sink, token)).await
         }
     }
 }
