@@ -196,13 +196,12 @@ impl Session {
         let session = &self.0;
         let (total_calls, total_errors) = session.log.counts();
         let ended = session.ended.get().copied().unwrap_or_else(Instant::now);
-        let calls = session.log.recent();
-        let calls = calls.iter().map(|call| {
+        let calls = session.log.recent(|call| {
             let tool = call.tool.and_then(|index| self.tools().function_tools().get(index));
             SessionCall::new(tool.map(FunctionTool::name), call, &session.policy().redaction)
         });
         SessionMetrics {
-            calls: calls.collect(),
+            calls,
             total_calls,
             total_errors,
             turns: self.turn() + 1,

@@ -2,7 +2,6 @@
 
 use crate::call::{ErrorKind, ToolResponse};
 use parking_lot::Mutex;
-use std::time::Duration;
 
 /// The calls of one session: how many were answered, and the most recent ones.
 ///
@@ -27,6 +26,8 @@ pub(crate) struct AnsweredCall<'a> {
     pub(crate) micros: u32,
     pub(crate) error: Option<ErrorKind>,
     pub(crate) arguments: &'a str,
+    /// True if the log has kept only the beginning of the arguments.
+    pub(crate) truncated: bool,
 }
 
 impl<'a> AnsweredCall<'a> {
@@ -34,21 +35,8 @@ impl<'a> AnsweredCall<'a> {
     #[inline]
     pub(crate) fn new(tool: Option<usize>, turn: u64, response: &ToolResponse, arguments: &'a str) -> Self {
         let micros = u32::try_from(response.meta().duration().as_micros()).unwrap_or(u32::MAX);
-        Self { tool, turn, micros, error: response.error().map(|error| error.kind), arguments }
+        Self { tool, turn, micros, error: response.error().map(|error| error.kind), arguments, truncated: false }
     }
-}
-
-/// A call that was read back from the log.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct LoggedCall {
-    pub(crate) tool: Option<usize>,
-    pub(crate) turn: u64,
-    pub(crate) duration: Duration,
-    pub(crate) error: Option<ErrorKind>,
-    /// The arguments, or their beginning.
-    pub(crate) arguments: String,
-    /// True when the arguments were too long to keep.
-    pub(crate) truncated: bool,
 }
 
 const HEADER: usize = 16;
@@ -82,14 +70,15 @@ impl CallLog {
         (log.answered, log.failed)
     }
 
-    /// Returns the most recent calls, oldest first.
-    pub(crate) fn recent(&self) -> Vec<LoggedCall> {
-        let log = self.0.lock();
-        let mut rest = log.entries.as_slice();
+    /// Converts the most recent calls, oldest first.
+    pub(crate) fn recent<T>(&self, convert: impl Fn(&AnsweredCall<'_>) -> T) -> Vec<T> {
+        // Copied, so that the conversion does not hold up calls.
+        let entries = self.0.lock().entries.clone();
+        let mut rest = entries.as_slice();
         std::iter::from_fn(|| {
             let (call, after) = read(rest)?;
             rest = after;
-            Some(call)
+            Some(convert(&call))
         })
         .collect()
     }
@@ -147,16 +136,16 @@ fn split_entry(entries: &[u8]) -> Option<(&[u8; HEADER], &[u8], &[u8])> {
 }
 
 /// Decodes the first entry, and returns it with the entries after it.
-fn read(entries: &[u8]) -> Option<(LoggedCall, &[u8])> {
+fn read(entries: &[u8]) -> Option<(AnsweredCall<'_>, &[u8])> {
     let (header, text, rest) = split_entry(entries)?;
     let number = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
     let tool = number(4);
-    let call = LoggedCall {
+    let call = AnsweredCall {
         tool: (tool != u32::MAX).then_some(tool as usize),
         turn: number(8).into(),
-        duration: Duration::from_micros(number(12).into()),
+        micros: number(12),
         error: ErrorKind::ALL.get(usize::from(header[2]).wrapping_sub(1)).copied(),
-        arguments: String::from_utf8_lossy(text).into_owned(),
+        arguments: str::from_utf8(text).unwrap_or_default(),
         truncated: header[3] != 0,
     };
     Some((call, rest))
@@ -171,7 +160,7 @@ mod tests {
         let error = number.is_multiple_of(3).then_some(ErrorKind::ALL[usize::try_from(number).expect("small") % 17]);
         let tool = (!number.is_multiple_of(5)).then_some(usize::try_from(number).expect("small"));
         let micros = u32::try_from(number).expect("small") * 7;
-        AnsweredCall { tool, turn: number / 4, micros, error, arguments }
+        AnsweredCall { tool, turn: number / 4, micros, error, arguments, truncated: false }
     }
 
     proptest! {
@@ -182,17 +171,19 @@ mod tests {
                 log.add(&answered(number as u64, text), limit);
                 prop_assert!(log.0.lock().entries.len() <= limit && log.0.lock().entries.capacity() <= limit);
             }
-            let kept = log.recent();
+            let kept = log.recent(|kept| {
+                ((kept.tool, kept.turn, kept.error), kept.micros, kept.arguments.to_owned(), kept.truncated)
+            });
             prop_assert_eq!(log.counts().0, texts.len() as u64);
             // The newest call always stays.
             prop_assert!(texts.is_empty() || limit == 0 || !kept.is_empty());
             let first = texts.len() - kept.len();
-            for (number, kept) in (first..).zip(kept) {
+            for (number, (kept, micros, arguments, truncated)) in (first..).zip(kept) {
                 let call = answered(number as u64, &texts[number]);
-                prop_assert_eq!((kept.tool, kept.turn, kept.error), (call.tool, call.turn, call.error));
-                prop_assert_eq!(kept.duration, Duration::from_micros(call.micros.into()));
-                prop_assert!(texts[number].starts_with(&kept.arguments));
-                prop_assert_eq!(kept.truncated, kept.arguments.len() < texts[number].len());
+                prop_assert_eq!(kept, (call.tool, call.turn, call.error));
+                prop_assert_eq!(micros, call.micros);
+                prop_assert!(texts[number].starts_with(&arguments));
+                prop_assert_eq!(truncated, arguments.len() < texts[number].len());
             }
         }
     }
@@ -201,6 +192,7 @@ mod tests {
     fn keeps_dozens_of_short_calls() {
         let log = CallLog::default();
         (0..1_000).for_each(|number| log.add(&answered(number, r#"{"id":1234}"#), 1_024));
-        assert!((18..=38).contains(&log.recent().len()), "{}", log.recent().len());
+        let kept = log.recent(|_| ()).len();
+        assert!((18..=38).contains(&kept), "{kept}");
     }
 }

@@ -3,7 +3,7 @@
 use crate::call::ErrorKind;
 use crate::call::envelope::milliseconds;
 use crate::registry::ToolContext;
-use crate::session::metrics::call_log::LoggedCall;
+use crate::session::metrics::call_log::AnsweredCall;
 use crate::session::metrics::context::ContextMetrics;
 use crate::session::metrics::tool_stats::{StatsByName, ToolMetrics, ToolStats};
 use crate::trace::Redaction;
@@ -207,18 +207,18 @@ pub struct SessionCall {
 
 impl SessionCall {
     /// Describes a call of the tool of that name, redacted.
-    pub(crate) fn new(tool: Option<&str>, call: &LoggedCall, redaction: &Redaction) -> Self {
+    pub(crate) fn new(tool: Option<&str>, call: &AnsweredCall<'_>, redaction: &Redaction) -> Self {
         let arguments = if call.truncated {
-            Redaction::quote(&redaction.json_prefix(&call.arguments))
+            Redaction::quote(&redaction.json_prefix(call.arguments))
         } else {
-            let redacted = redaction.json(&call.arguments);
+            let redacted = redaction.json(call.arguments);
             if is_json(&redacted) { redacted } else { Redaction::quote(&redacted) }
         };
         Self {
             tool: tool.unwrap_or(UNKNOWN).to_owned(),
             turn: call.turn,
             arguments,
-            duration: call.duration,
+            duration: Duration::from_micros(call.micros.into()),
             ok: call.error.is_none(),
             error: call.error.map(ErrorKind::as_str),
         }

@@ -86,14 +86,18 @@ impl ToolStats {
     /// Counts an answer. Returns the 95th percentile of result sizes when this answer raised it above the limit.
     #[inline]
     pub(crate) fn record(&self, call: &AnsweredCall<'_>, characters: u32) -> Option<u32> {
-        let mut recorded = self.0.lock();
+        let recorded = &mut *self.0.lock();
         recorded.calls += 1;
         recorded.micros += u64::from(call.micros);
         recorded.characters += u64::from(characters);
         if let Some(kind) = call.error {
             recorded.errors[kind as usize] += 1;
         }
-        recorded.push(Sample { micros: call.micros, characters })
+        let window = &mut recorded.window;
+        let evicted = if window.len() == WINDOW { window.pop_front() } else { None };
+        window.push_back(Sample { micros: call.micros, characters });
+        let crossed = recorded.alert.update(characters, evicted.map(|sample| sample.characters), window.len());
+        crossed.then(|| Percentiles::of(window.iter().map(|sample| sample.characters)).p95)
     }
 
     /// Computes the metrics, or returns `None` for a tool that was never called.
@@ -123,15 +127,6 @@ impl ToolStats {
             tokens: TokenMetrics { avg, p95: Percentiles::of(tokens()).p95 },
             ..metrics
         })
-    }
-}
-
-impl Recorded {
-    fn push(&mut self, sample: Sample) -> Option<u32> {
-        let evicted = if self.window.len() == WINDOW { self.window.pop_front() } else { None };
-        self.window.push_back(sample);
-        let crossed = self.alert.update(sample.characters, evicted.map(|sample| sample.characters), self.window.len());
-        crossed.then(|| Percentiles::of(self.window.iter().map(|sample| sample.characters)).p95)
     }
 }
 
@@ -243,7 +238,7 @@ mod tests {
     }
 
     fn answer(micros: u32) -> AnsweredCall<'static> {
-        AnsweredCall { tool: None, turn: 0, micros, error: None, arguments: "" }
+        AnsweredCall { tool: None, turn: 0, micros, error: None, arguments: "", truncated: false }
     }
 
     #[test]
