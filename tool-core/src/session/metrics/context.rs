@@ -43,16 +43,12 @@ impl ContextMetrics {
 
     /// Logs one line per figure of a session with so many tools.
     pub(crate) fn log(self, session: &str, tools: usize) {
-        let Self {
-            session_init_tokens: total,
-            system_prompt_tokens: system_prompt,
-            tool_decl_tokens: declarations,
-            ..
-        } = self;
         let session = session.escape_debug();
-        tracing::info!(target: "tool_core::context", %session, tokens = total, "tokens at session start");
-        tracing::info!(target: "tool_core::context", %session, tokens = system_prompt, "tokens of the system prompt");
-        tracing::info!(target: "tool_core::context", %session, tokens = declarations, tools, "tokens of the tool declarations");
+        tracing::info!(target: "tool_core::context", %session, tokens = self.session_init_tokens, "tokens at session start");
+        tracing::info!(target: "tool_core::context", %session, tokens = self.system_prompt_tokens, "tokens of the system prompt");
+        tracing::info!(
+            target: "tool_core::context", %session, tokens = self.tool_decl_tokens, tools, "tokens of the tool declarations"
+        );
     }
 }
 
