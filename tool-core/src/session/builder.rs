@@ -5,7 +5,7 @@ use crate::call::{Mode, ToolResponse};
 use crate::registry::ToolContext;
 use crate::session::handle::Session;
 use crate::session::inner::{Playout, ResultCache, RuntimeInner, SessionInner};
-use crate::session::journal::{JournalError, RecoveredCall};
+use crate::session::journal::{JournalError, RecoveredCall, within};
 use crate::session::metrics::call_log::CallLog;
 use crate::session::metrics::context::{ContextUsage, tokens_in};
 use crate::session::running::RunningCalls;
@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use std::sync::{Arc, OnceLock, Weak};
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 /// A session that is about to be opened. Await it to open the session.
@@ -192,8 +192,7 @@ impl SessionBuilder {
     async fn recover(&self) -> Result<Vec<RecoveredCall>, JournalError> {
         let Some(journal) = &self.runtime.journal else { return Ok(Vec::new()) };
         let deadline = self.runtime.policy(self.context.mode).store_deadline;
-        let recovered = timeout(deadline, journal.recover(self.id.as_str())).await;
-        recovered.unwrap_or_else(|_| Err(JournalError::new("no answer within the store's deadline")))
+        within(deadline, journal.recover(self.id.as_str())).await
     }
 
     fn create(

@@ -6,7 +6,7 @@ use crate::registry::context::SharedResource;
 use crate::registry::{RegistryErrors, ToolContext};
 use crate::session::approvals::Signer;
 use crate::session::hooks::{Hook, LayerStack};
-use crate::session::journal::{DynJournal, RecoveredCall};
+use crate::session::journal::{DynJournal, RecoveredCall, within};
 use crate::session::metrics::call_log::CallLog;
 use crate::session::metrics::context::{ContextMetrics, ContextUsage};
 use crate::session::metrics::report::RuntimeMetrics;
@@ -201,12 +201,8 @@ impl SessionInner {
     pub(crate) async fn forget(&self) {
         let Some(journal) = &self.runtime.journal else { return };
         let session = self.id.as_str();
-        match timeout(self.policy().store_deadline, journal.forget(session)).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => {
-                tracing::error!(session = %session.escape_debug(), %error, "failed to remove a session from the journal");
-            }
-            Err(_) => tracing::error!(session = %session.escape_debug(), "the journal did not answer in time"),
+        if let Err(error) = within(self.policy().store_deadline, journal.forget(session)).await {
+            tracing::error!(session = %session.escape_debug(), %error, "failed to remove a session from the journal");
         }
     }
 

@@ -6,7 +6,9 @@ use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::sync::Arc;
+use std::time::Duration;
 use thiserror::Error;
+use tokio::time::timeout;
 
 /// Records calls before they run and after they have ended.
 ///
@@ -107,6 +109,15 @@ impl PartialEq for JournalError {
 }
 
 impl Eq for JournalError {}
+
+/// Waits for an operation of a journal, for at most the policy's `store_deadline`.
+pub(crate) async fn within<T>(
+    deadline: Duration,
+    operation: BoxFuture<'_, Result<T, JournalError>>,
+) -> Result<T, JournalError> {
+    let answer = timeout(deadline, operation).await;
+    answer.unwrap_or_else(|_| Err(JournalError::new("no answer within the store's deadline")))
+}
 
 /// Declares the object-safe form of a trait with asynchronous methods: the same methods with boxed futures. Every type that
 /// has the trait implements it.

@@ -3,10 +3,9 @@
 use crate::call::{ErrorKind, ToolError, ToolResponse};
 use crate::schema::timestamp::Timestamp;
 use crate::session::inner::SessionInner;
-use crate::session::journal::{JournalEntry, RecoveredCall};
-use crate::session::pipeline::cx::{CallCx, canonical_arguments, idempotency_key};
+use crate::session::journal::{JournalEntry, RecoveredCall, within};
+use crate::session::pipeline::cx::{CallCx, idempotency_key};
 use std::sync::Arc;
-use tokio::time::timeout;
 
 /// Records that the call is about to run. Returns the call's claim, `None` without a journal, or the response of a call
 /// that does not run: it failed to be recorded, or an earlier process has started it.
@@ -50,10 +49,8 @@ pub(crate) async fn record_end(call: &CallCx<'_>, response: &ToolResponse) {
     let Some(journal) = &call.session.runtime.journal else { return };
     let text = response.to_json();
     let finished = journal.finished(call.session.id.as_str(), call.request.id(), &text);
-    match timeout(call.policy().store_deadline, finished).await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::error!(%error, "failed to record the end of a call in the journal"),
-        Err(_) => tracing::error!("the journal did not answer in time, so the end of a call was not recorded"),
+    if let Err(error) = within(call.policy().store_deadline, finished).await {
+        tracing::error!(%error, "failed to record the end of a call in the journal");
     }
 }
 
