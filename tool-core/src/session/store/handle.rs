@@ -17,24 +17,19 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::time::timeout;
 
+/// The future that opens a session.
+type OpenFuture<'a> = BoxFuture<'a, Result<RecordHandle, OpenError>>;
+
 /// A session store of any type.
 pub(crate) trait DynStore: Send + Sync {
     /// Opens a session within a deadline, which then holds for every operation on it.
-    fn open<'a>(
-        &'a self,
-        request: &'a OpenRequest,
-        deadline: Duration,
-    ) -> BoxFuture<'a, Result<RecordHandle, OpenError>>;
+    fn open<'a>(&'a self, request: &'a OpenRequest, deadline: Duration) -> OpenFuture<'a>;
 
     fn sessions(&self) -> BoxFuture<'_, Result<u64, StoreError>>;
 }
 
 impl<S: SessionStore> DynStore for S {
-    fn open<'a>(
-        &'a self,
-        request: &'a OpenRequest,
-        deadline: Duration,
-    ) -> BoxFuture<'a, Result<RecordHandle, OpenError>> {
+    fn open<'a>(&'a self, request: &'a OpenRequest, deadline: Duration) -> OpenFuture<'a> {
         Box::pin(async move {
             let record = within(deadline, SessionStore::open(self, request)).await?;
             let any: Arc<dyn Any + Send + Sync> = Arc::clone(&record) as _;
