@@ -99,7 +99,7 @@ impl Session {
 
     /// Answers a call that was not approved: DENIED.
     pub async fn deny(&self, token: &str) -> ToolResponse {
-        confirm::deny(&self.0, token).await
+        confirm::deny(&self.0, token).await.unwrap_or_else(confirm::response_without_call)
     }
 
     /// Cancels a running call, even if its tool is not `cancellable`. The call is answered CANCELLED. Returns false if no

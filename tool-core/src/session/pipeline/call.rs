@@ -9,9 +9,7 @@ use crate::session::approvals::fresh_id;
 use crate::session::hooks::{LayerStack, layer_error};
 use crate::session::inner::{RuntimeInner, SessionInner};
 use crate::session::pipeline::admit::{AdmissionGate, RefundGuard};
-use crate::session::pipeline::cx::{
-    CallCx, canonical_sent_arguments, deadline, idempotency_key, session_over, time_limit,
-};
+use crate::session::pipeline::cx::{CallCx, canonical_sent_arguments, deadline, idempotency_key, session_over};
 use crate::session::pipeline::{execute, log_lines, record};
 use crate::session::store::Charge;
 use crate::session::updates::call_with_updates;
@@ -244,7 +242,7 @@ fn call_scope(session: &SessionInner, tool: &FunctionTool, call: ToolCall, began
     let progress = call.progress_listener().cloned().map(Progress::with_listener);
     CallContext {
         turn: session.record.turn(),
-        deadline: Some(deadline(began, time_limit(session, tool)).into_std()),
+        deadline: Some(deadline(session, tool, began).into_std()),
         progress: progress.map(OnceLock::from).unwrap_or_default(),
         call: Some(call),
         ..CallContext::default()
@@ -254,9 +252,7 @@ fn call_scope(session: &SessionInner, tool: &FunctionTool, call: ToolCall, began
 /// Answers `SESSION_INACTIVE`.
 #[cold]
 fn inactive(session: &SessionInner, call: &ToolCall, began: Instant) -> ToolResponse {
-    let response = ToolResponse::refused(call, session_over(), began);
-    record::count_without_tool(session, call, &response);
-    response
+    record::count_without_tool(session, call, ToolResponse::refused(call, session_over(), began))
 }
 
 /// Answers `NOT_FOUND`, with the available names and the nearest one.
@@ -264,9 +260,7 @@ fn inactive(session: &SessionInner, call: &ToolCall, began: Instant) -> ToolResp
 fn unknown(session: &SessionInner, call: &ToolCall, began: Instant) -> ToolResponse {
     let ctx = session.current_context();
     let names = session.tools.context.visible_names(&ctx);
-    let response = unknown_tool(call.name(), Some(call.shared_id()), names, began);
-    record::count_without_tool(session, call, &response);
-    response
+    record::count_without_tool(session, call, unknown_tool(call.name(), Some(call.shared_id()), names, began))
 }
 
 impl SessionHandle for SessionInner {

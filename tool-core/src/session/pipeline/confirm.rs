@@ -4,7 +4,7 @@ use crate::call::{Confirmation, ErrorKind, ToolCall, ToolError, ToolResponse};
 use crate::schema::timestamp::Timestamp;
 use crate::session::approvals::{PendingCall, Signer, fresh_id};
 use crate::session::inner::SessionInner;
-use crate::session::pipeline::cx::{CallCx, canonical_arguments, session_over};
+use crate::session::pipeline::cx::{CallCx, session_over};
 use crate::session::store::StoreError;
 use crate::text::truncate;
 use serde_json::{Map, Value};
@@ -12,22 +12,16 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
 /// Denies the call that waits under a token.
-pub(crate) async fn deny(session: &SessionInner, token: &str) -> ToolResponse {
+pub(crate) async fn deny(session: &SessionInner, token: &str) -> Result<ToolResponse, ToolError> {
     let began = Instant::now();
-    let pending = match pending_call(session, token).await {
-        Ok(pending) => pending,
-        Err(error) => return response_without_call(error),
+    let PendingCall { id, call_id, tool, .. } = pending_call(session, token).await?;
+    let error = if session.record.consume(&id).await.map_err(|error| store_down(session, &error))? {
+        let message = format!("a person has refused this call of `{tool}`; it was not run. Do not call it again.");
+        ToolError::new(ErrorKind::Denied, message, false)
+    } else {
+        no_pending_call()
     };
-    let denied = ToolCall::new(&pending.call_id, &*pending.tool, "");
-    match session.record.consume(&pending.id).await {
-        Ok(true) => {
-            let message =
-                format!("a person has refused this call of `{}`; it was not run. Do not call it again.", pending.tool);
-            ToolResponse::refused(&denied, ToolError::new(ErrorKind::Denied, message, false), began)
-        }
-        Ok(false) => ToolResponse::refused(&denied, no_pending_call(), began),
-        Err(error) => response_without_call(store_down(session, &error)),
-    }
+    Ok(ToolResponse::refused(&ToolCall::new(call_id, tool, ""), error, began))
 }
 
 /// Returns the call that waits under a token, if the token was signed here and for this session.
@@ -82,7 +76,7 @@ pub(crate) async fn request_approval(call: &CallCx<'_>, text: &str) -> ToolRespo
         version: session.tools.version.to_string(),
         call_id: call.request.id().to_owned(),
         tool: call.tool.name().to_owned(),
-        arguments: canonical_arguments(call.tool, text),
+        arguments: call.definition().equality().canonical_text(text),
         expires_at: u64::try_from(expires.as_millis()).unwrap_or(u64::MAX),
     };
     if let Err(error) = session.record.mint(&pending, lifetime).await {

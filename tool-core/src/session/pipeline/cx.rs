@@ -56,13 +56,8 @@ impl<'a> CallCx<'a> {
         &self.tool.definition().compiled
     }
 
-    /// Returns the time that the call may take, including its waiting.
-    pub(crate) fn time_limit(&self) -> Duration {
-        time_limit(self.session, self.tool)
-    }
-
     pub(crate) fn deadline(&self) -> Instant {
-        deadline(self.began, self.time_limit())
+        deadline(self.session, self.tool, self.began)
     }
 
     /// Returns the call's own part of the context, if the tool takes a context.
@@ -93,7 +88,8 @@ impl<'a> CallCx<'a> {
 
     /// Returns TIMEOUT, with what the call was doing and for how long.
     pub(crate) fn timed_out(&self, doing: &str) -> ToolError {
-        let (limit, taken) = (self.time_limit(), Instant::now().saturating_duration_since(self.began));
+        let (limit, taken) =
+            (time_limit(self.session, self.tool), Instant::now().saturating_duration_since(self.began));
         let message = format!(
             "`{}` timed out after {} ms {doing}; its limit is {} ms",
             self.tool.name(),
@@ -134,16 +130,16 @@ impl<'a> CallCx<'a> {
     }
 }
 
-/// Returns the time that a call of the tool may take.
+/// Returns the time that a call of the tool may take, including its waiting.
 #[inline]
-pub(crate) fn time_limit(session: &SessionInner, tool: &FunctionTool) -> Duration {
+fn time_limit(session: &SessionInner, tool: &FunctionTool) -> Duration {
     tool.definition().timeout().unwrap_or(session.policy().deadline)
 }
 
 /// Returns the deadline of a call.
-pub(crate) fn deadline(began: Instant, limit: Duration) -> Instant {
+pub(crate) fn deadline(session: &SessionInner, tool: &FunctionTool, began: Instant) -> Instant {
     // A limit beyond the clock's range is no limit.
-    began.checked_add(limit).unwrap_or_else(|| began + Duration::from_hours(24 * 365))
+    began.checked_add(time_limit(session, tool)).unwrap_or_else(|| began + Duration::from_hours(24 * 365))
 }
 
 /// Returns the error of a call in a session that is over.
@@ -151,16 +147,11 @@ pub(crate) fn session_over() -> ToolError {
     ToolError::session_inactive("the session has ended; nothing was done")
 }
 
-/// Returns the canonical text of arguments that the tool has accepted.
-pub(crate) fn canonical_arguments(tool: &FunctionTool, accepted: &str) -> String {
-    tool.definition().compiled.equality().canonical_text(accepted)
-}
-
 /// Returns the canonical text of arguments as a model sent them, after repair. Arguments that cannot be repaired are
 /// returned unchanged.
 pub(crate) fn canonical_sent_arguments(session: &SessionInner, tool: &FunctionTool, text: &str) -> String {
     match repair(tool, text, session.tools.context.settings()) {
-        Ok(prepared) => canonical_arguments(tool, &prepared.text),
+        Ok(prepared) => tool.definition().compiled.equality().canonical_text(&prepared.text),
         Err(_) => text.to_owned(),
     }
 }

@@ -15,7 +15,7 @@ pub(crate) async fn record_start<'a>(
     turn: u64,
 ) -> Result<Option<JournalClaim<'a>>, Box<ToolResponse>> {
     let Some(journal) = &call.session.runtime.journal else { return Ok(None) };
-    let arguments = canonical_arguments(call.tool, text);
+    let arguments = call.definition().equality().canonical_text(text);
     if let Some(response) = take_recovered(call, &arguments).and_then(|found| recovered_response(call, &found)) {
         return Err(Box::new(response));
     }

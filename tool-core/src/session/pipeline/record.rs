@@ -71,14 +71,15 @@ fn count(call: &CallCx<'_>, turn: Option<u64>, response: &ToolResponse) {
 
 /// Counts a response that no tool was asked for: of a session that is over, or to an unknown name.
 #[cold]
-pub(crate) fn count_without_tool(session: &SessionInner, call: &ToolCall, response: &ToolResponse) {
+pub(crate) fn count_without_tool(session: &SessionInner, call: &ToolCall, response: ToolResponse) -> ToolResponse {
     let index = session.tools.find(call.name()).map(|(index, _)| index);
-    let answered = AnsweredCall::new(index, session.record.turn(), response, call.arguments());
+    let answered = AnsweredCall::new(index, session.record.turn(), &response, call.arguments());
     match index.and_then(|index| session.tools.stats.get(index)) {
         Some(stats) => stats.record(&answered, 0),
         None => session.runtime.metrics.unknown.record(&answered, 0),
     };
     session.log.add(&answered, session.policy().call_history);
+    response
 }
 
 #[inline]
