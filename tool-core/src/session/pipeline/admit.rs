@@ -10,7 +10,7 @@ use crate::tool::{Category, Confirm, FunctionTool, OnDuplicate, invocation};
 use parking_lot::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
@@ -269,20 +269,19 @@ impl invocation::AdmissionGate for AdmissionGate<'_> {
 pub(crate) struct RefundGuard {
     session: Arc<SessionInner>,
     tool: FunctionTool,
-    /// The turn in which the call was charged.
-    turn: Option<u64>,
-    runs: AtomicBool,
+    /// The turn in which the call was charged, until it runs or is refunded.
+    turn: Mutex<Option<u64>>,
 }
 
 impl RefundGuard {
     /// Creates a guard of a call that was charged in `turn`, or that was not charged.
     pub(crate) fn new(session: &Arc<SessionInner>, tool: &FunctionTool, turn: Option<u64>) -> Self {
-        Self { session: Arc::clone(session), tool: tool.clone(), turn, runs: AtomicBool::new(false) }
+        Self { session: Arc::clone(session), tool: tool.clone(), turn: Mutex::new(turn) }
     }
 
     /// Keeps the charge, as the call runs.
     pub(crate) fn keep_charge(&self) {
-        self.runs.store(true, Ordering::Relaxed);
+        *self.turn.lock() = None;
     }
 
     /// Refunds the budget and waits for the store, unless the call has run.
@@ -295,7 +294,7 @@ impl RefundGuard {
 
     /// Starts the refund once. Returns a task if the store has to be awaited.
     fn start(&mut self) -> Option<JoinHandle<()>> {
-        let turn = self.turn.take().filter(|_| !self.runs.load(Ordering::Relaxed))?;
+        let turn = self.turn.get_mut().take()?;
         if self.session.record.settle_now(&refund_of(&self.tool, turn)).is_some() {
             return None;
         }
