@@ -15,7 +15,7 @@ const WINDOW: usize = 1_000;
 /// The measurements of one tool: totals since the runtime was built, and the last 1,000 answers.
 pub(crate) struct ToolStats(Mutex<Recorded>);
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Recorded {
     calls: u64,
     errors: [u64; ErrorKind::ALL.len()],
@@ -102,36 +102,30 @@ impl ToolStats {
 
     /// Computes the metrics, or returns `None` for a tool that was never called.
     pub(crate) fn metrics(&self) -> Option<ToolMetrics> {
-        let recorded = self.0.lock();
-        if recorded.calls == 0 {
+        // Copied, so that sorting does not hold up calls.
+        let Recorded { calls, errors, micros, characters, window, .. } = self.0.lock().clone();
+        if calls == 0 {
             return None;
         }
-        let errors = ErrorKind::ALL.into_iter().zip(recorded.errors).filter(|(_, count)| *count > 0);
-        let metrics = ToolMetrics {
-            calls: recorded.calls,
-            errors: errors.map(|(kind, count)| (kind.as_str(), count)).collect(),
-            characters: recorded.characters,
-            duration: Duration::from_micros(recorded.micros),
-            ..ToolMetrics::default()
-        };
-        let samples = recorded.window.clone();
-        // Sorting does not hold up calls.
-        drop(recorded);
-        let tokens = || samples.iter().map(|sample| estimated_tokens(sample.characters));
+        let errors = ErrorKind::ALL.into_iter().zip(errors).filter(|(_, count)| *count > 0);
+        let tokens = || window.iter().map(|sample| estimated_tokens(sample.characters));
         let sum = tokens().map(u64::from).sum::<u64>();
         #[allow(clippy::cast_precision_loss)] // at most 1,000 values of 30 bits
-        let avg = sum as f64 / samples.len() as f64;
+        let avg = sum as f64 / window.len() as f64;
         Some(ToolMetrics {
-            sizes: Percentiles::of(samples.iter().map(|sample| sample.characters)),
-            latency: Percentiles::of(samples.iter().map(|sample| Duration::from_micros(sample.micros.into()))),
+            calls,
+            errors: errors.map(|(kind, count)| (kind.as_str(), count)).collect(),
+            sizes: Percentiles::of(window.iter().map(|sample| sample.characters)),
+            latency: Percentiles::of(window.iter().map(|sample| Duration::from_micros(sample.micros.into()))),
             tokens: TokenMetrics { avg, p95: Percentiles::of(tokens()).p95 },
-            ..metrics
+            characters,
+            duration: Duration::from_micros(micros),
         })
     }
 }
 
 /// Detects when the 95th percentile of the result sizes in a window rises above a limit.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct SizeAlert {
     limit: u32,
     /// The samples in the window that are larger than the limit.
