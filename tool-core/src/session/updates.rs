@@ -45,12 +45,9 @@ impl UpdateLog {
     pub(crate) fn push(&self, call_id: &str, tool: &str, updates: Vec<ProgressUpdate>) {
         let mut log = self.0.lock();
         let kept = &mut log.get_or_insert_default().updates;
-        for update in updates {
-            if kept.len() == MAX_UPDATES {
-                kept.pop_front();
-            }
-            kept.push_back(CallUpdate { call_id: call_id.to_owned(), tool: tool.to_owned(), update });
-        }
+        let named = |update| CallUpdate { call_id: call_id.to_owned(), tool: tool.to_owned(), update };
+        kept.extend(updates.into_iter().map(named));
+        kept.drain(..kept.len().saturating_sub(MAX_UPDATES));
     }
 
     /// Removes and returns all updates, oldest first.
