@@ -69,15 +69,13 @@ impl TurnLimits {
 }
 
 macro_rules! setters {
-    ($($(#[$doc:meta])* $name:ident: $type:ty $(=> $field:ident.$part:ident)?;)*) => {
+    ($($(#[$doc:meta])* $name:ident: $type:ty => $($field:ident).+;)*) => {
         $($(#[$doc])*
         pub fn $name(mut self, $name: $type) -> Self {
-            setters!(@set self $name $($field.$part)?);
+            self.$($field).+ = $name;
             self
         })*
     };
-    (@set $policy:ident $name:ident) => { $policy.$name = $name };
-    (@set $policy:ident $name:ident $field:ident.$part:ident) => { $policy.$field.$part = $name };
 }
 
 impl Policy {
@@ -102,17 +100,16 @@ impl Policy {
     }
 
     fn base() -> Self {
-        let limits = TurnLimits {
-            max_calls: None,
-            retrieval: None,
-            action: None,
-            utility: None,
-            repeated: Some(3),
-            empty: Some(2),
-            history: 5,
-        };
         Self {
-            limits,
+            limits: TurnLimits {
+                max_calls: None,
+                retrieval: None,
+                action: None,
+                utility: None,
+                repeated: Some(3),
+                empty: Some(2),
+                history: 5,
+            },
             warn_retrieval_after: None,
             warn_after: None,
             deadline: Duration::from_secs(30),
@@ -143,40 +140,40 @@ impl Policy {
         /// Sets the turns whose history a session keeps. Defaults to 5.
         history: usize => limits.history;
         /// Sets the time after which the response of a retrieval carries a warning.
-        warn_retrieval_after: Option<Duration>;
+        warn_retrieval_after: Option<Duration> => warn_retrieval_after;
         /// Sets the time after which the response of any call carries a warning.
-        warn_after: Option<Duration>;
+        warn_after: Option<Duration> => warn_after;
         /// Sets the deadline of calls whose tool sets no `timeout`. Defaults to 30 s.
-        deadline: Duration;
+        deadline: Duration => deadline;
         /// Sets the time that one operation of the session store may take. Defaults to 1 s.
-        store_deadline: Duration;
+        store_deadline: Duration => store_deadline;
         /// Lets retrieval tools run without limits while the session store is down. Other tools never do.
-        reads_without_store: bool;
+        reads_without_store: bool => reads_without_store;
         /// Sets the time for which a call waits for approval. Defaults to 10 minutes.
-        confirmation_lifetime: Duration;
+        confirmation_lifetime: Duration => confirmation_lifetime;
         /// Sets the calls of one session that may run at once; further calls wait. Defaults to 64.
-        concurrent_calls: usize;
+        concurrent_calls: usize => concurrent_calls;
         /// Sets the threads on which `blocking` tools may run at once; further calls wait. Defaults to 16.
-        blocking_threads: usize;
+        blocking_threads: usize => blocking_threads;
         /// Sets the depth to which tools may call tools. Defaults to 8.
-        max_depth: u32;
+        max_depth: u32 => max_depth;
         /// Sets the time after which an unused session expires. Defaults to 30 minutes.
-        idle_timeout: Duration;
+        idle_timeout: Duration => idle_timeout;
         /// Sets the sessions that may be open at once. Defaults to 100,000.
-        max_sessions: u64;
+        max_sessions: u64 => max_sessions;
         /// Sets the time for which the result of an `idempotent` tool answers equal calls of the same session. Defaults to
         /// `None`: results are not cached.
-        result_cache_ttl: Option<Duration>;
+        result_cache_ttl: Option<Duration> => result_cache_ttl;
         /// Sets the steps of tool calls that a reply may take before the model has to answer. Defaults to 3.
-        max_tool_steps: u32;
+        max_tool_steps: u32 => max_tool_steps;
         /// Sets the rules by which arguments and results are redacted before they are logged or kept.
-        redaction: Redaction;
+        redaction: Redaction => redaction;
         /// Sets the tokens that the model's context can hold. The log warns at 0.9 of them. Defaults to 1,000,000.
-        context_window: u64;
+        context_window: u64 => context_window;
         /// Sets the bytes in which a session keeps its most recent calls and their arguments for
         /// [`Session::metrics`](crate::Session::metrics). Arguments are kept unredacted and redacted when they are read; 0
         /// keeps no calls. Defaults to 1,024.
-        call_history: usize;
+        call_history: usize => call_history;
     }
 
     /// Sets the calls of tools of a category that a turn may make.
