@@ -18,7 +18,7 @@ use crate::session::tools::{SessionTools, initial_context, instructions};
 use crate::session::updates::{UpdateLog, UpdateSink};
 use crate::tool::{FunctionTool, ToolDefinition};
 use parking_lot::{Mutex, RwLock};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
@@ -109,7 +109,7 @@ pub(crate) struct SessionInner {
     /// The calls that earlier processes recorded in the journal.
     pub(crate) recovered: Mutex<Vec<RecoveredCall>>,
     /// The ids of running calls that are recorded in the journal.
-    pub(crate) journaled: Mutex<Vec<Arc<str>>>,
+    pub(crate) journaled: Mutex<HashSet<Arc<str>>>,
     pub(crate) results: ResultCache,
     /// The resources that the tools need until the session ends.
     pub(crate) resources: Mutex<Option<SharedResource>>,

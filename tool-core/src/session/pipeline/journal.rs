@@ -62,20 +62,18 @@ pub(crate) struct JournalClaim<'a> {
 
 impl<'a> JournalClaim<'a> {
     fn new(call: &CallCx<'a>) -> Result<Self, ToolError> {
-        let mut ids = call.session.journaled.lock();
-        if ids.iter().any(|id| **id == *call.request.id()) {
+        let id = Arc::clone(call.request.shared_id());
+        if !call.session.journaled.lock().insert(Arc::clone(&id)) {
             let message = "a call with the same id is still running; give each call its own id";
             return Err(ToolError::conflict(message));
         }
-        ids.push(Arc::clone(call.request.shared_id()));
-        Ok(Self { session: call.session, id: Arc::clone(call.request.shared_id()) })
+        Ok(Self { session: call.session, id })
     }
 }
 
 impl Drop for JournalClaim<'_> {
     fn drop(&mut self) {
-        let mut ids = self.session.journaled.lock();
-        ids.retain(|id| !Arc::ptr_eq(id, &self.id));
+        self.session.journaled.lock().remove(&self.id);
     }
 }
 
