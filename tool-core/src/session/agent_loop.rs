@@ -2,7 +2,7 @@
 
 use crate::call::{Confirmation, ErrorKind, OutputKind, ToolCall, ToolError, ToolResponse};
 use crate::session::inner::SessionInner;
-use crate::session::model::{History, Message, Model, ModelRequest, ModelStep, RawTurn, ToolChoice};
+use crate::session::model::{History, Message, Model, ModelRequest, ModelStep, ToolChoice};
 use crate::session::pipeline::call::{distinct_calls, run_step};
 use crate::session::pipeline::cx::canonical_sent_arguments;
 use crate::tool::{ToolDefinition, spans};
@@ -127,31 +127,28 @@ fn wants_no_reply(response: &ToolResponse) -> bool {
 struct OpenStep<'a> {
     session: &'a SessionInner,
     history: &'a mut History,
-    text: Option<String>,
-    native: Option<RawTurn>,
-    /// The calls, with distinct ids.
-    calls: Vec<ToolCall>,
+    /// The step, whose calls have distinct ids.
+    step: ModelStep,
     answers: Vec<Option<ToolResponse>>,
 }
 
 impl OpenStep<'_> {
     /// Runs the calls of a step, writes it to the history, and returns the responses in the order of the calls.
-    async fn run(session: &Arc<SessionInner>, history: &mut History, step: ModelStep) -> Vec<ToolResponse> {
-        let ModelStep { text, calls, native, .. } = step;
-        let made = calls.len();
-        let step_calls = distinct_calls(session, with_fresh_ids(history, calls));
-        let calls = step_calls.iter().map(|step_call| step_call.call.clone()).collect::<Vec<_>>();
+    async fn run(session: &Arc<SessionInner>, history: &mut History, mut step: ModelStep) -> Vec<ToolResponse> {
+        let made = step.calls.len();
+        let step_calls = distinct_calls(session, with_fresh_ids(history, step.calls));
+        step.calls = step_calls.iter().map(|step_call| step_call.call.clone()).collect();
         // The items of a raw turn correspond to the calls, one for one.
-        let native = native.filter(|_| calls.len() == made);
-        let answers = vec![None; calls.len()];
-        let mut step = OpenStep { session, history, text, native, calls, answers };
+        step.native = step.native.filter(|_| step.calls.len() == made);
+        let answers = vec![None; step.calls.len()];
+        let mut open = OpenStep { session, history, step, answers };
         let running = run_step(session, step_calls).enumerate().map(async |(index, response)| (index, response.await));
         let mut running = running.collect::<FuturesUnordered<_>>();
         while let Some((index, response)) = running.next().await {
-            step.answers[index] = Some(response);
+            open.answers[index] = Some(response);
         }
-        step.write();
-        std::mem::take(&mut step.answers).into_iter().flatten().collect()
+        open.write();
+        std::mem::take(&mut open.answers).into_iter().flatten().collect()
     }
 
     /// Returns a call as it goes back into the history. A call that was refused for its text or its name stays as it was
@@ -168,13 +165,13 @@ impl OpenStep<'_> {
 
     /// Writes the step to the history, once.
     fn write(&mut self) {
-        let calls = std::mem::take(&mut self.calls);
+        let ModelStep { text, calls, native, .. } = std::mem::take(&mut self.step);
         if calls.is_empty() {
             return;
         }
         let answered = calls.iter().zip(&self.answers);
         let canonical = answered.clone().map(|(call, answer)| self.canonical_call(call, answer.as_ref())).collect();
-        self.history.push(Message::Assistant { text: self.text.take(), calls: canonical, native: self.native.take() });
+        self.history.push(Message::Assistant { text, calls: canonical, native });
         for (call, answer) in answered {
             match answer {
                 Some(response) => self.history.push_result(call, response),
