@@ -290,12 +290,10 @@ impl Session {
 
     /// Lets `model` speak first, as the agent enters the conversation. The model does not see tools that are
     /// `ignore_on_enter`.
-    pub fn reply_on_enter<M: Model>(&self, model: &mut M, history: &mut History) -> impl Future<Output = Reply> + Send {
-        async move {
-            let mut tools = self.0.definitions();
-            tools.retain(|tool| !tool.flags().ignore_on_enter);
-            reply(&self.0, model, history, String::new(), &tools, ToolChoice::Auto).await
-        }
+    pub async fn reply_on_enter<M: Model>(&self, model: &mut M, history: &mut History) -> Reply {
+        let mut tools = self.0.definitions();
+        tools.retain(|tool| !tool.flags().ignore_on_enter);
+        reply(&self.0, model, history, String::new(), &tools, ToolChoice::Auto).await
     }
 }
 
