@@ -13,7 +13,6 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// The name under which calls of unknown tools are counted together, so that invented names create no series.
@@ -94,8 +93,8 @@ pub(crate) struct RuntimeMetrics {
     by_name: StatsByName,
     /// The result size above which the log warns.
     size_limit: u32,
-    peak_tokens: AtomicU64,
-    last_opened: Mutex<ContextMetrics>,
+    /// The context of the session that was opened last, and the peak of all sessions.
+    context: Mutex<ContextMetrics>,
 }
 
 impl RuntimeMetrics {
@@ -104,8 +103,7 @@ impl RuntimeMetrics {
             unknown: ToolStats::new(size_limit),
             by_name: StatsByName::default(),
             size_limit,
-            peak_tokens: AtomicU64::new(0),
-            last_opened: Mutex::default(),
+            context: Mutex::default(),
         }
     }
 
@@ -116,12 +114,14 @@ impl RuntimeMetrics {
 
     /// Remembers the context of a session that was just opened.
     pub(crate) fn session_opened(&self, context: ContextMetrics) {
-        *self.last_opened.lock() = context;
+        let mut last = self.context.lock();
+        *last = ContextMetrics { peak_tokens: last.peak_tokens, ..context };
     }
 
     /// Takes in a context size that a provider has reported.
     pub(crate) fn observe_context(&self, tokens: u64) {
-        self.peak_tokens.fetch_max(tokens, Ordering::Relaxed);
+        let peak = &mut self.context.lock().peak_tokens;
+        *peak = tokens.max(*peak);
     }
 
     /// Computes the metrics of the runtime with these tools.
@@ -134,9 +134,7 @@ impl RuntimeMetrics {
             let taken = all.contains_key(UNKNOWN);
             tools.insert(if taken { format!("({UNKNOWN})") } else { UNKNOWN.to_owned() }, unknown);
         }
-        let last_opened = *self.last_opened.lock();
-        let peak_tokens = self.peak_tokens.load(Ordering::Relaxed);
-        Metrics { tools, context: ContextMetrics { peak_tokens, ..last_opened }, loops }
+        Metrics { tools, context: *self.context.lock(), loops }
     }
 }
 
