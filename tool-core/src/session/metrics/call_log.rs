@@ -52,7 +52,8 @@ impl CallLog {
         let mut log = self.0.lock();
         log.answered += 1;
         log.failed += u64::from(call.error.is_some());
-        let text = beginning(call.arguments, MAX_ARGUMENTS.min(limit.saturating_sub(HEADER)));
+        let kept = MAX_ARGUMENTS.min(limit.saturating_sub(HEADER));
+        let text = &call.arguments[..call.arguments.floor_char_boundary(kept)];
         let needed = HEADER + text.len();
         if needed > limit {
             return;
@@ -102,12 +103,6 @@ impl Log {
         let wanted = (self.entries.len() + needed).max(2 * self.entries.capacity()).max(INITIAL_CAPACITY);
         self.entries.reserve_exact(wanted.min(limit).saturating_sub(self.entries.len()));
     }
-}
-
-/// Returns the first `limit` bytes of a text, or fewer where a character would be cut.
-#[inline]
-fn beginning(text: &str, limit: usize) -> &str {
-    if text.len() <= limit { text } else { &text[..text.floor_char_boundary(limit)] }
 }
 
 /// Encodes an entry's header: the length of the text (2 bytes), the error (1), the truncation (1), the tool (4), the
