@@ -1,14 +1,13 @@
 //! Requesting the approval of a call, and redeeming it.
 
 use crate::call::{Confirmation, ErrorKind, ToolCall, ToolError, ToolResponse};
-use crate::schema::timestamp::Timestamp;
 use crate::session::approvals::{PendingCall, Signer, fresh_id};
 use crate::session::inner::SessionInner;
 use crate::session::pipeline::cx::{CallCx, session_over};
 use crate::session::store::StoreError;
 use crate::text::truncate;
 use serde_json::{Map, Value};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// Denies the call that waits under a token.
@@ -67,7 +66,7 @@ const CENTURY: Duration = Duration::from_hours(24 * 365 * 100);
 /// Keeps the call for its approval, and answers `CONFIRMATION_REQUIRED` with a token for the host.
 pub(crate) async fn request_approval(call: &CallCx<'_>, text: &str) -> ToolResponse {
     let (session, lifetime) = (call.session, call.policy().confirmation_lifetime.min(CENTURY));
-    let expires = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default() + lifetime;
+    let expires = jiff::Timestamp::now() + lifetime;
     let pending = PendingCall {
         id: fresh_id(),
         principal: session.principal.to_string(),
@@ -77,7 +76,7 @@ pub(crate) async fn request_approval(call: &CallCx<'_>, text: &str) -> ToolRespo
         call_id: call.request.id().to_owned(),
         tool: call.tool.name().to_owned(),
         arguments: call.definition().equality().canonical_text(text),
-        expires_at: u64::try_from(expires.as_millis()).unwrap_or(u64::MAX),
+        expires_at: u64::try_from(expires.as_millisecond()).unwrap_or_default(),
     };
     if let Err(error) = session.record.mint(&pending, lifetime).await {
         tracing::error!(session = %session.id.as_str().escape_debug(), %error, "failed to keep a call for approval");
@@ -88,7 +87,7 @@ pub(crate) async fn request_approval(call: &CallCx<'_>, text: &str) -> ToolRespo
     let confirmation = Confirmation {
         token: session.runtime.signer.sign(&pending),
         summary: summary(&pending),
-        expires_at: rfc3339(expires),
+        expires_at: format!("{expires:.0}"),
     };
     let message = format!(
         "`{}` needs a person's approval, which was requested. It has not run; do not call it again, its result will follow.",
@@ -121,9 +120,4 @@ fn summary(pending: &PendingCall) -> String {
         }
     }
     safe
-}
-
-fn rfc3339(since_1970: Duration) -> String {
-    let seconds = i64::try_from(since_1970.as_secs()).unwrap_or(i64::MAX);
-    Timestamp(jiff::Timestamp::from_second(seconds).unwrap_or(jiff::Timestamp::MAX)).to_string()
 }
