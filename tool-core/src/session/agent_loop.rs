@@ -91,6 +91,7 @@ pub(crate) async fn reply<M: Model>(
             return Reply { text: step.text, ..reply };
         }
         let responses = OpenStep::run(session, history, step).await;
+        let wants_no_reply = |response: &ToolResponse| response.is_ok() && response.kind() == OutputKind::Stop;
         let stopped = !responses.is_empty() && responses.iter().all(wants_no_reply);
         reply.steps += 1;
         reply.responses.extend(responses);
@@ -116,10 +117,6 @@ async fn ask<M: Model>(model: &mut M, request: ModelRequest<'_>) -> Result<Model
         Ok(step)
     };
     Box::pin(spans::in_model_span(info.model.clone(), asking)).await
-}
-
-fn wants_no_reply(response: &ToolResponse) -> bool {
-    response.is_ok() && response.kind() == OutputKind::Stop
 }
 
 /// A step whose calls are running. When it is dropped, even before the calls have ended, it writes the step to the history:

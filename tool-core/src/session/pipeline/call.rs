@@ -338,12 +338,10 @@ pub(crate) fn distinct_calls(session: &SessionInner, calls: impl IntoIterator<It
 }
 
 fn is_same_call(session: &SessionInner, one: &ToolCall, other: &ToolCall) -> bool {
-    if one.name() != other.name() {
-        return false;
-    }
-    one.arguments() == other.arguments()
-        || session.tools.find(one.name()).is_some_and(|(_, tool)| {
-            let canonical = |call: &ToolCall| canonical_sent_arguments(session, tool, call.arguments());
-            canonical(one) == canonical(other)
-        })
+    let are_equal = |(_, tool)| {
+        let canonical = |call: &ToolCall| canonical_sent_arguments(session, tool, call.arguments());
+        canonical(one) == canonical(other)
+    };
+    one.name() == other.name()
+        && (one.arguments() == other.arguments() || session.tools.find(one.name()).is_some_and(are_equal))
 }
