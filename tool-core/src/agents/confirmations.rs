@@ -4,12 +4,10 @@ use crate::call::response::ToolResponse;
 use crate::session::approvals::Signer;
 use crate::session::handle::Session;
 use crate::session::pipeline::confirm::{no_pending_call, pending_call, response_without_call};
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
-use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -65,9 +63,16 @@ impl PendingActions {
             return response_without_call(error);
         }
         let Some(action) = self.0.lock().remove(id) else { return missing() };
-        let settle = RunToEnd::new(Arc::clone(self).settle(id.to_owned(), action));
+        // The task settles the action also if this future is dropped, and `deciding` with it.
+        let (deciding, decided) = oneshot::channel::<()>();
+        let (pending, id) = (Arc::clone(self), id.to_owned());
+        let settling = tokio::spawn(async move {
+            _ = decided.await;
+            pending.settle(id, action).await;
+        });
         let response = if approve { session.approve(token).await } else { session.deny(token).await };
-        settle.run().await;
+        drop(deciding);
+        _ = settling.await;
         response
     }
 
@@ -87,35 +92,6 @@ impl PendingActions {
         let all = std::mem::take(&mut *self.0.lock());
         for PendingAction { session, .. } in all.into_values() {
             session.end().await;
-        }
-    }
-}
-
-/// Work that runs to its end: in the background if its owner is dropped.
-pub(crate) struct RunToEnd(Option<BoxFuture<'static, ()>>);
-
-impl RunToEnd {
-    pub(crate) fn new(work: impl Future<Output = ()> + Send + 'static) -> Self {
-        Self(Some(work.boxed()))
-    }
-
-    pub(crate) async fn run(mut self) {
-        if let Some(work) = &mut self.0 {
-            work.await;
-        }
-        self.0 = None;
-    }
-
-    /// Drops the work.
-    pub(crate) fn cancel(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for RunToEnd {
-    fn drop(&mut self) {
-        if let (Some(work), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
-            runtime.spawn(work);
         }
     }
 }

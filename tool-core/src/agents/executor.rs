@@ -1,7 +1,6 @@
 //! One agent: its tools, its sessions and its actions.
 
 use crate::agents::builder::{Agents, AgentsInner};
-use crate::agents::confirmations::RunToEnd;
 use crate::agents::error::{AgentError, AgentErrorKind};
 use crate::agents::load;
 use crate::agents::loaded::{LoadedAgent, ToolsetState};
@@ -12,6 +11,7 @@ use crate::registry::ToolContext;
 use crate::session::approvals::{Signer, fresh_id};
 use crate::session::{Runtime, SessionBuilder, SessionId};
 use std::sync::Arc;
+use tokio::sync::oneshot;
 
 /// One agent, whose tools are made from its records. Cheap to create and to clone.
 #[derive(Clone)]
@@ -84,16 +84,23 @@ impl AgentExecutor {
         let mode = mode_of(&loaded, tool, call.name()).map_err(AgentError::about(&self.agent, tool))?;
         let session = self.open_session(format!("action-{}", fresh_id()).into(), mode, &loaded).await;
         let session = session.map_err(|error| AgentError::new(&*self.agent, tool, AgentErrorKind::NoSession(error)))?;
-        let ending = session.clone();
-        let end = RunToEnd::new(async move { ending.end().await });
+        // The task ends the session also if this future is dropped, and `keep` with it.
+        let (keep, kept) = oneshot::channel::<()>();
+        let finished = session.clone();
+        let ending = tokio::spawn(async move {
+            if kept.await.is_err() {
+                finished.end().await;
+            }
+        });
         let response = session.call(call).await;
         let needs_approval = response.error().is_some_and(|error| error.kind == ErrorKind::ConfirmationRequired);
         let confirmation = response.meta().confirmation().filter(|_| needs_approval);
         if let Some(id) = confirmation.and_then(|confirmation| Signer::id_of(&confirmation.token)) {
-            end.cancel();
+            _ = keep.send(());
             self.agents.pending.add(&self.agent, session, id);
         } else {
-            end.run().await;
+            drop(keep);
+            _ = ending.await;
         }
         Ok(response)
     }
