@@ -22,18 +22,10 @@ pub(crate) struct FunctionInner {
     visible: Option<Arc<Visible>>,
     /// Removes secrets from the tool's errors and panics before they are shown.
     scrub: Option<Arc<Scrub>>,
-    /// The identity of a tool that is as its macro made it.
-    origin: Option<Origin>,
-}
-
-/// A method of one instance of a toolset. A toolset binds its tools again whenever it is asked for them, and the results
-/// count as the same instances. The tool keeps the toolset alive, so that no other toolset can take its address.
-#[derive(Clone, Copy, PartialEq)]
-struct Origin {
-    instance: usize,
-    name: &'static str,
-    source: SourceLocation,
-    path: &'static str,
+    /// The address of the toolset, for a tool that is as its macro made it. A toolset binds its tools again whenever it is
+    /// asked for them, and the results count as the same instances. The tool keeps the toolset alive, so that no other
+    /// toolset can take its address.
+    toolset: Option<usize>,
 }
 
 /// A predicate that decides which runs see a tool.
@@ -78,17 +70,14 @@ impl FunctionTool {
         tool: &ToolDescriptor,
         defaults: &[(usize, Value)],
         handler: Arc<dyn Handler>,
-        instance: usize,
+        toolset: usize,
         prefix: Option<&str>,
     ) -> Self {
-        let definition = ToolDefinition::of_descriptor(tool, defaults, prefix);
-        let origin = Origin { instance, name: tool.name, source: tool.source, path: tool.path };
-        let new = FunctionInner::new(definition, handler);
-        Self(Arc::new(FunctionInner { origin: Some(origin), ..new }))
+        Self::new(ToolDefinition::of_descriptor(tool, defaults, prefix), handler, Some(toolset))
     }
 
-    pub(crate) fn from_parts(definition: ToolDefinition, handler: Arc<dyn Handler>) -> Self {
-        Self(Arc::new(FunctionInner::new(definition, handler)))
+    pub(crate) fn new(definition: ToolDefinition, handler: Arc<dyn Handler>, toolset: Option<usize>) -> Self {
+        Self(Arc::new(FunctionInner { definition, handler, visible: None, scrub: None, toolset }))
     }
 
     /// Returns the tool's definition.
@@ -123,7 +112,12 @@ impl FunctionTool {
 
     /// Returns true where both are the same instance.
     pub fn same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || (self.0.origin.is_some() && self.0.origin == other.0.origin)
+        Arc::ptr_eq(&self.0, &other.0) || (self.0.toolset.is_some() && self.origin() == other.origin())
+    }
+
+    /// Returns the toolset and the method of a tool that is as its macro made it.
+    fn origin(&self) -> Option<(usize, &str, SourceLocation, &str)> {
+        Some((self.0.toolset?, self.name(), self.definition().source(), self.definition().path()))
     }
 
     /// Returns a new instance of the tool with another name.
@@ -152,7 +146,7 @@ impl FunctionTool {
     }
 
     fn derived(&self, change: impl FnOnce(&mut FunctionInner)) -> Self {
-        let mut inner = FunctionInner { origin: None, ..(*self.0).clone() };
+        let mut inner = FunctionInner { toolset: None, ..(*self.0).clone() };
         change(&mut inner);
         Self(Arc::new(inner))
     }
@@ -170,12 +164,6 @@ impl FunctionTool {
             Some(scrub) => scrub(error),
             None => error,
         }
-    }
-}
-
-impl FunctionInner {
-    fn new(definition: ToolDefinition, handler: Arc<dyn Handler>) -> Self {
-        Self { definition, handler, visible: None, scrub: None, origin: None }
     }
 }
 

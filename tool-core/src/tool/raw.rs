@@ -247,7 +247,7 @@ where
     let mut compiled = CompiledDefinition::of_raw(declared.description, to_draft_2020_12(&declared.parameters), source);
     compiled.problems.extend(check_raw_name(&declared.name));
     let definition = ToolDefinition { name: declared.name.into(), compiled: Arc::new(compiled) };
-    FunctionTool::from_parts(definition, Arc::new(BoundHandler { state, handler, result: PhantomData }))
+    FunctionTool::new(definition, Arc::new(BoundHandler { state, handler, result: PhantomData }), None)
 }
 
 macro_rules! option_setters {
