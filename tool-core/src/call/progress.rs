@@ -21,33 +21,11 @@ pub struct ProgressUpdate {
 #[derive(Clone, Default)]
 pub struct Progress {
     pending: Arc<Mutex<VecDeque<ProgressUpdate>>>,
-    listener: Option<ProgressListener>,
+    listener: Option<Arc<ProgressListener>>,
 }
 
-/// A function that is called with each update, on the tool's thread. Two are equal where they are the same function
-/// object.
-#[derive(Clone)]
-pub(crate) struct ProgressListener(Arc<dyn Fn(&ProgressUpdate) + Send + Sync>);
-
-impl ProgressListener {
-    pub(crate) fn new(listener: impl Fn(&ProgressUpdate) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(listener))
-    }
-}
-
-impl fmt::Debug for ProgressListener {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ProgressListener")
-    }
-}
-
-impl PartialEq for ProgressListener {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Eq for ProgressListener {}
+/// A function that is called with each update, on the tool's thread.
+type ProgressListener = dyn Fn(&ProgressUpdate) + Send + Sync;
 
 /// The maximum number of pending updates. Older ones are dropped, so that a chatty tool cannot fill memory.
 const MAX_PENDING: usize = 1000;
@@ -55,11 +33,7 @@ const MAX_PENDING: usize = 1000;
 impl Progress {
     /// Creates a progress that also shows each update to `listener`, on the tool's thread.
     pub fn listened(listener: impl Fn(&ProgressUpdate) + Send + Sync + 'static) -> Self {
-        Self::with_listener(ProgressListener::new(listener))
-    }
-
-    pub(crate) fn with_listener(listener: ProgressListener) -> Self {
-        Self { pending: Arc::default(), listener: Some(listener) }
+        Self { pending: Arc::default(), listener: Some(Arc::new(listener)) }
     }
 
     /// Reports a message.
@@ -85,7 +59,7 @@ impl Progress {
 
     fn push(&self, update: ProgressUpdate) {
         if let Some(listener) = &self.listener {
-            (listener.0)(&update);
+            listener(&update);
         }
         let mut pending = self.pending.lock();
         if pending.len() == MAX_PENDING {
@@ -94,6 +68,15 @@ impl Progress {
         pending.push_back(update);
     }
 }
+
+impl PartialEq for Progress {
+    /// Compares by identity: clones are equal.
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.pending, &other.pending)
+    }
+}
+
+impl Eq for Progress {}
 
 impl fmt::Debug for Progress {
     // A tool's messages may hold user data, so they are left out.

@@ -1,6 +1,6 @@
 //! A tool call, as a provider's protocol parses it out of a model's message.
 
-use crate::call::progress::{ProgressListener, ProgressUpdate};
+use crate::call::progress::{Progress, ProgressUpdate};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -30,7 +30,7 @@ struct ToolCallOptions {
     session: Option<Arc<str>>,
     /// The id of the approval under which the call waited, once a person has approved it.
     approval: Option<Arc<str>>,
-    progress: Option<ProgressListener>,
+    progress: Option<Progress>,
     /// The number of tools above the call.
     depth: u32,
 }
@@ -106,11 +106,12 @@ impl ToolCall {
     /// # }
     /// ```
     pub fn on_update(mut self, listener: impl Fn(&ProgressUpdate) + Send + Sync + 'static) -> Self {
-        self.options.get_or_insert_default().progress = Some(ProgressListener::new(listener));
+        self.options.get_or_insert_default().progress = Some(Progress::listened(listener));
         self
     }
 
-    pub(crate) fn progress_listener(&self) -> Option<&ProgressListener> {
+    /// Returns the progress that shows its updates to the call's own listener.
+    pub(crate) fn progress(&self) -> Option<&Progress> {
         self.options.as_ref()?.progress.as_ref()
     }
 

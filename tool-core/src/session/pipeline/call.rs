@@ -4,7 +4,7 @@ use crate::arguments::prepare::{PreparedArguments, check_length};
 use crate::arguments::{Fingerprint, Problem};
 use crate::call::context::{CallContext, SessionHandle};
 use crate::call::error::MASKED;
-use crate::call::{ErrorKind, Mode, Progress, ToolCall, ToolError, ToolResponse};
+use crate::call::{ErrorKind, Mode, ToolCall, ToolError, ToolResponse};
 use crate::session::approvals::fresh_id;
 use crate::session::hooks::{LayerStack, layer_error};
 use crate::session::inner::{RuntimeInner, SessionInner};
@@ -63,7 +63,7 @@ pub(crate) async fn call_from_layers(runtime: Option<Arc<RuntimeInner>>, call: T
 
 #[inline]
 async fn call_inside_layers(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
-    let sink = session.update_sink.get().filter(|_| call.progress_listener().is_none());
+    let sink = session.update_sink.get().filter(|_| call.progress().is_none());
     let reports = || session.tools.find(call.name()).is_some_and(|(_, tool)| tool.definition().compiled.uses_context);
     match sink.filter(|_| reports()) {
         None => run(session, call).await,
@@ -239,7 +239,7 @@ impl<'a> CallCx<'a> {
 }
 
 fn call_scope(session: &SessionInner, tool: &FunctionTool, call: ToolCall, began: Instant) -> CallContext {
-    let progress = call.progress_listener().cloned().map(Progress::with_listener);
+    let progress = call.progress().cloned();
     CallContext {
         turn: session.record.turn(),
         deadline: Some(deadline(session, tool, began).into_std()),
