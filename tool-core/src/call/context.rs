@@ -14,10 +14,10 @@ use crate::trace::span;
 use crate::trace::usage::ModelUsage;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
 use serde_json::Value;
 use std::any::{Any, TypeId, type_name};
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -51,7 +51,8 @@ pub struct RunContext {
 pub(crate) struct SessionContext {
     pub(crate) id: Option<Arc<str>>,
     pub(crate) mode: Mode,
-    pub(crate) user_data: UserDataMap,
+    /// The host's values for its tools, one per type.
+    pub(crate) user_data: FxHashMap<TypeId, Arc<dyn Any + Send + Sync>>,
     /// The host's settings for the run, or null.
     pub(crate) config: Arc<Value>,
     /// The running session; `None` for calls outside a session.
@@ -132,7 +133,7 @@ impl RunContext {
 
     /// Returns the host's value of type `T`.
     pub fn user_data<T: Send + Sync + 'static>(&self) -> Option<&T> {
-        self.session.user_data.get()
+        self.session.user_data.get(&TypeId::of::<T>())?.downcast_ref()
     }
 
     /// Returns the host's settings for the run, such as a language or a tenant. Null where the host has set none.
@@ -314,31 +315,12 @@ impl fmt::Debug for RunContext {
     }
 }
 
-/// The host's values for its tools, one per type.
-#[derive(Clone, Default)]
-pub(crate) struct UserDataMap(HashMap<TypeId, Arc<dyn Any + Send + Sync>, rustc_hash::FxBuildHasher>);
-
-impl UserDataMap {
-    pub(crate) fn insert<T: Send + Sync + 'static>(&mut self, value: Arc<T>) {
-        self.0.insert(TypeId::of::<T>(), value);
-    }
-
-    fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
-        self.0.get(&TypeId::of::<T>())?.downcast_ref()
-    }
-
-    fn get_shared<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
-        Arc::clone(self.0.get(&TypeId::of::<T>())?).downcast().ok()
-    }
-}
-
 /// Builds a [`RunContext`] for calls outside a session.
 #[derive(Default)]
 #[must_use]
 pub struct RunContextBuilder {
     session: SessionContext,
     call: CallContext,
-    call_id: Option<Arc<str>>,
 }
 
 impl RunContextBuilder {
@@ -349,8 +331,8 @@ impl RunContextBuilder {
     }
 
     /// Sets the id that the model gave the call.
-    pub fn call_id(mut self, id: impl Into<Arc<str>>) -> Self {
-        self.call_id = Some(id.into());
+    pub fn call_id(mut self, id: impl AsRef<str>) -> Self {
+        self.call.call = Some(ToolCall::new(id, "", ""));
         self
     }
 
@@ -373,14 +355,13 @@ impl RunContextBuilder {
     }
 
     /// Adds a value that tools look up by its type. A second value of a type replaces the first.
-    pub fn user_data<T: Send + Sync + 'static>(mut self, value: T) -> Self {
-        self.session.user_data.insert(Arc::new(value));
-        self
+    pub fn user_data<T: Send + Sync + 'static>(self, value: T) -> Self {
+        self.user_data_shared(Arc::new(value))
     }
 
     /// Adds a value that several contexts share, such as a connection pool.
     pub fn user_data_shared<T: Send + Sync + 'static>(mut self, value: Arc<T>) -> Self {
-        self.session.user_data.insert(value);
+        self.session.user_data.insert(TypeId::of::<T>(), value);
         self
     }
 
@@ -415,8 +396,7 @@ impl RunContextBuilder {
     }
 
     /// Builds the context.
-    pub fn build(mut self) -> RunContext {
-        self.call.call = self.call_id.map(|id| ToolCall::new(id, "", ""));
+    pub fn build(self) -> RunContext {
         RunContext::from_parts(Arc::new(self.session), Arc::new(self.call))
     }
 }
@@ -505,7 +485,8 @@ impl<T> Deref for UserData<T> {
 
 impl<T: Send + Sync + 'static> FromRunContext<'_> for UserData<T> {
     fn from_run_context(ctx: &RunContext) -> Result<Self, ToolError> {
-        ctx.session.user_data.get_shared().map(Self).ok_or_else(|| {
+        let value = ctx.session.user_data.get(&TypeId::of::<T>()).cloned();
+        value.and_then(|value| value.downcast().ok()).map(Self).ok_or_else(|| {
             let name = type_name::<T>();
             ToolError::internal(format!(
                 "no user data of type `{name}` in the run context; add it with `RunContext::builder().user_data(..)`"

@@ -17,6 +17,7 @@ use crate::session::updates::{UpdateLog, UpdateSink};
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::Value;
+use std::any::TypeId;
 use std::sync::{Arc, OnceLock, Weak};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -72,7 +73,7 @@ impl SessionBuilder {
 
     /// Adds a value that several sessions share, such as a connection pool.
     pub fn user_data_shared<T: Send + Sync + 'static>(mut self, value: Arc<T>) -> Self {
-        self.context.user_data.insert(value);
+        self.context.user_data.insert(TypeId::of::<T>(), value);
         self
     }
 
