@@ -5,7 +5,6 @@ use crate::agents::grant::Grant;
 use crate::agents::tokens::Tokens;
 use crate::arguments::problem::Problem;
 use crate::call::error::{ErrorList, ToolError};
-use crate::registry::context::SharedResource;
 use crate::registry::{RegistryErrors, ToolContext};
 use crate::session::tools::CONTROL_TOOLS;
 use crate::tool::definition::normalise_name;
@@ -169,9 +168,8 @@ impl LoadedToolset {
 fn combine(base: &ToolContext, agent: &Arc<str>, toolsets: &[LoadedToolset]) -> Result<ToolContext, RegistryErrors> {
     let ready = || toolsets.iter().filter_map(LoadedToolset::ready);
     let opened = ready().map(|ready| Arc::clone(&ready.opened)).collect::<Vec<_>>();
-    let base = base.to_builder().already_validated().agent(Arc::clone(agent));
-    let tools = ready().fold(base, |tools, ready| tools.with(Arc::clone(&ready.offered) as Arc<dyn Toolset>));
-    tools.keep_alive(Arc::new(opened) as SharedResource).build()
+    let offered = ready().map(|ready| Arc::clone(&ready.offered) as Arc<dyn Toolset>);
+    base.to_builder().with_all(offered).build_for_agent(agent, Arc::new(opened))
 }
 
 /// Of two toolsets with a tool name in common, the first keeps its tools and the other fails.

@@ -49,16 +49,8 @@ impl ToolContext {
 
     /// Returns a builder with the same tools.
     pub(crate) fn to_builder(&self) -> ToolContextBuilder {
-        ToolContextBuilder { parts: self.to_parts(), ..ToolContextBuilder::default() }
-    }
-
-    pub(crate) fn freeze(
-        parts: ContextParts,
-        problems: Vec<RegistryError>,
-        validated: bool,
-    ) -> Result<Self, RegistryErrors> {
-        let tools = freeze(&parts.entries, problems, validated)?;
-        Ok(Self(Arc::new(ContextInner { parts, tools, memos: Mutex::default() })))
+        let parts = ContextParts { resource: self.resource(), session_resource: None, ..self.0.parts.clone() };
+        ToolContextBuilder { parts, ..ToolContextBuilder::default() }
     }
 
     /// Calls a tool. This bare call decodes the arguments, catches panics and limits sizes; a
@@ -162,14 +154,11 @@ impl ToolContext {
         &self.0.parts.entries
     }
 
-    /// Returns the parts for a context with the same tools.
-    pub(crate) fn to_parts(&self) -> ContextParts {
-        ContextParts { resource: self.resource(), session_resource: None, ..self.0.parts.clone() }
-    }
-
     /// Builds a context of other tools.
     pub(crate) fn with_entries(&self, entries: Vec<Tool>) -> Result<Self, RegistryErrors> {
-        Self::freeze(ContextParts { entries, ..self.to_parts() }, Vec::new(), false)
+        let mut builder = self.to_builder();
+        builder.parts.entries = entries;
+        builder.build()
     }
 
     /// Returns the resource that has to live while the tools are used.
@@ -199,9 +188,8 @@ impl PartialEq for ToolContext {
     /// Compares by identity: function tools by name, provider tools and toolsets in any order.
     fn eq(&self, other: &Self) -> bool {
         fn same<T: ?Sized>(a: &[Arc<T>], b: &[Arc<T>]) -> bool {
-            let contains =
-                |all: &[Arc<T>], x: &Arc<T>| all.iter().any(|y| std::ptr::addr_eq(Arc::as_ptr(x), Arc::as_ptr(y)));
-            a.len() == b.len() && a.iter().all(|x| contains(b, x)) && b.iter().all(|x| contains(a, x))
+            let all_in = |a: &[Arc<T>], b: &[Arc<T>]| a.iter().all(|x| b.iter().any(|y| Arc::ptr_eq(x, y)));
+            a.len() == b.len() && all_in(a, b) && all_in(b, a)
         }
         let in_other = |tool: &FunctionTool| other.function_tool(tool.name()).is_some_and(|found| found.same(tool));
         self.function_tools().len() == other.function_tools().len()
@@ -221,10 +209,10 @@ impl fmt::Debug for ToolContext {
 #[derive(Default)]
 #[must_use]
 pub struct ToolContextBuilder {
-    parts: ContextParts,
-    problems: Vec<RegistryError>,
+    pub(crate) parts: ContextParts,
+    pub(crate) problems: Vec<RegistryError>,
     /// True where each tool was checked before, so that only their names are compared.
-    validated: bool,
+    pub(crate) validated: bool,
 }
 
 impl ToolContextBuilder {
@@ -268,25 +256,18 @@ impl ToolContextBuilder {
         self
     }
 
-    /// Keeps a resource alive for as long as the context, or a context made of it, is used.
+    /// Builds the context of an agent from tools that were checked before; only their names are compared. The resource is
+    /// kept alive for as long as the context, or a context made of it, is used.
     #[cfg(feature = "agents")]
-    pub(crate) fn keep_alive(mut self, resource: SharedResource) -> Self {
+    pub(crate) fn build_for_agent(
+        mut self,
+        agent: &Arc<str>,
+        resource: SharedResource,
+    ) -> Result<ToolContext, RegistryErrors> {
+        self.parts.agent = Some(Arc::clone(agent));
         self.parts.resource = Some(resource);
-        self
-    }
-
-    /// Sets the agent to which the tools belong.
-    #[cfg(feature = "agents")]
-    pub(crate) fn agent(mut self, agent: Arc<str>) -> Self {
-        self.parts.agent = Some(agent);
-        self
-    }
-
-    /// Skips the checks of single tools, which have passed them before. Names are still compared.
-    #[cfg(feature = "agents")]
-    pub(crate) fn already_validated(mut self) -> Self {
         self.validated = true;
-        self
+        self.build()
     }
 
     /// Checks all tools and freezes them.
@@ -295,7 +276,8 @@ impl ToolContextBuilder {
     ///
     /// Every problem: names that collide, invalid names, invalid schemas.
     pub fn build(self) -> Result<ToolContext, RegistryErrors> {
-        ToolContext::freeze(self.parts, self.problems, self.validated)
+        let tools = freeze(&self.parts.entries, self.problems, self.validated)?;
+        Ok(ToolContext(Arc::new(ContextInner { parts: self.parts, tools, memos: Mutex::default() })))
     }
 }
 

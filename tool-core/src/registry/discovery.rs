@@ -1,6 +1,6 @@
 //! Discovery of the tools that are linked into the program.
 
-use crate::registry::context::{ContextParts, ToolContext};
+use crate::registry::context::{ContextParts, ToolContext, ToolContextBuilder};
 use crate::registry::freeze::{RegistryError, RegistryErrors};
 use crate::tool::registration::{function_tool, linked_functions, linked_parts, linked_toolsets};
 use crate::tool::{SourceLocation, Tool, ToolsetFactory, ToolsetMetadata};
@@ -61,7 +61,7 @@ impl Registry {
         parts.entries.sort_by(|a, b| a.id().cmp(b.id()));
         parts.unconfigured.sort_by(|a, b| a.name.cmp(&b.name));
         toolsets.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(Self { context: ToolContext::freeze(parts, problems, false)?, toolsets })
+        Ok(Self { context: ToolContextBuilder { parts, problems, validated: false }.build()?, toolsets })
     }
 
     /// Returns a context of the tools that need no configuration.
