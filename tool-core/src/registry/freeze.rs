@@ -72,8 +72,7 @@ impl FrozenTools {
             Tool::Function(tool) => self.functions.push(tool.clone()),
             Tool::Provider(tool) => self.providers.push(Arc::clone(tool)),
             Tool::Toolset(toolset) => {
-                let same = |known: &Arc<_>| std::ptr::addr_eq(Arc::as_ptr(known), Arc::as_ptr(toolset));
-                if self.toolsets.iter().any(same) {
+                if self.toolsets.iter().any(|known| Arc::ptr_eq(known, toolset)) {
                     return;
                 }
                 if depth == 0 {

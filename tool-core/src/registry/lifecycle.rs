@@ -2,7 +2,7 @@
 
 use crate::call::error::ToolError;
 use crate::registry::context::ToolContext;
-use crate::tool::toolset::{MappedToolset, Tool, Toolset, for_each_toolset};
+use crate::tool::toolset::{MappedToolset, Tool, Toolset, flatten, for_each_toolset};
 use std::sync::Arc;
 
 /// A toolset whose `setup` or `close` failed.
@@ -31,7 +31,7 @@ impl ToolContext {
         // A toolset inside of one that failed is not offered either, so it is closed again.
         let mut unused = Vec::new();
         for toolset in &failed {
-            collect_nested(toolset, &mut unused);
+            flatten(Arc::clone(toolset), &mut unused);
         }
         unused.retain(|toolset| !failed.iter().any(|other| Arc::ptr_eq(other, toolset)));
         failures.append(&mut close_all(&unused).await);
@@ -60,16 +60,6 @@ fn failures(
         Some((Arc::clone(toolset), failure))
     });
     failed.unzip()
-}
-
-/// Collects the toolsets inside of a toolset, at every depth.
-fn collect_nested(toolset: &Arc<dyn Toolset>, found: &mut Vec<Arc<dyn Toolset>>) {
-    for tool in Arc::clone(toolset).tools() {
-        if let Tool::Toolset(inner) = tool {
-            collect_nested(&inner, found);
-            found.push(inner);
-        }
-    }
 }
 
 /// Removes toolsets that failed. A toolset with a failed one inside is replaced by the rest of it.

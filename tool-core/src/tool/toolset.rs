@@ -123,8 +123,8 @@ impl PartialEq for Tool {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Function(a), Self::Function(b)) => a.same(b),
-            (Self::Provider(a), Self::Provider(b)) => std::ptr::addr_eq(Arc::as_ptr(a), Arc::as_ptr(b)),
-            (Self::Toolset(a), Self::Toolset(b)) => std::ptr::addr_eq(Arc::as_ptr(a), Arc::as_ptr(b)),
+            (Self::Provider(a), Self::Provider(b)) => Arc::ptr_eq(a, b),
+            (Self::Toolset(a), Self::Toolset(b)) => Arc::ptr_eq(a, b),
             _ => false,
         }
     }
@@ -355,7 +355,7 @@ fn derive<T: Toolset>(toolset: T, change: impl Fn(FunctionTool) -> Option<Functi
 }
 
 /// Returns the tools of a toolset, with those of nested toolsets in their place. Adds all these toolsets to `all`.
-fn flatten(toolset: Arc<dyn Toolset>, all: &mut Vec<Arc<dyn Toolset>>) -> Vec<Tool> {
+pub(crate) fn flatten(toolset: Arc<dyn Toolset>, all: &mut Vec<Arc<dyn Toolset>>) -> Vec<Tool> {
     all.push(Arc::clone(&toolset));
     let mut tools = Vec::new();
     for tool in toolset.tools() {
