@@ -4,7 +4,7 @@ use crate::arguments::problem::Problem;
 use crate::arguments::validate::ValidationSubject;
 use crate::call::error::ErrorList;
 use crate::schema::build::argument_generator;
-use crate::tool::configure::credentials::Auth;
+use crate::tool::configure::credentials::{AccessToken, Auth};
 use crate::tool::configure::form::{
     CachedFormSchema, FormSchema, UnknownNames, check_problems, decode_secrets, decode_settings,
 };
@@ -208,9 +208,9 @@ impl ToolsetMetadata {
     ///
     /// Every problem of the secrets. No problem shows a value.
     pub fn read_secrets<T: DeserializeOwned>(&self, secrets: &SecretDocument) -> Result<T, ErrorList<Problem>> {
-        let value = self.checked_secrets(secrets, UnknownNames::Drop, secrets.has_grant())?;
+        let value = self.checked_secrets(secrets, UnknownNames::Drop, secrets.grant().is_some())?;
         let value = if self.secrets_schema.is_some() { &*value } else { &Value::Null };
-        secrets.with_grant_in_place(|| decode_secrets(value))
+        AccessToken::with_grant(secrets.grant().cloned(), || decode_secrets(value))
     }
 
     /// Returns the problems of the schemas themselves, which would make a form unusable.

@@ -1,7 +1,7 @@
 //! The secrets of a toolset as JSON, and their removal from messages that may quote them.
 
 use crate::call::error::ToolError;
-use crate::tool::configure::credentials::{AccessToken, TokenSource, debug_as_secret};
+use crate::tool::configure::credentials::{TokenSource, debug_as_secret};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -54,13 +54,8 @@ impl SecretDocument {
         error.map_message(|message| secrets.remove_from(&message))
     }
 
-    pub(crate) fn has_grant(&self) -> bool {
-        self.grant.is_some()
-    }
-
-    /// Runs `read`. Access tokens that it deserialises use the grant, where there is one.
-    pub(crate) fn with_grant_in_place<R>(&self, read: impl FnOnce() -> R) -> R {
-        AccessToken::with_grant(self.grant.clone(), read)
+    pub(crate) fn grant(&self) -> Option<&Arc<dyn TokenSource>> {
+        self.grant.as_ref()
     }
 
     /// Passes the parsed value to `inspect`, and wipes it. `None` where the text is not JSON.
@@ -196,13 +191,9 @@ fn replace_word(message: &str, word: &str) -> String {
 }
 
 fn plain_forms(text: &str) -> [String; 3] {
-    [text.to_owned(), text.escape_debug().to_string(), percent_encoded(text)]
-}
-
-/// Encodes for the query or the user name of a URL.
-fn percent_encoded(text: &str) -> String {
+    // The characters that the query or the user name of a URL escapes.
     const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-    utf8_percent_encode(text, ESCAPED).to_string()
+    [text.to_owned(), text.escape_debug().to_string(), utf8_percent_encode(text, ESCAPED).to_string()]
 }
 
 /// Returns the base64 forms of a text at every offset in the encoded bytes, in both alphabets. Characters that the text
