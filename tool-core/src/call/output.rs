@@ -213,13 +213,8 @@ fn finish(writer: JsonWriter, written: Result<(), WriteError>, bytes: usize) -> 
     if writer.is_full() {
         return Ok(ToolOutput::truncated(writer.into_text().as_bytes(), bytes));
     }
-    written.map_err(|error| not_serialisable(&error))?;
+    written.map_err(|error| ToolError::internal(format!("failed to serialise the result: {error}")))?;
     Ok(ToolOutput { data: Ok(writer.into_text()), kind: OutputKind::Data, meta: None })
-}
-
-#[cold]
-fn not_serialisable(error: &WriteError) -> ToolError {
-    ToolError::internal(format!("failed to serialise the result: {error}"))
 }
 
 /// Serialises a value that may nest too deep for its own `Drop`, which recurses.

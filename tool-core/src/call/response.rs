@@ -5,6 +5,7 @@ use crate::call::intent::Intent;
 use crate::call::meta::{BaseMeta, OptionalMeta, OutputKind, ResponseMeta};
 use crate::call::output::{Content, ToolOutput};
 use crate::call::tool_call::ToolCall;
+use crate::text::truncate;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -251,11 +252,7 @@ impl ToolResponse {
 
 /// Makes a name that a model invented fit for display: control characters are escaped, and a long name is cut.
 pub(crate) fn shorten_name(name: &str) -> String {
-    let escaped = name.escape_debug().to_string();
-    match escaped.char_indices().nth(128) {
-        None => escaped,
-        Some((end, _)) => format!("{}...", &escaped[..end]),
-    }
+    truncate(&name.escape_debug().to_string(), 128)
 }
 
 #[cfg(test)]

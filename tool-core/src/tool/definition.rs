@@ -433,10 +433,5 @@ pub(crate) fn check_raw_name(name: &str) -> Option<String> {
 
 /// Normalises a name. Names with the same normal form are the same to a provider or to a reader.
 pub(crate) fn normalise_name(name: &str) -> String {
-    name.chars()
-        .map(|c| match c {
-            '-' | '.' | ':' | '/' | ' ' => '_',
-            other => other.to_ascii_lowercase(),
-        })
-        .collect()
+    name.to_ascii_lowercase().replace(['-', '.', ':', '/', ' '], "_")
 }

@@ -181,14 +181,8 @@ impl IsUnknown {
 
 #[cold]
 fn foreign(error: &(dyn Error + 'static)) -> ToolError {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(source) = next {
-        text.push_str(": ");
-        text.push_str(&source.to_string());
-        next = source.source();
-    }
-    ToolError::internal(text)
+    let causes = std::iter::successors(error.source(), |cause| (*cause).source());
+    ToolError::internal(causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}")))
 }
 
 /// A type that a tool may return as plain data.

@@ -27,14 +27,6 @@ pub struct ToolSpec<T: 'static> {
     pub(crate) defaults: &'static [InstanceDefault<T>],
 }
 
-impl<T: 'static> Clone for ToolSpec<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T: 'static> Copy for ToolSpec<T> {}
-
 const UNKNOWN_SOURCE: SourceLocation = SourceLocation { file: "", line: 0 };
 
 macro_rules! setters {
