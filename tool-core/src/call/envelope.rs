@@ -188,9 +188,9 @@ fn plain_success(data: &str, meta: &ResponseMeta<'_>) -> String {
     push_milliseconds(&mut text, meta.duration());
     let size = meta.size_chars();
     text.push_str(r#","sizeChars":"#);
-    push_number(&mut text, size);
+    text.push_str(itoa::Buffer::new().format(size));
     text.push_str(r#","tokenEstimate":"#);
-    push_number(&mut text, size.div_ceil(4));
+    text.push_str(itoa::Buffer::new().format(size.div_ceil(4)));
     if let Some(form) = form_of(meta.kind) {
         text.push_str(r#","form":""#);
         text.push_str(form);
@@ -200,30 +200,15 @@ fn plain_success(data: &str, meta: &ResponseMeta<'_>) -> String {
     text
 }
 
-fn push_number(text: &mut String, value: usize) {
-    if value > 9 {
-        push_number(text, value / 10);
-    }
-    text.push(digit(value % 10));
-}
-
-fn digit(value: usize) -> char {
-    u8::try_from(value).map_or('0', |value| char::from(b'0' + value % 10))
-}
-
 /// Writes whole microseconds as milliseconds, in the digits in which `serde_json` writes that `f64`.
 fn push_milliseconds(text: &mut String, duration: Duration) {
-    let micros = whole_micros(duration) as usize;
-    push_number(text, micros / 1000);
+    let micros = whole_micros(duration);
+    text.push_str(itoa::Buffer::new().format(micros / 1000));
     text.push('.');
-    let [tenths, hundredths, thousandths] = [micros / 100 % 10, micros / 10 % 10, micros % 10];
-    text.push(digit(tenths));
-    if hundredths != 0 || thousandths != 0 {
-        text.push(digit(hundredths));
-    }
-    if thousandths != 0 {
-        text.push(digit(thousandths));
-    }
+    // The leading 1 keeps the zeros before the other digits.
+    let mut buffer = itoa::Buffer::new();
+    let fraction = buffer.format(1000 + micros % 1000).trim_end_matches('0');
+    text.push_str(fraction.get(1..).filter(|digits| !digits.is_empty()).unwrap_or("0"));
 }
 
 #[cfg(test)]
