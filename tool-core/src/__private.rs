@@ -19,7 +19,7 @@ pub use crate::tool::registration::{Discovery, Registration, ToolsetDiscovery, t
 pub use crate::tool::returns::*;
 pub use crate::tool::spec::*;
 pub use crate::tool::wrap::SpanLabel;
-pub use crate::tool::wrap_all::{CallableKind, ContainerKind, ReturnedKind, TracedKind, TypeIsKnown};
+pub use crate::tool::wrap_all::{CallableKind, ContainerKind, ReturnedKind, SingleKind, TracedKind, TypeIsKnown};
 pub use crate::trace::body::{BodySpan, SpanEnding, function_id, in_agent, never};
 pub use crate::{
     __agent_span as agent_span, __discovery as discovery, __failure as failure, __finish as finish,

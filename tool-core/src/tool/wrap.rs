@@ -89,22 +89,13 @@ impl<F, M, C, A> fmt::Debug for Wrapped<F, M, C, A> {
 pub trait Callable<A> {
     /// The returned type.
     type Out;
-    /// The types of the arguments and of the result, for `wrap_tool!`.
-    #[doc(hidden)]
-    type Signature;
 
     /// Calls the callable.
     fn call_with(&self, arguments: A) -> Self::Out;
 }
 
 /// A callable's types: a tuple of arguments, and the result.
-pub struct CallSignature<A, R>(PhantomData<fn(A) -> R>);
-
-impl<A, R> Default for CallSignature<A, R> {
-    fn default() -> Self {
-        Self(PhantomData)
-    }
-}
+pub struct CallSignature<A, R>(pub(crate) PhantomData<fn(A) -> R>);
 
 impl<A, R> CallSignature<A, R> {
     /// Gives the result's type to the compiler. It is never called.
@@ -136,7 +127,6 @@ macro_rules! arities {
     ($(($($argument:ident)*))*) => {$(
         impl<F: Fn($($argument),*) -> R, $($argument,)* R> Callable<($($argument,)*)> for F {
             type Out = R;
-            type Signature = CallSignature<($($argument,)*), R>;
 
             #[allow(non_snake_case)] // each argument has the name of its type
             fn call_with(&self, ($($argument,)*): ($($argument,)*)) -> R {
@@ -250,30 +240,17 @@ fn name_of(full: &'static str, is_item: bool) -> Cow<'static, str> {
 
 /// Splits a path before its last segment. Text in brackets is skipped.
 fn last_segment(path: &str) -> (&str, &str) {
-    let (mut depth, mut after, mut found) = (0_usize, None, None);
-    for (at, letter) in path.char_indices() {
-        match letter {
-            '<' | '(' | '[' => depth += 1,
-            '>' if path.get(..at).is_some_and(|before| before.ends_with('-')) => {}
-            '>' | ')' | ']' => depth = depth.saturating_sub(1),
-            ':' if depth == 0 && after == Some(at) => found = Some(at),
-            ':' if depth == 0 => after = Some(at + 1),
-            _ => {}
-        }
-    }
-    let parts = found.and_then(|at| path.get(..at.checked_sub(1)?).zip(path.get(at + 1..)));
-    parts.unwrap_or(("", path))
+    let count = |text: &str, brackets: [char; 3]| text.replace("->", "").matches(brackets).count();
+    let is_balanced = |text: &str| count(text, ['<', '(', '[']) == count(text, ['>', ')', ']']);
+    let mut splits = path.rmatch_indices("::").map(|(at, mark)| (&path[..at], &path[at + mark.len()..]));
+    splits.find(|(_, last)| is_balanced(last)).unwrap_or(("", path))
 }
 
 /// Returns the name of a closure: that of the function around it.
-fn of_closure(mut path: &str) -> Cow<'static, str> {
-    loop {
-        let (before, last) = last_segment(path);
-        if !last.starts_with('{') {
-            let name = last.split('<').next().unwrap_or(last);
-            return format!("{name}::closure").into();
-        }
-        path = before;
+fn of_closure(path: &str) -> Cow<'static, str> {
+    match last_segment(path) {
+        (before, last) if last.starts_with('{') => of_closure(before),
+        (_, last) => format!("{}::closure", last.split('<').next().unwrap_or(last)).into(),
     }
 }
 

@@ -7,6 +7,7 @@ use crate::tool::toolset::Tool;
 use crate::tool::wrap::{AsyncCall, CallSignature, Callable, SpanLabel, SyncCall, WrapAs, Wrapped};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hash};
+use std::marker::PhantomData;
 
 /// A container whose items `wrap_all!` wraps. The keys of a map become the names.
 pub trait Container {
@@ -62,49 +63,12 @@ fn named_by_key<K: AsRef<str>, F, W>(mut wrap: impl FnMut(F, SpanLabel) -> W) ->
     }
 }
 
-/// Distinguishes a container from a single callable.
-pub trait ContainerKind {
-    /// The type of the callables.
-    type Item;
-    /// The marker that wraps them.
-    type Kind: Copy;
-
-    /// Returns the probe of a callable.
-    fn __tool_item(&self) -> Probe<Self::Item> {
+impl EachItem {
+    /// Returns the probe of an item.
+    pub fn item<C: Container>(self, _: &Probe<C>) -> Probe<C::Item> {
         Probe::new()
     }
 
-    /// Returns the marker.
-    fn __tool_each(&self) -> Self::Kind;
-}
-
-/// Marks a container.
-#[derive(Clone, Copy)]
-pub struct EachItem;
-
-/// Marks a single callable.
-#[derive(Clone, Copy)]
-pub struct SingleItem;
-
-impl<C: Container> ContainerKind for &Probe<C> {
-    type Item = C::Item;
-    type Kind = EachItem;
-
-    fn __tool_each(&self) -> EachItem {
-        EachItem
-    }
-}
-
-impl<F> ContainerKind for Probe<F> {
-    type Item = F;
-    type Kind = SingleItem;
-
-    fn __tool_each(&self) -> SingleItem {
-        SingleItem
-    }
-}
-
-impl EachItem {
     /// Wraps each item.
     pub fn map<C: Container, W>(self, container: C, wrap: impl FnMut(C::Item, SpanLabel) -> W) -> C::With<W> {
         container.map_items(wrap)
@@ -112,6 +76,11 @@ impl EachItem {
 }
 
 impl SingleItem {
+    /// Returns the probe of the callable.
+    pub fn item<F>(self, _: &Probe<F>) -> Probe<F> {
+        Probe::new()
+    }
+
     /// Wraps the callable.
     pub fn map<F, W>(self, callable: F, wrap: impl FnOnce(F, SpanLabel) -> W) -> W {
         wrap(callable, SpanLabel::default())
@@ -127,6 +96,10 @@ impl Traced for Tool {}
 impl<T: Traced> Traced for &T {}
 
 probe! {
+    /// Marks a container.
+    ContainerKind.__tool_each -> EachItem, [<C: Container> ContainerKind for &Probe<C>];
+    /// Marks a single callable.
+    SingleKind.__tool_each -> SingleItem, [<F> SingleKind for Probe<F>];
     /// Marks a value whose calls have spans. It answers every step of the macros and returns the value unchanged.
     TracedKind.__tool_callable -> AlreadyTraced, [<T: Traced> TracedKind for &Probe<T>];
     /// Marks a callable to wrap.
@@ -157,8 +130,8 @@ impl AlreadyTraced {
 
 impl NotTraced {
     /// Returns the signature of the callable.
-    pub fn signature<F: Callable<A, Signature: Default>, A>(self, _: &Probe<F>) -> F::Signature {
-        F::Signature::default()
+    pub fn signature<F: Callable<A>, A>(self, _: &Probe<F>) -> CallSignature<A, F::Out> {
+        CallSignature(PhantomData)
     }
 }
 
@@ -330,11 +303,12 @@ macro_rules! __wrap_items {
         match $tools {
             __tools => {
                 #[allow(unused_imports)]
-                use $crate::__private::ContainerKind as _;
+                use $crate::__private::{ContainerKind as _, SingleKind as _};
                 let __tool_probe = $crate::__private::Probe::of(&__tools);
-                let __tool_item = (&&__tool_probe).__tool_item();
+                let __tool_each = (&&__tool_probe).__tool_each();
+                let __tool_item = __tool_each.item(&__tool_probe);
                 let __tool_wraps = $crate::__wraps!(__tool_item);
-                (&&__tool_probe).__tool_each().map(__tools, |__tool, $own| __tool_wraps.wrap(__tool, $label))
+                __tool_each.map(__tools, |__tool, $own| __tool_wraps.wrap(__tool, $label))
             }
         }
     };
