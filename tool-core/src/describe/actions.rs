@@ -28,8 +28,9 @@
 
 use crate::registry::{Registry, ToolContext};
 use crate::tool::action::{Action, actions_of_type};
+use crate::tool::configure::metadata::title_of;
 use crate::tool::registration::{function_tool, linked_functions, linked_toolsets};
-use crate::tool::{FunctionTool, Tool, ToolDefinition, ToolsetMetadata};
+use crate::tool::{FunctionTool, Tool, ToolDefinition};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -53,14 +54,14 @@ pub struct ToolsetActions {
 const FUNCTIONS: &str = "functions";
 
 impl ToolsetActions {
-    fn new(toolset: ToolsetMetadata, actions: Vec<Action>) -> Self {
-        Self { name: toolset.name, title: toolset.title, description: toolset.description, actions }
+    fn new(name: &str, title: Option<&str>, description: &str, actions: Vec<Action>) -> Self {
+        Self { name: name.to_owned(), title: title_of(name, title), description: description.to_owned(), actions }
     }
 
     /// Lists tools outside any toolset; `None` where there are none.
     fn of_functions<'a>(tools: impl Iterator<Item = &'a ToolDefinition>) -> Option<Self> {
         let actions = tools.map(Action::of).collect::<Vec<_>>();
-        (!actions.is_empty()).then(|| Self::new(ToolsetMetadata::new(FUNCTIONS, ""), actions))
+        (!actions.is_empty()).then(|| Self::new(FUNCTIONS, None, "", actions))
     }
 }
 
@@ -76,12 +77,7 @@ impl ToolContext {
             listed.extend(tools.iter().map(|tool| tool.name()));
             if !tools.is_empty() {
                 let actions = tools.into_iter().map(|tool| Action::of(tool.definition())).collect();
-                let metadata = ToolsetMetadata::new(toolset.id(), toolset.description());
-                let metadata = match toolset.title() {
-                    Some(title) => metadata.titled(title),
-                    None => metadata,
-                };
-                all.push(ToolsetActions::new(metadata, actions));
+                all.push(ToolsetActions::new(toolset.id(), toolset.title(), toolset.description(), actions));
             }
         }
         let rest = self.function_tools().iter().filter(|tool| !listed.contains(tool.name()));
@@ -109,7 +105,8 @@ impl Registry {
     /// ```
     pub fn actions(&self) -> Vec<ToolsetActions> {
         let described = linked_toolsets().map(|(linked, _)| {
-            ToolsetActions::new(ToolsetMetadata::of_linked(&linked.toolset), actions_of_type(&linked))
+            let toolset = &linked.toolset;
+            ToolsetActions::new(toolset.name, toolset.title, toolset.description, actions_of_type(&linked))
         });
         let mut all = described.collect::<Vec<_>>();
         all.sort_by(|a, b| a.name.cmp(&b.name));

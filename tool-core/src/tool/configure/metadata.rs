@@ -123,7 +123,7 @@ impl ToolsetMetadata {
     pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
         let name = name.into();
         Self {
-            title: title_of(&name),
+            title: title_of(&name, None),
             name,
             description: description.into(),
             config_schema: None,
@@ -138,11 +138,8 @@ impl ToolsetMetadata {
     /// Creates the metadata of a linked toolset, without its settings.
     pub(crate) fn of_linked(toolset: &ToolsetDescriptor) -> Self {
         let auth = toolset.auth.map(|auth| auth()).unwrap_or_default();
-        let metadata = Self::new(toolset.name, toolset.description).authorized_by(auth);
-        match toolset.title {
-            Some(title) => metadata.titled(title),
-            None => metadata,
-        }
+        let title = title_of(toolset.name, toolset.title);
+        Self::new(toolset.name, toolset.description).titled(title).authorized_by(auth)
     }
 
     /// Sets the title for people. Defaults to the words of the name.
@@ -257,11 +254,12 @@ fn form_schema<T: JsonSchema>() -> Option<Value> {
     (schema["type"] != "null").then_some(schema)
 }
 
-/// Converts `google_calendar` to `Google Calendar`.
-fn title_of(name: &str) -> String {
+/// Returns the title that was set, or the words of the name: `Google Calendar` for `google_calendar`.
+pub(crate) fn title_of(name: &str, title: Option<&str>) -> String {
     let capitalise = |word: &str| {
         let mut chars = word.chars();
         chars.next().map(|first| first.to_uppercase().chain(chars).collect::<String>()).unwrap_or_default()
     };
-    name.split(['_', '-']).filter(|part| !part.is_empty()).map(capitalise).collect::<Vec<_>>().join(" ")
+    let words = || name.split(['_', '-']).filter(|part| !part.is_empty()).map(capitalise).collect::<Vec<_>>().join(" ");
+    title.map_or_else(words, str::to_owned)
 }
