@@ -29,19 +29,15 @@ pub struct Modes(u8);
 
 impl Modes {
     /// Voice only.
-    pub const VOICE: Self = Self(1);
+    pub const VOICE: Self = Self(1 << Mode::Voice as u8);
     /// Text only.
-    pub const TEXT: Self = Self(2);
+    pub const TEXT: Self = Self(1 << Mode::Text as u8);
     /// Voice and text, the default.
-    pub const BOTH: Self = Self(3);
+    pub const BOTH: Self = Self(Self::VOICE.0 | Self::TEXT.0);
 
     /// Returns true where the set contains `mode`.
     pub const fn contains(self, mode: Mode) -> bool {
-        let bit = match mode {
-            Mode::Voice => 1,
-            Mode::Text => 2,
-        };
-        self.0 & bit != 0
+        self.0 & (1 << mode as u8) != 0
     }
 
     /// Returns the modes in the set, voice first.

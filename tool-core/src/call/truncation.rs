@@ -93,18 +93,14 @@ fn close(prefix: &str) -> String {
 
 /// Scans the beginning of a JSON text. A JSON reader cannot do this, because it fails at the cut.
 #[derive(Default)]
-#[allow(clippy::struct_excessive_bools)] // the states of a scanner
 struct PartialScanner {
     /// The closing brackets that are missing, the outermost first.
     open: Vec<u8>,
     in_string: bool,
-    escaped: bool,
-    /// True where the current string is an object's key.
+    /// True where the current or next string is an object's key.
     is_key: bool,
-    /// True where the next string in an object is a key.
-    expects_key: bool,
     /// The offset of the last escape in the current string.
-    escape_at: usize,
+    escape_at: Option<usize>,
     /// The length of the longest prefix that needs nothing but its closing brackets.
     complete: usize,
 }
@@ -118,12 +114,11 @@ impl PartialScanner {
         match byte {
             b'"' => {
                 self.in_string = true;
-                self.is_key = self.expects_key && self.open.last() == Some(&b'}');
-                self.escape_at = usize::MAX;
+                self.escape_at = None;
             }
             b'{' | b'[' => {
                 self.open.push(if byte == b'{' { b'}' } else { b']' });
-                self.expects_key = byte == b'{';
+                self.is_key = byte == b'{';
                 self.complete = at + 1;
             }
             b'}' | b']' => {
@@ -133,20 +128,18 @@ impl PartialScanner {
             b',' => {
                 // The value before a comma is complete, also a number.
                 self.complete = at;
-                self.expects_key = self.open.last() == Some(&b'}');
+                self.is_key = self.open.last() == Some(&b'}');
             }
-            b':' => self.expects_key = false,
+            b':' => self.is_key = false,
             _ => {}
         }
     }
 
     fn step_string(&mut self, at: usize, byte: u8) {
-        if self.escaped {
-            self.escaped = false;
-        } else if byte == b'\\' {
-            self.escaped = true;
-            self.escape_at = at;
-        } else if byte == b'"' {
+        let escaped = self.escape_at.is_some_and(|escape| escape + 1 == at);
+        if byte == b'\\' && !escaped {
+            self.escape_at = Some(at);
+        } else if byte == b'"' && !escaped {
             self.in_string = false;
             if !self.is_key {
                 self.complete = at + 1;
@@ -156,10 +149,9 @@ impl PartialScanner {
 
     /// Returns the end of a cut string, before an incomplete escape. The longest escape, `\uXXXX`, has six bytes.
     fn string_end(&self, prefix: &str) -> usize {
-        let incomplete = self.escape_at != usize::MAX
-            && prefix.len() - self.escape_at
-                < if prefix.as_bytes().get(self.escape_at + 1) == Some(&b'u') { 6 } else { 2 };
-        if incomplete { self.escape_at } else { prefix.len() }
+        let length = |at: usize| if prefix.as_bytes().get(at + 1) == Some(&b'u') { 6 } else { 2 };
+        let incomplete = self.escape_at.filter(|at| prefix.len() < at + length(*at));
+        incomplete.unwrap_or(prefix.len())
     }
 
     fn close(&self, kept: &str, quote: &str) -> String {
