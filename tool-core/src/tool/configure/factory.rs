@@ -10,11 +10,11 @@ use crate::tool::configure::secret_document::SecretDocument;
 use crate::tool::spec::LinkedToolset;
 use crate::tool::toolset::Toolset;
 use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
 use std::sync::Arc;
 
 #[doc = include_str!("../../docs/configure.md")]
@@ -31,8 +31,6 @@ pub trait Configure: Sized {
 /// A toolset created from its settings, or the reason why it was not created.
 pub type Configured = Result<Arc<dyn Toolset>, ConfigureError>;
 
-type ConfigureFuture<'a> = Pin<Box<dyn Future<Output = Configured> + Send + 'a>>;
-
 /// A factory that creates a toolset from settings in JSON.
 ///
 /// Every linked toolset that implements [`Configure`] has one. Implement it by hand for toolsets that are only known at
@@ -45,11 +43,7 @@ pub trait ToolsetFactory: Send + Sync + 'static {
     fn actions(&self) -> Vec<Action>;
 
     /// Creates a toolset. `config` is checked again, and its defaults are filled in.
-    fn configure(
-        &self,
-        config: Value,
-        secrets: SecretDocument,
-    ) -> Pin<Box<dyn Future<Output = Configured> + Send + '_>>;
+    fn configure(&self, config: Value, secrets: SecretDocument) -> BoxFuture<'_, Configured>;
 }
 
 /// The reason why a toolset was not created. None of its texts contains a secret.
@@ -86,7 +80,8 @@ pub(crate) struct LinkedFactory {
     constructor: Box<Constructor>,
 }
 
-type Constructor = dyn for<'a> Fn(&'a ToolsetMetadata, Value, &'a SecretDocument) -> ConfigureFuture<'a> + Send + Sync;
+type Constructor =
+    dyn for<'a> Fn(&'a ToolsetMetadata, Value, &'a SecretDocument) -> BoxFuture<'a, Configured> + Send + Sync;
 
 impl LinkedFactory {
     /// Creates the factory of a type that implements `Configure`.
@@ -118,7 +113,7 @@ impl ToolsetFactory for LinkedFactory {
         action::actions_of_type(&self.linked)
     }
 
-    fn configure(&self, config: Value, secrets: SecretDocument) -> ConfigureFuture<'_> {
+    fn configure(&self, config: Value, secrets: SecretDocument) -> BoxFuture<'_, Configured> {
         Box::pin(async move {
             // `AssertUnwindSafe` is sound: after a panic the state is dropped together with the unfinished toolset.
             let configured = AssertUnwindSafe(async { (self.constructor)(&self.metadata, config, &secrets).await })
@@ -141,7 +136,7 @@ fn configure<'a, T: Configure + Toolset>(
     metadata: &'a ToolsetMetadata,
     config: Value,
     secrets: &'a SecretDocument,
-) -> ConfigureFuture<'a> {
+) -> BoxFuture<'a, Configured> {
     Box::pin(async move {
         let read = (metadata.read_config::<T::Config>(&config), metadata.read_secrets::<T::Secrets>(secrets));
         let (config, secrets) = match read {

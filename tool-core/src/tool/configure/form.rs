@@ -50,14 +50,16 @@ impl FormSchema {
     }
 
     /// Returns every problem, and drops the names that the schema does not have. Names in `reserved` are never a problem.
-    pub(crate) fn check(&self, value: &mut Value, unknown: UnknownNames, reserved: &[&str]) -> Vec<Problem> {
-        match self.drop_unknown(value, unknown, reserved) {
-            Ok(mut problems) => {
-                problems.extend(self.validate(value));
-                problems
-            }
-            Err(problems) => problems.into_iter().collect(),
-        }
+    /// Fails where the value is no object.
+    pub(crate) fn check(
+        &self,
+        value: &mut Value,
+        unknown: UnknownNames,
+        reserved: &[&str],
+    ) -> Result<Vec<Problem>, ErrorList<Problem>> {
+        let mut problems = self.drop_unknown(value, unknown, reserved)?;
+        problems.extend(self.validate(value));
+        Ok(problems)
     }
 
     /// Returns the problems of the schema itself: it does not compile, is not one of an object, or has invalid defaults.

@@ -228,7 +228,7 @@ impl ToolsetMetadata {
             return Err(Problem::new("", "an object", "a text that is not JSON").into());
         };
         let reserved = if self.takes_grant() { TOKENS } else { &[] };
-        let mut problems = self.secrets_form().check(&mut value, unknown, reserved);
+        let mut problems = self.secrets_form().check(&mut value, unknown, reserved)?;
         if has_grant {
             problems.retain(|problem| !problem.is_missing(&format!("/{ACCESS_TOKEN}")));
         }
