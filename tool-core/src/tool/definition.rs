@@ -378,17 +378,17 @@ fn canonical_schema(tool: &ToolDescriptor, defaults: &[(usize, Value)]) -> Resul
     let rows = tool.parameters.iter().enumerate();
     let mut inputs: Vec<_> =
         rows.map(|(index, row)| ResolvedParameter::new(*row, instance_default(index), &mut generator)).collect();
-    if tool.options.on_duplicate != OnDuplicate::Confirm {
-        return build_schema(inputs, generator.take_definitions(true), check_values);
+    let confirms = tool.options.on_duplicate == OnDuplicate::Confirm;
+    if confirms {
+        inputs.push(confirm_duplicate(&mut generator));
     }
-    inputs.push(confirm_duplicate(&mut generator));
     let schema = build_schema(inputs, generator.take_definitions(true), check_values)?;
-    match schema.value.get("additionalProperties") {
-        Some(Value::Bool(false)) => Ok(schema),
-        _ => Err(vec![format!(
+    if confirms && schema.value["additionalProperties"] != false {
+        return Err(vec![format!(
             "a flattened parameter takes every name, also the runtime's `{CONFIRM_DUPLICATE}`; choose another `on_duplicate`"
-        )]),
+        )]);
     }
+    Ok(schema)
 }
 
 /// Returns the parameter by which the model confirms a call that duplicates a running one.

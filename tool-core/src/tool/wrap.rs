@@ -107,13 +107,7 @@ impl<A, R> CallSignature<A, R> {
 }
 
 /// Wraps callables with arguments `A` whose calls run as `M`.
-pub struct WrapAs<M, A>(PhantomData<fn(A) -> M>);
-
-impl<M, A> WrapAs<M, A> {
-    pub(crate) fn new() -> Self {
-        Self(PhantomData)
-    }
-}
+pub struct WrapAs<M, A>(pub(crate) PhantomData<fn(A) -> M>);
 
 impl<M, A> Clone for WrapAs<M, A> {
     fn clone(&self) -> Self {

@@ -158,7 +158,7 @@ macro_rules! returned_kinds {
             type Kind = WrapAs<$call, A>;
 
             fn __tool_returned(&self) -> Self::Kind {
-                WrapAs::new()
+                WrapAs(PhantomData)
             }
         }
     )*};
