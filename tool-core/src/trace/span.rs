@@ -245,8 +245,8 @@ pub(crate) struct EnterGuard<'a> {
     _log: Option<tracing::span::Entered<'a>>,
 }
 
-/// Makes a span the thread's current one.
-#[inline]
+/// Makes a span the thread's current one. Not inlined, like the guard's drop, because it would be compiled again for each
+/// tool, and most calls have no span.
 pub(crate) fn enter(span: &Arc<OpenSpan>) -> EnterGuard<'_> {
     if !ENTERED.load(Ordering::Relaxed) {
         ENTERED.store(true, Ordering::Relaxed);
@@ -257,7 +257,6 @@ pub(crate) fn enter(span: &Arc<OpenSpan>) -> EnterGuard<'_> {
 }
 
 impl Drop for EnterGuard<'_> {
-    #[inline]
     fn drop(&mut self) {
         let before = self.before.take();
         // The span's drop may call `current`, so it runs after the cell has its value again.
@@ -403,7 +402,6 @@ pub(crate) fn run_to_end<T>(
 struct ClosePanicked(Option<SpanGuard>);
 
 impl Drop for ClosePanicked {
-    #[inline]
     fn drop(&mut self) {
         if let Some(span) = self.0.take() {
             span.close(SpanStatus::Panicked.into());
