@@ -99,17 +99,9 @@ fn search(parameters: &'static [Parameter], name: &str) -> Option<(usize, bool)>
     known.or_else(|| parameters.iter().position(|parameter| parameter.flatten).map(|index| (index, true)))
 }
 
-/// The facts about decoded arguments that the fields do not show.
-pub(crate) struct DecodeSummary {
-    /// A bit for each parameter whose `null` was read as absent.
-    pub(crate) nulls: u64,
-    /// True if a type may have accepted more than is published.
-    pub(crate) buffered: bool,
-}
-
 /// The fields of a JSON object in text.
 pub(crate) struct ObjectFields<'de, 'n> {
-    decoder: Decoder<'de>,
+    pub(crate) decoder: Decoder<'de>,
     /// The name of the entry that is kept for the flattened parameters.
     key: Key<'de>,
     nulls: &'n [NullMeaning],
@@ -118,8 +110,10 @@ pub(crate) struct ObjectFields<'de, 'n> {
     given: ParameterSet,
     guess: usize,
     first: bool,
-    taken_nulls: u64,
-    buffered: bool,
+    /// A bit for each parameter whose `null` was read as absent.
+    pub(crate) nulls_as_absent: u64,
+    /// True if a flattened type may have accepted more than is published.
+    pub(crate) buffered: bool,
     names: Option<&'de PublishedNames>,
     /// One more than the index of the parameter whose value failed.
     failed: usize,
@@ -143,17 +137,23 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
             given: ParameterSet::default(),
             guess: 0,
             first: true,
-            taken_nulls: 0,
+            nulls_as_absent: 0,
             buffered: false,
             names,
             failed: 0,
         }
     }
 
-    /// Enters the object. Not inlined, because it would be compiled again for each tool.
-    #[inline(never)]
+    /// Enters the object.
+    #[inline]
     pub(crate) fn begin(&mut self) -> Result<(), error::Error> {
         self.decoder.begin_object()
+    }
+
+    /// Returns true if the text has ended, all of it was given as published, and no `null` was read as absent.
+    #[inline]
+    pub(crate) fn are_exact(&self) -> bool {
+        self.nulls_as_absent == 0 && !self.buffered && !self.decoder.buffered() && self.decoder.is_at_end()
     }
 
     /// Adds the name of the parameter whose value failed to an error's path.
@@ -163,11 +163,6 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
             Some(parameter) => error.under(parameter.name),
             None => error,
         }
-    }
-
-    pub(crate) fn end(&mut self) -> Result<DecodeSummary, error::Error> {
-        self.decoder.end()?;
-        Ok(DecodeSummary { nulls: self.taken_nulls, buffered: self.buffered || self.decoder.buffered() })
     }
 
     /// Reads a `null` as absent where that is its meaning. Where the schema allows it, the value's type decides.
@@ -184,7 +179,7 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
         if refused {
             return Err(error::Error::custom("null is not allowed here"));
         }
-        self.taken_nulls |= 1 << index.min(63);
+        self.nulls_as_absent |= 1 << index.min(63);
         Ok(true)
     }
 }
@@ -296,7 +291,7 @@ pub fn decode_arguments<'de, A: ArgumentStruct<'de>>(text: &'de str) -> Result<A
     let mut fields = ObjectFields::new(text, &[], true, None);
     fields.begin()?;
     let args = A::decode(&mut fields)?;
-    fields.end()?;
+    fields.decoder.end()?;
     Ok(args)
 }
 

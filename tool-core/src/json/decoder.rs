@@ -67,6 +67,12 @@ impl<'de> Decoder<'de> {
         }
     }
 
+    /// Returns true if no text is left, not even white space.
+    #[inline]
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.at >= self.text.len()
+    }
+
     /// Enters the object that must come next.
     #[inline]
     pub fn begin_object(&mut self) -> Result<(), Error> {

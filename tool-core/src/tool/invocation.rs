@@ -5,6 +5,7 @@ use crate::arguments::fields::{ArgumentStruct, ObjectFields};
 use crate::call::context::{FromRunContext, RunContext};
 use crate::call::error::ToolError;
 use crate::call::output::ToolOutput;
+use crate::json::decoder::Decoder;
 use crate::json::{error, value};
 use crate::tool::definition::CompiledDefinition;
 use serde_json::Value;
@@ -78,20 +79,25 @@ impl<'a> Invocation<'a> {
         let mut fields = ObjectFields::new(text, &schema.nulls, coercions.null_as_absent, Some(&schema.names));
         fields.begin()?;
         match A::decode(&mut fields) {
-            Ok(args) => self.accept(&mut fields).map(|()| args),
+            // A bare call of most tools has nothing left to check.
+            Ok(args) if !schema.needs_validator && self.0.gate.is_none() && fields.are_exact() => Ok(args),
+            Ok(args) => self.accept(&mut fields.decoder, fields.nulls_as_absent, fields.buffered).map(|()| args),
             Err(error) => Err(fields.locate(error, A::PARAMETERS).into()),
         }
     }
 
     /// Checks what the decoded fields do not show, and asks the gate. Not inlined, because it would be compiled again for
     /// each tool.
+    ///
+    /// `nulls` has a bit for each parameter whose `null` was read as absent. `buffered` is true if a flattened type may have
+    /// accepted more than is published.
     #[inline(never)]
-    fn accept(self, fields: &mut ObjectFields<'_, '_>) -> Result<(), Rejection> {
-        let read = fields.end()?;
-        if read.nulls != 0 {
-            self.0.nulls.store(read.nulls, Ordering::Relaxed);
+    fn accept(self, decoder: &mut Decoder<'_>, nulls: u64, buffered: bool) -> Result<(), Rejection> {
+        decoder.end()?;
+        if nulls != 0 {
+            self.0.nulls.store(nulls, Ordering::Relaxed);
         }
-        if (read.buffered || self.0.tool.schema.needs_validator) && !self.0.validated {
+        if (buffered || decoder.buffered() || self.0.tool.schema.needs_validator) && !self.0.validated {
             // The types alone cannot prove what the schema demands.
             self.parse_valid()?;
         }
