@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -63,13 +64,7 @@ impl PendingActions {
             return response_without_call(error);
         }
         let Some(action) = self.0.lock().remove(id) else { return missing() };
-        // The task settles the action also if this future is dropped, and `deciding` with it.
-        let (deciding, decided) = oneshot::channel::<()>();
-        let (pending, id) = (Arc::clone(self), id.to_owned());
-        let settling = tokio::spawn(async move {
-            _ = decided.await;
-            pending.settle(id, action).await;
-        });
+        let (deciding, settling) = run_after_drop(Arc::clone(self).settle(id.to_owned(), action));
         let response = if approve { session.approve(token).await } else { session.deny(token).await };
         drop(deciding);
         _ = settling.await;
@@ -94,4 +89,16 @@ impl PendingActions {
             session.end().await;
         }
     }
+}
+
+/// Spawns work that begins when the returned handle is dropped, also with a future that is cancelled. A message through the
+/// handle calls the work off.
+pub(crate) fn run_after_drop(work: impl Future<Output = ()> + Send + 'static) -> (oneshot::Sender<()>, JoinHandle<()>) {
+    let (handle, dropped) = oneshot::channel();
+    let task = tokio::spawn(async move {
+        if dropped.await.is_err() {
+            work.await;
+        }
+    });
+    (handle, task)
 }

@@ -1,6 +1,7 @@
 //! One agent: its tools, its sessions and its actions.
 
 use crate::agents::builder::{Agents, AgentsInner};
+use crate::agents::confirmations::run_after_drop;
 use crate::agents::error::{AgentError, AgentErrorKind};
 use crate::agents::load;
 use crate::agents::loaded::{LoadedAgent, ToolsetState};
@@ -11,7 +12,6 @@ use crate::registry::ToolContext;
 use crate::session::approvals::{Signer, fresh_id};
 use crate::session::{Runtime, SessionBuilder, SessionId};
 use std::sync::Arc;
-use tokio::sync::oneshot;
 
 /// One agent, whose tools are made from its records. Cheap to create and to clone.
 #[derive(Clone)]
@@ -84,14 +84,8 @@ impl AgentExecutor {
         let mode = mode_of(&loaded, tool, call.name()).map_err(AgentError::about(&self.agent, tool))?;
         let session = self.open_session(format!("action-{}", fresh_id()).into(), mode, &loaded).await;
         let session = session.map_err(|error| AgentError::new(&*self.agent, tool, AgentErrorKind::NoSession(error)))?;
-        // The task ends the session also if this future is dropped, and `keep` with it.
-        let (keep, kept) = oneshot::channel::<()>();
         let finished = session.clone();
-        let ending = tokio::spawn(async move {
-            if kept.await.is_err() {
-                finished.end().await;
-            }
-        });
+        let (keep, ending) = run_after_drop(async move { finished.end().await });
         let response = session.call(call).await;
         let needs_approval = response.error().is_some_and(|error| error.kind == ErrorKind::ConfirmationRequired);
         let confirmation = response.meta().confirmation().filter(|_| needs_approval);
