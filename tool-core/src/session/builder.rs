@@ -5,12 +5,13 @@ use crate::call::{Mode, ToolResponse};
 use crate::registry::ToolContext;
 use crate::session::handle::Session;
 use crate::session::inner::{Playout, ResultCache, RuntimeInner, SessionInner};
-use crate::session::journal::{JournalError, RecoveredCall, within};
+use crate::session::journal::{JournalError, RecoveredCall};
 use crate::session::metrics::call_log::CallLog;
 use crate::session::metrics::context::{ContextUsage, tokens_in};
 use crate::session::running::RunningCalls;
 use crate::session::state::SessionId;
 use crate::session::store::handle::RecordHandle;
+use crate::session::store::handle::within;
 use crate::session::store::{OpenError, OpenRequest};
 use crate::session::tools::SessionTools;
 use crate::session::updates::{UpdateLog, UpdateSink};
@@ -193,7 +194,7 @@ impl SessionBuilder {
     async fn recover(&self) -> Result<Vec<RecoveredCall>, JournalError> {
         let Some(journal) = &self.runtime.journal else { return Ok(Vec::new()) };
         let deadline = self.runtime.policy(self.context.mode).store_deadline;
-        within(deadline, journal.recover(self.id.as_str())).await
+        within(deadline, journal.recover(self.id.as_str()), JournalError::timeout).await
     }
 
     fn create(

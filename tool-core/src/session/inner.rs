@@ -6,13 +6,14 @@ use crate::registry::context::SharedResource;
 use crate::registry::{RegistryErrors, ToolContext};
 use crate::session::approvals::Signer;
 use crate::session::hooks::{Hook, LayerStack};
-use crate::session::journal::{DynJournal, RecoveredCall, within};
+use crate::session::journal::{DynJournal, JournalError, RecoveredCall};
 use crate::session::metrics::call_log::CallLog;
 use crate::session::metrics::context::{ContextMetrics, ContextUsage};
 use crate::session::metrics::report::RuntimeMetrics;
 use crate::session::policy::Policy;
 use crate::session::running::RunningCalls;
 use crate::session::state::SessionId;
+use crate::session::store::handle::within;
 use crate::session::store::handle::{DynStore, RecordHandle};
 use crate::session::tools::{SessionTools, initial_context, instructions};
 use crate::session::updates::{UpdateLog, UpdateSink};
@@ -201,7 +202,7 @@ impl SessionInner {
     pub(crate) async fn forget(&self) {
         let Some(journal) = &self.runtime.journal else { return };
         let session = self.id.as_str();
-        if let Err(error) = within(self.policy().store_deadline, journal.forget(session)).await {
+        if let Err(error) = within(self.policy().store_deadline, journal.forget(session), JournalError::timeout).await {
             tracing::error!(session = %session.escape_debug(), %error, "failed to remove a session from the journal");
         }
     }

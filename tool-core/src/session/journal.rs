@@ -6,9 +6,7 @@ use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::sync::Arc;
-use std::time::Duration;
 use thiserror::Error;
-use tokio::time::timeout;
 
 /// Records calls before they run and after they have ended.
 ///
@@ -99,6 +97,11 @@ impl JournalError {
     pub fn with_source(message: impl Into<String>, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { message: message.into(), source: Some(source.into().into()) }
     }
+
+    /// Creates the error of an operation that exceeded the policy's `store_deadline`.
+    pub(crate) fn timeout() -> Self {
+        Self::new("no answer within the store's deadline")
+    }
 }
 
 impl PartialEq for JournalError {
@@ -109,15 +112,6 @@ impl PartialEq for JournalError {
 }
 
 impl Eq for JournalError {}
-
-/// Waits for an operation of a journal, for at most the policy's `store_deadline`.
-pub(crate) async fn within<T>(
-    deadline: Duration,
-    operation: BoxFuture<'_, Result<T, JournalError>>,
-) -> Result<T, JournalError> {
-    let answer = timeout(deadline, operation).await;
-    answer.unwrap_or_else(|_| Err(JournalError::new("no answer within the store's deadline")))
-}
 
 /// Declares the object-safe form of a trait with asynchronous methods: the same methods with boxed futures. Every type that
 /// has the trait implements it.

@@ -3,8 +3,9 @@
 use crate::call::{ErrorKind, ToolError, ToolResponse};
 use crate::schema::timestamp::Timestamp;
 use crate::session::inner::SessionInner;
-use crate::session::journal::{JournalEntry, RecoveredCall, within};
+use crate::session::journal::{JournalEntry, JournalError, RecoveredCall};
 use crate::session::pipeline::cx::{CallCx, idempotency_key};
+use crate::session::store::handle::within;
 use std::sync::Arc;
 
 /// Records that the call is about to run. Returns the call's claim, `None` without a journal, or the response of a call
@@ -49,7 +50,7 @@ pub(crate) async fn record_end(call: &CallCx<'_>, response: &ToolResponse) {
     let Some(journal) = &call.session.runtime.journal else { return };
     let text = response.to_json();
     let finished = journal.finished(call.session.id.as_str(), call.request.id(), &text);
-    if let Err(error) = within(call.policy().store_deadline, finished).await {
+    if let Err(error) = within(call.policy().store_deadline, finished, JournalError::timeout).await {
         tracing::error!(%error, "failed to record the end of a call in the journal");
     }
 }

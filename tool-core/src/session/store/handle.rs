@@ -31,7 +31,7 @@ pub(crate) trait DynStore: Send + Sync {
 impl<S: SessionStore> DynStore for S {
     fn open<'a>(&'a self, request: &'a OpenRequest, deadline: Duration) -> OpenFuture<'a> {
         Box::pin(async move {
-            let record = within(deadline, SessionStore::open(self, request)).await?;
+            let record = within(deadline, SessionStore::open(self, request), || StoreError::timeout().into()).await?;
             let any: Arc<dyn Any + Send + Sync> = Arc::clone(&record) as _;
             Ok(RecordHandle { record, memory: any.downcast().ok(), deadline })
         })
@@ -42,15 +42,17 @@ impl<S: SessionStore> DynStore for S {
     }
 }
 
-async fn within<T, E: From<StoreError>>(
+/// Waits for an operation of a store or a journal, for at most the policy's `store_deadline`.
+pub(crate) async fn within<T, E>(
     deadline: Duration,
     operation: impl Future<Output = Result<T, E>>,
+    timed_out: impl FnOnce() -> E,
 ) -> Result<T, E> {
     let mut operation = pin!(operation);
     // A store that answers at once needs neither a timer nor a tokio runtime.
     match poll_fn(|cx| Poll::Ready(operation.as_mut().poll(cx))).await {
         Poll::Ready(answer) => answer,
-        Poll::Pending => timeout(deadline, operation).await.unwrap_or_else(|_| Err(StoreError::timeout().into())),
+        Poll::Pending => timeout(deadline, operation).await.unwrap_or_else(|_| Err(timed_out())),
     }
 }
 
@@ -96,7 +98,7 @@ macro_rules! operations {
             $(pub(crate) async fn $name<'a>(&'a self, $($argument: $type),*) -> Result<$output, StoreError> {
                 match &self.memory {
                     Some(record) => SessionRecord::$name(&**record, $($argument),*).await,
-                    None => within(self.deadline, self.record.$name($($argument),*)).await,
+                    None => within(self.deadline, self.record.$name($($argument),*), StoreError::timeout).await,
                 }
             })*
         }
