@@ -299,13 +299,17 @@ impl<E> IntoIterator for ErrorList<E> {
     }
 }
 
+/// Returns the text of an error, followed by those of its causes.
+pub(crate) fn with_causes(error: &(dyn std::error::Error + '_)) -> String {
+    let causes = std::iter::successors(error.source(), |cause| (*cause).source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
 impl<E: std::error::Error> fmt::Display for ErrorList<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, error) in self.0.iter().enumerate() {
             let separator = if at == 0 { "" } else { "\n" };
-            write!(f, "{separator}{error}")?;
-            let causes = std::iter::successors(error.source(), |cause| cause.source());
-            causes.into_iter().try_for_each(|cause| write!(f, ": {cause}"))?;
+            write!(f, "{separator}{}", with_causes(error))?;
         }
         Ok(())
     }

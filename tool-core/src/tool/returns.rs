@@ -3,7 +3,7 @@
 //! Method resolution makes the choice: it finds a probe behind more references before one behind fewer, so the most
 //! specific conversion comes first. An alias of `Result` counts as a `Result`; another type of that name does not.
 
-use crate::call::error::{IntoToolError, ToolError};
+use crate::call::error::{IntoToolError, ToolError, with_causes};
 use crate::call::output::{BoundedArray, IntoToolOutput, encode, encode_tree};
 use crate::tool::invocation;
 use crate::tool::invocation::{Execution, Invocation, ToolResult};
@@ -181,8 +181,7 @@ impl IsUnknown {
 
 #[cold]
 fn foreign(error: &(dyn Error + 'static)) -> ToolError {
-    let causes = std::iter::successors(error.source(), |cause| (*cause).source());
-    ToolError::internal(causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}")))
+    ToolError::internal(with_causes(error))
 }
 
 /// A type that a tool may return as plain data.
