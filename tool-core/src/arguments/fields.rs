@@ -144,12 +144,6 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
         }
     }
 
-    /// Enters the object.
-    #[inline]
-    pub(crate) fn begin(&mut self) -> Result<(), error::Error> {
-        self.decoder.begin_object()
-    }
-
     /// Returns true if the text has ended, all of it was given as published, and no `null` was read as absent.
     #[inline]
     pub(crate) fn are_exact(&self) -> bool {
@@ -289,7 +283,7 @@ impl<'de, M: MapAccess<'de>> Fields<'de> for MapFields<M> {
 /// Decodes argument text outside a call, for `confirm = fn`.
 pub fn decode_arguments<'de, A: ArgumentStruct<'de>>(text: &'de str) -> Result<A, error::Error> {
     let mut fields = ObjectFields::new(text, &[], true, None);
-    fields.begin()?;
+    fields.decoder.begin_object()?;
     let args = A::decode(&mut fields)?;
     fields.decoder.end()?;
     Ok(args)

@@ -77,7 +77,7 @@ impl<'a> Invocation<'a> {
         let InvocationFrame { text, tool, coercions, .. } = self.0;
         let schema = &tool.schema;
         let mut fields = ObjectFields::new(text, &schema.nulls, coercions.null_as_absent, Some(&schema.names));
-        fields.begin()?;
+        fields.decoder.begin_object()?;
         match A::decode(&mut fields) {
             // A bare call of most tools has nothing left to check.
             Ok(args) if !schema.needs_validator && self.0.gate.is_none() && fields.are_exact() => Ok(args),
