@@ -276,7 +276,7 @@ fn structure(text: &str) -> Option<Value> {
         return None;
     }
     let parsed = value::parse(text).ok()?;
-    (parsed.duplicates.is_empty() && parsed.rounded.is_empty()).then_some(parsed.value)
+    (parsed.duplicates.is_empty() && parsed.rounded.is_none()).then_some(parsed.value)
 }
 
 /// Returns the depth of the nested arrays and objects.

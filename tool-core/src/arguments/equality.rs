@@ -6,11 +6,10 @@ use crate::json::decoder::Decoder;
 use crate::json::error::Error;
 use crate::json::number::{ParsedNumber, exact_float, is_rounded};
 use crate::json::value;
-use crate::json::value::RoundedNumber;
+use crate::json::value::RoundedNumbers;
 use crate::schema::build::CanonicalSchema;
 use crate::schema::nullable::{NullMeaning, allows_null};
 use crate::schema::parameter::Parameter;
-use crate::schema::walk::join_pointer;
 use foldhash::fast::{FoldHasher, RandomState};
 use serde_json::{Map, Value};
 use std::hash::{BuildHasher, Hasher};
@@ -112,12 +111,12 @@ impl EqualityRules {
         canonical_exact(&Value::Object(members), &rounded)
     }
 
-    fn fill(&self, members: &mut Map<String, Value>, rounded: &mut [RoundedNumber]) {
+    fn fill(&self, members: &mut Map<String, Value>, rounded: &mut RoundedNumbers) {
         for rule in &self.parameters {
             for alias in rule.aliases {
                 let Some(value) = members.remove(*alias) else { continue };
                 members.insert(rule.name.clone(), value);
-                rename_pointers(&join_pointer("", alias), &join_pointer("", &rule.name), rounded);
+                rounded.rename(alias, &rule.name);
             }
             if rule.null_is_absent && members.get(&rule.name).is_some_and(Value::is_null) {
                 members.remove(&rule.name);
@@ -125,16 +124,6 @@ impl EqualityRules {
             if let (Some(default), false) = (&rule.default, members.contains_key(&rule.name)) {
                 members.insert(rule.name.clone(), default.clone());
             }
-        }
-    }
-}
-
-/// Renames a member in the pointers that lead into it.
-fn rename_pointers(before: &str, after: &str, rounded: &mut [RoundedNumber]) {
-    for number in rounded {
-        let rest = number.pointer.strip_prefix(before).filter(|rest| rest.is_empty() || rest.starts_with('/'));
-        if let Some(rest) = rest {
-            number.pointer = format!("{after}{rest}");
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::arguments::problem::{Problem, describe_value};
 use crate::arguments::validate::validate;
 use crate::json::canonical::ordered_exact;
 use crate::json::value;
-use crate::json::value::{RoundedNumber, SyntaxError};
+use crate::json::value::{RoundedNumbers, SyntaxError};
 use crate::schema::validator::Validator;
 use serde_json::{Map, Value};
 
@@ -73,13 +73,14 @@ struct ParsedArguments {
     /// One problem for each repeated key, because it is not known which of its values was meant.
     problems: Vec<Problem>,
     /// The integers that the value holds rounded.
-    rounded: Vec<RoundedNumber>,
+    rounded: RoundedNumbers,
 }
 
 impl ParsedArguments {
     /// Parses arguments as an object. Its properties are not checked.
     fn parse(text: &str, switches: Coercions) -> Result<Self, Vec<Problem>> {
-        let mut arguments = Self { value: Value::Null, coerced: Vec::new(), problems: Vec::new(), rounded: Vec::new() };
+        let mut arguments =
+            Self { value: Value::Null, coerced: Vec::new(), problems: Vec::new(), rounded: RoundedNumbers::None };
         arguments.read(text).map_err(|error| vec![not_json(&error)])?;
         if switches.double_encoded
             && let Value::String(inner) = &arguments.value

@@ -3,27 +3,25 @@
 //! Keys are sorted by their bytes, numbers are written by their exact value (`1.0` and `1e0` are `1`, an integer beyond
 //! 2^53 is not rounded), and there is no white space. Versions are hashed from it, and calls are compared by it.
 
-use crate::json::error::pointer_token;
 use crate::json::number::exact;
 use crate::json::string::push_string;
-use crate::json::value::RoundedNumber;
+use crate::json::value::RoundedNumbers;
 use serde_json::{Number, Value};
 use sha2::{Digest, Sha256};
-use std::collections::HashMap;
 
 /// Returns the canonical text of a value.
 pub(crate) fn canonical(value: &Value) -> String {
-    canonical_exact(value, &[])
+    canonical_exact(value, &RoundedNumbers::None)
 }
 
 /// Returns the canonical text of a value, with all digits of the integers that the value holds rounded.
-pub(crate) fn canonical_exact(value: &Value, rounded: &[RoundedNumber]) -> String {
-    ValueWriter::write(value, rounded, true)
+pub(crate) fn canonical_exact(value: &Value, rounded: &RoundedNumbers) -> String {
+    write(value, rounded, true)
 }
 
 /// Returns the text of a value with its keys in their order, and with all digits of its integers.
-pub(crate) fn ordered_exact(value: &Value, rounded: &[RoundedNumber]) -> String {
-    ValueWriter::write(value, rounded, false)
+pub(crate) fn ordered_exact(value: &Value, rounded: &RoundedNumbers) -> String {
+    write(value, rounded, false)
 }
 
 /// Returns the first eight hexadecimal digits of the SHA-256 of the canonical text.
@@ -33,35 +31,31 @@ pub(crate) fn short_hash(value: &Value) -> String {
     format!("{head:08x}")
 }
 
-struct ValueWriter<'a> {
-    text: String,
-    is_canonical: bool,
-    /// The digits of rounded integers by their pointers.
-    rounded: HashMap<&'a str, &'a str>,
-    /// A JSON pointer to the value that is being written, if any number is rounded.
-    pointer: String,
+fn write(value: &Value, rounded: &RoundedNumbers, is_canonical: bool) -> String {
+    let mut writer = ValueWriter { text: String::new(), is_canonical };
+    writer.value(value, rounded);
+    writer.text
 }
 
-impl<'a> ValueWriter<'a> {
-    fn write(value: &Value, rounded: &'a [RoundedNumber], is_canonical: bool) -> String {
-        let rounded = rounded.iter().map(|number| (number.pointer.as_str(), number.digits.as_str())).collect();
-        let mut writer = Self { text: String::new(), is_canonical, rounded, pointer: String::new() };
-        writer.value(value);
-        writer.text
-    }
+struct ValueWriter {
+    text: String,
+    is_canonical: bool,
+}
 
+impl ValueWriter {
     /// Appends a value. The recursion is bounded by the depth of arguments and of schemas.
-    fn value(&mut self, value: &Value) {
+    fn value(&mut self, value: &Value, rounded: &RoundedNumbers) {
         match value {
             Value::Null => self.text.push_str("null"),
             Value::Bool(value) => self.text.push_str(if *value { "true" } else { "false" }),
-            Value::Number(number) => self.number(number),
+            Value::Number(number) => self.number(number, rounded),
             Value::String(string) => push_string(&mut self.text, string),
             Value::Array(items) => {
                 self.text.push('[');
                 for (position, item) in items.iter().enumerate() {
                     self.text.push_str(if position > 0 { "," } else { "" });
-                    self.member(item, || position.to_string());
+                    let inside = if rounded.is_none() { rounded } else { rounded.member(&position.to_string()) };
+                    self.value(item, inside);
                 }
                 self.text.push(']');
             }
@@ -75,30 +69,20 @@ impl<'a> ValueWriter<'a> {
                     self.text.push_str(if position > 0 { "," } else { "" });
                     push_string(&mut self.text, name);
                     self.text.push(':');
-                    self.member(member, || name.clone());
+                    self.value(member, rounded.member(name));
                 }
                 self.text.push('}');
             }
         }
     }
 
-    fn member(&mut self, value: &Value, name: impl Fn() -> String) {
-        let length = self.pointer.len();
-        if !self.rounded.is_empty() {
-            self.pointer.push_str(&pointer_token(&name()));
-        }
-        self.value(value);
-        self.pointer.truncate(length);
-    }
-
-    fn number(&mut self, number: &Number) {
-        let digits = self.rounded.get(self.pointer.as_str());
+    fn number(&mut self, number: &Number, rounded: &RoundedNumbers) {
         // No integer has the sign of a negative zero, which is 0 in canonical JSON only.
         let negative_zero = number.as_f64().is_some_and(|float| float == 0.0 && float.is_sign_negative());
-        let text = match (digits, exact(number)) {
-            (Some(digits), _) => (*digits).to_owned(),
-            (None, Some(whole)) if self.is_canonical || !negative_zero => whole.to_string(),
-            (None, _) => number.to_string(),
+        let text = match (rounded, exact(number)) {
+            (RoundedNumbers::Digits(digits), _) => digits.clone(),
+            (_, Some(whole)) if self.is_canonical || !negative_zero => whole.to_string(),
+            (_, _) => number.to_string(),
         };
         self.text.push_str(&text);
     }

@@ -1,5 +1,6 @@
 //! Decoding errors, each with a JSON pointer to the value that failed.
 
+use crate::json::pointer::pointer_token;
 use serde::de;
 use std::borrow::Cow;
 use std::fmt;
@@ -88,9 +89,4 @@ impl fmt::Display for Details {
             None => Ok(()),
         }
     }
-}
-
-/// Returns `/` and the key as a reference token of a JSON pointer (RFC 6901).
-pub(crate) fn pointer_token(key: &str) -> String {
-    format!("/{}", key.replace('~', "~0").replace('/', "~1"))
 }

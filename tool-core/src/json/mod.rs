@@ -12,6 +12,7 @@ pub(crate) mod deserializer;
 pub(crate) mod error;
 pub(crate) mod keys;
 pub(crate) mod number;
+pub(crate) mod pointer;
 pub(crate) mod string;
 pub(crate) mod value;
 pub(crate) mod writer;

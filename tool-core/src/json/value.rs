@@ -2,9 +2,11 @@
 //! at once.
 
 use crate::json::decoder::Decoder;
-use crate::json::error::{Error, pointer_token};
+use crate::json::error::Error;
 use crate::json::number::{ParsedNumber, is_rounded};
+use crate::json::pointer::Path;
 use serde_json::{Map, Value};
+use std::collections::HashMap;
 use thiserror::Error;
 
 /// A parsed text, with what its value does not show.
@@ -12,19 +14,57 @@ use thiserror::Error;
 pub(crate) struct ParsedValue {
     /// The value. Of two equal keys the last one wins.
     pub(crate) value: Value,
-    /// JSON pointers to the repeated keys, in the order of their repetition.
+    /// JSON pointers to the first repeated keys, in the order of their repetition.
     pub(crate) duplicates: Vec<String>,
     /// The integers that the value holds rounded.
-    pub(crate) rounded: Vec<RoundedNumber>,
+    pub(crate) rounded: RoundedNumbers,
 }
 
-/// An integer that a value holds as the nearest float.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RoundedNumber {
-    /// A JSON pointer to it.
-    pub(crate) pointer: String,
-    /// Its text.
-    pub(crate) digits: String,
+/// The number of repeated keys that are kept: one more than an answer lists, which shows that there are more.
+const MAX_DUPLICATES: usize = 21;
+
+/// The digits of the integers that a value holds as the nearest float, in a tree of the value's own shape.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum RoundedNumbers {
+    /// The value holds no such integer.
+    #[default]
+    None,
+    /// The value is such an integer.
+    Digits(String),
+    /// Some members hold such integers, by their keys; the key of an item is its index.
+    Inside(HashMap<String, RoundedNumbers>),
+}
+
+impl RoundedNumbers {
+    /// Returns the integers inside a member.
+    pub(crate) fn member(&self, key: &str) -> &Self {
+        match self {
+            Self::Inside(members) => members.get(key).unwrap_or(&Self::None),
+            Self::None | Self::Digits(_) => &Self::None,
+        }
+    }
+
+    /// Returns true if there are none.
+    pub(crate) fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+
+    /// Follows a member that gets another name.
+    pub(crate) fn rename(&mut self, before: &str, after: &str) {
+        if let Self::Inside(members) = self
+            && let Some(inside) = members.remove(before)
+        {
+            members.insert(after.to_owned(), inside);
+        }
+    }
+
+    fn insert(&mut self, key: &str, inside: Self) {
+        if let Self::Inside(members) = self {
+            members.insert(key.to_owned(), inside);
+        } else {
+            *self = Self::Inside(HashMap::from([(key.to_owned(), inside)]));
+        }
+    }
 }
 
 /// A text that is not JSON, is nested too deep, or holds a number beyond `f64`.
@@ -41,8 +81,8 @@ pub(crate) struct SyntaxError {
 
 /// Parses a text into a value. Numbers are held as `serde_json` holds them.
 pub(crate) fn parse(text: &str) -> Result<ParsedValue, SyntaxError> {
-    let mut parser = Parser { decoder: Decoder::new(text), duplicates: Vec::new(), rounded: Vec::new() };
-    let value = parser.value().and_then(|value| parser.decoder.end().map(|()| value));
+    let mut parser = Parser { decoder: Decoder::new(text), duplicates: Vec::new(), rounded: RoundedNumbers::None };
+    let value = parser.value(&Path::ROOT).and_then(|value| parser.decoder.end().map(|()| value));
     match value {
         Ok(value) => Ok(ParsedValue { value, duplicates: parser.duplicates, rounded: parser.rounded }),
         Err(error) => Err(located(text, &error)),
@@ -51,18 +91,18 @@ pub(crate) fn parse(text: &str) -> Result<ParsedValue, SyntaxError> {
 
 struct Parser<'de> {
     decoder: Decoder<'de>,
-    /// Pointers relative to the value that is being read. Each container prepends its own token.
     duplicates: Vec<String>,
-    rounded: Vec<RoundedNumber>,
+    /// The rounded integers of the value that was read last.
+    rounded: RoundedNumbers,
 }
 
 impl Parser<'_> {
     /// Reads a value. [`Decoder::open`] bounds the recursion.
-    fn value(&mut self) -> Result<Value, Error> {
+    fn value(&mut self, path: &Path<'_>) -> Result<Value, Error> {
         match self.decoder.peek() {
             b'"' => Ok(Value::String(self.decoder.string()?.into_owned())),
-            b'{' => self.object(),
-            b'[' => self.array(),
+            b'{' => self.object(path),
+            b'[' => self.array(path),
             b't' => self.decoder.literal("true").map(|()| Value::Bool(true)),
             b'f' => self.decoder.literal("false").map(|()| Value::Bool(false)),
             b'n' => self.decoder.literal("null").map(|()| Value::Null),
@@ -80,45 +120,48 @@ impl Parser<'_> {
             ParsedNumber::Big(value) => {
                 let digits = self.decoder.text_since(start);
                 if is_rounded(value, digits) {
-                    self.rounded.push(RoundedNumber { pointer: String::new(), digits: digits.to_owned() });
+                    self.rounded = RoundedNumbers::Digits(digits.to_owned());
                 }
                 Value::from(value)
             }
         })
     }
 
-    fn array(&mut self) -> Result<Value, Error> {
+    fn array(&mut self, path: &Path<'_>) -> Result<Value, Error> {
         self.decoder.open()?;
         let mut items = Vec::new();
+        let mut rounded = RoundedNumbers::None;
         while self.decoder.next_element(items.is_empty())? {
-            let item = self.member(|| pointer_token(&items.len().to_string()))?;
+            let item = self.value(&path.index(items.len()))?;
+            self.keep_rounded(&mut rounded, || items.len().to_string());
             items.push(item);
         }
+        self.rounded = rounded;
         Ok(Value::Array(items))
     }
 
-    fn object(&mut self) -> Result<Value, Error> {
+    fn object(&mut self, path: &Path<'_>) -> Result<Value, Error> {
         self.decoder.open()?;
         let mut entries = Map::new();
+        let mut rounded = RoundedNumbers::None;
         while let Some(key) = self.decoder.next_key(entries.is_empty())? {
-            let value = self.member(|| pointer_token(&key))?;
+            let value = self.value(&path.key(&key))?;
+            self.keep_rounded(&mut rounded, || key.as_ref().to_owned());
             // The map takes a copy of the key, which is needed again if it was there already.
-            if entries.insert(key.as_ref().to_owned(), value).is_some() {
-                self.duplicates.push(pointer_token(&key));
+            if entries.insert(key.as_ref().to_owned(), value).is_some() && self.duplicates.len() < MAX_DUPLICATES {
+                self.duplicates.push(path.key(&key).pointer());
             }
         }
+        self.rounded = rounded;
         Ok(Value::Object(entries))
     }
 
-    /// Reads a value inside a container, and prepends its token to the pointers that were found in it.
-    fn member(&mut self, token: impl Fn() -> String) -> Result<Value, Error> {
-        let (duplicates, rounded) = (self.duplicates.len(), self.rounded.len());
-        let value = self.value()?;
-        let numbers = self.rounded.iter_mut().skip(rounded).map(|number| &mut number.pointer);
-        for pointer in self.duplicates.iter_mut().skip(duplicates).chain(numbers) {
-            pointer.insert_str(0, &token());
+    /// Moves the rounded integers of the last value to those of the container around it.
+    fn keep_rounded(&mut self, container: &mut RoundedNumbers, key: impl Fn() -> String) {
+        match std::mem::take(&mut self.rounded) {
+            RoundedNumbers::None => {}
+            inside => container.insert(&key(), inside),
         }
-        Ok(value)
     }
 }
 

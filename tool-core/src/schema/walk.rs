@@ -3,7 +3,7 @@
 //! All functions follow keywords, never names: a property may be called `title` or `$ref`, and a default may look like
 //! a schema.
 
-use crate::json::error::pointer_token;
+use crate::json::pointer::pointer_token;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 use std::borrow::Cow;

@@ -1,6 +1,6 @@
 //! The tolerant parse of the failure path.
 
-use crate::json::value::{RoundedNumber, parse};
+use crate::json::value::{RoundedNumbers, parse};
 use serde_json::{Value, json};
 
 #[test]
@@ -15,9 +15,11 @@ fn every_repeated_key_is_reported_and_the_last_wins() {
 fn rounded_integers_are_reported_with_their_digits() {
     let rounded = |text: &str| parse(text).map(|parsed| parsed.rounded).unwrap_or_default();
     let found = rounded(r#"{"a":[1,18446744073709551617],"b":{"c/d": -9223372036854775809 }}"#);
-    let number = |pointer: &str, digits: &str| RoundedNumber { pointer: pointer.to_owned(), digits: digits.to_owned() };
-    assert_eq!(found, [number("/a/1", "18446744073709551617"), number("/b/c~1d", "-9223372036854775809")]);
-    assert_eq!(rounded("[18446744073709551616,1e300,0.1,9007199254740993]"), []);
+    let digits = |text: &str| RoundedNumbers::Digits(text.to_owned());
+    assert_eq!(*found.member("a").member("1"), digits("18446744073709551617"));
+    assert_eq!(*found.member("b").member("c/d"), digits("-9223372036854775809"));
+    assert!(found.member("a").member("0").is_none());
+    assert!(rounded("[18446744073709551616,1e300,0.1,9007199254740993]").is_none());
 }
 
 #[test]
@@ -65,4 +67,12 @@ fn depth_is_bounded_at_128() {
     let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
     assert!(parse(&nested(128)).is_ok() && parse(&nested(129)).is_err());
     assert!(parse(&"[".repeat(100_000)).is_err() && parse(&"{\"a\":".repeat(100_000)).is_err());
+}
+
+#[test]
+fn pointers_to_repeated_keys_are_few_and_short() {
+    let repeated = format!("{{\"{}\":{{{}}}}}", "k".repeat(10_000), vec!["\"a\":1"; 1_000].join(","));
+    let duplicates = parse(&repeated).map(|parsed| parsed.duplicates).unwrap_or_default();
+    assert_eq!(duplicates.len(), 21);
+    assert!(duplicates.iter().all(|pointer| pointer.len() <= 256), "{duplicates:?}");
 }
