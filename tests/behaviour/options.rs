@@ -85,7 +85,7 @@ impl Bank {
 
     /// Look.
     #[tool(category = "retrieval", modes("text"), timeout = "5s")]
-    fn balance(&self) -> u32 {
+    async fn balance(&self) -> u32 {
         7
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 /// Top-level modules from the bottom. A module imports from those before it only.
 const CORE: &[&str] = &[
     "text",
+    "time",
     "json",
     "schema",
     "arguments",

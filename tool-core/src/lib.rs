@@ -54,6 +54,7 @@ pub mod session;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod text;
+pub mod time;
 pub mod tool;
 pub mod trace;
 

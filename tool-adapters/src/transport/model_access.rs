@@ -13,6 +13,7 @@ use std::hash::BuildHasher;
 use std::time::Duration;
 use tool_core::ToolError;
 use tool_core::session::ModelInfo;
+use tool_core::time::CENTURY;
 
 #[cfg(feature = "http")]
 use tool_core::trace::Redaction;
@@ -250,7 +251,7 @@ impl RetryPolicy {
 
     fn max_delay(&self, failed: u32) -> Duration {
         let factor = 2_u32.saturating_pow(failed.saturating_sub(1));
-        self.initial.saturating_mul(factor).min(self.max)
+        self.initial.saturating_mul(factor).min(self.max).min(CENTURY)
     }
 }
 
@@ -282,6 +283,8 @@ mod tests {
         let delays = (1..=6).map(|failed| retry.max_delay(failed).as_millis()).collect::<Vec<_>>();
         assert_eq!(delays, [500, 1_000, 2_000, 4_000, 8_000, 8_000]);
         assert_eq!(retry.max_delay(u32::MAX), retry.max);
+        let endless = RetryPolicy { attempts: 9, initial: Duration::MAX, max: Duration::MAX, ..retry };
+        assert_eq!((endless.max_delay(1), endless.max_delay(8)), (CENTURY, CENTURY));
     }
 
     #[test]

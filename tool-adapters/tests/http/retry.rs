@@ -98,6 +98,19 @@ async fn retries_a_silent_provider() {
 }
 
 #[tokio::test]
+async fn time_limits_of_a_model_can_be_endless() {
+    let asked = ("retry-after", "1e19");
+    let server = Server::start([error(429, &[]), hello(), error(429, &[asked])]).await;
+    let max = Duration::MAX;
+    let timeouts = Timeouts { connect: max, idle: max, total: max };
+    let endless = RetryPolicy { max, max_retry_after: max, ..quick() };
+    let (session, _) = session().await;
+    let mut agent = AgentLoop::new(session, model(Provider::OpenAiChat, &server).timeouts(timeouts).retry(endless));
+    assert_eq!(agent.prompt("Hi").await.text.as_deref(), Some("Hello"));
+    assert_eq!(agent.prompt("Hi").await.error.expect("too late").kind(), ErrorKind::RateLimit);
+}
+
+#[tokio::test]
 async fn the_total_time_limit_covers_all_attempts() {
     let server = Server::start((0..9).map(|_| Answer::events("").hangs())).await;
     let (session, _) = session().await;

@@ -2,6 +2,7 @@
 
 use super::support::{LineClient, server, stateless};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 fn elicitation() -> Value {
     json!({"elicitation": {}})
@@ -80,6 +81,18 @@ async fn runs_the_repeated_call_with_the_answer_once() {
     assert_eq!(answer["result"]["content"][0]["text"], r#""erased disk""#);
     let again = repeat_call(&mut client, &state, json!({"what": "disk"}), json!({"action": "accept"})).await;
     assert_eq!(again["error"]["code"], -32602, "a state is valid once");
+}
+
+#[tokio::test]
+async fn time_limits_of_a_server_can_be_endless() {
+    let max = Duration::MAX;
+    let mut client = LineClient::connect(&server().confirm_timeout(max).idle_timeout(max).turn_after(max));
+    let state = call_pending(&mut client).await;
+    let answer = repeat_call(&mut client, &state, json!({"what": "disk"}), json!({"action": "accept"})).await;
+    assert_eq!(answer["result"]["content"][0]["text"], r#""erased disk""#);
+    let mut client = LineClient::initialized(&server().confirm_timeout(max), elicitation()).await;
+    let answer = call_and_answer(&mut client, json!({"action": "accept"})).await;
+    assert_eq!(answer["result"]["content"][0]["text"], r#""erased disk""#);
 }
 
 #[tokio::test]

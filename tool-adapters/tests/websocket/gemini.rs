@@ -3,6 +3,7 @@
 use crate::peer::Server;
 use crate::support::{answer, call, gemini, model, talk_with, text_message, turn_complete};
 use serde_json::json;
+use std::time::Duration;
 use tokio_tungstenite::tungstenite::Message;
 use tool_adapters::Provider;
 use tool_adapters::providers::{Event, ProtocolError};
@@ -22,6 +23,18 @@ async fn sends_nothing_before_the_setup_is_confirmed() {
     assert_eq!(setup["setup"]["sessionResumption"], json!({}));
     assert_eq!(setup["setup"]["tools"][0]["functionDeclarations"][0]["name"], "add");
     assert!(peer.receives_nothing().await);
+    peer.send(json!({"setupComplete": {}})).await;
+    assert_eq!(peer.receive().await, json!({"realtimeInput": {"text": "Hello"}}));
+}
+
+#[tokio::test]
+async fn time_limits_of_a_live_model_can_be_endless() {
+    let server = Server::start().await;
+    let endless = model(Provider::GeminiLive, &server).connect_timeout(Duration::MAX).heartbeat(Duration::MAX);
+    let talk = talk_with(endless).await;
+    talk.live.input().text("Hello").await.expect("accepted");
+    let mut peer = server.peer().await;
+    peer.receive().await;
     peer.send(json!({"setupComplete": {}})).await;
     assert_eq!(peer.receive().await, json!({"realtimeInput": {"text": "Hello"}}));
 }

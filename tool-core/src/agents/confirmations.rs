@@ -4,6 +4,7 @@ use crate::call::response::ToolResponse;
 use crate::session::approvals::Signer;
 use crate::session::handle::Session;
 use crate::session::pipeline::confirm::{no_pending_call, pending_call, response_without_call};
+use crate::time;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ impl PendingActions {
     /// Keeps the session of an action that waits for approval, until its token expires.
     pub(crate) fn add(self: &Arc<Self>, agent: &Arc<str>, session: Session, id: &str) {
         let now = Instant::now();
-        let expires_at = now.checked_add(session.policy().confirmation_lifetime).unwrap_or(now);
+        let expires_at = time::after(now, session.policy().confirmation_lifetime);
         self.insert(Arc::clone(agent), session, id, expires_at);
     }
 

@@ -7,6 +7,7 @@ use crate::arguments::problem::Problem;
 use crate::call::error::{ErrorList, ToolError};
 use crate::registry::{RegistryErrors, ToolContext};
 use crate::session::tools::CONTROL_TOOLS;
+use crate::time;
 use crate::tool::definition::normalise_name;
 use crate::tool::{FunctionTool, MappedToolset, SecretDocument, Tool, Toolset};
 use crate::trace::redaction::Redaction;
@@ -96,7 +97,7 @@ impl LoadedAgent {
         // Names collide until a record changes.
         let may_recover = failures.iter().any(|failure| !matches!(failure.kind, AgentErrorKind::Collision(_)));
         let loaded_at = Instant::now();
-        let retry_at = may_recover.then(|| loaded_at.checked_add(retry_failed)).flatten();
+        let retry_at = may_recover.then(|| time::after(loaded_at, retry_failed));
         Self { agent: Arc::clone(agent), version, tools, failures, toolsets, loaded_at, retry_at }
     }
 

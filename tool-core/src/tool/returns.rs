@@ -20,6 +20,8 @@ use std::error::Error;
 use std::fmt::Display;
 use std::marker::PhantomData;
 use std::pin::{Pin, pin};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// A stand-in for a type, on which method resolution chooses a conversion.
 pub struct Probe<T>(PhantomData<fn() -> T>);
@@ -132,16 +134,27 @@ impl IsStream {
     }
 }
 
-/// Collects a stream. It is dropped once the list exceeds its limit, because later items would be cut anyway.
+/// The time for which a stream that is always ready keeps its task.
+const SLICE: Duration = Duration::from_millis(1);
+
+/// Collects a stream. It is dropped once the list exceeds its limit, because later items would be cut anyway. A stream that
+/// is always ready is interrupted between items, so that deadlines and cancellation reach it.
 async fn collect<T: Stream<Item: Serialize>>(stream: T, call: Invocation<'_>) -> ToolResult {
     let bytes = call.0.output_bytes;
     let mut stream = pin!(stream);
     let mut list = BoundedArray::new(bytes);
-    while let Some(item) = std::future::poll_fn(|cx| stream.as_mut().poll_next(cx)).await {
-        let item = encode(&item, bytes)?.data?;
+    let mut resumed = Instant::now();
+    while let Some(item) =
+        std::future::poll_fn(|cx| stream.as_mut().poll_next(cx)).await.map(|item| encode(&item, bytes))
+    {
+        let item = item?.data?;
         call.0.ctx.progress().message(&*item);
         if !list.push(&item) {
             break;
+        }
+        if resumed.elapsed() >= SLICE {
+            tokio::task::yield_now().await;
+            resumed = Instant::now();
         }
     }
     Ok(list.finish())

@@ -24,8 +24,12 @@ async fn asked_for(agents: &Agents, arguments: &str) -> (ToolResponse, String) {
 
 /// Agents whose tokens live for a minute.
 fn short_lived(mail: &Probe) -> Agents {
+    with_lifetime(mail, Duration::from_mins(1))
+}
+
+fn with_lifetime(mail: &Probe, lifetime: Duration) -> Agents {
     let nothing = ToolContext::builder().build().expect("nothing");
-    let policy = Policy::text().confirmation_lifetime(Duration::from_mins(1));
+    let policy = Policy::text().confirmation_lifetime(lifetime);
     let runtime = Runtime::builder(nothing).policy(policy).build().expect("sound");
     builder(MemoryAgentToolStore::new(), [mail]).runtime(runtime).build().expect("sound")
 }
@@ -47,6 +51,18 @@ async fn an_approved_action_runs_once_and_its_session_ends() {
     assert_eq!((mail.called.get(), open(&agents).await), (1, 0));
     assert_eq!(kind(&alice.approve(&token).await), Some(ErrorKind::NotFound));
     assert_eq!(mail.called.get(), 1);
+}
+
+// R-C1
+#[tokio::test]
+async fn an_approval_can_wait_for_ever() {
+    let mail = careful();
+    let agents = with_lifetime(&mail, Duration::MAX);
+    give(&agents, "alice", "mail").await;
+    let (_, token) = asked(&agents).await;
+    // The timer of an action whose token has expired would end its session.
+    tokio::task::yield_now().await;
+    assert!(agents.executor("alice").approve(&token).await.is_ok());
 }
 
 // R-C1

@@ -44,7 +44,7 @@ impl Probe {
 
     /// Tell how much time is left, in milliseconds.
     #[tool(timeout = "2s")]
-    fn left(&self, ctx: &RunContext) -> Option<u64> {
+    async fn left(&self, ctx: &RunContext) -> Option<u64> {
         let left = ctx.deadline()?.saturating_duration_since(tokio::time::Instant::now().into_std());
         u64::try_from(left.as_millis()).ok()
     }

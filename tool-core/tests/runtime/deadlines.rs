@@ -1,8 +1,12 @@
 //! Deadlines of tools.
 
 use crate::support::{Counter, OnDrop, asked, call, kind, message, runtime, text, tools};
+use futures_util::Stream;
+use futures_util::stream::poll_fn;
 use serde_json::json;
+use std::pin::pin;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, advance};
@@ -49,9 +53,20 @@ impl Slow {
         std::future::pending::<()>().await;
     }
 
+    /// Count for ever. Each number takes 10 ms, and is ready when it is asked for.
+    #[tool(name = "count", timeout = "1s")]
+    fn count(&self) -> impl Stream<Item = u32> + Send + use<> {
+        let runs = self.runs.clone();
+        poll_fn(move |cx| {
+            // One poll moves the clock.
+            let _ = pin!(advance(Duration::from_millis(10))).poll(cx);
+            Poll::Ready(Some(runs.add()))
+        })
+    }
+
     /// Return the remaining time in milliseconds.
     #[tool(name = "left", timeout = "7s")]
-    fn left(&self, ctx: &RunContext) -> u128 {
+    async fn left(&self, ctx: &RunContext) -> u128 {
         self.runs.add();
         let left = ctx.deadline().map(|at| at - Instant::now().into_std());
         left.unwrap_or_default().as_millis()
@@ -142,6 +157,32 @@ async fn waiting_time_counts_towards_the_deadline() {
     assert_eq!((late.kind, late.partial_side_effects, slow.runs.get()), (ErrorKind::Timeout, false, 1));
     assert!(late.message.contains("waiting for other calls of the session"), "{}", late.message);
     assert!(within(7000, responses[1].meta().duration()) && within(30_000, began.elapsed()));
+}
+
+// R-B5
+#[tokio::test(start_paused = true)]
+async fn deadline_reaches_a_stream_that_is_always_ready() {
+    let (session, slow) = session(Policy::text()).await;
+    let taken = given_up_after(&session, "count").await;
+    assert!(within(1000, taken), "{taken:?}");
+    assert!((100..=101).contains(&slow.runs.get()), "{}", slow.runs.get());
+}
+
+// R-B5
+#[tokio::test(start_paused = true)]
+async fn cancellation_reaches_a_stream_that_is_always_ready() {
+    let (session, slow) = session(Policy::text()).await;
+    let counting = tokio::spawn({
+        let session = session.clone();
+        async move { call(&session, "count", json!({})).await }
+    });
+    while slow.runs.get() < 5 {
+        tokio::task::yield_now().await;
+    }
+    session.interrupt();
+    let response = counting.await.expect("a response");
+    assert_eq!(kind(&response), Some(ErrorKind::Cancelled));
+    assert!(slow.runs.get() <= 7, "{}", slow.runs.get());
 }
 
 /// Tools that block their thread until they are released.

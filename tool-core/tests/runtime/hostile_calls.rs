@@ -5,7 +5,7 @@ use crate::support_b::{answer, begin, ms};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
-use tool_core::{ErrorKind, Policy, ToolCall, ToolResponse, tool};
+use tool_core::{ErrorKind, FunctionTool, Policy, RawTool, RunContext, ToolCall, ToolError, ToolResponse, tool};
 
 /// Work.
 #[tool(name = "work", on_duplicate = "reject")]
@@ -107,6 +107,25 @@ async fn flattened_default_equals_the_given_value() {
     let third = session.call(ToolCall::new("c", "pages", r#"{"limit":5.0,"query":"a"}"#)).await;
     assert_eq!(kind(&third), Some(ErrorKind::LoopDetected));
     assert!(session.call(ToolCall::new("c", "pages", r#"{"query":"a","limit":6}"#)).await.is_ok());
+}
+
+// R-B5
+#[tokio::test]
+async fn times_of_a_policy_can_be_endless() {
+    for time in [Duration::MAX, Duration::from_secs(i64::MAX.cast_unsigned())] {
+        let policy = Policy::text().deadline(time).store_deadline(time).idle_timeout(time).confirmation_lifetime(time);
+        let policy = policy.result_cache_ttl(Some(time)).warn_after(Some(time)).warn_retrieval_after(Some(time));
+        let raw = RawTool { name: "wait".into(), description: String::new(), parameters: json!({"type": "object"}) };
+        let wait = FunctionTool::raw(raw, async |_: Value, ctx: &RunContext| {
+            tokio::task::yield_now().await;
+            Ok::<_, ToolError>(json!(ctx.deadline().is_some()))
+        });
+        let session = text(tools![wait.timeout(time).blocking(), mail], policy).await;
+        assert_eq!(call(&session, "wait", json!({})).await.data_json(), Some("true"));
+        let waits = call(&session, "mail", json!({"body": "a", "to": "b"})).await;
+        assert_eq!(session.approve(&token(&waits)).await.data_json(), Some("2"));
+        assert!(!session.next_turn().await.ended);
+    }
 }
 
 // R-C1

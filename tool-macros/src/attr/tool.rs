@@ -20,6 +20,8 @@ pub(crate) struct ToolOptions {
     pub(crate) modes: Option<Modes>,
     pub(crate) confirm: Option<Confirm>,
     pub(crate) timeout_ms: Option<u64>,
+    /// `timeout`, as it is written.
+    pub(crate) timeout: Option<Path>,
     /// The options that take no value.
     pub(crate) flags: Vec<FlagOption>,
     pub(crate) on_duplicate: Option<&'static str>,
@@ -71,7 +73,10 @@ impl ToolOptions {
             "category" => self.category = Some(chosen(meta, key, &["retrieval", "action", "utility"])?),
             "modes" => self.modes = Some(modes(meta)?),
             "confirm" => self.confirm = Some(confirm(meta)?),
-            "timeout" => self.timeout_ms = Some(milliseconds(&value(meta, "\"5s\"")?)?),
+            "timeout" => {
+                self.timeout_ms = Some(milliseconds(&value(meta, "\"5s\"")?)?);
+                self.timeout = Some(meta.path.clone());
+            }
             "on_duplicate" => {
                 self.on_duplicate = Some(chosen(meta, key, &["allow", "reject", "replace", "confirm"])?);
             }

@@ -1,5 +1,6 @@
 //! The rules for one tool, those for its options among them.
 
+use quote::ToTokens as _;
 use std::path::Path;
 
 use super::{arguments, limits, signature};
@@ -28,6 +29,7 @@ pub(super) fn check_tool(tool: &Tool, prefix: Option<&str>, errors: &mut Errors)
     has_description(tool, errors);
     retrieval_is_harmless(tool, errors);
     blocking_is_sync(tool, errors);
+    timeout_can_interrupt(tool, errors);
     guide_exists(tool, errors);
     arguments::unique_names(tool, errors);
     arguments::described_exist(tool, errors);
@@ -70,6 +72,18 @@ fn retrieval_is_harmless(tool: &Tool, errors: &mut Errors) {
 fn blocking_is_sync(tool: &Tool, errors: &mut Errors) {
     if let Some(path) = tool.options.flag("blocking").filter(|_| tool.function.sig.asyncness.is_some()) {
         let message = "`async` functions cannot be `blocking`\nhelp: remove `async`, or move the blocking work to a separate function";
+        errors.report(path, message);
+    }
+}
+
+/// Refuses `timeout` on a function that nothing can interrupt: one that is neither async nor `blocking`, and returns no
+/// stream.
+fn timeout_can_interrupt(tool: &Tool, errors: &mut Errors) {
+    let signature = &tool.function.sig;
+    let Some(path) = tool.options.timeout.as_ref().filter(|_| signature.asyncness.is_none()) else { return };
+    let returns_stream = signature.output.to_token_stream().to_string().contains("Stream");
+    if tool.options.flag("blocking").is_none() && !returns_stream {
+        let message = "`timeout` cannot interrupt a function that is not `async`\nhelp: add `blocking`, so that it runs on a thread of its own, or make it `async`";
         errors.report(path, message);
     }
 }

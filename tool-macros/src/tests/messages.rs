@@ -82,6 +82,7 @@ const CASES: &[(Macro, &str, &str)] = &[
     (Tool, "max_calls = 0", "/// D.\n fn get() {}"),
     (Tool, "category = \"retrieval\", destructive", "/// D.\n fn get() {}"),
     (Tool, "blocking", "/// D.\n async fn get() {}"),
+    (Tool, "timeout = \"5s\"", "/// D.\n fn get() {}"),
     (Tool, "guide = \"guides/nowhere.md\"", "/// D.\n fn get() {}"),
     (Tool, "guide = \"src/tests/empty.md\"", "/// D.\n fn get() {}"),
     (Toolset, "", "impl W { /// D.\n #[tool(crate = x)] fn get(&self) {} }"),

@@ -16,7 +16,7 @@ use rmcp::model::{
 use std::collections::BTreeMap;
 use tokio::time::Instant;
 use tool_core::call::Confirmation;
-use tool_core::{Session, ToolResponse};
+use tool_core::{Session, ToolResponse, time};
 
 /// The name of the question in `inputRequests`.
 const QUESTION: &str = "confirm";
@@ -49,7 +49,7 @@ pub(crate) async fn request(
             tool: tool.to_owned(),
             token: token.clone(),
             summary: confirmation.summary.clone(),
-            expires: Instant::now() + timeout,
+            expires: time::after(Instant::now(), timeout),
             owns_session: http_parts(context).is_some(),
         };
         return require_input(state, client, pending);

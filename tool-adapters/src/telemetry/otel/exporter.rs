@@ -19,6 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tool_core::time::CENTURY;
 use tool_core::trace::{ParentSpan, SpanRecord, SpanSink};
 
 /// Exports spans and metrics to OpenTelemetry. Cheap to clone: give a clone to
@@ -177,7 +178,8 @@ impl OtelBuilder {
 
     /// Sets the time limit of a request. Defaults to 10 seconds.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
+        // The HTTP client adds it to an instant.
+        self.timeout = Some(timeout.min(CENTURY));
         self
     }
 

@@ -11,7 +11,7 @@ use reqwest::{Client, Response, Url};
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 use tool_core::session::ModelStep;
-use tool_core::{ToolError, trace};
+use tool_core::{ToolError, time, trace};
 
 pub(crate) struct Endpoint {
     pub(crate) url: Url,
@@ -185,7 +185,7 @@ impl Exchange<'_> {
     }
 
     async fn with_timeout<T>(&self, future: impl Future<Output = T>) -> Result<T, RequestFailure> {
-        let idle = Instant::now() + self.idle;
+        let idle = time::after(Instant::now(), self.idle);
         timeout_at(idle.min(self.deadline), future).await.map_err(|_| {
             if idle < self.deadline {
                 RequestFailure::transient(format!("the provider sent nothing for {:?}", self.idle))

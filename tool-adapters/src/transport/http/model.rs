@@ -10,7 +10,7 @@ use reqwest::{Client, Method};
 use std::sync::Arc;
 use tokio::time::{Instant, sleep};
 use tool_core::session::{Model, ModelInfo, ModelRequest, ModelStep};
-use tool_core::{ProviderTool, ToolError};
+use tool_core::{ProviderTool, ToolError, time};
 
 /// A model of a provider, over HTTP. See the [module](super).
 pub type HttpModel = ProviderModel<HttpTransport>;
@@ -107,7 +107,7 @@ impl ProviderModel<HttpTransport> {
     async fn send(&mut self, body: &str, declarations: &Declarations, stream: bool) -> Result<ModelStep, ToolError> {
         let endpoint = Endpoint::new(self.provider, &self.access, &self.model, stream)?;
         let client = self.shared_client()?;
-        let deadline = Instant::now() + self.transport.timeouts.total;
+        let deadline = time::after(Instant::now(), self.transport.timeouts.total);
         let idle = self.transport.timeouts.idle;
         let exchange =
             Exchange { endpoint: &endpoint, client: &client, deadline, idle, max_bytes: self.transport.max_bytes };
@@ -136,7 +136,8 @@ impl ProviderModel<HttpTransport> {
             };
             span.fail_with(&failure.error);
             failed += 1;
-            let delay = self.retry_delay(&failure, failed).filter(|delay| Instant::now() + *delay < deadline);
+            let delay =
+                self.retry_delay(&failure, failed).filter(|delay| time::after(Instant::now(), *delay) < deadline);
             let Some(delay) = delay else { return Err(failure.error) };
             tracing::warn!(provider = %self.provider, error = %failure.error, ?delay, "retrying a request to a model");
             sleep(delay).await;

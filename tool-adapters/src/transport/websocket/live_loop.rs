@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until};
 use tool_core::session::ToolChoice;
-use tool_core::{Session, ToolCall, ToolDefinition, ToolError, ToolResponse};
+use tool_core::{Session, ToolCall, ToolDefinition, ToolError, ToolResponse, time};
 
 /// A live conversation. See the [module](super). Dropping it ends the conversation.
 #[derive(Debug)]
@@ -207,9 +207,9 @@ impl LiveTask {
             let has_room = connection.outgoing.messages.len() < MAX_OUTGOING;
             let updates = &mut self.model.transport.updates;
             let alarm = if is_set_up {
-                last_ping + self.model.transport.heartbeat
+                time::after(last_ping, self.model.transport.heartbeat)
             } else {
-                opened + self.model.transport.connect_timeout
+                time::after(opened, self.model.transport.connect_timeout)
             };
             tokio::select! {
                 () = wait_until_closed(&mut self.closed) => return Ok(()),
@@ -235,7 +235,7 @@ impl LiveTask {
                     if !is_set_up {
                         return Err(timeout_error(self.model.transport.connect_timeout));
                     }
-                    if last_received.elapsed() >= self.model.transport.heartbeat * 2 {
+                    if last_received.elapsed() >= self.model.transport.heartbeat.saturating_mul(2) {
                         return Err(ToolError::transient("the provider does not answer pings"));
                     }
                     last_ping = Instant::now();

@@ -64,7 +64,7 @@ impl Clock {
     /// # Returns
     /// the time
     #[tool(name = "tell_time_for_manifest", category = "retrieval", timeout = "2s", max_calls = 3)]
-    fn tell(#[arg(default = "UTC")] zone: String) -> String {
+    async fn tell(#[arg(default = "UTC")] zone: String) -> String {
         zone
     }
 }

@@ -6,8 +6,8 @@ use crate::session::inner::SessionInner;
 use crate::session::pipeline::cx::{CallCx, session_over};
 use crate::session::store::StoreError;
 use crate::text::truncate;
+use crate::time::CENTURY;
 use serde_json::{Map, Value};
-use std::time::Duration;
 use tokio::time::Instant;
 
 /// Denies the call that waits under a token.
@@ -60,8 +60,6 @@ pub(crate) fn no_pending_call() -> ToolError {
 
 /// The most characters of one argument in a summary, so that a long argument hides no other.
 const MAX_ARGUMENT: usize = 200;
-/// The longest lifetime, which keeps the expiry within the range of clocks.
-const CENTURY: Duration = Duration::from_hours(24 * 365 * 100);
 
 /// Keeps the call for its approval, and answers `CONFIRMATION_REQUIRED` with a token for the host.
 pub(crate) async fn request_approval(call: &CallCx<'_>, text: &str) -> ToolResponse {

@@ -7,6 +7,7 @@ use crate::session::inner::SessionInner;
 use crate::session::policy::Policy;
 use crate::session::running::{RunningCall, RunningGuard};
 use crate::text;
+use crate::time;
 use crate::tool::FunctionTool;
 use crate::tool::definition::CompiledDefinition;
 use crate::tool::dispatch::{DispatchSettings, ResponseBuilder, repair};
@@ -138,8 +139,7 @@ fn time_limit(session: &SessionInner, tool: &FunctionTool) -> Duration {
 
 /// Returns the deadline of a call.
 pub(crate) fn deadline(session: &SessionInner, tool: &FunctionTool, began: Instant) -> Instant {
-    // A limit beyond the clock's range is no limit.
-    began.checked_add(time_limit(session, tool)).unwrap_or_else(|| began + Duration::from_hours(24 * 365))
+    time::after(began, time_limit(session, tool))
 }
 
 /// Returns the error of a call in a session that is over.

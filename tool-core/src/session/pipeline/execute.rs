@@ -22,7 +22,7 @@ use std::pin::{Pin, pin};
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::Poll;
 use tokio::runtime::Handle;
-use tokio::time::{sleep_until, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
@@ -101,7 +101,9 @@ async fn wait_for<T>(
         if is_cancelled.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Err(call.cancelled()));
         }
-        deadline.as_mut().poll(cx).map(|()| Err(call.timed_out("running")))
+        // Asked of the clock too, because a timer that is polled after a future which was busy may not have fired yet.
+        let is_late = deadline.as_mut().poll(cx).is_ready() || Instant::now() >= call.deadline();
+        if is_late { Poll::Ready(Err(call.timed_out("running"))) } else { Poll::Pending }
     })
     .await
 }

@@ -9,6 +9,7 @@ use crate::session::store::session_store::{
 use crate::session::store::turn_usage::TurnUsage;
 #[cfg(all(test, loom))]
 use crate::session::tests::loom::sync::{Mutex, MutexGuard};
+use crate::time;
 #[cfg(not(all(test, loom)))]
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
@@ -239,7 +240,7 @@ impl SessionRecord for MemoryRecord {
     async fn mint(&self, pending: &PendingCall, lifetime: Duration) -> Result<(), StoreError> {
         let now = Instant::now();
         if let Some(mut state) = self.touch(now) {
-            state.retained().pending.insert(pending, now + lifetime, now);
+            state.retained().pending.insert(pending, time::after(now, lifetime), now);
         }
         Ok(())
     }
