@@ -51,18 +51,21 @@ pub(crate) async fn run(worker: &Worker) -> Result<(), Failure> {
     stop.cancel();
     let abort = sending.abort_handle();
     let ended = async {
+        eprintln!("ending after the current draft; interrupt again to end now");
         for session in sessions.into_values() {
             session.end().await;
         }
         sending.await
     };
     tokio::select! {
-        ended = ended => ended?,
+        // Listens before the message is printed.
+        biased;
         // A second interrupt does not wait for the draft. The next worker reports that it may have been sent.
         _ = tokio::signal::ctrl_c() => {
             abort.abort();
             return Err("interrupted while it ended".into());
         }
+        ended = ended => ended?,
     }
     served
 }

@@ -1,5 +1,5 @@
-//! T7: hangs at the deadline. The tests use real time, and none sleeps longer
-//! than the limit under test.
+//! T7: hangs at the deadline, in real time. They show that the answer comes and what it leaves behind. The tests of
+//! `tool-core/tests/runtime/deadlines.rs` hold how soon it comes, on a paused clock.
 
 use crate::support::{call, kind, on_threads, open_policy, runtime};
 use serde_json::json;
@@ -64,22 +64,18 @@ const LIMIT: Duration = Duration::from_millis(60);
 
 // R-B5, T7
 #[test]
-fn async_hang_is_dropped_within_50_ms_of_its_deadline() {
+fn async_hang_is_dropped_at_its_deadline() {
     on_threads(async {
         let (hangs, runtime) = hangs(1);
         let session = runtime.session("s", Mode::Text).await.expect("opens");
-        let mut best = Duration::MAX;
-        // The machine that runs the tests may stall. The runtime must not.
-        for n in 0..10 {
+        for n in 0..3 {
             let began = Instant::now();
             let response = session.call(call(n, "hang", json!({"n": n}))).await;
-            best = best.min(began.elapsed());
+            assert!(began.elapsed() >= LIMIT, "{:?}", began.elapsed());
             let error = response.error().expect("given up");
             assert_eq!((error.kind, error.partial_side_effects), (ErrorKind::Timeout, true));
             assert_eq!(hangs.dropped.load(Ordering::SeqCst), n + 1);
         }
-        assert!(best >= LIMIT, "{best:?}");
-        assert!(best <= LIMIT + Duration::from_millis(50), "{best:?}");
     });
 }
 

@@ -32,7 +32,15 @@ impl<'a> MakeWriter<'a> for Log {
 }
 
 /// Returns everything that is logged on this thread meanwhile, one line for each event.
-pub fn captured(work: impl FnOnce()) -> String {
+///
+/// Does the work twice and returns the log of the second time. A callsite that another thread registers while the
+/// subscriber comes would stay silent: `tracing` decides then whether anyone listens.
+pub fn captured(mut work: impl FnMut()) -> String {
+    captured_once(&mut work);
+    captured_once(&mut work)
+}
+
+fn captured_once(work: &mut impl FnMut()) -> String {
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_ansi(false).without_time();
     tracing::subscriber::with_default(subscriber.with_writer(log.clone()).finish(), work);

@@ -3,7 +3,7 @@
 //! `Debug`.
 
 use crate::logs::captured;
-use crate::support::{block_on, open_policy, quiet};
+use crate::support::{block_on, count, open_policy, quiet};
 use serde_json::json;
 use tool_core::trace::{self, Collector};
 use tool_core::{Mode, Runtime, Session, ToolCall, ToolContext, ToolError, toolset};
@@ -131,7 +131,7 @@ fn spans(collector: &Collector) {
 // T12
 #[test]
 fn invented_names_share_one_metric_series() {
-    let count = std::env::var("CHAOS_COUNT").ok().and_then(|count| count.parse().ok()).unwrap_or(100_000_u32);
+    let count = count();
     block_on(async {
         let service = Service { api_key: CANARY.to_owned() };
         let tools = ToolContext::builder().with(service).build().expect("sound");

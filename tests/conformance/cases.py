@@ -1,4 +1,4 @@
-"""The tools to be declared, each with calls that it accepts: the examples', the corpus, a suite's, and data beside."""
+"""The tools to be declared, each with calls that it accepts: those of the examples, the corpus, a suite and `data`."""
 
 import io
 import json
@@ -10,7 +10,6 @@ import generate
 from schema import validator, walk
 
 HERE = pathlib.Path(__file__).parent
-DATA = HERE.parents[2] / "shared" / "data"
 
 
 class Case:
@@ -71,68 +70,17 @@ def satisfiable(schema) -> bool:
     return schema is not False
 
 
-def mcp_servers() -> list[Case] | None:
-    """Real servers' tools; None where they are not at hand."""
-    file = DATA / "mcp_tools.json"
-    if not file.exists():
-        return None
+def servers() -> list[Case]:
+    """Tools as MCP servers declare them."""
+    servers = json.loads((HERE / "data" / "servers.json").read_text())
+    return [Case(f"{server}.{tool['name']}", tool["inputSchema"], description=tool["description"])
+            for server, tools in servers.items() for tool in tools]
+
+
+def functions() -> list[Case]:
+    """Functions with the calls that are expected of a model."""
     found = []
-    for server, tools in json.loads(file.read_text()).items():
-        for tool in tools:
-            name = f"{server}.{tool['name']}"[:128]
-            found.append(Case(name, tool["inputSchema"], description=tool.get("description", "")))
+    for function in json.loads((HERE / "data" / "functions.json").read_text()):
+        found.append(Case(function["name"], function["parameters"], function["calls"], function["description"]))
+        assert all(call in found[-1].instances for call in function["calls"]), function["name"]
     return found
-
-
-KINDS = {"dict": "object", "float": "number", "tuple": "array", "any": None}
-
-
-def from_bfcl(schema):
-    """Its types in the words of JSON Schema."""
-    if not isinstance(schema, dict):
-        return schema
-    read = {}
-    for word, value in schema.items():
-        if word == "properties":
-            read[word] = {name: from_bfcl(child) for name, child in value.items()}
-        elif word == "items":
-            read[word] = from_bfcl(value)
-        elif word == "type":
-            kind = KINDS.get(value, value)
-            if kind:
-                read[word] = kind
-        elif word != "optional":
-            read[word] = value
-    return read
-
-
-def bfcl() -> list[list[Case]] | None:
-    """Documents of the function-calling leaderboard in groups without a name twice, with the calls that they expect."""
-    file = DATA / "bfcl.jsonl"
-    if not file.exists():
-        return None
-    groups: list[dict[str, Case]] = []
-    for line in file.read_text().splitlines():
-        entry = json.loads(line)
-        for function in entry["functions"]:
-            case = Case(function["name"], from_bfcl(function["parameters"]), expected(function["name"], entry),
-                        function["description"])
-            group = next((group for group in groups if case.name not in group and len(group) < 100), None)
-            if group is None:
-                groups.append(group := {})
-            group[case.name] = case
-    return [list(group.values()) for group in groups]
-
-
-def expected(name: str, entry: dict) -> list[dict]:
-    """The first accepted value of each parameter; "" means that it may be absent."""
-    calls = [call[name] for call in entry["ground_truth"] if name in call]
-    return [{key: value(accepted[0]) for key, accepted in call.items() if accepted[0] != ""} for call in calls]
-
-
-def value(accepted):
-    """Inside of objects the values are lists of what is accepted, too."""
-    if isinstance(accepted, dict):
-        return {key: value(inner[0] if isinstance(inner, list) and inner else inner) for key, inner in accepted.items()
-                if not (isinstance(inner, list) and inner and inner[0] == "")}
-    return accepted

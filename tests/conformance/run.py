@@ -31,11 +31,8 @@ def groups(driver: Driver, suite: pathlib.Path | None):
     if suite:
         of_suite = cases.suite(suite)
         yield "suite", [of_suite[at:at + 100] for at in range(0, len(of_suite), 100)]
-    for name, found in (("mcp_tools", cases.mcp_servers()), ("bfcl", cases.bfcl())):
-        if found is None:
-            print(f"{name}: skipped, ../shared/data is not there")
-        elif found:
-            yield name, found if isinstance(found[0], list) else [found]
+    yield "servers", [cases.servers()]
+    yield "functions", [cases.functions()]
 
 
 def main() -> int:
@@ -58,11 +55,11 @@ def main() -> int:
                 tally = declarations.Tally()
                 for request in requests:
                     # Alone, none is held back by the budget of a request.
-                    alone = strict and source not in ("examples", "mcp_tools")
+                    alone = strict and source not in ("examples", "servers")
                     for tools in [[case] for case in request] if alone else [request]:
                         declarations.declare(driver, provider, tools, strict, tally)
                 print(f"{provider:20}{source:11}{'strict' if strict else 'plain':8}{tally.tools:7}{tally.accepted:10}{tally.refused:9}{tally.strict:8}{tally.instances:11}{tally.lost:6}{len(tally.problems):10}")
-                if source in ("mcp_tools", "bfcl", "examples") and tally.refused * 100 > tally.tools:
+                if source in ("servers", "functions", "examples") and tally.refused * 100 > tally.tools:
                     tally.wrong(f"{provider}: more than 1% of {source} is refused")
                 failed += len(tally.problems)
                 problems.update(dict.fromkeys(tally.problems))

@@ -83,3 +83,10 @@ fn no_provider_is_named_outside_of_providers() {
         }
     }
 }
+
+#[test]
+fn pinned_toolchain_is_the_rust_version() {
+    let pinned = fs::read_to_string(super::root().join("rust-toolchain.toml")).expect("the toolchain");
+    let version = concat!("channel = \"", env!("CARGO_PKG_RUST_VERSION"), ".");
+    assert!(pinned.contains(version), "{version} is not in {pinned}");
+}

@@ -13,6 +13,7 @@ use crate::types::Case;
 use proptest::prelude::*;
 use proptest::test_runner::{TestError, TestRunner};
 use serde_json::{Value, json};
+use std::cell::Cell;
 use tool_core::{ToolContext, ToolResponse};
 
 /// Returns `PROPTEST_CASES` for each type, or a number that takes seconds.
@@ -29,17 +30,22 @@ pub(crate) fn numbers() -> impl Strategy<Value = Vec<u32>> {
 // V1: all tools are tried before a failure is reported
 #[test]
 fn a_tool_accepts_what_its_schema_accepts() {
-    let failures: Vec<String> = tools().cases.iter().filter_map(|case| differs(case).err()).collect();
+    let taken = Cell::new(0);
+    let failures: Vec<String> = tools().cases.iter().filter_map(|case| differs(case, &taken).err()).collect();
     assert!(failures.is_empty(), "{} of {} types differ\n{}", failures.len(), tools().cases.len(), failures.join("\n"));
+    let cases = tools().cases.len();
+    assert!(taken.get() > 10 * cases, "only {} texts were accepted by {cases} types", taken.get());
 }
 
 /// Returns the smallest difference between a tool and its schema.
-fn differs(case: &Case) -> Result<(), String> {
+fn differs(case: &Case, taken: &Cell<usize>) -> Result<(), String> {
     let attempt = |numbers: Vec<u32>| {
         let tape = Tape::new(&numbers);
         let sent = sent(case, &tape);
         let text = sent.written(&tape);
-        compare(case, &sent, &text).map_err(|difference| TestCaseError::fail(format!("{text}\n  {difference}")))
+        let compared = compare(case, &sent, &text);
+        taken.set(taken.get() + usize::from(compared == Ok(true)));
+        compared.map(drop).map_err(|difference| TestCaseError::fail(format!("{text}\n  {difference}")))
     };
     match TestRunner::new(config(100)).run(&numbers(), attempt) {
         Ok(()) => Ok(()),
@@ -57,7 +63,8 @@ fn sent(case: &Case, tape: &Tape<'_>) -> Json {
     if tape.one_in(20) { Json::Text(sent.text()) } else { sent }
 }
 
-pub(crate) fn compare(case: &Case, sent: &Json, text: &str) -> Result<(), String> {
+/// Returns true if the tool accepts the text with its coercions.
+pub(crate) fn compare(case: &Case, sent: &Json, text: &str) -> Result<bool, String> {
     let published = schema(case.name);
     let closed = json!({"type": "object", "properties": {}, "additionalProperties": false});
     // L26: a tool without parameters publishes an open object.
@@ -78,21 +85,21 @@ fn side(
     (sent, text): (&Json, &str),
     schema: &Value,
     value: Option<Value>,
-) -> Result<(), String> {
+) -> Result<bool, String> {
     let response = call(tools, case.name, text);
     let takes = accepted(&response)?;
     let Some(value) = value else {
-        return if takes { Err("accepted a value that is no object".to_owned()) } else { Ok(()) };
+        return if takes { Err("accepted a value that is no object".to_owned()) } else { Ok(false) };
     };
     let should = oracle::accepts(schema, schema, &value);
     if takes != should {
         if should && (exceptions::may_refuse(case.name, &value) || exceptions::rounds(sent)) {
-            return Ok(());
+            return Ok(false);
         }
         let said = response.error().map_or("taken", |error| &error.message);
         return Err(format!("the schema says {should} of {value}, the tool says {takes}: {said}"));
     }
-    if takes { arrived(case, &response, schema, value) } else { Ok(()) }
+    if takes { arrived(case, &response, schema, value).map(|()| true) } else { Ok(false) }
 }
 
 /// Returns whether the tool received the instance.

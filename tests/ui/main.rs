@@ -6,25 +6,28 @@
 pub mod pass;
 
 use std::fs;
-use std::io::{Write as _, stderr};
 use std::process::Command;
 
-/// The toolchain of the `.stderr` files.
-const PINNED: &str = "1.95.";
+/// The toolchain of the `.stderr` files, as `rust-toolchain.toml` pins it.
+const PINNED: &str = env!("CARGO_PKG_RUST_VERSION");
 
 /// The folder of code that must compile. Its files are modules of this test, as trybuild would rebuild every dependency.
 const PASS: &str = "pass";
 
 #[test]
 fn compile_errors_match_the_expected_output() {
-    if let Some(other) = another_toolchain() {
-        // The tests of tool-macros check the messages. The output of rustc around them differs with every release.
-        // The test harness would hide the output of a test that passes.
-        let _ = writeln!(stderr(), "SKIPPED: the `.stderr` files are those of rustc {PINNED}x, and this is {other}");
-        return;
-    }
+    // The output of rustc around the messages differs with every release.
+    let found = toolchain();
+    let is_pinned = found.strip_prefix(&format!("rustc {PINNED}.")).is_some();
+    assert!(
+        is_pinned,
+        "expected rustc {PINNED}, whose output is in the `.stderr` files, got {found}\n\
+        help: run the test without `+toolchain` and `RUSTUP_TOOLCHAIN`, so that `rust-toolchain.toml` decides"
+    );
     let cases = trybuild::TestCases::new();
-    for folder in folders() {
+    let folders = folders().collect::<Vec<_>>();
+    assert!(folders.len() > 10, "the cases are not found: {folders:?}");
+    for folder in folders {
         cases.compile_fail(format!("ui/{folder}/*.rs"));
     }
 }
@@ -35,13 +38,9 @@ fn folders() -> impl Iterator<Item = String> {
     entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| name != PASS)
 }
 
-/// Returns the version of the compiler, if it is not the pinned one.
-fn another_toolchain() -> Option<String> {
+/// Returns the version of the compiler.
+fn toolchain() -> String {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let version = match Command::new(rustc).arg("--version").output() {
-        Ok(output) => String::from_utf8_lossy(&output.stdout).trim().to_owned(),
-        Err(error) => return Some(format!("unknown ({error})")),
-    };
-    let is_pinned = version.strip_prefix("rustc ").is_some_and(|number| number.starts_with(PINNED));
-    (!is_pinned).then_some(version)
+    let output = Command::new(rustc).arg("--version").output().expect("rustc runs");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }

@@ -341,7 +341,7 @@ mod tests {
     use super::*;
     use expect_test::expect;
     use serde_json::json;
-    use std::time::Duration;
+    use tokio::sync::Notify;
     use tool_core::testing::ScriptedModel;
     use tool_core::{Intent, Mode, Policy, RunContext, Runtime, ToolCall, ToolContext, tool};
 
@@ -438,21 +438,23 @@ mod tests {
         assert!(agent.has_ended());
     }
 
-    /// A model that never answers.
-    struct SilentModel;
+    /// A model that reports its step and never answers.
+    struct SilentModel(Arc<Notify>);
 
     impl Model for SilentModel {
         async fn step(&mut self, _: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
+            self.0.notify_one();
             std::future::pending().await
         }
     }
 
     #[tokio::test]
     async fn interrupts_a_model_and_continues_the_conversation() {
-        let mut agent = AgentLoop::new(session().await, SilentModel);
+        let asked = Arc::<Notify>::default();
+        let mut agent = AgentLoop::new(session().await, SilentModel(Arc::clone(&asked)));
         let interrupter = agent.interrupt_handle();
         let reply = tokio::spawn(async move { (agent.prompt("Hi").await, agent) });
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        asked.notified().await;
         interrupter.interrupt();
         let (reply, agent) = reply.await.expect("ends");
         assert!(reply.interrupted && reply.text.is_none() && reply.error.is_none(), "{reply:?}");

@@ -4,7 +4,7 @@ use crate::drafts::Drafts;
 use crate::toolset::Email;
 use serde_json::{Value, from_value, json};
 use std::env;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -25,21 +25,13 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts the server with a Python that has aiosmtpd. Continuous integration requires it.
+    /// Starts the server with a Python that has aiosmtpd.
     fn start() -> Option<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
         let python = env::var_os("CONFORMANCE_PYTHON").map_or(target.join("conformance/bin/python"), PathBuf::from);
         let has = Command::new(&python).args(["-c", "import aiosmtpd, trustme"]).stderr(Stdio::null()).status();
         if !has.is_ok_and(|status| status.success()) {
-            let says = format!(
-                "{} has no aiosmtpd and trustme: the e-mail tests did not run. Try\n    python3 -m venv target/conformance \
-                 && target/conformance/bin/pip install -r tests/conformance/requirements.txt",
-                python.display()
-            );
-            assert!(env::var("CI").map_or(true, |ci| ci != "true"), "{says}");
-            // The test harness would hide the output.
-            _ = writeln!(std::io::stderr(), "{says}");
             return None;
         }
         let mut server = Command::new(python);
@@ -81,8 +73,14 @@ impl Server {
     }
 }
 
-/// Returns the server, if there is one.
+/// Returns the server. Skips the test without one.
 pub(crate) fn server() -> Option<&'static Server> {
+    if SERVER.is_none() {
+        tool_core::testing::skip(
+            "there is no Python with aiosmtpd and trustme. Run `python3 -m venv target/conformance && \
+             target/conformance/bin/pip install -r tests/conformance/requirements.txt`",
+        );
+    }
     SERVER.as_ref()
 }
 

@@ -146,11 +146,6 @@ impl Serving {
         self.child.wait().unwrap().success()
     }
 
-    #[cfg(unix)]
-    pub(crate) fn is_running(&mut self) -> bool {
-        self.child.try_wait().unwrap().is_none()
-    }
-
     /// Kills the worker.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();

@@ -184,8 +184,8 @@ def python_types():
     try:
         from mcp_types import methods
     except ImportError:
-        print("skip   the types of the Python SDK: `pip install mcp` is missing")
-        return []
+        print("skipped: the types of the Python SDK; `pip install mcp` is missing")
+        return ["the types of the Python SDK"] if os.environ.get("CI") == "true" else []
     failed = []
     for version in ("2025-11-25", "2026-07-28"):
         for method, params in (("tools/list", {}), ("tools/call", {"name": "list_notes", "arguments": {}})):

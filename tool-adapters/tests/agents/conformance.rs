@@ -64,7 +64,7 @@ mod sqlite {
 
 mod sqlite_in_memory {
     use super::{InMemory, SqliteStore};
-    tool_core::agent_store_conformance!(SqliteStore::open_in_memory().await.ok().map(InMemory));
+    tool_core::agent_store_conformance!(Some(InMemory(SqliteStore::open_in_memory().await.expect("it opens"))));
 }
 
 mod postgres {

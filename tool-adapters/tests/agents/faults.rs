@@ -216,6 +216,7 @@ async fn stopped_server_is_an_error_and_loses_nothing() {
         down(driver.0.write(&RecordWrite::new("alice", how, json!({}))).await, "");
         server.run(&["start"]);
         assert_eq!(driver.version("alice").await, version);
+        // The store tests a connection before its use once it was idle for a second. The others in the pool are broken.
         tokio::time::sleep(Duration::from_millis(1100)).await;
         version = driver.add("alice", how).await;
     }

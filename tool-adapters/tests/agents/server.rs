@@ -2,22 +2,16 @@
 
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection, Executor};
-use std::io::Write;
-use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use std::{env, process, thread};
 use tool_adapters::stores::PostgresStore;
 
-/// Returns the server's URL, if there is one. In continuous integration a missing server is a failure.
+/// Returns the server's URL. Skips the test without one.
 pub(crate) fn url() -> Option<String> {
-    static SAID: Once = Once::new();
     let url = env::var("POSTGRES_URL").ok().filter(|url| !url.is_empty());
     if url.is_none() {
-        let says = "POSTGRES_URL is not set: nothing was tested against PostgreSQL";
-        assert!(env::var("CI").map_or(true, |ci| ci != "true"), "{says}");
-        // Not captured by the harness, which shows only the output of failed tests.
-        SAID.call_once(|| _ = writeln!(std::io::stderr(), "{says}"));
+        tool_core::testing::skip("POSTGRES_URL names no server");
     }
     url
 }

@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::split;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use tool_adapters::mcp::{ImportError, ImportedToolset, McpClient, QuarantineReason};
 use tool_core::call::OutputKind;
 use tool_core::{Category, ErrorKind, Mode, RunContext, Runtime, Session, ToolCall, ToolContext};
@@ -21,8 +22,10 @@ use tool_core::{Category, ErrorKind, Mode, RunContext, Runtime, Session, ToolCal
 #[derive(Clone, Default)]
 pub(crate) struct FakeServer {
     pub(crate) listed: Arc<Mutex<Vec<Value>>>,
-    /// The number of cancelled calls.
-    pub(crate) cancelled: Arc<Mutex<usize>>,
+    /// Notified when a call that never ends has begun.
+    pub(crate) begun: Arc<Notify>,
+    /// Notified when a call is cancelled.
+    pub(crate) cancelled: Arc<Notify>,
 }
 
 impl ServerHandler for FakeServer {
@@ -55,10 +58,13 @@ impl ServerHandler for FakeServer {
             "structured" => CallToolResult::structured(arguments),
             "hangs" => {
                 context.ct.cancelled().await;
-                *self.cancelled.lock().expect("no panic") += 1;
+                self.cancelled.notify_one();
                 CallToolResult::success(Vec::new())
             }
-            "dies" => std::future::pending().await,
+            "dies" => {
+                self.begun.notify_one();
+                std::future::pending().await
+            }
             _ => CallToolResult::success(vec![ContentBlock::text(arguments.to_string())]),
         };
         Ok(result.into())
@@ -147,13 +153,14 @@ async fn converts_results_of_each_kind() {
 
 #[tokio::test]
 async fn reports_a_lost_server_as_transient() {
-    let (import, serving) = FakeServer::with_tools(&["dies"]).start();
+    let fake = FakeServer::with_tools(&["dies"]);
+    let (import, serving) = fake.start();
     let session = session(import.connect().await.expect("an import")).await;
     let call = tokio::spawn({
         let session = session.clone();
         async move { session.call(ToolCall::new("1", "dies", "{}")).await }
     });
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    fake.begun.notified().await;
     serving.task.abort();
     let answer = call.await.expect("no panic");
     let error = answer.error().expect("an error");
@@ -169,13 +176,7 @@ async fn cancels_a_timed_out_call_at_the_server() {
     let session = session(imported).await;
     let late = session.call(ToolCall::new("1", "hangs", "{}")).await;
     assert_eq!(late.error().map(|error| error.kind), Some(ErrorKind::Timeout));
-    for _ in 0..100 {
-        if *fake.cancelled.lock().expect("no panic") == 1 {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("the server was not notified");
+    timeout(Duration::from_secs(5), fake.cancelled.notified()).await.expect("the server is notified");
 }
 
 #[tokio::test]

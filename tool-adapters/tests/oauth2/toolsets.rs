@@ -21,7 +21,7 @@ pub(crate) struct Copy {
 }
 
 fn place() -> String {
-    provider::issuer().unwrap_or_else(|| "http://127.0.0.1:9".into())
+    provider::address().unwrap_or_else(|| "http://127.0.0.1:9".into())
 }
 
 fn grant() -> Auth {

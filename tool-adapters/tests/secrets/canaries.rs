@@ -231,9 +231,7 @@ async fn wrong_keys(store: &SqliteStore, sinks: &mut Sinks) {
         &new.replace(':', ""),
         &format!("x{old}\n{}:{}", &new[4..], &old[4..]),
     ] {
-        if let Err(error) = Keyring::parse(text) {
-            sinks.error("keys", &error);
-        }
+        sinks.error("keys", &Keyring::parse(text).expect_err("refused"));
     }
     for keys in
         [Keyring::none(), Keyring::parse(&old).expect("a key"), Keyring::parse(&line("new", &OLD_KEY)).expect("a key")]
@@ -242,9 +240,8 @@ async fn wrong_keys(store: &SqliteStore, sinks: &mut Sinks) {
         let loaded = agents.executor("fine").load().await.expect("loads");
         assert_eq!(loaded.failures().len(), 1);
         sinks.error("keys", &loaded.failures()[0]);
-        if let Err(error) = agents.connect("fine", "vault", Tokens::new(ACCESS)).await {
-            sinks.error("connecting", &error);
-        }
+        let connected = agents.connect("fine", "vault", Tokens::new(ACCESS)).await;
+        sinks.error("connecting", &connected.expect_err("the secrets do not open"));
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tool_core::trace::{self, Collector, SpanRecord, SpanSink};
 
-/// The file for the spans of the other process. A process with this variable is the other process.
+/// The file for the spans of the other process.
 const SPANS: &str = "TOOL_ADAPTERS_SPANS";
 
 /// Returns the command for the other process that runs this test.
@@ -14,17 +14,16 @@ pub(crate) fn command(part: &str, spans: &Path) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", r#"exec "$0" "$@" 3>&1 >&2"#]);
     command.arg(std::env::current_exe().expect("this program"));
-    command.args(["--exact", part, "--nocapture", "--test-threads=1"]);
+    command.args(["--ignored", "--exact", part, "--nocapture", "--test-threads=1"]);
     command.env(SPANS, spans);
     command
 }
 
-/// Starts writing spans in the other process. Returns `None` in this one.
-pub(crate) fn start() -> Option<()> {
-    let file = std::env::var_os(SPANS).map(PathBuf::from)?;
+/// Starts writing spans. The other process calls it.
+pub(crate) fn start() {
+    let file = std::env::var_os(SPANS).map(PathBuf::from).expect("this is the other process");
     Collector::builder().sink(SpanWriter(file)).build().install();
     trace::start();
-    Some(())
 }
 
 /// Opens the original standard output.

@@ -83,10 +83,10 @@ async fn answers_a_repeated_call_without_running_it_again() {
 #[tokio::test]
 async fn drops_a_handle_that_the_provider_refuses() {
     let server = Server::start().await;
-    let (_talk, mut peer) = gemini(&server).await;
+    let (mut talk, mut peer) = gemini(&server).await;
     peer.send(resumable("stale")).await;
     peer.send(text_message("Hello")).await;
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    talk.until(|event| matches!(event, LiveEvent::Model(Event::Text(_))).then_some(())).await;
     drop(peer);
     let mut peer = server.peer().await;
     assert_eq!(peer.receive().await["setup"]["sessionResumption"]["handle"], "stale");
@@ -132,6 +132,7 @@ async fn reports_a_wrong_key_as_auth_without_the_key() {
     let error = talk.failure().await;
     assert_eq!(error.kind(), ErrorKind::Auth);
     assert!(!error.message().contains("canary"), "{error}");
+    assert!(talk.next().await.is_none(), "the conversation is over");
     assert!(server.has_no_connection().await);
 }
 

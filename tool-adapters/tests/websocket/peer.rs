@@ -36,9 +36,10 @@ impl Server {
         Peer(accept_async(self.stream().await).await.expect("a WebSocket"))
     }
 
-    /// Returns true if no client connects for a moment.
+    /// Returns true if no client has connected: the next connection is the one that this function opens.
     pub(crate) async fn has_no_connection(&self) -> bool {
-        timeout(Duration::from_millis(100), self.0.accept()).await.is_err()
+        let ours = TcpStream::connect(self.address()).await.expect("connects");
+        self.stream().await.peer_addr().expect("connected") == ours.local_addr().expect("connected")
     }
 }
 
@@ -69,8 +70,17 @@ impl Peer {
         timeout(PATIENCE, self.next()).await.expect("a message").expect("JSON")
     }
 
+    /// Returns true if only answers to pings arrive. Before a client reads the second ping, it has sent all that it had
+    /// to send when it answered the first. The third is for work that runs in other tasks.
     pub(crate) async fn receives_nothing(&mut self) -> bool {
-        timeout(Duration::from_millis(100), self.next()).await.is_err()
+        for _ in 0..3 {
+            self.send_raw(Message::Ping("here?".into())).await;
+            match timeout(PATIENCE, self.0.next()).await.expect("an answer to the ping") {
+                Some(Ok(Message::Pong(_))) => {}
+                _ => return false,
+            }
+        }
+        true
     }
 
     /// Returns true if the client closes the connection.

@@ -62,7 +62,7 @@ impl<'p> Path<'p> {
             match step {
                 // A longer key is cut in any case.
                 Step::Key(key) => {
-                    text += &pointer_token(key.get(..key.floor_char_boundary(2 * MAX_BYTES)).unwrap_or(key))
+                    text += &pointer_token(key.get(..key.floor_char_boundary(2 * MAX_BYTES)).unwrap_or(key));
                 }
                 Step::Index(index) => text += &pointer_token(&index.to_string()),
             }

@@ -8,6 +8,7 @@ pub mod agents;
 pub(crate) mod assertions;
 pub(crate) mod client;
 pub(crate) mod scripted;
+pub(crate) mod skip;
 pub mod store;
 
 #[cfg(test)]
@@ -16,3 +17,4 @@ mod tests;
 pub use crate::testing::assertions::{assert_linked, assert_tools};
 pub use crate::testing::client::{Client, RecordedCall};
 pub use crate::testing::scripted::{RecordedRequest, ScriptedModel};
+pub use crate::testing::skip::skip;

@@ -3,8 +3,8 @@
 /// Generates a test for each requirement of a store of agents. See [`testing::agents`](crate::testing::agents).
 ///
 /// Takes an expression that each test evaluates: `Some` of an [`AgentStoreUnderTest`](crate::testing::agents::AgentStoreUnderTest), or `None` if
-/// there is no store to test, in which case the test passes. The expression may await. Requires `tokio` with the features
-/// `macros` and `rt-multi-thread`.
+/// there is no store to test. The test is then [skipped](crate::testing::skip), which fails where `CI=true`. The expression may
+/// await. Requires `tokio` with the features `macros` and `rt-multi-thread`.
 #[macro_export]
 macro_rules! agent_store_conformance {
     ($store:expr) => {
@@ -67,8 +67,9 @@ macro_rules! agent_store_conformance {
     (@tests $runtime:tt, $store:expr, $($area:ident::$case:ident,)*) => {
         $(#[::tokio::test $runtime]
         async fn $case() {
-            if let Some(store) = $store {
-                $crate::testing::agents::$area::$case(&store).await;
+            match $store {
+                Some(store) => $crate::testing::agents::$area::$case(&store).await,
+                None => $crate::testing::skip("there is no store to test"),
             }
         })*
     };

@@ -7,8 +7,8 @@ pub(crate) mod converters;
 pub(crate) mod drafts;
 pub(crate) mod keywords;
 pub(crate) mod oracle;
-pub(crate) mod real;
 pub(crate) mod roots;
+pub(crate) mod servers;
 pub(crate) mod strictness;
 pub(crate) mod widening;
 
@@ -23,6 +23,9 @@ use crate::providers::provider::Provider;
 use crate::providers::report::{ChangeKind, Refusal};
 use serde_json::{Value, json};
 use tool_core::schema::to_draft_2020_12;
+
+/// Tools as MCP servers declare them: lists by the name of the server.
+const SERVERS: &str = include_str!("../../../../../tests/conformance/data/servers.json");
 
 /// Projects a schema as a tool would have it, which is of draft 2020-12.
 pub(crate) fn project(provider: Provider, schema: &Value, strict: bool) -> Result<Projection, Refusal> {

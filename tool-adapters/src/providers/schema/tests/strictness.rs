@@ -1,4 +1,4 @@
-//! Strict forms are strict, for schemas of all keywords and for the tools of real servers.
+//! Strict forms are strict, for schemas of all keywords and for the tools as MCP servers declare them.
 
 use crate::providers::projection::Projection;
 use crate::providers::provider::Provider;
@@ -7,11 +7,10 @@ use crate::providers::schema::document::SchemaDocument;
 use crate::providers::schema::restore::restore;
 use crate::providers::schema::tests::arbitrary::root;
 use crate::providers::schema::tests::oracle::{Dice, is_endless, validator, without_dead_references};
-use crate::providers::schema::tests::project;
+use crate::providers::schema::tests::{SERVERS, project};
 use crate::providers::strict::tests::checker::problems;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use std::path::Path;
 use tool_core::schema::to_draft_2020_12;
 
 const STRICT: [Provider; 5] =
@@ -127,13 +126,8 @@ proptest! {
 }
 
 #[test]
-fn the_strict_tools_of_real_servers_keep_the_rules() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/mcp_tools.json");
-    let Ok(text) = std::fs::read_to_string(&path) else {
-        eprintln!("skipped: there is no {}", path.display());
-        return;
-    };
-    let servers: Value = serde_json::from_str(&text).expect("JSON");
+fn strict_tools_of_mcp_servers_keep_the_rules() {
+    let servers: Value = serde_json::from_str(SERVERS).expect("JSON");
     let tools = servers.as_object().expect("servers").values().flat_map(|tools| tools.as_array().expect("tools"));
     let mut strict = [0; STRICT.len()];
     for (at, tool) in tools.enumerate() {

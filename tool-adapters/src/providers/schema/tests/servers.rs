@@ -1,21 +1,15 @@
-//! Tools as real servers declare them.
+//! Tools as MCP servers declare them.
 
 use crate::providers::provider::Provider;
 use crate::providers::schema::document::SchemaDocument;
 use crate::providers::schema::tests::oracle::{Dice, read, validator};
-use crate::providers::schema::tests::projected;
+use crate::providers::schema::tests::{SERVERS, projected};
 use serde_json::Value;
-use std::path::Path;
 use tool_core::schema::to_draft_2020_12;
 
 #[test]
-fn the_tools_of_real_servers_have_a_form_with_each_provider() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/mcp_tools.json");
-    let Ok(text) = std::fs::read_to_string(&path) else {
-        eprintln!("skipped: there is no {}", path.display());
-        return;
-    };
-    let servers: Value = serde_json::from_str(&text).expect("JSON");
+fn tools_of_mcp_servers_have_a_form_with_each_provider() {
+    let servers: Value = serde_json::from_str(SERVERS).expect("JSON");
     let tools = servers.as_object().expect("servers").values().flat_map(|tools| tools.as_array().expect("tools"));
     let mut checked = 0;
     for (at, tool) in tools.enumerate() {
